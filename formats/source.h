@@ -1,0 +1,44 @@
+/*
+ * source - where the bytes of one input come from: a file, or a gzip stream in it.
+ *
+ * Sequential; one thread at a time. Gzip is recognised by its magic bytes and unpacked on the way
+ * (several members in a row are one stream, as gzip -d does). A truncated or damaged stream is
+ * STATUS_BAD_INPUT with file and compressed byte offset. A source has a head that can be looked at
+ * before it is consumed, so that a format can be recognised and its shape read without seeking.
+ */
+#ifndef LEAT_FORMATS_SOURCE_H
+#define LEAT_FORMATS_SOURCE_H
+
+#include "formats/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct source;
+
+/* Opens an input. `fd` is taken over (closed by source_free, also when this fails). `name` is what
+ * messages call the input (a path); copied. Only regular files: others are STATUS_BAD_INPUT. */
+enum status source_open(int fd, const char *name, struct source **out) STATUS_MUST_CHECK;
+void source_free(struct source *s);
+
+const char *source_name(const struct source *s);
+/* Bytes of the file itself (compressed, when it is), and those consumed so far, for progress. */
+uint64_t source_file_bytes(const struct source *s);
+uint64_t source_file_offset(const struct source *s);
+/* True when the bytes are being unpacked, so that source_file_bytes is not their number. */
+bool source_is_packed(const struct source *s);
+/* The open descriptor, for formats that must seek (zip); borrowed. */
+int source_fd(const struct source *s);
+/* CRC-32 of the file's own bytes; complete once the end has been read. For formats that seek and so
+ * do not read in order, source_crc_whole reads the file. */
+enum status source_crc(struct source *s, uint32_t *out) STATUS_MUST_CHECK;
+
+/* Makes at least `want` bytes visible without consuming them (fewer only at the end), and gives a
+ * pointer to what is visible. Valid until the next call. *n may exceed want. STATUS_NO_MEMORY. */
+enum status source_peek(struct source *s, size_t want, const unsigned char **data,
+                        size_t *n) STATUS_MUST_CHECK;
+/* Consumes up to `cap` bytes into dst; *n < cap only at the end. */
+enum status source_read(struct source *s, void *dst, size_t cap, size_t *n) STATUS_MUST_CHECK;
+
+#endif

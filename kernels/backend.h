@@ -1,0 +1,143 @@
+/*
+ * backend - where arrays live and kernels run: one interface, two tables of functions.
+ *
+ * `cpu` is linked in; `cuda` is a module loaded at run time. Plain C; no CUDA header is needed to
+ * use it. Memory on a backend is a `span`; its address may be used for arithmetic (parts of a span)
+ * but is never dereferenced outside the backend.
+ *
+ * A queue runs work in the order given. On CUDA it is a compute stream with its own copy streams,
+ * ordered by events, and calls return before the work is done; on the CPU a call has done its work
+ * when it returns. A queue is used by one thread at a time, except where a function says otherwise.
+ * A failed asynchronous operation shows up in the next call that waits, as STATUS_DEVICE.
+ */
+#ifndef LEAT_KERNELS_BACKEND_H
+#define LEAT_KERNELS_BACKEND_H
+
+#include "formats/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct backend;
+struct queue;
+
+/* A range of backend memory; borrowed unless it came from alloc. {NULL, 0} is "none". */
+struct span {
+    void *at;
+    size_t bytes;
+};
+
+/* The part of a span that begins `offset` bytes in; empty where that lies beyond its end. */
+static inline struct span span_from(struct span s, size_t offset)
+{
+    struct span part = {0};
+    if (offset <= s.bytes && s.at != NULL) {
+        part.at = (char *)s.at + offset;
+        part.bytes = s.bytes - offset;
+    }
+    return part;
+}
+
+/* How CPU kernels use several cores: run() calls body(arg, i) once for each i < n, on any threads,
+ * the calling one among them, and returns when all are done. Nested calls are allowed. */
+struct executor {
+    size_t n_threads;
+    void (*run)(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg);
+    void *context;
+};
+
+struct backend_config {
+    struct executor executor; /* CPU: required; CUDA: ignored */
+    int device;               /* CUDA: ordinal */
+};
+
+struct backend_info {
+    char name[16];          /* "cpu", "cuda" */
+    char device[96];        /* "NVIDIA H200", or the processor's model name */
+    char detail[160];       /* driver and runtime version, compute capability; instruction set, BLAS */
+    uint64_t memory_bytes;  /* of the device; 0 for the CPU */
+    uint64_t memory_free;   /* now */
+    size_t n_threads;       /* CPU threads, or multiprocessors */
+};
+
+/* Seconds that a queue's resources were busy since it was made (or reset), and bytes moved. */
+struct queue_busy {
+    double device_s; /* kernels; on the CPU backend 0: those seconds are the caller's CPU time */
+    double upload_s, download_s;
+    uint64_t upload_bytes, download_bytes;
+};
+
+struct means_kernels;
+struct pearson_kernels;
+struct philox_kernels;
+
+struct backend_ops {
+    const char *name;
+
+    /* Opens a device. STATUS_NO_BACKEND with the reason (no driver, no device, too old). */
+    enum status (*open)(const struct backend_config *config, struct backend **out) STATUS_MUST_CHECK;
+    void (*close)(struct backend *b);
+    void (*describe)(const struct backend *b, struct backend_info *out);
+
+    /* Host memory for blocks: page-locked on CUDA; aligned to 4096 in any case. */
+    enum status (*host_alloc)(struct backend *b, size_t bytes, void **out) STATUS_MUST_CHECK;
+    void (*host_free)(struct backend *b, void *p);
+
+    /* Queues are costly to make: the engine keeps and reuses them. */
+    enum status (*queue_new)(struct backend *b, struct queue **out) STATUS_MUST_CHECK;
+    void (*queue_free)(struct queue *q);
+
+    /* Backend memory, aligned to 256, not initialised; ordered with the queue's work.
+     * STATUS_NO_MEMORY says how many bytes were asked for. */
+    enum status (*alloc)(struct queue *q, size_t bytes, struct span *out) STATUS_MUST_CHECK;
+    void (*release)(struct queue *q, struct span s);
+
+    /* Copies host memory (from host_alloc, for full speed) to the start of `to`. Work queued later
+     * sees the data. The host memory may be changed once upload_wait(ticket) has returned. */
+    enum status (*upload)(struct queue *q, struct span to, const void *from, size_t bytes,
+                          uint64_t *ticket) STATUS_MUST_CHECK;
+    enum status (*upload_wait)(struct queue *q, uint64_t ticket) STATUS_MUST_CHECK;
+    /* Copies from the start of `from` to host memory, after all work queued so far; waits. May be
+     * called by several threads at once. */
+    enum status (*download)(struct queue *q, void *to, struct span from,
+                            size_t bytes) STATUS_MUST_CHECK;
+    /* Copies within the backend; the ranges do not overlap. */
+    enum status (*copy)(struct queue *q, struct span to, struct span from,
+                        size_t bytes) STATUS_MUST_CHECK;
+    enum status (*zero)(struct queue *q, struct span s) STATUS_MUST_CHECK;
+    /* Waits for everything queued; reports any error of it. */
+    enum status (*finish)(struct queue *q) STATUS_MUST_CHECK;
+    /* Adds up after finish(); `reset` starts the count anew. */
+    void (*busy)(struct queue *q, struct queue_busy *out, bool reset);
+
+    const struct means_kernels *means;
+    const struct pearson_kernels *pearson;
+    const struct philox_kernels *philox;
+};
+
+/* What every `struct backend` and `struct queue` begins with, so that callers reach the table. */
+struct backend {
+    const struct backend_ops *ops;
+};
+struct queue {
+    struct backend *backend;
+};
+
+/* The CPU's table. */
+extern const struct backend_ops backend_cpu;
+
+/* The symbol that the CUDA module exports, of this type; called once after dlopen. */
+typedef const struct backend_ops *backend_module_fn(void);
+#define BACKEND_MODULE_SYMBOL "leat_cuda_backend"
+#define BACKEND_MODULE_FILE   "leat_cuda.so"
+
+/* Opens "cpu", "cuda" or "auto". auto takes CUDA when the module loads, a device opens and passes
+ * the self-test (small vectors, compared with the CPU's answer); otherwise the CPU, with the reason
+ * in `why` (one line; "" when there is nothing to say). "cuda" fails with STATUS_NO_BACKEND instead
+ * of falling back. The module is looked for in $LEAT_MODULE_DIR, beside the executable, in
+ * ../lib/leat beside it, and in the directory configured at build time. */
+enum status backend_select(const char *want, const struct backend_config *config, char *why,
+                           size_t why_bytes, struct backend **out) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * pearson - Pearson's correlation coefficient of every pair of series, and what is asked of the
+ * matrix of them.
+ *
+ *   r(i, j) = sum_t z_i[t] z_j[t],   z_i[t] = (x_i[t] - mean_i) / sqrt(M2_i)
+ *
+ * Two ways in:
+ *  - series in rows, all of a series at once: standardize() panels, then gram() of a panel with the
+ *    panels before it, as they arrive;
+ *  - series in columns, a slab of samples of every series at a time: columns_add() accumulates the
+ *    co-moments and forgets the slab, so that memory does not grow with the number of samples.
+ *
+ * Both end in a `pearson_matrix`: the lower triangle in panels of rows. Panel p holds the rows
+ * j in [p * panel, min((p + 1) * panel, n_series)), each with leading dimension
+ * pearson_panel_width(p, panel, n_series); element (j, i), i < j, is at
+ * (j - p * panel) * width + i. Elements with i >= j are undefined.
+ *
+ * Every coefficient is clamped to [-1, 1]; it is NaN when moments_degenerate() holds for either
+ * series, or (missing values) when fewer than two samples are common or one series is constant on
+ * the common samples.
+ *
+ * The same input gives the same bits on every run of one backend, whatever the number of threads.
+ */
+#ifndef LEAT_KERNELS_PEARSON_H
+#define LEAT_KERNELS_PEARSON_H
+
+#include "kernels/means.h"
+
+/* How products are taken. Bounds on the absolute error of r, for N <= 2^20 samples:
+ * exact 1e-12 (double); f32 1e-6; screen: `pearson_kernels.screen_bound`, pairs that matter are
+ * taken again by exact_pairs. */
+enum pearson_precision { PEARSON_EXACT, PEARSON_F32, PEARSON_SCREEN };
+
+/* x -> increments: none; x[t+1] - x[t]; log(x[t+1] / x[t]) (NaN where the ratio is not positive). */
+enum pearson_diff { PEARSON_DIFF_NONE, PEARSON_DIFF_STEP, PEARSON_DIFF_LOG };
+
+struct pearson_matrix {
+    size_t n_series;
+    size_t panel;      /* rows in a panel, >= 1 */
+    enum dtype type;   /* f64 after PEARSON_EXACT and columns; f32 after the others */
+    const struct span *panels; /* ceil(n_series / panel) of them */
+};
+
+static inline size_t pearson_panel_width(size_t p, size_t panel, size_t n_series)
+{
+    size_t end = (p + 1) * panel;
+    return end < n_series ? end : n_series;
+}
+
+/* A pair i < j and its coefficient. */
+struct pearson_pair {
+    uint32_t i, j;
+    double r;
+};
+
+enum { PEARSON_BINS = 64 };
+
+/* Figures of the whole matrix, over pairs i < j. */
+struct pearson_survey {
+    uint64_t n_pairs, n_undefined;      /* undefined: NaN */
+    uint64_t histogram[PEARSON_BINS];   /* of r on [-1, 1]; bin floor((r + 1) * 32), r = 1 in the
+                                           last; NaN in none */
+    double mean_abs;                    /* mean of |r| over defined pairs; NaN when there are none */
+};
+
+struct pearson_kernels {
+    /* Increments along rows: n_series rows of n_samples of type `type` in x give n_series rows of
+     * n_samples - 1 doubles in out. */
+    enum status (*diff_rows)(struct queue *q, struct span x, enum dtype type, size_t n_series,
+                             size_t n_samples, enum pearson_diff diff,
+                             struct span out) STATUS_MUST_CHECK;
+
+    /* Bytes that standardize() writes for each series, a multiple of 16. */
+    size_t (*z_bytes)(enum pearson_precision precision, size_t n_samples);
+
+    /* Centres and scales rows to unit norm, in double, into the form that gram() takes; the norm is
+     * taken again from the centred values and replaces MEAN (corrected) and M2 in the moments; LAG1
+     * is filled. Missing samples become 0; a degenerate series becomes all 0. In the exact form z is
+     * n_samples doubles a series, and a missing sample is -0.0 while no present one is. `moments`
+     * has been filled for entries first .. first + n_series - 1. */
+    enum status (*standardize)(struct queue *q, enum pearson_precision precision, struct span x,
+                               enum dtype type, size_t n_series, size_t n_samples,
+                               struct moments moments, size_t first,
+                               struct span z) STATUS_MUST_CHECK;
+
+    /* Coefficients of panel rows j = first_a .. first_a + n_a - 1 (z in za) with series
+     * i = first_b .. first_b + n_b - 1 (z in zb), into the panel `r` of leading dimension `width`
+     * (r[(j - first_a) * width + i]). na and nb need not be whole panels; first_b + n_b <= width.
+     * Where za is zb's tail (the diagonal), elements i >= j may be left undefined. */
+    enum status (*gram)(struct queue *q, enum pearson_precision precision, size_t n_samples,
+                        struct span za, size_t first_a, size_t n_a, struct span zb, size_t first_b,
+                        size_t n_b, struct moments moments, struct span r,
+                        size_t width) STATUS_MUST_CHECK;
+
+    /* Rewrites, in the same panel, the elements of which either series has missing samples, by the
+     * pairwise-complete formula. za and zb are in the exact form, whatever precision the matrix has;
+     * `type` is the panel's. */
+    enum status (*gram_gaps)(struct queue *q, size_t n_samples, struct span za, size_t first_a,
+                             size_t n_a, struct span zb, size_t first_b, size_t n_b,
+                             struct moments moments, struct span r, size_t width,
+                             enum dtype type) STATUS_MUST_CHECK;
+
+    /* The absolute error that PEARSON_SCREEN coefficients of these series stay within (rows). */
+    double (*screen_bound)(size_t n_samples);
+
+    /* Takes n pairs again in double from the series themselves (rows of x as standardize got them;
+     * missing values pairwise), within 1e-12; sets pairs[k].r. `pairs` is host memory; waits. */
+    enum status (*exact_pairs)(struct queue *q, struct span x, enum dtype type, size_t n_samples,
+                               struct moments moments, struct pearson_pair *pairs,
+                               size_t n) STATUS_MUST_CHECK;
+
+    /* --- series in columns ------------------------------------------------------------------- */
+
+    /* Accumulators for n_series columns; missing values are kept pairwise, with extra memory and
+     * products only for series that have gaps. `capacity` bytes of state: columns_bytes() without
+     * gaps, for slabs of up to slab_samples; with gaps it grows (STATUS_NO_MEMORY names bytes). */
+    size_t (*columns_bytes)(size_t n_series, size_t slab_samples, bool gaps);
+    enum status (*columns_new)(struct queue *q, size_t n_series, size_t slab_samples,
+                               enum pearson_diff diff, void **state) STATUS_MUST_CHECK;
+    void (*columns_free)(struct queue *q, void *state);
+    /* Adds a slab: sample t of series s is slab[t * n_series + s], t < n_samples <= slab_samples.
+     * The results depend on how the samples were cut into slabs only within rounding; the caller
+     * cuts them by shape alone. The increments of `diff` across slabs are seen to. */
+    enum status (*columns_add)(struct queue *q, void *state, struct span slab, enum dtype type,
+                               size_t n_samples) STATUS_MUST_CHECK;
+    /* Fills moments (all fields, entries 0 .. n_series - 1) and the panels (f64) of the matrix. */
+    enum status (*columns_finish)(struct queue *q, void *state, struct moments moments,
+                                  const struct pearson_matrix *matrix) STATUS_MUST_CHECK;
+
+    /* --- questions to the matrix; these wait and answer in host memory ------------------------ */
+
+    /* Whole-matrix figures, and for each series the median of |r| over its defined pairs (NaN when
+     * there are none; the mean of the two middle ones when their number is even), into
+     * median_abs[n_series]; and the median of |r| over all defined pairs, likewise. */
+    enum status (*survey)(struct queue *q, const struct pearson_matrix *m,
+                          struct pearson_survey *out, double *median_abs,
+                          double *median_abs_all) STATUS_MUST_CHECK;
+    /* The k-th largest |r| (k >= 1); the smallest defined one when there are fewer than k; NaN when
+     * there is none. */
+    enum status (*kth_abs)(struct queue *q, const struct pearson_matrix *m, uint64_t k,
+                           double *out) STATUS_MUST_CHECK;
+    /* Every pair with |r| >= cut (never NaN), ordered by i, then j. *n is their full number; at most
+     * `capacity` of them are written, and with capacity < *n which ones is undefined (ask again). */
+    enum status (*select)(struct queue *q, const struct pearson_matrix *m, double cut,
+                          struct pearson_pair *pairs, size_t capacity,
+                          size_t *n) STATUS_MUST_CHECK;
+    /* Elements [first, first + n) of the condensed upper triangle (row by row: (0,1), (0,2) ..,
+     * SciPy's squareform), in the matrix's type, to host memory. Several threads at once. */
+    enum status (*condensed)(struct queue *q, const struct pearson_matrix *m, uint64_t first,
+                             size_t n, void *dst) STATUS_MUST_CHECK;
+    /* The matrix averaged down to side x side cells (side <= n_series; cell (a, b) averages the
+     * defined r of series floor(a * n / side) .. in both directions, the diagonal as 1; NaN when
+     * there is none), row by row, both triangles. */
+    enum status (*heatmap)(struct queue *q, const struct pearson_matrix *m, size_t side,
+                           float *cells) STATUS_MUST_CHECK;
+};
+
+#endif
