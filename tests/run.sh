@@ -1,0 +1,25 @@
+#!/bin/sh
+# Builds leat and runs all of its tests: lint, unit, golden and scenario tests of the release build, the
+# same under the address and undefined-behaviour sanitizers, what has threads under the thread sanitizer,
+# and a minute of each fuzz target. On a Debian 12 it installs what is missing first. GPU tests are built
+# where nvcc is found, and skipped, visibly, where there is no device.
+#
+# usage: sh tests/run.sh [CTEST_OPTION...]      e.g. -L unit, -R pearson, -LE 'fuzz|lint'
+set -eu
+cd "$(dirname "$0")/.."
+
+sh tests/install_packages.sh test
+
+export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
+mkdir -p build
+for preset in release asan tsan fuzz; do
+    echo "== building $preset"
+    cmake --preset $preset >build/$preset.log 2>&1 || { cat build/$preset.log; exit 1; }
+    cmake --build --preset $preset -- --quiet
+done
+
+# One run over the tests of all four build folders.
+mkdir -p build/all
+echo 'subdirs("../release" "../asan" "../tsan" "../fuzz")' >build/all/CTestTestfile.cmake
+echo "== testing"
+exec ctest --test-dir build/all --output-on-failure --no-tests=error -j "$(nproc)" "$@"
