@@ -1,0 +1,110 @@
+/*
+ * command_run - leat run: every input to a published result; one line a job for people (stderr), or
+ * one JSON object a job for programs (stdout).
+ */
+#include "formats/log.h"
+#include "pipeline/commands.h"
+#include "pipeline/runner.h"
+
+#include <stdio.h>
+
+static json_t *failure_object(const struct job_report *r)
+{
+    return json_pack("{s:s, s:s, s:s}", "input", r->path, "status", status_name(r->code), "error",
+                     r->message);
+}
+
+static json_t *success_object(const struct settings *s, const struct job_report *r)
+{
+    json_t *o = json_pack("{s:s, s:s, s:o}", "input", r->path, "status", status_name(r->code),
+                          "output", json_sprintf("%s/%s", s->output, r->stem));
+    if (o != NULL) {
+        json_object_update(o, (json_t *)r->manifest);
+    }
+    return o;
+}
+
+static void print_json(json_t *object)
+{
+    if (object != NULL) {
+        json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
+        putchar('\n');
+        fflush(stdout);
+        json_decref(object);
+    }
+}
+
+static void tell_warnings(const struct job_report *r)
+{
+    size_t i;
+    json_t *text;
+    json_array_foreach(json_object_get(r->manifest, "warnings"), i, text)
+    {
+        log_warning("%s: %s", r->path, json_string_value(text));
+    }
+}
+
+static void tell_done(const struct settings *s, const struct job_report *r)
+{
+    const json_t *timing = json_object_get(r->manifest, "timing");
+    log_info("%s -> %s/%s in %.3f s", r->path, s->output, r->stem,
+             json_number_value(json_object_get(timing, "wall_s")));
+}
+
+static void on_ended(void *user, const struct job_report *r)
+{
+    const struct settings *s = user;
+    if (r->code != STATUS_OK) {
+        log_error("%s: %s", r->path, r->message);
+    } else if (!s->quiet) {
+        tell_warnings(r);
+        if (s->verbose || s->n_inputs <= 16) {
+            tell_done(s, r);
+        }
+    }
+    if (s->json) {
+        print_json(r->code == STATUS_OK ? success_object(s, r) : failure_object(r));
+    }
+}
+
+static void tell_totals(const struct settings *s, const struct runner_totals *t)
+{
+    if (s->quiet || t->n_done + t->n_failed == 0) {
+        return;
+    }
+    double megabytes = (double)t->input_bytes * 1e-6;
+    log_info("%zu done, %zu failed: %.1f MB in %.3f s (%.0f MB/s, %.0f jobs/s) on %s; pipeline "
+             "efficiency %.2f, bound by %s",
+             t->n_done, t->n_failed, megabytes, t->wall_s, megabytes / t->wall_s,
+             (double)t->n_done / t->wall_s, t->backend, t->efficiency.value,
+             t->efficiency.bound_by);
+}
+
+int command_run(int argc, char **argv)
+{
+    struct settings settings;
+    bool done = false;
+    enum status code = settings_parse(argc, argv, &settings, &done);
+    struct runner_totals totals = {0};
+    int exit_status = 2;
+    if (code == STATUS_OK && done) {
+        exit_status = 0;
+    } else if (code == STATUS_OK && settings.n_inputs == 0) {
+        log_error("run: no input; name files, folders or archives (leat run --help)");
+    } else if (code == STATUS_OK) {
+        code = runner_run(&settings, false, on_ended, &settings, &totals);
+        if (code == STATUS_OK) {
+            tell_totals(&settings, &totals);
+            bool nothing = totals.n_done == 0 && totals.n_failed == totals.n_absent;
+            exit_status = totals.interrupted                 ? 1
+                          : totals.n_failed == 0 && !nothing ? 0
+                          : nothing                          ? 2
+                                                             : 1;
+        }
+    }
+    if (code != STATUS_OK) {
+        log_error("%s", status_message());
+    }
+    settings_free(&settings);
+    return exit_status;
+}

@@ -1,0 +1,33 @@
+/*
+ * inputs - what a command line's files, folders and archives come to, one job's input at a time, so
+ * that memory does not grow with their number.
+ *
+ * In folders and archives only what a route takes is looked at; names that begin with '.' and names
+ * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone. A file
+ * that is named on the command line itself must have a route. Folders are walked in byte order of
+ * names, links in them are not followed.
+ */
+#ifndef LEAT_PIPELINE_INPUTS_H
+#define LEAT_PIPELINE_INPUTS_H
+
+#include "pipeline/job.h"
+
+#include <stdbool.h>
+
+struct inputs;
+
+/* `settings` is borrowed. `scratch_fd` is a folder on whose file system members of archives are
+ * kept while they are processed, in files without a name; -1: /tmp. */
+enum status inputs_open(const struct settings *settings, int scratch_fd,
+                        struct inputs **out) STATUS_MUST_CHECK;
+void inputs_free(struct inputs *in);
+
+/* The next input, resolved. A failure concerns one input only (out->path names it): call again for
+ * those after it. *end: there are no more. Used by one thread at a time; it reads folders and
+ * unpacks archives. */
+enum status inputs_next(struct inputs *in, struct job_input *out, bool *end) STATUS_MUST_CHECK;
+
+/* Bytes of all files that will come, as far as can be seen without opening them. */
+uint64_t inputs_total_bytes(const struct settings *settings);
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * publish - see publish.h. A result folder holds plain files and at most one level of sub-folders.
+ */
+#include "pipeline/publish.h"
+
+#include "formats/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum status make_folders(char *path)
+{
+    for (char *p = path + 1;; p++) {
+        bool end = *p == '\0';
+        if (end || *p == '/') {
+            *p = '\0';
+            int failed = mkdir(path, 0777);
+            int error = errno;
+            if (!end) {
+                *p = '/';
+            }
+            if (failed != 0 && error != EEXIST) {
+                return status_fail_errno(error, "cannot make the output folder '%s'", path);
+            }
+        }
+        if (end) {
+            return STATUS_OK;
+        }
+    }
+}
+
+enum status publish_open_output(const char *path, int *fd)
+{
+    char copy[PATH_MAX];
+    *fd = -1;
+    if (path[0] == '\0' || strlen(path) >= sizeof(copy)) {
+        return status_fail(STATUS_BAD_ARGUMENT, "the output folder's name is empty or too long");
+    }
+    strcpy(copy, path);
+    enum status code = make_folders(copy);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0) {
+        return status_fail_errno(errno, "cannot open the output folder '%s'", path);
+    }
+    if (faccessat(*fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+        int error = errno;
+        close(*fd);
+        *fd = -1;
+        return status_fail_errno(error, "the output folder '%s' cannot be written", path);
+    }
+    return STATUS_OK;
+}
+
+enum status publish_vacant(int out_fd, const char *stem)
+{
+    struct stat st;
+    if (fstatat(out_fd, stem, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        return status_fail(
+            STATUS_EXISTS,
+            "a result named '%s' is already in the output folder; --force replaces it", stem);
+    }
+    return errno == ENOENT
+               ? STATUS_OK
+               : status_fail_errno(errno, "cannot look for an earlier result '%s'", stem);
+}
+
+enum status publish_begin(int out_fd, const char *stem, struct publish *p)
+{
+    *p = (struct publish){.out_fd = out_fd, .part_fd = -1};
+    snprintf(p->final, sizeof(p->final), "%s", stem);
+    for (int tries = 0; tries < 8; tries++) {
+        unsigned long long random;
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+            return status_fail_errno(errno, "cannot name a part folder");
+        }
+        snprintf(p->part, sizeof(p->part), ".%s.%016llx.part", stem, random);
+        if (mkdirat(out_fd, p->part, 0777) == 0) {
+            p->part_fd = openat(out_fd, p->part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (p->part_fd >= 0) {
+                return STATUS_OK;
+            }
+            break;
+        }
+        if (errno != EEXIST) {
+            break;
+        }
+    }
+    return status_fail_errno(errno, "cannot make the part folder '%s' in the output folder",
+                             p->part);
+}
+
+/* Removes the folder `name` and what is in it. */
+static void remove_folder(int at_fd, const char *name, int depth)
+{
+    int fd = openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (folder == NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
+    } else {
+        struct dirent *entry;
+        while ((entry = readdir(folder)) != NULL) {
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+                continue;
+            }
+            if (unlinkat(fd, entry->d_name, 0) != 0 && depth > 0) {
+                remove_folder(fd, entry->d_name, depth - 1);
+            }
+        }
+        closedir(folder);
+    }
+    if (unlinkat(at_fd, name, AT_REMOVEDIR) != 0 && unlinkat(at_fd, name, 0) != 0) {
+        log_warning("left behind in the output folder: '%s' (%s)", name, strerror(errno));
+    }
+}
+
+/* RENAME_NOREPLACE and RENAME_EXCHANGE are not known to every file system; there the check and the
+ * rename are two steps. */
+static enum status rename_vacant(struct publish *p)
+{
+    if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_NOREPLACE) == 0) {
+        return STATUS_OK;
+    }
+    if (errno == EINVAL || errno == ENOSYS) {
+        enum status code = publish_vacant(p->out_fd, p->final);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        if (renameat(p->out_fd, p->part, p->out_fd, p->final) == 0) {
+            return STATUS_OK;
+        }
+    }
+    if (errno == EEXIST) {
+        return publish_vacant(p->out_fd, p->final);
+    }
+    return status_fail_errno(errno, "cannot publish the result '%s'", p->final);
+}
+
+enum status publish_commit(struct publish *p, bool replace)
+{
+    enum status code = rename_vacant(p);
+    if (code == STATUS_EXISTS && replace) {
+        if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) != 0) {
+            return status_fail_errno(errno, "cannot replace the result '%s'", p->final);
+        }
+        remove_folder(p->out_fd, p->part, 1);
+        code = STATUS_OK;
+    }
+    if (code == STATUS_OK) {
+        close(p->part_fd);
+        p->part_fd = -1;
+    }
+    return code;
+}
+
+void publish_abandon(struct publish *p)
+{
+    if (p->part_fd >= 0) {
+        close(p->part_fd);
+        p->part_fd = -1;
+        remove_folder(p->out_fd, p->part, 1);
+    }
+}

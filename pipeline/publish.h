@@ -1,0 +1,34 @@
+/*
+ * publish - a result folder that is either absent or complete.
+ *
+ * Files are made in OUTPUT/.STEM.RANDOM.part; one rename gives the folder its name. Nothing is read
+ * or written through a link: every step is relative to the opened output folder.
+ */
+#ifndef LEAT_PIPELINE_PUBLISH_H
+#define LEAT_PIPELINE_PUBLISH_H
+
+#include "formats/status.h"
+
+#include <stdbool.h>
+
+/* One folder being made. */
+struct publish {
+    int out_fd;      /* OUTPUT; borrowed */
+    int part_fd;     /* the folder being made; -1: none */
+    char part[300];  /* its name within OUTPUT */
+    char final[256]; /* the name it will have */
+};
+
+/* Opens OUTPUT, making it (and its parents) when it is not there. *fd is the caller's to close. */
+enum status publish_open_output(const char *path, int *fd) STATUS_MUST_CHECK;
+/* STATUS_EXISTS when OUTPUT/stem is there already. */
+enum status publish_vacant(int out_fd, const char *stem) STATUS_MUST_CHECK;
+/* Makes the part folder. `stem` is one safe path component of at most 240 bytes. */
+enum status publish_begin(int out_fd, const char *stem, struct publish *out) STATUS_MUST_CHECK;
+/* Renames it to its final name. An existing one is STATUS_EXISTS, or with `replace` exchanged in
+ * one step and then removed. On failure the part folder is still there: abandon it. */
+enum status publish_commit(struct publish *p, bool replace) STATUS_MUST_CHECK;
+/* Removes the part folder and what is in it, if there is one. */
+void publish_abandon(struct publish *p);
+
+#endif

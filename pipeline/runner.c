@@ -1,0 +1,280 @@
+/*
+ * runner - see runner.h.
+ */
+#include "pipeline/runner.h"
+
+#include "formats/log.h"
+#include "pipeline/inputs.h"
+#include "pipeline/progress.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { FEED_AT_ONCE = 8, PROGRESS_EVERY_MS = 200 };
+
+/* What the feeding task found: an input, or why there is none. */
+struct found {
+    struct job_input input;
+    enum status code;
+    char *message;
+};
+
+struct runner {
+    const struct settings *settings;
+    struct runner_totals *totals;
+    void (*ended)(void *user, const struct job_report *report);
+    void *user;
+    uv_loop_t loop;
+    struct engine engine;
+    struct job_context context;
+    struct inputs *inputs;
+    struct engine_task feed_task;
+    struct found found[FEED_AT_ONCE]; /* written by the feeding task, taken by the loop */
+    size_t n_found, n_taken;
+    bool feeding, inputs_ended, closing;
+    uv_timer_t progress_timer;
+    uv_signal_t signals[2];
+    uint64_t total_bytes, started_ns;
+    struct queue_busy device;
+    double disk_in_s, disk_out_s;
+};
+
+static double elapsed_s(const struct runner *r)
+{
+    return (double)(crew_now_ns() - r->started_ns) * 1e-9;
+}
+
+static void draw(uv_timer_t *timer)
+{
+    const struct runner *r = timer->data;
+    struct progress p = {.n_done = r->totals->n_done,
+                         .n_failed = r->totals->n_failed,
+                         .n_running = r->engine.n_jobs,
+                         .bytes = r->totals->input_bytes,
+                         .total_bytes = r->total_bytes,
+                         .elapsed_s = elapsed_s(r)};
+    for (size_t i = 0; i < r->engine.n_jobs; i++) {
+        p.bytes += job_bytes_read(r->engine.jobs[i]);
+    }
+    progress_draw(&p);
+}
+
+static void count(struct runner *r, const struct job_report *report)
+{
+    r->totals->input_bytes += report->input_bytes;
+    if (report->code == STATUS_OK) {
+        r->totals->n_done++;
+    } else {
+        r->totals->n_failed++;
+    }
+    r->device.device_s += report->busy.device_s;
+    r->device.upload_s += report->busy.upload_s;
+    r->device.download_s += report->busy.download_s;
+    r->disk_in_s += report->read_s;
+    r->disk_out_s += report->write_s;
+    r->ended(r->user, report);
+}
+
+/* --- feeding ---------------------------------------------------------------------------------- */
+
+static void feed_work(struct engine_task *task)
+{
+    struct runner *r = task->owner;
+    while (r->n_found < FEED_AT_ONCE && !r->inputs_ended) {
+        struct found *f = &r->found[r->n_found];
+        bool end;
+        f->code = inputs_next(r->inputs, &f->input, &end);
+        f->message = f->code != STATUS_OK ? strdup(status_message()) : NULL;
+        r->inputs_ended = end && f->code == STATUS_OK;
+        r->n_found += r->inputs_ended ? 0 : 1;
+    }
+}
+
+static void feed(struct runner *r);
+
+static void feed_finished(struct engine_task *task)
+{
+    struct runner *r = task->owner;
+    r->feeding = false;
+    feed(r);
+}
+
+static void report_refused(struct runner *r, struct found *f)
+{
+    struct job_report report = {.path = f->input.path != NULL ? f->input.path : "",
+                                .code = f->code,
+                                .message = f->message != NULL ? f->message : ""};
+    if (f->code == STATUS_NOT_FOUND || f->code == STATUS_BAD_ARGUMENT) {
+        r->totals->n_absent++;
+    }
+    count(r, &report);
+    job_input_free(&f->input);
+}
+
+static void close_handles(struct runner *r)
+{
+    if (!r->closing) {
+        r->closing = true;
+        uv_close((uv_handle_t *)&r->progress_timer, NULL);
+        uv_close((uv_handle_t *)&r->signals[0], NULL);
+        uv_close((uv_handle_t *)&r->signals[1], NULL);
+        uv_stop(&r->loop);
+    }
+}
+
+/* Starts jobs for what was found, looks for more, or ends. */
+static void feed(struct runner *r)
+{
+    if (r->feeding) {
+        return;
+    }
+    while (r->n_taken < r->n_found &&
+           (r->totals->interrupted || r->engine.n_jobs < r->engine.max_jobs)) {
+        struct found *f = &r->found[r->n_taken++];
+        if (r->totals->interrupted) {
+            job_input_free(&f->input);
+        } else if (f->code == STATUS_OK) {
+            f->code = job_start(&r->context, &f->input);
+            f->message = f->code != STATUS_OK ? strdup(status_message()) : NULL;
+        }
+        if (f->code != STATUS_OK && !r->totals->interrupted) {
+            report_refused(r, f);
+        }
+        free(f->message);
+        f->message = NULL;
+    }
+    if (r->n_taken < r->n_found) {
+        return;
+    }
+    r->n_found = r->n_taken = 0;
+    if (!r->inputs_ended && !r->totals->interrupted) {
+        r->feeding = true;
+        r->feed_task.owner = r;
+        r->feed_task.work = feed_work;
+        r->feed_task.finished = feed_finished;
+        engine_start(&r->engine, &r->feed_task, LANE_READ, NULL);
+    } else if (r->engine.n_jobs == 0) {
+        close_handles(r);
+    }
+}
+
+static void on_ended(void *user, const struct job_report *report)
+{
+    struct runner *r = user;
+    count(r, report);
+    feed(r);
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+/* Once: cancel. Twice: the handler is gone, the system ends the process. */
+static void on_signal(uv_signal_t *signal, int number)
+{
+    struct runner *r = signal->data;
+    (void)number;
+    r->totals->interrupted = true;
+    uv_signal_stop(&r->signals[0]);
+    uv_signal_stop(&r->signals[1]);
+    for (size_t i = 0; i < r->engine.n_jobs; i++) {
+        job_cancel(r->engine.jobs[i], STATUS_CANCELLED, "stopped by a signal");
+    }
+    feed(r);
+}
+
+static void start_handles(struct runner *r)
+{
+    static const int numbers[2] = {SIGINT, SIGTERM};
+    for (int i = 0; i < 2; i++) {
+        uv_signal_init(&r->loop, &r->signals[i]);
+        r->signals[i].data = r;
+        uv_signal_start(&r->signals[i], on_signal, numbers[i]);
+    }
+    uv_timer_init(&r->loop, &r->progress_timer);
+    r->progress_timer.data = r;
+    if (log_has_progress() && !r->settings->quiet) {
+        r->total_bytes = inputs_total_bytes(r->settings);
+        uv_timer_start(&r->progress_timer, draw, PROGRESS_EVERY_MS, PROGRESS_EVERY_MS);
+    }
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static double process_cpu_s(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static void add_up(struct runner *r, double cpu_s)
+{
+    struct runner_totals *t = r->totals;
+    t->wall_s = elapsed_s(r);
+    struct efficiency_times times = {.cpu_s = cpu_s / (double)r->engine.n_threads,
+                                     .device_s = r->device.device_s,
+                                     .upload_s = r->device.upload_s,
+                                     .download_s = r->device.download_s,
+                                     .disk_in_s = r->disk_in_s,
+                                     .disk_out_s = r->disk_out_s};
+    t->efficiency = efficiency_of(&times, t->wall_s);
+    memcpy(t->backend, r->engine.info.name, sizeof(t->backend));
+    memcpy(t->device, r->engine.info.device, sizeof(t->device));
+}
+
+enum status runner_run(const struct settings *settings, bool check_only,
+                       void (*ended)(void *user, const struct job_report *report), void *user,
+                       struct runner_totals *out)
+{
+    *out = (struct runner_totals){0};
+    struct runner *r = calloc(1, sizeof(*r));
+    if (r == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory to begin");
+    }
+    r->settings = settings;
+    r->totals = out;
+    r->ended = ended;
+    r->user = user;
+    r->context = (struct job_context){.engine = &r->engine,
+                                      .settings = settings,
+                                      .out_fd = -1,
+                                      .check_only = check_only,
+                                      .ended = on_ended,
+                                      .user = r};
+    uv_loop_init(&r->loop);
+    enum status code = engine_open(&r->loop, settings, &r->engine);
+    if (code != STATUS_OK) {
+        goto close_loop;
+    }
+    if (r->engine.why[0] != '\0') {
+        log_info("%s", r->engine.why);
+    }
+    if (!check_only &&
+        (code = publish_open_output(settings->output, &r->context.out_fd)) != STATUS_OK) {
+        goto close_engine;
+    }
+    code = inputs_open(settings, r->context.out_fd, &r->inputs);
+    if (code == STATUS_OK) {
+        double cpu_s = process_cpu_s();
+        r->started_ns = crew_now_ns();
+        start_handles(r);
+        feed(r);
+        uv_run(&r->loop, UV_RUN_DEFAULT);
+        progress_clear();
+        add_up(r, process_cpu_s() - cpu_s);
+    }
+    inputs_free(r->inputs);
+    if (r->context.out_fd >= 0) {
+        close(r->context.out_fd);
+    }
+close_engine:
+    engine_close(&r->engine);
+close_loop:
+    uv_run(&r->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&r->loop);
+    free(r);
+    return code;
+}

@@ -1,0 +1,195 @@
+/*
+ * Crews: every task runs once, priorities hold, loops cover every index on any thread, time is
+ * booked.
+ */
+#include "pipeline/crew.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { N_TASKS = 1000, N_INDEXES = 10007 };
+
+struct counted {
+    struct crew_task task;
+    atomic_int *n_worked, *n_done;
+};
+
+static void count_work(struct crew_task *task)
+{
+    atomic_fetch_add(((struct counted *)task)->n_worked, 1);
+}
+
+static void count_done(struct crew_task *task)
+{
+    atomic_fetch_add(((struct counted *)task)->n_done, 1);
+}
+
+static void every_task_runs_once_and_is_done_before_the_crew_ends(void **state)
+{
+    (void)state;
+    atomic_int worked = 0, done = 0;
+    static struct counted tasks[N_TASKS];
+    struct crew *crew;
+    assert_int_equal(crew_new(3, &crew), STATUS_OK);
+    for (int i = 0; i < N_TASKS; i++) {
+        tasks[i] = (struct counted){
+            .task = {.work = count_work, .done = count_done}, .n_worked = &worked, .n_done = &done};
+        crew_submit(crew, (unsigned)i % CREW_PRIORITIES, &tasks[i].task);
+    }
+    crew_free(crew);
+    assert_int_equal(worked, N_TASKS);
+    assert_int_equal(done, N_TASKS);
+}
+
+struct ordered {
+    struct crew_task task;
+    int name;
+};
+
+static int order[8];
+static atomic_int n_ordered;
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void note_order(struct crew_task *task)
+{
+    pthread_mutex_lock(&gate); /* held by the test until all are queued */
+    pthread_mutex_unlock(&gate);
+    order[atomic_fetch_add(&n_ordered, 1)] = ((struct ordered *)task)->name;
+}
+
+static void nothing(struct crew_task *task)
+{
+    (void)task;
+}
+
+static void higher_priorities_go_first_and_equal_ones_in_order_of_arrival(void **state)
+{
+    (void)state;
+    static struct ordered tasks[7];
+    static const unsigned priorities[7] = {0, 0, 0, 1, 2, 1, 2};
+    static const int expected[7] = {0, 4, 6, 3, 5, 1, 2};
+    struct crew *crew;
+    n_ordered = 0;
+    assert_int_equal(crew_new(1, &crew), STATUS_OK);
+    pthread_mutex_lock(&gate);
+    for (int i = 0; i < 7; i++) {
+        tasks[i] = (struct ordered){.task = {.work = note_order, .done = nothing}, .name = i};
+        crew_submit(crew, priorities[i], &tasks[i].task);
+        if (i == 0) { /* the only thread takes the first one and stands at the gate */
+            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        }
+    }
+    pthread_mutex_unlock(&gate);
+    crew_free(crew);
+    assert_memory_equal(order, expected, sizeof(expected));
+}
+
+static void mark(void *arg, size_t i)
+{
+    atomic_fetch_add(&((atomic_int *)arg)[i], 1);
+}
+
+static void loop_covers_each_index_once(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 2, 31, 32, 33, 257, N_INDEXES};
+    for (size_t threads = 1; threads <= 4; threads++) {
+        struct crew *crew;
+        assert_int_equal(crew_new(threads, &crew), STATUS_OK);
+        struct executor executor = crew_executor(crew);
+        assert_int_equal(executor.n_threads, threads);
+        for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+            atomic_int *marks = calloc(N_INDEXES + 1, sizeof(*marks));
+            assert_non_null(marks);
+            executor.run(executor.context, sizes[k], mark, marks);
+            for (size_t i = 0; i <= N_INDEXES; i++) {
+                assert_int_equal(marks[i], i < sizes[k] ? 1 : 0);
+            }
+            free(marks);
+        }
+        crew_free(crew);
+    }
+}
+
+struct nested {
+    struct executor executor;
+    atomic_int total;
+};
+
+static void inner(void *arg, size_t i)
+{
+    (void)i;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void outer(void *arg, size_t i)
+{
+    struct nested *n = arg;
+    n->executor.run(n->executor.context, i, inner, &n->total);
+}
+
+static void loops_nest(void **state)
+{
+    (void)state;
+    struct crew *crew;
+    assert_int_equal(crew_new(3, &crew), STATUS_OK);
+    struct nested n = {.executor = crew_executor(crew)};
+    n.executor.run(n.executor.context, 40, outer, &n);
+    assert_int_equal(n.total, 40 * 39 / 2);
+    crew_free(crew);
+}
+
+struct looping {
+    struct crew_task task;
+    struct executor executor;
+};
+
+static void burn(void *arg, size_t i)
+{
+    (void)arg;
+    (void)i;
+    struct timespec begin, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 2000000);
+}
+
+static void loop_in_task(struct crew_task *task)
+{
+    struct looping *l = (struct looping *)task;
+    l->executor.run(l->executor.context, 20, burn, NULL);
+}
+
+static void cpu_time_of_a_loop_is_booked_on_its_callers_account(void **state)
+{
+    (void)state;
+    struct crew *crew;
+    assert_int_equal(crew_new(2, &crew), STATUS_OK);
+    struct crew_account account = {0};
+    struct looping l = {.task = {.work = loop_in_task, .done = nothing, .account = &account},
+                        .executor = crew_executor(crew)};
+    crew_submit(crew, 0, &l.task);
+    crew_free(crew);
+    /* 20 bodies of 2 ms each, on whichever threads; busy is the caller's wall time alone. */
+    assert_true(account.cpu_ns >= 40000000);
+    assert_true(account.busy_ns > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_task_runs_once_and_is_done_before_the_crew_ends),
+        cmocka_unit_test(higher_priorities_go_first_and_equal_ones_in_order_of_arrival),
+        cmocka_unit_test(loop_covers_each_index_once),
+        cmocka_unit_test(loops_nest),
+        cmocka_unit_test(cpu_time_of_a_loop_is_booked_on_its_callers_account),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

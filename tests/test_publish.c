@@ -1,0 +1,152 @@
+/*
+ * Publishing: a folder is absent or complete, an existing one is kept or exchanged, nothing is left
+ * behind.
+ */
+#include "pipeline/publish.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/leat-publish-XXXXXX";
+static int out_fd;
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) != NULL && publish_open_output(folder, &out_fd) == STATUS_OK ? 0 : 1;
+}
+
+static int remove_all(void **state)
+{
+    (void)state;
+    char command[64];
+    close(out_fd);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+static size_t count_entries(void)
+{
+    DIR *d = opendir(folder);
+    size_t n = 0;
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    }
+    closedir(d);
+    return n;
+}
+
+static void put_file(int dir_fd, const char *name, const char *text)
+{
+    int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static int first_byte(const char *path)
+{
+    char c = 0;
+    int fd = openat(out_fd, path, O_RDONLY);
+    if (fd >= 0) {
+        assert_int_equal(read(fd, &c, 1), 1);
+        close(fd);
+    }
+    return c;
+}
+
+static void committed_folder_has_its_name_and_files(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, "a", &p), STATUS_OK);
+    put_file(p.part_fd, "x", "1");
+    assert_int_equal(first_byte("a/x"), 0);
+    assert_int_equal(publish_commit(&p, false), STATUS_OK);
+    assert_int_equal(first_byte("a/x"), '1');
+    publish_abandon(&p); /* nothing to abandon any more */
+    assert_int_equal(first_byte("a/x"), '1');
+}
+
+static void existing_folder_is_kept_without_replace(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_vacant(out_fd, "a"), STATUS_EXISTS);
+    assert_int_equal(publish_begin(out_fd, "a", &p), STATUS_OK);
+    put_file(p.part_fd, "x", "2");
+    assert_int_equal(publish_commit(&p, false), STATUS_EXISTS);
+    publish_abandon(&p);
+    assert_int_equal(first_byte("a/x"), '1');
+    assert_int_equal(count_entries(), 1);
+}
+
+static void existing_folder_is_exchanged_with_replace(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, "a", &p), STATUS_OK);
+    put_file(p.part_fd, "x", "3");
+    assert_int_equal(publish_commit(&p, true), STATUS_OK);
+    assert_int_equal(first_byte("a/x"), '3');
+    assert_int_equal(count_entries(), 1);
+}
+
+static void abandoned_folder_leaves_nothing(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, "b", &p), STATUS_OK);
+    put_file(p.part_fd, "x", "1");
+    assert_int_equal(mkdirat(p.part_fd, "sub", 0700), 0);
+    put_file(p.part_fd, "sub/y", "1");
+    publish_abandon(&p);
+    assert_int_equal(count_entries(), 1);
+    assert_int_equal(publish_vacant(out_fd, "b"), STATUS_OK);
+}
+
+static void link_in_place_of_a_result_counts_as_existing(void **state)
+{
+    (void)state;
+    assert_int_equal(symlinkat("/nowhere", out_fd, "c"), 0);
+    assert_int_equal(publish_vacant(out_fd, "c"), STATUS_EXISTS);
+    assert_int_equal(unlinkat(out_fd, "c", 0), 0);
+}
+
+static void output_folder_is_made_with_its_parents(void **state)
+{
+    (void)state;
+    char path[128];
+    int fd;
+    snprintf(path, sizeof(path), "%s/p/q/r", folder);
+    assert_int_equal(publish_open_output(path, &fd), STATUS_OK);
+    close(fd);
+    snprintf(path, sizeof(path), "%s/a/x/y", folder); /* a/x is a file */
+    assert_int_not_equal(publish_open_output(path, &fd), STATUS_OK);
+    assert_non_null(strstr(status_message(), path));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(committed_folder_has_its_name_and_files),
+        cmocka_unit_test(existing_folder_is_kept_without_replace),
+        cmocka_unit_test(existing_folder_is_exchanged_with_replace),
+        cmocka_unit_test(abandoned_folder_leaves_nothing),
+        cmocka_unit_test(link_in_place_of_a_result_counts_as_existing),
+        cmocka_unit_test(output_folder_is_made_with_its_parents),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_all);
+}
