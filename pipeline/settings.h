@@ -27,7 +27,10 @@ struct setting_list {
 };
 
 struct settings_route {
-    char *name, *match, *pipeline; /* pipeline may be NULL: the file's own route */
+    char *name;
+    char *match;    /* NULL: every table (what the file's own `pipeline` key makes, last of all) */
+    char *pipeline; /* NULL: by sub-folder or name */
+    char *origin;   /* "leat.conf:12": its first key */
     struct setting_list set;
 };
 
@@ -37,15 +40,15 @@ struct settings_pipeline {
 };
 
 struct settings {
-    char *config;   /* file read; NULL: none */
-    char *pipeline; /* --pipeline; NULL: by route or name */
-    char *output;   /* default "leat-out" */
-    char *backend;  /* "auto", "cpu", "cuda" */
-    size_t jobs;    /* files in flight; 0: chosen from the threads */
-    size_t threads; /* compute threads; 0: the CPUs this process may use */
-    uint64_t memory; /* bound on leat's own bulk host memory; 0: half of the machine's */
+    char *config;      /* file read; NULL: none */
+    char *pipeline;    /* --pipeline of the command line; NULL: by route or name */
+    char *output;      /* default "leat-out" */
+    char *backend;     /* "auto", "cpu", "cuda" */
+    size_t jobs;       /* files in flight; 0: chosen from the threads */
+    size_t threads;    /* compute threads; 0: the CPUs this process may use */
+    uint64_t memory;   /* bound on leat's own bulk host memory; 0: half of the machine's */
     double deadline_s; /* of one job; 0: none */
-    int level;      /* deflate level 1..9, default 6 */
+    int level;         /* deflate level 1..9, default 6 */
     bool force, json, quiet, verbose;
     struct setting_list set; /* -s */
     struct settings_route *routes;
@@ -59,8 +62,8 @@ struct settings {
 /* Parses `argv` (argv[0] is the subcommand, e.g. "run") with the options common to run, check and
  * doctor, reads the configuration file, checks every key of every section. --help and --version
  * print to stdout and set *done. STATUS_BAD_ARGUMENT. */
-enum status settings_parse(int argc, char **argv, struct settings *out, bool *done)
-    STATUS_MUST_CHECK;
+enum status settings_parse(int argc, char **argv, struct settings *out,
+                           bool *done) STATUS_MUST_CHECK;
 void settings_free(struct settings *s);
 
 /* "256M", "1.5G", "4096": bytes with K, M, G (powers of 1024). */
@@ -70,15 +73,16 @@ enum status settings_parse_size(const char *text, uint64_t *out) STATUS_MUST_CHE
  * an archive: archive path, '/', member). */
 struct job_settings {
     const struct stage_ops *stage;
-    struct param_value *params;      /* [stage->n_specs], owned */
-    struct table_options table;      /* strings borrowed from the settings */
-    char *stem;                      /* "X" of X.clusters.csv: the result folder's name; owned; valid as a
-                                        single path component */
+    struct param_value *params; /* [stage->n_specs], owned */
+    struct table_options table; /* strings borrowed from the settings */
+    char *stem; /* "X" of X.clusters.csv: the result folder's name; owned; valid as a
+                   single path component */
 };
 
-/* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name) and
- * resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways), unknown
- * or unfit parameter. Reader keys (columns, member, missing_value) are known to every pipeline. */
+/* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name)
+ * and resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways),
+ * unknown or unfit parameter. Reader keys (columns, member, missing_value) are known to every
+ * pipeline. */
 enum status settings_resolve(const struct settings *s, const char *path,
                              struct job_settings *out) STATUS_MUST_CHECK;
 void job_settings_free(struct job_settings *j);

@@ -1,0 +1,29 @@
+/*
+ * input_name - what the name of an input says: whether it can be a table, which pipeline it asks
+ * for, and what its result is going to be called. Looks at text only, never at a file.
+ */
+#ifndef LEAT_PIPELINE_INPUT_NAME_H
+#define LEAT_PIPELINE_INPUT_NAME_H
+
+#include "formats/status.h"
+
+#include <stdbool.h>
+
+/* The last component of a path; "" when the path ends in '/'. */
+const char *input_name_last(const char *path);
+
+/* X.csv .tsv .txt .npy .npz, in any case, gzipped or not. */
+bool input_name_is_table(const char *path);
+
+/* X.SUFFIX.*, the name's own way to say its pipeline. */
+bool input_name_asks_for(const char *path, const char *suffix);
+
+/* Hidden (begins with '.') or still being written (ends in .part .tmp .filepart .crdownload ~). */
+bool input_name_is_passing(const char *path);
+
+/* The X of X.SUFFIX.csv.gz: the last component without .gz, without the table's extension, without
+ * .SUFFIX. Owned by the caller. STATUS_BAD_ARGUMENT when that is no safe single component of a
+ * path: empty, longer than 255 bytes, beginning with a dot. */
+enum status input_name_stem(const char *path, const char *suffix, char **out) STATUS_MUST_CHECK;
+
+#endif
