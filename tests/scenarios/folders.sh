@@ -1,0 +1,36 @@
+#!/bin/sh
+# Folders, archives and many small files in one run; each result once, an existing one kept without --force.
+. "$(dirname "$0")/lib.sh"
+mkdir -p in/deep/pearson in/.hidden
+for i in $(seq 1 200); do
+    printf '%d,2,5\n3,%d,4\n1,7,%d\n' "$i" "$i" "$((i * i % 17))" >in/f$i.clusters.csv
+done
+cp in/f1.clusters.csv in/deep/pearson/bare.csv
+cp in/f1.clusters.csv in/.hidden/no.clusters.csv
+cp in/f1.clusters.csv in/half.clusters.csv.part
+cp in/f1.clusters.csv in/notes.csv
+expect 0 "$LEAT" run -b cpu -o out --json in
+[ "$(wc -l <stdout)" -eq 201 ] || fail "$(wc -l <stdout) JSON lines instead of 201"
+[ "$(ls -A out | wc -l)" -eq 201 ] || fail "$(ls -A out | wc -l) results instead of 201"
+[ -f out/bare/pearson.npz ] || fail "the sub-folder named after the pipeline was not used"
+"$python" -c 'import json,sys
+for line in open("stdout"):
+    o = json.loads(line)
+    assert o["status"] == "ok" and o["pipeline"] == "pearson" and o["outputs"], o' || fail "JSON"
+
+expect 1 "$LEAT" run -b cpu -o out in/f1.clusters.csv
+says 'already'
+before=$(stat -c %i out/f1)
+expect 0 "$LEAT" run -b cpu -o out --force in/f1.clusters.csv
+[ "$before" != "$(stat -c %i out/f1)" ] || fail "--force did not replace the result"
+
+tar -C in -czf all.tar.gz f1.clusters.csv f2.clusters.csv notes.csv
+(cd in && "$python" -m zipfile -c ../all.zip f3.clusters.csv)
+expect 0 "$LEAT" run -b cpu -o fromarchive all.tar.gz all.zip
+[ "$(ls -A fromarchive | tr '\n' ' ')" = "f1 f2 f3 " ] || fail "archives gave: $(ls -A fromarchive)"
+cmp out/f2/pearson.npz fromarchive/f2/pearson.npz || fail "a member of an archive gives another result"
+
+expect 0 "$LEAT" check -b cpu in/f1.clusters.csv
+grep -q '3 lines of 3 numbers' stdout || { cat stdout; fail "check does not tell the shape"; }
+[ ! -e leat-out ] || fail "check wrote results"
+echo "folders and archives"

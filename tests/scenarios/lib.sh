@@ -1,0 +1,34 @@
+# Shared by the scenarios: a scratch folder that goes away, and how to say what failed.
+set -u
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/leat-scenario-XXXXXX")
+trap 'chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
+here=$(cd "$(dirname "$0")" && pwd)
+python=${PYTHON:-/usr/bin/python3}
+cd "$scratch" || exit 1
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+skip() {
+    echo "SKIPPED: $*"
+    exit 77
+}
+
+# expect STATUS COMMAND...: runs it, keeps stdout and stderr in files of those names.
+expect() {
+    wanted=$1
+    shift
+    "$@" >stdout 2>stderr </dev/null
+    got=$?
+    if [ "$got" -ne "$wanted" ]; then
+        cat stdout stderr >&2
+        fail "exit status $got instead of $wanted: $*"
+    fi
+}
+
+# Lines of stderr that match an extended regular expression.
+says() {
+    grep -Eq -- "$1" stderr || { cat stderr >&2; fail "no message like: $1"; }
+}

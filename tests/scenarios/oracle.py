@@ -1,0 +1,194 @@
+"""Runs leat on generated tables and compares every coefficient with numpy.corrcoef on float64.
+
+usage: oracle.py LEAT SCRATCH_FOLDER SHARED_DATA_FOLDER
+
+Bounds (absolute error of r): exact 1e-12, f32 1e-6; screen reports the pairs that exact reports, with
+r within 1e-12; with missing values pandas' DataFrame.corr() within 1e-10.
+"""
+import csv
+import gzip
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+from scipy.spatial.distance import squareform
+
+leat, scratch, shared = sys.argv[1:4]
+backend = os.environ.get("LEAT_TEST_BACKEND", "cpu")
+rng = np.random.default_rng(20)
+n_compared = 0
+
+
+def run(path, *options):
+    out = os.path.join(scratch, "out")
+    command = [leat, "run", "-q", "--force", "-b", backend, "-o", out, path]
+    for option in options:
+        command += ["-s", option]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    stem = os.path.basename(path).split(".")[0]
+    folder = os.path.join(out, stem)
+    with open(os.path.join(folder, "result.json")) as f:
+        manifest = json.load(f)
+    return folder, np.load(os.path.join(folder, "pearson.npz")), manifest
+
+
+def pairs_of(folder):
+    with gzip.open(os.path.join(folder, "pairs.csv.gz"), "rt", newline="") as f:
+        return [(int(row["i"]), int(row["j"]), float(row["r"])) for row in csv.DictReader(f)]
+
+
+def full(r, m):
+    square = squareform(r.astype(np.float64), checks=False) if m > 1 else np.zeros((1, 1))
+    np.fill_diagonal(square, 1)
+    return square
+
+
+def corrcoef(rows):
+    """numpy.corrcoef in long double: a reference more exact than what is compared with it."""
+    x = np.asarray(rows, dtype=np.longdouble)
+    x = x - x.mean(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        x = x / np.sqrt((x * x).sum(axis=1, keepdims=True))
+    if x.size <= 1 << 20:
+        return np.clip((x @ x.T).astype(np.float64), -1, 1)
+    return np.corrcoef(np.asarray(rows, dtype=np.float64))
+
+
+def check(name, got, want, bound):
+    global n_compared
+    if got.shape != want.shape:
+        sys.exit(f"{name}: shape {got.shape} instead of {want.shape}")
+    off = ~np.eye(len(want), dtype=bool)
+    if (np.isnan(got) != np.isnan(want))[off].any():
+        sys.exit(f"{name}: NaN where there should be none, or the other way round")
+    error = np.nanmax(np.abs(got - want)[off], initial=0)
+    if not error <= bound:
+        sys.exit(f"{name}: error {error:.3g} above {bound:.3g}")
+    n_compared += off.sum()
+
+
+def walks(m, n):
+    steps = 1 + 1e-3 * rng.uniform(-1, 1, size=(m, n))
+    return 100 * np.cumprod(steps, axis=1)
+
+
+kinds = {
+    "walk": walks,
+    "offset": lambda m, n: rng.normal(1e4, 1, size=(m, n)),
+    "normal": lambda m, n: rng.normal(size=(m, n)),
+}
+
+
+def compare_matrices():
+    for kind, make in kinds.items():
+        for m in (1, 2, 3, 33, 1000):
+            for n in (2, 3, 17, 8192):
+                x = make(m, n)
+                big = m * n > 1 << 20
+                types = ("<f4", "<f8") if big else ("<f4", ">f4", "<f8", ">f8")
+                for dtype in types:
+                    for order in "C" if big and kind != "walk" else "CF":
+                        a = np.asarray(x.astype(dtype), order=order)
+                        path = os.path.join(scratch, "t.clusters.npy")
+                        np.save(path, a)
+                        want = corrcoef(a)
+                        name = f"{kind} {m}x{n} {dtype} {order}"
+                        for precision, bound in (("exact", 1e-12), ("f32", 1e-6)):
+                            folder, got, manifest = run(path, "precision=" + precision)
+                            degenerate = np.isnan(full(got["r"], m)).any() and not np.isnan(want).any()
+                            if degenerate:  # equal single-precision samples: NumPy divides noise by noise
+                                flat = a.max(axis=1) == a.min(axis=1)
+                                want[flat, :] = want[:, flat] = np.nan
+                            check(f"{name} {precision}", full(got["r"], m), want, bound)
+                        np.testing.assert_allclose(got["mean"], a.astype(np.float64).mean(axis=1), rtol=1e-13)
+                        if n > 1:
+                            np.testing.assert_allclose(
+                                got["std"], a.astype(np.longdouble).std(axis=1, ddof=1).astype(np.float64),
+                                rtol=1e-9, atol=1e-300)
+                        if not np.array_equal(got["max"], a.max(axis=1)):
+                            sys.exit(f"{name}: maxima differ")
+                        compare_screen(path, name)
+
+
+def compare_screen(path, name):
+    options = ("top=20", "threshold=0.3")
+    exact = pairs_of(run(path, "precision=exact", *options)[0])
+    screen = pairs_of(run(path, "precision=screen", *options)[0])
+    if sorted(p[:2] for p in exact) != sorted(p[:2] for p in screen):
+        sys.exit(f"{name}: screen reports other pairs than exact ({len(screen)}, {len(exact)})")
+    by_pair = {p[:2]: p[2] for p in exact}
+    worst = max((abs(by_pair[i, j] - r) for i, j, r in screen), default=0)
+    if not worst <= 2e-12:
+        sys.exit(f"{name}: screen's coefficients differ by {worst:.3g}")
+
+
+def compare_gaps():
+    x = rng.normal(size=(40, 300)).cumsum(axis=1)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    x[5, 2:] = np.nan
+    x[6] = np.nan
+    x[7, :150] = np.nan
+    x[8, 150:] = np.nan
+    x[20:30] = rng.normal(size=(10, 300))
+    # pandas' own sums are in double; for two or three common samples its min_periods is 1, ours 2.
+    want = pd.DataFrame(x.T).corr(min_periods=2).to_numpy()
+    for precision, bound in (("exact", 1e-10), ("f32", 1e-6)):
+        np.save(os.path.join(scratch, "gaps.clusters.npy"), x)
+        _, got, _ = run(os.path.join(scratch, "gaps.clusters.npy"), "precision=" + precision)
+        check("gaps in rows " + precision, full(got["r"], 40), want, bound)
+    path = os.path.join(scratch, "gapc.clusters.csv")
+    pd.DataFrame(x.T, columns=[f"s{i}" for i in range(40)]).to_csv(path, index=False)
+    _, got, _ = run(path)
+    check("gaps in columns", full(got["r"], 40), want, 1e-10)
+    if list(got["names"]) != [f"s{i}" for i in range(40)]:
+        sys.exit("names of columns differ")
+
+
+def constant_series():
+    x = rng.normal(size=(4, 50))
+    x[2] = 7.25
+    path = os.path.join(scratch, "flat.clusters.csv")
+    pd.DataFrame(x.T, columns=["a", "b", "stuck", "d"]).to_csv(path, index=False)
+    _, got, manifest = run(path)
+    r = full(got["r"], 4)
+    if not np.isnan(r[2, [0, 1, 3]]).all() or np.isnan(r[0, 1]):
+        sys.exit("a constant series must give NaN, and nothing else must")
+    if not any("stuck" in w for w in manifest["warnings"]):
+        sys.exit("the constant series is not named in the warnings")
+
+
+def differences():
+    x = walks(20, 500)
+    path = os.path.join(scratch, "diff.clusters.npy")
+    np.save(path, x)
+    for diff, y in (("step", np.diff(x)), ("log", np.diff(np.log(x)))):
+        _, got, _ = run(path, "diff=" + diff)
+        # The logarithm of a ratio near 1 carries 2^-53 / 1e-3 of relative rounding.
+        check("diff " + diff, full(got["r"], 20), corrcoef(y), 1e-12 if diff == "step" else 1e-11)
+
+
+def air_quality():
+    path = os.path.join(shared, "airquality", "airquality.clusters.csv")
+    if not os.path.exists(path):
+        print("not shown here: the air quality table (no shared data)")
+        return
+    _, got, manifest = run(path, "missing_value=-200")
+    frame = pd.read_csv(path, sep=";", decimal=",").dropna(how="all").dropna(axis=1, how="all")
+    frame = frame.drop(columns=["Date", "Time"]).replace(-200, np.nan).astype(float)
+    if list(got["names"]) != list(frame.columns) or manifest["shape"]["n_samples"] != 9357:
+        sys.exit(f"air quality: {list(got['names'])}, {manifest['shape']}")
+    warnings = " ".join(manifest["warnings"])
+    if "Date" not in warnings or "Time" not in warnings or "16" not in warnings or "17" not in warnings:
+        sys.exit(f"air quality: the columns left out are not named: {warnings}")
+    check("air quality", full(got["r"], 13), frame.corr().to_numpy(), 1e-10)
+
+
+compare_matrices()
+compare_gaps()
+constant_series()
+differences()
+air_quality()
+print(f"{n_compared} coefficients within their bounds on {backend}")

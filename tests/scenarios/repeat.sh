@@ -1,0 +1,32 @@
+#!/bin/sh
+# The same input gives byte-identical data files: twice, with other numbers of threads and jobs, with other
+# --memory, with the file gzipped.
+. "$(dirname "$0")/lib.sh"
+
+"$LEAT" generate clusters --series 300 --samples 2000 --seed 7 -o rows.clusters.csv -q || fail "generate"
+"$LEAT" generate clusters --series 40 --samples 30000 --seed 8 --layout columns -o columns.clusters.csv -q ||
+    fail "generate columns"
+"$LEAT" generate clusters --series 700 --samples 300 --type f32 -o array.clusters.npy -q || fail "generate npy"
+
+# The data files' checksums of a run into out.N, inputs and options following.
+sums() {
+    expect 0 "$LEAT" run -q -b cpu -o "$@"
+    (cd "$1" && find . -type f ! -name result.json | sort | xargs sha256sum)
+}
+inputs="rows.clusters.csv columns.clusters.csv array.clusters.npy"
+sums out.1 --threads 1 -j 1 $inputs >one
+[ "$(wc -l <one)" -eq 12 ] || fail "four data files a job expected: $(cat one)"
+sums out.2 --threads 1 -j 1 $inputs >two
+sums out.3 --threads 2 -j 4 $inputs >three
+sums out.4 --threads 5 -j 2 --memory 96M $inputs >four
+cmp one two && cmp one three && cmp one four || fail "results differ"
+gzip -k rows.clusters.csv
+sums out.5 rows.clusters.csv.gz >five
+grep rows one >rows.one
+cmp rows.one five || fail "the gzipped table gives other results"
+for precision in f32 screen; do
+    sums out.$precision.1 --threads 1 -s precision=$precision array.clusters.npy >p1
+    sums out.$precision.2 --threads 3 -s precision=$precision array.clusters.npy >p2
+    cmp p1 p2 || fail "results differ with precision $precision"
+done
+echo "identical"
