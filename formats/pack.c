@@ -64,11 +64,11 @@ enum status pack_new(struct pack_file *file, enum pack_kind kind, struct pack **
     return STATUS_OK;
 }
 
-/* The state that a member must be in before it may be left. */
+/* The state that a member must be in before it may be left; raw bytes have no end of their own. */
 static enum status check_complete(const struct pack *p)
 {
     const bool none = p->container->named && p->n_members == 0;
-    if (!none && !p->member.complete) {
+    if (p->container->end != NULL && !none && !p->member.complete) {
         return status_fail(STATUS_INTERNAL, "%s: member %s has no last piece", p->file.name,
                            p->member.name != NULL ? p->member.name : "1");
     }

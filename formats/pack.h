@@ -49,7 +49,8 @@ enum status pack_open(int dir_fd, const char *name, enum pack_kind kind,
 /* PACK_ZIP: ends the member before it, if any, and begins one. */
 enum status pack_member(struct pack *p, const char *member) STATUS_MUST_CHECK;
 /* Appends the next piece of the current member; the piece stays the caller's. A member that has got
- * its last piece takes no more, and one that has not cannot be ended: STATUS_INTERNAL. */
+ * its last piece takes no more, and one that has not cannot be ended (but for PACK_RAW):
+ * STATUS_INTERNAL. */
 enum status pack_append(struct pack *p, const struct pack_piece *piece) STATUS_MUST_CHECK;
 /* Writes what stands at the end, closes the file; gives its size and CRC-32 (of the file's own
  * bytes). `p` is freed in every case. */

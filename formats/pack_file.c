@@ -5,6 +5,8 @@
  */
 #include "formats/pack_file.h"
 
+#include "formats/crc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -77,7 +79,7 @@ enum status pack_file_put_known(struct pack_file *f, const void *data, size_t n,
 
 enum status pack_file_put(struct pack_file *f, const void *data, size_t n)
 {
-    return pack_file_put_known(f, data, n, (uint32_t)crc32_z(0, data, n));
+    return pack_file_put_known(f, data, n, crc_extend(0, data, n));
 }
 
 enum status pack_file_finish(struct pack_file *f)

@@ -11,6 +11,7 @@
  */
 #include "formats/pack.h"
 
+#include "formats/crc.h"
 #include "formats/pack_huffman.h"
 
 #include <assert.h>
@@ -222,7 +223,7 @@ enum status pack_squeeze(struct squeezer *s, enum pack_kind kind, const void *ra
     bytes_clear(&out->packed);
     out->raw_bytes = n;
     out->last = last;
-    out->crc = n > 0 ? (uint32_t)crc32_z(0, raw, n) : 0;
+    out->crc = crc_extend(0, raw, n);
     if (kind == PACK_RAW) {
         out->packed_crc = out->crc;
         return bytes_append(&out->packed, raw, n);
@@ -234,7 +235,7 @@ enum status pack_squeeze(struct squeezer *s, enum pack_kind kind, const void *ra
         st = pack_huffman(raw, n, last, way == WAY_STORE, &out->packed);
     }
     if (st == STATUS_OK) {
-        out->packed_crc = (uint32_t)crc32_z(0, out->packed.data, out->packed.len);
+        out->packed_crc = crc_extend(0, out->packed.data, out->packed.len);
     }
     return st;
 }

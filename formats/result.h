@@ -14,15 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Appends the raw bytes of piece `index` of a member to `out`. Called from any thread, pieces of one
- * result in any order and at the same time. */
+/* Appends the raw bytes of piece `index` of a member to `out`, which is empty or holds a multiple
+ * of 8 bytes. Called from any thread, pieces of one result in any order and at the same time. */
 typedef enum status result_piece_fn(void *context, uint64_t index, struct bytes *out);
 
 struct result_member {
-    char name[48];         /* "r.npy" in a zip; unused otherwise */
-    uint64_t n_pieces;     /* >= 1 */
+    char name[48];     /* "r.npy" in a zip; unused otherwise */
+    uint64_t n_pieces; /* >= 1 */
     result_piece_fn *piece;
-    void *context;             /* given to piece; owned by this member when free_context is set */
+    void *context; /* given to piece; owned by this member when free_context is set */
     void (*free_context)(void *context);
 };
 
@@ -50,7 +50,8 @@ void result_free(struct result *r);
 /* Appends an empty file; the pointer is valid until the next call. STATUS_NO_MEMORY. */
 enum status result_add_file(struct result *r, const char *name, enum pack_kind kind,
                             struct result_file **out) STATUS_MUST_CHECK;
-/* Appends a member to a file (name may be NULL unless PACK_ZIP). On failure the context is freed. */
+/* Appends a member to a file (name may be NULL unless PACK_ZIP). On failure the context is freed.
+ */
 enum status result_add_member(struct result_file *f, const char *name, uint64_t n_pieces,
                               result_piece_fn *piece, void *context,
                               void (*free_context)(void *)) STATUS_MUST_CHECK;
@@ -72,8 +73,7 @@ enum status result_add_array(struct result_file *f, const char *name, enum npy_t
                              void *context, void (*free_context)(void *)) STATUS_MUST_CHECK;
 /* As above, from memory that is copied. */
 enum status result_add_copy(struct result_file *f, const char *name, enum npy_type type,
-                            size_t n_dims, const size_t *dims,
-                            const void *data) STATUS_MUST_CHECK;
+                            size_t n_dims, const size_t *dims, const void *data) STATUS_MUST_CHECK;
 /* A one-dimensional array of strings (dtype <U of the longest, at least <U1), from UTF-8; invalid
  * UTF-8 becomes U+FFFD. Copied. */
 enum status result_add_strings(struct result_file *f, const char *name, size_t n,
@@ -81,7 +81,8 @@ enum status result_add_strings(struct result_file *f, const char *name, size_t n
 
 /* Writes rows [first, first + n) of a text table to out, lines ended by \n. */
 typedef enum status result_rows_fn(void *context, uint64_t first, size_t n, struct bytes *out);
-/* Adds NAME.csv.gz: `header` (without newline), then n_rows rows, rows_per_piece in each piece. */
+/* Adds NAME.csv.gz: `header` (without newline; copied), then n_rows rows, rows_per_piece in each
+ * piece. On failure the context is freed, as with every function here that takes one. */
 enum status result_add_csv(struct result *r, const char *name, const char *header, uint64_t n_rows,
                            size_t rows_per_piece, result_rows_fn *rows, void *context,
                            void (*free_context)(void *)) STATUS_MUST_CHECK;
