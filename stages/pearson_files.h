@@ -1,0 +1,16 @@
+/*
+ * pearson_files - the arrays and text tables of a pearson result: pearson.npz, series.csv.gz,
+ * pairs.csv.gz.
+ */
+#ifndef LEAT_STAGES_PEARSON_FILES_H
+#define LEAT_STAGES_PEARSON_FILES_H
+
+#include "formats/result.h"
+
+struct pearson_job;
+
+enum status pearson_files_npz(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status pearson_files_series(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status pearson_files_pairs(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,257 @@
+/*
+ * pearson_pairs - candidates from the matrix, sifted in a basket that never holds many more than
+ * are asked for.
+ *
+ * With c the k-th largest |r| of the matrix and every coefficient within b of the exact one, at
+ * least k pairs have an exact |r| >= c - b; so the exact top k have |r| >= c - 2 b in the matrix,
+ * and pairs that reach the threshold exactly have |r| >= threshold - b there. Those are the
+ * candidates, taken again when b > 0.
+ *
+ * Candidates come from `select`. Where they are too many for that (few samples: every r is -1 or
+ * 1), the matrix is read piece by piece in the same order; a later pair that only equals the k-th
+ * strongest so far comes after it, so the basket turns it away.
+ */
+#include "stages/pearson_pairs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SELECT_SLACK = 1024,   /* room for candidates beyond those wanted, at first */
+    SELECT_MOST = 1 << 22, /* candidates that are held at once */
+    BATCH = 1 << 16,       /* candidates from reading: between two cleanings of the basket */
+    SCAN_CELLS = 1 << 20,  /* of the matrix read at once */
+};
+
+struct basket {
+    const struct pearson_wanted *wanted;
+    struct pearson_pair *pairs;
+    size_t n, capacity;
+    size_t clean_at; /* sort and drop when there are so many */
+    double floor;    /* |r| of the last of the top so far; -1: fewer than that have come */
+};
+
+static int by_strength(const void *a, const void *b)
+{
+    const struct pearson_pair *p = a, *q = b;
+    const double x = fabs(p->r), y = fabs(q->r);
+    if (x != y) {
+        return x > y ? -1 : 1;
+    }
+    if (p->i != q->i) {
+        return p->i < q->i ? -1 : 1;
+    }
+    return p->j < q->j ? -1 : p->j > q->j;
+}
+
+static bool reaches(const struct pearson_wanted *wanted, double r)
+{
+    return wanted->threshold > 0 && fabs(r) >= wanted->threshold;
+}
+
+/* Sorts, and drops what is not wanted. */
+static enum status basket_clean(struct basket *b)
+{
+    const size_t top = b->wanted->top;
+    qsort(b->pairs, b->n, sizeof *b->pairs, by_strength);
+    size_t keep = b->n < top ? b->n : top;
+    while (keep < b->n && reaches(b->wanted, b->pairs[keep].r)) {
+        keep++;
+    }
+    b->n = keep;
+    if (top > 0 && keep >= top) {
+        b->floor = fabs(b->pairs[top - 1].r);
+    } else if (top == 0) {
+        b->floor = 2; /* only the threshold counts */
+    }
+    if (keep > b->wanted->most) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "more than %zu pairs have |r| >= %g: raise threshold, or use the matrix",
+                           b->wanted->most, b->wanted->threshold);
+    }
+    b->clean_at = 2 * keep + BATCH;
+    return STATUS_OK;
+}
+
+static enum status basket_add(struct basket *b, const struct pearson_pair *pairs, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        const double strength = fabs(pairs[k].r);
+        if (!(strength > b->floor) && !reaches(b->wanted, strength)) {
+            continue;
+        }
+        if (b->n == b->capacity) {
+            const size_t capacity = 2 * b->capacity + BATCH;
+            struct pearson_pair *grown = realloc(b->pairs, capacity * sizeof *grown);
+            if (grown == NULL) {
+                return status_fail(STATUS_NO_MEMORY, "no memory for %zu pairs", capacity);
+            }
+            b->pairs = grown;
+            b->capacity = capacity;
+        }
+        b->pairs[b->n++] = pairs[k];
+        if (b->n >= b->clean_at) {
+            const enum status st = basket_clean(b);
+            if (st != STATUS_OK) {
+                return st;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Takes the candidates again where the matrix is not exact; *n falls when some turn out to be
+ * undefined. */
+static enum status take_again(struct queue *q, const struct pearson_wanted *w,
+                              struct pearson_pair *pairs, size_t *n)
+{
+    if (!(w->bound > 0) || *n == 0) {
+        return STATUS_OK;
+    }
+    const enum status st = q->backend->ops->pearson->exact_pairs(q, w->x, w->x_type, w->n_samples,
+                                                                 w->moments, pairs, *n);
+    size_t defined = 0;
+    for (size_t k = 0; k < *n && st == STATUS_OK; k++) {
+        if (!isnan(pairs[k].r)) {
+            pairs[defined++] = pairs[k];
+        }
+    }
+    *n = defined;
+    return st;
+}
+
+/* The lowest |r| of the matrix that can belong to a wanted pair; NaN where there is none. */
+static enum status lowest(struct queue *q, const struct pearson_matrix *m,
+                          const struct pearson_wanted *w, double *cut)
+{
+    double kth = NAN;
+    if (w->top > 0) {
+        const enum status st = q->backend->ops->pearson->kth_abs(q, m, w->top, &kth);
+        if (st != STATUS_OK) {
+            return st;
+        }
+        kth = fmax(kth - 2 * w->bound, 0); /* a NaN gives 0 */
+    }
+    const double reach = w->threshold > 0 ? fmax(w->threshold - w->bound, 0) : NAN;
+    *cut = fmin(kth, reach); /* the other one where one is NaN */
+    return STATUS_OK;
+}
+
+/* Moves on to the next element of the condensed triangle. */
+static void step(uint32_t *i, uint32_t *j, size_t n_series)
+{
+    if (++*j == n_series) {
+        ++*i;
+        *j = *i + 1;
+    }
+}
+
+struct scan {
+    void *cells;
+    struct pearson_pair *batch;
+    uint32_t i, j; /* of the next element */
+};
+
+/* Sifts n elements of the condensed triangle that have been read. */
+static enum status scan_cells(struct queue *q, const struct pearson_matrix *m, double cut,
+                              struct scan *scan, size_t n, struct basket *b)
+{
+    enum status st = STATUS_OK;
+    size_t held = 0;
+    for (size_t k = 0; k < n && st == STATUS_OK; k++) {
+        const double r = m->type == DTYPE_F64 ? ((const double *)scan->cells)[k]
+                                              : (double)((const float *)scan->cells)[k];
+        if (fabs(r) >= cut) {
+            scan->batch[held++] = (struct pearson_pair){.i = scan->i, .j = scan->j, .r = r};
+        }
+        step(&scan->i, &scan->j, m->n_series);
+        if (held == BATCH || (k + 1 == n && held > 0)) {
+            st = take_again(q, b->wanted, scan->batch, &held);
+            if (st == STATUS_OK) {
+                st = basket_add(b, scan->batch, held);
+            }
+            held = 0;
+        }
+    }
+    return st;
+}
+
+static enum status scan_matrix(struct queue *q, const struct pearson_matrix *m, double cut,
+                               struct basket *b)
+{
+    const uint64_t all = (uint64_t)m->n_series * (m->n_series - 1) / 2;
+    struct scan scan = {.cells = malloc(SCAN_CELLS * dtype_bytes(m->type)),
+                        .batch = malloc(BATCH * sizeof *scan.batch),
+                        .j = 1};
+    enum status st = STATUS_OK;
+    if (scan.cells == NULL || scan.batch == NULL) {
+        st = status_fail(STATUS_NO_MEMORY, "no memory to read the matrix");
+    }
+    for (uint64_t first = 0; first < all && st == STATUS_OK;) {
+        const size_t n = all - first < SCAN_CELLS ? (size_t)(all - first) : SCAN_CELLS;
+        st = q->backend->ops->pearson->condensed(q, m, first, n, scan.cells);
+        if (st == STATUS_OK) {
+            st = scan_cells(q, m, cut, &scan, n, b);
+        }
+        first += n;
+    }
+    free(scan.cells);
+    free(scan.batch);
+    return st;
+}
+
+/* Asks for all candidates at once, into the basket's own memory. *many: they are too many. */
+static enum status select_all(struct queue *q, const struct pearson_matrix *m, double cut,
+                              struct basket *b, bool *many)
+{
+    enum status st = STATUS_OK;
+    size_t n = b->wanted->top + SELECT_SLACK;
+    do {
+        if (n > b->capacity) {
+            free(b->pairs);
+            b->capacity = n;
+            b->pairs = malloc(n * sizeof *b->pairs);
+            if (b->pairs == NULL) {
+                b->capacity = 0;
+                return status_fail(STATUS_NO_MEMORY, "no memory for %zu pairs", n);
+            }
+        }
+        st = q->backend->ops->pearson->select(q, m, cut, b->pairs, b->capacity, &n);
+    } while (st == STATUS_OK && n > b->capacity && n <= SELECT_MOST);
+    *many = n > b->capacity;
+    if (st == STATUS_OK && !*many) {
+        st = take_again(q, b->wanted, b->pairs, &n);
+        b->n = n;
+    }
+    return st;
+}
+
+enum status pearson_pairs_find(struct queue *q, const struct pearson_matrix *matrix,
+                               const struct pearson_wanted *wanted, struct pearson_pair **out,
+                               size_t *n)
+{
+    struct basket b = {.wanted = wanted, .clean_at = wanted->top + BATCH, .floor = -1};
+    double cut = NAN;
+    bool many = false;
+    *out = NULL;
+    *n = 0;
+    enum status st = lowest(q, matrix, wanted, &cut);
+    if (st != STATUS_OK || isnan(cut)) {
+        return st;
+    }
+    st = select_all(q, matrix, cut, &b, &many);
+    if (st == STATUS_OK && many) {
+        st = scan_matrix(q, matrix, cut, &b);
+    }
+    if (st == STATUS_OK) {
+        st = basket_clean(&b);
+    }
+    if (st != STATUS_OK) {
+        free(b.pairs);
+        return st;
+    }
+    *out = b.pairs;
+    *n = b.n;
+    return STATUS_OK;
+}
