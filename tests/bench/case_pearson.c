@@ -1,0 +1,238 @@
+/*
+ * case_pearson - every coefficient of series in rows that are already on the backend: means,
+ * standardize, and gram() of each panel with all series before it. What numpy.corrcoef does, and
+ * half of its work.
+ *
+ * The floor is the product's n (n - 1) / 2 pairs of N multiplications and additions at the rate of
+ * the machine's own matrix product of that precision.
+ */
+#include "tests/bench/bench.h"
+
+#include "kernels/pearson.h"
+#include "kernels/philox.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { PANEL = 1024, CHECKED = 24 };
+
+struct pearson_variant {
+    enum pearson_precision precision;
+    enum dtype type;
+    size_t n;      /* CUDA: n series of n samples */
+    double mark_s; /* on one H200 */
+};
+
+struct pearson_state {
+    const struct pearson_variant *v;
+    size_t n_series, n_samples, n_panels, z_bytes;
+    struct span x, z, *panels;
+    struct moments moments;
+};
+
+static size_t panel_rows(const struct pearson_state *s, size_t p)
+{
+    return pearson_panel_width(p, PANEL, s->n_series) - p * PANEL;
+}
+
+static enum dtype matrix_type(const struct pearson_state *s)
+{
+    return s->v->precision == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32;
+}
+
+static void pearson_close(struct bench *b, void *state)
+{
+    struct pearson_state *s = state;
+    const struct backend_ops *ops = b->backend->ops;
+    for (size_t p = 0; s->panels != NULL && p < s->n_panels; p++) {
+        ops->release(b->queue, s->panels[p]);
+    }
+    ops->release(b->queue, s->z);
+    ops->release(b->queue, s->moments.at);
+    ops->release(b->queue, s->x);
+    free(s->panels);
+    free(s);
+}
+
+static enum status pearson_run(struct bench *b, void *state)
+{
+    struct pearson_state *s = state;
+    const struct backend_ops *ops = b->backend->ops;
+    const enum pearson_precision precision = s->v->precision;
+    enum status code =
+        ops->means->rows(b->queue, s->x, s->v->type, s->n_series, s->n_samples, s->moments, 0);
+    if (code == STATUS_OK) {
+        code = ops->pearson->standardize(b->queue, precision, s->x, s->v->type, s->n_series,
+                                         s->n_samples, s->moments, 0, s->z);
+    }
+    for (size_t p = 0; code == STATUS_OK && p < s->n_panels; p++) {
+        size_t width = pearson_panel_width(p, PANEL, s->n_series);
+        code = ops->pearson->gram(
+            b->queue, precision, s->n_samples, span_from(s->z, p * PANEL * s->z_bytes), p * PANEL,
+            panel_rows(s, p), s->z, 0, width, s->moments, s->panels[p], width);
+    }
+    return code;
+}
+
+/* r of two series in extended precision, from the definition. */
+static double reference(const double *x, const double *y, size_t n)
+{
+    long double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
+    for (size_t t = 0; t < n; t++) {
+        mx += x[t];
+        my += y[t];
+    }
+    mx /= (long double)n;
+    my /= (long double)n;
+    for (size_t t = 0; t < n; t++) {
+        long double a = x[t] - mx, c = y[t] - my;
+        xx += a * a;
+        yy += c * c;
+        xy += a * c;
+    }
+    return (double)(xy / sqrtl(xx * yy));
+}
+
+static double bound(struct bench *b, const struct pearson_state *s)
+{
+    switch (s->v->precision) {
+    case PEARSON_EXACT:
+        return 1e-12;
+    case PEARSON_F32:
+        return 1e-6;
+    case PEARSON_SCREEN:
+        return b->backend->ops->pearson->screen_bound(s->n_samples);
+    }
+    return 0;
+}
+
+static enum status fetch_series(struct bench *b, const struct pearson_state *s, size_t series,
+                                double *out)
+{
+    size_t bytes = s->n_samples * dtype_bytes(s->v->type);
+    enum status code =
+        b->backend->ops->download(b->queue, out, span_from(s->x, series * bytes), bytes);
+    for (size_t t = s->n_samples; code == STATUS_OK && s->v->type == DTYPE_F32 && t-- > 0;) {
+        out[t] = (double)((const float *)(const void *)out)[t]; /* from the end: widened in place */
+    }
+    return code;
+}
+
+/* Every pair of CHECKED series spread over the panels. */
+static enum status pearson_check(struct bench *b, struct pearson_state *s)
+{
+    const struct backend_ops *ops = b->backend->ops;
+    const struct pearson_matrix matrix = {s->n_series, PANEL, matrix_type(s), s->panels};
+    double *series = malloc(CHECKED * s->n_samples * sizeof *series);
+    enum status code =
+        series == NULL ? status_fail(STATUS_NO_MEMORY, "no memory") : pearson_run(b, s);
+    size_t index[CHECKED];
+    for (size_t k = 0; code == STATUS_OK && k < CHECKED; k++) {
+        index[k] = k * (s->n_series - 1) / (CHECKED - 1);
+        code = fetch_series(b, s, index[k], series + k * s->n_samples);
+    }
+    for (size_t j = 1; code == STATUS_OK && j < CHECKED; j++) {
+        for (size_t i = 0; code == STATUS_OK && i < j; i++) {
+            uint64_t row = index[i], column = index[j];
+            uint64_t at = row * (2 * s->n_series - row - 1) / 2 + column - row - 1;
+            union {
+                double f64;
+                float f32;
+            } element;
+            code = ops->pearson->condensed(b->queue, &matrix, at, 1, &element);
+            double got = matrix.type == DTYPE_F64 ? element.f64 : (double)element.f32;
+            double want =
+                reference(series + i * s->n_samples, series + j * s->n_samples, s->n_samples);
+            if (code == STATUS_OK && !(fabs(got - want) <= bound(b, s))) {
+                code = status_fail(STATUS_INTERNAL, "r(%zu, %zu) is %.17g, not %.17g", index[i],
+                                   index[j], got, want);
+            }
+        }
+    }
+    free(series);
+    return code;
+}
+
+static enum status pearson_memory(struct bench *b, struct pearson_state *s)
+{
+    const struct backend_ops *ops = b->backend->ops;
+    s->panels = calloc(s->n_panels, sizeof *s->panels);
+    if (s->panels == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory");
+    }
+    enum status code =
+        ops->alloc(b->queue, s->n_series * s->n_samples * dtype_bytes(s->v->type), &s->x);
+    if (code == STATUS_OK) {
+        code = ops->alloc(b->queue, s->n_series * s->z_bytes, &s->z);
+    }
+    if (code == STATUS_OK) {
+        code = ops->alloc(b->queue, moments_bytes(s->n_series), &s->moments.at);
+    }
+    for (size_t p = 0; code == STATUS_OK && p < s->n_panels; p++) {
+        size_t elements = panel_rows(s, p) * pearson_panel_width(p, PANEL, s->n_series);
+        code = ops->alloc(b->queue, elements * dtype_bytes(matrix_type(s)), &s->panels[p]);
+    }
+    return code;
+}
+
+static enum status pearson_open(struct bench *b, const struct bench_case *c,
+                                struct bench_work *work, void **state)
+{
+    struct pearson_state *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory");
+    }
+    s->v = c->variant;
+    s->n_series = b->smoke ? 65 : b->cuda ? s->v->n : 2048;
+    s->n_samples = b->smoke ? 257 : b->cuda ? s->v->n : 8192;
+    s->n_panels = (s->n_series + PANEL - 1) / PANEL;
+    s->z_bytes = b->backend->ops->pearson->z_bytes(s->v->precision, s->n_samples);
+    s->moments.capacity = s->n_series;
+    const struct philox_walk walk = {.seed = 11, .start = 100, .epsilon = 0.01};
+    enum status code = pearson_memory(b, s);
+    if (code == STATUS_OK) {
+        code = b->backend->ops->philox->walk_rows(b->queue, &walk, 0, s->n_series, s->n_samples,
+                                                  s->v->type, s->x);
+    }
+    if (code == STATUS_OK) {
+        code = pearson_check(b, s);
+    }
+    if (code != STATUS_OK) {
+        pearson_close(b, s);
+        return code;
+    }
+    const struct bench_ceilings *k = &b->ceilings;
+    work->flops = (double)s->n_series * (double)(s->n_series - 1) * (double)s->n_samples;
+    work->floor_of = s->v->precision == PEARSON_EXACT ? "FP64 product"
+                     : b->cuda                        ? "TF32 product"
+                                                      : "FP32 product";
+    double rate = s->v->precision == PEARSON_EXACT ? k->f64_flop_s
+                  : b->cuda                        ? k->tf32_flop_s
+                                                   : k->f32_flop_s;
+    double products = b->cuda && s->v->precision == PEARSON_F32 ? 3 : 1; /* the split takes three */
+    work->floor_s = rate > 0 ? products * work->flops / rate : 0;
+    work->mark_s = b->cuda && !b->smoke ? s->v->mark_s : 0;
+    *state = s;
+    return STATUS_OK;
+}
+
+static const struct pearson_variant exact = {PEARSON_EXACT, DTYPE_F64, 8192, 11.5e-3},
+                                    exact_16k = {PEARSON_EXACT, DTYPE_F64, 16384, 88e-3},
+                                    f32 = {PEARSON_F32, DTYPE_F32, 8192, 6.0e-3},
+                                    screen = {PEARSON_SCREEN, DTYPE_F32, 8192, 2.5e-3};
+
+#define PEARSON_CASE(stem, text, where)                                                            \
+    {                                                                                              \
+        .name = "pearson_" #stem, .what = (text), .backends = (where), .by_device = true,          \
+        .variant = &(stem), .open = pearson_open, .run = pearson_run, .close = pearson_close       \
+    }
+
+const struct bench_case bench_pearson_cases[] = {
+    PEARSON_CASE(exact, "every r of 8192 (CPU: 2048) series of 8192 f64, exact",
+                 BENCH_CPU | BENCH_CUDA),
+    PEARSON_CASE(f32, "the same of f32, precision f32", BENCH_CPU | BENCH_CUDA),
+    PEARSON_CASE(screen, "the same of f32, precision screen, without the pairs taken again",
+                 BENCH_CPU | BENCH_CUDA),
+    PEARSON_CASE(exact_16k, "every r of 16384 series of 16384 f64, exact", BENCH_CUDA),
+    {0},
+};
