@@ -108,7 +108,7 @@ static enum status heatmap_piece(void *context, uint64_t index, struct bytes *ou
     draw_axes(&image, map, (long)side);
     draw_legend(&image, (long)(LEFT + side + 2 * GAP), TITLE, (long)side);
     st = png_image_encode(&image, out);
-    png_image_free(&image);
+    png_image_release(&image);
     return st;
 }
 
