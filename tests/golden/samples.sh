@@ -1,0 +1,10 @@
+#!/bin/sh
+# What the samples are shown to give, beside what pandas says of them; LEAT_TEST_BACKEND chooses the backend.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+python=${PYTHON:-/usr/bin/python3}
+"$python" -c 'import numpy, pandas' 2>/dev/null || { echo "no Python with NumPy and pandas"; exit 77; }
+out=$(mktemp -d) || exit 2
+trap 'rm -rf "$out"' EXIT
+"$LEAT" run -q --backend "${LEAT_TEST_BACKEND:-cpu}" -o "$out" "$here"/../../samples/*.clusters.* || exit 1
+"$python" "$here/samples.py" "$here/../../samples" "$out"
