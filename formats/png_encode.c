@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_COLOURS = 256, N_SLOTS = 1024, DEFLATE_LEVEL = 1, DEFLATE_MEMORY = 6 };
+enum { N_COLOURS = 256, N_SLOTS = 1024, DEFLATE_LEVEL = 2, DEFLATE_MEMORY = 6 };
 
 struct encoder {
     png_structp png;
@@ -132,12 +132,13 @@ static enum status write_file(struct encoder *e)
     png_set_compression_level(e->png, DEFLATE_LEVEL);
     png_set_compression_mem_level(e->png, DEFLATE_MEMORY);
     png_set_compression_buffer_size(e->png, 1 << 16);
-    png_set_filter(e->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_UP);
+    png_set_filter(e->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
     png_set_IHDR(e->png, e->info, (png_uint_32)e->width, (png_uint_32)e->height, 8,
                  e->indices != NULL ? PNG_COLOR_TYPE_PALETTE : PNG_COLOR_TYPE_RGB,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     if (e->indices != NULL) {
         png_set_PLTE(e->png, e->info, e->palette, (int)e->n_colours);
+        png_set_check_for_invalid_index(e->png, 0); /* there are none, and looking takes time */
     }
     png_write_info(e->png, e->info);
     for (size_t y = 0; y < e->height; y++) {

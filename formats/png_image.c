@@ -1,8 +1,8 @@
 /*
  * png_image - drawing on a picture in memory. Encoding is in png_encode.c.
  *
- * The scale: both ends are equally dark (CIE L* 32 and 33) and lighten evenly towards the middle,
- * so strength can be read without hue; blue against red-orange is kept apart by all common kinds of
+ * The scale: both sides darken alike (CIE L* 97 in the middle, 65 half way, 32 at the ends), so
+ * strength can be read without hue; blue against red-orange is kept apart by all common kinds of
  * colour blindness.
  */
 #include "formats/png_image.h"
