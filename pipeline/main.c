@@ -1,0 +1,132 @@
+/*
+ * main - finds the subcommand, and is the only place that ends the process.
+ *
+ * SIGPIPE is ignored, so that a reader of standard output that goes away does not cut off the work
+ * half-way; once everything is put away the process ends by that signal after all, as shells
+ * expect.
+ */
+#include "formats/log.h"
+#include "pipeline/commands.h"
+#include "pipeline/options.h"
+#include "pipeline/text.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+};
+
+static const struct command commands[] = {
+    {"run", command_run, "process files, folders and archives, then exit"},
+    {"check", command_check, "read and validate only; say what run would do"},
+    {"generate", command_generate, "make input data"},
+    {"doctor", command_doctor, "say what works here and what does not"},
+};
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]), NOTHING_DONE = 2 };
+
+static void print_help(void)
+{
+    printf("Usage: leat COMMAND [OPTION...] [ARGUMENT...]\n"
+           "Correlates measurement series on CPU or GPU, from files to compressed results.\n\n"
+           "Commands:\n");
+    for (size_t i = 0; i < COMMANDS; i++) {
+        printf("  %-10s %s\n", commands[i].name, commands[i].help);
+    }
+    printf("\n"
+           "  leat COMMAND --help   the options of a command\n"
+           "  leat --version        the version\n\n"
+           "Exit status: 0 all done, 1 some job failed, 2 nothing could be done.\n");
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    struct text_near near = {.word = name};
+    for (size_t i = 0; i < COMMANDS; i++) {
+        text_near_offer(&near, commands[i].name);
+    }
+    if (near.best != NULL) {
+        log_error("unknown command '%s': did you mean '%s'?", name, near.best);
+    } else if (name[0] == '-') {
+        log_error("'%s' stands before the command: leat COMMAND [OPTION...] (see leat --help)",
+                  name);
+    } else {
+        log_error("unknown command '%s' (see leat --help)", name);
+    }
+    return NOTHING_DONE;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        log_error("no command given: leat COMMAND [OPTION...] (see leat --help)");
+        return NOTHING_DONE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
+        options_print_version();
+        return 0;
+    }
+    bool help = strcmp(name, "help") == 0;
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || (help && argc == 2)) {
+        print_help();
+        return 0;
+    }
+    const struct command *command = find(help ? argv[2] : name);
+    if (command == NULL) {
+        return unknown(help ? argv[2] : name);
+    }
+    if (help) {
+        static char option[] = "--help";
+        char *ask[] = {argv[2], option, NULL};
+        return command->run(2, ask);
+    }
+    return command->run(argc - 1, argv + 1);
+}
+
+/* Whether the reader of standard output has gone. */
+static bool is_cut_off(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+
+/* What was printed counts only once it has left. */
+static int finish(int result)
+{
+    errno = 0;
+    bool has_left = fflush(stdout) == 0 && !ferror(stdout);
+    int error = errno;
+    if ((!has_left || result != 0) && is_cut_off()) {
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
+    if (has_left) {
+        return result;
+    }
+    log_error("cannot write to standard output: %s",
+              error != 0 ? strerror(error) : "an earlier write failed");
+    return result != 0 ? result : 1;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    return finish(dispatch(argc, argv));
+}
