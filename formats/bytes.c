@@ -6,6 +6,7 @@
 #include "formats/checked.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,12 @@ enum status bytes_reserve(struct bytes *b, size_t more)
     if (more <= b->cap - b->len) {
         return STATUS_OK;
     }
-    if (!checked_add(b->len, more, &need)) {
+    if (!checked_add(b->len, more, &need) || need > PTRDIFF_MAX) {
         return status_fail(STATUS_NO_MEMORY, "a buffer of %zu bytes cannot grow by %zu", b->len,
                            more);
     }
     size_t cap = b->cap < 32 ? 64 : b->cap;
-    if (!checked_mul(cap, 2, &cap) || cap < need) {
+    if (!checked_mul(cap, 2, &cap) || cap < need || cap > PTRDIFF_MAX) {
         cap = need;
     }
     unsigned char *data = realloc(b->data, cap);

@@ -5,6 +5,7 @@
  */
 #include "formats/status.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,43 +37,42 @@ static size_t whole_characters(const char *text, size_t len)
     return tail < wanted ? len - 1 - tail : len;
 }
 
-/* Copies text with control bytes spelt out; cuts what does not fit. */
-static void keep(const char *text)
+/* Keeps text with control bytes spelt out, cut so that `suffix` still follows it. */
+static void keep(const char *text, const char *suffix)
 {
     static const char digits[] = "0123456789abcdef";
+    const size_t suffix_len = strlen(suffix);
+    assert(suffix_len < sizeof current / 2);
+    const size_t room = sizeof current - 1 - suffix_len;
     size_t len = 0;
-    for (; *text != '\0' && len + 4 < sizeof current; text++) {
+    for (; *text != '\0'; text++) {
         const unsigned char c = (unsigned char)*text;
-        if (c >= 0x20) {
-            current[len++] = (char)c;
-        } else {
+        if (len + (c < 0x20 ? 4 : 1) > room) {
+            len = whole_characters(current, len);
+            break;
+        }
+        if (c < 0x20) {
             current[len++] = '\\';
             current[len++] = 'x';
             current[len++] = digits[c >> 4];
             current[len++] = digits[c & 15];
+        } else {
+            current[len++] = (char)c;
         }
     }
-    current[whole_characters(current, len)] = '\0';
+    memcpy(current + len, suffix, suffix_len + 1);
 }
 
 static void format_and_keep(const char *suffix, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-/* The suffix is what explains the failure: a long description is cut, never the suffix. */
 static void format_and_keep(const char *suffix, const char *format, va_list args)
 {
-    char text[STATUS_MESSAGE_BYTES];
-    size_t room = sizeof text;
-    const size_t suffix_len = strlen(suffix);
-    if (suffix_len + 2 < sizeof text / 2) {
-        room -= suffix_len;
+    char text[STATUS_MESSAGE_BYTES + 1]; /* one more than is kept: keep() sees the cut */
+    if (vsnprintf(text, sizeof text, format, args) < 0) {
+        snprintf(text, sizeof text, "%s", format);
     }
-    if (vsnprintf(text, room, format, args) < 0) {
-        snprintf(text, room, "%s", format);
-    }
-    const size_t len = whole_characters(text, strlen(text));
-    snprintf(text + len, sizeof text - len, "%s", suffix);
-    keep(text);
+    keep(text, suffix);
 }
 
 enum status status_fail(enum status code, const char *format, ...)
@@ -87,7 +87,7 @@ enum status status_fail(enum status code, const char *format, ...)
 enum status status_fail_errno(int error, const char *format, ...)
 {
     char suffix[160], buffer[128];
-    snprintf(suffix, sizeof suffix, ": %s", strerror_r(error, buffer, sizeof buffer));
+    snprintf(suffix, sizeof suffix, ": %s", strerror_r(error, buffer, sizeof buffer)); /* GNU's */
     va_list args;
     va_start(args, format);
     format_and_keep(suffix, format, args);
@@ -109,9 +109,9 @@ enum status status_fail_errno(int error, const char *format, ...)
 
 enum status status_set(enum status code, const char *message)
 {
-    char text[STATUS_MESSAGE_BYTES];
+    char text[STATUS_MESSAGE_BYTES + 1];
     snprintf(text, sizeof text, "%s", message);
-    keep(text);
+    keep(text, "");
     return code;
 }
 
