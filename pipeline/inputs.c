@@ -90,7 +90,7 @@ void inputs_free(struct inputs *in)
 }
 
 /* Names the input and resolves its settings. */
-static enum status accept(const struct inputs *in, const char *path, int fd, struct job_input *out)
+static enum status take_input(const struct inputs *in, const char *path, int fd, struct job_input *out)
 {
     out->fd = fd;
     out->path = strdup(path);
@@ -161,7 +161,7 @@ static enum status next_member(struct inputs *in, struct job_input *out, bool *g
         if (code == STATUS_OK) {
             code = archive_input_copy(in->archive, fd, UINT64_MAX);
         }
-        enum status named = accept(in, path, fd, out);
+        enum status named = take_input(in, path, fd, out);
         free(path);
         return code != STATUS_OK ? code : named;
     }
@@ -200,7 +200,7 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
                 return STATUS_OK;
             }
             if (settings_routes(in->settings, entry->fts_path)) {
-                return accept(in, entry->fts_path, -1, out);
+                return take_input(in, entry->fts_path, -1, out);
             }
             log_debug("'%s': no pipeline takes it, skipped", entry->fts_path);
             break;
@@ -240,7 +240,7 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
         }
         return code;
     }
-    return accept(in, path, -1, out);
+    return take_input(in, path, -1, out);
 }
 
 enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
