@@ -30,9 +30,14 @@ uint64_t source_file_offset(const struct source *s);
 bool source_is_packed(const struct source *s);
 /* The open descriptor, for formats that must seek (zip); borrowed. */
 int source_fd(const struct source *s);
-/* CRC-32 of the file's own bytes; complete once the end has been read. For formats that seek and so
- * do not read in order, source_crc_whole reads the file. */
+/* CRC-32 of the whole file's own bytes. It is taken while reading in order; what has not been read
+ * that way (formats that seek, an early end) is read now. STATUS_IO. */
 enum status source_crc(struct source *s, uint32_t *out) STATUS_MUST_CHECK;
+/* Reads up to `cap` of the file's own bytes at `offset`, for formats that seek (zip); what is
+ * consumed in order stays as it is, but source_file_offset tells the furthest place read.
+ * *n < cap only at the end of the file. STATUS_IO. */
+enum status source_read_at(struct source *s, uint64_t offset, void *dst, size_t cap,
+                           size_t *n) STATUS_MUST_CHECK;
 
 /* Makes at least `want` bytes visible without consuming them (fewer only at the end), and gives a
  * pointer to what is visible. Valid until the next call. *n may exceed want. STATUS_NO_MEMORY. */

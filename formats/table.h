@@ -26,39 +26,39 @@ struct table;
 /* What the user may say about a table; zeroed is the default. Strings are borrowed for the life of
  * the table. */
 struct table_options {
-    const char *columns;   /* CSV: "3-9,T,RH": numbers from 1 or names; NULL: every numeric column */
-    const char *member;    /* .npz: the member's name; NULL: the only two-dimensional numeric one */
+    const char *columns; /* CSV: "3-9,T,RH": numbers from 1 or names; NULL: every numeric column */
+    const char *member;  /* .npz: the member's name; NULL: the only two-dimensional numeric one */
     bool has_missing_value;
     double missing_value;  /* a number that stands for a missing one (becomes NaN) */
     size_t max_line_bytes; /* the longest CSV line believed; 0: 256 MiB */
 };
 
 struct table_info {
-    const char *format;        /* "csv", "npy", "npz" */
-    enum dtype dtype;          /* type of the decoded numbers: f32 only for f4 arrays */
-    size_t n_lines;            /* 0: not known before the end (CSV, TSV) */
-    size_t n_lines_estimate;   /* n_lines, or a guess from the file's size that is seldom too low */
-    size_t cells_per_line;     /* kept columns (CSV), or the array's other dimension; >= 1 */
-    bool lines_are_columns;    /* Fortran order: the lines are the array's columns */
-    bool has_header;           /* CSV: the first line held names */
-    bool has_labels;           /* CSV: a first column without numbers names each line */
-    const char *const *names;  /* names of the kept columns [cells_per_line]; NULL without header */
+    const char *format;       /* "csv", "npy", "npz" */
+    enum dtype dtype;         /* type of the decoded numbers: f32 only for f4 arrays */
+    size_t n_lines;           /* 0: not known before the end (CSV, TSV) */
+    size_t n_lines_estimate;  /* n_lines, or a guess from the file's size that is seldom too low */
+    size_t cells_per_line;    /* kept columns (CSV), or the array's other dimension; >= 1 */
+    bool lines_are_columns;   /* Fortran order: the lines are the array's columns */
+    bool has_header;          /* CSV: the first line held names */
+    bool has_labels;          /* CSV: a first column without numbers names each line */
+    const char *const *names; /* names of the kept columns [cells_per_line]; NULL without header */
     const char *const *warnings; /* plain sentences, e.g. columns left out, by name */
     size_t n_warnings;
 };
 
 /* One unit of work. The caller owns the memory and sets raw/raw_cap, values/values_cap and zeroes
- * the rest once; table_next and table_decode fill it. For a CSV the values need at most 4 bytes for
- * each raw byte (two characters give one f64); table_next never takes more raw bytes than the
- * values' room allows. For arrays already in the machine's layout table_next reads straight into
- * `values` and table_decode has nothing to do. */
+ * the rest once; table_next and table_decode fill it. For a CSV the values' room should be 4 bytes
+ * for each raw byte (two characters give one f64; rows of empty cells want more); table_next never
+ * takes more raw bytes than the values' room allows. For arrays already in the machine's layout
+ * table_next reads straight into `values` and table_decode has nothing to do. */
 struct table_chunk {
     unsigned char *raw;
     size_t raw_cap, raw_len;
     void *values;
-    size_t values_cap; /* bytes */
-    size_t n_cells;    /* numbers in values, after table_decode */
-    size_t n_missing;  /* NaN among them: only counted by CSV; arrays leave it 0 */
+    size_t values_cap;    /* bytes */
+    size_t n_cells;       /* numbers in values, after table_decode */
+    size_t n_missing;     /* NaN among them: only counted by CSV; arrays leave it 0 */
     uint64_t first_line;  /* of the file, from 1 (CSV) */
     size_t first_column;  /* file column, from 0, at which the chunk begins (CSV, long lines) */
     uint64_t file_offset; /* of the raw bytes in the unpacked stream */
@@ -67,9 +67,15 @@ struct table_chunk {
     size_t labels_len, labels_cap, n_labels;
 };
 
-/* Recognises the format from content and name, reads the head, and tells the shape. The source is
- * taken over (freed with the table, also when this fails). Every size that a header claims has been
- * checked against the file before this returns. STATUS_BAD_INPUT, _UNSUPPORTED, _IO, _NO_MEMORY. */
+/* Recognises the format from the content, reads the head, and tells the shape. The source is taken
+ * over (freed with the table, also when this fails). Every size that a header claims has been
+ * checked against the file before this returns. STATUS_BAD_INPUT, _BAD_ARGUMENT (columns, member),
+ * _UNSUPPORTED, _IO, _NO_MEMORY.
+ *
+ * CSV: columns without a number in the head (at least 64 lines or the whole file; up to 4 MiB as
+ * long as a column has shown nothing but empty cells) are left out with a warning. A first number
+ * further down in a column that was empty all over the head makes table_decode fail with a message
+ * that says how to keep the column; in a column of words it is passed over. */
 enum status table_open(struct source *src, const struct table_options *options,
                        struct table **out) STATUS_MUST_CHECK;
 void table_free(struct table *t);
@@ -78,13 +84,13 @@ const struct table_info *table_info(const struct table *t);
 /* The source, for progress and checksum; owned by the table. */
 struct source *table_source(struct table *t);
 
-/* Reads the next chunk's raw bytes. *end is set, with an empty chunk, when there is no more; at that
- * point trailing garbage or a short array have been reported as STATUS_BAD_INPUT. */
+/* Reads the next chunk's raw bytes. *end is set, with an empty chunk, when there is no more; at
+ * that point trailing garbage or a short array have been reported as STATUS_BAD_INPUT. */
 enum status table_next(struct table *t, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
 
 /* Turns raw bytes into numbers: correctly rounded doubles, NaN where missing. Does not change `t`
- * and may run on many chunks of it at once. A ragged row, a cell that is no number, or an infinity
- * is STATUS_BAD_INPUT. */
+ * and may run on many chunks of it at once. In a CSV a ragged row, a cell that is no number, or an
+ * infinity is STATUS_BAD_INPUT; infinities of arrays are passed on. */
 enum status table_decode(const struct table *t, struct table_chunk *c) STATUS_MUST_CHECK;
 
 /* Frees what a chunk owns (labels); its buffers stay the caller's. */

@@ -1,0 +1,204 @@
+/*
+ * table - the registry of table formats, and what they share.
+ *
+ * A format is recognised by the first bytes of the unpacked stream; CSV takes what no other does.
+ */
+#include "formats/table.h"
+
+#include "formats/table_format.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct table_format *const formats[] = {&table_npy, &table_npz, &table_csv};
+
+enum { MAGIC_BYTES = 8, N_FORMATS = sizeof formats / sizeof formats[0] };
+
+static enum status recognise(struct table *t)
+{
+    const unsigned char *head;
+    size_t n;
+    const enum status status = source_peek(t->source, MAGIC_BYTES, &head, &n);
+    if (status) {
+        return status;
+    }
+    if (n == 0) {
+        return status_fail(STATUS_BAD_INPUT, "%s: is empty", source_name(t->source));
+    }
+    for (size_t i = 0; i < N_FORMATS && !t->format; i++) {
+        if (formats[i]->suits(head, n)) {
+            t->format = formats[i];
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status table_open(struct source *src, const struct table_options *options, struct table **out)
+{
+    *out = NULL;
+    struct table *t = calloc(1, sizeof *t);
+    if (!t) {
+        const enum status status =
+            status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(src));
+        source_free(src);
+        return status;
+    }
+    t->source = src;
+    if (options) {
+        t->options = *options;
+    }
+    enum status status = recognise(t);
+    if (!status) {
+        t->info.format = t->format->name;
+        status = t->format->open(t);
+    }
+    if (status) {
+        table_free(t);
+        return status;
+    }
+    t->info.warnings = (const char *const *)t->warnings;
+    t->info.n_warnings = t->n_warnings;
+    *out = t;
+    return STATUS_OK;
+}
+
+void table_free(struct table *t)
+{
+    if (!t) {
+        return;
+    }
+    if (t->format) {
+        t->format->close(t->state);
+    }
+    for (size_t i = 0; i < t->n_warnings; i++) {
+        free(t->warnings[i]);
+    }
+    free(t->warnings);
+    source_free(t->source);
+    free(t);
+}
+
+const struct table_info *table_info(const struct table *t)
+{
+    return &t->info;
+}
+
+struct source *table_source(struct table *t)
+{
+    return t->source;
+}
+
+enum status table_next(struct table *t, struct table_chunk *c, bool *end)
+{
+    *end = false;
+    c->raw_len = c->n_cells = c->n_missing = 0;
+    c->labels_len = c->n_labels = 0;
+    return t->format->next(t, c, end);
+}
+
+enum status table_decode(const struct table *t, struct table_chunk *c)
+{
+    return t->format->decode(t, c);
+}
+
+void table_chunk_clear(struct table_chunk *c)
+{
+    free(c->labels);
+    c->labels = NULL;
+    c->labels_len = c->labels_cap = c->n_labels = 0;
+}
+
+enum status table_warn(struct table *t, const char *format, ...)
+{
+    if (t->n_warnings == t->warnings_cap) {
+        const size_t cap = 2 * t->warnings_cap + 4;
+        char **warnings = realloc(t->warnings, cap * sizeof *warnings);
+        if (!warnings) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for a warning");
+        }
+        t->warnings = warnings;
+        t->warnings_cap = cap;
+    }
+    va_list args;
+    va_start(args, format);
+    const int n = vasprintf(&t->warnings[t->n_warnings], format, args);
+    va_end(args);
+    if (n < 0) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a warning");
+    }
+    t->n_warnings++;
+    return STATUS_OK;
+}
+
+/* The bytes of the UTF-8 character at p[0 .. n): 1 to 4; 0 when it is none, or a control. */
+static size_t character_bytes(const unsigned char *p, size_t n)
+{
+    if (p[0] < 0x80) {
+        return p[0] >= 0x20 && p[0] != 0x7f;
+    }
+    const size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || len > n) {
+        return 0;
+    }
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    const bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    const bool outside = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
+    const bool c1_control = p[0] == 0xc2 && p[1] < 0xa0;
+    return overlong || outside || c1_control ? 0 : len;
+}
+
+struct excerpt table_excerpt(const void *text, size_t n)
+{
+    static const char ellipsis[] = "...";
+    const unsigned char *p = text;
+    const unsigned char *const end = p + n;
+    struct excerpt e;
+    size_t len = 0;
+    while (p < end) {
+        const size_t whole = character_bytes(p, (size_t)(end - p));
+        const size_t need = whole > 0 ? whole : 4;
+        if (len + need + sizeof ellipsis > sizeof e.text) {
+            memcpy(e.text + len, ellipsis, sizeof ellipsis - 1);
+            len += sizeof ellipsis - 1;
+            break;
+        }
+        if (whole > 0) {
+            memcpy(e.text + len, p, whole);
+            len += whole;
+            p += whole;
+        } else {
+            len += (size_t)snprintf(e.text + len, 5, "\\x%02x", *p++);
+        }
+    }
+    e.text[len] = '\0';
+    return e;
+}
+
+void table_clean_text(char *text, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        const size_t whole = character_bytes((const unsigned char *)text + i, n - i);
+        if (whole == 0) {
+            text[i] = '?';
+        }
+        i += whole > 0 ? whole : 1;
+    }
+}
+
+size_t table_mark_missing(double *values, size_t n, double missing)
+{
+    size_t n_missing = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double v = values[i];
+        values[i] = v == missing ? NAN : v;
+        n_missing += v == missing || v != v;
+    }
+    return n_missing;
+}

@@ -1,0 +1,120 @@
+/*
+ * table_csv_dialect - which delimiter and decimal point a delimited text uses.
+ *
+ * Each candidate is tried on the first lines. What speaks for it: lines with equally many cells,
+ * and cells that are numbers. score = (share of lines that have as many cells as most have) *
+ * (share of numbers among the filled cells, plus a little for tables of text). A candidate that
+ * makes one cell of most lines does not delimit. Equal scores: the earlier in the list, which puts
+ * a comma before blanks ("1, 2, 3") and a semicolon before a comma ("1,5;2,5").
+ */
+#include "formats/table_csv.h"
+
+#include <string.h>
+
+enum { TRIED_LINES = 32, TRIED_BYTES = 64 << 10 };
+
+static const unsigned char candidates[] = {'\t', ';', '|', ',', ' '};
+
+struct trial {
+    size_t cells[TRIED_LINES];
+    size_t n_lines, n_filled, n_numbers;
+    size_t n_points, n_commas; /* numbers that only one decimal point explains */
+};
+
+static bool has_byte(const struct csv_cell *cell, unsigned char c)
+{
+    return memchr(cell->text, c, cell->n) != NULL;
+}
+
+static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
+                       struct trial *trial)
+{
+    double number;
+    switch (csv_cell_value(d, cell, &number)) {
+    case CSV_NUMBER:
+    case CSV_INFINITE:
+        trial->n_filled++;
+        trial->n_numbers++;
+        trial->n_points += has_byte(cell, '.');
+        trial->n_commas += has_byte(cell, ',');
+        break;
+    case CSV_WORD:
+        trial->n_filled++;
+        break;
+    case CSV_MISSING:
+    case CSV_NOTHING:
+        break;
+    }
+}
+
+/* Walks the lines; the last one counts only when it is complete or the only one. */
+static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
+                        const unsigned char *end, bool whole, struct trial *trial)
+{
+    *trial = (struct trial){0};
+    const unsigned char *p = text;
+    while (p < end && trial->n_lines < TRIED_LINES) {
+        const unsigned char *next = end;
+        if (csv_line_kind(d, p, end, &next) != CSV_LINE_DATA) {
+            p = next;
+            continue;
+        }
+        size_t n_cells = 0;
+        enum csv_after after;
+        do {
+            struct csv_cell cell;
+            p = csv_cell_scan(d, p, end, &cell);
+            count_cell(d, &cell, trial);
+            n_cells++;
+            after = csv_pass(d, &p, end);
+        } while (after == CSV_MORE);
+        if (after == CSV_LINE_END || whole || trial->n_lines == 0) {
+            trial->cells[trial->n_lines++] = n_cells;
+        }
+    }
+}
+
+/* The share of lines that have as many cells as most have; 0 when most have one. */
+static double agreement(const struct trial *trial)
+{
+    size_t best = 0, best_cells = 0;
+    for (size_t i = 0; i < trial->n_lines; i++) {
+        size_t same = 0;
+        for (size_t k = 0; k < trial->n_lines; k++) {
+            same += trial->cells[k] == trial->cells[i];
+        }
+        if (same > best) {
+            best = same;
+            best_cells = trial->cells[i];
+        }
+    }
+    return best_cells > 1 ? (double)best / (double)trial->n_lines : 0;
+}
+
+void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d)
+{
+    const size_t tried = n < TRIED_BYTES ? n : TRIED_BYTES;
+    struct csv_dialect best = *d;
+    best.delimiter = ',';
+    best.blanks = false;
+    best.point = '.';
+    double best_score = 0;
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        struct csv_dialect candidate = *d;
+        candidate.delimiter = candidates[i];
+        candidate.blanks = candidates[i] == ' ';
+        candidate.point = '.';
+        struct trial trial;
+        try_dialect(&candidate, text, text + tried, whole && tried == n, &trial);
+        if (candidate.delimiter != ',' && trial.n_commas > trial.n_points) {
+            candidate.point = ',';
+        }
+        const double numbers = ((double)trial.n_numbers + 0.01) / ((double)trial.n_filled + 0.01);
+        const double score = agreement(&trial) * numbers;
+        if (score > best_score) {
+            best_score = score;
+            best = candidate;
+        }
+    }
+    *d = best;
+}

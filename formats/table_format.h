@@ -1,0 +1,51 @@
+/*
+ * table_format - the seam between a table and its formats; for formats/table*.c alone.
+ */
+#ifndef LEAT_FORMATS_TABLE_FORMAT_H
+#define LEAT_FORMATS_TABLE_FORMAT_H
+
+#include "formats/table.h"
+
+/* One format. `open` reads the head, fills t->info and keeps what it needs in t->state; `close`
+ * frees that, also after an `open` that failed, and takes NULL. The others are as in table.h; next
+ * and decode find the chunk's counts and labels already cleared. */
+struct table_format {
+    const char *name;
+    bool (*suits)(const unsigned char *head, size_t n);
+    enum status (*open)(struct table *t) STATUS_MUST_CHECK;
+    enum status (*next)(struct table *t, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
+    enum status (*decode)(const struct table *t, struct table_chunk *c) STATUS_MUST_CHECK;
+    void (*close)(void *state);
+};
+
+struct table {
+    const struct table_format *format;
+    struct source *source;
+    struct table_options options;
+    struct table_info info;
+    void *state;
+    char **warnings;
+    size_t n_warnings, warnings_cap;
+};
+
+extern const struct table_format table_csv, table_npy, table_npz;
+
+/* Adds a plain sentence to the table's warnings. STATUS_NO_MEMORY. */
+enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHECK
+    __attribute__((format(printf, 2, 3)));
+
+/* Text from a file as messages show it: quoted bytes beyond printable ASCII and UTF-8 spelt \xNN,
+ * cut at some 40 characters. */
+struct excerpt {
+    char text[64];
+};
+struct excerpt table_excerpt(const void *text, size_t n);
+
+/* Makes text from a file fit for names, in place: bytes that are no UTF-8, and controls, become
+ * '?'. */
+void table_clean_text(char *text, size_t n);
+
+/* Replaces the numbers that equal `missing` by NaN; the number of NaN there are then. */
+size_t table_mark_missing(double *values, size_t n, double missing);
+
+#endif
