@@ -47,7 +47,8 @@ struct pearson_sums {
 };
 
 /*
- * r of the common samples:  (xy - x y / n) / sqrt((xx - x^2 / n) (yy - y^2 / n)).
+ * Moves the sums to the means of the common samples: xx, yy, xy become xx - x^2 / n and so on; n, x
+ * and y stay. n >= 1.
  *
  * Returns 0 when the sums are too cancelled for that and the pair must be taken again with the
  * means of the common samples subtracted first. The sums carry a relative error e (about
@@ -55,18 +56,33 @@ struct pearson_sums {
  * at most 128 e, which is within 1e-10 up to e = 7e-13. A series that is constant on the common
  * samples never passes.
  */
+PEARSON_RULE int pearson_centre_sums(struct pearson_sums *s)
+{
+    double raw_xx = s->xx, raw_yy = s->yy;
+    s->xx -= s->x * s->x / s->n;
+    s->yy -= s->y * s->y / s->n;
+    s->xy -= s->x * s->y / s->n;
+    return s->xx > raw_xx * 0x1p-6 && s->yy > raw_yy * 0x1p-6;
+}
+
+/* r = xy / sqrt(xx yy) of centred sums; NaN with fewer than two samples or where a square is 0. */
+PEARSON_RULE double pearson_of_centred(struct pearson_sums s)
+{
+    return s.n >= 2 && s.xx > 0 && s.yy > 0 ? pearson_clamp(s.xy / (sqrt(s.xx) * sqrt(s.yy)))
+                                            : (double)NAN;
+}
+
+/* Both at once: 0 when the pair must be taken again. */
 PEARSON_RULE int pearson_from_sums(struct pearson_sums s, double *r)
 {
+    *r = (double)NAN;
     if (!(s.n >= 2)) {
-        *r = (double)NAN;
         return 1;
     }
-    double cxx = s.xx - s.x * s.x / s.n, cyy = s.yy - s.y * s.y / s.n;
-    if (!(cxx > s.xx * 0x1p-6) || !(cyy > s.yy * 0x1p-6)) {
-        *r = (double)NAN;
+    if (!pearson_centre_sums(&s)) {
         return 0;
     }
-    *r = pearson_clamp((s.xy - s.x * s.y / s.n) / (sqrt(cxx) * sqrt(cyy)));
+    *r = pearson_of_centred(s);
     return 1;
 }
 

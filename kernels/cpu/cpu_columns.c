@@ -1,0 +1,373 @@
+/*
+ * cpu_columns - co-moments of series in columns, a slab of samples at a time.
+ *
+ * A slab is transposed to rows, centred by its own means (two passes over the cache) and its
+ * products are added to the running triangle. Chan's merge of two sets,
+ *   C = C_a + C_b + d d' n_a n_b / (n_a + n_b),   d the difference of the means,
+ * has the form of one more sample of value d sqrt(n_a n_b / (n_a + n_b)): it is appended to the
+ * row, so that the merge costs one more column of the product and no sweep over the triangle. N
+ * samples in slabs of S: the sums are off by (S + N / S) u of sqrt(M2 M2') at most, 1.7e-13 for
+ * 2^20 samples in slabs of 1024; r inherits that and a few u of the norms.
+ *
+ * Series with gaps take part in the triangle with zeros, which nobody reads: cpu_column_gaps.
+ */
+#include "kernels/cpu/cpu_columns.h"
+
+#include "kernels/cpu/cpu_product.h"
+#include "kernels/pearson_rule.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Series of a task, and samples that are transposed at once: as many lines as the first-level cache
+ * has ways, when the table's rows lie a power of two apart. */
+enum { GROUP = 32, TRANSPOSED = 8 };
+
+static size_t tile_side(size_t n_series)
+{
+    return n_series > 1024 ? 256 : (n_series > 256 ? 128 : 64);
+}
+
+static size_t row_stride(size_t slab_samples)
+{
+    return cpu_pieces(slab_samples + 1, 8) * 8;
+}
+
+static size_t triangle_elements(size_t n_series)
+{
+    size_t tile = tile_side(n_series), p = (n_series - 1) / tile;
+    return tile * tile * (p * (p + 1) / 2) + (n_series - p * tile) * n_series;
+}
+
+size_t cpu_columns_bytes(size_t n_series, size_t slab_samples, bool gaps)
+{
+    size_t small = 2 * sizeof(struct lanes_moments) + 2 * sizeof(struct columns_lag) +
+                   4 * sizeof(double) + 2 * sizeof(size_t) + sizeof(struct span);
+    size_t pairs = gaps ? PAIR_FIELDS * n_series * sizeof(double) : 0;
+    return sizeof(struct columns) + n_series * (small + pairs) +
+           (triangle_elements(n_series) + n_series * row_stride(slab_samples)) * sizeof(double);
+}
+
+void cpu_columns_free(struct queue *q, void *state)
+{
+    struct columns *c = state;
+    if (c == NULL) {
+        return;
+    }
+    column_gaps_free(q, c);
+    backend_cpu.release(q, c->w_span);
+    backend_cpu.release(q, c->triangle_span);
+    free(c->all);
+    free(c->lag);
+    free(c->last_raw);
+    free(c->slot);
+    free(c->rows);
+    free(c);
+}
+
+enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_samples,
+                            enum pearson_diff diff, void **state)
+{
+    *state = NULL;
+    if (n_series == 0 || slab_samples == 0) {
+        return status_fail(STATUS_INTERNAL, "columns: no series or no samples");
+    }
+    size_t stride = row_stride(slab_samples);
+    if (n_series > product_limit || stride > product_limit) {
+        return status_fail(STATUS_TOO_LARGE, "columns: more series or samples than BLAS can index");
+    }
+    struct columns *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the state of %zu columns", n_series);
+    }
+    *c = (struct columns){.n_series = n_series,
+                          .slab_samples = slab_samples,
+                          .diff = diff,
+                          .tile = tile_side(n_series),
+                          .stride = stride};
+    c->all = calloc(2 * n_series, sizeof *c->all);
+    c->lag = calloc(2 * n_series, sizeof *c->lag);
+    c->last_raw = calloc(4 * n_series, sizeof *c->last_raw);
+    c->slot = calloc(2 * n_series, sizeof *c->slot);
+    c->rows = calloc(n_series, sizeof *c->rows);
+    enum status st = backend_cpu.alloc(q, n_series * stride * sizeof(double), &c->w_span);
+    if (st == STATUS_OK) {
+        st = backend_cpu.alloc(q, triangle_elements(n_series) * sizeof(double), &c->triangle_span);
+    }
+    if (st == STATUS_OK && (!c->all || !c->lag || !c->last_raw || !c->slot || !c->rows)) {
+        st = status_fail(STATUS_NO_MEMORY, "no memory for the state of %zu columns", n_series);
+    }
+    if (st != STATUS_OK) {
+        cpu_columns_free(q, c);
+        return st;
+    }
+    c->w = c->w_span.at;
+    c->triangle = c->triangle_span.at;
+    c->slab = c->all + n_series;
+    c->slab_lag = c->lag + n_series;
+    c->last = c->last_raw + n_series;
+    c->first_slab = c->last + n_series;
+    c->last_slab = c->first_slab + n_series;
+    c->gapped = c->slot + n_series;
+    for (size_t s = 0; s < n_series; ++s) {
+        c->slot[s] = COLUMNS_COMPLETE;
+        c->last[s] = (double)NAN;
+    }
+    *state = c;
+    return STATUS_OK;
+}
+
+/* --- a slab, series by series ---------------------------------------------------------------- */
+
+struct slab_job {
+    struct columns *c;
+    const void *x;
+    enum dtype type;
+    size_t n_raw, n; /* samples of the slab before and after diff */
+};
+
+/* Columns s0 .. s1 - 1 of samples t0 .. t1 - 1, to rows of w that begin `shift` entries in. */
+static void transpose(const struct slab_job *job, size_t s0, size_t s1, size_t t0, size_t t1,
+                      size_t shift)
+{
+    const struct columns *c = job->c;
+    for (size_t s = s0; s < s1; ++s) {
+        double *to = c->w + s * c->stride + shift;
+        if (job->type == DTYPE_F32) {
+            for (size_t t = t0; t < t1; ++t) {
+                to[t] = (double)((const float *)job->x)[t * c->n_series + s];
+            }
+        } else {
+            for (size_t t = t0; t < t1; ++t) {
+                to[t] = ((const double *)job->x)[t * c->n_series + s];
+            }
+        }
+    }
+}
+
+/* What follows from a row of increments or samples in w: its moments; the row centred; its lag. */
+static void take_row(const struct slab_job *job, size_t s)
+{
+    struct columns *c = job->c;
+    double *w = c->w + s * c->stride, n_pairs = 0, sum = 0;
+    struct lanes_moments m = {0}, block;
+    for (size_t t = 0; t < job->n; t += LANES_BLOCK) {
+        lanes_moments(w + t, cpu_min(LANES_BLOCK, job->n - t), &block);
+        if (m.count == 0) {
+            m = block;
+        } else {
+            lanes_merge(&m, &block);
+        }
+    }
+    c->slab[s] = m;
+    c->first_slab[s] = w[0];
+    c->last_slab[s] = w[job->n - 1];
+    double mean = m.count > 0 ? m.mean : 0;
+    for (size_t t = 0; m.count < (double)job->n && t + 1 < job->n; ++t) {
+        bool both = w[t] == w[t] && w[t + 1] == w[t + 1];
+        n_pairs += both;
+        sum += both ? (w[t] - mean) + (w[t + 1] - mean) : 0;
+    }
+    lanes_scale(w, job->n, mean, 1.0, w);
+    if (m.count == (double)job->n) {
+        /* all d add up to nothing but rounding */
+        n_pairs = m.count - 1;
+        sum = -w[0] - w[job->n - 1];
+    }
+    c->slab_lag[s] = (struct columns_lag){lanes_dot(w, w + 1, job->n - 1), sum, n_pairs};
+}
+
+static void slab_body(void *arg, size_t index)
+{
+    const struct slab_job *job = arg;
+    struct columns *c = job->c;
+    size_t s0 = index * GROUP, s1 = cpu_min(s0 + GROUP, c->n_series);
+    size_t before = c->diff != PEARSON_DIFF_NONE && c->started; /* the sample before the slab */
+    for (size_t t = 0; t < job->n_raw; t += TRANSPOSED) {
+        transpose(job, s0, s1, t, cpu_min(t + TRANSPOSED, job->n_raw), before);
+    }
+    for (size_t s = s0; s < s1; ++s) {
+        double *w = c->w + s * c->stride, last = w[before + job->n_raw - 1];
+        if (before) {
+            w[0] = c->last_raw[s];
+        }
+        c->last_raw[s] = last;
+        if (c->diff != PEARSON_DIFF_NONE) {
+            cpu_increments(w, job->n, c->diff, w);
+        }
+        if (job->n > 0) {
+            take_row(job, s);
+        }
+    }
+}
+
+/* --- merging --------------------------------------------------------------------------------- */
+
+/* The products about a mean that is `delta` lower. */
+static struct columns_lag shifted(struct columns_lag g, double delta)
+{
+    g.product += delta * g.sum + g.n * delta * delta;
+    g.sum += 2 * g.n * delta;
+    return g;
+}
+
+/* Merges a series' slab into its totals and appends the merge's own sample to its row of w. */
+static void merge_series(struct columns *c, size_t s, size_t n)
+{
+    struct lanes_moments before = c->all[s], *all = &c->all[s], *slab = &c->slab[s];
+    double extra = 0;
+    lanes_merge(all, slab);
+    if (before.count > 0 && slab->count > 0) {
+        extra = (slab->mean - before.mean) * sqrt(before.count * slab->count / all->count);
+    }
+    c->w[s * c->stride + n] = extra;
+    struct columns_lag a = {0}, b = {0};
+    if (before.count > 0) {
+        a = shifted(c->lag[s], before.mean - all->mean);
+    }
+    if (slab->count > 0) {
+        b = shifted(c->slab_lag[s], slab->mean - all->mean);
+    }
+    c->lag[s] = (struct columns_lag){a.product + b.product, a.sum + b.sum, a.n + b.n};
+    double left = c->last[s], right = c->first_slab[s];
+    if (left == left && right == right) {
+        left -= all->mean;
+        right -= all->mean;
+        c->lag[s].product += left * right;
+        c->lag[s].sum += left + right;
+        c->lag[s].n += 1;
+    }
+    c->last[s] = c->last_slab[s];
+}
+
+/* --- the triangle ---------------------------------------------------------------------------- */
+
+struct tile_job {
+    struct columns *c;
+    size_t n_k;
+    bool add;
+};
+
+static void tile_body(void *arg, size_t index)
+{
+    const struct tile_job *job = arg;
+    struct columns *c = job->c;
+    size_t p = 0; /* tile (p, k) of the triangle's tiles, counted row by row */
+    while ((p + 1) * (p + 2) / 2 <= index) {
+        ++p;
+    }
+    size_t j = p * c->tile, i = (index - p * (p + 1) / 2) * c->tile;
+    struct product_f64 product = {.a = c->w + j * c->stride,
+                                  .b = c->w + i * c->stride,
+                                  .lda = c->stride,
+                                  .ldb = c->stride,
+                                  .n_a = cpu_min(c->tile, c->n_series - j),
+                                  .n_b = cpu_min(c->tile, c->n_series - i),
+                                  .n_k = job->n_k,
+                                  .c = columns_row(c, j) + i,
+                                  .ldc = pearson_panel_width(p, c->tile, c->n_series),
+                                  .add = job->add,
+                                  .lower = i == j};
+    product_f64(&product);
+}
+
+enum status cpu_columns_add(struct queue *q, void *state, struct span slab, enum dtype type,
+                            size_t n_samples)
+{
+    struct columns *c = state;
+    enum status st = cpu_expect(slab, n_samples, c->n_series * dtype_bytes(type), "columns");
+    if (st == STATUS_OK && n_samples > c->slab_samples) {
+        st = status_fail(STATUS_INTERNAL, "columns: a slab of %zu samples, made for %zu", n_samples,
+                         c->slab_samples);
+    }
+    if (st != STATUS_OK || n_samples == 0) {
+        return st;
+    }
+    bool lose_one = c->diff != PEARSON_DIFF_NONE && !c->started;
+    struct slab_job job = {c, slab.at, type, n_samples, n_samples - lose_one};
+    cpu_run(q, cpu_pieces(c->n_series, GROUP), slab_body, &job);
+    c->started = true;
+    if (job.n == 0) {
+        return STATUS_OK;
+    }
+    st = column_gaps_admit(q, c, job.n);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    for (size_t s = 0; s < c->n_series; ++s) {
+        merge_series(c, s, job.n);
+    }
+    struct tile_job tiles = {c, job.n + 1, c->n_total > 0};
+    size_t n_tiles = cpu_pieces(c->n_series, c->tile);
+    cpu_run(q, n_tiles * (n_tiles + 1) / 2, tile_body, &tiles);
+    st = column_gaps_add(q, c, job.n);
+    c->n_total += job.n;
+    return st;
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+struct finish_job {
+    const struct columns *c;
+    const struct pearson_matrix *m;
+    const double *scale; /* 1 / sqrt(M2); NaN for a degenerate series */
+};
+
+static void finish_body(void *arg, size_t index)
+{
+    const struct finish_job *job = arg;
+    const struct columns *c = job->c;
+    size_t end = cpu_min((index + 1) * GROUP, c->n_series);
+    for (size_t j = index * GROUP; j < end; ++j) {
+        const double *from = c->n_total > 0 ? columns_row(c, j) : job->scale;
+        size_t p = j / job->m->panel;
+        double *to =
+            (double *)job->m->panels[p].at + (j - p * job->m->panel) * cpu_matrix_width(job->m, j);
+        for (size_t i = 0; i < j; ++i) {
+            to[i] = pearson_clamp(from[i] * job->scale[i] * job->scale[j]);
+        }
+        bool all = c->slot[j] != COLUMNS_COMPLETE;
+        for (size_t i = 0; c->n_gapped > 0 && i < j; ++i) {
+            if (all || c->slot[i] != COLUMNS_COMPLETE) {
+                to[i] = column_gaps_r(c, i, j) + 0 * job->scale[i] + 0 * job->scale[j];
+            }
+        }
+    }
+}
+
+static void store_moments(const struct columns *c, struct moments moments, double *scale)
+{
+    for (size_t s = 0; s < c->n_series; ++s) {
+        const struct lanes_moments *m = &c->all[s];
+        bool none = m->count == 0, lost = moments_degenerate(m->count, m->m2, m->min, m->max);
+        cpu_field(moments, MOMENTS_COUNT)[s] = m->count;
+        cpu_field(moments, MOMENTS_MEAN)[s] = none ? (double)NAN : m->mean;
+        cpu_field(moments, MOMENTS_M2)[s] = m->m2;
+        cpu_field(moments, MOMENTS_MIN)[s] = none ? (double)NAN : m->min;
+        cpu_field(moments, MOMENTS_MAX)[s] = none ? (double)NAN : m->max;
+        cpu_field(moments, MOMENTS_LAG1)[s] = lost ? (double)NAN : c->lag[s].product / m->m2;
+        scale[s] = lost ? (double)NAN : 1 / sqrt(m->m2);
+    }
+}
+
+enum status cpu_columns_finish(struct queue *q, void *state, struct moments moments,
+                               const struct pearson_matrix *matrix)
+{
+    struct columns *c = state;
+    enum status st = cpu_matrix_check(matrix);
+    if (st == STATUS_OK && (matrix->type != DTYPE_F64 || matrix->n_series != c->n_series)) {
+        st = status_fail(STATUS_INTERNAL, "columns: the matrix has another type or size");
+    }
+    struct finish_job job = {.c = c, .m = matrix};
+    if (st == STATUS_OK) {
+        st = cpu_scratch(c->n_series, sizeof *job.scale, (void **)&job.scale);
+    }
+    if (st != STATUS_OK) {
+        return st;
+    }
+    store_moments(c, moments, (double *)job.scale);
+    cpu_run(q, cpu_pieces(c->n_series, GROUP), finish_body, &job);
+    free((double *)job.scale);
+    return STATUS_OK;
+}

@@ -1,0 +1,63 @@
+/*
+ * cpu_columns - the state of series in columns, shared by its two files: cpu_columns (complete
+ * series) and cpu_column_gaps (pairs with a series that has gaps).
+ */
+#ifndef LEAT_KERNELS_CPU_COLUMNS_H
+#define LEAT_KERNELS_CPU_COLUMNS_H
+
+#include "kernels/cpu/cpu_lanes.h"
+#include "kernels/cpu/cpu_pearson.h"
+
+#include <stdbool.h>
+
+/* Not a slot: the series had no gap so far. */
+#define COLUMNS_COMPLETE SIZE_MAX
+
+/* Products of neighbours about the mean, so far: sum d d', sum (d + d'), their number. */
+struct columns_lag {
+    double product, sum, n;
+};
+
+/* A series that had a gap, with every series whose slot is not lower: n, means, and the co-moments
+ * of the common samples; FIELDS arrays of n_series. */
+enum pair_field { PAIR_N, PAIR_MEAN_X, PAIR_MEAN_Y, PAIR_XX, PAIR_YY, PAIR_XY, PAIR_FIELDS };
+
+struct columns {
+    size_t n_series, slab_samples;
+    enum pearson_diff diff;
+    size_t n_total;      /* samples (or increments) so far */
+    bool started;        /* last_raw is filled */
+    size_t tile, stride; /* side of a tile; doubles from one row of w to the next */
+
+    struct span w_span, triangle_span;
+    double *w;        /* the slab, series by series: centred, -0.0 where missing; one more entry */
+    double *triangle; /* co-moments: lower triangle in panels of `tile` rows */
+
+    struct lanes_moments *all, *slab; /* of every series: so far, and of the slab in hand */
+    struct columns_lag *lag, *slab_lag;
+    double *last_raw;                      /* the last sample before diff */
+    double *last, *first_slab, *last_slab; /* first and last sample after diff; NaN: missing */
+
+    size_t *slot;   /* of every series: its place in `gapped`, or COLUMNS_COMPLETE */
+    size_t *gapped; /* series that had a gap, in the order in which they showed it */
+    size_t n_gapped;
+    struct span *rows; /* of every slot: PAIR_FIELDS * n_series doubles */
+};
+
+/* Row j of the triangle. */
+static inline double *columns_row(const struct columns *c, size_t j)
+{
+    size_t p = j / c->tile;
+    return c->triangle + c->tile * c->tile * (p * (p + 1) / 2) +
+           (j - p * c->tile) * pearson_panel_width(p, c->tile, c->n_series);
+}
+
+/* Gives slots to series with a first gap in this slab; `all` is still without the slab. */
+enum status column_gaps_admit(struct queue *q, struct columns *c, size_t n) STATUS_MUST_CHECK;
+/* Adds the slab's n samples to every pair with a slot. */
+enum status column_gaps_add(struct queue *q, struct columns *c, size_t n) STATUS_MUST_CHECK;
+/* The coefficient of a pair, one of which has a slot. */
+double column_gaps_r(const struct columns *c, size_t i, size_t j);
+void column_gaps_free(struct queue *q, struct columns *c);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * cpu_lanes - the inner loops over one block of one series, in a lane structure that is fixed.
+ *
+ * Every sum runs over LANES_WIDTH lanes (sample t goes to lane t % LANES_WIDTH) that are added up
+ * in one order at the end, so that the bits do not depend on the processor's vector width; the
+ * functions are compiled for several instruction sets and the best is chosen at load time.
+ * A missing sample is NaN unless a function says otherwise. Blocks need no alignment.
+ */
+#ifndef LEAT_KERNELS_CPU_LANES_H
+#define LEAT_KERNELS_CPU_LANES_H
+
+#include "formats/dtype.h"
+
+#include <stddef.h>
+
+/* Samples in a block: 8 KiB of doubles stay in the first-level cache between two passes. */
+enum { LANES_WIDTH = 32, LANES_BLOCK = 1024 };
+
+struct lanes_moments {
+    double count, mean, m2, min, max;
+};
+
+/* Samples first .. first + n - 1 of a series in x as doubles: x itself, or `buffer` filled
+ * (LANES_BLOCK doubles; n <= LANES_BLOCK). */
+const double *lanes_widen(const void *x, enum dtype type, size_t first, size_t n, double *buffer);
+/* to[t] = from[t], rounded. */
+void lanes_narrow(const double *from, size_t n, float *to);
+
+/* Moments of a block, two passes over the cache. */
+void lanes_moments(const double *x, size_t n, struct lanes_moments *out);
+/* Chan's formula: the moments of both sets, into a. */
+void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b);
+
+/* sum (x - mean) and sum (x - mean)^2 over present samples. */
+void lanes_centred_sums(const double *x, size_t n, double mean, double *sum, double *squares);
+/* z = (x - mean) * scale, never -0.0; a missing sample gives -0.0. z may be x. */
+void lanes_scale(const double *x, size_t n, double mean, double scale, double *z);
+/* sum a[t] b[t]; NaN counts. */
+double lanes_dot(const double *a, const double *b, size_t n);
+/* x = z, with -0.0 turned to NaN: what lanes_scale marked as missing is missing again. */
+void lanes_unmark(const double *z, size_t n, double *x);
+
+/* Sums and extremes of x - shift_x and y - shift_y over the samples that both have. */
+struct lanes_pair {
+    double n, x, y, xx, yy, xy;
+    double min_x, max_x, min_y, max_y; /* of x and y themselves; +inf, -inf when n is 0 */
+};
+/* Adds a block's to *sum. */
+void lanes_pair(const double *x, const double *y, size_t n, double shift_x, double shift_y,
+                struct lanes_pair *sum);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * cpu_pairs - one pair of series on the samples that both have, without cancellation.
+ */
+#ifndef LEAT_KERNELS_CPU_PAIRS_H
+#define LEAT_KERNELS_CPU_PAIRS_H
+
+#include "kernels/cpu/cpu_pearson.h"
+#include "kernels/pearson_rule.h"
+
+#include <stdbool.h>
+
+/* A series of a pair. Missing samples are NaN or, where `marked`, -0.0 (f64 then). `shift` is a
+ * guess of the mean. */
+struct pair_series {
+    const void *x;
+    enum dtype type;
+    bool marked;
+    double shift;
+};
+
+/* Sums about the means of the common samples; x and y, the means' distance from the shifts times n.
+ * A series that is constant there has a square of exactly 0. Two passes where one cancels. */
+struct pearson_sums cpu_pair_sums(struct pair_series a, struct pair_series b, size_t n_samples);
+
+#endif

@@ -1,0 +1,322 @@
+/*
+ * self_test - the same small problem on two backends, answers compared.
+ *
+ * N_SERIES walks of N_SAMPLES samples, one of them constant, one with gaps, go through every way
+ * that a job takes: walk, moments, rows at all precisions, gaps, columns, and the questions to the
+ * matrix. The sizes are odd, so that the edges of tiles and vectors are part of it. The answers of
+ * a backend are one array of doubles; equal NaNs agree.
+ */
+#include "kernels/self_test.h"
+
+#include "kernels/means.h"
+#include "kernels/pearson.h"
+#include "kernels/philox.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_SERIES = 37, N_SAMPLES = 301, PANEL = 16, N_PANELS = 3, SIDE = 5, SLAB = 100 };
+enum { N_PAIRS = N_SERIES * (N_SERIES - 1) / 2, CONSTANT = 5, GAPPED = 11 };
+
+/* Parts of the answer, and how far two backends may lie apart in them. A coefficient's bound holds
+ * for both sides, so that twice as much may lie between them (screen: what the two backends state).
+ * Moments are right to some hundred roundings, relatively. Figures inherit the bound of the matrix,
+ * which is that of missing values. */
+struct part {
+    const char *what;
+    size_t n;
+    double bound;
+};
+enum { WALK, MOMENTS, EXACT, F32, SCREEN, COLUMNS, FIGURES, HEAT, PARTS };
+static const struct part parts[PARTS] = {
+    [WALK] = {"walk", (size_t)N_SERIES *N_SAMPLES, 0},
+    [MOMENTS] = {"moments", (size_t)MOMENTS_FIELDS *N_SERIES, 1e-12},
+    [EXACT] = {"coefficients, exact", N_PAIRS, 2e-10},
+    [F32] = {"coefficients, f32", N_PAIRS, 2e-6},
+    [SCREEN] = {"coefficients, screen", N_PAIRS, 0},
+    [COLUMNS] = {"coefficients of columns", N_PAIRS, 2e-10},
+    [FIGURES] = {"medians and ranks", N_SERIES + 5, 2e-10},
+    [HEAT] = {"heatmap", (size_t)SIDE *SIDE, 1e-6},
+};
+
+struct answers {
+    double *part[PARTS];
+};
+
+/* One run on one backend. */
+struct run {
+    const struct backend_ops *ops;
+    struct queue *q;
+    struct span x, by_columns, z, z_exact, moments, panels[N_PANELS];
+    struct moments m;
+    struct pearson_matrix matrix;
+    double *host; /* the series, N_SERIES * N_SAMPLES */
+};
+
+static void run_close(struct run *r)
+{
+    if (r->q == NULL) {
+        return;
+    }
+    struct span spans[] = {r->x, r->by_columns, r->z, r->z_exact, r->moments};
+    for (size_t k = 0; k < sizeof spans / sizeof *spans; ++k) {
+        r->ops->release(r->q, spans[k]);
+    }
+    for (size_t p = 0; p < N_PANELS; ++p) {
+        r->ops->release(r->q, r->panels[p]);
+    }
+    r->ops->queue_free(r->q);
+    free(r->host);
+}
+
+static enum status run_open(struct backend *b, struct run *r)
+{
+    *r = (struct run){.ops = b->ops};
+    const struct pearson_kernels *k = b->ops->pearson;
+    size_t bytes = (size_t)N_SERIES * N_SAMPLES * sizeof(double);
+    enum status st = b->ops->queue_new(b, &r->q);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    r->host = malloc(bytes);
+    if (r->host == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the self-test");
+    }
+    struct {
+        size_t bytes;
+        struct span *out;
+    } want[] = {
+        {bytes, &r->x},
+        {bytes, &r->by_columns},
+        {N_SERIES * k->z_bytes(PEARSON_EXACT, N_SAMPLES), &r->z_exact},
+        {N_SERIES * (k->z_bytes(PEARSON_F32, N_SAMPLES) + k->z_bytes(PEARSON_SCREEN, N_SAMPLES)),
+         &r->z},
+        {moments_bytes(N_SERIES), &r->moments}};
+    for (size_t i = 0; i < sizeof want / sizeof *want && st == STATUS_OK; ++i) {
+        st = r->ops->alloc(r->q, want[i].bytes, want[i].out);
+    }
+    for (size_t p = 0; p < N_PANELS && st == STATUS_OK; ++p) {
+        size_t width = pearson_panel_width(p, PANEL, N_SERIES);
+        st = r->ops->alloc(r->q, PANEL * width * sizeof(double), &r->panels[p]);
+    }
+    r->m = (struct moments){r->moments, N_SERIES};
+    r->matrix = (struct pearson_matrix){N_SERIES, PANEL, DTYPE_F64, r->panels};
+    return st;
+}
+
+static enum status to_device(struct run *r, struct span to, const double *from)
+{
+    uint64_t ticket;
+    enum status st =
+        r->ops->upload(r->q, to, from, (size_t)N_SERIES * N_SAMPLES * sizeof(double), &ticket);
+    return st != STATUS_OK ? st : r->ops->upload_wait(r->q, ticket);
+}
+
+/* Walks, of which one is made constant and one gets gaps; by series and by samples. */
+static enum status make_series(struct run *r, double *walk)
+{
+    struct philox_walk w = {.seed = 20110401, .start = 1000, .epsilon = 0.01};
+    enum status st = r->ops->philox->walk_rows(r->q, &w, 7, N_SERIES, N_SAMPLES, DTYPE_F64, r->x);
+    if (st == STATUS_OK) {
+        st = r->ops->download(r->q, walk, r->x, parts[WALK].n * sizeof(double));
+    }
+    if (st != STATUS_OK) {
+        return st;
+    }
+    double *turned = malloc(parts[WALK].n * sizeof(double));
+    if (turned == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the self-test");
+    }
+    memcpy(r->host, walk, parts[WALK].n * sizeof(double));
+    for (size_t t = 0; t < N_SAMPLES; ++t) {
+        r->host[CONSTANT * N_SAMPLES + t] = 3;
+        if (t % 7 == 2) {
+            r->host[GAPPED * N_SAMPLES + t] = (double)NAN;
+        }
+    }
+    for (size_t s = 0; s < N_SERIES; ++s) {
+        for (size_t t = 0; t < N_SAMPLES; ++t) {
+            turned[t * N_SERIES + s] = r->host[s * N_SAMPLES + t];
+        }
+    }
+    st = to_device(r, r->x, r->host);
+    if (st == STATUS_OK) {
+        st = to_device(r, r->by_columns, turned);
+    }
+    free(turned);
+    return st;
+}
+
+/* The coefficients of the panels, condensed, as doubles. */
+static enum status read_matrix(struct run *r, double *out)
+{
+    if (r->matrix.type == DTYPE_F64) {
+        return r->ops->pearson->condensed(r->q, &r->matrix, 0, N_PAIRS, out);
+    }
+    float narrow[N_PAIRS];
+    enum status st = r->ops->pearson->condensed(r->q, &r->matrix, 0, N_PAIRS, narrow);
+    for (size_t k = 0; k < N_PAIRS && st == STATUS_OK; ++k) {
+        out[k] = (double)narrow[k];
+    }
+    return st;
+}
+
+/* Panel by panel, each with all series before it, as a job's rows arrive. */
+static enum status rows(struct run *r, enum pearson_precision precision, double *out)
+{
+    const struct pearson_kernels *k = r->ops->pearson;
+    bool exact = precision == PEARSON_EXACT;
+    struct span z = exact ? r->z_exact : r->z;
+    size_t z_row = k->z_bytes(precision, N_SAMPLES),
+           exact_row = k->z_bytes(PEARSON_EXACT, N_SAMPLES);
+    r->matrix.type = exact ? DTYPE_F64 : DTYPE_F32;
+    enum status st = r->ops->means->rows(r->q, r->x, DTYPE_F64, N_SERIES, N_SAMPLES, r->m, 0);
+    if (st == STATUS_OK) {
+        st = k->standardize(r->q, precision, r->x, DTYPE_F64, N_SERIES, N_SAMPLES, r->m, 0, z);
+    }
+    for (size_t p = 0; p < N_PANELS && st == STATUS_OK; ++p) {
+        size_t first = p * PANEL, width = pearson_panel_width(p, PANEL, N_SERIES);
+        st = k->gram(r->q, precision, N_SAMPLES, span_from(z, first * z_row), first, width - first,
+                     z, 0, width, r->m, r->panels[p], width);
+        if (st == STATUS_OK) {
+            st = k->gram_gaps(r->q, N_SAMPLES, span_from(r->z_exact, first * exact_row), first,
+                              width - first, r->z_exact, 0, width, r->m, r->panels[p], width,
+                              r->matrix.type);
+        }
+    }
+    return st != STATUS_OK ? st : read_matrix(r, out);
+}
+
+static enum status columns(struct run *r, double *out)
+{
+    const struct pearson_kernels *k = r->ops->pearson;
+    void *state;
+    r->matrix.type = DTYPE_F64;
+    enum status st = k->columns_new(r->q, N_SERIES, SLAB, PEARSON_DIFF_NONE, &state);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    for (size_t t = 0; t < N_SAMPLES && st == STATUS_OK; t += SLAB) {
+        size_t n = N_SAMPLES - t < SLAB ? N_SAMPLES - t : SLAB;
+        st = k->columns_add(r->q, state, span_from(r->by_columns, t * N_SERIES * sizeof(double)),
+                            DTYPE_F64, n);
+    }
+    if (st == STATUS_OK) {
+        st = k->columns_finish(r->q, state, r->m, &r->matrix);
+    }
+    k->columns_free(r->q, state);
+    return st != STATUS_OK ? st : read_matrix(r, out);
+}
+
+/* Of the matrix in the panels: medians, mean, counts, a rank, and one pair taken by itself. */
+static enum status questions(struct run *r, double *figures, double *heat)
+{
+    const struct pearson_kernels *k = r->ops->pearson;
+    struct pearson_survey survey;
+    struct pearson_pair pairs[N_PAIRS], one = {.i = 3, .j = GAPPED};
+    float cells[SIDE * SIDE];
+    double *rest = figures + N_SERIES;
+    size_t n = 0;
+    enum status st = k->survey(r->q, &r->matrix, &survey, figures, &rest[0]);
+    if (st == STATUS_OK) {
+        st = k->kth_abs(r->q, &r->matrix, 20, &rest[1]);
+    }
+    if (st == STATUS_OK) {
+        st = k->select(r->q, &r->matrix, rest[1], pairs, N_PAIRS, &n);
+    }
+    if (st == STATUS_OK) {
+        st = k->exact_pairs(r->q, r->x, DTYPE_F64, N_SAMPLES, r->m, &one, 1);
+    }
+    if (st == STATUS_OK) {
+        st = k->heatmap(r->q, &r->matrix, SIDE, cells);
+    }
+    if (st != STATUS_OK) {
+        return st;
+    }
+    rest[1] = n == 0 ? (double)NAN : rest[1];
+    rest[2] = survey.mean_abs;
+    rest[3] = (double)(survey.n_undefined + survey.n_pairs);
+    rest[4] = one.r;
+    for (size_t c = 0; c < SIDE * SIDE; ++c) {
+        heat[c] = (double)cells[c];
+    }
+    return STATUS_OK;
+}
+
+static enum status answer(struct backend *b, struct answers *a)
+{
+    struct run r;
+    enum status st = run_open(b, &r);
+    if (st == STATUS_OK) {
+        st = make_series(&r, a->part[WALK]);
+    }
+    if (st == STATUS_OK) {
+        st = columns(&r, a->part[COLUMNS]);
+    }
+    if (st == STATUS_OK) {
+        st = rows(&r, PEARSON_EXACT, a->part[EXACT]);
+    }
+    if (st == STATUS_OK) {
+        st = r.ops->download(r.q, a->part[MOMENTS], r.moments, moments_bytes(N_SERIES));
+    }
+    if (st == STATUS_OK) {
+        st = questions(&r, a->part[FIGURES], a->part[HEAT]);
+    }
+    if (st == STATUS_OK) {
+        st = rows(&r, PEARSON_F32, a->part[F32]);
+    }
+    if (st == STATUS_OK) {
+        st = rows(&r, PEARSON_SCREEN, a->part[SCREEN]);
+    }
+    run_close(&r);
+    return st;
+}
+
+static enum status compare(const struct answers *tested, const struct answers *reference,
+                           double screen)
+{
+    for (size_t p = 0; p < PARTS; ++p) {
+        for (size_t k = 0; k < parts[p].n; ++k) {
+            double a = tested->part[p][k], b = reference->part[p][k];
+            bool both_nan = a != a && b != b;
+            double bound = p == SCREEN ? screen : parts[p].bound;
+            bound *= p == MOMENTS ? fmax(1, fabs(b)) : 1;
+            if (!both_nan && !(fabs(a - b) <= bound)) {
+                return status_fail(STATUS_DEVICE,
+                                   "self-test: %s %zu is %.17g, but %.17g on the CPU (bound %g)",
+                                   parts[p].what, k, a, b, bound);
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status self_test(struct backend *tested, struct backend *reference)
+{
+    struct answers a, b;
+    size_t total = 0;
+    for (size_t p = 0; p < PARTS; ++p) {
+        total += parts[p].n;
+    }
+    double *all = calloc(2 * total, sizeof *all), *next = all;
+    if (all == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the self-test");
+    }
+    for (size_t p = 0; p < PARTS; ++p) {
+        a.part[p] = next;
+        b.part[p] = next + total;
+        next += parts[p].n;
+    }
+    enum status st = answer(reference, &b);
+    if (st == STATUS_OK) {
+        st = answer(tested, &a);
+    }
+    if (st == STATUS_OK) {
+        st = compare(&a, &b,
+                     tested->ops->pearson->screen_bound(N_SAMPLES) +
+                         reference->ops->pearson->screen_bound(N_SAMPLES));
+    }
+    free(all);
+    return st;
+}

@@ -1,0 +1,62 @@
+/*
+ * backend_under_test - the backend that $LEAT_TEST_BACKEND names ("cpu" when it is not set), for
+ * tests that run unchanged on either.
+ *
+ * The helpers fail the running test when the backend reports an error.
+ */
+#ifndef LEAT_TESTS_BACKEND_UNDER_TEST_H
+#define LEAT_TESTS_BACKEND_UNDER_TEST_H
+
+#include "formats/dtype.h"
+#include "kernels/backend.h"
+#include "kernels/pearson.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+/* Opens it and a queue. 0, or the exit code with which main ends: 77 (said on stderr) when it is
+ * cuda and there is no device, 1 when it could not be opened. */
+int under_test_open(void);
+void under_test_close(void);
+
+extern struct queue *under_test_queue;
+const struct backend_ops *under_test_ops(void);
+bool under_test_is_cpu(void);
+
+/* An executor of n threads, as the backend was opened with (3). */
+struct executor under_test_executor(size_t n_threads);
+/* How many threads the CPU kernels of the backend under test use from now on. */
+void under_test_threads(size_t n_threads);
+
+/* Fails the test, with the message, unless st is STATUS_OK. */
+#define ASSERT_OK(st) under_test_ok((st), #st, __FILE__, __LINE__)
+void under_test_ok(enum status st, const char *what, const char *file, int line);
+
+/* Backend memory that holds a copy of `from`; n values of `type` from doubles; bytes all 0xA5. */
+struct span under_test_put(const void *from, size_t bytes);
+struct span under_test_put_numbers(const double *from, size_t n, enum dtype type);
+struct span under_test_room(size_t bytes);
+void under_test_get(void *to, struct span from, size_t bytes);
+/* Fails the test unless the bytes from `offset` to the end are still 0xA5. */
+void under_test_untouched(struct span s, size_t offset);
+void under_test_release(struct span s);
+
+/* A matrix with panels of its own (all 0xA5, each with 64 bytes too many that have to stay so). */
+struct under_test_matrix {
+    struct pearson_matrix m;
+    struct span *panels;
+    size_t n_panels;
+};
+struct under_test_matrix under_test_matrix(size_t n_series, size_t panel, enum dtype type);
+/* The condensed triangle as doubles. */
+void under_test_condensed(const struct under_test_matrix *m, double *r);
+/* Checks what must not be touched, and releases. */
+void under_test_matrix_done(struct under_test_matrix *m);
+
+#endif
