@@ -15,8 +15,7 @@
 
 enum { NOTHING_DONE = 2 };
 
-/* --- for people ---------------------------------------------------------------------------------
- */
+/* --- for people ------------------------------------------------------------------------------ */
 
 /* "  label        value" */
 static void line(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -110,8 +109,7 @@ static void print_text(const struct settings *s, const struct doctor_report *r)
     }
 }
 
-/* --- for programs -------------------------------------------------------------------------------
- */
+/* --- for programs ---------------------------------------------------------------------------- */
 
 /* A string of whatever bytes a path may hold. */
 static json_t *string(const char *text)

@@ -45,8 +45,8 @@ static const struct argp_option options[] = {
     {"gaps", KEY_GAPS, "FRACTION", 0, "Share of samples that are missing (default 0)", 0},
     {"output", 'o', "FILE", 0, "File to write, .csv or .npy; - is CSV on standard output (default)",
      0},
-    {"backend", 'b', "auto|cpu|cuda", 0, "Where to compute (default auto); the bits are the same",
-     0},
+    {"backend", 'b', "auto|cpu|cuda", 0,
+     "Where to compute (default cpu; writing takes longer). The bits are the same", 0},
     {"threads", KEY_THREADS, "N", 0, "Computing threads (default 0: the CPUs that leat may use)",
      0},
     {"force", KEY_FORCE, NULL, 0, "Replace a file that is already there", 0},
@@ -196,7 +196,8 @@ static void report(const struct generate_order *o, const struct backend *backend
                    double seconds)
 {
     char size[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES];
-    log_info("%s: %llu series of %llu samples, %s in %s (%s)", o->path,
+    log_info("%s: %llu series of %llu samples, %s in %s (%s)",
+             strcmp(o->path, "-") == 0 ? "standard output" : o->path,
              (unsigned long long)o->n_series, (unsigned long long)o->n_samples,
              text_size(size, bytes), text_duration(time, seconds), backend->ops->name);
 }
@@ -269,7 +270,7 @@ int command_generate(int argc, char **argv)
 {
     static const struct argp argp = {
         .options = options, .parser = parse, .args_doc = "KIND", .doc = doc};
-    struct request r = {.backend = "auto",
+    struct request r = {.backend = "cpu",
                         .order = {.walk = {.seed = 0, .start = 100, .epsilon = 0.01},
                                   .n_series = 64,
                                   .n_samples = 256,

@@ -32,8 +32,7 @@ const char *doctor_compiler(void)
 #endif
 }
 
-/* --- backends -----------------------------------------------------------------------------------
- */
+/* --- backends -------------------------------------------------------------------------------- */
 
 /* Opening CUDA's backend includes its self-test; the CPU's is tested against itself, which shows
  * that the kernels run here and give the same bits twice. */
@@ -80,8 +79,7 @@ static enum status examine_backends(const struct settings *s, struct doctor_repo
     return STATUS_OK;
 }
 
-/* --- folders ------------------------------------------------------------------------------------
- */
+/* --- folders --------------------------------------------------------------------------------- */
 
 /* The folder itself, or the nearest existing one above it. Ends at "/" or ".". */
 static void find_existing(const char *path, char *where, size_t size, bool *exists)
@@ -140,8 +138,7 @@ static void examine_folder(const char *path, struct doctor_folder *out)
     }
 }
 
-/* --- the rest -----------------------------------------------------------------------------------
- */
+/* --- the rest -------------------------------------------------------------------------------- */
 
 static uint64_t read_limit(__rlimit_resource_t which)
 {

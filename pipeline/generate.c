@@ -9,34 +9,19 @@
 #include "pipeline/generate.h"
 
 #include "formats/bytes.h"
-#include "formats/checked.h"
 #include "formats/log.h"
 #include "formats/result.h"
+#include "pipeline/generate_source.h"
 #include "pipeline/new_file.h"
 #include "pipeline/text.h"
-#include "pipeline/walk.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum {
-    SLAB_CELLS = 1 << 20,
-    PIECE_CELLS = 1 << 14,
-    PIECES = SLAB_CELLS / PIECE_CELLS,
-    COLUMNS_PER_TASK = 64
-};
-
-/* Cells of whole lines, or of a part of one line (n_lines 1). */
-struct slab {
-    uint64_t first_line;
-    uint64_t first_cell; /* within the line */
-    size_t n_lines, cells_per_line;
-    void *values; /* host memory of the backend */
-};
+enum { PIECE_CELLS = 1 << 14, PIECES = GENERATE_SLAB_CELLS / PIECE_CELLS };
 
 struct text {
     struct bytes pieces[PIECES];
@@ -46,14 +31,10 @@ struct text {
 struct work {
     const struct generate_order *order;
     const struct executor *executor;
-    struct backend *backend;
-    struct queue *queue;
-    struct span device; /* rows */
-    double *value;      /* columns, or the one row that is cut: where each walk stands */
+    struct generate_source source;
     struct new_file *file;
-    uint64_t n_lines, cells_per_line; /* of the whole file */
-    uint64_t bytes;                   /* written */
-    struct slab slabs[2];
+    uint64_t bytes; /* written */
+    struct generate_slab slabs[2];
     struct text texts[2];
     uint64_t step; /* slab `step` is being formatted */
     pthread_mutex_t lock;
@@ -83,114 +64,20 @@ static void note(struct work *w, enum status status)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* --- slabs --------------------------------------------------------------------------------------
- */
+/* --- bytes ----------------------------------------------------------------------------------- */
 
-/* Moves a slab's position on past `before` (NULL: to the first one). False at the end. */
-static bool next_slab(const struct work *w, const struct slab *before, struct slab *s)
-{
-    s->first_line = s->first_cell = 0;
-    if (before != NULL) {
-        s->first_line = before->first_line + before->n_lines;
-        s->first_cell = 0;
-        if (before->first_cell + before->cells_per_line < w->cells_per_line) {
-            s->first_line = before->first_line;
-            s->first_cell = before->first_cell + before->cells_per_line;
-        }
-    }
-    uint64_t cells = w->cells_per_line - s->first_cell;
-    uint64_t lines = w->n_lines - s->first_line;
-    uint64_t lines_that_fit = w->cells_per_line < SLAB_CELLS ? SLAB_CELLS / w->cells_per_line : 1;
-    s->cells_per_line = cells < SLAB_CELLS ? (size_t)cells : SLAB_CELLS;
-    s->n_lines = (size_t)(lines < lines_that_fit ? lines : lines_that_fit);
-    return lines > 0;
-}
-
-static enum status fill_rows(struct work *w, const struct slab *s)
-{
-    const struct generate_order *o = w->order;
-    const struct backend_ops *ops = w->backend->ops;
-    enum status status = ops->philox->walk_rows(w->queue, &o->walk, s->first_line, s->n_lines,
-                                                s->cells_per_line, o->type, w->device);
-    if (status == STATUS_OK) {
-        status = ops->download(w->queue, s->values, w->device,
-                               s->n_lines * s->cells_per_line * dtype_bytes(o->type));
-    }
-    return status;
-}
-
-static void fill_part_of_row(struct work *w, const struct slab *s)
-{
-    walk_fill(&w->order->walk, &(struct walk_piece){.first_series = s->first_line,
-                                                    .first_sample = s->first_cell,
-                                                    .n_series = 1,
-                                                    .n_samples = s->cells_per_line,
-                                                    .series_step = 0,
-                                                    .sample_step = 1,
-                                                    .type = w->order->type,
-                                                    .out = s->values,
-                                                    .value = w->value});
-}
-
-struct columns_fill {
-    struct work *work;
-    const struct slab *slab;
-};
-
-static void fill_columns_task(void *arg, size_t index)
-{
-    const struct columns_fill *c = arg;
-    const struct slab *s = c->slab;
-    const struct generate_order *o = c->work->order;
-    size_t first = index * COLUMNS_PER_TASK, n = s->cells_per_line - first;
-    walk_fill(&o->walk,
-              &(struct walk_piece){.first_series = first,
-                                   .first_sample = s->first_line,
-                                   .n_series = n < COLUMNS_PER_TASK ? n : COLUMNS_PER_TASK,
-                                   .n_samples = s->n_lines,
-                                   .series_step = 1,
-                                   .sample_step = s->cells_per_line,
-                                   .type = o->type,
-                                   .out = (char *)s->values + first * dtype_bytes(o->type),
-                                   .value = c->work->value + first});
-}
-
-static enum status fill(struct work *w, struct slab *s)
-{
-    if (w->order->columns) {
-        size_t n_tasks = (s->cells_per_line + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK;
-        w->executor->run(w->executor->context, n_tasks, fill_columns_task,
-                         &(struct columns_fill){w, s});
-        return STATUS_OK;
-    }
-    if (w->cells_per_line > SLAB_CELLS) {
-        fill_part_of_row(w, s);
-        return STATUS_OK;
-    }
-    return fill_rows(w, s);
-}
-
-/* --- bytes --------------------------------------------------------------------------------------
- */
-
-static bool is_gap(const struct generate_order *o, const struct slab *s, size_t cell)
-{
-    uint64_t line = s->first_line + cell / s->cells_per_line;
-    uint64_t in_line = s->first_cell + cell % s->cells_per_line;
-    return o->gaps > 0 &&
-           walk_is_gap(&o->walk, o->gaps, o->columns ? in_line : line, o->columns ? line : in_line);
-}
-
-static enum status put_cell(struct bytes *out, const struct work *w, const struct slab *s,
+static enum status put_cell(struct bytes *out, const struct work *w, const struct generate_slab *s,
                             size_t cell)
 {
     const struct generate_order *o = w->order;
     enum status status;
     if (o->type == DTYPE_F32) {
-        float value = is_gap(o, s, cell) ? NAN : ((const float *)s->values)[cell];
+        float value =
+            generate_source_is_gap(&w->source, s, cell) ? NAN : ((const float *)s->values)[cell];
         status = o->csv ? result_put_f32(out, value) : bytes_append(out, &value, sizeof(value));
     } else {
-        double value = is_gap(o, s, cell) ? NAN : ((const double *)s->values)[cell];
+        double value =
+            generate_source_is_gap(&w->source, s, cell) ? NAN : ((const double *)s->values)[cell];
         status = o->csv ? result_put_f64(out, value) : bytes_append(out, &value, sizeof(value));
     }
     return status;
@@ -199,7 +86,7 @@ static enum status put_cell(struct bytes *out, const struct work *w, const struc
 /* One piece of a slab, as text or as it lies in an array file. */
 static enum status format_piece(struct work *w, size_t index)
 {
-    const struct slab *s = &w->slabs[w->step % 2];
+    const struct generate_slab *s = &w->slabs[w->step % 2];
     struct bytes *out = &w->texts[w->step % 2].pieces[index];
     size_t n_cells = s->n_lines * s->cells_per_line;
     size_t first = index * PIECE_CELLS;
@@ -214,7 +101,7 @@ static enum status format_piece(struct work *w, size_t index)
         status = put_cell(out, w, s, cell);
         if (w->order->csv && status == STATUS_OK) {
             uint64_t in_line = s->first_cell + cell % s->cells_per_line;
-            status = bytes_append(out, in_line + 1 == w->cells_per_line ? "\n" : ",", 1);
+            status = bytes_append(out, in_line + 1 == w->source.cells_per_line ? "\n" : ",", 1);
         }
     }
     return status;
@@ -241,8 +128,8 @@ static enum status put_npy_head(const struct work *w, struct bytes *out)
     char dict[192];
     int n = snprintf(dict, sizeof(dict),
                      "{'descr': '<f%zu', 'fortran_order': False, 'shape': (%llu, %llu), }",
-                     dtype_bytes(w->order->type), (unsigned long long)w->n_lines,
-                     (unsigned long long)w->cells_per_line);
+                     dtype_bytes(w->order->type), (unsigned long long)w->source.n_lines,
+                     (unsigned long long)w->source.cells_per_line);
     int padded = (10 + n + 1 + 63) / 64 * 64 - 10;
     const unsigned char head[10] = {
         0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)padded, (unsigned char)(padded >> 8)};
@@ -271,8 +158,7 @@ static enum status write_head(struct work *w)
     return status;
 }
 
-/* --- steps --------------------------------------------------------------------------------------
- */
+/* --- steps ----------------------------------------------------------------------------------- */
 
 struct step {
     struct work *work;
@@ -287,7 +173,7 @@ static void do_task(void *arg, size_t index)
     if (index >= 2) {
         note(w, format_piece(w, index - 2));
     } else if (index == 1 && step->fills) {
-        note(w, fill(w, &w->slabs[(w->step + 1) % 2]));
+        note(w, generate_source_fill(&w->source, &w->slabs[(w->step + 1) % 2]));
     } else if (index == 0 && step->writes) {
         note(w, write_text(w, &w->texts[(w->step + 1) % 2]));
     }
@@ -296,24 +182,24 @@ static void do_task(void *arg, size_t index)
 static void show_progress(const struct work *w)
 {
     char done[TEXT_NUMBER_BYTES], line[128];
-    const struct slab *s = &w->slabs[w->step % 2];
-    double lines = (double)s->first_line + (double)s->first_cell / (double)w->cells_per_line;
-    snprintf(line, sizeof(line), "generating: %3.0f %%, %s", 100 * lines / (double)w->n_lines,
-             text_size(done, w->bytes));
+    const struct generate_slab *s = &w->slabs[w->step % 2];
+    double lines = (double)s->first_line + (double)s->first_cell / (double)w->source.cells_per_line;
+    snprintf(line, sizeof(line), "generating: %3.0f %%, %s",
+             100 * lines / (double)w->source.n_lines, text_size(done, w->bytes));
     log_progress(line);
 }
 
 static enum status run_steps(struct work *w)
 {
-    struct slab *slabs = w->slabs;
-    bool formats = next_slab(w, NULL, &slabs[0]), writes = false;
-    enum status status = fill(w, &slabs[0]);
+    struct generate_slab *slabs = w->slabs;
+    bool formats = generate_source_next(&w->source, NULL, &slabs[0]), writes = false;
+    enum status status = generate_source_fill(&w->source, &slabs[0]);
     if (status == STATUS_OK) {
         status = write_head(w);
     }
     for (w->step = 0; status == STATUS_OK && (formats || writes); w->step++) {
-        struct slab *now = &slabs[w->step % 2], *next = &slabs[(w->step + 1) % 2];
-        bool fills = formats && next_slab(w, now, next);
+        struct generate_slab *now = &slabs[w->step % 2], *next = &slabs[(w->step + 1) % 2];
+        bool fills = formats && generate_source_next(&w->source, now, next);
         size_t n_cells = formats ? now->n_lines * now->cells_per_line : 0;
         size_t n_pieces = (n_cells + PIECE_CELLS - 1) / PIECE_CELLS;
         struct step step = {w, writes, fills};
@@ -333,71 +219,30 @@ static enum status run_steps(struct work *w)
     return status;
 }
 
-/* --- a whole file -------------------------------------------------------------------------------
- */
+/* --- a whole file ---------------------------------------------------------------------------- */
 
-static enum status check_size(const struct work *w)
+/* Host memory for two slabs, and the source. */
+static enum status acquire(struct work *w, const struct generate_order *order,
+                           struct backend *backend, const struct executor *executor)
 {
-    size_t cells, bytes;
-    if (!checked_mul(w->n_lines, w->cells_per_line, &cells) || !checked_mul(cells, 32, &bytes)) {
-        return status_fail(STATUS_TOO_LARGE, "%llu series of %llu samples: more than a file holds",
-                           (unsigned long long)w->order->n_series,
-                           (unsigned long long)w->order->n_samples);
-    }
-    if (w->order->columns && w->order->n_series > GENERATE_COLUMNS_MAX) {
-        return status_fail(STATUS_TOO_LARGE,
-                           "%llu series in columns: at most %llu are walked side "
-                           "by side; use --layout rows",
-                           (unsigned long long)w->order->n_series,
-                           (unsigned long long)GENERATE_COLUMNS_MAX);
-    }
-    return STATUS_OK;
-}
-
-static enum status acquire(struct work *w)
-{
-    const struct backend_ops *ops = w->backend->ops;
-    size_t slab_cells = SLAB_CELLS;
-    if (w->n_lines * w->cells_per_line < slab_cells) {
-        slab_cells = (size_t)(w->n_lines * w->cells_per_line);
-    }
-    size_t slab_bytes = slab_cells * dtype_bytes(w->order->type);
-    w->value = calloc(w->order->columns ? (size_t)w->order->n_series : 1, sizeof(double));
-    if (w->value == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %llu series",
-                           (unsigned long long)w->order->n_series);
-    }
-    enum status status = STATUS_OK;
+    enum status status = generate_source_open(order, backend, executor, &w->source);
     for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
-        status = ops->host_alloc(w->backend, slab_bytes, &w->slabs[i].values);
-    }
-    if (status == STATUS_OK) {
-        status = ops->queue_new(w->backend, &w->queue);
-    }
-    if (status == STATUS_OK) {
-        status = ops->alloc(w->queue, slab_bytes, &w->device);
+        status = backend->ops->host_alloc(backend, w->source.slab_bytes, &w->slabs[i].values);
     }
     return status;
 }
 
-static void release(struct work *w)
+static void release(struct work *w, struct backend *backend)
 {
-    const struct backend_ops *ops = w->backend->ops;
-    if (w->queue != NULL) {
-        if (w->device.at != NULL) {
-            ops->release(w->queue, w->device);
-        }
-        ops->queue_free(w->queue);
-    }
     for (size_t i = 0; i < 2; i++) {
         if (w->slabs[i].values != NULL) {
-            ops->host_free(w->backend, w->slabs[i].values);
+            backend->ops->host_free(backend, w->slabs[i].values);
         }
         for (size_t k = 0; k < PIECES; k++) {
             bytes_free(&w->texts[i].pieces[k]);
         }
     }
-    free(w->value);
+    generate_source_close(&w->source);
 }
 
 static enum status write_file(struct work *w)
@@ -429,19 +274,13 @@ enum status generate_file(const struct generate_order *order, struct backend *ba
     }
     w->order = order;
     w->executor = executor;
-    w->backend = backend;
-    w->n_lines = order->columns ? order->n_samples : order->n_series;
-    w->cells_per_line = order->columns ? order->n_series : order->n_samples;
     pthread_mutex_init(&w->lock, NULL);
-    enum status status = check_size(w);
-    if (status == STATUS_OK) {
-        status = acquire(w);
-    }
+    enum status status = acquire(w, order, backend, executor);
     if (status == STATUS_OK) {
         status = write_file(w);
     }
     *bytes = w->bytes;
-    release(w);
+    release(w, backend);
     pthread_mutex_destroy(&w->lock);
     free(w);
     return status;
