@@ -31,7 +31,7 @@ struct bench_ceilings {
 struct bench {
     struct backend *backend;
     struct queue *queue;
-    struct crew *crew;
+    struct executor executor; /* n_threads of them, the caller among them */
     size_t n_threads;
     bool cuda;
     bool smoke;          /* small inputs and one run: only whether the answers are right */

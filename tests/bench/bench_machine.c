@@ -37,10 +37,10 @@ static enum status measure_host_copy(struct bench *b)
     memset(from, 1, each * b->n_threads);
     memset(to, 2, each * b->n_threads);
     struct copy_work work = {to, from, each};
-    struct executor e = crew_executor(b->crew);
+    const struct executor *e = &b->executor;
     for (int i = 0; i < REPEATS; i++) {
         double start = bench_now_s();
-        e.run(e.context, b->n_threads, copy_part, &work);
+        e->run(e->context, b->n_threads, copy_part, &work);
         double rate = 2.0 * (double)(each * b->n_threads) / (bench_now_s() - start);
         b->ceilings.copy_bytes_s =
             rate > b->ceilings.copy_bytes_s ? rate : b->ceilings.copy_bytes_s;

@@ -68,8 +68,8 @@ static enum status deflate_run(struct bench *b, void *state)
     for (size_t i = 0; i < s->n_pieces; i++) {
         bytes_clear(&s->pieces[i].packed);
     }
-    struct executor e = crew_executor(b->crew);
-    e.run(e.context, s->n_stripes, squeeze_stripe, s);
+    const struct executor *e = &b->executor;
+    e->run(e->context, s->n_stripes, squeeze_stripe, s);
     for (size_t i = 0; i < s->n_stripes; i++) {
         if (s->codes[i] != STATUS_OK) {
             return status_fail(s->codes[i], "squeezing");

@@ -314,14 +314,38 @@ static bool find_places(struct bench *b)
     return true;
 }
 
+static void run_alone(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg)
+{
+    (void)context;
+    for (size_t i = 0; i < n; i++) {
+        body(arg, i);
+    }
+}
+
+/* The bench itself is one of the threads; a crew has the others. */
+static enum status make_executor(struct bench *b, struct crew **crew)
+{
+    b->executor = (struct executor){.n_threads = 1, .run = run_alone};
+    if (b->n_threads == 1) {
+        return STATUS_OK;
+    }
+    enum status code = crew_new(b->n_threads - 1, crew);
+    if (code == STATUS_OK) {
+        b->executor = crew_executor(*crew);
+        b->executor.n_threads = b->n_threads;
+    }
+    return code;
+}
+
 /* Opens the backend and runs; 0, 1, or 77 (skipped) without such a backend. */
 static int run_on_backend(struct bench *b, const struct options *o)
 {
     char why[256] = "";
     int exit_status = 1;
-    enum status code = crew_new(b->n_threads, &b->crew);
+    struct crew *crew = NULL;
+    enum status code = make_executor(b, &crew);
     if (code == STATUS_OK) {
-        const struct backend_config config = {.executor = crew_executor(b->crew)};
+        const struct backend_config config = {.executor = b->executor};
         code = backend_select(o->backend, &config, why, sizeof why, &b->backend);
     }
     if (code == STATUS_OK) {
@@ -337,7 +361,7 @@ static int run_on_backend(struct bench *b, const struct options *o)
     if (b->backend != NULL) {
         b->backend->ops->close(b->backend);
     }
-    crew_free(b->crew);
+    crew_free(crew);
     return code == STATUS_NO_BACKEND ? 77 : exit_status;
 }
 
