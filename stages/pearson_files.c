@@ -153,7 +153,7 @@ static enum status series_rows(void *context, uint64_t first, size_t n, struct b
 
 enum status pearson_files_series(struct pearson_job *job, struct result *out)
 {
-    return result_add_csv(out, "series.csv.gz",
+    return result_add_csv(out, "series",
                           "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly",
                           job->n_series, SERIES_ROWS, series_rows, job, NULL);
 }
@@ -192,6 +192,6 @@ static enum status pair_rows(void *context, uint64_t first, size_t n, struct byt
 
 enum status pearson_files_pairs(struct pearson_job *job, struct result *out)
 {
-    return result_add_csv(out, "pairs.csv.gz", "i,j,name_i,name_j,r", job->n_listed, PAIR_ROWS,
-                          pair_rows, job, NULL);
+    return result_add_csv(out, "pairs", "i,j,name_i,name_j,r", job->n_listed, PAIR_ROWS, pair_rows,
+                          job, NULL);
 }

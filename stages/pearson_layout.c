@@ -220,6 +220,12 @@ static void tally_matrix(struct tally *t, const struct pearson_layout *l, size_t
     tally(t, rest, n, size);
 }
 
+/* Lines in the one or two buffers of a unit each. */
+static size_t units(const struct pearson_layout *l)
+{
+    return l->lines > l->unit_lines ? 2 * l->unit_lines : l->unit_lines;
+}
+
 static void tally_rows(struct tally *t, const struct stage_args *args,
                        const struct pearson_choice *choice, const struct pearson_layout *l)
 {
@@ -231,13 +237,13 @@ static void tally_rows(struct tally *t, const struct stage_args *args,
         tally(t, rows, samples, dtype_bytes(l->x_type));
     }
     if (!l->keep_x || l->lost != 0) {
-        tally(t, at_most(rows, 2 * l->unit_lines), l->cells, dtype_bytes(l->type));
+        tally(t, units(l), l->cells, dtype_bytes(l->type));
     }
     if (!l->keep_x && l->lost != 0) {
         tally(t, l->unit_lines, samples, sizeof(double));
     }
     if (l->keep_x && !choice->reject) { /* panels in the exact form, and their moments, for gaps */
-        tally(t, at_most(rows, 2 * l->unit_lines), k->z_bytes(PEARSON_EXACT, samples), 1);
+        tally(t, units(l), k->z_bytes(PEARSON_EXACT, samples), 1);
         tally(t, 1, moments_bytes(rows), 1);
     }
     tally(t, 1, moments_bytes(rows), 1);
@@ -248,8 +254,7 @@ static void tally_columns(struct tally *t, const struct stage_args *args,
 {
     const struct pearson_kernels *k = args->queue->backend->ops->pearson;
     tally(t, k->columns_bytes(l->cells, l->unit_lines, false), 1, 1);
-    tally(t, at_most(round_up(l->lines, l->unit_lines), 2 * l->unit_lines), l->cells,
-          dtype_bytes(l->type));
+    tally(t, units(l), l->cells, dtype_bytes(l->type));
     tally(t, 1, moments_bytes(l->cells), 1);
 }
 

@@ -1,0 +1,565 @@
+/*
+ * pearson_runner - drives the stage `pearson` without an engine: a table in memory is cut into
+ * chunks, and the result's pieces are put together again. Backend memory is counted on the way.
+ */
+#ifndef LEAT_TESTS_PEARSON_RUNNER_H
+#define LEAT_TESTS_PEARSON_RUNNER_H
+
+#include "stages/stage.h"
+#include "tests/backend_under_test.h"
+
+#include <assert.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- a backend that counts what is allocated ----------------------------------------------------
+ */
+
+static struct {
+    const struct backend_ops *real;
+    struct backend_ops ops;
+    struct backend *backend;
+    struct queue *queue;
+    size_t live, live_bytes, peak_bytes, allocs;
+    size_t fail_at; /* the allocation that fails, from 1; 0: none */
+} counted;
+
+static inline enum status counted_alloc(struct queue *q, size_t bytes, struct span *out)
+{
+    counted.allocs++;
+    if (counted.allocs == counted.fail_at) {
+        *out = (struct span){0};
+        return status_fail(STATUS_NO_MEMORY, "no %zu bytes, for a test", bytes);
+    }
+    const enum status st = counted.real->alloc(q, bytes, out);
+    if (st == STATUS_OK) {
+        counted.live++;
+        counted.live_bytes += out->bytes;
+        if (counted.live_bytes > counted.peak_bytes) {
+            counted.peak_bytes = counted.live_bytes;
+        }
+    }
+    return st;
+}
+
+static inline void counted_release(struct queue *q, struct span s)
+{
+    assert_non_null(s.at);
+    counted.live--;
+    counted.live_bytes -= s.bytes;
+    counted.real->release(q, s);
+}
+
+static inline int counted_open(void **state)
+{
+    (void)state;
+    counted.queue = under_test_queue;
+    counted.backend = under_test_queue->backend;
+    counted.real = counted.backend->ops;
+    counted.ops = *counted.real;
+    counted.ops.alloc = counted_alloc;
+    counted.ops.release = counted_release;
+    counted.backend->ops = &counted.ops;
+    return 0;
+}
+
+static inline int counted_close(void **state)
+{
+    (void)state;
+    counted.backend->ops = counted.real;
+    return counted.live == 0 ? 0 : -1;
+}
+
+/* --- a table in memory --------------------------------------------------------------------------
+ */
+
+struct sheet {
+    struct table_info info;
+    double *cells;             /* line by line */
+    size_t n_lines;            /* what comes, whatever info says */
+    const char *const *labels; /* of the lines, or NULL */
+    size_t cut;                /* cells in a chunk: 0: all at once; 1: pseudo-random sizes */
+    bool counts_missing;       /* as a CSV does */
+    const char *params[8];     /* "key=value", NULL at the end */
+};
+
+/* Uniform in [0, 1), the same sequence for the same seed (splitmix64). */
+static inline double next_uniform(uint64_t *seed)
+{
+    uint64_t x = *seed += UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+/* Cells of n_lines lines: series share a signal to different parts, of either sign, and stand at
+ * different heights. f32 tables hold what a float holds. */
+static inline struct sheet sheet_new(size_t n_lines, size_t cells, bool by_lines, enum dtype type)
+{
+    struct sheet sheet = {.n_lines = n_lines,
+                          .info = {.format = "npy",
+                                   .dtype = type,
+                                   .n_lines = n_lines,
+                                   .n_lines_estimate = n_lines,
+                                   .cells_per_line = cells}};
+    uint64_t seed = 1000 * n_lines + cells;
+    const size_t n_samples = by_lines ? cells : n_lines;
+    double *signal = malloc(n_samples * sizeof *signal);
+    sheet.cells = malloc(n_lines * cells * sizeof *sheet.cells);
+    assert_true(signal != NULL && sheet.cells != NULL);
+    for (size_t t = 0; t < n_samples; t++) {
+        signal[t] = next_uniform(&seed) - 0.5;
+    }
+    for (size_t l = 0; l < n_lines; l++) {
+        for (size_t c = 0; c < cells; c++) {
+            const size_t s = by_lines ? l : c, t = by_lines ? c : l;
+            const double share = (double)(s % 7) / 3 - 1;
+            const double x = (double)(s % 5) * 100 + share * signal[t] + next_uniform(&seed);
+            sheet.cells[l * cells + c] = type == DTYPE_F32 ? (double)(float)x : x;
+        }
+    }
+    free(signal);
+    sheet.params[0] = by_lines ? "series=rows" : "series=columns";
+    return sheet;
+}
+
+static inline void sheet_set(struct sheet *sheet, const char *param)
+{
+    size_t k = 0;
+    while (sheet->params[k] != NULL) {
+        k++;
+    }
+    assert_true(k + 1 < sizeof sheet->params / sizeof *sheet->params);
+    sheet->params[k] = param;
+}
+
+/* --- one job ------------------------------------------------------------------------------------
+ */
+
+struct outcome {
+    enum status status;
+    char message[STATUS_MESSAGE_BYTES];
+    struct stage_need need;
+    struct stage *stage;
+    struct result result;
+};
+
+static inline void parse_params(const char *const *texts, struct param_value *values)
+{
+    for (size_t k = 0; k < stage_pearson.n_specs; k++) {
+        const struct param_spec *spec = &stage_pearson.specs[k];
+        const size_t length = strlen(spec->key);
+        const char *text = spec->text;
+        for (const char *const *t = texts; *t != NULL; t++) {
+            if (strncmp(*t, spec->key, length) == 0 && (*t)[length] == '=') {
+                text = *t + length + 1;
+            }
+        }
+        assert_int_equal(stage_parse_param(spec, text, &values[k]), STATUS_OK);
+    }
+}
+
+/* Fills a chunk with the n cells from `first` on, in the table's type, with the labels of the lines
+ * that begin there. */
+static inline void fill_chunk(const struct sheet *sheet, size_t first, size_t n,
+                              struct table_chunk *chunk)
+{
+    const size_t width = sheet->info.cells_per_line;
+    size_t labels_bytes = 0;
+    chunk->n_cells = n;
+    chunk->n_missing = 0;
+    chunk->n_labels = 0;
+    chunk->values = malloc(n * sizeof(double) + 1);
+    chunk->labels = malloc((n / width + 1) * 32);
+    assert_true(chunk->values != NULL && chunk->labels != NULL);
+    for (size_t k = 0; k < n; k++) {
+        const double x = sheet->cells[first + k];
+        if (sheet->info.dtype == DTYPE_F32) {
+            ((float *)chunk->values)[k] = (float)x;
+        } else {
+            ((double *)chunk->values)[k] = x;
+        }
+        chunk->n_missing += sheet->counts_missing && isnan(x) ? 1 : 0;
+        if (sheet->labels != NULL && (first + k) % width == 0) {
+            const char *label = sheet->labels[(first + k) / width];
+            memcpy(chunk->labels + labels_bytes, label, strlen(label) + 1);
+            labels_bytes += strlen(label) + 1;
+            chunk->n_labels++;
+        }
+    }
+    chunk->labels_len = labels_bytes;
+}
+
+static inline enum status push_all(const struct sheet *sheet, struct stage *stage)
+{
+    const size_t all = sheet->n_lines * sheet->info.cells_per_line;
+    uint64_t seed = 17;
+    enum status st = STATUS_OK;
+    for (size_t first = 0; first < all && st == STATUS_OK;) {
+        size_t n =
+            sheet->cut == 0 ? all
+            : sheet->cut == 1
+                ? 1 + (size_t)(next_uniform(&seed) * 2.5 * (double)sheet->info.cells_per_line)
+                : sheet->cut;
+        n = n < all - first ? n : all - first;
+        struct table_chunk chunk = {0};
+        uint64_t ticket = 0;
+        fill_chunk(sheet, first, n, &chunk);
+        st = stage_pearson.push(stage, &chunk, &ticket);
+        const enum status waited = counted.ops.upload_wait(counted.queue, ticket);
+        st = st == STATUS_OK ? waited : st;
+        memset(chunk.values, 0xAA, n * dtype_bytes(sheet->info.dtype));
+        free(chunk.values);
+        free(chunk.labels);
+        first += n;
+    }
+    return st;
+}
+
+/* Runs a job; outcome_free in any case. */
+static inline struct outcome run_sheet(const struct sheet *sheet)
+{
+    struct outcome o = {0};
+    struct param_value params[16];
+    assert_true(stage_pearson.n_specs <= 16);
+    parse_params(sheet->params, params);
+    const struct stage_args args = {.queue = counted.queue,
+                                    .table = &sheet->info,
+                                    .params = params,
+                                    .input_name = "sheet",
+                                    .block_bytes = 1 << 20};
+    struct stage *stage = NULL;
+    counted.allocs = 0;
+    counted.peak_bytes = 0;
+    assert_int_equal(result_init(&o.result), STATUS_OK);
+    o.status = stage_pearson.plan(&args, &o.need);
+    if (o.status == STATUS_OK) {
+        o.status = stage_pearson.open(&args, &stage);
+    }
+    if (o.status == STATUS_OK) {
+        o.status = push_all(sheet, stage);
+    }
+    if (o.status == STATUS_OK) {
+        o.status = stage_pearson.finish(stage, &o.result);
+    }
+    o.stage = stage;
+    if (o.status != STATUS_OK) {
+        snprintf(o.message, sizeof o.message, "%s", status_message());
+    }
+    return o;
+}
+
+static inline struct outcome run_well(const struct sheet *sheet)
+{
+    struct outcome o = run_sheet(sheet);
+    if (o.status != STATUS_OK) {
+        print_error("%s\n", o.message);
+    }
+    assert_int_equal(o.status, STATUS_OK);
+    return o;
+}
+
+/* Frees a job; all its backend memory must be gone then. */
+static inline void outcome_free(struct outcome *o)
+{
+    result_free(&o->result);
+    stage_pearson.free(o->stage);
+    assert_int_equal(counted.live, 0);
+}
+
+static inline void sheet_free(struct sheet *sheet)
+{
+    free(sheet->cells);
+    sheet->cells = NULL;
+}
+
+/* --- what came out ------------------------------------------------------------------------------
+ */
+
+static inline const struct result_file *find_file(const struct outcome *o, const char *name)
+{
+    for (size_t f = 0; f < o->result.n_files; f++) {
+        if (strcmp(o->result.files[f].name, name) == 0) {
+            return &o->result.files[f];
+        }
+    }
+    return NULL;
+}
+
+/* A member's bytes, its pieces taken from the last to the first. */
+static inline void member_bytes(const struct result_member *member, struct bytes *out)
+{
+    const size_t n = (size_t)member->n_pieces;
+    struct bytes *pieces = calloc(n, sizeof *pieces);
+    assert_non_null(pieces);
+    for (size_t p = n; p-- > 0;) {
+        assert_int_equal(member->piece(member->context, p, &pieces[p]), STATUS_OK);
+    }
+    for (size_t p = 0; p < n; p++) {
+        assert_int_equal(bytes_append(out, pieces[p].data, pieces[p].len), STATUS_OK);
+        bytes_free(&pieces[p]);
+    }
+    free(pieces);
+}
+
+static inline const struct result_member *find_array(const struct outcome *o, const char *name)
+{
+    const struct result_file *file = find_file(o, "pearson.npz");
+    assert_non_null(file);
+    for (size_t m = 0; m < file->n_members; m++) {
+        const char *dot = strstr(file->members[m].name, ".npy");
+        if (dot != NULL && strlen(name) == (size_t)(dot - file->members[m].name) &&
+            strncmp(name, file->members[m].name, strlen(name)) == 0) {
+            return &file->members[m];
+        }
+    }
+    return NULL;
+}
+
+/* The data of an array of n elements of `descr` ("<f8"), which the caller frees. */
+static inline void *read_array(const struct outcome *o, const char *name, const char *descr,
+                               size_t n, size_t element_bytes)
+{
+    struct bytes raw = {0};
+    const struct result_member *member = find_array(o, name);
+    assert_non_null(member);
+    member_bytes(member, &raw);
+    assert_true(raw.len >= 10 && memcmp(raw.data, "\x93NUMPY\x01", 7) == 0);
+    const size_t header = 10 + raw.data[8] + ((size_t)raw.data[9] << 8);
+    char shape[48];
+    snprintf(shape, sizeof shape, "'shape': (%zu,)", n);
+    assert_true(header <= raw.len);
+    assert_non_null(memmem(raw.data, header, descr, strlen(descr)));
+    assert_non_null(memmem(raw.data, header, shape, strlen(shape)));
+    assert_int_equal(raw.len - header, n * element_bytes);
+    void *data = malloc(n * element_bytes + 1);
+    assert_non_null(data);
+    memcpy(data, raw.data + header, n * element_bytes);
+    bytes_free(&raw);
+    return data;
+}
+
+static inline double *read_f64(const struct outcome *o, const char *name, size_t n)
+{
+    return read_array(o, name, "<f8", n, sizeof(double));
+}
+
+/* The matrix's condensed triangle, as doubles whatever its type. */
+static inline double *read_r(const struct outcome *o, size_t n_series, bool single)
+{
+    const size_t n = n_series * (n_series - 1) / 2;
+    if (!single) {
+        return read_f64(o, "r", n);
+    }
+    float *r = read_array(o, "r", "<f4", n, sizeof(float));
+    double *wide = malloc(n * sizeof *wide + 1);
+    assert_non_null(wide);
+    for (size_t k = 0; k < n; k++) {
+        wide[k] = (double)r[k];
+    }
+    free(r);
+    return wide;
+}
+
+/* A file of one member as text, NUL-terminated; bytes_free. */
+static inline struct bytes read_text(const struct outcome *o, const char *name)
+{
+    struct bytes text = {0};
+    const struct result_file *file = find_file(o, name);
+    assert_non_null(file);
+    assert_int_equal(file->n_members, 1);
+    member_bytes(&file->members[0], &text);
+    assert_int_equal(bytes_append(&text, "", 1), STATUS_OK);
+    return text;
+}
+
+struct listed {
+    size_t i, j;
+    double r;
+};
+
+/* The pairs of pairs.csv.gz, whose names must hold no comma; free. */
+static inline struct listed *read_pairs(const struct outcome *o, size_t *n)
+{
+    struct bytes text = read_text(o, "pairs.csv.gz");
+    char *line = (char *)text.data, *rest = NULL;
+    size_t room = 16;
+    struct listed *pairs = malloc(room * sizeof *pairs);
+    *n = 0;
+    line = strtok_r(line, "\n", &rest);
+    assert_string_equal(line, "i,j,name_i,name_j,r");
+    while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
+        if (*n == room) {
+            room *= 2;
+            pairs = realloc(pairs, room * sizeof *pairs);
+        }
+        assert_non_null(pairs);
+        struct listed *p = &pairs[(*n)++];
+        assert_int_equal(sscanf(line, "%zu,%zu,%*[^,],%*[^,],%lf", &p->i, &p->j, &p->r), 3);
+    }
+    bytes_free(&text);
+    return pairs;
+}
+
+/* Everything that is written, one after the other; bytes_free. */
+static inline struct bytes read_everything(const struct outcome *o)
+{
+    struct bytes all = {0};
+    const json_t *const parts[] = {o->result.shape, o->result.parameters, o->result.summary,
+                                   o->result.warnings};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        char *text = json_dumps(parts[k], JSON_SORT_KEYS);
+        assert_non_null(text);
+        assert_int_equal(bytes_append(&all, text, strlen(text)), STATUS_OK);
+        free(text);
+    }
+    for (size_t f = 0; f < o->result.n_files; f++) {
+        for (size_t m = 0; m < o->result.files[f].n_members; m++) {
+            member_bytes(&o->result.files[f].members[m], &all);
+        }
+    }
+    return all;
+}
+
+/* True when some warning holds the text. */
+static inline bool is_warned(const struct outcome *o, const char *text)
+{
+    for (size_t k = 0; k < json_array_size(o->result.warnings); k++) {
+        if (strstr(json_string_value(json_array_get(o->result.warnings, k)), text) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static inline double summary_number(const struct outcome *o, const char *key)
+{
+    const json_t *value = json_object_get(o->result.summary, key);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+static inline size_t summary_count(const struct outcome *o, const char *key)
+{
+    const json_t *value = json_object_get(json_object_get(o->result.summary, key), "count");
+    assert_true(json_is_integer(value));
+    return (size_t)json_integer_value(value);
+}
+
+/* --- the reference ------------------------------------------------------------------------------
+ */
+
+/* Series s, sample t of a sheet. */
+static inline double sample(const struct sheet *sheet, size_t s, size_t t)
+{
+    const bool by_lines = strcmp(sheet->params[0], "series=rows") == 0;
+    const size_t l = by_lines ? s : t, c = by_lines ? t : s;
+    return sheet->cells[l * sheet->info.cells_per_line + c];
+}
+
+/* Pearson's r of x and y, of the samples that both have, straight from its definition in extended
+ * precision; NaN when there are fewer than two or one does not vary. */
+static inline double reference_r(const double *x, const double *y, size_t n)
+{
+    long double sum_x = 0, sum_y = 0, count = 0;
+    for (size_t t = 0; t < n; t++) {
+        if (!isnan(x[t]) && !isnan(y[t])) {
+            sum_x += (long double)x[t];
+            sum_y += (long double)y[t];
+            count++;
+        }
+    }
+    const long double mean_x = sum_x / count, mean_y = sum_y / count;
+    long double xx = 0, yy = 0, xy = 0, most_x = 0, most_y = 0;
+    for (size_t t = 0; t < n; t++) {
+        if (!isnan(x[t]) && !isnan(y[t])) {
+            const long double dx = (long double)x[t] - mean_x, dy = (long double)y[t] - mean_y;
+            xx += dx * dx;
+            yy += dy * dy;
+            xy += dx * dy;
+            most_x = fmaxl(most_x, fabsl((long double)x[t]));
+            most_y = fmaxl(most_y, fabsl((long double)y[t]));
+        }
+    }
+    if (count < 2 || !(xx > count * most_x * most_x * 0x1p-104L) ||
+        !(yy > count * most_y * most_y * 0x1p-104L)) {
+        return NAN;
+    }
+    const long double r = xy / sqrtl(xx) / sqrtl(yy);
+    return (double)fmaxl(-1, fminl(1, r));
+}
+
+/* Centres n numbers and scales them to norm 1, as reference_r does; false when one is missing or
+ * they do not vary. */
+static inline bool reference_z(const double *x, size_t n, long double *z)
+{
+    long double sum = 0, squares = 0, most = 0;
+    for (size_t t = 0; t < n; t++) {
+        sum += (long double)x[t];
+        most = fmaxl(most, fabsl((long double)x[t]));
+    }
+    for (size_t t = 0; t < n; t++) {
+        z[t] = (long double)x[t] - sum / (long double)n;
+        squares += z[t] * z[t];
+    }
+    for (size_t t = 0; t < n; t++) {
+        z[t] /= sqrtl(squares);
+    }
+    return squares > (long double)n * most * most * 0x1p-104L;
+}
+
+/* The condensed triangle of a sheet; free. Pairs without gaps are taken from the same formula, with
+ * what belongs to one series computed once. */
+static inline double *reference_matrix(const struct sheet *sheet, size_t n_series, size_t n_samples)
+{
+    double *x = malloc(n_series * n_samples * sizeof *x);
+    long double *z = malloc(n_series * n_samples * sizeof *z);
+    bool *whole = malloc(n_series * sizeof *whole);
+    double *r = malloc(n_series * n_series * sizeof *r);
+    assert_true(x != NULL && z != NULL && whole != NULL && r != NULL);
+    for (size_t s = 0; s < n_series; s++) {
+        for (size_t t = 0; t < n_samples; t++) {
+            x[s * n_samples + t] = sample(sheet, s, t);
+        }
+        whole[s] = reference_z(x + s * n_samples, n_samples, z + s * n_samples);
+    }
+    size_t k = 0;
+    for (size_t i = 0; i < n_series; i++) {
+        for (size_t j = i + 1; j < n_series; j++, k++) {
+            const size_t a = i * n_samples, b = j * n_samples;
+            if (!whole[i] || !whole[j]) {
+                r[k] = reference_r(x + a, x + b, n_samples);
+                continue;
+            }
+            long double product = 0;
+            for (size_t t = 0; t < n_samples; t++) {
+                product += z[a + t] * z[b + t];
+            }
+            r[k] = (double)fmaxl(-1, fminl(1, product));
+        }
+    }
+    free(x);
+    free(z);
+    free(whole);
+    return r;
+}
+
+static inline void assert_close(const double *got, const double *want, size_t n, double tolerance)
+{
+    for (size_t k = 0; k < n; k++) {
+        const bool alike = isnan(want[k]) ? isnan(got[k]) : fabs(got[k] - want[k]) <= tolerance;
+        if (!alike) {
+            print_error("[%zu]: got %.17g, want %.17g within %g\n", k, got[k], want[k], tolerance);
+        }
+        assert_true(alike);
+    }
+}
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * The registry of stages, the text of parameters, and the answer to mistyped keys.
+ */
+#include "stages/stage.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct param_spec choice = {
+    .key = "precision", .kind = PARAM_CHOICE, .text = "exact", .choices = "exact|f32|screen"};
+static const struct param_spec count = {
+    .key = "top", .kind = PARAM_COUNT, .text = "1000", .min = 1, .max = 4294967296.0};
+static const struct param_spec real = {
+    .key = "threshold", .kind = PARAM_REAL, .text = "0", .min = 0, .max = 1};
+
+static void every_stage_of_the_registry_is_found_by_its_name(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    for (; stage_registry[n] != NULL; n++) {
+        assert_ptr_equal(stage_find(stage_registry[n]->name), stage_registry[n]);
+    }
+    assert_true(n > 0);
+    assert_null(stage_find("pearso"));
+    assert_null(stage_find(""));
+}
+
+static void every_default_of_every_stage_is_accepted(void **state)
+{
+    (void)state;
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        for (size_t k = 0; k < (*s)->n_specs; k++) {
+            struct param_value value;
+            assert_int_equal(stage_parse_param(&(*s)->specs[k], (*s)->specs[k].text, &value),
+                             STATUS_OK);
+            assert_non_null((*s)->specs[k].help);
+        }
+    }
+}
+
+static void choices_are_taken_by_their_whole_word(void **state)
+{
+    (void)state;
+    struct param_value value;
+    static const char *const words[] = {"exact", "f32", "screen"};
+    for (size_t k = 0; k < 3; k++) {
+        assert_int_equal(stage_parse_param(&choice, words[k], &value), STATUS_OK);
+        assert_int_equal(value.index, k);
+    }
+    static const char *const wrong[] = {"", "exac", "exactly", "exact|f32", "|", "F32", " f32"};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        assert_int_equal(stage_parse_param(&choice, wrong[k], &value), STATUS_BAD_ARGUMENT);
+        assert_non_null(strstr(status_message(), "precision"));
+        assert_non_null(strstr(status_message(), "exact|f32|screen"));
+    }
+}
+
+static void counts_are_whole_numbers_within_their_range(void **state)
+{
+    (void)state;
+    struct param_value value;
+    assert_int_equal(stage_parse_param(&count, "1", &value), STATUS_OK);
+    assert_true(value.count == 1);
+    assert_int_equal(stage_parse_param(&count, "4294967296", &value), STATUS_OK);
+    assert_true(value.count == UINT64_C(4294967296));
+    assert_int_equal(stage_parse_param(&count, "007", &value), STATUS_OK);
+    assert_true(value.count == 7);
+    static const char *const wrong[] = {"",
+                                        "0",
+                                        "-1",
+                                        "+1",
+                                        "1.5",
+                                        "1e3",
+                                        "x",
+                                        "10 ",
+                                        " 10",
+                                        "4294967297",
+                                        "18446744073709551617",
+                                        "99999999999999999999999"};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        assert_int_equal(stage_parse_param(&count, wrong[k], &value), STATUS_BAD_ARGUMENT);
+        assert_non_null(strstr(status_message(), "top"));
+        assert_non_null(strstr(status_message(), "4294967296"));
+    }
+}
+
+static void reals_are_finite_numbers_within_their_range(void **state)
+{
+    (void)state;
+    struct param_value value;
+    static const char *const texts[] = {"0", "1", "0.75", "1e-3", ".5"};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        assert_int_equal(stage_parse_param(&real, texts[k], &value), STATUS_OK);
+        assert_true(value.real == strtod(texts[k], NULL));
+    }
+    static const char *const wrong[] = {"",     " 0.5", "0.5 ", "0.5x", "1.0000001",
+                                        "-0.1", "nan",  "inf",  "0,5"};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        assert_int_equal(stage_parse_param(&real, wrong[k], &value), STATUS_BAD_ARGUMENT);
+        assert_non_null(strstr(status_message(), "threshold"));
+    }
+}
+
+static void mistyped_keys_are_answered_with_the_nearest(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"precison", "precision"},
+                                           {"Precision", "precision"},
+                                           {"threshhold", "threshold"},
+                                           {"thresh", "threshold"},
+                                           {"tpo", "top"},
+                                           {"tops", "top"},
+                                           {"serie", "series"},
+                                           {"dif", "diff"},
+                                           {"mising", "missing"},
+                                           {"top", "top"},
+                                           {"sereis", "series"}};
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+        const char *nearest = stage_nearest_key(&stage_pearson, pairs[k][0]);
+        assert_non_null(nearest);
+        assert_string_equal(nearest, pairs[k][1]);
+    }
+}
+
+static void keys_unlike_any_other_get_no_answer(void **state)
+{
+    (void)state;
+    char lengthy[4096];
+    memset(lengthy, 'r', sizeof lengthy - 1);
+    lengthy[sizeof lengthy - 1] = '\0';
+    const char *const keys[] = {"", "x", "zzzzzzzz", "output", "k", lengthy};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        assert_null(stage_nearest_key(&stage_pearson, keys[k]));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_stage_of_the_registry_is_found_by_its_name),
+        cmocka_unit_test(every_default_of_every_stage_is_accepted),
+        cmocka_unit_test(choices_are_taken_by_their_whole_word),
+        cmocka_unit_test(counts_are_whole_numbers_within_their_range),
+        cmocka_unit_test(reals_are_finite_numbers_within_their_range),
+        cmocka_unit_test(mistyped_keys_are_answered_with_the_nearest),
+        cmocka_unit_test(keys_unlike_any_other_get_no_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
