@@ -102,7 +102,9 @@ static void merge_pair(struct columns *c, size_t g, size_t j, struct pearson_sum
 {
     size_t slot = c->slot[g];
     double before = field(c, slot, PAIR_N)[j], n = before + s.n;
-    double x = c->slab[g].mean + s.x / s.n, y = c->slab[j].mean + s.y / s.n;
+    /* means as distances from the series' shifts; w is centred by the slab's rounded means */
+    double x = (lanes_mean(&c->slab[g]) - c->all[g].shift) + s.x / s.n;
+    double y = (lanes_mean(&c->slab[j]) - c->all[j].shift) + s.y / s.n;
     double dx = x - field(c, slot, PAIR_MEAN_X)[j], dy = y - field(c, slot, PAIR_MEAN_Y)[j];
     double weight = before * s.n / n; /* 0 for the first samples */
     field(c, slot, PAIR_XX)[j] += s.xx + dx * dx * weight;

@@ -112,6 +112,7 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
     c->gapped = c->slot + n_series;
     for (size_t s = 0; s < n_series; ++s) {
         c->slot[s] = COLUMNS_COMPLETE;
+        c->all[s] = lanes_none;
         c->last[s] = (double)NAN;
     }
     *state = c;
@@ -151,19 +152,15 @@ static void take_row(const struct slab_job *job, size_t s)
 {
     struct columns *c = job->c;
     double *w = c->w + s * c->stride, n_pairs = 0, sum = 0;
-    struct lanes_moments m = {0}, block;
+    struct lanes_moments m = lanes_none, block;
     for (size_t t = 0; t < job->n; t += LANES_BLOCK) {
         lanes_moments(w + t, cpu_min(LANES_BLOCK, job->n - t), &block);
-        if (m.count == 0) {
-            m = block;
-        } else {
-            lanes_merge(&m, &block);
-        }
+        lanes_merge(&m, &block);
     }
     c->slab[s] = m;
     c->first_slab[s] = w[0];
     c->last_slab[s] = w[job->n - 1];
-    double mean = m.count > 0 ? m.mean : 0;
+    double mean = m.count > 0 ? lanes_mean(&m) : 0;
     for (size_t t = 0; m.count < (double)job->n && t + 1 < job->n; ++t) {
         bool both = w[t] == w[t] && w[t + 1] == w[t + 1];
         n_pairs += both;
@@ -219,21 +216,21 @@ static void merge_series(struct columns *c, size_t s, size_t n)
     double extra = 0;
     lanes_merge(all, slab);
     if (before.count > 0 && slab->count > 0) {
-        extra = (slab->mean - before.mean) * sqrt(before.count * slab->count / all->count);
+        extra = lanes_delta(&before, slab) * sqrt(before.count * slab->count / all->count);
     }
     c->w[s * c->stride + n] = extra;
     struct columns_lag a = {0}, b = {0};
     if (before.count > 0) {
-        a = shifted(c->lag[s], before.mean - all->mean);
+        a = shifted(c->lag[s], lanes_delta(all, &before));
     }
     if (slab->count > 0) {
-        b = shifted(c->slab_lag[s], slab->mean - all->mean);
+        b = shifted(c->slab_lag[s], lanes_delta(all, slab));
     }
     c->lag[s] = (struct columns_lag){a.product + b.product, a.sum + b.sum, a.n + b.n};
     double left = c->last[s], right = c->first_slab[s];
     if (left == left && right == right) {
-        left -= all->mean;
-        right -= all->mean;
+        left -= lanes_mean(all);
+        right -= lanes_mean(all);
         c->lag[s].product += left * right;
         c->lag[s].sum += left + right;
         c->lag[s].n += 1;
@@ -340,12 +337,12 @@ static void store_moments(const struct columns *c, struct moments moments, doubl
 {
     for (size_t s = 0; s < c->n_series; ++s) {
         const struct lanes_moments *m = &c->all[s];
-        bool none = m->count == 0, lost = moments_degenerate(m->count, m->m2, m->min, m->max);
+        bool lost = moments_degenerate(m->count, m->m2, m->min, m->max);
         cpu_field(moments, MOMENTS_COUNT)[s] = m->count;
-        cpu_field(moments, MOMENTS_MEAN)[s] = none ? (double)NAN : m->mean;
+        cpu_field(moments, MOMENTS_MEAN)[s] = lanes_mean(m);
         cpu_field(moments, MOMENTS_M2)[s] = m->m2;
-        cpu_field(moments, MOMENTS_MIN)[s] = none ? (double)NAN : m->min;
-        cpu_field(moments, MOMENTS_MAX)[s] = none ? (double)NAN : m->max;
+        cpu_field(moments, MOMENTS_MIN)[s] = m->min;
+        cpu_field(moments, MOMENTS_MAX)[s] = m->max;
         cpu_field(moments, MOMENTS_LAG1)[s] = lost ? (double)NAN : c->lag[s].product / m->m2;
         scale[s] = lost ? (double)NAN : 1 / sqrt(m->m2);
     }

@@ -22,7 +22,7 @@ enum { VEC = 8, VECS = LANES_WIDTH / VEC };
 #define PICK(m, a, b) ((vec)(((m) & (mask)(a)) | (~(m) & (mask)(b))))
 #define LOAD(p)       (*(const vec *)(p))
 #define STORE(p, v)   (*(vec *)(p) = (v))
-#define SPLAT(x)      ((vec){0} + (x))
+#define SPLAT(x)      ((vec){(x), (x), (x), (x), (x), (x), (x), (x)})
 #define EACH_VEC(k)   _Pragma("GCC unroll 4") for (size_t k = 0; k < VECS; ++k)
 
 /* Lanes are added in order: (0 + 8 + 16 + 24), ... */
@@ -126,17 +126,18 @@ CPU_CLONES void lanes_moments(const double *x, size_t n, struct lanes_moments *o
     if (whole < n) {
         first_pass_step(&p, pad_tail(x + whole, n - whole, (double)NAN, tail), shift);
     }
-    *out = (struct lanes_moments){0, (double)NAN, 0, (double)INFINITY, -(double)INFINITY};
+    *out =
+        (struct lanes_moments){.min = (double)INFINITY, .max = -(double)INFINITY, .shift = shift};
     extremes(&p, out);
     if (out->count == 0) {
-        out->min = out->max = (double)NAN;
+        *out = lanes_none;
         return;
     }
-    double sum, squares;
-    out->mean = shift + add_lanes(p.sum) / out->count;
-    lanes_centred_sums(x, n, out->mean, &sum, &squares);
+    double mean = shift + add_lanes(p.sum) / out->count, sum, squares;
+    lanes_centred_sums(x, n, mean, &sum, &squares);
     out->m2 = squares - sum * sum / out->count;
-    out->mean += sum / out->count;
+    /* what rounding took from the mean is in the second sum */
+    out->mean = (mean - shift) + sum / out->count;
     if (out->m2 < 0 || out->count < 2) {
         out->m2 = 0;
     }
@@ -151,7 +152,7 @@ void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b)
         *a = *b;
         return;
     }
-    double n = a->count + b->count, delta = b->mean - a->mean;
+    double n = a->count + b->count, delta = lanes_delta(a, b);
     a->mean += delta * (b->count / n);
     a->m2 += b->m2 + delta * delta * (a->count * b->count / n);
     a->count = n;

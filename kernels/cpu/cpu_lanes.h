@@ -11,14 +11,30 @@
 
 #include "formats/dtype.h"
 
+#include <math.h>
 #include <stddef.h>
 
 /* Samples in a block: 8 KiB of doubles stay in the first-level cache between two passes. */
 enum { LANES_WIDTH = 32, LANES_BLOCK = 1024 };
 
+/* The mean is kept as its distance from `shift`, a sample: two means close together and far from 0
+ * keep the digits of their difference. count 0: min and max are NaN. */
 struct lanes_moments {
-    double count, mean, m2, min, max;
+    double count, shift, mean, m2, min, max;
 };
+static const struct lanes_moments lanes_none = {.min = (double)NAN, .max = (double)NAN};
+
+/* The mean itself; NaN of nothing. */
+static inline double lanes_mean(const struct lanes_moments *m)
+{
+    return m->count > 0 ? m->shift + m->mean : (double)NAN;
+}
+
+/* The mean of b less that of a. */
+static inline double lanes_delta(const struct lanes_moments *a, const struct lanes_moments *b)
+{
+    return (b->shift - a->shift) + (b->mean - a->mean);
+}
 
 /* Samples first .. first + n - 1 of a series in x as doubles: x itself, or `buffer` filled
  * (LANES_BLOCK doubles; n <= LANES_BLOCK). */

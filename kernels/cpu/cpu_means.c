@@ -29,15 +29,11 @@ static void chunk_moments(const struct means_job *job, size_t series, size_t chu
     double buffer[LANES_BLOCK];
     const char *row = job->x + series * job->n_samples * dtype_bytes(job->type);
     size_t end = cpu_min((chunk + 1) * CHUNK, job->n_samples);
-    struct lanes_moments all = {0}, block;
+    struct lanes_moments all = lanes_none, block;
     for (size_t t = chunk * CHUNK; t < end; t += LANES_BLOCK) {
         size_t n = cpu_min(LANES_BLOCK, end - t);
         lanes_moments(lanes_widen(row, job->type, t, n, buffer), n, &block);
-        if (all.count == 0) {
-            all = block;
-        } else {
-            lanes_merge(&all, &block);
-        }
+        lanes_merge(&all, &block);
     }
     job->partial[series * job->n_chunks + chunk] = all;
 }
@@ -63,7 +59,7 @@ static void store(const struct means_job *job, struct moments moments, size_t fi
             lanes_merge(m, m + c);
         }
         cpu_field(moments, MOMENTS_COUNT)[first + s] = m->count;
-        cpu_field(moments, MOMENTS_MEAN)[first + s] = m->mean;
+        cpu_field(moments, MOMENTS_MEAN)[first + s] = lanes_mean(m);
         cpu_field(moments, MOMENTS_M2)[first + s] = m->m2;
         cpu_field(moments, MOMENTS_MIN)[first + s] = m->min;
         cpu_field(moments, MOMENTS_MAX)[first + s] = m->max;
