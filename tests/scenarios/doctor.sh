@@ -1,0 +1,63 @@
+#!/bin/sh
+# leat doctor, the front door, and what is said about mistakes at it.
+. "$(dirname "$0")/lib.sh"
+
+expect 0 "$LEAT" doctor
+for word in leat Backends cpu cuda Output 'open files' zlib; do
+    grep -q "$word" stdout || fail "doctor does not speak of $word"
+done
+expect 0 "$LEAT" doctor -b cpu --json --threads 3 -o there
+[ ! -e there ] || fail "doctor made the output folder"
+mv stdout doctor.json
+"$python" - <<'END' || fail "doctor --json"
+import json
+d = json.load(open("doctor.json"))
+assert d["works"] is True and d["backend"] == "cpu" and d["backend_asked"] == "cpu", d
+assert d["backends"]["cpu"]["works"] is True and d["backends"]["cpu"]["threads"] == 3, d
+assert d["output"] == {**d["output"], "exists": False, "writable": True}, d
+cuda = d["backends"]["cuda"]
+assert cuda["works"] is True or len(cuda["reason"]) > 10, d
+END
+if grep -q '"reason"' doctor.json; then
+    expect 2 "$LEAT" doctor -b cuda
+    grep -q 'does not work' stdout || fail "doctor does not say that CUDA does not work"
+    expect 2 "$LEAT" doctor -b cuda --json
+    grep -q '"works": false' stdout || fail "doctor --json does not say so"
+fi
+[ "$(id -u)" -eq 0 ] || { mkdir closed && chmod 500 closed; }
+[ -d closed ] || ln -s /proc/self closed # nobody writes there
+expect 0 "$LEAT" doctor -o closed
+grep -q 'not writable' stdout || { cat stdout; fail "doctor takes the output folder for writable"; }
+
+expect 0 "$LEAT" --version
+grep -Eq '^leat [0-9]+\.[0-9]+' stdout || fail "no version"
+expect 0 "$LEAT" --help
+for command in run check generate doctor; do
+    grep -Eq "^  $command +" stdout || fail "--help does not name $command"
+done
+for command in run check generate doctor; do
+    expect 0 "$LEAT" $command --help
+    grep -q "Usage: leat $command" stdout || fail "no help for $command"
+    [ ! -s stderr ] || fail "$command --help speaks on standard error"
+    expect 0 "$LEAT" help $command
+    expect 0 "$LEAT" $command --version
+    expect 2 "$LEAT" $command --nonsense
+    says 'nonsense'
+    [ ! -s stdout ] || fail "$command: a mistake is answered on standard output"
+done
+expect 2 "$LEAT"
+says 'leat --help'
+expect 2 "$LEAT" rnu x
+says "'rnu'.*'run'"
+expect 2 "$LEAT" -v run x
+says '-v'
+expect 2 "$LEAT" run --memry 1G x
+says '--memry.*--memory'
+printf 'threads = 1\n\n[pipeline pearson]\nprecison = f32\n' >leat.conf
+expect 2 "$LEAT" run -c leat.conf x.clusters.csv
+says "leat\.conf:4: .*precison.*precision"
+if [ -w /dev/full ]; then
+    "$LEAT" --help >/dev/full 2>stderr
+    [ $? -eq 1 ] || fail "help that cannot be written is not exit status 1"
+fi
+echo "says what works, and what was meant"
