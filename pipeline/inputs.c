@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct inputs {
@@ -90,7 +91,8 @@ void inputs_free(struct inputs *in)
 }
 
 /* Names the input and resolves its settings. */
-static enum status take_input(const struct inputs *in, const char *path, int fd, struct job_input *out)
+static enum status take_input(const struct inputs *in, const char *path, int fd,
+                              struct job_input *out)
 {
     out->fd = fd;
     out->path = strdup(path);
@@ -116,7 +118,8 @@ static enum status open_archive(struct inputs *in, const char *path)
 /* A file without a name; gone when its last descriptor is closed. */
 static enum status scratch_file(const struct inputs *in, int *fd)
 {
-    *fd = openat(in->scratch_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    *fd = in->scratch_fd >= 0 ? openat(in->scratch_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)
+                              : open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (*fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
         char name[] = "/tmp/leat-XXXXXX";
         *fd = mkostemp(name, O_CLOEXEC);
@@ -127,44 +130,82 @@ static enum status scratch_file(const struct inputs *in, int *fd)
     return *fd >= 0 ? STATUS_OK : status_fail_errno(errno, "cannot make a scratch file");
 }
 
-/* The next member that has a route; *got is false at the archive's end. */
-static enum status next_member(struct inputs *in, struct job_input *out, bool *got)
+/* Half of what is free where members are kept: an archive that unpacks to more is refused. */
+static uint64_t scratch_room(const struct inputs *in)
+{
+    struct statvfs st;
+    if (in->scratch_fd >= 0 ? fstatvfs(in->scratch_fd, &st) != 0 : statvfs("/tmp", &st) != 0) {
+        return UINT64_MAX;
+    }
+    return (uint64_t)st.f_bavail * st.f_frsize / 2;
+}
+
+/* The next member that a pipeline takes, or that must be told about; NULL at the archive's end. */
+static enum status next_routed(struct inputs *in, struct archive_input_entry *entry, char **path)
 {
     for (;;) {
-        const char *name;
         bool end;
-        enum status code = archive_input_next(in->archive, &name, &end);
+        *path = NULL;
+        enum status code = archive_input_next(in->archive, entry, &end);
         if (code != STATUS_OK || end) {
-            *got = false;
-            if (code == STATUS_OK && in->archive_jobs == 0) {
-                code = status_fail(
-                    STATUS_BAD_INPUT,
-                    "'%s' holds no file that a pipeline takes; name them X.clusters.csv "
-                    "or give --pipeline",
-                    in->archive_path);
-            }
             return code;
         }
-        char *path;
-        if (asprintf(&path, "%s/%s", in->archive_path, name) < 0) {
+        if (asprintf(path, "%s/%s", in->archive_path, entry->name) < 0) {
+            *path = NULL;
             return status_fail(STATUS_NO_MEMORY, "no memory for a path");
         }
-        if (unfinished(last_component(name)) || !settings_routes(in->settings, path)) {
-            log_debug("'%s': no pipeline takes it, skipped", path);
-            free(path);
-            continue;
+        if (entry->refused != NULL ||
+            (!unfinished(last_component(entry->name)) && settings_routes(in->settings, *path))) {
+            return STATUS_OK;
         }
-        int fd = -1;
-        *got = true;
-        in->archive_jobs++;
-        code = scratch_file(in, &fd);
-        if (code == STATUS_OK) {
-            code = archive_input_copy(in->archive, fd, UINT64_MAX);
-        }
-        enum status named = take_input(in, path, fd, out);
-        free(path);
-        return code != STATUS_OK ? code : named;
+        log_debug("'%s': no pipeline takes it, skipped", *path);
+        free(*path);
     }
+}
+
+/* Unpacks the member into a scratch file and makes it an input. */
+static enum status take_member(struct inputs *in, const char *path, struct job_input *out)
+{
+    uint64_t bytes;
+    int fd = -1;
+    enum status code = scratch_file(in, &fd);
+    if (code == STATUS_OK) {
+        code = archive_input_copy(in->archive, fd, scratch_room(in), &bytes);
+    }
+    if (code != STATUS_OK) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        out->path = strdup(path);
+        return code;
+    }
+    return take_input(in, path, fd, out);
+}
+
+/* *got is false at the archive's end, and when there is no going on after a failure. */
+static enum status next_member(struct inputs *in, struct job_input *out, bool *got)
+{
+    struct archive_input_entry entry;
+    char *path;
+    enum status code = next_routed(in, &entry, &path);
+    *got = path != NULL;
+    if (path != NULL) {
+        in->archive_jobs++;
+        if (entry.refused != NULL) {
+            out->path = strdup(path);
+            code = status_fail(STATUS_BAD_INPUT, "'%s' is not taken out of its archive: %s", path,
+                               entry.refused);
+        } else {
+            code = take_member(in, path, out);
+        }
+        free(path);
+    } else if (code == STATUS_OK && in->archive_jobs == 0) {
+        code = status_fail(STATUS_BAD_INPUT,
+                           "'%s' holds no file that a pipeline takes; name them X.clusters.csv or "
+                           "give --pipeline",
+                           in->archive_path);
+    }
+    return code;
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -190,7 +231,7 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
             if (unfinished(entry->fts_name)) {
                 break;
             }
-            if (archive_input_recognised(entry->fts_name)) {
+            if (archive_input_named(entry->fts_name)) {
                 enum status code = open_archive(in, entry->fts_path);
                 if (code != STATUS_OK) {
                     out->path = strdup(entry->fts_path);
@@ -232,7 +273,7 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
         *got = false;
         return in->walk != NULL ? STATUS_OK : status_fail_errno(errno, "cannot read '%s'", path);
     }
-    if (archive_input_recognised(path)) {
+    if (archive_input_named(path)) {
         enum status code = open_archive(in, path);
         *got = false;
         if (code != STATUS_OK) {

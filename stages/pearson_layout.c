@@ -21,7 +21,7 @@ enum {
     SMALL_CELLS = 1 << 20, /* ... and so many numbers are one panel */
     MIDDLE_SERIES = 4096,  /* beyond it, panels are large */
     PANEL_CELLS = 1 << 24, /* numbers in a panel, where more than TILE series would exceed it */
-    SLAB_BYTES = 1 << 24,  /* of a slab ... */
+    SLAB_BYTES = 1 << 22,  /* of a slab: what two cores keep in their caches ... */
     SLAB_SAMPLES = 256,    /* ... but at least so many samples */
     NAME_BYTES = 64,       /* a series' name, its pointer, its label */
     PICTURE_MARGIN = 128,  /* of the heat map, around its cells */

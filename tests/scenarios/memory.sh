@@ -5,7 +5,7 @@
 "$LEAT" generate clusters --series 64 --samples 150000 --layout columns -o tall.clusters.csv -q || fail "generate"
 size=$(stat -c %s tall.clusters.csv)
 [ "$size" -gt 100000000 ] || fail "the table is smaller than what it has to exceed: $size"
-expect 0 "$python" - "$LEAT" <<'P'
+cat >peak.py <<'P'
 import resource, subprocess, sys
 subprocess.run([sys.argv[1], "run", "-q", "-b", "cpu", "--threads", "2", "--memory", "64M", "-o", "out",
                 "-s", "r=none", "tall.clusters.csv"], check=True)
@@ -14,6 +14,8 @@ print(f"peak {peak / 1e6:.0f} MB")
 if peak > (64 << 20) + 150_000_000:
     sys.exit("too much")
 P
+expect 0 "$python" peak.py "$LEAT"
+grep -q peak stdout || fail "the peak was not measured"
 cat stdout
 "$LEAT" generate clusters --series 4000 --samples 4000 -o wide.clusters.npy -q || fail "generate npy"
 expect 1 "$LEAT" run -b cpu --threads 2 --memory 64M -o out wide.clusters.npy

@@ -88,9 +88,9 @@ def compare_matrices():
             for n in (2, 3, 17, 8192):
                 x = make(m, n)
                 big = m * n > 1 << 20
-                types = ("<f4", "<f8") if big else ("<f4", ">f4", "<f8", ">f8")
+                types = ("<f4", "<f8") if m == 1000 else ("<f4", ">f4", "<f8", ">f8")
                 for dtype in types:
-                    for order in "C" if big and kind != "walk" else "CF":
+                    for order in "C" if big and kind != "walk" or m == 1000 and dtype == "<f4" else "CF":
                         a = np.asarray(x.astype(dtype), order=order)
                         path = os.path.join(scratch, "t.clusters.npy")
                         np.save(path, a)
@@ -103,7 +103,7 @@ def compare_matrices():
                                 flat = a.max(axis=1) == a.min(axis=1)
                                 want[flat, :] = want[:, flat] = np.nan
                             check(f"{name} {precision}", full(got["r"], m), want, bound)
-                        np.testing.assert_allclose(got["mean"], a.astype(np.float64).mean(axis=1), rtol=1e-13)
+                        np.testing.assert_allclose(got["mean"], a.astype(np.float64).mean(axis=1), rtol=0, atol=4e-16 * np.abs(x).max())
                         if n > 1:
                             np.testing.assert_allclose(
                                 got["std"], a.astype(np.longdouble).std(axis=1, ddof=1).astype(np.float64),
