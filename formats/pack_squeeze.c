@@ -24,8 +24,9 @@
 
 enum {
     MIN_SAMPLED = 48,         /* shorter pieces go to zlib unseen */
+    SMALL_BYTES = 128 * 1024, /* up to here a better level saves a few KB at seven times the cost */
     WINDOW_BYTES = 32 * 1024, /* the farthest match of deflate */
-    MIN_WINDOW_BYTES = 4096,
+    GLANCE_BYTES = 4096,
     SAMPLE_BYTES = 3 * WINDOW_BYTES / 2,
     N_SLOTS = 4096,
     MIN_MATCH = 4,
@@ -162,6 +163,17 @@ static double code_bits(const uint32_t *counts, size_t n)
     return fmax(bits, total);
 }
 
+static double coded_bits(const struct sample *sample)
+{
+    return code_bits(sample->bytes, 256);
+}
+
+static double matched_bits(const struct sample *sample)
+{
+    return code_bits(sample->parsed, 256 + N_LENGTHS) + code_bits(sample->distances, N_DISTANCES) +
+           (double)sample->extra_bits;
+}
+
 static enum way choose_way(struct squeezer *s, const unsigned char *data, size_t n)
 {
     struct sample sample = {.extra_bits = 0};
@@ -171,18 +183,23 @@ static enum way choose_way(struct squeezer *s, const unsigned char *data, size_t
     if (n < MIN_SAMPLED) {
         return WAY_MATCH;
     }
+    if (n > 2 * GLANCE_BYTES) { /* enough to know text by */
+        look_at(s, data + n / 2, GLANCE_BYTES, &sample);
+        if (matched_bits(&sample) < (1 - 2 * matching_gain) * coded_bits(&sample)) {
+            return WAY_MATCH;
+        }
+        sample = (struct sample){.extra_bits = 0};
+    }
     /* two windows that hold a tenth of the piece, and something at least */
-    size_t window = n / 20 < MIN_WINDOW_BYTES ? MIN_WINDOW_BYTES : n / 20;
+    size_t window = n / 20 < GLANCE_BYTES ? GLANCE_BYTES : n / 20;
     window = window < SAMPLE_BYTES ? window : SAMPLE_BYTES;
     window = n <= window ? n : n < 2 * window ? n / 2 : window;
     look_at(s, data, window, &sample);
     if (window < n) {
         look_at(s, data + n / 2, window, &sample);
     }
-    const double coded = code_bits(sample.bytes, 256);
-    const double matched = code_bits(sample.parsed, 256 + N_LENGTHS) +
-                           code_bits(sample.distances, N_DISTANCES) + (double)sample.extra_bits;
-    if (matched < (1 - matching_gain) * coded) {
+    const double coded = coded_bits(&sample);
+    if (matched_bits(&sample) < (1 - matching_gain) * coded) {
         return WAY_MATCH;
     }
     const double raw = 8 * (double)window * (window < n ? 2 : 1);
@@ -201,7 +218,8 @@ static enum status match(struct squeezer *s, const unsigned char *data, size_t n
     if (st != STATUS_OK) {
         return st;
     }
-    if (deflateReset(z) != Z_OK) {
+    const int level = n > SMALL_BYTES ? s->level : 1;
+    if (deflateReset(z) != Z_OK || deflateParams(z, level, Z_DEFAULT_STRATEGY) != Z_OK) {
         return status_fail(STATUS_INTERNAL, "the deflate state cannot be reset");
     }
     z->next_in = (z_const Bytef *)data;
