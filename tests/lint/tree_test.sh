@@ -37,7 +37,8 @@ expect watch/x.c '#include "formats/table.h"\n' 'may not include formats/table.h
 expect pipeline/x.c '#include "kernels/cuda/x.h"\n' 'may not include kernels/cuda/x.h'
 expect stages/x.c '#include "neighbour.h"\n' 'may not include neighbour.h'
 expect formats/x.c '/* TO''DO */\n' 'left over'
+expect stages/x.c 'exit(1);\n' 'only main exits'
 expect watch/a.c 'int x;\n' 'stem a'
 expect top.c 'int x;\n' 'top level'
-expect formats/x.c "$(yes 'int;' | head -501)\n" '500 lines'
+expect formats/x.c "$(yes 'int;' | head -501)\n" '501 lines'
 exit $failed
