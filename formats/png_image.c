@@ -76,13 +76,14 @@ void png_image_text(struct png_image *image, long x, long y, int scale, uint32_t
                     const char *text)
 {
     assert(scale > 0 && scale <= MAX_SIDE);
-    for (; *text != '\0' && x < (long)image->width; text++, x += PNG_FONT_ADVANCE * scale) {
+    const long step = scale;
+    for (; *text != '\0' && x < (long)image->width; text++, x += PNG_FONT_ADVANCE * step) {
         const int c = *text >= PNG_FONT_FIRST && *text <= PNG_FONT_LAST ? *text : '?';
         const uint8_t *const rows = png_font[c - PNG_FONT_FIRST];
-        for (int row = 0; row < PNG_FONT_HEIGHT; row++) {
-            for (int column = 0; column < PNG_FONT_WIDTH; column++) {
+        for (long row = 0; row < PNG_FONT_HEIGHT; row++) {
+            for (long column = 0; column < PNG_FONT_WIDTH; column++) {
                 if (rows[row] >> (PNG_FONT_WIDTH - 1 - column) & 1) {
-                    png_image_fill(image, x + column * scale, y + row * scale, scale, scale, rgb);
+                    png_image_fill(image, x + column * step, y + row * step, step, step, rgb);
                 }
             }
         }
