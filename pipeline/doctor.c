@@ -108,10 +108,11 @@ static enum status try_writing(const char *folder)
     int fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
         char path[PATH_MAX];
-        if ((size_t)snprintf(path, sizeof(path), "%s/.leat.XXXXXX.tmp", folder) >= sizeof(path)) {
+        int n = snprintf(path, sizeof(path), "%s/.leat.%ld.tmp", folder, (long)getpid());
+        if (n < 0 || (size_t)n >= sizeof(path)) {
             return status_fail(STATUS_BAD_ARGUMENT, "%s: the name is too long", folder);
         }
-        fd = mkostemps(path, 4, O_CLOEXEC);
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd >= 0) {
             unlink(path);
         }

@@ -1,0 +1,75 @@
+/*
+ * Numbers and words for people.
+ */
+#include "pipeline/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+static void sizes_for_people_have_three_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } cases[] = {{0, "0 B"},
+                 {1023, "1023 B"},
+                 {1024, "1.00 KiB"},
+                 {1536, "1.50 KiB"},
+                 {10240, "10.0 KiB"},
+                 {102400, "100 KiB"},
+                 {1048575, "1.00 MiB"},
+                 {UINT64_C(139) << 30, "139 GiB"},
+                 {UINT64_MAX, "16.0 EiB"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[TEXT_NUMBER_BYTES];
+        assert_string_equal(text_size(text, cases[i].bytes), cases[i].text);
+    }
+}
+
+static void durations_for_people_never_show_sixty(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        const char *text;
+    } cases[] = {{0, "0.00 s"},         {0.421, "0.42 s"},   {59.94, "59.9 s"},
+                 {59.99, "1 min 00 s"}, {65, "1 min 05 s"},  {3599.7, "1 h 00 min"},
+                 {7380, "2 h 03 min"},  {86399, "1 d 00 h"}, {-1, "?"},
+                 {1.0 / 0.0, "?"},      {0.0 / 0.0, "?"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[TEXT_NUMBER_BYTES];
+        assert_string_equal(text_duration(text, cases[i].seconds), cases[i].text);
+    }
+}
+
+static void a_distance_counts_edits_and_swaps(void **state)
+{
+    (void)state;
+    assert_int_equal(text_distance("", ""), 0);
+    assert_int_equal(text_distance("", "abc"), 3);
+    assert_int_equal(text_distance("memory", "memory"), 0);
+    assert_int_equal(text_distance("memry", "memory"), 1);
+    assert_int_equal(text_distance("mmeory", "memory"), 1);
+    assert_int_equal(text_distance("kitten", "sitting"), 3);
+    char longest[256];
+    memset(longest, 'a', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    assert_int_equal(text_distance(longest, longest), 0);
+    assert_true(text_distance(longest, "a") > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_for_people_have_three_digits),
+        cmocka_unit_test(durations_for_people_never_show_sixty),
+        cmocka_unit_test(a_distance_counts_edits_and_swaps),
+    };
+    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}
