@@ -127,7 +127,7 @@ static enum status put_names(const struct pearson_job *job, property_fn *propert
     return st;
 }
 
-/* "3 series WHAT: NAMES", when there are such series. */
+/* "WHAT, in 3 series: NAMES", when there are such series. */
 static enum status warn_series(const struct pearson_job *job, property_fn *property,
                                const char *what, struct result *out)
 {
@@ -138,7 +138,7 @@ static enum status warn_series(const struct pearson_job *job, property_fn *prope
     struct bytes names = {0};
     enum status st = put_names(job, property, &names);
     if (st == STATUS_OK) {
-        st = result_warn(out, "%zu series %s: %.*s", n, what, (int)names.len,
+        st = result_warn(out, "%s, in %zu series: %.*s", what, n, (int)names.len,
                          (const char *)names.data);
     }
     bytes_free(&names);
@@ -166,10 +166,11 @@ static enum status warn_pairs(const struct pearson_job *job, struct result *out)
                         job->layout.lost != 0 ? "increments" : "samples");
     }
     if (st == STATUS_OK && undefined > 0) {
-        st = result_warn(out,
-                         "%llu pairs have fewer than 2 samples in common, or one of the two does "
-                         "not vary on them: no coefficient",
-                         (unsigned long long)undefined);
+        st =
+            result_warn(out,
+                        "no coefficient for %llu of %llu pairs: fewer than 2 samples in common, or "
+                        "a series that does not vary on them",
+                        (unsigned long long)undefined, (unsigned long long)job->survey.n_pairs);
     }
     return st;
 }
@@ -194,13 +195,12 @@ static enum status warn_walks(const struct pearson_job *job, double *scratch, st
 static enum status warn(const struct pearson_job *job, double *scratch, struct result *out)
 {
     enum status st =
-        warn_series(job, has_few_samples, "have fewer than 2 values, and no coefficients", out);
+        warn_series(job, has_few_samples, "fewer than 2 values, so no coefficients", out);
     if (st == STATUS_OK) {
-        st = warn_series(job, is_constant, "do not vary, and have no coefficients", out);
+        st = warn_series(job, is_constant, "no variance, so no coefficients", out);
     }
     if (st == STATUS_OK) {
-        st = warn_series(job, has_gaps,
-                         "have missing values; their pairs use the samples in common", out);
+        st = warn_series(job, has_gaps, "missing values, so pairs use the samples in common", out);
     }
     if (st == STATUS_OK) {
         st = warn_pairs(job, out);

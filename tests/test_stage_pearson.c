@@ -269,11 +269,11 @@ static void series_without_variance_are_counted_and_named(void **state)
         struct outcome o = run_well(&sheet);
         assert_int_equal(summary_count(&o, "degenerate"), 3);
         assert_int_equal(summary_count(&o, "with_gaps"), 13); /* 0, 3 .. 30; 4; 7 */
-        assert_true(is_warned(&o, k == 0 ? "1 series do not vary, and have no coefficients: 'row 6'"
+        assert_true(is_warned(&o, k == 0 ? "no variance, so no coefficients, in 1 series: 'row 6'"
                                          : "'column 6'"));
-        assert_true(is_warned(&o, k == 0 ? "fewer than 2 values, and no coefficients: 'row 5', "
-                                           "'row 8'"
-                                         : "'column 5', 'column 8'"));
+        assert_true(is_warned(
+            &o, k == 0 ? "fewer than 2 values, so no coefficients, in 2 series: 'row 5', 'row 8'"
+                       : "'column 5', 'column 8'"));
         outcome_free(&o);
         sheet_free(&sheet);
     }

@@ -447,7 +447,7 @@ static void pairs_without_common_samples_are_counted(void **state)
         sheet.cells[(t < 4 ? 0 : 8) + t] = NAN; /* series 0 has the second half, 1 the first */
     }
     struct outcome o = run_well(&sheet);
-    assert_true(is_warned(&o, "1 pairs have fewer than 2 samples in common"));
+    assert_true(is_warned(&o, "no coefficient for 1 of 3 pairs: fewer than 2 samples in common"));
     assert_true(summary_number(&o, "n_undefined") == 1);
     outcome_free(&o);
     sheet_free(&sheet);
