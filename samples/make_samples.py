@@ -50,7 +50,7 @@ def greenhouse():
 
     lines = ["# greenhouse 2, logger 0417, degrees Celsius", "Date;Time;" + ";".join(series)]
     for t in range(hours):
-        cells = [f"{3 + t // 24:02d}/05/2021", f"{t % 24:02d}.00"]
+        cells = [f"{3 + t // 24:02d}/05/2021", f"{t % 24:02d}:00"]
         for name, values in series.items():
             lost = rng.random() < 0.004 or (name == "soil-6" and 100 <= t < 118)
             cells.append(rng.choice(["", "NA"]) if lost else f"{values[t]:.1f}".replace(".", ","))
