@@ -240,12 +240,12 @@ static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
         size_t n;
         enum status status = read_on(t, c->raw, cap, &n);
         c->raw_len = status ? 0 : n;
-        if (status || n == 0) {
+        if (status || (n == 0 && csv->column == 0)) {
             *end = !status;
             return status;
         }
         const bool at_end = n < cap;
-        if (at_end && c->raw[n - 1] != '\n') {
+        if (at_end && (n == 0 || c->raw[n - 1] != '\n')) {
             c->raw[c->raw_len++] = '\n';
         }
         cut.n = c->raw_len;

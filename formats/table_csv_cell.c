@@ -179,7 +179,7 @@ size_t csv_copy_text(const struct csv_cell *cell, char *dst)
         dst[n++] = (char)cell->text[i];
         i += cell->doubled && cell->text[i] == '"';
     }
-    table_clean_text(dst, n);
+    excerpt_clean(dst, n);
     dst[n] = '\0';
     return n;
 }

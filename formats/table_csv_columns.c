@@ -62,7 +62,7 @@ static enum status choose_word(const char *word, size_t n, const char *file, siz
     }
     return status_fail(
         STATUS_BAD_ARGUMENT, "%s: columns: no column \"%s\"; it has columns 1 to %zu%s", file,
-        table_excerpt(word, n).text, n_columns,
+        excerpt_of(word, n).text, n_columns,
         names ? ", or write a name as its first line has it" : " and no header line with names");
 }
 

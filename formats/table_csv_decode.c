@@ -47,7 +47,7 @@ static struct excerpt column_name(const struct csv_shape *shape, size_t column)
         }
         if (column < run->last) {
             const char *const text = shape->names[kept + column - run->first];
-            name = table_excerpt(text, strlen(text));
+            name = excerpt_of(text, strlen(text));
             break;
         }
         kept += run->last - run->first;
@@ -62,7 +62,7 @@ static enum status fail_cell(const struct decoding *k, const struct csv_cell *ce
     return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu%s%s%s: \"%s\" %s",
                        source_name(k->t->source), line_of(k, k->p), k->column + 1,
                        name.text[0] ? " (" : "", name.text, name.text[0] ? ")" : "",
-                       table_excerpt(cell->text, cell->n).text, trouble);
+                       excerpt_of(cell->text, cell->n).text, trouble);
 }
 
 static enum status fail_ragged(const struct decoding *k, const unsigned char *at)
@@ -198,10 +198,10 @@ static enum status decode_line(struct decoding *k)
         const unsigned char *const before = k->p;
         if (run->kind == CSV_KEEP) {
             decode_plain(k, run);
-            if (k->p > before && (k->column == 0 || k->column == run->last || k->p == k->end)) {
-                if (k->column == 0) {
-                    return STATUS_OK;
-                }
+            if (k->p > before && k->column == 0) {
+                return STATUS_OK;
+            }
+            if (k->p > before) {
                 after = at_cell(k);
                 continue;
             }

@@ -291,7 +291,7 @@ static enum status warn_left(struct table *t, const struct head *h, const struct
     }
     const char *const name = shape->names ? shape->names[c] : "";
     return table_warn(t, "column %zu%s%s%s holds no number%s: left out%s", c + 1,
-                      shape->names ? " \"" : "", table_excerpt(name, strlen(name)).text,
+                      shape->names ? " \"" : "", excerpt_of(name, strlen(name)).text,
                       shape->names ? "\"" : "", within,
                       kind == CSV_LABEL ? " (its text names the lines)" : "");
 }

@@ -4,6 +4,7 @@
 #ifndef LEAT_FORMATS_TABLE_FORMAT_H
 #define LEAT_FORMATS_TABLE_FORMAT_H
 
+#include "formats/excerpt.h"
 #include "formats/table.h"
 
 /* One format. `open` reads the head, fills t->info and keeps what it needs in t->state; `close`
@@ -33,17 +34,6 @@ extern const struct table_format table_csv, table_npy, table_npz;
 /* Adds a plain sentence to the table's warnings. STATUS_NO_MEMORY. */
 enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHECK
     __attribute__((format(printf, 2, 3)));
-
-/* Text from a file as messages show it: quoted bytes beyond printable ASCII and UTF-8 spelt \xNN,
- * cut at some 40 characters. */
-struct excerpt {
-    char text[64];
-};
-struct excerpt table_excerpt(const void *text, size_t n);
-
-/* Makes text from a file fit for names, in place: bytes that are no UTF-8, and controls, become
- * '?'. */
-void table_clean_text(char *text, size_t n);
 
 /* Replaces the numbers that equal `missing` by NaN; the number of NaN there are then. */
 size_t table_mark_missing(double *values, size_t n, double missing);

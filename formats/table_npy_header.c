@@ -33,7 +33,7 @@ static enum status fail_literal(const struct cursor *k, const char *trouble)
     const size_t left = (size_t)(k->end - k->p);
     return status_fail(STATUS_BAD_INPUT, "%s: byte %zu: the npy header %s at \"%s\"", k->where,
                        k->offset + (size_t)(k->p - k->begin), trouble,
-                       table_excerpt(k->p, left < 24 ? left : 24).text);
+                       excerpt_of(k->p, left < 24 ? left : 24).text);
 }
 
 static void skip_space(struct cursor *k)
@@ -125,7 +125,7 @@ static enum status take_descr(struct cursor *k, struct npy_header *h)
                        "%s: byte %zu: %s \"%s\"; leat reads f4, f8, i1 to i8 and u1 to u8",
                        k->where, k->offset + (size_t)(whole - k->begin),
                        n > 0 && *text == 'O' ? "Python objects, dtype" : "numbers of dtype",
-                       table_excerpt(whole, whole_n).text);
+                       excerpt_of(whole, whole_n).text);
 }
 
 static enum status take_order(struct cursor *k, struct npy_header *h)

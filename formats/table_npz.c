@@ -90,6 +90,12 @@ static int close_or_test_file(voidpf opaque, voidpf stream)
     return 0;
 }
 
+static enum status fail_empty(const struct npz *z)
+{
+    return status_fail(STATUS_BAD_INPUT, "%s: is a zip archive without members",
+                       source_name(z->source));
+}
+
 static enum status open_zip(struct npz *z)
 {
     zlib_filefunc64_def functions = {
@@ -101,6 +107,15 @@ static enum status open_zip(struct npz *z)
         .zerror_file = close_or_test_file,
         .opaque = z,
     };
+    const unsigned char *head;
+    size_t n;
+    const enum status status = source_peek(z->source, 4, &head, &n);
+    if (status) {
+        return status;
+    }
+    if (n >= 4 && memcmp(head, "PK\5\6", 4) == 0) { /* the directory's end is all there is */
+        return fail_empty(z);
+    }
     z->zip = unzOpen2_64(source_name(z->source), &functions);
     if (!z->zip) {
         return status_fail(STATUS_BAD_INPUT,
@@ -140,7 +155,7 @@ static enum status name_member(struct npz *z, const struct member *m)
     free(z->where);
     z->where = NULL;
     if (asprintf(&z->where, "%s: member \"%s\"", source_name(z->source),
-                 table_excerpt(m->name, strlen(m->name)).text) < 0) {
+                 excerpt_of(m->name, strlen(m->name)).text) < 0) {
         z->where = NULL;
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(z->source));
     }
@@ -257,7 +272,7 @@ static enum status list_member(const struct member *m, struct visit *v)
         return v->n_members == MAX_LISTED ? bytes_printf(&v->names, ", ...") : STATUS_OK;
     }
     return bytes_printf(&v->names, "%s\"%s\"", v->n_members ? ", " : "",
-                        table_excerpt(m->name, strlen(m->name)).text);
+                        excerpt_of(m->name, strlen(m->name)).text);
 }
 
 /* Looks whether a member is an array that could be meant. */
@@ -304,11 +319,11 @@ static enum status fail_choice(const struct npz *z, const struct visit *v)
     const int n = (int)v->names.len;
     const char *const names = (const char *)v->names.data;
     if (v->n_members == 0) {
-        return status_fail(STATUS_BAD_INPUT, "%s: is a zip archive without members", file);
+        return fail_empty(z);
     }
     if (v->wanted) {
         return status_fail(STATUS_BAD_ARGUMENT, "%s: has no member \"%s\"; its members are %.*s",
-                           file, table_excerpt(v->wanted, strlen(v->wanted)).text, n, names);
+                           file, excerpt_of(v->wanted, strlen(v->wanted)).text, n, names);
     }
     if (v->n_two + v->n_one == 0) {
         const char *const why = v->n_members == 1 && z->where ? status_message() : "";

@@ -1,0 +1,232 @@
+/*
+ * test_source - files and gzip streams give the same bytes however they are read, and say where
+ * they are damaged.
+ */
+#include "formats/crc.h"
+#include "formats/source.h"
+#include "tests/table_support.h"
+
+#include <fcntl.h>
+
+/* Bytes that do not repeat soon. */
+static struct bytes some_bytes(size_t n)
+{
+    struct bytes b = {0};
+    assert_int_equal(bytes_reserve(&b, n + 1), STATUS_OK);
+    uint32_t x = 1;
+    for (size_t i = 0; i < n; i++) {
+        x = x * 1664525u + 1013904223u;
+        b.data[i] = (unsigned char)(x >> 24 & 0x3f);
+    }
+    b.len = n;
+    return b;
+}
+
+/* Reads s to its end, `step` bytes a call, after a look at `peek` bytes. */
+static enum status read_all(struct source *s, size_t peek, size_t step, struct bytes *out)
+{
+    const unsigned char *seen;
+    size_t n_seen, n;
+    enum status status = source_peek(s, peek, &seen, &n_seen);
+    const size_t before = out->len;
+    if (!status) {
+        assert_int_equal(bytes_append(out, seen, n_seen), STATUS_OK);
+        out->len = before; /* what was seen stays behind the end, to be compared */
+    }
+    while (!status) {
+        unsigned char piece[8192];
+        assert_true(step <= sizeof piece);
+        status = source_read(s, piece, step, &n);
+        if (!status && out->len - before < n_seen) {
+            const size_t left = n_seen - (out->len - before);
+            assert_memory_equal(out->data + out->len, piece, left < n ? left : n);
+        }
+        assert_int_equal(bytes_append(out, piece, n), STATUS_OK);
+        if (n < step) {
+            break;
+        }
+    }
+    return status;
+}
+
+static void assert_reads_as(const struct bytes *file, const struct bytes *content)
+{
+    static const size_t steps[] = {1, 7, 4096, 8192};
+    static const size_t peeks[] = {0, 1, 33, 70000};
+    for (size_t i = 0; i < 4; i++) {
+        struct source *s = memory_source(file->data, file->len);
+        struct bytes out = {0};
+        assert_int_equal(source_file_bytes(s), file->len);
+        if (read_all(s, peeks[i], steps[i], &out)) {
+            fail_msg("%s", status_message());
+        }
+        assert_int_equal(out.len, content->len);
+        assert_true(out.len == 0 || memcmp(out.data, content->data, out.len) == 0);
+        assert_int_equal(source_file_offset(s), file->len);
+        uint32_t crc;
+        assert_int_equal(source_crc(s, &crc), STATUS_OK);
+        assert_int_equal(crc, crc32_z(0, file->data, file->len));
+        bytes_free(&out);
+        source_free(s);
+    }
+}
+
+static void plain_files_of_all_sizes_are_read_whole(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 257, 16383, 16384, 16385, 300001};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct bytes b = some_bytes(sizes[i]);
+        assert_reads_as(&b, &b);
+        bytes_free(&b);
+    }
+}
+
+static void gzip_of_all_sizes_is_unpacked(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 33, 257, 16385, 400000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct bytes b = some_bytes(sizes[i]);
+        struct bytes packed = gzipped(b.data, b.len);
+        assert_reads_as(&packed, &b);
+        bytes_free(&packed);
+        bytes_free(&b);
+    }
+}
+
+static void gzip_members_in_a_row_are_one_stream_and_zero_padding_is_passed(void **state)
+{
+    (void)state;
+    static const unsigned char zeros[512];
+    struct bytes content = some_bytes(1000);
+    struct bytes packed = gzipped(content.data, 600);
+    struct bytes second = gzipped(content.data + 600, 400);
+    assert_int_equal(bytes_append(&packed, second.data, second.len), STATUS_OK);
+    assert_reads_as(&packed, &content);
+    assert_int_equal(bytes_append(&packed, zeros, sizeof zeros), STATUS_OK);
+    assert_reads_as(&packed, &content);
+    bytes_free(&second);
+    bytes_free(&packed);
+    bytes_free(&content);
+}
+
+static void assert_damaged(const struct bytes *file, const char *text)
+{
+    struct source *s = memory_source(file->data, file->len);
+    struct bytes out = {0};
+    assert_int_equal(read_all(s, 1, 4096, &out), STATUS_BAD_INPUT);
+    assert_non_null(strstr(status_message(), "in.x: compressed byte "));
+    if (!strstr(status_message(), text)) {
+        fail_msg("no \"%s\" in: %s", text, status_message());
+    }
+    bytes_free(&out);
+    source_free(s);
+}
+
+static void truncated_gzip_names_the_compressed_offset(void **state)
+{
+    (void)state;
+    struct bytes content = some_bytes(5000);
+    struct bytes packed = gzipped(content.data, content.len);
+    const size_t whole = packed.len;
+    for (size_t cut = 1; cut < whole - 3; cut += 97) {
+        char offset[64];
+        packed.len = whole - cut;
+        snprintf(offset, sizeof offset, "compressed byte %zu: the file ends", packed.len);
+        assert_damaged(&packed, offset);
+    }
+    bytes_free(&packed);
+    bytes_free(&content);
+}
+
+static void damaged_gzip_and_what_follows_it_is_refused(void **state)
+{
+    (void)state;
+    struct bytes content = some_bytes(5000);
+    struct bytes packed = gzipped(content.data, content.len);
+    packed.data[packed.len - 6] ^= 1; /* the CRC in the trailer */
+    assert_damaged(&packed, "damaged");
+    packed.data[packed.len - 6] ^= 1;
+    assert_int_equal(bytes_append(&packed, "1,2\n", 4), STATUS_OK);
+    assert_damaged(&packed, "something else follows");
+    bytes_free(&packed);
+    bytes_free(&content);
+}
+
+static void crc_is_that_of_the_file_when_only_its_start_was_read(void **state)
+{
+    (void)state;
+    struct bytes b = some_bytes(1000000);
+    struct source *s = memory_source(b.data, b.len);
+    unsigned char start[100];
+    size_t n;
+    uint32_t crc;
+    assert_int_equal(source_read(s, start, sizeof start, &n), STATUS_OK);
+    assert_int_equal(n, sizeof start);
+    assert_int_equal(source_file_offset(s), n);
+    assert_int_equal(source_crc(s, &crc), STATUS_OK);
+    assert_int_equal(crc, crc32_z(0, b.data, b.len));
+    source_free(s);
+    bytes_free(&b);
+}
+
+static void reading_at_a_place_does_not_move_what_is_read_in_order(void **state)
+{
+    (void)state;
+    struct bytes b = some_bytes(1000);
+    struct source *s = memory_source(b.data, b.len);
+    unsigned char piece[64];
+    size_t n;
+    assert_int_equal(source_read_at(s, 990, piece, sizeof piece, &n), STATUS_OK);
+    assert_int_equal(n, 10);
+    assert_memory_equal(piece, b.data + 990, 10);
+    assert_int_equal(source_read_at(s, 1001, piece, sizeof piece, &n), STATUS_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(source_read(s, piece, sizeof piece, &n), STATUS_OK);
+    assert_memory_equal(piece, b.data, sizeof piece);
+    source_free(s);
+    bytes_free(&b);
+}
+
+static void folders_and_pipes_are_refused(void **state)
+{
+    (void)state;
+    struct source *s;
+    int ends[2];
+    assert_int_equal(source_open(open("/", O_RDONLY | O_CLOEXEC), "root", &s), STATUS_BAD_INPUT);
+    assert_null(s);
+    assert_non_null(strstr(status_message(), "root: is not a regular file"));
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(source_open(ends[0], "pipe", &s), STATUS_BAD_INPUT);
+    close(ends[1]);
+    source_free(NULL);
+}
+
+static void crc_extends_as_that_of_zlib_at_every_length_and_alignment(void **state)
+{
+    (void)state;
+    struct bytes b = some_bytes(1000);
+    static const uint32_t starts[] = {0, 1, 0x12345678, UINT32_MAX};
+    for (size_t n = 0; n <= 600; n++) {
+        const uint32_t start = starts[n % 4];
+        assert_int_equal(crc_extend(start, b.data + n % 17, n), crc32_z(start, b.data + n % 17, n));
+    }
+    bytes_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_files_of_all_sizes_are_read_whole),
+        cmocka_unit_test(gzip_of_all_sizes_is_unpacked),
+        cmocka_unit_test(gzip_members_in_a_row_are_one_stream_and_zero_padding_is_passed),
+        cmocka_unit_test(truncated_gzip_names_the_compressed_offset),
+        cmocka_unit_test(damaged_gzip_and_what_follows_it_is_refused),
+        cmocka_unit_test(crc_is_that_of_the_file_when_only_its_start_was_read),
+        cmocka_unit_test(reading_at_a_place_does_not_move_what_is_read_in_order),
+        cmocka_unit_test(folders_and_pipes_are_refused),
+        cmocka_unit_test(crc_extends_as_that_of_zlib_at_every_length_and_alignment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

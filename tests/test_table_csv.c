@@ -1,0 +1,640 @@
+/*
+ * test_table_csv - delimited text in all its shapes gives the right numbers however it is cut into
+ * chunks, and what is wrong in it is named with line, column and text.
+ */
+#include "formats/decimal.h"
+#include "tests/table_support.h"
+
+#include <fcntl.h>
+#include <locale.h>
+
+static void check_text(const char *text, const double *expected, size_t n)
+{
+    struct reading r = read_text(text, NULL);
+    assert_numbers(&r, expected, n);
+    reading_free(&r);
+}
+
+#define CHECK_TEXT(text, ...)                                                                      \
+    check_text(text, (const double[]){__VA_ARGS__},                                                \
+               sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+
+static void check_failure(const char *text, enum status status, const char *first,
+                          const char *second)
+{
+    struct reading r = read_text(text, NULL);
+    assert_failed(&r, status, first, second);
+    reading_free(&r);
+}
+
+static void every_delimiter_is_found(void **state)
+{
+    (void)state;
+    CHECK_TEXT("1,2,3\n4,5,6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1;2;3\n4;5;6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1\t2\t3\n4\t5\t6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1|2|3\n4|5|6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1 2 3\n4 5 6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("  1   2 \t3  \n\t4 5  6\t\r\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1, 2, 3\n4 , 5 ,6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("7\n8\n9\n", 7, 8, 9);
+    CHECK_TEXT("7", 7);
+}
+
+static void decimal_commas_and_points_may_meet_in_one_file(void **state)
+{
+    (void)state;
+    CHECK_TEXT("2,6;1360;0,7578\n2;1.5;-1,5e3\n", 2.6, 1360, 0.7578, 2, 1.5, -1500);
+    CHECK_TEXT("1,5 2,5\n3,5 4\n", 1.5, 2.5, 3.5, 4);
+    CHECK_TEXT("1;2\n3;4\n5,5;6.25\n", 1, 2, 3, 4, 5.5, 6.25);
+    check_failure("1;2\n3;1.234,5\n", STATUS_BAD_INPUT,
+                  "line 2, column 2: \"1.234,5\" is not a number", NULL);
+    check_failure("1,2\n3,\"4,5\"\n", STATUS_BAD_INPUT, "line 2, column 2: \"4,5\" is not a number",
+                  NULL);
+}
+
+static void line_ends_byte_order_mark_comments_and_blank_lines_are_passed(void **state)
+{
+    (void)state;
+    CHECK_TEXT("\xef\xbb\xbf"
+               "1,2\r\n3,4\r\n",
+               1, 2, 3, 4);
+    CHECK_TEXT("# made by x, y\n1,2\n  # \"open quote\n3,4\n#", 1, 2, 3, 4);
+    CHECK_TEXT("\n\n1,2\n\n,\n , \r\n3,4\n\n", 1, 2, 3, 4);
+    CHECK_TEXT("1,2\n3,4", 1, 2, 3, 4);
+    CHECK_TEXT("1,2\n3,", 1, 2, 3, NAN);
+    CHECK_TEXT("\n1 2\n   \n3 4 ", 1, 2, 3, 4);
+}
+
+static void missing_cells_become_nan_and_are_counted(void **state)
+{
+    (void)state;
+    const struct table_options options = {.has_missing_value = true, .missing_value = -200};
+    struct reading r =
+        read_text("1,2,3\n,NA,n/a\nNaN,null,-nan\n\"\",-200,-200.0\n4,5,-2e2\n", &options);
+    ASSERT_NUMBERS(&r, 1, 2, 3, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 4, 5, NAN);
+    assert_int_equal(r.n_missing, 10);
+    reading_free(&r);
+    r = read_text("1,2\n,-200\n", NULL);
+    ASSERT_NUMBERS(&r, 1, 2, NAN, -200);
+    assert_int_equal(r.n_missing, 1);
+    reading_free(&r);
+}
+
+static void a_header_is_a_word_over_numbers(void **state)
+{
+    (void)state;
+    struct reading r = read_text("a,\"b, \"\"c\"\"\",,2001\n1,2,3,4\n5,6,7,8\n", NULL);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6, 7, 8);
+    assert_true(r.info->has_header);
+    assert_string_equal(r.info->names[0], "a");
+    assert_string_equal(r.info->names[1], "b, \"c\"");
+    assert_string_equal(r.info->names[2], "3");
+    assert_string_equal(r.info->names[3], "2001");
+    assert_int_equal(r.info->n_warnings, 0);
+    reading_free(&r);
+    r = read_text("2001,2002\n1,2\n", NULL);
+    ASSERT_NUMBERS(&r, 2001, 2002, 1, 2);
+    assert_false(r.info->has_header);
+    assert_null(r.info->names);
+    reading_free(&r);
+    r = read_text("# c\na,b\n\n# d\n1,\n,2\n", NULL);
+    ASSERT_NUMBERS(&r, 1, NAN, NAN, 2);
+    reading_free(&r);
+}
+
+static void names_hold_no_controls_and_no_broken_characters(void **state)
+{
+    (void)state;
+    struct reading r = read_text("a\xff\x01,\"b\nc\",\xc3\xa9\n1,2,3\n", NULL);
+    ASSERT_NUMBERS(&r, 1, 2, 3);
+    assert_string_equal(r.info->names[0], "a??");
+    assert_string_equal(r.info->names[1], "b?c");
+    assert_string_equal(r.info->names[2], "\xc3\xa9");
+    reading_free(&r);
+}
+
+static void a_first_column_of_words_names_the_lines(void **state)
+{
+    (void)state;
+    static const char labels[] = "north\0\"south\", far\0west";
+    struct reading r = read_text("north,1,2\n\"\"\"south\"\", far\",3,4\nwest,5,6\n", NULL);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
+    assert_true(r.info->has_labels);
+    assert_false(r.info->has_header);
+    assert_int_equal(r.info->cells_per_line, 2);
+    assert_int_equal(r.n_labels, 3);
+    assert_int_equal(r.labels.len, sizeof labels);
+    assert_memory_equal(r.labels.data, labels, sizeof labels);
+    assert_int_equal(r.info->n_warnings, 0);
+    reading_free(&r);
+}
+
+static void columns_without_numbers_are_left_out_by_name(void **state)
+{
+    (void)state;
+    struct reading r =
+        read_text("Date;Time;T;unit;;\n10/03;18.00.00;2,6;C;;\n11/03;19.00.00;3;C;;\n", NULL);
+    ASSERT_NUMBERS(&r, 2.6, 3);
+    assert_int_equal(r.info->cells_per_line, 1);
+    assert_string_equal(r.info->names[0], "T");
+    assert_int_equal(r.info->n_warnings, 5);
+    static const char *const expected[] = {"column 1 \"Date\"", "column 2 \"Time\"",
+                                           "column 4 \"unit\"", "column 5 \"5\"", "column 6 \"6\""};
+    for (size_t i = 0; i < 5; i++) {
+        assert_non_null(strstr(r.info->warnings[i], expected[i]));
+        assert_non_null(strstr(r.info->warnings[i], "left out"));
+    }
+    reading_free(&r);
+    check_failure("a,b\nc,d\n", STATUS_BAD_INPUT, "no column holds a number", NULL);
+    const struct table_options options = {.has_missing_value = true, .missing_value = -1};
+    r = read_text("a,b\n-1,2\nNA,3\n", &options);
+    ASSERT_NUMBERS(&r, 2, 3);
+    assert_int_equal(r.info->n_warnings, 1);
+    reading_free(&r);
+}
+
+static void columns_are_chosen_by_number_range_and_name(void **state)
+{
+    (void)state;
+    static const char text[] = "id,a,b,c,d\nx,1,2,3,4\ny,5,6,7,8\n";
+    struct table_options options = {.columns = "3-4, a"};
+    struct reading r = read_text(text, &options);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 5, 6, 7);
+    assert_string_equal(r.info->names[2], "c");
+    assert_true(r.info->has_labels);
+    reading_free(&r);
+    static const char *const wrong[] = {"0", "6", "4-3", "e", "a,,b", "", "2-", "-2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        options.columns = wrong[i];
+        r = read_text(text, &options);
+        assert_failed(&r, STATUS_BAD_ARGUMENT, "columns: no column", "columns 1 to 5");
+        reading_free(&r);
+    }
+    options.columns = "1";
+    r = read_text(text, &options);
+    assert_failed(&r, STATUS_BAD_INPUT, "line 2, column 1 (id): \"x\" is not a number", NULL);
+    reading_free(&r);
+}
+
+static void ragged_lines_are_refused_with_line_and_column(void **state)
+{
+    (void)state;
+    check_failure("1,2,3\n4,5,6\n7,8\n", STATUS_BAD_INPUT,
+                  "line 3, column 3: the line has fewer cells", "line 1 has 3");
+    check_failure("\n# c\n1,2\n3,4,5\n6,7\n", STATUS_BAD_INPUT,
+                  "line 4, column 3: the line has more cells", "line 3 has 2");
+    check_failure("1,2\n3,4,\n", STATUS_BAD_INPUT, "line 2, column 3: the line has more cells",
+                  NULL);
+    check_failure("1 2\n3 4\n5\n", STATUS_BAD_INPUT, "line 3, column 2: the line has fewer", NULL);
+    check_failure("1 2 3\n4 5 \n6 7 8\n", STATUS_BAD_INPUT, "line 2, column 3: the line has fewer",
+                  NULL);
+    check_failure("n,a,b\n\"x\ny\",1,2\nz,3\n", STATUS_BAD_INPUT, "line 4, column 3", NULL);
+}
+
+static void bad_cells_are_refused_with_line_column_and_text(void **state)
+{
+    (void)state;
+    check_failure("a,b\n1,2\n3,abc\n", STATUS_BAD_INPUT,
+                  "line 3, column 2 (b): \"abc\" is not a number", NULL);
+    static const char *const bad[] = {"1e",  "1 2", "0x10", "--1",    "+-1", "1.2.3", ".",
+                                      "1e+", "1_0", "e5",   "1.5e2x", "+",   "-",     "\"1\"2"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "1,2\n3,4\n%s,5\n", bad[i]);
+        check_failure(text, STATUS_BAD_INPUT, "line 3, column 1: ", NULL);
+    }
+    check_failure("1,2\n3,ab\x01\xff"
+                  "c\n",
+                  STATUS_BAD_INPUT, "\"ab\\x01\\xffc\"", NULL);
+    check_failure(
+        "1,2\n3,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
+        STATUS_BAD_INPUT, "aaaa...\"", NULL);
+    check_failure("1,2\n\"3,4\n", STATUS_BAD_INPUT, "never closed", NULL);
+}
+
+static void infinities_are_refused(void **state)
+{
+    (void)state;
+    static const char *const infinite[] = {"inf", "-Inf", "+infinity", "1e400", "-1e999999999"};
+    for (size_t i = 0; i < sizeof infinite / sizeof infinite[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "1,2\n3,%s\n", infinite[i]);
+        check_failure(text, STATUS_BAD_INPUT, "line 2, column 2", "infinite");
+    }
+}
+
+static void files_that_hold_no_table_are_refused(void **state)
+{
+    (void)state;
+    check_failure("", STATUS_BAD_INPUT, "is empty", NULL);
+    check_failure("\n\n# nothing\n", STATUS_BAD_INPUT, "holds no cell", NULL);
+    check_failure("\xef\xbb\xbf", STATUS_BAD_INPUT, "holds no cell", NULL);
+    check_failure("\xff\xfe"
+                  "1",
+                  STATUS_UNSUPPORTED, "UTF-16", NULL);
+    struct reading r = read_bytes("\x89HDF\0\0\1,2\n", 11, NULL, 4096);
+    assert_failed(&r, STATUS_BAD_INPUT, "byte 4 is 0", NULL);
+    reading_free(&r);
+}
+
+static void truncated_gzip_of_a_table_is_refused(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(bytes_printf(&text, "%d,%d.5\n", i * 7919, i), STATUS_OK);
+    }
+    struct bytes packed = gzipped(text.data, text.len);
+    struct reading r = read_bytes(packed.data, packed.len, NULL, 4096);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.n_numbers, 40000);
+    assert_true(r.info->n_lines_estimate >= 20000);
+    reading_free(&r);
+    r = read_bytes(packed.data, packed.len - 1000, NULL, 4096);
+    assert_failed(&r, STATUS_BAD_INPUT, "compressed byte", "cut short");
+    reading_free(&r);
+    bytes_free(&packed);
+    bytes_free(&text);
+}
+
+/* A value that needs all its digits, in one of the forms that files have. */
+static double awkward(uint64_t *x, char *text, size_t n)
+{
+    static const char *const forms[] = {"%.17g", "%.18e", "%.9g", "%.3f", "%+.17g", "%.25g", "%g"};
+    *x = *x * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t mantissa = *x >> 11;
+    const int exponent = (int)(*x >> 3 & 63) - 60;
+    const double value = ldexp((double)mantissa, exponent) * (*x & 4 ? -1 : 1);
+    snprintf(text, n, forms[(*x >> 20) % 7], value);
+    return strtod(text, NULL);
+}
+
+static void numbers_are_rounded_as_strtod_rounds_them(void **state)
+{
+    (void)state;
+    enum { N = 60000 };
+    double *const expected = malloc(N * sizeof *expected);
+    struct bytes text = {0};
+    uint64_t x = 1;
+    for (size_t i = 0; i < N; i++) {
+        char number[400];
+        expected[i] = awkward(&x, number, sizeof number);
+        assert_int_equal(bytes_printf(&text, "%s%c", number, i % 5 == 4 ? '\n' : ','), STATUS_OK);
+    }
+    struct reading r = read_bytes(text.data, text.len, NULL, 1 << 16);
+    assert_numbers(&r, expected, N);
+    reading_free(&r);
+    bytes_free(&text);
+    free(expected);
+}
+
+static void the_hardest_decimals_are_rounded_right(void **state)
+{
+    (void)state;
+    static const char *const hard[] = {
+        "0",
+        "-0",
+        "0.0",
+        "-0.0e5",
+        "00012",
+        "5.",
+        ".5",
+        "-.5",
+        "1e0",
+        "1E5",
+        "1e-5",
+        "1e+5",
+        "9007199254740993",
+        "9007199254740992.5",
+        "9007199254740993.0000000000000000000000001",
+        "4.9e-324",
+        "2.4703282292062327e-324",
+        "2.4703282292062328e-324",
+        "1e-400",
+        "2.2250738585072011e-308",
+        "2.2250738585072014e-308",
+        "1.7976931348623157e308",
+        "1.7976931348623158e308",
+        "0.1",
+        "0.3",
+        "123456789012345678901234567890",
+        "0.000000000000000000000000000000123456789012345678901234567890",
+        "1090544144181609348671888949248",
+        "7.2057594037927933e16",
+        "1e22",
+        "1e23",
+        "18446744073709551615",
+        "18446744073709551616",
+        "9999999999999999999",
+        "0.9999999999999999999",
+        "1.00000000000000011102230246251565404236316680908203125",
+        "1.00000000000000011102230246251565404236316680908203124",
+        "1.00000000000000033306690738754696212708950042724609375",
+        "6.631236846766476e-316"};
+    for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
+        /* At the end of a text, and far from it: two ways through the parser. */
+        char text[400];
+        snprintf(text, sizeof text, "%s,1\n%s,2\n%s,3\n%s,%064d\n", hard[i], hard[i], hard[i],
+                 hard[i], 4);
+        const double value = strtod(hard[i], NULL);
+        const double expected[] = {value, 1, value, 2, value, 3, value, 4};
+        check_text(text, expected, 8);
+        double parsed;
+        assert_true(decimal_parse(hard[i], strlen(hard[i]), '.', &parsed));
+        assert_memory_equal(&parsed, &value, sizeof value);
+    }
+}
+
+/* A text with all that makes cutting hard, and the same numbers whatever the chunk. */
+static void assert_same_in_all_chunks(const char *text, size_t n)
+{
+    struct reading whole = read_bytes(text, n, NULL, 1 << 20);
+    assert_int_equal(whole.status, STATUS_OK);
+    static const size_t caps[] = {24, 31, 32, 33, 47, 64, 100, 257, 1000, 4096};
+    for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
+        struct reading r = read_bytes(text, n, NULL, caps[i]);
+        if (r.status) {
+            fail_msg("in chunks of %zu: %s", caps[i], status_message());
+        }
+        assert_int_equal(r.n_numbers, whole.n_numbers);
+        for (size_t k = 0; k < r.n_numbers; k++) {
+            double a, b;
+            memcpy(&a, whole.numbers.data + 8 * k, sizeof a);
+            memcpy(&b, r.numbers.data + 8 * k, sizeof b);
+            assert_true(a == b || (isnan(a) && isnan(b)));
+        }
+        assert_int_equal(r.n_missing, whole.n_missing);
+        assert_int_equal(r.labels.len, whole.labels.len);
+        assert_true(r.labels.len == 0 ||
+                    memcmp(r.labels.data, whole.labels.data, r.labels.len) == 0);
+        reading_free(&r);
+    }
+    reading_free(&whole);
+}
+
+static void chunks_of_any_size_give_the_same_numbers(void **state)
+{
+    (void)state;
+    static const char delimiters[] = ",;\t| ";
+    for (const char *d = delimiters; *d; d++) {
+        struct bytes text = {0};
+        for (int line = 0; line < 40; line++) {
+            assert_int_equal(bytes_printf(&text, "w%d", line), STATUS_OK);
+            for (int column = 1; column < 50; column++) {
+                const char *const cell = (line * column) % 11 == 3 && *d != ' ' ? "" : "12.5";
+                assert_int_equal(bytes_printf(&text, "%c%s", *d, cell), STATUS_OK);
+            }
+            assert_int_equal(bytes_printf(&text, line % 3 ? "\n" : "\r\n"), STATUS_OK);
+            if (line % 7 == 0) {
+                assert_int_equal(bytes_printf(&text, "# %0120d\n\n", line), STATUS_OK);
+            }
+        }
+        assert_same_in_all_chunks((const char *)text.data, text.len);
+        text.len--; /* no last line end */
+        assert_same_in_all_chunks((const char *)text.data, text.len);
+        bytes_free(&text);
+    }
+}
+
+static void quotes_are_respected_across_chunks(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (int line = 0; line < 60; line++) {
+        assert_int_equal(bytes_printf(&text, "\"n,%d\n\"\"q\"\"\",\"%d\",%d,\"\",7\n", line % 10,
+                                      line % 5, line),
+                         STATUS_OK);
+    }
+    assert_same_in_all_chunks((const char *)text.data, text.len);
+    bytes_free(&text);
+}
+
+static void long_blank_lines_and_lines_that_begin_blank_are_told_apart(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    char commas[300];
+    memset(commas, ',', 299);
+    commas[299] = '\0';
+    for (int line = 0; line < 6; line++) {
+        assert_int_equal(bytes_printf(&text, "%s\n%s9\n5%s\n", commas, commas, commas), STATUS_OK);
+    }
+    struct reading r = read_bytes(text.data, text.len, NULL, 1 << 20);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.info->cells_per_line, 2);
+    ASSERT_NUMBERS(&r, NAN, 9, 5, NAN, NAN, 9, 5, NAN, NAN, 9, 5, NAN, NAN, 9, 5, NAN, NAN, 9, 5,
+                   NAN, NAN, 9, 5, NAN);
+    reading_free(&r);
+    assert_same_in_all_chunks((const char *)text.data, text.len);
+    bytes_free(&text);
+}
+
+static void errors_name_the_same_place_in_all_chunks(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (int line = 1; line <= 30; line++) {
+        for (int column = 1; column <= 40; column++) {
+            const char *const cell = line == 23 && column == 17 ? "oops" : "1.5";
+            assert_int_equal(bytes_printf(&text, "%s%s", cell, column < 40 ? ";" : "\n"),
+                             STATUS_OK);
+        }
+    }
+    static const size_t caps[] = {20, 33, 64, 257, 4096};
+    for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
+        struct reading r = read_bytes(text.data, text.len, NULL, caps[i]);
+        assert_failed(&r, STATUS_BAD_INPUT, "line 23, column 17: \"oops\" is not a number", NULL);
+        reading_free(&r);
+    }
+    bytes_free(&text);
+}
+
+static void a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete(void **state)
+{
+    (void)state;
+    for (size_t cap = 8; cap < 40; cap++) {
+        struct reading r = read_bytes("1,2\n3,4\n5,6\n7,", 14, NULL, cap);
+        ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6, 7, NAN);
+        reading_free(&r);
+        r = read_bytes("1,2\n3,4\n5,6\n7,8,", 16, NULL, cap);
+        assert_failed(&r, STATUS_BAD_INPUT, "line 4, column 3: the line has more cells", NULL);
+        reading_free(&r);
+    }
+}
+
+static void a_cell_longer_than_a_chunk_is_refused(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    assert_int_equal(bytes_printf(&text, "1,2\n3,%0200d\n", 5), STATUS_OK);
+    struct reading r = read_bytes(text.data, text.len, NULL, 100);
+    assert_failed(&r, STATUS_BAD_INPUT, "line 2, column 2: a cell is longer than 100 bytes", NULL);
+    reading_free(&r);
+    r = read_bytes(text.data, text.len, NULL, 1000);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 5);
+    reading_free(&r);
+    bytes_free(&text);
+}
+
+static void rows_of_empty_cells_fit_the_room_for_numbers(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (int line = 0; line < 50; line++) {
+        for (int column = 0; column < 100; column++) {
+            const bool filled = line == 0 || column == line;
+            assert_int_equal(
+                bytes_printf(&text, "%s%s", filled ? "1" : "", column < 99 ? "," : "\n"),
+                STATUS_OK);
+        }
+    }
+    struct reading r = read_bytes(text.data, text.len, NULL, 512);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.n_numbers, 5000);
+    assert_int_equal(r.n_missing, 5000 - 100 - 49);
+    reading_free(&r);
+    bytes_free(&text);
+}
+
+/* Some more of the head than is looked at for columns that have shown nothing. */
+static void append_lines(struct bytes *text, const char *line, size_t bytes)
+{
+    while (bytes > 0) {
+        const size_t n = strlen(line);
+        assert_int_equal(bytes_append(text, line, n), STATUS_OK);
+        bytes -= n < bytes ? n : bytes;
+    }
+}
+
+static void a_late_first_number_is_an_error_that_says_how_to_keep_the_column(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    assert_int_equal(bytes_printf(&text, "a,late,w\n"), STATUS_OK);
+    append_lines(&text, "123456789,,x\n", 5 << 20);
+    assert_int_equal(bytes_printf(&text, "1,,2\n3,4,x\n"), STATUS_OK);
+    struct reading r = read_bytes(text.data, text.len, NULL, 1 << 16);
+    assert_int_equal(r.info->cells_per_line, 1);
+    assert_non_null(strstr(r.info->warnings[0], "column 2 \"late\" holds no number in the first "));
+    assert_failed(&r, STATUS_BAD_INPUT, "column 2: \"4\" is the first number", "`columns`");
+    reading_free(&r);
+    const struct table_options options = {.columns = "a,late"};
+    r = read_bytes(text.data, text.len, &options, 1 << 16);
+    assert_int_equal(r.status, STATUS_OK);
+    double last[2];
+    memcpy(last, r.numbers.data + r.numbers.len - sizeof last, sizeof last);
+    assert_true(last[0] == 3 && last[1] == 4);
+    reading_free(&r);
+    bytes_free(&text);
+}
+
+static void a_missing_value_all_over_the_head_keeps_its_column(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    append_lines(&text, "123456789,NA\n", 5 << 20);
+    assert_int_equal(bytes_printf(&text, "1,2\n"), STATUS_OK);
+    struct reading r = read_bytes(text.data, text.len, NULL, 1 << 16);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.info->cells_per_line, 2);
+    assert_int_equal(r.n_missing + 3, r.n_numbers - (r.n_numbers / 2 - 2));
+    reading_free(&r);
+    bytes_free(&text);
+}
+
+static void lines_beyond_the_limit_are_refused(void **state)
+{
+    (void)state;
+    const struct table_options options = {.max_line_bytes = 1 << 17};
+    struct bytes text = {0};
+    for (int i = 0; i < 200000; i++) {
+        assert_int_equal(bytes_printf(&text, "%d,", i % 10), STATUS_OK);
+    }
+    assert_int_equal(bytes_printf(&text, "1\n"), STATUS_OK);
+    struct reading r = read_bytes(text.data, text.len, &options, 1 << 16);
+    assert_failed(&r, STATUS_BAD_INPUT, "line 1: is longer than 131072 bytes", NULL);
+    reading_free(&r);
+    r = read_bytes(text.data, text.len, NULL, 1 << 16);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.info->cells_per_line, 200001);
+    assert_int_equal(r.n_numbers, 200001);
+    reading_free(&r);
+    bytes_free(&text);
+}
+
+static void lines_are_estimated_seldom_too_low(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (int i = 0; i < 50000; i++) {
+        assert_int_equal(bytes_printf(&text, "%d,2.5\n", i), STATUS_OK);
+    }
+    struct reading r = read_bytes(text.data, text.len, NULL, 1 << 16);
+    assert_int_equal(r.info->n_lines, 0);
+    assert_in_range(r.info->n_lines_estimate, 50000, 100000);
+    reading_free(&r);
+    bytes_free(&text);
+}
+
+static void the_air_quality_file_gives_thirteen_series(void **state)
+{
+    (void)state;
+    /* Beside the project's tree, where there is one; __FILE__ is in its tests folder. */
+    char full[4096];
+    const char *const slash = strrchr(__FILE__, '/');
+    snprintf(full, sizeof full, "%.*s../../shared/data/airquality/airquality.clusters.csv",
+             slash ? (int)(slash + 1 - __FILE__) : 0, __FILE__);
+    const int fd = open(full, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        print_message("%s is not there\n", full);
+        skip();
+    }
+    struct source *s;
+    assert_int_equal(source_open(fd, "in.x", &s), STATUS_OK);
+    const struct table_options options = {.has_missing_value = true, .missing_value = -200};
+    struct reading r = read_source(s, &options, 1 << 16);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.info->cells_per_line, 13);
+    assert_int_equal(r.n_numbers, 13 * 9357);
+    assert_int_equal(r.n_missing, 16701); /* grep -o -- '-200' | wc -l */
+    assert_int_equal(r.info->n_warnings, 4);
+    assert_string_equal(r.info->names[0], "CO(GT)");
+    assert_string_equal(r.info->names[12], "AH");
+    reading_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_delimiter_is_found),
+        cmocka_unit_test(decimal_commas_and_points_may_meet_in_one_file),
+        cmocka_unit_test(line_ends_byte_order_mark_comments_and_blank_lines_are_passed),
+        cmocka_unit_test(missing_cells_become_nan_and_are_counted),
+        cmocka_unit_test(a_header_is_a_word_over_numbers),
+        cmocka_unit_test(names_hold_no_controls_and_no_broken_characters),
+        cmocka_unit_test(a_first_column_of_words_names_the_lines),
+        cmocka_unit_test(columns_without_numbers_are_left_out_by_name),
+        cmocka_unit_test(columns_are_chosen_by_number_range_and_name),
+        cmocka_unit_test(ragged_lines_are_refused_with_line_and_column),
+        cmocka_unit_test(bad_cells_are_refused_with_line_column_and_text),
+        cmocka_unit_test(infinities_are_refused),
+        cmocka_unit_test(files_that_hold_no_table_are_refused),
+        cmocka_unit_test(truncated_gzip_of_a_table_is_refused),
+        cmocka_unit_test(numbers_are_rounded_as_strtod_rounds_them),
+        cmocka_unit_test(the_hardest_decimals_are_rounded_right),
+        cmocka_unit_test(chunks_of_any_size_give_the_same_numbers),
+        cmocka_unit_test(quotes_are_respected_across_chunks),
+        cmocka_unit_test(long_blank_lines_and_lines_that_begin_blank_are_told_apart),
+        cmocka_unit_test(errors_name_the_same_place_in_all_chunks),
+        cmocka_unit_test(a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete),
+        cmocka_unit_test(a_cell_longer_than_a_chunk_is_refused),
+        cmocka_unit_test(rows_of_empty_cells_fit_the_room_for_numbers),
+        cmocka_unit_test(a_late_first_number_is_an_error_that_says_how_to_keep_the_column),
+        cmocka_unit_test(a_missing_value_all_over_the_head_keeps_its_column),
+        cmocka_unit_test(lines_beyond_the_limit_are_refused),
+        cmocka_unit_test(lines_are_estimated_seldom_too_low),
+        cmocka_unit_test(the_air_quality_file_gives_thirteen_series),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
