@@ -128,13 +128,14 @@ static void count_lengths(const uint32_t *keys, size_t n, unsigned max_bits, uns
     }
 }
 
+/* The low n <= 16 bits in the opposite order. */
 static unsigned reverse_bits(unsigned value, unsigned n)
 {
-    unsigned reversed = 0;
-    for (unsigned i = 0; i < n; i++) {
-        reversed = reversed << 1 | (value >> i & 1);
-    }
-    return reversed;
+    value = (value & 0x5555) << 1 | (value >> 1 & 0x5555);
+    value = (value & 0x3333) << 2 | (value >> 2 & 0x3333);
+    value = (value & 0x0f0f) << 4 | (value >> 4 & 0x0f0f);
+    value = (value & 0x00ff) << 8 | (value >> 8 & 0x00ff);
+    return value >> (16 - n);
 }
 
 /* The canonical code for n symbols, two or more of which occur; counts below 2^18. */

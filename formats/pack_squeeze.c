@@ -183,7 +183,7 @@ static enum way choose_way(struct squeezer *s, const unsigned char *data, size_t
     if (n < MIN_SAMPLED) {
         return WAY_MATCH;
     }
-    if (n / 2 > GLANCE_BYTES) { /* enough to know text by */
+    if (n > SMALL_BYTES) { /* a glance is enough to know text by */
         look_at(s, data + n / 2, GLANCE_BYTES, &sample);
         if (matched_bits(&sample) < (1 - 2 * matching_gain) * coded_bits(&sample)) {
             return WAY_MATCH;
