@@ -7,7 +7,7 @@ sh tests/install_packages.sh build
 mkdir -p build
 cmake --preset release >build/demo.log 2>&1 || { cat build/demo.log >&2; exit 1; }
 echo "Building build/release/bin/leat ..."
-cmake --build --preset release --target program >build/demo.log 2>&1 || { cat build/demo.log >&2; exit 1; }
+cmake --build --preset release --target program -- --quiet >build/demo.log 2>&1 || { cat build/demo.log >&2; exit 1; }
 
 echo "+ leat run --force samples/*.clusters.*"
 build/release/bin/leat run --force samples/*.clusters.*
