@@ -137,6 +137,32 @@ static void gaps_have_the_share_asked_for(void **state)
     assert_in_range(n_gaps, N / 10 - 570, N / 10 + 570);
 }
 
+static void gaps_do_not_depend_on_the_walk(void **state)
+{
+    (void)state;
+    enum { N = 40000 };
+    double *x = malloc(N * sizeof(*x)), value, sum = 0;
+    size_t n_gaps = 0;
+    assert_non_null(x);
+    struct walk_piece p = {.n_series = 1,
+                           .n_samples = N,
+                           .sample_step = 1,
+                           .type = DTYPE_F64,
+                           .out = x,
+                           .value = &value};
+    walk_fill(&walk, &p);
+    for (size_t t = 1; t < N; t++) {
+        if (walk_is_gap(&walk, 0.1, 0, t)) {
+            sum += x[t] / x[t - 1] - 1;
+            n_gaps++;
+        }
+    }
+    free(x);
+    /* the mean of n uniform steps has a deviation of epsilon / sqrt(3 n) */
+    assert_true(n_gaps > 1000);
+    assert_true(fabs(sum / (double)n_gaps) < 6 * walk.epsilon / sqrt(3.0 * (double)n_gaps));
+}
+
 /* --- slabs ----------------------------------------------------------------------------------- */
 
 static void slabs_hold_every_cell_once_and_in_order(void **state)
@@ -397,6 +423,7 @@ int main(void)
         cmocka_unit_test(samples_of_single_precision_are_the_doubles_rounded_once),
         cmocka_unit_test(a_sample_varies_the_one_before_by_at_most_epsilon),
         cmocka_unit_test(gaps_have_the_share_asked_for),
+        cmocka_unit_test(gaps_do_not_depend_on_the_walk),
         cmocka_unit_test(slabs_hold_every_cell_once_and_in_order),
         cmocka_unit_test(rows_and_columns_hold_the_same_numbers),
         cmocka_unit_test(a_row_longer_than_a_slab_has_the_bits_of_the_kernel),
