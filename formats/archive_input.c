@@ -1,6 +1,9 @@
 /*
  * archive_input - archives through libarchive, which sees the descriptor alone and never a path to
  * write to. Only the readers named in archive_input.h are switched on.
+ *
+ * libarchive turns names into the character set of the thread's locale, and the C locale has no
+ * letters beyond ASCII: opening and going to an entry happen in C.UTF-8.
  */
 #include "formats/archive_input.h"
 
@@ -10,6 +13,7 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -21,6 +25,7 @@ struct archive_input {
     int fd;
     char *name;
     struct archive *archive;
+    locale_t utf8; /* 0 when the system has none: names beyond ASCII may be refused then */
     uint64_t n_entries;
     char entry_name[ARCHIVE_INPUT_NAME_BYTES + 1];
     unsigned char block[BLOCK_BYTES];
@@ -79,11 +84,19 @@ enum status archive_input_open(int fd, const char *name, struct archive_input **
     a->fd = fd;
     a->name = strdup(name);
     a->archive = archive_read_new();
+    a->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     if (!a->name || !a->archive || !support_formats(a->archive)) {
         status = status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
         goto fail;
     }
-    if (archive_read_open_fd(a->archive, fd, BLOCK_BYTES) != ARCHIVE_OK) {
+    if (lseek(fd, 0, SEEK_SET) != 0) {
+        status = status_fail_errno(errno, "%s: cannot be read from its start", name);
+        goto fail;
+    }
+    const locale_t before = uselocale(a->utf8);
+    const int result = archive_read_open_fd(a->archive, fd, BLOCK_BYTES);
+    (void)uselocale(before);
+    if (result != ARCHIVE_OK) {
         status = fail_archive(a, "cannot be opened");
         goto fail;
     }
@@ -101,6 +114,9 @@ void archive_input_free(struct archive_input *a)
     }
     if (a->archive) {
         (void)archive_read_free(a->archive);
+    }
+    if (a->utf8) {
+        freelocale(a->utf8);
     }
     close(a->fd);
     free(a->name);
@@ -184,11 +200,8 @@ static void judge_entry(struct archive_input *a, struct archive_entry *e,
     }
 }
 
-enum status archive_input_next(struct archive_input *a, struct archive_input_entry *entry,
-                               bool *end)
+static enum status find_entry(struct archive_input *a, struct archive_input_entry *entry, bool *end)
 {
-    *end = false;
-    *entry = (struct archive_input_entry){0};
     for (;;) {
         struct archive_entry *e;
         const int result = archive_read_next_header(a->archive, &e);
@@ -209,6 +222,17 @@ enum status archive_input_next(struct archive_input *a, struct archive_input_ent
             return STATUS_OK;
         }
     }
+}
+
+enum status archive_input_next(struct archive_input *a, struct archive_input_entry *entry,
+                               bool *end)
+{
+    *end = false;
+    *entry = (struct archive_input_entry){0};
+    const locale_t before = uselocale(a->utf8);
+    const enum status status = find_entry(a, entry, end);
+    (void)uselocale(before);
+    return status;
 }
 
 static enum status write_all(const struct archive_input *a, int to, const unsigned char *p,
