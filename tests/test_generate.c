@@ -1,6 +1,6 @@
 /*
  * Made-up series: the same bits however they are cut, on either backend, in either layout; files
- * that appear whole or not at all.
+ * that appear whole or not at all. $LEAT_TEST_BACKEND chooses the backend.
  */
 #include "formats/bytes.h"
 #include "kernels/philox.h"
