@@ -248,7 +248,7 @@ static bool settle_header(struct head *h)
         has_header = (h->seen[c] & FIRST_WORD) != 0 && (h->seen[c] & NUMBER) != 0;
     }
     for (size_t c = 0; c < h->n_columns; c++) {
-        const unsigned first = has_header ? 0 : h->seen[c] << 3;
+        const unsigned first = has_header ? 0 : (unsigned)h->seen[c] << 3;
         h->seen[c] = (unsigned char)((h->seen[c] | first) & (NUMBER | WORD | MARK));
     }
     return has_header;
