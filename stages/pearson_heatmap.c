@@ -19,7 +19,8 @@ enum {
     SIDE_PIXELS = 256, /* at least so many pixels along a side */
     GLYPH = 7,         /* height of a character */
     GAP = 6,           /* between parts of the picture */
-    TITLE = GLYPH + 2 * GAP,
+    WIDE_GAP = 2 * GAP,
+    TITLE = GLYPH + WIDE_GAP,
     LEFT = 48, /* room for the numbers of series */
     BAR = 12,  /* width of the legend's bar */
     LEGEND_TEXT = 30,
@@ -61,7 +62,7 @@ static void draw_legend(struct png_image *image, long left, long top, long heigh
         const char *text;
         double at; /* of the bar's height */
     } marks[] = {{"+1", 0}, {"0", 0.5}, {"-1", 1}};
-    const long bar = height - GLYPH - 2 * GAP, text_left = left + BAR + 4;
+    const long bar = height - GLYPH - WIDE_GAP, text_left = left + BAR + 4;
     for (long y = 0; y < bar; y++) {
         const double r = 1 - 2 * (double)y / (double)(bar - 1);
         png_image_fill(image, left, top + y, BAR, 1, png_image_diverging(r));
@@ -98,15 +99,15 @@ static enum status heatmap_piece(void *context, uint64_t index, struct bytes *ou
     const size_t side = map->side * map->cell_px;
     struct png_image image;
     (void)index; /* there is one */
-    enum status st = png_image_new(LEFT + side + 2 * GAP + BAR + LEGEND_TEXT,
-                                   TITLE + side + GLYPH + 2 * GAP, &image);
+    enum status st = png_image_new(LEFT + side + WIDE_GAP + BAR + LEGEND_TEXT,
+                                   TITLE + side + GLYPH + WIDE_GAP, &image);
     if (st != STATUS_OK) {
         return st;
     }
     png_image_text(&image, GAP, GAP, 1, INK, map->title);
     draw_cells(&image, map, LEFT, TITLE);
     draw_axes(&image, map, (long)side);
-    draw_legend(&image, (long)(LEFT + side + 2 * GAP), TITLE, (long)side);
+    draw_legend(&image, (long)(LEFT + side + WIDE_GAP), TITLE, (long)side);
     st = png_image_encode(&image, out);
     png_image_release(&image);
     return st;

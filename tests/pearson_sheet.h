@@ -1,0 +1,191 @@
+/*
+ * pearson_sheet - a table in memory, and its correlation matrix straight from the definition, in
+ * extended precision.
+ */
+#ifndef LEAT_TESTS_PEARSON_SHEET_H
+#define LEAT_TESTS_PEARSON_SHEET_H
+
+#include "formats/table.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- a table in memory --------------------------------------------------------------------------
+ */
+
+struct sheet {
+    struct table_info info;
+    double *cells;             /* line by line */
+    size_t n_lines;            /* what comes, whatever info says */
+    const char *const *labels; /* of the lines, or NULL */
+    size_t cut;                /* cells in a chunk: 0: all at once; 1: pseudo-random sizes */
+    bool counts_missing;       /* as a CSV does */
+    const char *params[8];     /* "key=value", NULL at the end */
+};
+
+/* Uniform in [0, 1), the same sequence for the same seed (splitmix64). */
+static inline double next_uniform(uint64_t *seed)
+{
+    uint64_t x = *seed += UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+/* Cells of n_lines lines: series share a signal to different parts, of either sign, and stand at
+ * different heights. f32 tables hold what a float holds. */
+static inline struct sheet sheet_new(size_t n_lines, size_t cells, bool by_lines, enum dtype type)
+{
+    struct sheet sheet = {.n_lines = n_lines,
+                          .info = {.format = "npy",
+                                   .dtype = type,
+                                   .n_lines = n_lines,
+                                   .n_lines_estimate = n_lines,
+                                   .cells_per_line = cells}};
+    uint64_t seed = 1000 * n_lines + cells;
+    const size_t n_samples = by_lines ? cells : n_lines;
+    double *signal = malloc(n_samples * sizeof *signal);
+    sheet.cells = malloc(n_lines * cells * sizeof *sheet.cells);
+    assert_true(signal != NULL && sheet.cells != NULL);
+    for (size_t t = 0; t < n_samples; t++) {
+        signal[t] = next_uniform(&seed) - 0.5;
+    }
+    for (size_t l = 0; l < n_lines; l++) {
+        for (size_t c = 0; c < cells; c++) {
+            const size_t s = by_lines ? l : c, t = by_lines ? c : l;
+            const double share = (double)(s % 7) / 3 - 1;
+            const double x = (double)(s % 5) * 100 + share * signal[t] + next_uniform(&seed);
+            sheet.cells[l * cells + c] = type == DTYPE_F32 ? (double)(float)x : x;
+        }
+    }
+    free(signal);
+    sheet.params[0] = by_lines ? "series=rows" : "series=columns";
+    return sheet;
+}
+
+static inline void sheet_set(struct sheet *sheet, const char *param)
+{
+    size_t k = 0;
+    while (sheet->params[k] != NULL) {
+        k++;
+    }
+    assert_true(k + 1 < sizeof sheet->params / sizeof *sheet->params);
+    sheet->params[k] = param;
+}
+
+/* --- the reference ------------------------------------------------------------------------------
+ */
+
+/* Series s, sample t of a sheet. */
+static inline double sample(const struct sheet *sheet, size_t s, size_t t)
+{
+    const bool by_lines = strcmp(sheet->params[0], "series=rows") == 0;
+    const size_t l = by_lines ? s : t, c = by_lines ? t : s;
+    return sheet->cells[l * sheet->info.cells_per_line + c];
+}
+
+/* Pearson's r of x and y, of the samples that both have, straight from its definition in extended
+ * precision; NaN when there are fewer than two or one does not vary. */
+static inline double reference_r(const double *x, const double *y, size_t n)
+{
+    long double sum_x = 0, sum_y = 0, count = 0;
+    for (size_t t = 0; t < n; t++) {
+        if (!isnan(x[t]) && !isnan(y[t])) {
+            sum_x += (long double)x[t];
+            sum_y += (long double)y[t];
+            count++;
+        }
+    }
+    const long double mean_x = sum_x / count, mean_y = sum_y / count;
+    long double xx = 0, yy = 0, xy = 0, most_x = 0, most_y = 0;
+    for (size_t t = 0; t < n; t++) {
+        if (!isnan(x[t]) && !isnan(y[t])) {
+            const long double dx = (long double)x[t] - mean_x, dy = (long double)y[t] - mean_y;
+            xx += dx * dx;
+            yy += dy * dy;
+            xy += dx * dy;
+            most_x = fmaxl(most_x, fabsl((long double)x[t]));
+            most_y = fmaxl(most_y, fabsl((long double)y[t]));
+        }
+    }
+    if (count < 2 || !(xx > count * most_x * most_x * 0x1p-104L) ||
+        !(yy > count * most_y * most_y * 0x1p-104L)) {
+        return NAN;
+    }
+    const long double r = xy / sqrtl(xx) / sqrtl(yy);
+    return (double)fmaxl(-1, fminl(1, r));
+}
+
+/* Centres n numbers and scales them to norm 1, as reference_r does; false when one is missing or
+ * they do not vary. */
+static inline bool reference_z(const double *x, size_t n, long double *z)
+{
+    long double sum = 0, squares = 0, most = 0;
+    for (size_t t = 0; t < n; t++) {
+        sum += (long double)x[t];
+        most = fmaxl(most, fabsl((long double)x[t]));
+    }
+    for (size_t t = 0; t < n; t++) {
+        z[t] = (long double)x[t] - sum / (long double)n;
+        squares += z[t] * z[t];
+    }
+    for (size_t t = 0; t < n; t++) {
+        z[t] /= sqrtl(squares);
+    }
+    return squares > (long double)n * most * most * 0x1p-104L;
+}
+
+/* The condensed triangle of a sheet; free. Pairs without gaps are taken from the same formula, with
+ * what belongs to one series computed once. */
+static inline double *reference_matrix(const struct sheet *sheet, size_t n_series, size_t n_samples)
+{
+    double *x = malloc(n_series * n_samples * sizeof *x);
+    long double *z = malloc(n_series * n_samples * sizeof *z);
+    bool *whole = malloc(n_series * sizeof *whole);
+    double *r = malloc(n_series * n_series * sizeof *r);
+    assert_true(x != NULL && z != NULL && whole != NULL && r != NULL);
+    for (size_t s = 0; s < n_series; s++) {
+        for (size_t t = 0; t < n_samples; t++) {
+            x[s * n_samples + t] = sample(sheet, s, t);
+        }
+        whole[s] = reference_z(x + s * n_samples, n_samples, z + s * n_samples);
+    }
+    size_t k = 0;
+    for (size_t i = 0; i < n_series; i++) {
+        for (size_t j = i + 1; j < n_series; j++, k++) {
+            const size_t a = i * n_samples, b = j * n_samples;
+            if (!whole[i] || !whole[j]) {
+                r[k] = reference_r(x + a, x + b, n_samples);
+                continue;
+            }
+            long double product = 0;
+            for (size_t t = 0; t < n_samples; t++) {
+                product += z[a + t] * z[b + t];
+            }
+            r[k] = (double)fmaxl(-1, fminl(1, product));
+        }
+    }
+    free(x);
+    free(z);
+    free(whole);
+    return r;
+}
+
+static inline void assert_close(const double *got, const double *want, size_t n, double tolerance)
+{
+    for (size_t k = 0; k < n; k++) {
+        const bool alike = isnan(want[k]) ? isnan(got[k]) : fabs(got[k] - want[k]) <= tolerance;
+        if (!alike) {
+            print_error("[%zu]: got %.17g, want %.17g within %g\n", k, got[k], want[k], tolerance);
+        }
+        assert_true(alike);
+    }
+}
+
+#endif
