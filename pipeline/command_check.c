@@ -52,7 +52,7 @@ static void on_ended(void *user, const struct job_report *r)
 {
     const struct settings *s = user;
     if (r->code != STATUS_OK) {
-        log_error("%s: %s", r->path, r->message);
+        runner_tell_failure(r);
     }
     if (s->json) {
         print_json(r);

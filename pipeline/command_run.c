@@ -55,7 +55,7 @@ static void on_ended(void *user, const struct job_report *r)
 {
     const struct settings *s = user;
     if (r->code != STATUS_OK) {
-        log_error("%s: %s", r->path, r->message);
+        runner_tell_failure(r);
     } else if (!s->quiet) {
         tell_warnings(r);
         if (s->verbose || s->n_inputs <= 16) {

@@ -278,3 +278,12 @@ close_loop:
     free(r);
     return code;
 }
+
+void runner_tell_failure(const struct job_report *report)
+{
+    if (strstr(report->message, report->path) != NULL) {
+        log_error("%s", report->message);
+    } else {
+        log_error("%s: %s", report->path, report->message);
+    }
+}

@@ -25,4 +25,7 @@ enum status runner_run(const struct settings *settings, bool check_only,
                        void (*ended)(void *user, const struct job_report *report), void *user,
                        struct runner_totals *out) STATUS_MUST_CHECK;
 
+/* Logs why a job failed; the input's name stands in the line once. */
+void runner_tell_failure(const struct job_report *report);
+
 #endif
