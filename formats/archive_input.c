@@ -26,6 +26,7 @@ struct archive_input {
     char *name;
     struct archive *archive;
     locale_t utf8; /* 0 when the system has none: names beyond ASCII may be refused then */
+    bool opened;   /* a format was recognised: libarchive may be asked about it */
     uint64_t n_entries;
     char entry_name[ARCHIVE_INPUT_NAME_BYTES + 1];
     unsigned char block[BLOCK_BYTES];
@@ -52,7 +53,7 @@ static enum status fail_archive(const struct archive_input *a, const char *doing
     if (error == ENOMEM) {
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to unpack it", a->name);
     }
-    if (archive_read_has_encrypted_entries(a->archive) > 0) {
+    if (a->opened && archive_read_has_encrypted_entries(a->archive) > 0) {
         return status_fail(STATUS_UNSUPPORTED, "%s: is encrypted, and leat takes no passwords",
                            a->name);
     }
@@ -100,6 +101,7 @@ enum status archive_input_open(int fd, const char *name, struct archive_input **
         status = fail_archive(a, "cannot be opened");
         goto fail;
     }
+    a->opened = true;
     *out = a;
     return STATUS_OK;
 fail:
