@@ -23,9 +23,10 @@
 
 enum { BLOCK_BYTES = 16, STEP_BYTES = 4 * BLOCK_BYTES };
 
-FOLDS static inline __m128i load(const unsigned char *p)
+/* Block i from p on. */
+FOLDS static inline __m128i load(const unsigned char *p, size_t i)
 {
-    return _mm_loadu_si128((const __m128i *)(const void *)p);
+    return _mm_loadu_si128((const __m128i *)(const void *)p + i);
 }
 
 /* The block moved on by the distance that k stands for, plus what stands there. */
@@ -42,20 +43,20 @@ FOLDS static uint32_t fold_all(uint32_t state, const unsigned char *p, size_t n)
 {
     const __m128i by_512 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);
     const __m128i by_128 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
-    __m128i a = _mm_xor_si128(load(p), _mm_cvtsi32_si128((int)state));
-    __m128i b = load(p + BLOCK_BYTES), c = load(p + 2 * BLOCK_BYTES), d = load(p + 3 * BLOCK_BYTES);
+    __m128i a = _mm_xor_si128(load(p, 0), _mm_cvtsi32_si128((int)state));
+    __m128i b = load(p, 1), c = load(p, 2), d = load(p, 3);
     const unsigned char *const end = p + n;
     for (p += STEP_BYTES; end - p >= STEP_BYTES; p += STEP_BYTES) {
-        a = fold(a, by_512, load(p));
-        b = fold(b, by_512, load(p + BLOCK_BYTES));
-        c = fold(c, by_512, load(p + 2 * BLOCK_BYTES));
-        d = fold(d, by_512, load(p + 3 * BLOCK_BYTES));
+        a = fold(a, by_512, load(p, 0));
+        b = fold(b, by_512, load(p, 1));
+        c = fold(c, by_512, load(p, 2));
+        d = fold(d, by_512, load(p, 3));
     }
     a = fold(a, by_128, b);
     a = fold(a, by_128, c);
     a = fold(a, by_128, d);
     for (; p < end; p += BLOCK_BYTES) {
-        a = fold(a, by_128, load(p));
+        a = fold(a, by_128, load(p, 0));
     }
     unsigned char last[BLOCK_BYTES];
     _mm_storeu_si128((__m128i *)(void *)last, a);
