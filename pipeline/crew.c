@@ -157,9 +157,9 @@ enum status crew_new(size_t n_threads, struct crew **out)
     for (; c->n_threads < n_threads; c->n_threads++) {
         int error = pthread_create(&c->threads[c->n_threads], NULL, thread_main, c);
         if (error != 0) {
+            size_t which = c->n_threads + 1;
             crew_free(c);
-            return status_fail_errno(error, "cannot start thread %zu of %zu", c->n_threads + 1,
-                                     n_threads);
+            return status_fail_errno(error, "cannot start thread %zu of %zu", which, n_threads);
         }
     }
     *out = c;

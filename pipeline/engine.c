@@ -5,12 +5,10 @@
  */
 #include "pipeline/engine.h"
 
-#include "formats/checked.h"
+#include "pipeline/machine.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const char *const engine_lane_names[ENGINE_LANES] = {"read", "decode", "device", "encode", "write"};
 
@@ -22,21 +20,6 @@ enum {
     BLOCK_BYTES_MAX = 5 << 20,
     SLOT_BYTES = 5 << 19 /* a piece raw and packed, and deflate's own state */
 };
-
-static size_t usable_cpus(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) {
-        return (size_t)CPU_COUNT(&set);
-    }
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (size_t)n : 1;
-}
-
-static uint64_t machine_memory(void)
-{
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
@@ -265,7 +248,7 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct
     e->finished_last = &e->finished_first;
     uv_async_init(loop, &e->wake, on_wake);
     e->wake.data = e;
-    e->n_threads = settings->threads > 0 ? settings->threads : usable_cpus();
+    e->n_threads = settings->threads > 0 ? settings->threads : machine_cpus();
     e->max_jobs = settings->jobs > 0 ? settings->jobs : e->n_threads + 2;
 
     enum status code = crew_new(e->n_threads, &e->compute);

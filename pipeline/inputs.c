@@ -5,6 +5,7 @@
 
 #include "formats/archive_input.h"
 #include "formats/log.h"
+#include "pipeline/input_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,29 +29,6 @@ struct inputs {
 static int by_name(const FTSENT **a, const FTSENT **b)
 {
     return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
-
-/* Not a file that somebody has finished and means to be seen. */
-static bool unfinished(const char *name)
-{
-    static const char *const ends[] = {".part", ".tmp", ".filepart", ".crdownload", "~"};
-    bool found = name[0] == '.';
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        found = found || ends_with(name, ends[i]);
-    }
-    return found;
-}
-
-static const char *last_component(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 static FTS *start_walk(const char *path)
@@ -154,8 +132,8 @@ static enum status next_routed(struct inputs *in, struct archive_input_entry *en
             *path = NULL;
             return status_fail(STATUS_NO_MEMORY, "no memory for a path");
         }
-        if (entry->refused != NULL ||
-            (!unfinished(last_component(entry->name)) && settings_routes(in->settings, *path))) {
+        if (entry->refused != NULL || (!input_name_is_passing(input_name_last(entry->name)) &&
+                                       settings_routes(in->settings, *path))) {
             return STATUS_OK;
         }
         log_debug("'%s': no pipeline takes it, skipped", *path);
@@ -228,7 +206,7 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
             out->path = strdup(entry->fts_path);
             return status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path);
         case FTS_F:
-            if (unfinished(entry->fts_name)) {
+            if (input_name_is_passing(entry->fts_name)) {
                 break;
             }
             if (archive_input_named(entry->fts_name)) {
@@ -318,7 +296,7 @@ uint64_t inputs_total_bytes(const struct settings *settings)
         FTSENT *entry;
         while (walk != NULL && (entry = fts_read(walk)) != NULL) {
             if (entry->fts_info == FTS_F &&
-                (entry->fts_level == 0 || !unfinished(entry->fts_name))) {
+                (entry->fts_level == 0 || !input_name_is_passing(entry->fts_name))) {
                 total += (uint64_t)entry->fts_statp->st_size;
             }
         }

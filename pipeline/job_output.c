@@ -3,6 +3,7 @@
  * encode lane, several at a time; one write task at a time appends those that are next in order.
  * Members of one piece travel together, so that a small result costs few tasks.
  */
+#include "formats/crc.h"
 #include "pipeline/job_state.h"
 
 #include <stdlib.h>
@@ -192,6 +193,8 @@ static enum status write_manifest(struct job *job)
     }
     struct pack_piece piece = {.packed = {.data = (unsigned char *)text, .len = strlen(text)}};
     piece.raw_bytes = piece.packed.len;
+    piece.crc = piece.packed_crc = crc_extend(0, text, piece.packed.len);
+    piece.last = true;
     struct pack *pack = NULL;
     uint64_t bytes;
     uint32_t crc;

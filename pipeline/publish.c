@@ -84,7 +84,7 @@ enum status publish_begin(int out_fd, const char *stem, struct publish *p)
         if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
             return status_fail_errno(errno, "cannot name a part folder");
         }
-        snprintf(p->part, sizeof(p->part), ".%s.%016llx.part", stem, random);
+        snprintf(p->part, sizeof(p->part), ".leat.%016llx.part", random);
         if (mkdirat(out_fd, p->part, 0777) == 0) {
             p->part_fd = openat(out_fd, p->part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             if (p->part_fd >= 0) {

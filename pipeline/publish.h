@@ -1,7 +1,7 @@
 /*
  * publish - a result folder that is either absent or complete.
  *
- * Files are made in OUTPUT/.STEM.RANDOM.part; one rename gives the folder its name. Nothing is read
+ * Files are made in OUTPUT/.leat.RANDOM.part; one rename gives the folder its name. Nothing is read
  * or written through a link: every step is relative to the opened output folder.
  */
 #ifndef LEAT_PIPELINE_PUBLISH_H
@@ -15,7 +15,7 @@
 struct publish {
     int out_fd;      /* OUTPUT; borrowed */
     int part_fd;     /* the folder being made; -1: none */
-    char part[300];  /* its name within OUTPUT */
+    char part[48];   /* its name within OUTPUT */
     char final[256]; /* the name it will have */
 };
 
@@ -23,7 +23,7 @@ struct publish {
 enum status publish_open_output(const char *path, int *fd) STATUS_MUST_CHECK;
 /* STATUS_EXISTS when OUTPUT/stem is there already. */
 enum status publish_vacant(int out_fd, const char *stem) STATUS_MUST_CHECK;
-/* Makes the part folder. `stem` is one safe path component of at most 240 bytes. */
+/* Makes the part folder. `stem` is one safe path component of at most 255 bytes. */
 enum status publish_begin(int out_fd, const char *stem, struct publish *out) STATUS_MUST_CHECK;
 /* Renames it to its final name. An existing one is STATUS_EXISTS, or with `replace` exchanged in
  * one step and then removed. On failure the part folder is still there: abandon it. */
