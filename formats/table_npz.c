@@ -9,6 +9,7 @@
 #include "formats/table_npy.h"
 
 #include "formats/bytes.h"
+#include "formats/crc.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -28,7 +29,11 @@ struct npz {
     uint64_t position; /* in the file, for minizip */
     unzFile zip;
     bool member_open;
-    char *where; /* "FILE: member NAME" */
+    bool stored;              /* the open member is; then: */
+    uint64_t offset;          /* of its next byte in the file */
+    uint64_t left;            /* bytes of it not yet read */
+    uint32_t crc, wanted_crc; /* of what has been read, and of all as the directory has it */
+    char *where;              /* "FILE: member NAME" */
     struct npy_array array;
 };
 
@@ -36,7 +41,8 @@ struct npz {
 struct member {
     char name[NAME_BYTES];
     uint64_t packed_bytes, bytes;
-    bool encrypted, named_npy;
+    uint32_t crc;
+    bool stored, encrypted, named_npy;
 };
 
 /* --- minizip's view of the source */
@@ -145,6 +151,8 @@ static enum status read_member_info(const struct npz *z, struct member *m)
     const size_t n = strlen(m->name);
     m->packed_bytes = info.compressed_size;
     m->bytes = info.uncompressed_size;
+    m->crc = (uint32_t)info.crc;
+    m->stored = info.compression_method == 0;
     m->encrypted = (info.flag & ENCRYPTED) != 0;
     m->named_npy = n >= 4 && strcmp(m->name + n - 4, ".npy") == 0;
     return STATUS_OK;
@@ -175,7 +183,7 @@ static enum status close_member(struct npz *z)
     }
     z->member_open = false;
     const int error = unzCloseCurrentFile(z->zip);
-    if (error == UNZ_CRCERROR) {
+    if (error == UNZ_CRCERROR || (z->stored && z->crc != z->wanted_crc)) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: its content does not have the CRC-32 that the archive gives",
                            z->where);
@@ -183,14 +191,32 @@ static enum status close_member(struct npz *z)
     return error == UNZ_OK ? STATUS_OK : fail_unpack(z, error);
 }
 
-static enum status read_member(void *from, void *dst, size_t cap, size_t *n)
+/* Each piece's CRC is taken while the piece is in the cache. */
+static enum status read_stored(struct npz *z, unsigned char *dst, size_t cap, size_t *n)
 {
-    struct npz *const z = from;
-    *n = 0;
+    enum { PIECE_BYTES = 256 << 10 };
+    while (*n < cap && z->left > 0) {
+        size_t want = cap - *n < PIECE_BYTES ? cap - *n : PIECE_BYTES;
+        want = want < z->left ? want : (size_t)z->left;
+        size_t got;
+        const enum status status = source_read_at(z->source, z->offset, dst + *n, want, &got);
+        if (status || got == 0) {
+            return status;
+        }
+        z->crc = crc_extend(z->crc, dst + *n, got);
+        z->offset += got;
+        z->left -= got;
+        *n += got;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_deflated(struct npz *z, unsigned char *dst, size_t cap, size_t *n)
+{
     while (*n < cap) {
         const size_t left = cap - *n;
         const unsigned want = left < INT_MAX ? (unsigned)left : INT_MAX;
-        const int got = unzReadCurrentFile(z->zip, (unsigned char *)dst + *n, want);
+        const int got = unzReadCurrentFile(z->zip, dst + *n, want);
         if (got < 0) {
             return fail_unpack(z, got);
         }
@@ -200,6 +226,13 @@ static enum status read_member(void *from, void *dst, size_t cap, size_t *n)
         *n += (size_t)got;
     }
     return STATUS_OK;
+}
+
+static enum status read_member(void *from, void *dst, size_t cap, size_t *n)
+{
+    struct npz *const z = from;
+    *n = 0;
+    return z->stored ? read_stored(z, dst, cap, n) : read_deflated(z, dst, cap, n);
 }
 
 /* Opens the directory's current member as an array. */
@@ -213,7 +246,8 @@ static enum status open_member(struct npz *z, const struct member *m)
         return status_fail(STATUS_UNSUPPORTED, "%s: is encrypted", z->where);
     }
     if (m->packed_bytes > source_file_bytes(z->source) ||
-        m->bytes / DEFLATE_MAX_RATIO > m->packed_bytes) {
+        m->bytes / DEFLATE_MAX_RATIO > m->packed_bytes ||
+        (m->stored && m->bytes != m->packed_bytes)) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: claims %" PRIu64 " bytes packed into %" PRIu64 ", which cannot be",
                            z->where, m->bytes, m->packed_bytes);
@@ -225,6 +259,11 @@ static enum status open_member(struct npz *z, const struct member *m)
                            z->where, error);
     }
     z->member_open = true;
+    z->stored = m->stored;
+    z->offset = unzGetCurrentFileZStreamPos64(z->zip);
+    z->left = m->bytes;
+    z->crc = 0;
+    z->wanted_crc = m->crc;
     z->array = (struct npy_array){.reader = {read_member, z, z->where}};
     status = npy_read_header(&z->array.reader, &z->array.header);
     if (!status) {
