@@ -11,7 +11,9 @@
 
 #include <string.h>
 
-enum { TRIED_LINES = 32, TRIED_BYTES = 64 << 10 };
+/* Looked at: some lines, as far as LEAST_BYTES; two lines when they are longer; MOST_BYTES in all.
+ */
+enum { TRIED_LINES = 32, LEAST_BYTES = 8 << 10, MOST_BYTES = 256 << 10 };
 
 static const unsigned char candidates[] = {'\t', ';', '|', ',', ' '};
 
@@ -91,15 +93,36 @@ static double agreement(const struct trial *trial)
     return best_cells > 1 ? (double)best / (double)trial->n_lines : 0;
 }
 
+/* How much of the text is tried. */
+static size_t tried_bytes(const unsigned char *text, size_t n)
+{
+    const unsigned char *const end = text + (n < MOST_BYTES ? n : MOST_BYTES);
+    const unsigned char *p = text;
+    for (int line = 0; line < 2 && p < end; line++) {
+        const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
+        p = newline ? newline + 1 : end;
+    }
+    const size_t least = n < LEAST_BYTES ? n : LEAST_BYTES;
+    return (size_t)(p - text) > least ? (size_t)(p - text) : least;
+}
+
+static bool occurs(const unsigned char *text, size_t n, unsigned char delimiter)
+{
+    return memchr(text, delimiter, n) || (delimiter == ' ' && memchr(text, '\t', n));
+}
+
 void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d)
 {
-    const size_t tried = n < TRIED_BYTES ? n : TRIED_BYTES;
+    const size_t tried = tried_bytes(text, n);
     struct csv_dialect best = *d;
     best.delimiter = ',';
     best.blanks = false;
     best.point = '.';
     double best_score = 0;
     for (size_t i = 0; i < sizeof candidates; i++) {
+        if (!occurs(text, tried, candidates[i])) {
+            continue;
+        }
         struct csv_dialect candidate = *d;
         candidate.delimiter = candidates[i];
         candidate.blanks = candidates[i] == ' ';

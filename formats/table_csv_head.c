@@ -30,6 +30,7 @@ enum {
 enum { FIRST_NUMBER = 1, FIRST_WORD = 2, FIRST_MARK = 4, NUMBER = 8, WORD = 16, MARK = 32 };
 
 struct head {
+    const char *file;
     const unsigned char *text, *end;     /* without a byte order mark */
     bool whole;                          /* the text is the whole file */
     unsigned char *seen;                 /* [n_columns] */
@@ -81,7 +82,8 @@ static enum status add_column(struct head *h, size_t *cap)
         return STATUS_OK;
     }
     if (h->n_columns == CSV_MAX_COLUMNS) {
-        return status_fail(STATUS_UNSUPPORTED, "it has more than %d columns", CSV_MAX_COLUMNS);
+        return status_fail(STATUS_UNSUPPORTED, "%s: line %" PRIu64 ": has more than %d columns",
+                           h->file, h->line, CSV_MAX_COLUMNS);
     }
     *cap = 2 * *cap + 64;
     unsigned char *seen = realloc(h->seen, *cap);
@@ -172,18 +174,18 @@ static enum status walk(struct head *h, const struct csv_dialect *d)
 }
 
 /* Refuses what is no text in an encoding that can be read; passes a byte order mark. */
-static enum status check_text(const char *file, struct head *h)
+static enum status check_text(struct head *h)
 {
     const size_t n = (size_t)(h->end - h->text);
     if (n >= 2 && ((h->text[0] == 0xff && h->text[1] == 0xfe) ||
                    (h->text[0] == 0xfe && h->text[1] == 0xff))) {
-        return status_fail(STATUS_UNSUPPORTED, "%s: is UTF-16 text; save it as UTF-8", file);
+        return status_fail(STATUS_UNSUPPORTED, "%s: is UTF-16 text; save it as UTF-8", h->file);
     }
     const unsigned char *const zero = memchr(h->text, 0, n < FIRST_BYTES ? n : FIRST_BYTES);
     if (zero) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: byte %td is 0: neither a text nor an array or archive known here",
-                           file, zero - h->text);
+                           h->file, zero - h->text);
     }
     if (n >= 3 && memcmp(h->text, "\xef\xbb\xbf", 3) == 0) {
         h->text += 3;
@@ -194,7 +196,6 @@ static enum status check_text(const char *file, struct head *h)
 /* Looks at the first `want` bytes and walks them. */
 static enum status look(struct table *t, size_t want, struct csv_shape *shape, struct head *h)
 {
-    const char *const file = source_name(t->source);
     size_t n;
     enum status status = source_peek(t->source, want, &h->text, &n);
     if (status) {
@@ -202,7 +203,7 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     }
     h->end = h->text + n;
     h->whole = n < want;
-    status = check_text(file, h);
+    status = check_text(h);
     if (status) {
         return status;
     }
@@ -392,10 +393,9 @@ static size_t estimate_lines(const struct source *s, const struct head *h)
 /* What all columns have shown becomes what the table is. */
 static enum status settle(struct table *t, struct head *h, struct csv_shape *shape)
 {
-    const char *const file = source_name(t->source);
     if (h->n_lines == 0) {
-        return status_fail(STATUS_BAD_INPUT, "%s: holds no cell, only %s", file,
-                           "blank lines and comments");
+        return status_fail(STATUS_BAD_INPUT, "%s: holds no cell, only blank lines and comments",
+                           h->file);
     }
     shape->n_columns = h->n_columns;
     shape->shape_line = h->first_line;
@@ -416,14 +416,14 @@ static enum status settle(struct table *t, struct head *h, struct csv_shape *sha
     if (!status && shape->n_kept == 0) {
         status = status_fail(STATUS_BAD_INPUT,
                              "%s: no column holds a number in the %zu lines from line %" PRIu64,
-                             file, h->n_lines, h->first_line);
+                             h->file, h->n_lines, h->first_line);
     }
     return status;
 }
 
 enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_lines_estimate)
 {
-    struct head h = {0};
+    struct head h = {.file = source_name(t->source)};
     shape->dialect.has_missing = t->options.has_missing_value;
     shape->dialect.missing = t->options.missing_value;
     enum status status = look_far_enough(t, shape, &h);
