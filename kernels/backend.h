@@ -71,6 +71,7 @@ struct queue_busy {
 struct means_kernels;
 struct pearson_kernels;
 struct philox_kernels;
+struct sciddicat_kernels;
 
 struct backend_ops {
     const char *name;
@@ -114,6 +115,7 @@ struct backend_ops {
     const struct means_kernels *means;
     const struct pearson_kernels *pearson;
     const struct philox_kernels *philox;
+    const struct sciddicat_kernels *sciddicat;
 };
 
 /* What every `struct backend` and `struct queue` begins with, so that callers reach the table. */

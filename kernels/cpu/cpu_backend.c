@@ -338,4 +338,5 @@ const struct backend_ops backend_cpu = {
     .means = &cpu_means,
     .pearson = &cpu_pearson,
     .philox = &cpu_philox,
+    .sciddicat = &cpu_sciddicat,
 };

@@ -9,6 +9,7 @@
 #include "kernels/means.h"
 #include "kernels/pearson.h"
 #include "kernels/philox.h"
+#include "kernels/sciddicat.h"
 
 struct cpu_backend {
     struct backend base;
@@ -18,6 +19,7 @@ struct cpu_backend {
 extern const struct means_kernels cpu_means;
 extern const struct pearson_kernels cpu_pearson;
 extern const struct philox_kernels cpu_philox;
+extern const struct sciddicat_kernels cpu_sciddicat;
 
 /* Calls body(arg, i) for each i < n through the backend's executor; returns when all are done. */
 void cpu_run(struct queue *q, size_t n, void (*body)(void *arg, size_t index), void *arg);
