@@ -12,9 +12,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { TILE = 64 };
+enum { TILE = 64, LINE = 64, AHEAD = 16 };
 
 /* Elements of the condensed triangle before row i. */
 static uint64_t row_start(uint64_t i, uint64_t n_series)
@@ -49,16 +48,45 @@ struct window {
     void *dst;
 };
 
-/* Columns i0 .. i0 + TILE - 1 of rows j0 .. j0 + n_j - 1, copied row by row. */
-static void load(const struct pearson_matrix *m, size_t i0, size_t j0, size_t n_j, union tile *tile)
+CPU_CLONES static void row_f64(const double *from, size_t n, double *to)
 {
-    size_t size = dtype_bytes(m->type);
+    for (size_t i = 0; i < n; ++i) {
+        to[i] = from[i];
+    }
+}
+
+CPU_CLONES static void row_f32(const float *from, size_t n, float *to)
+{
+    for (size_t i = 0; i < n; ++i) {
+        to[i] = from[i];
+    }
+}
+
+/* Asks for columns i0 .. i0 + n_i - 1 of row j before load() takes them: rows lie far apart, where
+ * the processor does not look ahead by itself. */
+static void prefetch(const struct pearson_matrix *m, size_t i0, size_t n_i, size_t j)
+{
+    const char *from = (const char *)cpu_matrix_row(m, j) + i0 * dtype_bytes(m->type);
+    for (size_t at = 0; at < n_i * dtype_bytes(m->type); at += LINE) {
+        __builtin_prefetch(from + at);
+    }
+}
+
+/* Columns i0 .. i0 + n_i - 1 of rows j0 .. j0 + n_j - 1, copied row by row. */
+static void load(const struct pearson_matrix *m, size_t i0, size_t n_i, size_t j0, size_t n_j,
+                 union tile *tile)
+{
     for (size_t j = 0; j < n_j; ++j) {
-        size_t stored = j0 + j; /* elements of the row that are defined */
-        if (stored > i0) {
-            memcpy((char *)tile + j * (TILE + 1) * size,
-                   (const char *)cpu_matrix_row(m, stored) + i0 * size,
-                   cpu_min(TILE, stored - i0) * size);
+        const void *row = cpu_matrix_row(m, j0 + j);
+        if (j0 + j + AHEAD < m->n_series) {
+            prefetch(m, i0, n_i, j0 + j + AHEAD);
+        }
+        /* elements of the row that are defined and wanted */
+        size_t n = j0 + j > i0 ? cpu_min(n_i, j0 + j - i0) : 0;
+        if (m->type == DTYPE_F32) {
+            row_f32((const float *)row + i0, n, tile->f32 + j * (TILE + 1));
+        } else {
+            row_f64((const double *)row + i0, n, tile->f64 + j * (TILE + 1));
         }
     }
 }
@@ -122,7 +150,7 @@ enum status cpu_condensed(struct queue *q, const struct pearson_matrix *m, uint6
         }
         for (size_t j0 = j_from; j0 < j_to; j0 += TILE) {
             size_t n_j = cpu_min(TILE, j_to - j0);
-            load(m, i0, j0, n_j, &tile);
+            load(m, i0, n_i, j0, n_j, &tile);
             for (size_t k = 0; k < n_i; ++k) {
                 store(&w, &tile, i0 + k, k, j0, n_j);
             }

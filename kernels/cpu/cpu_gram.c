@@ -1,10 +1,11 @@
 /*
  * cpu_gram - tiles of coefficients from standardized rows.
  *
- * Tiles lie on a grid of the matrix whose pitch is the largest of 512, 256, 128 that gives the call
- * at least TILES_WANTED tiles (BLAS runs some 10 % faster on the large ones); tiles without an
- * element i < j are left out, tiles on the diagonal take half the work. While a tile is in cache
- * its elements are clamped, and made NaN where a series is degenerate.
+ * Tiles lie on a grid of the matrix whose pitch is the largest of 256, 128, 64 that gives the call
+ * at least TILES_WANTED tiles (BLAS loses some 20 % from each to the next). A tile has a row of the
+ * grid and two columns (one for floats, whose sums in double lie beside it in the cache), or, on
+ * the diagonal, where it takes half the work, one; tiles without an element i < j are left out.
+ * While a tile is in cache its elements are clamped, and made NaN where a series is degenerate.
  *
  * Errors, u = 2^-24 the unit roundoff of float, K the slice: a partial sum of a slice is rounded K
  * times, each time by at most u of its size; sizes add up to at most sum |z z'| <= 1 over all
@@ -23,7 +24,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { TILE_LARGEST = 512, TILE_SMALLEST = 128, TILES_WANTED = 24 };
+enum { TILE_LARGEST = 256, TILE_SMALLEST = 64, TILES_WANTED = 3 };
 enum { SLICE_F32 = 28, SLICE_SCREEN = 512 };
 
 /* Rows j0 .. j1 - 1 with columns i0 .. i1 - 1 of the matrix. */
@@ -61,10 +62,12 @@ static size_t cell_end(size_t x, size_t pitch, size_t end)
 static size_t lay_tiles(struct gram_job *job, size_t n_a, size_t n_b, size_t pitch)
 {
     size_t n = 0, end_j = job->first_a + n_a, end_i = job->first_b + n_b;
+    size_t columns = job->precision == PEARSON_EXACT ? 2 * pitch : pitch;
     for (size_t j0 = job->first_a, j1; j0 < end_j; j0 = j1) {
         j1 = cell_end(j0, pitch, end_j);
         for (size_t i0 = job->first_b, i1; i0 < end_i && i0 + 1 < j1; i0 = i1) {
-            i1 = cell_end(i0, pitch, end_i);
+            i1 = cell_end(i0, i0 < j0 ? columns : pitch, end_i);
+            i1 = i0 < j0 && j0 < i1 ? j0 : i1;
             if (job->tiles != NULL) {
                 job->tiles[n] = (struct tile){j0, j1, i0, i1};
             }

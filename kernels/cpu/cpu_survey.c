@@ -10,14 +10,16 @@
  */
 #include "kernels/cpu/cpu_lanes.h"
 #include "kernels/cpu/cpu_pearson.h"
+#include "kernels/cpu/cpu_rank.h"
 #include "kernels/pearson_rule.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows are swept in groups; task k of at most SWEEP_TASKS takes groups k, k + SWEEP_TASKS, ... */
-enum { GROUP_ROWS = 64, SWEEP_TASKS = 32 };
+/* Rows are swept in groups; task k of n takes groups k, k + n, ... A task is worth its histogram.
+ */
+enum { GROUP_ROWS = 64, SWEEP_TASKS = 32, TASK_PAIRS = 1 << 19 };
 
 struct sweep {
     const struct pearson_matrix *m;
@@ -47,6 +49,7 @@ static struct sweep sweep_of(const struct pearson_matrix *m)
 {
     struct sweep s = {.m = m, .n_groups = cpu_pieces(m->n_series, GROUP_ROWS)};
     s.n_tasks = cpu_min(s.n_groups, SWEEP_TASKS);
+    s.n_tasks = cpu_min(s.n_tasks, 1 + m->n_series * (m->n_series / 2) / TASK_PAIRS);
     return s;
 }
 
@@ -63,13 +66,18 @@ static void sweep(struct queue *q, struct sweep *s,
 /* |r| <= 1 has its bits below 2^62: 15 + 16 + 16 + 15 bits from the top. */
 enum { DIGITS = 4, DIGIT_BINS = 1 << 16 };
 static const unsigned digit_shift[DIGITS] = {47, 31, 15, 0};
+/* So many values that share the leading digits are gathered rather than refined further: 8 MB. */
+enum { GATHERED = 1 << 20 };
 
 struct ranks {
     struct sweep sweep;
     unsigned shift, above; /* the digit in hand; bits above it start at `above` */
     uint64_t prefix;       /* key >> above of the keys that count */
     uint32_t *counts;      /* [task][DIGIT_BINS] */
-    uint64_t floor, *next; /* [task]: least key beyond floor */
+    uint64_t *total;       /* [DIGIT_BINS]: over the tasks */
+    uint64_t floor;
+    uint64_t next[SWEEP_TASKS]; /* least key beyond floor; or where a task gathers to */
+    double *gathered;
 };
 
 static uint64_t key_of(double r)
@@ -90,66 +98,62 @@ static void count_digit(void *arg, size_t task, size_t group, const double *r, s
 {
     const struct ranks *k = arg;
     uint32_t *counts = k->counts + task * DIGIT_BINS;
-    uint64_t bins = ((uint64_t)1 << (k->above - k->shift)) - 1;
+    uint64_t bins = ((uint64_t)1 << (k->above - k->shift)) - 1, prefix = k->prefix;
+    unsigned above = k->above, shift = k->shift;
     (void)group;
     for (size_t i = 0; i < n; ++i) {
         uint64_t key = key_of(r[i]);
-        if (r[i] == r[i] && key >> k->above == k->prefix) {
-            ++counts[(key >> k->shift) & bins];
+        /* NaN has bits at 2^62 and above: a prefix that no value has */
+        if (key >> above == prefix) {
+            ++counts[(key >> shift) & bins];
         }
     }
+}
+
+static void gather_prefix(void *arg, size_t task, size_t group, const double *r, size_t n)
+{
+    struct ranks *k = arg;
+    uint64_t at = k->next[task], prefix = k->prefix;
+    unsigned above = k->above;
+    (void)group;
+    for (size_t i = 0; i < n; ++i) {
+        if (key_of(r[i]) >> above == prefix) {
+            k->gathered[at++] = fabs(r[i]);
+        }
+    }
+    k->next[task] = at;
 }
 
 static void least_beyond(void *arg, size_t task, size_t group, const double *r, size_t n)
 {
-    const struct ranks *k = arg;
-    uint64_t least = k->next[task];
+    struct ranks *k = arg;
+    uint64_t least = k->next[task], floor = k->floor;
     (void)group;
     for (size_t i = 0; i < n; ++i) {
         uint64_t key = key_of(r[i]);
-        if (r[i] == r[i] && key > k->floor && key < least) {
-            least = key;
-        }
+        uint64_t candidate = key > floor ? key : UINT64_MAX; /* a NaN's key is above all others */
+        least = candidate < least ? candidate : least;
     }
     k->next[task] = least;
 }
 
-/* Counts digit d and adds up the tasks' counts into total[DIGIT_BINS]; returns their sum. */
-static uint64_t count_pass(struct queue *q, struct ranks *k, unsigned d, uint64_t *total)
+/* Counts digit d; returns how many keys share the prefix. */
+static uint64_t count_pass(struct queue *q, struct ranks *k, unsigned d)
 {
     uint64_t all = 0;
     k->shift = digit_shift[d];
     k->above = d == 0 ? 62 : digit_shift[d - 1];
+    size_t bins = (size_t)1 << (k->above - k->shift);
     memset(k->counts, 0, k->sweep.n_tasks * DIGIT_BINS * sizeof *k->counts);
-    memset(total, 0, DIGIT_BINS * sizeof *total);
     sweep(q, &k->sweep, count_digit, k);
-    for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
-        for (size_t b = 0; b < DIGIT_BINS; ++b) {
-            total[b] += k->counts[t * DIGIT_BINS + b];
-            all += k->counts[t * DIGIT_BINS + b];
+    for (size_t b = 0; b < bins; ++b) {
+        k->total[b] = 0;
+        for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
+            k->total[b] += k->counts[t * DIGIT_BINS + b];
         }
+        all += k->total[b];
     }
     return all;
-}
-
-/* After pass 0 in total: the key of ascending rank `rank` (from 0), and how many keys are <= it. */
-static uint64_t refine(struct queue *q, struct ranks *k, uint64_t *total, uint64_t rank,
-                       uint64_t *up_to)
-{
-    uint64_t below = 0;
-    for (unsigned d = 0; d < DIGITS; ++d) {
-        if (d > 0) {
-            (void)count_pass(q, k, d, total);
-        }
-        uint64_t b = 0;
-        while (below + total[b] <= rank) {
-            below += total[b++];
-        }
-        unsigned bits = k->above - k->shift;
-        k->prefix = (k->prefix << bits) | b;
-        *up_to = below + total[b];
-    }
-    return k->prefix;
 }
 
 /* The least key beyond `floor`; there is one. */
@@ -167,38 +171,85 @@ static uint64_t successor(struct queue *q, struct ranks *k, uint64_t floor)
     return least;
 }
 
+/* Gathers the keys of the prefix, whose digit in hand has just become part of it as bin b. */
+static double *gather(struct queue *q, struct ranks *k, size_t b)
+{
+    uint64_t at = 0;
+    for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
+        k->next[t] = at;
+        at += k->counts[t * DIGIT_BINS + b];
+    }
+    k->gathered = cpu_scratch_try(at, sizeof *k->gathered);
+    if (k->gathered != NULL) {
+        sweep(q, &k->sweep, gather_prefix, k);
+    }
+    return k->gathered;
+}
+
+/* After pass 0: the mean of the values of ascending ranks low and high, high = low or low + 1. */
+static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t high)
+{
+    uint64_t below = 0, b, n;
+    for (unsigned d = 0;;) {
+        for (b = 0; below + k->total[b] <= low; ++b) {
+            below += k->total[b];
+        }
+        n = k->total[b];
+        k->prefix = (k->prefix << (k->above - k->shift)) | b;
+        k->above = k->shift;
+        if (n <= GATHERED || ++d == DIGITS) {
+            break;
+        }
+        (void)count_pass(q, k, d);
+    }
+    double first;
+    bool both = high < below + n; /* within the keys of the prefix */
+    if (n > GATHERED) {
+        first = value_of(k->prefix); /* all digits are known: they are all equal */
+    } else {
+        double *v = gather(q, k, (size_t)b);
+        if (v == NULL) {
+            return -1;
+        }
+        double r =
+            rank_mean(v, (size_t)n, (size_t)(low - below), (size_t)((both ? high : low) - below));
+        free(v);
+        first = r;
+    }
+    if (both) {
+        return first;
+    }
+    return (first + value_of(successor(q, k, key_of(first)))) / 2;
+}
+
 /* The median of |r| where from_top is 0, else the from_top-th largest; NaN when there is none. */
 static enum status rank_abs(struct queue *q, const struct pearson_matrix *m, uint64_t from_top,
                             double *out)
 {
     struct ranks k = {.sweep = sweep_of(m)};
-    uint64_t *total = NULL;
     *out = (double)NAN;
-    if (k.sweep.n_tasks == 0) {
+    if (m->n_series < 2) {
         return STATUS_OK;
     }
-    enum status st = cpu_scratch(DIGIT_BINS + SWEEP_TASKS, sizeof *total, (void **)&total);
+    enum status st = cpu_scratch(DIGIT_BINS, sizeof *k.total, (void **)&k.total);
     if (st != STATUS_OK) {
         return st;
     }
-    k.next = total + DIGIT_BINS;
     st = cpu_scratch(k.sweep.n_tasks * DIGIT_BINS, sizeof *k.counts, (void **)&k.counts);
     if (st != STATUS_OK) {
         goto done;
     }
-    uint64_t n = count_pass(q, &k, 0, total), up_to;
-    if (n > 0 && from_top > 0) {
-        *out = value_of(refine(q, &k, total, from_top < n ? n - from_top : 0, &up_to));
-    } else if (n > 0) {
-        uint64_t low = refine(q, &k, total, (n - 1) / 2, &up_to), high = low;
-        if (n / 2 >= up_to) {
-            high = successor(q, &k, low);
-        }
-        *out = low == high ? value_of(low) : (value_of(low) + value_of(high)) / 2;
+    uint64_t n = count_pass(q, &k, 0);
+    if (n > 0) {
+        uint64_t low = from_top == 0 ? (n - 1) / 2 : (from_top < n ? n - from_top : 0);
+        *out = refine(q, &k, low, from_top == 0 ? n / 2 : low);
+    }
+    if (*out < 0) {
+        st = cpu_scratch_failed();
     }
     free(k.counts);
 done:
-    free(total);
+    free(k.total);
     return st;
 }
 
@@ -211,161 +262,96 @@ enum status cpu_kth_abs(struct queue *q, const struct pearson_matrix *m, uint64_
 
 /* --- the median of a series ------------------------------------------------------------------ */
 
-static void swap(double *a, double *b)
-{
-    double t = *a;
-    *a = *b;
-    *b = t;
-}
-
-static double middle_of_three(double a, double b, double c)
-{
-    double low = a < b ? a : b, high = a < b ? b : a;
-    return c < low ? low : (c > high ? high : c);
-}
-
-/* Hoare's quickselect: v[k] becomes the k-th smallest, nothing before it is larger, nothing after
- * it smaller. */
-static void quickselect(double *v, size_t n, size_t k)
-{
-    size_t low = 0, high = n - 1;
-    while (low < high) {
-        double pivot = middle_of_three(v[low], v[low + (high - low) / 2], v[high]);
-        size_t i = low, j = high;
-        while (i <= j) {
-            while (v[i] < pivot) {
-                ++i;
-            }
-            while (v[j] > pivot) {
-                --j;
-            }
-            if (i <= j) {
-                swap(v + i, v + j);
-                ++i;
-                if (j == 0) {
-                    break;
-                }
-                --j;
-            }
-        }
-        if (k <= j) {
-            high = j;
-        } else if (k >= i) {
-            low = i;
-        } else {
-            return;
-        }
-    }
-}
-
-/* Mean of the values of ascending ranks k1 and k2, k2 = k1 or k1 + 1. */
-static double two_ranks(double *v, size_t n, size_t k1, size_t k2)
-{
-    quickselect(v, n, k1);
-    double second = v[k1];
-    if (k2 > k1) {
-        second = v[k2];
-        for (size_t i = k2; i < n; ++i) {
-            second = v[i] < second ? v[i] : second;
-        }
-    }
-    return second == v[k1] ? second : (v[k1] + second) / 2;
-}
-
-enum { SAMPLE = 128, SAMPLE_MARGIN = 16 };
-
-/* Bounds that hold the median of v, by its sample, about 199 times in 200: the sample's rank of the
- * true median is off by sqrt(SAMPLE) / 2 = 5.7 (one sigma). */
-static void sample_bounds(const double *v, size_t n, double *low, double *high)
-{
-    double sample[SAMPLE];
-    for (size_t i = 0; i < SAMPLE; ++i) {
-        double x = v[i * n / SAMPLE];
-        size_t at = i;
-        for (; at > 0 && sample[at - 1] > x; --at) {
-            sample[at] = sample[at - 1];
-        }
-        sample[at] = x;
-    }
-    *low = sample[SAMPLE / 2 - SAMPLE_MARGIN];
-    *high = sample[SAMPLE / 2 + SAMPLE_MARGIN];
-}
-
-/* The median of v[n], whose order is lost; `kept` has room for n. */
-static double median(double *v, size_t n, double *kept)
-{
-    if (n == 0) {
-        return (double)NAN;
-    }
-    size_t k1 = (n - 1) / 2, k2 = n / 2, below = 0, n_kept = 0;
-    if (n < 8 * (size_t)SAMPLE) {
-        return two_ranks(v, n, k1, k2);
-    }
-    double low, high;
-    sample_bounds(v, n, &low, &high);
-    for (size_t i = 0; i < n; ++i) {
-        kept[n_kept] = v[i];
-        n_kept += v[i] >= low && v[i] <= high;
-        below += v[i] < low;
-    }
-    if (k1 < below || k2 >= below + n_kept) {
-        return two_ranks(v, n, k1, k2);
-    }
-    return two_ranks(kept, n_kept, k1 - below, k2 - below);
-}
-
-/* Series of a task: two cache lines of a row of doubles are read for every row below. */
-enum { MEDIAN_SERIES = 16 };
+/* Series gathered at once: two cache lines of a row of doubles are read for every row below; rows
+ * are turned by eight, a cache line of each series. A task has some such blocks. */
+enum { MEDIAN_SERIES = 16, MEDIAN_ROWS = 8, MEDIAN_BLOCKS = 4 };
 
 struct median_job {
     const struct pearson_matrix *m;
+    bool undefined; /* some coefficients are NaN */
     double *median_abs;
     int failed; /* only ever set to 1 */
 };
 
-/* Appends the defined |r| of r[0 .. n) to v. */
-static size_t append(const void *r, enum dtype type, size_t n, double *v, size_t used)
+/* to[t] = |r[t]| */
+static void take_row(const struct pearson_matrix *m, size_t s, double *to)
 {
     double buffer[LANES_BLOCK];
-    for (size_t i = 0; i < n; i += LANES_BLOCK) {
-        size_t in_block = cpu_min(LANES_BLOCK, n - i);
-        const double *x = lanes_widen(r, type, i, in_block, buffer);
-        for (size_t t = 0; t < in_block; ++t) {
-            v[used] = fabs(x[t]);
-            used += x[t] == x[t];
+    for (size_t i = 0; i < s; i += LANES_BLOCK) {
+        size_t n = cpu_min(LANES_BLOCK, s - i);
+        const double *r = lanes_widen(cpu_matrix_row(m, s), m->type, i, n, buffer);
+        for (size_t t = 0; t < n; ++t) {
+            to[i + t] = fabs(r[t]);
         }
     }
-    return used;
+}
+
+/* |r| of rows j0 .. j0 + n - 1 with series first .. first + n_series - 1, all below the diagonal,
+ * to entries j0 - 1 .. of each series. */
+static void take_columns(const struct pearson_matrix *m, size_t first, size_t n_series, size_t j0,
+                         size_t n, double *v, size_t stride)
+{
+    double buffer[MEDIAN_ROWS][MEDIAN_SERIES];
+    const double *r[MEDIAN_ROWS];
+    for (size_t t = 0; t < n; ++t) {
+        r[t] = lanes_widen(cpu_matrix_row(m, j0 + t), m->type, first, n_series, buffer[t]);
+    }
+    for (size_t s = 0; s < n_series; ++s) {
+        for (size_t t = 0; t < n; ++t) {
+            v[s * stride + j0 - 1 + t] = fabs(r[t][s]);
+        }
+    }
+}
+
+/* Moves the defined values to the front and returns their number. */
+static size_t drop_undefined(double *v, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; ++i) {
+        double x = v[i];
+        v[kept] = x;
+        kept += x == x;
+    }
+    return kept;
+}
+
+/* Of series first .. end - 1, gathered in v. */
+static void medians_of(struct median_job *job, size_t first, size_t end, double *v, size_t stride)
+{
+    size_t n = job->m->n_series;
+    for (size_t s = first; s < end; ++s) {
+        take_row(job->m, s, v + (s - first) * stride);
+    }
+    for (size_t j = first + 1; j < end; ++j) {
+        take_columns(job->m, first, j - first, j, 1, v, stride);
+    }
+    for (size_t j = end; j < n; j += MEDIAN_ROWS) {
+        take_columns(job->m, first, end - first, j, cpu_min(MEDIAN_ROWS, n - j), v, stride);
+    }
+    for (size_t s = first; s < end; ++s) {
+        double *values = v + (s - first) * stride;
+        size_t defined = job->undefined ? drop_undefined(values, n - 1) : n - 1;
+        job->median_abs[s] =
+            defined == 0 ? (double)NAN : rank_median(values, defined, v + MEDIAN_SERIES * stride);
+    }
 }
 
 static void median_body(void *arg, size_t index)
 {
     struct median_job *job = arg;
-    size_t n = job->m->n_series, first = index * MEDIAN_SERIES;
-    size_t end = cpu_min(first + MEDIAN_SERIES, n), used[MEDIAN_SERIES];
+    size_t n = job->m->n_series;
     /* an odd number of cache lines apart, or the gathered series would share cache sets */
     size_t stride = (n / 16 * 2 + 3) * 8;
-    double *v = cpu_scratch_try(MEDIAN_SERIES + 1, stride * sizeof *v), buffer[MEDIAN_SERIES];
+    double *v = cpu_scratch_try(MEDIAN_SERIES + 1, stride * sizeof *v);
     if (v == NULL) {
         __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
         return;
     }
-    for (size_t s = first; s < end; ++s) {
-        used[s - first] =
-            append(cpu_matrix_row(job->m, s), job->m->type, s, v + (s - first) * stride, 0);
-    }
-    for (size_t j = first + 1; j < n; ++j) {
-        size_t in_row = cpu_min(end, j) - first;
-        const double *r =
-            lanes_widen(cpu_matrix_row(job->m, j), job->m->type, first, in_row, buffer);
-        for (size_t s = 0; s < in_row; ++s) {
-            v[s * stride + used[s]] = fabs(r[s]);
-            used[s] += r[s] == r[s];
+    for (size_t k = 0; k < MEDIAN_BLOCKS; ++k) {
+        size_t first = (index * MEDIAN_BLOCKS + k) * MEDIAN_SERIES;
+        if (first < n) {
+            medians_of(job, first, cpu_min(first + MEDIAN_SERIES, n), v, stride);
         }
-    }
-    for (size_t s = first; s < end; ++s) {
-        job->median_abs[s] =
-            median(v + (s - first) * stride, used[s - first], v + MEDIAN_SERIES * stride);
     }
     free(v);
 }
@@ -450,7 +436,7 @@ enum status cpu_survey(struct queue *q, const struct pearson_matrix *m, struct p
     if (st != STATUS_OK) {
         return st;
     }
-    struct median_job job = {.m = m, .median_abs = median_abs};
-    cpu_run(q, cpu_pieces(m->n_series, MEDIAN_SERIES), median_body, &job);
+    struct median_job job = {.m = m, .undefined = out->n_undefined > 0, .median_abs = median_abs};
+    cpu_run(q, cpu_pieces(m->n_series, MEDIAN_SERIES * MEDIAN_BLOCKS), median_body, &job);
     return job.failed ? cpu_scratch_failed() : STATUS_OK;
 }
