@@ -19,7 +19,7 @@ struct known {
     struct under_test_matrix m;
 };
 
-enum fill { FILL_UNIFORM, FILL_TIES, FILL_SMALL, FILL_GAPS, FILL_NAN, FILL_ENDS };
+enum fill { FILL_UNIFORM, FILL_TIES, FILL_SMALL, FILL_GAPS, FILL_NAN, FILL_ENDS, FILL_CLOSE };
 
 static double element(struct reference_random *g, enum fill fill)
 {
@@ -35,6 +35,8 @@ static double element(struct reference_random *g, enum fill fill)
         return (double)NAN;
     case FILL_ENDS:
         return which < 0.4 ? 1 : (which < 0.8 ? -1 : -0.0);
+    case FILL_CLOSE:
+        return which < 0.9 ? 0.5 + 1e-6 * r : r;
     default:
         return r;
     }
@@ -115,7 +117,7 @@ static void over_matrices(void (*check)(const struct known *))
     } shapes[] = {{1, 1},  {2, 1},    {2, 2},    {3, 2},     {31, 7},    {32, 32},
                   {33, 5}, {65, 200}, {257, 64}, {300, 256}, {1200, 500}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; ++s) {
-        for (int fill = FILL_UNIFORM; fill <= FILL_ENDS; ++fill) {
+        for (int fill = FILL_UNIFORM; fill <= FILL_CLOSE; ++fill) {
             enum dtype type = (s + (size_t)fill) % 2 ? DTYPE_F32 : DTYPE_F64;
             struct known k = make(shapes[s].n, shapes[s].panel, type, (enum fill)fill);
             check(&k);
@@ -186,6 +188,17 @@ static void kth_abs_is_the_value_of_that_rank(void **state)
 {
     (void)state;
     over_matrices(check_kth);
+}
+
+static void ranks_among_a_million_equal_or_close_values_are_exact(void **state)
+{
+    (void)state;
+    for (int fill = FILL_ENDS; fill <= FILL_CLOSE; ++fill) {
+        struct known k = make(1700, 1024, DTYPE_F64, (enum fill)fill);
+        check_survey(&k);
+        check_kth(&k);
+        done(&k);
+    }
 }
 
 /* --- select ---------------------------------------------------------------------------------- */
@@ -336,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survey_counts_and_medians_are_exact),
         cmocka_unit_test(kth_abs_is_the_value_of_that_rank),
+        cmocka_unit_test(ranks_among_a_million_equal_or_close_values_are_exact),
         cmocka_unit_test(select_gives_every_pair_beyond_the_cut_in_order),
         cmocka_unit_test(condensed_is_the_upper_triangle_in_any_pieces),
         cmocka_unit_test(heatmap_averages_what_is_defined),

@@ -66,8 +66,9 @@ static void sweep(struct queue *q, struct sweep *s,
 /* |r| <= 1 has its bits below 2^62: 15 + 16 + 16 + 15 bits from the top. */
 enum { DIGITS = 4, DIGIT_BINS = 1 << 16 };
 static const unsigned digit_shift[DIGITS] = {47, 31, 15, 0};
-/* So many values that share the leading digits are gathered rather than refined further: 8 MB. */
-enum { GATHERED = 1 << 20 };
+/* So many values that share the leading digits are gathered rather than refined further: 8 MB. A
+ * matrix of so few pairs is gathered as a whole. */
+enum { GATHERED = 1 << 20, FEW_PAIRS = 1 << 16 };
 
 struct ranks {
     struct sweep sweep;
@@ -186,7 +187,8 @@ static double *gather(struct queue *q, struct ranks *k, size_t b)
     return k->gathered;
 }
 
-/* After pass 0: the mean of the values of ascending ranks low and high, high = low or low + 1. */
+/* After pass 0: the mean of the values of ascending ranks low and high, high = low or low + 1; -1
+ * when there is no memory. */
 static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t high)
 {
     uint64_t below = 0, b, n;
@@ -222,35 +224,64 @@ static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t hi
     return (first + value_of(successor(q, k, key_of(first)))) / 2;
 }
 
+/* The ascending ranks that make up the answer among n defined values, n >= 1. */
+static void ranks_of(uint64_t n, uint64_t from_top, uint64_t *low, uint64_t *high)
+{
+    *low = from_top == 0 ? (n - 1) / 2 : (from_top < n ? n - from_top : 0);
+    *high = from_top == 0 ? n / 2 : *low;
+}
+
+/* Without counting anything first: one task gathers all there is. */
+static double rank_of_few(struct queue *q, struct ranks *k, uint64_t from_top)
+{
+    size_t n = k->sweep.m->n_series;
+    uint64_t low, high;
+    double r = (double)NAN;
+    k->above = 62;
+    k->next[0] = 0;
+    k->gathered = cpu_scratch_try(n * (n - 1) / 2, sizeof *k->gathered);
+    if (k->gathered == NULL) {
+        return -1;
+    }
+    sweep(q, &k->sweep, gather_prefix, k);
+    if (k->next[0] > 0) {
+        ranks_of(k->next[0], from_top, &low, &high);
+        r = rank_mean(k->gathered, (size_t)k->next[0], (size_t)low, (size_t)high);
+    }
+    free(k->gathered);
+    return r;
+}
+
+static double rank_of_many(struct queue *q, struct ranks *k, uint64_t from_top)
+{
+    double r = -1;
+    k->total = cpu_scratch_try(DIGIT_BINS, sizeof *k->total);
+    k->counts = cpu_scratch_try(k->sweep.n_tasks * DIGIT_BINS, sizeof *k->counts);
+    if (k->total != NULL && k->counts != NULL) {
+        uint64_t n = count_pass(q, k, 0), low, high;
+        r = (double)NAN;
+        if (n > 0) {
+            ranks_of(n, from_top, &low, &high);
+            r = refine(q, k, low, high);
+        }
+    }
+    free(k->counts);
+    free(k->total);
+    return r;
+}
+
 /* The median of |r| where from_top is 0, else the from_top-th largest; NaN when there is none. */
 static enum status rank_abs(struct queue *q, const struct pearson_matrix *m, uint64_t from_top,
                             double *out)
 {
     struct ranks k = {.sweep = sweep_of(m)};
+    size_t n = m->n_series;
     *out = (double)NAN;
-    if (m->n_series < 2) {
+    if (n < 2) {
         return STATUS_OK;
     }
-    enum status st = cpu_scratch(DIGIT_BINS, sizeof *k.total, (void **)&k.total);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = cpu_scratch(k.sweep.n_tasks * DIGIT_BINS, sizeof *k.counts, (void **)&k.counts);
-    if (st != STATUS_OK) {
-        goto done;
-    }
-    uint64_t n = count_pass(q, &k, 0);
-    if (n > 0) {
-        uint64_t low = from_top == 0 ? (n - 1) / 2 : (from_top < n ? n - from_top : 0);
-        *out = refine(q, &k, low, from_top == 0 ? n / 2 : low);
-    }
-    if (*out < 0) {
-        st = cpu_scratch_failed();
-    }
-    free(k.counts);
-done:
-    free(k.total);
-    return st;
+    *out = n / 2 * n <= FEW_PAIRS ? rank_of_few(q, &k, from_top) : rank_of_many(q, &k, from_top);
+    return *out < 0 ? cpu_scratch_failed() : STATUS_OK;
 }
 
 enum status cpu_kth_abs(struct queue *q, const struct pearson_matrix *m, uint64_t k, double *out)
