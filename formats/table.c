@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct table_format *const formats[] = {&table_npy, &table_npz, &table_csv};
+static const struct table_format *const formats[] = {&table_npy, &table_npz, &table_asc,
+                                                     &table_csv};
 
-enum { MAGIC_BYTES = 8, N_FORMATS = sizeof formats / sizeof formats[0] };
+enum { MAGIC_BYTES = 64, N_FORMATS = sizeof formats / sizeof formats[0] };
 
 static enum status recognise(struct table *t)
 {

@@ -1,6 +1,8 @@
 /*
- * table - a rectangle of numbers that is read in chunks: CSV/TSV, .npy, a member of .npz; any of
- * them gzipped.
+ * table - a rectangle of numbers that is read in chunks: CSV/TSV, .npy, a member of .npz, ESRI
+ * ASCII grids; any of them gzipped; GeoTIFF. A grid is a table whose lines are its rows, as stored,
+ * with a georeference; cells without a number are delivered as the number that stands for it in the
+ * file.
  *
  * The way of a chunk: table_next() fills it with raw bytes, in file order, one thread at a time;
  * table_decode() turns the raw bytes into numbers, on any thread, chunks in any order. The numbers
@@ -14,6 +16,7 @@
 #define LEAT_FORMATS_TABLE_H
 
 #include "formats/dtype.h"
+#include "formats/grid.h"
 #include "formats/source.h"
 #include "formats/status.h"
 
@@ -28,13 +31,15 @@ struct table;
 struct table_options {
     const char *columns; /* CSV: "3-9,T,RH": numbers from 1 or names; NULL: every numeric column */
     const char *member;  /* .npz: the member's name; NULL: the only two-dimensional numeric one */
+    const char *prj;     /* .asc: text of the .prj file beside it, carried to results; NULL: none */
     bool has_missing_value;
     double missing_value;  /* a number that stands for a missing one (becomes NaN) */
     size_t max_line_bytes; /* the longest CSV line believed; 0: 256 MiB */
 };
 
 struct table_info {
-    const char *format;       /* "csv", "npy", "npz" */
+    const char *format;       /* "csv", "npy", "npz", "asc", "tif" */
+    const struct grid *grid;  /* asc, tif: where it lies (rows = n_lines), NODATA; else NULL */
     enum dtype dtype;         /* type of the decoded numbers: f32 only for f4 arrays */
     size_t n_lines;           /* 0: not known before the end (CSV, TSV) */
     size_t n_lines_estimate;  /* n_lines, or a guess from the file's size that is seldom too low */

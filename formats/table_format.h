@@ -29,7 +29,7 @@ struct table {
     size_t n_warnings, warnings_cap;
 };
 
-extern const struct table_format table_csv, table_npy, table_npz;
+extern const struct table_format table_csv, table_npy, table_npz, table_asc, table_tif;
 
 /* Adds a plain sentence to the table's warnings. STATUS_NO_MEMORY. */
 enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHECK
