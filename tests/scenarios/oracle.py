@@ -103,7 +103,7 @@ def compare_matrices():
                                 flat = a.max(axis=1) == a.min(axis=1)
                                 want[flat, :] = want[:, flat] = np.nan
                             check(f"{name} {precision}", full(got["r"], m), want, bound)
-                        np.testing.assert_allclose(got["mean"], a.astype(np.float64).mean(axis=1), rtol=0, atol=4e-16 * np.abs(x).max())
+                        np.testing.assert_allclose(got["mean"], a.astype(np.longdouble).mean(axis=1).astype(np.float64), rtol=0, atol=4e-16 * np.abs(x).max())
                         if n > 1:
                             np.testing.assert_allclose(
                                 got["std"], a.astype(np.longdouble).std(axis=1, ddof=1).astype(np.float64),
@@ -142,8 +142,9 @@ def compare_gaps():
     path = os.path.join(scratch, "gapc.clusters.csv")
     pd.DataFrame(x.T, columns=[f"s{i}" for i in range(40)]).to_csv(path, index=False)
     _, got, _ = run(path)
-    check("gaps in columns", full(got["r"], 40), want, 1e-10)
-    if list(got["names"]) != [f"s{i}" for i in range(40)]:
+    kept = [i for i in range(40) if i != 6]  # a column without a number is left out
+    check("gaps in columns", full(got["r"], 39), want[np.ix_(kept, kept)], 1e-10)
+    if list(got["names"]) != [f"s{i}" for i in kept]:
         sys.exit("names of columns differ")
 
 
