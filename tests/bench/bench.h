@@ -31,7 +31,7 @@ struct bench_ceilings {
 struct bench {
     struct backend *backend;
     struct queue *queue;
-    struct executor executor; /* n_threads of them, the caller among them */
+    struct executor executor; /* of n_threads, the bench's own among them */
     size_t n_threads;
     bool cuda;
     bool smoke;          /* small inputs and one run: only whether the answers are right */
@@ -90,8 +90,8 @@ double bench_uniform(uint64_t seed, uint64_t i);
  * Without `said` its stdout is dropped. STATUS_NOT_FOUND when there is no such program,
  * STATUS_INTERNAL when it fails. */
 enum status bench_spawn(const char *const *argv, char *said, size_t said_bytes) STATUS_MUST_CHECK;
-/* Runs python3 SCRIPT ARGUMENT... and reads the seconds that it prints first. A missing module is
- * STATUS_NOT_FOUND. Arguments end with NULL. */
+/* Runs $PYTHON (/usr/bin/python3) SCRIPT ARGUMENT... and reads the seconds that it prints first. A
+ * missing module is STATUS_NOT_FOUND. Arguments end with NULL. */
 enum status bench_python(struct bench *b, double *seconds, const char *script,
                          ...) STATUS_MUST_CHECK __attribute__((sentinel));
 

@@ -154,8 +154,8 @@ enum status bench_python(struct bench *b, double *seconds, const char *script, .
 {
     char path[4200], said[256];
     snprintf(path, sizeof path, "%s/%s", b->scripts, script);
-    const char *python = getenv("LEAT_BENCH_PYTHON");
-    const char *argv[12] = {python != NULL ? python : "python3", path};
+    const char *python = getenv("PYTHON");
+    const char *argv[12] = {python != NULL ? python : "/usr/bin/python3", path};
     va_list arguments;
     va_start(arguments, script);
     for (size_t i = 2; i + 1 < sizeof argv / sizeof argv[0]; i++) {

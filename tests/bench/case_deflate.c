@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct deflate_state {
     size_t n_pieces, last_bytes;
     struct pack_piece *pieces;
     size_t n_stripes;
+    _Atomic size_t next;         /* piece to be taken */
     struct squeezer **squeezers; /* one a stripe */
     enum status *codes;
 };
@@ -55,7 +57,8 @@ static void squeeze_stripe(void *arg, size_t stripe)
 {
     struct deflate_state *s = arg;
     s->codes[stripe] = STATUS_OK;
-    for (size_t i = stripe; s->codes[stripe] == STATUS_OK && i < s->n_pieces; i += s->n_stripes) {
+    size_t i;
+    while (s->codes[stripe] == STATUS_OK && (i = atomic_fetch_add(&s->next, 1)) < s->n_pieces) {
         s->codes[stripe] =
             pack_squeeze(s->squeezers[stripe], PACK_GZIP, s->raw + i * PACK_PIECE_BYTES,
                          piece_bytes(s, i), i + 1 == s->n_pieces, &s->pieces[i]);
@@ -68,6 +71,7 @@ static enum status deflate_run(struct bench *b, void *state)
     for (size_t i = 0; i < s->n_pieces; i++) {
         bytes_clear(&s->pieces[i].packed);
     }
+    atomic_store(&s->next, 0);
     const struct executor *e = &b->executor;
     e->run(e->context, s->n_stripes, squeeze_stripe, s);
     for (size_t i = 0; i < s->n_stripes; i++) {

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <math.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,40 +315,13 @@ static bool find_places(struct bench *b)
     return true;
 }
 
-static void run_alone(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg)
-{
-    (void)context;
-    for (size_t i = 0; i < n; i++) {
-        body(arg, i);
-    }
-}
-
-/* The bench itself is one of the threads; a crew has the others. */
-static enum status make_executor(struct bench *b, struct crew **crew)
-{
-    b->executor = (struct executor){.n_threads = 1, .run = run_alone};
-    if (b->n_threads == 1) {
-        return STATUS_OK;
-    }
-    enum status code = crew_new(b->n_threads - 1, crew);
-    if (code == STATUS_OK) {
-        b->executor = crew_executor(*crew);
-        b->executor.n_threads = b->n_threads;
-    }
-    return code;
-}
-
 /* Opens the backend and runs; 0, 1, or 77 (skipped) without such a backend. */
 static int run_on_backend(struct bench *b, const struct options *o)
 {
     char why[256] = "";
     int exit_status = 1;
-    struct crew *crew = NULL;
-    enum status code = make_executor(b, &crew);
-    if (code == STATUS_OK) {
-        const struct backend_config config = {.executor = b->executor};
-        code = backend_select(o->backend, &config, why, sizeof why, &b->backend);
-    }
+    const struct backend_config config = {.executor = b->executor};
+    enum status code = backend_select(o->backend, &config, why, sizeof why, &b->backend);
     if (code == STATUS_OK) {
         code = b->backend->ops->queue_new(b->backend, &b->queue);
     }
@@ -361,8 +335,48 @@ static int run_on_backend(struct bench *b, const struct options *o)
     if (b->backend != NULL) {
         b->backend->ops->close(b->backend);
     }
-    crew_free(crew);
     return code == STATUS_NO_BACKEND ? 77 : exit_status;
+}
+
+/* All of it runs as a task of the crew, so that the crew's threads are all the threads there are.
+ */
+struct whole {
+    struct crew_task task;
+    struct bench *bench;
+    const struct options *options;
+    int exit_status;
+    sem_t finished;
+};
+
+static void run_whole(struct crew_task *task)
+{
+    struct whole *w = (struct whole *)task;
+    w->exit_status = run_on_backend(w->bench, w->options);
+}
+
+static void whole_done(struct crew_task *task)
+{
+    sem_post(&((struct whole *)task)->finished);
+}
+
+static int run_in_crew(struct bench *b, const struct options *o)
+{
+    struct whole whole = {.task = {.work = run_whole, .done = whole_done},
+                          .bench = b,
+                          .options = o,
+                          .exit_status = 1};
+    struct crew *crew = NULL;
+    if (crew_new(b->n_threads, &crew) != STATUS_OK) {
+        fprintf(stderr, "leat-bench: %s\n", status_message());
+        return 1;
+    }
+    b->executor = crew_executor(crew);
+    sem_init(&whole.finished, 0, 0);
+    crew_submit(crew, 0, &whole.task);
+    while (sem_wait(&whole.finished) != 0) {
+    }
+    crew_free(crew);
+    return whole.exit_status;
 }
 
 int main(int argc, char **argv)
@@ -390,7 +404,7 @@ int main(int argc, char **argv)
     if (!find_places(&b)) {
         return 1;
     }
-    int exit_status = run_on_backend(&b, &o);
+    int exit_status = run_in_crew(&b, &o);
     const char *const remove[] = {"rm", "-rf", b.scratch, NULL};
     return bench_spawn(remove, NULL, 0) == STATUS_OK ? exit_status : 1;
 }
