@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct table_format *const formats[] = {&table_npy, &table_npz, &table_asc,
+static const struct table_format *const formats[] = {&table_npy, &table_npz, &table_tif, &table_asc,
                                                      &table_csv};
 
 enum { MAGIC_BYTES = 64, N_FORMATS = sizeof formats / sizeof formats[0] };
