@@ -22,17 +22,25 @@ rng = np.random.default_rng(20)
 n_compared = 0
 
 
-def run(path, *options):
+def run_all(inputs, *options):
+    """One run of the program over files and folders; the output folder."""
     out = os.path.join(scratch, "out")
-    command = [leat, "run", "-q", "--force", "-b", backend, "-o", out, path]
+    command = [leat, "run", "-q", "--force", "-b", backend, "-o", out, *inputs]
     for option in options:
         command += ["-s", option]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
-    stem = os.path.basename(path).split(".")[0]
+    return out
+
+
+def load(out, stem):
     folder = os.path.join(out, stem)
     with open(os.path.join(folder, "result.json")) as f:
         manifest = json.load(f)
     return folder, np.load(os.path.join(folder, "pearson.npz")), manifest
+
+
+def run(path, *options):
+    return load(run_all([path], *options), os.path.basename(path).split(".")[0])
 
 
 def pairs_of(folder):
@@ -47,12 +55,12 @@ def full(r, m):
 
 
 def corrcoef(rows):
-    """numpy.corrcoef in long double: a reference more exact than what is compared with it."""
+    """numpy.corrcoef, for small tables in long double: more exact than what is compared with it."""
     x = np.asarray(rows, dtype=np.longdouble)
     x = x - x.mean(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         x = x / np.sqrt((x * x).sum(axis=1, keepdims=True))
-    if x.size <= 1 << 20:
+    if x.size <= 1 << 15:
         return np.clip((x @ x.T).astype(np.float64), -1, 1)
     return np.corrcoef(np.asarray(rows, dtype=np.float64))
 
@@ -82,47 +90,70 @@ kinds = {
 }
 
 
-def compare_matrices():
+def make_cases(folder):
+    """Every kind, shape, type and order, as files of one folder; (stem, array, wanted r)."""
+    cases = []
     for kind, make in kinds.items():
         for m in (1, 2, 3, 33, 1000):
             for n in (2, 3, 17, 8192):
                 x = make(m, n)
                 big = m * n > 1 << 20
-                types = ("<f4", "<f8") if m == 1000 else ("<f4", ">f4", "<f8", ">f8")
-                for dtype in types:
-                    for order in "C" if big and kind != "walk" or m == 1000 and dtype == "<f4" else "CF":
-                        a = np.asarray(x.astype(dtype), order=order)
-                        path = os.path.join(scratch, "t.clusters.npy")
-                        np.save(path, a)
-                        want = corrcoef(a)
-                        name = f"{kind} {m}x{n} {dtype} {order}"
-                        for precision, bound in (("exact", 1e-12), ("f32", 1e-6)):
-                            folder, got, manifest = run(path, "precision=" + precision)
-                            degenerate = np.isnan(full(got["r"], m)).any() and not np.isnan(want).any()
-                            if degenerate:  # equal single-precision samples: NumPy divides noise by noise
-                                flat = a.max(axis=1) == a.min(axis=1)
-                                want[flat, :] = want[:, flat] = np.nan
-                            check(f"{name} {precision}", full(got["r"], m), want, bound)
-                        np.testing.assert_allclose(got["mean"], a.astype(np.longdouble).mean(axis=1).astype(np.float64), rtol=0, atol=4e-16 * np.abs(x).max())
-                        if n > 1:
-                            np.testing.assert_allclose(
-                                got["std"], a.astype(np.longdouble).std(axis=1, ddof=1).astype(np.float64),
-                                rtol=1e-9, atol=1e-300)
-                        if not np.array_equal(got["max"], a.max(axis=1)):
-                            sys.exit(f"{name}: maxima differ")
-                        compare_screen(path, name)
+                wide = ["<f4C"] if kind == "offset" else ["<f8C", "<f8F"] if kind == "walk" else ["<f8C"]
+                every = [t + o for t in ("<f4", ">f4", "<f8", ">f8") for o in "CF"]
+                for form in wide if m == 1000 else every:
+                    a = np.asarray(x.astype(form[:3]), order=form[3])
+                    letter = "le" if form[0] == "<" else "be"
+                    stem = f"{kind}-{m}x{n}-{letter}-{form[1:]}"
+                    np.save(os.path.join(folder, stem + ".clusters.npy"), a)
+                    cases.append((stem, a, corrcoef(a)))
+    return cases
 
 
-def compare_screen(path, name):
-    options = ("top=20", "threshold=0.3")
-    exact = pairs_of(run(path, "precision=exact", *options)[0])
-    screen = pairs_of(run(path, "precision=screen", *options)[0])
+def flatten(a, want, got):
+    """Equal samples in single precision: NumPy divides noise by noise, leat says NaN."""
+    if np.isnan(got).any() and not np.isnan(want).any():
+        flat = a.max(axis=1) == a.min(axis=1)
+        want = want.copy()
+        want[flat, :] = want[:, flat] = np.nan
+    return want
+
+
+def check_moments(stem, a, got):
+    exact = a.astype(np.longdouble)
+    scale = float(np.abs(a).max())
+    np.testing.assert_allclose(got["mean"], exact.mean(axis=1).astype(np.float64), rtol=0, atol=4e-16 * scale)
+    np.testing.assert_allclose(got["std"], exact.std(axis=1, ddof=1).astype(np.float64), rtol=1e-9, atol=1e-300)
+    if not (np.array_equal(got["max"], a.max(axis=1)) and np.array_equal(got["min"], a.min(axis=1))):
+        sys.exit(f"{stem}: extremes differ")
+
+
+def compare_matrices():
+    folder = os.path.join(scratch, "cases")
+    os.mkdir(folder)
+    cases = make_cases(folder)
+    for precision, bound in (("exact", 1e-12), ("f32", 1e-6)):
+        out = run_all([folder], "precision=" + precision, "top=20", "threshold=0.3")
+        pairs = {}
+        for stem, a, want in cases:
+            where, got, _ = load(out, stem)
+            r = full(got["r"], len(a))
+            check(f"{stem} {precision}", r, flatten(a, want, r), bound)
+            check_moments(stem, a, got)
+            pairs[stem] = pairs_of(where)
+        if precision == "exact":
+            exact_pairs = pairs
+    out = run_all([folder], "precision=screen", "top=20", "threshold=0.3")
+    for stem, _, _ in cases:
+        compare_pairs(stem, exact_pairs[stem], pairs_of(os.path.join(out, stem)))
+
+
+def compare_pairs(stem, exact, screen):
     if sorted(p[:2] for p in exact) != sorted(p[:2] for p in screen):
-        sys.exit(f"{name}: screen reports other pairs than exact ({len(screen)}, {len(exact)})")
+        sys.exit(f"{stem}: screen reports other pairs than exact ({len(screen)}, {len(exact)})")
     by_pair = {p[:2]: p[2] for p in exact}
     worst = max((abs(by_pair[i, j] - r) for i, j, r in screen), default=0)
     if not worst <= 2e-12:
-        sys.exit(f"{name}: screen's coefficients differ by {worst:.3g}")
+        sys.exit(f"{stem}: screen's coefficients differ by {worst:.3g}")
 
 
 def compare_gaps():
