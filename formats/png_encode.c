@@ -2,9 +2,9 @@
  * png_encode - libpng behind a status.
  *
  * Made for maps of coloured cells: up to 256 colours become a palette, which is a third of the
- * bytes to compress; rows that repeat the one above are recognised before their dots are looked at;
- * and deflate runs at its fastest level with a small state, since setting up a large one would take
- * longer than a small picture.
+ * bytes to compress. Cells are runs of equal dots, and rows of cells repeat: with a palette a row
+ * that mostly repeats the one above is sent as the difference to it, all zeros but for a few dots,
+ * and deflate looks for runs alone, which takes less time than any search for matches.
  */
 #include "formats/png_encode.h"
 
@@ -13,8 +13,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
-enum { N_COLOURS = 256, N_SLOTS = 1024, DEFLATE_LEVEL = 2, DEFLATE_MEMORY = 6 };
+enum {
+    N_COLOURS = 256,
+    N_SLOTS = 1024,
+    SEGMENT = 16, /* dots that are compared with those above at once */
+    DEFLATE_LEVEL = 2,
+    DEFLATE_MEMORY = 8 /* symbols of a picture of a few hundred dots fit one block */
+};
 
 struct encoder {
     png_structp png;
@@ -51,12 +58,12 @@ static size_t colour_index(struct encoder *e, uint32_t colour)
     return e->n_colours++;
 }
 
-/* Turns one row into indices; false when the palette does not hold its colours. */
-static bool index_row(struct encoder *e, const uint8_t *rgb, uint8_t *indices)
+/* Turns n dots into indices; false when the palette does not hold their colours. */
+static bool index_dots(struct encoder *e, const uint8_t *rgb, size_t n, uint8_t *indices)
 {
     uint32_t before = UINT32_MAX; /* no colour */
     size_t index = 0;
-    for (size_t i = 0; i < e->width; i++, rgb += 3) {
+    for (size_t i = 0; i < n; i++, rgb += 3) {
         const uint32_t colour = (uint32_t)rgb[0] << 16 | (uint32_t)rgb[1] << 8 | rgb[2];
         if (colour != before) {
             index = colour_index(e, colour);
@@ -70,26 +77,48 @@ static bool index_row(struct encoder *e, const uint8_t *rgb, uint8_t *indices)
     return true;
 }
 
+/* Turns row y into indices, segment by segment, those above copied where the dots repeat. */
+static bool index_row(struct encoder *e, size_t y)
+{
+    const uint8_t *rgb = e->rgb + 3 * y * e->width;
+    uint8_t *indices = e->indices + y * e->width;
+    for (size_t x = 0; x < e->width; x += SEGMENT, rgb += 3 * SEGMENT, indices += SEGMENT) {
+        const size_t n = e->width - x < SEGMENT ? e->width - x : SEGMENT;
+        if (y > 0 && memcmp(rgb, rgb - 3 * e->width, 3 * n) == 0) {
+            memcpy(indices, indices - e->width, n);
+        } else if (!index_dots(e, rgb, n, indices)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum status make_indices(struct encoder *e)
 {
-    const size_t stride = 3 * e->width;
     e->indices = malloc(e->width * e->height);
     if (e->indices == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory to encode a picture of %zu x %zu", e->width,
                            e->height);
     }
     for (size_t y = 0; y < e->height; y++) {
-        const uint8_t *const rgb = e->rgb + y * stride;
-        uint8_t *const indices = e->indices + y * e->width;
-        if (y > 0 && memcmp(rgb, rgb - stride, stride) == 0) {
-            memcpy(indices, indices - e->width, e->width);
-        } else if (!index_row(e, rgb, indices)) {
+        if (!index_row(e, y)) {
             free(e->indices);
             e->indices = NULL;
             break;
         }
     }
     return STATUS_OK;
+}
+
+/* Do at least half of the indices of row y > 0 repeat those above? */
+static bool repeats(const struct encoder *e, size_t y)
+{
+    const uint8_t *const row = e->indices + y * e->width;
+    size_t n = 0;
+    for (size_t x = 0; x < e->width; x++) {
+        n += row[x] == row[x - e->width];
+    }
+    return 2 * n >= e->width;
 }
 
 static void on_write(png_structp png, png_bytep data, size_t n)
@@ -120,29 +149,48 @@ static void on_warning(png_structp png, png_const_charp text)
     (void)text;
 }
 
+static void write_indices(struct encoder *e)
+{
+    png_set_PLTE(e->png, e->info, e->palette, (int)e->n_colours);
+    png_set_check_for_invalid_index(e->png, 0); /* there are none, and looking takes time */
+    png_set_compression_strategy(e->png, Z_RLE);
+    png_set_filter(e->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE | PNG_FILTER_UP);
+    png_write_info(e->png, e->info);
+    for (size_t y = 0; y < e->height; y++) {
+        if (y > 0) { /* before the first row libpng must know all filters that will be used */
+            png_set_filter(e->png, PNG_FILTER_TYPE_BASE,
+                           repeats(e, y) ? PNG_FILTER_UP : PNG_FILTER_NONE);
+        }
+        png_write_row(e->png, e->indices + y * e->width);
+    }
+}
+
+static void write_rgb(struct encoder *e)
+{
+    png_set_filter(e->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
+    png_write_info(e->png, e->info);
+    for (size_t y = 0; y < e->height; y++) {
+        png_write_row(e->png, e->rgb + 3 * y * e->width);
+    }
+}
+
 /* All that libpng may jump out of. */
 static enum status write_file(struct encoder *e)
 {
     if (setjmp(png_jmpbuf(e->png)) != 0) {
         return e->failed;
     }
-    const uint8_t *const rows = e->indices != NULL ? e->indices : e->rgb;
-    const size_t stride = e->indices != NULL ? e->width : 3 * e->width;
     png_set_write_fn(e->png, e, on_write, on_flush);
     png_set_compression_level(e->png, DEFLATE_LEVEL);
     png_set_compression_mem_level(e->png, DEFLATE_MEMORY);
     png_set_compression_buffer_size(e->png, 1 << 16);
-    png_set_filter(e->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
     png_set_IHDR(e->png, e->info, (png_uint_32)e->width, (png_uint_32)e->height, 8,
                  e->indices != NULL ? PNG_COLOR_TYPE_PALETTE : PNG_COLOR_TYPE_RGB,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     if (e->indices != NULL) {
-        png_set_PLTE(e->png, e->info, e->palette, (int)e->n_colours);
-        png_set_check_for_invalid_index(e->png, 0); /* there are none, and looking takes time */
-    }
-    png_write_info(e->png, e->info);
-    for (size_t y = 0; y < e->height; y++) {
-        png_write_row(e->png, rows + y * stride);
+        write_indices(e);
+    } else {
+        write_rgb(e);
     }
     png_write_end(e->png, NULL);
     return STATUS_OK;

@@ -121,7 +121,8 @@ uint32_t png_image_diverging(double value)
         return GREY;
     }
     const uint32_t *const end = ends[value > 0];
-    const int step = (int)(fmin(fabs(value), 1) * 2 * HALF_STEPS + 0.5);
+    const double strength = fabs(value) < 1 ? fabs(value) : 1;
+    const int step = (int)(strength * 2 * HALF_STEPS + 0.5);
     return step <= HALF_STEPS ? mix(WHITE, end[0], step, HALF_STEPS)
                               : mix(end[0], end[1], step - HALF_STEPS, HALF_STEPS);
 }

@@ -16,7 +16,7 @@
 
 enum {
     SIDE_MOST = 768,   /* cells along a side */
-    SIDE_PIXELS = 256, /* at least so many pixels along a side */
+    SIDE_PIXELS = 192, /* at least so many pixels along a side */
     GLYPH = 7,         /* height of a character */
     GAP = 6,           /* between parts of the picture */
     WIDE_GAP = 2 * GAP,
