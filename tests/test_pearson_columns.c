@@ -342,15 +342,17 @@ static void columns_constant_on_common_samples_yield_nan(void **state)
 {
     (void)state;
     struct columns_case c = {
-        .n_series = 3, .n_samples = 400, .panel = 3, .type = DTYPE_F64, .bound = 1e-10};
+        .n_series = 40, .n_samples = 400, .panel = 40, .type = DTYPE_F64, .bound = 1e-10};
     size_t n = c.n_samples;
-    double *x = room(3 * n);
-    reference_noise(10, 3, n, x);
+    double *x = room(c.n_series * n);
+    reference_noise(10, c.n_series, n, x);
     for (size_t t = 0; t < n; ++t) {
         if (t % 2) {
             x[t] = (double)NAN;
-        } else {
-            x[n + t] = 1e4 + 0.3; /* varies where series 0 is missing only */
+        }
+        for (size_t s = 1; s < c.n_series / 2; ++s) {
+            /* varies, and lies far away, where series 0 is missing only */
+            x[s * n + t] = t % 2 ? 1e4 - x[s * n + t] * 1.1 : 1e4 + 0.1 * (double)s;
         }
     }
     c.x = x;

@@ -335,6 +335,51 @@ static void standardize_marks_missing_samples_and_corrects_the_moments(void **st
     free(x);
 }
 
+static void standardize_does_not_trust_the_moments_to_the_last_digit(void **state)
+{
+    (void)state;
+    size_t n_series = 6, n = 900, row = under_test_ops()->pearson->z_bytes(PEARSON_EXACT, n);
+    double *x = room(n_series * n), *m = room(MOMENTS_FIELDS * n_series), *z = room(row / 8);
+    reference_noise(17, n_series, n, x);
+    struct span xs = under_test_put(x, n_series * n * sizeof *x),
+                zs = under_test_room(n_series * row);
+    struct moments moments = {under_test_room(moments_bytes(n_series)), n_series};
+    ASSERT_OK(
+        under_test_ops()->means->rows(under_test_queue, xs, DTYPE_F64, n_series, n, moments, 0));
+    under_test_get(m, moments.at, moments_bytes(n_series));
+    for (size_t s = 0; s < n_series; ++s) {
+        m[MOMENTS_MEAN * n_series + s] += 1e-4;
+        m[MOMENTS_M2 * n_series + s] *= 1 + 1e-6;
+    }
+    uint64_t ticket;
+    ASSERT_OK(under_test_ops()->upload(under_test_queue, moments.at, m, moments_bytes(n_series),
+                                       &ticket));
+    ASSERT_OK(under_test_ops()->upload_wait(under_test_queue, ticket));
+    ASSERT_OK(under_test_ops()->pearson->standardize(under_test_queue, PEARSON_EXACT, xs, DTYPE_F64,
+                                                     n_series, n, moments, 0, zs));
+    under_test_get(m, moments.at, moments_bytes(n_series));
+    for (size_t s = 0; s < n_series; ++s) {
+        struct reference_moments want = reference_moments(x + s * n, n);
+        double sum = 0, square = 0;
+        under_test_get(z, span_from(zs, s * row), n * sizeof *z);
+        for (size_t t = 0; t < n; ++t) {
+            sum += z[t];
+            square += z[t] * z[t];
+        }
+        assert_true(fabs(square - 1) <= (double)n * 0x1p-52);
+        /* the mean's own rounding, 1e4 u, n times, over the norm sqrt(n) */
+        assert_true(fabs(sum) <= 1e4 * 0x1p-52 * sqrt((double)n));
+        assert_true(reference_near(m[MOMENTS_MEAN * n_series + s], want.mean, 1e4 * 0x1p-50));
+        assert_true(reference_near(m[MOMENTS_M2 * n_series + s], want.m2, want.m2 * 1e-13));
+    }
+    under_test_release(xs);
+    under_test_release(zs);
+    under_test_release(moments.at);
+    free(x);
+    free(m);
+    free(z);
+}
+
 /* --- missing values -------------------------------------------------------------------------- */
 
 static void check_gaps(struct rows c)
@@ -416,22 +461,27 @@ static void pearson_of_walks_with_gaps_is_right(void **state)
 static void pearson_of_a_series_constant_on_common_samples_is_nan(void **state)
 {
     (void)state;
-    size_t n = 90;
-    struct rows c = {.n_series = 3, .n_samples = n, .panel = 3, .type = DTYPE_F64};
-    double *x = room(3 * n);
-    reference_noise(13, 3, n, x);
+    size_t n = 190, n_series = 40;
+    struct rows c = {.n_series = n_series, .n_samples = n, .panel = 40, .type = DTYPE_F64};
+    double *x = room(n_series * n);
+    reference_noise(13, n_series, n, x);
     for (size_t t = 0; t < n; ++t) {
         if (t % 2) {
             x[t] = (double)NAN;
-        } else {
-            x[n + t] = 0.3; /* varies where series 0 is missing only */
+            continue;
+        }
+        for (size_t s = 1; s < n_series / 2; ++s) {
+            /* varies where series 0 is missing only */
+            x[s * n + t] = 1e4 + 0.1 * (double)s;
         }
     }
     c.x = x;
     c.gaps = true;
     check(&c, 1e-10);
     double *got = coefficients(&c);
-    assert_true(isnan(got[0]) && !isnan(got[1]) && !isnan(got[2]));
+    for (size_t s = 1; s < n_series; ++s) {
+        assert_int_equal(isnan(got[s - 1]) != 0, s < n_series / 2);
+    }
     free(got);
     free(x);
 }
@@ -549,6 +599,7 @@ int main(void)
         cmocka_unit_test(pearson_of_one_sample_is_nan),
         cmocka_unit_test(pearson_of_infinite_samples_is_nan),
         cmocka_unit_test(standardize_marks_missing_samples_and_corrects_the_moments),
+        cmocka_unit_test(standardize_does_not_trust_the_moments_to_the_last_digit),
         cmocka_unit_test(pearson_with_gaps_matches_the_reference),
         cmocka_unit_test(pearson_with_gaps_in_many_series_spans_tiles),
         cmocka_unit_test(pearson_of_few_common_samples_is_right),

@@ -19,9 +19,19 @@ struct known {
     struct under_test_matrix m;
 };
 
-enum fill { FILL_UNIFORM, FILL_TIES, FILL_SMALL, FILL_GAPS, FILL_NAN, FILL_ENDS, FILL_CLOSE };
+enum fill {
+    FILL_UNIFORM,
+    FILL_TIES,
+    FILL_SMALL,
+    FILL_GAPS,
+    FILL_NAN,
+    FILL_ENDS,
+    FILL_CLOSE,
+    FILL_HALVES
+};
 
-static double element(struct reference_random *g, enum fill fill)
+/* The k-th element. */
+static double element(struct reference_random *g, enum fill fill, size_t k)
 {
     double r = 2 * reference_uniform(g) - 1, which = reference_uniform(g);
     switch (fill) {
@@ -35,6 +45,8 @@ static double element(struct reference_random *g, enum fill fill)
         return (double)NAN;
     case FILL_ENDS:
         return which < 0.4 ? 1 : (which < 0.8 ? -1 : -0.0);
+    case FILL_HALVES:
+        return k % 2 ? -0.125 : 0.875;
     case FILL_CLOSE:
         return which < 0.9 ? 0.5 + 1e-6 * r : r;
     default:
@@ -46,6 +58,7 @@ static struct known make(size_t n, size_t panel, enum dtype type, enum fill fill
 {
     struct known k = {.n = n, .type = type};
     struct reference_random g = {n * 31 + fill};
+    size_t k_element = 0;
     k.full = calloc(n * n + 1, sizeof *k.full);
     assert_non_null(k.full);
     k.m = under_test_matrix(n, panel, type);
@@ -55,8 +68,8 @@ static struct known make(size_t n, size_t panel, enum dtype type, enum fill fill
         assert_non_null(values);
         for (size_t j = first; j < width; ++j) {
             for (size_t i = 0; i < width; ++i) {
-                double r =
-                    i < j ? element(&g, fill) : 0.77; /* beyond the triangle: not to be read */
+                double r = i < j ? element(&g, fill, k_element++)
+                                 : 0.77; /* beyond the triangle: not to be read */
                 r = type == DTYPE_F32 ? (double)(float)r : r;
                 values[(j - first) * width + i] = r;
                 if (i < j) {
@@ -115,9 +128,9 @@ static void over_matrices(void (*check)(const struct known *))
     static const struct {
         size_t n, panel;
     } shapes[] = {{1, 1},  {2, 1},    {2, 2},    {3, 2},     {31, 7},    {32, 32},
-                  {33, 5}, {65, 200}, {257, 64}, {300, 256}, {1200, 500}};
+                  {33, 5}, {65, 200}, {257, 64}, {300, 256}, {400, 150}, {1200, 500}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; ++s) {
-        for (int fill = FILL_UNIFORM; fill <= FILL_CLOSE; ++fill) {
+        for (int fill = FILL_UNIFORM; fill <= FILL_HALVES; ++fill) {
             enum dtype type = (s + (size_t)fill) % 2 ? DTYPE_F32 : DTYPE_F64;
             struct known k = make(shapes[s].n, shapes[s].panel, type, (enum fill)fill);
             check(&k);
