@@ -190,8 +190,8 @@ void crew_submit(struct crew *c, unsigned priority, struct crew_task *task)
     pthread_mutex_lock(&c->lock);
     *c->tasks[priority].last = task;
     c->tasks[priority].last = &task->next;
-    pthread_cond_signal(&c->work);
     pthread_mutex_unlock(&c->lock);
+    pthread_cond_signal(&c->work); /* after the lock, which who wakes up takes */
 }
 
 static void run_loop(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg)
@@ -208,12 +208,12 @@ static void run_loop(void *context, size_t n, void (*body)(void *arg, size_t ind
     pthread_mutex_lock(&c->lock);
     b.later = c->batches;
     c->batches = &b;
+    pthread_mutex_unlock(&c->lock);
     if (n > 2) {
         pthread_cond_broadcast(&c->work);
     } else {
         pthread_cond_signal(&c->work);
     }
-    pthread_mutex_unlock(&c->lock);
     work_on_batch(&b);
     pthread_mutex_lock(&c->lock);
     while (b.joined != 0) {

@@ -38,10 +38,10 @@ static void report_done(struct crew_task *base)
     bool first = e->finished_first == NULL;
     *e->finished_last = task;
     e->finished_last = &task->next;
+    pthread_mutex_unlock(&e->finished_lock);
     if (first) {
         uv_async_send(&e->wake);
     }
-    pthread_mutex_unlock(&e->finished_lock);
 }
 
 static void on_wake(uv_async_t *wake)
