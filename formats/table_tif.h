@@ -46,6 +46,7 @@ struct tif_handle {
     uint64_t file_bytes, at;
     int error;           /* errno of a read that failed */
     char first[200];     /* libtiff's first complaint since tif_handle_forget */
+    char lost[200];      /* what it says of a tag of ours that it could not read */
     unsigned char *tile; /* [strile_bytes], when tiled and used */
     struct tif_handle *next;
 };
@@ -57,6 +58,10 @@ void tif_handle_free(struct tif_handle *h);
 enum status tif_handle_fail(const struct tif_handle *h, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void tif_handle_forget(struct tif_handle *h);
+/* A tag's values, borrowed from the handle; *n = 0: it is not there. STATUS_BAD_INPUT (another
+ * type, more than GRID_MAX_TAG_VALUES). */
+enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_t tag,
+                           TIFFDataType type, size_t *n, const void **values) STATUS_MUST_CHECK;
 
 /* Reads the directory: *shape, checked against the file's size, and the grid. The table gets
  * warnings of what is not taken from the file. */

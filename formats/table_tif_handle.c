@@ -10,19 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The tags that libtiff itself does not know. The -3 says: any number of values, told in 32 bits.
- */
-static const TIFFFieldInfo geo_fields[] = {
-    {GRID_PIXEL_SCALE, -3, -3, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"ModelPixelScale"},
-    {GRID_TIEPOINT, -3, -3, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"ModelTiepoint"},
-    {GRID_TRANSFORMATION, -3, -3, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"ModelTransformation"},
-    {GRID_GEO_KEYS, -3, -3, TIFF_SHORT, FIELD_CUSTOM, 1, 1, (char *)"GeoKeyDirectory"},
-    {GRID_GEO_DOUBLES, -3, -3, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"GeoDoubleParams"},
-    {GRID_GEO_ASCII, -3, -3, TIFF_ASCII, FIELD_CUSTOM, 1, 1, (char *)"GeoAsciiParams"},
-    {TIF_GDAL_METADATA, -3, -3, TIFF_ASCII, FIELD_CUSTOM, 1, 1, (char *)"GDALMetadata"},
-    {TIF_GDAL_NODATA, -3, -3, TIFF_ASCII, FIELD_CUSTOM, 1, 1, (char *)"GDALNoData"},
-};
-
 static tmsize_t read_file(thandle_t handle, void *dst, tmsize_t n)
 {
     struct tif_handle *const h = handle;
@@ -89,13 +76,23 @@ static int note_error(TIFF *tif, void *user, const char *module, const char *for
     return 1; /* dealt with */
 }
 
-static int drop_warning(TIFF *tif, void *user, const char *module, const char *format, va_list args)
+/* Warnings are of no interest, but for those of a tag of ours that was left out: a place or a
+ * NODATA must not be lost in silence. */
+static int note_warning(TIFF *tif, void *user, const char *module, const char *format, va_list args)
 {
+    struct tif_handle *const h = user;
+    char text[sizeof h->lost];
+    unsigned tag = 0;
     (void)tif;
-    (void)user;
     (void)module;
-    (void)format;
-    (void)args;
+    (void)vsnprintf(text, sizeof text, format, args);
+    const char *const name = strstr(text, "\"Tag ");
+    if (name != NULL && sscanf(name, "\"Tag %u\"", &tag) == 1 && strstr(name, "ignored") != NULL &&
+        (tag == GRID_PIXEL_SCALE || tag == GRID_TIEPOINT || tag == GRID_TRANSFORMATION ||
+         tag == GRID_GEO_KEYS || tag == GRID_GEO_DOUBLES || tag == GRID_GEO_ASCII ||
+         tag == TIF_GDAL_NODATA)) {
+        memcpy(h->lost, text, sizeof text);
+    }
     return 1;
 }
 
@@ -103,19 +100,10 @@ static TIFF *open_tiff(struct tif_handle *h, TIFFOpenOptions *options)
 {
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, TIF_BAND_MAX_BYTES);
     TIFFOpenOptionsSetErrorHandlerExtR(options, note_error, h);
-    TIFFOpenOptionsSetWarningHandlerExtR(options, drop_warning, h);
-    /* m: no mapping; h: the header alone, so that our tags are known when the directory is read */
-    TIFF *const tif = TIFFClientOpenExt("tif", "rmh", h, read_file, refuse_write, seek_file,
-                                        close_nothing, file_size, NULL, NULL, options);
-    if (tif == NULL) {
-        return NULL;
-    }
-    const uint32_t n_fields = sizeof geo_fields / sizeof geo_fields[0];
-    if (TIFFMergeFieldInfo(tif, geo_fields, n_fields) != 0 || !TIFFReadDirectory(tif)) {
-        TIFFClose(tif);
-        return NULL;
-    }
-    return tif;
+    TIFFOpenOptionsSetWarningHandlerExtR(options, note_warning, h);
+    /* m: no mapping */
+    return TIFFClientOpenExt("tif", "rm", h, read_file, refuse_write, seek_file, close_nothing,
+                             file_size, NULL, NULL, options);
 }
 
 enum status tif_handle_open(const struct source *s, struct tif_handle **out)
@@ -140,6 +128,26 @@ enum status tif_handle_open(const struct source *s, struct tif_handle **out)
     }
     tif_handle_forget(h);
     *out = h;
+    return STATUS_OK;
+}
+
+enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_t tag,
+                           TIFFDataType type, size_t *n, const void **values)
+{
+    uint32_t count = 0;
+    *n = 0;
+    *values = NULL;
+    /* libtiff knows none of these tags: it gives them in the type that the file has */
+    const TIFFField *const field = TIFFFindField(h->tif, tag, TIFF_ANY);
+    if (field == NULL || !TIFFGetField(h->tif, tag, &count, values) || *values == NULL) {
+        return STATUS_OK;
+    }
+    if (TIFFFieldDataType(field) != type || count > GRID_MAX_TAG_VALUES) {
+        return status_fail(
+            STATUS_BAD_INPUT, "%s: its tag %u holds %u values of type %d, not up to %d of type %d",
+            name, tag, count, (int)TIFFFieldDataType(field), (int)GRID_MAX_TAG_VALUES, (int)type);
+    }
+    *n = count;
     return STATUS_OK;
 }
 

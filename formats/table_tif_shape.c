@@ -205,7 +205,7 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h, struct tif_sha
 /* --- what is carried and what is not ------------------------------------------------------------
  */
 
-static enum status copy_tags(const char *name, TIFF *tif, struct grid *g)
+static enum status copy_tags(const char *name, const struct tif_handle *h, struct grid *g)
 {
     static const struct {
         enum grid_tag_number number;
@@ -215,22 +215,17 @@ static enum status copy_tags(const char *name, TIFF *tif, struct grid *g)
         {GRID_TRANSFORMATION, GRID_DOUBLE}, {GRID_GEO_KEYS, GRID_SHORT},
         {GRID_GEO_DOUBLES, GRID_DOUBLE},    {GRID_GEO_ASCII, GRID_ASCII},
     };
-    for (size_t i = 0; i < GRID_MAX_TAGS; i++) {
-        uint32_t n = 0;
-        const void *values = NULL;
-        if (!TIFFGetField(tif, (uint32_t)carried[i].number, &n, &values) || n == 0) {
-            continue;
-        }
-        if (n > GRID_MAX_TAG_VALUES) {
-            return status_fail(STATUS_BAD_INPUT, "%s: its tag %d holds %u values, more than %d",
-                               name, (int)carried[i].number, n, (int)GRID_MAX_TAG_VALUES);
-        }
-        const enum status st = grid_add_tag(g, carried[i].number, carried[i].type, n, values);
-        if (st != STATUS_OK) {
-            return st;
+    enum status st = STATUS_OK;
+    for (size_t i = 0; i < GRID_MAX_TAGS && st == STATUS_OK; i++) {
+        size_t n;
+        const void *values;
+        st = tif_handle_tag(h, name, (uint32_t)carried[i].number, (TIFFDataType)carried[i].type, &n,
+                            &values);
+        if (st == STATUS_OK && n > 0) {
+            st = grid_add_tag(g, carried[i].number, carried[i].type, n, values);
         }
     }
-    return STATUS_OK;
+    return st;
 }
 
 /* A number as GDAL writes it: blanks around it, nan, inf. */
@@ -256,15 +251,19 @@ static bool parse_nodata(const char *text, double *out)
     return false;
 }
 
-static enum status read_nodata(struct table *t, TIFF *tif, struct tif_shape *shape, struct grid *g)
+static enum status read_nodata(struct table *t, const struct tif_handle *h, struct tif_shape *shape,
+                               struct grid *g)
 {
-    uint32_t n = 0;
-    const char *text = NULL;
-    if (!TIFFGetField(tif, TIF_GDAL_NODATA, &n, &text) || n == 0) {
-        return STATUS_OK;
+    size_t n;
+    const void *text;
+    const enum status st =
+        tif_handle_tag(h, source_name(t->source), TIF_GDAL_NODATA, TIFF_ASCII, &n, &text);
+    if (st != STATUS_OK || n == 0) {
+        return st;
     }
     char copy[64];
-    (void)snprintf(copy, sizeof copy, "%.*s", (int)(n < sizeof copy ? n : sizeof copy), text);
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)(n < sizeof copy ? n : sizeof copy),
+                   (const char *)text);
     if (!parse_nodata(copy, &g->nodata)) {
         return table_warn(t, "its NODATA value, '%s', is no number: no cell is taken for one",
                           excerpt_of(copy, strlen(copy)).text);
@@ -277,12 +276,14 @@ static enum status read_nodata(struct table *t, TIFF *tif, struct tif_shape *sha
     return STATUS_OK;
 }
 
-static enum status warn_of_scale(struct table *t, TIFF *tif)
+static enum status warn_of_scale(struct table *t, const struct tif_handle *h)
 {
-    uint32_t n = 0;
-    const char *text = NULL;
     static const char *const roles[] = {"role=\"scale\"", "role=\"offset\""};
-    if (!TIFFGetField(tif, TIF_GDAL_METADATA, &n, &text) || n == 0) {
+    uint32_t n = 0;
+    const void *text = NULL;
+    const TIFFField *const field = TIFFFindField(h->tif, TIF_GDAL_METADATA, TIFF_ANY);
+    if (field == NULL || TIFFFieldDataType(field) != TIFF_ASCII ||
+        !TIFFGetField(h->tif, TIF_GDAL_METADATA, &n, &text) || text == NULL) {
         return STATUS_OK;
     }
     for (size_t i = 0; i < 2; i++) {
@@ -321,18 +322,24 @@ enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shap
                           struct grid **out)
 {
     const char *const name = source_name(t->source);
+    if (h->lost[0] != '\0') {
+        return status_fail(
+            STATUS_BAD_INPUT,
+            "%s: a tag that tells its place or NODATA cannot be read: libtiff says: %s", name,
+            excerpt_of(h->lost, strlen(h->lost)).text);
+    }
     enum status st = grid_new(shape->rows, shape->columns, out);
     if (st == STATUS_OK) {
-        st = copy_tags(name, h->tif, *out);
+        st = copy_tags(name, h, *out);
     }
     if (st == STATUS_OK) {
         st = grid_place_by_tags(*out, name);
     }
     if (st == STATUS_OK) {
-        st = read_nodata(t, h->tif, shape, *out);
+        st = read_nodata(t, h, shape, *out);
     }
     if (st == STATUS_OK) {
-        st = warn_of_scale(t, h->tif);
+        st = warn_of_scale(t, h);
     }
     return st == STATUS_OK ? warn_of_more_images(t, h) : st;
 }
