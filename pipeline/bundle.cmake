@@ -1,14 +1,17 @@
 # Makes a folder, and an archive of it, that runs on any x86-64 Linux with glibc 2.36 or later: bin/leat,
 # lib/leat/leat_cuda.so if it was built, and in lib/ every shared library they need but glibc's own and
 # CUDA's, which belong to the system and its driver. Used by the targets bundle and bundle-tests:
-#   cmake -D BUILD=build folder -D NAME=leat-... -D PROGRAMS="further programs for bin/" -P bundle.cmake
+#   cmake -D BUILD=build folder -D NAME=leat-... -D PROGRAMS="further files for bin/"
+#       -D MODULES="further files for lib/leat/" -P bundle.cmake
 set(stage ${BUILD}/bundle/${NAME})
 file(REMOVE_RECURSE ${stage})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${stage} --strip
     OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(COPY ${PROGRAMS} DESTINATION ${stage}/bin)
+file(COPY ${MODULES} DESTINATION ${stage}/lib/leat)
 
 file(GLOB programs ${stage}/bin/*)
+list(FILTER programs EXCLUDE REGEX "[.]py$")
 file(GLOB modules ${stage}/lib/leat/*.so)
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} MODULES ${modules}
     RESOLVED_DEPENDENCIES_VAR needed UNRESOLVED_DEPENDENCIES_VAR missing

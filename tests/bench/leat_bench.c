@@ -292,7 +292,8 @@ static size_t cpus_allowed(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
 }
 
-/* Paths of leat, which lies beside this program, and of the peers' scripts; a folder for files. */
+/* Paths of leat, which lies beside this program, and of the peers' scripts (in the source tree, or
+ * beside it as well); a folder for files. */
 static bool find_places(struct bench *b)
 {
     static char program[PATH_MAX];
@@ -302,10 +303,14 @@ static bool find_places(struct bench *b)
         perror("/proc/self/exe");
         return false;
     }
+    static char folder[PATH_MAX];
+    memcpy(folder, program, (size_t)(slash - program));
+    const char *scripts = getenv("LEAT_BENCH_SCRIPTS");
+    b->scripts = access(LEAT_BENCH_SCRIPTS, R_OK) == 0 ? LEAT_BENCH_SCRIPTS : folder;
+    b->scripts = scripts != NULL ? scripts : b->scripts;
     memcpy(slash + 1, "leat", sizeof "leat");
     b->program = program;
-    const char *scripts = getenv("LEAT_BENCH_SCRIPTS"), *temporary = getenv("TMPDIR");
-    b->scripts = scripts != NULL ? scripts : LEAT_BENCH_SCRIPTS;
+    const char *temporary = getenv("TMPDIR");
     snprintf(b->scratch, sizeof b->scratch, "%s/leat-bench-XXXXXX",
              temporary != NULL ? temporary : "/tmp");
     if (mkdtemp(b->scratch) == NULL) {
