@@ -32,17 +32,52 @@ struct basket {
     double floor;    /* |r| of the last of the top so far; -1: fewer than that have come */
 };
 
-static int by_strength(const void *a, const void *b)
+static uint64_t strength_bits(double r)
 {
-    const struct pearson_pair *p = a, *q = b;
-    const double x = fabs(p->r), y = fabs(q->r);
-    if (x != y) {
-        return x > y ? -1 : 1;
+    const double strength = fabs(r);
+    uint64_t bits;
+    memcpy(&bits, &strength, sizeof bits);
+    return bits;
+}
+
+/* Orders pairs by falling |r|, pairs of equal |r| as they came: byte by byte of |r| as a bit
+ * pattern, which rises with it, from the lowest on; bytes that all pairs share are passed over. */
+static enum status sort_by_strength(struct pearson_pair *pairs, size_t n)
+{
+    enum { DIGITS = 8, VALUES = 256 };
+    size_t counts[DIGITS][VALUES] = {{0}};
+    struct pearson_pair *const other = malloc((n + 1) * sizeof *other);
+    if (other == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory to sort %zu pairs", n);
     }
-    if (p->i != q->i) {
-        return p->i < q->i ? -1 : 1;
+    for (size_t k = 0; k < n; k++) {
+        const uint64_t key = strength_bits(pairs[k].r);
+        for (unsigned d = 0; d < DIGITS; d++) {
+            counts[d][key >> (8 * d) & 0xff]++;
+        }
     }
-    return p->j < q->j ? -1 : p->j > q->j;
+    struct pearson_pair *from = pairs, *to = other;
+    for (unsigned d = 0; d < DIGITS && n > 0; d++) {
+        size_t starts[VALUES], before = 0;
+        if (counts[d][strength_bits(from[0].r) >> (8 * d) & 0xff] == n) {
+            continue;
+        }
+        for (size_t value = VALUES; value-- > 0;) {
+            starts[value] = before;
+            before += counts[d][value];
+        }
+        for (size_t k = 0; k < n; k++) {
+            to[starts[strength_bits(from[k].r) >> (8 * d) & 0xff]++] = from[k];
+        }
+        struct pearson_pair *const filled = to;
+        to = from;
+        from = filled;
+    }
+    if (from != pairs) {
+        memcpy(pairs, from, n * sizeof *pairs);
+    }
+    free(other);
+    return STATUS_OK;
 }
 
 static bool reaches(const struct pearson_wanted *wanted, double r)
@@ -50,11 +85,15 @@ static bool reaches(const struct pearson_wanted *wanted, double r)
     return wanted->threshold > 0 && fabs(r) >= wanted->threshold;
 }
 
-/* Sorts, and drops what is not wanted. */
+/* Sorts, and drops what is not wanted. Pairs came in the order of i, then j, so that those of equal
+ * strength keep it. */
 static enum status basket_clean(struct basket *b)
 {
     const size_t top = b->wanted->top;
-    qsort(b->pairs, b->n, sizeof *b->pairs, by_strength);
+    const enum status st = sort_by_strength(b->pairs, b->n);
+    if (st != STATUS_OK) {
+        return st;
+    }
     size_t keep = b->n < top ? b->n : top;
     while (keep < b->n && reaches(b->wanted, b->pairs[keep].r)) {
         keep++;
