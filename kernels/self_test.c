@@ -129,10 +129,12 @@ static enum status make_series(struct run *r, double *walk)
         return status_fail(STATUS_NO_MEMORY, "no memory for the self-test");
     }
     memcpy(r->host, walk, parts[WALK].n * sizeof(double));
+    double *constant = r->host + (size_t)CONSTANT * N_SAMPLES;
+    double *gapped = r->host + (size_t)GAPPED * N_SAMPLES;
     for (size_t t = 0; t < N_SAMPLES; ++t) {
-        r->host[CONSTANT * N_SAMPLES + t] = 3;
+        constant[t] = 3;
         if (t % 7 == 2) {
-            r->host[GAPPED * N_SAMPLES + t] = (double)NAN;
+            gapped[t] = (double)NAN;
         }
     }
     for (size_t s = 0; s < N_SERIES; ++s) {
@@ -238,7 +240,7 @@ static enum status questions(struct run *r, double *figures, double *heat)
     rest[2] = survey.mean_abs;
     rest[3] = (double)(survey.n_undefined + survey.n_pairs);
     rest[4] = one.r;
-    for (size_t c = 0; c < SIDE * SIDE; ++c) {
+    for (size_t c = 0; c < parts[HEAT].n; ++c) {
         heat[c] = (double)cells[c];
     }
     return STATUS_OK;

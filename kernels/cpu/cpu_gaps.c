@@ -114,7 +114,7 @@ void gaps_sums(const struct gaps_tile *tile, void *work)
         }
         if (!tile->a_whole) {
             multiply(w->a.rows + 2 * n_a, n_a, w->b.rows, 2 * n_b, n, k != 0, w->of_mask[0],
-                     2 * GAPS_TILE);
+                     (size_t)2 * GAPS_TILE);
         }
     }
 }

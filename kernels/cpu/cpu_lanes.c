@@ -72,6 +72,33 @@ CPU_CLONES void lanes_narrow(const double *from, size_t n, float *to)
 
 /* --- moments --------------------------------------------------------------------------------- */
 
+CPU_INLINE void centred_step(vec *sum, vec *squares, const double *x, double mean)
+{
+    EACH_VEC(k)
+    {
+        vec v = LOAD(x + k * VEC);
+        vec d = KEEP(v == v, v - mean);
+        sum[k] += d;
+        squares[k] += d * d;
+    }
+}
+
+CPU_CLONES void lanes_centred_sums(const double *x, size_t n, double mean, double *sum,
+                                   double *squares)
+{
+    double tail[LANES_WIDTH];
+    vec s[VECS] = {{0}}, q[VECS] = {{0}};
+    size_t whole = n - n % LANES_WIDTH;
+    for (size_t t = 0; t < whole; t += LANES_WIDTH) {
+        centred_step(s, q, x + t, mean);
+    }
+    if (whole < n) {
+        centred_step(s, q, pad_tail(x + whole, n - whole, (double)NAN, tail), mean);
+    }
+    *sum = add_lanes(s);
+    *squares = add_lanes(q);
+}
+
 struct first_pass {
     vec sum[VECS], min[VECS], max[VECS];
     mask count[VECS];
@@ -160,34 +187,7 @@ void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b)
     a->max = b->max > a->max ? b->max : a->max;
 }
 
-/* --- centring -------------------------------------------------------------------------------- */
-
-CPU_INLINE void centred_step(vec *sum, vec *squares, const double *x, double mean)
-{
-    EACH_VEC(k)
-    {
-        vec v = LOAD(x + k * VEC);
-        vec d = KEEP(v == v, v - mean);
-        sum[k] += d;
-        squares[k] += d * d;
-    }
-}
-
-CPU_CLONES void lanes_centred_sums(const double *x, size_t n, double mean, double *sum,
-                                   double *squares)
-{
-    double tail[LANES_WIDTH];
-    vec s[VECS] = {{0}}, q[VECS] = {{0}};
-    size_t whole = n - n % LANES_WIDTH;
-    for (size_t t = 0; t < whole; t += LANES_WIDTH) {
-        centred_step(s, q, x + t, mean);
-    }
-    if (whole < n) {
-        centred_step(s, q, pad_tail(x + whole, n - whole, (double)NAN, tail), mean);
-    }
-    *sum = add_lanes(s);
-    *squares = add_lanes(q);
-}
+/* --- scaling --------------------------------------------------------------------------------- */
 
 CPU_CLONES void lanes_scale(const double *x, size_t n, double mean, double scale, double *z)
 {

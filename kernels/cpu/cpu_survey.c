@@ -468,6 +468,6 @@ enum status cpu_survey(struct queue *q, const struct pearson_matrix *m, struct p
         return st;
     }
     struct median_job job = {.m = m, .undefined = out->n_undefined > 0, .median_abs = median_abs};
-    cpu_run(q, cpu_pieces(m->n_series, MEDIAN_SERIES * MEDIAN_BLOCKS), median_body, &job);
+    cpu_run(q, cpu_pieces(m->n_series, (size_t)MEDIAN_SERIES * MEDIAN_BLOCKS), median_body, &job);
     return job.failed ? cpu_scratch_failed() : STATUS_OK;
 }
