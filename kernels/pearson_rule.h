@@ -37,7 +37,7 @@ PEARSON_RULE double pearson_clamp(double r)
 /* The histogram's bin of a defined coefficient. */
 PEARSON_RULE int pearson_bin(double r)
 {
-    int bin = (int)((r + 1.0) * (0.5 * PEARSON_BINS));
+    int bin = (int)((r + 1.0) * (0.5 * (int)PEARSON_BINS));
     return bin < 0 ? 0 : (bin > PEARSON_BINS - 1 ? PEARSON_BINS - 1 : bin);
 }
 
