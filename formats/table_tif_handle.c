@@ -139,10 +139,11 @@ enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_
     *values = NULL;
     /* libtiff knows none of these tags: it gives them in the type that the file has */
     const TIFFField *const field = TIFFFindField(h->tif, tag, TIFF_ANY);
-    if (field == NULL || !TIFFGetField(h->tif, tag, &count, values) || *values == NULL) {
+    if (field == NULL) {
         return STATUS_OK;
     }
-    if (TIFFFieldDataType(field) != type || count > GRID_MAX_TAG_VALUES) {
+    if (!TIFFGetField(h->tif, tag, &count, values) || *values == NULL ||
+        TIFFFieldDataType(field) != type || count > GRID_MAX_TAG_VALUES) {
         return status_fail(
             STATUS_BAD_INPUT, "%s: its tag %u holds %u values of type %d, not up to %d of type %d",
             name, tag, count, (int)TIFFFieldDataType(field), (int)GRID_MAX_TAG_VALUES, (int)type);

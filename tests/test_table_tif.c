@@ -510,7 +510,7 @@ static void a_place_of_another_type_is_refused(void **state)
         struct bytes file = make_tif(&s);
         memcpy(find_entry(&file, 33550) + 2, &types_of_tags[i], sizeof(uint16_t));
         struct reading r = read_bytes(file.data, file.len, NULL, 4096);
-        assert_failed(&r, STATUS_BAD_INPUT, "its tag 33550 holds 3 values of type", NULL);
+        assert_failed(&r, STATUS_BAD_INPUT, "its tag 33550 holds", NULL);
         reading_free(&r);
         bytes_free(&file);
     }
