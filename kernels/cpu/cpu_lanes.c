@@ -236,7 +236,6 @@ CPU_CLONES void lanes_unmark(const double *z, size_t n, double *x)
 
 struct pair_acc {
     vec n[VECS], x[VECS], y[VECS], xx[VECS], yy[VECS], xy[VECS];
-    vec min_x[VECS], max_x[VECS], min_y[VECS], max_y[VECS];
 };
 
 CPU_INLINE void pair_step(struct pair_acc *p, const double *x, const double *y, double shift_x,
@@ -253,29 +252,7 @@ CPU_INLINE void pair_step(struct pair_acc *p, const double *x, const double *y, 
         p->xx[k] += du * du;
         p->yy[k] += dv * dv;
         p->xy[k] += du * dv;
-        p->min_x[k] = PICK(both & (u < p->min_x[k]), u, p->min_x[k]);
-        p->max_x[k] = PICK(both & (u > p->max_x[k]), u, p->max_x[k]);
-        p->min_y[k] = PICK(both & (v < p->min_y[k]), v, p->min_y[k]);
-        p->max_y[k] = PICK(both & (v > p->max_y[k]), v, p->max_y[k]);
     }
-}
-
-static double least(const vec v[VECS], double from)
-{
-    for (size_t i = 0; i < LANES_WIDTH; ++i) {
-        double x = v[i / VEC][i % VEC];
-        from = x < from ? x : from;
-    }
-    return from;
-}
-
-static double greatest(const vec v[VECS], double from)
-{
-    for (size_t i = 0; i < LANES_WIDTH; ++i) {
-        double x = v[i / VEC][i % VEC];
-        from = x > from ? x : from;
-    }
-    return from;
 }
 
 CPU_CLONES void lanes_pair(const double *x, const double *y, size_t n, double shift_x,
@@ -283,11 +260,6 @@ CPU_CLONES void lanes_pair(const double *x, const double *y, size_t n, double sh
 {
     double tail_x[LANES_WIDTH], tail_y[LANES_WIDTH];
     struct pair_acc p = {0};
-    EACH_VEC(k)
-    {
-        p.min_x[k] = p.min_y[k] = SPLAT((double)INFINITY);
-        p.max_x[k] = p.max_y[k] = SPLAT(-(double)INFINITY);
-    }
     size_t whole = n - n % LANES_WIDTH;
     for (size_t t = 0; t < whole; t += LANES_WIDTH) {
         pair_step(&p, x + t, y + t, shift_x, shift_y);
@@ -302,8 +274,17 @@ CPU_CLONES void lanes_pair(const double *x, const double *y, size_t n, double sh
     sum->xx += add_lanes(p.xx);
     sum->yy += add_lanes(p.yy);
     sum->xy += add_lanes(p.xy);
-    sum->min_x = least(p.min_x, sum->min_x);
-    sum->max_x = greatest(p.max_x, sum->max_x);
-    sum->min_y = least(p.min_y, sum->min_y);
-    sum->max_y = greatest(p.max_y, sum->max_y);
+}
+
+CPU_CLONES void lanes_extremes(const double *x, const double *y, size_t n, struct lanes_extremes *e)
+{
+    double min_x = e->min_x, max_x = e->max_x, min_y = e->min_y, max_y = e->max_y;
+    for (size_t t = 0; t < n; ++t) {
+        double u = y[t] == y[t] ? x[t] : (double)NAN, v = x[t] == x[t] ? y[t] : (double)NAN;
+        min_x = u < min_x ? u : min_x;
+        max_x = u > max_x ? u : max_x;
+        min_y = v < min_y ? v : min_y;
+        max_y = v > max_y ? v : max_y;
+    }
+    *e = (struct lanes_extremes){min_x, max_x, min_y, max_y};
 }

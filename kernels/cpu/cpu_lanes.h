@@ -56,13 +56,19 @@ double lanes_dot(const double *a, const double *b, size_t n);
 /* x = z, with -0.0 turned to NaN: what lanes_scale marked as missing is missing again. */
 void lanes_unmark(const double *z, size_t n, double *x);
 
-/* Sums and extremes of x - shift_x and y - shift_y over the samples that both have. */
+/* Sums of x - shift_x, y - shift_y, their squares and product, over the samples that both have. */
 struct lanes_pair {
     double n, x, y, xx, yy, xy;
-    double min_x, max_x, min_y, max_y; /* of x and y themselves; +inf, -inf when n is 0 */
 };
 /* Adds a block's to *sum. */
 void lanes_pair(const double *x, const double *y, size_t n, double shift_x, double shift_y,
                 struct lanes_pair *sum);
+
+/* Extremes of x and y over the samples that both have; begun with +inf and -inf. */
+struct lanes_extremes {
+    double min_x, max_x, min_y, max_y;
+};
+/* Widens *e by a block's. */
+void lanes_extremes(const double *x, const double *y, size_t n, struct lanes_extremes *e);
 
 #endif

@@ -19,18 +19,19 @@ static const double *block(const struct pair_series *s, size_t t, size_t n, doub
     return x;
 }
 
+/* The sums; the extremes too, unless e is NULL. */
 static struct lanes_pair pass(const struct pair_series *a, const struct pair_series *b, size_t n,
-                              double shift_a, double shift_b)
+                              double shift_a, double shift_b, struct lanes_extremes *e)
 {
     double buffer_a[LANES_BLOCK], buffer_b[LANES_BLOCK];
-    struct lanes_pair sum = {.min_x = (double)INFINITY,
-                             .max_x = -(double)INFINITY,
-                             .min_y = (double)INFINITY,
-                             .max_y = -(double)INFINITY};
+    struct lanes_pair sum = {0};
     for (size_t t = 0; t < n; t += LANES_BLOCK) {
         size_t in_block = cpu_min(LANES_BLOCK, n - t);
-        lanes_pair(block(a, t, in_block, buffer_a), block(b, t, in_block, buffer_b), in_block,
-                   shift_a, shift_b, &sum);
+        const double *x = block(a, t, in_block, buffer_a), *y = block(b, t, in_block, buffer_b);
+        lanes_pair(x, y, in_block, shift_a, shift_b, &sum);
+        if (e != NULL) {
+            lanes_extremes(x, y, in_block, e);
+        }
     }
     return sum;
 }
@@ -42,18 +43,20 @@ static struct pearson_sums as_sums(const struct lanes_pair *p)
 
 struct pearson_sums cpu_pair_sums(struct pair_series a, struct pair_series b, size_t n_samples)
 {
-    struct lanes_pair first = pass(&a, &b, n_samples, a.shift, b.shift);
+    struct lanes_pair first = pass(&a, &b, n_samples, a.shift, b.shift, NULL);
     struct pearson_sums s = as_sums(&first);
     if (s.n == 0 || pearson_centre_sums(&s)) {
         return s;
     }
+    const double inf = (double)INFINITY;
+    struct lanes_extremes e = {inf, -inf, inf, -inf};
     double mean_a = a.shift + first.x / first.n, mean_b = b.shift + first.y / first.n;
-    struct lanes_pair second = pass(&a, &b, n_samples, mean_a, mean_b);
+    struct lanes_pair second = pass(&a, &b, n_samples, mean_a, mean_b, &e);
     s = as_sums(&second);
     (void)pearson_centre_sums(&s);
     /* what is left of a mean's rounding must not pass for variance */
-    s.xx = first.min_x < first.max_x ? s.xx : 0;
-    s.yy = first.min_y < first.max_y ? s.yy : 0;
+    s.xx = e.min_x < e.max_x ? s.xx : 0;
+    s.yy = e.min_y < e.max_y ? s.yy : 0;
     s.x = first.x + second.x;
     s.y = first.y + second.y;
     return s;
