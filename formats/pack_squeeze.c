@@ -32,6 +32,7 @@ enum {
     N_SLOTS = 4096,
     MIN_MATCH = 4,
     MAX_MATCH = 258,
+    PATIENCE = 32,    /* places without a match after which the sample's steps grow by a byte */
     N_LENGTHS = 10,   /* octaves of lengths, and MAX_MATCH apart: it needs no extra bits */
     N_DISTANCES = 32, /* half octaves, which are deflate's own distance codes */
 };
@@ -126,7 +127,8 @@ static size_t match_length(const unsigned char *data, size_t n, size_t from, siz
 }
 
 /* Adds the symbols of one window. The last place with the same eight bytes is tried before that
- * with the same four: what repeats in a long period is else hidden by what repeats all the time. */
+ * with the same four: what repeats in a long period is else hidden by what repeats all the time.
+ * The longer nothing has matched, the larger the steps. */
 static void look_at(struct squeezer *s, const unsigned char *data, size_t n, struct sample *sample)
 {
     assert(n < UINT16_MAX);
@@ -135,7 +137,7 @@ static void look_at(struct squeezer *s, const unsigned char *data, size_t n, str
     for (size_t i = 0; i < n; i++) {
         sample->bytes[data[i]]++;
     }
-    size_t i = 0;
+    size_t i = 0, misses = 0;
     while (i + sizeof(uint64_t) <= n) {
         const uint64_t word = load_64(data + i);
         uint16_t *slot = &s->long_slots[(word * 0x9e3779b97f4a7c15U) >> 52]; /* 2^64 / phi */
@@ -150,8 +152,13 @@ static void look_at(struct squeezer *s, const unsigned char *data, size_t n, str
         if (length >= MIN_MATCH) {
             count_match(sample, length, i + 1 - from);
             i += length;
+            misses = 0;
         } else {
-            sample->parsed[data[i++]]++;
+            size_t literals = 1 + misses++ / PATIENCE;
+            literals = literals < n - i ? literals : n - i;
+            for (; literals > 0; literals--) {
+                sample->parsed[data[i++]]++;
+            }
         }
     }
     for (; i < n; i++) {

@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,17 +113,31 @@ static uint32_t mix(uint32_t from, uint32_t to, int step, int n_steps)
     return mixed;
 }
 
-uint32_t png_image_diverging(double value)
+/* Colours of a scale's two sides, from the middle on: made once. */
+enum { HALF_STEPS = 60, STEPS = 2 * HALF_STEPS, GREY = 0xa0a0a0, WHITE = 0xf7f7f7 };
+static uint32_t diverging[2][STEPS + 1];
+static pthread_once_t diverging_once = PTHREAD_ONCE_INIT;
+
+static void make_diverging(void)
 {
-    enum { HALF_STEPS = 60, GREY = 0xa0a0a0, WHITE = 0xf7f7f7 };
     static const uint32_t ends[2][2] = {{0x6ba3d6, 0x12468f},
                                         {0xef8a62, 0x9c1b1e}}; /* half, full */
+    for (size_t side = 0; side < 2; side++) {
+        const uint32_t *const end = ends[side];
+        for (int step = 0; step <= STEPS; step++) {
+            diverging[side][step] = step <= HALF_STEPS
+                                        ? mix(WHITE, end[0], step, HALF_STEPS)
+                                        : mix(end[0], end[1], step - HALF_STEPS, HALF_STEPS);
+        }
+    }
+}
+
+uint32_t png_image_diverging(double value)
+{
     if (isnan(value)) {
         return GREY;
     }
-    const uint32_t *const end = ends[value > 0];
+    pthread_once(&diverging_once, make_diverging);
     const double strength = fabs(value) < 1 ? fabs(value) : 1;
-    const int step = (int)(strength * 2 * HALF_STEPS + 0.5);
-    return step <= HALF_STEPS ? mix(WHITE, end[0], step, HALF_STEPS)
-                              : mix(end[0], end[1], step - HALF_STEPS, HALF_STEPS);
+    return diverging[value > 0][(int)(strength * STEPS + 0.5)];
 }
