@@ -16,6 +16,7 @@ enum {
     READ_THREADS = 2,
     WRITE_THREADS = 2,
     DEVICE_THREADS = 4,
+    JOBS_WAITING = 6, /* beyond one a thread: small ones wait for lanes more than they compute */
     BLOCK_BYTES_MIN = 320 << 10,
     BLOCK_BYTES_MAX = 5 << 20,
     SLOT_BYTES = 5 << 19 /* a piece raw and packed, and deflate's own state */
@@ -249,7 +250,7 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct
     uv_async_init(loop, &e->wake, on_wake);
     e->wake.data = e;
     e->n_threads = settings->threads > 0 ? settings->threads : machine_cpus();
-    e->max_jobs = settings->jobs > 0 ? settings->jobs : e->n_threads + 2;
+    e->max_jobs = settings->jobs > 0 ? settings->jobs : e->n_threads + JOBS_WAITING;
 
     enum status code = crew_new(e->n_threads, &e->compute);
     if (code != STATUS_OK) {
