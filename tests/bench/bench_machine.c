@@ -7,6 +7,7 @@
 
 #include <cblas.h>
 #include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +42,9 @@ static enum status measure_host_copy(struct bench *b)
     for (int i = 0; i < REPEATS; i++) {
         double start = bench_now_s();
         e->run(e->context, b->n_threads, copy_part, &work);
-        double rate = 2.0 * (double)(each * b->n_threads) / (bench_now_s() - start);
         b->ceilings.copy_bytes_s =
-            rate > b->ceilings.copy_bytes_s ? rate : b->ceilings.copy_bytes_s;
+            fmax(b->ceilings.copy_bytes_s,
+                 2.0 * (double)(each * b->n_threads) / (bench_now_s() - start));
     }
     free(from);
     free(to);
@@ -79,9 +80,8 @@ static enum status measure_host_products(struct bench *b)
         double middle = bench_now_s();
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, n, 1, f, n, f + count, n, 0,
                     f + 2 * count, n);
-        double f64 = flops / (middle - start), f32 = flops / (bench_now_s() - middle);
-        b->ceilings.f64_flop_s = f64 > b->ceilings.f64_flop_s ? f64 : b->ceilings.f64_flop_s;
-        b->ceilings.f32_flop_s = f32 > b->ceilings.f32_flop_s ? f32 : b->ceilings.f32_flop_s;
+        b->ceilings.f64_flop_s = fmax(b->ceilings.f64_flop_s, flops / (middle - start));
+        b->ceilings.f32_flop_s = fmax(b->ceilings.f32_flop_s, flops / (bench_now_s() - middle));
     }
     openblas_set_num_threads(before);
     free(d);
@@ -89,68 +89,55 @@ static enum status measure_host_products(struct bench *b)
     return STATUS_OK;
 }
 
-/* One direction's rate: `bytes` moved by step() and counted by the clock around finish(). */
-static enum status measure_device_copies(struct bench *b)
+/* Both directions between page-locked host memory and the device, by the clock around what waits.
+ */
+static enum status measure_transfers(struct bench *b)
 {
     const struct backend_ops *ops = b->backend->ops;
-    size_t bytes = (size_t)(b->smoke ? 1 : 1024) << 20;
-    struct span from = {0}, to = {0};
+    struct bench_ceilings *best = &b->ceilings;
+    const size_t bytes = (size_t)(b->smoke ? 1 : 1024) << 20;
+    struct span device = {0};
     void *host = NULL;
-    enum status code = ops->alloc(b->queue, bytes, &from);
-    if (code == STATUS_OK) {
-        code = ops->alloc(b->queue, bytes, &to);
-    }
+    enum status code = ops->alloc(b->queue, bytes, &device);
     if (code == STATUS_OK) {
         code = ops->host_alloc(b->backend, bytes, &host);
     }
     for (int i = 0; code == STATUS_OK && i < REPEATS; i++) {
         uint64_t ticket;
-        double start[4];
-        start[0] = bench_now_s();
-        code = ops->upload(b->queue, from, host, bytes, &ticket);
+        const double start = bench_now_s();
+        code = ops->upload(b->queue, device, host, bytes, &ticket);
         if (code == STATUS_OK) {
             code = ops->finish(b->queue);
         }
-        start[1] = bench_now_s();
+        const double middle = bench_now_s();
         if (code == STATUS_OK) {
-            code = ops->copy(b->queue, to, from, bytes);
+            code = ops->download(b->queue, host, device, bytes);
         }
-        if (code == STATUS_OK) {
-            code = ops->finish(b->queue);
-        }
-        start[2] = bench_now_s();
-        if (code == STATUS_OK) {
-            code = ops->download(b->queue, host, to, bytes);
-        }
-        start[3] = bench_now_s();
-        double *best[3] = {&b->ceilings.upload_bytes_s, &b->ceilings.copy_bytes_s,
-                           &b->ceilings.download_bytes_s};
-        for (int k = 0; k < 3; k++) {
-            double rate = (k == 1 ? 2.0 : 1.0) * (double)bytes / (start[k + 1] - start[k]);
-            *best[k] = rate > *best[k] ? rate : *best[k];
-        }
+        best->upload_bytes_s = fmax(best->upload_bytes_s, (double)bytes / (middle - start));
+        best->download_bytes_s =
+            fmax(best->download_bytes_s, (double)bytes / (bench_now_s() - middle));
     }
     ops->host_free(b->backend, host);
-    ops->release(b->queue, to);
-    ops->release(b->queue, from);
+    ops->release(b->queue, device);
     return code;
 }
 
-/* The products of cuBLAS, from bench_cuda.so beside leat_cuda.so. */
-static enum status measure_device_products(struct bench *b)
+/* Copies within the device and products of cuBLAS, from bench_cuda.so beside leat_cuda.so. */
+static enum status measure_device(struct bench *b)
 {
+    struct bench_ceilings *k = &b->ceilings;
     char path[4200];
     const char *slash = strrchr(b->program, '/');
-    int folder = slash == NULL ? 0 : (int)(slash - b->program + 1);
-    snprintf(path, sizeof path, "%.*s../lib/leat/bench_cuda.so", folder, b->program);
+    snprintf(path, sizeof path, "%.*s/../lib/leat/bench_cuda.so", (int)(slash - b->program),
+             b->program);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (module == NULL) {
         return status_fail(STATUS_NOT_FOUND, "%s", dlerror());
     }
-    int (*measure)(int n, double *f64, double *f32, double *tf32);
-    *(void **)&measure = dlsym(module, "bench_cuda_products");
-    int failed = measure == NULL || measure(b->smoke ? 256 : 8192, &b->ceilings.f64_flop_s,
-                                            &b->ceilings.f32_flop_s, &b->ceilings.tf32_flop_s);
+    int (*measure)(int n, double *copy, double *f64, double *f32, double *tf32);
+    *(void **)&measure = dlsym(module, "bench_cuda_ceilings");
+    int failed = measure == NULL || measure(b->smoke ? 256 : 8192, &k->copy_bytes_s, &k->f64_flop_s,
+                                            &k->f32_flop_s, &k->tf32_flop_s);
     dlclose(module);
     return failed ? status_fail(STATUS_DEVICE, "cuBLAS did not run (%d)", failed) : STATUS_OK;
 }
@@ -158,8 +145,8 @@ static enum status measure_device_products(struct bench *b)
 enum status bench_measure_ceilings(struct bench *b)
 {
     if (b->cuda) {
-        enum status code = measure_device_copies(b);
-        return code == STATUS_OK ? measure_device_products(b) : code;
+        enum status code = measure_transfers(b);
+        return code == STATUS_OK ? measure_device(b) : code;
     }
     enum status code = measure_host_copy(b);
     return code == STATUS_OK ? measure_host_products(b) : code;

@@ -232,6 +232,9 @@ static bool run_case(struct bench *b, const struct bench_case *c, json_t *report
     enum status code = c->open(b, c, &m.work, &state);
     if (code == STATUS_OK) {
         code = measure_runs(b, c, state, &m);
+        if (code == STATUS_OK && c->note != NULL) {
+            c->note(b, state, &m.work);
+        }
         c->close(b, state);
     }
     if (code == STATUS_NOT_FOUND) {
