@@ -219,7 +219,7 @@ enum status cpu_gram(struct queue *q, enum pearson_precision precision, size_t n
                            .first_b = first_b,
                            .r = r.at,
                            .width = width};
-    size_t pitch = job->precision == PEARSON_F32 ? 2 * 128 : TILE_LARGEST;
+    size_t pitch = choose_pitch(&job, n_a, n_b);
     job.n_tiles = lay_tiles(&job, n_a, n_b, pitch);
     double *marks = NULL;
     st = cpu_scratch(n_a + n_b, sizeof *marks, (void **)&marks);
