@@ -1,0 +1,152 @@
+/*
+ * raster_tif - a GeoTIFF in pieces that are made on several threads.
+ *
+ * The file is header, directory, tiles, as cloud-optimised ones are; the directory holds every
+ * tile's place. So there are two passes over the pieces: asked for one of the first, empty ones, a
+ * group of tiles is deflated and kept; then comes the head, then the groups are handed out. Pieces
+ * may be asked for in any order: what is missing is made there and then, by exactly one thread.
+ */
+#include "formats/raster_file.h"
+
+#include "formats/checked.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum status raster_tif_new(struct raster_source *source, struct raster_tif **out)
+{
+    *out = NULL;
+    const struct grid *const g = source->grid;
+    const size_t tile_bytes =
+        (size_t)RASTER_TILE * RASTER_TILE * raster_type_bytes(source->raster.type);
+    const size_t across = (g->columns - 1) / RASTER_TILE + 1,
+                 down = (g->rows - 1) / RASTER_TILE + 1;
+    struct raster_tif *const t = calloc(1, sizeof *t);
+    if (t == NULL || !checked_mul(across, down, &t->n_tiles)) {
+        free(t);
+        raster_source_free(source);
+        return status_fail(STATUS_NO_MEMORY, "no memory to write a grid");
+    }
+    t->source = *source;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    t->tiles_across = across;
+    t->group_tiles = RASTER_GROUP_BYTES / tile_bytes;
+    t->n_groups = (t->n_tiles - 1) / t->group_tiles + 1;
+    t->tile_bytes = calloc(t->n_tiles, sizeof *t->tile_bytes);
+    t->groups = calloc(t->n_groups, sizeof *t->groups);
+    if (t->tile_bytes == NULL || t->groups == NULL) {
+        raster_tif_free(t);
+        return status_fail(STATUS_NO_MEMORY, "no memory to write a grid of %zu x %zu cells",
+                           g->rows, g->columns);
+    }
+    *out = t;
+    return STATUS_OK;
+}
+
+void raster_tif_free(void *tif)
+{
+    struct raster_tif *const t = tif;
+    for (size_t i = 0; t->groups != NULL && i < t->n_groups; i++) {
+        bytes_free(&t->groups[i].data);
+    }
+    free(t->groups);
+    free(t->tile_bytes);
+    pthread_cond_destroy(&t->changed);
+    pthread_mutex_destroy(&t->lock);
+    raster_source_free(&t->source);
+    free(t);
+}
+
+uint64_t raster_tif_pieces(const struct raster_tif *tif)
+{
+    return 2 * (uint64_t)tif->n_groups + 1;
+}
+
+/* Deflates a group's tiles; sizes[] gets theirs. */
+static enum status deflate_group(const struct raster_tif *t, size_t index, struct bytes *data,
+                                 uint32_t *sizes)
+{
+    const size_t first = index * t->group_tiles, left = t->n_tiles - first;
+    const size_t n = left < t->group_tiles ? left : t->group_tiles;
+    struct squeezer *squeezer;
+    enum status st = squeezer_new(RASTER_LEVEL, &squeezer);
+    for (size_t i = 0; i < n && st == STATUS_OK; i++) {
+        const size_t before = data->len;
+        st = raster_tile(t, squeezer, first + i, data);
+        sizes[i] = (uint32_t)(data->len - before);
+    }
+    squeezer_free(squeezer);
+    return st;
+}
+
+/* Sees to it that the group is kept (or only measured). The lock is held, but not while tiles are
+ * being deflated. */
+static enum status ensure_group(struct raster_tif *t, size_t index, bool kept)
+{
+    struct raster_group *const g = &t->groups[index];
+    while (g->state == GROUP_RUNNING) {
+        pthread_cond_wait(&t->changed, &t->lock);
+    }
+    if (g->state == GROUP_KEPT || (g->measured && !kept)) {
+        return STATUS_OK;
+    }
+    g->state = GROUP_RUNNING;
+    pthread_mutex_unlock(&t->lock);
+    struct bytes data = {.len = 0};
+    const enum status st = deflate_group(t, index, &data, t->tile_bytes + index * t->group_tiles);
+    pthread_mutex_lock(&t->lock);
+    if (st == STATUS_OK) {
+        g->data = data;
+        g->measured = true;
+    } else {
+        bytes_free(&data);
+    }
+    g->state = st == STATUS_OK ? GROUP_KEPT : GROUP_NONE;
+    pthread_cond_broadcast(&t->changed);
+    return st;
+}
+
+/* The head; BigTIFF only where the file does not fit otherwise. */
+static enum status put_head(struct raster_tif *t, struct bytes *out)
+{
+    enum status st = STATUS_OK;
+    for (size_t i = 0; i < t->n_groups && st == STATUS_OK; i++) {
+        st = ensure_group(t, i, false);
+    }
+    const size_t before = out->len;
+    uint64_t end = 0;
+    if (st == STATUS_OK) {
+        st = raster_tif_head(t, false, out, &end);
+    }
+    if (st == STATUS_OK && end > UINT32_MAX) {
+        out->len = before;
+        st = raster_tif_head(t, true, out, &end);
+    }
+    return st;
+}
+
+enum status raster_tif_piece(void *tif, uint64_t index, struct bytes *out)
+{
+    struct raster_tif *const t = tif;
+    enum status st;
+    assert(index < raster_tif_pieces(t));
+    pthread_mutex_lock(&t->lock);
+    if (index < t->n_groups) {
+        const struct raster_group *const g = &t->groups[index];
+        const bool others = g->state == GROUP_RUNNING; /* nothing to wait for here */
+        st = others ? STATUS_OK : ensure_group(t, (size_t)index, false);
+    } else if (index == t->n_groups) {
+        st = put_head(t, out);
+    } else {
+        struct raster_group *const g = &t->groups[index - t->n_groups - 1];
+        st = ensure_group(t, (size_t)(index - t->n_groups - 1), true);
+        if (st == STATUS_OK) {
+            st = bytes_append(out, g->data.data, g->data.len);
+            bytes_free(&g->data);
+            g->state = GROUP_NONE;
+        }
+    }
+    pthread_mutex_unlock(&t->lock);
+    return st;
+}
