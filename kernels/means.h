@@ -34,9 +34,15 @@ static inline size_t moments_bytes(size_t capacity)
     return (size_t)MOMENTS_FIELDS * capacity * sizeof(double);
 }
 
+#ifdef __CUDACC__
+#define MEANS_RULE __host__ __device__ static inline
+#else
+#define MEANS_RULE static inline
+#endif
+
 /* A series without variance, for which no correlation exists: fewer than two samples, all equal, or
  * a standard deviation within rounding (2^-52 of the largest magnitude). */
-static inline int moments_degenerate(double count, double m2, double min, double max)
+MEANS_RULE int moments_degenerate(double count, double m2, double min, double max)
 {
     double a = min < 0 ? -min : min, b = max < 0 ? -max : max;
     double largest = a > b ? a : b;

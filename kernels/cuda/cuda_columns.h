@@ -1,0 +1,86 @@
+/*
+ * cuda_columns - the state of series in columns, shared by its two files: cuda_columns (complete
+ * series) and cuda_column_gaps (pairs with a series that has gaps).
+ */
+#ifndef LEAT_KERNELS_CUDA_COLUMNS_H
+#define LEAT_KERNELS_CUDA_COLUMNS_H
+
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/cuda_moments.h"
+
+enum { COLUMNS_CHUNK = 64 };  /* samples that one thread takes of a column */
+enum { COLUMNS_PANEL = 512 }; /* rows of a panel of co-moments */
+enum { COLUMNS_COMPLETE = -1 };
+
+/* Products of neighbours about the mean: sum d d', sum (d + d'), their number. */
+struct columns_lag {
+    double product, sum, n;
+};
+
+/* Of every series, on the device; n_series of each. */
+struct columns_series {
+    part_moments *all, *slab;    /* so far, without the slab in hand; of the slab */
+    columns_lag *lag;            /* so far */
+    double *last_raw;            /* the last sample before diff */
+    double *last;                /* the last sample after diff; NaN: missing */
+    int *slot;                   /* its place among those with gaps, or COLUMNS_COMPLETE */
+    part_moments *chunk_moments; /* [chunks][n_series] */
+    columns_lag *chunk_lag;
+};
+
+/* What is kept of a pair of which one series has gaps, by the slot that came first: n, means as
+ * distances from the bases of the series, co-moments of the common samples. */
+enum pair_field { PAIR_N, PAIR_MEAN_X, PAIR_MEAN_Y, PAIR_XX, PAIR_YY, PAIR_XY, PAIR_FIELDS };
+
+struct columns {
+    size_t n_series, slab_samples, n_chunks;
+    enum pearson_diff diff;
+    size_t n_total; /* samples (or increments) so far */
+    bool started;   /* last_raw is filled */
+    unsigned turn;
+
+    struct span small, y[2], triangle;
+    struct columns_series at;
+    double *host_count; /* page-locked: present samples of every series in the slab */
+
+    /* series with gaps */
+    size_t n_gapped, capacity;
+    int *slot;   /* on the host, as on the device */
+    int *gapped; /* by slot, on the host */
+    struct span gapped_there;
+    struct span pairs; /* [capacity][PAIR_FIELDS][n_series] */
+};
+
+/* Bytes of the panels of co-moments, and where panel p begins. */
+size_t columns_panel_at(size_t n_series, size_t p);
+
+/* Gives slots to series with a first gap in the slab of n samples; `all` and the triangle are still
+ * without it. */
+enum status cuda_column_gaps_admit(struct cuda_queue *q, struct columns *c,
+                                   size_t n) STATUS_MUST_CHECK;
+/* Adds the slab in y, n samples about their means, to every pair with a slot; `all` is still
+ * without it. */
+enum status cuda_column_gaps_add(struct cuda_queue *q, struct columns *c, const double *y,
+                                 size_t n) STATUS_MUST_CHECK;
+
+#ifdef __CUDACC__
+
+/* Element (j, i) of the triangle. */
+__device__ __forceinline__ size_t columns_element(size_t n_series, size_t j, size_t i)
+{
+    const size_t p = j / COLUMNS_PANEL, end = (p + 1) * COLUMNS_PANEL;
+    const size_t width = end < n_series ? end : n_series;
+    return (size_t)COLUMNS_PANEL * COLUMNS_PANEL * (p * (p + 1) / 2) +
+           (j - p * COLUMNS_PANEL) * width + i;
+}
+
+/* The square below which a series' deviations on n samples are rounding of its magnitude. */
+__device__ __forceinline__ double columns_rounding(const part_moments &m, double n)
+{
+    const double floor = 0x1p-51 * fmax(fabs(m.min), fabs(m.max));
+    return n * floor * floor;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * cuda_digits - standardized series in digits of 8 bits, and products of them on integer tensor
+ * cores.
+ *
+ *   z[t] = scale sum_k d_k[t] 2^-8k + rest,   d_0 in [-127, 127], the others in [-128, 127]
+ *   z . z' = scale scale' sum_{k,l} 2^-8(k + l) S_kl,   S_kl = sum_t d_k[t] d'_l[t]
+ *
+ * The sums S are taken in 32-bit integers, exactly; what is lost is what is left out. With R_k the
+ * part of z that remains after k digits (R_0 = z, norm 1) and D_k the part that digit k holds,
+ * taking the products of the first P digits up to order k + l = L leaves out
+ *
+ *   sum_{k < P} D_k . R'_min(P, L + 1 - k)  +  R_P . z'
+ *
+ * which is bounded by Cauchy-Schwarz from the norms of the R_k, known for every series; ||D_k|| is
+ * at most
+ * ||R_k|| + ||R_(k+1)||. For a row whose largest |z| is C / sqrt(N) (its crest C: 4 to 5 for normal
+ * noise of 8192 samples, up to sqrt(N) for one spike) ||R_k|| is about C / 440 * 2^-8(k-1), at most
+ * C / 254 * 2^-8(k-1). Each tile of the matrix takes the fewest products that keep all its pairs
+ * within the bound of the precision:
+ *
+ *   P  L   products                        P  L   products
+ *   2  1      3   screen                   6  5     21   exact, crest to 10 or so
+ *   3  2      6   f32, crest to 4; screen  6  6     26   exact, crest to 100 or so
+ *   3  3      8   f32, crest to 14         6 10     36   exact
+ *   4  6     16   f32, screen
+ *
+ * The result depends on the data and the shape alone: sums of integers have no order.
+ *
+ * (K. Ozaki, T. Ogita, S. Oishi, S. M. Rump, "Error-free transformations of matrix multiplication
+ * by using fast routines of matrix multiplication and its applications", 2012, splits matrices in
+ * this way.)
+ */
+#ifndef LEAT_KERNELS_CUDA_DIGITS_H
+#define LEAT_KERNELS_CUDA_DIGITS_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Digits of PEARSON_F32 and PEARSON_SCREEN, and of PEARSON_EXACT. */
+enum { DIGITS_SHORT = 4, DIGITS_LONG = 6 };
+
+/* What the products may leave out. f32: 1e-6 less the rounding of the result to float (2^-25) and
+ * that of two sweeps (2^-24 of what the first gives). screen: what 3 products keep to a crest of 7.
+ * exact: 1e-12 less the rounding of z and of the sum of the parts. */
+#define DIGITS_F32_BOUND    9.5e-7
+#define DIGITS_SCREEN_BOUND 5.0e-4
+#define DIGITS_EXACT_BOUND  8.0e-13
+
+/* Samples that one 32-bit sum can take: an order has at most as many products as there are digits,
+ * of at most 2^14 each. A multiple of 128. */
+static inline size_t digits_most_samples(int planes)
+{
+    return planes == DIGITS_SHORT ? 32640 : 21760;
+}
+
+/* What follows the planes of a series: NaN as the scale of one without variance, and upper bounds
+ * of
+ * ||R_1||, ||R_2|| .. */
+struct digits_tail {
+    double scale;
+    float rest[DIGITS_LONG];
+};
+
+#ifdef __CUDACC__
+#define DIGITS_INLINE __host__ __device__ __forceinline__
+#else
+#define DIGITS_INLINE static inline
+#endif
+
+/* Bytes of a plane: a digit a sample, and zeros up to a multiple of 32. */
+DIGITS_INLINE size_t digits_plane_bytes(size_t n_samples)
+{
+    return (n_samples + 31) / 32 * 32;
+}
+
+/* Bytes of the planes and the tail: a multiple of 128, so that rows begin at cache lines. */
+DIGITS_INLINE size_t digits_row_bytes(int planes, size_t n_samples)
+{
+    return ((size_t)planes * digits_plane_bytes(n_samples) + sizeof(struct digits_tail) + 127) /
+           128 * 128;
+}
+
+#ifdef __CUDACC__
+
+/* Samples are split with the digits below the first balanced, so that what remains is at most half
+ * of the digit before: adding 0x80 to each of those bytes (with carries) leaves digit + 128 in
+ * each.
+ *
+ * q: the first four digits as one integer, 2^24 d_0 + .. + d_3, in [-127 2^24, 127 2^24]. */
+__device__ __forceinline__ unsigned digits_pack(int q)
+{
+    return ((unsigned)q + 0x808080u) ^ 0x808080u;
+}
+
+/* Adds the squares of what remains after one, two and three digits, in units of the fourth. */
+__device__ __forceinline__ void digits_add_squares(int q, float (&squares)[3])
+{
+    const unsigned biased = (unsigned)q + 0x808080u;
+    const float rest1 = (float)((int)(biased & 0xffffffu) - 0x808080);
+    const float rest2 = (float)((int)(biased & 0xffffu) - 0x8080);
+    const float rest3 = (float)((int)(biased & 0xffu) - 0x80);
+    squares[0] = fmaf(rest1, rest1, squares[0]);
+    squares[1] = fmaf(rest2, rest2, squares[1]);
+    squares[2] = fmaf(rest3, rest3, squares[2]);
+}
+
+/* squares: the sums of the above over the n samples. After more digits, half a unit of the last one
+ * a sample is assumed, as it is for what lies below the last. 1.001 covers the rounding of the
+ * sums, which are taken in float within a thread. */
+template <int P>
+__device__ __forceinline__ struct digits_tail digits_tail_of(bool degenerate, double scale,
+                                                             const double (&squares)[3], size_t n)
+{
+    struct digits_tail tail = {};
+    const double root = sqrt((double)n) * scale * 1.001;
+    tail.scale = degenerate ? (double)NAN : scale;
+#pragma unroll
+    for (int k = 0; k < P; k++) {
+        const double half = 0.502 * exp2(-8.0 * k) * root;
+        const double norm = k < 3 ? (sqrt(squares[k]) * scale * 1.001 + root) * 0x1p-24 : half;
+        tail.rest[k] = degenerate ? 0 : (float)norm;
+    }
+    return tail;
+}
+
+/* Upper bound of what the products of P digits up to order L leave out, for series whose remainders
+ * are within a and b. */
+template <int P, int L>
+__device__ __forceinline__ float digits_left_out(const float *a, const float *b)
+{
+    float sum = a[P - 1];
+#pragma unroll
+    for (int k = 0; k < P; k++) {
+        const int rest = L + 1 - k < P ? L + 1 - k : P;
+        sum += (k == 0 ? 1 + a[0] : a[k - 1] + a[k]) * b[rest - 1];
+    }
+    return sum;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,660 @@
+/*
+ * cuda_digits_wgmma - products of digits for compute capability 9.0: warpgroup matrix instructions
+ * fed by the bulk tensor copy engine.
+ *
+ * Mapping: a block takes a tile of 128 rows (series j) by 96 columns (series i). One warpgroup
+ * copies, two multiply, 64 rows each. The unit of the copies is a slot: 64 samples of one digit of
+ * the tile's 224 series (14 KiB, swizzled by 64 bytes); sixteen slots form a ring. A sweep over the
+ * samples takes the products of up to four orders k + l, an accumulator each (192 registers of a
+ * thread): for every 64 samples the digits it needs lie in consecutive slots, and every pair of
+ * them is multiplied while they are there. 3 digits give 8 products for one read of each, 6 digits
+ * 18; that is what keeps the demand on the second-level cache (some 25 to 30 bytes a cycle and
+ * multiprocessor) below what it can give. Tiles that need more orders take several sweeps, the
+ * highest orders first, and add in the result.
+ *
+ * Long series are cut into chunks, whose sums of integers are exact; their values are added in
+ * double. When there are few tiles, chunks are shorter, and several blocks take the chunks of a
+ * tile.
+ *
+ * Operations: 2 * 128 * 96 * N a product and tile. Bytes: each slot from the second-level cache.
+ */
+#include "kernels/cuda/cuda_digits.h"
+#include "kernels/cuda/cuda_kernels.h"
+
+#include <cudaTypedefs.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace
+{
+
+enum {
+    TILE_A = 128,
+    TILE_B = 96,
+    STEP_K = 64,
+    SLOTS = 16,
+    SLOT_A_BYTES = TILE_A * STEP_K,
+    SLOT_BYTES = (TILE_A + TILE_B) * STEP_K,
+    RING_BYTES = SLOTS * SLOT_BYTES,
+    RING_ALIGNMENT = 512, /* the swizzle's period */
+    THREADS = 384,
+    GROUP = 8, /* rows of tiles that are taken together, for the cache */
+    N_ACC = TILE_B / 2,
+    ACCUMULATORS = 4
+};
+/* What the tiles of a matrix may take, by precision: which sweeps, see cuda_digits.h. */
+enum tile_step { STEP_3, STEP_6, STEP_8, STEP_16, STEP_21, STEP_26, STEP_36 };
+
+/* Blocks that a launch should have for every multiprocessor to have work; fixed, so that the sums
+ * depend on the shape alone. */
+const size_t WANTED_BLOCKS = 132, LEAST_CHUNK = 1024;
+
+struct tile_args {
+    const char *tails_a, *tails_b; /* of the first rows */
+    size_t row_bytes;
+    size_t n_samples, chunk, n_chunks;
+    size_t first_a, n_a, first_b, n_b;
+    void *r; /* f64 for exact products, else f32 */
+    size_t width;
+    double *partial; /* NULL: straight to r; else [gridDim.y][n_a][n_b] sums */
+    float bound;
+    bool screen;
+};
+
+struct tile_shared {
+    double scale_a[TILE_A], scale_b[TILE_B];
+    int rest_a[DIGITS_LONG], rest_b[DIGITS_LONG]; /* maxima, as the bits of non-negative floats */
+    uint64_t full[SLOTS], empty[SLOTS];
+};
+
+/* --- barriers, copies, matrix instructions --------------------------------------------------- */
+
+__device__ __forceinline__ size_t lesser_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+__device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+__device__ __forceinline__ void barrier_init(uint64_t *barrier, uint32_t count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+                 "r"(count)
+                 : "memory");
+}
+
+__device__ __forceinline__ void barrier_expect(uint64_t *barrier, uint32_t bytes)
+{
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+        "r"(bytes)
+        : "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive(uint64_t *barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+                 : "memory");
+}
+
+__device__ __forceinline__ void barrier_wait(uint64_t *barrier, uint32_t parity)
+{
+    uint32_t done;
+    do {
+        asm volatile("{ .reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"(shared_address(barrier)), "r"(parity)
+                     : "memory");
+    } while (done == 0);
+}
+
+__device__ __forceinline__ void copy_tile(uint32_t to, const CUtensorMap *map, uint64_t *barrier,
+                                          int k, int plane, int row)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
+                 "l"(map), "r"(shared_address(barrier)), "r"(k), "r"(plane), "r"(row)
+                 : "memory");
+}
+
+/* Shared memory of rows of 64 bytes, swizzled by 64: eight rows are 512 bytes. */
+__device__ __forceinline__ uint64_t tile_descriptor(uint32_t address)
+{
+    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(512 >> 4) << 32 |
+           (uint64_t)2 << 62;
+}
+
+#define REGS_8(d, k)                                                                               \
+    "+r"(d[k]), "+r"(d[k + 1]), "+r"(d[k + 2]), "+r"(d[k + 3]), "+r"(d[k + 4]), "+r"(d[k + 5]),    \
+        "+r"(d[k + 6]), "+r"(d[k + 7])
+
+/* d += a b', 64 x 96 x 32. */
+__device__ __forceinline__ void multiply(int (&d)[N_ACC], uint64_t a, uint64_t b)
+{
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n96k32.s32.s8.s8 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
+        "%19, "
+        "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
+        "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, 1;\n"
+        : REGS_8(d, 0), REGS_8(d, 8), REGS_8(d, 16), REGS_8(d, 24), REGS_8(d, 32), REGS_8(d, 40)
+        : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void multiply_begin()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void multiply_commit()
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+template <int PENDING> __device__ __forceinline__ void multiply_wait()
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+/* --- sweeps ---------------------------------------------------------------------------------- */
+
+/* Products of the first DIGITS digits, of orders FIRST to LAST. */
+template <int FIRST, int LAST, int DIGITS> struct orders {
+    static const int first = FIRST, count = LAST - FIRST + 1, digits = DIGITS;
+    /* the first digit that takes part, and how many do */
+    static const int lowest = FIRST < DIGITS ? 0 : FIRST - DIGITS + 1, slots = DIGITS - lowest;
+    /* 256^-FIRST */
+    static __device__ __forceinline__ constexpr double unit()
+    {
+        double v = 1;
+        for (int k = 0; k < FIRST; k++) {
+            v /= 256;
+        }
+        return v;
+    }
+    static __device__ __forceinline__ constexpr bool takes(int k, int l)
+    {
+        return k + l >= FIRST && k + l <= LAST;
+    }
+};
+
+/* Where the ring stands. */
+struct ring_place {
+    uint32_t count;
+    __device__ __forceinline__ uint32_t slot(uint32_t ahead) const
+    {
+        return (count + ahead) % SLOTS;
+    }
+    __device__ __forceinline__ uint32_t parity(uint32_t ahead) const
+    {
+        return (count + ahead) / SLOTS % 2;
+    }
+};
+
+struct tile_place {
+    int row_a, row_b;
+    size_t k_first, k_end;
+};
+
+template <typename O>
+__device__ __forceinline__ void produce(tile_shared *shared, uint32_t ring, ring_place *place,
+                                        const CUtensorMap *map_a, const CUtensorMap *map_b,
+                                        const tile_place &tile)
+{
+    for (size_t k = tile.k_first; k < tile.k_end; k += STEP_K) {
+        for (int d = O::lowest; d < O::digits; d++) {
+            const uint32_t slot = place->slot(0), to = ring + slot * SLOT_BYTES;
+            barrier_wait(&shared->empty[slot], place->parity(0) ^ 1);
+            barrier_expect(&shared->full[slot], SLOT_BYTES);
+            copy_tile(to, map_a, &shared->full[slot], (int)k, d, tile.row_a);
+            copy_tile(to + SLOT_A_BYTES, map_b, &shared->full[slot], (int)k, d, tile.row_b);
+            place->count++;
+        }
+    }
+}
+
+/* Digits D and E, in their slots: D E', and E D' if they differ. */
+template <typename O, int D, int E>
+__device__ __forceinline__ void multiply_pair(int (&acc)[ACCUMULATORS][N_ACC],
+                                              const ring_place &place, uint64_t a, uint64_t b)
+{
+    if constexpr (D >= E && E >= O::lowest && O::takes(D, E)) {
+        const uint64_t at_d = place.slot(D - O::lowest) * (SLOT_BYTES >> 4);
+        const uint64_t at_e = place.slot(E - O::lowest) * (SLOT_BYTES >> 4);
+#pragma unroll
+        for (int k = 0; k < STEP_K / 32; k++) {
+            multiply(acc[D + E - O::first], a + at_d + 2 * k, b + at_e + 2 * k);
+        }
+#pragma unroll
+        for (int k = 0; D != E && k < STEP_K / 32; k++) {
+            multiply(acc[D + E - O::first], a + at_e + 2 * k, b + at_d + 2 * k);
+        }
+    }
+}
+
+/* Digit D, once it is there, with itself and the digits before it. */
+template <typename O, int D>
+__device__ __forceinline__ void multiply_digit(tile_shared *shared, int (&acc)[ACCUMULATORS][N_ACC],
+                                               const ring_place &place, uint64_t a, uint64_t b)
+{
+    if constexpr (D >= O::lowest && D < O::digits) {
+        barrier_wait(&shared->full[place.slot(D - O::lowest)], place.parity(D - O::lowest));
+        multiply_begin();
+        multiply_pair<O, D, 0>(acc, place, a, b);
+        multiply_pair<O, D, 1>(acc, place, a, b);
+        multiply_pair<O, D, 2>(acc, place, a, b);
+        multiply_pair<O, D, 3>(acc, place, a, b);
+        multiply_pair<O, D, 4>(acc, place, a, b);
+        multiply_pair<O, D, 5>(acc, place, a, b);
+    }
+}
+
+/* The slots of the samples before `place` are done with. */
+template <typename O>
+__device__ __forceinline__ void free_slots(tile_shared *shared, const ring_place &place)
+{
+    if (threadIdx.x % 128 == 0) {
+#pragma unroll
+        for (int d = 1; d <= O::slots; d++) {
+            barrier_arrive(&shared->empty[(place.count - d) % SLOTS]);
+        }
+    }
+}
+
+template <typename O>
+__device__ __forceinline__ void consume(tile_shared *shared, ring_place *place,
+                                        int (&acc)[ACCUMULATORS][N_ACC], uint64_t a, uint64_t b,
+                                        const tile_place &tile)
+{
+#pragma unroll
+    for (int o = 0; o < O::count; o++) {
+#pragma unroll
+        for (int k = 0; k < N_ACC; k++) {
+            acc[o][k] = 0;
+        }
+    }
+    for (size_t k = tile.k_first; k < tile.k_end; k += STEP_K) {
+        multiply_digit<O, 0>(shared, acc, *place, a, b);
+        multiply_digit<O, 1>(shared, acc, *place, a, b);
+        multiply_digit<O, 2>(shared, acc, *place, a, b);
+        multiply_digit<O, 3>(shared, acc, *place, a, b);
+        multiply_digit<O, 4>(shared, acc, *place, a, b);
+        multiply_digit<O, 5>(shared, acc, *place, a, b);
+        multiply_commit();
+        multiply_wait<1>();
+        if (k > tile.k_first) {
+            free_slots<O>(shared, *place);
+        }
+        place->count += O::slots;
+    }
+    multiply_wait<0>();
+    free_slots<O>(shared, *place);
+}
+
+/* --- results --------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ double clamped(double r)
+{
+    return r > 1 ? 1 : (r < -1 ? -1 : r);
+}
+
+/* In units of the order 0. */
+template <typename O>
+__device__ __forceinline__ double value_of(const int (&acc)[ACCUMULATORS][N_ACC], int at)
+{
+    double v = (double)acc[O::count - 1][at];
+#pragma unroll
+    for (int o = O::count - 2; o >= 0; o--) {
+        v = fma(v, 0x1p-8, (double)acc[o][at]);
+    }
+    return v * O::unit();
+}
+
+/* Thread t of a warpgroup has, for every eight columns, two neighbours in row t / 4 % 8 + 16 warp
+ * and two in the row eight further down. `add`: to what an earlier sweep has left there. */
+template <typename R, typename O>
+__device__ __forceinline__ void store(const tile_args &args, const tile_shared *shared,
+                                      const tile_place &tile, const int (&acc)[ACCUMULATORS][N_ACC],
+                                      bool add)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 - 4;
+    const int column = lane % 4 * 2, columns = (int)args.n_b - tile.row_b - column;
+    const double *scale_b = shared->scale_b + column;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int in_a = warp * 16 + lane / 4 + 8 * half;
+        const size_t a = tile.row_a + in_a;
+        if (a >= args.n_a) {
+            continue;
+        }
+        const double scale_a = shared->scale_a[in_a];
+        const size_t b = tile.row_b + column;
+        R *r = (R *)args.r + a * args.width + args.first_b + b;
+        double *sum = args.partial + (blockIdx.y * args.n_a + a) * args.n_b + b;
+        const bool direct = args.partial == nullptr;
+#pragma unroll
+        for (int k = 0; k < N_ACC / 2; k++) {
+            const int at = k / 2 * 8 + k % 2;
+            const double v =
+                value_of<O>(acc, k / 2 * 4 + half * 2 + k % 2) * (scale_a * scale_b[at]);
+            if (at < columns && direct) {
+                r[at] = (R)clamped(add ? v + (double)r[at] : v);
+            } else if (at < columns) {
+                sum[at] = add ? v + sum[at] : v;
+            }
+        }
+    }
+}
+
+/* --- the tile -------------------------------------------------------------------------------- */
+
+/* Scales of the tile's series, and the largest of each of their remainders. */
+__device__ __forceinline__ void read_tails(const tile_args &args, tile_shared *shared,
+                                           const tile_place &tile)
+{
+    const int t = threadIdx.x;
+    const bool of_a = t < TILE_A;
+    const int in_tile = of_a ? t : t - TILE_A;
+    const size_t row = (of_a ? tile.row_a : tile.row_b) + in_tile;
+    struct digits_tail tail = {};
+    if (t < TILE_A + TILE_B) {
+        if (row < (of_a ? args.n_a : args.n_b)) {
+            tail = *(const struct digits_tail *)((of_a ? args.tails_a : args.tails_b) +
+                                                 row * args.row_bytes);
+        }
+        (of_a ? shared->scale_a : shared->scale_b)[in_tile] = tail.scale;
+        for (int k = 0; k < DIGITS_LONG; k++) {
+            const int most = __reduce_max_sync(0xffffffffu, __float_as_int(tail.rest[k]));
+            if (t % 32 == 0) {
+                atomicMax(&(of_a ? shared->rest_a : shared->rest_b)[k], most);
+            }
+        }
+    }
+}
+
+/* The fewest products that stay within the bound. */
+template <typename R>
+__device__ __forceinline__ enum tile_step choose_step(const tile_args &args,
+                                                      const tile_shared *shared)
+{
+    float a[DIGITS_LONG], b[DIGITS_LONG];
+    for (int k = 0; k < DIGITS_LONG; k++) {
+        a[k] = __int_as_float(shared->rest_a[k]);
+        b[k] = __int_as_float(shared->rest_b[k]);
+    }
+    if (sizeof(R) == sizeof(double)) {
+        if (digits_left_out<6, 5>(a, b) <= args.bound) {
+            return STEP_21;
+        }
+        return digits_left_out<6, 6>(a, b) <= args.bound ? STEP_26 : STEP_36;
+    }
+    if (args.screen && digits_left_out<2, 1>(a, b) <= args.bound) {
+        return STEP_3;
+    }
+    if (digits_left_out<3, 2>(a, b) <= args.bound) {
+        return STEP_6;
+    }
+    return digits_left_out<3, 3>(a, b) <= args.bound ? STEP_8 : STEP_16;
+}
+
+/* What both kinds of warpgroup do of a sweep. */
+struct copier {
+    tile_shared *shared;
+    uint32_t ring;
+    const CUtensorMap *map_a, *map_b;
+    ring_place *place;
+    template <typename O> __device__ __forceinline__ void sweep(const tile_place &tile, bool) const
+    {
+        produce<O>(shared, ring, place, map_a, map_b, tile);
+    }
+};
+
+template <typename R> struct multiplier {
+    const tile_args &args;
+    tile_shared *shared;
+    uint64_t a, b;
+    ring_place *place;
+    template <typename O>
+    __device__ __forceinline__ void sweep(const tile_place &tile, bool add) const
+    {
+        int acc[ACCUMULATORS][N_ACC];
+        consume<O>(shared, place, acc, a, b, tile);
+        store<R, O>(args, shared, tile, acc, add);
+    }
+};
+
+/* The sweeps of a chunk of the tile; `add`: to the chunks before. */
+template <typename R, typename W>
+__device__ __forceinline__ void take_chunk(const W &worker, enum tile_step step,
+                                           const tile_place &tile, bool add)
+{
+    if (sizeof(R) == sizeof(double)) {
+        if (step == STEP_21) {
+            worker.template sweep<orders<2, 5, 6>>(tile, add);
+            worker.template sweep<orders<0, 1, 2>>(tile, true);
+            return;
+        }
+        if (step == STEP_36) {
+            worker.template sweep<orders<7, 10, 6>>(tile, add);
+        }
+        worker.template sweep<orders<3, 6, 6>>(tile, add || step == STEP_36);
+        worker.template sweep<orders<0, 2, 3>>(tile, true);
+        return;
+    }
+    if (step == STEP_3) {
+        worker.template sweep<orders<0, 1, 2>>(tile, add);
+        return;
+    }
+    if (step == STEP_8) {
+        worker.template sweep<orders<0, 3, 3>>(tile, add);
+        return;
+    }
+    if (step == STEP_16) {
+        worker.template sweep<orders<3, 6, 4>>(tile, add);
+    }
+    worker.template sweep<orders<0, 2, 3>>(tile, add || step == STEP_16);
+}
+
+template <typename R, typename W>
+__device__ __forceinline__ void take_chunks(const tile_args &args, const W &worker,
+                                            enum tile_step step, tile_place tile)
+{
+    for (size_t c = blockIdx.y; c < args.n_chunks; c += gridDim.y) {
+        tile.k_first = c * args.chunk;
+        tile.k_end = lesser_size(args.n_samples, tile.k_first + args.chunk);
+        take_chunk<R>(worker, step, tile, c > blockIdx.y);
+    }
+}
+
+/* Tile (a, b) of the block: GROUP rows of tiles at a time, column by column. */
+__device__ __forceinline__ void find_tile(const tile_args &args, tile_place *tile)
+{
+    const uint32_t n_a = (uint32_t)((args.n_a + TILE_A - 1) / TILE_A);
+    const uint32_t n_b = (uint32_t)((args.n_b + TILE_B - 1) / TILE_B);
+    const uint32_t group = blockIdx.x / (GROUP * n_b), within = blockIdx.x % (GROUP * n_b);
+    const uint32_t rows = min((uint32_t)GROUP, n_a - group * GROUP);
+    tile->row_a = (int)((group * GROUP + within % rows) * TILE_A);
+    tile->row_b = (int)(within / rows * TILE_B);
+}
+
+template <typename R>
+__global__ void __launch_bounds__(THREADS, 1)
+    digit_products(const __grid_constant__ CUtensorMap map_a,
+                   const __grid_constant__ CUtensorMap map_b, const tile_args args)
+{
+    extern __shared__ char dynamic[];
+    __shared__ tile_shared shared;
+    const uint32_t ring = (shared_address(dynamic) + RING_ALIGNMENT - 1) & ~(RING_ALIGNMENT - 1u);
+    tile_place tile = {};
+    find_tile(args, &tile);
+    const size_t last_a = lesser_size((size_t)tile.row_a + TILE_A, args.n_a) - 1;
+    if (args.first_b + tile.row_b >= args.first_a + last_a) {
+        return; /* nothing below the diagonal */
+    }
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < SLOTS; s++) {
+            barrier_init(&shared.full[s], 1);
+            barrier_init(&shared.empty[s], 2);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    if (threadIdx.x < DIGITS_LONG) {
+        shared.rest_a[threadIdx.x] = shared.rest_b[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    read_tails(args, &shared, tile);
+    __syncthreads();
+    const enum tile_step step = choose_step<R>(args, &shared);
+    ring_place place = {0};
+    if (threadIdx.x < 128) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+        if (threadIdx.x == 0) {
+            const copier worker = {&shared, ring, &map_a, &map_b, &place};
+            take_chunks<R>(args, worker, step, tile);
+        }
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+        const uint32_t half = threadIdx.x / 128 - 1;
+        const multiplier<R> worker = {args, &shared,
+                                      tile_descriptor(ring + half * (SLOT_A_BYTES / 2)),
+                                      tile_descriptor(ring + SLOT_A_BYTES), &place};
+        take_chunks<R>(args, worker, step, tile);
+    }
+}
+
+/* r = clamp of the sums of the chunks, in their order. Rows of the grid are rows of the panel. */
+template <typename R> __global__ void add_chunks(const tile_args args, size_t n_slabs)
+{
+    const size_t b = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    for (size_t a = blockIdx.y; a < args.n_a; a += gridDim.y) {
+        if (b < args.n_b && args.first_b + b < args.first_a + a) {
+            double v = 0;
+            for (size_t s = 0; s < n_slabs; s++) {
+                v += args.partial[(s * args.n_a + a) * args.n_b + b];
+            }
+            ((R *)args.r)[a * args.width + args.first_b + b] = (R)clamped(v);
+        }
+    }
+}
+
+/* --- launching ------------------------------------------------------------------------------- */
+
+PFN_cuTensorMapEncodeTiled_v12000 find_encoder()
+{
+    void *f = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, cudaEnableDefault,
+                                         &result) != cudaSuccess ||
+        result != cudaDriverEntryPointSuccess) {
+        (void)cudaGetLastError();
+        return nullptr;
+    }
+    return (PFN_cuTensorMapEncodeTiled_v12000)f;
+}
+
+PFN_cuTensorMapEncodeTiled_v12000 encoder()
+{
+    static const PFN_cuTensorMapEncodeTiled_v12000 found = find_encoder();
+    return found;
+}
+
+/* Samples, digits, series; what lies outside reads as 0. */
+enum status map_digits(const void *z, const struct cuda_z_form &form, size_t n_samples, size_t rows,
+                       cuuint32_t box_rows, CUtensorMap *out)
+{
+    const size_t plane = digits_plane_bytes(n_samples);
+    const cuuint64_t size[3] = {plane, (cuuint64_t)form.planes, rows};
+    const cuuint64_t stride[2] = {plane, form.bytes};
+    const cuuint32_t box[3] = {STEP_K, 1, box_rows}, step[3] = {1, 1, 1};
+    const CUresult error =
+        encoder()(out, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, (char *)z + form.digits_at, size, stride,
+                  box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_64B,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return error == CUDA_SUCCESS
+               ? STATUS_OK
+               : status_fail(STATUS_DEVICE, "a tensor map was refused (error %d)", (int)error);
+}
+
+/* Chunks short enough for sums in 32 bits, and for every multiprocessor to get some. */
+size_t chunk_of(size_t n_samples, int planes, size_t tiles)
+{
+    const size_t shares = cuda_max(1, WANTED_BLOCKS / tiles);
+    const size_t share = cuda_pieces(cuda_pieces(n_samples, shares), 128) * 128;
+    return cuda_min(digits_most_samples(planes), cuda_max(LEAST_CHUNK, share));
+}
+
+template <typename R>
+enum status launch(struct cuda_queue *q, tile_args *args, const struct cuda_panel *p,
+                   const struct cuda_z_form &form)
+{
+    CUtensorMap map_a, map_b;
+    const size_t tiles = cuda_pieces(p->n_a, TILE_A) * cuda_pieces(p->n_b, TILE_B);
+    args->chunk = chunk_of(p->n_samples, form.planes, tiles);
+    args->n_chunks = cuda_pieces(p->n_samples, args->chunk);
+    const size_t slabs = cuda_min(args->n_chunks, cuda_max(1, WANTED_BLOCKS / tiles));
+    STATUS_TRY(map_digits(p->za.at, form, p->n_samples, p->n_a, TILE_A, &map_a));
+    STATUS_TRY(map_digits(p->zb.at, form, p->n_samples, p->n_b, TILE_B, &map_b));
+    const enum queue_lane lane = cuda_queue_fan(q);
+    cuda_work work(q, lane,
+                   {queue_reads(p->za.at, p->n_a * form.bytes),
+                    queue_reads(p->zb.at, p->n_b * form.bytes),
+                    queue_writes(p->r.at, p->n_a * p->width * sizeof(R))});
+    STATUS_TRY(work.status);
+    if (args->n_chunks > 1) {
+        STATUS_TRY(cuda_queue_scratch(q, lane, slabs * p->n_a * p->n_b * sizeof(double),
+                                      (void **)&args->partial));
+    }
+    const size_t bytes = RING_BYTES + RING_ALIGNMENT;
+    CUDA_TRY(cudaFuncSetAttribute(digit_products<R>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int)bytes),
+             "shared memory of digit products");
+    digit_products<R><<<dim3((unsigned)tiles, (unsigned)slabs), THREADS, bytes, work.stream>>>(
+        map_a, map_b, *args);
+    STATUS_TRY(cuda_launched("digit products"));
+    if (args->n_chunks > 1) {
+        const dim3 grid((unsigned)cuda_pieces(p->n_b, 256), (unsigned)cuda_min(p->n_a, 32768));
+        add_chunks<R><<<grid, 256, 0, work.stream>>>(*args, slabs);
+        STATUS_TRY(cuda_launched("sum of chunks"));
+    }
+    return work.done();
+}
+
+} // namespace
+
+/* LEAT_CUDA_WGMMA=0 keeps to cuBLAS: for tests of that way, which other devices take. */
+bool cuda_digits_wgmma_usable(const struct cuda_backend *b)
+{
+    const char *wanted = getenv("LEAT_CUDA_WGMMA");
+    return (wanted == nullptr || strcmp(wanted, "0") != 0) && b->properties.major == 9 &&
+           b->properties.minor == 0 && encoder() != nullptr;
+}
+
+enum status cuda_digits_wgmma(struct cuda_queue *q, enum pearson_precision precision,
+                              const struct cuda_panel *p)
+{
+    const struct cuda_z_form form = cuda_form_of_z(precision, p->n_samples);
+    const size_t tail = form.digits_at + (size_t)form.planes * digits_plane_bytes(p->n_samples);
+    tile_args args = {};
+    args.tails_a = (const char *)p->za.at + tail;
+    args.tails_b = (const char *)p->zb.at + tail;
+    args.row_bytes = form.bytes;
+    args.n_samples = p->n_samples;
+    args.first_a = p->first_a;
+    args.n_a = p->n_a;
+    args.first_b = p->first_b;
+    args.n_b = p->n_b;
+    args.r = p->r.at;
+    args.width = p->width;
+    args.screen = precision == PEARSON_SCREEN;
+    if (precision == PEARSON_EXACT) {
+        args.bound = (float)DIGITS_EXACT_BOUND;
+        return launch<double>(q, &args, p, form);
+    }
+    args.bound = (float)(args.screen ? DIGITS_SCREEN_BOUND : DIGITS_F32_BOUND);
+    return launch<float>(q, &args, p, form);
+}
