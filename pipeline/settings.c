@@ -1,5 +1,7 @@
 /*
- * settings - the table of keys, their values, and the checks of parameters that the X
+ * settings - the table of long options, which are the keys of the configuration file too, what
+ * their values may be, and lists of settings. Where they come from is in settings_options.c and
+ * settings_config.c, what holds for one input in settings_resolve.c.
  */
 #include "pipeline/settings.h"
 
@@ -45,7 +47,7 @@ enum status settings_parse_size(const char *text, uint64_t *out)
     char number[32];
     unsigned shift = 0;
     if (n > 0 && text[n] != '\0' && text[n + 1] == '\0') {
-        const char *suffix = strchr(suffixes, text[n] & ~0x20);
+        const char *suffix = memchr(suffixes, text[n] & ~0x20, sizeof(suffixes) - 1);
         shift = suffix != NULL ? 10u * ((unsigned)(suffix - suffixes) + 1) : 0;
     }
     if (n > 0 && n < sizeof(number) && text[n + (shift > 0)] == '\0') {
@@ -155,9 +157,9 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
         return status == STATUS_OK ? STATUS_OK : settings_blame(status, origin);
     case SETTINGS_SECONDS: {
         double seconds;
-        if (!text_parse_real(value, &seconds) || !(seconds >= 0)) {
-            return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a number of seconds", origin,
-                               value);
+        if (!text_parse_real(value, &seconds) || !(seconds >= 0 && seconds <= 1e9)) {
+            return status_fail(STATUS_BAD_ARGUMENT,
+                               "%s: '%s' is not a number of seconds from 0 to 1e9", origin, value);
         }
         *(double *)field = seconds;
         return STATUS_OK;

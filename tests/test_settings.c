@@ -54,6 +54,8 @@ static void sizes_are_powers_of_1024_and_nothing_else(void **state)
                                       "+1",
                                       "1KB",
                                       "1 K",
+                                      "1 ",
+                                      "1\xc0",
                                       " 1",
                                       "1T",
                                       "0x10",

@@ -30,6 +30,7 @@ static void a_mistake_on_the_command_line_is_named_with_the_nearest_option(void 
         {"run --level 10 x", {"--level", "10"}},
         {"run --deadline -1 x", {"--deadline"}},
         {"run --deadline nan x", {"--deadline", "nan"}},
+        {"run --deadline 1.1e9 x", {"--deadline", "1.1e9", "to 1e9"}},
         {"run -b gpu x", {"--backend", "gpu", "auto|cpu|cuda"}},
         {"run -p pearsn x", {"pearsn", "pearson"}},
         {"run -p q x", {"there is", "pearson"}},
