@@ -9,10 +9,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 const char *const engine_lane_names[ENGINE_LANES] = {"read", "decode", "device", "encode", "write"};
 
 enum {
+    FILES_PER_JOB = 8, /* input, part folder, output, and room */
     READ_THREADS = 2,
     WRITE_THREADS = 2,
     DEVICE_THREADS = 4,
@@ -242,15 +244,34 @@ static enum status start_crews(struct engine *e)
     return code;
 }
 
+/* A job has a few files open at a time; as many as the system allows to are in flight at most. */
+static void limit_jobs(struct engine *e)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &files) == 0 || getrlimit(RLIMIT_NOFILE, &files) == 0) {
+            rlim_t most = files.rlim_cur / FILES_PER_JOB;
+            most = most > 4 ? most - 3 : 1;
+            e->max_jobs = e->max_jobs > most ? (size_t)most : e->max_jobs;
+        }
+    }
+}
+
 enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct engine *e)
 {
     *e = (struct engine){.loop = loop};
     pthread_mutex_init(&e->finished_lock, NULL);
     e->finished_last = &e->finished_first;
-    uv_async_init(loop, &e->wake, on_wake);
+    int failed = uv_async_init(loop, &e->wake, on_wake);
+    if (failed != 0) {
+        pthread_mutex_destroy(&e->finished_lock);
+        return status_fail(STATUS_IO, "cannot watch for finished work: %s", uv_strerror(failed));
+    }
     e->wake.data = e;
     e->n_threads = settings->threads > 0 ? settings->threads : machine_cpus();
     e->max_jobs = settings->jobs > 0 ? settings->jobs : e->n_threads + JOBS_WAITING;
+    limit_jobs(e);
 
     enum status code = crew_new(e->n_threads, &e->compute);
     if (code != STATUS_OK) {

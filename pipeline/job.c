@@ -57,11 +57,18 @@ void job_step_all(struct engine *e)
 
 /* --- open: the input's head ------------------------------------------------------------------- */
 
+/* A line is held whole while a table is opened, before any memory is reserved for the job. */
+static size_t longest_line(const struct engine *e)
+{
+    uint64_t share = e->host_limit / 4 / e->max_jobs;
+    return share < (1u << 20) ? 1u << 20 : share > (64u << 20) ? 64u << 20 : (size_t)share;
+}
+
 static enum status open_input(struct job *job)
 {
     const struct job_context *c = &job->context;
-    if (!c->check_only && !c->settings->force) {
-        enum status code = publish_vacant(c->out_fd, job->input.settings.stem);
+    if (!c->check_only) {
+        enum status code = publish_vacant(c->out_fd, job->input.settings.stem, c->settings->force);
         if (code != STATUS_OK) {
             return code;
         }
@@ -80,6 +87,7 @@ static enum status open_input(struct job *job)
     struct source *source;
     enum status code = source_open(fd, job->input.path, &source);
     if (code == STATUS_OK) {
+        job->input.settings.table.max_line_bytes = longest_line(job->engine);
         code = table_open(source, &job->input.settings.table, &job->table);
     }
     return code;
@@ -173,14 +181,23 @@ bool job_reserve_lines(struct job *job, size_t lines)
         lines <= job->lines_estimate) {
         return true;
     }
+    /* Half as much again, so that this is not asked for every block; no more than there is when
+     * that is too much. */
+    const size_t estimates[] = {lines + lines / 2, lines};
     struct stage_need need;
-    size_t estimate = lines + lines / 2;
-    enum status code = plan(job, estimate, &need);
-    if (code != STATUS_OK) {
-        job_fail(job, code, status_message());
-        return false;
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t host, device;
+        enum status code = plan(job, estimates[i], &need);
+        if (code != STATUS_OK) {
+            job_fail(job, code, status_message());
+            return false;
+        }
+        job->lines_estimate = estimates[i];
+        bytes_wanted(job, &need, &host, &device);
+        if (host <= job->engine->host_limit && device <= job->engine->device_limit) {
+            break;
+        }
     }
-    job->lines_estimate = estimate;
     if (!reserve(job, &need)) {
         if (job->code == STATUS_OK) {
             /* Others hold the memory, and may be waiting for this one's blocks: start over once it
@@ -401,7 +418,12 @@ enum status job_start(const struct job_context *context, struct job_input *input
 
 void job_cancel(struct job *job, enum status code, const char *message)
 {
-    if (job->phase < JOB_PUBLISHING) {
+    if (job->phase == JOB_ENDING && job->again) { /* it would have started over */
+        job->again = false;
+        free(job->message);
+        job->code = code;
+        job->message = strdup(message);
+    } else if (job->phase < JOB_PUBLISHING) {
         job->again = false;
         job_fail(job, code, message);
         job_step(job);

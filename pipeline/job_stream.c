@@ -43,7 +43,9 @@ static void decode_finished(struct engine_task *task)
     struct job *job = b->job;
     job->running--;
     b->state = task->code == STATUS_OK ? BLOCK_READY : BLOCK_FAILED;
-    job->lane_bytes[LANE_DECODE] += b->chunk.raw_len;
+    size_t bytes = b->chunk.n_cells * dtype_bytes(table_info(job->table)->dtype);
+    job->lane_bytes[LANE_DECODE] += b->chunk.raw_len > 0 ? b->chunk.raw_len : bytes;
+    job->lane_bytes[LANE_DEVICE] += bytes;
     job_step(job);
 }
 

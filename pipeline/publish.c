@@ -62,17 +62,39 @@ enum status publish_open_output(const char *path, int *fd)
     return STATUS_OK;
 }
 
-enum status publish_vacant(int out_fd, const char *stem)
+/* Whether OUTPUT/stem is a folder that leat made. */
+static bool is_result(int out_fd, const char *stem)
 {
     struct stat st;
-    if (fstatat(out_fd, stem, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+    int fd = openat(out_fd, stem, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    bool found = fstatat(fd, "result.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+    close(fd);
+    return found;
+}
+
+enum status publish_vacant(int out_fd, const char *stem, bool replace)
+{
+    struct stat st;
+    if (fstatat(out_fd, stem, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT
+                   ? STATUS_OK
+                   : status_fail_errno(errno, "cannot look for an earlier result '%s'", stem);
+    }
+    if (!is_result(out_fd, stem)) {
         return status_fail(
             STATUS_EXISTS,
-            "a result named '%s' is already in the output folder; --force replaces it", stem);
+            "'%s' in the output folder is no result of leat and is left alone; move it "
+            "away, or choose another --output",
+            stem);
     }
-    return errno == ENOENT
-               ? STATUS_OK
-               : status_fail_errno(errno, "cannot look for an earlier result '%s'", stem);
+    return replace ? STATUS_OK
+                   : status_fail(STATUS_EXISTS,
+                                 "a result named '%s' is already in the output folder; --force "
+                                 "replaces it",
+                                 stem);
 }
 
 enum status publish_begin(int out_fd, const char *stem, struct publish *p)
@@ -90,6 +112,9 @@ enum status publish_begin(int out_fd, const char *stem, struct publish *p)
             if (p->part_fd >= 0) {
                 return STATUS_OK;
             }
+            int error = errno;
+            unlinkat(out_fd, p->part, AT_REMOVEDIR);
+            errno = error;
             break;
         }
         if (errno != EEXIST) {
@@ -134,7 +159,7 @@ static enum status rename_vacant(struct publish *p)
         return STATUS_OK;
     }
     if (errno == EINVAL || errno == ENOSYS) {
-        enum status code = publish_vacant(p->out_fd, p->final);
+        enum status code = publish_vacant(p->out_fd, p->final, false);
         if (code != STATUS_OK) {
             return code;
         }
@@ -143,7 +168,7 @@ static enum status rename_vacant(struct publish *p)
         }
     }
     if (errno == EEXIST) {
-        return publish_vacant(p->out_fd, p->final);
+        return publish_vacant(p->out_fd, p->final, false);
     }
     return status_fail_errno(errno, "cannot publish the result '%s'", p->final);
 }
@@ -152,11 +177,14 @@ enum status publish_commit(struct publish *p, bool replace)
 {
     enum status code = rename_vacant(p);
     if (code == STATUS_EXISTS && replace) {
-        if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) != 0) {
-            return status_fail_errno(errno, "cannot replace the result '%s'", p->final);
+        code = publish_vacant(p->out_fd, p->final, true);
+        if (code == STATUS_OK &&
+            renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) != 0) {
+            code = status_fail_errno(errno, "cannot replace the result '%s'", p->final);
         }
-        remove_folder(p->out_fd, p->part, 1);
-        code = STATUS_OK;
+        if (code == STATUS_OK) {
+            remove_folder(p->out_fd, p->part, 1);
+        }
     }
     if (code == STATUS_OK) {
         close(p->part_fd);

@@ -21,8 +21,9 @@ struct publish {
 
 /* Opens OUTPUT, making it (and its parents) when it is not there. *fd is the caller's to close. */
 enum status publish_open_output(const char *path, int *fd) STATUS_MUST_CHECK;
-/* STATUS_EXISTS when OUTPUT/stem is there already. */
-enum status publish_vacant(int out_fd, const char *stem) STATUS_MUST_CHECK;
+/* STATUS_EXISTS when OUTPUT/stem is there already; with `replace` only when it is no earlier result
+ * (a folder that holds a result.json), since that is all that may be replaced. */
+enum status publish_vacant(int out_fd, const char *stem, bool replace) STATUS_MUST_CHECK;
 /* Makes the part folder. `stem` is one safe path component of at most 255 bytes. */
 enum status publish_begin(int out_fd, const char *stem, struct publish *out) STATUS_MUST_CHECK;
 /* Renames it to its final name. An existing one is STATUS_EXISTS, or with `replace` exchanged in

@@ -7,6 +7,7 @@
 #include "pipeline/inputs.h"
 #include "pipeline/progress.h"
 
+#include <search.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,16 +32,36 @@ struct runner {
     struct engine engine;
     struct job_context context;
     struct inputs *inputs;
-    struct engine_task feed_task;
+    struct engine_task feed_task, size_task;
+    void *stems;                      /* results of this run so far: a tree of struct stem */
     struct found found[FEED_AT_ONCE]; /* written by the feeding task, taken by the loop */
     size_t n_found, n_taken;
-    bool feeding, inputs_ended, closing;
+    bool feeding, inputs_ended, closing, sizing;
     uv_timer_t progress_timer;
     uv_signal_t signals[2];
-    uint64_t total_bytes, started_ns;
+    int n_signals;
+    uint64_t total_bytes, size_found, started_ns;
     struct queue_busy device;
     double disk_in_s, disk_out_s;
 };
+
+/* The name of a result, and the input that it is made from. */
+struct stem {
+    char *name, *path;
+};
+
+static int compare_stems(const void *a, const void *b)
+{
+    return strcmp(((const struct stem *)a)->name, ((const struct stem *)b)->name);
+}
+
+static void free_stem(void *stem)
+{
+    struct stem *s = stem;
+    free(s->name);
+    free(s->path);
+    free(s);
+}
 
 static double elapsed_s(const struct runner *r)
 {
@@ -119,10 +140,35 @@ static void close_handles(struct runner *r)
     if (!r->closing) {
         r->closing = true;
         uv_close((uv_handle_t *)&r->progress_timer, NULL);
-        uv_close((uv_handle_t *)&r->signals[0], NULL);
-        uv_close((uv_handle_t *)&r->signals[1], NULL);
+        for (int i = 0; i < r->n_signals; i++) {
+            uv_close((uv_handle_t *)&r->signals[i], NULL);
+        }
         uv_stop(&r->loop);
     }
+}
+
+/* Two inputs of one run never share a result: the second is refused, also with --force. */
+static enum status claim_stem(struct runner *r, const struct job_input *input)
+{
+    struct stem *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a name");
+    }
+    s->name = strdup(input->settings.stem);
+    s->path = strdup(input->path);
+    struct stem **found =
+        s->name != NULL && s->path != NULL ? tsearch(s, &r->stems, compare_stems) : NULL;
+    if (found != NULL && *found == s) {
+        return STATUS_OK;
+    }
+    enum status code = found == NULL
+                           ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
+                           : status_fail(STATUS_EXISTS,
+                                         "'%s': its result would be '%s', as that of '%s' in "
+                                         "this run; rename one of them",
+                                         input->path, s->name, (*found)->path);
+    free_stem(s);
+    return code;
 }
 
 /* Starts jobs for what was found, looks for more, or ends. */
@@ -137,7 +183,10 @@ static void feed(struct runner *r)
         if (r->totals->interrupted) {
             job_input_free(&f->input);
         } else if (f->code == STATUS_OK) {
-            f->code = job_start(&r->context, &f->input);
+            f->code = claim_stem(r, &f->input);
+            if (f->code == STATUS_OK) {
+                f->code = job_start(&r->context, &f->input);
+            }
             f->message = f->code != STATUS_OK ? strdup(status_message()) : NULL;
         }
         if (f->code != STATUS_OK && !r->totals->interrupted) {
@@ -156,7 +205,7 @@ static void feed(struct runner *r)
         r->feed_task.work = feed_work;
         r->feed_task.finished = feed_finished;
         engine_start(&r->engine, &r->feed_task, LANE_READ, NULL);
-    } else if (r->engine.n_jobs == 0) {
+    } else if (r->engine.n_jobs == 0 && !r->sizing) {
         close_handles(r);
     }
 }
@@ -184,20 +233,43 @@ static void on_signal(uv_signal_t *signal, int number)
     feed(r);
 }
 
-static void start_handles(struct runner *r)
+static void size_work(struct engine_task *task)
+{
+    struct runner *r = task->owner;
+    r->size_found = inputs_total_bytes(r->settings);
+}
+
+static void size_finished(struct engine_task *task)
+{
+    struct runner *r = task->owner;
+    r->total_bytes = r->size_found;
+    r->sizing = false;
+    feed(r);
+}
+
+static enum status start_handles(struct runner *r)
 {
     static const int numbers[2] = {SIGINT, SIGTERM};
+    uv_timer_init(&r->loop, &r->progress_timer);
+    r->progress_timer.data = r;
     for (int i = 0; i < 2; i++) {
-        uv_signal_init(&r->loop, &r->signals[i]);
+        int failed = uv_signal_init(&r->loop, &r->signals[i]);
+        if (failed != 0) {
+            return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
+        }
+        r->n_signals++;
         r->signals[i].data = r;
         uv_signal_start(&r->signals[i], on_signal, numbers[i]);
     }
-    uv_timer_init(&r->loop, &r->progress_timer);
-    r->progress_timer.data = r;
     if (log_has_progress() && !r->settings->quiet) {
-        r->total_bytes = inputs_total_bytes(r->settings);
+        r->size_task.owner = r;
+        r->size_task.work = size_work;
+        r->size_task.finished = size_finished;
+        r->sizing = true;
+        engine_start(&r->engine, &r->size_task, LANE_READ, NULL);
         uv_timer_start(&r->progress_timer, draw, PROGRESS_EVERY_MS, PROGRESS_EVERY_MS);
     }
+    return STATUS_OK;
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -244,7 +316,11 @@ enum status runner_run(const struct settings *settings, bool check_only,
                                       .check_only = check_only,
                                       .ended = on_ended,
                                       .user = r};
-    uv_loop_init(&r->loop);
+    int failed = uv_loop_init(&r->loop);
+    if (failed != 0) {
+        free(r);
+        return status_fail(STATUS_IO, "cannot begin: %s", uv_strerror(failed));
+    }
     enum status code = engine_open(&r->loop, settings, &r->engine);
     if (code != STATUS_OK) {
         goto close_loop;
@@ -260,13 +336,18 @@ enum status runner_run(const struct settings *settings, bool check_only,
     if (code == STATUS_OK) {
         double cpu_s = process_cpu_s();
         r->started_ns = crew_now_ns();
-        start_handles(r);
-        feed(r);
-        uv_run(&r->loop, UV_RUN_DEFAULT);
+        code = start_handles(r);
+        if (code == STATUS_OK) {
+            feed(r);
+            uv_run(&r->loop, UV_RUN_DEFAULT);
+        } else {
+            close_handles(r);
+        }
         progress_clear();
         add_up(r, process_cpu_s() - cpu_s);
     }
     inputs_free(r->inputs);
+    tdestroy(r->stems, free_stem);
     if (r->context.out_fd >= 0) {
         close(r->context.out_fd);
     }

@@ -25,7 +25,8 @@ static struct {
     uint64_t bytes_per_line; /* what plan asks for */
     unsigned push_ms;
     uint64_t n_pieces;
-    atomic_int n_open, most_open;
+    atomic_int n_open, most_open, n_opened;
+    unsigned n_plans;
     double last_seen;
 } fake;
 
@@ -43,6 +44,7 @@ static enum status fake_plan(const struct stage_args *args, struct stage_need *o
 {
     const struct table_info *t = args->table;
     size_t lines = t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
+    fake.n_plans++;
     *out = (struct stage_need){.memory_bytes = fake.bytes_per_line * lines,
                                .estimated = t->n_lines == 0};
     return fail_at(AT_PLAN);
@@ -57,6 +59,7 @@ static enum status fake_open(const struct stage_args *args, struct stage **out)
         *out = calloc(1, sizeof(**out));
         assert_non_null(*out);
         (*out)->in_order = true;
+        atomic_fetch_add(&fake.n_opened, 1);
         int open = atomic_fetch_add(&fake.n_open, 1) + 1;
         if (open > fake.most_open) {
             fake.most_open = open;
@@ -240,6 +243,8 @@ static int reset(void **state)
     fake.push_ms = 0;
     fake.n_pieces = 1;
     fake.most_open = 0;
+    fake.n_opened = 0;
+    fake.n_plans = 0;
     return 0;
 }
 
@@ -345,6 +350,63 @@ static void job_that_can_never_fit_says_how_many_bytes_it_needs(void **state)
     free(path);
 }
 
+/* Its head has long lines, so that the number of lines is guessed far too low. */
+static char *misleading_csv(const char *name)
+{
+    char *path;
+    assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < 300000; i++) {
+        fprintf(f, i < 18000 ? "%0300zu%c" : "%zu%c", i, (i + 1) % 3 == 0 ? '\n' : ',');
+    }
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static void job_that_outgrows_its_guess_reserves_more(void **state)
+{
+    (void)state;
+    char *path = misleading_csv("grows.csv");
+    struct settings settings = small_settings();
+    fake.bytes_per_line = 150; /* 100,000 lines: 15 MB of about 34 */
+    struct outcome o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.n_ok, 1);
+    assert_true(fake.last_seen == 300000);
+    assert_true(fake.n_plans > 1);
+    remove_output();
+    free(path);
+}
+
+static void jobs_that_outgrow_the_memory_together_start_over(void **state)
+{
+    (void)state;
+    char *path = misleading_csv("again.csv");
+    struct settings settings = small_settings();
+    settings.jobs = 6;
+    fake.bytes_per_line = 300; /* 30 MB each in the end, of about 34: one at a time */
+    fake.push_ms = 3;
+    struct outcome o = run_jobs(path, 6, &settings);
+    assert_int_equal(o.n_ok, 6);
+    assert_true(fake.n_opened > 6);
+    remove_output();
+    free(path);
+}
+
+static void job_that_outgrows_all_memory_fails_with_the_bytes(void **state)
+{
+    (void)state;
+    char *path = misleading_csv("outgrows.csv");
+    struct settings settings = small_settings();
+    fake.bytes_per_line = 1000;
+    struct outcome o = run_jobs(path, 2, &settings);
+    assert_int_equal(o.n_ok, 0);
+    assert_int_equal(o.code, STATUS_TOO_LARGE);
+    assert_non_null(strstr(o.message, "needs about"));
+    assert_int_equal(entries_of_output(), 0);
+    free(path);
+}
+
 static void deadline_ends_a_job_and_spares_the_others(void **state)
 {
     (void)state;
@@ -381,6 +443,9 @@ int main(void)
         cmocka_unit_test_setup(first_error_in_the_file_is_the_one_reported, reset),
         cmocka_unit_test_setup(jobs_wait_for_memory_instead_of_failing, reset),
         cmocka_unit_test_setup(job_that_can_never_fit_says_how_many_bytes_it_needs, reset),
+        cmocka_unit_test_setup(job_that_outgrows_its_guess_reserves_more, reset),
+        cmocka_unit_test_setup(jobs_that_outgrow_the_memory_together_start_over, reset),
+        cmocka_unit_test_setup(job_that_outgrows_all_memory_fails_with_the_bytes, reset),
         cmocka_unit_test_setup(deadline_ends_a_job_and_spares_the_others, reset),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

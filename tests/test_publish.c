@@ -72,6 +72,7 @@ static void committed_folder_has_its_name_and_files(void **state)
     (void)state;
     struct publish p;
     assert_int_equal(publish_begin(out_fd, "a", &p), STATUS_OK);
+    put_file(p.part_fd, "result.json", "{}");
     put_file(p.part_fd, "x", "1");
     assert_int_equal(first_byte("a/x"), 0);
     assert_int_equal(publish_commit(&p, false), STATUS_OK);
@@ -84,7 +85,7 @@ static void existing_folder_is_kept_without_replace(void **state)
 {
     (void)state;
     struct publish p;
-    assert_int_equal(publish_vacant(out_fd, "a"), STATUS_EXISTS);
+    assert_int_equal(publish_vacant(out_fd, "a", false), STATUS_EXISTS);
     assert_int_equal(publish_begin(out_fd, "a", &p), STATUS_OK);
     put_file(p.part_fd, "x", "2");
     assert_int_equal(publish_commit(&p, false), STATUS_EXISTS);
@@ -104,6 +105,22 @@ static void existing_folder_is_exchanged_with_replace(void **state)
     assert_int_equal(count_entries(), 1);
 }
 
+static void folder_that_is_no_result_is_never_replaced(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(mkdirat(out_fd, "mine", 0700), 0);
+    put_file(out_fd, "mine/precious", "p");
+    assert_int_equal(publish_vacant(out_fd, "mine", true), STATUS_EXISTS);
+    assert_int_equal(publish_begin(out_fd, "mine", &p), STATUS_OK);
+    put_file(p.part_fd, "x", "1");
+    assert_int_equal(publish_commit(&p, true), STATUS_EXISTS);
+    publish_abandon(&p);
+    assert_int_equal(first_byte("mine/precious"), 'p');
+    assert_int_equal(unlinkat(out_fd, "mine/precious", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "mine", AT_REMOVEDIR), 0);
+}
+
 static void abandoned_folder_leaves_nothing(void **state)
 {
     (void)state;
@@ -114,14 +131,14 @@ static void abandoned_folder_leaves_nothing(void **state)
     put_file(p.part_fd, "sub/y", "1");
     publish_abandon(&p);
     assert_int_equal(count_entries(), 1);
-    assert_int_equal(publish_vacant(out_fd, "b"), STATUS_OK);
+    assert_int_equal(publish_vacant(out_fd, "b", false), STATUS_OK);
 }
 
 static void link_in_place_of_a_result_counts_as_existing(void **state)
 {
     (void)state;
     assert_int_equal(symlinkat("/nowhere", out_fd, "c"), 0);
-    assert_int_equal(publish_vacant(out_fd, "c"), STATUS_EXISTS);
+    assert_int_equal(publish_vacant(out_fd, "c", true), STATUS_EXISTS);
     assert_int_equal(unlinkat(out_fd, "c", 0), 0);
 }
 
@@ -144,6 +161,7 @@ int main(void)
         cmocka_unit_test(committed_folder_has_its_name_and_files),
         cmocka_unit_test(existing_folder_is_kept_without_replace),
         cmocka_unit_test(existing_folder_is_exchanged_with_replace),
+        cmocka_unit_test(folder_that_is_no_result_is_never_replaced),
         cmocka_unit_test(abandoned_folder_leaves_nothing),
         cmocka_unit_test(link_in_place_of_a_result_counts_as_existing),
         cmocka_unit_test(output_folder_is_made_with_its_parents),
