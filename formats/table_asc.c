@@ -70,13 +70,14 @@ static size_t count_values(const unsigned char *p, size_t n)
     size_t total = n > 0 && !asc_is_blank(p[0]);
     for (size_t from = 1; from < n; from += STEP) {
         const size_t left = n - from, step = left < STEP ? left : STEP;
-        const unsigned char *const q = p + from;
+        const unsigned char *const q = p + from - 1;
         unsigned char count = 0;
         for (size_t i = 0; i < step; i++) {
-            const unsigned char here = (unsigned char)(q[i] - '\t'),
-                                before = (unsigned char)(q[i - 1] - '\t');
-            const unsigned char starts = (unsigned char)((here > 4) & (q[i] != ' '));
-            count = (unsigned char)(count + (starts & ((before <= 4) | (q[i - 1] == ' '))));
+            const unsigned before = (unsigned char)(q[i] - '\t'),
+                           here = (unsigned char)(q[i + 1] - '\t');
+            const unsigned blank_before = (before <= 4) | (q[i] == ' ');
+            const unsigned blank_here = (here <= 4) | (q[i + 1] == ' ');
+            count = (unsigned char)(count + (blank_before & ~blank_here));
         }
         total += count;
     }
@@ -102,7 +103,7 @@ static enum status too_long(const struct table *t, const unsigned char *p, size_
 {
     const struct asc *const a = t->state;
     return status_fail(STATUS_BAD_INPUT,
-                       "%s: line %" PRIu64 ", column %zu: '%s' goes on for %zu bytes",
+                       "%s: line %" PRIu64 ", column %zu: a value, '%s', is longer than %zu bytes",
                        source_name(t->source), a->line, a->column + 1, excerpt_of(p, n).text, n);
 }
 
