@@ -62,7 +62,7 @@ SCIDDICAT_RULE sciddicat_real sciddicat_keep(sciddicat_mask m, sciddicat_real x)
 SCIDDICAT_RULE sciddicat_real sciddicat_add_alive(sciddicat_real sum, sciddicat_mask m,
                                                   sciddicat_real x)
 {
-    return sciddicat_add(sum, sciddicat_keep(m, x));
+    return m ? sciddicat_add(sum, x) : sum;
 }
 
 /* Those of m in which a is not at or below b. */
@@ -71,9 +71,15 @@ SCIDDICAT_RULE sciddicat_mask sciddicat_above(sciddicat_mask m, sciddicat_real a
     return m & !(a <= b);
 }
 
+SCIDDICAT_RULE int sciddicat_count(const sciddicat_mask *m)
+{
+    return m[0] + m[1] + m[2] + m[3] + m[4];
+}
+
+/* Of masks of which b is part of a. */
 SCIDDICAT_RULE int sciddicat_same(const sciddicat_mask *a, const sciddicat_mask *b)
 {
-    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3] && a[4] == b[4];
+    return sciddicat_count(a) == sciddicat_count(b);
 }
 
 /*
@@ -85,11 +91,14 @@ SCIDDICAT_RULE int sciddicat_same(const sciddicat_mask *a, const sciddicat_mask 
 SCIDDICAT_RULE double sciddicat_quotient(double sum, int n)
 {
 #ifdef __CUDA_ARCH__
-    const double by = (double)n;
+    /* n as a double: the low bits of 2^52 + n */
+    const double by = __hiloint2double(0x43300000, n) - 0x1p52;
     const double r = n == 5 ? 0.2 : n == 4 ? 0.25 : n == 3 ? 1.0 / 3.0 : n == 2 ? 0.5 : 1.0;
     const double q = __dmul_rn(sum, r);
-    const double rounded = __fma_rn(__fma_rn(-q, by, sum), r, q);
-    return fabs(sum) >= 0x1p-900 ? rounded : n == 0 ? 0.0 : __ddiv_rn(sum, by);
+    if ((__double2hiint(sum) & 0x7fffffff) < 0x07b00000) { /* below 2^-900 */
+        return n == 0 ? 0.0 : __ddiv_rn(sum, by);
+    }
+    return __fma_rn(__fma_rn(-q, by, sum), r, q);
 #else
     return n == 0 ? 0.0 : sum / n;
 #endif
@@ -97,7 +106,7 @@ SCIDDICAT_RULE double sciddicat_quotient(double sum, int n)
 
 SCIDDICAT_RULE sciddicat_real sciddicat_mean(sciddicat_real sum, const sciddicat_mask *alive)
 {
-    return sciddicat_quotient(sum, alive[0] + alive[1] + alive[2] + alive[3] + alive[4]);
+    return sciddicat_quotient(sum, sciddicat_count(alive));
 }
 
 #endif
@@ -117,7 +126,7 @@ SCIDDICAT_RULE sciddicat_real sciddicat_average(sciddicat_real m, const sciddica
         for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
             left[n] = sciddicat_above(alive[n], average, u[n]);
         }
-        if (sciddicat_same(left, alive)) {
+        if (sciddicat_same(alive, left)) {
             return average;
         }
         for (int n = 0; n < SCIDDICAT_SEEN; ++n) {

@@ -5,10 +5,12 @@
 #ifndef LEAT_KERNELS_CPU_SCIDDICAT_LANES_H
 #define LEAT_KERNELS_CPU_SCIDDICAT_LANES_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #define LANES_INLINE static inline __attribute__((always_inline))
+enum { AT_ONCE = 1 }; /* segments */
 enum { PARTS = 64 / LANES_BYTES, WIDTH = LANES_BYTES / 8 };
 
 typedef double lanes_f64 __attribute__((vector_size(LANES_BYTES)));
@@ -30,16 +32,17 @@ typedef struct {
     }                                                                                              \
     return r
 
-LANES_INLINE sciddicat_real lanes_load(const double *from)
+/* Eight numbers from at[0] on. */
+LANES_INLINE sciddicat_real lanes_load(const double *from, const ptrdiff_t *at)
 {
     sciddicat_real r;
-    memcpy(&r, from, sizeof r);
+    memcpy(&r, from + at[0], sizeof r);
     return r;
 }
 
-LANES_INLINE void lanes_store(double *to, sciddicat_real x)
+LANES_INLINE void lanes_store(double *to, const ptrdiff_t *at, sciddicat_real x)
 {
-    memcpy(to, &x, sizeof x);
+    memcpy(to + at[0], &x, sizeof x);
 }
 
 LANES_INLINE sciddicat_real lanes_all(double x)
@@ -49,16 +52,17 @@ LANES_INLINE sciddicat_real lanes_all(double x)
 
 LANES_INLINE lanes_i64 lanes_bit(int p)
 {
-    lanes_i64 bit;
+    lanes_i64 bit = {0};
     for (int l = 0; l < WIDTH; ++l) {
         bit[l] = (int64_t)1 << (p * WIDTH + l);
     }
     return bit;
 }
 
-LANES_INLINE sciddicat_mask lanes_of_bits(unsigned bits)
+/* A byte of bits a segment. */
+LANES_INLINE sciddicat_mask lanes_of_bits(const unsigned *bits)
 {
-    LANES_EACH(sciddicat_mask, ((int64_t)bits & lanes_bit(p)) == lanes_bit(p));
+    LANES_EACH(sciddicat_mask, ((int64_t)bits[0] & lanes_bit(p)) == lanes_bit(p));
 }
 
 LANES_INLINE int64_t lanes_or(lanes_i64 m)
@@ -70,13 +74,13 @@ LANES_INLINE int64_t lanes_or(lanes_i64 m)
     return all;
 }
 
-LANES_INLINE unsigned lanes_bits(sciddicat_mask m)
+LANES_INLINE void lanes_bits(sciddicat_mask m, unsigned *bits)
 {
     lanes_i64 all = {0};
     for (int p = 0; p < PARTS; ++p) {
         all |= m.part[p] & lanes_bit(p);
     }
-    return (unsigned)lanes_or(all);
+    bits[0] = (unsigned)lanes_or(all);
 }
 
 LANES_INLINE sciddicat_mask lanes_and(sciddicat_mask a, sciddicat_mask b)

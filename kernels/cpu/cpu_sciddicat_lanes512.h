@@ -1,113 +1,149 @@
 /*
- * cpu_sciddicat_lanes512 - the operations of sciddicat_rule.h for the eight cells of a segment in a
- * register of AVX-512; a mask is a mask register.
+ * cpu_sciddicat_lanes512 - the operations of sciddicat_rule.h for the cells of two segments, each
+ * in a register of AVX-512; a mask is a mask register.
  *
- * A mean is a product with the rounded reciprocal and two fused operations that give the rounded
- * quotient (sciddicat_rule.h, sciddicat_quotient), a third of the time of a division.
+ * Two at once, because the rounds of an average wait for each other: what waits in one segment
+ * leaves room for the other. A mean is a product with the rounded reciprocal and two fused
+ * operations that give the rounded quotient (sciddicat_rule.h, sciddicat_quotient), a third of the
+ * time of a division.
  */
 #ifndef LEAT_KERNELS_CPU_SCIDDICAT_LANES512_H
 #define LEAT_KERNELS_CPU_SCIDDICAT_LANES512_H
 
 #include <immintrin.h>
+#include <stddef.h>
 
 #define LANES_INLINE static inline __attribute__((always_inline))
+enum { AT_ONCE = 2 };
 
-#define SCIDDICAT_LANES 8
-typedef __m512d sciddicat_real;
-typedef __mmask8 sciddicat_mask;
+#define SCIDDICAT_LANES 16
+typedef struct {
+    __m512d part[AT_ONCE];
+} sciddicat_real;
+typedef struct {
+    __mmask8 part[AT_ONCE];
+} sciddicat_mask;
 
-LANES_INLINE sciddicat_real lanes_load(const double *from)
+/* `r` gets, part by part, what the expression is; a part's number is p. */
+#define LANES_EACH(type, expression)                                                               \
+    type r;                                                                                        \
+    for (int p = 0; p < AT_ONCE; ++p) {                                                            \
+        r.part[p] = (expression);                                                                  \
+    }                                                                                              \
+    return r
+
+/* Eight numbers each from at[0] and at[1] on. */
+LANES_INLINE sciddicat_real lanes_load(const double *from, const ptrdiff_t *at)
 {
-    return _mm512_loadu_pd(from);
+    LANES_EACH(sciddicat_real, _mm512_loadu_pd(from + at[p]));
 }
 
-LANES_INLINE void lanes_store(double *to, sciddicat_real x)
+LANES_INLINE void lanes_store(double *to, const ptrdiff_t *at, sciddicat_real x)
 {
-    _mm512_storeu_pd(to, x);
+    for (int p = 0; p < AT_ONCE; ++p) {
+        _mm512_storeu_pd(to + at[p], x.part[p]);
+    }
 }
 
 LANES_INLINE sciddicat_real lanes_all(double x)
 {
-    return _mm512_set1_pd(x);
+    LANES_EACH(sciddicat_real, _mm512_set1_pd(x));
 }
 
-LANES_INLINE sciddicat_mask lanes_of_bits(unsigned bits)
+/* A byte of bits a segment. */
+LANES_INLINE sciddicat_mask lanes_of_bits(const unsigned *bits)
 {
-    return (sciddicat_mask)bits;
+    LANES_EACH(sciddicat_mask, (__mmask8)bits[p]);
 }
 
-LANES_INLINE unsigned lanes_bits(sciddicat_mask m)
+LANES_INLINE void lanes_bits(sciddicat_mask m, unsigned *bits)
 {
-    return m;
+    for (int p = 0; p < AT_ONCE; ++p) {
+        bits[p] = m.part[p];
+    }
 }
 
 LANES_INLINE sciddicat_mask lanes_and(sciddicat_mask a, sciddicat_mask b)
 {
-    return (sciddicat_mask)(a & b);
+    LANES_EACH(sciddicat_mask, (__mmask8)(a.part[p] & b.part[p]));
 }
 
 LANES_INLINE sciddicat_mask lanes_greater(sciddicat_real a, sciddicat_real b)
 {
-    return _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ);
+    LANES_EACH(sciddicat_mask, _mm512_cmp_pd_mask(a.part[p], b.part[p], _CMP_GT_OQ));
 }
 
+/* a where the mask is set, else b. */
 LANES_INLINE sciddicat_real lanes_choose(sciddicat_mask m, sciddicat_real a, sciddicat_real b)
 {
-    return _mm512_mask_blend_pd(m, b, a);
+    LANES_EACH(sciddicat_real, _mm512_mask_blend_pd(m.part[p], b.part[p], a.part[p]));
 }
 
+/* Whether some bit of some lane differs. */
 LANES_INLINE int lanes_differ(sciddicat_real a, sciddicat_real b)
 {
-    return _mm512_cmpneq_epi64_mask(_mm512_castpd_si512(a), _mm512_castpd_si512(b)) != 0;
+    unsigned all = 0;
+    for (int p = 0; p < AT_ONCE; ++p) {
+        all |= _mm512_cmpneq_epi64_mask(_mm512_castpd_si512(a.part[p]),
+                                        _mm512_castpd_si512(b.part[p]));
+    }
+    return all != 0;
 }
 
 LANES_INLINE sciddicat_real sciddicat_add(sciddicat_real a, sciddicat_real b)
 {
-    return _mm512_add_pd(a, b);
+    LANES_EACH(sciddicat_real, _mm512_add_pd(a.part[p], b.part[p]));
 }
 
 LANES_INLINE sciddicat_real sciddicat_subtract(sciddicat_real a, sciddicat_real b)
 {
-    return _mm512_sub_pd(a, b);
+    LANES_EACH(sciddicat_real, _mm512_sub_pd(a.part[p], b.part[p]));
 }
 
 LANES_INLINE sciddicat_real sciddicat_multiply(sciddicat_real a, sciddicat_real b)
 {
-    return _mm512_mul_pd(a, b);
+    LANES_EACH(sciddicat_real, _mm512_mul_pd(a.part[p], b.part[p]));
 }
 
 LANES_INLINE sciddicat_real sciddicat_keep(sciddicat_mask m, sciddicat_real x)
 {
-    return _mm512_maskz_mov_pd(m, x);
+    LANES_EACH(sciddicat_real, _mm512_maskz_mov_pd(m.part[p], x.part[p]));
 }
 
 LANES_INLINE sciddicat_real sciddicat_add_alive(sciddicat_real sum, sciddicat_mask m,
                                                 sciddicat_real x)
 {
-    return _mm512_mask_add_pd(sum, m, sum, x);
+    LANES_EACH(sciddicat_real, _mm512_mask_add_pd(sum.part[p], m.part[p], sum.part[p], x.part[p]));
 }
 
 /* NaN counts as above. */
 LANES_INLINE sciddicat_mask sciddicat_above(sciddicat_mask m, sciddicat_real a, sciddicat_real b)
 {
-    return _mm512_mask_cmp_pd_mask(m, a, b, _CMP_NLE_UQ);
+    LANES_EACH(sciddicat_mask,
+               _mm512_mask_cmp_pd_mask(m.part[p], a.part[p], b.part[p], _CMP_NLE_UQ));
 }
 
 LANES_INLINE int sciddicat_same(const sciddicat_mask *a, const sciddicat_mask *b)
 {
-    return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4])) == 0;
+    unsigned all = 0;
+    for (int p = 0; p < AT_ONCE; ++p) {
+        for (int n = 0; n < 5; ++n) {
+            all |= (unsigned)a[n].part[p] ^ b[n].part[p];
+        }
+    }
+    return all == 0;
 }
 
-LANES_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, const sciddicat_mask *alive)
+LANES_INLINE __m512d lanes_mean(__m512d sum, const sciddicat_mask *alive, int p)
 {
     const __m512d one = _mm512_set1_pd(1), least = _mm512_set1_pd(0x1p-900);
     const __m512d reciprocals = _mm512_setr_pd(0, 1, 0.5, 1.0 / 3.0, 0.25, 0.2, 0, 0);
     const __m512i unit = _mm512_set1_epi64(1);
-    __m512d n = _mm512_maskz_mov_pd(alive[0], one);
-    __m512i which = _mm512_maskz_mov_epi64(alive[0], unit);
+    __m512d n = _mm512_maskz_mov_pd(alive[0].part[p], one);
+    __m512i which = _mm512_maskz_mov_epi64(alive[0].part[p], unit);
     for (int k = 1; k < 5; ++k) {
-        n = _mm512_mask_add_pd(n, alive[k], n, one);
-        which = _mm512_mask_add_epi64(which, alive[k], which, unit);
+        n = _mm512_mask_add_pd(n, alive[k].part[p], n, one);
+        which = _mm512_mask_add_epi64(which, alive[k].part[p], which, unit);
     }
     if (_mm512_cmp_pd_mask(_mm512_abs_pd(sum), least, _CMP_LT_OQ) != 0) {
         return _mm512_div_pd(sum, n);
@@ -115,6 +151,11 @@ LANES_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, const sciddicat_m
     const __m512d r = _mm512_permutexvar_pd(which, reciprocals);
     const __m512d q = _mm512_mul_pd(sum, r);
     return _mm512_fmadd_pd(_mm512_fnmadd_pd(q, n, sum), r, q);
+}
+
+LANES_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, const sciddicat_mask *alive)
+{
+    LANES_EACH(sciddicat_real, lanes_mean(sum.part[p], alive, p));
 }
 
 #endif

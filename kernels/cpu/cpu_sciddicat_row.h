@@ -16,60 +16,114 @@
 
 #include <string.h>
 
-/* Bits of the cells to the west and to the east of a segment's. */
-LANES_INLINE unsigned bits_west(const uint8_t *segment)
+/* Segments that are computed at once, and their first cells. */
+struct places {
+    uint32_t segment[AT_ONCE];
+    ptrdiff_t at[AT_ONCE], west[AT_ONCE], east[AT_ONCE];
+};
+
+LANES_INLINE struct places places_of(const uint32_t *segment)
 {
-    return (((unsigned)segment[0] << 1) | (segment[-1] >> 7)) & 0xff;
+    struct places p;
+    for (size_t i = 0; i < AT_ONCE; ++i) {
+        p.segment[i] = segment[i];
+        p.at[i] = (ptrdiff_t)segment[i] * SEGMENT;
+        p.west[i] = p.at[i] - 1;
+        p.east[i] = p.at[i] + 1;
+    }
+    return p;
 }
 
-LANES_INLINE unsigned bits_east(const uint8_t *segment)
+/* Bits of the segments' cells, of those to their west, of those to their east. */
+LANES_INLINE sciddicat_mask bits_at(const uint8_t *row, const struct places *p)
 {
-    return ((unsigned)segment[0] >> 1) | ((segment[1] & 1u) << 7);
+    unsigned bits[AT_ONCE];
+    for (size_t i = 0; i < AT_ONCE; ++i) {
+        bits[i] = row[p->segment[i]];
+    }
+    return lanes_of_bits(bits);
 }
 
-LANES_INLINE sciddicat_real level(const struct sciddicat_row *row, ptrdiff_t k)
+LANES_INLINE sciddicat_mask bits_west(const uint8_t *row, const struct places *p)
 {
-    return sciddicat_add(lanes_load(row->z + k), lanes_load(row->h + k));
+    unsigned bits[AT_ONCE];
+    for (size_t i = 0; i < AT_ONCE; ++i) {
+        const uint8_t *segment = row + p->segment[i];
+        bits[i] = (((unsigned)segment[0] << 1) | (segment[-1] >> 7)) & 0xff;
+    }
+    return lanes_of_bits(bits);
 }
 
-LANES_INLINE void emit_segment(const struct sciddicat_rule *rule, const struct sciddicat_row *north,
-                               const struct sciddicat_row *self, const struct sciddicat_row *south,
-                               size_t s, struct sciddicat_flows *f)
+LANES_INLINE sciddicat_mask bits_east(const uint8_t *row, const struct places *p)
 {
-    const ptrdiff_t k = (ptrdiff_t)s * SEGMENT;
+    unsigned bits[AT_ONCE];
+    for (size_t i = 0; i < AT_ONCE; ++i) {
+        const uint8_t *segment = row + p->segment[i];
+        bits[i] = ((unsigned)segment[0] >> 1) | ((segment[1] & 1u) << 7);
+    }
+    return lanes_of_bits(bits);
+}
+
+LANES_INLINE sciddicat_real level(const struct sciddicat_row *row, const ptrdiff_t *at)
+{
+    return sciddicat_add(lanes_load(row->z, at), lanes_load(row->h, at));
+}
+
+LANES_INLINE void emit_segments(const struct sciddicat_rule *rule,
+                                const struct sciddicat_row *north, const struct sciddicat_row *self,
+                                const struct sciddicat_row *south, const uint32_t *segment,
+                                struct sciddicat_flows *f)
+{
+    const struct places p = places_of(segment);
     const sciddicat_real epsilon = lanes_all(rule->epsilon), pr = lanes_all(rule->r);
-    const sciddicat_real m = sciddicat_subtract(lanes_load(self->h + k), epsilon);
-    const sciddicat_real u[SCIDDICAT_SEEN] = {sciddicat_add(lanes_load(self->z + k), epsilon),
-                                              level(north, k), level(self, k - 1),
-                                              level(self, k + 1), level(south, k)};
-    const sciddicat_mask emits = lanes_of_bits(self->active[s]);
+    const sciddicat_real m = sciddicat_subtract(lanes_load(self->h, p.at), epsilon);
+    const sciddicat_real u[SCIDDICAT_SEEN] = {sciddicat_add(lanes_load(self->z, p.at), epsilon),
+                                              level(north, p.at), level(self, p.west),
+                                              level(self, p.east), level(south, p.at)};
+    const sciddicat_mask emits = bits_at(self->active, &p);
     sciddicat_mask alive[SCIDDICAT_SEEN] = {emits, emits, emits, emits, emits};
     if (self->takes != NULL) {
-        alive[1] = lanes_and(emits, lanes_of_bits(north->takes[s]));
-        alive[2] = lanes_and(emits, lanes_of_bits(bits_west(self->takes + s)));
-        alive[3] = lanes_and(emits, lanes_of_bits(bits_east(self->takes + s)));
-        alive[4] = lanes_and(emits, lanes_of_bits(south->takes[s]));
+        alive[1] = lanes_and(emits, bits_at(north->takes, &p));
+        alive[2] = lanes_and(emits, bits_west(self->takes, &p));
+        alive[3] = lanes_and(emits, bits_east(self->takes, &p));
+        alive[4] = lanes_and(emits, bits_at(south->takes, &p));
     }
     const sciddicat_real average = sciddicat_average(m, u, alive);
     for (size_t n = 0; n < SIDES; ++n) {
-        lanes_store(f->to[n] + k, sciddicat_flow(alive[n + 1], average, u[n + 1], pr));
+        lanes_store(f->to[n], p.at, sciddicat_flow(alive[n + 1], average, u[n + 1], pr));
     }
+}
+
+/* Adds s to the segments that wait; true when there are enough of them. With too few at the end,
+ * the last one stands for those that are missing: computing it twice changes nothing. */
+LANES_INLINE bool enough(uint32_t *waiting, size_t *n, uint32_t s)
+{
+    for (size_t i = *n; i < AT_ONCE; ++i) {
+        waiting[i] = s;
+    }
+    *n = *n + 1 == AT_ONCE ? 0 : *n + 1;
+    return *n == 0;
 }
 
 static void emit(const struct sciddicat_rule *rule, const struct sciddicat_row *north,
                  const struct sciddicat_row *self, const struct sciddicat_row *south,
                  struct sciddicat_flows *f)
 {
+    uint32_t waiting[AT_ONCE];
+    size_t n = 0;
     f->begin = self->begin;
     f->end = self->end;
     if (self->begin == self->end) {
         return;
     }
     memcpy(f->active + self->begin, self->active + self->begin, self->end - self->begin);
-    for (size_t s = self->begin; s < self->end; ++s) {
-        if (self->active[s] != 0) {
-            emit_segment(rule, north, self, south, s, f);
+    for (uint32_t s = self->begin; s < self->end; ++s) {
+        if (self->active[s] != 0 && enough(waiting, &n, s)) {
+            emit_segments(rule, north, self, south, waiting, f);
         }
+    }
+    if (n != 0) {
+        emit_segments(rule, north, self, south, waiting, f);
     }
 }
 
@@ -78,7 +132,7 @@ static void clear(struct sciddicat_flows *f)
     for (size_t s = f->begin; s < f->end; ++s) {
         if (f->active[s] != 0) {
             for (size_t n = 0; n < SIDES; ++n) {
-                lanes_store(f->to[n] + s * SEGMENT, lanes_all(0));
+                memset(f->to[n] + s * SEGMENT, 0, SEGMENT * sizeof *f->to[n]);
             }
             f->active[s] = 0;
         }
@@ -95,36 +149,60 @@ static void arrive(int32_t *arrival, unsigned bits, uint64_t step)
     }
 }
 
-/* True when some h changes. */
-LANES_INLINE int take_segment(const struct sciddicat_rule *rule, struct sciddicat_row *self,
-                              const struct sciddicat_flows *north,
-                              const struct sciddicat_flows *own,
-                              const struct sciddicat_flows *south, size_t s)
+/* The largest h so far, and what has been taken. */
+LANES_INLINE sciddicat_real new_peak(sciddicat_real peak, sciddicat_real h, sciddicat_mask live,
+                                     const sciddicat_real *in)
 {
-    const ptrdiff_t k = (ptrdiff_t)s * SEGMENT;
+    const sciddicat_real largest = lanes_choose(lanes_greater(h, peak), h, peak);
+    return lanes_choose(live, largest, sciddicat_taken(peak, in));
+}
+
+/* True when some h changes. */
+LANES_INLINE int take_segments(const struct sciddicat_rule *rule, struct sciddicat_row *self,
+                               const struct sciddicat_flows *north,
+                               const struct sciddicat_flows *own,
+                               const struct sciddicat_flows *south, const uint32_t *segment)
+{
+    const struct places p = places_of(segment);
     const sciddicat_real in[SIDES] = {
-        lanes_load(north->to[SOUTH] + k), lanes_load(own->to[EAST] + k - 1),
-        lanes_load(own->to[WEST] + k + 1), lanes_load(south->to[NORTH] + k)};
-    const sciddicat_real out[SIDES] = {lanes_load(own->to[NORTH] + k),
-                                       lanes_load(own->to[WEST] + k), lanes_load(own->to[EAST] + k),
-                                       lanes_load(own->to[SOUTH] + k)};
-    const sciddicat_mask live = lanes_of_bits(self->live[s]);
-    const sciddicat_real before = lanes_load(self->h + k);
+        lanes_load(north->to[SOUTH], p.at), lanes_load(own->to[EAST], p.west),
+        lanes_load(own->to[WEST], p.east), lanes_load(south->to[NORTH], p.at)};
+    const sciddicat_real out[SIDES] = {
+        lanes_load(own->to[NORTH], p.at), lanes_load(own->to[WEST], p.at),
+        lanes_load(own->to[EAST], p.at), lanes_load(own->to[SOUTH], p.at)};
+    const sciddicat_mask live = bits_at(self->live, &p);
+    const sciddicat_real before = lanes_load(self->h, p.at);
     const sciddicat_real h = lanes_choose(live, sciddicat_thickness(before, in, out), before);
-    const unsigned bits = lanes_bits(lanes_and(live, lanes_greater(h, lanes_all(rule->epsilon))));
-    lanes_store(self->h + k, h);
+    unsigned bits[AT_ONCE];
+    lanes_bits(lanes_and(live, lanes_greater(h, lanes_all(rule->epsilon))), bits);
+    lanes_store(self->h, p.at, h);
     if (self->peak != NULL) {
-        const sciddicat_real peak = lanes_load(self->peak + k);
-        const sciddicat_real largest = lanes_choose(lanes_greater(h, peak), h, peak);
-        lanes_store(self->peak + k, self->live[s] == 0xff
-                                        ? largest
-                                        : lanes_choose(live, largest, sciddicat_taken(peak, in)));
-        if ((bits & ~(unsigned)self->active[s]) != 0) {
-            arrive(self->arrival + k, bits & ~(unsigned)self->active[s], rule->step);
+        lanes_store(self->peak, p.at, new_peak(lanes_load(self->peak, p.at), h, live, in));
+    }
+    for (size_t i = 0; i < AT_ONCE; ++i) {
+        const unsigned arrived = bits[i] & ~(unsigned)self->active[segment[i]];
+        if (arrived != 0 && self->arrival != NULL) {
+            arrive(self->arrival + p.at[i], arrived, rule->step);
+        }
+        self->active[segment[i]] = (uint8_t)bits[i];
+    }
+    return lanes_differ(h, before);
+}
+
+/* Where a row's active cells begin and end, and in how many segments they are. */
+static void survey(struct sciddicat_row *row, uint32_t begin, uint32_t end)
+{
+    uint32_t first = 0, last = 0, n_busy = 0;
+    for (uint32_t s = begin; s < end; ++s) {
+        if (row->active[s] != 0) {
+            first = n_busy == 0 ? s : first;
+            last = s + 1;
+            ++n_busy;
         }
     }
-    self->active[s] = (uint8_t)bits;
-    return lanes_differ(h, before);
+    row->begin = first;
+    row->end = last;
+    row->n_busy = n_busy;
 }
 
 /* The lesser of two beginnings, of which empty ranges have none. */
@@ -146,25 +224,21 @@ static bool take(const struct sciddicat_rule *rule, struct sciddicat_row *self,
     uint32_t end = own->begin < own->end ? own->end + 1 : 0;
     begin = begin_of(begin_of(begin, north->begin, north->end), south->begin, south->end);
     end = end_of(end_of(end, north->begin, north->end), south->begin, south->end);
-    uint32_t first = 0, last = 0, n_busy = 0;
+    uint32_t waiting[AT_ONCE];
+    size_t n = 0;
     int moved = 0;
     for (uint32_t s = begin; s < end; ++s) {
         const uint8_t *at = own->active + s;
         const unsigned near =
             at[0] | (at[-1] >> 7) | (at[1] & 1u) | north->active[s] | south->active[s];
-        if (near == 0) {
-            continue;
-        }
-        moved |= take_segment(rule, self, north, own, south, s);
-        if (self->active[s] != 0) {
-            first = n_busy == 0 ? s : first;
-            last = s + 1;
-            ++n_busy;
+        if (near != 0 && enough(waiting, &n, s)) {
+            moved |= take_segments(rule, self, north, own, south, waiting);
         }
     }
-    self->begin = first;
-    self->end = last;
-    self->n_busy = n_busy;
+    if (n != 0) {
+        moved |= take_segments(rule, self, north, own, south, waiting);
+    }
+    survey(self, begin, end);
     self->touched |= begin < end;
     return moved != 0;
 }
