@@ -197,6 +197,7 @@ const struct backend_ops backend_cuda = {
     .means = &cuda_means,
     .pearson = &cuda_pearson,
     .philox = &cuda_philox,
+    .sciddicat = &cuda_sciddicat,
 };
 
 } // namespace

@@ -7,10 +7,12 @@
 #include "kernels/cuda/cuda_queue.h"
 #include "kernels/pearson.h"
 #include "kernels/philox.h"
+#include "kernels/sciddicat.h"
 
 extern const struct means_kernels cuda_means;
 extern const struct pearson_kernels cuda_pearson;
 extern const struct philox_kernels cuda_philox;
+extern const struct sciddicat_kernels cuda_sciddicat;
 
 extern "C" const struct backend_ops *leat_cuda_backend(void);
 

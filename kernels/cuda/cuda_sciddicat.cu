@@ -473,8 +473,8 @@ enum status run_state(struct queue *queue, void *run, double *h, double *max_h, 
 
 } // namespace
 
-extern const struct sciddicat_kernels cuda_sciddicat = {.bytes = run_bytes,
-                                                        .open = run_open,
-                                                        .close = run_close,
-                                                        .advance = run_advance,
-                                                        .state = run_state};
+const struct sciddicat_kernels cuda_sciddicat = {.bytes = run_bytes,
+                                                 .open = run_open,
+                                                 .close = run_close,
+                                                 .advance = run_advance,
+                                                 .state = run_state};
