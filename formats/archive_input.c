@@ -1,6 +1,6 @@
 /*
- * archive_input - archives through libarchive, which sees the descriptor alone and never a path to
- * write to. Only the readers named in archive_input.h are switched on.
+ * archive_input - archives through libarchive, which is handed bytes and never a path to write to.
+ * Only the readers named in archive_input.h are switched on.
  *
  * libarchive turns names into the character set of the thread's locale, and the C locale has no
  * letters beyond ASCII: opening and going to an entry happen in C.UTF-8.
@@ -27,9 +27,10 @@ struct archive_input {
     struct archive *archive;
     locale_t utf8; /* 0 when the system has none: names beyond ASCII may be refused then */
     bool opened;   /* a format was recognised: libarchive may be asked about it */
+    const atomic_bool *stop; /* NULL: never */
     uint64_t n_entries;
     char entry_name[ARCHIVE_INPUT_NAME_BYTES + 1];
-    unsigned char block[BLOCK_BYTES];
+    unsigned char packed[BLOCK_BYTES], block[BLOCK_BYTES];
 };
 
 bool archive_input_named(const char *name)
@@ -45,11 +46,65 @@ bool archive_input_named(const char *name)
     return false;
 }
 
+static bool is_stopped(const struct archive_input *a)
+{
+    return a->stop && atomic_load(a->stop);
+}
+
+/* libarchive asks for the next bytes of the file. All its work, skipping included, waits for this:
+ * an unwanted gigabyte in a few packed kilobytes is not unpacked to the end after a stop. */
+static la_ssize_t read_packed(struct archive *archive, void *data, const void **bytes)
+{
+    struct archive_input *a = data;
+    ssize_t got;
+    if (is_stopped(a)) {
+        archive_set_error(archive, ECANCELED, "stopped");
+        return ARCHIVE_FATAL;
+    }
+    do {
+        got = read(a->fd, a->packed, sizeof a->packed);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        archive_set_error(archive, EIO, "%s", strerror(errno));
+        return ARCHIVE_FATAL;
+    }
+    *bytes = a->packed;
+    return got;
+}
+
+static la_int64_t seek_packed(struct archive *archive, void *data, la_int64_t offset, int whence)
+{
+    const struct archive_input *a = data;
+    const off_t at = lseek(a->fd, offset, whence);
+    if (at < 0) {
+        archive_set_error(archive, EIO, "%s", strerror(errno));
+        return ARCHIVE_FATAL;
+    }
+    return at;
+}
+
+static int open_packed(struct archive_input *a)
+{
+    return archive_read_set_read_callback(a->archive, read_packed) == ARCHIVE_OK &&
+                   archive_read_set_seek_callback(a->archive, seek_packed) == ARCHIVE_OK &&
+                   archive_read_set_callback_data(a->archive, a) == ARCHIVE_OK
+               ? archive_read_open1(a->archive)
+               : ARCHIVE_FATAL;
+}
+
+void archive_input_stop_at(struct archive_input *a, const atomic_bool *stop)
+{
+    a->stop = stop;
+}
+
 /* Describes what libarchive found wrong. */
 static enum status fail_archive(const struct archive_input *a, const char *doing)
 {
     const char *const why = archive_error_string(a->archive);
     const int error = archive_errno(a->archive);
+    if (is_stopped(a)) {
+        return status_fail(STATUS_CANCELLED, "%s: stopped", a->name);
+    }
     if (error == ENOMEM) {
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to unpack it", a->name);
     }
@@ -95,7 +150,7 @@ enum status archive_input_open(int fd, const char *name, struct archive_input **
         goto fail;
     }
     const locale_t before = uselocale(a->utf8);
-    const int result = archive_read_open_fd(a->archive, fd, BLOCK_BYTES);
+    const int result = open_packed(a);
     (void)uselocale(before);
     if (result != ARCHIVE_OK) {
         status = fail_archive(a, "cannot be opened");
@@ -189,7 +244,7 @@ static void judge_entry(struct archive_input *a, struct archive_entry *e,
     const char *path = archive_entry_pathname_utf8(e);
     path = path ? path : archive_entry_pathname(e);
     path = path ? path : "";
-    *entry = (struct archive_input_entry){.name = a->entry_name};
+    *entry = (struct archive_input_entry){.name = a->entry_name, .raw = path};
     entry->refused = judge_kind(e);
     if (!entry->refused) {
         entry->refused = clean_path(path, a->entry_name);
@@ -257,6 +312,9 @@ enum status archive_input_copy(struct archive_input *a, int to, uint64_t max_byt
 {
     *bytes = 0;
     for (;;) {
+        if (is_stopped(a)) {
+            return status_fail(STATUS_CANCELLED, "%s: %s: stopped", a->name, a->entry_name);
+        }
         const la_ssize_t got = archive_read_data(a->archive, a->block, sizeof a->block);
         if (got == 0) {
             return STATUS_OK;

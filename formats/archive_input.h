@@ -11,6 +11,7 @@
 
 #include "formats/status.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ enum {
 struct archive_input_entry {
     const char *name; /* relative, UTF-8, parts separated by one '/', none of them "." or ".."; for
                          a refused entry its name as messages show it */
+    const char *raw;  /* the name as the archive has it, to be looked at and not to be used */
     const char *refused; /* NULL, or a sentence that says why this entry is passed over */
     uint64_t bytes;      /* as the archive claims it; 0 when it does not */
 };
@@ -37,6 +39,10 @@ bool archive_input_named(const char *name);
 enum status archive_input_open(int fd, const char *name,
                                struct archive_input **out) STATUS_MUST_CHECK;
 void archive_input_free(struct archive_input *a);
+
+/* From now on reading ends with STATUS_CANCELLED, within some 128 KiB of the archive, once *stop is
+ * set (by any thread). Borrowed. */
+void archive_input_stop_at(struct archive_input *a, const atomic_bool *stop);
 
 /* Goes to the next entry; folders are passed over without a word. *end is set when there is no
  * more. STATUS_BAD_INPUT: damaged; STATUS_UNSUPPORTED: the directory itself is encrypted;

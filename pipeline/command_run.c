@@ -69,6 +69,9 @@ static void on_ended(void *user, const struct job_report *r)
 
 static void tell_totals(const struct settings *s, const struct runner_totals *t)
 {
+    if (t->interrupted && t->n_failed == 0) {
+        log_warning("stopped by a signal");
+    }
     if (s->quiet || t->n_done + t->n_failed == 0) {
         return;
     }

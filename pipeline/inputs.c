@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,11 +21,13 @@
 struct inputs {
     const struct settings *settings;
     int scratch_fd;
+    struct stat output; /* the folder of results */
+    atomic_bool stop;
     size_t next;                   /* argument to look at next */
+    size_t n_taken;                /* of the present argument: inputs, and failures told */
     FTS *walk;                     /* the folder being walked; NULL: none */
     struct archive_input *archive; /* being read; NULL: none */
     char *archive_path;
-    size_t archive_jobs; /* members of it that became jobs */
 };
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -37,6 +41,39 @@ static FTS *start_walk(const char *path)
     return fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
 }
 
+/* Zeroes, which are no folder's numbers, when it is not there. */
+static struct stat look_at_output(const struct settings *settings)
+{
+    struct stat st;
+    return stat(settings->output, &st) == 0 ? st : (struct stat){0};
+}
+
+static bool is_output(const struct stat *output, const FTSENT *entry)
+{
+    return output->st_ino != 0 && entry->fts_ino == output->st_ino &&
+           entry->fts_dev == output->st_dev;
+}
+
+/* A folder in the output folder is a result when it holds what every result holds. */
+static bool is_result(const struct stat *output, const FTSENT *entry)
+{
+    char *path;
+    bool is = is_output(output, entry->fts_parent) &&
+              asprintf(&path, "%s/result.json", entry->fts_accpath) >= 0;
+    if (is) {
+        is = access(path, F_OK) == 0;
+        free(path);
+    }
+    return is;
+}
+
+/* Folders beneath an input that are not gone into. */
+static bool is_passed_over(const struct stat *output, const FTSENT *entry)
+{
+    return entry->fts_level > 0 &&
+           (entry->fts_name[0] == '.' || is_output(output, entry) || is_result(output, entry));
+}
+
 enum status inputs_open(const struct settings *settings, int scratch_fd, struct inputs **out)
 {
     struct inputs *in = calloc(1, sizeof(*in));
@@ -46,7 +83,18 @@ enum status inputs_open(const struct settings *settings, int scratch_fd, struct 
     }
     in->settings = settings;
     in->scratch_fd = scratch_fd;
+    in->output = look_at_output(settings);
     return STATUS_OK;
+}
+
+void inputs_stop(struct inputs *in)
+{
+    atomic_store(&in->stop, true);
+}
+
+static bool is_stopped(const struct inputs *in)
+{
+    return atomic_load(&in->stop);
 }
 
 static void close_archive(struct inputs *in)
@@ -84,13 +132,26 @@ static enum status take_input(const struct inputs *in, const char *path, int fd,
 
 static enum status open_archive(struct inputs *in, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat st;
+    enum status code;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
         return status_fail_errno(errno, "cannot open '%s'", path);
     }
-    in->archive_jobs = 0;
-    in->archive_path = strdup(path);
-    return archive_input_open(fd, path, &in->archive);
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return status_fail(STATUS_BAD_INPUT, "'%s' is no regular file", path);
+    }
+    code = archive_input_open(fd, path, &in->archive);
+    if (code == STATUS_OK) {
+        archive_input_stop_at(in->archive, &in->stop);
+        in->archive_path = strdup(path);
+        if (in->archive_path == NULL) {
+            close_archive(in);
+            code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
+        }
+    }
+    return code;
 }
 
 /* A file without a name; gone when its last descriptor is closed. */
@@ -118,26 +179,57 @@ static uint64_t scratch_room(const struct inputs *in)
     return (uint64_t)st.f_bavail * st.f_frsize / 2;
 }
 
-/* The next member that a pipeline takes, or that must be told about; NULL at the archive's end. */
+/* Whether a folder of the member's name begins with a dot; ".." is not hidden but refused. */
+static bool is_hidden(const char *name)
+{
+    const char *slash;
+    for (; (slash = strchr(name, '/')) != NULL; name = slash + 1) {
+        size_t n = (size_t)(slash - name);
+        if (name[0] == '.' && n > 1 && !(n == 2 && name[1] == '.')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a folder of such files would give the member to a pipeline. */
+static enum status judge_member(const struct inputs *in, const char *name, bool *routed)
+{
+    char *path;
+    *routed = false;
+    if (asprintf(&path, "%s/%s", in->archive_path, name) < 0) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    *routed = !is_hidden(name) && settings_routes(in->settings, path);
+    if (!*routed) {
+        log_debug("'%s': no pipeline takes it, skipped", path);
+    }
+    free(path);
+    return STATUS_OK;
+}
+
+/* The next member that a pipeline takes, or would take were it not refused; NULL at the archive's
+ * end. */
 static enum status next_routed(struct inputs *in, struct archive_input_entry *entry, char **path)
 {
+    *path = NULL;
     for (;;) {
-        bool end;
-        *path = NULL;
+        bool end, routed;
         enum status code = archive_input_next(in->archive, entry, &end);
         if (code != STATUS_OK || end) {
             return code;
         }
-        if (asprintf(path, "%s/%s", in->archive_path, entry->name) < 0) {
-            *path = NULL;
-            return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+        code = judge_member(in, entry->raw, &routed);
+        if (code != STATUS_OK) {
+            return code;
         }
-        if (entry->refused != NULL || (!input_name_is_passing(input_name_last(entry->name)) &&
-                                       settings_routes(in->settings, *path))) {
+        if (routed) {
+            if (asprintf(path, "%s/%s", in->archive_path, entry->name) < 0) {
+                *path = NULL;
+                return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+            }
             return STATUS_OK;
         }
-        log_debug("'%s': no pipeline takes it, skipped", *path);
-        free(*path);
     }
 }
 
@@ -167,36 +259,57 @@ static enum status next_member(struct inputs *in, struct job_input *out, bool *g
     char *path;
     enum status code = next_routed(in, &entry, &path);
     *got = path != NULL;
-    if (path != NULL) {
-        in->archive_jobs++;
-        if (entry.refused != NULL) {
-            out->path = strdup(path);
-            code = status_fail(STATUS_BAD_INPUT, "'%s' is not taken out of its archive: %s", path,
-                               entry.refused);
-        } else {
-            code = take_member(in, path, out);
+    if (path == NULL) {
+        if (code != STATUS_OK) {
+            out->path = strdup(in->archive_path);
         }
-        free(path);
-    } else if (code == STATUS_OK && in->archive_jobs == 0) {
-        code = status_fail(STATUS_BAD_INPUT,
-                           "'%s' holds no file that a pipeline takes; name them X.clusters.csv or "
-                           "give --pipeline",
-                           in->archive_path);
+        close_archive(in);
+    } else if (entry.refused != NULL) {
+        out->path = strdup(path);
+        code = status_fail(STATUS_BAD_INPUT, "'%s' is not taken out of its archive: %s", path,
+                           entry.refused);
+    } else {
+        code = take_member(in, path, out);
     }
+    free(path);
     return code;
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
 
-/* The next file in the folder that has a route; *got is false at its end. */
+/* A file in a folder. *got when it is an input; an archive is opened instead. */
+static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_input *out,
+                             bool *got)
+{
+    enum status code = STATUS_OK;
+    *got = false;
+    if (input_name_is_passing(entry->fts_name)) {
+        return code;
+    }
+    if (archive_input_named(entry->fts_name)) {
+        code = open_archive(in, entry->fts_path);
+        if (code != STATUS_OK) {
+            out->path = strdup(entry->fts_path);
+        }
+    } else if (settings_routes(in->settings, entry->fts_path)) {
+        *got = true;
+        code = take_input(in, entry->fts_path, -1, out);
+    } else {
+        log_debug("'%s': no pipeline takes it, skipped", entry->fts_path);
+    }
+    return code;
+}
+
+/* Goes on to the next file in the folder that has a route (*got), to an archive, or to the folder's
+ * end. */
 static enum status next_in_folder(struct inputs *in, struct job_input *out, bool *got)
 {
     FTSENT *entry;
-    *got = true;
-    while (errno = 0, (entry = fts_read(in->walk)) != NULL) {
+    while (!is_stopped(in) && in->archive == NULL && (entry = fts_read(in->walk)) != NULL) {
+        enum status code = STATUS_OK;
         switch (entry->fts_info) {
         case FTS_D:
-            if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
+            if (is_passed_over(&in->output, entry)) {
                 fts_set(in->walk, entry, FTS_SKIP);
             }
             break;
@@ -206,30 +319,19 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
             out->path = strdup(entry->fts_path);
             return status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path);
         case FTS_F:
-            if (input_name_is_passing(entry->fts_name)) {
-                break;
+            code = take_file(in, entry, out, got);
+            if (code != STATUS_OK || *got) {
+                return code;
             }
-            if (archive_input_named(entry->fts_name)) {
-                enum status code = open_archive(in, entry->fts_path);
-                if (code != STATUS_OK) {
-                    out->path = strdup(entry->fts_path);
-                    return code;
-                }
-                *got = false;
-                return STATUS_OK;
-            }
-            if (settings_routes(in->settings, entry->fts_path)) {
-                return take_input(in, entry->fts_path, -1, out);
-            }
-            log_debug("'%s': no pipeline takes it, skipped", entry->fts_path);
             break;
         default:
             break;
         }
     }
-    *got = false;
-    fts_close(in->walk);
-    in->walk = NULL;
+    if (in->archive == NULL) {
+        fts_close(in->walk);
+        in->walk = NULL;
+    }
     return STATUS_OK;
 }
 
@@ -240,26 +342,39 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
 {
     const char *path = in->settings->inputs[in->next++];
     struct stat st;
-    *got = true;
+    enum status code = STATUS_OK;
+    in->n_taken = 0;
     if (stat(path, &st) != 0) {
-        int error = errno;
-        out->path = strdup(path);
-        return status_fail_errno(error, "cannot find '%s'", path);
-    }
-    if (S_ISDIR(st.st_mode)) {
+        code = status_fail_errno(errno, "cannot find '%s'", path);
+    } else if (S_ISDIR(st.st_mode)) {
         in->walk = start_walk(path);
-        *got = false;
-        return in->walk != NULL ? STATUS_OK : status_fail_errno(errno, "cannot read '%s'", path);
-    }
-    if (archive_input_named(path)) {
-        enum status code = open_archive(in, path);
-        *got = false;
-        if (code != STATUS_OK) {
-            out->path = strdup(path);
+        if (in->walk == NULL) {
+            code = status_fail_errno(errno, "cannot read '%s'", path);
         }
-        return code;
+    } else if (archive_input_named(path)) {
+        code = open_archive(in, path);
+    } else {
+        *got = true;
+        return take_input(in, path, -1, out);
     }
-    return take_input(in, path, -1, out);
+    if (code != STATUS_OK) {
+        out->path = strdup(path);
+    }
+    return code;
+}
+
+/* A folder or an archive that was given has come to its end. */
+static enum status end_argument(struct inputs *in, struct job_input *out)
+{
+    const char *path = in->settings->inputs[in->next - 1];
+    if (in->n_taken > 0) {
+        return STATUS_OK;
+    }
+    out->path = strdup(path);
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "'%s' holds no file that a pipeline takes; name them X.%s.csv or give "
+                       "--pipeline %s",
+                       path, stage_registry[0]->suffix, stage_registry[0]->name);
 }
 
 enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
@@ -269,14 +384,11 @@ enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
     bool got = false;
     enum status code = STATUS_OK;
     while (code == STATUS_OK && !got && !*end) {
-        if (in->archive != NULL) {
+        bool within = in->archive != NULL || in->walk != NULL;
+        if (is_stopped(in)) {
+            *end = true;
+        } else if (in->archive != NULL) {
             code = next_member(in, out, &got);
-            if (!got) {
-                if (code != STATUS_OK && out->path == NULL) {
-                    out->path = strdup(in->archive_path);
-                }
-                close_archive(in);
-            }
         } else if (in->walk != NULL) {
             code = next_in_folder(in, out, &got);
         } else if (in->next < in->settings->n_inputs) {
@@ -284,19 +396,33 @@ enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
         } else {
             *end = true;
         }
+        in->n_taken += got || code != STATUS_OK;
+        if (within && in->archive == NULL && in->walk == NULL && code == STATUS_OK && !got &&
+            !is_stopped(in)) {
+            code = end_argument(in, out);
+        }
     }
     return code;
 }
 
+static bool is_wanted(const struct settings *settings, const FTSENT *entry)
+{
+    return entry->fts_level == 0 ||
+           (!input_name_is_passing(entry->fts_name) &&
+            (archive_input_named(entry->fts_name) || settings_routes(settings, entry->fts_path)));
+}
+
 uint64_t inputs_total_bytes(const struct settings *settings)
 {
+    const struct stat output = look_at_output(settings);
     uint64_t total = 0;
     for (size_t i = 0; i < settings->n_inputs; i++) {
         FTS *walk = start_walk(settings->inputs[i]);
         FTSENT *entry;
         while (walk != NULL && (entry = fts_read(walk)) != NULL) {
-            if (entry->fts_info == FTS_F &&
-                (entry->fts_level == 0 || !input_name_is_passing(entry->fts_name))) {
+            if (entry->fts_info == FTS_D && is_passed_over(&output, entry)) {
+                fts_set(walk, entry, FTS_SKIP);
+            } else if (entry->fts_info == FTS_F && is_wanted(settings, entry)) {
                 total += (uint64_t)entry->fts_statp->st_size;
             }
         }

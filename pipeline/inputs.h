@@ -3,9 +3,11 @@
  * that memory does not grow with their number.
  *
  * In folders and archives only what a route takes is looked at; names that begin with '.' and names
- * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone. A file
- * that is named on the command line itself must have a route. Folders are walked in byte order of
- * names, links in them are not followed.
+ * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone, as are
+ * the output folder and the results in it. What is named on the command line itself must have a
+ * route, or hold something that has one. Folders are walked in byte order of names, links in them
+ * are not followed; a link in an archive, or a name that leads out of it, is a failure where a
+ * pipeline would have taken the file.
  */
 #ifndef LEAT_PIPELINE_INPUTS_H
 #define LEAT_PIPELINE_INPUTS_H
@@ -21,10 +23,12 @@ struct inputs;
 enum status inputs_open(const struct settings *settings, int scratch_fd,
                         struct inputs **out) STATUS_MUST_CHECK;
 void inputs_free(struct inputs *in);
+/* From any thread: inputs_next comes to its end soon, also while it unpacks an archive. */
+void inputs_stop(struct inputs *in);
 
 /* The next input, resolved. A failure concerns one input only (out->path names it): call again for
  * those after it. *end: there are no more. Used by one thread at a time; it reads folders and
- * unpacks archives. */
+ * unpacks archives. STATUS_CANCELLED: stopped within an archive. */
 enum status inputs_next(struct inputs *in, struct job_input *out, bool *end) STATUS_MUST_CHECK;
 
 /* Bytes of all files that will come, as far as can be seen without opening them. */

@@ -225,6 +225,7 @@ static void on_signal(uv_signal_t *signal, int number)
     struct runner *r = signal->data;
     (void)number;
     r->totals->interrupted = true;
+    inputs_stop(r->inputs);
     uv_signal_stop(&r->signals[0]);
     uv_signal_stop(&r->signals[1]);
     for (size_t i = 0; i < r->engine.n_jobs; i++) {

@@ -68,7 +68,7 @@ static struct bytes make_archive(int kind, const char *passphrase, const struct 
     /* As a writer libarchive must know the letters in names; reading is to do without. */
     assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
     struct archive *a = archive_write_new();
-    assert_int_equal(bytes_reserve(&out, 1 << 20), STATUS_OK);
+    assert_int_equal(bytes_reserve(&out, 2 << 20), STATUS_OK);
     set_kind(a, kind);
     if (passphrase) {
         assert_int_equal(archive_write_set_options(a, "zip:encryption=zipcrypt"), ARCHIVE_OK);
@@ -279,6 +279,42 @@ static enum status read_archive(const struct bytes *b)
     return status;
 }
 
+static void a_stop_ends_reading_and_skipping(void **state)
+{
+    (void)state;
+    static char content[1 << 20];
+    memset(content, '1', sizeof content - 1);
+    const struct put puts[] = {{"a.csv", content, 0, NULL}, {"b.csv", "2", 0, NULL}};
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        struct bytes b = make_archive(kind, NULL, puts, 2);
+        struct archive_input *a = open_bytes(&b);
+        atomic_bool stop = false;
+        uint64_t bytes;
+        const int to = memfd_create("out", MFD_CLOEXEC);
+        archive_input_stop_at(a, &stop);
+        (void)next_entry(a);
+        stop = true;
+        assert_int_equal(archive_input_copy(a, to, UINT64_MAX, &bytes), STATUS_CANCELLED);
+        assert_int_equal(bytes, 0);
+        assert_non_null(strstr(status_message(), "stopped"));
+        close(to);
+        archive_input_free(a);
+        bytes_free(&b);
+    }
+    /* Going to the second entry of a tar means to unpack the first. */
+    struct bytes b = make_archive(TAR, NULL, puts, 2);
+    struct archive_input *a = open_bytes(&b);
+    struct archive_input_entry entry;
+    bool end;
+    atomic_bool stop = false;
+    archive_input_stop_at(a, &stop);
+    (void)next_entry(a);
+    stop = true;
+    assert_int_equal(archive_input_next(a, &entry, &end), STATUS_CANCELLED);
+    archive_input_free(a);
+    bytes_free(&b);
+}
+
 static void damaged_archives_and_other_files_are_refused(void **state)
 {
     (void)state;
@@ -340,6 +376,7 @@ int main(void)
         cmocka_unit_test(names_that_lead_elsewhere_are_refused),
         cmocka_unit_test(links_and_devices_are_refused),
         cmocka_unit_test(what_unpacks_to_too_much_is_stopped),
+        cmocka_unit_test(a_stop_ends_reading_and_skipping),
         cmocka_unit_test(damaged_archives_and_other_files_are_refused),
         cmocka_unit_test(encrypted_entries_are_refused_in_plain_words),
         cmocka_unit_test(archives_are_told_by_their_names),

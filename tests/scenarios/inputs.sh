@@ -1,0 +1,95 @@
+#!/bin/sh
+# What is taken as an input and what is not: own results, hidden files, links, pipes, archives that are not what
+# they seem; a signal ends what the inputs are busy with.
+. "$(dirname "$0")/lib.sh"
+printf '1,2,3\n4,5,7\n6,7,9\n' >good.csv
+
+# The second run of a folder that holds the output folder sees the same inputs as the first.
+mkdir folder && cp good.csv folder/a.csv
+for out in leat-out results/deep .; do
+    (
+        cd folder || exit 1
+        for force in '' --force; do
+            expect 0 "$LEAT" run -b cpu -p pearson $force --json -o $out .
+            [ "$(wc -l <stdout)" -eq 1 ] || fail "-o $out: results were taken as inputs: $(cat stdout)"
+            rm stdout stderr
+        done
+        expect 0 "$LEAT" check -b cpu -p pearson -o $out --json .
+        [ "$(wc -l <stdout)" -eq 1 ] || fail "check -o $out takes results as inputs: $(cat stdout)"
+        rm -r stdout stderr "$out/a"
+    ) || exit 1
+done
+
+# Nothing to do is said, and is no success.
+mkdir nothing && cp good.csv nothing/notes.csv
+mkdir -p nothing/.hidden && cp good.csv nothing/.hidden/no.clusters.csv
+tar -C nothing -cf notes.tar notes.csv .hidden
+for command in run check; do
+    for input in nothing notes.tar; do
+        expect 2 "$LEAT" $command -q -b cpu -o out $input
+        says "'$input' holds no file that a pipeline takes.*pearson"
+    done
+done
+cp notes.tar nothing/ && cp good.csv nothing/there.clusters.csv
+expect 0 "$LEAT" run -b cpu -o with nothing # an archive without inputs is no failure in a folder
+
+# Archives: what a folder would pass over is passed over, what would have been an input is refused.
+"$python" - <<'P' || skip "no Python"
+import io, tarfile, zipfile
+data = open("good.csv", "rb").read()
+def make(name, entries):
+    with tarfile.open(name, "w") as t:
+        for path, kind in entries:
+            info = tarfile.TarInfo(path)
+            info.type, info.linkname = kind, "elsewhere" if kind == tarfile.SYMTYPE else ""
+            info.size = len(data) if kind == tarfile.REGTYPE else 0
+            t.addfile(info, io.BytesIO(data) if info.size else None)
+link, file, device = tarfile.SYMTYPE, tarfile.REGTYPE, tarfile.CHRTYPE
+make("silent.tar", [("README", link), ("dev/null", device), (".git/x.clusters.csv", file), ("../up.dat", file),
+                    ("a/.b/y.clusters.csv", link), ("__MACOSX/._good.clusters.csv", file), ("good.clusters.csv", file)])
+make("refused.tar", [("soft.clusters.csv", link), ("../up.clusters.csv", file), ("/root.clusters.csv", file),
+                     ("../" + "long" * 40 + ".clusters.csv", file), ("good.clusters.csv", file)])
+with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as z:
+    with z.open("bomb.clusters.csv", "w", force_zip64=True) as f:
+        for _ in range(3000):
+            f.write(b"1,2,3,4\n" * 131072)
+P
+expect 0 "$LEAT" run -q -b cpu -o silent silent.tar
+[ ! -s stderr ] || { cat stderr; fail "what a folder passes over is complained about"; }
+[ "$(ls -A silent)" = good ] || fail "silent.tar gave $(ls -A silent)"
+expect 1 "$LEAT" run -q -b cpu -o refused refused.tar
+[ "$(wc -l <stderr)" -eq 4 ] || { cat stderr; fail "not 4 refusals"; }
+for what in 'soft.*it is a link' '\.\./up.*leads out' '/root.*absolute' '\.\./long.*leads out'; do
+    says "$what"
+done
+[ "$(ls -A refused)" = good ] || fail "refused.tar gave $(ls -A refused)"
+
+# Two that are no archives (under the leak sanitizer: nothing of them is kept), a pipe that nobody writes to.
+echo x >one.zip && echo x >two.zip
+expect 1 "$LEAT" run -q -b cpu -o out one.zip two.zip
+[ "$(wc -l <stderr)" -eq 2 ] || { cat stderr; fail "not 2 failures"; }
+mkfifo pipe.zip pipe.clusters.csv
+expect 1 timeout 20 "$LEAT" run -q -b cpu -o out pipe.zip pipe.clusters.csv
+says "pipe\.zip.*regular file"
+says "pipe\.clusters\.csv.*regular file"
+
+# Unpacking gigabytes ends at a signal.
+mkdir scratch
+"$LEAT" run -b cpu -o scratch bomb.zip 2>stderr &
+pid=$!
+tries=0
+until grep -q '^wchar: [0-9]\{8,\}' /proc/$pid/io; do
+    tries=$((tries + 1))
+    [ $tries -lt 400 ] || fail "the archive is not being unpacked"
+    sleep 0.02
+done
+kill -INT $pid
+from=$(date +%s%N)
+wait $pid
+status=$?
+took=$((($(date +%s%N) - from) / 1000000))
+[ $status -eq 1 ] || fail "exit status $status after SIGINT"
+[ $took -lt 2000 ] || fail "unpacking went on for $took ms after SIGINT"
+says 'stopped by a signal'
+[ -z "$(ls -A scratch)" ] || fail "left behind: $(ls -A scratch)"
+echo "own results, hidden files, links and pipes are no inputs; stopped within $took ms"
