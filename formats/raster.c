@@ -16,6 +16,8 @@
 #include <string.h>
 #include <zlib.h>
 
+enum { DEFLATE_LEVEL = 6 }; /* of text that is written at once */
+
 void raster_source_free(struct raster_source *s)
 {
     if (s->free_context != NULL) {
@@ -248,7 +250,7 @@ static enum status encode_asc(struct raster_source *source, struct bytes *out)
 {
     z_stream z = {.next_in = NULL};
     struct bytes text = {.len = 0};
-    if (deflateInit2(&z, RASTER_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (deflateInit2(&z, DEFLATE_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
         raster_source_free(source);
         return status_fail(STATUS_NO_MEMORY, "no memory to compress a grid");
     }

@@ -27,7 +27,6 @@ size_t raster_nodata_text(const struct raster *raster, char *text);
 
 enum {
     RASTER_TILE = 256,           /* a tile's side */
-    RASTER_LEVEL = 6,            /* of deflate */
     RASTER_GROUP_BYTES = 1 << 20 /* raw bytes of the tiles that are deflated in one piece */
 };
 
@@ -54,9 +53,9 @@ void raster_tif_free(void *tif);
 uint64_t raster_tif_pieces(const struct raster_tif *tif);
 enum status raster_tif_piece(void *tif, uint64_t index, struct bytes *out) STATUS_MUST_CHECK;
 
-/* Appends tile `index`, deflated. */
-enum status raster_tile(const struct raster_tif *tif, struct squeezer *squeezer, size_t index,
-                        struct bytes *out) STATUS_MUST_CHECK;
+/* Appends tiles first .. first + n - 1, deflated; their sizes go to sizes[0 .. n). */
+enum status raster_tiles(const struct raster_tif *tif, size_t first, size_t n, struct bytes *out,
+                         uint32_t *sizes) STATUS_MUST_CHECK;
 
 /* Appends all that stands before the tiles: header, directory, values. BigTIFF when `big`. The
  * tiles' sizes must be known; *end is where the file ends. */

@@ -63,23 +63,6 @@ uint64_t raster_tif_pieces(const struct raster_tif *tif)
     return 2 * (uint64_t)tif->n_groups + 1;
 }
 
-/* Deflates a group's tiles; sizes[] gets theirs. */
-static enum status deflate_group(const struct raster_tif *t, size_t index, struct bytes *data,
-                                 uint32_t *sizes)
-{
-    const size_t first = index * t->group_tiles, left = t->n_tiles - first;
-    const size_t n = left < t->group_tiles ? left : t->group_tiles;
-    struct squeezer *squeezer;
-    enum status st = squeezer_new(RASTER_LEVEL, &squeezer);
-    for (size_t i = 0; i < n && st == STATUS_OK; i++) {
-        const size_t before = data->len;
-        st = raster_tile(t, squeezer, first + i, data);
-        sizes[i] = (uint32_t)(data->len - before);
-    }
-    squeezer_free(squeezer);
-    return st;
-}
-
 /* Sees to it that the group is kept (or only measured). The lock is held, but not while tiles are
  * being deflated. */
 static enum status ensure_group(struct raster_tif *t, size_t index, bool kept)
@@ -94,7 +77,9 @@ static enum status ensure_group(struct raster_tif *t, size_t index, bool kept)
     g->state = GROUP_RUNNING;
     pthread_mutex_unlock(&t->lock);
     struct bytes data = {.len = 0};
-    const enum status st = deflate_group(t, index, &data, t->tile_bytes + index * t->group_tiles);
+    const size_t first = index * t->group_tiles, left = t->n_tiles - first;
+    const size_t n = left < t->group_tiles ? left : t->group_tiles;
+    const enum status st = raster_tiles(t, first, n, &data, t->tile_bytes + first);
     pthread_mutex_lock(&t->lock);
     if (st == STATUS_OK) {
         g->data = data;

@@ -6,42 +6,60 @@
  * Integers: predictor 2, differences of the numbers. Beyond the grid's edges a tile repeats the
  * last column and row, which costs nothing after a predictor.
  *
- * The deflate stream comes from pack_squeeze, which knows when searching for matches is in vain; a
- * zlib header (RFC 1950) goes before it, an Adler-32 behind.
+ * After differences, what repeats is runs of one byte, zeros above all, and what does not are low
+ * bits that look like noise. So zlib is told to look for runs alone (Z_RLE): on terrain of doubles
+ * that gives 2 % more bytes than level 6 in a third of its time, on mostly empty maps none.
  */
 #include "formats/raster_file.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-/* out[0 .. width * bytes): the bytes of the row's values, highest first, as differences. */
-static void predict_floats(const unsigned char *row, size_t width, size_t bytes,
-                           unsigned char *planes, unsigned char *out)
+enum { DEFLATE_LEVEL = 6 }; /* Z_RLE is the same at all of them */
+
+/* planes[0 .. n * RASTER_TILE): the bytes of the row's values, the highest of all first. */
+static void sort_bytes_8(const unsigned char *row, unsigned char *planes)
 {
-    for (size_t i = 0; i < width; i++) {
-        uint64_t v = 0;
-        if (bytes == 8) {
-            memcpy(&v, row + 8 * i, 8);
-        } else {
-            uint32_t v32;
-            memcpy(&v32, row + 4 * i, 4);
-            v = v32;
-        }
-        for (size_t b = 0; b < bytes; b++) {
-            planes[b * width + i] = (unsigned char)(v >> (8 * (bytes - 1 - b)));
+    uint64_t v[RASTER_TILE];
+    memcpy(v, row, sizeof v);
+    for (size_t b = 0; b < 8; b++) {
+        for (size_t i = 0; i < RASTER_TILE; i++) {
+            planes[b * RASTER_TILE + i] = (unsigned char)(v[i] >> (8 * (7 - b)));
         }
     }
+}
+
+static void sort_bytes_4(const unsigned char *row, unsigned char *planes)
+{
+    uint32_t v[RASTER_TILE];
+    memcpy(v, row, sizeof v);
+    for (size_t b = 0; b < 4; b++) {
+        for (size_t i = 0; i < RASTER_TILE; i++) {
+            planes[b * RASTER_TILE + i] = (unsigned char)(v[i] >> (8 * (3 - b)));
+        }
+    }
+}
+
+static void predict_floats(const unsigned char *row, size_t bytes, unsigned char *out)
+{
+    unsigned char planes[8 * RASTER_TILE];
+    if (bytes == 8) {
+        sort_bytes_8(row, planes);
+    } else {
+        sort_bytes_4(row, planes);
+    }
     out[0] = planes[0];
-    for (size_t i = 1; i < width * bytes; i++) {
+    for (size_t i = 1; i < RASTER_TILE * bytes; i++) {
         out[i] = (unsigned char)(planes[i] - planes[i - 1]);
     }
 }
 
-static void predict_integers(const unsigned char *row, size_t width, unsigned char *out)
+static void predict_integers(const unsigned char *row, unsigned char *out)
 {
     uint32_t before = 0;
-    for (size_t i = 0; i < width; i++) {
+    for (size_t i = 0; i < RASTER_TILE; i++) {
         uint32_t v;
         memcpy(&v, row + 4 * i, 4);
         const uint32_t step = v - before;
@@ -72,7 +90,7 @@ static enum status make_tile(const struct raster_tif *tif, size_t index, unsigne
     const size_t top = index / tif->tiles_across * RASTER_TILE;
     const size_t left = index % tif->tiles_across * RASTER_TILE;
     const size_t row_bytes = RASTER_TILE * raster_type_bytes(s->raster.type);
-    unsigned char cells[RASTER_TILE * 8], planes[RASTER_TILE * 8];
+    unsigned char cells[RASTER_TILE * 8];
     for (size_t y = 0; y < RASTER_TILE; y++) {
         unsigned char *const to = out + y * row_bytes;
         if (top + y >= s->grid->rows) {
@@ -84,48 +102,52 @@ static enum status make_tile(const struct raster_tif *tif, size_t index, unsigne
             return st;
         }
         if (s->raster.type == RASTER_I32) {
-            predict_integers(cells, RASTER_TILE, to);
+            predict_integers(cells, to);
         } else {
-            predict_floats(cells, RASTER_TILE, raster_type_bytes(s->raster.type), planes, to);
+            predict_floats(cells, raster_type_bytes(s->raster.type), to);
         }
     }
     return STATUS_OK;
 }
 
-static enum status deflate_tile(struct squeezer *squeezer, const unsigned char *raw, size_t n,
-                                struct bytes *out)
+static enum status deflate_tile(z_stream *z, unsigned char *raw, size_t n, struct bytes *out)
 {
-    static const unsigned char head[2] = {0x78, 0x9c}; /* deflate, window 32 KiB, usual level */
-    const uLong sum = adler32_z(adler32_z(0, NULL, 0), raw, n);
-    const unsigned char tail[4] = {(unsigned char)(sum >> 24), (unsigned char)(sum >> 16),
-                                   (unsigned char)(sum >> 8), (unsigned char)sum};
-    struct pack_piece piece = {.crc = 0};
-    enum status st = pack_squeeze(squeezer, PACK_ZIP, raw, n, true, &piece);
-    if (st == STATUS_OK) {
-        st = bytes_append(out, head, sizeof head);
+    const enum status st = bytes_reserve(out, deflateBound(z, n));
+    if (st != STATUS_OK) {
+        return st;
     }
-    if (st == STATUS_OK) {
-        st = bytes_append(out, piece.packed.data, piece.packed.len);
+    const size_t room = out->cap - out->len < UINT_MAX ? out->cap - out->len : UINT_MAX;
+    z->next_in = raw;
+    z->avail_in = (uInt)n;
+    z->next_out = out->data + out->len;
+    z->avail_out = (uInt)room;
+    if (deflateReset(z) != Z_OK || deflate(z, Z_FINISH) != Z_STREAM_END) {
+        return status_fail(STATUS_INTERNAL, "a tile of %zu bytes cannot be deflated", n);
     }
-    if (st == STATUS_OK) {
-        st = bytes_append(out, tail, sizeof tail);
-    }
-    bytes_free(&piece.packed);
-    return st;
+    out->len += room - z->avail_out;
+    return STATUS_OK;
 }
 
-enum status raster_tile(const struct raster_tif *tif, struct squeezer *squeezer, size_t index,
-                        struct bytes *out)
+enum status raster_tiles(const struct raster_tif *tif, size_t first, size_t n_tiles,
+                         struct bytes *out, uint32_t *sizes)
 {
     const size_t n = (size_t)RASTER_TILE * RASTER_TILE * raster_type_bytes(tif->source.raster.type);
     unsigned char *const raw = malloc(n);
-    if (raw == NULL) {
+    z_stream z = {.next_in = NULL};
+    if (raw == NULL || deflateInit2(&z, DEFLATE_LEVEL, Z_DEFLATED, 15, 9, Z_RLE) != Z_OK) {
+        free(raw);
         return status_fail(STATUS_NO_MEMORY, "no memory for a tile of %zu bytes", n);
     }
-    enum status st = make_tile(tif, index, raw);
-    if (st == STATUS_OK) {
-        st = deflate_tile(squeezer, raw, n, out);
+    enum status st = STATUS_OK;
+    for (size_t i = 0; i < n_tiles && st == STATUS_OK; i++) {
+        const size_t before = out->len;
+        st = make_tile(tif, first + i, raw);
+        if (st == STATUS_OK) {
+            st = deflate_tile(&z, raw, n, out);
+            sizes[i] = (uint32_t)(out->len - before);
+        }
     }
+    deflateEnd(&z);
     free(raw);
     return st;
 }
