@@ -195,8 +195,7 @@ enum status result_add_raster(struct result *r, const char *name, const struct r
     return is_text ? add_asc(file, &source) : add_tif(file, &source);
 }
 
-/* --- at once ------------------------------------------------------------------------------------
- */
+/* --- at once ---------------------------------------------------------------------------------- */
 
 struct cells {
     const unsigned char *data;

@@ -22,8 +22,7 @@ void raster_source_free(struct raster_source *s);
 /* NODATA as text, when the raster's type can hold it: its length, else 0. */
 size_t raster_nodata_text(const struct raster *raster, char *text);
 
-/* --- GeoTIFF ------------------------------------------------------------------------------------
- */
+/* --- GeoTIFF ---------------------------------------------------------------------------------- */
 
 enum {
     RASTER_TILE = 256,           /* a tile's side */
@@ -62,8 +61,7 @@ enum status raster_tiles(const struct raster_tif *tif, size_t first, size_t n, s
 enum status raster_tif_head(const struct raster_tif *tif, bool big, struct bytes *out,
                             uint64_t *end) STATUS_MUST_CHECK;
 
-/* --- text ---------------------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 /* Pieces have so many cells, whatever the rows: each at most 26 bytes of text. */
 enum { RASTER_TEXT_CELLS = PACK_PIECE_BYTES / 27 };

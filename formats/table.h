@@ -63,9 +63,9 @@ struct table_chunk {
     void *values;
     size_t values_cap;    /* bytes */
     size_t n_cells;       /* numbers in values, after table_decode */
-    size_t n_missing;     /* NaN among them: only counted by CSV; arrays leave it 0 */
-    uint64_t first_line;  /* of the file, from 1 (CSV) */
-    size_t first_column;  /* file column, from 0, at which the chunk begins (CSV, long lines) */
+    size_t n_missing;     /* NaN among them: counted by CSV and asc; others leave it 0 */
+    uint64_t first_line;  /* from 1: of the file (CSV, asc), of the grid (tif) */
+    size_t first_column;  /* column, from 0, at which the chunk begins in it (CSV, asc, tif) */
     uint64_t file_offset; /* of the raw bytes in the unpacked stream */
     char *labels;         /* has_labels: NUL-terminated names of the lines that begin in this chunk,
                              one after the other; owned by the chunk, freed by table_chunk_clear */

@@ -82,8 +82,8 @@ static enum status tif_open(struct table *t)
     return STATUS_OK;
 }
 
-/* Asks the system for the strips or tiles of the bands up to the one of cell `last`, and tells the
- * source how far the reading has come. */
+/* Asks the system for the part of the file that the bands up to the one of cell `last` will be in,
+ * if they lie in order, and tells the source how far the reading has come. */
 static enum status announce(struct table *t, uint64_t last)
 {
     struct tif *const s = t->state;

@@ -202,8 +202,7 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h, struct tif_sha
     return st == STATUS_OK ? check_striles(name, h, shape, ratio) : st;
 }
 
-/* --- what is carried and what is not ------------------------------------------------------------
- */
+/* --- what is carried and what is not ---------------------------------------------------------- */
 
 static enum status copy_tags(const char *name, const struct tif_handle *h, struct grid *g)
 {

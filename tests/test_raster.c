@@ -69,8 +69,7 @@ static void every_raster_reads_back_as_the_same_bits(void **state)
     }
 }
 
-/* --- pieces -------------------------------------------------------------------------------------
- */
+/* --- pieces ----------------------------------------------------------------------------------- */
 
 static void pieces_may_be_asked_for_in_any_order(void **state)
 {
@@ -341,8 +340,7 @@ static void a_big_head_fits_the_same_tiles(void **state)
     free(c.data);
 }
 
-/* --- NODATA and place ---------------------------------------------------------------------------
- */
+/* --- NODATA and place ------------------------------------------------------------------------- */
 
 /* What the table reader says of a raster of 3 x 2 zeros. */
 static struct reading read_raster(const struct raster *raster)
