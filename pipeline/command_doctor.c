@@ -3,7 +3,6 @@
  * programs. It says what was tried, not what ought to be.
  */
 #include "formats/log.h"
-#include "formats/utf8.h"
 #include "pipeline/commands.h"
 #include "pipeline/doctor.h"
 #include "pipeline/text.h"
@@ -111,18 +110,6 @@ static void print_text(const struct settings *s, const struct doctor_report *r)
 
 /* --- for programs ---------------------------------------------------------------------------- */
 
-/* A string of whatever bytes a path may hold. */
-static json_t *string(const char *text)
-{
-    struct bytes valid = {0};
-    json_t *o = NULL;
-    if (utf8_append_valid(&valid, text) == STATUS_OK) {
-        o = json_stringn(valid.data != NULL ? (const char *)valid.data : "", valid.len);
-    }
-    bytes_free(&valid);
-    return o;
-}
-
 static json_t *limit(uint64_t value)
 {
     return value > INT64_MAX ? json_null() : json_integer((json_int_t)value);
@@ -131,21 +118,21 @@ static json_t *limit(uint64_t value)
 static json_t *backend_object(const struct doctor_backend *b)
 {
     if (!b->works) {
-        return json_pack("{s:b, s:o}", "works", 0, "reason", string(b->reason));
+        return json_pack("{s:b, s:o}", "works", 0, "reason", text_json(b->reason));
     }
     return json_pack("{s:b, s:o, s:o, s:I, s:o, s:o, s:f}", "works", 1, "device",
-                     string(b->info.device), "detail", string(b->info.detail), "threads",
+                     text_json(b->info.device), "detail", text_json(b->info.detail), "threads",
                      (json_int_t)b->info.n_threads, "memory_bytes", limit(b->info.memory_bytes),
                      "memory_free", limit(b->info.memory_free), "test_s", b->seconds);
 }
 
 static json_t *output_object(const struct settings *s, const struct doctor_folder *f)
 {
-    json_t *o = json_pack("{s:o, s:b, s:b, s:o, s:o}", "folder", string(s->output), "exists",
-                          f->exists, "writable", f->writable, "where", string(f->where),
+    json_t *o = json_pack("{s:o, s:b, s:b, s:o, s:o}", "folder", text_json(s->output), "exists",
+                          f->exists, "writable", f->writable, "where", text_json(f->where),
                           "free_bytes", limit(f->free_bytes));
     if (o != NULL && !f->writable) {
-        json_object_set_new(o, "reason", string(f->reason));
+        json_object_set_new(o, "reason", text_json(f->reason));
     }
     return o;
 }
@@ -154,10 +141,10 @@ static json_t *report_object(const struct settings *s, const struct doctor_repor
 {
     json_t *libraries = json_object();
     for (size_t i = 0; i < DOCTOR_LIBRARIES; i++) {
-        json_object_set_new(libraries, r->libraries[i].name, string(r->libraries[i].version));
+        json_object_set_new(libraries, r->libraries[i].name, text_json(r->libraries[i].version));
     }
     json_t *machine =
-        json_pack("{s:o, s:I, s:I, s:o, s:o}", "system", string(r->system), "processors",
+        json_pack("{s:o, s:I, s:I, s:o, s:o}", "system", text_json(r->system), "processors",
                   (json_int_t)r->cpus, "threads", (json_int_t)r->threads, "memory_bytes",
                   limit(r->memory_bytes), "memory_bound", limit(r->memory_bound));
     json_t *limits =

@@ -3,6 +3,7 @@
  */
 #include "pipeline/efficiency.h"
 #include "pipeline/job_state.h"
+#include "pipeline/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,9 +22,10 @@ static json_t *pack_inputs(const struct job *job)
 {
     struct source *source = table_source(job->table);
     const char *name = strrchr(job->input.path, '/');
-    return json_pack("[{s:s, s:s, s:I, s:o}]", "name", name != NULL ? name + 1 : job->input.path,
-                     "format", table_info(job->table)->format, "bytes",
-                     (json_int_t)source_file_bytes(source), "crc32", crc_text(job->crc));
+    return json_pack("[{s:o, s:s, s:I, s:o}]", "name",
+                     text_json(name != NULL ? name + 1 : job->input.path), "format",
+                     table_info(job->table)->format, "bytes", (json_int_t)source_file_bytes(source),
+                     "crc32", crc_text(job->crc));
 }
 
 static json_t *pack_outputs(const struct job *job)
@@ -42,7 +44,7 @@ static json_t *pack_warnings(const struct job *job)
     const struct table_info *info = table_info(job->table);
     json_t *list = json_array();
     for (size_t i = 0; i < info->n_warnings; i++) {
-        json_array_append_new(list, json_string(info->warnings[i]));
+        json_array_append_new(list, text_json(info->warnings[i]));
     }
     if (job->result.warnings != NULL) {
         json_array_extend(list, job->result.warnings);
@@ -55,10 +57,10 @@ static json_t *pack_reader(const struct job *job)
     const struct table_options *o = &job->input.settings.table;
     json_t *reader = json_object();
     if (o->columns != NULL) {
-        json_object_set_new(reader, "columns", json_string(o->columns));
+        json_object_set_new(reader, "columns", text_json(o->columns));
     }
     if (o->member != NULL) {
-        json_object_set_new(reader, "member", json_string(o->member));
+        json_object_set_new(reader, "member", text_json(o->member));
     }
     if (o->has_missing_value) {
         /* JSON has no NaN or infinity; such a value is one that the formats call missing anyway. */
@@ -116,6 +118,33 @@ static json_t *pack_checked_shape(const struct job *job)
                      "cells_per_line", (json_int_t)info->cells_per_line);
 }
 
+static json_t *parameter(const struct param_spec *spec, const struct param_value *value)
+{
+    if (spec->kind == PARAM_COUNT) {
+        return json_integer((json_int_t)value->count);
+    }
+    if (spec->kind == PARAM_REAL) {
+        return json_real(value->real);
+    }
+    const char *choice = spec->choices;
+    for (size_t i = 0; i < value->index; i++) {
+        choice += strcspn(choice, "|") + 1;
+    }
+    return json_stringn(choice, strcspn(choice, "|"));
+}
+
+/* check: the parameters as they were asked for, since no stage has settled what they come to. */
+static json_t *pack_asked_parameters(const struct job *job)
+{
+    const struct job_settings *s = &job->input.settings;
+    json_t *list = json_object();
+    for (size_t i = 0; i < s->stage->n_specs; i++) {
+        json_object_set_new(list, s->stage->specs[i].key,
+                            parameter(&s->stage->specs[i], &s->params[i]));
+    }
+    return list;
+}
+
 static json_t *shared(json_t *object)
 {
     return object != NULL ? json_incref(object) : json_object();
@@ -125,11 +154,12 @@ enum status manifest_make(const struct job *job, json_t **out)
 {
     const struct backend_info *info = &job->engine->info;
     bool check = job->context.check_only;
-    json_t *m = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:s, s:s}}", "schema", 1, "leat",
-                          LEAT_VERSION, "pipeline", job->input.settings.stage->name, "parameters",
-                          shared(job->result.parameters), "reader", pack_reader(job), "inputs",
-                          pack_inputs(job), "backend", "name", info->name, "device", info->device,
-                          "detail", info->detail);
+    json_t *m =
+        json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
+                  LEAT_VERSION, "pipeline", job->input.settings.stage->name, "parameters",
+                  check ? pack_asked_parameters(job) : shared(job->result.parameters), "reader",
+                  pack_reader(job), "inputs", pack_inputs(job), "backend", "name", info->name,
+                  "device", text_json(info->device), "detail", text_json(info->detail));
     if (m != NULL) {
         json_object_set_new(m, "shape",
                             check ? pack_checked_shape(job) : shared(job->result.shape));

@@ -4,6 +4,8 @@
  */
 #include "pipeline/text.h"
 
+#include "formats/utf8.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,6 +74,17 @@ bool text_parse_real(const char *text, double *out)
     }
     *out = value;
     return true;
+}
+
+json_t *text_json(const char *text)
+{
+    struct bytes valid = {0};
+    json_t *o = NULL;
+    if (text != NULL && utf8_append_valid(&valid, text) == STATUS_OK) {
+        o = json_stringn(valid.data != NULL ? (const char *)valid.data : "", valid.len);
+    }
+    bytes_free(&valid);
+    return o;
 }
 
 static size_t least(size_t a, size_t b)

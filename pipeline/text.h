@@ -4,6 +4,7 @@
 #ifndef LEAT_PIPELINE_TEXT_H
 #define LEAT_PIPELINE_TEXT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,10 @@ const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds);
  * finite. No blanks, no hexadecimal; a count has no sign. */
 bool text_parse_count(const char *text, uint64_t *out);
 bool text_parse_real(const char *text, double *out);
+
+/* A JSON string of whatever bytes a path may hold: U+FFFD in the place of what is not UTF-8. NULL
+ * for NULL, and when there is no memory. */
+json_t *text_json(const char *text);
 
 /* Letters that must be inserted, removed, replaced or swapped with their neighbour to make b of a.
  */

@@ -64,12 +64,27 @@ static void a_distance_counts_edits_and_swaps(void **state)
     assert_true(text_distance(longest, "a") > 100);
 }
 
+static void any_bytes_become_a_json_string(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"", ""}, {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"}, {"a\xff.csv", "a\xef\xbf\xbd.csv"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *o = text_json(cases[i][0]);
+        assert_non_null(o);
+        assert_string_equal(json_string_value(o), cases[i][1]);
+        json_decref(o);
+    }
+    assert_null(text_json(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_for_people_have_three_digits),
         cmocka_unit_test(durations_for_people_never_show_sixty),
         cmocka_unit_test(a_distance_counts_edits_and_swaps),
+        cmocka_unit_test(any_bytes_become_a_json_string),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }
