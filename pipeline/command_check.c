@@ -1,16 +1,49 @@
 /*
- * command_check - leat check: reads and validates every input as run would, and says what would be
- * done with it and how much memory that takes. Writes nothing.
+ * command_check - leat check: reads and decodes every input as run would, and says what would be
+ * done with it, and whether the memory that this takes is there. Writes nothing, and does not look
+ * at what takes a computation: infinities and gaps of arrays, gaps where missing=reject, numbers
+ * too large to be squared; nor at results that are already there.
  */
 #include "formats/log.h"
 #include "pipeline/commands.h"
+#include "pipeline/report.h"
 #include "pipeline/runner.h"
+#include "pipeline/text.h"
 
 #include <stdio.h>
 
-static double megabytes(const json_t *memory, const char *key)
+static const char *size(char out[TEXT_NUMBER_BYTES], const json_t *memory, const char *key)
 {
-    return (double)json_integer_value(json_object_get(memory, key)) * 1e-6;
+    return text_size(out, (uint64_t)json_integer_value(json_object_get(memory, key)));
+}
+
+/* Text that comes from outside, with control bytes spelt \xNN: a name cannot command a terminal. */
+static void put(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x20 || c == 0x7f) {
+            printf("\\x%02x", c);
+        } else {
+            putchar(c);
+        }
+    }
+}
+
+static void print_parameters(json_t *parameters)
+{
+    const char *key;
+    json_t *value;
+    printf("  parameters:");
+    json_object_foreach(parameters, key, value)
+    {
+        if (json_is_string(value)) {
+            printf(" %s=%s", key, json_string_value(value));
+        } else {
+            printf(" %s=%.15g", key, json_number_value(value));
+        }
+    }
+    putchar('\n');
 }
 
 static void print_text(const struct job_report *r)
@@ -18,33 +51,24 @@ static void print_text(const struct job_report *r)
     const json_t *m = r->manifest, *shape = json_object_get(m, "shape");
     const json_t *memory = json_object_get(m, "memory");
     const json_t *input = json_array_get(json_object_get(m, "inputs"), 0);
-    printf(
-        "%s: %s, %lld lines of %lld numbers; pipeline %s, result '%s', needs %.1f MB + %.1f MB\n",
-        r->path, json_string_value(json_object_get(input, "format")),
-        json_integer_value(json_object_get(shape, "lines")),
-        json_integer_value(json_object_get(shape, "cells_per_line")),
-        json_string_value(json_object_get(m, "pipeline")), r->stem,
-        megabytes(memory, "backend_bytes"), megabytes(memory, "host_bytes"));
+    char backend[TEXT_NUMBER_BYTES], host[TEXT_NUMBER_BYTES];
+    put(r->path);
+    printf(": %s, %lld lines of %lld numbers; pipeline %s, result '",
+           json_string_value(json_object_get(input, "format")),
+           json_integer_value(json_object_get(shape, "lines")),
+           json_integer_value(json_object_get(shape, "cells_per_line")),
+           json_string_value(json_object_get(m, "pipeline")));
+    put(r->stem);
+    printf("'\n  fits: %s for the backend, %s besides\n", size(backend, memory, "backend_bytes"),
+           size(host, memory, "host_bytes"));
+    print_parameters(json_object_get(m, "parameters"));
     size_t i;
     json_t *text;
     json_array_foreach(json_object_get(m, "warnings"), i, text)
     {
-        printf("  note: %s\n", json_string_value(text));
-    }
-}
-
-static void print_json(const struct job_report *r)
-{
-    json_t *o = r->code == STATUS_OK ? json_pack("{s:s, s:s}", "input", r->path, "status", "ok")
-                                     : json_pack("{s:s, s:s, s:s}", "input", r->path, "status",
-                                                 status_name(r->code), "error", r->message);
-    if (o != NULL && r->manifest != NULL) {
-        json_object_update(o, (json_t *)r->manifest);
-    }
-    if (o != NULL) {
-        json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
+        printf("  note: ");
+        put(json_string_value(text));
         putchar('\n');
-        json_decref(o);
     }
 }
 
@@ -55,7 +79,7 @@ static void on_ended(void *user, const struct job_report *r)
         runner_tell_failure(r);
     }
     if (s->json) {
-        print_json(r);
+        report_print(r, NULL);
     } else if (r->code == STATUS_OK) {
         print_text(r);
     }
@@ -69,10 +93,9 @@ int command_check(int argc, char **argv)
     int exit_status = 2;
     if (code == STATUS_OK && done) {
         exit_status = 0;
-    } else if (code == STATUS_OK && settings.n_inputs == 0) {
-        log_error("check: no input; name files, folders or archives (leat check --help)");
     } else if (code == STATUS_OK) {
         struct runner_totals totals;
+        report_set_level(&settings);
         code = runner_run(&settings, true, on_ended, &settings, &totals);
         if (code == STATUS_OK) {
             exit_status = totals.n_failed == 0 && totals.n_done > 0                ? 0

@@ -4,35 +4,18 @@
  */
 #include "formats/log.h"
 #include "pipeline/commands.h"
+#include "pipeline/report.h"
 #include "pipeline/runner.h"
 
 #include <stdio.h>
 
-static json_t *failure_object(const struct job_report *r)
-{
-    return json_pack("{s:s, s:s, s:s}", "input", r->path, "status", status_name(r->code), "error",
-                     r->message);
-}
+/* Of a run of many jobs the first are told one by one, the others only when they fail (-v: all). */
+enum { JOBS_TOLD = 16 };
 
-static json_t *success_object(const struct settings *s, const struct job_report *r)
-{
-    json_t *o = json_pack("{s:s, s:s, s:o}", "input", r->path, "status", status_name(r->code),
-                          "output", json_sprintf("%s/%s", s->output, r->stem));
-    if (o != NULL) {
-        json_object_update(o, (json_t *)r->manifest);
-    }
-    return o;
-}
-
-static void print_json(json_t *object)
-{
-    if (object != NULL) {
-        json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
-        putchar('\n');
-        fflush(stdout);
-        json_decref(object);
-    }
-}
+struct told {
+    const struct settings *settings;
+    size_t n_done;
+};
 
 static void tell_warnings(const struct job_report *r)
 {
@@ -51,19 +34,31 @@ static void tell_done(const struct settings *s, const struct job_report *r)
              json_number_value(json_object_get(timing, "wall_s")));
 }
 
+static void tell_success(const struct told *told, const struct job_report *r)
+{
+    const struct settings *s = told->settings;
+    if (s->quiet) {
+        return;
+    }
+    if (s->verbose || told->n_done <= JOBS_TOLD) {
+        tell_warnings(r);
+        tell_done(s, r);
+    } else if (told->n_done == JOBS_TOLD + 1) {
+        log_info("of further jobs only failures are told (-v: all)");
+    }
+}
+
 static void on_ended(void *user, const struct job_report *r)
 {
-    const struct settings *s = user;
-    if (r->code != STATUS_OK) {
+    struct told *told = user;
+    if (r->code == STATUS_OK) {
+        told->n_done++;
+        tell_success(told, r);
+    } else {
         runner_tell_failure(r);
-    } else if (!s->quiet) {
-        tell_warnings(r);
-        if (s->verbose || s->n_inputs <= 16) {
-            tell_done(s, r);
-        }
     }
-    if (s->json) {
-        print_json(r->code == STATUS_OK ? success_object(s, r) : failure_object(r));
+    if (told->settings->json) {
+        report_print(r, told->settings->output);
     }
 }
 
@@ -92,10 +87,10 @@ int command_run(int argc, char **argv)
     int exit_status = 2;
     if (code == STATUS_OK && done) {
         exit_status = 0;
-    } else if (code == STATUS_OK && settings.n_inputs == 0) {
-        log_error("run: no input; name files, folders or archives (leat run --help)");
     } else if (code == STATUS_OK) {
-        code = runner_run(&settings, false, on_ended, &settings, &totals);
+        struct told told = {.settings = &settings};
+        report_set_level(&settings);
+        code = runner_run(&settings, false, on_ended, &told, &totals);
         if (code == STATUS_OK) {
             tell_totals(&settings, &totals);
             bool nothing = totals.n_done == 0 && totals.n_failed == totals.n_absent;

@@ -98,6 +98,17 @@ static void open_work(struct engine_task *task)
     engine_task_result(task, open_input(task->owner));
 }
 
+static enum status plan_table(const struct job *job, const struct table_info *info,
+                              struct stage_need *need)
+{
+    struct stage_args args = {.queue = job->queue,
+                              .table = info,
+                              .params = job->input.settings.params,
+                              .input_name = job->input.path,
+                              .block_bytes = job->engine->block_bytes};
+    return job->input.settings.stage->plan(&args, need);
+}
+
 /* What the stage needs when the table has `lines` lines, if it does not know better. */
 static enum status plan(const struct job *job, size_t lines, struct stage_need *need)
 {
@@ -105,13 +116,10 @@ static enum status plan(const struct job *job, size_t lines, struct stage_need *
     if (info.n_lines == 0 && info.n_lines_estimate < lines) {
         info.n_lines_estimate = lines;
     }
-    struct stage_args args = {.queue = job->queue,
-                              .table = &info,
-                              .params = job->input.settings.params,
-                              .input_name = job->input.path,
-                              .block_bytes = job->engine->block_bytes};
-    return job->input.settings.stage->plan(&args, need);
+    return plan_table(job, &info, need);
 }
+
+static bool fits(struct job *job, const struct stage_need *need);
 
 static void open_finished(struct engine_task *task)
 {
@@ -125,7 +133,7 @@ static void open_finished(struct engine_task *task)
         enum status code = plan(job, job->lines_estimate, &job->need);
         if (code != STATUS_OK) {
             job_fail(job, code, status_message());
-        } else {
+        } else if (fits(job, &job->need)) {
             job->phase = job->context.check_only ? JOB_STREAMING : JOB_WAITING;
         }
     }
@@ -142,9 +150,8 @@ static void bytes_wanted(const struct job *job, const struct stage_need *need, u
     *device = on_cpu ? 0 : need->memory_bytes;
 }
 
-/* Raises the job's reservation to `need`; false when the rest is not free at this moment. A need
- * that can never be met fails the job. */
-static bool reserve(struct job *job, const struct stage_need *need)
+/* A need that can never be met fails the job. */
+static bool fits(struct job *job, const struct stage_need *need)
 {
     struct engine *e = job->engine;
     uint64_t host, device;
@@ -162,6 +169,19 @@ static bool reserve(struct job *job, const struct stage_need *need)
         job_fail(job, STATUS_TOO_LARGE, text);
         return false;
     }
+    return true;
+}
+
+/* Raises the job's reservation to `need`; false when the rest is not free at this moment, or never.
+ */
+static bool reserve(struct job *job, const struct stage_need *need)
+{
+    struct engine *e = job->engine;
+    uint64_t host, device;
+    if (!fits(job, need)) {
+        return false;
+    }
+    bytes_wanted(job, need, &host, &device);
     uint64_t more_host = host > job->host_reserved ? host - job->host_reserved : 0;
     uint64_t more_device = device > job->device_reserved ? device - job->device_reserved : 0;
     if (more_host > e->host_limit - e->host_used ||
@@ -208,6 +228,28 @@ bool job_reserve_lines(struct job *job, size_t lines)
         return false;
     }
     return true;
+}
+
+bool job_check_lines(struct job *job)
+{
+    struct table_info counted = *table_info(job->table);
+    bool known = counted.n_lines != 0;
+    size_t lines = (size_t)(job->cells / counted.cells_per_line);
+    enum status code = STATUS_OK;
+    if (lines == 0) {
+        code = status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->input.path);
+    } else if (!known) {
+        counted.n_lines = counted.n_lines_estimate = lines;
+        code = plan_table(job, &counted, &job->need);
+        if (code == STATUS_OK) { /* run knows no more than its estimate when it begins */
+            code = plan(job, lines > job->lines_estimate ? lines : job->lines_estimate, &job->need);
+        }
+    }
+    if (code != STATUS_OK) {
+        job_fail(job, code, status_message());
+        return false;
+    }
+    return fits(job, &job->need);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */

@@ -85,6 +85,9 @@ bool job_task_ended(struct job *job, struct engine_task *task);
 /* Makes sure that memory is reserved for a table of so many lines; false when the job now has to
  * end (or to start over, `again`). */
 bool job_reserve_lines(struct job *job, size_t lines);
+/* check, when all cells have been counted: whether run would do with so many lines, by their shape
+ * and by the memory they take; false when the job has failed. */
+bool job_check_lines(struct job *job);
 
 /* job_stream.c */
 void job_stream_step(struct job *job);

@@ -213,7 +213,8 @@ static void feed_device(struct job *job)
     }
 }
 
-/* check: the numbers are only counted. */
+/* check: the numbers are only counted, and the shape that comes of it is held against the stage and
+ * the limits. */
 static void count_blocks(struct job *job)
 {
     struct block *b = take_ready(job);
@@ -223,7 +224,11 @@ static void count_blocks(struct job *job)
         b = next;
     }
     if (job->read_ended && job->first_block == NULL && job->running == 0) {
-        job_output_begin(job);
+        if (job_check_lines(job)) {
+            job_output_begin(job);
+        } else {
+            job_step(job);
+        }
     }
 }
 

@@ -1,0 +1,60 @@
+/*
+ * report - see report.h.
+ */
+#include "pipeline/report.h"
+
+#include "formats/log.h"
+#include "pipeline/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static json_t *failure(const struct job_report *r)
+{
+    return json_pack("{s:o, s:s, s:o, s:s}", "input", text_json(r->path), "status",
+                     status_name(r->code), "error", text_json(r->message), "meaning",
+                     status_text(r->code));
+}
+
+/* OUTPUT/STEM, or NULL where there is no memory. */
+static json_t *place(const char *output, const char *stem)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s", output, stem) < 0) {
+        return NULL;
+    }
+    json_t *o = text_json(path);
+    free(path);
+    return o;
+}
+
+static json_t *success(const struct job_report *r, const char *output)
+{
+    json_t *o =
+        json_pack("{s:o, s:s}", "input", text_json(r->path), "status", status_name(r->code));
+    bool whole = o != NULL &&
+                 (output == NULL || json_object_set_new(o, "output", place(output, r->stem)) == 0);
+    if (!whole || json_object_update(o, (json_t *)r->manifest) != 0) {
+        json_decref(o);
+        o = NULL;
+    }
+    return o;
+}
+
+void report_print(const struct job_report *r, const char *output)
+{
+    json_t *o = r->code == STATUS_OK ? success(r, output) : failure(r);
+    if (o == NULL) {
+        log_error("%s: no memory to report on it", r->path);
+        return;
+    }
+    json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    putchar('\n');
+    fflush(stdout);
+    json_decref(o);
+}
+
+void report_set_level(const struct settings *s)
+{
+    log_set_level(s->quiet ? LOG_LEVEL_WARNING : s->verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+}

@@ -1,0 +1,75 @@
+#!/bin/sh
+# What run and check say: check answers whether run would do; -q and -v; names that are not UTF-8; many jobs.
+. "$(dirname "$0")/lib.sh"
+json() { # json FILE EXPRESSION: holds for o, the list of the objects in FILE
+    "$python" -c 'import json, sys
+o = [json.loads(line) for line in open(sys.argv[1])]
+assert ('"$2"'), o' "$1" || fail "not so: $2"
+}
+printf '1,2,3\n4,5,7\n6,7,9\n' >good.clusters.csv
+
+# check: the shape, every parameter, and the same limits as run's.
+expect 0 "$LEAT" check -b cpu good.clusters.csv -s top=7 -s series=rows
+grep -q '3 lines of 3 numbers' stdout || { cat stdout; fail "no shape"; }
+grep -q 'parameters: series=rows precision=exact .*top=7' stdout || { cat stdout; fail "no parameters"; }
+expect 0 "$LEAT" check -b cpu --json good.clusters.csv -s threshold=0.5
+json stdout 'o[0]["status"] == "ok" and o[0]["parameters"] == dict(series="auto", precision="exact", diff="none",
+    missing="pairwise", r="upper", top=1000, threshold=0.5)'
+"$LEAT" generate clusters --series 4000 --samples 40 -o wide.clusters.csv -q || fail "generate"
+"$LEAT" generate clusters --series 4000 --samples 40 -o wide.clusters.npy -q || fail "generate"
+for file in wide.clusters.csv wide.clusters.npy; do
+    for command in check run; do
+        expect 1 "$LEAT" $command -b cpu --threads 2 --memory 64M -o out $file
+        says "$file.*needs .*bytes.*--memory"
+    done
+    expect 0 "$LEAT" check -b cpu --threads 2 --memory 1G $file
+done
+seq 1 9 | paste -sd, >row.clusters.csv
+seq 1 9 >cell.clusters.csv
+printf 'a,b,c\n1,2,3\n' >header.clusters.csv # columns are series, and have a single sample
+for file in 'row.clusters.csv -s series=columns' cell.clusters.csv header.clusters.csv; do
+    for command in check run; do
+        expect 1 "$LEAT" $command -b cpu -o out $file
+        says 'correlation needs 2|needs 2 samples'
+    done
+done
+expect 1 "$LEAT" check -b cpu --json cell.clusters.csv
+json stdout 'o[0]["status"] == "bad-input" and "correlation needs 2" in o[0]["error"] and o[0]["meaning"]'
+
+# -q: nothing but failures; -v: also what is passed over. Without a device auto says why, with -q it does not.
+mkdir in && cp good.clusters.csv in/ && echo x >in/notes.md
+for command in run check; do
+    expect 0 "$LEAT" $command -q -o q.$command in
+    [ ! -s stderr ] || { cat stderr; fail "$command -q talks"; }
+    expect 0 "$LEAT" $command -v -b cpu -o v.$command in
+    says 'notes\.md.*no pipeline takes it, skipped'
+    expect 0 "$LEAT" $command -b cpu -o p.$command in
+    grep -q 'notes.md' stderr && fail "$command speaks of what it passes over"
+done
+
+# Many jobs: the first sixteen one by one, then failures only.
+mkdir many
+for i in $(seq 100 139); do
+    cp good.clusters.csv many/n$i.clusters.csv
+done
+echo 1 >many/n999.clusters.csv
+expect 1 "$LEAT" run -b cpu -j 1 -o many.out many
+[ "$(grep -c ' -> many.out/' stderr)" -eq 16 ] || { cat stderr; fail "not 16 lines"; }
+says 'n999'
+says '40 done, 1 failed'
+expect 1 "$LEAT" run -v -b cpu -o many.v many
+[ "$(grep -c ' -> many.v/' stderr)" -eq 40 ] || { cat stderr; fail "-v does not tell every job"; }
+
+# A name that is not UTF-8 is a name like others.
+odd=$(printf 'a\377')
+cp good.clusters.csv "$odd.clusters.csv" || { echo "not shown here: names that are not UTF-8"; exit 0; }
+expect 0 "$LEAT" run -b cpu --json -o odd "$odd.clusters.csv"
+json stdout 'o[0]["status"] == "ok" and o[0]["input"] == o[0]["inputs"][0]["name"] == "a\ufffd.clusters.csv"
+    and o[0]["output"] == "odd/a\ufffd"'
+[ -f "odd/$odd/pearson.npz" ] || fail "no result"
+expect 1 "$LEAT" run -b cpu --json -o odd "$odd.clusters.csv"
+json stdout 'o[0]["status"] == "exists" and o[0]["input"] == "a\ufffd.clusters.csv" and "a\ufffd" in o[0]["error"]'
+echo 1 >"$odd.clusters.csv"
+expect 1 "$LEAT" check -b cpu --json "$odd.clusters.csv"
+json stdout 'o[0]["status"] == "bad-input"'
+echo "what is asked is answered"
