@@ -112,8 +112,9 @@ struct pearson_kernels {
     /* --- series in columns ------------------------------------------------------------------- */
 
     /* Accumulators for n_series columns; missing values are kept pairwise, with extra memory and
-     * products only for series that have gaps. `capacity` bytes of state: columns_bytes() without
-     * gaps, for slabs of up to slab_samples; with gaps it grows (STATUS_NO_MEMORY names bytes). */
+     * products only for series that have gaps. The state takes columns_bytes() without gaps, for
+     * slabs of up to slab_samples; it grows with every series that shows one, up to columns_bytes()
+     * with gaps (STATUS_NO_MEMORY names bytes). */
     size_t (*columns_bytes)(size_t n_series, size_t slab_samples, bool gaps);
     enum status (*columns_new)(struct queue *q, size_t n_series, size_t slab_samples,
                                enum pearson_diff diff, void **state) STATUS_MUST_CHECK;

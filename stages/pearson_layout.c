@@ -6,8 +6,8 @@
  * cells are bounded, so that a few very long series do not wait for one another. Slabs: enough
  * samples at a time that the update of the n x n co-moments is bound by arithmetic, not by memory.
  *
- * Memory that kernels take for themselves while they run is not counted, nor is what gaps in
- * columns add to the accumulators.
+ * Whether columns have gaps is not known before the end, so that what gaps add to the accumulators
+ * is counted unless a missing value is an error. Working space of a kernel's tasks is not counted.
  */
 #include "stages/pearson_layout.h"
 
@@ -250,10 +250,10 @@ static void tally_rows(struct tally *t, const struct stage_args *args,
 }
 
 static void tally_columns(struct tally *t, const struct stage_args *args,
-                          const struct pearson_layout *l)
+                          const struct pearson_choice *choice, const struct pearson_layout *l)
 {
     const struct pearson_kernels *k = args->queue->backend->ops->pearson;
-    tally(t, k->columns_bytes(l->cells, l->unit_lines, false), 1, 1);
+    tally(t, k->columns_bytes(l->cells, l->unit_lines, !choice->reject), 1, 1);
     tally(t, units(l), l->cells, dtype_bytes(l->type));
     tally(t, 1, moments_bytes(l->cells), 1);
 }
@@ -268,7 +268,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     if (layout->by_lines) {
         tally_rows(&on_backend, args, choice, layout);
     } else {
-        tally_columns(&on_backend, args, layout);
+        tally_columns(&on_backend, args, choice, layout);
     }
     tally(&on_host, n, NAME_BYTES + ((size_t)MOMENTS_FIELDS + 2) * sizeof(double), 1);
     tally(&on_host, choice->top, 2, sizeof(struct pearson_pair));

@@ -294,6 +294,27 @@ static void columns_that_first_show_a_gap_late_keep_what_came_before(void **stat
     free(x);
 }
 
+/* The first gap of series s lies in slab n_series - 1 - s: each new one moves those before it. */
+static void columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_pairs(void **state)
+{
+    (void)state;
+    enum { SERIES = 70, SLAB = 8, SAMPLES = SERIES * SLAB };
+    double *x = room((size_t)SERIES * SAMPLES);
+    reference_walks(9, SERIES, SAMPLES, x);
+    for (size_t s = 0; s < SERIES; ++s) {
+        x[(s * SERIES + SERIES - 1 - s) * SLAB + s % SLAB] = (double)NAN;
+    }
+    struct columns_case c = {.n_series = SERIES,
+                             .n_samples = SAMPLES,
+                             .slab = SLAB,
+                             .panel = 32,
+                             .type = DTYPE_F64,
+                             .x = x,
+                             .bound = 1e-10};
+    check(&c);
+    free(x);
+}
+
 static void columns_with_gaps_in_many_series_span_tiles(void **state)
 {
     (void)state;
@@ -386,6 +407,7 @@ int main(void)
         cmocka_unit_test(columns_are_the_same_bits_on_every_run),
         cmocka_unit_test(columns_with_gaps_match_the_reference),
         cmocka_unit_test(columns_that_first_show_a_gap_late_keep_what_came_before),
+        cmocka_unit_test(columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_pairs),
         cmocka_unit_test(columns_with_gaps_in_many_series_span_tiles),
         cmocka_unit_test(columns_with_few_common_samples_are_right),
         cmocka_unit_test(columns_constant_on_common_samples_yield_nan),

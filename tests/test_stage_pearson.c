@@ -449,8 +449,8 @@ static void plans_cover_what_is_taken(void **state)
         struct sheet sheet = shape_of(700, 100, by_lines, DTYPE_F32);
         sheet.params[1] = sets[k / 2][0];
         sheet.params[2] = sets[k / 2][1];
-        if (by_lines) {
-            sheet.cells[50] = NAN;
+        for (size_t s = 0; s < 700; s++) { /* a gap in every series, somewhere in the middle */
+            sheet.cells[by_lines ? s * 100 + 50 : (20 + s % 60) * 700 + s] = NAN;
         }
         struct outcome o = run_well(&sheet);
         if (counted.peak_bytes > o.need.memory_bytes) {
@@ -463,6 +463,21 @@ static void plans_cover_what_is_taken(void **state)
         outcome_free(&o);
         sheet_free(&sheet);
     }
+}
+
+/* Six doubles a pair are kept where columns have gaps: a plan without them is smaller by that. */
+static void plans_count_gaps_in_columns_unless_they_are_refused(void **state)
+{
+    (void)state;
+    struct sheet sheet = shape_of(100, 50, false, DTYPE_F64);
+    struct outcome pairwise = run_well(&sheet);
+    outcome_free(&pairwise);
+    sheet_set(&sheet, "missing=reject");
+    struct outcome reject = run_well(&sheet);
+    outcome_free(&reject);
+    const size_t pairs_bytes = (size_t)100 * 99 / 2 * 6 * sizeof(double);
+    assert_true(pairwise.need.memory_bytes >= reject.need.memory_bytes + pairs_bytes);
+    sheet_free(&sheet);
 }
 
 static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
@@ -539,6 +554,7 @@ int main(void)
         cmocka_unit_test(infinities_are_refused_by_name),
         cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
         cmocka_unit_test(plans_cover_what_is_taken),
+        cmocka_unit_test(plans_count_gaps_in_columns_unless_they_are_refused),
         cmocka_unit_test(plans_of_impossible_sizes_are_refused_or_huge),
         cmocka_unit_test(memory_comes_back_wherever_it_runs_out),
     };

@@ -42,7 +42,10 @@ void *cpu_scratch_try(size_t count, size_t size)
     if (!checked_mul(count, size, &bytes) || !checked_add(bytes, ALIGNMENT, &bytes)) {
         return NULL;
     }
-    return aligned_alloc(ALIGNMENT, bytes - bytes % ALIGNMENT);
+    /* Large blocks that come and go with every tile are not aligned: what aligned_alloc cuts off
+     * around them keeps the C library from using their place again. */
+    return bytes < mapped_from ? aligned_alloc(ALIGNMENT, bytes - bytes % ALIGNMENT)
+                               : malloc(bytes);
 }
 
 enum status cpu_scratch(size_t count, size_t size, void **out)

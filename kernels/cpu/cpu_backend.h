@@ -24,8 +24,9 @@ extern const struct sciddicat_kernels cpu_sciddicat;
 /* Calls body(arg, i) for each i < n through the backend's executor; returns when all are done. */
 void cpu_run(struct queue *q, size_t n, void (*body)(void *arg, size_t index), void *arg);
 
-/* Host scratch of count * size bytes, aligned to 256; *out is NULL on failure. Freed by free().
- * Safe in bodies: a failure is only returned there, and described by cpu_scratch_failed(). */
+/* Host scratch of count * size bytes, aligned to 256 below 1 MiB, else as malloc does; *out is NULL
+ * on failure. Freed by free(). Safe in bodies: a failure is only returned there, and described by
+ * cpu_scratch_failed(). */
 void *cpu_scratch_try(size_t count, size_t size);
 enum status cpu_scratch(size_t count, size_t size, void **out) STATUS_MUST_CHECK;
 enum status cpu_scratch_failed(void);

@@ -43,10 +43,18 @@ static size_t triangle_elements(size_t n_series)
 size_t cpu_columns_bytes(size_t n_series, size_t slab_samples, bool gaps)
 {
     size_t small = 2 * sizeof(struct lanes_moments) + 2 * sizeof(struct columns_lag) +
-                   4 * sizeof(double) + 2 * sizeof(size_t) + sizeof(struct span);
-    size_t pairs = gaps ? PAIR_FIELDS * n_series * sizeof(double) : 0;
-    return sizeof(struct columns) + n_series * (small + pairs) +
-           (triangle_elements(n_series) + n_series * row_stride(slab_samples)) * sizeof(double);
+                   4 * sizeof(double) + 2 * sizeof(size_t);
+    return sizeof(struct columns) + n_series * small +
+           cpu_pieces(n_series, COLUMNS_SLOTS) * sizeof(struct span) +
+           (triangle_elements(n_series) + n_series * row_stride(slab_samples)) * sizeof(double) +
+           (gaps ? column_gaps_bytes(n_series) : 0);
+}
+
+static void release(struct queue *q, struct span s)
+{
+    if (s.at != NULL) {
+        q->backend->ops->release(q, s);
+    }
 }
 
 void cpu_columns_free(struct queue *q, void *state)
@@ -56,12 +64,12 @@ void cpu_columns_free(struct queue *q, void *state)
         return;
     }
     column_gaps_free(q, c);
-    backend_cpu.release(q, c->w_span);
-    backend_cpu.release(q, c->triangle_span);
+    release(q, c->w_span);
+    release(q, c->triangle_span);
     free(c->all);
     free(c->lag);
     free(c->last_raw);
-    free(c->slot);
+    free(c->order);
     free(c->rows);
     free(c);
 }
@@ -89,13 +97,14 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
     c->all = calloc(2 * n_series, sizeof *c->all);
     c->lag = calloc(2 * n_series, sizeof *c->lag);
     c->last_raw = calloc(4 * n_series, sizeof *c->last_raw);
-    c->slot = calloc(2 * n_series, sizeof *c->slot);
-    c->rows = calloc(n_series, sizeof *c->rows);
-    enum status st = backend_cpu.alloc(q, n_series * stride * sizeof(double), &c->w_span);
+    c->order = calloc(2 * n_series, sizeof *c->order);
+    c->rows = calloc(cpu_pieces(n_series, COLUMNS_SLOTS), sizeof *c->rows);
+    const struct backend_ops *ops = q->backend->ops;
+    enum status st = ops->alloc(q, n_series * stride * sizeof(double), &c->w_span);
     if (st == STATUS_OK) {
-        st = backend_cpu.alloc(q, triangle_elements(n_series) * sizeof(double), &c->triangle_span);
+        st = ops->alloc(q, triangle_elements(n_series) * sizeof(double), &c->triangle_span);
     }
-    if (st == STATUS_OK && (!c->all || !c->lag || !c->last_raw || !c->slot || !c->rows)) {
+    if (st == STATUS_OK && (!c->all || !c->lag || !c->last_raw || !c->order || !c->rows)) {
         st = status_fail(STATUS_NO_MEMORY, "no memory for the state of %zu columns", n_series);
     }
     if (st != STATUS_OK) {
@@ -109,9 +118,9 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
     c->last = c->last_raw + n_series;
     c->first_slab = c->last + n_series;
     c->last_slab = c->first_slab + n_series;
-    c->gapped = c->slot + n_series;
+    c->place = c->order + n_series;
     for (size_t s = 0; s < n_series; ++s) {
-        c->slot[s] = COLUMNS_COMPLETE;
+        c->order[s] = c->place[s] = s;
         c->all[s] = lanes_none;
         c->last[s] = (double)NAN;
     }
@@ -324,9 +333,9 @@ static void finish_body(void *arg, size_t index)
         for (size_t i = 0; i < j; ++i) {
             to[i] = pearson_clamp(from[i] * job->scale[i] * job->scale[j]);
         }
-        bool all = c->slot[j] != COLUMNS_COMPLETE;
+        bool all = columns_gapped(c, j);
         for (size_t i = 0; c->n_gapped > 0 && i < j; ++i) {
-            if (all || c->slot[i] != COLUMNS_COMPLETE) {
+            if (all || columns_gapped(c, i)) {
                 to[i] = column_gaps_r(c, i, j) + 0 * job->scale[i] + 0 * job->scale[j];
             }
         }

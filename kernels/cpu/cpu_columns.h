@@ -10,16 +10,16 @@
 
 #include <stdbool.h>
 
-/* Not a slot: the series had no gap so far. */
-#define COLUMNS_COMPLETE SIZE_MAX
+/* Slots whose pairs share a span. */
+enum { COLUMNS_SLOTS = 64 };
 
 /* Products of neighbours about the mean, so far: sum d d', sum (d + d'), their number. */
 struct columns_lag {
     double product, sum, n;
 };
 
-/* A series that had a gap, with every series whose slot is not lower: n, means, and the co-moments
- * of the common samples; FIELDS arrays of n_series. */
+/* A series that had a gap, with every series whose place is higher: n, means, and the co-moments of
+ * the common samples; PAIR_FIELDS arrays of n_series - 1 - slot. */
 enum pair_field { PAIR_N, PAIR_MEAN_X, PAIR_MEAN_Y, PAIR_XX, PAIR_YY, PAIR_XY, PAIR_FIELDS };
 
 struct columns {
@@ -38,11 +38,16 @@ struct columns {
     double *last_raw;                      /* the last sample before diff */
     double *last, *first_slab, *last_slab; /* first and last sample after diff; NaN: missing */
 
-    size_t *slot;   /* of every series: its place in `gapped`, or COLUMNS_COMPLETE */
-    size_t *gapped; /* series that had a gap, in the order in which they showed it */
+    size_t *order; /* series that had a gap, in the order in which they showed it; then the rest */
+    size_t *place; /* of every series in `order`: below n_gapped it is its slot */
     size_t n_gapped;
-    struct span *rows; /* of every slot: PAIR_FIELDS * n_series doubles */
+    struct span *rows; /* of every COLUMNS_SLOTS slots: their pairs, slot by slot */
 };
+
+static inline bool columns_gapped(const struct columns *c, size_t s)
+{
+    return c->place[s] < c->n_gapped;
+}
 
 /* Row j of the triangle. */
 static inline double *columns_row(const struct columns *c, size_t j)
@@ -52,6 +57,8 @@ static inline double *columns_row(const struct columns *c, size_t j)
            (j - p * c->tile) * pearson_panel_width(p, c->tile, c->n_series);
 }
 
+/* Bytes of the pairs when every series has gaps. */
+size_t column_gaps_bytes(size_t n_series);
 /* Gives slots to series with a first gap in this slab; `all` is still without the slab. */
 enum status column_gaps_admit(struct queue *q, struct columns *c, size_t n) STATUS_MUST_CHECK;
 /* Adds the slab's n samples to every pair with a slot. */

@@ -149,12 +149,14 @@ __global__ void __launch_bounds__(PAIR_THREADS) retake_pairs(gap_args args)
     }
 }
 
-/* Room for `n` slots: pairs keep their places. */
+/* Room for `n` slots: pairs keep their places. From half of the series on there is room for all, so
+ * that what is copied is less than half of it. */
 enum status grow(struct cuda_queue *q, struct columns *c, size_t n)
 {
     const size_t row = PAIR_FIELDS * c->n_series * sizeof(double);
     size_t capacity = cuda_max(LEAST_CAPACITY, 2 * c->capacity);
-    capacity = cuda_min(cuda_max(capacity, n), c->n_series);
+    capacity = cuda_max(capacity, n);
+    capacity = capacity < c->n_series / 2 ? capacity : c->n_series;
     if (n <= c->capacity) {
         return STATUS_OK;
     }
@@ -263,6 +265,12 @@ enum status add_batch(struct cuda_queue *q, gap_args *args, const struct workspa
 }
 
 } // namespace
+
+size_t cuda_column_gaps_bytes(size_t n_series, size_t slab_samples)
+{
+    const size_t slot = PAIR_FIELDS * n_series * sizeof(double) + sizeof(int);
+    return (n_series + n_series / 2) * slot + lay_out(nullptr, n_series, slab_samples).bytes;
+}
 
 enum status cuda_column_gaps_admit(struct cuda_queue *q, struct columns *c, size_t n)
 {

@@ -454,8 +454,7 @@ size_t cuda_columns_bytes(size_t n_series, size_t slab_samples, bool gaps)
     const size_t plain =
         series_bytes(n_series, n_chunks) +
         (columns_panel_at(n_series, panels) + 2 * (slab_samples + 1) * n_series) * sizeof(double);
-    /* masks and squares of a slab, and the pairs of a series */
-    return plain + (gaps ? (2 * slab_samples + PAIR_FIELDS) * n_series * sizeof(double) : 0);
+    return plain + (gaps ? cuda_column_gaps_bytes(n_series, slab_samples) : 0);
 }
 
 enum status cuda_columns_new(struct queue *queue, size_t n_series, size_t slab_samples,

@@ -54,6 +54,9 @@ struct columns {
 /* Bytes of the panels of co-moments, and where panel p begins. */
 size_t columns_panel_at(size_t n_series, size_t p);
 
+/* The most that gaps add: pairs of every series, those of the half as many that they are copied
+ * from when they grow, and the working memory of a slab. */
+size_t cuda_column_gaps_bytes(size_t n_series, size_t slab_samples);
 /* Gives slots to series with a first gap in the slab of n samples; `all` and the triangle are still
  * without it. */
 enum status cuda_column_gaps_admit(struct cuda_queue *q, struct columns *c,
