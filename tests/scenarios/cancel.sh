@@ -1,17 +1,37 @@
 #!/bin/sh
 # A run that is stopped, or passes its deadline, leaves no part of a result.
 . "$(dirname "$0")/lib.sh"
-"$LEAT" generate clusters --series 3000 --samples 6000 -o big.clusters.npy -q || fail "generate"
-"$LEAT" run -q -b cpu --threads 1 -o out big.clusters.npy 2>stderr &
-pid=$!
-sleep 0.4
-kill -INT $pid
-wait $pid
-status=$?
-[ $status -eq 1 ] || fail "exit status $status after SIGINT"
-says 'stopped'
-[ -z "$(ls -A out)" ] || fail "SIGINT left $(ls -A out)"
-expect 1 "$LEAT" run -q -b cpu --threads 1 --deadline 0.3 -o out big.clusters.npy
+# On one thread it takes seconds to compute after the file has been read, and seconds to compress the matrix.
+"$LEAT" generate clusters --series 6000 --samples 6000 --type f32 -o big.clusters.npy -q || fail "generate"
+half=$(($(stat -c %s big.clusters.npy) / 2))
+
+has_read() {
+    [ "$(sed -n 's/^rchar: //p' /proc/$pid/io 2>/dev/null || echo 0)" -gt $half ]
+}
+is_writing() {
+    ls out/.leat.*.part/pearson.npz >/dev/null 2>&1
+}
+
+for moment in has_read is_writing; do
+    for signal in INT TERM; do
+        "$LEAT" run -q -b cpu --threads 1 --level 9 -o out big.clusters.npy 2>stderr &
+        pid=$!
+        tries=0
+        until $moment; do
+            tries=$((tries + 1))
+            [ $tries -lt 6000 ] || fail "$moment: never"
+            kill -0 $pid 2>/dev/null || fail "$moment: it ended before"
+            sleep 0.02
+        done
+        kill -$signal $pid
+        wait $pid
+        status=$?
+        [ $status -eq 1 ] || fail "$moment: exit status $status after SIG$signal"
+        says 'big.*stopped by a signal'
+        [ -z "$(ls -A out)" ] || fail "$moment: SIG$signal left $(ls -A out)"
+    done
+done
+expect 1 "$LEAT" run -q -b cpu --threads 1 --deadline 0.1 -o out big.clusters.npy
 says 'deadline'
 [ -z "$(ls -A out)" ] || fail "the deadline left $(ls -A out)"
 echo "nothing left behind"

@@ -62,7 +62,7 @@ expect 1 "$LEAT" run -v -b cpu -o many.v many
 
 # A name that is not UTF-8 is a name like others.
 odd=$(printf 'a\377')
-cp good.clusters.csv "$odd.clusters.csv" || { echo "not shown here: names that are not UTF-8"; exit 0; }
+cp good.clusters.csv "$odd.clusters.csv" || { echo "NOT SHOWN here: names that are not UTF-8"; exit 0; }
 expect 0 "$LEAT" run -b cpu --json -o odd "$odd.clusters.csv"
 json stdout 'o[0]["status"] == "ok" and o[0]["input"] == o[0]["inputs"][0]["name"] == "a\ufffd.clusters.csv"
     and o[0]["output"] == "odd/a\ufffd"'
