@@ -12,6 +12,7 @@
 #include "stages/pearson_layout.h"
 
 #include "formats/checked.h"
+#include "stages/pearson_pairs.h"
 
 #include <string.h>
 
@@ -271,7 +272,9 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
         tally_columns(&on_backend, args, choice, layout);
     }
     tally(&on_host, n, NAME_BYTES + ((size_t)MOMENTS_FIELDS + 2) * sizeof(double), 1);
-    tally(&on_host, choice->top, 2, sizeof(struct pearson_pair));
+    const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
+    const uint64_t n_pairs = n > 1 ? (uint64_t)n * (n - 1) / 2 : 0;
+    tally(&on_host, pearson_pairs_held(wanted, n_pairs), 2, sizeof(struct pearson_pair));
     tally(&on_host, picture, picture, PICTURE_BYTES);
     if (on_backend.wrapped || on_host.wrapped) {
         return status_fail(STATUS_TOO_LARGE,

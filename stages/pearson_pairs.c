@@ -18,11 +18,26 @@
 #include <string.h>
 
 enum {
-    SELECT_SLACK = 1024,   /* room for candidates beyond those wanted, at first */
-    SELECT_MOST = 1 << 22, /* candidates that are held at once */
-    BATCH = 1 << 16,       /* candidates from reading: between two cleanings of the basket */
-    SCAN_CELLS = 1 << 20,  /* of the matrix read at once */
+    SELECT_SLACK = 1024,    /* room for candidates beyond those wanted, at first */
+    SELECT_LEAST = 1 << 20, /* candidates that are held at once in any case */
+    BATCH = 1 << 16,        /* candidates from reading: between two cleanings of the basket */
+    SCAN_CELLS = 1 << 20,   /* of the matrix read at once */
 };
+
+/* What is held before the basket is cleaned, when `kept` were left by the last time: twice as many,
+ * while they are few. */
+static size_t fill_of(size_t kept)
+{
+    const size_t much = (size_t)1 << 21;
+    return kept + (kept < much ? kept : much) + BATCH;
+}
+
+size_t pearson_pairs_held(size_t wanted, uint64_t n_pairs)
+{
+    const size_t fill = fill_of(wanted);
+    const size_t most = fill > SELECT_LEAST ? fill : SELECT_LEAST;
+    return n_pairs < most ? (size_t)n_pairs : most;
+}
 
 struct basket {
     const struct pearson_wanted *wanted;
@@ -109,7 +124,7 @@ static enum status basket_clean(struct basket *b)
                            "more than %zu pairs have |r| >= %g: raise threshold, or use the matrix",
                            b->wanted->most, b->wanted->threshold);
     }
-    b->clean_at = 2 * keep + BATCH;
+    b->clean_at = fill_of(keep);
     return STATUS_OK;
 }
 
@@ -121,7 +136,7 @@ static enum status basket_add(struct basket *b, const struct pearson_pair *pairs
             continue;
         }
         if (b->n == b->capacity) {
-            const size_t capacity = 2 * b->capacity + BATCH;
+            const size_t capacity = fill_of(b->capacity);
             struct pearson_pair *grown = realloc(b->pairs, capacity * sizeof *grown);
             if (grown == NULL) {
                 return status_fail(STATUS_NO_MEMORY, "no memory for %zu pairs", capacity);
@@ -244,8 +259,11 @@ static enum status scan_matrix(struct queue *q, const struct pearson_matrix *m, 
 static enum status select_all(struct queue *q, const struct pearson_matrix *m, double cut,
                               struct basket *b, bool *many)
 {
+    const struct pearson_wanted *w = b->wanted;
+    const uint64_t all = (uint64_t)m->n_series * (m->n_series - 1) / 2;
+    const size_t most = pearson_pairs_held(w->threshold > 0 ? w->most : w->top, all);
     enum status st = STATUS_OK;
-    size_t n = b->wanted->top + SELECT_SLACK;
+    size_t n = w->top + SELECT_SLACK;
     do {
         if (n > b->capacity) {
             free(b->pairs);
@@ -257,10 +275,10 @@ static enum status select_all(struct queue *q, const struct pearson_matrix *m, d
             }
         }
         st = q->backend->ops->pearson->select(q, m, cut, b->pairs, b->capacity, &n);
-    } while (st == STATUS_OK && n > b->capacity && n <= SELECT_MOST);
+    } while (st == STATUS_OK && n > b->capacity && n <= most);
     *many = n > b->capacity;
     if (st == STATUS_OK && !*many) {
-        st = take_again(q, b->wanted, b->pairs, &n);
+        st = take_again(q, w, b->pairs, &n);
         b->n = n;
     }
     return st;

@@ -18,6 +18,10 @@ struct pearson_wanted {
     struct moments moments;
 };
 
+/* The most pairs that are held at a time while `wanted` are sought among n_pairs; as many again
+ * while they are sorted. */
+size_t pearson_pairs_held(size_t wanted, uint64_t n_pairs);
+
 /* Finds the pairs, ordered by |r| from the largest, then by i, then by j; ties at the end of the
  * top are cut in that order. With a bound the pairs are those that the exact coefficients would
  * give, and have them. *out is the caller's to free. STATUS_TOO_LARGE, STATUS_NO_MEMORY. */

@@ -480,6 +480,29 @@ static void plans_count_gaps_in_columns_unless_they_are_refused(void **state)
     sheet_free(&sheet);
 }
 
+/* A threshold may let every pair through: each is held twice while they are sorted. */
+static void plans_count_the_pairs_that_a_threshold_may_let_through(void **state)
+{
+    (void)state;
+    struct sheet sheet = shape_of(300, 20, true, DTYPE_F64);
+    struct param_value params[16];
+    struct stage_need top, all;
+    struct stage_args args = {.queue = counted.queue,
+                              .table = &sheet.info,
+                              .params = params,
+                              .input_name = "sheet",
+                              .block_bytes = 1 << 20};
+    sheet.info.n_lines = 5500;
+    parse_params((const char *const[]){"series=rows", NULL}, params);
+    assert_int_equal(stage_pearson.plan(&args, &top), STATUS_OK);
+    parse_params((const char *const[]){"series=rows", "threshold=0.0001", NULL}, params);
+    assert_int_equal(stage_pearson.plan(&args, &all), STATUS_OK);
+    assert_true(all.host_bytes >= (uint64_t)5500 * 5499 / 2 * 2 * sizeof(struct pearson_pair));
+    assert_true(top.host_bytes < (uint64_t)64 << 20);
+    assert_int_equal(all.memory_bytes, top.memory_bytes);
+    sheet_free(&sheet);
+}
+
 static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
 {
     (void)state;
@@ -555,6 +578,7 @@ int main(void)
         cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
         cmocka_unit_test(plans_cover_what_is_taken),
         cmocka_unit_test(plans_count_gaps_in_columns_unless_they_are_refused),
+        cmocka_unit_test(plans_count_the_pairs_that_a_threshold_may_let_through),
         cmocka_unit_test(plans_of_impossible_sizes_are_refused_or_huge),
         cmocka_unit_test(memory_comes_back_wherever_it_runs_out),
     };
