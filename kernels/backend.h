@@ -53,12 +53,12 @@ struct backend_config {
 };
 
 struct backend_info {
-    char name[16];          /* "cpu", "cuda" */
-    char device[96];        /* "NVIDIA H200", or the processor's model name */
-    char detail[160];       /* driver and runtime version, compute capability; instruction set, BLAS */
-    uint64_t memory_bytes;  /* of the device; 0 for the CPU */
-    uint64_t memory_free;   /* now */
-    size_t n_threads;       /* CPU threads, or multiprocessors */
+    char name[16];    /* "cpu", "cuda" */
+    char device[96];  /* "NVIDIA H200", or the processor's model name */
+    char detail[160]; /* driver and runtime version, compute capability; instruction set, BLAS */
+    uint64_t memory_bytes; /* of the device; 0 for the CPU */
+    uint64_t memory_free;  /* now */
+    size_t n_threads;      /* CPU threads, or multiprocessors */
 };
 
 /* Seconds that a queue's resources were busy since it was made (or reset), and bytes moved. */
@@ -77,7 +77,8 @@ struct backend_ops {
     const char *name;
 
     /* Opens a device. STATUS_NO_BACKEND with the reason (no driver, no device, too old). */
-    enum status (*open)(const struct backend_config *config, struct backend **out) STATUS_MUST_CHECK;
+    enum status (*open)(const struct backend_config *config,
+                        struct backend **out) STATUS_MUST_CHECK;
     void (*close)(struct backend *b);
     void (*describe)(const struct backend *b, struct backend_info *out);
 

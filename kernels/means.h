@@ -19,8 +19,8 @@ enum moments_field {
     MOMENTS_M2,    /* sum of squared deviations from the mean; 0 when the count is < 2 */
     MOMENTS_MIN,   /* NaN when the count is 0 */
     MOMENTS_MAX,
-    MOMENTS_LAG1,  /* lag-1 autocorrelation, sum z[t] z[t+1] / M2 over pairs both present; filled by
-                      pearson's standardize (rows) or columns_finish; NaN where undefined */
+    MOMENTS_LAG1, /* lag-1 autocorrelation, sum z[t] z[t+1] / M2 over pairs both present; filled by
+                     pearson's standardize (rows) or columns_finish; NaN where undefined */
     MOMENTS_FIELDS
 };
 

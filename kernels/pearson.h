@@ -31,13 +31,14 @@
  * taken again by exact_pairs. */
 enum pearson_precision { PEARSON_EXACT, PEARSON_F32, PEARSON_SCREEN };
 
-/* x -> increments: none; x[t+1] - x[t]; log(x[t+1] / x[t]) (NaN where the ratio is not positive). */
+/* x -> increments: none; x[t+1] - x[t]; log(x[t+1] / x[t]) (NaN where the ratio is not positive).
+ */
 enum pearson_diff { PEARSON_DIFF_NONE, PEARSON_DIFF_STEP, PEARSON_DIFF_LOG };
 
 struct pearson_matrix {
     size_t n_series;
-    size_t panel;      /* rows in a panel, >= 1 */
-    enum dtype type;   /* f64 after PEARSON_EXACT and columns; f32 after the others */
+    size_t panel;              /* rows in a panel, >= 1 */
+    enum dtype type;           /* f64 after PEARSON_EXACT and columns; f32 after the others */
     const struct span *panels; /* ceil(n_series / panel) of them */
 };
 
@@ -57,10 +58,10 @@ enum { PEARSON_BINS = 64 };
 
 /* Figures of the whole matrix, over pairs i < j. */
 struct pearson_survey {
-    uint64_t n_pairs, n_undefined;      /* undefined: NaN */
-    uint64_t histogram[PEARSON_BINS];   /* of r on [-1, 1]; bin floor((r + 1) * 32), r = 1 in the
-                                           last; NaN in none */
-    double mean_abs;                    /* mean of |r| over defined pairs; NaN when there are none */
+    uint64_t n_pairs, n_undefined;    /* undefined: NaN */
+    uint64_t histogram[PEARSON_BINS]; /* of r on [-1, 1]; bin floor((r + 1) * 32), r = 1 in the
+                                         last; NaN in none */
+    double mean_abs;                  /* mean of |r| over defined pairs; NaN when there are none */
 };
 
 struct pearson_kernels {
@@ -75,9 +76,9 @@ struct pearson_kernels {
 
     /* Centres and scales rows to unit norm, in double, into the form that gram() takes; the norm is
      * taken again from the centred values and replaces MEAN (corrected) and M2 in the moments; LAG1
-     * is filled. Missing samples become 0; a degenerate series becomes all 0. In the exact form z is
-     * n_samples doubles a series, and a missing sample is -0.0 while no present one is. `moments`
-     * has been filled for entries first .. first + n_series - 1. */
+     * is filled. Missing samples become 0; a degenerate series becomes all 0. In the exact form z
+     * is n_samples doubles a series, and a missing sample is -0.0 while no present one is.
+     * `moments` has been filled for entries first .. first + n_series - 1. */
     enum status (*standardize)(struct queue *q, enum pearson_precision precision, struct span x,
                                enum dtype type, size_t n_series, size_t n_samples,
                                struct moments moments, size_t first,
@@ -93,8 +94,8 @@ struct pearson_kernels {
                         size_t width) STATUS_MUST_CHECK;
 
     /* Rewrites, in the same panel, the elements of which either series has missing samples, by the
-     * pairwise-complete formula. za and zb are in the exact form, whatever precision the matrix has;
-     * `type` is the panel's. */
+     * pairwise-complete formula. za and zb are in the exact form, whatever precision the matrix
+     * has; `type` is the panel's. */
     enum status (*gram_gaps)(struct queue *q, size_t n_samples, struct span za, size_t first_a,
                              size_t n_a, struct span zb, size_t first_b, size_t n_b,
                              struct moments moments, struct span r, size_t width,
@@ -140,11 +141,11 @@ struct pearson_kernels {
      * there is none. */
     enum status (*kth_abs)(struct queue *q, const struct pearson_matrix *m, uint64_t k,
                            double *out) STATUS_MUST_CHECK;
-    /* Every pair with |r| >= cut (never NaN), ordered by i, then j. *n is their full number; at most
-     * `capacity` of them are written, and with capacity < *n which ones is undefined (ask again). */
+    /* Every pair with |r| >= cut (never NaN), ordered by i, then j. *n is their full number; at
+     * most `capacity` of them are written, and with capacity < *n which ones is undefined (ask
+     * again). */
     enum status (*select)(struct queue *q, const struct pearson_matrix *m, double cut,
-                          struct pearson_pair *pairs, size_t capacity,
-                          size_t *n) STATUS_MUST_CHECK;
+                          struct pearson_pair *pairs, size_t capacity, size_t *n) STATUS_MUST_CHECK;
     /* Elements [first, first + n) of the condensed upper triangle (row by row: (0,1), (0,2) ..,
      * SciPy's squareform), in the matrix's type, to host memory. Several threads at once. */
     enum status (*condensed)(struct queue *q, const struct pearson_matrix *m, uint64_t first,

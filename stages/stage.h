@@ -36,7 +36,8 @@ struct param_value {
 
 struct stage; /* one job's state */
 
-/* What a stage is told before the first number. Everything is borrowed for the life of the stage. */
+/* What a stage is told before the first number. Everything is borrowed for the life of the stage.
+ */
 struct stage_args {
     struct queue *queue;
     const struct table_info *table;
@@ -53,8 +54,8 @@ struct stage_need {
 };
 
 struct stage_ops {
-    const char *name;               /* the pipeline's name: "pearson" */
-    const char *suffix;             /* the part of a file name that routes to it: "clusters" */
+    const char *name;   /* the pipeline's name: "pearson" */
+    const char *suffix; /* the part of a file name that routes to it: "clusters" */
     const struct param_spec *specs;
     size_t n_specs;
 
@@ -67,8 +68,8 @@ struct stage_ops {
      * the memory may be reused. */
     enum status (*push)(struct stage *s, const struct table_chunk *chunk,
                         uint64_t *ticket) STATUS_MUST_CHECK;
-    /* All numbers are in: finishes the computation and fills the result, whose pieces are read while
-     * the stage is alive. */
+    /* All numbers are in: finishes the computation and fills the result, whose pieces are read
+     * while the stage is alive. */
     enum status (*finish)(struct stage *s, struct result *out) STATUS_MUST_CHECK;
     void (*free)(struct stage *s);
 };
@@ -80,7 +81,8 @@ extern const struct stage_ops *const stage_registry[];
 /* By name; NULL when there is none. */
 const struct stage_ops *stage_find(const char *name);
 
-/* Parses one parameter; the message of STATUS_BAD_ARGUMENT names key, text, and what is accepted. */
+/* Parses one parameter; the message of STATUS_BAD_ARGUMENT names key, text, and what is accepted.
+ */
 enum status stage_parse_param(const struct param_spec *spec, const char *text,
                               struct param_value *out) STATUS_MUST_CHECK;
 /* The nearest of the stage's keys to a mistyped one; NULL when none is near. */

@@ -32,3 +32,8 @@ expect() {
 says() {
     grep -Eq -- "$1" stderr || { cat stderr >&2; fail "no message like: $1"; }
 }
+
+# A run for the device shows nothing where there is none.
+if [ "${LEAT_TEST_BACKEND:-cpu}" = cuda ] && ! "$LEAT" doctor -b cuda >/dev/null 2>&1; then
+    skip "no CUDA device can be used here"
+fi

@@ -1,0 +1,63 @@
+#!/bin/sh
+# What needs a GPU, from an unpacked bundle-tests folder on a machine where nothing can be built or installed:
+# the kernel and stage tests on the device, the same under compute-sanitizer, coefficients against NumPy
+# through files, then the bench. Ends with a count; exit status 1 when something failed.
+#
+# usage: sh tests/run_on_device.sh BUNDLE_FOLDER LOG_FOLDER [checks|sanitizer|bench]...
+set -u
+bundle=$(cd "$1" && pwd)
+mkdir -p "$2"
+logs=$(cd "$2" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+shift 2
+[ $# -gt 0 ] || set -- checks sanitizer bench
+export LEAT_TEST_BACKEND=cuda LEAT="$bundle/bin/leat"
+PYTHON=$(command -v python3)
+export PYTHON
+passed=0 failed=0 skipped=0
+
+# try NAME TIMEOUT_S COMMAND...
+try() {
+    name=$1 limit=$2
+    shift 2
+    timeout "$limit" "$@" >"$logs/$name.log" 2>&1
+    status=$?
+    if [ $status -eq 0 ]; then
+        passed=$((passed + 1)) said=passed
+    elif [ $status -eq 77 ]; then
+        skipped=$((skipped + 1)) said=SKIPPED
+    else
+        failed=$((failed + 1)) said="FAILED ($status)"
+        grep -E 'ERROR|Error|FAILED|error' "$logs/$name.log" | head -5
+    fi
+    echo "$said: $name"
+}
+
+# The tests that read LEAT_TEST_BACKEND.
+on_device=$(cd "$here" && grep -l LEAT_TEST_BACKEND test_*.c | sed 's/\.c$//')
+
+for part in "$@"; do
+    case $part in
+    checks)
+        try doctor 60 "$LEAT" doctor -b cuda
+        for t in $on_device; do
+            [ -x "$bundle/bin/$t" ] && try "$t" 240 "$bundle/bin/$t"
+        done
+        try oracle 400 sh "$here/scenarios/oracle.sh"
+        ;;
+    sanitizer)
+        for tool in memcheck racecheck; do
+            for t in $on_device; do
+                [ -x "$bundle/bin/$t" ] && LEAT_TEST_SMALL=1 try "$tool.$t" 300 compute-sanitizer \
+                    --tool "$tool" --error-exitcode 9 --leak-check no "$bundle/bin/$t"
+            done
+        done
+        ;;
+    bench)
+        try bench 500 "$bundle/bin/leat-bench" --backend cuda
+        cat "$logs/bench.log"
+        ;;
+    esac
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
