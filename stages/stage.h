@@ -85,7 +85,5 @@ const struct stage_ops *stage_find(const char *name);
  */
 enum status stage_parse_param(const struct param_spec *spec, const char *text,
                               struct param_value *out) STATUS_MUST_CHECK;
-/* The nearest of the stage's keys to a mistyped one; NULL when none is near. */
-const char *stage_nearest_key(const struct stage_ops *ops, const char *key);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The registry of stages, the text of parameters, and the answer to mistyped keys.
+ * The registry of stages and the text of parameters.
  */
 #include "stages/stage.h"
 
@@ -106,39 +106,6 @@ static void reals_are_finite_numbers_within_their_range(void **state)
     }
 }
 
-static void mistyped_keys_are_answered_with_the_nearest(void **state)
-{
-    (void)state;
-    static const char *const pairs[][2] = {{"precison", "precision"},
-                                           {"Precision", "precision"},
-                                           {"threshhold", "threshold"},
-                                           {"thresh", "threshold"},
-                                           {"tpo", "top"},
-                                           {"tops", "top"},
-                                           {"serie", "series"},
-                                           {"dif", "diff"},
-                                           {"mising", "missing"},
-                                           {"top", "top"},
-                                           {"sereis", "series"}};
-    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-        const char *nearest = stage_nearest_key(&stage_pearson, pairs[k][0]);
-        assert_non_null(nearest);
-        assert_string_equal(nearest, pairs[k][1]);
-    }
-}
-
-static void keys_unlike_any_other_get_no_answer(void **state)
-{
-    (void)state;
-    char lengthy[4096];
-    memset(lengthy, 'r', sizeof lengthy - 1);
-    lengthy[sizeof lengthy - 1] = '\0';
-    const char *const keys[] = {"", "x", "zzzzzzzz", "output", "k", lengthy};
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        assert_null(stage_nearest_key(&stage_pearson, keys[k]));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,8 +114,6 @@ int main(void)
         cmocka_unit_test(choices_are_taken_by_their_whole_word),
         cmocka_unit_test(counts_are_whole_numbers_within_their_range),
         cmocka_unit_test(reals_are_finite_numbers_within_their_range),
-        cmocka_unit_test(mistyped_keys_are_answered_with_the_nearest),
-        cmocka_unit_test(keys_unlike_any_other_get_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
