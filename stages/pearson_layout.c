@@ -17,7 +17,10 @@
 #include <string.h>
 
 enum {
-    TILE = 64,             /* panels are whole multiples of it */
+    TILE = 64, /* panels are whole multiples of it, but for fewer series that are known */
+    LONG_SAMPLES =
+        1 << 13, /* or as few as LEAST_PANEL, when so long that a tile of them is large */
+    LEAST_PANEL = 8,
     SMALL_SERIES = 512,    /* up to so many ... */
     SMALL_CELLS = 1 << 20, /* ... and so many numbers are one panel */
     MIDDLE_SERIES = 4096,  /* beyond it, panels are large */
@@ -108,9 +111,15 @@ static size_t round_up(size_t n, size_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Series in a panel, for n series of n_samples; both at least 1. */
-static size_t panel_rows(size_t n, size_t n_samples)
+/* Series in a panel, for n series of n_samples; both at least 1. `known`: n is no guess. */
+static size_t panel_rows(size_t n, size_t n_samples, bool known)
 {
+    if (n <= TILE && known) {
+        return n;
+    }
+    if (n <= TILE && n_samples >= LONG_SAMPLES) {
+        return round_up(n, LEAST_PANEL);
+    }
     if (n <= SMALL_SERIES && n_samples <= SMALL_CELLS / n) {
         return round_up(n, TILE);
     }
@@ -189,7 +198,7 @@ enum status pearson_lay_out(const struct stage_args *args, const struct pearson_
     if (st != STATUS_OK) {
         return st;
     }
-    l.panel = panel_rows(n, l.by_lines ? l.cells : 1);
+    l.panel = panel_rows(n, l.by_lines ? l.cells : 1, l.lines_known || !l.by_lines);
     l.unit_lines = l.by_lines ? l.panel : slab_samples(n, l.type, l.lines);
     if (l.lines_known) {
         l.unit_lines = at_most(l.unit_lines, l.lines);

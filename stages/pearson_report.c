@@ -13,6 +13,7 @@
 #include "stages/pearson_heatmap.h"
 #include "stages/pearson_job.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -35,9 +36,19 @@ static bool is_degenerate(const struct pearson_job *job, size_t s)
         pearson_figures(job, MOMENTS_MIN)[s], pearson_figures(job, MOMENTS_MAX)[s]);
 }
 
+/* The squares of the deviations are below the least normal double although they are no rounding of
+ * the values. */
+static bool is_too_small(const struct pearson_job *job, size_t s)
+{
+    const double min = pearson_figures(job, MOMENTS_MIN)[s];
+    const double max = pearson_figures(job, MOMENTS_MAX)[s];
+    return !has_few_samples(job, s) && pearson_figures(job, MOMENTS_M2)[s] < DBL_MIN &&
+           max - min > 0x1p-40 * fmax(fabs(min), fabs(max));
+}
+
 static bool is_constant(const struct pearson_job *job, size_t s)
 {
-    return is_degenerate(job, s) && !has_few_samples(job, s);
+    return is_degenerate(job, s) && !has_few_samples(job, s) && !is_too_small(job, s);
 }
 
 static bool has_gaps(const struct pearson_job *job, size_t s)
@@ -198,6 +209,12 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
         warn_series(job, has_few_samples, "fewer than 2 values, so no coefficients", out);
     if (st == STATUS_OK) {
         st = warn_series(job, is_constant, "no variance, so no coefficients", out);
+    }
+    if (st == STATUS_OK) {
+        st = warn_series(job, is_too_small,
+                         "deviations too small to be squared, so no or rough coefficients (scale "
+                         "them up)",
+                         out);
     }
     if (st == STATUS_OK) {
         st = warn_series(job, has_gaps, "missing values, so pairs use the samples in common", out);

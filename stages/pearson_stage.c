@@ -255,7 +255,7 @@ static enum status check_figures(struct pearson_job *job, bool *gaps)
                                "%s: series '%s' has infinite %s; mark them as missing (NaN)",
                                job->args.input_name, name_of(job, s), what);
         }
-        if (isinf(pearson_figures(job, MOMENTS_M2)[s])) {
+        if (!isfinite(pearson_figures(job, MOMENTS_M2)[s])) { /* infinite, or their difference */
             return status_fail(STATUS_BAD_INPUT,
                                "%s: series '%s' has %s too large to be squared (%g to %g); scale "
                                "it down",

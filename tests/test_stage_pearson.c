@@ -420,6 +420,37 @@ static void infinities_are_refused_by_name(void **state)
     }
 }
 
+/* Squares of 1e200 are infinite, and what is centred by sums of them is NaN. */
+static void values_too_large_to_be_squared_are_refused_wherever_series_lie(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet = sheet_new(40, 40, k == 0, DTYPE_F64);
+        for (size_t c = 0; c < 40 * 40; c++) {
+            sheet.cells[c] *= 1e200;
+        }
+        check_refusal(&sheet, STATUS_BAD_INPUT, "too large to be squared");
+        sheet_free(&sheet);
+    }
+}
+
+/* Squares of 1e-170 are 0, those of 1e-160 have lost their digits. */
+static void values_too_small_to_be_squared_are_not_called_constant(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        struct sheet sheet = sheet_new(4, 4, k < 2, DTYPE_F64);
+        for (size_t c = 0; c < 16; c++) {
+            sheet.cells[c] *= k % 2 == 0 ? 1e-170 : 1e-160;
+        }
+        struct outcome o = run_well(&sheet);
+        assert_true(is_warned(&o, "deviations too small to be squared"));
+        assert_false(is_warned(&o, "no variance"));
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
 static void a_table_that_is_not_the_announced_one_is_a_fault(void **state)
 {
     (void)state;
@@ -503,6 +534,27 @@ static void plans_count_the_pairs_that_a_threshold_may_let_through(void **state)
     sheet_free(&sheet);
 }
 
+/* Four series of 2^16 doubles: 2 MiB each for the series as they come and in standard form. */
+static void plans_for_few_long_series_are_not_those_for_a_tile_of_them(void **state)
+{
+    (void)state;
+    struct sheet sheet = {.info = {.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 1 << 16}};
+    struct param_value params[16];
+    struct stage_need need;
+    parse_params((const char *const[]){"series=rows", NULL}, params);
+    const struct stage_args args = {.queue = counted.queue,
+                                    .table = &sheet.info,
+                                    .params = params,
+                                    .input_name = "sheet",
+                                    .block_bytes = 1 << 20};
+    sheet.info.n_lines = sheet.info.n_lines_estimate = 4;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+    assert_true(need.memory_bytes < (uint64_t)5 << 20);
+    sheet.info.n_lines = 0;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+    assert_true(need.memory_bytes < (uint64_t)10 << 20);
+}
+
 static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
 {
     (void)state;
@@ -575,10 +627,13 @@ int main(void)
         cmocka_unit_test(too_few_samples_are_refused_with_what_was_found),
         cmocka_unit_test(missing_values_are_refused_by_name_when_asked),
         cmocka_unit_test(infinities_are_refused_by_name),
+        cmocka_unit_test(values_too_large_to_be_squared_are_refused_wherever_series_lie),
+        cmocka_unit_test(values_too_small_to_be_squared_are_not_called_constant),
         cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
         cmocka_unit_test(plans_cover_what_is_taken),
         cmocka_unit_test(plans_count_gaps_in_columns_unless_they_are_refused),
         cmocka_unit_test(plans_count_the_pairs_that_a_threshold_may_let_through),
+        cmocka_unit_test(plans_for_few_long_series_are_not_those_for_a_tile_of_them),
         cmocka_unit_test(plans_of_impossible_sizes_are_refused_or_huge),
         cmocka_unit_test(memory_comes_back_wherever_it_runs_out),
     };
