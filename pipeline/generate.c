@@ -18,6 +18,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,12 +43,12 @@ struct work {
     char message[STATUS_MESSAGE_BYTES];
 };
 
-static volatile sig_atomic_t is_stopped;
+static atomic_bool is_stopped; /* set by a signal in one thread, read in others */
 
 static void on_signal(int number)
 {
     (void)number;
-    is_stopped = 1;
+    is_stopped = true;
 }
 
 /* Keeps the first failure of any thread. */
@@ -248,7 +249,7 @@ static void release(struct work *w, struct backend *backend)
 static enum status write_file(struct work *w)
 {
     struct sigaction catch = {.sa_handler = on_signal}, before_int, before_term;
-    is_stopped = 0;
+    is_stopped = false;
     sigaction(SIGINT, &catch, &before_int);
     sigaction(SIGTERM, &catch, &before_term);
     enum status status = new_file_open(w->order->path, w->order->force, &w->file);
