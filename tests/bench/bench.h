@@ -67,7 +67,8 @@ struct bench_case {
     enum status (*prepare)(struct bench *b, void *state); /* before each run, not timed; or NULL */
     enum status (*run)(struct bench *b, void *state) STATUS_MUST_CHECK;
     void (*close)(struct bench *b, void *state);
-    void (*note)(struct bench *b, void *state, struct bench_work *work); /* after the runs; or NULL */
+    void (*note)(struct bench *b, void *state,
+                 struct bench_work *work); /* after the runs; or NULL */
     /* Runs the peer once on the same input; the seconds it says (without its start-up), or those it
      * took. STATUS_NOT_FOUND when it is not installed. */
     const char *peer_name;
