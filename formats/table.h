@@ -34,14 +34,14 @@ struct table_options {
     const char *prj;     /* .asc: text of the .prj file beside it, carried to results; NULL: none */
     bool has_missing_value;
     double missing_value;  /* a number that stands for a missing one (becomes NaN) */
-    size_t max_line_bytes; /* the longest CSV line believed; 0: 256 MiB */
+    size_t max_line_bytes; /* the longest CSV line believed; 0: 64 MiB */
 };
 
 struct table_info {
     const char *format;       /* "csv", "npy", "npz", "asc", "tif" */
     const struct grid *grid;  /* asc, tif: where it lies (rows = n_lines), NODATA; else NULL */
     enum dtype dtype;         /* type of the decoded numbers: f32 only for f4 arrays */
-    size_t n_lines;           /* 0: not known before the end (CSV, TSV) */
+    size_t n_lines;           /* 0: not known before the end (CSV, TSV beyond the head) */
     size_t n_lines_estimate;  /* n_lines, or a guess from the file's size that is seldom too low */
     size_t cells_per_line;    /* kept columns (CSV), or the array's other dimension; >= 1 */
     bool lines_are_columns;   /* Fortran order: the lines are the array's columns */

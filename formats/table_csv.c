@@ -54,8 +54,8 @@ static enum status csv_open(struct table *t)
     t->state = csv;
     const size_t max_line = t->options.max_line_bytes;
     csv->max_line_bytes = max_line ? max_line : CSV_MAX_LINE_BYTES;
-    size_t n_lines;
-    enum status status = csv_read_head(t, &csv->shape, &n_lines);
+    size_t n_lines, estimate;
+    enum status status = csv_read_head(t, &csv->shape, &n_lines, &estimate);
     if (!status) {
         status = discard(t->source, csv->shape.data_offset);
     }
@@ -65,7 +65,8 @@ static enum status csv_open(struct table *t)
     csv->line = csv->shape.data_line;
     csv->offset = csv->shape.data_offset;
     t->info.dtype = DTYPE_F64;
-    t->info.n_lines_estimate = n_lines;
+    t->info.n_lines = n_lines;
+    t->info.n_lines_estimate = estimate;
     t->info.cells_per_line = csv->shape.n_kept;
     t->info.has_header = csv->shape.has_header;
     t->info.has_labels = csv->shape.has_labels;

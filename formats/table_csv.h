@@ -15,7 +15,7 @@
 
 enum {
     CSV_MAX_COLUMNS = 1 << 24,
-    CSV_MAX_LINE_BYTES = 256 << 20 /* unless the options say otherwise */
+    CSV_MAX_LINE_BYTES = 64 << 20 /* unless the options say otherwise */
 };
 
 struct csv_dialect {
@@ -103,8 +103,9 @@ size_t csv_copy_text(const struct csv_cell *cell, char *dst);
  */
 void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d);
 
-/* Reads the head of t's source, fills *shape and the table's warnings, and estimates the lines. */
-enum status csv_read_head(struct table *t, struct csv_shape *shape,
+/* Reads the head of t's source, fills *shape and the table's warnings, and counts the lines (0: the
+ * file goes on beyond the head, or there is none) or estimates them. */
+enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_lines,
                           size_t *n_lines_estimate) STATUS_MUST_CHECK;
 void csv_shape_free(struct csv_shape *shape);
 

@@ -3,8 +3,9 @@
  * of them hold numbers, and whether the first line holds names.
  *
  * The head is looked at until every column has shown what it is: after two lines for a table of
- * numbers. A column that has shown words only is taken for text after TEXT_LINES of them; one that
- * has shown nothing is waited for within HEAD_BYTES.
+ * numbers. For a column that has shown words only no more than TEXT_LINES are waited for, though it
+ * is looked at in all the text that there is; one that has shown nothing is waited for within
+ * HEAD_BYTES.
  *
  * A column that shows nothing but empty cells in all of that is left out with a warning. When a
  * number turns up in it further down, decoding fails with an error that names the column and says
@@ -15,6 +16,7 @@
 #include "formats/table_csv.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +36,7 @@ struct head {
     const unsigned char *text, *end;     /* without a byte order mark */
     bool whole;                          /* the text is the whole file */
     unsigned char *seen;                 /* [n_columns] */
-    size_t n_columns, n_open;            /* n_open: columns that have not shown what they are */
+    size_t n_columns, n_open;            /* n_open: columns that have not shown a number */
     size_t n_lines;                      /* data lines walked, the first one included */
     uint64_t line;                       /* from 1, of the line being walked */
     uint64_t first_line;                 /* that of the first data line */
@@ -52,7 +54,7 @@ static uint64_t count_lines(const unsigned char *p, const unsigned char *end)
     return n;
 }
 
-/* Has the column shown what it is? */
+/* Has the column shown what it is? One of words is looked at as long as others are. */
 static bool is_settled(unsigned seen, size_t n_lines)
 {
     return (seen & NUMBER) != 0 || ((seen & WORD) != 0 && n_lines > TEXT_LINES);
@@ -114,9 +116,9 @@ static enum status walk_line(struct head *h, const struct csv_dialect *d, const 
                 return status;
             }
             h->seen[column] = (unsigned char)(cell_bit(d, &cell) >> 3);
-        } else if (column < h->n_columns && !is_settled(h->seen[column], h->n_lines)) {
+        } else if (column < h->n_columns && (h->seen[column] & NUMBER) == 0) {
             h->seen[column] |= (unsigned char)cell_bit(d, &cell);
-            h->n_open -= is_settled(h->seen[column], h->n_lines);
+            h->n_open -= (h->seen[column] & NUMBER) != 0;
         }
         column++;
         after = csv_pass(d, p, h->end);
@@ -125,15 +127,17 @@ static enum status walk_line(struct head *h, const struct csv_dialect *d, const 
     return STATUS_OK;
 }
 
-static void count_open(struct head *h)
+/* Columns that have not shown what they are. */
+static size_t count_unsettled(const struct head *h)
 {
-    h->n_open = 0;
+    size_t n = 0;
     for (size_t c = 0; c < h->n_columns; c++) {
-        h->n_open += !is_settled(h->seen[c], h->n_lines);
+        n += !is_settled(h->seen[c], h->n_lines);
     }
+    return n;
 }
 
-/* Walks the lines until every column has shown what it is, or the text ends. */
+/* Walks the lines until every column has shown a number, or the text ends. */
 static enum status walk(struct head *h, const struct csv_dialect *d)
 {
     const unsigned char *p = h->text;
@@ -165,9 +169,7 @@ static enum status walk(struct head *h, const struct csv_dialect *d)
         if (h->n_lines == 1) {
             h->second = p;
             h->second_line = h->line;
-        }
-        if (h->n_lines == 1 || h->n_lines == TEXT_LINES + 1) {
-            count_open(h);
+            h->n_open = h->n_columns;
         }
     }
     return STATUS_OK;
@@ -193,8 +195,26 @@ static enum status check_text(struct head *h)
     return STATUS_OK;
 }
 
-/* Looks at the first `want` bytes and walks them. */
-static enum status look(struct table *t, size_t want, struct csv_shape *shape, struct head *h)
+/* How far line ends have been counted, so that a long line is not walked before it has ended. */
+struct line_ends {
+    size_t n, looked_at, after_last;
+};
+
+static void count_line_ends(struct line_ends *e, const unsigned char *text, size_t n)
+{
+    while (e->looked_at < n) {
+        const unsigned char *const newline = memchr(text + e->looked_at, '\n', n - e->looked_at);
+        e->looked_at = newline ? (size_t)(newline + 1 - text) : n;
+        if (newline) {
+            e->n++;
+            e->after_last = e->looked_at;
+        }
+    }
+}
+
+/* Looks at the first `want` bytes and, where they may hold two lines, walks them. */
+static enum status look(struct table *t, size_t want, struct csv_shape *shape, struct head *h,
+                        struct line_ends *ends)
 {
     size_t n;
     enum status status = source_peek(t->source, want, &h->text, &n);
@@ -203,8 +223,11 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     }
     h->end = h->text + n;
     h->whole = n < want;
+    count_line_ends(ends, h->text, n);
+    h->n_lines = 0;
+    h->line = ends->n + 1;
     status = check_text(h);
-    if (status) {
+    if (status || (!h->whole && ends->n < 2)) {
         return status;
     }
     const unsigned char *const newline = memrchr(h->text, '\n', (size_t)(h->end - h->text));
@@ -221,16 +244,18 @@ static enum status look_far_enough(struct table *t, struct csv_shape *shape, str
     const size_t max_line =
         t->options.max_line_bytes ? t->options.max_line_bytes : CSV_MAX_LINE_BYTES;
     const size_t furthest = max_line < SIZE_MAX / 4 ? 2 * max_line + FIRST_BYTES : SIZE_MAX / 2;
+    struct line_ends ends = {0};
     size_t want = FIRST_BYTES;
     for (;;) {
-        const enum status status = look(t, want, shape, h);
+        const enum status status = look(t, want, shape, h, &ends);
         if (status) {
             return status;
         }
-        if (h->whole || (h->n_lines >= 2 && (h->n_open == 0 || want >= HEAD_BYTES))) {
+        if (h->whole || (h->n_lines >= 2 && (count_unsettled(h) == 0 || want >= HEAD_BYTES))) {
             return STATUS_OK;
         }
-        if (want == furthest) {
+        const bool endless = ends.n < 2 && ends.looked_at - ends.after_last > max_line;
+        if (endless || want == furthest) {
             return status_fail(STATUS_BAD_INPUT,
                                "%s: line %" PRIu64 ": is longer than %zu bytes; is this a table?",
                                source_name(t->source), h->line, max_line);
@@ -253,6 +278,53 @@ static bool settle_header(struct head *h)
         h->seen[c] = (unsigned char)((h->seen[c] | first) & (NUMBER | WORD | MARK));
     }
     return has_header;
+}
+
+static enum csv_kind column_kind(const struct head *h, size_t c)
+{
+    const unsigned seen = h->seen[c];
+    if ((seen & NUMBER) != 0 || (!h->whole && (seen & WORD) == 0 && (seen & MARK) != 0)) {
+        return CSV_KEEP;
+    }
+    if ((seen & WORD) == 0) {
+        return CSV_EMPTY;
+    }
+    return c == 0 ? CSV_LABEL : CSV_LEFT;
+}
+
+/* Whole numbers at equal distances, as years are, beside a word in the first line, over a column of
+ * words: names that look like data. */
+static enum status warn_of_numbers(struct table *t, const struct head *h,
+                                   const struct csv_shape *shape)
+{
+    const unsigned char *p = h->first;
+    double first = 0, last = 0, step = 0;
+    size_t n = 0;
+    if (h->n_columns < 4 || column_kind(h, 0) != CSV_LABEL) {
+        return STATUS_OK;
+    }
+    for (size_t c = 0; c < h->n_columns; c++) {
+        struct csv_cell cell;
+        double number = 0;
+        p = csv_cell_scan(&shape->dialect, p, h->end, &cell);
+        (void)csv_pass(&shape->dialect, &p, h->end);
+        if (c == 0) {
+            continue;
+        }
+        if (csv_cell_value(&shape->dialect, &cell, &number) != CSV_NUMBER ||
+            number != floor(number) || (n > 0 && number <= last) ||
+            (n > 1 && number - last != step)) {
+            return STATUS_OK;
+        }
+        first = n == 0 ? number : first;
+        step = number - last;
+        last = number;
+        n++;
+    }
+    return table_warn(t,
+                      "line %" PRIu64 " may be a header of numbers (%.0f to %.0f), but is taken as "
+                      "data; if it is one, write a word before one of them",
+                      h->first_line, first, last);
 }
 
 /* The first line's cells as names of all columns; an empty one is named by its number. */
@@ -295,18 +367,6 @@ static enum status warn_left(struct table *t, const struct head *h, const struct
                       shape->names ? " \"" : "", excerpt_of(name, strlen(name)).text,
                       shape->names ? "\"" : "", within,
                       kind == CSV_LABEL ? " (its text names the lines)" : "");
-}
-
-static enum csv_kind column_kind(const struct head *h, size_t c)
-{
-    const unsigned seen = h->seen[c];
-    if ((seen & NUMBER) != 0 || (!h->whole && (seen & WORD) == 0 && (seen & MARK) != 0)) {
-        return CSV_KEEP;
-    }
-    if ((seen & WORD) == 0) {
-        return CSV_EMPTY;
-    }
-    return c == 0 ? CSV_LABEL : CSV_LEFT;
 }
 
 /* Decides what becomes of each column (h->seen becomes its kind), with warnings. */
@@ -390,6 +450,26 @@ static size_t estimate_lines(const struct source *s, const struct head *h)
     return (size_t)(1.1 * lines * (times > 1 ? times : 1)) + 16;
 }
 
+/* Lines with data from `data` on, in a text that is the whole file. */
+static size_t count_data_lines(const struct head *h, const struct csv_dialect *d,
+                               const unsigned char *data)
+{
+    size_t n = 0;
+    for (const unsigned char *p = data; p < h->end;) {
+        const unsigned char *next = h->end;
+        struct csv_cell cell;
+        if (csv_line_kind(d, p, h->end, &next) != CSV_LINE_DATA) {
+            p = next;
+            continue;
+        }
+        do {
+            p = csv_cell_scan(d, p, h->end, &cell);
+        } while (csv_pass(d, &p, h->end) == CSV_MORE);
+        n++;
+    }
+    return n;
+}
+
 /* What all columns have shown becomes what the table is. */
 static enum status settle(struct table *t, struct head *h, struct csv_shape *shape)
 {
@@ -403,6 +483,8 @@ static enum status settle(struct table *t, struct head *h, struct csv_shape *sha
     enum status status = STATUS_OK;
     if (shape->has_header) {
         status = read_names(h, &shape->dialect, shape);
+    } else {
+        status = warn_of_numbers(t, h, shape);
     }
     if (!status) {
         status = settle_columns(t, h, shape);
@@ -421,7 +503,8 @@ static enum status settle(struct table *t, struct head *h, struct csv_shape *sha
     return status;
 }
 
-enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_lines_estimate)
+enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_lines,
+                          size_t *n_lines_estimate)
 {
     struct head h = {.file = source_name(t->source)};
     shape->dialect.has_missing = t->options.has_missing_value;
@@ -438,7 +521,8 @@ enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_li
         const unsigned char *const data = shape->has_header ? h.second : h.text;
         shape->data_offset = status ? 0 : (size_t)(data - whole_text);
         shape->data_line = shape->has_header ? h.second_line : 1;
-        *n_lines_estimate = estimate_lines(t->source, &h);
+        *n_lines = h.whole ? count_data_lines(&h, &shape->dialect, data) : 0;
+        *n_lines_estimate = *n_lines > 0 ? *n_lines : estimate_lines(t->source, &h);
     }
     free(h.seen);
     return status;

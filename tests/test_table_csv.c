@@ -563,6 +563,63 @@ static void lines_beyond_the_limit_are_refused(void **state)
     bytes_free(&text);
 }
 
+static void a_line_without_an_end_is_refused_as_soon_as_it_is_too_long(void **state)
+{
+    (void)state;
+    const struct table_options options = {.max_line_bytes = 1 << 17};
+    struct bytes text = {0};
+    assert_int_equal(bytes_printf(&text, "1,2\n"), STATUS_OK);
+    append_lines(&text, "1,2,", 4 << 20);
+    struct reading r = read_bytes(text.data, text.len, &options, 1 << 16);
+    assert_failed(&r, STATUS_BAD_INPUT, "line 2: is longer than 131072 bytes", NULL);
+    reading_free(&r);
+    bytes_free(&text);
+}
+
+static void a_column_is_left_out_only_without_a_number_in_all_that_was_looked_at(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (int i = 0; i < 140; i++) {
+        assert_int_equal(i < 70 ? bytes_printf(&text, "%d,w\n", i)
+                                : bytes_printf(&text, "%d,%d\n", i, i),
+                         STATUS_OK);
+    }
+    struct reading r = read_bytes(text.data, text.len, NULL, 1 << 16);
+    assert_failed(&r, STATUS_BAD_INPUT, "line 2, column 2", NULL);
+    reading_free(&r);
+    bytes_free(&text);
+}
+
+static void lines_of_a_file_that_was_seen_whole_are_counted(void **state)
+{
+    (void)state;
+    static const char text[] = "a,b\n1,2\n\n# not 5,6\n\"3\",4\n,\n5,6";
+    struct reading r = read_bytes(text, sizeof text - 1, NULL, 1 << 16);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.info->n_lines, 3);
+    assert_int_equal(r.info->n_lines_estimate, 3);
+    assert_int_equal(r.n_numbers, 6);
+    reading_free(&r);
+}
+
+static void a_first_line_of_years_over_labels_is_pointed_out(void **state)
+{
+    (void)state;
+    static const char years[] = "name,2001,2002,2003\na,1,2,4\nb,4,1,0\n";
+    static const char counts[] = "c,2001,2002,2004\na,1,2,4\nb,4,1,0\n";
+    struct reading r = read_bytes(years, sizeof years - 1, NULL, 1 << 16);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.info->n_warnings, 1);
+    assert_non_null(
+        strstr(r.info->warnings[0], "line 1 may be a header of numbers (2001 to 2003)"));
+    reading_free(&r);
+    r = read_bytes(counts, sizeof counts - 1, NULL, 1 << 16);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.info->n_warnings, 0);
+    reading_free(&r);
+}
+
 static void lines_are_estimated_seldom_too_low(void **state)
 {
     (void)state;
@@ -633,6 +690,10 @@ int main(void)
         cmocka_unit_test(a_late_first_number_is_an_error_that_says_how_to_keep_the_column),
         cmocka_unit_test(a_missing_value_all_over_the_head_keeps_its_column),
         cmocka_unit_test(lines_beyond_the_limit_are_refused),
+        cmocka_unit_test(a_line_without_an_end_is_refused_as_soon_as_it_is_too_long),
+        cmocka_unit_test(a_column_is_left_out_only_without_a_number_in_all_that_was_looked_at),
+        cmocka_unit_test(lines_of_a_file_that_was_seen_whole_are_counted),
+        cmocka_unit_test(a_first_line_of_years_over_labels_is_pointed_out),
         cmocka_unit_test(lines_are_estimated_seldom_too_low),
         cmocka_unit_test(the_air_quality_file_gives_thirteen_series),
     };
