@@ -1,23 +1,33 @@
 #!/bin/sh
-# Host memory stays within --memory and 150 MB, whatever the file's size; what cannot fit says how many bytes
-# it needs, at once.
+# Host memory stays within --memory and 150 MB, whatever the file's size, with gaps, gzipped, and with a threshold
+# that every pair passes; what cannot fit says how many bytes it needs, at once.
 . "$(dirname "$0")/lib.sh"
-"$LEAT" generate clusters --series 64 --samples 150000 --layout columns -o tall.clusters.csv -q || fail "generate"
-size=$(stat -c %s tall.clusters.csv)
-[ "$size" -gt 100000000 ] || fail "the table is smaller than what it has to exceed: $size"
-cat >peak.py <<'P'
-import resource, subprocess, sys
-subprocess.run([sys.argv[1], "run", "-q", "-b", "cpu", "--threads", "2", "--memory", "64M", "-o", "out",
-                "-s", "r=none", "tall.clusters.csv"], check=True)
-peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-print(f"peak {peak / 1e6:.0f} MB")
-if peak > (64 << 20) + 150_000_000:
-    sys.exit("too much")
-P
-expect 0 "$python" peak.py "$LEAT"
-grep -q peak stdout || fail "the peak was not measured"
-cat stdout
-"$LEAT" generate clusters --series 4000 --samples 4000 -o wide.clusters.npy -q || fail "generate npy"
+
+# peak MIB OPTION...: run --memory MIBM stays within it.
+peak() {
+    mib=$1
+    shift
+    expect 0 "$python" "$here/peak.py" $(((mib << 20) + 150000000)) \
+        "$LEAT" run -q -b cpu --threads 2 --memory "${mib}M" -o out --force "$@"
+    echo "--memory ${mib}M $*: $(cat stdout)"
+}
+
+"$LEAT" generate clusters --series 64 --samples 260000 --layout columns --gaps 0.02 -o tall.clusters.csv -q ||
+    fail "generate"
+[ "$(stat -c %s tall.clusters.csv)" -gt 250000000 ] || fail "the table is smaller than what it has to exceed"
+peak 64 tall.clusters.csv
+gzip -1 tall.clusters.csv
+peak 64 tall.clusters.csv.gz
+rm tall.clusters.csv.gz
+"$LEAT" generate clusters --series 1000 --samples 10000 --gaps 0.02 -o rows.clusters.npy -q || fail "generate"
+peak 320 rows.clusters.npy
+peak 320 -s precision=f32 rows.clusters.npy
+"$LEAT" generate clusters --series 3000 --samples 64 -o pairs.clusters.npy -q || fail "generate"
+peak 256 -s r=none -s threshold=0.0001 pairs.clusters.npy
+expect 1 "$LEAT" run -b cpu --threads 2 --memory 128M -o out --force -s threshold=0.0001 pairs.clusters.npy
+says 'needs [0-9]+ bytes'
+
+"$LEAT" generate clusters --series 4000 --samples 4000 -o wide.clusters.npy -q || fail "generate"
 expect 1 "$LEAT" run -b cpu --threads 2 --memory 64M -o out wide.clusters.npy
 says 'needs [0-9]+ bytes'
 expect 2 "$LEAT" run -b cpu --threads 2 --memory 1M -o out wide.clusters.npy
