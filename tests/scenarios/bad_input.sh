@@ -15,7 +15,7 @@ bad() {
 : >t1.clusters.csv
 bad t1.clusters.csv 'is empty'
 printf '5\n' >t2.clusters.csv
-bad t2.clusters.csv 'has 1 sample, correlation needs 2'
+bad t2.clusters.csv '1 (sample|column).*correlation needs 2'
 printf '1,2,3\n4,5\n6,7,8\n' >t3.clusters.csv
 bad t3.clusters.csv 'line 2, column 3: .*fewer cells'
 printf '1,2,3\n4,5,6,7\n6,7,8\n' >t4.clusters.csv
