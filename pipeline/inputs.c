@@ -383,18 +383,18 @@ enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
     *end = false;
     bool got = false;
     enum status code = STATUS_OK;
-    while (code == STATUS_OK && !got && !*end) {
+    while (code == STATUS_OK && !got) {
         bool within = in->archive != NULL || in->walk != NULL;
-        if (is_stopped(in)) {
-            *end = true;
-        } else if (in->archive != NULL) {
+        *end = is_stopped(in) || (!within && in->next == in->settings->n_inputs);
+        if (*end) {
+            break;
+        }
+        if (in->archive != NULL) {
             code = next_member(in, out, &got);
         } else if (in->walk != NULL) {
             code = next_in_folder(in, out, &got);
-        } else if (in->next < in->settings->n_inputs) {
-            code = next_argument(in, out, &got);
         } else {
-            *end = true;
+            code = next_argument(in, out, &got);
         }
         in->n_taken += got || code != STATUS_OK;
         if (within && in->archive == NULL && in->walk == NULL && code == STATUS_OK && !got &&
