@@ -10,10 +10,11 @@
 struct reference_moments reference_moments(const double *x, size_t n)
 {
     struct reference_moments m = {0, (double)NAN, 0, (double)NAN, (double)NAN, (double)NAN};
-    long double sum = 0, mean = 0, m2 = 0, lag = 0;
+    long double base = 0, sum = 0, mean = 0, m2 = 0, lag = 0; /* sum and mean: less the base */
     for (size_t t = 0; t < n; ++t) {
         if (!isnan(x[t])) {
-            sum += (long double)x[t];
+            base = m.count > 0 ? base : (long double)x[t];
+            sum += (long double)x[t] - base;
             m.count += 1;
             m.min = isnan(m.min) || x[t] < m.min ? x[t] : m.min;
             m.max = isnan(m.max) || x[t] > m.max ? x[t] : m.max;
@@ -24,16 +25,16 @@ struct reference_moments reference_moments(const double *x, size_t n)
     }
     mean = sum / (long double)m.count;
     for (size_t t = 0; t < n; ++t) {
-        long double d = (long double)x[t] - mean;
+        long double d = (long double)x[t] - base - mean;
         if (isnan(x[t])) {
             continue;
         }
         m2 += d * d;
         if (t + 1 < n && !isnan(x[t + 1])) {
-            lag += d * ((long double)x[t + 1] - mean);
+            lag += d * ((long double)x[t + 1] - base - mean);
         }
     }
-    m.mean = (double)mean;
+    m.mean = (double)(base + mean);
     m.m2 = m.count < 2 ? 0 : (double)m2;
     if (!moments_degenerate(m.count, m.m2, m.min, m.max)) {
         m.lag1 = (double)(lag / m2);

@@ -180,6 +180,26 @@ static void columns_survive_a_first_sample_far_away(void **state)
     free(x);
 }
 
+/* As for rows: the mean is no double there. */
+static void columns_of_noise_far_from_zero_match(void **state)
+{
+    (void)state;
+    struct columns_case c = {
+        .n_series = 9, .n_samples = 2000, .slab = 128, .panel = 4, .type = DTYPE_F64};
+    double *x = room(c.n_series * c.n_samples);
+    reference_noise(3, c.n_series, c.n_samples, x);
+    for (size_t k = 0; k < c.n_series * c.n_samples; ++k) {
+        x[k] += k / c.n_samples % 2 == 0 ? 1e12 : -3e11;
+    }
+    c.bound = 1e-12;
+    c.x = x;
+    check(&c);
+    reference_punch(3, 0.1, c.n_series * c.n_samples, x);
+    c.bound = 1e-10;
+    check(&c);
+    free(x);
+}
+
 static void columns_take_increments_across_the_edges_of_slabs(void **state)
 {
     (void)state;
@@ -402,6 +422,7 @@ int main(void)
         cmocka_unit_test(columns_of_every_shape_match_the_reference),
         cmocka_unit_test(columns_of_walks_match_however_they_are_cut),
         cmocka_unit_test(columns_survive_a_first_sample_far_away),
+        cmocka_unit_test(columns_of_noise_far_from_zero_match),
         cmocka_unit_test(columns_take_increments_across_the_edges_of_slabs),
         cmocka_unit_test(columns_without_variance_or_samples_yield_nan),
         cmocka_unit_test(columns_are_the_same_bits_on_every_run),

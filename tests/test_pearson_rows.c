@@ -179,6 +179,20 @@ static void pearson_of_a_first_sample_far_away_is_right(void **state)
     free(x);
 }
 
+/* The mean is no double there: what rounding takes from it, up to 2^-13 of a deviation of 1, would
+ * add 4e-9 to r. */
+static void pearson_of_noise_far_from_zero_is_right(void **state)
+{
+    (void)state;
+    double x[9 * 2000];
+    reference_noise(4, 9, 2000, x);
+    for (size_t k = 0; k < 9 * 2000; ++k) {
+        x[k] += k / 2000 % 2 == 0 ? 1e12 : -3e11;
+    }
+    struct rows c = {.n_series = 9, .n_samples = 2000, .panel = 4, .type = DTYPE_F64, .x = x};
+    check_all(c);
+}
+
 static void pearson_of_equal_and_opposite_series_is_one(void **state)
 {
     (void)state;
@@ -592,6 +606,7 @@ int main(void)
         cmocka_unit_test(pearson_of_every_shape_matches_the_reference),
         cmocka_unit_test(pearson_of_walks_matches_the_reference),
         cmocka_unit_test(pearson_of_a_first_sample_far_away_is_right),
+        cmocka_unit_test(pearson_of_noise_far_from_zero_is_right),
         cmocka_unit_test(pearson_of_equal_and_opposite_series_is_one),
         cmocka_unit_test(pearson_does_not_depend_on_the_panels_beyond_rounding),
         cmocka_unit_test(pearson_is_the_same_bits_on_every_run),

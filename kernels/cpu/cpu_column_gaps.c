@@ -138,9 +138,9 @@ static void merge_pair(struct columns *c, size_t g, size_t j, struct pearson_sum
 {
     size_t slot = c->place[g], k = c->place[j] - slot - 1;
     double before = field(c, slot, PAIR_N)[k], n = before + s.n;
-    /* means as distances from the series' shifts; w is centred by the slab's rounded means */
-    double x = (lanes_mean(&c->slab[g]) - c->all[g].shift) + s.x / s.n;
-    double y = (lanes_mean(&c->slab[j]) - c->all[j].shift) + s.y / s.n;
+    /* means as distances from the series' shifts */
+    double x = (c->slab[g].shift - c->all[g].shift) + c->slab[g].mean + s.x / s.n;
+    double y = (c->slab[j].shift - c->all[j].shift) + c->slab[j].mean + s.y / s.n;
     double dx = x - field(c, slot, PAIR_MEAN_X)[k], dy = y - field(c, slot, PAIR_MEAN_Y)[k];
     double weight = before * s.n / n; /* 0 for the first samples */
     field(c, slot, PAIR_XX)[k] += s.xx + dx * dx * weight;

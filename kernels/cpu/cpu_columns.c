@@ -169,13 +169,12 @@ static void take_row(const struct slab_job *job, size_t s)
     c->slab[s] = m;
     c->first_slab[s] = w[0];
     c->last_slab[s] = w[job->n - 1];
-    double mean = m.count > 0 ? lanes_mean(&m) : 0;
     for (size_t t = 0; m.count < (double)job->n && t + 1 < job->n; ++t) {
         bool both = w[t] == w[t] && w[t + 1] == w[t + 1];
         n_pairs += both;
-        sum += both ? (w[t] - mean) + (w[t + 1] - mean) : 0;
+        sum += both ? lanes_centred(&m, w[t]) + lanes_centred(&m, w[t + 1]) : 0;
     }
-    lanes_scale(w, job->n, mean, 1.0, w);
+    lanes_scale(w, job->n, m.shift, m.mean, 1.0, w);
     if (m.count == (double)job->n) {
         /* all d add up to nothing but rounding */
         n_pairs = m.count - 1;
@@ -238,8 +237,8 @@ static void merge_series(struct columns *c, size_t s, size_t n)
     c->lag[s] = (struct columns_lag){a.product + b.product, a.sum + b.sum, a.n + b.n};
     double left = c->last[s], right = c->first_slab[s];
     if (left == left && right == right) {
-        left -= lanes_mean(all);
-        right -= lanes_mean(all);
+        left = lanes_centred(all, left);
+        right = lanes_centred(all, right);
         c->lag[s].product += left * right;
         c->lag[s].sum += left + right;
         c->lag[s].n += 1;

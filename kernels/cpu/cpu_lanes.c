@@ -189,15 +189,16 @@ void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b)
 
 /* --- scaling --------------------------------------------------------------------------------- */
 
-CPU_CLONES void lanes_scale(const double *x, size_t n, double mean, double scale, double *z)
+CPU_CLONES void lanes_scale(const double *x, size_t n, double shift, double mean, double scale,
+                            double *z)
 {
     size_t t = 0;
     for (; t + VEC <= n; t += VEC) {
         vec v = LOAD(x + t);
-        STORE(z + t, PICK(v == v, (v - mean) * scale + 0.0, SPLAT(-0.0)));
+        STORE(z + t, PICK(v == v, ((v - shift) - mean) * scale + 0.0, SPLAT(-0.0)));
     }
     for (; t < n; ++t) {
-        z[t] = x[t] == x[t] ? (x[t] - mean) * scale + 0.0 : -0.0;
+        z[t] = x[t] == x[t] ? ((x[t] - shift) - mean) * scale + 0.0 : -0.0;
     }
 }
 

@@ -30,6 +30,12 @@ static inline double lanes_mean(const struct lanes_moments *m)
     return m->count > 0 ? m->shift + m->mean : (double)NAN;
 }
 
+/* A sample less the mean, which itself may be no double. */
+static inline double lanes_centred(const struct lanes_moments *m, double x)
+{
+    return (x - m->shift) - m->mean;
+}
+
 /* The mean of b less that of a. */
 static inline double lanes_delta(const struct lanes_moments *a, const struct lanes_moments *b)
 {
@@ -49,8 +55,9 @@ void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b);
 
 /* sum (x - mean) and sum (x - mean)^2 over present samples. */
 void lanes_centred_sums(const double *x, size_t n, double mean, double *sum, double *squares);
-/* z = (x - mean) * scale, never -0.0; a missing sample gives -0.0. z may be x. */
-void lanes_scale(const double *x, size_t n, double mean, double scale, double *z);
+/* z = ((x - shift) - mean) * scale, never -0.0; a missing sample gives -0.0. z may be x. Far from 0
+ * the mean of the samples is no double: a shift near them leaves the rest of it to `mean`. */
+void lanes_scale(const double *x, size_t n, double shift, double mean, double scale, double *z);
 /* sum a[t] b[t]; NaN counts. */
 double lanes_dot(const double *a, const double *b, size_t n);
 /* x = z, with -0.0 turned to NaN: what lanes_scale marked as missing is missing again. */

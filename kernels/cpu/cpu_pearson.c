@@ -4,7 +4,8 @@
  * standardize() reads a row twice (sums about the mean, then scaling), a row of 8192 doubles the
  * second time from cache, and writes it once. The mean of the moments is only a first guess: with
  * d = x - mean,   mean' = mean + sum d / n,   M2 = sum d^2 - (sum d)^2 / n   in block sums of
- * LANES_BLOCK, so that the norm is right even where the moments lost digits to an outlier.
+ * LANES_BLOCK, so that the norm is right even where the moments lost digits to an outlier. What the
+ * rounding of mean' leaves is subtracted by itself: it would add its square to every r.
  */
 #include "kernels/cpu/cpu_pearson.h"
 
@@ -106,8 +107,9 @@ struct z_job {
     size_t z_bytes;
 };
 
-/* MEAN and M2 again, from values about the first mean. */
-static void recentre(const struct z_job *job, const char *row, size_t entry)
+/* MEAN and M2 again, from values about the first mean. Returns what rounding takes from the mean:
+ * the mean of what is left after it is subtracted. */
+static double recentre(const struct z_job *job, const char *row, size_t entry)
 {
     double buffer[LANES_BLOCK], sum = 0, squares = 0;
     double n = cpu_field(job->moments, MOMENTS_COUNT)[entry];
@@ -122,14 +124,17 @@ static void recentre(const struct z_job *job, const char *row, size_t entry)
     }
     if (n > 0) {
         double m2 = squares - sum * sum / n;
+        double first = *mean;
         *mean += sum / n;
         cpu_field(job->moments, MOMENTS_M2)[entry] = m2 > 0 || m2 != m2 ? m2 : 0;
+        return (first - *mean) + sum / n;
     }
+    return 0;
 }
 
-/* Writes a row of z, scaled, and returns the sum of z[t] z[t + 1]. */
-static double scale_row(const struct z_job *job, const char *row, double mean, double scale,
-                        char *z_row)
+/* Writes a row of z, about mean + rest and scaled, and returns the sum of z[t] z[t + 1]. */
+static double scale_row(const struct z_job *job, const char *row, double mean, double rest,
+                        double scale, char *z_row)
 {
     double widened[LANES_BLOCK], scaled[LANES_BLOCK + 1], lag = 0;
     scaled[0] = 0;
@@ -138,12 +143,12 @@ static double scale_row(const struct z_job *job, const char *row, double mean, d
         const double *x = lanes_widen(row, job->type, t, n, widened);
         if (job->precision == PEARSON_EXACT) {
             double *z = (double *)(void *)z_row + t;
-            lanes_scale(x, n, mean, scale, z);
+            lanes_scale(x, n, mean, rest, scale, z);
             /* the pair across the block's edge first */
             lag += t == 0 ? 0 : z[-1] * z[0];
             lag += lanes_dot(z, z + 1, n - 1);
         } else {
-            lanes_scale(x, n, mean, scale, scaled + 1);
+            lanes_scale(x, n, mean, rest, scale, scaled + 1);
             lag += scaled[0] * scaled[1];
             lag += lanes_dot(scaled + 1, scaled + 2, n - 1);
             scaled[0] = scaled[n];
@@ -163,13 +168,13 @@ static void z_body(void *arg, size_t index)
         const char *row = job->x + s * job->n_samples * dtype_bytes(job->type);
         char *z_row = job->z + s * job->z_bytes;
         size_t entry = job->first + s;
-        recentre(job, row, entry);
+        double rest = recentre(job, row, entry);
         double m2 = cpu_field(job->moments, MOMENTS_M2)[entry];
         double mean = cpu_field(job->moments, MOMENTS_MEAN)[entry], lag = (double)NAN;
         if (cpu_degenerate(job->moments, entry)) {
             memset(z_row, 0, used);
         } else {
-            lag = scale_row(job, row, mean, 1.0 / sqrt(m2), z_row);
+            lag = scale_row(job, row, mean, rest, 1.0 / sqrt(m2), z_row);
         }
         memset(z_row + used, 0, job->z_bytes - used);
         cpu_field(job->moments, MOMENTS_LAG1)[entry] = lag;
