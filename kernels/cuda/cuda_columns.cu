@@ -49,14 +49,14 @@ __device__ __forceinline__ double sample_of(const slab_view &v, size_t t, size_t
     return pearson_increment(before, here, v.diff);
 }
 
-/* Grid: (columns, chunks). */
+/* A thread takes a chunk of a column; threads are counted along the columns, then the chunks. */
 template <typename T> __global__ void scan_chunks(slab_view v, columns_series at)
 {
-    const size_t s = blockIdx.x * (size_t)THREADS + threadIdx.x;
-    if (s >= v.n_series) {
+    const size_t index = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    const size_t chunk = index / v.n_series, s = index % v.n_series, from = chunk * COLUMNS_CHUNK;
+    if (from >= v.n) {
         return;
     }
-    const size_t from = blockIdx.y * (size_t)COLUMNS_CHUNK;
     const size_t to = from + COLUMNS_CHUNK < v.n ? from + COLUMNS_CHUNK : v.n;
     part_moments m = {0, 0, 0, 0, INFINITY, -INFINITY};
     /* few samples about each base: M2 is right to so many roundings where the base is an outlier */
@@ -79,20 +79,39 @@ template <typename T> __global__ void scan_chunks(slab_view v, columns_series at
         const part_moments run = {n, base, mean, n > 0 ? fmax(dd - d * mean, 0.0) : 0, min, max};
         merge_moments(&m, run);
     }
-    at.chunk_moments[blockIdx.y * v.n_series + s] = m;
+    at.chunk_moments[chunk * v.n_series + s] = m;
 }
 
-/* A thread a series: the slab's moments, and the merge's own sample into row n of y. */
+__device__ __forceinline__ part_moments from_lane_below(const part_moments &m, int step)
+{
+    part_moments other;
+    other.n = __shfl_down_sync(0xffffffffu, m.n, step);
+    other.base = __shfl_down_sync(0xffffffffu, m.base, step);
+    other.mean = __shfl_down_sync(0xffffffffu, m.mean, step);
+    other.m2 = __shfl_down_sync(0xffffffffu, m.m2, step);
+    other.min = __shfl_down_sync(0xffffffffu, m.min, step);
+    other.max = __shfl_down_sync(0xffffffffu, m.max, step);
+    return other;
+}
+
+/* A warp a series: the slab's moments, and the merge's own sample into row n of y. */
 __global__ void merge_chunks(columns_series at, size_t n_series, size_t n_chunks, size_t n,
                              double *y, double *host_count)
 {
-    const size_t s = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    const size_t s = blockIdx.x * (size_t)(THREADS / 32) + threadIdx.x / 32,
+                 lane = threadIdx.x % 32;
     if (s >= n_series) {
         return;
     }
-    part_moments m = at.chunk_moments[s];
-    for (size_t c = 1; c < n_chunks; c++) {
+    part_moments m = {0, 0, 0, 0, INFINITY, -INFINITY};
+    for (size_t c = lane; c < n_chunks; c += 32) {
         merge_moments(&m, at.chunk_moments[c * n_series + s]);
+    }
+    for (int step = 16; step > 0; step >>= 1) {
+        merge_moments(&m, from_lane_below(m, step));
+    }
+    if (lane != 0) {
+        return;
     }
     const part_moments all = at.all[s];
     double extra = 0;
@@ -108,11 +127,11 @@ __global__ void merge_chunks(columns_series at, size_t n_series, size_t n_chunks
  * with the first sample of the next. */
 template <typename T> __global__ void centre_chunks(slab_view v, columns_series at, double *y)
 {
-    const size_t s = blockIdx.x * (size_t)THREADS + threadIdx.x;
-    if (s >= v.n_series) {
+    const size_t index = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    const size_t chunk = index / v.n_series, s = index % v.n_series, from = chunk * COLUMNS_CHUNK;
+    if (from >= v.n) {
         return;
     }
-    const size_t from = blockIdx.y * (size_t)COLUMNS_CHUNK;
     const size_t to = from + COLUMNS_CHUNK < v.n ? from + COLUMNS_CHUNK : v.n;
     const part_moments m = at.slab[s];
     columns_lag lag = {0, 0, 0};
@@ -131,7 +150,7 @@ template <typename T> __global__ void centre_chunks(slab_view v, columns_series 
         }
         before = d;
     }
-    at.chunk_lag[blockIdx.y * v.n_series + s] = lag;
+    at.chunk_lag[chunk * v.n_series + s] = lag;
 }
 
 /* The products about a mean that is `delta` lower. */
@@ -142,25 +161,40 @@ __device__ __forceinline__ columns_lag shifted(columns_lag g, double delta)
     return g;
 }
 
-/* A thread a series: the slab joins the totals. */
+/* Of the slab's chunks, by the warp. */
+__device__ __forceinline__ columns_lag sum_lags(const columns_series &at, size_t n_series,
+                                                size_t n_chunks, size_t s)
+{
+    columns_lag sum = {0, 0, 0};
+    for (size_t c = threadIdx.x % 32; c < n_chunks; c += 32) {
+        const columns_lag part = at.chunk_lag[c * n_series + s];
+        sum.product += part.product;
+        sum.sum += part.sum;
+        sum.n += part.n;
+    }
+    sum.product = warp_sum(sum.product);
+    sum.sum = warp_sum(sum.sum);
+    sum.n = warp_sum(sum.n);
+    return sum;
+}
+
+/* A warp a series: the slab joins the totals. */
 template <typename T>
 __global__ void merge_slab(slab_view v, columns_series at, size_t n_chunks, size_t n_raw)
 {
-    const size_t s = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    const size_t s = blockIdx.x * (size_t)(THREADS / 32) + threadIdx.x / 32;
     if (s >= v.n_series) {
+        return;
+    }
+    columns_lag of_slab = sum_lags(at, v.n_series, n_chunks, s);
+    if (threadIdx.x % 32 != 0) {
         return;
     }
     if (v.n > 0) {
         const part_moments before = at.all[s], slab = at.slab[s];
         part_moments all = before;
         merge_moments(&all, slab);
-        columns_lag lag = {0, 0, 0}, of_slab = {0, 0, 0};
-        for (size_t c = 0; c < n_chunks; c++) {
-            const columns_lag part = at.chunk_lag[c * v.n_series + s];
-            of_slab.product += part.product;
-            of_slab.sum += part.sum;
-            of_slab.n += part.n;
-        }
+        columns_lag lag = {0, 0, 0};
         if (before.n > 0) {
             lag = shifted(at.lag[s], moments_delta(all, before));
         }
@@ -290,6 +324,18 @@ unsigned blocks_of(const struct columns *c)
     return (unsigned)cuda_pieces(c->n_series, THREADS);
 }
 
+/* A thread a chunk and series. */
+unsigned chunks_of(const struct columns *c, size_t n)
+{
+    return (unsigned)cuda_pieces(cuda_pieces(n, COLUMNS_CHUNK) * c->n_series, THREADS);
+}
+
+/* A warp a series. */
+unsigned warps_of(const struct columns *c)
+{
+    return (unsigned)cuda_pieces(c->n_series, THREADS / 32);
+}
+
 /* Scans the slab; waits for the counts of its columns. */
 template <typename T>
 enum status scan(struct cuda_queue *q, struct columns *c, const slab_view &v, struct span slab,
@@ -300,10 +346,10 @@ enum status scan(struct cuda_queue *q, struct columns *c, const slab_view &v, st
                    {queue_reads(slab.at, slab.bytes), state_access(c),
                     queue_writes(y, (v.n + 1) * c->n_series * sizeof(double))});
     STATUS_TRY(work.status);
-    scan_chunks<T><<<dim3(blocks_of(c), (unsigned)n_chunks), THREADS, 0, work.stream>>>(v, c->at);
+    scan_chunks<T><<<chunks_of(c, v.n), THREADS, 0, work.stream>>>(v, c->at);
     STATUS_TRY(cuda_launched("moments of columns"));
-    merge_chunks<<<blocks_of(c), THREADS, 0, work.stream>>>(c->at, c->n_series, n_chunks, v.n, y,
-                                                            c->host_count);
+    merge_chunks<<<warps_of(c), THREADS, 0, work.stream>>>(c->at, c->n_series, n_chunks, v.n, y,
+                                                           c->host_count);
     STATUS_TRY(cuda_launched("moments of a slab"));
     STATUS_TRY(work.done());
     return cuda_upload_wait(&q->base, work.sequence);
@@ -317,8 +363,7 @@ enum status centre(struct cuda_queue *q, struct columns *c, const slab_view &v, 
                    {queue_reads(slab.at, slab.bytes), state_access(c),
                     queue_writes(y, v.n * c->n_series * sizeof(double))});
     STATUS_TRY(work.status);
-    const dim3 grid(blocks_of(c), (unsigned)cuda_pieces(v.n, COLUMNS_CHUNK));
-    centre_chunks<T><<<grid, THREADS, 0, work.stream>>>(v, c->at, y);
+    centre_chunks<T><<<chunks_of(c, v.n), THREADS, 0, work.stream>>>(v, c->at, y);
     STATUS_TRY(cuda_launched("centring of a slab"));
     return work.done();
 }
@@ -329,8 +374,8 @@ enum status merge(struct cuda_queue *q, struct columns *c, const slab_view &v, s
 {
     cuda_work work(q, LANE_COMPUTE, {queue_reads(slab.at, slab.bytes), state_access(c)});
     STATUS_TRY(work.status);
-    merge_slab<T><<<blocks_of(c), THREADS, 0, work.stream>>>(
-        v, c->at, cuda_pieces(v.n, COLUMNS_CHUNK), n_raw);
+    merge_slab<T><<<warps_of(c), THREADS, 0, work.stream>>>(v, c->at,
+                                                            cuda_pieces(v.n, COLUMNS_CHUNK), n_raw);
     STATUS_TRY(cuda_launched("merge of a slab"));
     return work.done();
 }

@@ -157,15 +157,20 @@ __global__ void __launch_bounds__(THREADS)
     const size_t j0 = a * m.n / side, j1 = (a + 1) * m.n / side;
     const size_t i0 = b * m.n / side, i1 = (b + 1) * m.n / side;
     double sum = 0, count = 0;
-    for (size_t j = j0; j < j1; j++) {
-        const T *row = matrix_row<T>(m, j);
-        for (size_t i = i0 + lane; i < i1 && i < j; i += 32) {
-            const double r = (double)row[i];
-            if (r == r) {
-                sum += r;
-                count += 1;
-            }
+    /* element by element of the cell, so that narrow cells use all lanes */
+    const size_t width = i1 - i0, rows_on = 32 / width, columns_on = 32 % width;
+    size_t row = lane / width, column = lane % width;
+#pragma unroll 4
+    while (j0 + row < j1) {
+        const size_t j = j0 + row, i = i0 + column;
+        const double r = i < j ? (double)matrix_row<T>(m, j)[i] : (double)NAN;
+        if (r == r) {
+            sum += r;
+            count += 1;
         }
+        column += columns_on;
+        row += rows_on + (column >= width ? 1 : 0);
+        column -= column >= width ? width : 0;
     }
     sum = warp_sum(sum);
     count = warp_sum(count);

@@ -16,8 +16,6 @@
 namespace
 {
 
-/* What a span of the backend is aligned to; the pool gives no less. */
-const size_t ALIGNMENT = 256;
 /* Copies of this size to memory that is not page-locked are left to the driver's own buffers. */
 const size_t SMALL_BYTES = 64 << 10;
 
@@ -107,8 +105,10 @@ enum status cuda_alloc(struct queue *queue, size_t bytes, struct span *out)
     if (bytes == 0) {
         return STATUS_OK;
     }
-    if (bytes > SIZE_MAX - ALIGNMENT) {
-        return status_fail(STATUS_NO_MEMORY, "the device has no %zu bytes", bytes);
+    if (bytes > q->backend->properties.totalGlobalMem) {
+        return status_fail(STATUS_NO_MEMORY,
+                           "the device has %zu bytes of memory, not %zu: use a smaller input",
+                           q->backend->properties.totalGlobalMem, bytes);
     }
     CUDA_TRY(cudaSetDevice(q->backend->device), "choosing the device");
     pthread_mutex_lock(&q->lock);

@@ -20,7 +20,7 @@
 #include <pthread.h>
 
 enum {
-    QUEUE_FANS = 4,  /* products at a time; cuda_kernels_bench: more gain nothing */
+    QUEUE_FANS = 4,  /* products at a time; leat-bench pearson_exact: more gain nothing */
     QUEUE_SLOTS = 4, /* downloads at a time */
     QUEUE_RING = 128,
     QUEUE_ACCESSES = 6

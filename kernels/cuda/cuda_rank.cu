@@ -105,9 +105,9 @@ class ranks
     uint64_t n_defined = 0; /* after prepare */
 
   private:
-    enum status sweep(bool counting);
+    enum status sweep(bool counting, size_t n_read);
     enum status count(int above, uint64_t prefix);
-    enum status gather(int above, uint64_t prefix);
+    enum status gather(int above, uint64_t prefix, size_t most);
 
     struct queue *q;
     const struct pearson_matrix *m;
@@ -118,16 +118,17 @@ class ranks
     sweep_args args = {};
 };
 
-enum status ranks::sweep(bool counting)
+/* Reads back n_read numbers. */
+enum status ranks::sweep(bool counting, size_t n_read)
 {
     const size_t bytes = (FEW + 1) * sizeof(uint64_t), shared = BINS * sizeof(unsigned);
-    void *space; /* counts[BINS], or kept[FEW], and a number */
+    void *space; /* a number, and then counts[BINS] or kept[FEW] */
     cuda_work work(cuda_queue_of(q), LANE_ASK, {});
     STATUS_TRY(work.status);
     STATUS_TRY(cuda_queue_scratch(work.q, LANE_ASK, bytes, &space));
-    args.counts = (unsigned long long *)space;
-    args.kept = (uint64_t *)space;
-    args.n_kept = args.counts + FEW;
+    args.n_kept = (unsigned long long *)space;
+    args.counts = args.n_kept + 1;
+    args.kept = (uint64_t *)space + 1;
     CUDA_TRY(cudaMemsetAsync(space, 0, bytes, work.stream), "zero");
     const unsigned blocks = (unsigned)cuda_min(BLOCKS, m->n_series);
     if (counting) {
@@ -142,7 +143,7 @@ enum status ranks::sweep(bool counting)
     }
     STATUS_TRY(cuda_launched("selection by rank"));
     STATUS_TRY(work.done());
-    return cuda_ask_read(work.q, host, space, bytes);
+    return cuda_ask_read(work.q, host, space, (1 + n_read) * sizeof(uint64_t));
 }
 
 enum status ranks::count(int above, uint64_t prefix)
@@ -150,16 +151,16 @@ enum status ranks::count(int above, uint64_t prefix)
     args.above = above;
     args.shift = above > DIGIT ? above - DIGIT : 0;
     args.prefix = prefix;
-    return sweep(true);
+    return sweep(true, BINS);
 }
 
-enum status ranks::gather(int above, uint64_t prefix)
+/* At most `most` are expected. */
+enum status ranks::gather(int above, uint64_t prefix, size_t most)
 {
     args.above = above;
     args.prefix = prefix;
-    STATUS_TRY(sweep(false));
-    n_few = (size_t)host[FEW];
-    std::sort(host, host + n_few);
+    STATUS_TRY(sweep(false, most));
+    n_few = (size_t)host[0];
     return STATUS_OK;
 }
 
@@ -173,14 +174,14 @@ enum status ranks::prepare()
         return status_fail(STATUS_NO_MEMORY, "no memory for a selection (%zu bytes)", bytes);
     }
     if (pairs <= FEW) {
-        STATUS_TRY(gather(KEY_BITS, 0));
+        STATUS_TRY(gather(KEY_BITS, 0, (size_t)pairs));
         n_defined = n_few;
         return STATUS_OK;
     }
     STATUS_TRY(count(KEY_BITS, 0));
     for (int b = 0; b < BINS; b++) {
-        first_counts[b] = host[b];
-        n_defined += host[b];
+        first_counts[b] = host[1 + b];
+        n_defined += first_counts[b];
     }
     return STATUS_OK;
 }
@@ -194,7 +195,7 @@ enum status ranks::find(uint64_t rank, uint64_t *key, uint64_t *next)
         if (!first) {
             STATUS_TRY(count(above, prefix));
         }
-        const uint64_t *counts = first ? first_counts : host;
+        const uint64_t *counts = first ? first_counts : host + 1;
         const int shift = above > DIGIT ? above - DIGIT : 0;
         uint64_t b = 0;
         while (below + counts[b] <= rank) {
@@ -204,7 +205,7 @@ enum status ranks::find(uint64_t rank, uint64_t *key, uint64_t *next)
         prefix = prefix << (above - shift) | b;
         above = shift;
         if (left <= FEW) {
-            STATUS_TRY(gather(above, prefix));
+            STATUS_TRY(gather(above, prefix, (size_t)left));
             break;
         }
     }
@@ -214,8 +215,10 @@ enum status ranks::find(uint64_t rank, uint64_t *key, uint64_t *next)
         *next = rank + 1 < below + left ? prefix : UINT64_MAX;
         return STATUS_OK;
     }
-    *key = host[rank - below];
-    *next = rank - below + 1 < n_few ? host[rank - below + 1] : UINT64_MAX;
+    uint64_t *few = host + 1, *wanted = few + (rank - below), *end = few + n_few;
+    std::nth_element(few, wanted, end);
+    *key = *wanted;
+    *next = wanted + 1 < end ? *std::min_element(wanted + 1, end) : UINT64_MAX;
     return STATUS_OK;
 }
 

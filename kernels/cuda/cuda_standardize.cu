@@ -92,40 +92,50 @@ __device__ __forceinline__ void four_samples(const double *x, size_t n, size_t t
 
 /* What the sums of a row give: its mean and norm, and LAG1. */
 struct row_scale {
-    double mean, norm; /* norm: sqrt(M2) */
+    double mean, rest; /* rest: what rounding takes from the mean, subtracted after it */
+    double norm;       /* sqrt(M2) */
     double crest;      /* largest |x - mean| / norm */
     bool degenerate;
 };
 
-enum { SUM_D, SUM_DD, SUM_LAG, N_SUMS };
+enum { SUM_D, SUM_DD, SUM_LAG, SUM_LAG_D, SUM_LAG_N, N_SUMS };
 
-/* Sums about the mean of the moments: of d, d^2, and of products of neighbours, whose own mean is
- * too near to be corrected for (the moments' mean is right to rounding). */
+/* Sums about the mean of the moments: of d, d^2, and, over pairs of neighbours, of d e, d + e,
+ * and 1. */
 template <typename T, int N_THREADS, bool CACHED>
-__device__ __forceinline__ void row_sums(const T *x, size_t n, double mean, double *shared,
-                                         double (&v)[N_SUMS])
+__device__ __forceinline__ void row_sums(const T *x, size_t n, double mean, bool complete,
+                                         double *shared, double (&v)[N_SUMS])
 {
-    double sum = 0, squares = 0, lag = 0;
+    double sum = 0, squares = 0, lag = 0, lag_d = 0, lag_n = 0;
 #pragma unroll 2
     for (size_t t = 4 * threadIdx.x; t < n; t += 4 * N_THREADS) {
         double d[4];
         four_samples<CACHED>(x, n, t, d);
-        double next = t + 4 < n ? (double)x[t + 4] : (double)NAN;
+        double next = (t + 4 < n ? (double)x[t + 4] : (double)NAN) - mean;
 #pragma unroll
         for (int k = 3; k >= 0; k--) {
-            const bool here = d[k] == d[k], both = here && next == next;
-            next -= k == 3 ? mean : 0;
             d[k] -= mean;
+            const bool here = d[k] == d[k], both = here && next == next;
             sum += here ? d[k] : 0;
             squares = here ? fma(d[k], d[k], squares) : squares;
             lag = both ? fma(d[k], next, lag) : lag;
+            if (!complete && both) {
+                lag_d += d[k] + next;
+                lag_n += 1;
+            }
             next = d[k];
         }
     }
     v[SUM_D] = sum;
     v[SUM_DD] = squares;
     v[SUM_LAG] = lag;
+    v[SUM_LAG_D] = lag_d;
+    v[SUM_LAG_N] = lag_n;
     block_sums<N_THREADS, N_SUMS>(v, shared);
+    if (complete) {
+        v[SUM_LAG_D] = 2 * v[SUM_D] - ((double)x[0] - mean) - ((double)x[n - 1] - mean);
+        v[SUM_LAG_N] = (double)(n - 1);
+    }
 }
 
 /* Moments corrected and read, by every thread alike; thread 0 writes them back. */
@@ -141,8 +151,9 @@ __device__ __forceinline__ row_scale scale_of(const row_args &args, size_t entry
     const double m2 = square > 0 || square != square ? square : 0;
     row_scale s;
     s.mean = guess + shift;
+    s.rest = (guess - s.mean) + shift;
     s.norm = sqrt(m2);
-    s.crest = fmax(max - s.mean, s.mean - min) / s.norm;
+    s.crest = fmax((max - s.mean) - s.rest, (s.mean - min) + s.rest) / s.norm;
     s.degenerate = moments_degenerate(n, m2, min, max) != 0;
     __syncthreads(); /* every thread has read what thread 0 overwrites */
     if (threadIdx.x == 0) {
@@ -150,7 +161,8 @@ __device__ __forceinline__ row_scale scale_of(const row_args &args, size_t entry
             m[MOMENTS_MEAN * capacity] = s.mean;
             m[MOMENTS_M2 * capacity] = m2;
         }
-        m[MOMENTS_LAG1 * capacity] = s.degenerate ? (double)NAN : v[SUM_LAG] / m2;
+        const double lag = v[SUM_LAG] - shift * v[SUM_LAG_D] + shift * shift * v[SUM_LAG_N];
+        m[MOMENTS_LAG1 * capacity] = s.degenerate ? (double)NAN : lag / m2;
     }
     return s;
 }
@@ -178,7 +190,7 @@ __device__ __forceinline__ void store_planes(const unsigned (&w)[4], char *plane
 /* The digits of samples t .. t + 3, into their planes. */
 template <int P, bool CACHED, typename T>
 __device__ __forceinline__ void digits_of_four(const T *x, size_t n, size_t t, double mean,
-                                               double by, char *planes, size_t plane,
+                                               double rest, double by, char *planes, size_t plane,
                                                float (&squares)[3])
 {
     double d[4];
@@ -187,7 +199,7 @@ __device__ __forceinline__ void digits_of_four(const T *x, size_t n, size_t t, d
     if (P == DIGITS_SHORT) {
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const int q = (int)rounded(d[k] - mean, by * 0x1p24);
+            const int q = (int)rounded((d[k] - mean) - rest, by * 0x1p24);
             w[k] = digits_pack(q);
             digits_add_squares(q, squares);
         }
@@ -195,7 +207,7 @@ __device__ __forceinline__ void digits_of_four(const T *x, size_t n, size_t t, d
         unsigned last = 0, before = 0;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const long long wide = rounded(d[k] - mean, by * 0x1p40) + 0x8080;
+            const long long wide = rounded((d[k] - mean) - rest, by * 0x1p40) + 0x8080;
             const int q = (int)(wide >> 16);
             w[k] = digits_pack(q);
             digits_add_squares(q, squares);
@@ -219,7 +231,7 @@ __device__ __forceinline__ void write_digits(const T *x, size_t n, const row_sca
     double sums[3];
 #pragma unroll 2
     for (size_t t = 4 * threadIdx.x; t < plane; t += 4 * N_THREADS) {
-        digits_of_four<P, CACHED>(x, n, t, s.mean, by, digits, plane, squares);
+        digits_of_four<P, CACHED>(x, n, t, s.mean, s.rest, by, digits, plane, squares);
     }
 #pragma unroll
     for (int k = 0; k < 3; k++) {
@@ -242,7 +254,7 @@ __device__ __forceinline__ void write_doubles(const T *x, size_t n, const row_sc
     for (size_t t = threadIdx.x; t < n; t += N_THREADS) {
         const double y = (double)x[t];
         /* + 0.0: a present sample is never -0.0 */
-        z[t] = y != y ? -0.0 : (s.degenerate ? 0.0 : (y - s.mean) * by + 0.0);
+        z[t] = y != y ? -0.0 : (s.degenerate ? 0.0 : ((y - s.mean) - s.rest) * by + 0.0);
     }
     for (size_t t = n + threadIdx.x; t < padded; t += N_THREADS) {
         z[t] = 0;
@@ -257,9 +269,11 @@ __global__ void __launch_bounds__(N_THREADS, 1024 / N_THREADS) standardize_rows(
     const size_t row = blockIdx.x, n = args.n_samples;
     const T *x =
         fetch_row<T, N_THREADS>((const T *)args.x + row * n, n, CACHED ? (T *)row_cache : nullptr);
-    const double guess = args.moments[MOMENTS_MEAN * args.capacity + args.first + row];
+    const double *moments = args.moments + args.first + row;
+    const double guess = moments[MOMENTS_MEAN * args.capacity];
+    const bool complete = n > 0 && moments[MOMENTS_COUNT * args.capacity] == (double)n;
     double v[N_SUMS];
-    row_sums<T, N_THREADS, CACHED>(x, n, guess, shared, v);
+    row_sums<T, N_THREADS, CACHED>(x, n, guess, complete, shared, v);
     const row_scale s = scale_of(args, args.first + row, v);
     char *z = args.z + row * args.form.bytes;
     if (P == DIGITS_LONG) {

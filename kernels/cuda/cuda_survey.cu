@@ -120,8 +120,10 @@ enum status survey_figures(struct cuda_queue *q, const struct pearson_matrix *m,
 /* --- medians --------------------------------------------------------------------------------- */
 
 enum { TILE = 32, TILE_ROWS = 8 };
-const size_t GATHER_BYTES = (size_t)32 << 20;
-const int MEDIAN_THREADS = 256, DIGIT = 11, BINS = 1 << DIGIT, FEW = 512;
+/* Series whose |r| are gathered at a time: so many bytes, or as many as give each multiprocessor
+ * four. */
+const size_t GATHER_BYTES = (size_t)32 << 20, GATHER_ROWS = 528;
+const int MEDIAN_THREADS = 512, DIGIT = 11, BINS = 1 << DIGIT, FEW = 512;
 /* Counts by 32 bits of the fraction, then by the 62 bits of the number. */
 const int FRACTION_BITS = 32, KEY_BITS = 62;
 const unsigned NO_RANK = UINT32_MAX;
@@ -370,7 +372,8 @@ enum status series_medians(struct cuda_queue *q, const struct pearson_matrix *m,
                            const matrix_view &view, double *median_abs)
 {
     const size_t n = m->n_series;
-    const size_t batch = cuda_min(n, cuda_max(TILE, GATHER_BYTES / (n * sizeof(T)) / TILE * TILE));
+    const size_t batch =
+        cuda_min(n, cuda_max(GATHER_ROWS, GATHER_BYTES / (n * sizeof(T)) / TILE * TILE));
     double *result;
     {
         cuda_work work(q, LANE_ASK, {});
