@@ -11,6 +11,7 @@
 
 #include "stages/pearson_columns.h"
 #include "stages/pearson_layout.h"
+#include "stages/pearson_levels.h"
 #include "stages/pearson_rows.h"
 #include "stages/series_names.h"
 
@@ -40,6 +41,7 @@ struct pearson_job {
     struct queue *queue;
 
     struct series_names names;
+    struct pearson_levels levels;
 
     /* the unit that is being gathered */
     struct span staging[2]; /* taken in turns, so that one is filled while the other is in use */

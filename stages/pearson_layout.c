@@ -280,7 +280,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     } else {
         tally_columns(&on_backend, args, choice, layout);
     }
-    tally(&on_host, n, NAME_BYTES + ((size_t)MOMENTS_FIELDS + 2) * sizeof(double), 1);
+    tally(&on_host, n, NAME_BYTES + ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
     const uint64_t n_pairs = n > 1 ? (uint64_t)n * (n - 1) / 2 : 0;
     tally(&on_host, pearson_pairs_held(wanted, n_pairs), 2, sizeof(struct pearson_pair));

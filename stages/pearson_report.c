@@ -217,7 +217,17 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                          out);
     }
     if (st == STATUS_OK) {
-        st = warn_series(job, has_gaps, "missing values, so pairs use the samples in common", out);
+        st = warn_series(job, has_gaps,
+                         job->choice.diff == PEARSON_DIFF_LOG
+                             ? "missing increments, so pairs use the samples in common"
+                             : "missing values, so pairs use the samples in common",
+                         out);
+    }
+    if (st == STATUS_OK && job->levels.n_no_log > 0) {
+        st = result_warn(out,
+                         "%llu increments have no logarithm, since values are zero or change sign: "
+                         "taken as missing",
+                         (unsigned long long)job->levels.n_no_log);
     }
     if (st == STATUS_OK) {
         st = warn_pairs(job, out);

@@ -43,6 +43,7 @@ static void pearson_free(struct stage *s)
     free(job->median_abs);
     free(job->pairs);
     series_names_free(&job->names);
+    pearson_levels_free(&job->levels);
     free(s);
 }
 
@@ -138,6 +139,27 @@ static enum status reject_missing(struct pearson_job *job, const struct table_ch
                        (job->layout.by_lines ? place : line) + 1);
 }
 
+/* Looks at the values of which increments are taken. */
+static enum status take_levels(struct pearson_job *job, const struct table_chunk *chunk)
+{
+    const struct pearson_layout *l = &job->layout;
+    const struct pearson_lines lines = {
+        .by_lines = l->by_lines, .cells = l->cells, .type = l->type, .diff = job->choice.diff};
+    size_t k;
+    const enum status st =
+        pearson_levels_take(&job->levels, &lines, chunk->values, chunk->n_cells, &k);
+    if (st != STATUS_OK || k == chunk->n_cells) {
+        return st;
+    }
+    const size_t cell = job->unit_cells + k;
+    const size_t line = job->lines + cell / l->cells, place = cell % l->cells;
+    return status_fail(
+        STATUS_BAD_INPUT,
+        "%s: series '%s' has infinite values (value %zu); mark them as missing (NaN)",
+        job->args.input_name, name_of(job, l->by_lines ? line : place),
+        (l->by_lines ? place : line) + 1);
+}
+
 static enum status take_unit(struct pearson_job *job)
 {
     const size_t n_lines = job->unit_cells / job->layout.cells;
@@ -172,6 +194,9 @@ static enum status pearson_push(struct stage *s, const struct table_chunk *chunk
     enum status st = take_labels(job, chunk);
     if (st == STATUS_OK && job->choice.reject && chunk->n_missing > 0) {
         st = reject_missing(job, chunk);
+    }
+    if (st == STATUS_OK) {
+        st = take_levels(job, chunk);
     }
     for (size_t left = chunk->n_cells; left > 0 && st == STATUS_OK;) {
         const size_t whole = unit_size(job);

@@ -451,6 +451,45 @@ static void values_too_small_to_be_squared_are_not_called_constant(void **state)
     }
 }
 
+static void infinities_are_refused_by_name_before_increments_hide_them(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 8; k++) {
+        struct sheet sheet = sheet_new(9, 9, k % 2 == 0, k < 4 ? DTYPE_F64 : DTYPE_F32);
+        for (size_t c = 0; c < 81; c++) {
+            sheet.cells[c] = fabs(sheet.cells[c]) + 1;
+        }
+        sheet.cells[2 * 9 + 3] = (double)INFINITY;
+        sheet.cut = 4;
+        sheet_set(&sheet, k % 4 < 2 ? "diff=log" : "diff=step");
+        check_refusal(&sheet, STATUS_BAD_INPUT,
+                      k % 2 == 0 ? "'row 3' has infinite values (value 4)"
+                                 : "'column 4' has infinite values (value 3)");
+        sheet_free(&sheet);
+    }
+}
+
+/* Of the increments of 1 2 -3 4 0 5 .. the second to the fifth have no logarithm; a gap is none. */
+static void increments_without_a_logarithm_are_told_apart_from_missing_values(void **state)
+{
+    (void)state;
+    static const double series[9] = {1, 2, -3, 4, 0, 5, 6, 7, 9};
+    for (size_t k = 0; k < 4; k++) {
+        struct sheet sheet = sheet_new(9, 9, k % 2 == 0, k < 2 ? DTYPE_F64 : DTYPE_F32);
+        for (size_t c = 0; c < 81; c++) {
+            sheet.cells[c] = series[k % 2 == 0 ? c % 9 : c / 9];
+        }
+        sheet.cells[k % 2 == 0 ? 7 : 7 * 9] = NAN;
+        sheet.cut = 4;
+        sheet_set(&sheet, "diff=log");
+        struct outcome o = run_well(&sheet);
+        assert_true(is_warned(&o, "36 increments have no logarithm"));
+        assert_true(is_warned(&o, "missing increments"));
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
 static void a_table_that_is_not_the_announced_one_is_a_fault(void **state)
 {
     (void)state;
@@ -629,6 +668,8 @@ int main(void)
         cmocka_unit_test(infinities_are_refused_by_name),
         cmocka_unit_test(values_too_large_to_be_squared_are_refused_wherever_series_lie),
         cmocka_unit_test(values_too_small_to_be_squared_are_not_called_constant),
+        cmocka_unit_test(infinities_are_refused_by_name_before_increments_hide_them),
+        cmocka_unit_test(increments_without_a_logarithm_are_told_apart_from_missing_values),
         cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
         cmocka_unit_test(plans_cover_what_is_taken),
         cmocka_unit_test(plans_count_gaps_in_columns_unless_they_are_refused),
