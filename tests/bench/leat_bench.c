@@ -4,12 +4,13 @@
  *
  *   leat-bench [--backend cpu|cuda] [--threads N] [--json] [--smoke] [NAME...]
  *
- * A NAME takes every case that begins with it. Exit status: 0, or 1 when an answer was wrong or a
+ * A NAME is a pattern, as in "pearson*". Exit status: 0, or 1 when an answer was wrong or a
  * case could not run.
  */
 #include "tests/bench/bench.h"
 
 #include <argp.h>
+#include <fnmatch.h>
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -69,7 +70,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 static bool is_chosen(const struct options *o, const char *name)
 {
     for (size_t i = 0; i < o->n_names; i++) {
-        if (strncmp(name, o->names[i], strlen(o->names[i])) == 0) {
+        if (fnmatch(o->names[i], name, 0) == 0) {
             return true;
         }
     }
