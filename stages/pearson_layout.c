@@ -272,7 +272,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
                                 const struct pearson_layout *layout, struct stage_need *out)
 {
     const size_t n = pearson_layout_series(layout, layout->lines);
-    const size_t picture = at_most(at_least(n, 256), 768) + PICTURE_MARGIN;
+    const size_t picture = at_most(at_least(n, 384), 768) + PICTURE_MARGIN;
     struct tally on_backend = {0}, on_host = {0};
     tally_matrix(&on_backend, layout, n);
     if (layout->by_lines) {
