@@ -52,7 +52,8 @@ static enum status add_slab(struct pearson_job *job, size_t first)
 {
     struct pearson_rows *rows = &job->rows;
     const struct pearson_layout *l = &job->layout;
-    const size_t wanted = first == 0 ? l->lines : first / 2;
+    const size_t half = first / 2 > l->panel ? first / 2 : l->panel;
+    const size_t wanted = first == 0 ? l->lines : half;
     struct pearson_slab slab = {.first = first, .rows = wanted};
     if (!l->lines_known) {
         slab.rows = (wanted + l->panel - 1) / l->panel * l->panel;
