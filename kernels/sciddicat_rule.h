@@ -11,6 +11,8 @@
 #ifndef LEAT_KERNELS_SCIDDICAT_RULE_H
 #define LEAT_KERNELS_SCIDDICAT_RULE_H
 
+#include <stdbool.h>
+
 #ifdef __CUDACC__
 #define SCIDDICAT_RULE __host__ __device__ static __forceinline__
 #else
@@ -23,7 +25,8 @@ enum { SCIDDICAT_SEEN = 5 };
 #ifndef SCIDDICAT_LANES
 
 typedef double sciddicat_real;
-typedef int sciddicat_mask; /* 0 or 1 */
+typedef bool sciddicat_mask;
+typedef unsigned sciddicat_number; /* which are alive, a bit each */
 
 SCIDDICAT_RULE sciddicat_real sciddicat_add(sciddicat_real a, sciddicat_real b)
 {
@@ -68,71 +71,104 @@ SCIDDICAT_RULE sciddicat_real sciddicat_add_alive(sciddicat_real sum, sciddicat_
 /* Those of m in which a is not at or below b. */
 SCIDDICAT_RULE sciddicat_mask sciddicat_above(sciddicat_mask m, sciddicat_real a, sciddicat_real b)
 {
-    return m & !(a <= b);
+    return m && !(a <= b);
 }
 
-SCIDDICAT_RULE int sciddicat_count(const sciddicat_mask *m)
+SCIDDICAT_RULE sciddicat_number sciddicat_count(const sciddicat_mask *m)
 {
-    return m[0] + m[1] + m[2] + m[3] + m[4];
+    return (m[0] ? 1u : 0u) | (m[1] ? 2u : 0u) | (m[2] ? 4u : 0u) | (m[3] ? 8u : 0u) |
+           (m[4] ? 16u : 0u);
 }
 
-/* Of masks of which b is part of a. */
-SCIDDICAT_RULE int sciddicat_same(const sciddicat_mask *a, const sciddicat_mask *b)
+SCIDDICAT_RULE bool sciddicat_differ(sciddicat_number a, sciddicat_number b)
 {
-    return sciddicat_count(a) == sciddicat_count(b);
+    return a != b;
 }
+
+#ifdef __CUDACC__
+/* 1 / n, and n, for each set of neighbours alive; n = 0 is not used. */
+#define SCIDDICAT_1                                                                                \
+    {                                                                                              \
+        1, 1                                                                                       \
+    }
+#define SCIDDICAT_2                                                                                \
+    {                                                                                              \
+        0.5, 2                                                                                     \
+    }
+#define SCIDDICAT_3                                                                                \
+    {                                                                                              \
+        1.0 / 3.0, 3                                                                               \
+    }
+#define SCIDDICAT_4                                                                                \
+    {                                                                                              \
+        0.25, 4                                                                                    \
+    }
+static __constant__ double2 sciddicat_shares[1 << SCIDDICAT_SEEN] = {
+    SCIDDICAT_1, SCIDDICAT_1, SCIDDICAT_1, SCIDDICAT_2, SCIDDICAT_1, SCIDDICAT_2, SCIDDICAT_2,
+    SCIDDICAT_3, SCIDDICAT_1, SCIDDICAT_2, SCIDDICAT_2, SCIDDICAT_3, SCIDDICAT_2, SCIDDICAT_3,
+    SCIDDICAT_3, SCIDDICAT_4, SCIDDICAT_1, SCIDDICAT_2, SCIDDICAT_2, SCIDDICAT_3, SCIDDICAT_2,
+    SCIDDICAT_3, SCIDDICAT_3, SCIDDICAT_4, SCIDDICAT_2, SCIDDICAT_3, SCIDDICAT_3, SCIDDICAT_4,
+    SCIDDICAT_3, SCIDDICAT_4, SCIDDICAT_4, {0.2, 5}};
+#endif
 
 /*
  * sum / n, rounded once, without a division (P. Markstein, "IA-64 and elementary functions", 2000):
  * with r = 1 / n rounded and q = sum r, q + r (sum - q n) by fused operations is the rounded
- * quotient, as long as the remainder does not underflow. None alive: anything, as no flow comes of
- * it.
+ * quotient, as long as the remainder does not underflow; where it might, *tiny is set, and `divide`
+ * has to be. None alive: anything, as no flow comes of it.
  */
-SCIDDICAT_RULE double sciddicat_quotient(double sum, int n)
+SCIDDICAT_RULE sciddicat_real sciddicat_mean(sciddicat_real sum, sciddicat_number n, bool divide,
+                                             bool *tiny)
 {
 #ifdef __CUDA_ARCH__
-    /* n as a double: the low bits of 2^52 + n */
-    const double by = __hiloint2double(0x43300000, n) - 0x1p52;
-    const double r = n == 5 ? 0.2 : n == 4 ? 0.25 : n == 3 ? 1.0 / 3.0 : n == 2 ? 0.5 : 1.0;
-    const double q = __dmul_rn(sum, r);
-    if ((__double2hiint(sum) & 0x7fffffff) < 0x07b00000) { /* below 2^-900 */
-        return n == 0 ? 0.0 : __ddiv_rn(sum, by);
-    }
-    return __fma_rn(__fma_rn(-q, by, sum), r, q);
+    const double2 by = sciddicat_shares[n];
+    const double q = __dmul_rn(sum, by.x);
+    *tiny |= ((unsigned)__double2hiint(sum) << 1) < 0x0f600000u; /* below 2^-900 */
+    return divide ? __ddiv_rn(sum, by.y) : __fma_rn(__fma_rn(-q, by.y, sum), by.x, q);
 #else
-    return n == 0 ? 0.0 : sum / n;
+    (void)divide;
+    (void)tiny;
+    return n == 0 ? 0.0 : sum / (double)__builtin_popcount(n);
 #endif
-}
-
-SCIDDICAT_RULE sciddicat_real sciddicat_mean(sciddicat_real sum, const sciddicat_mask *alive)
-{
-    return sciddicat_quotient(sum, sciddicat_count(alive));
 }
 
 #endif
 
 /* A. The average at which no more neighbours die; `alive` goes in as those that take part and comes
  * out as those that are left. m = h - eps of cells that emit; u as seen. */
-SCIDDICAT_RULE sciddicat_real sciddicat_average(sciddicat_real m, const sciddicat_real *u,
-                                                sciddicat_mask *alive)
+SCIDDICAT_RULE sciddicat_real sciddicat_rounds(sciddicat_real m, const sciddicat_real *u,
+                                               sciddicat_mask *alive, bool divide, bool *tiny)
 {
-    for (;;) {
+    sciddicat_number n_alive, n_left = sciddicat_count(alive);
+    sciddicat_real average;
+    do {
         sciddicat_real sum = m;
-        sciddicat_mask left[SCIDDICAT_SEEN];
+        n_alive = n_left;
         for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
             sum = sciddicat_add_alive(sum, alive[n], u[n]);
         }
-        const sciddicat_real average = sciddicat_mean(sum, alive);
+        average = sciddicat_mean(sum, n_alive, divide, tiny);
         for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
-            left[n] = sciddicat_above(alive[n], average, u[n]);
+            alive[n] = sciddicat_above(alive[n], average, u[n]);
         }
-        if (sciddicat_same(alive, left)) {
-            return average;
-        }
-        for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
-            alive[n] = left[n];
-        }
+        n_left = sciddicat_count(alive);
+    } while (sciddicat_differ(n_left, n_alive));
+    return average;
+}
+
+SCIDDICAT_RULE sciddicat_real sciddicat_average(sciddicat_real m, const sciddicat_real *u,
+                                                sciddicat_mask *alive)
+{
+    const sciddicat_mask start[SCIDDICAT_SEEN] = {alive[0], alive[1], alive[2], alive[3], alive[4]};
+    bool tiny = false;
+    const sciddicat_real average = sciddicat_rounds(m, u, alive, false, &tiny);
+    if (!__builtin_expect(tiny, 0)) {
+        return average;
     }
+    for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
+        alive[n] = start[n];
+    }
+    return sciddicat_rounds(m, u, alive, true, &tiny);
 }
 
 /* The flow to a neighbour that is alive at the end, at level u. */

@@ -92,7 +92,7 @@ static void check_flows(const struct field *f, const struct sciddicat_rule *by)
         const double u[SCIDDICAT_SEEN] = {z[j] + by->epsilon, f->row[0].z[j] + f->row[0].h[j],
                                           (z - 1)[j] + (h - 1)[j], z[j + 1] + h[j + 1],
                                           f->row[2].z[j] + f->row[2].h[j]};
-        int alive[SCIDDICAT_SEEN] = {1, 1, 1, 1, 1};
+        sciddicat_mask alive[SCIDDICAT_SEEN] = {1, 1, 1, 1, 1};
         if (row->takes != NULL) {
             alive[1] = bit(f->row[0].takes, j);
             alive[2] = j > 0 && bit(row->takes, j - 1);

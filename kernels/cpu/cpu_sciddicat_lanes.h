@@ -5,6 +5,7 @@
 #ifndef LEAT_KERNELS_CPU_SCIDDICAT_LANES_H
 #define LEAT_KERNELS_CPU_SCIDDICAT_LANES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,6 +24,7 @@ typedef struct {
 typedef struct {
     lanes_i64 part[PARTS];
 } sciddicat_mask;
+typedef sciddicat_real sciddicat_number; /* of neighbours alive */
 
 /* `r` gets, part by part, what the expression is; a part's number is p. */
 #define LANES_EACH(type, expression)                                                               \
@@ -101,7 +103,7 @@ LANES_INLINE sciddicat_real lanes_choose(sciddicat_mask m, sciddicat_real a, sci
 }
 
 /* Whether some bit of some lane differs. */
-LANES_INLINE int lanes_differ(sciddicat_real a, sciddicat_real b)
+LANES_INLINE bool lanes_differ(sciddicat_real a, sciddicat_real b)
 {
     lanes_i64 all = {0};
     for (int p = 0; p < PARTS; ++p) {
@@ -141,24 +143,26 @@ LANES_INLINE sciddicat_mask sciddicat_above(sciddicat_mask m, sciddicat_real a, 
     LANES_EACH(sciddicat_mask, m.part[p] & ~(lanes_i64)(a.part[p] <= b.part[p]));
 }
 
-LANES_INLINE int sciddicat_same(const sciddicat_mask *a, const sciddicat_mask *b)
-{
-    lanes_i64 all = {0};
-    for (int p = 0; p < PARTS; ++p) {
-        for (int n = 0; n < 5; ++n) {
-            all |= a[n].part[p] ^ b[n].part[p];
-        }
-    }
-    return lanes_or(all) == 0;
-}
-
-LANES_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, const sciddicat_mask *alive)
+LANES_INLINE sciddicat_number sciddicat_count(const sciddicat_mask *m)
 {
     const sciddicat_real one = lanes_all(1);
-    sciddicat_real n = {0};
+    sciddicat_number n = {0};
     for (int k = 0; k < 5; ++k) {
-        n = sciddicat_add_alive(n, alive[k], one);
+        n = sciddicat_add_alive(n, m[k], one);
     }
+    return n;
+}
+
+LANES_INLINE bool sciddicat_differ(sciddicat_number a, sciddicat_number b)
+{
+    return lanes_differ(a, b);
+}
+
+LANES_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, sciddicat_number n, bool divide,
+                                           bool *tiny)
+{
+    (void)divide;
+    (void)tiny;
     LANES_EACH(sciddicat_real, sum.part[p] / n.part[p]);
 }
 

@@ -4,13 +4,14 @@
  *
  * Two at once, because the rounds of an average wait for each other: what waits in one segment
  * leaves room for the other. A mean is a product with the rounded reciprocal and two fused
- * operations that give the rounded quotient (sciddicat_rule.h, sciddicat_quotient), a third of the
+ * operations that give the rounded quotient (sciddicat_rule.h, sciddicat_mean), a third of the
  * time of a division.
  */
 #ifndef LEAT_KERNELS_CPU_SCIDDICAT_LANES512_H
 #define LEAT_KERNELS_CPU_SCIDDICAT_LANES512_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define LANES_INLINE static inline __attribute__((always_inline))
@@ -23,6 +24,9 @@ typedef struct {
 typedef struct {
     __mmask8 part[AT_ONCE];
 } sciddicat_mask;
+typedef struct {
+    __m512i part[AT_ONCE];
+} sciddicat_number; /* of neighbours alive */
 
 /* `r` gets, part by part, what the expression is; a part's number is p. */
 #define LANES_EACH(type, expression)                                                               \
@@ -80,7 +84,7 @@ LANES_INLINE sciddicat_real lanes_choose(sciddicat_mask m, sciddicat_real a, sci
 }
 
 /* Whether some bit of some lane differs. */
-LANES_INLINE int lanes_differ(sciddicat_real a, sciddicat_real b)
+LANES_INLINE bool lanes_differ(sciddicat_real a, sciddicat_real b)
 {
     unsigned all = 0;
     for (int p = 0; p < AT_ONCE; ++p) {
@@ -123,39 +127,45 @@ LANES_INLINE sciddicat_mask sciddicat_above(sciddicat_mask m, sciddicat_real a, 
                _mm512_mask_cmp_pd_mask(m.part[p], a.part[p], b.part[p], _CMP_NLE_UQ));
 }
 
-LANES_INLINE int sciddicat_same(const sciddicat_mask *a, const sciddicat_mask *b)
+LANES_INLINE sciddicat_number sciddicat_count(const sciddicat_mask *m)
+{
+    const __m512i one = _mm512_set1_epi64(1);
+    sciddicat_number n;
+    for (int p = 0; p < AT_ONCE; ++p) {
+        n.part[p] = _mm512_maskz_mov_epi64(m[0].part[p], one);
+        for (int k = 1; k < 5; ++k) {
+            n.part[p] = _mm512_mask_add_epi64(n.part[p], m[k].part[p], n.part[p], one);
+        }
+    }
+    return n;
+}
+
+LANES_INLINE bool sciddicat_differ(sciddicat_number a, sciddicat_number b)
 {
     unsigned all = 0;
     for (int p = 0; p < AT_ONCE; ++p) {
-        for (int n = 0; n < 5; ++n) {
-            all |= (unsigned)a[n].part[p] ^ b[n].part[p];
-        }
+        all |= _mm512_cmpneq_epi64_mask(a.part[p], b.part[p]);
     }
-    return all == 0;
+    return all != 0;
 }
 
-LANES_INLINE __m512d lanes_mean(__m512d sum, const sciddicat_mask *alive, int p)
+LANES_INLINE __m512d lanes_mean(__m512d sum, __m512i n, bool divide, bool *tiny)
 {
-    const __m512d one = _mm512_set1_pd(1), least = _mm512_set1_pd(0x1p-900);
-    const __m512d reciprocals = _mm512_setr_pd(0, 1, 0.5, 1.0 / 3.0, 0.25, 0.2, 0, 0);
-    const __m512i unit = _mm512_set1_epi64(1);
-    __m512d n = _mm512_maskz_mov_pd(alive[0].part[p], one);
-    __m512i which = _mm512_maskz_mov_epi64(alive[0].part[p], unit);
-    for (int k = 1; k < 5; ++k) {
-        n = _mm512_mask_add_pd(n, alive[k].part[p], n, one);
-        which = _mm512_mask_add_epi64(which, alive[k].part[p], which, unit);
-    }
-    if (_mm512_cmp_pd_mask(_mm512_abs_pd(sum), least, _CMP_LT_OQ) != 0) {
-        return _mm512_div_pd(sum, n);
-    }
-    const __m512d r = _mm512_permutexvar_pd(which, reciprocals);
+    const __m512d shares = _mm512_setr_pd(0, 1, 0.5, 1.0 / 3.0, 0.25, 0.2, 0, 0);
+    const __m512d numbers = _mm512_setr_pd(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m512d by = _mm512_permutexvar_pd(n, numbers), r = _mm512_permutexvar_pd(n, shares);
     const __m512d q = _mm512_mul_pd(sum, r);
-    return _mm512_fmadd_pd(_mm512_fnmadd_pd(q, n, sum), r, q);
+    if (divide) {
+        return _mm512_div_pd(sum, by);
+    }
+    *tiny |= _mm512_cmp_pd_mask(_mm512_abs_pd(sum), _mm512_set1_pd(0x1p-900), _CMP_LT_OQ) != 0;
+    return _mm512_fmadd_pd(_mm512_fnmadd_pd(q, by, sum), r, q);
 }
 
-LANES_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, const sciddicat_mask *alive)
+LANES_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, sciddicat_number n, bool divide,
+                                           bool *tiny)
 {
-    LANES_EACH(sciddicat_real, lanes_mean(sum.part[p], alive, p));
+    LANES_EACH(sciddicat_real, lanes_mean(sum.part[p], n.part[p], divide, tiny));
 }
 
 #endif

@@ -158,7 +158,7 @@ LANES_INLINE sciddicat_real new_peak(sciddicat_real peak, sciddicat_real h, scid
 }
 
 /* True when some h changes. */
-LANES_INLINE int take_segments(const struct sciddicat_rule *rule, struct sciddicat_row *self,
+LANES_INLINE bool take_segments(const struct sciddicat_rule *rule, struct sciddicat_row *self,
                                const struct sciddicat_flows *north,
                                const struct sciddicat_flows *own,
                                const struct sciddicat_flows *south, const uint32_t *segment)
@@ -226,7 +226,7 @@ static bool take(const struct sciddicat_rule *rule, struct sciddicat_row *self,
     end = end_of(end_of(end, north->begin, north->end), south->begin, south->end);
     uint32_t waiting[AT_ONCE];
     size_t n = 0;
-    int moved = 0;
+    bool moved = false;
     for (uint32_t s = begin; s < end; ++s) {
         const uint8_t *at = own->active + s;
         const unsigned near =
@@ -240,7 +240,7 @@ static bool take(const struct sciddicat_rule *rule, struct sciddicat_row *self,
     }
     survey(self, begin, end);
     self->touched |= begin < end;
-    return moved != 0;
+    return moved;
 }
 
 #define SCIDDICAT_ROW_KERNELS(set)                                                                 \

@@ -165,7 +165,7 @@ __global__ void start_cells(sciddicat_map m, given g, double *z, unsigned char *
     m.arrival[k] = h > m.epsilon ? 0 : -1;
 }
 
-/* A block a tile: is it hot? */
+/* A block a tile: how hot is it? */
 __global__ void __launch_bounds__(SCIDDICAT_TILE_CELLS) find_hot(sciddicat_map m, const double *h)
 {
     for (long long tile = blockIdx.x; tile < (long long)m.tile_rows * m.tile_columns;
@@ -175,9 +175,9 @@ __global__ void __launch_bounds__(SCIDDICAT_TILE_CELLS) find_hot(sciddicat_map m
         const long long k = i * m.columns + j;
         const bool active =
             sciddicat_inside(m, i, j) && (m.kind[k] & SCIDDICAT_LIVE) != 0 && h[k] > m.epsilon;
-        const int hot = __syncthreads_or(active);
+        const int n_active = __syncthreads_count(active);
         if (threadIdx.x == 0) {
-            m.hot[tile] = hot != 0;
+            m.hot[tile] = sciddicat_heat((unsigned)n_active);
         }
     }
 }

@@ -41,8 +41,8 @@ struct sciddicat_map {
     /* LIVE cells: the largest h so far; others: what has flowed into them. */
     double *peak;
     int *arrival;
-    unsigned char *hot; /* a tile */
-    int *place;         /* a tile: number among those that clusters hold, or -1 */
+    unsigned char *hot; /* a tile: sciddicat_heat() */
+    int *place;         /* a tile: where in the cluster it is, or -1 */
     struct sciddicat_progress *progress;
 };
 
@@ -52,6 +52,12 @@ struct sciddicat_lists {
     unsigned *n;          /* 3: of steps modulo 3 */
     unsigned *listed_for; /* a tile: the last step that it was listed for */
 };
+
+/* How hot a tile is with so many active cells (up to 256): 0 when it is not. */
+__device__ __forceinline__ unsigned char sciddicat_heat(unsigned n_active)
+{
+    return (unsigned char)((n_active + 1) / 2);
+}
 
 __device__ __forceinline__ bool sciddicat_inside(const sciddicat_map &m, long long i, long long j)
 {
@@ -65,8 +71,8 @@ __device__ __forceinline__ void sciddicat_outflow(const sciddicat_map &m, double
 {
     const double u[SCIDDICAT_SEEN] = {__dadd_rn(z, m.epsilon), level[0], level[1], level[2],
                                       level[3]};
-    sciddicat_mask alive[SCIDDICAT_SEEN] = {1, (int)(takes & 1), (int)(takes >> 1 & 1),
-                                            (int)(takes >> 2 & 1), (int)(takes >> 3 & 1)};
+    sciddicat_mask alive[SCIDDICAT_SEEN] = {true, (takes & 1) != 0, (takes & 2) != 0,
+                                            (takes & 4) != 0, (takes & 8) != 0};
     const double average = sciddicat_average(__dsub_rn(h, m.epsilon), u, alive);
 #pragma unroll
     for (int n = 0; n < SIDES; n++) {

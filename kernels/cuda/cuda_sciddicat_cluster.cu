@@ -3,23 +3,27 @@
  * kernel by one cluster of blocks, whose shared memory holds all that moves.
  *
  * A step of a few thousand cells takes less than a launch or a barrier of the whole device; between
- * the blocks of a cluster a barrier takes a fraction of a microsecond, and their shared memory can
- * be written from each of them.
+ * the blocks of a cluster word goes round in a quarter of a microsecond, and each can write into
+ * the shared memory of the others.
  *
- * Residents: the hot tiles and those beside them, dealt out to the blocks in turn, hot ones first;
- * a block keeps up to SLOTS of them. When a cell at the edge of a tile becomes active and the tile
- * beside it is not resident, all write their tiles back and deal anew: a handful of times in a
- * thousand steps.
+ * Residents: the hot tiles and those beside them, dealt out to the blocks so that each gets about
+ * as many active cells; a block keeps up to SLOTS of them. When a cell at the edge of a tile
+ * becomes active and the tile beside it is not resident, all write their tiles back and deal anew:
+ * a handful of times in a thousand steps.
  *
- * A step, between two barriers each:
- *   A. A thread a cell of the block's list of active cells: its flows go into the tile, and where
- *      they cross the tile's edge also into a border of the tile beside it, in whichever block.
- *   B. A warp two rows of a tile, where some flow was made in or beside them: the new h. Cells at
- *      edges copy theirs into the border of the tile beside. The list of the next step is made.
- * A cell stays on the list for one step after it has been active, and then clears its flows.
+ * A thread keeps one cell, its state in registers, from when the cell can first change: when it or
+ * one beside it is active. A step, with an exchange after each half:
+ *   A. The flows of the cell go into its tile, and where they cross the tile's edge into a border
+ * of the tile beside it, in whichever block. B. The new h from the flows around; at an edge it goes
+ * into the border of the tile beside, too. A cell that becomes active calls the four beside it. A
+ * cell that has been active clears its flows in the step after.
  *
- * Needs compute capability 9.0. Compute: some 60 double operations an active cell and round of the
- * average on 64 units a multiprocessor; latency sets the time.
+ * Exchange: data for other blocks are sent by asynchronous stores that count their bytes at a
+ * barrier in the receiver's shared memory; when a block is done it tells every other how many bytes
+ * to wait for. No fence, no acknowledgement is waited for.
+ *
+ * Needs compute capability 9.0. Latency sets the time: the rounds of the average, and two
+ * exchanges.
  */
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/cuda_sciddicat.h"
@@ -27,31 +31,42 @@
 namespace
 {
 
-const int TILE = SCIDDICAT_TILE, SPAN = TILE + 2; /* with the border */
-const int SLOTS = 12;
-const int THREADS = 512, WARPS = THREADS / 32;
-const int UNITS = TILE / 2; /* of two rows, in a tile */
+const int TILE = SCIDDICAT_TILE, CELLS = SCIDDICAT_TILE_CELLS;
+const int SPAN = TILE + 2; /* with the border */
+const int EDGES = SIDES * TILE;
+const int SLOTS = 12, MOST_BLOCKS = 16;
+const int THREADS = 768, WARPS = THREADS / 32;
 
 /* A tile. Flows have room for what comes over one edge: to the south from row -1, and so on. */
 struct slot {
     double h[SPAN * SPAN], z[SPAN * SPAN];
     double to_north[(TILE + 1) * TILE], to_south[(TILE + 1) * TILE]; /* row r: at r; at r + 1 */
     double to_west[TILE * (TILE + 1)], to_east[TILE * (TILE + 1)];   /* column c: at c; at c + 1 */
-    double peak[TILE * TILE];
-    int arrival[TILE * TILE];
-    unsigned knocked[UNITS];   /* the last step in which flows touched the unit */
-    unsigned neighbour[SIDES]; /* where the slots beside lie in the cluster's memory, or NO_ONE */
+    double peak[CELLS];
+    int arrival[CELLS];
+    unsigned listed[CELLS / 32]; /* a bit a cell */
+    unsigned called[EDGES]; /* by side: the step in which the tile beside last called the cell */
+    unsigned beside[SIDES]; /* where the slots beside lie in the cluster's memory */
+    int owner[SIDES];       /* the block that has them; -1: not resident */
     unsigned char kind[SPAN * SPAN];
 };
 
+enum exchange { AFTER_FLOWS, AFTER_THICKNESS, EXCHANGES };
+
 struct memory {
     slot slots[SLOTS];
-    unsigned short list[SLOTS * TILE * TILE]; /* slot, row, column */
-    unsigned n_listed[2];                     /* for even and odd steps */
-    unsigned deal_anew[2];
-    int tile[SLOTS];
-    unsigned char hot[SLOTS];
+    unsigned long long arrived[EXCHANGES];
+    unsigned steady[MOST_BLOCKS];          /* bytes that go to each block in every exchange */
+    unsigned sent[EXCHANGES][MOST_BLOCKS]; /* and besides, since the last exchange of the kind */
+    unsigned short list[SLOTS * CELLS];    /* slot, row, column; thread x has the x-th */
+    unsigned n_listed;
+    unsigned deal_anew[2]; /* for even and odd steps */
+    unsigned too_many;
     unsigned long long scan[WARPS];
+    int tile[SLOTS];
+    unsigned active[SLOTS];
+    int resident[MOST_BLOCKS * SLOTS]; /* tiles, and how many cells are active there */
+    unsigned weight[MOST_BLOCKS * SLOTS];
 };
 
 struct job {
@@ -63,7 +78,9 @@ struct job {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-const unsigned NO_ONE = ~0u;
+/* Cells of a block when tiles are dealt: leaves threads for those that are called. */
+const unsigned MOST_CELLS = THREADS * 7 / 8;
+constexpr int NO_CELL = 0xffff;
 
 /* --- the cluster -------------------------------------------------------------------------------
  */
@@ -82,6 +99,7 @@ __device__ __forceinline__ unsigned cluster_size()
     return n;
 }
 
+/* Orders all memory; dear. */
 __device__ __forceinline__ void cluster_barrier()
 {
     __syncwarp();
@@ -90,24 +108,77 @@ __device__ __forceinline__ void cluster_barrier()
                      : "memory");
 }
 
+__device__ __forceinline__ unsigned shared_address(const void *p)
+{
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
 /* Where block `rank` has what lies at p here. */
 __device__ __forceinline__ unsigned cluster_address(const void *p, unsigned rank)
 {
     unsigned at;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;"
-        : "=r"(at)
-        : "r"((unsigned)__cvta_generic_to_shared(p)), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(shared_address(p)), "r"(rank));
     return at;
 }
 
-__device__ __forceinline__ void cluster_store(unsigned at, double v)
+/* Sends a value; it is counted at a barrier of the block that gets it. */
+__device__ __forceinline__ void send(unsigned at, double v, unsigned barrier)
 {
-    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(at), "d"(v) : "memory");
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f64 [%0], %1, [%2];" ::"r"(at),
+        "d"(v), "r"(barrier)
+        : "memory");
 }
 
-__device__ __forceinline__ void cluster_store(unsigned at, unsigned v)
+/* Sends word to block `rank`, beside what goes there in every exchange. */
+__device__ __forceinline__ void send_word(memory &s, int rank, unsigned at, unsigned v)
 {
-    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory");
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(at),
+        "r"(v), "r"(cluster_address(&s.arrived[AFTER_THICKNESS], (unsigned)rank))
+        : "memory");
+    atomicAdd(&s.sent[AFTER_THICKNESS][rank], (unsigned)sizeof v);
+}
+
+__device__ __forceinline__ void begin_exchanges(memory &s)
+{
+    if (threadIdx.x < EXCHANGES) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(
+                         shared_address(&s.arrived[threadIdx.x])),
+                     "r"(cluster_size())
+                     : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    if (threadIdx.x < EXCHANGES * MOST_BLOCKS) {
+        s.sent[threadIdx.x / MOST_BLOCKS][threadIdx.x % MOST_BLOCKS] = 0;
+    }
+}
+
+/* All blocks come here, for the n-th time (from 0) for this kind of exchange; what they sent before
+ * is there afterwards. */
+__device__ __forceinline__ void exchange_all(memory &s, exchange e, unsigned n)
+{
+    __syncthreads();
+    if (threadIdx.x < cluster_size()) {
+        const unsigned bytes = s.steady[threadIdx.x] + s.sent[e][threadIdx.x];
+        s.sent[e][threadIdx.x] = 0;
+        asm volatile(
+            "mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(
+                cluster_address(&s.arrived[e], threadIdx.x)),
+            "r"(bytes)
+            : "memory");
+    }
+    unsigned there;
+    do {
+        asm volatile("{\n\t"
+                     ".reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, p;\n\t"
+                     "}"
+                     : "=r"(there)
+                     : "r"(shared_address(&s.arrived[e])), "r"(n % 2)
+                     : "memory");
+    } while (there == 0);
 }
 
 /* The offset of an element of a field in a slot. */
@@ -117,18 +188,14 @@ __device__ __forceinline__ void cluster_store(unsigned at, unsigned v)
 /* --- dealing -----------------------------------------------------------------------------------
  */
 
-/* 1: hot; 2: beside a hot one; else 0. */
-__device__ __forceinline__ int tile_class(const sciddicat_map &m, int tile)
+/* Hot, or beside a hot one. */
+__device__ __forceinline__ bool is_resident(const sciddicat_map &m, int tile)
 {
     const int i = tile / m.tile_columns, j = tile % m.tile_columns;
-    if (__ldcg(m.hot + tile) != 0) {
-        return 1;
-    }
-    const bool beside = (i > 0 && __ldcg(m.hot + tile - m.tile_columns) != 0) ||
-                        (i + 1 < m.tile_rows && __ldcg(m.hot + tile + m.tile_columns) != 0) ||
-                        (j > 0 && __ldcg(m.hot + tile - 1) != 0) ||
-                        (j + 1 < m.tile_columns && __ldcg(m.hot + tile + 1) != 0);
-    return beside ? 2 : 0;
+    return __ldcg(m.hot + tile) != 0 || (i > 0 && __ldcg(m.hot + tile - m.tile_columns) != 0) ||
+           (i + 1 < m.tile_rows && __ldcg(m.hot + tile + m.tile_columns) != 0) ||
+           (j > 0 && __ldcg(m.hot + tile - 1) != 0) ||
+           (j + 1 < m.tile_columns && __ldcg(m.hot + tile + 1) != 0);
 }
 
 /* The sum of v over the threads before this one; *all: over all. */
@@ -154,35 +221,59 @@ __device__ unsigned long long scan(memory &s, unsigned long long v, unsigned lon
     return before + sum - v;
 }
 
-/* Every block finds the same places for all tiles. The number of its own; -1: too many for all. */
-__device__ int deal(const job &a, memory &s)
+/* Lists the residents in the order of the map, with their weights. All blocks find the same. How
+ * many; -1: more than the cluster holds. */
+__device__ int find_residents(const sciddicat_map &m, memory &s)
 {
-    const sciddicat_map &m = a.m;
     const int tiles = m.tile_rows * m.tile_columns, each = (tiles + THREADS - 1) / THREADS;
     const int first = min((int)threadIdx.x * each, tiles), last = min(first + each, tiles);
-    const int size = (int)cluster_size(), rank = (int)cluster_rank();
     unsigned long long mine = 0, all;
     for (int t = first; t < last; t++) {
-        const int c = tile_class(m, t);
-        mine += c == 1 ? 1ull << 32 : c == 2 ? 1 : 0;
+        mine += is_resident(m, t);
     }
-    const unsigned long long before = scan(s, mine, &all);
-    const int n_hot = (int)(all >> 32), n = n_hot + (int)(all & 0xffffffffu);
-    if (n > size * SLOTS) {
+    unsigned long long at = scan(s, mine, &all);
+    if (all > (unsigned long long)cluster_size() * SLOTS) {
         return -1;
     }
-    int hot = (int)(before >> 32), beside = n_hot + (int)(before & 0xffffffffu);
     for (int t = first; t < last; t++) {
-        const int c = tile_class(m, t);
-        const int place = c == 1 ? hot++ : c == 2 ? beside++ : -1;
-        __stcg(m.place + t, place);
-        if (place >= 0 && place % size == rank) {
-            s.tile[place / size] = t;
+        if (is_resident(m, t)) {
+            s.resident[at] = t;
+            s.weight[at] = __ldcg(m.hot + t);
+            at++;
+        } else {
+            __stcg(m.place + t, -1);
+        }
+    }
+    __syncthreads();
+    return (int)all;
+}
+
+/* The block that gets the k-th heaviest tile, in slot k / size: there and back again. */
+__device__ __forceinline__ int block_of(int k, int size)
+{
+    return k / size % 2 == 0 ? k % size : size - 1 - k % size;
+}
+
+/* How many tiles this block has now; -1: too many for all. A place is slot * size + block. */
+__device__ int deal(const sciddicat_map &m, memory &s)
+{
+    const int n = find_residents(m, s), size = (int)cluster_size(), rank = (int)cluster_rank();
+    for (int x = threadIdx.x; x < n; x += THREADS) {
+        int k = 0;
+        for (int y = 0; y < n; y++) {
+            k += s.weight[y] > s.weight[x] || (s.weight[y] == s.weight[x] && y < x);
+        }
+        const int block = block_of(k, size);
+        __stcg(m.place + s.resident[x], k / size * size + block);
+        if (block == rank) {
+            s.tile[k / size] = s.resident[x];
         }
     }
     __threadfence();
     __syncthreads();
-    return n / size + (n % size > rank);
+    /* In the last round, which may be short, it is this block's turn after `turn` others. */
+    const int rounds = n / size, turn = rounds % 2 == 0 ? rank : size - 1 - rank;
+    return n < 0 ? -1 : rounds + (turn < n % size);
 }
 
 /* The tile beside on side n, or -1. */
@@ -232,10 +323,10 @@ __device__ void load_cells(const job &a, memory &s, int n_slots)
 
 __device__ void load_rest(const job &a, memory &s, int n_slots)
 {
-    const int cells = TILE * TILE, flows = (TILE + 1) * TILE, size = (int)cluster_size();
-    for (int x = threadIdx.x; x < n_slots * cells; x += THREADS) {
-        slot &t = s.slots[x / cells];
-        const int k = x % cells, tile = s.tile[x / cells];
+    const int flows = (TILE + 1) * TILE, size = (int)cluster_size();
+    for (int x = threadIdx.x; x < n_slots * CELLS; x += THREADS) {
+        slot &t = s.slots[x / CELLS];
+        const int k = x % CELLS, tile = s.tile[x / CELLS];
         const long long i = tile_row(a.m, tile) + k / TILE, j = tile_column(a.m, tile) + k % TILE;
         const bool inside = sciddicat_inside(a.m, i, j);
         const long long at = i * a.m.columns + j;
@@ -247,72 +338,90 @@ __device__ void load_rest(const job &a, memory &s, int n_slots)
         const int k = x % flows;
         t.to_north[k] = t.to_south[k] = t.to_west[k] = t.to_east[k] = 0;
     }
-    for (int x = threadIdx.x; x < n_slots * UNITS; x += THREADS) {
-        s.slots[x / UNITS].knocked[x % UNITS] = 0;
+    for (int x = threadIdx.x; x < n_slots * EDGES; x += THREADS) {
+        s.slots[x / EDGES].called[x % EDGES] = ~0u;
+    }
+    for (int x = threadIdx.x; x < n_slots * CELLS / 32; x += THREADS) {
+        s.slots[x / (CELLS / 32)].listed[x % (CELLS / 32)] = 0;
     }
     for (int x = threadIdx.x; x < n_slots * SIDES; x += THREADS) {
+        slot &t = s.slots[x / SIDES];
         const int beside = tile_beside(a.m, s.tile[x / SIDES], x % SIDES);
         const int place = beside < 0 ? -1 : __ldcg(a.m.place + beside);
-        s.slots[x / SIDES].neighbour[x % SIDES] =
-            place < 0 ? NO_ONE : cluster_address(&s.slots[place / size], (unsigned)(place % size));
+        t.owner[x % SIDES] = place < 0 ? -1 : place % size;
+        t.beside[x % SIDES] =
+            place < 0 ? 0 : cluster_address(&s.slots[place / size], (unsigned)(place % size));
+    }
+    for (int x = threadIdx.x; x < SLOTS * CELLS; x += THREADS) {
+        s.list[x] = NO_CELL;
+    }
+    if (threadIdx.x < MOST_BLOCKS) {
+        s.steady[threadIdx.x] = 0;
     }
     if (threadIdx.x < 2) {
-        s.n_listed[threadIdx.x] = 0;
+        s.n_listed = 0;
         s.deal_anew[threadIdx.x] = 0;
     }
     if (threadIdx.x < SLOTS) {
-        s.hot[threadIdx.x] = 0;
+        s.active[threadIdx.x] = 0;
     }
 }
 
-/* Adds the cells of a warp's lanes that are wanted to the list of steps of that parity. */
-__device__ __forceinline__ void list_cell(memory &s, bool wanted, int code, unsigned parity)
+/* Gives the cell a thread, unless it has one. */
+__device__ __forceinline__ void list_cell(memory &s, int code)
 {
-    const unsigned who = __ballot_sync(0xffffffffu, wanted), lane = threadIdx.x % 32;
-    unsigned at = 0;
-    if (who == 0) {
-        return;
-    }
-    if (lane == 0) {
-        at = atomicAdd(&s.n_listed[parity], (unsigned)__popc(who));
-    }
-    at = __shfl_sync(0xffffffffu, at, 0) + (unsigned)__popc(who & ((1u << lane) - 1));
-    if (wanted) {
-        s.list[at] = (unsigned short)code;
+    const unsigned bit = 1u << code % 32;
+    if ((atomicOr(&s.slots[code / CELLS].listed[code % CELLS / 32], bit) & bit) == 0) {
+        *(volatile unsigned short *)&s.list[atomicAdd(&s.n_listed, 1u)] = (unsigned short)code;
     }
 }
 
-__device__ void list_active(const job &a, memory &s, int n_slots, unsigned parity)
+__device__ __forceinline__ bool is_active(const sciddicat_map &m, const slot &t, int k)
 {
-    const int cells = TILE * TILE;
-    for (int x = threadIdx.x; x < n_slots * cells; x += THREADS) {
-        const slot &t = s.slots[x / cells];
-        const int k = (x % cells / TILE + 1) * SPAN + x % TILE + 1;
-        list_cell(s, (t.kind[k] & SCIDDICAT_LIVE) != 0 && t.h[k] > a.m.epsilon, x, parity);
+    return (t.kind[k] & SCIDDICAT_LIVE) != 0 && t.h[k] > m.epsilon;
+}
+
+/* Active cells first, so that they share warps; then those beside them. */
+__device__ void list_all(const sciddicat_map &m, memory &s, int n_slots)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        for (int x = threadIdx.x; x < n_slots * CELLS; x += THREADS) {
+            const slot &t = s.slots[x / CELLS];
+            const int k = (x % CELLS / TILE + 1) * SPAN + x % TILE + 1;
+            if (pass == 0 ? is_active(m, t, k)
+                          : is_active(m, t, k - SPAN) || is_active(m, t, k - 1) ||
+                                is_active(m, t, k + 1) || is_active(m, t, k + SPAN)) {
+                list_cell(s, x);
+            }
+        }
+        __syncthreads();
+    }
+    if (s.n_listed > MOST_CELLS && threadIdx.x < cluster_size()) {
+        const unsigned at = cluster_address(&s.too_many, threadIdx.x);
+        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(at), "r"(1u) : "memory");
     }
 }
 
 __device__ void write_back(const job &a, memory &s, int n_slots)
 {
-    const int cells = TILE * TILE;
-    for (int x = threadIdx.x; x < n_slots * cells; x += THREADS) {
-        const slot &t = s.slots[x / cells];
-        const int r = x % cells / TILE, c = x % TILE, k = (r + 1) * SPAN + c + 1;
-        const int tile = s.tile[x / cells];
+    for (int x = threadIdx.x; x < n_slots * CELLS; x += THREADS) {
+        const slot &t = s.slots[x / CELLS];
+        const int r = x % CELLS / TILE, c = x % TILE, k = (r + 1) * SPAN + c + 1;
+        const int tile = s.tile[x / CELLS];
         const long long i = tile_row(a.m, tile) + r, j = tile_column(a.m, tile) + c;
         if (sciddicat_inside(a.m, i, j)) {
             const long long at = i * a.m.columns + j;
             __stcg(a.h + at, t.h[k]);
-            __stcg(a.m.peak + at, t.peak[x % cells]);
-            __stcg(a.m.arrival + at, t.arrival[x % cells]);
-            if ((t.kind[k] & SCIDDICAT_LIVE) != 0 && t.h[k] > a.m.epsilon) {
-                s.hot[x / cells] = 1;
+            __stcg(a.m.peak + at, t.peak[x % CELLS]);
+            __stcg(a.m.arrival + at, t.arrival[x % CELLS]);
+            if (is_active(a.m, t, k)) {
+                atomicAdd(&s.active[x / CELLS], 1u);
             }
         }
     }
     __syncthreads();
     if (threadIdx.x < n_slots) {
-        __stcg(a.m.hot + s.tile[threadIdx.x], s.hot[threadIdx.x]);
+        __stcg(a.m.hot + s.tile[threadIdx.x], sciddicat_heat(s.active[threadIdx.x]));
     }
     __threadfence();
 }
@@ -320,173 +429,271 @@ __device__ void write_back(const job &a, memory &s, int n_slots)
 /* --- steps -------------------------------------------------------------------------------------
  */
 
-/* The flows of the cell in row r, column c over the tile's edges, into the tiles beside. */
-__device__ __forceinline__ void send_flows(const slot &t, int r, int c, const double *flow,
-                                           unsigned step)
-{
-    if (r == 0 && t.neighbour[SIDE_NORTH] != NO_ONE) {
-        cluster_store(t.neighbour[SIDE_NORTH] + SLOT_AT(to_north, TILE * TILE + c),
-                      flow[SIDE_NORTH]);
-        cluster_store(t.neighbour[SIDE_NORTH] + SLOT_AT(knocked, UNITS - 1), step);
-    }
-    if (r == TILE - 1 && t.neighbour[SIDE_SOUTH] != NO_ONE) {
-        cluster_store(t.neighbour[SIDE_SOUTH] + SLOT_AT(to_south, c), flow[SIDE_SOUTH]);
-        cluster_store(t.neighbour[SIDE_SOUTH] + SLOT_AT(knocked, 0), step);
-    }
-    if (c == 0 && t.neighbour[SIDE_WEST] != NO_ONE) {
-        cluster_store(t.neighbour[SIDE_WEST] + SLOT_AT(to_west, r * (TILE + 1) + TILE),
-                      flow[SIDE_WEST]);
-        cluster_store(t.neighbour[SIDE_WEST] + SLOT_AT(knocked, r / 2), step);
-    }
-    if (c == TILE - 1 && t.neighbour[SIDE_EAST] != NO_ONE) {
-        cluster_store(t.neighbour[SIDE_EAST] + SLOT_AT(to_east, r * (TILE + 1)), flow[SIDE_EAST]);
-        cluster_store(t.neighbour[SIDE_EAST] + SLOT_AT(knocked, r / 2), step);
-    }
-}
-
-/* A, for one cell of the list. */
-__device__ __forceinline__ void emit(const sciddicat_map &m, slot &t, int r, int c, unsigned step)
-{
-    const int k = (r + 1) * SPAN + c + 1, at[SIDES] = {k - SPAN, k - 1, k + 1, k + SPAN};
-    double flow[SIDES] = {0, 0, 0, 0};
-    if (t.h[k] > m.epsilon) {
-        double level[SIDES];
-        unsigned takes = 0xf;
-#pragma unroll
-        for (int n = 0; n < SIDES; n++) {
-            level[n] = __dadd_rn(t.z[at[n]], t.h[at[n]]);
-        }
-        if (m.walls) {
-#pragma unroll
-            for (int n = 0; n < SIDES; n++) {
-                takes &= ~((unsigned)((t.kind[at[n]] & SCIDDICAT_TAKES) == 0) << n);
-            }
-        }
-        sciddicat_outflow(m, t.z[k], t.h[k], level, takes, flow);
-    }
-    t.to_north[r * TILE + c] = flow[SIDE_NORTH];
-    t.to_south[(r + 1) * TILE + c] = flow[SIDE_SOUTH];
-    t.to_west[r * (TILE + 1) + c] = flow[SIDE_WEST];
-    t.to_east[r * (TILE + 1) + c + 1] = flow[SIDE_EAST];
-    t.knocked[r / 2] = step;
-    if (r % 2 == 0 && r > 0) {
-        t.knocked[r / 2 - 1] = step;
-    }
-    if (r % 2 == 1 && r < TILE - 1) {
-        t.knocked[r / 2 + 1] = step;
-    }
-    if (r == 0 || c == 0 || r == TILE - 1 || c == TILE - 1) {
-        send_flows(t, r, c, flow, step);
-    }
-}
-
-/* A new h, into the borders of the tiles beside. */
-__device__ __forceinline__ void send_h(const slot &t, int r, int c, double h)
-{
-    if (r == 0 && t.neighbour[SIDE_NORTH] != NO_ONE) {
-        cluster_store(t.neighbour[SIDE_NORTH] + SLOT_AT(h, (SPAN - 1) * SPAN + c + 1), h);
-    }
-    if (r == TILE - 1 && t.neighbour[SIDE_SOUTH] != NO_ONE) {
-        cluster_store(t.neighbour[SIDE_SOUTH] + SLOT_AT(h, c + 1), h);
-    }
-    if (c == 0 && t.neighbour[SIDE_WEST] != NO_ONE) {
-        cluster_store(t.neighbour[SIDE_WEST] + SLOT_AT(h, (r + 1) * SPAN + SPAN - 1), h);
-    }
-    if (c == TILE - 1 && t.neighbour[SIDE_EAST] != NO_ONE) {
-        cluster_store(t.neighbour[SIDE_EAST] + SLOT_AT(h, (r + 1) * SPAN), h);
-    }
-}
-
-__device__ __forceinline__ bool nobody_beside(const slot &t, int r, int c)
-{
-    return (r == 0 && t.neighbour[SIDE_NORTH] == NO_ONE) ||
-           (r == TILE - 1 && t.neighbour[SIDE_SOUTH] == NO_ONE) ||
-           (c == 0 && t.neighbour[SIDE_WEST] == NO_ONE) ||
-           (c == TILE - 1 && t.neighbour[SIDE_EAST] == NO_ONE);
-}
-
-struct cell_result {
-    bool listed, changed, lost; /* lost: its neighbour is not resident, and it will emit */
+/* Where things lie in another block: the cell's h, its flow, and the barriers that count them. */
+struct route {
+    unsigned h, flow, barriers; /* h: 0 when there is none */
 };
 
-/* B, for the cell in row r, column c. */
-__device__ __forceinline__ cell_result take(const sciddicat_map &m, slot &t, int r, int c,
-                                            unsigned long long step)
+/* What a thread has of its cell. */
+struct cell {
+    slot *t; /* nullptr: no cell */
+    int r, c, k;
+    bool live, emitted; /* emitted: its flows are not all 0 */
+    unsigned takes;     /* bit n: neighbour n does */
+    double h, z, beside_z[SIDES], flow[SIDES], peak;
+    route vertical, horizontal; /* to the tile north or south, west or east, when at an edge */
+};
+
+__device__ __forceinline__ cell load_cell(const sciddicat_map &m, memory &s, int code)
 {
-    const int k = (r + 1) * SPAN + c + 1;
-    const double in[SIDES] = {t.to_south[r * TILE + c], t.to_east[r * (TILE + 1) + c],
-                              t.to_west[r * (TILE + 1) + c + 1], t.to_north[(r + 1) * TILE + c]};
-    const double out[SIDES] = {t.to_north[r * TILE + c], t.to_west[r * (TILE + 1) + c],
-                               t.to_east[r * (TILE + 1) + c + 1], t.to_south[(r + 1) * TILE + c]};
-    const double before = t.h[k];
-    double *peak = &t.peak[r * TILE + c];
-    if ((t.kind[k] & SCIDDICAT_LIVE) == 0) {
-        *peak = sciddicat_taken(*peak, in);
-        return {false, false, false};
+    cell x;
+    x.t = &s.slots[code / CELLS];
+    x.r = code % CELLS / TILE;
+    x.c = code % TILE;
+    x.k = (x.r + 1) * SPAN + x.c + 1;
+    x.live = (x.t->kind[x.k] & SCIDDICAT_LIVE) != 0;
+    x.emitted = false;
+    x.takes = 0xf;
+    x.h = x.t->h[x.k];
+    x.z = x.t->z[x.k];
+    x.peak = x.t->peak[code % CELLS];
+    x.vertical = x.horizontal = {0, 0, 0};
+    const int at[SIDES] = {x.k - SPAN, x.k - 1, x.k + 1, x.k + SPAN};
+#pragma unroll
+    for (int n = 0; n < SIDES; n++) {
+        x.beside_z[n] = x.t->z[at[n]];
+        x.flow[n] = 0;
+        if (m.walls && (x.t->kind[at[n]] & SCIDDICAT_TAKES) == 0) {
+            x.takes &= ~(1u << n);
+        }
     }
-    const double now = sciddicat_thickness(before, in, out);
-    const bool was = before > m.epsilon, is = now > m.epsilon;
-    cell_result result = {was || is, now != before, false};
-    if (result.changed) {
-        t.h[k] = now;
-        if (r == 0 || c == 0 || r == TILE - 1 || c == TILE - 1) {
-            send_h(t, r, c, now);
-            result.lost = is && nobody_beside(t, r, c);
+    return x;
+}
+
+/* The way to the slot on side n, where the cell's h and flow have these offsets. */
+__device__ __forceinline__ route route_to(memory &s, const slot &t, int n, unsigned h,
+                                          unsigned flow)
+{
+    const int rank = t.owner[n];
+    if (rank < 0) {
+        return {0, 0, 0};
+    }
+    atomicAdd(&s.steady[rank], (unsigned)sizeof(double));
+    return {t.beside[n] + h, t.beside[n] + flow, cluster_address(s.arrived, (unsigned)rank)};
+}
+
+/* From now on the cell sends its flow and its h over the edge in every exchange. */
+__device__ __forceinline__ void find_routes(memory &s, cell &x)
+{
+    if (x.r == 0) {
+        x.vertical = route_to(s, *x.t, SIDE_NORTH, SLOT_AT(h, (SPAN - 1) * SPAN + x.c + 1),
+                              SLOT_AT(to_north, TILE * TILE + x.c));
+    } else if (x.r == TILE - 1) {
+        x.vertical = route_to(s, *x.t, SIDE_SOUTH, SLOT_AT(h, x.c + 1), SLOT_AT(to_south, x.c));
+    }
+    if (x.c == 0) {
+        x.horizontal = route_to(s, *x.t, SIDE_WEST, SLOT_AT(h, (x.r + 1) * SPAN + SPAN - 1),
+                                SLOT_AT(to_west, x.r * (TILE + 1) + TILE));
+    } else if (x.c == TILE - 1) {
+        x.horizontal = route_to(s, *x.t, SIDE_EAST, SLOT_AT(h, (x.r + 1) * SPAN),
+                                SLOT_AT(to_east, x.r * (TILE + 1)));
+    }
+}
+
+/* Takes over the cell that the list has for this thread, if there is one by now. */
+__device__ __forceinline__ void pick_up(const sciddicat_map &m, memory &s, cell &x)
+{
+    const int code = x.t != nullptr ? NO_CELL : *(volatile unsigned short *)&s.list[threadIdx.x];
+    if (code != NO_CELL) {
+        x = load_cell(m, s, code);
+        if (x.live) {
+            find_routes(s, x);
         }
-        if (now > *peak) {
-            *peak = now;
+    }
+}
+
+/* A. */
+__device__ __forceinline__ void emit(const sciddicat_map &m, cell &x)
+{
+    const bool emits = x.live && x.h > m.epsilon;
+    if (emits || x.emitted) {
+        slot &t = *x.t;
+        x.flow[0] = x.flow[1] = x.flow[2] = x.flow[3] = 0;
+        if (emits) {
+            const int at[SIDES] = {x.k - SPAN, x.k - 1, x.k + 1, x.k + SPAN};
+            double level[SIDES];
+#pragma unroll
+            for (int n = 0; n < SIDES; n++) {
+                level[n] = __dadd_rn(x.beside_z[n], t.h[at[n]]);
+            }
+            sciddicat_outflow(m, x.z, x.h, level, x.takes, x.flow);
         }
-        if (is && !was && t.arrival[r * TILE + c] < 0) {
-            t.arrival[r * TILE + c] = (int)step;
+        x.emitted = emits;
+        t.to_north[x.r * TILE + x.c] = x.flow[SIDE_NORTH];
+        t.to_south[(x.r + 1) * TILE + x.c] = x.flow[SIDE_SOUTH];
+        t.to_west[x.r * (TILE + 1) + x.c] = x.flow[SIDE_WEST];
+        t.to_east[x.r * (TILE + 1) + x.c + 1] = x.flow[SIDE_EAST];
+    }
+    if (x.vertical.h != 0) {
+        send(x.vertical.flow, x.r == 0 ? x.flow[SIDE_NORTH] : x.flow[SIDE_SOUTH],
+             x.vertical.barriers + AFTER_FLOWS * sizeof(unsigned long long));
+    }
+    if (x.horizontal.h != 0) {
+        send(x.horizontal.flow, x.c == 0 ? x.flow[SIDE_WEST] : x.flow[SIDE_EAST],
+             x.horizontal.barriers + AFTER_FLOWS * sizeof(unsigned long long));
+    }
+}
+
+__device__ void ask_to_deal(memory &s, unsigned parity)
+{
+    for (unsigned rank = 0; rank < cluster_size(); rank++) {
+        send_word(s, (int)rank, cluster_address(&s.deal_anew[parity], rank), 1);
+    }
+}
+
+/* The cell on side n of one that has become active gets a thread; in another tile, by the
+ * `along`-th edge cell of its opposite side. False: the tile is not resident. */
+__device__ bool call_beside(memory &s, const cell &x, int n, bool over_edge, int code, int along,
+                            unsigned step)
+{
+    if (!over_edge) {
+        list_cell(s, code);
+        return true;
+    }
+    if (x.t->owner[n] < 0) {
+        return false;
+    }
+    send_word(s, x.t->owner[n], x.t->beside[n] + SLOT_AT(called, (SIDES - 1 - n) * TILE + along),
+              step);
+    return true;
+}
+
+/* The cell emits from the next step on: those beside it need threads. */
+__device__ void call_all(memory &s, const cell &x, unsigned step, unsigned parity)
+{
+    const int code = (int)(x.t - s.slots) * CELLS + x.r * TILE + x.c;
+    const bool all = call_beside(s, x, SIDE_NORTH, x.r == 0, code - TILE, x.c, step) &
+                     call_beside(s, x, SIDE_WEST, x.c == 0, code - 1, x.r, step) &
+                     call_beside(s, x, SIDE_EAST, x.c == TILE - 1, code + 1, x.r, step) &
+                     call_beside(s, x, SIDE_SOUTH, x.r == TILE - 1, code + TILE, x.c, step);
+    if (!all) {
+        ask_to_deal(s, parity);
+    }
+}
+
+/* Gives threads to edge cells that were called from other tiles in `step`. */
+__device__ __forceinline__ void answer_calls(memory &s, int n_slots, unsigned step)
+{
+    for (int x = threadIdx.x; x < n_slots * EDGES; x += THREADS) {
+        if (s.slots[x / EDGES].called[x % EDGES] == step) {
+            const int n = x % EDGES / TILE, along = x % TILE;
+            const int r = n == SIDE_NORTH ? 0 : n == SIDE_SOUTH ? TILE - 1 : along;
+            const int c = n == SIDE_WEST ? 0 : n == SIDE_EAST ? TILE - 1 : along;
+            list_cell(s, x / EDGES * CELLS + r * TILE + c);
         }
+    }
+}
+
+struct change {
+    bool changed, activated;
+};
+
+/* B. */
+__device__ __forceinline__ change take(const sciddicat_map &m, cell &x, unsigned long long number)
+{
+    slot &t = *x.t;
+    const double before = x.h;
+    const double in[SIDES] = {t.to_south[x.r * TILE + x.c], t.to_east[x.r * (TILE + 1) + x.c],
+                              t.to_west[x.r * (TILE + 1) + x.c + 1],
+                              t.to_north[(x.r + 1) * TILE + x.c]};
+    if (!x.live) {
+        x.peak = sciddicat_taken(x.peak, in);
+        return {false, false};
+    }
+    x.h = sciddicat_thickness(before, in, x.flow);
+    t.h[x.k] = x.h;
+    x.peak = x.h > x.peak ? x.h : x.peak;
+    const change result = {x.h != before, x.h > m.epsilon && !(before > m.epsilon)};
+    if (result.activated && t.arrival[x.r * TILE + x.c] < 0) {
+        t.arrival[x.r * TILE + x.c] = (int)number;
     }
     return result;
 }
 
-__device__ __forceinline__ void ask_to_deal(memory &s, unsigned parity)
+__device__ __forceinline__ void send_h(const cell &x)
 {
-    for (unsigned rank = 0; rank < cluster_size(); rank++) {
-        cluster_store(cluster_address(&s.deal_anew[parity], rank), 1u);
+    const unsigned barrier = AFTER_THICKNESS * sizeof(unsigned long long);
+    if (x.vertical.h != 0) {
+        send(x.vertical.h, x.h, x.vertical.barriers + barrier);
     }
+    if (x.horizontal.h != 0) {
+        send(x.horizontal.h, x.h, x.horizontal.barriers + barrier);
+    }
+}
+
+/* Cells that were called when all threads had one: all that can befall them in this step is that
+ * something flows in. Then tiles are dealt anew. True when some h changed. */
+__device__ bool take_rest(const sciddicat_map &m, memory &s, unsigned long long number,
+                          unsigned parity)
+{
+    bool changed = false;
+    for (unsigned y = threadIdx.x + THREADS; y < *(volatile unsigned *)&s.n_listed; y += THREADS) {
+        const int code = *(volatile unsigned short *)&s.list[y];
+        if (code != NO_CELL) {
+            cell x = load_cell(m, s, code);
+            changed |= take(m, x, number).changed;
+            x.t->peak[code % CELLS] = x.peak;
+        }
+    }
+    if (threadIdx.x == 0) {
+        ask_to_deal(s, parity);
+    }
+    return changed;
 }
 
 /* Steps until all are done or tiles have to be dealt anew; how many are done then. */
 __device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const sciddicat_map &m = a.m;
+    cell x;
+    x.t = nullptr;
+    pick_up(m, s, x);
     for (;;) {
-        const unsigned parity = done % 2, next = parity ^ 1, tag = done + 1;
-        const unsigned n = s.n_listed[parity];
-        for (unsigned x = threadIdx.x; x < n; x += THREADS) {
-            const int code = s.list[x];
-            emit(a.m, s.slots[code >> 8], code >> 4 & 15, code & 15, tag);
+        const unsigned parity = done % 2;
+        if (x.t != nullptr) {
+            emit(m, x);
         }
-        cluster_barrier();
+        answer_calls(s, n_slots, done);
+        exchange_all(s, AFTER_FLOWS, done);
         if (threadIdx.x == 0) {
-            s.n_listed[parity] = 0;
-            s.deal_anew[next] = 0;
+            s.deal_anew[parity ^ 1] = 0;
         }
+        pick_up(m, s, x);
         done++;
-        for (int x = warp; x < n_slots * UNITS; x += WARPS) {
-            slot &t = s.slots[x / UNITS];
-            if (t.knocked[x % UNITS] != tag) {
-                continue;
-            }
-            const int r = x % UNITS * 2 + lane / TILE, c = lane % TILE;
-            const cell_result result = take(a.m, t, r, c, a.base + done);
-            list_cell(s, result.listed, x / UNITS << 8 | r << 4 | c, next);
-            if (result.lost) {
-                ask_to_deal(s, parity);
-            }
-            if (done == a.n_steps && __any_sync(0xffffffffu, result.changed) && lane == 0) {
-                a.m.progress->moved_at = a.base + done;
+        change result = {false, false};
+        if (x.t != nullptr) {
+            result = take(m, x, a.base + done);
+            send_h(x);
+            if (result.activated) {
+                call_all(s, x, done, parity);
             }
         }
-        cluster_barrier();
+        if (*(volatile unsigned *)&s.n_listed > THREADS) {
+            result.changed |= take_rest(m, s, a.base + done, parity);
+        }
+        if (result.changed && done == a.n_steps) {
+            m.progress->moved_at = a.base + done;
+        }
+        exchange_all(s, AFTER_THICKNESS, done - 1);
         if (done == a.n_steps || s.deal_anew[parity] != 0) {
-            return done;
+            break;
         }
     }
+    if (x.t != nullptr) {
+        x.t->peak[x.r * TILE + x.c] = x.peak;
+    }
+    __syncthreads();
+    return done;
 }
 
 #endif
@@ -497,16 +704,25 @@ __global__ void __launch_bounds__(THREADS, 1) cluster_steps(const __grid_constan
     extern __shared__ __align__(16) unsigned char room[];
     memory &s = *(memory *)(void *)room;
     unsigned done = 0;
+    begin_exchanges(s);
+    if (threadIdx.x == 0) {
+        s.too_many = 0;
+    }
+    __syncthreads();
+    cluster_barrier();
     while (done < a.n_steps) {
-        const int n_slots = deal(a, s);
+        const int n_slots = deal(a.m, s);
         if (n_slots < 0) {
             break;
         }
         load_cells(a, s, n_slots);
         load_rest(a, s, n_slots);
         __syncthreads();
-        list_active(a, s, n_slots, done % 2);
+        list_all(a.m, s, n_slots);
         cluster_barrier();
+        if (s.too_many != 0) {
+            break;
+        }
         done = advance(a, s, n_slots, done);
         write_back(a, s, n_slots);
         cluster_barrier();
