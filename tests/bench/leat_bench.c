@@ -4,8 +4,9 @@
  *
  *   leat-bench [--backend cpu|cuda] [--threads N] [--json] [--smoke] [NAME...]
  *
- * A NAME is a pattern, as in "pearson*". Exit status: 0, or 1 when an answer was wrong or a
- * case could not run.
+ * A NAME is a pattern, as in "pearson*". baselines/ beside this file holds what --json printed,
+ * with LEAT_COMMIT set to the commit it was built from. Exit status: 0, or 1 when an answer was
+ * wrong or a case could not run.
  */
 #include "tests/bench/bench.h"
 
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MIN_RUNS = 3, MAX_RUNS = 60, MAX_PEER_RUNS = 3 };
@@ -213,16 +215,37 @@ static void print_ceilings(const struct bench *b, const struct backend_info *inf
     fflush(stdout);
 }
 
+/* The NVIDIA driver's version, or NULL. */
+static json_t *driver_json(const struct bench *b)
+{
+    char text[64];
+    FILE *file = b->cuda ? fopen("/sys/module/nvidia/version", "re") : NULL;
+    json_t *version = json_null();
+    if (file != NULL && fscanf(file, "%63s", text) == 1) {
+        version = json_string(text);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return version;
+}
+
 static json_t *header_json(const struct bench *b, const struct backend_info *info)
 {
     const struct bench_ceilings *k = &b->ceilings;
-    return json_pack(
-        "{s:s, s:s?, s:s, s:s, s:s, s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:[]}", "leat",
-        LEAT_VERSION, "commit", getenv("LEAT_COMMIT"), "backend", info->name, "device",
-        info->device, "detail", info->detail, "threads", (json_int_t)b->n_threads, "ceilings",
-        "copy_bytes_s", positive(k->copy_bytes_s), "upload_bytes_s", positive(k->upload_bytes_s),
-        "download_bytes_s", positive(k->download_bytes_s), "f64_flop_s", positive(k->f64_flop_s),
-        "f32_flop_s", positive(k->f32_flop_s), "tf32_flop_s", positive(k->tf32_flop_s), "cases");
+    char date[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+    strftime(date, sizeof date, "%F", gmtime_r(&now, &utc));
+    json_t *ceilings =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "copy_bytes_s", positive(k->copy_bytes_s),
+                  "upload_bytes_s", positive(k->upload_bytes_s), "download_bytes_s",
+                  positive(k->download_bytes_s), "f64_flop_s", positive(k->f64_flop_s),
+                  "f32_flop_s", positive(k->f32_flop_s), "tf32_flop_s", positive(k->tf32_flop_s));
+    return json_pack("{s:s, s:s?, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:[]}", "leat", LEAT_VERSION,
+                     "commit", getenv("LEAT_COMMIT"), "date", date, "backend", info->name, "device",
+                     info->device, "detail", info->detail, "driver", driver_json(b), "threads",
+                     (json_int_t)b->n_threads, "ceilings", ceilings, "cases");
 }
 
 /* Opens, checks, times and reports one case; false when something is wrong. */
