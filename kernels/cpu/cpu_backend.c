@@ -44,8 +44,8 @@ void *cpu_scratch_try(size_t count, size_t size)
     }
     /* Large blocks that come and go with every tile are not aligned: what aligned_alloc cuts off
      * around them keeps the C library from using their place again. */
-    return bytes < mapped_from ? aligned_alloc(ALIGNMENT, bytes - bytes % ALIGNMENT)
-                               : malloc(bytes);
+    return bytes < mapped_from + ALIGNMENT ? aligned_alloc(ALIGNMENT, bytes - bytes % ALIGNMENT)
+                                           : malloc(bytes);
 }
 
 enum status cpu_scratch(size_t count, size_t size, void **out)
