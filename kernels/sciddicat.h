@@ -60,8 +60,8 @@ struct sciddicat_report {
 static inline double sciddicat_books_bound(const struct sciddicat_params *p, double mass_at_start,
                                            uint64_t steps)
 {
-    const double lanes = (double)(p->rows / 32 + p->columns / 32 + 14);
-    return 0x1p-53 * mass_at_start * (28 * (double)steps + 4 * lanes);
+    const size_t roundings = p->rows / 32 + p->columns / 32 + 14;
+    return 0x1p-53 * mass_at_start * (28 * (double)steps + 4 * (double)roundings);
 }
 
 struct sciddicat_kernels {

@@ -159,9 +159,9 @@ LANES_INLINE sciddicat_real new_peak(sciddicat_real peak, sciddicat_real h, scid
 
 /* True when some h changes. */
 LANES_INLINE bool take_segments(const struct sciddicat_rule *rule, struct sciddicat_row *self,
-                               const struct sciddicat_flows *north,
-                               const struct sciddicat_flows *own,
-                               const struct sciddicat_flows *south, const uint32_t *segment)
+                                const struct sciddicat_flows *north,
+                                const struct sciddicat_flows *own,
+                                const struct sciddicat_flows *south, const uint32_t *segment)
 {
     const struct places p = places_of(segment);
     const sciddicat_real in[SIDES] = {

@@ -7,8 +7,8 @@
  * (cuda_gaps.cu), or from its samples where the sums cancel, and is merged by Chan's formula.
  *
  * Mapping: masks and squares, a thread an element; merges, a thread a pair; repetitions, a block a
- * pair. Flops: 6 products of 2 a sample and pair with a slot. Bytes: 16 a sample, and 100 a pair
- * and slab.
+ * pair.
+ * Flops: 6 products of 2 a sample and pair with a slot. Bytes: 16 a sample, 100 a pair and slab.
  */
 #include "kernels/cuda/cuda_columns.h"
 #include "kernels/cuda/cuda_pairs.h"

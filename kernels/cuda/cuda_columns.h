@@ -1,6 +1,7 @@
 /*
- * cuda_columns - the state of series in columns, shared by its two files: cuda_columns (complete
- * series) and cuda_column_gaps (pairs with a series that has gaps).
+ * cuda_columns - the state of series in columns, shared by its three files: cuda_columns
+ * (products and results), cuda_column_slab (what is taken from a slab), and cuda_column_gaps (pairs
+ * with a series that has gaps).
  */
 #ifndef LEAT_KERNELS_CUDA_COLUMNS_H
 #define LEAT_KERNELS_CUDA_COLUMNS_H
@@ -19,12 +20,13 @@ struct columns_lag {
 
 /* Of every series, on the device; n_series of each. */
 struct columns_series {
-    part_moments *all, *slab;    /* so far, without the slab in hand; of the slab */
-    columns_lag *lag;            /* so far */
-    double *last_raw;            /* the last sample before diff */
-    double *last;                /* the last sample after diff; NaN: missing */
-    int *slot;                   /* its place among those with gaps, or COLUMNS_COMPLETE */
-    part_moments *chunk_moments; /* [chunks][n_series] */
+    part_moments *all, *slab;       /* so far, without the slab in hand; of the slab */
+    columns_lag *lag;               /* so far */
+    double *last_raw;               /* the last sample before diff */
+    double *last;                   /* the last sample after diff; NaN: missing */
+    double *slab_first, *slab_last; /* those of the slab in hand */
+    int *slot;                      /* its place among those with gaps, or COLUMNS_COMPLETE */
+    part_moments *chunk_moments;    /* [chunks][n_series] */
     columns_lag *chunk_lag;
 };
 
@@ -38,6 +40,8 @@ struct columns {
     size_t n_total; /* samples (or increments) so far */
     bool started;   /* last_raw is filled */
     unsigned turn;
+    size_t pending; /* samples of the slab that has been centred and not yet taken; 0: none */
+    uint64_t pending_scan; /* the operation that counts them */
 
     struct span small, y[2], triangle;
     struct columns_series at;
@@ -57,8 +61,21 @@ size_t columns_panel_at(size_t n_series, size_t p);
 /* The most that gaps add: pairs of every series, those of the half as many that they are copied
  * from when they grow, and the working memory of a slab. */
 size_t cuda_column_gaps_bytes(size_t n_series, size_t slab_samples);
-/* Gives slots to series with a first gap in the slab of n samples; `all` and the triangle are still
- * without it. */
+/* All of the state that the kernels of a slab write. */
+static inline struct queue_access columns_access(const struct columns *c)
+{
+    return queue_writes(c->small.at, c->small.bytes);
+}
+
+/* cuda_column_slab: the state of no samples; takes a slab of n_raw samples into y and the slab's
+ * moments, and makes it pending; joins the pending slab to the totals. */
+enum status cuda_column_slab_start(struct cuda_queue *q, struct columns *c) STATUS_MUST_CHECK;
+enum status cuda_column_slab_take(struct cuda_queue *q, struct columns *c, struct span slab,
+                                  enum dtype type, size_t n_raw) STATUS_MUST_CHECK;
+enum status cuda_column_slab_merge(struct cuda_queue *q, struct columns *c) STATUS_MUST_CHECK;
+
+/* cuda_column_gaps. Gives slots to series with a first gap in the slab of n samples; `all` and the
+ * triangle are still without it. */
 enum status cuda_column_gaps_admit(struct cuda_queue *q, struct columns *c,
                                    size_t n) STATUS_MUST_CHECK;
 /* Adds the slab in y, n samples about their means, to every pair with a slot; `all` is still

@@ -12,11 +12,10 @@
  *   sum_{k < P} D_k . R'_min(P, L + 1 - k)  +  R_P . z'
  *
  * which is bounded by Cauchy-Schwarz from the norms of the R_k, known for every series; ||D_k|| is
- * at most
- * ||R_k|| + ||R_(k+1)||. For a row whose largest |z| is C / sqrt(N) (its crest C: 4 to 5 for normal
- * noise of 8192 samples, up to sqrt(N) for one spike) ||R_k|| is about C / 440 * 2^-8(k-1), at most
- * C / 254 * 2^-8(k-1). Each tile of the matrix takes the fewest products that keep all its pairs
- * within the bound of the precision:
+ * at most ||R_k|| + ||R_(k+1)||. For a row whose largest |z| is C / sqrt(N) (its crest C: 4 to 5
+ * for normal noise of 8192 samples, up to sqrt(N) for one spike) ||R_k|| is about C / 440 *
+ * 2^-8(k-1), at most C / 254 * 2^-8(k-1). Each tile of the matrix takes the fewest products that
+ * keep all its pairs within the bound of the precision:
  *
  *   P  L   products                        P  L   products
  *   2  1      3   screen                   6  5     21   exact, crest to 10 or so
@@ -55,8 +54,7 @@ static inline size_t digits_most_samples(int planes)
 }
 
 /* What follows the planes of a series: NaN as the scale of one without variance, and upper bounds
- * of
- * ||R_1||, ||R_2|| .. */
+ * of ||R_1||, ||R_2|| .. */
 struct digits_tail {
     double scale;
     float rest[DIGITS_LONG];

@@ -20,6 +20,7 @@
  */
 #include "kernels/cuda/cuda_digits.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/cuda_sweep.h"
 
 #include <cudaTypedefs.h>
 #include <stdlib.h>
@@ -29,19 +30,10 @@ namespace
 {
 
 enum {
-    TILE_A = 128,
-    TILE_B = 96,
-    STEP_K = 64,
-    SLOTS = 16,
-    SLOT_A_BYTES = TILE_A * STEP_K,
-    SLOT_BYTES = (TILE_A + TILE_B) * STEP_K,
-    RING_BYTES = SLOTS * SLOT_BYTES,
-    RING_ALIGNMENT = 512, /* the swizzle's period */
     THREADS = 384,
-    GROUP = 8, /* rows of tiles that are taken together, for the cache */
-    N_ACC = TILE_B / 2,
-    ACCUMULATORS = 4
+    GROUP = 8 /* rows of tiles that are taken together, for the cache */
 };
+
 /* What the tiles of a matrix may take, by precision: which sweeps, see cuda_digits.h. */
 enum tile_step { STEP_3, STEP_6, STEP_8, STEP_16, STEP_21, STEP_26, STEP_36 };
 
@@ -64,236 +56,12 @@ struct tile_args {
 struct tile_shared {
     double scale_a[TILE_A], scale_b[TILE_B];
     int rest_a[DIGITS_LONG], rest_b[DIGITS_LONG]; /* maxima, as the bits of non-negative floats */
-    uint64_t full[SLOTS], empty[SLOTS];
+    struct sweep_barriers barriers;
 };
-
-/* --- barriers, copies, matrix instructions --------------------------------------------------- */
 
 __device__ __forceinline__ size_t lesser_size(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-__device__ __forceinline__ uint32_t shared_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
-__device__ __forceinline__ void barrier_init(uint64_t *barrier, uint32_t count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-                 "r"(count)
-                 : "memory");
-}
-
-__device__ __forceinline__ void barrier_expect(uint64_t *barrier, uint32_t bytes)
-{
-    asm volatile(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-        "r"(bytes)
-        : "memory");
-}
-
-__device__ __forceinline__ void barrier_arrive(uint64_t *barrier)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
-                 : "memory");
-}
-
-__device__ __forceinline__ void barrier_wait(uint64_t *barrier, uint32_t parity)
-{
-    uint32_t done;
-    do {
-        asm volatile("{ .reg .pred p;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done)
-                     : "r"(shared_address(barrier)), "r"(parity)
-                     : "memory");
-    } while (done == 0);
-}
-
-__device__ __forceinline__ void copy_tile(uint32_t to, const CUtensorMap *map, uint64_t *barrier,
-                                          int k, int plane, int row)
-{
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
-                 "l"(map), "r"(shared_address(barrier)), "r"(k), "r"(plane), "r"(row)
-                 : "memory");
-}
-
-/* Shared memory of rows of 64 bytes, swizzled by 64: eight rows are 512 bytes. */
-__device__ __forceinline__ uint64_t tile_descriptor(uint32_t address)
-{
-    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(512 >> 4) << 32 |
-           (uint64_t)2 << 62;
-}
-
-#define REGS_8(d, k)                                                                               \
-    "+r"(d[k]), "+r"(d[k + 1]), "+r"(d[k + 2]), "+r"(d[k + 3]), "+r"(d[k + 4]), "+r"(d[k + 5]),    \
-        "+r"(d[k + 6]), "+r"(d[k + 7])
-
-/* d += a b', 64 x 96 x 32. */
-__device__ __forceinline__ void multiply(int (&d)[N_ACC], uint64_t a, uint64_t b)
-{
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n96k32.s32.s8.s8 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
-        "%19, "
-        "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
-        "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, 1;\n"
-        : REGS_8(d, 0), REGS_8(d, 8), REGS_8(d, 16), REGS_8(d, 24), REGS_8(d, 32), REGS_8(d, 40)
-        : "l"(a), "l"(b));
-}
-
-__device__ __forceinline__ void multiply_begin()
-{
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-__device__ __forceinline__ void multiply_commit()
-{
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
-template <int PENDING> __device__ __forceinline__ void multiply_wait()
-{
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-}
-
-/* --- sweeps ---------------------------------------------------------------------------------- */
-
-/* Products of the first DIGITS digits, of orders FIRST to LAST. */
-template <int FIRST, int LAST, int DIGITS> struct orders {
-    static const int first = FIRST, count = LAST - FIRST + 1, digits = DIGITS;
-    /* the first digit that takes part, and how many do */
-    static const int lowest = FIRST < DIGITS ? 0 : FIRST - DIGITS + 1, slots = DIGITS - lowest;
-    /* 256^-FIRST */
-    static __device__ __forceinline__ constexpr double unit()
-    {
-        double v = 1;
-        for (int k = 0; k < FIRST; k++) {
-            v /= 256;
-        }
-        return v;
-    }
-    static __device__ __forceinline__ constexpr bool takes(int k, int l)
-    {
-        return k + l >= FIRST && k + l <= LAST;
-    }
-};
-
-/* Where the ring stands. */
-struct ring_place {
-    uint32_t count;
-    __device__ __forceinline__ uint32_t slot(uint32_t ahead) const
-    {
-        return (count + ahead) % SLOTS;
-    }
-    __device__ __forceinline__ uint32_t parity(uint32_t ahead) const
-    {
-        return (count + ahead) / SLOTS % 2;
-    }
-};
-
-struct tile_place {
-    int row_a, row_b;
-    size_t k_first, k_end;
-};
-
-template <typename O>
-__device__ __forceinline__ void produce(tile_shared *shared, uint32_t ring, ring_place *place,
-                                        const CUtensorMap *map_a, const CUtensorMap *map_b,
-                                        const tile_place &tile)
-{
-    for (size_t k = tile.k_first; k < tile.k_end; k += STEP_K) {
-        for (int d = O::lowest; d < O::digits; d++) {
-            const uint32_t slot = place->slot(0), to = ring + slot * SLOT_BYTES;
-            barrier_wait(&shared->empty[slot], place->parity(0) ^ 1);
-            barrier_expect(&shared->full[slot], SLOT_BYTES);
-            copy_tile(to, map_a, &shared->full[slot], (int)k, d, tile.row_a);
-            copy_tile(to + SLOT_A_BYTES, map_b, &shared->full[slot], (int)k, d, tile.row_b);
-            place->count++;
-        }
-    }
-}
-
-/* Digits D and E, in their slots: D E', and E D' if they differ. */
-template <typename O, int D, int E>
-__device__ __forceinline__ void multiply_pair(int (&acc)[ACCUMULATORS][N_ACC],
-                                              const ring_place &place, uint64_t a, uint64_t b)
-{
-    if constexpr (D >= E && E >= O::lowest && O::takes(D, E)) {
-        const uint64_t at_d = place.slot(D - O::lowest) * (SLOT_BYTES >> 4);
-        const uint64_t at_e = place.slot(E - O::lowest) * (SLOT_BYTES >> 4);
-#pragma unroll
-        for (int k = 0; k < STEP_K / 32; k++) {
-            multiply(acc[D + E - O::first], a + at_d + 2 * k, b + at_e + 2 * k);
-        }
-#pragma unroll
-        for (int k = 0; D != E && k < STEP_K / 32; k++) {
-            multiply(acc[D + E - O::first], a + at_e + 2 * k, b + at_d + 2 * k);
-        }
-    }
-}
-
-/* Digit D, once it is there, with itself and the digits before it. */
-template <typename O, int D>
-__device__ __forceinline__ void multiply_digit(tile_shared *shared, int (&acc)[ACCUMULATORS][N_ACC],
-                                               const ring_place &place, uint64_t a, uint64_t b)
-{
-    if constexpr (D >= O::lowest && D < O::digits) {
-        barrier_wait(&shared->full[place.slot(D - O::lowest)], place.parity(D - O::lowest));
-        multiply_begin();
-        multiply_pair<O, D, 0>(acc, place, a, b);
-        multiply_pair<O, D, 1>(acc, place, a, b);
-        multiply_pair<O, D, 2>(acc, place, a, b);
-        multiply_pair<O, D, 3>(acc, place, a, b);
-        multiply_pair<O, D, 4>(acc, place, a, b);
-        multiply_pair<O, D, 5>(acc, place, a, b);
-    }
-}
-
-/* The slots of the samples before `place` are done with. */
-template <typename O>
-__device__ __forceinline__ void free_slots(tile_shared *shared, const ring_place &place)
-{
-    if (threadIdx.x % 128 == 0) {
-#pragma unroll
-        for (int d = 1; d <= O::slots; d++) {
-            barrier_arrive(&shared->empty[(place.count - d) % SLOTS]);
-        }
-    }
-}
-
-template <typename O>
-__device__ __forceinline__ void consume(tile_shared *shared, ring_place *place,
-                                        int (&acc)[ACCUMULATORS][N_ACC], uint64_t a, uint64_t b,
-                                        const tile_place &tile)
-{
-#pragma unroll
-    for (int o = 0; o < O::count; o++) {
-#pragma unroll
-        for (int k = 0; k < N_ACC; k++) {
-            acc[o][k] = 0;
-        }
-    }
-    for (size_t k = tile.k_first; k < tile.k_end; k += STEP_K) {
-        multiply_digit<O, 0>(shared, acc, *place, a, b);
-        multiply_digit<O, 1>(shared, acc, *place, a, b);
-        multiply_digit<O, 2>(shared, acc, *place, a, b);
-        multiply_digit<O, 3>(shared, acc, *place, a, b);
-        multiply_digit<O, 4>(shared, acc, *place, a, b);
-        multiply_digit<O, 5>(shared, acc, *place, a, b);
-        multiply_commit();
-        multiply_wait<1>();
-        if (k > tile.k_first) {
-            free_slots<O>(shared, *place);
-        }
-        place->count += O::slots;
-    }
-    multiply_wait<0>();
-    free_slots<O>(shared, *place);
 }
 
 /* --- results --------------------------------------------------------------------------------- */
@@ -404,13 +172,13 @@ __device__ __forceinline__ enum tile_step choose_step(const tile_args &args,
 
 /* What both kinds of warpgroup do of a sweep. */
 struct copier {
-    tile_shared *shared;
+    sweep_barriers *barriers;
     uint32_t ring;
     const CUtensorMap *map_a, *map_b;
     ring_place *place;
     template <typename O> __device__ __forceinline__ void sweep(const tile_place &tile, bool) const
     {
-        produce<O>(shared, ring, place, map_a, map_b, tile);
+        produce<O>(barriers, ring, place, map_a, map_b, tile);
     }
 };
 
@@ -423,7 +191,7 @@ template <typename R> struct multiplier {
     __device__ __forceinline__ void sweep(const tile_place &tile, bool add) const
     {
         int acc[ACCUMULATORS][N_ACC];
-        consume<O>(shared, place, acc, a, b, tile);
+        consume<O>(&shared->barriers, place, acc, a, b, tile);
         store<R, O>(args, shared, tile, acc, add);
     }
 };
@@ -498,8 +266,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     if (threadIdx.x == 0) {
         for (int s = 0; s < SLOTS; s++) {
-            barrier_init(&shared.full[s], 1);
-            barrier_init(&shared.empty[s], 2);
+            barrier_init(&shared.barriers.full[s], 1);
+            barrier_init(&shared.barriers.empty[s], 2);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -514,7 +282,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x < 128) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
         if (threadIdx.x == 0) {
-            const copier worker = {&shared, ring, &map_a, &map_b, &place};
+            const copier worker = {&shared.barriers, ring, &map_a, &map_b, &place};
             take_chunks<R>(args, worker, step, tile);
         }
     } else {

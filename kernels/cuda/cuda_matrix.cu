@@ -7,8 +7,9 @@
  * page-locked, the slot's.
  *
  * Mapping: a block a tile of the rectangle of rows that the wanted elements lie in; a warp a cell
- * of the picture, lanes along a row. Bytes: an element read once from device memory, written and
- * read once more, and copied once over the bus. Sums of a cell are taken in double, in one order.
+ * of the picture, lanes along its rows.
+ * Bytes: an element read once from device memory, written and read once more, and copied once over
+ * the bus. Sums of a cell are taken in double, in one order.
  */
 #include "kernels/cuda/cuda_matrix.h"
 #include "kernels/cuda/cuda_reduce.h"

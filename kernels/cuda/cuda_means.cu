@@ -8,12 +8,13 @@
  * value of one thread, so that an offset costs no digits.
  *
  * Mapping: short rows take a warp each, longer ones a block, and when there are few rows each is
- * cut into parts, a block a part. Memory: each sample once, in loads of 16 bytes, UNROLL of them in
- * flight a thread; a row's head and tail that do not lie at multiples of 16 bytes are read one by
- * one. Bytes: the data. Flops: 4 a sample in double (change of type, difference, two sums), a third
- * of the time of the read on an H200. Error: M2 within t 2^-53 relative, t the samples of a thread
- * (32 of a row of 8192), which is met when a thread's first sample is the outlier; the mean within
- * a few 2^-53 of the largest magnitude.
+ * cut into parts, a block a part.
+ * Memory: each sample once, in loads of 16 bytes, UNROLL of them in flight a thread; a row's head
+ * and tail that do not lie at multiples of 16 bytes are read one by one.
+ * Bytes: the data. Flops: 4 a sample in double (change of type, difference, two sums), a third of
+ * the time of the read on an H200.
+ * Error: M2 within t 2^-53 relative, t the samples of a thread (64 of a row of 8192), which is met
+ * when a thread's first sample is the outlier; the mean within some 2^-53 of the largest magnitude.
  */
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/cuda_moments.h"

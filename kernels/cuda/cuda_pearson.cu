@@ -1,12 +1,15 @@
 /*
  * cuda_pearson - coefficients of panels of rows, and the table of the device's Pearson kernels.
  *
- * Exact form: a panel is cut into bands of EXACT_ROWS rows, each a product by cuBLAS
- * (double-precision tensor cores) with the series up to its own last row, on one of the queue's
- * product lanes. Bands on different lanes run side by side, within a call and across calls, so that
- * no multiprocessor waits for the last wave of a band; of the diagonal, half a band is wasted. Then
- * one pass clamps, and marks the pairs of series without variance. Digit form: cuda_digits.h.
+ * Where the device has warpgroup instructions all precisions take products of digits
+ * (cuda_digits.h). Elsewhere the exact form is multiplied here: a panel is cut into bands of
+ * EXACT_ROWS rows, each a product by cuBLAS (double-precision tensor cores) with the series up to
+ * its own last row, on one of the queue's product lanes. Bands on different lanes run side by side,
+ * within a call and across calls, so that no multiprocessor waits for the last wave of a band; of
+ * the diagonal, half a band is wasted. Then one pass clamps, and marks the pairs of series without
+ * variance.
  *
+ * Mapping of the pass: a thread a column, a block CLAMP_ROWS rows.
  * Flops: 2 N for each pair, and EXACT_ROWS / n_series more. Bytes of the pass: 16 a pair.
  * Error: sums of N products of numbers within norm 1, blocked: below N 2^-53 at the very worst,
  * some sqrt(N) 2^-53 for what is met; 2^20 samples stay within 1e-12 by three digits.

@@ -5,8 +5,8 @@
  * 1 + epsilon u of the step (a thread four words of the generator), then 32 of them walk, a series
  * each, and all write the step's samples out, 128 or more bytes of a row at a time.
  * Bytes: 4 or 8 a sample out. Operations: some 25 integer ones a sample; the walk's own product
- * waits for the one before, 32 series a warp. Bits: those of the CPU; the rules are
- * philox_rule.h's.
+ * waits for the one before, 32 series a warp.
+ * Bits: those of the CPU; the rules are philox_rule.h's.
  */
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/philox_rule.h"

@@ -35,7 +35,7 @@ const int TILE = SCIDDICAT_TILE, CELLS = SCIDDICAT_TILE_CELLS;
 const int SPAN = TILE + 2; /* with the border */
 const int EDGES = SIDES * TILE;
 const int SLOTS = 12, MOST_BLOCKS = 16;
-const int THREADS = 768, WARPS = THREADS / 32;
+const int THREADS = 640, WARPS = THREADS / 32;
 
 /* A tile. Flows have room for what comes over one edge: to the south from row -1, and so on. */
 struct slot {
@@ -60,6 +60,7 @@ struct memory {
     unsigned sent[EXCHANGES][MOST_BLOCKS]; /* and besides, since the last exchange of the kind */
     unsigned short list[SLOTS * CELLS];    /* slot, row, column; thread x has the x-th */
     unsigned n_listed;
+    unsigned last_call;    /* the step in which another block last called a cell */
     unsigned deal_anew[2]; /* for even and odd steps */
     unsigned too_many;
     unsigned long long scan[WARPS];
@@ -360,6 +361,7 @@ __device__ void load_rest(const job &a, memory &s, int n_slots)
     }
     if (threadIdx.x < 2) {
         s.n_listed = 0;
+        s.last_call = ~0u;
         s.deal_anew[threadIdx.x] = 0;
     }
     if (threadIdx.x < SLOTS) {
@@ -436,34 +438,38 @@ struct route {
 
 /* What a thread has of its cell. */
 struct cell {
-    slot *t; /* nullptr: no cell */
-    int r, c, k;
-    bool live, emitted; /* emitted: its flows are not all 0 */
-    unsigned takes;     /* bit n: neighbour n does */
-    double h, z, beside_z[SIDES], flow[SIDES], peak;
+    int code;    /* NO_CELL: none */
+    int r, c, k; /* k: of the tile with its border */
+    bool live, emitted,
+        changed;    /* emitted: its flows are not all 0; changed: h, in the last step */
+    unsigned takes; /* bit n: neighbour n does */
+    unsigned left;  /* of those it last emitted to; see sciddicat_outflow */
+    double h, z, beside_z[SIDES], level[SIDES], flow[SIDES], peak;
     route vertical, horizontal; /* to the tile north or south, west or east, when at an edge */
 };
 
 __device__ __forceinline__ cell load_cell(const sciddicat_map &m, memory &s, int code)
 {
+    const slot &t = s.slots[code / CELLS];
     cell x;
-    x.t = &s.slots[code / CELLS];
+    x.code = code;
     x.r = code % CELLS / TILE;
     x.c = code % TILE;
     x.k = (x.r + 1) * SPAN + x.c + 1;
-    x.live = (x.t->kind[x.k] & SCIDDICAT_LIVE) != 0;
-    x.emitted = false;
+    x.live = (t.kind[x.k] & SCIDDICAT_LIVE) != 0;
+    x.emitted = x.changed = false;
+    x.left = 0;
     x.takes = 0xf;
-    x.h = x.t->h[x.k];
-    x.z = x.t->z[x.k];
-    x.peak = x.t->peak[code % CELLS];
+    x.h = t.h[x.k];
+    x.z = t.z[x.k];
+    x.peak = t.peak[code % CELLS];
     x.vertical = x.horizontal = {0, 0, 0};
     const int at[SIDES] = {x.k - SPAN, x.k - 1, x.k + 1, x.k + SPAN};
 #pragma unroll
     for (int n = 0; n < SIDES; n++) {
-        x.beside_z[n] = x.t->z[at[n]];
-        x.flow[n] = 0;
-        if (m.walls && (x.t->kind[at[n]] & SCIDDICAT_TAKES) == 0) {
+        x.beside_z[n] = t.z[at[n]];
+        x.flow[n] = x.level[n] = 0;
+        if (m.walls && (t.kind[at[n]] & SCIDDICAT_TAKES) == 0) {
             x.takes &= ~(1u << n);
         }
     }
@@ -485,17 +491,18 @@ __device__ __forceinline__ route route_to(memory &s, const slot &t, int n, unsig
 /* From now on the cell sends its flow and its h over the edge in every exchange. */
 __device__ __forceinline__ void find_routes(memory &s, cell &x)
 {
+    const slot &t = s.slots[x.code / CELLS];
     if (x.r == 0) {
-        x.vertical = route_to(s, *x.t, SIDE_NORTH, SLOT_AT(h, (SPAN - 1) * SPAN + x.c + 1),
+        x.vertical = route_to(s, t, SIDE_NORTH, SLOT_AT(h, (SPAN - 1) * SPAN + x.c + 1),
                               SLOT_AT(to_north, TILE * TILE + x.c));
     } else if (x.r == TILE - 1) {
-        x.vertical = route_to(s, *x.t, SIDE_SOUTH, SLOT_AT(h, x.c + 1), SLOT_AT(to_south, x.c));
+        x.vertical = route_to(s, t, SIDE_SOUTH, SLOT_AT(h, x.c + 1), SLOT_AT(to_south, x.c));
     }
     if (x.c == 0) {
-        x.horizontal = route_to(s, *x.t, SIDE_WEST, SLOT_AT(h, (x.r + 1) * SPAN + SPAN - 1),
+        x.horizontal = route_to(s, t, SIDE_WEST, SLOT_AT(h, (x.r + 1) * SPAN + SPAN - 1),
                                 SLOT_AT(to_west, x.r * (TILE + 1) + TILE));
     } else if (x.c == TILE - 1) {
-        x.horizontal = route_to(s, *x.t, SIDE_EAST, SLOT_AT(h, (x.r + 1) * SPAN),
+        x.horizontal = route_to(s, t, SIDE_EAST, SLOT_AT(h, (x.r + 1) * SPAN),
                                 SLOT_AT(to_east, x.r * (TILE + 1)));
     }
 }
@@ -503,7 +510,7 @@ __device__ __forceinline__ void find_routes(memory &s, cell &x)
 /* Takes over the cell that the list has for this thread, if there is one by now. */
 __device__ __forceinline__ void pick_up(const sciddicat_map &m, memory &s, cell &x)
 {
-    const int code = x.t != nullptr ? NO_CELL : *(volatile unsigned short *)&s.list[threadIdx.x];
+    const int code = x.code != NO_CELL ? NO_CELL : *(volatile unsigned short *)&s.list[threadIdx.x];
     if (code != NO_CELL) {
         x = load_cell(m, s, code);
         if (x.live) {
@@ -512,21 +519,30 @@ __device__ __forceinline__ void pick_up(const sciddicat_map &m, memory &s, cell 
     }
 }
 
-/* A. */
-__device__ __forceinline__ void emit(const sciddicat_map &m, cell &x)
+/* The levels beside; whether they or h have changed since the cell last emitted. */
+__device__ __forceinline__ bool look_around(const slot &t, cell &x)
 {
-    const bool emits = x.live && x.h > m.epsilon;
-    if (emits || x.emitted) {
-        slot &t = *x.t;
-        x.flow[0] = x.flow[1] = x.flow[2] = x.flow[3] = 0;
-        if (emits) {
-            const int at[SIDES] = {x.k - SPAN, x.k - 1, x.k + 1, x.k + SPAN};
-            double level[SIDES];
+    const int at[SIDES] = {x.k - SPAN, x.k - 1, x.k + 1, x.k + SPAN};
+    bool changed = x.changed || !x.emitted;
 #pragma unroll
-            for (int n = 0; n < SIDES; n++) {
-                level[n] = __dadd_rn(x.beside_z[n], t.h[at[n]]);
-            }
-            sciddicat_outflow(m, x.z, x.h, level, x.takes, x.flow);
+    for (int n = 0; n < SIDES; n++) {
+        const double level = __dadd_rn(x.beside_z[n], t.h[at[n]]);
+        changed |= __double_as_longlong(level) != __double_as_longlong(x.level[n]);
+        x.level[n] = level;
+    }
+    return changed;
+}
+
+/* A. Flows stay as they are where nothing has changed around. */
+__device__ __forceinline__ void emit(const sciddicat_map &m, memory &s, cell &x)
+{
+    slot &t = s.slots[x.code / CELLS];
+    const bool emits = x.live && x.h > m.epsilon;
+    if (emits ? look_around(t, x) : x.emitted) {
+        if (emits) {
+            sciddicat_outflow(m, x.z, x.h, x.level, x.takes, &x.left, x.flow);
+        } else {
+            x.flow[0] = x.flow[1] = x.flow[2] = x.flow[3] = 0;
         }
         x.emitted = emits;
         t.to_north[x.r * TILE + x.c] = x.flow[SIDE_NORTH];
@@ -551,31 +567,44 @@ __device__ void ask_to_deal(memory &s, unsigned parity)
     }
 }
 
-/* The cell on side n of one that has become active gets a thread; in another tile, by the
- * `along`-th edge cell of its opposite side. False: the tile is not resident. */
-__device__ bool call_beside(memory &s, const cell &x, int n, bool over_edge, int code, int along,
-                            unsigned step)
+/* The edge cell of the tile on side n gets a thread there: the `along`-th of its opposite side.
+ * False: that tile is not resident. */
+__device__ bool call_over_edge(memory &s, const slot &t, int n, int along, unsigned step)
 {
-    if (!over_edge) {
-        list_cell(s, code);
-        return true;
-    }
-    if (x.t->owner[n] < 0) {
+    const int rank = t.owner[n];
+    if (rank < 0) {
         return false;
     }
-    send_word(s, x.t->owner[n], x.t->beside[n] + SLOT_AT(called, (SIDES - 1 - n) * TILE + along),
-              step);
+    send_word(s, rank, t.beside[n] + SLOT_AT(called, (SIDES - 1 - n) * TILE + along), step);
+    send_word(s, rank, cluster_address(&s.last_call, (unsigned)rank), step);
     return true;
 }
 
 /* The cell emits from the next step on: those beside it need threads. */
 __device__ void call_all(memory &s, const cell &x, unsigned step, unsigned parity)
 {
-    const int code = (int)(x.t - s.slots) * CELLS + x.r * TILE + x.c;
-    const bool all = call_beside(s, x, SIDE_NORTH, x.r == 0, code - TILE, x.c, step) &
-                     call_beside(s, x, SIDE_WEST, x.c == 0, code - 1, x.r, step) &
-                     call_beside(s, x, SIDE_EAST, x.c == TILE - 1, code + 1, x.r, step) &
-                     call_beside(s, x, SIDE_SOUTH, x.r == TILE - 1, code + TILE, x.c, step);
+    slot &t = s.slots[x.code / CELLS];
+    const bool over[SIDES] = {x.r == 0, x.c == 0, x.c == TILE - 1, x.r == TILE - 1};
+    const int code[SIDES] = {x.code - TILE, x.code - 1, x.code + 1, x.code + TILE};
+    unsigned fresh[SIDES];
+#pragma unroll
+    for (int n = 0; n < SIDES; n++) {
+        const unsigned bit = over[n] ? 0 : 1u << code[n] % 32;
+        fresh[n] = bit & ~atomicOr(&t.listed[over[n] ? 0 : code[n] % CELLS / 32], bit);
+    }
+    unsigned at = atomicAdd(&s.n_listed, (unsigned)((fresh[0] != 0) + (fresh[1] != 0) +
+                                                    (fresh[2] != 0) + (fresh[3] != 0)));
+    bool all = true;
+#pragma unroll
+    for (int n = 0; n < SIDES; n++) {
+        if (fresh[n] != 0) {
+            *(volatile unsigned short *)&s.list[at++] = (unsigned short)code[n];
+        }
+        if (over[n]) {
+            const int along = n == SIDE_NORTH || n == SIDE_SOUTH ? x.c : x.r;
+            all = call_over_edge(s, t, n, along, step) && all;
+        }
+    }
     if (!all) {
         ask_to_deal(s, parity);
     }
@@ -584,6 +613,9 @@ __device__ void call_all(memory &s, const cell &x, unsigned step, unsigned parit
 /* Gives threads to edge cells that were called from other tiles in `step`. */
 __device__ __forceinline__ void answer_calls(memory &s, int n_slots, unsigned step)
 {
+    if (*(volatile unsigned *)&s.last_call != step) {
+        return;
+    }
     for (int x = threadIdx.x; x < n_slots * EDGES; x += THREADS) {
         if (s.slots[x / EDGES].called[x % EDGES] == step) {
             const int n = x % EDGES / TILE, along = x % TILE;
@@ -599,9 +631,10 @@ struct change {
 };
 
 /* B. */
-__device__ __forceinline__ change take(const sciddicat_map &m, cell &x, unsigned long long number)
+__device__ __forceinline__ change take(const sciddicat_map &m, memory &s, cell &x,
+                                       unsigned long long number)
 {
-    slot &t = *x.t;
+    slot &t = s.slots[x.code / CELLS];
     const double before = x.h;
     const double in[SIDES] = {t.to_south[x.r * TILE + x.c], t.to_east[x.r * (TILE + 1) + x.c],
                               t.to_west[x.r * (TILE + 1) + x.c + 1],
@@ -641,8 +674,8 @@ __device__ bool take_rest(const sciddicat_map &m, memory &s, unsigned long long 
         const int code = *(volatile unsigned short *)&s.list[y];
         if (code != NO_CELL) {
             cell x = load_cell(m, s, code);
-            changed |= take(m, x, number).changed;
-            x.t->peak[code % CELLS] = x.peak;
+            changed |= take(m, s, x, number).changed;
+            s.slots[code / CELLS].peak[code % CELLS] = x.peak;
         }
     }
     if (threadIdx.x == 0) {
@@ -656,12 +689,12 @@ __device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done)
 {
     const sciddicat_map &m = a.m;
     cell x;
-    x.t = nullptr;
+    x.code = NO_CELL;
     pick_up(m, s, x);
     for (;;) {
         const unsigned parity = done % 2;
-        if (x.t != nullptr) {
-            emit(m, x);
+        if (x.code != NO_CELL) {
+            emit(m, s, x);
         }
         answer_calls(s, n_slots, done);
         exchange_all(s, AFTER_FLOWS, done);
@@ -671,8 +704,9 @@ __device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done)
         pick_up(m, s, x);
         done++;
         change result = {false, false};
-        if (x.t != nullptr) {
-            result = take(m, x, a.base + done);
+        if (x.code != NO_CELL) {
+            result = take(m, s, x, a.base + done);
+            x.changed = result.changed;
             send_h(x);
             if (result.activated) {
                 call_all(s, x, done, parity);
@@ -689,8 +723,8 @@ __device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done)
             break;
         }
     }
-    if (x.t != nullptr) {
-        x.t->peak[x.r * TILE + x.c] = x.peak;
+    if (x.code != NO_CELL) {
+        s.slots[x.code / CELLS].peak[x.code % CELLS] = x.peak;
     }
     __syncthreads();
     return done;

@@ -51,7 +51,8 @@ __device__ __forceinline__ void make_flows(const sciddicat_map &m, tile_memory &
                 takes &= ~((unsigned)((t.kind[at[n]] & SCIDDICAT_TAKES) == 0) << n);
             }
         }
-        sciddicat_outflow(m, t.z[k], t.h[k], level, takes, flow);
+        unsigned left = 0;
+        sciddicat_outflow(m, t.z[k], t.h[k], level, takes, &left, flow);
     }
 #pragma unroll
     for (int n = 0; n < SIDES; n++) {

@@ -8,9 +8,9 @@
  * device takes products of digits, the digits of cuda_digits.h.
  *
  * Mapping: a block a row. The row is kept in shared memory between the sums and the scaling where
- * it fits, else it is read a second time. Bytes: the row once (or twice) in, 4 or 14 bytes a sample
- * out. Flops: about 10 a sample in double. Error: z is within 3 * 2^-53 of relative error, the norm
- * within n 2^-53 / sqrt(n) or so.
+ * it fits, else it is read a second time.
+ * Bytes: the row once (or twice) in, 4 or 14 bytes a sample out. Flops: about 10 a sample, double.
+ * Error: z is within 3 * 2^-53 of relative error, the norm within sqrt(n) 2^-53 or so.
  */
 #include "kernels/cuda/cuda_digits.h"
 #include "kernels/cuda/cuda_kernels.h"

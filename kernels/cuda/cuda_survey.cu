@@ -1,13 +1,15 @@
 /*
  * cuda_survey - figures of the whole matrix: histogram, mean of |r|, and every series' exact median
- * |r|.
+ * of |r|.
  *
  * Figures: one sweep; a thread counts into its own column of a table in shared memory, sums of |r|
- * are taken by row and added in the rows' order. Medians: for a batch of series the |r| of each, a
- * row of the triangle and a column, are gathered into one row (the columns by tiles); a block then
- * selects: counts by the leading bits of |r| as a fraction of 32 bits, then by further bits of it,
- * then by the bits of the number itself, until those left fit into shared memory, where the one of
- * the right rank is found by counting. For coefficients that are spread out one count is enough.
+ * are taken by row and added in the rows' order.
+ *
+ * Medians: for a batch of series the |r| of each, a row of the triangle and a column, are gathered
+ * into one row (the columns by tiles); a block then selects: counts by the leading bits of |r| as a
+ * fraction of 32 bits, then by further bits of it, then by the bits of the number itself, until
+ * those left fit into shared memory, where the one of the right rank is found by counting. For
+ * coefficients that are spread out one count is enough.
  *
  * Bytes: the matrix once for the figures, three times for the medians and the gathered rows some
  * four times, mostly from the second-level cache.
