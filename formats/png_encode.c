@@ -82,7 +82,7 @@ static bool index_row(struct encoder *e, size_t y)
 {
     const uint8_t *rgb = e->rgb + 3 * y * e->width;
     uint8_t *indices = e->indices + y * e->width;
-    for (size_t x = 0; x < e->width; x += SEGMENT, rgb += 3 * SEGMENT, indices += SEGMENT) {
+    for (size_t x = 0; x < e->width; x += SEGMENT, rgb += (size_t)3 * SEGMENT, indices += SEGMENT) {
         const size_t n = e->width - x < SEGMENT ? e->width - x : SEGMENT;
         if (y > 0 && memcmp(rgb, rgb - 3 * e->width, 3 * n) == 0) {
             memcpy(indices, indices - e->width, n);

@@ -106,7 +106,7 @@ struct engine {
 /* Opens the backend, starts the threads, makes the pool. STATUS_BAD_ARGUMENT when --memory is less
  * than the pool's least size (the message says it), STATUS_NO_BACKEND. */
 enum status engine_open(uv_loop_t *loop, const struct settings *settings,
-                        struct engine *out) STATUS_MUST_CHECK;
+                        struct engine *e) STATUS_MUST_CHECK;
 /* No job may be in flight. The loop must run once more to close the engine's handle. */
 void engine_close(struct engine *e);
 

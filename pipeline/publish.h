@@ -25,7 +25,7 @@ enum status publish_open_output(const char *path, int *fd) STATUS_MUST_CHECK;
  * (a folder that holds a result.json), since that is all that may be replaced. */
 enum status publish_vacant(int out_fd, const char *stem, bool replace) STATUS_MUST_CHECK;
 /* Makes the part folder. `stem` is one safe path component of at most 255 bytes. */
-enum status publish_begin(int out_fd, const char *stem, struct publish *out) STATUS_MUST_CHECK;
+enum status publish_begin(int out_fd, const char *stem, struct publish *p) STATUS_MUST_CHECK;
 /* Renames it to its final name. An existing one is STATUS_EXISTS, or with `replace` exchanged in
  * one step and then removed. On failure the part folder is still there: abandon it. */
 enum status publish_commit(struct publish *p, bool replace) STATUS_MUST_CHECK;

@@ -99,8 +99,8 @@ static inline struct sciddicat_row *sciddicat_band_row(const struct sciddicat_ba
     return i < b->last ? &b->rows[i] : &b->south[i - b->last];
 }
 
-/* n_steps more steps after `step`. */
+/* n_steps more steps after step `at`. */
 void cpu_sciddicat_band_advance(struct sciddicat_band *b, const struct sciddicat_params *p,
-                                uint64_t step, uint64_t n_steps);
+                                uint64_t at, uint64_t n_steps);
 
 #endif
