@@ -124,8 +124,8 @@ static void carve_map(struct carver *c, struct cpu_sciddicat_run *r)
 static void carve_band(struct carver *c, const struct cpu_sciddicat_run *r,
                        struct sciddicat_band *b)
 {
-    struct sciddicat_row *halo = carve(c, 2 * HALO_ROWS, sizeof *halo);
-    for (size_t i = 0; i < 2 * HALO_ROWS; ++i) {
+    struct sciddicat_row *halo = carve(c, (size_t)2 * HALO_ROWS, sizeof *halo);
+    for (size_t i = 0; i < (size_t)2 * HALO_ROWS; ++i) {
         carve_row(c, r, halo == NULL ? NULL : &halo[i], false);
     }
     carve_flows(c, r, b);
@@ -165,8 +165,8 @@ static enum status shape(struct cpu_sciddicat_run *r, const struct sciddicat_par
     }
     *r = (struct cpu_sciddicat_run){.p = *p};
     const size_t segments = cpu_pieces(p->columns, SEGMENT);
-    r->row_cells = segments * SEGMENT + 2 * ROW_PAD_CELLS;
-    r->row_segments = segments + 2 * ROW_PAD_SEGMENTS;
+    r->row_cells = segments * SEGMENT + (size_t)2 * ROW_PAD_CELLS;
+    r->row_segments = segments + (size_t)2 * ROW_PAD_SEGMENTS;
     r->most_bands = cpu_max(1, cpu_min(most_bands, p->rows / BAND_ROWS));
     return STATUS_OK;
 }
@@ -313,7 +313,7 @@ static void columns_in_reach(const struct sciddicat_band *b, const struct cpu_sc
         }
     }
     *begin = *begin < margin ? 0 : *begin - margin;
-    *end = cpu_min(*end + margin, r->row_segments - 2 * ROW_PAD_SEGMENTS);
+    *end = cpu_min(*end + margin, r->row_segments - (size_t)2 * ROW_PAD_SEGMENTS);
 }
 
 /* A row of the halo becomes a copy of one of the map, as far as the band looks at it. Beyond, its
