@@ -24,6 +24,7 @@ enum {
     BAND_LEAST_ROWS = 24,     /* active rows, below which halos cost more than they bring */
     BAND_LEAST_SEGMENTS = 96, /* busy ones, likewise */
     HALO_ROWS = 2 * BAND_STEPS,
+    COPIES_ALONE = 8,
     TASK_CELLS = 1 << 16, /* in one piece of a pass over the map */
     ALIGN = 64
 };
@@ -349,6 +350,18 @@ static void halo_body(void *arg, size_t index)
     }
 }
 
+/* Waking threads takes longer than a few bands' copies. */
+static void copy_halos(struct queue *q, struct cpu_sciddicat_run *r)
+{
+    if (r->n_bands > COPIES_ALONE) {
+        cpu_run(q, r->n_bands, halo_body, r);
+        return;
+    }
+    for (size_t b = 0; b < r->n_bands; ++b) {
+        halo_body(r, b);
+    }
+}
+
 static void band_body(void *arg, size_t index)
 {
     const struct cpu_sciddicat_run *r = arg;
@@ -416,7 +429,7 @@ static uint64_t advance_round(struct queue *q, struct cpu_sciddicat_run *r, uint
     } else {
         cut_bands(r, n, busy);
         r->n_steps = n_steps;
-        cpu_run(q, r->n_bands, halo_body, r);
+        copy_halos(q, r);
         cpu_run(q, r->n_bands, band_body, r);
         r->moved = false;
         for (size_t b = 0; b < r->n_bands; ++b) {

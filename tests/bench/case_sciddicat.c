@@ -5,8 +5,8 @@
  * model's literature runs. many: 4096 x 4096 cells (CPU: 1024 x 1024), heaps on 0.5 % of them, 200
  * steps.
  * The peer is the published serial program's way, written anew: every step visits the whole grid
- * three times, with the flows in memory. Its time is taken over a few steps and scaled: it hardly
- * depends on what moves. Before that, both are compared bit for bit.
+ * three times, with the flows in memory. Its time is taken over a few steps half way and scaled.
+ * Before that, both are compared bit for bit.
  */
 #include "tests/bench/bench.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PEER_STEPS = 50 };
+enum { PEER_STEPS = 50, VALLEY = 124 /* cells from one to the next */ };
 
 struct sciddicat_variant {
     size_t rows, columns, n_heaps, heap;
@@ -26,7 +26,7 @@ struct sciddicat_variant {
 struct sciddicat_state {
     struct sciddicat_params p;
     uint64_t n_steps;
-    double *z, *h, *flow[4], *other;
+    double *z, *h, *flow[4], *other, *half_way;
     struct span at_z, at_h;
     void *run;
 };
@@ -110,7 +110,7 @@ static enum status sciddicat_peer(struct bench *b, void *state, double *seconds)
 {
     struct sciddicat_state *s = state;
     const uint64_t n_steps = b->smoke ? s->n_steps : PEER_STEPS;
-    memcpy(s->other, s->h, cells(s) * sizeof *s->h);
+    memcpy(s->other, s->half_way, cells(s) * sizeof *s->h);
     const double start = bench_now_s();
     peer_steps(s, s->other, n_steps);
     *seconds = (bench_now_s() - start) * (double)s->n_steps / (double)n_steps;
@@ -135,6 +135,7 @@ static void sciddicat_close(struct bench *b, void *state)
     free(s->z);
     free(s->h);
     free(s->other);
+    free(s->half_way);
     free(s);
 }
 
@@ -162,9 +163,8 @@ static void terrain(struct sciddicat_state *s, const struct sciddicat_variant *v
 {
     const size_t columns = s->p.columns;
     for (size_t k = 0; k < cells(s); k++) {
-        const double across = (double)(k % columns) - (double)columns / 2;
-        s->z[k] =
-            3000 - 0.7 * (double)(k / columns) + 0.0005 * across * across + 2 * bench_uniform(1, k);
+        const double across = (double)(k % columns % VALLEY) - VALLEY / 2;
+        s->z[k] = 3000 - 0.15 * (double)(k / columns) + 0.1 * across * across + bench_uniform(1, k);
     }
     for (size_t n = 0; n < v->n_heaps; n++) {
         const size_t top = (size_t)(bench_uniform(2, n) * (double)(s->p.rows / 2 - v->heap));
@@ -197,6 +197,12 @@ static enum status sciddicat_check(struct bench *b, struct sciddicat_state *s)
     if (code == STATUS_OK && memcmp(got, s->other, cells(s) * sizeof *got) != 0) {
         code = status_fail(STATUS_INTERNAL, "the thickness after %d steps differs", PEER_STEPS);
     }
+    if (code == STATUS_OK) {
+        code = k->advance(b->queue, s->run, s->n_steps / 2, &report);
+    }
+    if (code == STATUS_OK) {
+        code = k->state(b->queue, s->run, s->half_way, NULL, NULL);
+    }
     free(got);
     return code;
 }
@@ -219,7 +225,8 @@ static enum status sciddicat_open(struct bench *b, const struct bench_case *c,
     s->z = calloc(1, bytes);
     s->h = calloc(1, bytes);
     s->other = malloc(bytes);
-    bool all = s->z != NULL && s->h != NULL && s->other != NULL;
+    s->half_way = malloc(bytes);
+    bool all = s->z != NULL && s->h != NULL && s->other != NULL && s->half_way != NULL;
     for (size_t n = 0; n < 4; n++) {
         s->flow[n] = malloc(bytes);
         all = all && s->flow[n] != NULL;
@@ -253,8 +260,8 @@ static enum status sciddicat_open(struct bench *b, const struct bench_case *c,
     return STATUS_OK;
 }
 
-/* Marks: an H200; ratio to the serial program. */
-static const struct sciddicat_variant landslide = {610, 496, 1, 34, 4000, 8e-3, 40},
+/* Marks: an H200; the serial program's time over ours, on one thread. */
+static const struct sciddicat_variant landslide = {610, 496, 1, 26, 4000, 8e-3, 40},
                                       many = {4096, 4096, 40, 46, 200, 8e-3, 0},
                                       fewer = {1024, 1024, 10, 23, 200, 0, 40};
 
