@@ -9,7 +9,7 @@
 
 #include "kernels/cuda/cuda_queue.h"
 #include "kernels/sciddicat.h"
-#include "kernels/sciddicat_rule.h"
+#include "kernels/sciddicat_guess.h"
 
 #include <stdint.h>
 
@@ -64,42 +64,6 @@ __device__ __forceinline__ bool sciddicat_inside(const sciddicat_map &m, long lo
     return i >= 0 && j >= 0 && i < m.rows && j < m.columns;
 }
 
-/*
- * Whether the rounds for m and levels u, all five taking part, are sure to end with the set `left`;
- * then *average is theirs. One evaluation, where the rounds take three on average.
- *
- * m fills the five up to one level L: the sum of L - u_n over those below it is m, and those are
- * the ones left. For levels >= 0 a rounded average is within 6.1 u of the true one (u = 2^-53, six
- * operations without cancellation). Let all of the set be below its average a, and the others
- * above, by more than 2^-45 a = 256 u a: so they are of its true value, which is L. In the rounds,
- *   - one of the set never dies: the average over the set and more is at least L;
- *   - of the others alive the highest, w, dies: the average is at most w - (w - L) / 5, and w - L
- * is over 5 * 6.1 u w, being over 249 u L and, where w > 2 L, over w / 2. So they end with the set,
- * and with its average, added up in the same order.
- */
-__device__ __forceinline__ bool sciddicat_confirm(double m, const double *u, unsigned left,
-                                                  double *average)
-{
-    const double2 by = sciddicat_share(__popc(left));
-    double sum = m;
-    int signs = 0, least = 0x7fffffff;
-#pragma unroll
-    for (int n = 0; n < SCIDDICAT_SEEN; n++) {
-        sum = sciddicat_add_alive(sum, (left >> n & 1) != 0, u[n]);
-        signs |= __double2hiint(u[n]);
-    }
-    const double q = __dmul_rn(sum, by.x), a = __fma_rn(__fma_rn(-q, by.y, sum), by.x, q);
-    const int exponent = __double2hiint(a);
-#pragma unroll
-    for (int n = 0; n < SCIDDICAT_SEEN; n++) {
-        const int flip = (int)(~(left << (31 - n)) & 0x80000000u);
-        least = min(least, __double2hiint(__dsub_rn(a, u[n])) ^ flip);
-    }
-    *average = a;
-    /* The high words alone: they never say more than the numbers. 2^-800: nothing underflows. */
-    return left != 0 && signs >= 0 && exponent > 223 << 20 && least > exponent - (45 << 20);
-}
-
 /* The flows to N, W, E, S of a cell that emits; level: z + h of those; takes: bit n for neighbour
  * n. *left: which (itself, N, W, E, S) were left the last time, and now; 0: unknown. */
 __device__ __forceinline__ void sciddicat_outflow(const sciddicat_map &m, double z, double h,
@@ -110,7 +74,9 @@ __device__ __forceinline__ void sciddicat_outflow(const sciddicat_map &m, double
                                       level[3]};
     const double much = __dsub_rn(h, m.epsilon);
     double average;
-    if (takes != 0xf || !sciddicat_confirm(much, u, *left, &average)) {
+    if (takes == 0xf) {
+        average = sciddicat_average_from(much, u, left);
+    } else {
         sciddicat_mask alive[SCIDDICAT_SEEN] = {true, (takes & 1) != 0, (takes & 2) != 0,
                                                 (takes & 4) != 0, (takes & 8) != 0};
         average = sciddicat_average(much, u, alive);
