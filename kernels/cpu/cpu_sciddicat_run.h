@@ -1,0 +1,37 @@
+/*
+ * cpu_sciddicat_run - a run of the automaton: its map, and the bands that it is cut into.
+ */
+#ifndef LEAT_KERNELS_CPU_SCIDDICAT_RUN_H
+#define LEAT_KERNELS_CPU_SCIDDICAT_RUN_H
+
+#include "kernels/cpu/cpu_sciddicat.h"
+
+enum {
+    BAND_STEPS = 8, /* steps without a look at other bands: fewer cost waiting, more halo */
+    BAND_ROWS = 64, /* of the map, to a band */
+    MOST_BANDS = 128,
+    BAND_LEAST_ROWS = 24,     /* active rows, below which halos cost more than they bring */
+    BAND_LEAST_SEGMENTS = 96, /* busy ones, likewise */
+    HALO_ROWS = 2 * BAND_STEPS,
+    COPIES_ALONE = 8 /* bands up to which one thread copies all halos */
+};
+
+struct cpu_sciddicat_run {
+    struct sciddicat_params p;
+    size_t row_cells, row_segments; /* with what lies around a row */
+    struct span memory;
+    struct sciddicat_row *rows;
+    struct sciddicat_row_figures *figures;
+    struct sciddicat_band whole;
+    struct sciddicat_band *bands;
+    size_t most_bands, n_bands;
+    uint64_t step, n_steps; /* n_steps: of the bands that are being computed */
+    bool moved;
+    const double *given_z, *given_h; /* while a run is opened */
+    const uint8_t *given_nodata;
+};
+
+/* n_steps more steps; sets step and moved. */
+void cpu_sciddicat_advance(struct queue *q, struct cpu_sciddicat_run *r, uint64_t n_steps);
+
+#endif
