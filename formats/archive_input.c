@@ -22,7 +22,7 @@
 enum { BLOCK_BYTES = 128 << 10, PART_BYTES = 255 };
 
 struct archive_input {
-    int fd;
+    int fd, error; /* error: the system's, in reading it */
     char *name;
     struct archive *archive;
     locale_t utf8; /* 0 when the system has none: names beyond ASCII may be refused then */
@@ -65,7 +65,8 @@ static la_ssize_t read_packed(struct archive *archive, void *data, const void **
         got = read(a->fd, a->packed, sizeof a->packed);
     } while (got < 0 && errno == EINTR);
     if (got < 0) {
-        archive_set_error(archive, EIO, "%s", strerror(errno));
+        a->error = errno;
+        archive_set_error(archive, errno, "%s", strerror(errno));
         return ARCHIVE_FATAL;
     }
     *bytes = a->packed;
@@ -74,10 +75,11 @@ static la_ssize_t read_packed(struct archive *archive, void *data, const void **
 
 static la_int64_t seek_packed(struct archive *archive, void *data, la_int64_t offset, int whence)
 {
-    const struct archive_input *a = data;
+    struct archive_input *a = data;
     const off_t at = lseek(a->fd, offset, whence);
     if (at < 0) {
-        archive_set_error(archive, EIO, "%s", strerror(errno));
+        a->error = errno == EINVAL ? a->error : errno; /* that is a place before its begin */
+        archive_set_error(archive, errno, "%s", strerror(errno));
         return ARCHIVE_FATAL;
     }
     return at;
@@ -105,15 +107,15 @@ static enum status fail_archive(const struct archive_input *a, const char *doing
     if (is_stopped(a)) {
         return status_fail(STATUS_CANCELLED, "%s: stopped", a->name);
     }
+    if (a->error != 0) { /* whatever libarchive made of it */
+        return status_fail_errno(a->error, "%s: cannot be read", a->name);
+    }
     if (error == ENOMEM) {
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to unpack it", a->name);
     }
     if (a->opened && archive_read_has_encrypted_entries(a->archive) > 0) {
         return status_fail(STATUS_UNSUPPORTED, "%s: is encrypted, and leat takes no passwords",
                            a->name);
-    }
-    if (error == EIO) {
-        return status_fail_errno(error, "%s: cannot be read", a->name);
     }
     return status_fail(STATUS_BAD_INPUT, "%s: %s (%s); the archive is damaged or of another kind",
                        a->name, doing, why ? why : "no reason given");
@@ -140,8 +142,9 @@ enum status archive_input_open(int fd, const char *name, struct archive_input **
     a->fd = fd;
     a->name = strdup(name);
     a->archive = archive_read_new();
-    a->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    if (!a->name || !a->archive || !support_formats(a->archive)) {
+    errno = 0;
+    a->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); /* some systems have none */
+    if (!a->name || !a->archive || (!a->utf8 && errno == ENOMEM) || !support_formats(a->archive)) {
         status = status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
         goto fail;
     }
@@ -152,7 +155,7 @@ enum status archive_input_open(int fd, const char *name, struct archive_input **
     const locale_t before = uselocale(a->utf8);
     const int result = open_packed(a);
     (void)uselocale(before);
-    if (result != ARCHIVE_OK) {
+    if (result != ARCHIVE_OK || a->error != 0) { /* it may have tried another format then */
         status = fail_archive(a, "cannot be opened");
         goto fail;
     }
@@ -262,11 +265,11 @@ static enum status find_entry(struct archive_input *a, struct archive_input_entr
     for (;;) {
         struct archive_entry *e;
         const int result = archive_read_next_header(a->archive, &e);
-        if (result == ARCHIVE_EOF) {
+        if (result == ARCHIVE_EOF && a->error == 0) {
             *end = true;
             return STATUS_OK;
         }
-        if (result != ARCHIVE_OK && result != ARCHIVE_WARN) {
+        if ((result != ARCHIVE_OK && result != ARCHIVE_WARN) || a->error != 0) {
             return fail_archive(a, a->n_entries ? "the next entry cannot be read"
                                                 : "no entry can be read");
         }
@@ -316,13 +319,13 @@ enum status archive_input_copy(struct archive_input *a, int to, uint64_t max_byt
             return status_fail(STATUS_CANCELLED, "%s: %s: stopped", a->name, a->entry_name);
         }
         const la_ssize_t got = archive_read_data(a->archive, a->block, sizeof a->block);
-        if (got == 0) {
+        if (got == 0 && a->error == 0) {
             return STATUS_OK;
         }
         if (got == ARCHIVE_RETRY) {
             continue;
         }
-        if (got < 0) {
+        if (got < 0 || a->error != 0) {
             return fail_archive(a, a->entry_name);
         }
         const uint64_t room = max_bytes - *bytes;

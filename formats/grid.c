@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_RASTER_TYPE = 1025, RASTER_IS_POINT = 2 };
+enum { KEY_RASTER_TYPE = 1025, RASTER_IS_POINT = 2, USER_DEFINED = 32767 };
 
 static enum status no_memory(void)
 {
@@ -132,20 +132,19 @@ static bool all_finite(const double *values, size_t n)
     return true;
 }
 
-/* Does the key directory say that raster space counts from the cells' centres? */
-static bool is_point(const struct grid *g)
+unsigned grid_key(const struct grid *g, unsigned key)
 {
     const struct grid_tag *const t = grid_find_tag(g, GRID_GEO_KEYS);
     if (t == NULL || t->type != GRID_SHORT) {
-        return false;
+        return 0;
     }
     const uint16_t *const keys = t->values; /* version, revision, minor, number; then by fours */
     for (size_t i = 4; i + 4 <= t->count; i += 4) {
-        if (keys[i] == KEY_RASTER_TYPE) {
-            return keys[i + 1] == 0 && keys[i + 3] == RASTER_IS_POINT;
+        if (keys[i] == key) {
+            return keys[i + 1] == 0 ? keys[i + 3] : 0;
         }
     }
-    return false;
+    return 0;
 }
 
 enum status grid_place_by_tags(struct grid *g, const char *name)
@@ -175,12 +174,17 @@ enum status grid_place_by_tags(struct grid *g, const char *name)
     }
     g->is_rotated = a[1] != 0 || a[3] != 0 || a[0] < 0;
     g->has_place = !g->is_rotated;
-    g->is_centred = is_point(g);
+    g->is_centred = grid_key(g, KEY_RASTER_TYPE) == RASTER_IS_POINT;
     g->cell_x = cell_x;
     g->cell_y = g->is_rotated ? cell_y : -a[4];
     /* From the first row to the last one: outer corner to outer corner, or centre to centre. */
     g->x = a[2];
     g->y = a[5] - g->cell_y * (double)(g->is_centred ? g->rows - 1 : g->rows);
+    memcpy(g->turned, a, sizeof a);
+    if (g->is_centred) { /* from the first cell's centre to its corner */
+        g->turned[2] -= (a[0] + a[1]) / 2;
+        g->turned[5] -= (a[3] + a[4]) / 2;
+    }
     if (!isfinite(g->y)) {
         return status_fail(STATUS_BAD_INPUT, "%s: its georeference places it at y = %g", name,
                            g->y);
@@ -208,6 +212,26 @@ double grid_north(const struct grid *g)
     return grid_south(g) + g->cell_y * (double)g->rows;
 }
 
+enum status grid_take_place(struct grid *g, const struct grid *from)
+{
+    struct grid *placed;
+    enum status st = grid_copy(from, &placed);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    const struct grid old = *g;
+    *g = *placed;
+    g->rows = old.rows;
+    g->columns = old.columns;
+    g->has_nodata = old.has_nodata;
+    g->nodata = old.nodata;
+    *placed = old; /* what was owned goes with it */
+    grid_free(placed);
+    return STATUS_OK;
+}
+
+/* --- two grids -------------------------------------------------------------------------------- */
+
 static enum status different(const char *what, const char *name_a, const char *place_a,
                              const char *name_b, const char *place_b)
 {
@@ -217,32 +241,90 @@ static enum status different(const char *what, const char *name_a, const char *p
                        what, name_a, place_a, name_b, place_b);
 }
 
+struct corner {
+    double x, y;
+};
+
+/* The outer corners: of the first row, of the last one. */
+static void find_corners(const struct grid *g, struct corner corners[4])
+{
+    for (int k = 0; k < 4; k++) {
+        const double row = k < 2 ? 0 : (double)g->rows, column = k % 2 ? (double)g->columns : 0;
+        if (g->is_rotated) {
+            const double *const t = g->turned;
+            corners[k] = (struct corner){t[0] * column + t[1] * row + t[2],
+                                         t[3] * column + t[4] * row + t[5]};
+        } else {
+            corners[k] = (struct corner){k % 2 ? grid_east(g) : grid_west(g),
+                                         k < 2 ? grid_north(g) : grid_south(g)};
+        }
+    }
+}
+
+static void describe_place(const struct grid *g, char *text, size_t n)
+{
+    struct corner c[4];
+    find_corners(g, c);
+    if (g->is_rotated) {
+        snprintf(text, n,
+                 "at the corners (%.10g, %.10g) (%.10g, %.10g) (%.10g, %.10g) (%.10g, %.10g)",
+                 c[0].x, c[0].y, c[1].x, c[1].y, c[2].x, c[2].y, c[3].x, c[3].y);
+    } else {
+        snprintf(text, n, "x %.10g to %.10g, y %.10g to %.10g by cells of %.10g x %.10g",
+                 grid_west(g), grid_east(g), grid_south(g), grid_north(g), g->cell_x, g->cell_y);
+    }
+}
+
 enum status grid_same_place(const char *name_a, const struct grid *a, const char *name_b,
                             const struct grid *b)
 {
-    char text_a[160], text_b[160];
+    char text_a[200], text_b[200];
     if (a->rows != b->rows || a->columns != b->columns) {
         snprintf(text_a, sizeof text_a, "%zu rows x %zu columns", a->rows, a->columns);
         snprintf(text_b, sizeof text_b, "%zu rows x %zu columns", b->rows, b->columns);
         return different("shape", name_a, text_a, name_b, text_b);
     }
-    if (!a->has_place || !b->has_place) {
+    if (!grid_is_placed(a) || !grid_is_placed(b)) {
         return STATUS_OK;
     }
-    const double near_x = a->cell_x / 100, near_y = fabs(a->cell_y) / 100;
-    if (fabs(grid_west(a) - grid_west(b)) <= near_x &&
-        fabs(grid_east(a) - grid_east(b)) <= near_x &&
-        fabs(grid_south(a) - grid_south(b)) <= near_y &&
-        fabs(grid_north(a) - grid_north(b)) <= near_y) {
+    const double near = fmin(a->cell_x, fabs(a->cell_y)) / 100;
+    struct corner of_a[4], of_b[4];
+    find_corners(a, of_a);
+    find_corners(b, of_b);
+    bool same = true;
+    for (int k = 0; k < 4; k++) {
+        same = same && fabs(of_a[k].x - of_b[k].x) <= near && fabs(of_a[k].y - of_b[k].y) <= near;
+    }
+    if (same) {
         return STATUS_OK;
     }
-    const struct grid *const both[] = {a, b};
-    char *const texts[] = {text_a, text_b};
-    for (int i = 0; i < 2; i++) {
-        const struct grid *const g = both[i];
-        snprintf(texts[i], sizeof text_a,
-                 "x %.10g to %.10g, y %.10g to %.10g by cells of %.10g x %.10g", grid_west(g),
-                 grid_east(g), grid_south(g), grid_north(g), g->cell_x, g->cell_y);
-    }
+    describe_place(a, text_a, sizeof text_a);
+    describe_place(b, text_b, sizeof text_b);
     return different("place", name_a, text_a, name_b, text_b);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    static const char blanks[] = " \t\r\n";
+    for (;; a++, b++) {
+        a += strspn(a, blanks);
+        b += strspn(b, blanks);
+        if (*a != *b || *a == '\0') {
+            return *a == *b;
+        }
+    }
+}
+
+bool grid_other_system(const struct grid *a, const struct grid *b)
+{
+    enum { MODEL = 1024, GEODETIC = 2048, PROJECTED = 3072, PROJECTION = 3074, UNIT = 3076 };
+    static const unsigned keys[] = {MODEL, GEODETIC, PROJECTED, PROJECTION, UNIT};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const unsigned of_a = grid_key(a, keys[i]), of_b = grid_key(b, keys[i]);
+        const bool both = of_a != 0 && of_b != 0 && of_a != USER_DEFINED && of_b != USER_DEFINED;
+        if (both && of_a != of_b) {
+            return true;
+        }
+    }
+    return a->prj != NULL && b->prj != NULL && !same_text(a->prj, b->prj);
 }

@@ -39,11 +39,14 @@ struct grid_tag {
 struct grid {
     size_t rows, columns; /* >= 1 each */
     bool has_place;       /* x, y are known */
-    bool is_rotated;      /* the axes are not those of the map: only the tags tell the place */
+    bool is_rotated;      /* the axes are not those of the map, or a row goes from east to west:
+                             `turned` tells the place, has_place is false */
     bool is_centred;      /* (x, y) was given as a cell's centre, else as its outer corner */
-    double x, y;   /* of the first cell of the last row: the lower left one where cell_y > 0 */
-    double cell_x; /* width of a cell, > 0, in units of the coordinate system (1: unknown) */
-    double cell_y; /* its height, > 0; < 0: the rows go from south to north */
+    double x, y;      /* of the first cell of the last row: the lower left one where cell_y > 0 */
+    double cell_x;    /* width of a cell, > 0, in units of the coordinate system (1: unknown) */
+    double cell_y;    /* its height, > 0; < 0: the rows go from south to north */
+    double turned[6]; /* is_rotated: outer corners of cells, x = turned[0] column + turned[1] row +
+                         turned[2], y likewise by turned[3 .. 5] */
     bool has_nodata;
     double nodata; /* cells that equal it (NaN: are NaN) have no number */
     size_t n_tags;
@@ -62,12 +65,23 @@ void grid_free(struct grid *g);
 enum status grid_add_tag(struct grid *g, enum grid_tag_number number, enum grid_tag_type type,
                          size_t count, const void *values) STATUS_MUST_CHECK;
 const struct grid_tag *grid_find_tag(const struct grid *g, enum grid_tag_number number);
+/* The value of a GeoTIFF key that stands in the key directory itself; 0: there is none. */
+unsigned grid_key(const struct grid *g, unsigned key);
 /* Sets the text of the .prj, copied, without blanks and line ends around it; NULL or "": none. */
 enum status grid_set_prj(struct grid *g, const char *text) STATUS_MUST_CHECK;
 
 /* Derives place, cell size and rotation from the tags, as far as they tell them. `name` is what the
  * message calls the grid. STATUS_BAD_INPUT (cells without a size, a place that is no number). */
 enum status grid_place_by_tags(struct grid *g, const char *name) STATUS_MUST_CHECK;
+
+/* Is it known where the grid lies? */
+static inline bool grid_is_placed(const struct grid *g)
+{
+    return g->has_place || g->is_rotated;
+}
+/* Gives a grid the place, the cells' size and the coordinate system of another of the same shape,
+ * instead of its own. STATUS_NO_MEMORY: it is as it was. */
+enum status grid_take_place(struct grid *g, const struct grid *from) STATUS_MUST_CHECK;
 
 /* The outer edges, in the coordinate system's units. */
 double grid_west(const struct grid *g);
@@ -82,9 +96,13 @@ static inline bool grid_is_nodata(const struct grid *g, double value)
 }
 
 /* Fails with STATUS_BAD_INPUT unless both have the same shape and, where both know it, the same
- * place: all four edges within a hundredth of a cell of each other (tools round what they write).
+ * place: all four corners within a hundredth of a cell of each other (tools round what they write).
  * The names are what the message calls them. */
 enum status grid_same_place(const char *name_a, const struct grid *a, const char *name_b,
                             const struct grid *b) STATUS_MUST_CHECK;
+
+/* True when both name a coordinate system in the same way (GeoTIFF keys, .prj) and not the same
+ * one. Texts are compared but for blanks. */
+bool grid_other_system(const struct grid *a, const struct grid *b);
 
 #endif

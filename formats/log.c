@@ -6,6 +6,8 @@
  */
 #include "formats/log.h"
 
+#include "formats/excerpt.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -34,7 +36,7 @@ static atomic_int max_level = LOG_LEVEL_INFO;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool to_journal, to_terminal;
-static char progress[4 * PROGRESS_BYTES]; /* under lock: what stands in the last line */
+static char progress[4 * PROGRESS_BYTES + 1]; /* under lock: what stands in the last line */
 static size_t progress_len;
 
 static void look_at_stderr(void)
@@ -46,25 +48,6 @@ static void look_at_stderr(void)
                  fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
     const char *term = getenv("TERM");
     to_terminal = !to_journal && isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
-}
-
-/* Appends text with control bytes spelt out; dst has room for 4 bytes each. */
-static size_t put_escaped(char *dst, const char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    size_t len = 0;
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c >= 0x20 && c != 0x7f) {
-            dst[len++] = (char)c;
-        } else {
-            dst[len++] = '\\';
-            dst[len++] = 'x';
-            dst[len++] = digits[c >> 4];
-            dst[len++] = digits[c & 15];
-        }
-    }
-    return len;
 }
 
 static size_t put(char *dst, const char *text)
@@ -108,7 +91,7 @@ static void print(enum log_level level, const char *format, va_list args)
         len += put(line + len, "\r\033[K");
     }
     len += put(line + len, to_journal ? prefixes[level].journal : prefixes[level].plain);
-    len += put_escaped(line + len, text);
+    len += excerpt_escape(line + len, text);
     line[len++] = '\n';
     memcpy(line + len, progress, progress_len);
     len += progress_len;
@@ -193,7 +176,7 @@ void log_progress(const char *text)
     snprintf(head, sizeof head, "%s", text != NULL ? text : "");
     pthread_mutex_lock(&lock);
     const size_t had = progress_len;
-    progress_len = fit_width(progress, put_escaped(progress, head));
+    progress_len = fit_width(progress, excerpt_escape(progress, head));
     size_t len = had > 0 || progress_len > 0 ? put(line, "\r\033[K") : 0;
     memcpy(line + len, progress, progress_len);
     write_all(line, len + progress_len);

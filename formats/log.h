@@ -1,10 +1,10 @@
 /*
  * log - what leat tells a person while it runs: one line an event, on stderr.
  *
- * Nothing else writes to stderr. Safe from any thread; a line is never torn. Control bytes are
- * shown as \xNN, so that a file's name or content cannot command a terminal or forge a line. When
- * stderr is the journal (JOURNAL_STREAM names it) lines begin with the "<N>" priorities that it
- * reads, otherwise with "leat: ".
+ * Nothing else writes to stderr. Safe from any thread; a line is never torn. What is not plain text
+ * is shown as \xNN (excerpt_escape), so that a file's name or content cannot command a terminal or
+ * forge a line. When stderr is the journal (JOURNAL_STREAM names it) lines begin with the "<N>"
+ * priorities that it reads, otherwise with "leat: ".
  */
 #ifndef LEAT_FORMATS_LOG_H
 #define LEAT_FORMATS_LOG_H

@@ -43,7 +43,8 @@ void squeezer_free(struct squeezer *s);
 enum status pack_squeeze(struct squeezer *s, enum pack_kind kind, const void *raw, size_t n,
                          bool last, struct pack_piece *out) STATUS_MUST_CHECK;
 
-/* Creates the file `name` in the directory (must not exist, mode 0666 less umask). */
+/* Creates the file `name` in the directory (must not exist, mode 0666 less umask); the FOLDER of
+ * "FOLDER/NAME" is made when it is not there. */
 enum status pack_open(int dir_fd, const char *name, enum pack_kind kind,
                       struct pack **out) STATUS_MUST_CHECK;
 /* PACK_ZIP: ends the member before it, if any, and begins one. */

@@ -9,8 +9,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -28,8 +31,27 @@ enum status pack_file_adopt(struct pack_file *f, int fd, const char *name)
     return STATUS_OK;
 }
 
+/* Makes the folder of NAME in "FOLDER/NAME", unless it is there. */
+static enum status make_folder(int dir_fd, const char *name)
+{
+    const char *slash = strchr(name, '/');
+    char folder[NAME_MAX + 1];
+    if (slash == NULL) {
+        return STATUS_OK;
+    }
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
+    return mkdirat(dir_fd, folder, 0777) == 0 || errno == EEXIST
+               ? STATUS_OK
+               : status_fail_errno(errno, "cannot make the folder %s", folder);
+}
+
 enum status pack_file_create(struct pack_file *f, int dir_fd, const char *name)
 {
+    const enum status st = make_folder(dir_fd, name);
+    if (st != STATUS_OK) {
+        *f = (struct pack_file){.fd = -1};
+        return st;
+    }
     const int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
         *f = (struct pack_file){.fd = -1};

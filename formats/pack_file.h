@@ -19,7 +19,8 @@ struct pack_file {
     uint32_t crc;        /* CRC-32 of them */
 };
 
-/* Creates `name`, which must not exist, in a directory. *f needs no preparation. */
+/* Creates `name`, which must not exist, in a directory; the FOLDER of "FOLDER/NAME" is made when it
+ * is not there. *f needs no preparation. */
 enum status pack_file_create(struct pack_file *f, int dir_fd, const char *name) STATUS_MUST_CHECK;
 /* Takes an open descriptor over instead, closed also when this fails. */
 enum status pack_file_adopt(struct pack_file *f, int fd, const char *name) STATUS_MUST_CHECK;

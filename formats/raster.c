@@ -54,21 +54,30 @@ enum status raster_check(const struct raster *raster, const char *name)
     return STATUS_OK;
 }
 
+bool raster_says_system(const struct raster *raster)
+{
+    const struct grid *const g = raster->grid;
+    if (raster->format == RASTER_ASC) {
+        return g->prj != NULL || grid_find_tag(g, GRID_GEO_KEYS) == NULL;
+    }
+    return g->n_tags > 0 || g->prj == NULL || raster_tif_says(g->prj);
+}
+
 size_t raster_kept_bytes(const struct raster *raster)
 {
     const struct grid *const g = raster->grid;
     if (raster->format == RASTER_ASC) {
         return 0;
     }
-    const size_t across = (g->columns - 1) / RASTER_TILE + 1,
-                 down = (g->rows - 1) / RASTER_TILE + 1;
+    const struct raster_tiling cut = raster_tiling_of(g);
     /* what deflate cannot shrink it stores: 5 bytes more for 64 KiB, and a few around it */
-    const size_t raw = (size_t)RASTER_TILE * RASTER_TILE * raster_type_bytes(raster->type);
+    const size_t raw = cut.rows * cut.columns * raster_type_bytes(raster->type);
     size_t tiles, bytes;
-    if (!checked_mul(across, down, &tiles) || !checked_mul(tiles, raw + raw / 1024 + 64, &bytes)) {
-        return SIZE_MAX;
+    if (!checked_mul(cut.across, cut.down, &tiles) ||
+        !checked_mul(tiles, raw + raw / 1024 + 64, &bytes)) {
+        bytes = SIZE_MAX;
     }
-    return bytes;
+    return raster->keep_bytes > 0 && raster->keep_bytes < bytes ? raster->keep_bytes : bytes;
 }
 
 /* A copy of what the caller gives, which is his no more. */

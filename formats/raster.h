@@ -1,6 +1,6 @@
 /*
- * raster - grids as results: GeoTIFF (tiles of 256 x 256, deflated after a predictor) or gzipped
- * ESRI ASCII text with the shortest numbers that read back as the same ones.
+ * raster - grids as results: GeoTIFF (tiles of 256 x 256 at most, deflated after a predictor) or
+ * gzipped ESRI ASCII text with the shortest numbers that read back as the same ones.
  *
  * The place is carried from the grid that was read: GeoTIFF tags verbatim; an .asc's origin and
  * cell size as tags and the other way round. The .prj of an .asc goes into a GeoTIFF as ESRI's own
@@ -27,11 +27,16 @@ struct raster {
     enum raster_type type;
     bool has_nodata;
     double nodata; /* said in the type's own precision; left out where the type cannot hold it */
+    size_t keep_bytes; /* GeoTIFF: tiles beyond so many bytes are made twice, not kept; 0: none */
 };
 
 /* Can this be written? STATUS_BAD_ARGUMENT: text cannot say a rotated or southward grid's place;
  * `name` is what the message calls the input. To be asked before any work is done. */
 enum status raster_check(const struct raster *raster, const char *name) STATUS_MUST_CHECK;
+
+/* Can the results say the coordinate system that came with the grid, if any? Text has no room for
+ * GeoTIFF keys, and a GeoTIFF none for a .prj in another dialect than ESRI's, or of 2300 bytes. */
+bool raster_says_system(const struct raster *raster);
 
 /* Adds NAME.tif or NAME.asc.gz (and NAME.prj beside text). `fetch` gives cells, row by row from the
  * grid's first one, in the raster's type; it may be called from any thread, and more than once for

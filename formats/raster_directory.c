@@ -160,16 +160,20 @@ static void put_tags(struct writer *w, const struct grid *g)
     }
 }
 
+bool raster_tif_says(const char *prj)
+{
+    enum { MAX_TEXT = 2300 }; /* GDAL reads 2400 bytes */
+    return (strncasecmp(prj, "PROJCS[", 7) == 0 || strncasecmp(prj, "GEOGCS[", 7) == 0) &&
+           strchr(prj, '|') == NULL && strlen(prj) < MAX_TEXT; /* | ends a text in this tag */
+}
+
 /* The coordinate system of a .prj as ESRI writes it: in the citation of a model that is
- * user-defined (GDAL reads 2400 bytes of that); without one, only that a cell is an area. */
+ * user-defined; without one, only that a cell is an area. */
 static void put_keys(struct writer *w, const char *prj)
 {
-    enum { MODEL = 1024, RASTER = 1025, CITATION = 3073, USER_DEFINED = 32767, MAX_TEXT = 2300 };
+    enum { MODEL = 1024, RASTER = 1025, CITATION = 3073, USER_DEFINED = 32767 };
     static const char prefix[] = "ESRI PE String = ";
-    const bool known =
-        prj != NULL &&
-        (strncasecmp(prj, "PROJCS[", 7) == 0 || strncasecmp(prj, "GEOGCS[", 7) == 0) &&
-        strchr(prj, '|') == NULL && strlen(prj) < MAX_TEXT; /* | ends a text in this tag */
+    const bool known = prj != NULL && raster_tif_says(prj);
     const uint16_t n_text = (uint16_t)(known ? sizeof prefix - 1 + strlen(prj) + 1 : 0);
     const uint16_t keys[] = {1,        1,
                              0,        3, /* version, revision, keys */
@@ -221,8 +225,8 @@ static void put_entries(struct writer *w, const struct raster_tif *t, uint64_t t
     put_short(w, SAMPLES, 1);
     put_short(w, PLANAR, 1);
     put_short(w, PREDICTOR, is_float ? 3 : 2);
-    put_short(w, TILE_WIDTH, RASTER_TILE);
-    put_short(w, TILE_LENGTH, RASTER_TILE);
+    put_short(w, TILE_WIDTH, (unsigned)t->tiling.columns);
+    put_short(w, TILE_LENGTH, (unsigned)t->tiling.rows);
     put_tiles(w, TILE_OFFSETS, t, tiles_at);
     put_tiles(w, TILE_BYTES, t, 0);
     put_short(w, SAMPLE_FORMAT, is_float ? 3 : 2);

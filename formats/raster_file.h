@@ -25,9 +25,18 @@ size_t raster_nodata_text(const struct raster *raster, char *text);
 /* --- GeoTIFF ---------------------------------------------------------------------------------- */
 
 enum {
-    RASTER_TILE = 256,           /* a tile's side */
-    RASTER_GROUP_BYTES = 1 << 20 /* raw bytes of the tiles that are deflated in one piece */
+    RASTER_TILE = 256,            /* a tile's side, where the grid's is not shorter ... */
+    RASTER_TILE_STEP = 16,        /* ... than this many cells less */
+    RASTER_GROUP_BYTES = 1 << 20, /* raw bytes of the tiles that are deflated in one piece */
+    RASTER_GROUP_TILES = RASTER_GROUP_BYTES / (RASTER_TILE * RASTER_TILE_STEP * 4) /* at most */
 };
+
+/* How a grid is cut. TIFF wants sides that are multiples of 16: a small grid is one small tile. */
+struct raster_tiling {
+    size_t rows, columns; /* of a tile */
+    size_t across, down;  /* tiles */
+};
+struct raster_tiling raster_tiling_of(const struct grid *g);
 
 /* Tiles that are deflated together. */
 struct raster_group {
@@ -38,9 +47,11 @@ struct raster_group {
 
 struct raster_tif {
     struct raster_source source;
-    size_t tiles_across, n_tiles, group_tiles, n_groups;
+    struct raster_tiling tiling;
+    size_t n_tiles, group_tiles, n_groups;
     uint32_t *tile_bytes; /* [n_tiles], deflated */
     struct raster_group *groups;
+    size_t kept_bytes; /* of all groups that are kept */
     pthread_mutex_t lock;
     pthread_cond_t changed;
 };
@@ -60,6 +71,9 @@ enum status raster_tiles(const struct raster_tif *tif, size_t first, size_t n, s
  * tiles' sizes must be known; *end is where the file ends. */
 enum status raster_tif_head(const struct raster_tif *tif, bool big, struct bytes *out,
                             uint64_t *end) STATUS_MUST_CHECK;
+
+/* Can it hold the coordinate system of that .prj? */
+bool raster_tif_says(const char *prj);
 
 /* --- text ------------------------------------------------------------------------------------- */
 

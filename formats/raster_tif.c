@@ -5,6 +5,7 @@
  * tile's place. So there are two passes over the pieces: asked for one of the first, empty ones, a
  * group of tiles is deflated and kept; then comes the head, then the groups are handed out. Pieces
  * may be asked for in any order: what is missing is made there and then, by exactly one thread.
+ * What there is no room to keep is only measured in the first pass, and made again in the second.
  */
 #include "formats/raster_file.h"
 
@@ -12,17 +13,17 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum status raster_tif_new(struct raster_source *source, struct raster_tif **out)
 {
     *out = NULL;
     const struct grid *const g = source->grid;
-    const size_t tile_bytes =
-        (size_t)RASTER_TILE * RASTER_TILE * raster_type_bytes(source->raster.type);
-    const size_t across = (g->columns - 1) / RASTER_TILE + 1,
-                 down = (g->rows - 1) / RASTER_TILE + 1;
+    const struct raster_tiling cut = raster_tiling_of(g);
+    const size_t tile_bytes = cut.rows * cut.columns * raster_type_bytes(source->raster.type);
+    const size_t group_tiles = RASTER_GROUP_BYTES / tile_bytes;
     struct raster_tif *const t = calloc(1, sizeof *t);
-    if (t == NULL || !checked_mul(across, down, &t->n_tiles)) {
+    if (t == NULL || !checked_mul(cut.across, cut.down, &t->n_tiles)) {
         free(t);
         raster_source_free(source);
         return status_fail(STATUS_NO_MEMORY, "no memory to write a grid");
@@ -30,15 +31,16 @@ enum status raster_tif_new(struct raster_source *source, struct raster_tif **out
     t->source = *source;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
-    t->tiles_across = across;
-    t->group_tiles = RASTER_GROUP_BYTES / tile_bytes;
+    t->tiling = cut;
+    t->group_tiles = group_tiles < RASTER_GROUP_TILES ? group_tiles : RASTER_GROUP_TILES;
     t->n_groups = (t->n_tiles - 1) / t->group_tiles + 1;
     t->tile_bytes = calloc(t->n_tiles, sizeof *t->tile_bytes);
     t->groups = calloc(t->n_groups, sizeof *t->groups);
     if (t->tile_bytes == NULL || t->groups == NULL) {
+        const enum status st = status_fail(
+            STATUS_NO_MEMORY, "no memory to write a grid of %zu x %zu cells", g->rows, g->columns);
         raster_tif_free(t);
-        return status_fail(STATUS_NO_MEMORY, "no memory to write a grid of %zu x %zu cells",
-                           g->rows, g->columns);
+        return st;
     }
     *out = t;
     return STATUS_OK;
@@ -77,17 +79,25 @@ static enum status ensure_group(struct raster_tif *t, size_t index, bool kept)
     g->state = GROUP_RUNNING;
     pthread_mutex_unlock(&t->lock);
     struct bytes data = {.len = 0};
+    uint32_t sizes[RASTER_GROUP_TILES];
     const size_t first = index * t->group_tiles, left = t->n_tiles - first;
     const size_t n = left < t->group_tiles ? left : t->group_tiles;
-    const enum status st = raster_tiles(t, first, n, &data, t->tile_bytes + first);
+    const enum status st = raster_tiles(t, first, n, &data, sizes);
     pthread_mutex_lock(&t->lock);
-    if (st == STATUS_OK) {
-        g->data = data;
+    if (st == STATUS_OK && !g->measured) {
+        memcpy(t->tile_bytes + first, sizes, n * sizeof *sizes);
         g->measured = true;
+    }
+    const size_t most = t->source.raster.keep_bytes;
+    const bool has_room = kept || most == 0 || t->kept_bytes + data.cap <= most;
+    if (st == STATUS_OK && has_room) {
+        g->data = data;
+        g->state = GROUP_KEPT;
+        t->kept_bytes += data.cap;
     } else {
         bytes_free(&data);
+        g->state = GROUP_NONE;
     }
-    g->state = st == STATUS_OK ? GROUP_KEPT : GROUP_NONE;
     pthread_cond_broadcast(&t->changed);
     return st;
 }
@@ -128,6 +138,7 @@ enum status raster_tif_piece(void *tif, uint64_t index, struct bytes *out)
         st = ensure_group(t, (size_t)(index - t->n_groups - 1), true);
         if (st == STATUS_OK) {
             st = bytes_append(out, g->data.data, g->data.len);
+            t->kept_bytes -= g->data.cap;
             bytes_free(&g->data);
             g->state = GROUP_NONE;
         }

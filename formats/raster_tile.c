@@ -19,47 +19,62 @@
 
 enum { DEFLATE_LEVEL = 6 }; /* Z_RLE is the same at all of them */
 
-/* planes[0 .. n * RASTER_TILE): the bytes of the row's values, the highest of all first. */
-static void sort_bytes_8(const unsigned char *row, unsigned char *planes)
+static size_t tile_side(size_t cells)
+{
+    const size_t steps = (cells + RASTER_TILE_STEP - 1) / RASTER_TILE_STEP;
+    return steps < RASTER_TILE / RASTER_TILE_STEP ? steps * RASTER_TILE_STEP : RASTER_TILE;
+}
+
+struct raster_tiling raster_tiling_of(const struct grid *g)
+{
+    const size_t rows = tile_side(g->rows), columns = tile_side(g->columns);
+    return (struct raster_tiling){.rows = rows,
+                                  .columns = columns,
+                                  .across = (g->columns - 1) / columns + 1,
+                                  .down = (g->rows - 1) / rows + 1};
+}
+
+/* planes[0 .. 8 * n): the bytes of the row's n values, the highest of all first. */
+static void sort_bytes_8(const unsigned char *row, size_t n, unsigned char *planes)
 {
     uint64_t v[RASTER_TILE];
-    memcpy(v, row, sizeof v);
+    memcpy(v, row, n * sizeof v[0]);
     for (size_t b = 0; b < 8; b++) {
-        for (size_t i = 0; i < RASTER_TILE; i++) {
-            planes[b * RASTER_TILE + i] = (unsigned char)(v[i] >> (8 * (7 - b)));
+        for (size_t i = 0; i < n; i++) {
+            planes[b * n + i] = (unsigned char)(v[i] >> (8 * (7 - b)));
         }
     }
 }
 
-static void sort_bytes_4(const unsigned char *row, unsigned char *planes)
+static void sort_bytes_4(const unsigned char *row, size_t n, unsigned char *planes)
 {
     uint32_t v[RASTER_TILE];
-    memcpy(v, row, sizeof v);
+    memcpy(v, row, n * sizeof v[0]);
     for (size_t b = 0; b < 4; b++) {
-        for (size_t i = 0; i < RASTER_TILE; i++) {
-            planes[b * RASTER_TILE + i] = (unsigned char)(v[i] >> (8 * (3 - b)));
+        for (size_t i = 0; i < n; i++) {
+            planes[b * n + i] = (unsigned char)(v[i] >> (8 * (3 - b)));
         }
     }
 }
 
-static void predict_floats(const unsigned char *row, size_t bytes, unsigned char *out)
+static void predict_floats(const unsigned char *row, size_t n, size_t bytes, unsigned char *out)
 {
     unsigned char planes[8 * RASTER_TILE];
     if (bytes == 8) {
-        sort_bytes_8(row, planes);
+        sort_bytes_8(row, n, planes);
     } else {
-        sort_bytes_4(row, planes);
+        sort_bytes_4(row, n, planes);
     }
     out[0] = planes[0];
-    for (size_t i = 1; i < RASTER_TILE * bytes; i++) {
+    for (size_t i = 1; i < n * bytes; i++) {
         out[i] = (unsigned char)(planes[i] - planes[i - 1]);
     }
 }
 
-static void predict_integers(const unsigned char *row, unsigned char *out)
+static void predict_integers(const unsigned char *row, size_t n, unsigned char *out)
 {
     uint32_t before = 0;
-    for (size_t i = 0; i < RASTER_TILE; i++) {
+    for (size_t i = 0; i < n; i++) {
         uint32_t v;
         memcpy(&v, row + 4 * i, 4);
         const uint32_t step = v - before;
@@ -72,12 +87,12 @@ static void predict_integers(const unsigned char *row, unsigned char *out)
 
 /* Fetches the tile's part of grid row `row` and repeats its last cell up to the tile's width. */
 static enum status fetch_row(const struct raster_source *s, size_t row, size_t left,
-                             unsigned char *cells)
+                             size_t tile_columns, unsigned char *cells)
 {
     const size_t width = raster_type_bytes(s->raster.type), columns = s->grid->columns;
-    const size_t n = columns - left < RASTER_TILE ? columns - left : (size_t)RASTER_TILE;
+    const size_t n = columns - left < tile_columns ? columns - left : tile_columns;
     const enum status st = s->fetch(s->context, (uint64_t)row * columns + left, n, cells);
-    for (size_t i = n; i < RASTER_TILE && st == STATUS_OK; i++) {
+    for (size_t i = n; i < tile_columns && st == STATUS_OK; i++) {
         memcpy(cells + i * width, cells + (n - 1) * width, width);
     }
     return st;
@@ -87,24 +102,25 @@ static enum status fetch_row(const struct raster_source *s, size_t row, size_t l
 static enum status make_tile(const struct raster_tif *tif, size_t index, unsigned char *out)
 {
     const struct raster_source *const s = &tif->source;
-    const size_t top = index / tif->tiles_across * RASTER_TILE;
-    const size_t left = index % tif->tiles_across * RASTER_TILE;
-    const size_t row_bytes = RASTER_TILE * raster_type_bytes(s->raster.type);
+    const struct raster_tiling *const cut = &tif->tiling;
+    const size_t top = index / cut->across * cut->rows;
+    const size_t left = index % cut->across * cut->columns;
+    const size_t row_bytes = cut->columns * raster_type_bytes(s->raster.type);
     unsigned char cells[RASTER_TILE * 8];
-    for (size_t y = 0; y < RASTER_TILE; y++) {
+    for (size_t y = 0; y < cut->rows; y++) {
         unsigned char *const to = out + y * row_bytes;
         if (top + y >= s->grid->rows) {
             memcpy(to, to - row_bytes, row_bytes);
             continue;
         }
-        const enum status st = fetch_row(s, top + y, left, cells);
+        const enum status st = fetch_row(s, top + y, left, cut->columns, cells);
         if (st != STATUS_OK) {
             return st;
         }
         if (s->raster.type == RASTER_I32) {
-            predict_integers(cells, to);
+            predict_integers(cells, cut->columns, to);
         } else {
-            predict_floats(cells, raster_type_bytes(s->raster.type), to);
+            predict_floats(cells, cut->columns, raster_type_bytes(s->raster.type), to);
         }
     }
     return STATUS_OK;
@@ -131,7 +147,8 @@ static enum status deflate_tile(z_stream *z, unsigned char *raw, size_t n, struc
 enum status raster_tiles(const struct raster_tif *tif, size_t first, size_t n_tiles,
                          struct bytes *out, uint32_t *sizes)
 {
-    const size_t n = (size_t)RASTER_TILE * RASTER_TILE * raster_type_bytes(tif->source.raster.type);
+    const size_t n =
+        tif->tiling.rows * tif->tiling.columns * raster_type_bytes(tif->source.raster.type);
     unsigned char *const raw = malloc(n);
     z_stream z = {.next_in = NULL};
     if (raw == NULL || deflateInit2(&z, DEFLATE_LEVEL, Z_DEFLATED, 15, 9, Z_RLE) != Z_OK) {

@@ -27,7 +27,7 @@ struct result_member {
 };
 
 struct result_file {
-    char name[48]; /* "pearson.npz" */
+    char name[48]; /* "pearson.npz"; may lie in a sub-folder: "snapshots/000100.tif" */
     enum pack_kind kind;
     size_t n_members; /* 1 unless PACK_ZIP */
     struct result_member *members;

@@ -2,8 +2,10 @@
  * source - where the bytes of one input come from: a file, or a gzip stream in it.
  *
  * Three layers: file_fill() reads the file in order with pread and takes the CRC-32 of each piece
- * while it is in the cache; gzip_fill() unpacks that through zlib; the head is what has been looked
- * at and not consumed. Reading goes straight into the caller's memory once the head is used up.
+ * while it is in the cache, large pieces on several threads, since one copies a page cache slower
+ * than several cores decode it; gzip_fill() unpacks that through zlib; the head is what has been
+ * looked at and not consumed. Reading goes straight into the caller's memory once the head is used
+ * up.
  *
  * Gzip: RFC 1952. Members follow each other; zero bytes after the last one (tape padding) are
  * passed over as gzip -d does, anything else there is an error.
@@ -25,16 +27,19 @@
 
 enum {
     READ_BYTES = 256 << 10, /* one pread: its CRC is taken while the piece is in the L2 cache */
-    HEAD_BYTES = 16 << 10   /* the head grows in steps of this */
+    HEAD_BYTES = 16 << 10,  /* the head grows in steps of this */
+    MOST_PORTIONS = 16      /* of a read on several threads, READ_BYTES each at least */
 };
 
 struct source {
     int fd;
     char *name;
     uint64_t file_bytes;
-    uint64_t offset;      /* of the file, read in order so far */
-    uint64_t seek_offset; /* the furthest place that source_read_at gave */
-    uint32_t crc;         /* of the bytes before offset */
+    struct timespec changed; /* mtime, when it was opened */
+    uint64_t offset;         /* of the file, read in order so far */
+    uint64_t seek_offset;    /* the furthest place that source_read_at gave */
+    uint32_t crc;            /* of the bytes before offset */
+    struct source_helpers helpers;
     bool packed, file_end, between_members;
     unsigned char *head; /* looked at and not consumed: head[head_at .. head_len) */
     size_t head_at, head_len, head_cap;
@@ -66,24 +71,79 @@ static enum status pread_full(const struct source *s, uint64_t offset, void *dst
     return STATUS_OK;
 }
 
+/* Reads up to `cap` bytes from `offset` on and extends *crc by them. */
+static enum status read_pieces(const struct source *s, uint64_t offset, unsigned char *dst,
+                               size_t cap, size_t *n, uint32_t *crc)
+{
+    size_t got = READ_BYTES;
+    *n = 0;
+    while (*n < cap && got == READ_BYTES) {
+        const size_t left = cap - *n;
+        const enum status status =
+            pread_full(s, offset + *n, dst + *n, left < READ_BYTES ? left : READ_BYTES, &got);
+        if (status) {
+            return status;
+        }
+        *crc = crc_extend(*crc, dst + *n, got);
+        *n += got;
+    }
+    return STATUS_OK;
+}
+
+/* A read that is cut into portions, of which any may turn out short. */
+struct portions {
+    const struct source *s;
+    unsigned char *dst;
+    size_t bytes; /* of each */
+    size_t n[MOST_PORTIONS];
+    uint32_t crc[MOST_PORTIONS];
+};
+
+static void read_portion(void *arg, size_t i)
+{
+    struct portions *p = arg;
+    p->crc[i] = 0;
+    if (read_pieces(p->s, p->s->offset + i * p->bytes, p->dst + i * p->bytes, p->bytes, &p->n[i],
+                    &p->crc[i]) != STATUS_OK) {
+        p->n[i] = 0; /* it is read again, and the error told, by the thread that asked */
+    }
+}
+
+/* As much of the file's own bytes as whole portions give, up to the first that is short. */
+static size_t read_portions(struct source *s, unsigned char *dst, size_t cap)
+{
+    struct portions p = {.s = s, .dst = dst};
+    size_t count = cap / READ_BYTES, n = 0;
+    count = count < MOST_PORTIONS ? count : MOST_PORTIONS;
+    if (s->helpers.run == NULL || count < 2) {
+        return 0;
+    }
+    p.bytes = cap / count / READ_BYTES * READ_BYTES;
+    s->helpers.run(s->helpers.context, count, read_portion, &p);
+    for (size_t i = 0; i < count && n == i * p.bytes; i++) {
+        s->crc = (uint32_t)crc32_combine(s->crc, p.crc[i], (z_off_t)p.n[i]);
+        s->offset += p.n[i];
+        n += p.n[i];
+    }
+    return n;
+}
+
 /* The file's own bytes, in order. */
 static enum status file_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
 {
     *n = 0;
-    while (*n < cap && !s->file_end) {
-        const size_t left = cap - *n;
-        const size_t want = left < READ_BYTES ? left : READ_BYTES;
-        size_t got;
-        const enum status status = pread_full(s, s->offset, dst + *n, want, &got);
-        if (status) {
-            return status;
-        }
-        s->crc = crc_extend(s->crc, dst + *n, got);
+    if (s->file_end) {
+        return STATUS_OK;
+    }
+    *n = read_portions(s, dst, cap);
+    size_t got;
+    const enum status status = read_pieces(s, s->offset, dst + *n, cap - *n, &got, &s->crc);
+    if (status == STATUS_OK) {
         s->offset += got;
         *n += got;
-        s->file_end = got < want;
+        s->file_end = *n < cap;
     }
-    return STATUS_OK;
+    return status;
 }
 
 static uint64_t packed_offset(const struct source *s)
@@ -250,6 +310,7 @@ enum status source_open(int fd, const char *name, struct source **out)
         goto fail;
     }
     s->file_bytes = (uint64_t)st.st_size;
+    s->changed = st.st_mtim;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* only a hint */
     status = recognise(s);
     if (status) {
@@ -299,9 +360,30 @@ bool source_is_packed(const struct source *s)
     return s->packed;
 }
 
+void source_set_helpers(struct source *s, const struct source_helpers *helpers)
+{
+    s->helpers = *helpers;
+}
+
 int source_fd(const struct source *s)
 {
     return s->fd;
+}
+
+enum status source_check_unchanged(const struct source *s)
+{
+    struct stat st;
+    if (fstat(s->fd, &st) != 0) {
+        return status_fail_errno(errno, "%s: cannot look at it", s->name);
+    }
+    if ((uint64_t)st.st_size == s->file_bytes && st.st_mtim.tv_sec == s->changed.tv_sec &&
+        st.st_mtim.tv_nsec == s->changed.tv_nsec) {
+        return STATUS_OK;
+    }
+    return status_fail(STATUS_CHANGED,
+                       "%s: changed while it was being read (%" PRIu64 " bytes, now %" PRIu64
+                       "); try again when it is complete",
+                       s->name, s->file_bytes, (uint64_t)st.st_size);
 }
 
 enum status source_crc(struct source *s, uint32_t *out)

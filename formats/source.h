@@ -22,6 +22,15 @@ struct source;
 enum status source_open(int fd, const char *name, struct source **out) STATUS_MUST_CHECK;
 void source_free(struct source *s);
 
+/* Threads that help with reading large pieces: run() calls body(arg, i) once for each i < n, on any
+ * threads, and returns when all are done. */
+struct source_helpers {
+    void (*run)(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg);
+    void *context;
+};
+/* From now on; what is read, and its checksum, are the same without. */
+void source_set_helpers(struct source *s, const struct source_helpers *helpers);
+
 const char *source_name(const struct source *s);
 /* Bytes of the file itself (compressed, when it is), and those consumed so far, for progress. */
 uint64_t source_file_bytes(const struct source *s);
@@ -30,6 +39,9 @@ uint64_t source_file_offset(const struct source *s);
 bool source_is_packed(const struct source *s);
 /* The open descriptor, for formats that must seek (zip); borrowed. */
 int source_fd(const struct source *s);
+/* Fails with STATUS_CHANGED when the file has not the length and the time of change any more that
+ * it had when it was opened: what was read of it may be no whole. */
+enum status source_check_unchanged(const struct source *s) STATUS_MUST_CHECK;
 /* CRC-32 of the whole file's own bytes. It is taken while reading in order; what has not been read
  * that way (formats that seek, an early end) is read now. STATUS_IO. */
 enum status source_crc(struct source *s, uint32_t *out) STATUS_MUST_CHECK;

@@ -22,6 +22,7 @@ extern "C" {
     X(STATUS_TOO_LARGE, "too-large", "does not fit the memory bound")                              \
     X(STATUS_NO_MEMORY, "no-memory", "the system has no memory left")                              \
     X(STATUS_NO_SPACE, "no-space", "no space or quota left on the output file system")             \
+    X(STATUS_CHANGED, "changed", "the input changed while it was being read")                      \
     X(STATUS_IO, "io", "the system could not read or write")                                       \
     X(STATUS_EXISTS, "exists", "a result of that name is already there")                           \
     X(STATUS_NO_BACKEND, "no-backend", "the backend asked for is not available")                   \

@@ -1,7 +1,8 @@
 /*
  * table - the registry of table formats, and what they share.
  *
- * A format is recognised by the first bytes of the unpacked stream; CSV takes what no other does.
+ * A format is recognised by the first bytes of the unpacked stream; CSV takes what no other does,
+ * but for what is called an ASCII grid.
  */
 #include "formats/table.h"
 
@@ -12,11 +13,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct table_format *const formats[] = {&table_npy, &table_npz, &table_tif, &table_asc,
                                                      &table_csv};
 
 enum { MAGIC_BYTES = 64, N_FORMATS = sizeof formats / sizeof formats[0] };
+
+static bool is_called_asc(const char *name)
+{
+    const size_t n = strlen(name), n_packed = strlen(".asc.gz"), n_plain = strlen(".asc");
+    return (n >= n_plain && strcasecmp(name + n - n_plain, ".asc") == 0) ||
+           (n >= n_packed && strcasecmp(name + n - n_packed, ".asc.gz") == 0);
+}
 
 static enum status recognise(struct table *t)
 {
@@ -33,6 +42,13 @@ static enum status recognise(struct table *t)
         if (formats[i]->suits(head, n)) {
             t->format = formats[i];
         }
+    }
+    if (t->format == &table_csv && is_called_asc(source_name(t->source))) {
+        t->format = NULL;
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: does not begin with the header of an ASCII grid (ncols, nrows, "
+                           "...); add it, or call it .csv or .txt if it is a table",
+                           source_name(t->source));
     }
     return STATUS_OK;
 }

@@ -75,7 +75,7 @@ struct table_chunk {
 /* Recognises the format from the content, reads the head, and tells the shape. The source is taken
  * over (freed with the table, also when this fails). Every size that a header claims has been
  * checked against the file before this returns. STATUS_BAD_INPUT, _BAD_ARGUMENT (columns, member),
- * _UNSUPPORTED, _IO, _NO_MEMORY.
+ * _UNSUPPORTED, _IO, _NO_MEMORY. A source called X.asc or X.asc.gz is no CSV, whatever is in it.
  *
  * CSV: columns without a number in the head (at least 64 lines or the whole file; up to 4 MiB as
  * long as a column has shown nothing but empty cells) are left out with a warning. A first number

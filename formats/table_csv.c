@@ -113,18 +113,36 @@ static enum status carry_back(struct csv *csv, const unsigned char *text, size_t
     return STATUS_OK;
 }
 
+/* Whether text ends with CR, which may be that of a line's end, or stand alone. */
+static bool ends_with_cr(const struct table_chunk *c)
+{
+    return c->raw_len > 0 && c->raw[c->raw_len - 1] == '\r';
+}
+
+static enum status fail_comment(const struct table *t)
+{
+    const struct csv *const csv = t->state;
+    return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ": the comment " CSV_BARE_CR,
+                       source_name(t->source), csv->line);
+}
+
 /* Passes a comment that is longer than a chunk, of which `raw` held the beginning. */
 static enum status skip_comment(struct table *t, struct table_chunk *c)
 {
     struct csv *const csv = t->state;
     const unsigned char *newline = NULL;
     while (!newline) {
+        const bool after_cr = ends_with_cr(c);
         csv->offset += c->raw_len;
         const enum status status = read_on(t, c->raw, c->raw_cap, &c->raw_len);
         if (status || c->raw_len == 0) {
             return status;
         }
         newline = memchr(c->raw, '\n', c->raw_len);
+        if ((after_cr && c->raw[0] != '\n' && c->raw[0] != '\r') ||
+            csv_holds_bare_cr(c->raw, newline ? newline : c->raw + c->raw_len)) {
+            return fail_comment(t);
+        }
     }
     const size_t n = (size_t)(newline + 1 - c->raw);
     csv->offset += n;
@@ -205,7 +223,12 @@ static enum status pass_obstacle(struct table *t, struct table_chunk *c, bool at
     const unsigned char *next;
     enum csv_line kind = CSV_LINE_DATA;
     if (csv->column == 0 && !*filled) {
+        struct csv_cell comment;
         kind = csv_line_kind(d, c->raw, c->raw + c->raw_len, &next);
+        if (kind == CSV_LINE_DATA &&
+            csv_is_refused_comment(d, c->raw, c->raw + c->raw_len, &comment)) {
+            return fail_comment(t);
+        }
     }
     switch (kind) {
     case CSV_LINE_OPEN_COMMENT:

@@ -1,11 +1,13 @@
 /*
  * table_csv - delimited text: grammar, dialect, columns; for formats/table_csv*.c alone.
  *
- * Lines end with LF or CR LF. A line whose first character is # is a comment; one that holds
- * nothing but delimiters and blanks is passed over. A cell is the text between two delimiters
- * without the blanks around it; a cell that begins with a quote ends with the next quote that is
- * not doubled (RFC 4180), and may hold delimiters and line ends. With blanks as delimiters a run of
- * them counts as one, and those at a line's ends as none.
+ * Lines end with LF or CR LF (of several CRs all belong to the line's end, as at the text's end). A
+ * CR anywhere else outside of quotes is refused: it ends a line for whoever wrote it. A line whose
+ * first character is # is a comment; one that holds nothing but delimiters and blanks is passed
+ * over. A cell is the text between two delimiters without the blanks around it; a cell that begins
+ * with a quote ends with the next quote that is not doubled (RFC 4180), and may hold delimiters and
+ * line ends. With blanks as delimiters a run of them counts as one, and those at a line's ends as
+ * none.
  */
 #ifndef LEAT_FORMATS_TABLE_CSV_H
 #define LEAT_FORMATS_TABLE_CSV_H
@@ -60,14 +62,21 @@ struct csv_shape {
 struct csv_cell {
     const unsigned char *text;
     size_t n;
-    bool doubled;  /* holds doubled quotes */
-    bool unclosed; /* its quote is never closed */
-    bool followed; /* something stands between its closing quote and the delimiter */
+    bool doubled;              /* holds doubled quotes */
+    bool unclosed;             /* its quote is never closed */
+    const unsigned char *rest; /* quoted: what stands after the closing quote, blanks left out */
+    size_t n_rest;
 };
 
 /* Scans the cell that begins at p. Returns its end: a delimiter, LF, or `end`. */
 const unsigned char *csv_cell_scan(const struct csv_dialect *d, const unsigned char *p,
                                    const unsigned char *end, struct csv_cell *cell);
+
+/* Whether a CR stands in the text that is not the end of a line, nor of the text. */
+bool csv_holds_bare_cr(const unsigned char *text, const unsigned char *end);
+/* The same for what a cell holds outside of quotes. */
+bool csv_cell_holds_bare_cr(const struct csv_cell *cell);
+#define CSV_BARE_CR "shows that lines end with CR alone: convert them to LF"
 
 enum csv_after {
     CSV_MORE,     /* another cell follows (an empty one, when that is at `end`) */
@@ -84,9 +93,14 @@ enum csv_line {
     CSV_LINE_OPEN_COMMENT, /* a comment that does not end in this text */
     CSV_LINE_OPEN_BLANK    /* nothing filled up to the text's end */
 };
-/* Tells what begins at p, the start of a line; p < end. */
+/* Tells what begins at p, the start of a line; p < end. A comment that holds a CR alone is data: a
+ * cell that is refused. */
 enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, const unsigned char **next);
+/* Whether the line at p, which is data, is such a comment, whatever quotes are in it: *cell is its
+ * text up to the CR, or as far as there is. */
+bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
+                            const unsigned char *end, struct csv_cell *cell);
 
 enum csv_value { CSV_NUMBER, CSV_INFINITE, CSV_MISSING, CSV_NOTHING, CSV_WORD };
 /* What a cell holds; *number is set for CSV_NUMBER. CSV_NOTHING is an empty cell, CSV_MISSING one
@@ -97,7 +111,7 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
 /* Copies a cell's text, fit for a name, with a NUL, to dst[cell->n + 1]; returns its length. */
 size_t csv_copy_text(const struct csv_cell *cell, char *dst);
 
-/* --- the head: table_csv_dialect.c, table_csv_head.c, table_csv_columns.c */
+/* --- the head: table_csv_dialect.c, table_csv_head.c, table_csv_settle.c, table_csv_columns.c */
 
 /* Chooses delimiter and decimal point from the text's first lines; `whole`: the text is the file.
  */

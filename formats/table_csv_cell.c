@@ -14,12 +14,22 @@
 /* Blanks around a cell's text: not part of it. */
 static bool is_blank(const struct csv_dialect *d, unsigned char c)
 {
-    return (c == ' ' || c == '\t' || c == '\r') && (d->blanks || c != d->delimiter);
+    return (c == ' ' || c == '\t') && (d->blanks || c != d->delimiter);
 }
 
 static bool is_delimiter(const struct csv_dialect *d, unsigned char c)
 {
     return d->blanks ? c == ' ' || c == '\t' : c == d->delimiter;
+}
+
+/* Past the CRs at p when they belong to the end of a line or of the text; else p. */
+static const unsigned char *skip_line_end_cr(const unsigned char *p, const unsigned char *end)
+{
+    const unsigned char *q = p;
+    while (q < end && *q == '\r') {
+        q++;
+    }
+    return q == end || *q == '\n' ? q : p;
 }
 
 static const unsigned char *skip_blanks(const struct csv_dialect *d, const unsigned char *p,
@@ -28,7 +38,21 @@ static const unsigned char *skip_blanks(const struct csv_dialect *d, const unsig
     while (p < end && is_blank(d, *p)) {
         p++;
     }
-    return p;
+    return skip_line_end_cr(p, end);
+}
+
+/* Where p[0 .. cell_end) ends without the CRs of a line's end and the blanks before them. */
+static const unsigned char *drop_blanks(const struct csv_dialect *d, const unsigned char *p,
+                                        const unsigned char *cell_end, const unsigned char *end)
+{
+    const unsigned char *text_end = cell_end;
+    while ((cell_end == end || *cell_end == '\n') && text_end > p && text_end[-1] == '\r') {
+        text_end--;
+    }
+    while (text_end > p && is_blank(d, text_end[-1])) {
+        text_end--;
+    }
+    return text_end;
 }
 
 static const unsigned char *find_cell_end(const struct csv_dialect *d, const unsigned char *p,
@@ -60,7 +84,8 @@ static const unsigned char *scan_quoted(const struct csv_dialect *d, const unsig
         p = quote + 2;
     }
     const unsigned char *const cell_end = find_cell_end(d, p, end);
-    cell->followed = skip_blanks(d, p, cell_end) != cell_end;
+    cell->rest = p;
+    cell->n_rest = (size_t)(drop_blanks(d, p, cell_end, end) - p);
     return cell_end;
 }
 
@@ -73,13 +98,29 @@ const unsigned char *csv_cell_scan(const struct csv_dialect *d, const unsigned c
         return scan_quoted(d, p + 1, end, cell);
     }
     const unsigned char *const cell_end = find_cell_end(d, p, end);
-    const unsigned char *text_end = cell_end;
-    while (text_end > p && is_blank(d, text_end[-1])) {
-        text_end--;
-    }
     cell->text = p;
-    cell->n = (size_t)(text_end - p);
+    cell->n = (size_t)(drop_blanks(d, p, cell_end, end) - p);
     return cell_end;
+}
+
+bool csv_holds_bare_cr(const unsigned char *text, const unsigned char *end)
+{
+    while (text < end && (text = memchr(text, '\r', (size_t)(end - text)))) {
+        const unsigned char *const after = skip_line_end_cr(text, end);
+        if (after == text) {
+            return true;
+        }
+        text = after;
+    }
+    return false;
+}
+
+bool csv_cell_holds_bare_cr(const struct csv_cell *cell)
+{
+    if (cell->rest) {
+        return memchr(cell->rest, '\r', cell->n_rest);
+    }
+    return !cell->unclosed && memchr(cell->text, '\r', cell->n);
 }
 
 enum csv_after csv_pass(const struct csv_dialect *d, const unsigned char **p,
@@ -101,12 +142,27 @@ enum csv_after csv_pass(const struct csv_dialect *d, const unsigned char **p,
     return CSV_MORE;
 }
 
+bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
+                            const unsigned char *end, struct csv_cell *cell)
+{
+    const unsigned char *const text = skip_blanks(d, p, end);
+    if (text == end || *text != '#') {
+        return false;
+    }
+    const unsigned char *const cr = memchr(text, '\r', (size_t)(end - text));
+    *cell = (struct csv_cell){.text = text, .n = (size_t)((cr ? cr + 1 : end) - text)};
+    return true;
+}
+
 enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, const unsigned char **next)
 {
     const unsigned char *q = skip_blanks(d, p, end);
     if (q < end && *q == '#') {
         const unsigned char *const newline = memchr(q, '\n', (size_t)(end - q));
+        if (csv_holds_bare_cr(q, newline ? newline : end)) {
+            return CSV_LINE_DATA;
+        }
         if (!newline) {
             return CSV_LINE_OPEN_COMMENT;
         }
@@ -116,6 +172,7 @@ enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
     while (q < end && (is_blank(d, *q) || is_delimiter(d, *q))) {
         q++;
     }
+    q = skip_line_end_cr(q, end);
     if (q == end) {
         return CSV_LINE_OPEN_BLANK;
     }
@@ -149,7 +206,7 @@ static enum csv_value word_value(const unsigned char *text, size_t n)
 enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell *cell,
                               double *number)
 {
-    if (cell->unclosed || cell->followed) {
+    if (cell->unclosed || cell->n_rest > 0) {
         return CSV_WORD;
     }
     if (cell->n == 0) {

@@ -105,7 +105,7 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
     if (cell->unclosed) {
         return fail_cell(k, cell, "begins with a quote that is never closed");
     }
-    if (cell->followed) {
+    if (cell->n_rest > 0) {
         return fail_cell(k, cell, "is followed by more than a delimiter after its closing quote");
     }
     if (k->out == k->out_end) {
@@ -132,6 +132,9 @@ static enum status decode_cell(struct decoding *k, enum csv_kind kind,
     struct csv_cell cell;
     double number;
     *cell_end = csv_cell_scan(&k->shape->dialect, k->p, k->end, &cell);
+    if (csv_cell_holds_bare_cr(&cell)) {
+        return fail_cell(k, &cell, CSV_BARE_CR);
+    }
     switch (kind) {
     case CSV_KEEP:
         return decode_kept(k, &cell);
@@ -251,9 +254,13 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
             k.p = next;
             continue;
         }
+        struct csv_cell comment;
+        const bool is_refused = !continued && !begins_plain(*k.p) &&
+                                csv_is_refused_comment(&k.shape->dialect, k.p, k.end, &comment);
         continued = false;
         k.run = 0;
-        const enum status status = decode_line(&k);
+        const enum status status =
+            is_refused ? fail_cell(&k, &comment, CSV_BARE_CR) : decode_line(&k);
         if (status) {
             return status;
         }

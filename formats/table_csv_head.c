@@ -1,47 +1,22 @@
 /*
- * table_csv_head - what the first lines of a delimited text tell: its dialect, its columns, which
- * of them hold numbers, and whether the first line holds names.
+ * table_csv_head - the first lines of a delimited text: its dialect, its columns, and what each
+ * of them shows.
  *
  * The head is looked at until every column has shown what it is: after two lines for a table of
  * numbers. For a column that has shown words only no more than TEXT_LINES are waited for, though it
  * is looked at in all the text that there is; one that has shown nothing is waited for within
- * HEAD_BYTES.
- *
- * A column that shows nothing but empty cells in all of that is left out with a warning. When a
- * number turns up in it further down, decoding fails with an error that names the column and says
- * how to keep it (columns = ...): leaving numbers out silently would be wrong, and so would a shape
- * that changes under way. A column of words stays left out, whatever follows. A column that says
- * that it is missing (NA, the missing value) is kept when the file goes on beyond the head.
+ * HEAD_BYTES. What is made of it is decided in table_csv_settle.c.
  */
-#include "formats/table_csv.h"
+#include "formats/table_csv_head.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     FIRST_BYTES = 64 << 10, /* looked at in any case */
     HEAD_BYTES = 4 << 20,   /* looked at for columns that have shown nothing */
-    TEXT_LINES = 64,
-    MAX_WARNINGS = 20
-};
-
-/* What a column has shown: in the first line, and in those after it. */
-enum { FIRST_NUMBER = 1, FIRST_WORD = 2, FIRST_MARK = 4, NUMBER = 8, WORD = 16, MARK = 32 };
-
-struct head {
-    const char *file;
-    const unsigned char *text, *end;     /* without a byte order mark */
-    bool whole;                          /* the text is the whole file */
-    unsigned char *seen;                 /* [n_columns] */
-    size_t n_columns, n_open;            /* n_open: columns that have not shown a number */
-    size_t n_lines;                      /* data lines walked, the first one included */
-    uint64_t line;                       /* from 1, of the line being walked */
-    uint64_t first_line;                 /* that of the first data line */
-    const unsigned char *first, *second; /* where the first data line begins, and what follows it */
-    uint64_t second_line;
+    TEXT_LINES = 64
 };
 
 static uint64_t count_lines(const unsigned char *p, const unsigned char *end)
@@ -57,7 +32,7 @@ static uint64_t count_lines(const unsigned char *p, const unsigned char *end)
 /* Has the column shown what it is? One of words is looked at as long as others are. */
 static bool is_settled(unsigned seen, size_t n_lines)
 {
-    return (seen & NUMBER) != 0 || ((seen & WORD) != 0 && n_lines > TEXT_LINES);
+    return (seen & CSV_SEEN_NUMBER) != 0 || ((seen & CSV_SEEN_WORD) != 0 && n_lines > TEXT_LINES);
 }
 
 static unsigned cell_bit(const struct csv_dialect *d, const struct csv_cell *cell)
@@ -66,18 +41,18 @@ static unsigned cell_bit(const struct csv_dialect *d, const struct csv_cell *cel
     switch (csv_cell_value(d, cell, &number)) {
     case CSV_NUMBER:
     case CSV_INFINITE:
-        return NUMBER;
+        return CSV_SEEN_NUMBER;
     case CSV_MISSING:
-        return MARK;
+        return CSV_SEEN_MARK;
     case CSV_WORD:
-        return WORD;
+        return CSV_SEEN_WORD;
     case CSV_NOTHING:
         break;
     }
     return 0;
 }
 
-static enum status add_column(struct head *h, size_t *cap)
+static enum status add_column(struct csv_head *h, size_t *cap)
 {
     if (h->n_columns < *cap) {
         h->seen[h->n_columns++] = 0;
@@ -97,9 +72,25 @@ static enum status add_column(struct head *h, size_t *cap)
     return STATUS_OK;
 }
 
+/* Refuses a cell that cannot be part of a table, whatever is made of its column. */
+static enum status check_cell(const struct csv_head *h, const struct csv_cell *cell, size_t column)
+{
+    if (csv_cell_holds_bare_cr(cell)) {
+        return status_fail(
+            STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu: \"%s\" " CSV_BARE_CR, h->file,
+            count_lines(h->text, cell->text) + 1, column + 1, excerpt_of(cell->text, cell->n).text);
+    }
+    if (cell->unclosed && h->whole) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: line %" PRIu64 ", column %zu: a quote is never closed", h->file,
+                           count_lines(h->text, cell->text) + 1, column + 1);
+    }
+    return STATUS_OK;
+}
+
 /* Walks the line at *p, which counts only when it is complete: *complete. */
-static enum status walk_line(struct head *h, const struct csv_dialect *d, const unsigned char **p,
-                             bool *complete)
+static enum status walk_line(struct csv_head *h, const struct csv_dialect *d,
+                             const unsigned char **p, bool *complete)
 {
     const bool is_first = h->n_lines == 0;
     size_t column = 0, cap = 0;
@@ -110,15 +101,18 @@ static enum status walk_line(struct head *h, const struct csv_dialect *d, const 
     do {
         struct csv_cell cell;
         *p = csv_cell_scan(d, *p, h->end, &cell);
+        enum status status = check_cell(h, &cell, column);
+        if (!status && is_first) {
+            status = add_column(h, &cap);
+        }
+        if (status) {
+            return status;
+        }
         if (is_first) {
-            const enum status status = add_column(h, &cap);
-            if (status) {
-                return status;
-            }
             h->seen[column] = (unsigned char)(cell_bit(d, &cell) >> 3);
-        } else if (column < h->n_columns && (h->seen[column] & NUMBER) == 0) {
+        } else if (column < h->n_columns && (h->seen[column] & CSV_SEEN_NUMBER) == 0) {
             h->seen[column] |= (unsigned char)cell_bit(d, &cell);
-            h->n_open -= (h->seen[column] & NUMBER) != 0;
+            h->n_open -= (h->seen[column] & CSV_SEEN_NUMBER) != 0;
         }
         column++;
         after = csv_pass(d, p, h->end);
@@ -128,7 +122,7 @@ static enum status walk_line(struct head *h, const struct csv_dialect *d, const 
 }
 
 /* Columns that have not shown what they are. */
-static size_t count_unsettled(const struct head *h)
+static size_t count_unsettled(const struct csv_head *h)
 {
     size_t n = 0;
     for (size_t c = 0; c < h->n_columns; c++) {
@@ -138,7 +132,7 @@ static size_t count_unsettled(const struct head *h)
 }
 
 /* Walks the lines until every column has shown a number, or the text ends. */
-static enum status walk(struct head *h, const struct csv_dialect *d)
+static enum status walk(struct csv_head *h, const struct csv_dialect *d)
 {
     const unsigned char *p = h->text;
     h->line = 1;
@@ -153,7 +147,12 @@ static enum status walk(struct head *h, const struct csv_dialect *d)
             continue;
         }
         bool complete;
-        const enum status status = walk_line(h, d, &p, &complete);
+        struct csv_cell comment;
+        enum status status =
+            csv_is_refused_comment(d, p, h->end, &comment) ? check_cell(h, &comment, 0) : STATUS_OK;
+        if (!status) {
+            status = walk_line(h, d, &p, &complete);
+        }
         if (status) {
             return status;
         }
@@ -176,7 +175,7 @@ static enum status walk(struct head *h, const struct csv_dialect *d)
 }
 
 /* Refuses what is no text in an encoding that can be read; passes a byte order mark. */
-static enum status check_text(struct head *h)
+static enum status check_text(struct csv_head *h)
 {
     const size_t n = (size_t)(h->end - h->text);
     if (n >= 2 && ((h->text[0] == 0xff && h->text[1] == 0xfe) ||
@@ -212,8 +211,9 @@ static void count_line_ends(struct line_ends *e, const unsigned char *text, size
     }
 }
 
-/* Looks at the first `want` bytes and, where they may hold two lines, walks them. */
-static enum status look(struct table *t, size_t want, struct csv_shape *shape, struct head *h,
+/* Looks at the first `want` bytes and, where they may hold two lines, walks them. Lines that end
+ * with CR alone make no second line: they are walked, to be refused. */
+static enum status look(struct table *t, size_t want, struct csv_shape *shape, struct csv_head *h,
                         struct line_ends *ends)
 {
     size_t n;
@@ -227,11 +227,12 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     h->n_lines = 0;
     h->line = ends->n + 1;
     status = check_text(h);
-    if (status || (!h->whole && ends->n < 2)) {
+    const bool few = !h->whole && ends->n < 2;
+    if (status || (few && !csv_holds_bare_cr(h->text, h->end))) {
         return status;
     }
     const unsigned char *const newline = memrchr(h->text, '\n', (size_t)(h->end - h->text));
-    if (!h->whole && newline) {
+    if (!h->whole && !few && newline) {
         h->end = newline + 1; /* a cell cut short may look like a number */
     }
     csv_find_dialect(h->text, (size_t)(h->end - h->text), h->whole, &shape->dialect);
@@ -239,7 +240,7 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
 }
 
 /* Looks at more and more of the file until the columns are known. */
-static enum status look_far_enough(struct table *t, struct csv_shape *shape, struct head *h)
+static enum status look_far_enough(struct table *t, struct csv_shape *shape, struct csv_head *h)
 {
     const size_t max_line =
         t->options.max_line_bytes ? t->options.max_line_bytes : CSV_MAX_LINE_BYTES;
@@ -257,7 +258,8 @@ static enum status look_far_enough(struct table *t, struct csv_shape *shape, str
         const bool endless = ends.n < 2 && ends.looked_at - ends.after_last > max_line;
         if (endless || want == furthest) {
             return status_fail(STATUS_BAD_INPUT,
-                               "%s: line %" PRIu64 ": is longer than %zu bytes; is this a table?",
+                               "%s: line %" PRIu64 ": is longer than %zu bytes; is this a "
+                               "table, and is every quote in it closed?",
                                source_name(t->source), h->line, max_line);
         }
         want *= h->n_lines >= 2 ? 8 : 2;
@@ -265,180 +267,8 @@ static enum status look_far_enough(struct table *t, struct csv_shape *shape, str
     }
 }
 
-/* A header: a word in the first line over a column that holds numbers. Without one the first line's
- * cells count like all others. */
-static bool settle_header(struct head *h)
-{
-    bool has_header = false;
-    for (size_t c = 0; c < h->n_columns && !has_header; c++) {
-        has_header = (h->seen[c] & FIRST_WORD) != 0 && (h->seen[c] & NUMBER) != 0;
-    }
-    for (size_t c = 0; c < h->n_columns; c++) {
-        const unsigned first = has_header ? 0 : (unsigned)h->seen[c] << 3;
-        h->seen[c] = (unsigned char)((h->seen[c] | first) & (NUMBER | WORD | MARK));
-    }
-    return has_header;
-}
-
-static enum csv_kind column_kind(const struct head *h, size_t c)
-{
-    const unsigned seen = h->seen[c];
-    if ((seen & NUMBER) != 0 || (!h->whole && (seen & WORD) == 0 && (seen & MARK) != 0)) {
-        return CSV_KEEP;
-    }
-    if ((seen & WORD) == 0) {
-        return CSV_EMPTY;
-    }
-    return c == 0 ? CSV_LABEL : CSV_LEFT;
-}
-
-/* Whole numbers at equal distances, as years are, beside a word in the first line, over a column of
- * words: names that look like data. */
-static enum status warn_of_numbers(struct table *t, const struct head *h,
-                                   const struct csv_shape *shape)
-{
-    const unsigned char *p = h->first;
-    double first = 0, last = 0, step = 0;
-    size_t n = 0;
-    if (h->n_columns < 4 || column_kind(h, 0) != CSV_LABEL) {
-        return STATUS_OK;
-    }
-    for (size_t c = 0; c < h->n_columns; c++) {
-        struct csv_cell cell;
-        double number = 0;
-        p = csv_cell_scan(&shape->dialect, p, h->end, &cell);
-        (void)csv_pass(&shape->dialect, &p, h->end);
-        if (c == 0) {
-            continue;
-        }
-        if (csv_cell_value(&shape->dialect, &cell, &number) != CSV_NUMBER ||
-            number != floor(number) || (n > 0 && number <= last) ||
-            (n > 1 && number - last != step)) {
-            return STATUS_OK;
-        }
-        first = n == 0 ? number : first;
-        step = number - last;
-        last = number;
-        n++;
-    }
-    return table_warn(t,
-                      "line %" PRIu64 " may be a header of numbers (%.0f to %.0f), but is taken as "
-                      "data; if it is one, write a word before one of them",
-                      h->first_line, first, last);
-}
-
-/* The first line's cells as names of all columns; an empty one is named by its number. */
-static enum status read_names(const struct head *h, const struct csv_dialect *d,
-                              struct csv_shape *shape)
-{
-    enum { NUMBER_BYTES = 10 };
-    const size_t text_bytes = (size_t)(h->second - h->first) + h->n_columns * (size_t)NUMBER_BYTES;
-    shape->names = calloc(h->n_columns, sizeof *shape->names);
-    shape->name_text = malloc(text_bytes);
-    if (!shape->names || !shape->name_text) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu names", h->n_columns);
-    }
-    const unsigned char *p = h->first;
-    char *text = shape->name_text;
-    for (size_t c = 0; c < h->n_columns; c++) {
-        struct csv_cell cell;
-        p = csv_cell_scan(d, p, h->end, &cell);
-        (void)csv_pass(d, &p, h->end);
-        size_t n = csv_copy_text(&cell, text);
-        if (n == 0) {
-            n = (size_t)snprintf(text, NUMBER_BYTES, "%zu", c + 1);
-        }
-        shape->names[c] = text;
-        text += n + 1;
-    }
-    return STATUS_OK;
-}
-
-/* Says that column c is left out: its number, its name, and why. */
-static enum status warn_left(struct table *t, const struct head *h, const struct csv_shape *shape,
-                             size_t c, enum csv_kind kind)
-{
-    char within[64] = "";
-    if (!h->whole) {
-        snprintf(within, sizeof within, " in the first %zu lines", h->n_lines);
-    }
-    const char *const name = shape->names ? shape->names[c] : "";
-    return table_warn(t, "column %zu%s%s%s holds no number%s: left out%s", c + 1,
-                      shape->names ? " \"" : "", excerpt_of(name, strlen(name)).text,
-                      shape->names ? "\"" : "", within,
-                      kind == CSV_LABEL ? " (its text names the lines)" : "");
-}
-
-/* Decides what becomes of each column (h->seen becomes its kind), with warnings. */
-static enum status settle_columns(struct table *t, struct head *h, struct csv_shape *shape)
-{
-    size_t n_left = 0;
-    for (size_t c = 0; c < h->n_columns; c++) {
-        const enum csv_kind kind = column_kind(h, c);
-        h->seen[c] = (unsigned char)kind;
-        if (kind == CSV_KEEP || (kind == CSV_LABEL && !shape->has_header) || t->options.columns) {
-            continue;
-        }
-        n_left++;
-        if (n_left <= MAX_WARNINGS) {
-            const enum status status = warn_left(t, h, shape, c, kind);
-            if (status) {
-                return status;
-            }
-        }
-    }
-    if (n_left > MAX_WARNINGS) {
-        return table_warn(t, "%zu more columns hold no number: left out", n_left - MAX_WARNINGS);
-    }
-    return STATUS_OK;
-}
-
-/* The `columns` option overrules what the columns show; the label column stays when not chosen. */
-static enum status apply_choice(const struct table *t, struct head *h,
-                                const struct csv_shape *shape)
-{
-    unsigned char *chosen = malloc(h->n_columns);
-    if (!chosen) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", h->n_columns);
-    }
-    const enum status status = csv_choose_columns(t->options.columns, source_name(t->source),
-                                                  h->n_columns, shape->names, chosen);
-    for (size_t c = 0; !status && c < h->n_columns; c++) {
-        const bool is_label = h->seen[c] == CSV_LABEL;
-        h->seen[c] = (unsigned char)(chosen[c] ? CSV_KEEP : is_label ? CSV_LABEL : CSV_LEFT);
-    }
-    free(chosen);
-    return status;
-}
-
-/* Packs the kinds into runs, and the names to those of the kept columns. */
-static enum status make_runs(const struct head *h, struct csv_shape *shape)
-{
-    size_t n_runs = 0;
-    for (size_t c = 0; c < h->n_columns; c++) {
-        n_runs += c == 0 || h->seen[c] != h->seen[c - 1];
-    }
-    shape->runs = calloc(n_runs, sizeof *shape->runs);
-    if (!shape->runs) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", h->n_columns);
-    }
-    for (size_t c = 0; c < h->n_columns; c++) {
-        const enum csv_kind kind = (enum csv_kind)h->seen[c];
-        if (c == 0 || h->seen[c] != h->seen[c - 1]) {
-            shape->runs[shape->n_runs++] = (struct csv_run){(uint32_t)c, (uint32_t)c, kind};
-        }
-        shape->runs[shape->n_runs - 1].last = (uint32_t)(c + 1);
-        if (kind == CSV_KEEP && shape->names) {
-            shape->names[shape->n_kept] = shape->names[c];
-        }
-        shape->n_kept += kind == CSV_KEEP;
-        shape->has_labels |= kind == CSV_LABEL;
-    }
-    return STATUS_OK;
-}
-
 /* Lines in the file, from the text's lines: seldom too low. */
-static size_t estimate_lines(const struct source *s, const struct head *h)
+static size_t estimate_lines(const struct source *s, const struct csv_head *h)
 {
     const size_t n = (size_t)(h->end - h->text);
     const double lines = (double)count_lines(h->text, h->end) + 1;
@@ -450,8 +280,9 @@ static size_t estimate_lines(const struct source *s, const struct head *h)
     return (size_t)(1.1 * lines * (times > 1 ? times : 1)) + 16;
 }
 
-/* Lines with data from `data` on, in a text that is the whole file. */
-static size_t count_data_lines(const struct head *h, const struct csv_dialect *d,
+/* Lines with data from `data` on, in a text that is the whole file; 0 when a quote is not closed,
+ * for then there is no telling. */
+static size_t count_data_lines(const struct csv_head *h, const struct csv_dialect *d,
                                const unsigned char *data)
 {
     size_t n = 0;
@@ -464,54 +295,24 @@ static size_t count_data_lines(const struct head *h, const struct csv_dialect *d
         }
         do {
             p = csv_cell_scan(d, p, h->end, &cell);
+            if (cell.unclosed) {
+                return 0;
+            }
         } while (csv_pass(d, &p, h->end) == CSV_MORE);
         n++;
     }
     return n;
 }
 
-/* What all columns have shown becomes what the table is. */
-static enum status settle(struct table *t, struct head *h, struct csv_shape *shape)
-{
-    if (h->n_lines == 0) {
-        return status_fail(STATUS_BAD_INPUT, "%s: holds no cell, only blank lines and comments",
-                           h->file);
-    }
-    shape->n_columns = h->n_columns;
-    shape->shape_line = h->first_line;
-    shape->has_header = settle_header(h);
-    enum status status = STATUS_OK;
-    if (shape->has_header) {
-        status = read_names(h, &shape->dialect, shape);
-    } else {
-        status = warn_of_numbers(t, h, shape);
-    }
-    if (!status) {
-        status = settle_columns(t, h, shape);
-    }
-    if (!status && t->options.columns) {
-        status = apply_choice(t, h, shape);
-    }
-    if (!status) {
-        status = make_runs(h, shape);
-    }
-    if (!status && shape->n_kept == 0) {
-        status = status_fail(STATUS_BAD_INPUT,
-                             "%s: no column holds a number in the %zu lines from line %" PRIu64,
-                             h->file, h->n_lines, h->first_line);
-    }
-    return status;
-}
-
 enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_lines,
                           size_t *n_lines_estimate)
 {
-    struct head h = {.file = source_name(t->source)};
+    struct csv_head h = {.file = source_name(t->source)};
     shape->dialect.has_missing = t->options.has_missing_value;
     shape->dialect.missing = t->options.missing_value;
     enum status status = look_far_enough(t, shape, &h);
     if (!status) {
-        status = settle(t, &h, shape);
+        status = csv_settle(t, &h, shape);
     }
     if (!status) {
         /* The whole stream's bytes before the data: the byte order mark stands before h.text. */
@@ -526,11 +327,4 @@ enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_li
     }
     free(h.seen);
     return status;
-}
-
-void csv_shape_free(struct csv_shape *shape)
-{
-    free(shape->runs);
-    free(shape->names);
-    free(shape->name_text);
 }

@@ -30,7 +30,7 @@ struct tif_shape {
     size_t rows, columns;
     enum tif_kind kind;
     size_t sample_bytes; /* 1, 2, 4, 8; floats 2, 4, 8 */
-    bool tiled;
+    bool tiled, deflated;
     size_t strile_rows, strile_columns; /* strips: strile_columns = columns */
     size_t striles_across, striles_down;
     size_t strile_bytes;   /* decoded; all columns and rows of a tile */
@@ -93,6 +93,11 @@ struct tif {
     struct tif_handle *handles; /* free ones */
     struct tif_band *bands;     /* alive */
 };
+
+/* Before a deflated strile is decoded: it must be whole and unpack to `least` to `most` bytes. What
+ * is wrong with it (h->error: with its reading); NULL: nothing. */
+const char *tif_prepare_deflate(struct tif_handle *h, uint32_t strile, uint64_t least,
+                                uint64_t most);
 
 /* Decodes band `index` into samples[]. */
 enum status tif_band_decode(const struct tif_shape *shape, struct tif_handle *h, const char *name,

@@ -21,10 +21,10 @@ static tmsize_t read_file(thandle_t handle, void *dst, tmsize_t n)
             continue;
         }
         if (got < 0) {
-            h->error = errno;
-            return -1;
+            h->error = errno; /* not -1: libtiff adds up what it gets, and writes in front of its
+                                 buffer then */
         }
-        if (got == 0) {
+        if (got <= 0) {
             break;
         }
         done += got;
@@ -76,16 +76,19 @@ static int note_error(TIFF *tif, void *user, const char *module, const char *for
     return 1; /* dealt with */
 }
 
-/* Warnings are of no interest, but for those of a tag of ours that was left out: a place or a
- * NODATA must not be lost in silence. */
+/* Warnings are of no interest, but for those of a tag of ours that was left out (a place or a
+ * NODATA must not be lost in silence) and those of JPEG, which are of damage: cells that the stream
+ * does not have are left as they were. */
 static int note_warning(TIFF *tif, void *user, const char *module, const char *format, va_list args)
 {
     struct tif_handle *const h = user;
     char text[sizeof h->lost];
     unsigned tag = 0;
     (void)tif;
-    (void)module;
     (void)vsnprintf(text, sizeof text, format, args);
+    if (module != NULL && strncmp(module, "JPEG", 4) == 0 && h->first[0] == '\0') {
+        memcpy(h->first, text, sizeof text);
+    }
     const char *const name = strstr(text, "\"Tag ");
     if (name != NULL && sscanf(name, "\"Tag %u\"", &tag) == 1 && strstr(name, "ignored") != NULL &&
         (tag == GRID_PIXEL_SCALE || tag == GRID_TIEPOINT || tag == GRID_TRANSFORMATION ||

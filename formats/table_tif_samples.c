@@ -119,32 +119,57 @@ static size_t strile_rows(const struct tif_shape *shape, size_t down)
     return left < shape->strile_rows ? left : shape->strile_rows;
 }
 
+/* complaint: what is wrong, or NULL: libtiff has said it (and may have called it a success). */
 static enum status fail_strile(const struct tif_handle *h, const struct tif_shape *shape,
-                               const char *name, uint32_t strile)
+                               const char *name, uint32_t strile, const char *complaint)
 {
     const size_t down = strile / shape->striles_across, across = strile % shape->striles_across;
-    return tif_handle_fail(h, "%s: %s %u (from row %zu, column %zu on) is damaged", name,
+    return tif_handle_fail(h, "%s: %s %u (from row %zu, column %zu on) is damaged%s%s", name,
                            shape->tiled ? "tile" : "strip", strile, down * shape->strile_rows + 1,
-                           across * shape->strile_columns + 1);
+                           across * shape->strile_columns + 1, complaint != NULL ? ": " : "",
+                           complaint != NULL ? complaint : "");
 }
 
 static enum status decode_strip(const struct tif_shape *shape, struct tif_handle *h,
                                 const char *name, uint32_t strip, unsigned char *dst)
 {
-    const size_t n = strile_rows(shape, strip) * shape->columns;
+    const size_t n = strile_rows(shape, strip) * shape->columns, bytes = n * shape->sample_bytes;
+    const char *complaint = NULL;
     if (TIFFGetStrileByteCount(h->tif, strip) == 0) {
         fill_samples(shape, dst, n);
         return STATUS_OK;
     }
-    const tmsize_t bytes = (tmsize_t)(n * shape->sample_bytes);
     tif_handle_forget(h);
-    if (TIFFReadEncodedStrip(h->tif, strip, dst, bytes) != bytes) {
-        return fail_strile(h, shape, name, strip);
+    if (shape->deflated) {
+        complaint = tif_prepare_deflate(h, strip, bytes, shape->strile_bytes);
+    }
+    if (complaint != NULL ||
+        TIFFReadEncodedStrip(h->tif, strip, dst, (tmsize_t)bytes) != (tmsize_t)bytes ||
+        h->first[0] != '\0') {
+        return fail_strile(h, shape, name, strip, complaint);
     }
     return STATUS_OK;
 }
 
-/* Decodes tile `across` of a row of tiles and puts what the image has of it in its place. */
+/* Decodes a tile into h->tile. */
+static enum status read_tile(const struct tif_shape *shape, struct tif_handle *h, const char *name,
+                             uint32_t tile)
+{
+    const size_t bytes = shape->strile_bytes;
+    const char *complaint = NULL;
+    tif_handle_forget(h);
+    if (shape->deflated) {
+        complaint = tif_prepare_deflate(h, tile, bytes, bytes);
+    }
+    if (complaint != NULL ||
+        TIFFReadEncodedTile(h->tif, tile, h->tile, (tmsize_t)bytes) != (tmsize_t)bytes ||
+        h->first[0] != '\0') {
+        return fail_strile(h, shape, name, tile, complaint);
+    }
+    return STATUS_OK;
+}
+
+/* Puts what the image has of tile `across` of a row of tiles in its place. */
 static enum status decode_tile(const struct tif_shape *shape, struct tif_handle *h,
                                const char *name, size_t down, size_t across, unsigned char *dst)
 {
@@ -152,10 +177,9 @@ static enum status decode_tile(const struct tif_shape *shape, struct tif_handle 
     const size_t first = across * shape->strile_columns, left = shape->columns - first;
     const size_t n = left < shape->strile_columns ? left : shape->strile_columns;
     const bool stored = TIFFGetStrileByteCount(h->tif, tile) > 0;
-    tif_handle_forget(h);
-    if (stored && TIFFReadEncodedTile(h->tif, tile, h->tile, (tmsize_t)shape->strile_bytes) !=
-                      (tmsize_t)shape->strile_bytes) {
-        return fail_strile(h, shape, name, tile);
+    const enum status st = stored ? read_tile(shape, h, name, tile) : STATUS_OK;
+    if (st != STATUS_OK) {
+        return st;
     }
     const size_t width = shape->sample_bytes;
     for (size_t row = 0; row < strile_rows(shape, down); row++) {

@@ -35,6 +35,8 @@ static const struct {
     {COMPRESSION_JPEG, 0},
 };
 
+enum { LEAST_TILE_ROWS = 16 }; /* in TIFF, a tile's sides are multiples of 16 */
+
 /* The directory's numbers as the file gives them. */
 struct directory {
     uint32_t columns, rows, strile_rows, strile_columns;
@@ -130,10 +132,12 @@ static enum status lay_out(const char *name, const struct directory *d, struct t
         s->strile_bytes > TIF_BAND_MAX_BYTES || band_bytes > TIF_BAND_MAX_BYTES) {
         return status_fail(
             STATUS_TOO_LARGE,
-            "%s: a row of its %s, of %u x %u cells each, unpacks to more than %d MiB; "
-            "rewrite it: gdal_translate -co TILED=YES",
-            name, s->tiled ? "tiles" : "strips", d->strile_rows, d->strile_columns,
-            TIF_BAND_MAX_BYTES >> 20);
+            "%s: a row of its %s, of %u x %u cells each, unpacks to more than %d MiB; %s", name,
+            s->tiled ? "tiles" : "strips", d->strile_rows, d->strile_columns,
+            TIF_BAND_MAX_BYTES >> 20,
+            d->strile_rows > LEAST_TILE_ROWS
+                ? "rewrite it: gdal_translate -co TILED=YES -co BLOCKYSIZE=16"
+                : "cut it into narrower ones: gdal_translate -srcwin");
     }
     s->band_striles = TIF_BAND_BYTES / band_bytes > 0 ? TIF_BAND_BYTES / band_bytes : 1;
     if (s->band_striles > s->striles_down) {
@@ -191,7 +195,9 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h, struct tif_sha
     struct directory d;
     uint32_t ratio = 0;
     read_directory(h->tif, &d);
-    *shape = (struct tif_shape){.tiled = TIFFIsTiled(h->tif) != 0};
+    *shape = (struct tif_shape){.tiled = TIFFIsTiled(h->tif) != 0,
+                                .deflated = d.scheme == COMPRESSION_DEFLATE ||
+                                            d.scheme == COMPRESSION_ADOBE_DEFLATE};
     enum status st = check_samples(name, &d, shape);
     if (st == STATUS_OK) {
         st = find_codec(name, d.scheme, &ratio);
