@@ -56,6 +56,7 @@ struct backend_info {
     char name[16];    /* "cpu", "cuda" */
     char device[96];  /* "NVIDIA H200", or the processor's model name */
     char detail[160]; /* driver and runtime version, compute capability; instruction set, BLAS */
+    char advice[160]; /* what would make it faster here, a sentence; "" when there is nothing */
     uint64_t memory_bytes; /* of the device; 0 for the CPU */
     uint64_t memory_free;  /* now */
     size_t n_threads;      /* CPU threads, or multiprocessors */

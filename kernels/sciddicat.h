@@ -22,6 +22,7 @@
 #ifndef LEAT_KERNELS_SCIDDICAT_H
 #define LEAT_KERNELS_SCIDDICAT_H
 
+#include "formats/checked.h"
 #include "kernels/backend.h"
 
 enum sciddicat_nodata { SCIDDICAT_WALL, SCIDDICAT_SINK, SCIDDICAT_COMPAT };
@@ -31,6 +32,25 @@ struct sciddicat_params {
     double epsilon, r;    /* p_epsilon >= 0, 0 <= p_r <= 1 */
     enum sciddicat_nodata nodata;
 };
+
+/* How many cells the map has. STATUS_BAD_ARGUMENT: the numbers are not as they must be. */
+STATUS_MUST_CHECK static inline enum status sciddicat_count_cells(const struct sciddicat_params *p,
+                                                                  size_t *cells)
+{
+    *cells = 0;
+    if (p->rows == 0 || p->columns == 0 || !checked_mul(p->rows, p->columns, cells) ||
+        *cells > (size_t)1 << 31) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "a map of %zu rows by %zu columns: 1 to 2^31 cells are possible",
+                           p->rows, p->columns);
+    }
+    if (!(p->epsilon >= 0) || !(p->r >= 0 && p->r <= 1)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "p_epsilon %g, p_r %g: at least 0, and from 0 to 1, are possible",
+                           p->epsilon, p->r);
+    }
+    return STATUS_OK;
+}
 
 /*
  * Figures after a step, the same bits on every run and backend. A sum over the map is taken row by

@@ -47,6 +47,7 @@ static void carve_row(struct carver *c, const struct cpu_sciddicat_run *r,
 {
     double *h = carve(c, r->row_cells, sizeof *h);
     uint8_t *active = carve(c, r->row_segments, 1);
+    uint8_t *guess = carve(c, r->row_cells, 1);
     struct sciddicat_row made = {0};
     if (own) {
         double *z = carve(c, r->row_cells, sizeof *z), *peak = carve(c, r->row_cells, sizeof *peak);
@@ -63,6 +64,7 @@ static void carve_row(struct carver *c, const struct cpu_sciddicat_run *r,
     if (c->at != NULL) {
         made.h = h + ROW_PAD_CELLS;
         made.active = active + ROW_PAD_SEGMENTS;
+        made.guess = guess + ROW_PAD_CELLS;
         *row = made;
     }
 }
@@ -129,16 +131,9 @@ static enum status shape(struct cpu_sciddicat_run *r, const struct sciddicat_par
                          size_t most_bands)
 {
     size_t cells;
-    if (p->rows == 0 || p->columns == 0 || !checked_mul(p->rows, p->columns, &cells) ||
-        cells > (size_t)1 << 31) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "a map of %zu rows by %zu columns: 1 to 2^31 cells are possible",
-                           p->rows, p->columns);
-    }
-    if (!(p->epsilon >= 0) || !(p->r >= 0 && p->r <= 1)) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "p_epsilon %g, p_r %g: at least 0, and from 0 to 1, are possible",
-                           p->epsilon, p->r);
+    const enum status st = sciddicat_count_cells(p, &cells);
+    if (st != STATUS_OK) {
+        return st;
     }
     *r = (struct cpu_sciddicat_run){.p = *p};
     const size_t segments = cpu_pieces(p->columns, SEGMENT);

@@ -26,6 +26,7 @@ struct sciddicat_row {
     uint8_t *active;
     uint8_t *live;       /* cells that may emit and are updated */
     uint8_t *takes;      /* cells that can be among the alive; NULL: all */
+    uint8_t *guess;      /* a byte a cell, see cpu_sciddicat_guess.h; NULL: none is kept */
     uint32_t begin, end; /* segments with active cells lie in here; 0, 0: none */
     uint32_t n_busy;     /* how many of them have any */
     bool touched;        /* h or peak has changed since the last report */
@@ -88,7 +89,8 @@ struct sciddicat_band {
     size_t top, bottom; /* rows with active cells lie in here */
     struct sciddicat_flows flows[3];
     const struct sciddicat_row_kernels *set;
-    bool moved; /* in the last step */
+    bool moved;      /* in the last step */
+    char apart[128]; /* two threads' bands do not share lines of the cache */
 };
 
 static inline struct sciddicat_row *sciddicat_band_row(const struct sciddicat_band *b, size_t i)

@@ -3,7 +3,8 @@
  *
  * Rows with active cells are cut into bands of about the same number of busy segments, and every
  * band makes BAND_STEPS steps on its own: first all bands copy the rows around them, then all
- * compute, their own rows in place. The bits are those of one band.
+ * compute, their own rows in place. The bits are those of one band. Between rounds threads do not
+ * sleep (cpu_phases.h): a round of a small landslide takes less time than to wake them.
  */
 #include "kernels/cpu/cpu_sciddicat_run.h"
 
@@ -37,6 +38,7 @@ static void copy_row(const struct sciddicat_row *from, struct sciddicat_row *to,
     memset(to->active + to->begin, 0, to->end - to->begin);
     copy.h = to->h;
     copy.active = to->active;
+    copy.guess = to->guess;
     copy.peak = NULL;
     copy.arrival = NULL;
     *to = copy;
@@ -44,13 +46,12 @@ static void copy_row(const struct sciddicat_row *from, struct sciddicat_row *to,
         memcpy(to->h + begin * SEGMENT, from->h + begin * SEGMENT,
                (end - begin) * SEGMENT * sizeof *to->h);
         memcpy(to->active + begin, from->active + begin, end - begin);
+        memcpy(to->guess + begin * SEGMENT, from->guess + begin * SEGMENT, (end - begin) * SEGMENT);
     }
 }
 
-static void halo_body(void *arg, size_t index)
+static void copy_halo(const struct cpu_sciddicat_run *r, struct sciddicat_band *b)
 {
-    const struct cpu_sciddicat_run *r = arg;
-    struct sciddicat_band *b = &r->bands[index];
     size_t begin, end;
     columns_in_reach(b, r, &begin, &end);
     for (size_t i = 0; i < b->n_north; ++i) {
@@ -59,24 +60,6 @@ static void halo_body(void *arg, size_t index)
     for (size_t i = 0; i < b->n_south; ++i) {
         copy_row(&r->rows[b->last + i], &b->south[i], begin, end);
     }
-}
-
-/* Waking threads takes longer than a few bands' copies. */
-static void copy_halos(struct queue *q, struct cpu_sciddicat_run *r)
-{
-    if (r->n_bands > COPIES_ALONE) {
-        cpu_run(q, r->n_bands, halo_body, r);
-        return;
-    }
-    for (size_t b = 0; b < r->n_bands; ++b) {
-        halo_body(r, b);
-    }
-}
-
-static void band_body(void *arg, size_t index)
-{
-    const struct cpu_sciddicat_run *r = arg;
-    cpu_sciddicat_band_advance(&r->bands[index], &r->p, r->step, r->n_steps);
 }
 
 /* How many bands are worth their halos. */
@@ -129,31 +112,81 @@ static size_t survey(struct cpu_sciddicat_run *r)
     return busy;
 }
 
-/* Up to BAND_STEPS steps; how many. */
-static uint64_t advance_round(struct queue *q, struct cpu_sciddicat_run *r, uint64_t wanted)
+/* --- rounds of BAND_STEPS steps -------------------------------------------------------------- */
+
+/* Rounds that several threads make: first they copy all halos, then they compute all bands. */
+struct rounds {
+    struct cpu_sciddicat_run *run;
+    uint64_t left; /* steps */
+    size_t work;   /* busy segments times steps */
+    bool copied;   /* all halos: the bands' turn */
+};
+
+static uint64_t round_steps(uint64_t left)
 {
-    const uint64_t n_steps = wanted < BAND_STEPS ? wanted : BAND_STEPS;
-    const size_t busy = r->most_bands > 1 ? survey(r) : 0, n = count_bands(r, busy);
-    if (n == 1) {
-        cpu_sciddicat_band_advance(&r->whole, &r->p, r->step, n_steps);
-        r->moved = r->whole.moved;
-    } else {
-        cut_bands(r, n, busy);
-        r->n_steps = n_steps;
-        copy_halos(q, r);
-        cpu_run(q, r->n_bands, band_body, r);
-        r->moved = false;
-        for (size_t b = 0; b < r->n_bands; ++b) {
-            r->moved |= r->bands[b].moved;
-        }
+    return left < BAND_STEPS ? left : BAND_STEPS;
+}
+
+static void finish_round(struct rounds *t)
+{
+    struct cpu_sciddicat_run *r = t->run;
+    r->moved = false;
+    for (size_t k = 0; k < r->n_bands; ++k) {
+        r->moved |= r->bands[k].moved;
     }
-    r->step += n_steps;
-    return n_steps;
+    r->step += r->n_steps;
+    t->left -= r->n_steps;
+    t->copied = false;
+}
+
+static size_t next_phase(void *arg)
+{
+    struct rounds *t = arg;
+    struct cpu_sciddicat_run *r = t->run;
+    if (r->n_bands > 0 && !t->copied) {
+        t->copied = true;
+        return r->n_bands;
+    }
+    if (r->n_bands > 0) {
+        finish_round(t);
+    }
+    const size_t busy = survey(r), n = count_bands(r, busy);
+    r->n_bands = 0;
+    if (t->left == 0 || n == 1 || t->work >= TEAM_WORK) {
+        return 0;
+    }
+    cut_bands(r, n, busy);
+    r->n_steps = round_steps(t->left);
+    t->work += busy * r->n_steps;
+    return r->n_bands;
+}
+
+static void piece(void *arg, size_t index)
+{
+    const struct rounds *t = arg;
+    const struct cpu_sciddicat_run *r = t->run;
+    if (t->copied) {
+        cpu_sciddicat_band_advance(&r->bands[index], &r->p, r->step, r->n_steps);
+    } else {
+        copy_halo(r, &r->bands[index]);
+    }
 }
 
 void cpu_sciddicat_advance(struct queue *q, struct cpu_sciddicat_run *r, uint64_t n_steps)
 {
-    while (n_steps > 0) {
-        n_steps -= advance_round(q, r, n_steps);
+    struct rounds t = {.run = r, .left = n_steps};
+    const struct cpu_phases phases = {.next = next_phase, .piece = piece, .arg = &t};
+    while (t.left > 0) {
+        t.work = 0;
+        if (r->most_bands > 1) {
+            cpu_run_phases(q, r->most_bands, &phases);
+        }
+        if (t.left > 0 && t.work < TEAM_WORK) {
+            const uint64_t n = r->most_bands > 1 ? round_steps(t.left) : t.left;
+            cpu_sciddicat_band_advance(&r->whole, &r->p, r->step, n);
+            r->moved = r->whole.moved;
+            r->step += n;
+            t.left -= n;
+        }
     }
 }

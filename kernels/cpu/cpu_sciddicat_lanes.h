@@ -11,11 +11,13 @@
 #include <string.h>
 
 #define LANES_INLINE static inline __attribute__((always_inline))
-enum { AT_ONCE = 1 }; /* segments */
 enum { PARTS = 64 / LANES_BYTES, WIDTH = LANES_BYTES / 8 };
 
 typedef double lanes_f64 __attribute__((vector_size(LANES_BYTES)));
+typedef double lanes_f64_anywhere __attribute__((vector_size(LANES_BYTES), aligned(8), may_alias));
 typedef int64_t lanes_i64 __attribute__((vector_size(LANES_BYTES)));
+typedef uint64_t lanes_u64 __attribute__((vector_size(LANES_BYTES)));
+typedef uint8_t lanes_u8 __attribute__((vector_size(WIDTH)));
 
 #define SCIDDICAT_LANES 8
 typedef struct {
@@ -34,17 +36,17 @@ typedef sciddicat_real sciddicat_number; /* of neighbours alive */
     }                                                                                              \
     return r
 
-/* Eight numbers from at[0] on. */
-LANES_INLINE sciddicat_real lanes_load(const double *from, const ptrdiff_t *at)
+/* Eight numbers from `from` on. Part by part: a copy of the whole goes through memory. */
+LANES_INLINE sciddicat_real lanes_load(const double *from)
 {
-    sciddicat_real r;
-    memcpy(&r, from + at[0], sizeof r);
-    return r;
+    LANES_EACH(sciddicat_real, *(const lanes_f64_anywhere *)(from + p * WIDTH));
 }
 
-LANES_INLINE void lanes_store(double *to, const ptrdiff_t *at, sciddicat_real x)
+LANES_INLINE void lanes_store(double *to, sciddicat_real x)
 {
-    memcpy(to + at[0], &x, sizeof x);
+    for (int p = 0; p < PARTS; ++p) {
+        *(lanes_f64_anywhere *)(to + p * WIDTH) = x.part[p];
+    }
 }
 
 LANES_INLINE sciddicat_real lanes_all(double x)
@@ -62,12 +64,12 @@ LANES_INLINE lanes_i64 lanes_bit(int p)
 }
 
 /* A byte of bits a segment. */
-LANES_INLINE sciddicat_mask lanes_of_bits(const unsigned *bits)
+LANES_INLINE sciddicat_mask lanes_of_bits(unsigned bits)
 {
-    LANES_EACH(sciddicat_mask, ((int64_t)bits[0] & lanes_bit(p)) == lanes_bit(p));
+    LANES_EACH(sciddicat_mask, ((int64_t)bits & lanes_bit(p)) == lanes_bit(p));
 }
 
-LANES_INLINE int64_t lanes_or(lanes_i64 m)
+LANES_INLINE int64_t lanes_any_of(lanes_i64 m)
 {
     int64_t all = 0;
     for (int l = 0; l < WIDTH; ++l) {
@@ -76,18 +78,43 @@ LANES_INLINE int64_t lanes_or(lanes_i64 m)
     return all;
 }
 
-LANES_INLINE void lanes_bits(sciddicat_mask m, unsigned *bits)
+LANES_INLINE unsigned lanes_bits(sciddicat_mask m)
 {
     lanes_i64 all = {0};
     for (int p = 0; p < PARTS; ++p) {
         all |= m.part[p] & lanes_bit(p);
     }
-    bits[0] = (unsigned)lanes_or(all);
+    return (unsigned)lanes_any_of(all);
 }
 
 LANES_INLINE sciddicat_mask lanes_and(sciddicat_mask a, sciddicat_mask b)
 {
     LANES_EACH(sciddicat_mask, a.part[p] & b.part[p]);
+}
+
+LANES_INLINE sciddicat_mask lanes_or(sciddicat_mask a, sciddicat_mask b)
+{
+    LANES_EACH(sciddicat_mask, a.part[p] | b.part[p]);
+}
+
+/* a without b. */
+LANES_INLINE sciddicat_mask lanes_but(sciddicat_mask a, sciddicat_mask b)
+{
+    LANES_EACH(sciddicat_mask, a.part[p] & ~b.part[p]);
+}
+
+LANES_INLINE bool lanes_any(sciddicat_mask m)
+{
+    lanes_i64 all = {0};
+    for (int p = 0; p < PARTS; ++p) {
+        all |= m.part[p];
+    }
+    return lanes_any_of(all) != 0;
+}
+
+LANES_INLINE sciddicat_mask lanes_up_to(sciddicat_real a, sciddicat_real b)
+{
+    LANES_EACH(sciddicat_mask, (lanes_i64)(a.part[p] <= b.part[p]));
 }
 
 LANES_INLINE sciddicat_mask lanes_greater(sciddicat_real a, sciddicat_real b)
@@ -102,6 +129,18 @@ LANES_INLINE sciddicat_real lanes_choose(sciddicat_mask m, sciddicat_real a, sci
                                            ((lanes_i64)b.part[p] & ~m.part[p])));
 }
 
+LANES_INLINE sciddicat_real lanes_least(sciddicat_real least, sciddicat_mask m, sciddicat_real x)
+{
+    const sciddicat_mask less = lanes_and(m, lanes_greater(least, x));
+    return lanes_choose(less, x, least);
+}
+
+LANES_INLINE sciddicat_real lanes_most(sciddicat_real most, sciddicat_mask m, sciddicat_real x)
+{
+    const sciddicat_mask more = lanes_and(m, lanes_greater(x, most));
+    return lanes_choose(more, x, most);
+}
+
 /* Whether some bit of some lane differs. */
 LANES_INLINE bool lanes_differ(sciddicat_real a, sciddicat_real b)
 {
@@ -109,7 +148,7 @@ LANES_INLINE bool lanes_differ(sciddicat_real a, sciddicat_real b)
     for (int p = 0; p < PARTS; ++p) {
         all |= (lanes_i64)a.part[p] ^ (lanes_i64)b.part[p];
     }
-    return lanes_or(all) != 0;
+    return lanes_any_of(all) != 0;
 }
 
 LANES_INLINE sciddicat_real sciddicat_add(sciddicat_real a, sciddicat_real b)
@@ -151,6 +190,20 @@ LANES_INLINE sciddicat_number sciddicat_count(const sciddicat_mask *m)
         n = sciddicat_add_alive(n, m[k], one);
     }
     return n;
+}
+
+/* The sets that guess_keep wrote; their numbers. */
+LANES_INLINE sciddicat_number lanes_of_guess(const uint8_t *guess, sciddicat_mask *set)
+{
+    for (int p = 0; p < PARTS; ++p) {
+        lanes_u8 cells;
+        memcpy(&cells, guess + (size_t)p * WIDTH, sizeof cells);
+        const lanes_u64 bits = __builtin_convertvector(cells, lanes_u64);
+        for (int n = 0; n < 5; ++n) {
+            set[n].part[p] = (lanes_i64)(bits << (60 - n)) >> 63;
+        }
+    }
+    return sciddicat_count(set);
 }
 
 LANES_INLINE bool sciddicat_differ(sciddicat_number a, sciddicat_number b)

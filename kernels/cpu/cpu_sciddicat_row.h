@@ -12,105 +12,77 @@
 #define LEAT_KERNELS_CPU_SCIDDICAT_ROW_H
 
 #include "kernels/cpu/cpu_sciddicat.h"
+#include "kernels/cpu/cpu_sciddicat_guess.h"
 #include "kernels/sciddicat_rule.h"
 
 #include <string.h>
 
-/* Segments that are computed at once, and their first cells. */
-struct places {
-    uint32_t segment[AT_ONCE];
-    ptrdiff_t at[AT_ONCE], west[AT_ONCE], east[AT_ONCE];
-};
-
-LANES_INLINE struct places places_of(const uint32_t *segment)
+/* Bits of a segment's cells, of those to their west, of those to their east. */
+LANES_INLINE sciddicat_mask bits_at(const uint8_t *segment)
 {
-    struct places p;
-    for (size_t i = 0; i < AT_ONCE; ++i) {
-        p.segment[i] = segment[i];
-        p.at[i] = (ptrdiff_t)segment[i] * SEGMENT;
-        p.west[i] = p.at[i] - 1;
-        p.east[i] = p.at[i] + 1;
+    return lanes_of_bits(segment[0]);
+}
+
+LANES_INLINE sciddicat_mask bits_west(const uint8_t *segment)
+{
+    return lanes_of_bits((((unsigned)segment[0] << 1) | (segment[-1] >> 7)) & 0xff);
+}
+
+LANES_INLINE sciddicat_mask bits_east(const uint8_t *segment)
+{
+    return lanes_of_bits(((unsigned)segment[0] >> 1) | ((segment[1] & 1u) << 7));
+}
+
+LANES_INLINE sciddicat_real level(const struct sciddicat_row *row, ptrdiff_t at)
+{
+    return sciddicat_add(lanes_load(row->z + at), lanes_load(row->h + at));
+}
+
+LANES_INLINE void flow_out(const sciddicat_mask *alive, sciddicat_real average,
+                           const sciddicat_real *u, sciddicat_real pr, struct sciddicat_flows *f,
+                           ptrdiff_t at)
+{
+    for (size_t n = 0; n < SIDES; ++n) {
+        lanes_store(f->to[n] + at, sciddicat_flow(alive[n + 1], average, u[n + 1], pr));
     }
-    return p;
 }
 
-/* Bits of the segments' cells, of those to their west, of those to their east. */
-LANES_INLINE sciddicat_mask bits_at(const uint8_t *row, const struct places *p)
+LANES_INLINE void emit_segment(const struct sciddicat_rule *rule, const struct sciddicat_row *north,
+                               const struct sciddicat_row *self, const struct sciddicat_row *south,
+                               size_t s, struct sciddicat_flows *f)
 {
-    unsigned bits[AT_ONCE];
-    for (size_t i = 0; i < AT_ONCE; ++i) {
-        bits[i] = row[p->segment[i]];
-    }
-    return lanes_of_bits(bits);
-}
-
-LANES_INLINE sciddicat_mask bits_west(const uint8_t *row, const struct places *p)
-{
-    unsigned bits[AT_ONCE];
-    for (size_t i = 0; i < AT_ONCE; ++i) {
-        const uint8_t *segment = row + p->segment[i];
-        bits[i] = (((unsigned)segment[0] << 1) | (segment[-1] >> 7)) & 0xff;
-    }
-    return lanes_of_bits(bits);
-}
-
-LANES_INLINE sciddicat_mask bits_east(const uint8_t *row, const struct places *p)
-{
-    unsigned bits[AT_ONCE];
-    for (size_t i = 0; i < AT_ONCE; ++i) {
-        const uint8_t *segment = row + p->segment[i];
-        bits[i] = ((unsigned)segment[0] >> 1) | ((segment[1] & 1u) << 7);
-    }
-    return lanes_of_bits(bits);
-}
-
-LANES_INLINE sciddicat_real level(const struct sciddicat_row *row, const ptrdiff_t *at)
-{
-    return sciddicat_add(lanes_load(row->z, at), lanes_load(row->h, at));
-}
-
-LANES_INLINE void emit_segments(const struct sciddicat_rule *rule,
-                                const struct sciddicat_row *north, const struct sciddicat_row *self,
-                                const struct sciddicat_row *south, const uint32_t *segment,
-                                struct sciddicat_flows *f)
-{
-    const struct places p = places_of(segment);
+    const ptrdiff_t at = (ptrdiff_t)(s * SEGMENT);
     const sciddicat_real epsilon = lanes_all(rule->epsilon), pr = lanes_all(rule->r);
-    const sciddicat_real m = sciddicat_subtract(lanes_load(self->h, p.at), epsilon);
-    const sciddicat_real u[SCIDDICAT_SEEN] = {sciddicat_add(lanes_load(self->z, p.at), epsilon),
-                                              level(north, p.at), level(self, p.west),
-                                              level(self, p.east), level(south, p.at)};
-    const sciddicat_mask emits = bits_at(self->active, &p);
+    const sciddicat_real m = sciddicat_subtract(lanes_load(self->h + at), epsilon);
+    const sciddicat_real u[SCIDDICAT_SEEN] = {sciddicat_add(lanes_load(self->z + at), epsilon),
+                                              level(north, at), level(self, at - 1),
+                                              level(self, at + 1), level(south, at)};
+    const sciddicat_mask emits = bits_at(self->active + s);
     sciddicat_mask alive[SCIDDICAT_SEEN] = {emits, emits, emits, emits, emits};
     if (self->takes != NULL) {
-        alive[1] = lanes_and(emits, bits_at(north->takes, &p));
-        alive[2] = lanes_and(emits, bits_west(self->takes, &p));
-        alive[3] = lanes_and(emits, bits_east(self->takes, &p));
-        alive[4] = lanes_and(emits, bits_at(south->takes, &p));
+        alive[1] = lanes_and(emits, bits_at(north->takes + s));
+        alive[2] = lanes_and(emits, bits_west(self->takes + s));
+        alive[3] = lanes_and(emits, bits_east(self->takes + s));
+        alive[4] = lanes_and(emits, bits_at(south->takes + s));
     }
-    const sciddicat_real average = sciddicat_average(m, u, alive);
-    for (size_t n = 0; n < SIDES; ++n) {
-        lanes_store(f->to[n], p.at, sciddicat_flow(alive[n + 1], average, u[n + 1], pr));
+    sciddicat_real average;
+    uint8_t *guess = self->guess == NULL ? NULL : self->guess + s * SEGMENT;
+    if (guess != NULL && guess_holds(m, u, guess, alive, &average)) {
+        flow_out(alive, average, u, pr, f, at);
+        return;
     }
-}
-
-/* Adds s to the segments that wait; true when there are enough of them. With too few at the end,
- * the last one stands for those that are missing: computing it twice changes nothing. */
-LANES_INLINE bool enough(uint32_t *waiting, size_t *n, uint32_t s)
-{
-    for (size_t i = *n; i < AT_ONCE; ++i) {
-        waiting[i] = s;
+    const sciddicat_mask start[SCIDDICAT_SEEN] = {alive[0], alive[1], alive[2], alive[3], alive[4]};
+    average = sciddicat_average(m, u, alive);
+    flow_out(alive, average, u, pr, f, at);
+    if (guess != NULL) {
+        guess_keep(start, alive, u, guess);
     }
-    *n = *n + 1 == AT_ONCE ? 0 : *n + 1;
-    return *n == 0;
 }
 
 static void emit(const struct sciddicat_rule *rule, const struct sciddicat_row *north,
                  const struct sciddicat_row *self, const struct sciddicat_row *south,
                  struct sciddicat_flows *f)
 {
-    uint32_t waiting[AT_ONCE];
-    size_t n = 0;
     f->begin = self->begin;
     f->end = self->end;
     if (self->begin == self->end) {
@@ -118,12 +90,9 @@ static void emit(const struct sciddicat_rule *rule, const struct sciddicat_row *
     }
     memcpy(f->active + self->begin, self->active + self->begin, self->end - self->begin);
     for (uint32_t s = self->begin; s < self->end; ++s) {
-        if (self->active[s] != 0 && enough(waiting, &n, s)) {
-            emit_segments(rule, north, self, south, waiting, f);
+        if (self->active[s] != 0) {
+            emit_segment(rule, north, self, south, s, f);
         }
-    }
-    if (n != 0) {
-        emit_segments(rule, north, self, south, waiting, f);
     }
 }
 
@@ -158,34 +127,31 @@ LANES_INLINE sciddicat_real new_peak(sciddicat_real peak, sciddicat_real h, scid
 }
 
 /* True when some h changes. */
-LANES_INLINE bool take_segments(const struct sciddicat_rule *rule, struct sciddicat_row *self,
-                                const struct sciddicat_flows *north,
-                                const struct sciddicat_flows *own,
-                                const struct sciddicat_flows *south, const uint32_t *segment)
+LANES_INLINE bool take_segment(const struct sciddicat_rule *rule, struct sciddicat_row *self,
+                               const struct sciddicat_flows *north,
+                               const struct sciddicat_flows *own,
+                               const struct sciddicat_flows *south, size_t s)
 {
-    const struct places p = places_of(segment);
+    const ptrdiff_t at = (ptrdiff_t)(s * SEGMENT);
     const sciddicat_real in[SIDES] = {
-        lanes_load(north->to[SOUTH], p.at), lanes_load(own->to[EAST], p.west),
-        lanes_load(own->to[WEST], p.east), lanes_load(south->to[NORTH], p.at)};
+        lanes_load(north->to[SOUTH] + at), lanes_load(own->to[EAST] + at - 1),
+        lanes_load(own->to[WEST] + at + 1), lanes_load(south->to[NORTH] + at)};
     const sciddicat_real out[SIDES] = {
-        lanes_load(own->to[NORTH], p.at), lanes_load(own->to[WEST], p.at),
-        lanes_load(own->to[EAST], p.at), lanes_load(own->to[SOUTH], p.at)};
-    const sciddicat_mask live = bits_at(self->live, &p);
-    const sciddicat_real before = lanes_load(self->h, p.at);
+        lanes_load(own->to[NORTH] + at), lanes_load(own->to[WEST] + at),
+        lanes_load(own->to[EAST] + at), lanes_load(own->to[SOUTH] + at)};
+    const sciddicat_mask live = bits_at(self->live + s);
+    const sciddicat_real before = lanes_load(self->h + at);
     const sciddicat_real h = lanes_choose(live, sciddicat_thickness(before, in, out), before);
-    unsigned bits[AT_ONCE];
-    lanes_bits(lanes_and(live, lanes_greater(h, lanes_all(rule->epsilon))), bits);
-    lanes_store(self->h, p.at, h);
+    const unsigned bits = lanes_bits(lanes_and(live, lanes_greater(h, lanes_all(rule->epsilon))));
+    lanes_store(self->h + at, h);
     if (self->peak != NULL) {
-        lanes_store(self->peak, p.at, new_peak(lanes_load(self->peak, p.at), h, live, in));
+        lanes_store(self->peak + at, new_peak(lanes_load(self->peak + at), h, live, in));
     }
-    for (size_t i = 0; i < AT_ONCE; ++i) {
-        const unsigned arrived = bits[i] & ~(unsigned)self->active[segment[i]];
-        if (arrived != 0 && self->arrival != NULL) {
-            arrive(self->arrival + p.at[i], arrived, rule->step);
-        }
-        self->active[segment[i]] = (uint8_t)bits[i];
+    const unsigned arrived = bits & ~(unsigned)self->active[s];
+    if (arrived != 0 && self->arrival != NULL) {
+        arrive(self->arrival + at, arrived, rule->step);
     }
+    self->active[s] = (uint8_t)bits;
     return lanes_differ(h, before);
 }
 
@@ -224,19 +190,14 @@ static bool take(const struct sciddicat_rule *rule, struct sciddicat_row *self,
     uint32_t end = own->begin < own->end ? own->end + 1 : 0;
     begin = begin_of(begin_of(begin, north->begin, north->end), south->begin, south->end);
     end = end_of(end_of(end, north->begin, north->end), south->begin, south->end);
-    uint32_t waiting[AT_ONCE];
-    size_t n = 0;
     bool moved = false;
     for (uint32_t s = begin; s < end; ++s) {
         const uint8_t *at = own->active + s;
         const unsigned near =
             at[0] | (at[-1] >> 7) | (at[1] & 1u) | north->active[s] | south->active[s];
-        if (near != 0 && enough(waiting, &n, s)) {
-            moved |= take_segments(rule, self, north, own, south, waiting);
+        if (near != 0) {
+            moved |= take_segment(rule, self, north, own, south, s);
         }
-    }
-    if (n != 0) {
-        moved |= take_segments(rule, self, north, own, south, waiting);
     }
     survey(self, begin, end);
     self->touched |= begin < end;

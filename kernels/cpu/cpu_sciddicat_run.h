@@ -4,16 +4,17 @@
 #ifndef LEAT_KERNELS_CPU_SCIDDICAT_RUN_H
 #define LEAT_KERNELS_CPU_SCIDDICAT_RUN_H
 
+#include "kernels/cpu/cpu_phases.h"
 #include "kernels/cpu/cpu_sciddicat.h"
 
 enum {
     BAND_STEPS = 8, /* steps without a look at other bands: fewer cost waiting, more halo */
     BAND_ROWS = 64, /* of the map, to a band */
-    MOST_BANDS = 128,
+    MOST_BANDS = CPU_MOST_PIECES,
     BAND_LEAST_ROWS = 24,     /* active rows, below which halos cost more than they bring */
     BAND_LEAST_SEGMENTS = 96, /* busy ones, likewise */
     HALO_ROWS = 2 * BAND_STEPS,
-    COPIES_ALONE = 8 /* bands up to which one thread copies all halos */
+    TEAM_WORK = 1 << 20 /* busy segments times steps before threads are let go: some 10 ms */
 };
 
 struct cpu_sciddicat_run {

@@ -128,7 +128,7 @@ enum status condense_by_bounce(struct cuda_queue *q, unsigned slot, const matrix
     const size_t size = dtype_bytes(m.type), most = QUEUE_BOUNCE_BYTES / 2 / size;
     const size_t parts = cuda_pieces(n, most);
     char *bounce = nullptr;
-    STATUS_TRY(cuda_slot_bounce(q, slot, &bounce));
+    STATUS_TRY(cuda_slot_bounce(q, slot, n * size, &bounce));
     for (size_t k = 0; k <= parts; k++) {
         if (k < parts) {
             STATUS_TRY(condense_part(q, slot, m, first + k * most, cuda_min(most, n - k * most),

@@ -58,7 +58,8 @@ struct queue_op {
 /* Page-locked memory through which results reach memory that is not; one a download under way. */
 struct queue_slot {
     bool taken;
-    char *bounce;        /* QUEUE_BOUNCE_BYTES, made when first needed */
+    char *bounce;        /* made when first needed, as large as what was needed most */
+    size_t bounce_bytes; /* at most QUEUE_BOUNCE_BYTES */
     cudaEvent_t done[2]; /* of its two halves */
 };
 enum { QUEUE_BOUNCE_BYTES = 8 << 20 };
@@ -174,8 +175,10 @@ enum status cuda_queue_blas(struct cuda_queue *q, enum queue_lane lane,
 /* A download under way: a lane whose operations come after everything queued before. */
 enum status cuda_slot_take(struct cuda_queue *q, unsigned *slot) STATUS_MUST_CHECK;
 void cuda_slot_give(struct cuda_queue *q, unsigned slot);
-/* Page-locked host memory of the slot, QUEUE_BOUNCE_BYTES. */
-enum status cuda_slot_bounce(struct cuda_queue *q, unsigned slot, char **out) STATUS_MUST_CHECK;
+/* Page-locked host memory of the slot: room for `bytes` that come in one half, else for both
+ * halves, QUEUE_BOUNCE_BYTES. Its contents do not last. */
+enum status cuda_slot_bounce(struct cuda_queue *q, unsigned slot, size_t bytes,
+                             char **out) STATUS_MUST_CHECK;
 
 /* Waits for an event: looks for a little while, then sleeps between looks. */
 enum status cuda_wait_event(cudaEvent_t event) STATUS_MUST_CHECK;

@@ -101,17 +101,7 @@ void carve(carver *c, sciddicat_run *r)
 enum status shape(sciddicat_run *r, const struct sciddicat_params *p)
 {
     size_t cells;
-    if (p->rows == 0 || p->columns == 0 || !checked_mul(p->rows, p->columns, &cells) ||
-        cells > (size_t)1 << 31) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "a map of %zu rows by %zu columns: 1 to 2^31 cells are possible",
-                           p->rows, p->columns);
-    }
-    if (!(p->epsilon >= 0) || !(p->r >= 0 && p->r <= 1)) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "p_epsilon %g, p_r %g: at least 0, and from 0 to 1, are possible",
-                           p->epsilon, p->r);
-    }
+    STATUS_TRY(sciddicat_count_cells(p, &cells));
     *r = {};
     r->p = *p;
     r->cells = cells;
@@ -191,7 +181,7 @@ enum status start(struct queue *queue, sciddicat_run *r, const given &g)
                     queue_reads(g.nodata, g.nodata == nullptr ? 0 : r->cells)});
     STATUS_TRY(work.status);
     start_cells<<<(unsigned)cuda_pieces(r->cells, THREADS), THREADS, 0, work.stream>>>(
-        r->map, g, (double *)r->map.z, (unsigned char *)r->map.kind, r->h[0], r->h[1]);
+        r->map, g, (double *)r->map.z, r->map.kind, r->h[0], r->h[1]);
     STATUS_TRY(cuda_launched("the start of the automaton"));
     find_hot<<<(unsigned)cuda_min(r->tiles, 1u << 20), SCIDDICAT_TILE_CELLS, 0, work.stream>>>(
         r->map, r->h[0]);

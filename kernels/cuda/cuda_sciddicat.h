@@ -18,7 +18,8 @@ const int SCIDDICAT_TILE = 16, SCIDDICAT_TILE_CELLS = SCIDDICAT_TILE * SCIDDICAT
 enum sciddicat_kind {
     SCIDDICAT_LIVE = 1,  /* may emit and is updated */
     SCIDDICAT_TAKES = 2, /* can be among the alive */
-    SCIDDICAT_RING = 4
+    SCIDDICAT_RING = 4,
+    SCIDDICAT_GUESS = 8 /* and the four bits above: the last guess, see sciddicat_flows_from() */
 };
 
 /* N, W, E, S: of flows, neighbours. */
@@ -37,7 +38,7 @@ struct sciddicat_map {
     double epsilon, r;
     bool walls; /* some cells do not take */
     const double *z;
-    const unsigned char *kind;
+    unsigned char *kind;
     /* LIVE cells: the largest h so far; others: what has flowed into them. */
     double *peak;
     int *arrival;
@@ -65,28 +66,14 @@ __device__ __forceinline__ bool sciddicat_inside(const sciddicat_map &m, long lo
 }
 
 /* The flows to N, W, E, S of a cell that emits; level: z + h of those; takes: bit n for neighbour
- * n. *left: which (itself, N, W, E, S) were left the last time, and now; 0: unknown. */
+ * n. *guess: see sciddicat_flows_from(). */
 __device__ __forceinline__ void sciddicat_outflow(const sciddicat_map &m, double z, double h,
                                                   const double *level, unsigned takes,
-                                                  unsigned *left, double *flow)
+                                                  unsigned *guess, double *flow)
 {
     const double u[SCIDDICAT_SEEN] = {__dadd_rn(z, m.epsilon), level[0], level[1], level[2],
                                       level[3]};
-    const double much = __dsub_rn(h, m.epsilon);
-    double average;
-    if (takes == 0xf) {
-        average = sciddicat_average_from(much, u, left);
-    } else {
-        sciddicat_mask alive[SCIDDICAT_SEEN] = {true, (takes & 1) != 0, (takes & 2) != 0,
-                                                (takes & 4) != 0, (takes & 8) != 0};
-        average = sciddicat_average(much, u, alive);
-        *left = (unsigned)alive[0] | (unsigned)alive[1] << 1 | (unsigned)alive[2] << 2 |
-                (unsigned)alive[3] << 3 | (unsigned)alive[4] << 4;
-    }
-#pragma unroll
-    for (int n = 0; n < SIDES; n++) {
-        flow[n] = sciddicat_flow((*left >> (n + 1) & 1) != 0, average, u[n + 1], m.r);
-    }
+    sciddicat_flows_from(__dsub_rn(h, m.epsilon), u, m.r, takes << 1 | 1, guess, flow);
 }
 
 /* cuda_sciddicat_cluster: up to n_steps steps after step `base` by one cluster of `size` blocks, as

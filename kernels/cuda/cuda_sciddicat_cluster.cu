@@ -3,10 +3,10 @@
  * kernel by one cluster of blocks, whose shared memory holds all that moves.
  *
  * A step of a few thousand cells takes less than a launch or a barrier of the whole device; between
- * the blocks of a cluster word goes round in a quarter of a microsecond
- * (cuda_sciddicat_exchange.h). Tiles are dealt out to the blocks (cuda_sciddicat_deal.h). When a
- * cell at the edge of one becomes active and the tile beside it is not resident, all write their
- * tiles back and deal anew: some 30 times in the 4000 steps of the Tessina landslide.
+ * the blocks of a cluster word goes in some 200 cycles (cuda_sciddicat_exchange.h). Tiles are
+ * dealt out to the blocks (cuda_sciddicat_deal.h). When a cell at the edge of one becomes active
+ * and the tile beside it is not resident, all write their tiles back and deal anew: some 30 times
+ * in the 4000 steps of the Tessina landslide.
  *
  * A thread keeps one cell, its state in registers, from when the cell can first change: when it or
  * one beside it is active. A step has two halves, with an exchange after each.
@@ -18,8 +18,10 @@
  * B: the new h from the flows around; at an edge it goes into the border of the tile beside, too. A
  * cell that becomes active calls the four beside it.
  *
- * Needs compute capability 9.0. Latency sets the time: the rounds of the average in the slowest
- * warp, and two exchanges.
+ * Needs compute capability 9.0. Latency sets the time: some 3800 cycles a step on an H200, of which
+ * the slowest warp's flows take 1200 to 2000 and the new h some 800; every instruction in the way
+ * of most warps shows. Of the flows 99.5 % end at the first try, but in nearly all steps some warp
+ * has a cell that needs two or three.
  */
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/cuda_sciddicat_deal.h"
@@ -36,12 +38,12 @@ struct route {
 
 /* What a thread has of its cell. */
 struct cell {
-    int code;    /* NO_CELL: none */
-    int r, c, k; /* k: of the tile with its border */
-    bool live, emitted,
-        changed;    /* emitted: its flows are not all 0; changed: h, in the last step */
-    unsigned takes; /* bit n: neighbour n does */
-    unsigned left;  /* of those it last emitted to; see sciddicat_outflow */
+    int code;                /* NO_CELL: none */
+    int r, c, k;             /* k: of the tile with its border */
+    bool live, emitted;      /* emitted: its flows are not all 0 */
+    bool changed, activated; /* in the last step: h; it became active */
+    unsigned takes;          /* bit n: neighbour n does */
+    unsigned guess;          /* at those that are left; see sciddicat_outflow() */
     double h, z, beside_z[SIDES], level[SIDES], flow[SIDES], peak;
     route vertical, horizontal; /* to the tile north or south, west or east, when at an edge */
 };
@@ -55,8 +57,8 @@ __device__ __forceinline__ cell load_cell(const sciddicat_map &m, memory &s, int
     x.c = code % TILE;
     x.k = (x.r + 1) * SPAN + x.c + 1;
     x.live = (t.kind[x.k] & SCIDDICAT_LIVE) != 0;
-    x.emitted = x.changed = false;
-    x.left = 0;
+    x.emitted = x.changed = x.activated = false;
+    x.guess = 0;
     x.takes = 0xf;
     x.h = t.h[x.k];
     x.z = t.z[x.k];
@@ -111,9 +113,7 @@ __device__ __forceinline__ void pick_up(const sciddicat_map &m, memory &s, cell 
     const int code = x.code != NO_CELL ? NO_CELL : *(volatile unsigned short *)&s.list[threadIdx.x];
     if (code != NO_CELL) {
         x = load_cell(m, s, code);
-        if (x.live) {
-            find_routes(s, x);
-        }
+        find_routes(s, x);
     }
 }
 
@@ -121,24 +121,25 @@ __device__ __forceinline__ void pick_up(const sciddicat_map &m, memory &s, cell 
 __device__ __forceinline__ bool look_around(const slot &t, cell &x)
 {
     const int at[SIDES] = {x.k - SPAN, x.k - 1, x.k + 1, x.k + SPAN};
-    bool changed = x.changed || !x.emitted;
+    int differ = 0;
 #pragma unroll
     for (int n = 0; n < SIDES; n++) {
         const double level = __dadd_rn(x.beside_z[n], t.h[at[n]]);
-        changed |= __double_as_longlong(level) != __double_as_longlong(x.level[n]);
+        differ |= (__double2hiint(level) ^ __double2hiint(x.level[n])) |
+                  (__double2loint(level) ^ __double2loint(x.level[n]));
         x.level[n] = level;
     }
-    return changed;
+    return differ != 0 || x.changed || !x.emitted;
 }
 
 /* A. Flows stay as they are where nothing has changed around. */
-__device__ __forceinline__ void emit(const sciddicat_map &m, memory &s, cell &x)
+__device__ __forceinline__ void emit(const sciddicat_map &m, memory &s, cell &x, unsigned flows)
 {
     slot &t = s.slots[x.code / CELLS];
     const bool emits = x.live && x.h > m.epsilon;
     if (emits ? look_around(t, x) : x.emitted) {
         if (emits) {
-            sciddicat_outflow(m, x.z, x.h, x.level, x.takes, &x.left, x.flow);
+            sciddicat_outflow(m, x.z, x.h, x.level, x.takes, &x.guess, x.flow);
         } else {
             x.flow[0] = x.flow[1] = x.flow[2] = x.flow[3] = 0;
         }
@@ -150,36 +151,56 @@ __device__ __forceinline__ void emit(const sciddicat_map &m, memory &s, cell &x)
     }
     if (x.vertical.h != 0) {
         send(x.vertical.flow, x.r == 0 ? x.flow[SIDE_NORTH] : x.flow[SIDE_SOUTH],
-             x.vertical.barriers + AFTER_FLOWS * sizeof(unsigned long long));
+             x.vertical.barriers + flows * (unsigned)sizeof(unsigned long long));
     }
     if (x.horizontal.h != 0) {
         send(x.horizontal.flow, x.c == 0 ? x.flow[SIDE_WEST] : x.flow[SIDE_EAST],
-             x.horizontal.barriers + AFTER_FLOWS * sizeof(unsigned long long));
+             x.horizontal.barriers + flows * (unsigned)sizeof(unsigned long long));
     }
 }
 
-__device__ void ask_to_deal(memory &s, unsigned parity)
+__device__ void ask_to_deal(memory &s, unsigned step, unsigned flows)
 {
     for (unsigned rank = 0; rank < cluster_size(); rank++) {
-        send_word(s, (int)rank, cluster_address(&s.deal_anew[parity], rank), 1);
+        send_word(s, (int)rank, cluster_address(&s.deal_anew[step % 2], rank), step, flows);
     }
 }
 
 /* The edge cell of the tile on side n gets a thread there: the `along`-th of its opposite side.
  * False: that tile is not resident. */
-__device__ bool call_over_edge(memory &s, const slot &t, int n, int along, unsigned step)
+__device__ bool call_over_edge(memory &s, const slot &t, int n, int along, unsigned step,
+                               unsigned flows)
 {
     const int rank = t.owner[n];
     if (rank < 0) {
         return false;
     }
-    send_word(s, rank, t.beside[n] + SLOT_AT(called, (SIDES - 1 - n) * TILE + along), step);
-    send_word(s, rank, cluster_address(&s.last_call, (unsigned)rank), step);
+    send_word(s, rank, t.beside[n] + SLOT_AT(called, (SIDES - 1 - n) * TILE + along), step, flows);
+    send_word(s, rank, cluster_address(&s.last_call[step % 2], (unsigned)rank), step, flows);
     return true;
 }
 
-/* The cell emits from the next step on: those beside it need threads. */
-__device__ void call_all(memory &s, const cell &x, unsigned step, unsigned parity)
+/* A cell has become active, emits from the next step on: those beside it need threads. Here those
+ * in other tiles. */
+__device__ void call_outside(memory &s, const cell &x, unsigned step, unsigned flows)
+{
+    const slot &t = s.slots[x.code / CELLS];
+    const bool over[SIDES] = {x.r == 0, x.c == 0, x.c == TILE - 1, x.r == TILE - 1};
+    bool all = true;
+#pragma unroll
+    for (int n = 0; n < SIDES; n++) {
+        if (over[n]) {
+            const int along = n == SIDE_NORTH || n == SIDE_SOUTH ? x.c : x.r;
+            all = call_over_edge(s, t, n, along, step, flows) && all;
+        }
+    }
+    if (!all) {
+        ask_to_deal(s, step, flows);
+    }
+}
+
+/* And those in its own tile, which can wait until it emits. */
+__device__ void call_inside(memory &s, const cell &x)
 {
     slot &t = s.slots[x.code / CELLS];
     const bool over[SIDES] = {x.r == 0, x.c == 0, x.c == TILE - 1, x.r == TILE - 1};
@@ -192,28 +213,17 @@ __device__ void call_all(memory &s, const cell &x, unsigned step, unsigned parit
     }
     unsigned at = atomicAdd(&s.n_listed, (unsigned)((fresh[0] != 0) + (fresh[1] != 0) +
                                                     (fresh[2] != 0) + (fresh[3] != 0)));
-    bool all = true;
 #pragma unroll
     for (int n = 0; n < SIDES; n++) {
         if (fresh[n] != 0) {
             *(volatile unsigned short *)&s.list[at++] = (unsigned short)code[n];
         }
-        if (over[n]) {
-            const int along = n == SIDE_NORTH || n == SIDE_SOUTH ? x.c : x.r;
-            all = call_over_edge(s, t, n, along, step) && all;
-        }
-    }
-    if (!all) {
-        ask_to_deal(s, parity);
     }
 }
 
 /* Gives threads to edge cells that were called from other tiles in `step`. */
-__device__ __forceinline__ void answer_calls(memory &s, int n_slots, unsigned step)
+__device__ void answer_calls(memory &s, int n_slots, unsigned step)
 {
-    if (*(volatile unsigned *)&s.last_call != step) {
-        return;
-    }
     for (int x = threadIdx.x; x < n_slots * EDGES; x += THREADS) {
         if (s.slots[x / EDGES].called[x % EDGES] == step) {
             const int n = x % EDGES / TILE, along = x % TILE;
@@ -264,8 +274,7 @@ __device__ __forceinline__ void send_h(const cell &x)
 
 /* Cells that were called when all threads had one: all that can befall them in this step is that
  * something flows in. Then tiles are dealt anew. True when some h changed. */
-__device__ bool take_rest(const sciddicat_map &m, memory &s, unsigned long long number,
-                          unsigned parity)
+__device__ bool take_rest(const sciddicat_map &m, memory &s, unsigned long long number)
 {
     bool changed = false;
     for (unsigned y = threadIdx.x + THREADS; y < *(volatile unsigned *)&s.n_listed; y += THREADS) {
@@ -276,50 +285,73 @@ __device__ bool take_rest(const sciddicat_map &m, memory &s, unsigned long long 
             s.slots[code / CELLS].peak[code % CELLS] = x.peak;
         }
     }
-    if (threadIdx.x == 0) {
-        ask_to_deal(s, parity);
-    }
     return changed;
 }
 
-/* Steps until all are done or tiles have to be dealt anew; how many are done then. */
-__device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done)
+/* Takes over the cells listed since there were `known`. Returns how many are listed now. */
+__device__ __forceinline__ unsigned pick_up_new(const sciddicat_map &m, memory &s, cell &x,
+                                                unsigned known)
+{
+    const unsigned n = *(volatile unsigned *)&s.n_listed;
+    if (n != known) {
+        pick_up(m, s, x);
+        __syncthreads();
+    }
+    return n;
+}
+
+/* Steps until all are done or tiles have to be dealt anew; how many are done then. *n_flows: how
+ * many exchanges of flows there have been; the last one before a deal is in vain. */
+__device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done, unsigned *n_flows)
 {
     const sciddicat_map &m = a.m;
+    unsigned n_listed = 0;
     cell x;
     x.code = NO_CELL;
-    pick_up(m, s, x);
-    for (;;) {
-        const unsigned parity = done % 2;
+    n_listed = pick_up_new(m, s, x, n_listed);
+    while (done != a.n_steps) {
+        unsigned flows = AFTER_FLOWS + *n_flows % 2;
+        announce(s, flows);
         if (x.code != NO_CELL) {
-            emit(m, s, x);
-        }
-        answer_calls(s, n_slots, done);
-        exchange_all(s, AFTER_FLOWS, done);
-        if (threadIdx.x == 0) {
-            s.deal_anew[parity ^ 1] = 0;
-        }
-        pick_up(m, s, x);
-        done++;
-        change result = {false, false};
-        if (x.code != NO_CELL) {
-            result = take(m, s, x, a.base + done);
-            x.changed = result.changed;
-            send_h(x);
-            if (result.activated) {
-                call_all(s, x, done, parity);
+            emit(m, s, x, flows);
+            if (x.activated) {
+                call_inside(s, x);
             }
         }
-        if (*(volatile unsigned *)&s.n_listed > THREADS) {
-            result.changed |= take_rest(m, s, a.base + done, parity);
+        await(s, flows, (*n_flows)++ / 2);
+        flows ^= 1;
+        if (*(volatile unsigned *)&s.deal_anew[done % 2] == done) {
+            break;
+        }
+        if (*(volatile unsigned *)&s.last_call[done % 2] == done) {
+            answer_calls(s, n_slots, done);
+            __syncthreads();
+        }
+        n_listed = pick_up_new(m, s, x, n_listed);
+        done++;
+        change result = {false, false};
+        if (n_listed > THREADS) {
+            result.changed = take_rest(m, s, a.base + done);
+            if (threadIdx.x == 0 && done != a.n_steps) {
+                ask_to_deal(s, done, flows);
+            }
+            __syncthreads();
+        }
+        announce(s, AFTER_THICKNESS);
+        if (x.code != NO_CELL) {
+            const change own = take(m, s, x, a.base + done);
+            x.changed = own.changed;
+            x.activated = own.activated;
+            result.changed |= own.changed;
+            send_h(x);
+            if (own.activated && done != a.n_steps) {
+                call_outside(s, x, done, flows);
+            }
         }
         if (result.changed && done == a.n_steps) {
             m.progress->moved_at = a.base + done;
         }
-        exchange_all(s, AFTER_THICKNESS, done - 1);
-        if (done == a.n_steps || s.deal_anew[parity] != 0) {
-            break;
-        }
+        await(s, AFTER_THICKNESS, done - 1);
     }
     if (x.code != NO_CELL) {
         s.slots[x.code / CELLS].peak[x.code % CELLS] = x.peak;
@@ -335,7 +367,7 @@ __global__ void __launch_bounds__(THREADS, 1) cluster_steps(const __grid_constan
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(16) unsigned char room[];
     memory &s = *(memory *)(void *)room;
-    unsigned done = 0;
+    unsigned done = 0, n_flows = 0;
     begin_exchanges(s);
     if (threadIdx.x == 0) {
         s.too_many = 0;
@@ -355,7 +387,7 @@ __global__ void __launch_bounds__(THREADS, 1) cluster_steps(const __grid_constan
         if (s.too_many != 0) {
             break;
         }
-        done = advance(a, s, n_slots, done);
+        done = advance(a, s, n_slots, done, &n_flows);
         write_back(a, s, n_slots);
         cluster_barrier();
     }

@@ -187,8 +187,8 @@ __device__ void load_rest(const job &a, memory &s, int n_slots)
     }
     if (threadIdx.x < 2) {
         s.n_listed = 0;
-        s.last_call = ~0u;
-        s.deal_anew[threadIdx.x] = 0;
+        s.last_call[threadIdx.x] = ~0u;
+        s.deal_anew[threadIdx.x] = ~0u;
     }
     if (threadIdx.x < SLOTS) {
         s.active[threadIdx.x] = 0;

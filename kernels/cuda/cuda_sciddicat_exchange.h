@@ -3,9 +3,14 @@
  * between them. A part of cuda_sciddicat_cluster.
  *
  * Data for other blocks are sent by asynchronous stores that count their bytes at a barrier in the
- * receiver's shared memory; when a block is done it tells every other how many bytes to wait for.
- * No fence, no acknowledgement is waited for: a quarter of a microsecond for all, where a barrier
- * of the cluster that orders ordinary stores takes half as long again.
+ * receiver's shared memory. A block announces before its half step how many bytes will come, so
+ * that nobody waits for more than the data themselves: no fence, no acknowledgement.
+ *
+ * So blocks may be half a step apart. Nothing is overwritten that is still to be read: what goes
+ * into a border over an edge is sent after the cell beyond has sent in the half step before, and
+ * that cell, live or not, reads its border before it sends. Words carry the step by which they are
+ * judged, in places for even and odd steps. Exchanges of flows take two barriers in turn, since
+ * words for the next one can come to a block that still waits for the last.
  */
 #ifndef LEAT_KERNELS_CUDA_SCIDDICAT_EXCHANGE_H
 #define LEAT_KERNELS_CUDA_SCIDDICAT_EXCHANGE_H
@@ -35,17 +40,18 @@ struct slot {
     unsigned char kind[SPAN * SPAN];
 };
 
-enum exchange { AFTER_FLOWS, AFTER_THICKNESS, EXCHANGES };
+/* The n-th exchange of flows is AFTER_FLOWS + n % 2: words for the next one may come early. */
+enum exchange { AFTER_FLOWS, AFTER_FLOWS_ODD, AFTER_THICKNESS, EXCHANGES };
 
 struct memory {
     slot slots[SLOTS];
     unsigned long long arrived[EXCHANGES];
-    unsigned steady[MOST_BLOCKS];          /* bytes that go to each block in every exchange */
-    unsigned sent[EXCHANGES][MOST_BLOCKS]; /* and besides, since the last exchange of the kind */
-    unsigned short list[SLOTS * CELLS];    /* slot, row, column; thread x has the x-th */
+    unsigned steady[MOST_BLOCKS];       /* bytes that go to each block in every exchange */
+    unsigned sent[MOST_BLOCKS];         /* and besides, with the next flows: words */
+    unsigned short list[SLOTS * CELLS]; /* slot, row, column; thread x has the x-th */
     unsigned n_listed;
-    unsigned last_call;    /* the step in which another block last called a cell */
-    unsigned deal_anew[2]; /* for even and odd steps */
+    unsigned last_call[2]; /* the step in which another block last called a cell; even, odd */
+    unsigned deal_anew[2]; /* the step after which some block wants tiles dealt anew; even, odd */
     unsigned too_many;
     unsigned long long scan[WARPS];
     int tile[SLOTS];
@@ -112,14 +118,15 @@ __device__ __forceinline__ void send(unsigned at, double v, unsigned barrier)
         : "memory");
 }
 
-/* Sends word to block `rank`, beside what goes there in every exchange. */
-__device__ __forceinline__ void send_word(memory &s, int rank, unsigned at, unsigned v)
+/* Sends word to block `rank`; it is there after exchange `flows`, the next one of flows. */
+__device__ __forceinline__ void send_word(memory &s, int rank, unsigned at, unsigned v,
+                                          unsigned flows)
 {
     asm volatile(
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(at),
-        "r"(v), "r"(cluster_address(&s.arrived[AFTER_THICKNESS], (unsigned)rank))
+        "r"(v), "r"(cluster_address(&s.arrived[flows], (unsigned)rank))
         : "memory");
-    atomicAdd(&s.sent[AFTER_THICKNESS][rank], (unsigned)sizeof v);
+    atomicAdd(&s.sent[rank], (unsigned)sizeof v);
 }
 
 __device__ __forceinline__ void begin_exchanges(memory &s)
@@ -131,26 +138,35 @@ __device__ __forceinline__ void begin_exchanges(memory &s)
                      : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    if (threadIdx.x < EXCHANGES * MOST_BLOCKS) {
-        s.sent[threadIdx.x / MOST_BLOCKS][threadIdx.x % MOST_BLOCKS] = 0;
+    if (threadIdx.x < MOST_BLOCKS) {
+        s.sent[threadIdx.x] = 0;
     }
 }
 
-/* All blocks come here, for the n-th time (from 0) for this kind of exchange; what they sent before
- * is there afterwards. */
-__device__ __forceinline__ void exchange_all(memory &s, exchange e, unsigned n)
+/* Tells all blocks how many bytes will come from here in this exchange. */
+__device__ __forceinline__ void announce(memory &s, unsigned e)
 {
-    __syncthreads();
-    if (threadIdx.x < cluster_size()) {
-        const unsigned bytes = s.steady[threadIdx.x] + s.sent[e][threadIdx.x];
-        s.sent[e][threadIdx.x] = 0;
+    const unsigned to = threadIdx.x / 32; /* a warp each: one that tells all takes longer */
+    if (threadIdx.x % 32 == 0 && to < cluster_size()) {
+        unsigned bytes = s.steady[to];
+        if (e != AFTER_THICKNESS) {
+            bytes += s.sent[to];
+            s.sent[to] = 0;
+        }
         asm volatile(
             "mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(
-                cluster_address(&s.arrived[e], threadIdx.x)),
+                cluster_address(&s.arrived[e], to)),
             "r"(bytes)
             : "memory");
     }
+}
+
+/* What this block has done and what others have sent in the n-th exchange e (from 0) is there
+ * afterwards. */
+__device__ __forceinline__ void await(memory &s, unsigned e, unsigned n)
+{
     unsigned there;
+    __syncthreads();
     do {
         asm volatile("{\n\t"
                      ".reg .pred p;\n\t"

@@ -33,10 +33,11 @@ __device__ __forceinline__ void enlist(const sciddicat_lists &lists, int tile, u
     }
 }
 
-/* The flows of the cell at k, 0 where it emits none. */
-__device__ __forceinline__ void make_flows(const sciddicat_map &m, tile_memory &t, int k)
+/* The flows of the cell at k, 0 where it emits none. Gives the guess for the next step. */
+__device__ __forceinline__ unsigned make_flows(const sciddicat_map &m, tile_memory &t, int k)
 {
     double flow[SIDES] = {0, 0, 0, 0};
+    unsigned guess = t.kind[k] / SCIDDICAT_GUESS;
     if ((t.kind[k] & SCIDDICAT_LIVE) != 0 && t.h[k] > m.epsilon) {
         const int at[SIDES] = {k - SPAN, k - 1, k + 1, k + SPAN};
         double level[SIDES];
@@ -51,13 +52,13 @@ __device__ __forceinline__ void make_flows(const sciddicat_map &m, tile_memory &
                 takes &= ~((unsigned)((t.kind[at[n]] & SCIDDICAT_TAKES) == 0) << n);
             }
         }
-        unsigned left = 0;
-        sciddicat_outflow(m, t.z[k], t.h[k], level, takes, &left, flow);
+        sciddicat_outflow(m, t.z[k], t.h[k], level, takes, &guess, flow);
     }
 #pragma unroll
     for (int n = 0; n < SIDES; n++) {
         t.flow[n][k] = flow[n];
     }
+    return guess;
 }
 
 /* The k-th cell that borders on the tile. */
@@ -164,14 +165,19 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads();
         const int r = threadIdx.x / TILE, c = threadIdx.x % TILE;
         const int k = (r + AROUND) * SPAN + c + AROUND;
-        make_flows(m, t, k);
+        const long long at = (row + r) * m.columns + column + c;
+        const unsigned kind = t.kind[k], guess = make_flows(m, t, k);
+        if (guess != kind / SCIDDICAT_GUESS) {
+            /* A block beside may read either guess: both are good. */
+            m.kind[at] = (unsigned char)(kind % SCIDDICAT_GUESS + guess * SCIDDICAT_GUESS);
+        }
         if (threadIdx.x < RING) {
-            make_flows(m, t, ring_cell(threadIdx.x));
+            (void)make_flows(m, t, ring_cell(threadIdx.x));
         }
         __syncthreads();
         cell_result result = {false, false};
         if (sciddicat_inside(m, row + r, column + c)) {
-            result = take(m, t, k, (row + r) * m.columns + column + c, h_to, step + 1);
+            result = take(m, t, k, at, h_to, step + 1);
         }
         list_next(m, lists, tile, result, next, lists.tile[next % 2], &lists.n[next % 3]);
         if (__syncthreads_or(result.changed) != 0 && threadIdx.x == 0) {
