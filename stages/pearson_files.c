@@ -5,12 +5,19 @@
  */
 #include "stages/pearson_files.h"
 
+#include "formats/pack.h"
 #include "stages/pearson_job.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { SERIES_ROWS = 4096, PAIR_ROWS = 8192 }; /* in a piece of text */
+enum {
+    SERIES_ROWS = 4096, /* at most in a piece of text ... */
+    PAIR_ROWS = 8192,
+    NUMBER_BYTES = 27, /* ... of which a number takes no more, with what delimits it */
+    HEADER_BYTES = 128
+};
 
 /* The sample standard deviation of a series; NaN below two samples. */
 static double deviation(const struct pearson_job *job, size_t s)
@@ -117,6 +124,21 @@ static enum status put_number_and_comma(struct bytes *out, uint64_t number)
     return st == STATUS_OK ? bytes_append(out, ",", 1) : st;
 }
 
+/* Rows in a piece of text: at most so many, and as many as fit it whatever their names. */
+static size_t rows_in_piece(const struct pearson_job *job, size_t most, size_t n_numbers,
+                            size_t n_names)
+{
+    size_t longest = 0;
+    for (size_t s = 0; s < job->n_series; s++) {
+        const size_t n = strlen(job->names.at[s]);
+        longest = n > longest ? n : longest;
+    }
+    const size_t quoted = 2 * longest + 3; /* every byte doubled, quotes, delimiter */
+    const size_t row = n_numbers * NUMBER_BYTES + n_names * quoted;
+    const size_t fit = (PACK_PIECE_BYTES - HEADER_BYTES) / row;
+    return fit < most ? fit : most;
+}
+
 static enum status put_series(const struct pearson_job *job, size_t s, struct bytes *out)
 {
     const double values[] = {pearson_figures(job, MOMENTS_MEAN)[s],
@@ -153,9 +175,9 @@ static enum status series_rows(void *context, uint64_t first, size_t n, struct b
 
 enum status pearson_files_series(struct pearson_job *job, struct result *out)
 {
-    return result_add_csv(out, "series",
-                          "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly",
-                          job->n_series, SERIES_ROWS, series_rows, job, NULL);
+    return result_add_csv(
+        out, "series", "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly",
+        job->n_series, rows_in_piece(job, SERIES_ROWS, 9, 1), series_rows, job, NULL);
 }
 
 static enum status put_pair(const struct pearson_job *job, const struct pearson_pair *pair,
@@ -196,6 +218,6 @@ static enum status pair_rows(void *context, uint64_t first, size_t n, struct byt
 
 enum status pearson_files_pairs(struct pearson_job *job, struct result *out)
 {
-    return result_add_csv(out, "pairs", "i,j,name_i,name_j,r", job->n_listed, PAIR_ROWS, pair_rows,
-                          job, NULL);
+    return result_add_csv(out, "pairs", "i,j,name_i,name_j,r", job->n_listed,
+                          rows_in_piece(job, PAIR_ROWS, 3, 2), pair_rows, job, NULL);
 }

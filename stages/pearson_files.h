@@ -1,6 +1,9 @@
 /*
  * pearson_files - the arrays and text tables of a pearson result: pearson.npz, series.csv.gz,
  * pairs.csv.gz.
+ *
+ * A piece of a text table has as many rows as fit PACK_PIECE_BYTES with the longest name in each,
+ * so pieces are bounded, and cut the same way whatever backend and threads.
  */
 #ifndef LEAT_STAGES_PEARSON_FILES_H
 #define LEAT_STAGES_PEARSON_FILES_H

@@ -13,7 +13,7 @@ enum status pearson_job_alloc(struct pearson_job *job, size_t n, size_t each, st
     *out = (struct span){0};
     if (!checked_mul(n, each, &bytes)) {
         return status_fail(STATUS_TOO_LARGE, "%s: %zu times %zu bytes do not fit any memory",
-                           job->args.input_name, n, each);
+                           job->args.inputs[0].name, n, each);
     }
     struct span s = {0};
     const enum status st = job->ops->alloc(job->queue, bytes, &s);

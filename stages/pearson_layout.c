@@ -13,6 +13,7 @@
 
 #include "formats/checked.h"
 #include "stages/pearson_pairs.h"
+#include "stages/series_names.h"
 
 #include <string.h>
 
@@ -27,7 +28,6 @@ enum {
     PANEL_CELLS = 1 << 24, /* numbers in a panel, where more than TILE series would exceed it */
     SLAB_BYTES = 1 << 22,  /* of a slab: what two cores keep in their caches ... */
     SLAB_SAMPLES = 256,    /* ... but at least so many samples */
-    NAME_BYTES = 64,       /* a series' name, its pointer, its label */
     PICTURE_MARGIN = 128,  /* of the heat map, around its cells */
     PICTURE_BYTES = 10,    /* a pixel of it, its cell and its share of the file */
 };
@@ -83,8 +83,8 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
     const struct param_value *p = args->params;
     const size_t series = p[SERIES].index;
     const bool columns =
-        series == SERIES_COLUMNS || (series == SERIES_AUTO && args->table->has_header);
-    const bool by_lines = columns == args->table->lines_are_columns;
+        series == SERIES_COLUMNS || (series == SERIES_AUTO && args->inputs[0].table->has_header);
+    const bool by_lines = columns == args->inputs[0].table->lines_are_columns;
     const enum pearson_precision asked = precisions[p[PRECISION].index];
     *out = (struct pearson_choice){.columns = columns,
                                    .asked = asked,
@@ -142,7 +142,7 @@ enum status pearson_check_series(const struct stage_args *args, size_t n_series)
 {
     if (n_series > PEARSON_SERIES_MAX) {
         return status_fail(STATUS_TOO_LARGE, "%s: %zu series are more than can be paired (%zu)",
-                           args->input_name, n_series, PEARSON_SERIES_MAX);
+                           args->inputs[0].name, n_series, PEARSON_SERIES_MAX);
     }
     return STATUS_OK;
 }
@@ -162,22 +162,23 @@ enum status pearson_check_samples(const struct stage_args *args,
         return status_fail(STATUS_BAD_INPUT,
                            "%s: each series is a %s and has %zu %s%s, correlation needs 2; if the "
                            "series are the %s, set series=%s",
-                           args->input_name, kind, samples, what, samples == 1 ? "" : "s",
+                           args->inputs[0].name, kind, samples, what, samples == 1 ? "" : "s",
                            choice->columns ? "rows" : "columns",
                            choice->columns ? "rows" : "columns");
     }
     return status_fail(STATUS_BAD_INPUT,
                        "%s: a table of %zu %s and %zu %s has too few numbers: correlation needs 2 "
                        "%ss of each series",
-                       args->input_name, lines,
-                       args->table->lines_are_columns ? "column(s)" : "row(s)", layout->cells,
-                       args->table->lines_are_columns ? "row(s)" : "column(s)", what);
+                       args->inputs[0].name, lines,
+                       args->inputs[0].table->lines_are_columns ? "column(s)" : "row(s)",
+                       layout->cells,
+                       args->inputs[0].table->lines_are_columns ? "row(s)" : "column(s)", what);
 }
 
 enum status pearson_lay_out(const struct stage_args *args, const struct pearson_choice *choice,
                             struct pearson_layout *out)
 {
-    const struct table_info *table = args->table;
+    const struct table_info *table = args->inputs[0].table;
     struct pearson_layout l = {.by_lines = choice->columns == table->lines_are_columns,
                                .cells = table->cells_per_line,
                                .lines_known = table->n_lines > 0,
@@ -268,6 +269,25 @@ static void tally_columns(struct tally *t, const struct stage_args *args,
     tally(t, 1, moments_bytes(l->cells), 1);
 }
 
+/* Names are held twice, by the job and by its result, each time with a pointer. Those of a header
+ * are known; labels may be as long as names can be. */
+static void tally_names(struct tally *t, const struct stage_args *args,
+                        const struct pearson_choice *choice, const struct pearson_layout *l,
+                        size_t n)
+{
+    const struct table_info *const table = args->inputs[0].table;
+    tally(t, n, sizeof(char *), 2);
+    if (l->by_lines || table->names == NULL) {
+        const bool labelled = l->by_lines && !choice->columns && table->has_labels;
+        tally(t, n, labelled ? SERIES_NAME_BYTES + 1 : SERIES_PLACE_BYTES, 2);
+        return;
+    }
+    for (size_t c = 0; c < n; c++) {
+        const size_t bytes = at_most(strlen(table->names[c]), SERIES_NAME_BYTES) + 1;
+        tally(t, at_least(bytes, SERIES_PLACE_BYTES), 1, 2);
+    }
+}
+
 enum status pearson_layout_need(const struct stage_args *args, const struct pearson_choice *choice,
                                 const struct pearson_layout *layout, struct stage_need *out)
 {
@@ -280,7 +300,8 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     } else {
         tally_columns(&on_backend, args, choice, layout);
     }
-    tally(&on_host, n, NAME_BYTES + ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
+    tally_names(&on_host, args, choice, layout, n);
+    tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
     const uint64_t n_pairs = n > 1 ? (uint64_t)n * (n - 1) / 2 : 0;
     tally(&on_host, pearson_pairs_held(wanted, n_pairs), 2, sizeof(struct pearson_pair));
@@ -289,7 +310,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
         return status_fail(STATUS_TOO_LARGE,
                            "%s: the correlation of %zu series needs more than "
                            "2^64 bytes",
-                           args->input_name, n);
+                           args->inputs[0].name, n);
     }
     *out = (struct stage_need){.memory_bytes = on_backend.bytes,
                                .host_bytes = on_host.bytes,

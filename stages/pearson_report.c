@@ -12,6 +12,7 @@
 #include "stages/pearson_files.h"
 #include "stages/pearson_heatmap.h"
 #include "stages/pearson_job.h"
+#include "stages/summary_entry.h"
 
 #include <float.h>
 #include <math.h>
@@ -229,6 +230,11 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                          "taken as missing",
                          (unsigned long long)job->levels.n_no_log);
     }
+    if (st == STATUS_OK && job->names.n_cut > 0) {
+        const bool one = job->names.n_cut == 1;
+        st = result_warn(out, "%zu %s longer than %d bytes: cut there", job->names.n_cut,
+                         one ? "name of a series is" : "names of series are", SERIES_NAME_BYTES);
+    }
     if (st == STATUS_OK) {
         st = warn_pairs(job, out);
     }
@@ -237,15 +243,6 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
 
 /* --- figures ------------------------------------------------------------------------------------
  */
-
-/* Sets a key, also to a value that could not be made. */
-static enum status put(json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) != 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the summary (%s)", key);
-    }
-    return STATUS_OK;
-}
 
 static json_t *integer(uint64_t n)
 {
@@ -298,27 +295,9 @@ static json_t *series(const struct pearson_job *job, property_fn *property)
     return json_pack("{s:I, s:o}", "count", (json_int_t)n, "names", names);
 }
 
-struct entry {
-    const char *key;
-    json_t *value; /* given away by put_all */
-};
-
-static enum status put_all(json_t *object, const struct entry *entries, size_t n)
-{
-    enum status st = STATUS_OK;
-    for (size_t k = 0; k < n; k++) {
-        if (st == STATUS_OK) {
-            st = put(object, entries[k].key, entries[k].value);
-        } else {
-            json_decref(entries[k].value);
-        }
-    }
-    return st;
-}
-
 static enum status summarise(const struct pearson_job *job, json_t *summary)
 {
-    const struct entry entries[] = {
+    const struct summary_entry entries[] = {
         {"median_abs_r", real(job->median_abs_all)},
         {"homogeneity", real(job->survey.mean_abs)},
         {"n_pairs", integer(job->survey.n_pairs)},
@@ -330,7 +309,7 @@ static enum status summarise(const struct pearson_job *job, json_t *summary)
         {"degenerate", series(job, is_degenerate)},
         {"with_gaps", series(job, has_gaps)},
     };
-    return put_all(summary, entries, sizeof entries / sizeof *entries);
+    return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
 }
 
 static enum status describe(const struct pearson_job *job, struct result *out)
@@ -340,11 +319,11 @@ static enum status describe(const struct pearson_job *job, struct result *out)
     static const char *const diffs[] = {
         [PEARSON_DIFF_NONE] = "none", [PEARSON_DIFF_STEP] = "step", [PEARSON_DIFF_LOG] = "log"};
     const struct pearson_choice *c = &job->choice;
-    const struct entry shape[] = {
+    const struct summary_entry shape[] = {
         {"n_series", integer(job->n_series)},
         {"n_samples", integer(job->n_samples + job->layout.lost)},
     };
-    const struct entry parameters[] = {
+    const struct summary_entry parameters[] = {
         {"series", json_string(c->columns ? "columns" : "rows")},
         {"precision", json_string(precisions[c->asked])},
         {"precision_used", json_string(precisions[c->used])},
@@ -354,9 +333,9 @@ static enum status describe(const struct pearson_job *job, struct result *out)
         {"top", integer(c->top)},
         {"threshold", real(c->threshold)},
     };
-    enum status st = put_all(out->shape, shape, sizeof shape / sizeof *shape);
+    enum status st = summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape);
     const enum status st_parameters =
-        put_all(out->parameters, parameters, sizeof parameters / sizeof *parameters);
+        summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
     return st == STATUS_OK ? st_parameters : st;
 }
 

@@ -50,7 +50,7 @@ static void pearson_free(struct stage *s)
 /* Takes the header's names, when the series are what it names. */
 static enum status take_header(struct pearson_job *job)
 {
-    const struct table_info *table = job->args.table;
+    const struct table_info *table = job->args.inputs[0].table;
     enum status st = STATUS_OK;
     if (job->layout.by_lines || table->names == NULL) {
         return st;
@@ -135,7 +135,7 @@ static enum status reject_missing(struct pearson_job *job, const struct table_ch
     const size_t line = job->lines + cell / job->layout.cells, place = cell % job->layout.cells;
     return status_fail(STATUS_BAD_INPUT,
                        "%s: series '%s': value %zu is missing; fill it in, or set missing=pairwise",
-                       job->args.input_name, name_of(job, job->layout.by_lines ? line : place),
+                       job->args.inputs[0].name, name_of(job, job->layout.by_lines ? line : place),
                        (job->layout.by_lines ? place : line) + 1);
 }
 
@@ -156,7 +156,7 @@ static enum status take_levels(struct pearson_job *job, const struct table_chunk
     return status_fail(
         STATUS_BAD_INPUT,
         "%s: series '%s' has infinite values (value %zu); mark them as missing (NaN)",
-        job->args.input_name, name_of(job, l->by_lines ? line : place),
+        job->args.inputs[0].name, name_of(job, l->by_lines ? line : place),
         (l->by_lines ? place : line) + 1);
 }
 
@@ -186,9 +186,11 @@ static size_t unit_size(const struct pearson_job *job)
     return n_lines * l->cells;
 }
 
-static enum status pearson_push(struct stage *s, const struct table_chunk *chunk, uint64_t *ticket)
+static enum status pearson_push(struct stage *s, size_t part, const struct table_chunk *chunk,
+                                uint64_t *ticket)
 {
     struct pearson_job *job = &s->job;
+    (void)part; /* there is but one */
     const size_t size = dtype_bytes(job->layout.type);
     const char *from = chunk->values;
     enum status st = take_labels(job, chunk);
@@ -202,7 +204,7 @@ static enum status pearson_push(struct stage *s, const struct table_chunk *chunk
         const size_t whole = unit_size(job);
         if (whole == 0) {
             return status_fail(STATUS_INTERNAL, "%s: more lines than the %zu announced",
-                               job->args.input_name, job->layout.lines);
+                               job->args.inputs[0].name, job->layout.lines);
         }
         if (job->unit_cells == 0) {
             st = job->regime->begin(job, &job->unit);
@@ -232,7 +234,7 @@ static enum status take_rest(struct pearson_job *job)
     const struct pearson_layout *l = &job->layout;
     if (job->unit_cells % l->cells != 0) {
         return status_fail(STATUS_INTERNAL, "%s: the numbers end within line %zu",
-                           job->args.input_name, job->lines + job->unit_cells / l->cells + 1);
+                           job->args.inputs[0].name, job->lines + job->unit_cells / l->cells + 1);
     }
     if (job->unit_cells > 0) {
         const enum status st = take_unit(job);
@@ -242,10 +244,10 @@ static enum status take_rest(struct pearson_job *job)
     }
     if (l->lines_known && job->lines != l->lines) {
         return status_fail(STATUS_INTERNAL, "%s: %zu lines came, %zu were announced",
-                           job->args.input_name, job->lines, l->lines);
+                           job->args.inputs[0].name, job->lines, l->lines);
     }
     if (job->lines == 0) {
-        return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->args.input_name);
+        return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->args.inputs[0].name);
     }
     return pearson_check_samples(&job->args, &job->choice, l, job->lines);
 }
@@ -278,13 +280,13 @@ static enum status check_figures(struct pearson_job *job, bool *gaps)
             isinf(pearson_figures(job, MOMENTS_MAX)[s])) {
             return status_fail(STATUS_BAD_INPUT,
                                "%s: series '%s' has infinite %s; mark them as missing (NaN)",
-                               job->args.input_name, name_of(job, s), what);
+                               job->args.inputs[0].name, name_of(job, s), what);
         }
         if (!isfinite(pearson_figures(job, MOMENTS_M2)[s])) { /* infinite, or their difference */
             return status_fail(STATUS_BAD_INPUT,
                                "%s: series '%s' has %s too large to be squared (%g to %g); scale "
                                "it down",
-                               job->args.input_name, name_of(job, s), what,
+                               job->args.inputs[0].name, name_of(job, s), what,
                                pearson_figures(job, MOMENTS_MIN)[s],
                                pearson_figures(job, MOMENTS_MAX)[s]);
         }
@@ -294,7 +296,7 @@ static enum status check_figures(struct pearson_job *job, bool *gaps)
                 return status_fail(STATUS_BAD_INPUT,
                                    "%s: series '%s' lacks %.0f of %zu %s; fill them in, or set "
                                    "missing=pairwise",
-                                   job->args.input_name, name_of(job, s),
+                                   job->args.inputs[0].name, name_of(job, s),
                                    (double)job->n_samples - count[s], job->n_samples, what);
             }
         }
@@ -344,10 +346,11 @@ static enum status ask(struct pearson_job *job)
     return st == STATUS_OK ? find_pairs(job) : st;
 }
 
-static enum status pearson_finish(struct stage *s, struct result *out)
+static enum status pearson_finish(struct stage *s, struct result *out, bool *more)
 {
     struct pearson_job *job = &s->job;
     bool gaps = false;
+    (void)more; /* all at once */
     enum status st = take_rest(job);
     if (st == STATUS_OK) {
         st = job->regime->finish(job);
@@ -371,9 +374,12 @@ static enum status pearson_finish(struct stage *s, struct result *out)
     return st == STATUS_OK ? pearson_report(job, out) : st;
 }
 
+static const struct stage_part pearson_parts[] = {{"clusters", STAGE_TABLE}};
+
 const struct stage_ops stage_pearson = {
     .name = "pearson",
-    .suffix = "clusters",
+    .parts = pearson_parts,
+    .n_parts = 1,
     .specs = pearson_specs,
     .n_specs = PEARSON_N_SPECS,
     .plan = pearson_plan,

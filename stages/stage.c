@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct stage_ops *const stage_registry[] = {&stage_pearson, NULL};
+const struct stage_ops *const stage_registry[] = {&stage_pearson, &stage_sciddicat, NULL};
 
 const struct stage_ops *stage_find(const char *name)
 {

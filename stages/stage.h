@@ -1,8 +1,9 @@
 /*
  * stage - what a job computes, in terms of kernels: one file a stage, one line in the registry.
  *
- * The engine reads and decodes; it hands the stage a table's numbers in file order, as they come,
- * and takes a `struct result` from it. A stage does no I/O and makes no thread.
+ * A job has one input file a part of its stage. The engine reads and decodes them, one after the
+ * other; it hands the stage their numbers in file order, as they come, and takes a `struct result`
+ * from it, or several. A stage does no I/O and makes no thread.
  */
 #ifndef LEAT_STAGES_STAGE_H
 #define LEAT_STAGES_STAGE_H
@@ -36,14 +37,29 @@ struct param_value {
 
 struct stage; /* one job's state */
 
+/* One of the files that make a job: X.SUFFIX.*, all in one folder. */
+enum stage_part_kind { STAGE_TABLE, STAGE_GRID };
+
+struct stage_part {
+    const char *suffix; /* "clusters" of X.clusters.csv: it also routes the file to the stage */
+    enum stage_part_kind kind;
+};
+
+enum { STAGE_MAX_PARTS = 2 };
+
+/* A part's file. A grid's `table->grid` may be NULL: a table of another format in its place. */
+struct stage_input {
+    const struct table_info *table;
+    const char *name; /* for messages */
+};
+
 /* What a stage is told before the first number. Everything is borrowed for the life of the stage.
  */
 struct stage_args {
     struct queue *queue;
-    const struct table_info *table;
-    const struct param_value *params; /* in the order of the stage's specs */
-    const char *input_name;           /* for messages */
-    size_t block_bytes;               /* the most that one push brings */
+    struct stage_input inputs[STAGE_MAX_PARTS]; /* in the order of the stage's parts */
+    const struct param_value *params;           /* in the order of the stage's specs */
+    size_t block_bytes;                         /* the most that one push brings */
 };
 
 /* What a job is going to need, from the shape that is known or estimated. */
@@ -54,27 +70,32 @@ struct stage_need {
 };
 
 struct stage_ops {
-    const char *name;   /* the pipeline's name: "pearson" */
-    const char *suffix; /* the part of a file name that routes to it: "clusters" */
+    const char *name; /* the pipeline's name: "pearson" */
+    const struct stage_part *parts;
+    size_t n_parts; /* 1 to STAGE_MAX_PARTS */
     const struct param_spec *specs;
     size_t n_specs;
 
-    /* What a job with this table would need. STATUS_BAD_INPUT / _BAD_ARGUMENT when it cannot be
-     * done at all (one cell, too many series); the message says why. */
+    /* What a job with these tables would need. STATUS_BAD_INPUT / _BAD_ARGUMENT when it cannot be
+     * done at all (one cell, too many series, shapes that differ); the message says why. */
     enum status (*plan)(const struct stage_args *args, struct stage_need *out) STATUS_MUST_CHECK;
     enum status (*open)(const struct stage_args *args, struct stage **out) STATUS_MUST_CHECK;
-    /* The next n_cells numbers of the table (values in the table's dtype, in memory from
-     * host_alloc), with the chunk they came in (labels). *ticket tells, through upload_wait, when
-     * the memory may be reused. */
-    enum status (*push)(struct stage *s, const struct table_chunk *chunk,
+    /* The next n_cells numbers of a part (values in its table's dtype, in memory from host_alloc),
+     * with the chunk they came in (labels). A part's numbers come when all of the part before it
+     * are there. *ticket tells, through upload_wait, when the memory may be reused. */
+    enum status (*push)(struct stage *s, size_t part, const struct table_chunk *chunk,
                         uint64_t *ticket) STATUS_MUST_CHECK;
-    /* All numbers are in: finishes the computation and fills the result, whose pieces are read
-     * while the stage is alive. */
-    enum status (*finish)(struct stage *s, struct result *out) STATUS_MUST_CHECK;
+    /* All numbers are in: goes on with the computation and fills `out`, which is empty, with files
+     * whose pieces are read while the stage is alive. With *more set (it is false) it is called
+     * again, with another result: the files of this one are written in the meantime, and a job can
+     * be cancelled in between. At most two results are held at a time; the last one has shape,
+     * parameters, summary and warnings. */
+    enum status (*finish)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
     void (*free)(struct stage *s);
 };
 
 extern const struct stage_ops stage_pearson;
+extern const struct stage_ops stage_sciddicat;
 
 /* Every stage there is; NULL at the end. */
 extern const struct stage_ops *const stage_registry[];

@@ -1,0 +1,22 @@
+/*
+ * summary_entry - keys and values of a job's result.json.
+ */
+#ifndef LEAT_STAGES_SUMMARY_ENTRY_H
+#define LEAT_STAGES_SUMMARY_ENTRY_H
+
+#include "formats/status.h"
+
+#include <jansson.h>
+#include <stddef.h>
+
+struct summary_entry {
+    const char *key;
+    json_t *value; /* NULL: could not be made */
+};
+
+/* Sets them all; the values are taken over in every case. STATUS_NO_MEMORY, also where a value is
+ * NULL. */
+enum status summary_entry_put(json_t *object, const struct summary_entry *entries,
+                              size_t n) STATUS_MUST_CHECK;
+
+#endif
