@@ -17,19 +17,6 @@ static const char *size(char out[TEXT_NUMBER_BYTES], const json_t *memory, const
     return text_size(out, (uint64_t)json_integer_value(json_object_get(memory, key)));
 }
 
-/* Text that comes from outside, with control bytes spelt \xNN: a name cannot command a terminal. */
-static void put(const char *text)
-{
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < 0x20 || c == 0x7f) {
-            printf("\\x%02x", c);
-        } else {
-            putchar(c);
-        }
-    }
-}
-
 static void print_parameters(json_t *parameters)
 {
     const char *key;
@@ -50,16 +37,23 @@ static void print_text(const struct job_report *r)
 {
     const json_t *m = r->manifest, *shape = json_object_get(m, "shape");
     const json_t *memory = json_object_get(m, "memory");
-    const json_t *input = json_array_get(json_object_get(m, "inputs"), 0);
+    const json_t *inputs = json_object_get(m, "inputs"), *input = json_array_get(inputs, 0);
     char backend[TEXT_NUMBER_BYTES], host[TEXT_NUMBER_BYTES];
-    put(r->path);
+    text_put(stdout, r->path);
     printf(": %s, %lld lines of %lld numbers; pipeline %s, result '",
            json_string_value(json_object_get(input, "format")),
            json_integer_value(json_object_get(shape, "lines")),
            json_integer_value(json_object_get(shape, "cells_per_line")),
            json_string_value(json_object_get(m, "pipeline")));
-    put(r->stem);
-    printf("'\n  fits: %s for the backend, %s besides\n", size(backend, memory, "backend_bytes"),
+    text_put(stdout, r->stem);
+    puts("'");
+    for (size_t i = 1; i < json_array_size(inputs); i++) {
+        input = json_array_get(inputs, i);
+        printf("  with ");
+        text_put(stdout, json_string_value(json_object_get(input, "name")));
+        printf(": %s\n", json_string_value(json_object_get(input, "format")));
+    }
+    printf("  fits: %s for the backend, %s besides\n", size(backend, memory, "backend_bytes"),
            size(host, memory, "host_bytes"));
     print_parameters(json_object_get(m, "parameters"));
     size_t i;
@@ -67,7 +61,7 @@ static void print_text(const struct job_report *r)
     json_array_foreach(json_object_get(m, "warnings"), i, text)
     {
         printf("  note: ");
-        put(json_string_value(text));
+        text_put(stdout, json_string_value(text));
         putchar('\n');
     }
 }
@@ -98,7 +92,8 @@ int command_check(int argc, char **argv)
         report_set_level(&settings);
         code = runner_run(&settings, true, on_ended, &settings, &totals);
         if (code == STATUS_OK) {
-            exit_status = totals.n_failed == 0 && totals.n_done > 0                ? 0
+            exit_status = totals.interrupted                                       ? 1
+                          : totals.n_failed == 0 && totals.n_done > 0              ? 0
                           : totals.n_done > 0 || totals.n_failed > totals.n_absent ? 1
                                                                                    : 2;
         }

@@ -43,6 +43,9 @@ static void print_backend(const char *name, const struct doctor_backend *b)
     }
     line(name, "works: %s", b->info.device);
     line("", "%s", b->info.detail);
+    if (b->info.advice[0] != '\0') {
+        line("", "%s", b->info.advice);
+    }
     if (b->info.memory_bytes > 0) {
         line("", "%zu multiprocessors, memory %s, %s of it free", b->info.n_threads,
              text_size(total, b->info.memory_bytes), text_size(unused, b->info.memory_free));

@@ -8,6 +8,10 @@
 int command_run(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_generate(int argc, char **argv);
+int command_watch(int argc, char **argv);
+int command_worker(int argc, char **argv);
+int command_status(int argc, char **argv);
+int command_retry(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
 #endif

@@ -15,7 +15,8 @@ const char *const engine_lane_names[ENGINE_LANES] = {"read", "decode", "device",
 
 enum {
     FILES_PER_JOB = 8, /* input, part folder, output, and room */
-    READ_THREADS = 2,
+    READ_THREADS_MIN = 2,
+    READ_THREADS_MAX = 8,
     WRITE_THREADS = 2,
     DEVICE_THREADS = 4,
     JOBS_WAITING = 6, /* beyond one a thread: small ones wait for lanes more than they compute */
@@ -234,7 +235,11 @@ static enum status share_memory(struct engine *e, uint64_t memory)
 
 static enum status start_crews(struct engine *e)
 {
-    enum status code = crew_new(READ_THREADS, &e->reading);
+    const size_t n_read = e->n_threads / 2;
+    enum status code = crew_new(n_read < READ_THREADS_MIN   ? READ_THREADS_MIN
+                                : n_read > READ_THREADS_MAX ? READ_THREADS_MAX
+                                                            : n_read,
+                                &e->reading);
     if (code == STATUS_OK) {
         code = crew_new(WRITE_THREADS, &e->writing);
     }

@@ -11,14 +11,13 @@
 #include "formats/bytes.h"
 #include "formats/log.h"
 #include "formats/result.h"
+#include "pipeline/failure.h"
 #include "pipeline/generate_source.h"
+#include "pipeline/interrupt.h"
 #include "pipeline/new_file.h"
 #include "pipeline/text.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,32 +37,8 @@ struct work {
     struct generate_slab slabs[2];
     struct text texts[2];
     uint64_t step; /* slab `step` is being formatted */
-    pthread_mutex_t lock;
-    enum status status; /* the first failure, with its description */
-    char message[STATUS_MESSAGE_BYTES];
+    struct failure failure;
 };
-
-static atomic_bool is_stopped; /* set by a signal in one thread, read in others */
-
-static void on_signal(int number)
-{
-    (void)number;
-    is_stopped = true;
-}
-
-/* Keeps the first failure of any thread. */
-static void note(struct work *w, enum status status)
-{
-    if (status == STATUS_OK) {
-        return;
-    }
-    pthread_mutex_lock(&w->lock);
-    if (w->status == STATUS_OK) {
-        w->status = status;
-        snprintf(w->message, sizeof(w->message), "%s", status_message());
-    }
-    pthread_mutex_unlock(&w->lock);
-}
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
@@ -172,11 +147,11 @@ static void do_task(void *arg, size_t index)
     const struct step *step = arg;
     struct work *w = step->work;
     if (index >= 2) {
-        note(w, format_piece(w, index - 2));
+        failure_note(&w->failure, format_piece(w, index - 2));
     } else if (index == 1 && step->fills) {
-        note(w, generate_source_fill(&w->source, &w->slabs[(w->step + 1) % 2]));
+        failure_note(&w->failure, generate_source_fill(&w->source, &w->slabs[(w->step + 1) % 2]));
     } else if (index == 0 && step->writes) {
-        note(w, write_text(w, &w->texts[(w->step + 1) % 2]));
+        failure_note(&w->failure, write_text(w, &w->texts[(w->step + 1) % 2]));
     }
 }
 
@@ -206,9 +181,9 @@ static enum status run_steps(struct work *w)
         struct step step = {w, writes, fills};
         w->texts[w->step % 2].n_pieces = n_pieces;
         w->executor->run(w->executor->context, 2 + n_pieces, do_task, &step);
-        status = w->status == STATUS_OK ? STATUS_OK : status_set(w->status, w->message);
-        if (status == STATUS_OK && is_stopped) {
-            status = status_fail(STATUS_CANCELLED, "%s: stopped by a signal", w->order->path);
+        status = failure_first(&w->failure);
+        if (status == STATUS_OK) {
+            status = interrupt_check(w->order->path);
         }
         if (log_has_progress()) {
             show_progress(w);
@@ -248,10 +223,8 @@ static void release(struct work *w, struct backend *backend)
 
 static enum status write_file(struct work *w)
 {
-    struct sigaction catch = {.sa_handler = on_signal}, before_int, before_term;
-    is_stopped = false;
-    sigaction(SIGINT, &catch, &before_int);
-    sigaction(SIGTERM, &catch, &before_term);
+    struct interrupt interrupt;
+    interrupt_watch(&interrupt);
     enum status status = new_file_open(w->order->path, w->order->force, &w->file);
     if (status == STATUS_OK) {
         status = run_steps(w);
@@ -261,8 +234,7 @@ static enum status write_file(struct work *w)
             new_file_abandon(w->file);
         }
     }
-    sigaction(SIGINT, &before_int, NULL);
-    sigaction(SIGTERM, &before_term, NULL);
+    interrupt_leave(&interrupt);
     return status;
 }
 
@@ -275,14 +247,14 @@ enum status generate_file(const struct generate_order *order, struct backend *ba
     }
     w->order = order;
     w->executor = executor;
-    pthread_mutex_init(&w->lock, NULL);
+    failure_init(&w->failure);
     enum status status = acquire(w, order, backend, executor);
     if (status == STATUS_OK) {
         status = write_file(w);
     }
     *bytes = w->bytes;
     release(w, backend);
-    pthread_mutex_destroy(&w->lock);
+    failure_end(&w->failure);
     free(w);
     return status;
 }

@@ -9,7 +9,14 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const table_extensions[] = {".csv", ".tsv", ".txt", ".npy", ".npz"};
+static const char *const extensions[] = {".csv", ".tsv", ".txt", ".npy",
+                                         ".npz", ".asc", ".tif", ".tiff"};
+enum { N_OF_TABLES = 5 };
+/* Coordinate systems, world files, styles, masks, statistics, overviews, metadata (also .aux.xml).
+ */
+static const char *const sidecar_endings[] = {
+    ".prj", ".qpj", ".wld", ".tfw", ".tfwx", ".tifw", ".tiffw", ".ascw", ".qml",  ".qmd",    ".sld",
+    ".clr", ".msk", ".stx", ".ovr", ".rrd",  ".aux",  ".xml",   ".cpg",  ".csvt", ".vat.dbf"};
 static const char *const passing_endings[] = {".part", ".tmp", ".filepart", ".crdownload", "~"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -28,10 +35,16 @@ static size_t without(const char *name, size_t n, const char *ending)
                                                                                     : n;
 }
 
-static size_t without_extension(const char *name, size_t n)
+size_t input_name_without(const char *path, const char *ending)
 {
-    for (size_t i = 0; i < COUNT(table_extensions); i++) {
-        size_t shorter = without(name, n, table_extensions[i]);
+    return without(path, strlen(path), ending);
+}
+
+/* Without one of the first n_known extensions. */
+static size_t without_extension(const char *name, size_t n, size_t n_known)
+{
+    for (size_t i = 0; i < n_known; i++) {
+        size_t shorter = without(name, n, extensions[i]);
         if (shorter < n) {
             return shorter;
         }
@@ -39,20 +52,30 @@ static size_t without_extension(const char *name, size_t n)
     return n;
 }
 
-bool input_name_is_table(const char *path)
+static bool has_extension(const char *path, size_t n_known)
 {
     const char *name = input_name_last(path);
     size_t n = without(name, strlen(name), ".gz");
-    size_t stem = without_extension(name, n);
+    size_t stem = without_extension(name, n, n_known);
     return stem < n && stem > 0;
 }
 
-/* Whether name[0..n) ends in ".SUFFIX", with something before it. */
+bool input_name_is_table(const char *path)
+{
+    return has_extension(path, N_OF_TABLES);
+}
+
+bool input_name_is_grid(const char *path)
+{
+    return has_extension(path, COUNT(extensions));
+}
+
+/* Whether name[0..n) ends in ".SUFFIX", in any case, with something before it. */
 static bool ends_in(const char *name, size_t n, const char *suffix)
 {
     size_t n_suffix = strlen(suffix);
     return n > n_suffix + 1 && name[n - n_suffix - 1] == '.' &&
-           memcmp(name + n - n_suffix, suffix, n_suffix) == 0;
+           strncasecmp(name + n - n_suffix, suffix, n_suffix) == 0;
 }
 
 bool input_name_asks_for(const char *path, const char *suffix)
@@ -66,16 +89,24 @@ bool input_name_asks_for(const char *path, const char *suffix)
     return false;
 }
 
+static bool has_ending(const char *name, const char *const endings[], size_t n_endings)
+{
+    size_t i = 0;
+    while (i < n_endings && input_name_without(name, endings[i]) == strlen(name)) {
+        i++;
+    }
+    return i < n_endings;
+}
+
+bool input_name_is_sidecar(const char *path)
+{
+    return has_ending(input_name_last(path), sidecar_endings, COUNT(sidecar_endings));
+}
+
 bool input_name_is_passing(const char *path)
 {
     const char *name = input_name_last(path);
-    size_t n = strlen(name);
-    for (size_t i = 0; i < COUNT(passing_endings); i++) {
-        if (without(name, n, passing_endings[i]) < n) {
-            return true;
-        }
-    }
-    return name[0] == '.';
+    return name[0] == '.' || has_ending(name, passing_endings, COUNT(passing_endings));
 }
 
 enum status input_name_stem(const char *path, const char *suffix, char **out)
@@ -83,7 +114,7 @@ enum status input_name_stem(const char *path, const char *suffix, char **out)
     *out = NULL;
     const char *name = input_name_last(path);
     size_t whole = without(name, strlen(name), ".gz");
-    size_t n = without_extension(name, whole);
+    size_t n = without_extension(name, whole, COUNT(extensions));
     if (n == whole) {
         /* X.clusters.dat: the ending is not ours, but what stands before it is */
         const char *dot = memrchr(name, '.', n);

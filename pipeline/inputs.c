@@ -6,16 +6,18 @@
 #include "formats/archive_input.h"
 #include "formats/log.h"
 #include "pipeline/input_name.h"
+#include "pipeline/input_walk.h"
+#include "pipeline/parts.h"
+#include "pipeline/projection.h"
+#include "pipeline/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct inputs {
@@ -28,51 +30,11 @@ struct inputs {
     FTS *walk;                     /* the folder being walked; NULL: none */
     struct archive_input *archive; /* being read; NULL: none */
     char *archive_path;
+    struct parts *parts; /* files whose job is not complete */
+    char *leaving;       /* the folder or archive that has ended: what waits in it is given up */
+    char *sidecar;       /* the first that was passed over */
+    size_t n_sidecars;
 };
-
-static int by_name(const FTSENT **a, const FTSENT **b)
-{
-    return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
-static FTS *start_walk(const char *path)
-{
-    char *const paths[] = {(char *)path, NULL};
-    return fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
-}
-
-/* Zeroes, which are no folder's numbers, when it is not there. */
-static struct stat look_at_output(const struct settings *settings)
-{
-    struct stat st;
-    return stat(settings->output, &st) == 0 ? st : (struct stat){0};
-}
-
-static bool is_output(const struct stat *output, const FTSENT *entry)
-{
-    return output->st_ino != 0 && entry->fts_ino == output->st_ino &&
-           entry->fts_dev == output->st_dev;
-}
-
-/* A folder in the output folder is a result when it holds what every result holds. */
-static bool is_result(const struct stat *output, const FTSENT *entry)
-{
-    char *path;
-    bool is = is_output(output, entry->fts_parent) &&
-              asprintf(&path, "%s/result.json", entry->fts_accpath) >= 0;
-    if (is) {
-        is = access(path, F_OK) == 0;
-        free(path);
-    }
-    return is;
-}
-
-/* Folders beneath an input that are not gone into. */
-static bool is_passed_over(const struct stat *output, const FTSENT *entry)
-{
-    return entry->fts_level > 0 &&
-           (entry->fts_name[0] == '.' || is_output(output, entry) || is_result(output, entry));
-}
 
 enum status inputs_open(const struct settings *settings, int scratch_fd, struct inputs **out)
 {
@@ -83,8 +45,8 @@ enum status inputs_open(const struct settings *settings, int scratch_fd, struct 
     }
     in->settings = settings;
     in->scratch_fd = scratch_fd;
-    in->output = look_at_output(settings);
-    return STATUS_OK;
+    in->output = input_walk_output(settings->output);
+    return parts_new(&in->parts);
 }
 
 void inputs_stop(struct inputs *in)
@@ -101,7 +63,8 @@ static void close_archive(struct inputs *in)
 {
     archive_input_free(in->archive);
     in->archive = NULL;
-    free(in->archive_path);
+    free(in->leaving);
+    in->leaving = in->archive_path;
     in->archive_path = NULL;
 }
 
@@ -112,20 +75,61 @@ void inputs_free(struct inputs *in)
             fts_close(in->walk);
         }
         close_archive(in);
+        parts_free(in->parts);
+        free(in->leaving);
+        free(in->sidecar);
         free(in);
     }
 }
 
-/* Names the input and resolves its settings. */
-static enum status take_input(const struct inputs *in, const char *path, int fd,
-                              struct job_input *out)
+/* Resolves the file's settings; *got when a job comes of it: else it waits for other parts. */
+static enum status take_input(struct inputs *in, const char *path, int fd, struct job_input *out,
+                              bool *got)
 {
-    out->fd = fd;
-    out->path = strdup(path);
-    if (out->path == NULL) {
+    struct job_part part = {.fd = fd, .path = strdup(path)};
+    struct job_settings settings;
+    *got = false;
+    if (part.path == NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
-    return settings_resolve(in->settings, path, &out->settings);
+    enum status code = settings_resolve(in->settings, path, &settings);
+    if (code == STATUS_OK && settings.stage->n_parts > 1) {
+        return parts_add(in->parts, &part, &settings, out, got);
+    }
+    out->parts[0] = part;
+    if (code == STATUS_OK) {
+        out->settings = settings;
+        out->n_parts = 1;
+        *got = true;
+    }
+    return code;
+}
+
+static void name_failure(struct job_input *out, const char *path)
+{
+    out->parts[0] = (struct job_part){.fd = -1, .path = strdup(path)};
+}
+
+/* A file that is no input; what lies beside grids is told of at the end, in one line. */
+static void pass_over(struct inputs *in, const char *path)
+{
+    log_debug("'%s': no pipeline takes it, skipped", path);
+    if (input_name_is_sidecar(path) && !projection_named(path)) {
+        in->sidecar = in->n_sidecars++ == 0 ? strdup(path) : in->sidecar;
+    }
+}
+
+static void tell_sidecars(struct inputs *in)
+{
+    if (in->n_sidecars > 0) {
+        log_info("%zu %s beside grids and tables passed over, '%s' first", in->n_sidecars,
+                 in->n_sidecars == 1 ? "file that is kept" : "files that are kept",
+                 in->sidecar != NULL ? in->sidecar : "");
+        in->n_sidecars = 0;
+    }
 }
 
 /* --- archives --------------------------------------------------------------------------------- */
@@ -138,7 +142,12 @@ static enum status open_archive(struct inputs *in, const char *path)
     if (fd < 0) {
         return status_fail_errno(errno, "cannot open '%s'", path);
     }
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    if (fstat(fd, &st) != 0) {
+        code = status_fail_errno(errno, "cannot look at '%s'", path);
+        close(fd);
+        return code;
+    }
+    if (!S_ISREG(st.st_mode)) {
         close(fd);
         return status_fail(STATUS_BAD_INPUT, "'%s' is no regular file", path);
     }
@@ -154,31 +163,6 @@ static enum status open_archive(struct inputs *in, const char *path)
     return code;
 }
 
-/* A file without a name; gone when its last descriptor is closed. */
-static enum status scratch_file(const struct inputs *in, int *fd)
-{
-    *fd = in->scratch_fd >= 0 ? openat(in->scratch_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)
-                              : open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (*fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-        char name[] = "/tmp/leat-XXXXXX";
-        *fd = mkostemp(name, O_CLOEXEC);
-        if (*fd >= 0) {
-            unlink(name);
-        }
-    }
-    return *fd >= 0 ? STATUS_OK : status_fail_errno(errno, "cannot make a scratch file");
-}
-
-/* Half of what is free where members are kept: an archive that unpacks to more is refused. */
-static uint64_t scratch_room(const struct inputs *in)
-{
-    struct statvfs st;
-    if (in->scratch_fd >= 0 ? fstatvfs(in->scratch_fd, &st) != 0 : statvfs("/tmp", &st) != 0) {
-        return UINT64_MAX;
-    }
-    return (uint64_t)st.f_bavail * st.f_frsize / 2;
-}
-
 /* Whether a folder of the member's name begins with a dot; ".." is not hidden but refused. */
 static bool is_hidden(const char *name)
 {
@@ -192,85 +176,101 @@ static bool is_hidden(const char *name)
     return false;
 }
 
-/* Whether a folder of such files would give the member to a pipeline. */
-static enum status judge_member(const struct inputs *in, const char *name, bool *routed)
+enum member_kind { MEMBER_PASSED_OVER, MEMBER_OF_JOB, MEMBER_PROJECTION };
+
+/* What a folder of such files would do with the member at `path`; `name` is its part in the
+ * archive. */
+static enum member_kind judge_member(struct inputs *in, const char *name, const char *path)
 {
-    char *path;
-    *routed = false;
-    if (asprintf(&path, "%s/%s", in->archive_path, name) < 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    if (!is_hidden(name) && settings_routes(in->settings, path)) {
+        return MEMBER_OF_JOB;
     }
-    *routed = !is_hidden(name) && settings_routes(in->settings, path);
-    if (!*routed) {
-        log_debug("'%s': no pipeline takes it, skipped", path);
+    if (!is_hidden(name) && projection_named(name)) {
+        return MEMBER_PROJECTION;
     }
-    free(path);
-    return STATUS_OK;
+    pass_over(in, path);
+    return MEMBER_PASSED_OVER;
 }
 
-/* The next member that a pipeline takes, or would take were it not refused; NULL at the archive's
- * end. */
-static enum status next_routed(struct inputs *in, struct archive_input_entry *entry, char **path)
-{
-    *path = NULL;
-    for (;;) {
-        bool end, routed;
-        enum status code = archive_input_next(in->archive, entry, &end);
-        if (code != STATUS_OK || end) {
-            return code;
-        }
-        code = judge_member(in, entry->raw, &routed);
-        if (code != STATUS_OK) {
-            return code;
-        }
-        if (routed) {
-            if (asprintf(path, "%s/%s", in->archive_path, entry->name) < 0) {
-                *path = NULL;
-                return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-            }
-            return STATUS_OK;
-        }
-    }
-}
-
-/* Unpacks the member into a scratch file and makes it an input. */
-static enum status take_member(struct inputs *in, const char *path, struct job_input *out)
+/* Unpacks the member into a scratch file. */
+static enum status unpack_member(struct inputs *in, int *fd)
 {
     uint64_t bytes;
-    int fd = -1;
-    enum status code = scratch_file(in, &fd);
+    enum status code = scratch_file(in->scratch_fd, fd);
     if (code == STATUS_OK) {
-        code = archive_input_copy(in->archive, fd, scratch_room(in), &bytes);
-    }
-    if (code != STATUS_OK) {
-        if (fd >= 0) {
-            close(fd);
+        code = archive_input_copy(in->archive, *fd, scratch_room(in->scratch_fd), &bytes);
+        if (code != STATUS_OK) {
+            close(*fd);
+            *fd = -1;
         }
-        out->path = strdup(path);
-        return code;
     }
-    return take_input(in, path, fd, out);
+    return code;
 }
 
-/* *got is false at the archive's end, and when there is no going on after a failure. */
+static enum status take_projection(struct inputs *in, const char *path)
+{
+    char *text = NULL;
+    int fd;
+    enum status code = unpack_member(in, &fd);
+    if (code == STATUS_OK) {
+        code = projection_read(fd, path, &text);
+        close(fd);
+    }
+    return code == STATUS_OK ? parts_add_projection(in->parts, path, text) : code;
+}
+
+/* Makes the member an input, or a part of one. */
+static enum status take_member(struct inputs *in, const struct archive_input_entry *entry,
+                               enum member_kind kind, const char *path, struct job_input *out,
+                               bool *got)
+{
+    int fd;
+    enum status code;
+    if (entry->refused != NULL) {
+        code = status_fail(STATUS_BAD_INPUT, "'%s' is not taken out of its archive: %s", path,
+                           entry->refused);
+    } else if (kind == MEMBER_PROJECTION) {
+        code = take_projection(in, path);
+    } else {
+        code = unpack_member(in, &fd);
+        if (code == STATUS_OK) {
+            return take_input(in, path, fd, out, got);
+        }
+    }
+    if (code != STATUS_OK) {
+        name_failure(out, path);
+    }
+    if (kind == MEMBER_PROJECTION && code != STATUS_OK && code != STATUS_BAD_INPUT) {
+        close_archive(in); /* its grid must not be taken for one without */
+    }
+    return code;
+}
+
+/* Goes on to the next member that a pipeline takes, or to the archive's end; *got when that makes a
+ * job. There is no going on after a failure to find one. */
 static enum status next_member(struct inputs *in, struct job_input *out, bool *got)
 {
     struct archive_input_entry entry;
-    char *path;
-    enum status code = next_routed(in, &entry, &path);
-    *got = path != NULL;
-    if (path == NULL) {
+    bool end;
+    enum status code = archive_input_next(in->archive, &entry, &end);
+    char *raw_path = NULL, *path = NULL;
+    if (code != STATUS_OK || end) {
         if (code != STATUS_OK) {
-            out->path = strdup(in->archive_path);
+            name_failure(out, in->archive_path);
         }
         close_archive(in);
-    } else if (entry.refused != NULL) {
-        out->path = strdup(path);
-        code = status_fail(STATUS_BAD_INPUT, "'%s' is not taken out of its archive: %s", path,
-                           entry.refused);
-    } else {
-        code = take_member(in, path, out);
+        return code;
     }
+    if (asprintf(&raw_path, "%s/%s", in->archive_path, entry.raw) < 0 ||
+        asprintf(&path, "%s/%s", in->archive_path, entry.name) < 0) {
+        name_failure(out, in->archive_path);
+        close_archive(in);
+        free(raw_path);
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    enum member_kind kind = judge_member(in, entry.raw, raw_path);
+    code = kind != MEMBER_PASSED_OVER ? take_member(in, &entry, kind, path, out, got) : STATUS_OK;
+    free(raw_path);
     free(path);
     return code;
 }
@@ -289,35 +289,53 @@ static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_
     if (archive_input_named(entry->fts_name)) {
         code = open_archive(in, entry->fts_path);
         if (code != STATUS_OK) {
-            out->path = strdup(entry->fts_path);
+            name_failure(out, entry->fts_path);
         }
     } else if (settings_routes(in->settings, entry->fts_path)) {
-        *got = true;
-        code = take_input(in, entry->fts_path, -1, out);
+        code = take_input(in, entry->fts_path, -1, out, got);
     } else {
-        log_debug("'%s': no pipeline takes it, skipped", entry->fts_path);
+        pass_over(in, entry->fts_path);
     }
     return code;
 }
 
-/* Goes on to the next file in the folder that has a route (*got), to an archive, or to the folder's
- * end. */
+static void pass_over_link(const struct inputs *in, const FTSENT *entry)
+{
+    if (settings_routes(in->settings, entry->fts_path)) {
+        log_warning("'%s': is a link, and links in folders are not followed; name it to have it "
+                    "processed",
+                    entry->fts_path);
+    } else {
+        log_debug("'%s': is a link, skipped", entry->fts_path);
+    }
+}
+
+/* Goes on to the next file in the folder that makes a job (*got), to an archive, or to the end of a
+ * folder. */
 static enum status next_in_folder(struct inputs *in, struct job_input *out, bool *got)
 {
     FTSENT *entry;
-    while (!is_stopped(in) && in->archive == NULL && (entry = fts_read(in->walk)) != NULL) {
+    while (!is_stopped(in) && in->archive == NULL && in->leaving == NULL &&
+           (errno = 0, entry = fts_read(in->walk)) != NULL) {
         enum status code = STATUS_OK;
         switch (entry->fts_info) {
         case FTS_D:
-            if (is_passed_over(&in->output, entry)) {
+            if (input_walk_skips(&in->output, entry)) {
                 fts_set(in->walk, entry, FTS_SKIP);
             }
             break;
         case FTS_DNR:
         case FTS_ERR:
         case FTS_NS:
-            out->path = strdup(entry->fts_path);
+            name_failure(out, entry->fts_path);
             return status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path);
+        case FTS_DP:
+            in->leaving = strdup(entry->fts_path);
+            break;
+        case FTS_SL:
+        case FTS_SLNONE:
+            pass_over_link(in, entry);
+            break;
         case FTS_F:
             code = take_file(in, entry, out, got);
             if (code != STATUS_OK || *got) {
@@ -328,16 +346,21 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
             break;
         }
     }
-    if (in->archive == NULL) {
+    if (in->archive == NULL && in->leaving == NULL) {
+        const int error = is_stopped(in) ? 0 : errno; /* none where all has been seen */
         fts_close(in->walk);
         in->walk = NULL;
+        if (error != 0) {
+            name_failure(out, in->settings->inputs[in->next - 1]);
+            return status_fail_errno(error, "the folder cannot be read to its end");
+        }
     }
     return STATUS_OK;
 }
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
-/* Opens the next argument; *got when it is a file and so an input itself. */
+/* Opens the next argument; *got when it is a file that makes a job. */
 static enum status next_argument(struct inputs *in, struct job_input *out, bool *got)
 {
     const char *path = in->settings->inputs[in->next++];
@@ -347,18 +370,19 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
     if (stat(path, &st) != 0) {
         code = status_fail_errno(errno, "cannot find '%s'", path);
     } else if (S_ISDIR(st.st_mode)) {
-        in->walk = start_walk(path);
+        in->walk = input_walk_start(path);
         if (in->walk == NULL) {
             code = status_fail_errno(errno, "cannot read '%s'", path);
         }
     } else if (archive_input_named(path)) {
         code = open_archive(in, path);
+    } else if (input_name_is_sidecar(path)) {
+        pass_over(in, path); /* a shell's X.* */
     } else {
-        *got = true;
-        return take_input(in, path, -1, out);
+        return take_input(in, path, -1, out, got);
     }
     if (code != STATUS_OK) {
-        out->path = strdup(path);
+        name_failure(out, path);
     }
     return code;
 }
@@ -370,35 +394,61 @@ static enum status end_argument(struct inputs *in, struct job_input *out)
     if (in->n_taken > 0) {
         return STATUS_OK;
     }
-    out->path = strdup(path);
+    char names[SETTINGS_NAMES_BYTES];
+    name_failure(out, path);
     return status_fail(STATUS_BAD_ARGUMENT,
-                       "'%s' holds no file that a pipeline takes; name them X.%s.csv or give "
+                       "'%s' holds no file that a pipeline takes; give them names like %s, or give "
                        "--pipeline %s",
-                       path, stage_registry[0]->suffix, stage_registry[0]->name);
+                       path, settings_names(names), stage_registry[0]->name);
+}
+
+/* What waits in a folder that has ended lacks its other parts: one of them. */
+static enum status give_up(struct inputs *in, struct job_input *out)
+{
+    enum status code = parts_give_up(in->parts, in->leaving, out);
+    if (code == STATUS_OK) {
+        free(in->leaving);
+        in->leaving = NULL;
+    }
+    return code;
+}
+
+/* One step to the next input; *end: there is none. */
+static enum status advance(struct inputs *in, struct job_input *out, bool *got, bool *end)
+{
+    if (in->leaving != NULL) {
+        return give_up(in, out);
+    }
+    if (in->archive != NULL) {
+        return next_member(in, out, got);
+    }
+    if (in->walk != NULL) {
+        return next_in_folder(in, out, got);
+    }
+    if (in->next < in->settings->n_inputs) {
+        return next_argument(in, out, got);
+    }
+    *end = true;
+    tell_sidecars(in);
+    return parts_give_up(in->parts, "", out);
 }
 
 enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
 {
-    *out = (struct job_input){.fd = -1};
+    *out = (struct job_input){0};
     *end = false;
     bool got = false;
     enum status code = STATUS_OK;
-    while (code == STATUS_OK && !got) {
-        bool within = in->archive != NULL || in->walk != NULL;
-        *end = is_stopped(in) || (!within && in->next == in->settings->n_inputs);
-        if (*end) {
+    while (code == STATUS_OK && !got && !*end) {
+        if (is_stopped(in)) {
+            *end = true;
             break;
         }
-        if (in->archive != NULL) {
-            code = next_member(in, out, &got);
-        } else if (in->walk != NULL) {
-            code = next_in_folder(in, out, &got);
-        } else {
-            code = next_argument(in, out, &got);
-        }
+        bool within = in->leaving != NULL || in->archive != NULL || in->walk != NULL;
+        code = advance(in, out, &got, end);
         in->n_taken += got || code != STATUS_OK;
-        if (within && in->archive == NULL && in->walk == NULL && code == STATUS_OK && !got &&
-            !is_stopped(in)) {
+        if (within && in->leaving == NULL && in->archive == NULL && in->walk == NULL &&
+            code == STATUS_OK && !got && !is_stopped(in)) {
             code = end_argument(in, out);
         }
     }
@@ -414,13 +464,13 @@ static bool is_wanted(const struct settings *settings, const FTSENT *entry)
 
 uint64_t inputs_total_bytes(const struct settings *settings)
 {
-    const struct stat output = look_at_output(settings);
+    const struct stat output = input_walk_output(settings->output);
     uint64_t total = 0;
     for (size_t i = 0; i < settings->n_inputs; i++) {
-        FTS *walk = start_walk(settings->inputs[i]);
+        FTS *walk = input_walk_start(settings->inputs[i]);
         FTSENT *entry;
         while (walk != NULL && (entry = fts_read(walk)) != NULL) {
-            if (entry->fts_info == FTS_D && is_passed_over(&output, entry)) {
+            if (entry->fts_info == FTS_D && input_walk_skips(&output, entry)) {
                 fts_set(walk, entry, FTS_SKIP);
             } else if (entry->fts_info == FTS_F && is_wanted(settings, entry)) {
                 total += (uint64_t)entry->fts_statp->st_size;

@@ -1,8 +1,9 @@
 /*
- * job - life and death of a job, and its memory; see job.h. Reading is in job_stream.c, writing in
- * job_output.c.
+ * job - life and death of a job; see job.h. Its memory is in job_memory.c, reading in job_stream.c,
+ * writing in job_output.c.
  */
 #include "pipeline/job_state.h"
+#include "pipeline/projection.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,14 +11,24 @@
 #include <string.h>
 #include <unistd.h>
 
+void job_part_free(struct job_part *part)
+{
+    if (part->path != NULL && part->fd >= 0) {
+        close(part->fd);
+    }
+    free(part->path);
+    free(part->prj);
+    *part = (struct job_part){.fd = -1};
+}
+
 void job_input_free(struct job_input *input)
 {
-    if (input->fd >= 0) {
-        close(input->fd);
+    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
+        job_part_free(&input->parts[i]);
     }
-    free(input->path);
     job_settings_free(&input->settings);
-    *input = (struct job_input){.fd = -1};
+    free(input->part_folder);
+    *input = (struct job_input){0};
 }
 
 void job_fail(struct job *job, enum status code, const char *message)
@@ -42,7 +53,7 @@ bool job_task_ended(struct job *job, struct engine_task *task)
 {
     job->running--;
     if (task->code != STATUS_OK) {
-        job_fail(job, task->code, task->message != NULL ? task->message : "");
+        job_fail(job, task->code, task->message != NULL ? task->message : status_text(task->code));
     }
     engine_task_clear(task);
     return job->code == STATUS_OK;
@@ -55,7 +66,7 @@ void job_step_all(struct engine *e)
     }
 }
 
-/* --- open: the input's head ------------------------------------------------------------------- */
+/* --- open: the inputs' heads ------------------------------------------------------------------ */
 
 /* A line is held whole while a table is opened, before any memory is reserved for the job. */
 static size_t longest_line(const struct engine *e)
@@ -64,31 +75,52 @@ static size_t longest_line(const struct engine *e)
     return share < (1u << 20) ? 1u << 20 : share > (64u << 20) ? 64u << 20 : (size_t)share;
 }
 
+static enum status open_part(const struct job *job, struct job_part *part, struct table **out)
+{
+    int fd = part->fd >= 0 ? fcntl(part->fd, F_DUPFD_CLOEXEC, 3)
+                           : open(part->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        return status_fail_errno(errno, "cannot open '%s'", part->path);
+    }
+    if (part->fd >= 0 && lseek(fd, 0, SEEK_SET) != 0) {
+        int error = errno;
+        close(fd);
+        return status_fail_errno(error, "cannot read '%s' from its begin", part->path);
+    }
+    struct source *source;
+    enum status code = source_open(fd, part->path, &source);
+    if (code == STATUS_OK) {
+        const struct executor readers = crew_executor(job->engine->reading);
+        source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
+        struct table_options options = job->input.settings.table;
+        options.max_line_bytes = longest_line(job->engine);
+        options.prj = part->prj;
+        code = table_open(source, &options, out);
+    }
+    return code;
+}
+
+static enum status find_projection(struct job_part *part)
+{
+    return part->fd < 0 && part->prj == NULL ? projection_beside(part->path, &part->prj)
+                                             : STATUS_OK;
+}
+
 static enum status open_input(struct job *job)
 {
     const struct job_context *c = &job->context;
-    if (!c->check_only) {
-        enum status code = publish_vacant(c->out_fd, job->input.settings.stem, c->settings->force);
-        if (code != STATUS_OK) {
-            return code;
+    enum status code = STATUS_OK;
+    if (!c->check_only && job->input.part_folder == NULL) {
+        code = publish_vacant(c->out_fd, job->input.settings.stem, c->settings->force);
+    }
+    for (size_t i = 0; i < job->input.n_parts && code == STATUS_OK; i++) {
+        struct job_part *part = &job->input.parts[i];
+        if (job->input.settings.stage->parts[i].kind == STAGE_GRID) {
+            code = find_projection(part);
         }
-    }
-    int fd = job->input.fd >= 0
-                 ? fcntl(job->input.fd, F_DUPFD_CLOEXEC, 3)
-                 : open(job->input.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) {
-        return status_fail_errno(errno, "cannot open '%s'", job->input.path);
-    }
-    if (job->input.fd >= 0 && lseek(fd, 0, SEEK_SET) != 0) {
-        int error = errno;
-        close(fd);
-        return status_fail_errno(error, "cannot read '%s' from its begin", job->input.path);
-    }
-    struct source *source;
-    enum status code = source_open(fd, job->input.path, &source);
-    if (code == STATUS_OK) {
-        job->input.settings.table.max_line_bytes = longest_line(job->engine);
-        code = table_open(source, &job->input.settings.table, &job->table);
+        if (code == STATUS_OK) {
+            code = open_part(job, part, &job->tables[i]);
+        }
     }
     return code;
 }
@@ -98,158 +130,16 @@ static void open_work(struct engine_task *task)
     engine_task_result(task, open_input(task->owner));
 }
 
-static enum status plan_table(const struct job *job, const struct table_info *info,
-                              struct stage_need *need)
-{
-    struct stage_args args = {.queue = job->queue,
-                              .table = info,
-                              .params = job->input.settings.params,
-                              .input_name = job->input.path,
-                              .block_bytes = job->engine->block_bytes};
-    return job->input.settings.stage->plan(&args, need);
-}
-
-/* What the stage needs when the table has `lines` lines, if it does not know better. */
-static enum status plan(const struct job *job, size_t lines, struct stage_need *need)
-{
-    struct table_info info = *table_info(job->table);
-    if (info.n_lines == 0 && info.n_lines_estimate < lines) {
-        info.n_lines_estimate = lines;
-    }
-    return plan_table(job, &info, need);
-}
-
-static bool fits(struct job *job, const struct stage_need *need);
-
 static void open_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     if (job_task_ended(job, task)) {
-        const struct table_info *info = table_info(job->table);
-        if (job->lines_estimate < info->n_lines_estimate) {
-            job->lines_estimate = info->n_lines_estimate;
-        }
         job->queue = engine_take_queue(job->engine);
-        enum status code = plan(job, job->lines_estimate, &job->need);
-        if (code != STATUS_OK) {
-            job_fail(job, code, status_message());
-        } else if (fits(job, &job->need)) {
+        if (job_plan(job)) {
             job->phase = job->context.check_only ? JOB_STREAMING : JOB_WAITING;
         }
     }
     job_step(job);
-}
-
-/* --- memory ----------------------------------------------------------------------------------- */
-
-static void bytes_wanted(const struct job *job, const struct stage_need *need, uint64_t *host,
-                         uint64_t *device)
-{
-    bool on_cpu = job->engine->on_cpu;
-    *host = need->host_bytes + (on_cpu ? need->memory_bytes : 0);
-    *device = on_cpu ? 0 : need->memory_bytes;
-}
-
-/* A need that can never be met fails the job. */
-static bool fits(struct job *job, const struct stage_need *need)
-{
-    struct engine *e = job->engine;
-    uint64_t host, device;
-    bytes_wanted(job, need, &host, &device);
-    if (host > e->host_limit || device > e->device_limit) {
-        char text[320];
-        uint64_t wanted = host > e->host_limit ? host : device;
-        uint64_t limit = host > e->host_limit ? e->host_limit : e->device_limit;
-        snprintf(text, sizeof(text),
-                 "'%.120s' needs %s%llu bytes of %s memory, %llu are there for jobs; %s",
-                 job->input.path, need->estimated ? "about " : "", (unsigned long long)wanted,
-                 host > e->host_limit ? "host" : "device", (unsigned long long)limit,
-                 host > e->host_limit ? "raise --memory by the difference, or more"
-                                      : "use --backend cpu, or a larger device");
-        job_fail(job, STATUS_TOO_LARGE, text);
-        return false;
-    }
-    return true;
-}
-
-/* Raises the job's reservation to `need`; false when the rest is not free at this moment, or never.
- */
-static bool reserve(struct job *job, const struct stage_need *need)
-{
-    struct engine *e = job->engine;
-    uint64_t host, device;
-    if (!fits(job, need)) {
-        return false;
-    }
-    bytes_wanted(job, need, &host, &device);
-    uint64_t more_host = host > job->host_reserved ? host - job->host_reserved : 0;
-    uint64_t more_device = device > job->device_reserved ? device - job->device_reserved : 0;
-    if (more_host > e->host_limit - e->host_used ||
-        more_device > e->device_limit - e->device_used) {
-        return false;
-    }
-    e->host_used += more_host;
-    job->host_reserved += more_host;
-    e->device_used += more_device;
-    job->device_reserved += more_device;
-    return true;
-}
-
-bool job_reserve_lines(struct job *job, size_t lines)
-{
-    if (job->context.check_only || table_info(job->table)->n_lines != 0 ||
-        lines <= job->lines_estimate) {
-        return true;
-    }
-    /* Half as much again, so that this is not asked for every block; no more than there is when
-     * that is too much. */
-    const size_t estimates[] = {lines + lines / 2, lines};
-    struct stage_need need;
-    for (size_t i = 0; i < 2; i++) {
-        uint64_t host, device;
-        enum status code = plan(job, estimates[i], &need);
-        if (code != STATUS_OK) {
-            job_fail(job, code, status_message());
-            return false;
-        }
-        job->lines_estimate = estimates[i];
-        bytes_wanted(job, &need, &host, &device);
-        if (host <= job->engine->host_limit && device <= job->engine->device_limit) {
-            break;
-        }
-    }
-    if (!reserve(job, &need)) {
-        if (job->code == STATUS_OK) {
-            /* Others hold the memory, and may be waiting for this one's blocks: start over once it
-             * is there. */
-            job->again = true;
-            job_fail(job, STATUS_TOO_LARGE, "starting over with more memory");
-        }
-        return false;
-    }
-    return true;
-}
-
-bool job_check_lines(struct job *job)
-{
-    struct table_info counted = *table_info(job->table);
-    bool known = counted.n_lines != 0;
-    size_t lines = (size_t)(job->cells / counted.cells_per_line);
-    enum status code = STATUS_OK;
-    if (lines == 0) {
-        code = status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->input.path);
-    } else if (!known) {
-        counted.n_lines = counted.n_lines_estimate = lines;
-        code = plan_table(job, &counted, &job->need);
-        if (code == STATUS_OK) { /* run knows no more than its estimate when it begins */
-            code = plan(job, lines > job->lines_estimate ? lines : job->lines_estimate, &job->need);
-        }
-    }
-    if (code != STATUS_OK) {
-        job_fail(job, code, status_message());
-        return false;
-    }
-    return fits(job, &job->need);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -257,11 +147,7 @@ bool job_check_lines(struct job *job)
 static void start_work(struct engine_task *task)
 {
     struct job *job = task->owner;
-    struct stage_args args = {.queue = job->queue,
-                              .table = table_info(job->table),
-                              .params = job->input.settings.params,
-                              .input_name = job->input.path,
-                              .block_bytes = job->engine->block_bytes};
+    struct stage_args args = job_args(job);
     engine_task_result(task, job->input.settings.stage->open(&args, &job->stage));
 }
 
@@ -283,13 +169,20 @@ static void end_work(struct engine_task *task)
     if (job->stage != NULL) {
         job->input.settings.stage->free(job->stage);
         job->stage = NULL;
-        /* A queue goes on to the next job: nothing of this one may be left in it. */
-        if (job->queue->backend->ops->finish(job->queue) != STATUS_OK && job->code == STATUS_OK) {
-            engine_task_result(task, STATUS_DEVICE);
-        }
     }
-    table_free(job->table);
-    job->table = NULL;
+    /* A queue goes on to the next job: nothing of this one may be left in it. */
+    if (job->queue != NULL && job->queue->backend->ops->finish(job->queue) != STATUS_OK &&
+        job->code == STATUS_OK) {
+        engine_task_result(task, STATUS_DEVICE);
+    }
+    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
+        if (job->tables[i] != NULL && job->code == STATUS_BAD_INPUT && task->code == STATUS_OK) {
+            /* the content is wrong: was it whole? */
+            engine_task_result(task, source_check_unchanged(table_source(job->tables[i])));
+        }
+        table_free(job->tables[i]);
+        job->tables[i] = NULL;
+    }
 }
 
 static double busy_s(const struct job *job, enum engine_lane lane)
@@ -299,10 +192,10 @@ static double busy_s(const struct job *job, enum engine_lane lane)
 
 static void report(struct job *job)
 {
-    struct job_report r = {.path = job->input.path,
+    struct job_report r = {.path = job->input.parts[0].path,
                            .stem = job->input.settings.stem,
                            .code = job->code,
-                           .message = job->message != NULL ? job->message : "",
+                           .message = job->message != NULL ? job->message : status_text(job->code),
                            .manifest = job->code == STATUS_OK ? job->manifest : NULL,
                            .input_bytes = job->bytes_read,
                            .busy = job->busy,
@@ -329,10 +222,22 @@ static void close_timer(uv_handle_t *handle)
 
 static void begin(struct job *job);
 
+static void replace_failure(struct job *job, enum status code, const char *message)
+{
+    job->again = false;
+    free(job->message);
+    job->code = code;
+    job->message = strdup(message);
+}
+
 static void end_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     struct engine *e = job->engine;
+    if (task->code == STATUS_CHANGED) {
+        replace_failure(job, STATUS_CHANGED,
+                        task->message != NULL ? task->message : status_text(STATUS_CHANGED));
+    }
     job_task_ended(job, task);
     job_stream_drop(job);
     job_output_give_slots(job);
@@ -379,7 +284,7 @@ void job_step(struct job *job)
     }
     switch (job->phase) {
     case JOB_WAITING:
-        if (reserve(job, &job->need)) {
+        if (job_reserve(job)) {
             job->phase = JOB_STARTING;
             job_run(job, &job->device_task, LANE_DEVICE, start_work, start_finished);
         } else if (job->code != STATUS_OK) {
@@ -389,7 +294,7 @@ void job_step(struct job *job)
     case JOB_STREAMING:
         job_stream_step(job);
         break;
-    case JOB_WRITING:
+    case JOB_FINISHING:
         job_output_step(job);
         break;
     case JOB_PUBLISHING:
@@ -449,7 +354,7 @@ enum status job_start(const struct job_context *context, struct job_input *input
     job->context = *context;
     job->engine = e;
     job->input = *input;
-    *input = (struct job_input){.fd = -1};
+    *input = (struct job_input){0};
     e->jobs[e->n_jobs++] = job;
     begin(job);
     if (context->settings->deadline_s > 0) {
@@ -460,13 +365,9 @@ enum status job_start(const struct job_context *context, struct job_input *input
 
 void job_cancel(struct job *job, enum status code, const char *message)
 {
-    if (job->phase == JOB_ENDING && job->again) { /* it would have started over */
-        job->again = false;
-        free(job->message);
-        job->code = code;
-        job->message = strdup(message);
+    if (job->again) { /* it would have started over: that is no reason any more */
+        replace_failure(job, code, message);
     } else if (job->phase < JOB_PUBLISHING) {
-        job->again = false;
         job_fail(job, code, message);
         job_step(job);
     }

@@ -1,8 +1,8 @@
 /*
  * job - one input set on its way to one result folder: a state machine on the loop thread.
  *
- *   open -> (wait for memory) -> start -> stream: read | decode | push -> finish -> encode | write
- * -> publish
+ *   open -> (wait for memory) -> start -> stream: read | decode | push
+ *        -> finish | encode | write -> publish
  *
  * Every arrow is a task on a lane; what follows is decided here, when the task has finished. A job
  * that has failed or was cancelled waits for its running tasks, gives everything back, and leaves
@@ -17,18 +17,29 @@
 
 #include <jansson.h>
 
-/* What a job is made from; handed over with job_start. */
-struct job_input {
-    char *path;                   /* as messages name it; owned */
-    int fd;                       /* open file (a member taken from an archive); -1: open `path` */
-    struct job_settings settings; /* resolved; owned */
+/* One file of a job. */
+struct job_part {
+    char *path; /* as messages name it; owned */
+    int fd;     /* open file (a member taken from an archive); -1: open `path` */
+    char *prj;  /* text of the .prj beside a grid; owned. NULL: none, or (fd < 0) not yet read */
 };
 
+/* What a job is made from; handed over with job_start. */
+struct job_input {
+    struct job_part parts[STAGE_MAX_PARTS]; /* in the order of the stage's */
+    size_t n_parts;
+    struct job_settings settings; /* resolved; owned */
+    char *part_folder; /* of the output folder: the result is left there under that name, complete
+                          but unpublished; owned; NULL: it is published */
+};
+
+void job_part_free(struct job_part *part);
+/* Frees everything the input holds; *input is empty then. */
 void job_input_free(struct job_input *input);
 
 /* How a job ended. Valid during the callback. */
 struct job_report {
-    const char *path, *stem;
+    const char *path, *stem; /* of the first part */
     enum status code;
     const char *message;    /* why it failed; "" otherwise */
     const json_t *manifest; /* result.json of a job that is done; NULL otherwise */

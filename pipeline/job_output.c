@@ -1,10 +1,12 @@
 /*
- * job_output - from the stage's result to the published folder. Pieces are made and deflated on the
- * encode lane, several at a time; one write task at a time appends those that are next in order.
- * Members of one piece travel together, so that a small result costs few tasks.
+ * job_output - from the stage's results to the published folder. Pieces are made and deflated on
+ * the encode lane, several at a time; one write task at a time appends those that are next in
+ * order. Members of one piece travel together, so that a small result costs few tasks. While one
+ * result is written, the stage computes the next, but no further ahead.
  */
 #include "formats/crc.h"
 #include "pipeline/job_state.h"
+#include "pipeline/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +113,8 @@ static enum status write_piece(struct job *job, size_t file, size_t member, uint
         piece + 1 == f->members[member].n_pieces) {
         struct pack *pack = job->pack;
         job->pack = NULL;
-        code = pack_close(pack, &job->outputs[file].bytes, &job->outputs[file].crc);
+        struct job_output_file *output = &job->outputs[job->first_output + file];
+        code = pack_close(pack, &output->bytes, &output->crc);
     }
     return code;
 }
@@ -120,7 +123,8 @@ static enum status write_slots(struct job *job)
 {
     enum status code = STATUS_OK;
     if (job->publish.part_fd < 0) {
-        code = publish_begin(job->context.out_fd, job->input.settings.stem, &job->publish);
+        code = publish_begin(job->context.out_fd, job->input.settings.stem, job->input.part_folder,
+                             &job->publish);
     }
     for (struct slot *s = job->written; s != NULL && code == STATUS_OK; s = s->next) {
         size_t file = s->file, member = s->member;
@@ -187,7 +191,7 @@ static enum status write_manifest(struct job *job)
     if (code != STATUS_OK || job->context.check_only) {
         return code;
     }
-    char *text = json_dumps(job->manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = text_of_json(job->manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for result.json");
     }
@@ -215,7 +219,9 @@ static void publish_work(struct engine_task *task)
 {
     struct job *job = task->owner;
     enum status code = write_manifest(job);
-    if (code == STATUS_OK && !job->context.check_only) {
+    if (code == STATUS_OK && job->input.part_folder != NULL) {
+        publish_leave(&job->publish);
+    } else if (code == STATUS_OK && !job->context.check_only) {
         code = publish_commit(&job->publish, job->context.settings->force);
     }
     engine_task_result(task, code);
@@ -232,7 +238,7 @@ static void start_publishing(struct job *job)
 {
     job->phase = JOB_PUBLISHING;
     job->wall_ns = crew_now_ns() - job->started_ns;
-    for (size_t i = 0; i < job->result.n_files; i++) {
+    for (size_t i = 0; i < job->n_outputs; i++) {
         job->lane_bytes[LANE_WRITE] += job->outputs[i].bytes;
     }
     if (job->stage != NULL) {
@@ -241,20 +247,59 @@ static void start_publishing(struct job *job)
     job_run(job, &job->write_task, LANE_WRITE, publish_work, publish_finished);
 }
 
-/* --- the steps -------------------------------------------------------------------------------- */
+/* --- one result after the other --------------------------------------------------------------- */
 
-void job_output_begin(struct job *job)
+static void finish_work(struct engine_task *task)
 {
-    job->phase = JOB_WRITING;
-    job->all_encoding = job->result.n_files == 0;
-    job->outputs = calloc(job->result.n_files + 1, sizeof(*job->outputs));
-    if (job->outputs == NULL) {
-        job_fail(job, STATUS_NO_MEMORY, "no memory for the list of outputs");
+    struct job *job = task->owner;
+    enum status code = result_init(&job->next);
+    job->more = false;
+    if (code == STATUS_OK) {
+        code = job->input.settings.stage->finish(job->stage, &job->next, &job->more);
     }
-    job_step(job);
+    engine_task_result(task, code);
 }
 
-void job_output_step(struct job *job)
+static void finish_finished(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    job->on_device = false;
+    job->has_next = true;
+    if (job_task_ended(job, task)) {
+        job_stream_drop(job); /* blocks that were left to upload */
+    }
+    job_step_all(job->engine);
+}
+
+/* Makes the result that was computed the one that is written. */
+static enum status adopt_next(struct job *job)
+{
+    const size_t n = job->n_outputs + job->next.n_files;
+    struct job_output_file *outputs = realloc(job->outputs, (n + 1) * sizeof(*outputs));
+    if (outputs == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the list of outputs");
+    }
+    result_free(&job->result);
+    job->result = job->next;
+    job->next = (struct result){0};
+    job->has_next = false;
+    job->has_result = true;
+    job->outputs = outputs;
+    job->first_output = job->n_outputs;
+    job->n_outputs = n;
+    for (size_t i = 0; i < job->result.n_files; i++) {
+        struct job_output_file *output = &outputs[job->first_output + i];
+        *output = (struct job_output_file){0};
+        memcpy(output->name, job->result.files[i].name, sizeof(output->name));
+    }
+    job->next_file = job->next_member = 0;
+    job->next_piece = 0;
+    job->all_encoding = job->result.n_files == 0;
+    return STATUS_OK;
+}
+
+/* True when the present result is written. */
+static bool write_result(struct job *job)
 {
     while (!job->all_encoding) {
         struct slot *s = engine_take_slot(job->engine);
@@ -266,7 +311,31 @@ void job_output_step(struct job *job)
     if (!job->writing) {
         start_writing(job);
     }
-    if (job->all_encoding && job->first_slot == NULL && !job->writing) {
+    return job->all_encoding && job->first_slot == NULL && !job->writing;
+}
+
+void job_output_begin(struct job *job)
+{
+    job->phase = JOB_FINISHING;
+    job->more = !job->context.check_only;
+    job_step(job);
+}
+
+void job_output_step(struct job *job)
+{
+    if (job->has_result && write_result(job)) {
+        job->has_result = false;
+    }
+    if (!job->has_result && job->has_next) {
+        if (adopt_next(job) != STATUS_OK) {
+            job_fail(job, STATUS_NO_MEMORY, status_message());
+        }
+        job_step(job);
+    } else if (!job->on_device && job->more && !job->has_next) {
+        job->on_device = true;
+        job_run(job, &job->device_task, LANE_DEVICE, finish_work, finish_finished);
+        job_step(job);
+    } else if (!job->on_device && !job->more && !job->has_result && !job->has_next) {
         start_publishing(job);
     }
 }
@@ -277,6 +346,7 @@ void job_output_drop(struct job *job)
     job->pack = NULL;
     publish_abandon(&job->publish);
     result_free(&job->result);
+    result_free(&job->next);
     free(job->outputs);
     job->outputs = NULL;
 }

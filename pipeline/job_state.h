@@ -1,7 +1,7 @@
 /*
  * job_state - a job's inside, shared by the files that make up the state machine: job.c (life and
- * death), job_stream.c (reading to the stage), job_output.c (from the stage's result to the
- * published folder), manifest.c (result.json).
+ * death), job_memory.c, job_stream.c (reading to the stage), job_output.c (from the stage's result
+ * to the published folder), manifest.c (result.json).
  */
 #ifndef LEAT_PIPELINE_JOB_STATE_H
 #define LEAT_PIPELINE_JOB_STATE_H
@@ -13,13 +13,13 @@ enum job_phase {
     JOB_WAITING,  /* for memory */
     JOB_STARTING, /* the stage is being made */
     JOB_STREAMING,
-    JOB_FINISHING, /* the stage computes what is left */
-    JOB_WRITING,   /* results are encoded and written */
+    JOB_FINISHING, /* the stage computes what is left; results are encoded and written */
     JOB_PUBLISHING,
     JOB_ENDING /* everything is being given back */
 };
 
 struct job_output_file {
+    char name[48];
     uint64_t bytes;
     uint32_t crc;
 };
@@ -35,11 +35,11 @@ struct job {
     bool again; /* needs more memory than was free: start over with it reserved */
     uv_timer_t *deadline;
 
-    struct table *table;
+    struct table *tables[STAGE_MAX_PARTS];
     struct stage *stage;
     struct queue *queue;
     struct stage_need need;
-    size_t lines_estimate; /* when the table does not know its length: grows as lines come in */
+    size_t lines_estimate; /* when the first table does not know its length: grows with its lines */
     uint64_t host_reserved, device_reserved;
 
     /* streaming */
@@ -47,16 +47,19 @@ struct job {
     struct block *uploading;             /* pushed; the device may still read them; oldest first */
     struct block *pushing;               /* taken by the push task */
     bool reading, read_ended, on_device; /* a task of that kind is running; all has been read */
-    uint64_t cells, missing;             /* pushed so far */
-    uint64_t bytes_read;                 /* of the file; for progress */
-    uint32_t crc;
+    size_t part;                         /* that is being read */
+    uint64_t cells;                      /* of the first part, pushed so far */
+    uint64_t bytes_read;                 /* of all files; for progress */
+    uint32_t crc[STAGE_MAX_PARTS];
 
-    /* output */
-    struct result result;
+    /* output: one result is written while the stage computes the next */
+    struct result result, next;
+    bool has_result, has_next, more; /* more: the stage is not at its end */
     struct publish publish;
     struct pack *pack;
-    struct job_output_file *outputs;
-    size_t next_file, next_member; /* the next piece to be encoded */
+    struct job_output_file *outputs; /* of all results so far */
+    size_t n_outputs, first_output;  /* first_output: of the present result */
+    size_t next_file, next_member;   /* the next piece to be encoded */
     uint64_t next_piece;
     bool all_encoding, writing;
     struct slot *first_slot, **last_slot; /* in order of pieces */
@@ -82,6 +85,12 @@ void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
 /* Books the end of a task; keeps its failure. True when the job goes on. */
 bool job_task_ended(struct job *job, struct engine_task *task);
 
+/* job_memory.c */
+struct stage_args job_args(const struct job *job);
+/* Sets `need` from the opened tables; false when the job has failed. */
+bool job_plan(struct job *job);
+/* Reserves `need`; false when it is not free at this moment, or the job has failed. */
+bool job_reserve(struct job *job);
 /* Makes sure that memory is reserved for a table of so many lines; false when the job now has to
  * end (or to start over, `again`). */
 bool job_reserve_lines(struct job *job, size_t lines);

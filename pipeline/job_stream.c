@@ -12,9 +12,13 @@ static void read_work(struct engine_task *task)
     struct block *b = task->owner;
     struct job *job = b->job;
     bool end = false;
-    enum status code = table_next(job->table, &b->chunk, &end);
+    enum status code = table_next(job->tables[b->part], &b->chunk, &end);
     if (code == STATUS_OK && end) {
-        code = source_crc(table_source(job->table), &job->crc);
+        struct source *source = table_source(job->tables[b->part]);
+        code = source_crc(source, &job->crc[b->part]);
+        if (code == STATUS_OK) {
+            code = source_check_unchanged(source);
+        }
         b->state = BLOCK_END;
     }
     engine_task_result(task, code);
@@ -23,7 +27,7 @@ static void read_work(struct engine_task *task)
 static void decode_work(struct engine_task *task)
 {
     struct block *b = task->owner;
-    engine_task_result(task, table_decode(b->job->table, &b->chunk));
+    engine_task_result(task, table_decode(b->job->tables[b->part], &b->chunk));
 }
 
 static void start_block(struct block *b, enum engine_lane lane, void (*work)(struct engine_task *),
@@ -43,7 +47,7 @@ static void decode_finished(struct engine_task *task)
     struct job *job = b->job;
     job->running--;
     b->state = task->code == STATUS_OK ? BLOCK_READY : BLOCK_FAILED;
-    size_t bytes = b->chunk.n_cells * dtype_bytes(table_info(job->table)->dtype);
+    size_t bytes = b->chunk.n_cells * dtype_bytes(table_info(job->tables[b->part])->dtype);
     job->lane_bytes[LANE_DECODE] += b->chunk.raw_len > 0 ? b->chunk.raw_len : bytes;
     job->lane_bytes[LANE_DEVICE] += bytes;
     job_step(job);
@@ -62,10 +66,13 @@ static void read_finished(struct engine_task *task)
     struct job *job = b->job;
     job->running--;
     job->reading = false;
-    job->bytes_read = source_file_offset(table_source(job->table));
+    job->bytes_read = 0;
+    for (size_t i = 0; i <= job->part; i++) {
+        job->bytes_read += source_file_offset(table_source(job->tables[i]));
+    }
     job->lane_bytes[LANE_READ] = job->bytes_read;
     if (task->code == STATUS_OK && b->state == BLOCK_END) {
-        job->read_ended = true;
+        job->read_ended = ++job->part == job->input.n_parts;
         drop_block(job, b);
         job_step_all(job->engine);
         return;
@@ -90,6 +97,7 @@ static void start_reading(struct job *job)
     }
     job->reading = true;
     b->job = job;
+    b->part = job->part;
     b->state = BLOCK_READING;
     start_block(b, LANE_READ, read_work, read_finished);
 }
@@ -104,7 +112,7 @@ static enum status push_blocks(struct job *job)
     const struct backend_ops *ops = job->queue->backend->ops;
     enum status code = STATUS_OK;
     for (struct block *b = job->pushing; b != NULL && code == STATUS_OK; b = b->next) {
-        code = stage->push(job->stage, &b->chunk, &b->ticket);
+        code = stage->push(job->stage, b->part, &b->chunk, &b->ticket);
     }
     for (struct block *b = job->uploading; b != NULL && code == STATUS_OK; b = b->next) {
         code = ops->upload_wait(job->queue, b->ticket);
@@ -149,13 +157,12 @@ static void push_finished(struct engine_task *task)
     job_step_all(job->engine);
 }
 
-/* Takes the blocks that are ready off the front of the list and books their cells. */
+/* Takes the blocks that are ready off the front of the list; books the first part's cells. */
 static struct block *take_ready(struct job *job)
 {
     struct block *first = job->first_block, **end = &job->first_block;
     while (*end != NULL && (*end)->state == BLOCK_READY) {
-        job->cells += (*end)->chunk.n_cells;
-        job->missing += (*end)->chunk.n_missing;
+        job->cells += (*end)->part == 0 ? (*end)->chunk.n_cells : 0;
         end = &(*end)->next;
     }
     if (end == &job->first_block) {
@@ -169,33 +176,12 @@ static struct block *take_ready(struct job *job)
     return first;
 }
 
-static void finish_work(struct engine_task *task)
-{
-    struct job *job = task->owner;
-    enum status code = result_init(&job->result);
-    if (code == STATUS_OK) {
-        code = job->input.settings.stage->finish(job->stage, &job->result);
-    }
-    engine_task_result(task, code);
-}
-
-static void finish_finished(struct engine_task *task)
-{
-    struct job *job = task->owner;
-    job->on_device = false;
-    if (job_task_ended(job, task)) {
-        job_stream_drop(job);
-        job_output_begin(job);
-    }
-    job_step_all(job->engine);
-}
-
 /* The device has nothing to do: gives it what is ready, lets it return its last block when blocks
  * are short, or finishes. */
 static void feed_device(struct job *job)
 {
     job->pushing = take_ready(job);
-    size_t per_line = table_info(job->table)->cells_per_line;
+    size_t per_line = table_info(job->tables[0])->cells_per_line;
     if (job->pushing != NULL) {
         size_t lines = (size_t)((job->cells + per_line - 1) / per_line);
         if (!job_reserve_lines(job, lines)) {
@@ -207,9 +193,7 @@ static void feed_device(struct job *job)
         job->on_device = true;
         job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
     } else if (job->read_ended && job->first_block == NULL) {
-        job->phase = JOB_FINISHING;
-        job->on_device = true;
-        job_run(job, &job->device_task, LANE_DEVICE, finish_work, finish_finished);
+        job_output_begin(job);
     }
 }
 
@@ -236,7 +220,7 @@ void job_stream_step(struct job *job)
 {
     if (job->first_block != NULL && job->first_block->state == BLOCK_FAILED && !job->on_device) {
         struct engine_task *task = &job->first_block->task;
-        job_fail(job, task->code, task->message != NULL ? task->message : "");
+        job_fail(job, task->code, task->message != NULL ? task->message : status_text(task->code));
         job_step(job);
         return;
     }

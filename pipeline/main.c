@@ -3,7 +3,8 @@
  *
  * SIGPIPE is ignored, so that a reader of standard output that goes away does not cut off the work
  * half-way; once everything is put away the process ends by that signal after all, as shells
- * expect.
+ * expect. Standard streams that are closed are opened on /dev/null the wrong way round, so that no
+ * file of ours takes their place and what is printed still counts as lost.
  */
 #include "formats/log.h"
 #include "pipeline/commands.h"
@@ -11,6 +12,7 @@
 #include "pipeline/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,18 +28,25 @@ struct command {
 static const struct command commands[] = {
     {"run", command_run, "process files, folders and archives, then exit"},
     {"check", command_check, "read and validate only; say what run would do"},
+    {"watch", command_watch, "watch a folder until told to stop"},
     {"generate", command_generate, "make input data"},
+    {"status", command_status, "say what a running service is doing, and how its last jobs ended"},
+    {"retry", command_retry, "put failed jobs back into the watched folder"},
     {"doctor", command_doctor, "say what works here and what does not"},
+    {"worker", command_worker, NULL}, /* of watch's own: not for people */
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]), NOTHING_DONE = 2 };
 
 static void print_help(void)
 {
     printf("Usage: leat COMMAND [OPTION...] [ARGUMENT...]\n"
-           "Correlates measurement series on CPU or GPU, from files to compressed results.\n\n"
+           "Correlates measurement series and simulates landslides, on CPU or GPU, from files to\n"
+           "compressed results.\n\n"
            "Commands:\n");
     for (size_t i = 0; i < COMMANDS; i++) {
-        printf("  %-10s %s\n", commands[i].name, commands[i].help);
+        if (commands[i].help != NULL) {
+            printf("  %-10s %s\n", commands[i].name, commands[i].help);
+        }
     }
     printf("\n"
            "  leat COMMAND --help   the options of a command\n"
@@ -59,7 +68,9 @@ static int unknown(const char *name)
 {
     struct text_near near = {.word = name};
     for (size_t i = 0; i < COMMANDS; i++) {
-        text_near_offer(&near, commands[i].name);
+        if (commands[i].help != NULL) {
+            text_near_offer(&near, commands[i].name);
+        }
     }
     if (near.best != NULL) {
         log_error("unknown command '%s': did you mean '%s'?", name, near.best);
@@ -125,8 +136,22 @@ static int finish(int result)
     return result != 0 ? result : 1;
 }
 
+static bool has_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!has_streams()) {
+        return NOTHING_DONE;
+    }
     signal(SIGPIPE, SIG_IGN);
     return finish(dispatch(argc, argv));
 }

@@ -2,11 +2,29 @@
  * manifest - result.json: what was computed from what, with what, how well, and how fast.
  */
 #include "pipeline/efficiency.h"
+#include "pipeline/input_name.h"
 #include "pipeline/job_state.h"
 #include "pipeline/text.h"
 
 #include <math.h>
 #include <string.h>
+
+/* What is made step by step is NULL as soon as there was no memory for a part of it. */
+static void put(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) != 0) {
+        json_decref(*object);
+        *object = NULL;
+    }
+}
+
+static void add(json_t **list, json_t *value)
+{
+    if (json_array_append_new(*list, value) != 0) {
+        json_decref(*list);
+        *list = NULL;
+    }
+}
 
 static double seconds(uint64_t ns)
 {
@@ -20,34 +38,40 @@ static json_t *crc_text(uint32_t crc)
 
 static json_t *pack_inputs(const struct job *job)
 {
-    struct source *source = table_source(job->table);
-    const char *name = strrchr(job->input.path, '/');
-    return json_pack("[{s:o, s:s, s:I, s:o}]", "name",
-                     text_json(name != NULL ? name + 1 : job->input.path), "format",
-                     table_info(job->table)->format, "bytes", (json_int_t)source_file_bytes(source),
-                     "crc32", crc_text(job->crc));
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        add(&list, json_pack("{s:o, s:s, s:I, s:o}", "name",
+                             text_json(input_name_last(job->input.parts[i].path)), "format",
+                             table_info(job->tables[i])->format, "bytes",
+                             (json_int_t)source_file_bytes(table_source(job->tables[i])), "crc32",
+                             crc_text(job->crc[i])));
+    }
+    return list;
 }
 
 static json_t *pack_outputs(const struct job *job)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < job->result.n_files; i++) {
-        json_array_append_new(list, json_pack("{s:s, s:I, s:o}", "name", job->result.files[i].name,
-                                              "bytes", (json_int_t)job->outputs[i].bytes, "crc32",
-                                              crc_text(job->outputs[i].crc)));
+    for (size_t i = 0; i < job->n_outputs; i++) {
+        add(&list,
+            json_pack("{s:s, s:I, s:o}", "name", job->outputs[i].name, "bytes",
+                      (json_int_t)job->outputs[i].bytes, "crc32", crc_text(job->outputs[i].crc)));
     }
     return list;
 }
 
 static json_t *pack_warnings(const struct job *job)
 {
-    const struct table_info *info = table_info(job->table);
     json_t *list = json_array();
-    for (size_t i = 0; i < info->n_warnings; i++) {
-        json_array_append_new(list, text_json(info->warnings[i]));
+    for (size_t k = 0; k < job->input.n_parts; k++) {
+        const struct table_info *info = table_info(job->tables[k]);
+        for (size_t i = 0; i < info->n_warnings; i++) {
+            add(&list, text_json(info->warnings[i]));
+        }
     }
-    if (job->result.warnings != NULL) {
-        json_array_extend(list, job->result.warnings);
+    if (job->result.warnings != NULL && json_array_extend(list, job->result.warnings) != 0) {
+        json_decref(list);
+        return NULL;
     }
     return list;
 }
@@ -57,15 +81,15 @@ static json_t *pack_reader(const struct job *job)
     const struct table_options *o = &job->input.settings.table;
     json_t *reader = json_object();
     if (o->columns != NULL) {
-        json_object_set_new(reader, "columns", text_json(o->columns));
+        put(&reader, "columns", text_json(o->columns));
     }
     if (o->member != NULL) {
-        json_object_set_new(reader, "member", text_json(o->member));
+        put(&reader, "member", text_json(o->member));
     }
     if (o->has_missing_value) {
         /* JSON has no NaN or infinity; such a value is one that the formats call missing anyway. */
-        json_object_set_new(reader, "missing_value",
-                            isfinite(o->missing_value) ? json_real(o->missing_value) : json_null());
+        put(&reader, "missing_value",
+            isfinite(o->missing_value) ? json_real(o->missing_value) : json_null());
     }
     return reader;
 }
@@ -77,10 +101,9 @@ static json_t *pack_lanes(const struct job *job, double *cpu_s)
     for (int i = 0; i < ENGINE_LANES; i++) {
         double cpu = seconds(atomic_load(&job->accounts[i].cpu_ns));
         *cpu_s += cpu;
-        json_object_set_new(lanes, engine_lane_names[i],
-                            json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)job->lane_bytes[i],
-                                      "busy_s", seconds(atomic_load(&job->accounts[i].busy_ns)),
-                                      "cpu_s", cpu));
+        put(&lanes, engine_lane_names[i],
+            json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)job->lane_bytes[i], "busy_s",
+                      seconds(atomic_load(&job->accounts[i].busy_ns)), "cpu_s", cpu));
     }
     return lanes;
 }
@@ -113,7 +136,7 @@ static json_t *pack_timing(const struct job *job)
 /* check: the shape from the table alone, since no stage was run. */
 static json_t *pack_checked_shape(const struct job *job)
 {
-    const struct table_info *info = table_info(job->table);
+    const struct table_info *info = table_info(job->tables[0]);
     return json_pack("{s:I, s:I}", "lines", (json_int_t)(job->cells / info->cells_per_line),
                      "cells_per_line", (json_int_t)info->cells_per_line);
 }
@@ -139,8 +162,7 @@ static json_t *pack_asked_parameters(const struct job *job)
     const struct job_settings *s = &job->input.settings;
     json_t *list = json_object();
     for (size_t i = 0; i < s->stage->n_specs; i++) {
-        json_object_set_new(list, s->stage->specs[i].key,
-                            parameter(&s->stage->specs[i], &s->params[i]));
+        put(&list, s->stage->specs[i].key, parameter(&s->stage->specs[i], &s->params[i]));
     }
     return list;
 }
@@ -160,19 +182,15 @@ enum status manifest_make(const struct job *job, json_t **out)
                   check ? pack_asked_parameters(job) : shared(job->result.parameters), "reader",
                   pack_reader(job), "inputs", pack_inputs(job), "backend", "name", info->name,
                   "device", text_json(info->device), "detail", text_json(info->detail));
-    if (m != NULL) {
-        json_object_set_new(m, "shape",
-                            check ? pack_checked_shape(job) : shared(job->result.shape));
-        json_object_set_new(m, "warnings", pack_warnings(job));
-        json_object_set_new(m, "memory",
-                            json_pack("{s:I, s:I}", "backend_bytes",
-                                      (json_int_t)job->need.memory_bytes, "host_bytes",
-                                      (json_int_t)job->need.host_bytes));
-        if (!check) {
-            json_object_set_new(m, "summary", shared(job->result.summary));
-            json_object_set_new(m, "timing", pack_timing(job));
-            json_object_set_new(m, "outputs", pack_outputs(job));
-        }
+    put(&m, "shape", check ? pack_checked_shape(job) : shared(job->result.shape));
+    put(&m, "warnings", pack_warnings(job));
+    put(&m, "memory",
+        json_pack("{s:I, s:I}", "backend_bytes", (json_int_t)job->need.memory_bytes, "host_bytes",
+                  (json_int_t)job->need.host_bytes));
+    if (!check) {
+        put(&m, "summary", shared(job->result.summary));
+        put(&m, "timing", pack_timing(job));
+        put(&m, "outputs", pack_outputs(job));
     }
     *out = m;
     return m != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for result.json");

@@ -8,12 +8,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static enum status make_folders(char *path)
@@ -97,34 +100,6 @@ enum status publish_vacant(int out_fd, const char *stem, bool replace)
                                  stem);
 }
 
-enum status publish_begin(int out_fd, const char *stem, struct publish *p)
-{
-    *p = (struct publish){.out_fd = out_fd, .part_fd = -1};
-    snprintf(p->final, sizeof(p->final), "%s", stem);
-    for (int tries = 0; tries < 8; tries++) {
-        unsigned long long random;
-        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
-            return status_fail_errno(errno, "cannot name a part folder");
-        }
-        snprintf(p->part, sizeof(p->part), ".leat.%016llx.part", random);
-        if (mkdirat(out_fd, p->part, 0777) == 0) {
-            p->part_fd = openat(out_fd, p->part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            if (p->part_fd >= 0) {
-                return STATUS_OK;
-            }
-            int error = errno;
-            unlinkat(out_fd, p->part, AT_REMOVEDIR);
-            errno = error;
-            break;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
-    }
-    return status_fail_errno(errno, "cannot make the part folder '%s' in the output folder",
-                             p->part);
-}
-
 /* Removes the folder `name` and what is in it. */
 static void remove_folder(int at_fd, const char *name, int depth)
 {
@@ -149,6 +124,96 @@ static void remove_folder(int at_fd, const char *name, int depth)
     if (unlinkat(at_fd, name, AT_REMOVEDIR) != 0 && unlinkat(at_fd, name, 0) != 0) {
         log_warning("left behind in the output folder: '%s' (%s)", name, strerror(errno));
     }
+}
+
+/* False, with errno, when it is no folder. */
+static bool open_part(struct publish *p)
+{
+    p->part_fd = openat(p->out_fd, p->part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return p->part_fd >= 0;
+}
+
+/* False, with errno, when the folder cannot be made. */
+static bool make_part(struct publish *p)
+{
+    if (mkdirat(p->out_fd, p->part, 0777) != 0) {
+        return false;
+    }
+    if (!open_part(p)) {
+        int error = errno;
+        unlinkat(p->out_fd, p->part, AT_REMOVEDIR);
+        errno = error;
+        return false;
+    }
+    (void)flock(p->part_fd,
+                LOCK_EX | LOCK_NB); /* its end tells publish_sweep; not all systems can */
+    return true;
+}
+
+/* Whether nobody makes the part folder any more. */
+static bool is_left_behind(int out_fd, const char *name)
+{
+    enum { OLD_S = 60 };
+    struct stat st;
+    int fd = openat(out_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool left = fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime + OLD_S < time(NULL) &&
+                flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return left;
+}
+
+void publish_sweep(int out_fd)
+{
+    int fd = openat(out_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (folder == NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (fnmatch(".leat.????????????????.part", entry->d_name, 0) == 0 &&
+            is_left_behind(out_fd, entry->d_name)) {
+            log_info("removing '%s' from the output folder: left by a run that was killed",
+                     entry->d_name);
+            remove_folder(out_fd, entry->d_name, 1);
+        }
+    }
+    closedir(folder);
+}
+
+enum status publish_begin(int out_fd, const char *stem, const char *part, struct publish *p)
+{
+    *p = (struct publish){.out_fd = out_fd, .part_fd = -1};
+    snprintf(p->final, sizeof(p->final), "%s", stem);
+    if (part != NULL) {
+        snprintf(p->part, sizeof(p->part), "%s", part);
+        if (open_part(p)) {
+            return STATUS_OK;
+        }
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
+                   ? status_fail(STATUS_INTERNAL, "the part folder '%s' has gone", p->part)
+                   : status_fail_errno(errno, "cannot open the part folder '%s'", p->part);
+    }
+    bool made = false;
+    for (int tries = 0; !made && tries < 8; tries++) {
+        unsigned long long random;
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+            return status_fail_errno(errno, "cannot name a part folder");
+        }
+        snprintf(p->part, sizeof(p->part), ".leat.%016llx.part", random);
+        made = make_part(p);
+        if (!made && errno != EEXIST) {
+            break;
+        }
+    }
+    return made ? STATUS_OK
+                : status_fail_errno(errno, "cannot make the part folder '%s' in the output folder",
+                                    p->part);
 }
 
 /* RENAME_NOREPLACE and RENAME_EXCHANGE are not known to every file system; there the check and the
@@ -191,6 +256,12 @@ enum status publish_commit(struct publish *p, bool replace)
         p->part_fd = -1;
     }
     return code;
+}
+
+void publish_leave(struct publish *p)
+{
+    close(p->part_fd);
+    p->part_fd = -1;
 }
 
 void publish_abandon(struct publish *p)

@@ -48,10 +48,15 @@ void report_print(const struct job_report *r, const char *output)
         log_error("%s: no memory to report on it", r->path);
         return;
     }
-    json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    putchar('\n');
-    fflush(stdout);
+    char *text = text_of_json(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(o);
+    if (text == NULL) {
+        log_error("%s: no memory to report on it", r->path);
+        return;
+    }
+    puts(text);
+    fflush(stdout);
+    free(text);
 }
 
 void report_set_level(const struct settings *s)

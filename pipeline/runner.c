@@ -125,9 +125,10 @@ static void feed_finished(struct engine_task *task)
 
 static void report_refused(struct runner *r, struct found *f)
 {
-    struct job_report report = {.path = f->input.path != NULL ? f->input.path : "",
+    struct job_report report = {.path =
+                                    f->input.parts[0].path != NULL ? f->input.parts[0].path : "",
                                 .code = f->code,
-                                .message = f->message != NULL ? f->message : ""};
+                                .message = f->message != NULL ? f->message : status_text(f->code)};
     if (f->code == STATUS_NOT_FOUND || f->code == STATUS_BAD_ARGUMENT) {
         r->totals->n_absent++;
     }
@@ -155,7 +156,7 @@ static enum status claim_stem(struct runner *r, const struct job_input *input)
         return status_fail(STATUS_NO_MEMORY, "no memory for a name");
     }
     s->name = strdup(input->settings.stem);
-    s->path = strdup(input->path);
+    s->path = strdup(input->parts[0].path);
     struct stem **found =
         s->name != NULL && s->path != NULL ? tsearch(s, &r->stems, compare_stems) : NULL;
     if (found != NULL && *found == s) {
@@ -166,7 +167,7 @@ static enum status claim_stem(struct runner *r, const struct job_input *input)
                            : status_fail(STATUS_EXISTS,
                                          "'%s': its result would be '%s', as that of '%s' in "
                                          "this run; rename one of them",
-                                         input->path, s->name, (*found)->path);
+                                         input->parts[0].path, s->name, (*found)->path);
     free_stem(s);
     return code;
 }
@@ -329,9 +330,15 @@ enum status runner_run(const struct settings *settings, bool check_only,
     if (r->engine.why[0] != '\0') {
         log_info("%s", r->engine.why);
     }
+    if (r->engine.info.advice[0] != '\0') {
+        log_info("%s", r->engine.info.advice);
+    }
     if (!check_only &&
         (code = publish_open_output(settings->output, &r->context.out_fd)) != STATUS_OK) {
         goto close_engine;
+    }
+    if (!check_only) {
+        publish_sweep(r->context.out_fd);
     }
     code = inputs_open(settings, r->context.out_fd, &r->inputs);
     if (code == STATUS_OK) {

@@ -14,29 +14,64 @@
 
 #define FIELD(name) offsetof(struct settings, name)
 
+/* Who knows a key: everybody; those who compute; the commands for one run; the service. */
+enum {
+    F = SETTINGS_OF_FILE,
+    ALL = F | SETTINGS_OF_RUN | SETTINGS_OF_WATCH | SETTINGS_OF_STATUS | SETTINGS_OF_RETRY,
+    WORK = F | SETTINGS_OF_RUN | SETTINGS_OF_WATCH,
+    RUN = F | SETTINGS_OF_RUN,
+    WATCH = F | SETTINGS_OF_WATCH,
+    SPOOL = F | SETTINGS_OF_WATCH | SETTINGS_OF_STATUS | SETTINGS_OF_RETRY
+};
+
 const struct settings_key settings_keys[] = {
-    {"pipeline", 'p', SETTINGS_PIPELINE, FIELD(pipeline), 0, 0, NULL, "NAME",
+    {"pipeline", WORK, 'p', SETTINGS_PIPELINE, FIELD(pipeline), 0, 0, NULL, "NAME",
      "What to compute (default: by route, sub-folder or file name)"},
-    {"output", 'o', SETTINGS_TEXT, FIELD(output), 0, 0, NULL, "DIR",
-     "Folder for results (default leat-out)"},
-    {"backend", 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
+    {"output", WORK, 'o', SETTINGS_TEXT, FIELD(output), 0, 0, NULL, "DIR",
+     "Folder for results (default leat-out; of a service SPOOL/out)"},
+    {"backend", WORK, 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
      "Where to compute (default auto: CUDA when a device passes its self-test)"},
-    {"jobs", 'j', SETTINGS_COUNT, FIELD(jobs), 0, 4096, NULL, "N",
+    {"jobs", WORK, 'j', SETTINGS_COUNT, FIELD(jobs), 0, 4096, NULL, "N",
      "Files in flight at once (default 0: chosen from the threads)"},
-    {"threads", 0x100, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
+    {"threads", WORK, 0x100, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
      "Computing threads (default 0: the CPUs that leat may use)"},
-    {"memory", 0x101, SETTINGS_SIZE, FIELD(memory), 0, 0, NULL, "SIZE",
+    {"memory", WORK, 0x101, SETTINGS_SIZE, FIELD(memory), 0, 0, NULL, "SIZE",
      "Bound on leat's own bulk memory, with K, M, G (default 0: half of the machine's)"},
-    {"deadline", 0x102, SETTINGS_SECONDS, FIELD(deadline_s), 0, 0, NULL, "SECONDS",
+    {"deadline", WORK, 0x102, SETTINGS_SECONDS, FIELD(deadline_s), 0, 0, NULL, "SECONDS",
      "Give up a job that takes longer (default 0: never)"},
-    {"level", 0x103, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
+    {"level", WORK, 0x103, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
      "Compression level of results (default 6)"},
-    {"force", 0x104, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
+    {"force", RUN, 0x104, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
      "Replace results that are already there"},
-    {"json", 0x105, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,
-     "Print one JSON object a job on standard output"},
-    {"quiet", 'q', SETTINGS_SWITCH, FIELD(quiet), 0, 0, NULL, NULL, "Only say what went wrong"},
-    {"verbose", 'v', SETTINGS_SWITCH, FIELD(verbose), 0, 0, NULL, NULL, "Say more"},
+    {"json", RUN | SETTINGS_OF_STATUS, 0x105, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,
+     "Print JSON on standard output"},
+    {"spool", SPOOL, 0x106, SETTINGS_TEXT, FIELD(spool), 0, 0, NULL, "DIR",
+     "The watched folder: DIR/in is dropped into; DIR/done and DIR/failed hold what was"},
+    {"keep_inputs", WATCH, 0x107, SETTINGS_SWITCH, FIELD(keep_inputs), 0, 0, NULL, "yes|no",
+     "Move processed inputs to DIR/done (default yes), or delete them"},
+    {"replace", WATCH, 0x108, SETTINGS_SWITCH, FIELD(replace), 0, 0, NULL, NULL,
+     "Replace an earlier result of the same name, instead of naming the new one X~ID"},
+    {"done_file", WATCH, 0x109, SETTINGS_SWITCH, FIELD(done_file), 0, 0, NULL, NULL,
+     "Take X.csv only when X.csv.done is there, too"},
+    {"settle", WATCH, 0x10a, SETTINGS_SECONDS, FIELD(settle_s), 0, 0, NULL, "SECONDS",
+     "Unchanged that long is complete, where the system does not tell (default 2)"},
+    {"rescan", WATCH, 0x10b, SETTINGS_SECONDS, FIELD(rescan_s), 0, 0, NULL, "SECONDS",
+     "Look at the whole folder again that often (default 60; 0: never)"},
+    {"max_attempts", WATCH, 0x10c, SETTINGS_COUNT, FIELD(max_attempts), 1, 1000, NULL, "N",
+     "Attempts at a job that crashes or takes too long (default 3)"},
+    {"reserve", WATCH, 0x10d, SETTINGS_SIZE, FIELD(reserve_bytes), 0, 0, NULL, "SIZE",
+     "Pause when there is less room on the disks (default 256M)"},
+    {"drain", WATCH, 0x10e, SETTINGS_SECONDS, FIELD(drain_s), 0, 0, NULL, "SECONDS",
+     "When told to stop, let running jobs end for that long (default 60)"},
+    {"status_socket", SPOOL, 0x10f, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
+     "Where the service answers leat status (default: in the runtime folder)"},
+    {"failed", SETTINGS_OF_STATUS, 0x110, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
+     "List the failed jobs, with reasons; needs no running service"},
+    {"all", SETTINGS_OF_RETRY, 0x111, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
+     "Every failed job"},
+    {"quiet", ALL, 'q', SETTINGS_SWITCH, FIELD(quiet), 0, 0, NULL, NULL,
+     "Only say what went wrong"},
+    {"verbose", ALL, 'v', SETTINGS_SWITCH, FIELD(verbose), 0, 0, NULL, NULL, "Say more"},
 };
 const size_t settings_n_keys = sizeof(settings_keys) / sizeof(settings_keys[0]);
 
@@ -228,6 +263,8 @@ void settings_free(struct settings *s)
     free(s->pipeline);
     free(s->output);
     free(s->backend);
+    free(s->spool);
+    free(s->status_socket);
     settings_free_list(&s->set);
     for (size_t i = 0; i < s->n_routes; i++) {
         free(s->routes[i].name);

@@ -145,6 +145,9 @@ static enum status read_top_key(struct settings *s, const char *key, const char 
 {
     struct text_near near = {.word = key};
     for (size_t i = 0; i < settings_n_keys; i++) {
+        if ((settings_keys[i].where & SETTINGS_OF_FILE) == 0) {
+            continue;
+        }
         if (strcmp(settings_keys[i].name, key) == 0) {
             char whole[STATUS_MESSAGE_BYTES];
             snprintf(whole, sizeof(whole), "%s: %s", origin, key);

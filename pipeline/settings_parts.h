@@ -16,10 +16,21 @@ enum settings_kind {
     SETTINGS_SWITCH
 };
 
-/* A long option that is also a key of the configuration file. */
+/* Where a key is known: in the configuration file, and as an option of these commands. */
+enum {
+    SETTINGS_OF_FILE = 1,
+    SETTINGS_OF_RUN = 2, /* run, check and doctor */
+    SETTINGS_OF_WATCH = 4,
+    SETTINGS_OF_STATUS = 8,
+    SETTINGS_OF_RETRY = 16
+};
+
+/* A long option that is also a key of the configuration file. `keep_inputs` is the option
+ * --keep-inputs. */
 struct settings_key {
     const char *name;
-    int letter; /* the short option, or a number beyond letters */
+    unsigned where; /* SETTINGS_OF_... */
+    int letter;     /* the short option, or a number beyond letters */
     enum settings_kind kind;
     size_t offset; /* of the field in struct settings */
     uint64_t min, max;

@@ -11,6 +11,7 @@
 #include "pipeline/settings_parts.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,10 +88,23 @@ static const struct stage_ops *find_by_folder(const struct settings *s, const ch
     return found;
 }
 
+/* The number of the stage's part that the name asks for; n_parts: none. A grid's name ends in one
+ * of the known ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
+static size_t find_part(const struct stage_ops *stage, const char *path)
+{
+    size_t i = 0;
+    while (i < stage->n_parts &&
+           !(input_name_asks_for(path, stage->parts[i].suffix) &&
+             (stage->parts[i].kind == STAGE_TABLE || input_name_is_grid(path)))) {
+        i++;
+    }
+    return i;
+}
+
 static const struct stage_ops *find_by_name(const char *path)
 {
     for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
-        if (input_name_asks_for(path, (*stage)->suffix)) {
+        if (find_part(*stage, path) < (*stage)->n_parts) {
             return *stage;
         }
     }
@@ -114,25 +128,62 @@ static const struct stage_ops *find_stage(const struct settings *s, const char *
 
 bool settings_routes(const struct settings *s, const char *path)
 {
-    if (*input_name_last(path) == '\0' || input_name_is_passing(path)) {
+    if (*input_name_last(path) == '\0' || input_name_is_passing(path) ||
+        input_name_is_sidecar(path)) {
         return false;
     }
     const struct settings_route *route;
     const struct stage_ops *stage = find_stage(s, path, &route);
     bool by_glob =
         s->pipeline == NULL && route != NULL && route->pipeline != NULL && route->match != NULL;
-    return stage != NULL &&
-           (by_glob || input_name_asks_for(path, stage->suffix) || input_name_is_table(path));
+    return stage != NULL && (by_glob || find_part(stage, path) < stage->n_parts ||
+                             (stage->n_parts == 1 && input_name_is_table(path)));
+}
+
+const char *settings_names(char out[SETTINGS_NAMES_BYTES])
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
+        for (size_t i = 0; i < (*stage)->n_parts && n < SETTINGS_NAMES_BYTES; i++) {
+            const struct stage_part *part = &(*stage)->parts[i];
+            n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%sX.%s.%s",
+                                  i > 0   ? " + "
+                                  : n > 0 ? ", "
+                                          : "",
+                                  part->suffix, part->kind == STAGE_GRID ? "tif" : "csv");
+        }
+        if (n < SETTINGS_NAMES_BYTES) {
+            n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, " (%s)", (*stage)->name);
+        }
+    }
+    return out;
 }
 
 static enum status no_way(const char *path)
 {
+    char names[SETTINGS_NAMES_BYTES];
     const struct stage_ops *first = stage_registry[0];
     return status_fail(
         STATUS_BAD_ARGUMENT,
         "%s: no pipeline takes this: name one with --pipeline %s (or a [route] of the "
-        "configuration), put it into a folder named %s, or name it X.%s.csv",
-        path, first->name, first->name, first->suffix);
+        "configuration), put it into a folder named %s, or give it a name that says it: %s",
+        path, first->name, first->name, settings_names(names));
+}
+
+/* Which part of its job the file is: the only one, or that which its name says. */
+static enum status resolve_part(const char *path, struct job_settings *j)
+{
+    const struct stage_ops *stage = j->stage;
+    j->part = stage->n_parts == 1 ? 0 : find_part(stage, path);
+    if (j->part < stage->n_parts) {
+        return STATUS_OK;
+    }
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "%s: pipeline %s takes %zu files a job; name them X.%s.tif and X.%s.tif (or "
+                       ".asc)",
+                       path, stage->name, stage->n_parts, stage->parts[0].suffix,
+                       stage->parts[1].suffix);
 }
 
 /* The lists that may hold a parameter, strongest first; n of them. */
@@ -181,7 +232,10 @@ enum status settings_resolve(const struct settings *s, const char *path, struct 
     if (out->stage == NULL) {
         return no_way(path);
     }
-    enum status status = input_name_stem(path, out->stage->suffix, &out->stem);
+    enum status status = resolve_part(path, out);
+    if (status == STATUS_OK) {
+        status = input_name_stem(path, out->stage->parts[out->part].suffix, &out->stem);
+    }
     if (status != STATUS_OK) {
         return status;
     }

@@ -4,11 +4,11 @@
  */
 #include "pipeline/text.h"
 
+#include "formats/excerpt.h"
 #include "formats/utf8.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +48,14 @@ const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds)
     return out;
 }
 
+void text_put(FILE *out, const char *text)
+{
+    while (*text != '\0') {
+        char shown[4];
+        fwrite(shown, 1, excerpt_escape_next(shown, &text), out);
+    }
+}
+
 bool text_parse_count(const char *text, uint64_t *out)
 {
     if (*text == '\0' || text[strspn(text, "0123456789")] != '\0') {
@@ -85,6 +93,20 @@ json_t *text_json(const char *text)
     }
     bytes_free(&valid);
     return o;
+}
+
+char *text_of_json(const json_t *value, size_t flags)
+{
+    const size_t n = value != NULL ? json_dumpb(value, NULL, 0, flags) : 0;
+    char *const text = n > 0 ? malloc(n + 1) : NULL;
+    if (text != NULL && json_dumpb(value, text, n, flags) != n) {
+        free(text);
+        return NULL;
+    }
+    if (text != NULL) {
+        text[n] = '\0';
+    }
+    return text;
 }
 
 static size_t least(size_t a, size_t b)

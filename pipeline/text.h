@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Room for what text_size and text_duration write. */
 enum { TEXT_NUMBER_BYTES = 32 };
@@ -19,6 +20,10 @@ const char *text_size(char out[TEXT_NUMBER_BYTES], uint64_t bytes);
  * out. */
 const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds);
 
+/* Writes text that comes from outside, as the log does (excerpt_escape): a name cannot command
+ * a terminal, nor forge a line. */
+void text_put(FILE *out, const char *text);
+
 /* The whole text as a decimal number; false when it is something else, out of range or (real) not
  * finite. No blanks, no hexadecimal; a count has no sign. */
 bool text_parse_count(const char *text, uint64_t *out);
@@ -27,6 +32,10 @@ bool text_parse_real(const char *text, double *out);
 /* A JSON string of whatever bytes a path may hold: U+FFFD in the place of what is not UTF-8. NULL
  * for NULL, and when there is no memory. */
 json_t *text_json(const char *text);
+
+/* A JSON value as text, with the JSON_* flags of jansson; for free(). NULL for NULL, and when there
+ * is no memory for all of it (json_dumps leaves out keys then). */
+char *text_of_json(const json_t *value, size_t flags);
 
 /* Letters that must be inserted, removed, replaced or swapped with their neighbour to make b of a.
  */

@@ -1,0 +1,168 @@
+/*
+ * job_memory - what a job needs by its stage's plan, and the reservation of that within the
+ * engine's limits. The length of some tables is only guessed before the end: a job that outgrows
+ * its guess reserves more, or starts over once there is more.
+ */
+#include "pipeline/job_state.h"
+
+#include <stdio.h>
+
+struct stage_args job_args(const struct job *job)
+{
+    struct stage_args args = {.queue = job->queue,
+                              .params = job->input.settings.params,
+                              .block_bytes = job->engine->block_bytes};
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        args.inputs[i] = (struct stage_input){table_info(job->tables[i]), job->input.parts[i].path};
+    }
+    return args;
+}
+
+/* What the stage needs when the first table is as `info` says. */
+static enum status plan_table(const struct job *job, const struct table_info *info,
+                              struct stage_need *need)
+{
+    struct stage_args args = job_args(job);
+    args.inputs[0].table = info;
+    return job->input.settings.stage->plan(&args, need);
+}
+
+/* What the stage needs when the first table has `lines` lines, if it does not know better. */
+static enum status plan(const struct job *job, size_t lines, struct stage_need *need)
+{
+    struct table_info info = *table_info(job->tables[0]);
+    if (info.n_lines == 0 && info.n_lines_estimate < lines) {
+        info.n_lines_estimate = lines;
+    }
+    return plan_table(job, &info, need);
+}
+
+static void bytes_wanted(const struct job *job, const struct stage_need *need, uint64_t *host,
+                         uint64_t *device)
+{
+    bool on_cpu = job->engine->on_cpu;
+    *host = need->host_bytes + (on_cpu ? need->memory_bytes : 0);
+    *device = on_cpu ? 0 : need->memory_bytes;
+}
+
+/* A need that can never be met fails the job. */
+static bool fits(struct job *job, const struct stage_need *need)
+{
+    struct engine *e = job->engine;
+    uint64_t host, device;
+    bytes_wanted(job, need, &host, &device);
+    if (host > e->host_limit || device > e->device_limit) {
+        char text[320];
+        uint64_t wanted = host > e->host_limit ? host : device;
+        uint64_t limit = host > e->host_limit ? e->host_limit : e->device_limit;
+        snprintf(text, sizeof(text),
+                 "'%.120s' needs %s%llu bytes of %s memory, %llu are there for jobs; %s",
+                 job->input.parts[0].path, need->estimated ? "about " : "",
+                 (unsigned long long)wanted, host > e->host_limit ? "host" : "device",
+                 (unsigned long long)limit,
+                 host > e->host_limit ? "raise --memory by the difference, or more"
+                                      : "use --backend cpu, or a larger device");
+        job_fail(job, STATUS_TOO_LARGE, text);
+        return false;
+    }
+    return true;
+}
+
+/* Raises the job's reservation to `need`; false when the rest is not free at this moment, or never.
+ */
+static bool reserve(struct job *job, const struct stage_need *need)
+{
+    struct engine *e = job->engine;
+    uint64_t host, device;
+    if (!fits(job, need)) {
+        return false;
+    }
+    bytes_wanted(job, need, &host, &device);
+    uint64_t more_host = host > job->host_reserved ? host - job->host_reserved : 0;
+    uint64_t more_device = device > job->device_reserved ? device - job->device_reserved : 0;
+    if (more_host > e->host_limit - e->host_used ||
+        more_device > e->device_limit - e->device_used) {
+        return false;
+    }
+    e->host_used += more_host;
+    job->host_reserved += more_host;
+    e->device_used += more_device;
+    job->device_reserved += more_device;
+    return true;
+}
+
+bool job_plan(struct job *job)
+{
+    const struct table_info *info = table_info(job->tables[0]);
+    if (job->lines_estimate < info->n_lines_estimate) {
+        job->lines_estimate = info->n_lines_estimate;
+    }
+    enum status code = plan(job, job->lines_estimate, &job->need);
+    if (code != STATUS_OK) {
+        job_fail(job, code, status_message());
+        return false;
+    }
+    return fits(job, &job->need);
+}
+
+bool job_reserve(struct job *job)
+{
+    return reserve(job, &job->need);
+}
+
+bool job_reserve_lines(struct job *job, size_t lines)
+{
+    if (job->context.check_only || table_info(job->tables[0])->n_lines != 0 ||
+        lines <= job->lines_estimate) {
+        return true;
+    }
+    /* Half as much again, so that this is not asked for every block; no more than there is when
+     * that is too much. */
+    const size_t estimates[] = {lines + lines / 2, lines};
+    struct stage_need need;
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t host, device;
+        enum status code = plan(job, estimates[i], &need);
+        if (code != STATUS_OK) {
+            job_fail(job, code, status_message());
+            return false;
+        }
+        job->lines_estimate = estimates[i];
+        bytes_wanted(job, &need, &host, &device);
+        if (host <= job->engine->host_limit && device <= job->engine->device_limit) {
+            break;
+        }
+    }
+    if (!reserve(job, &need)) {
+        if (job->code == STATUS_OK) {
+            /* Others hold the memory, and may be waiting for this one's blocks: start over once it
+             * is there. */
+            job->again = true;
+            job_fail(job, STATUS_TOO_LARGE, "starting over with more memory");
+        }
+        return false;
+    }
+    return true;
+}
+
+bool job_check_lines(struct job *job)
+{
+    struct table_info counted = *table_info(job->tables[0]);
+    bool known = counted.n_lines != 0;
+    size_t lines = (size_t)(job->cells / counted.cells_per_line);
+    enum status code = STATUS_OK;
+    if (lines == 0) {
+        code = status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->input.parts[0].path);
+    } else if (!known) {
+        counted.n_lines = counted.n_lines_estimate = lines;
+        code = plan_table(job, &counted, &job->need);
+        if (code == STATUS_OK) { /* run knows no more than its estimate when it begins */
+            code = plan(job, lines > job->lines_estimate ? lines : job->lines_estimate, &job->need);
+        }
+    }
+    if (code != STATUS_OK) {
+        job_fail(job, code, status_message());
+        return false;
+    }
+    return fits(job, &job->need);
+}
