@@ -74,7 +74,13 @@ bool under_test_is_cpu(void)
     return strcmp(wanted(), "cpu") == 0;
 }
 
-int under_test_open(void)
+size_t under_test_size(size_t n, size_t small)
+{
+    const char *set = getenv("LEAT_TEST_SMALL");
+    return set == NULL || set[0] == '\0' ? n : small;
+}
+
+static int open_backend(void)
 {
     struct backend_config config = {.executor = under_test_executor(THREADS)};
     char why[256];
@@ -93,10 +99,16 @@ int under_test_open(void)
     return 0;
 }
 
-void under_test_close(void)
+int under_test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction setup,
+                   CMFixtureFunction teardown)
 {
-    backend->ops->queue_free(under_test_queue);
-    backend->ops->close(backend);
+    int failed = open_backend();
+    if (failed == 0) {
+        failed = _cmocka_run_group_tests("tests", tests, n_tests, setup, teardown);
+        backend->ops->queue_free(under_test_queue);
+        backend->ops->close(backend);
+    }
+    return failed;
 }
 
 const struct backend_ops *under_test_ops(void)

@@ -20,14 +20,20 @@
 
 #include <cmocka.h>
 
-/* Opens it and a queue. 0, or the exit code with which main ends: 77 (said on stderr) when it is
- * cuda and there is no device, 1 when it could not be opened. */
-int under_test_open(void);
-void under_test_close(void);
+/* Runs a program's tests on it: opens it and a queue, runs them between the group's setup and
+ * teardown (or NULL), closes it. The exit code of main: 77 (said on stderr) when it is cuda and
+ * there is no device, 1 when it could not be opened, or the number of tests that failed. */
+#define UNDER_TEST_RUN(tests, setup, teardown)                                                     \
+    under_test_run(tests, sizeof(tests) / sizeof((tests)[0]), setup, teardown)
+int under_test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction setup,
+                   CMFixtureFunction teardown);
 
 extern struct queue *under_test_queue;
 const struct backend_ops *under_test_ops(void);
 bool under_test_is_cpu(void);
+/* n; but `small` where $LEAT_TEST_SMALL is set: compute-sanitizer takes hundreds of times as long.
+ */
+size_t under_test_size(size_t n, size_t small);
 
 /* An executor of n threads, as the backend was opened with (3). */
 struct executor under_test_executor(size_t n_threads);

@@ -5,9 +5,10 @@ set -eu
 
 build='gcc g++ cmake ninja-build pkg-config libc6-dev libuv1-dev zlib1g-dev libminizip-dev
     libarchive-dev libfast-float-dev libopenblas-dev libjansson-dev libinih-dev libpng-dev
-    libtiff-dev'
+    libtiff-dev libsystemd-dev'
 test='clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 libcmocka-dev python3
-    python3-numpy python3-pandas python3-scipy gdal-bin pigz zip unzip xz-utils zstd util-linux procps'
+    python3-numpy python3-pandas python3-scipy gdal-bin pigz zip unzip xz-utils zstd util-linux procps rsync
+    systemd'
 
 case "${1-}" in
 build) wanted="$build libcmocka-dev" ;;

@@ -5,69 +5,10 @@
 #ifndef LEAT_TESTS_PEARSON_RUNNER_H
 #define LEAT_TESTS_PEARSON_RUNNER_H
 
-#include "stages/stage.h"
-#include "tests/backend_under_test.h"
+#include "tests/counted_backend.h"
 #include "tests/pearson_sheet.h"
 
 #include <stdio.h>
-
-/* --- a backend that counts what is allocated ----------------------------------------------------
- */
-
-static struct {
-    const struct backend_ops *real;
-    struct backend_ops ops;
-    struct backend *backend;
-    struct queue *queue;
-    size_t live, live_bytes, peak_bytes, allocs;
-    size_t fail_at; /* the allocation that fails, from 1; 0: none */
-} counted;
-
-static inline enum status counted_alloc(struct queue *q, size_t bytes, struct span *out)
-{
-    counted.allocs++;
-    if (counted.allocs == counted.fail_at) {
-        *out = (struct span){0};
-        return status_fail(STATUS_NO_MEMORY, "no %zu bytes, for a test", bytes);
-    }
-    const enum status st = counted.real->alloc(q, bytes, out);
-    if (st == STATUS_OK) {
-        counted.live++;
-        counted.live_bytes += out->bytes;
-        if (counted.live_bytes > counted.peak_bytes) {
-            counted.peak_bytes = counted.live_bytes;
-        }
-    }
-    return st;
-}
-
-static inline void counted_release(struct queue *q, struct span s)
-{
-    assert_non_null(s.at);
-    counted.live--;
-    counted.live_bytes -= s.bytes;
-    counted.real->release(q, s);
-}
-
-static inline int counted_open(void **state)
-{
-    (void)state;
-    counted.queue = under_test_queue;
-    counted.backend = under_test_queue->backend;
-    counted.real = counted.backend->ops;
-    counted.ops = *counted.real;
-    counted.ops.alloc = counted_alloc;
-    counted.ops.release = counted_release;
-    counted.backend->ops = &counted.ops;
-    return 0;
-}
-
-static inline int counted_close(void **state)
-{
-    (void)state;
-    counted.backend->ops = counted.real;
-    return counted.live == 0 ? 0 : -1;
-}
 
 /* --- one job ------------------------------------------------------------------------------------
  */
@@ -79,21 +20,6 @@ struct outcome {
     struct stage *stage;
     struct result result;
 };
-
-static inline void parse_params(const char *const *texts, struct param_value *values)
-{
-    for (size_t k = 0; k < stage_pearson.n_specs; k++) {
-        const struct param_spec *spec = &stage_pearson.specs[k];
-        const size_t length = strlen(spec->key);
-        const char *text = spec->text;
-        for (const char *const *t = texts; *t != NULL; t++) {
-            if (strncmp(*t, spec->key, length) == 0 && (*t)[length] == '=') {
-                text = *t + length + 1;
-            }
-        }
-        assert_int_equal(stage_parse_param(spec, text, &values[k]), STATUS_OK);
-    }
-}
 
 /* Fills a chunk with the n cells from `first` on, in the table's type, with the labels of the lines
  * that begin there. */
@@ -141,7 +67,7 @@ static inline enum status push_all(const struct sheet *sheet, struct stage *stag
         struct table_chunk chunk = {0};
         uint64_t ticket = 0;
         fill_chunk(sheet, first, n, &chunk);
-        st = stage_pearson.push(stage, &chunk, &ticket);
+        st = stage_pearson.push(stage, 0, &chunk, &ticket);
         const enum status waited = counted.ops.upload_wait(counted.queue, ticket);
         st = st == STATUS_OK ? waited : st;
         memset(chunk.values, 0xAA, n * dtype_bytes(sheet->info.dtype));
@@ -158,11 +84,10 @@ static inline struct outcome run_sheet(const struct sheet *sheet)
     struct outcome o = {0};
     struct param_value params[16];
     assert_true(stage_pearson.n_specs <= 16);
-    parse_params(sheet->params, params);
+    parse_params(&stage_pearson, sheet->params, params);
     const struct stage_args args = {.queue = counted.queue,
-                                    .table = &sheet->info,
                                     .params = params,
-                                    .input_name = "sheet",
+                                    .inputs = {{&sheet->info, "sheet"}},
                                     .block_bytes = 1 << 20};
     struct stage *stage = NULL;
     counted.allocs = 0;
@@ -176,7 +101,9 @@ static inline struct outcome run_sheet(const struct sheet *sheet)
         o.status = push_all(sheet, stage);
     }
     if (o.status == STATUS_OK) {
-        o.status = stage_pearson.finish(stage, &o.result);
+        bool more = false;
+        o.status = stage_pearson.finish(stage, &o.result, &more);
+        assert_false(more);
     }
     o.stage = stage;
     if (o.status != STATUS_OK) {
@@ -380,6 +307,12 @@ static inline size_t summary_count(const struct outcome *o, const char *key)
     const json_t *value = json_object_get(json_object_get(o->result.summary, key), "count");
     assert_true(json_is_integer(value));
     return (size_t)json_integer_value(value);
+}
+
+static inline struct sheet shape_of(size_t series, size_t samples, bool by_lines, enum dtype type)
+{
+    return by_lines ? sheet_new(series, samples, true, type)
+                    : sheet_new(samples, series, false, type);
 }
 
 #endif

@@ -151,3 +151,14 @@ int reference_near(double a, double b, double bound)
 {
     return (isnan(a) && isnan(b)) || fabs(a - b) <= bound;
 }
+
+void reference_stretches(size_t n_series, size_t n_samples, double *x)
+{
+    for (size_t s = 0; s < n_series; ++s) {
+        size_t begin = s * 40, end = begin + 40 + s / 2 % 5;
+        for (size_t t = 0; t < n_samples; ++t) {
+            double v = 1e3 * (double)(t / 20) + sin((double)(t * (s + 3)));
+            x[s * n_samples + t] = t >= begin && t < end ? v : (double)NAN;
+        }
+    }
+}

@@ -40,4 +40,8 @@ void reference_round(size_t n, double *x);
 /* True when both are NaN, or within `bound` of each other. */
 int reference_near(double a, double b, double bound);
 
+/* Series s is present in a stretch of its own that overlaps the next by a few samples, the rest is
+ * NaN; levels far apart, so that sums about the series' means cancel. */
+void reference_stretches(size_t n_series, size_t n_samples, double *x);
+
 #endif

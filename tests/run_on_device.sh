@@ -1,7 +1,8 @@
 #!/bin/sh
 # What needs a GPU, from an unpacked bundle-tests folder on a machine where nothing can be built or installed:
-# the kernel and stage tests on the device, the same under compute-sanitizer, coefficients against NumPy
-# through files, then the bench. Ends with a count; exit status 1 when something failed.
+# the kernel and stage tests on the device, coefficients and landslides against NumPy through files, the service when
+# its device fails; the tests under compute-sanitizer; the bench. Ends with a count; exit status 1 when something
+# failed. LEAT_TESSINA: the folder of the Tessina landslide.
 #
 # usage: sh tests/run_on_device.sh BUNDLE_FOLDER LOG_FOLDER [checks|sanitizer|bench]...
 set -u
@@ -11,7 +12,7 @@ logs=$(cd "$2" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 shift 2
 [ $# -gt 0 ] || set -- checks sanitizer bench
-export LEAT_TEST_BACKEND=cuda LEAT="$bundle/bin/leat"
+export LEAT_TEST_BACKEND=cuda LEAT="$bundle/bin/leat" LEAT_FAULTY="$bundle/bin/leat_faulty"
 PYTHON=$(command -v python3)
 export PYTHON
 passed=0 failed=0 skipped=0
@@ -43,11 +44,17 @@ for part in "$@"; do
         for t in $on_device; do
             [ -x "$bundle/bin/$t" ] && try "$t" 240 "$bundle/bin/$t"
         done
-        try oracle 400 sh "$here/scenarios/oracle.sh"
+        for scenario in oracle landslide service_device; do
+            try $scenario 400 sh "$here/scenarios/$scenario.sh"
+        done
+        try samples 60 sh "$here/golden/samples.sh"
         ;;
     sanitizer)
         for tool in memcheck racecheck; do
             for t in $on_device; do
+                # racecheck cannot run kernels in which blocks of a cluster store into each other's
+                # shared memory: it hangs, or fails with an internal error.
+                [ "$tool.$t" = racecheck.test_sciddicat ] && continue
                 [ -x "$bundle/bin/$t" ] && LEAT_TEST_SMALL=1 try "$tool.$t" 300 compute-sanitizer \
                     --tool "$tool" --error-exitcode 9 --leak-check no "$bundle/bin/$t"
             done

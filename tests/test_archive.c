@@ -6,8 +6,12 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* One entry to put into an archive; content NULL: not a regular file. */
 struct put {
@@ -341,6 +345,36 @@ static void damaged_archives_and_other_files_are_refused(void **state)
     bytes_free(&text);
 }
 
+/* The system refuses to go to a file's end, while it is asked to. */
+static bool end_is_out_of_reach;
+
+off_t lseek(int fd, off_t at, int whence)
+{
+    if (end_is_out_of_reach && whence == SEEK_END) {
+        errno = EIO;
+        return -1;
+    }
+    return (off_t)syscall(SYS_lseek, fd, at, whence);
+}
+
+static void what_the_system_cannot_read_is_told_with_its_reason(void **state)
+{
+    (void)state;
+    static const struct put puts[] = {{"a.csv", "1,2\n", 0, NULL}};
+    struct archive_input *a;
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        struct bytes b = make_archive(kind, NULL, puts, 1);
+        end_is_out_of_reach = kind == ZIP;
+        enum status code = read_archive(&b);
+        end_is_out_of_reach = false;
+        assert_int_equal(code, kind == ZIP ? STATUS_IO : STATUS_OK);
+        assert_true(kind != ZIP || strstr(status_message(), strerror(EIO)) != NULL);
+        bytes_free(&b);
+    }
+    assert_int_equal(archive_input_open(open("/dev/null", O_WRONLY), "in.x", &a), STATUS_IO);
+    assert_non_null(strstr(status_message(), strerror(EBADF)));
+}
+
 static void encrypted_entries_are_refused_in_plain_words(void **state)
 {
     (void)state;
@@ -378,6 +412,7 @@ int main(void)
         cmocka_unit_test(what_unpacks_to_too_much_is_stopped),
         cmocka_unit_test(a_stop_ends_reading_and_skipping),
         cmocka_unit_test(damaged_archives_and_other_files_are_refused),
+        cmocka_unit_test(what_the_system_cannot_read_is_told_with_its_reason),
         cmocka_unit_test(encrypted_entries_are_refused_in_plain_words),
         cmocka_unit_test(archives_are_told_by_their_names),
     };

@@ -245,11 +245,5 @@ int main(void)
         cmocka_unit_test(select_of_an_unknown_name_is_a_bad_argument),
         cmocka_unit_test(select_auto_falls_back_with_a_reason_and_cuda_does_not),
     };
-    int opened = under_test_open();
-    if (opened != 0) {
-        return opened;
-    }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    under_test_close();
-    return failed;
+    return UNDER_TEST_RUN(tests, NULL, NULL);
 }

@@ -9,31 +9,14 @@
 #include "pipeline/new_file.h"
 #include "pipeline/walk.h"
 #include "tests/backend_under_test.h"
+#include "tests/scratch_folder.h"
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const struct philox_walk walk = {
     .seed = UINT64_C(0x123456789), .start = 100, .epsilon = 0.01};
-static char folder[] = "/tmp/leat-test-generate-XXXXXX";
-
-static int enter_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) != NULL ? chdir(folder) : -1;
-}
-
-static int leave_folder(void **state)
-{
-    (void)state;
-    return chdir("/") == 0 ? rmdir(folder) : -1; /* fails when a test has left something behind */
-}
-
 /* --- walks ----------------------------------------------------------------------------------- */
 
 static void pieces_have_the_bits_of_the_kernel_wherever_they_are_cut(void **state)
@@ -214,6 +197,13 @@ static struct bytes read_file(const char *path)
     return b;
 }
 
+static void assert_holds(const char *name, const char *text)
+{
+    struct bytes b = read_file(name);
+    assert_string_equal((const char *)b.data, text);
+    bytes_free(&b);
+}
+
 static struct bytes generated(struct generate_order order)
 {
     struct executor executor = under_test_executor(3);
@@ -346,9 +336,7 @@ static void a_new_file_appears_when_it_is_whole(void **state)
     assert_int_equal(access("whole", F_OK), -1);
     ASSERT_OK(new_file_write(f, "", 0));
     ASSERT_OK(new_file_commit(f));
-    struct bytes b = read_file("whole");
-    assert_string_equal((const char *)b.data, "abc");
-    bytes_free(&b);
+    assert_holds("whole", "abc");
     struct stat st;
     mode_t mask = umask(0);
     umask(mask);
@@ -360,15 +348,11 @@ static void a_new_file_appears_when_it_is_whole(void **state)
     ASSERT_OK(new_file_open("whole", true, &f));
     ASSERT_OK(new_file_write(f, "x", 1));
     new_file_abandon(f);
-    b = read_file("whole");
-    assert_string_equal((const char *)b.data, "abc");
-    bytes_free(&b);
+    assert_holds("whole", "abc");
     ASSERT_OK(new_file_open("whole", true, &f));
     ASSERT_OK(new_file_write(f, "x", 1));
     ASSERT_OK(new_file_commit(f));
-    b = read_file("whole");
-    assert_string_equal((const char *)b.data, "x");
-    bytes_free(&b);
+    assert_holds("whole", "x");
     assert_int_equal(unlink("whole"), 0);
 }
 
@@ -382,9 +366,7 @@ static void a_name_taken_meanwhile_is_not_replaced(void **state)
     assert_int_equal(write(fd, "old", 3), 3);
     close(fd);
     assert_int_equal(new_file_commit(f), STATUS_EXISTS);
-    struct bytes b = read_file("taken");
-    assert_string_equal((const char *)b.data, "old");
-    bytes_free(&b);
+    assert_holds("taken", "old");
     assert_int_equal(unlink("taken"), 0);
 }
 
@@ -434,10 +416,5 @@ int main(void)
         cmocka_unit_test(what_is_no_file_name_is_refused),
         cmocka_unit_test(a_device_is_written_to_and_stays),
     };
-    int failed = under_test_open();
-    if (failed == 0) {
-        failed = cmocka_run_group_tests_name("generate", tests, enter_folder, leave_folder);
-        under_test_close();
-    }
-    return failed;
+    return UNDER_TEST_RUN(tests, enter_folder, leave_folder);
 }

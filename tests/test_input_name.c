@@ -43,6 +43,40 @@ static void a_stem_is_the_name_without_what_is_known(void **state)
     }
 }
 
+static void a_suffix_may_be_in_capitals(void **state)
+{
+    (void)state;
+    char *stem;
+    assert_true(input_name_asks_for("in/VALLEY.DEM.ASC", "dem"));
+    assert_true(input_name_asks_for("Valley.Dem.tif", "dem"));
+    assert_false(input_name_asks_for("VALLEY.DEMO.ASC", "dem"));
+    assert_false(input_name_asks_for("DEM.ASC", "dem"));
+    assert_int_equal(input_name_stem("in/VALLEY.DEM.ASC.GZ", "dem", &stem), STATUS_OK);
+    assert_string_equal(stem, "VALLEY");
+    free(stem);
+}
+
+static void what_programs_keep_beside_a_grid_is_no_input(void **state)
+{
+    (void)state;
+    static const char *const beside[] = {
+        "x.dem.prj",       "X.DEM.PRJ",  "x.dem.asc.aux.xml", "x.dem.tif.ovr", "x.dem.tif.msk",
+        "x.dem.tfw",       "x.dem.TIFW", "x.dem.wld",         "a/x.dem.qml",   "x.qpj",
+        "x.clusters.csvt", "x.cpg",      "x.dem.tif.vat.dbf"};
+    static const char *const inputs[] = {"x.dem.asc", "x.dem.tif",      "x.prj.csv", "x.prj/y.csv",
+                                         "x.dat",     "x.clusters.xyz", "prj",       "x.prj.gz"};
+    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+        if (!input_name_is_sidecar(beside[i])) {
+            fail_msg("'%s' is an input", beside[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof(inputs) / sizeof(inputs[0]); i++) {
+        if (input_name_is_sidecar(inputs[i])) {
+            fail_msg("'%s' is passed over", inputs[i]);
+        }
+    }
+}
+
 static void a_hostile_name_never_becomes_a_folder(void **state)
 {
     (void)state;
@@ -82,6 +116,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stem_is_the_name_without_what_is_known),
+        cmocka_unit_test(a_suffix_may_be_in_capitals),
+        cmocka_unit_test(what_programs_keep_beside_a_grid_is_no_input),
         cmocka_unit_test(a_hostile_name_never_becomes_a_folder),
     };
     return cmocka_run_group_tests_name("input_name", tests, NULL, NULL);

@@ -190,11 +190,5 @@ int main(void)
         cmocka_unit_test(means_keep_the_digits_of_an_offset),
         cmocka_unit_test(means_are_the_same_bits_on_every_run),
     };
-    int opened = under_test_open();
-    if (opened != 0) {
-        return opened;
-    }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    under_test_close();
-    return failed;
+    return UNDER_TEST_RUN(tests, NULL, NULL);
 }

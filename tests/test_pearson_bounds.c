@@ -255,11 +255,5 @@ int main(void)
         cmocka_unit_test(bounds_hold_for_very_long_series),
         cmocka_unit_test(bounds_hold_for_many_long_series),
     };
-    int opened = under_test_open();
-    if (opened != 0) {
-        return opened;
-    }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    under_test_close();
-    return failed;
+    return UNDER_TEST_RUN(tests, NULL, NULL);
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 
 /* x is by series, as the reference wants it; what the kernel gets is turned here. */
+enum { SMALL_CELLS = 3000 }; /* see under_test_size() */
+
 struct columns_case {
     size_t n_series, n_samples, slab, panel;
     enum dtype type;
@@ -131,6 +133,9 @@ static void columns_of_every_shape_match_the_reference(void **state)
                   {33, 257, 100, 8}, {32, 2500, 2048, 32}, {65, 32, 7, 64},  {257, 33, 31, 64},
                   {600, 19, 8, 600}, {1100, 12, 5, 500}};
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; ++k) {
+        if (shapes[k].n_series * shapes[k].n_samples > under_test_size(SIZE_MAX, SMALL_CELLS)) {
+            continue;
+        }
         struct columns_case c = {.n_series = shapes[k].n_series,
                                  .n_samples = shapes[k].n_samples,
                                  .slab = shapes[k].slab,
@@ -151,7 +156,8 @@ static void columns_of_every_shape_match_the_reference(void **state)
 static void columns_of_walks_match_however_they_are_cut(void **state)
 {
     (void)state;
-    struct columns_case c = {.n_series = 20, .n_samples = 3000, .panel = 20, .bound = 1e-12};
+    struct columns_case c = {
+        .n_series = 20, .n_samples = under_test_size(3000, 300), .panel = 20, .bound = 1e-12};
     double *x = room(c.n_series * c.n_samples);
     reference_walks(1, c.n_series, c.n_samples, x);
     c.type = DTYPE_F64;
@@ -167,7 +173,8 @@ static void columns_of_walks_match_however_they_are_cut(void **state)
 static void columns_survive_a_first_sample_far_away(void **state)
 {
     (void)state;
-    struct columns_case c = {.n_series = 9, .n_samples = 2000, .slab = 128, .panel = 4};
+    struct columns_case c = {
+        .n_series = 9, .n_samples = under_test_size(2000, 300), .slab = 128, .panel = 4};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(2, c.n_series, c.n_samples, x);
     for (size_t s = 0; s < c.n_series; s += 2) {
@@ -184,8 +191,11 @@ static void columns_survive_a_first_sample_far_away(void **state)
 static void columns_of_noise_far_from_zero_match(void **state)
 {
     (void)state;
-    struct columns_case c = {
-        .n_series = 9, .n_samples = 2000, .slab = 128, .panel = 4, .type = DTYPE_F64};
+    struct columns_case c = {.n_series = 9,
+                             .n_samples = under_test_size(2000, 300),
+                             .slab = 128,
+                             .panel = 4,
+                             .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(3, c.n_series, c.n_samples, x);
     for (size_t k = 0; k < c.n_series * c.n_samples; ++k) {
@@ -205,7 +215,7 @@ static void columns_take_increments_across_the_edges_of_slabs(void **state)
     (void)state;
     static const size_t slabs[] = {1, 2, 33, 100, 400};
     for (int diff = PEARSON_DIFF_STEP; diff <= PEARSON_DIFF_LOG; ++diff) {
-        for (size_t k = 0; k < sizeof slabs / sizeof *slabs; ++k) {
+        for (size_t k = under_test_size(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
             struct columns_case c = {.n_series = 12,
                                      .n_samples = 300,
                                      .slab = slabs[k],
@@ -249,8 +259,11 @@ static void columns_without_variance_or_samples_yield_nan(void **state)
 static void columns_are_the_same_bits_on_every_run(void **state)
 {
     (void)state;
-    struct columns_case c = {
-        .n_series = 300, .n_samples = 500, .slab = 200, .panel = 300, .type = DTYPE_F64};
+    struct columns_case c = {.n_series = under_test_size(300, 70),
+                             .n_samples = under_test_size(500, 120),
+                             .slab = under_test_size(200, 50),
+                             .panel = 300,
+                             .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(5, c.n_series, c.n_samples, x);
     reference_punch(6, 0.05, c.n_series * c.n_samples / 2, x);
@@ -275,7 +288,7 @@ static void columns_with_gaps_match_the_reference(void **state)
     static const double shares[] = {0.002, 0.1, 0.6, 0.97};
     for (size_t k = 0; k < sizeof shares / sizeof *shares; ++k) {
         struct columns_case c = {.n_series = 40,
-                                 .n_samples = 700,
+                                 .n_samples = under_test_size(700, 200),
                                  .slab = 150,
                                  .panel = 16,
                                  .type = DTYPE_F64,
@@ -318,15 +331,15 @@ static void columns_that_first_show_a_gap_late_keep_what_came_before(void **stat
 static void columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_pairs(void **state)
 {
     (void)state;
-    enum { SERIES = 70, SLAB = 8, SAMPLES = SERIES * SLAB };
-    double *x = room((size_t)SERIES * SAMPLES);
-    reference_walks(9, SERIES, SAMPLES, x);
-    for (size_t s = 0; s < SERIES; ++s) {
-        x[(s * SERIES + SERIES - 1 - s) * SLAB + s % SLAB] = (double)NAN;
+    const size_t n_series = under_test_size(70, 12), slab = 8, n_samples = n_series * slab;
+    double *x = room(n_series * n_samples);
+    reference_walks(9, n_series, n_samples, x);
+    for (size_t s = 0; s < n_series; ++s) {
+        x[s * n_samples + (n_series - 1 - s) * slab + s % slab] = (double)NAN;
     }
-    struct columns_case c = {.n_series = SERIES,
-                             .n_samples = SAMPLES,
-                             .slab = SLAB,
+    struct columns_case c = {.n_series = n_series,
+                             .n_samples = n_samples,
+                             .slab = slab,
                              .panel = 32,
                              .type = DTYPE_F64,
                              .x = x,
@@ -338,7 +351,7 @@ static void columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_
 static void columns_with_gaps_in_many_series_span_tiles(void **state)
 {
     (void)state;
-    struct columns_case c = {.n_series = 300,
+    struct columns_case c = {.n_series = under_test_size(300, 140),
                              .n_samples = 40,
                              .slab = 16,
                              .panel = 128,
@@ -363,16 +376,10 @@ static void columns_with_few_common_samples_are_right(void **state)
     struct columns_case c = {
         .n_series = 12, .n_samples = 600, .panel = 12, .type = DTYPE_F64, .bound = 1e-10};
     double *x = room(c.n_series * c.n_samples);
-    for (size_t s = 0; s < c.n_series; ++s) {
-        size_t begin = s * 40, end = begin + 40 + s / 2 % 5;
-        for (size_t t = 0; t < c.n_samples; ++t) {
-            double v = 1e3 * (double)(t / 20) + sin((double)(t * (s + 3)));
-            x[s * c.n_samples + t] = t >= begin && t < end ? v : (double)NAN;
-        }
-    }
+    reference_stretches(c.n_series, c.n_samples, x);
     c.x = x;
     static const size_t slabs[] = {1, 3, 41, 80, 600};
-    for (size_t k = 0; k < sizeof slabs / sizeof *slabs; ++k) {
+    for (size_t k = under_test_size(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
         c.slab = slabs[k];
         check(&c);
     }
@@ -398,7 +405,7 @@ static void columns_constant_on_common_samples_yield_nan(void **state)
     }
     c.x = x;
     static const size_t slabs[] = {1, 7, 64, 400};
-    for (size_t k = 0; k < sizeof slabs / sizeof *slabs; ++k) {
+    for (size_t k = under_test_size(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
         c.slab = slabs[k];
         check(&c);
     }
@@ -434,11 +441,5 @@ int main(void)
         cmocka_unit_test(columns_constant_on_common_samples_yield_nan),
         cmocka_unit_test(columns_bytes_grow_with_every_argument),
     };
-    int opened = under_test_open();
-    if (opened != 0) {
-        return opened;
-    }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    under_test_close();
-    return failed;
+    return UNDER_TEST_RUN(tests, NULL, NULL);
 }

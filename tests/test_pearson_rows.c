@@ -5,117 +5,9 @@
  * The bounds are those that kernels/pearson.h promises: 1e-12 for the exact form, 1e-6 for f32, the
  * backend's own statement for screen, 1e-10 with missing values.
  */
-#include "kernels/pearson.h"
-#include "kernels/pearson_rule.h"
-#include "tests/backend_under_test.h"
-#include "tests/reference.h"
+#include "tests/rows_runner.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-struct rows {
-    size_t n_series, n_samples, panel;
-    enum dtype type;
-    enum pearson_precision precision;
-    bool gaps; /* call gram_gaps as well */
-    const double *x;
-};
-
-static double *room(size_t n)
-{
-    double *x = calloc(n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
-
-static size_t n_pairs(size_t n_series)
-{
-    return n_series * (n_series - 1) / 2;
-}
-
-/* Spans of a run, in the order of its making. */
-struct run {
-    struct span x, z, z_exact;
-    struct moments moments;
-    struct under_test_matrix matrix;
-};
-
-static void run_rows(const struct rows *c, struct run *r)
-{
-    const struct pearson_kernels *k = under_test_ops()->pearson;
-    size_t z_row = k->z_bytes(c->precision, c->n_samples);
-    size_t exact_row = k->z_bytes(PEARSON_EXACT, c->n_samples);
-    assert_int_equal(z_row % 16, 0);
-    r->x = under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type);
-    r->z = under_test_room(c->n_series * z_row + 64);
-    r->z_exact = under_test_room(c->n_series * exact_row + 64);
-    r->moments = (struct moments){under_test_room(moments_bytes(c->n_series)), c->n_series};
-    r->matrix = under_test_matrix(c->n_series, c->panel,
-                                  c->precision == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32);
-    ASSERT_OK(under_test_ops()->means->rows(under_test_queue, r->x, c->type, c->n_series,
-                                            c->n_samples, r->moments, 0));
-    ASSERT_OK(k->standardize(under_test_queue, PEARSON_EXACT, r->x, c->type, c->n_series,
-                             c->n_samples, r->moments, 0, r->z_exact));
-    ASSERT_OK(k->standardize(under_test_queue, c->precision, r->x, c->type, c->n_series,
-                             c->n_samples, r->moments, 0, r->z));
-    under_test_untouched(r->z, c->n_series * z_row);
-    for (size_t p = 0; p < r->matrix.n_panels; ++p) {
-        size_t first = p * c->panel, width = pearson_panel_width(p, c->panel, c->n_series);
-        struct span panel = r->matrix.panels[p];
-        /* in two pieces, as panels arrive: what came before, then the diagonal */
-        if (first > 0) {
-            ASSERT_OK(k->gram(under_test_queue, c->precision, c->n_samples,
-                              span_from(r->z, first * z_row), first, width - first, r->z, 0, first,
-                              r->moments, panel, width));
-        }
-        ASSERT_OK(k->gram(under_test_queue, c->precision, c->n_samples,
-                          span_from(r->z, first * z_row), first, width - first,
-                          span_from(r->z, first * z_row), first, width - first, r->moments, panel,
-                          width));
-        if (c->gaps) {
-            ASSERT_OK(k->gram_gaps(
-                under_test_queue, c->n_samples, span_from(r->z_exact, first * exact_row), first,
-                width - first, r->z_exact, 0, width, r->moments, panel, width, r->matrix.m.type));
-        }
-    }
-}
-
-static void run_done(struct run *r)
-{
-    under_test_matrix_done(&r->matrix);
-    under_test_release(r->x);
-    under_test_release(r->z);
-    under_test_release(r->z_exact);
-    under_test_release(r->moments.at);
-}
-
-/* The condensed coefficients of one run. */
-static double *coefficients(const struct rows *c)
-{
-    struct run r;
-    double *got = room(n_pairs(c->n_series));
-    run_rows(c, &r);
-    under_test_condensed(&r.matrix, got);
-    run_done(&r);
-    return got;
-}
-
-static void check(const struct rows *c, double bound)
-{
-    double *got = coefficients(c), *want = room(n_pairs(c->n_series));
-    reference_condensed(c->x, c->n_series, c->n_samples, want);
-    for (size_t k = 0; k < n_pairs(c->n_series); ++k) {
-        if (!reference_near(got[k], want[k], bound)) {
-            print_error("pair %zu of %zu series x %zu: %.17g, not %.17g\n", k, c->n_series,
-                        c->n_samples, got[k], want[k]);
-            fail();
-        }
-        assert_false(fabs(got[k]) > 1);
-    }
-    free(got);
-    free(want);
-}
+enum { SMALL_CELLS = 3000 }; /* see under_test_size() */
 
 /* All precisions of one data set. */
 static void check_all(struct rows c)
@@ -139,6 +31,9 @@ static void pearson_of_every_shape_matches_the_reference(void **state)
                   {3, 17, 8},   {31, 33, 10},  {32, 32, 32},     {33, 257, 16},  {33, 8192, 33},
                   {257, 17, 1}, {257, 33, 64}, {130, 1025, 128}, {600, 40, 600}, {1000, 17, 300}};
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; ++k) {
+        if (shapes[k].n_series * shapes[k].n_samples > under_test_size(SIZE_MAX, SMALL_CELLS)) {
+            continue;
+        }
         struct rows c = {.n_series = shapes[k].n_series,
                          .n_samples = shapes[k].n_samples,
                          .panel = shapes[k].panel,
@@ -157,7 +52,8 @@ static void pearson_of_every_shape_matches_the_reference(void **state)
 static void pearson_of_walks_matches_the_reference(void **state)
 {
     (void)state;
-    struct rows c = {.n_series = 40, .n_samples = 5000, .panel = 16, .type = DTYPE_F64};
+    struct rows c = {
+        .n_series = 40, .n_samples = under_test_size(5000, 300), .panel = 16, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_walks(1, c.n_series, c.n_samples, x);
     c.x = x;
@@ -168,7 +64,8 @@ static void pearson_of_walks_matches_the_reference(void **state)
 static void pearson_of_a_first_sample_far_away_is_right(void **state)
 {
     (void)state;
-    struct rows c = {.n_series = 12, .n_samples = 3000, .panel = 5, .type = DTYPE_F64};
+    struct rows c = {
+        .n_series = 12, .n_samples = under_test_size(3000, 300), .panel = 5, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(2, c.n_series, c.n_samples, x);
     for (size_t s = 0; s < c.n_series; s += 2) {
@@ -198,7 +95,7 @@ static void pearson_of_equal_and_opposite_series_is_one(void **state)
     (void)state;
     /* of two values, so that the roundings of all products have one sign */
     static const size_t samples[] = {26, 28, 512, 1000, 4096, 8191};
-    for (size_t k = 0; k < sizeof samples / sizeof *samples; ++k) {
+    for (size_t k = 0; k < under_test_size(sizeof samples / sizeof *samples, 3); ++k) {
         struct rows c = {.n_series = 5, .n_samples = samples[k], .panel = 5, .type = DTYPE_F64};
         double *x = room(c.n_series * c.n_samples);
         for (size_t t = 0; t < c.n_samples; ++t) {
@@ -222,7 +119,7 @@ static void pearson_does_not_depend_on_the_panels_beyond_rounding(void **state)
     double *x = room(c.n_series * c.n_samples);
     reference_noise(3, c.n_series, c.n_samples, x);
     c.x = x;
-    for (c.panel = 1; c.panel < 150; c.panel = c.panel * 3 + 1) {
+    for (c.panel = under_test_size(1, 13); c.panel < 150; c.panel = c.panel * 3 + 1) {
         check(&c, 1e-12);
     }
     free(x);
@@ -232,8 +129,8 @@ static void pearson_is_the_same_bits_on_every_run(void **state)
 {
     (void)state;
     for (int precision = PEARSON_EXACT; precision <= PEARSON_SCREEN; ++precision) {
-        struct rows c = {.n_series = 300,
-                         .n_samples = 3000,
+        struct rows c = {.n_series = under_test_size(300, 70),
+                         .n_samples = under_test_size(3000, 200),
                          .panel = 100,
                          .type = DTYPE_F64,
                          .precision = (enum pearson_precision)precision,
@@ -394,140 +291,13 @@ static void standardize_does_not_trust_the_moments_to_the_last_digit(void **stat
     free(z);
 }
 
-/* --- missing values -------------------------------------------------------------------------- */
-
-static void check_gaps(struct rows c)
-{
-    c.gaps = true;
-    c.precision = PEARSON_EXACT;
-    check(&c, 1e-10);
-    c.precision = PEARSON_F32;
-    check(&c, 1e-6);
-}
-
-static void pearson_with_gaps_matches_the_reference(void **state)
-{
-    (void)state;
-    static const double shares[] = {0.001, 0.1, 0.5, 0.9};
-    for (size_t k = 0; k < sizeof shares / sizeof *shares; ++k) {
-        struct rows c = {.n_series = 45, .n_samples = 700, .panel = 20, .type = DTYPE_F64};
-        double *x = room(c.n_series * c.n_samples);
-        reference_noise(k, c.n_series, c.n_samples, x);
-        reference_punch(k + 9, shares[k], c.n_series * c.n_samples * 2 / 3, x);
-        c.x = x;
-        check_gaps(c);
-        free(x);
-    }
-}
-
-static void pearson_with_gaps_in_many_series_spans_tiles(void **state)
-{
-    (void)state;
-    struct rows c = {.n_series = 290, .n_samples = 33, .panel = 140, .type = DTYPE_F32};
-    double *x = room(c.n_series * c.n_samples);
-    reference_walks(11, c.n_series, c.n_samples, x);
-    for (size_t s = 0; s < c.n_series; s += 1 + s / 140) {
-        reference_punch(s, 0.3, c.n_samples, x + s * c.n_samples);
-    }
-    reference_round(c.n_series * c.n_samples, x);
-    c.x = x;
-    check_gaps(c);
-    free(x);
-}
-
-static void pearson_of_few_common_samples_is_right(void **state)
-{
-    (void)state;
-    /* series s is present in a stretch of its own that overlaps the next by a few samples; levels
-     * far apart, so that sums about the series' means cancel */
-    struct rows c = {.n_series = 12, .n_samples = 600, .panel = 7, .type = DTYPE_F64};
-    double *x = room(c.n_series * c.n_samples);
-    for (size_t s = 0; s < c.n_series; ++s) {
-        size_t begin = s * 40, end = begin + 40 + s / 2 % 5;
-        for (size_t t = 0; t < c.n_samples; ++t) {
-            double v = 1e3 * (double)(t / 20) + sin((double)(t * (s + 3)));
-            x[s * c.n_samples + t] = t >= begin && t < end ? v : (double)NAN;
-        }
-    }
-    c.x = x;
-    check_gaps(c);
-    free(x);
-}
-
-static void pearson_of_walks_with_gaps_is_right(void **state)
-{
-    (void)state;
-    struct rows c = {.n_series = 20, .n_samples = 4000, .panel = 20, .type = DTYPE_F64};
-    double *x = room(c.n_series * c.n_samples);
-    reference_walks(12, c.n_series, c.n_samples, x);
-    for (size_t s = 0; s < c.n_series; ++s) {
-        for (size_t t = 0; t < c.n_samples; ++t) {
-            if (s % 3 != 0 && (t < s * 150 || t > s * 150 + 900)) {
-                x[s * c.n_samples + t] = (double)NAN;
-            }
-        }
-    }
-    c.x = x;
-    check_gaps(c);
-    free(x);
-}
-
-static void pearson_of_a_series_constant_on_common_samples_is_nan(void **state)
-{
-    (void)state;
-    size_t n = 190, n_series = 40;
-    struct rows c = {.n_series = n_series, .n_samples = n, .panel = 40, .type = DTYPE_F64};
-    double *x = room(n_series * n);
-    reference_noise(13, n_series, n, x);
-    for (size_t t = 0; t < n; ++t) {
-        if (t % 2) {
-            x[t] = (double)NAN;
-            continue;
-        }
-        for (size_t s = 1; s < n_series / 2; ++s) {
-            /* varies where series 0 is missing only */
-            x[s * n + t] = 1e4 + 0.1 * (double)s;
-        }
-    }
-    c.x = x;
-    c.gaps = true;
-    check(&c, 1e-10);
-    double *got = coefficients(&c);
-    for (size_t s = 1; s < n_series; ++s) {
-        assert_int_equal(isnan(got[s - 1]) != 0, s < n_series / 2);
-    }
-    free(got);
-    free(x);
-}
-
-static void gram_gaps_leaves_complete_pairs_alone(void **state)
-{
-    (void)state;
-    struct rows c = {.n_series = 20, .n_samples = 64, .panel = 20, .type = DTYPE_F64};
-    double *x = room(c.n_series * c.n_samples);
-    reference_noise(14, c.n_series, c.n_samples, x);
-    x[4 * c.n_samples] = (double)NAN;
-    c.x = x;
-    double *without = coefficients(&c);
-    c.gaps = true;
-    double *with = coefficients(&c);
-    size_t k = 0;
-    for (size_t i = 0; i < c.n_series; ++i) {
-        for (size_t j = i + 1; j < c.n_series; ++j, ++k) {
-            assert_true(i == 4 || j == 4 || memcmp(with + k, without + k, sizeof *with) == 0);
-        }
-    }
-    free(without);
-    free(with);
-    free(x);
-}
-
 /* --- pairs taken again, increments ----------------------------------------------------------- */
 
 static void exact_pairs_match_the_reference(void **state)
 {
     (void)state;
-    struct rows c = {.n_series = 24, .n_samples = 2100, .panel = 24, .type = DTYPE_F32};
+    struct rows c = {
+        .n_series = 24, .n_samples = under_test_size(2100, 300), .panel = 24, .type = DTYPE_F32};
     size_t n = c.n_samples, pairs = n_pairs(c.n_series), k = 0;
     double *x = room(c.n_series * n), *want = room(pairs);
     reference_noise(15, c.n_series, n, x);
@@ -615,20 +385,8 @@ int main(void)
         cmocka_unit_test(pearson_of_infinite_samples_is_nan),
         cmocka_unit_test(standardize_marks_missing_samples_and_corrects_the_moments),
         cmocka_unit_test(standardize_does_not_trust_the_moments_to_the_last_digit),
-        cmocka_unit_test(pearson_with_gaps_matches_the_reference),
-        cmocka_unit_test(pearson_with_gaps_in_many_series_spans_tiles),
-        cmocka_unit_test(pearson_of_few_common_samples_is_right),
-        cmocka_unit_test(pearson_of_walks_with_gaps_is_right),
-        cmocka_unit_test(pearson_of_a_series_constant_on_common_samples_is_nan),
-        cmocka_unit_test(gram_gaps_leaves_complete_pairs_alone),
         cmocka_unit_test(exact_pairs_match_the_reference),
         cmocka_unit_test(diff_rows_are_the_increments),
     };
-    int opened = under_test_open();
-    if (opened != 0) {
-        return opened;
-    }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    under_test_close();
-    return failed;
+    return UNDER_TEST_RUN(tests, NULL, NULL);
 }

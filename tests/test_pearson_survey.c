@@ -129,7 +129,7 @@ static void over_matrices(void (*check)(const struct known *))
         size_t n, panel;
     } shapes[] = {{1, 1},  {2, 1},    {2, 2},    {3, 2},     {31, 7},    {32, 32},
                   {33, 5}, {65, 200}, {257, 64}, {300, 256}, {400, 150}, {1200, 500}};
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; ++s) {
+    for (size_t s = 0; s < under_test_size(sizeof shapes / sizeof *shapes, 8); ++s) {
         for (int fill = FILL_UNIFORM; fill <= FILL_HALVES; ++fill) {
             enum dtype type = (s + (size_t)fill) % 2 ? DTYPE_F32 : DTYPE_F64;
             struct known k = make(shapes[s].n, shapes[s].panel, type, (enum fill)fill);
@@ -207,7 +207,8 @@ static void ranks_among_a_million_equal_or_close_values_are_exact(void **state)
 {
     (void)state;
     for (int fill = FILL_ENDS; fill <= FILL_CLOSE; ++fill) {
-        struct known k = make(1700, 1024, DTYPE_F64, (enum fill)fill);
+        struct known k = make(under_test_size(1700, 130), under_test_size(1024, 100), DTYPE_F64,
+                              (enum fill)fill);
         check_survey(&k);
         check_kth(&k);
         done(&k);
@@ -272,7 +273,8 @@ static void check_condensed(const struct known *k)
     }
     const size_t pieces[] = {n, 1, 2, 63, 64, 65, 1000, n / 3 + 1, k->n, k->n + 1};
     for (size_t p = 0; p < sizeof pieces / sizeof *pieces; ++p) {
-        size_t step = pieces[p] == 0 || (n > 5000 && pieces[p] < 60) ? n : pieces[p];
+        size_t step =
+            pieces[p] == 0 || (n > under_test_size(5000, 300) && pieces[p] < 60) ? n : pieces[p];
         memset(got, 0x5A, n * size + 8);
         for (size_t first = 0; first < n; first += step) {
             size_t count = n - first < step ? n - first : step;
@@ -368,11 +370,5 @@ int main(void)
         cmocka_unit_test(heatmap_averages_what_is_defined),
         cmocka_unit_test(survey_of_no_series_is_empty),
     };
-    int opened = under_test_open();
-    if (opened != 0) {
-        return opened;
-    }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    under_test_close();
-    return failed;
+    return UNDER_TEST_RUN(tests, NULL, NULL);
 }

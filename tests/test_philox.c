@@ -126,11 +126,5 @@ int main(void)
         cmocka_unit_test(walks_use_all_bits_of_seed_and_series),
         cmocka_unit_test(walks_without_epsilon_stand_still),
     };
-    int opened = under_test_open();
-    if (opened != 0) {
-        return opened;
-    }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    under_test_close();
-    return failed;
+    return UNDER_TEST_RUN(tests, NULL, NULL);
 }

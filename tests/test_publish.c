@@ -3,20 +3,11 @@
  * behind.
  */
 #include "pipeline/publish.h"
+#include "tests/scratch_folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/leat-publish-XXXXXX";
 static int out_fd;
@@ -34,18 +25,6 @@ static int remove_all(void **state)
     close(out_fd);
     snprintf(command, sizeof(command), "rm -rf %s", folder);
     return system(command);
-}
-
-static size_t count_entries(void)
-{
-    DIR *d = opendir(folder);
-    size_t n = 0;
-    assert_non_null(d);
-    for (struct dirent *e; (e = readdir(d)) != NULL;) {
-        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    }
-    closedir(d);
-    return n;
 }
 
 static void put_file(int dir_fd, const char *name, const char *text)
@@ -71,7 +50,7 @@ static void committed_folder_has_its_name_and_files(void **state)
 {
     (void)state;
     struct publish p;
-    assert_int_equal(publish_begin(out_fd, "a", &p), STATUS_OK);
+    assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "result.json", "{}");
     put_file(p.part_fd, "x", "1");
     assert_int_equal(first_byte("a/x"), 0);
@@ -86,23 +65,23 @@ static void existing_folder_is_kept_without_replace(void **state)
     (void)state;
     struct publish p;
     assert_int_equal(publish_vacant(out_fd, "a", false), STATUS_EXISTS);
-    assert_int_equal(publish_begin(out_fd, "a", &p), STATUS_OK);
+    assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "x", "2");
     assert_int_equal(publish_commit(&p, false), STATUS_EXISTS);
     publish_abandon(&p);
     assert_int_equal(first_byte("a/x"), '1');
-    assert_int_equal(count_entries(), 1);
+    assert_int_equal(count_entries(folder), 1);
 }
 
 static void existing_folder_is_exchanged_with_replace(void **state)
 {
     (void)state;
     struct publish p;
-    assert_int_equal(publish_begin(out_fd, "a", &p), STATUS_OK);
+    assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "x", "3");
     assert_int_equal(publish_commit(&p, true), STATUS_OK);
     assert_int_equal(first_byte("a/x"), '3');
-    assert_int_equal(count_entries(), 1);
+    assert_int_equal(count_entries(folder), 1);
 }
 
 static void folder_that_is_no_result_is_never_replaced(void **state)
@@ -112,7 +91,7 @@ static void folder_that_is_no_result_is_never_replaced(void **state)
     assert_int_equal(mkdirat(out_fd, "mine", 0700), 0);
     put_file(out_fd, "mine/precious", "p");
     assert_int_equal(publish_vacant(out_fd, "mine", true), STATUS_EXISTS);
-    assert_int_equal(publish_begin(out_fd, "mine", &p), STATUS_OK);
+    assert_int_equal(publish_begin(out_fd, "mine", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "x", "1");
     assert_int_equal(publish_commit(&p, true), STATUS_EXISTS);
     publish_abandon(&p);
@@ -125,13 +104,64 @@ static void abandoned_folder_leaves_nothing(void **state)
 {
     (void)state;
     struct publish p;
-    assert_int_equal(publish_begin(out_fd, "b", &p), STATUS_OK);
+    assert_int_equal(publish_begin(out_fd, "b", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "x", "1");
     assert_int_equal(mkdirat(p.part_fd, "sub", 0700), 0);
     put_file(p.part_fd, "sub/y", "1");
     publish_abandon(&p);
-    assert_int_equal(count_entries(), 1);
+    assert_int_equal(count_entries(folder), 1);
     assert_int_equal(publish_vacant(out_fd, "b", false), STATUS_OK);
+}
+
+static void given_folder_is_filled_and_left_complete(void **state)
+{
+    (void)state;
+    struct publish p;
+    const size_t before = count_entries(folder);
+    assert_int_equal(mkdirat(out_fd, ".7.part", 0700), 0);
+    assert_int_equal(publish_begin(out_fd, "given", ".7.part", &p), STATUS_OK);
+    put_file(p.part_fd, "x", "7");
+    publish_leave(&p);
+    publish_abandon(&p);
+    assert_int_equal(first_byte(".7.part/x"), '7');
+    assert_int_equal(count_entries(folder), before + 1);
+    assert_int_equal(unlinkat(out_fd, ".7.part/x", 0), 0);
+    assert_int_equal(unlinkat(out_fd, ".7.part", AT_REMOVEDIR), 0);
+}
+
+static void given_folder_must_be_there_and_no_link(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, "given", ".8.part", &p), STATUS_INTERNAL);
+    publish_abandon(&p);
+    assert_int_equal(symlinkat("/tmp", out_fd, ".8.part"), 0);
+    assert_int_equal(publish_begin(out_fd, "given", ".8.part", &p), STATUS_INTERNAL);
+    publish_abandon(&p);
+    assert_int_equal(unlinkat(out_fd, ".8.part", 0), 0);
+}
+
+static void part_folders_of_the_dead_are_removed_and_no_others(void **state)
+{
+    (void)state;
+    struct publish living;
+    const size_t before = count_entries(folder);
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    assert_int_equal(mkdirat(out_fd, ".leat.0123456789abcdef.part", 0700), 0);
+    put_file(out_fd, ".leat.0123456789abcdef.part/x", "1");
+    assert_int_equal(mkdirat(out_fd, ".leat.0123456789abcde0.part", 0700), 0); /* just made */
+    assert_int_equal(mkdirat(out_fd, "leat.0123456789abcdef.part", 0700), 0);  /* somebody's */
+    assert_int_equal(publish_begin(out_fd, "living", NULL, &living), STATUS_OK);
+    assert_int_equal(utimensat(out_fd, living.part, long_ago, 0), 0);
+    assert_int_equal(utimensat(out_fd, ".leat.0123456789abcdef.part", long_ago, 0), 0);
+    assert_int_equal(utimensat(out_fd, "leat.0123456789abcdef.part", long_ago, 0), 0);
+    publish_sweep(out_fd);
+    assert_int_equal(faccessat(out_fd, ".leat.0123456789abcdef.part", F_OK, 0), -1);
+    assert_int_equal(count_entries(folder), before + 3);
+    publish_abandon(&living);
+    assert_int_equal(unlinkat(out_fd, ".leat.0123456789abcde0.part", AT_REMOVEDIR), 0);
+    assert_int_equal(unlinkat(out_fd, "leat.0123456789abcdef.part", AT_REMOVEDIR), 0);
+    assert_int_equal(count_entries(folder), before);
 }
 
 static void link_in_place_of_a_result_counts_as_existing(void **state)
@@ -163,6 +193,9 @@ int main(void)
         cmocka_unit_test(existing_folder_is_exchanged_with_replace),
         cmocka_unit_test(folder_that_is_no_result_is_never_replaced),
         cmocka_unit_test(abandoned_folder_leaves_nothing),
+        cmocka_unit_test(given_folder_is_filled_and_left_complete),
+        cmocka_unit_test(given_folder_must_be_there_and_no_link),
+        cmocka_unit_test(part_folders_of_the_dead_are_removed_and_no_others),
         cmocka_unit_test(link_in_place_of_a_result_counts_as_existing),
         cmocka_unit_test(output_folder_is_made_with_its_parents),
     };

@@ -1,6 +1,6 @@
 /*
  * Rasters as results: what is written reads back as the same bits, wherever and in whatever order
- * its pieces were made; NODATA and the place are carried. What GDAL says of them:
+ * its pieces were made. NODATA and the place: test_raster_place.c; what GDAL says of them:
  * test_raster_gdal.c.
  */
 #include "formats/raster_file.h"
@@ -178,6 +178,46 @@ static void what_is_kept_stays_within_its_bound(void **state)
     grid_free(g);
 }
 
+/* Sides are multiples of 16, 256 at most: what is kept is that, and what deflate adds. */
+static void a_small_grid_is_one_small_tile(void **state)
+{
+    static const size_t cases[][3] = {{1, 1, 16 * 16},        {16, 16, 16 * 16},
+                                      {17, 31, 32 * 32},      {128, 100, 128 * 112},
+                                      {241, 256, 256 * 256},  {17, 257, 2 * 32 * 256},
+                                      {300, 10, 2 * 256 * 16}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct grid *const g = make_grid(cases[i][0], cases[i][1]);
+        const size_t kept = raster_kept_bytes(&(struct raster){.grid = g, .type = RASTER_F32});
+        assert_in_range(kept, 4 * cases[i][2], 4 * cases[i][2] + cases[i][2] / 128 + 128);
+        grid_free(g);
+    }
+}
+
+static void tiles_that_there_is_no_room_to_keep_are_made_again_the_same(void **state)
+{
+    (void)state;
+    struct grid *const g = make_grid(900, 1100);
+    struct raster raster = {.grid = g};
+    struct cells c = make_cells(RASTER_F64, g->rows * g->columns, false);
+    struct bytes whole = make_file(&raster, &c);
+    const int at_once = atomic_exchange(&c.n_fetches, 0);
+    for (size_t groups = 0; groups < 4; groups++) {
+        raster.keep_bytes = 1 + 3 * groups * RASTER_GROUP_BYTES;
+        assert_true(raster_kept_bytes(&raster) <= raster.keep_bytes);
+        struct bytes again = make_file(&raster, &c);
+        assert_int_equal(again.len, whole.len);
+        assert_memory_equal(again.data, whole.data, whole.len);
+        bytes_free(&again);
+        const int fetched = atomic_exchange(&c.n_fetches, 0);
+        assert_in_range(fetched, at_once, groups == 3 ? 2 * at_once - 1 : 2 * at_once);
+        assert_true(groups > 0 || fetched == 2 * at_once);
+    }
+    bytes_free(&whole);
+    free(c.data);
+    grid_free(g);
+}
+
 static void the_longest_numbers_fit_a_piece(void **state)
 {
     (void)state;
@@ -340,163 +380,6 @@ static void a_big_head_fits_the_same_tiles(void **state)
     free(c.data);
 }
 
-/* --- NODATA and place ------------------------------------------------------------------------- */
-
-/* What the table reader says of a raster of 3 x 2 zeros. */
-static struct reading read_raster(const struct raster *raster)
-{
-    struct cells c = {.data = calloc(6, 8), .width = raster_type_bytes(raster->type)};
-    struct bytes file = make_file(raster, &c);
-    struct reading r = read_bytes(file.data, file.len, NULL, 4096);
-    if (r.status) {
-        fail_msg("%s", status_message());
-    }
-    bytes_free(&file);
-    free(c.data);
-    return r;
-}
-
-static void nodata_is_said_in_the_type_of_the_cells(void **state)
-{
-    static const struct {
-        enum raster_type type;
-        double given, said;
-        bool has;
-    } cases[] = {{RASTER_F64, -9999, -9999, true},
-                 {RASTER_F64, 0.1, 0.1, true},
-                 {RASTER_F64, NAN, NAN, true},
-                 {RASTER_F32, -9999, -9999, true},
-                 {RASTER_F32, 0.1, (double)0.1f, true},
-                 {RASTER_F32, NAN, NAN, true},
-                 {RASTER_I32, -1, -1, true},
-                 {RASTER_I32, 0.5, 0, false},
-                 {RASTER_I32, NAN, 0, false},
-                 {RASTER_I32, 3e9, 0, false},
-                 {RASTER_F64, 0, 0, true}};
-    (void)state;
-    struct grid *const g = make_grid(3, 2);
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        for (int format = 0; format < 2; format++) {
-            const struct raster raster = {.grid = g,
-                                          .format = (enum raster_format)format,
-                                          .type = cases[i].type,
-                                          .has_nodata = true,
-                                          .nodata = cases[i].given};
-            struct reading r = read_raster(&raster);
-            const struct grid *const got = r.info->grid;
-            assert_int_equal(got->has_nodata, cases[i].has);
-            assert_true(!got->has_nodata || got->nodata == cases[i].said ||
-                        (isnan(got->nodata) && isnan(cases[i].said)));
-            reading_free(&r);
-        }
-    }
-    grid_free(g);
-}
-
-static void a_place_survives_the_way_from_text_to_text(void **state)
-{
-    (void)state;
-    struct grid *const g = make_grid(3, 2);
-    g->x = 0.1;
-    g->y = -1e-7;
-    g->cell_x = 0.00027777777777777778;
-    for (int k = 0; k < 4; k++) {
-        g->is_centred = k & 1;
-        g->cell_y = k & 2 ? g->cell_x : 0.5;
-        const struct raster raster = {.grid = g, .format = RASTER_ASC};
-        struct reading r = read_raster(&raster);
-        const struct grid *const got = r.info->grid;
-        assert_true(got->x == g->x && got->y == g->y && got->is_centred == g->is_centred);
-        assert_true(got->cell_x == g->cell_x && got->cell_y == g->cell_y);
-        reading_free(&r);
-    }
-    grid_free(g);
-}
-
-static void a_place_survives_the_way_from_text_to_tags(void **state)
-{
-    (void)state;
-    struct grid *const g = make_grid(3, 2);
-    for (int k = 0; k < 2; k++) {
-        g->is_centred = k == 1;
-        g->cell_y = 20;
-        const struct raster raster = {.grid = g};
-        struct reading r = read_raster(&raster);
-        const struct grid *const got = r.info->grid;
-        assert_int_equal(grid_same_place("a", g, "b", got), STATUS_OK);
-        assert_true(got->has_place && grid_north(got) == (k == 1 ? 2050 : 2060));
-        assert_true(grid_west(got) == (k == 1 ? 995 : 1000));
-        assert_int_equal(got->n_tags, 3);
-        reading_free(&r);
-    }
-    grid_free(g);
-}
-
-static void tags_are_carried_verbatim(void **state)
-{
-    static const double matrix[16] = {3, 4, 0, 100, 4, -3, 0, 200, 0, 0, 0, 0, 0, 0, 0, 1};
-    static const uint16_t keys[] = {1, 1, 0, 2, 1025, 0, 1, 2, 1026, 34737, 5, 0};
-    static const double extra[] = {0.5, 1.5, 2.5};
-    static const char text[] = "here|";
-    (void)state;
-    struct grid *const g = make_grid(3, 2);
-    g->has_place = false;
-    assert_int_equal(grid_add_tag(g, GRID_GEO_ASCII, GRID_ASCII, sizeof text, text), STATUS_OK);
-    assert_int_equal(grid_add_tag(g, GRID_TRANSFORMATION, GRID_DOUBLE, 16, matrix), STATUS_OK);
-    assert_int_equal(grid_add_tag(g, GRID_GEO_KEYS, GRID_SHORT, COUNT(keys), keys), STATUS_OK);
-    assert_int_equal(grid_add_tag(g, GRID_GEO_DOUBLES, GRID_DOUBLE, 3, extra), STATUS_OK);
-    const struct raster raster = {.grid = g};
-    struct reading r = read_raster(&raster);
-    assert_int_equal(r.info->grid->n_tags, 4);
-    for (size_t i = 0; i < g->n_tags; i++) {
-        static const size_t widths[] = {[GRID_ASCII] = 1, [GRID_SHORT] = 2, [GRID_DOUBLE] = 8};
-        const struct grid_tag *const got = grid_find_tag(r.info->grid, g->tags[i].number);
-        assert_non_null(got);
-        assert_int_equal(got->type, g->tags[i].type);
-        assert_int_equal(got->count, g->tags[i].count);
-        assert_memory_equal(got->values, g->tags[i].values, got->count * widths[got->type]);
-    }
-    reading_free(&r);
-    grid_free(g);
-}
-
-static void text_refuses_what_it_cannot_say(void **state)
-{
-    (void)state;
-    struct grid *const g = make_grid(3, 2);
-    struct raster raster = {.grid = g, .format = RASTER_ASC};
-    assert_int_equal(raster_check(&raster, "in.x"), STATUS_OK);
-    g->is_rotated = true;
-    assert_int_equal(raster_check(&raster, "in.x"), STATUS_BAD_ARGUMENT);
-    assert_non_null(strstr(status_message(), "raster = tif"));
-    g->is_rotated = false;
-    g->cell_y = -10;
-    assert_int_equal(raster_check(&raster, "in.x"), STATUS_BAD_ARGUMENT);
-    raster.format = RASTER_TIF;
-    assert_int_equal(raster_check(&raster, "in.x"), STATUS_OK);
-    grid_free(g);
-}
-
-static void a_prj_lies_beside_text(void **state)
-{
-    (void)state;
-    struct grid *const g = make_grid(3, 2);
-    assert_int_equal(grid_set_prj(g, "PROJCS[\"x\"]"), STATUS_OK);
-    const struct raster raster = {.grid = g, .format = RASTER_ASC};
-    struct cells c = {.data = calloc(6, 8), .width = 8};
-    struct result r = make_result(&raster, &c);
-    assert_int_equal(r.n_files, 2);
-    assert_string_equal(r.files[0].name, "map.prj");
-    assert_string_equal(r.files[1].name, "map.asc.gz");
-    struct bytes prj = join(&r.files[0].members[0]);
-    assert_int_equal(prj.len, 12);
-    assert_memory_equal(prj.data, "PROJCS[\"x\"]\n", 12);
-    bytes_free(&prj);
-    result_free(&r);
-    free(c.data);
-    grid_free(g);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -504,17 +387,13 @@ int main(void)
         cmocka_unit_test(pieces_may_be_asked_for_in_any_order),
         cmocka_unit_test(several_threads_make_the_same_file),
         cmocka_unit_test(what_is_kept_stays_within_its_bound),
+        cmocka_unit_test(a_small_grid_is_one_small_tile),
+        cmocka_unit_test(tiles_that_there_is_no_room_to_keep_are_made_again_the_same),
         cmocka_unit_test(the_longest_numbers_fit_a_piece),
         cmocka_unit_test(the_file_at_once_is_the_file_in_pieces),
         cmocka_unit_test(the_pieces_pack_to_the_same_file),
         cmocka_unit_test(a_fetch_that_fails_is_passed_on_and_may_be_tried_again),
         cmocka_unit_test(a_big_head_fits_the_same_tiles),
-        cmocka_unit_test(nodata_is_said_in_the_type_of_the_cells),
-        cmocka_unit_test(a_place_survives_the_way_from_text_to_text),
-        cmocka_unit_test(a_place_survives_the_way_from_text_to_tags),
-        cmocka_unit_test(tags_are_carried_verbatim),
-        cmocka_unit_test(text_refuses_what_it_cannot_say),
-        cmocka_unit_test(a_prj_lies_beside_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

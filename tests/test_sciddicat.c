@@ -169,7 +169,7 @@ static void sciddicat_matches_the_reference_on_every_shape(void **state)
                                        {16, 16},  {17, 33},  {31, 32},  {33, 31}, {32, 64},
                                        {257, 65}, {65, 257}, {100, 500}};
     static const uint64_t n_steps[] = {1, 1, 2, 5, 20};
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i += under_test_size(1, 11)) {
         for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
             for (int dense = 0; dense < 2; ++dense) {
                 struct map m = map_new(shapes[i][0], shapes[i][1], dense ? 0.5 : 0.3,
@@ -177,7 +177,7 @@ static void sciddicat_matches_the_reference_on_every_shape(void **state)
                 sciddicat_reference_terrain(100 + i, m.p.rows, m.p.columns, dense ? 0.9 : 0.02,
                                             policy == SCIDDICAT_COMPAT ? 0 : 0.05, m.z, m.h,
                                             m.nodata);
-                check_map(&m, n_steps, sizeof n_steps / sizeof n_steps[0]);
+                check_map(&m, n_steps, under_test_size(sizeof n_steps / sizeof n_steps[0], 2));
                 map_free(&m);
             }
         }
@@ -190,9 +190,10 @@ static void sciddicat_matches_the_reference_on_a_large_map(void **state)
     static const uint64_t n_steps[] = {3, 9, 20};
     static const double shares[] = {0.002, 0.5};
     for (int i = 0; i < 2; ++i) {
-        struct map m = map_new(1031, 517, i ? 0.3 : 0.5, i ? SCIDDICAT_SINK : SCIDDICAT_WALL);
-        sciddicat_reference_terrain(7, 1031, 517, shares[i], 0.01, m.z, m.h, m.nodata);
-        check_map(&m, n_steps, 3);
+        struct map m = map_new(under_test_size(1031, 131), 517, i ? 0.3 : 0.5,
+                               i ? SCIDDICAT_SINK : SCIDDICAT_WALL);
+        sciddicat_reference_terrain(7, m.p.rows, 517, shares[i], 0.01, m.z, m.h, m.nodata);
+        check_map(&m, n_steps, under_test_size(3, 1));
         map_free(&m);
     }
 }
@@ -208,7 +209,7 @@ static void sciddicat_keeps_its_bits_and_books_over_thousands_of_steps(void **st
         struct pair s = pair_new(&m);
         const double mass = check(&s, 0).mass;
         for (size_t i = 0; i < sizeof n_steps / sizeof n_steps[0]; ++i) {
-            struct sciddicat_report r = check(&s, n_steps[i]);
+            struct sciddicat_report r = check(&s, under_test_size(n_steps[i], 30));
             const double off = fabs(r.mass + r.lost_edge + r.lost_nodata - mass);
             assert_true(off <= sciddicat_books_bound(&m.p, mass, r.step));
             assert_true(r.lost_edge > 0);
@@ -226,8 +227,8 @@ static void sciddicat_settles_ties_as_written(void **state)
     static const uint64_t n_steps[] = {1, 1, 1, 30};
     static const double epsilons[] = {0, 0.5, 1}, rs[] = {0, 0.5, 1};
     struct reference_random g = {11};
-    for (int e = 0; e < 3; ++e) {
-        for (int r = 0; r < 3; ++r) {
+    for (size_t e = 0; e < 3; ++e) {
+        for (size_t r = 0; r < under_test_size(3, 1); ++r) {
             struct map m = map_new(35, 51, rs[r], SCIDDICAT_WALL);
             m.p.epsilon = epsilons[e];
             for (size_t k = 0; k < cells(&m); ++k) {
@@ -235,7 +236,7 @@ static void sciddicat_settles_ties_as_written(void **state)
                 m.h[k] = floor(4 * reference_uniform(&g));
                 m.nodata[k] = reference_uniform(&g) < 0.05;
             }
-            check_map(&m, n_steps, 4);
+            check_map(&m, n_steps, under_test_size(4, 2));
             map_free(&m);
         }
     }
@@ -249,7 +250,7 @@ static void sciddicat_moves_debris_across_every_boundary(void **state)
     static const size_t at[] = {0, 1, 7, 8, 15, 16, 31, 32, 33, 63, 64, 79};
     const size_t n = sizeof at / sizeof at[0];
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
-        for (size_t i = 0; i < n; ++i) {
+        for (size_t i = 0; i < n; i += under_test_size(1, 7)) {
             struct map m = map_new(80, 80, 0.5, (enum sciddicat_nodata)policy);
             for (size_t k = 0; k < cells(&m); ++k) {
                 m.z[k] = 100;
@@ -258,7 +259,7 @@ static void sciddicat_moves_debris_across_every_boundary(void **state)
                 m.h[at[i] * 80 + at[j]] = 10;
                 m.nodata[at[i] * 80 + at[(j * 5) % n]] = 1;
             }
-            check_map(&m, n_steps, sizeof n_steps / sizeof n_steps[0]);
+            check_map(&m, n_steps, under_test_size(sizeof n_steps / sizeof n_steps[0], 2));
             map_free(&m);
         }
     }
@@ -324,7 +325,7 @@ static void sciddicat_is_the_same_for_any_number_of_threads(void **state)
     (void)state;
     static const uint64_t n_steps[] = {1, 7, 8, 9, 17, 40};
     static const size_t threads[] = {1, 2, 5};
-    for (int i = 0; i < 3; ++i) {
+    for (size_t i = 0; i < under_test_size(3, 1); ++i) {
         under_test_threads(threads[i]);
         struct map m = map_new(400, 90, 0.5, SCIDDICAT_SINK);
         sciddicat_reference_terrain(9, 400, 90, 0.15, 0.02, m.z, m.h, m.nodata);
@@ -341,7 +342,7 @@ static void sciddicat_runs_do_not_disturb_each_other(void **state)
     sciddicat_reference_terrain(12, 70, 45, 0.3, 0.1, m.z, m.h, m.nodata);
     sciddicat_reference_terrain(13, 45, 70, 0.3, 0.1, n.z, n.h, n.nodata);
     struct pair a = pair_new(&m), b = pair_new(&n);
-    for (uint64_t t = 1; t < 6; ++t) {
+    for (uint64_t t = 1; t < under_test_size(6, 2); ++t) {
         check(&a, t);
         check(&b, 2 * t);
     }
@@ -382,7 +383,7 @@ static void sciddicat_matches_the_reference_on_a_landslide(void **state)
             m.h[i * 496 + j] = 8;
         }
     }
-    check_map(&m, n_steps, 3);
+    check_map(&m, n_steps, under_test_size(3, 1));
     map_free(&m);
 }
 
@@ -448,7 +449,7 @@ static void sciddicat_gives_the_hashes_of_the_tessina_landslide(void **state)
     }
     void *run = open_run(&m);
     struct sciddicat_report r = {.step = 0};
-    for (size_t i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < under_test_size(4, 1); ++i) {
         ASSERT_OK(kernels()->advance(under_test_queue, run, known[i].step - r.step, &r));
         ASSERT_OK(kernels()->state(under_test_queue, run, h, NULL, NULL));
         assert_int_equal(r.step, known[i].step);
@@ -477,11 +478,5 @@ int main(void)
         cmocka_unit_test(sciddicat_matches_the_reference_on_a_landslide),
         cmocka_unit_test(sciddicat_gives_the_hashes_of_the_tessina_landslide),
     };
-    int opened = under_test_open();
-    if (opened != 0) {
-        return opened;
-    }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    under_test_close();
-    return failed;
+    return UNDER_TEST_RUN(tests, NULL, NULL);
 }

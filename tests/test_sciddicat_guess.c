@@ -15,16 +15,17 @@
 static void compare(double m, const double *u, unsigned guess)
 {
     sciddicat_mask alive[SCIDDICAT_SEEN] = {true, true, true, true, true};
-    const double want = sciddicat_average(m, u, alive);
-    unsigned left = guess, want_left = 0;
-    const double got = sciddicat_average_from(m, u, &left);
-    for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
-        want_left |= alive[n] ? 1u << n : 0u;
-    }
-    if (left != want_left || (left != 0 && got != want)) {
-        print_error("m %a, u %a %a %a %a %a, guess %u: %a %u for %a %u\n", m, u[0], u[1], u[2],
-                    u[3], u[4], guess, got, left, want, want_left);
-        fail();
+    const double average = sciddicat_average(m, u, alive);
+    unsigned next = guess;
+    double flow[SCIDDICAT_SEEN - 1];
+    sciddicat_flows_from(m, u, 0.5, SCIDDICAT_ALL, &next, flow);
+    for (int n = 0; n < SCIDDICAT_SEEN - 1; ++n) {
+        const double want = sciddicat_flow(alive[n + 1], average, u[n + 1], 0.5);
+        if (next > SCIDDICAT_ALL || memcmp(&flow[n], &want, sizeof want) != 0) {
+            print_error("m %a, u %a %a %a %a %a, guess %u: %a to %d for %a\n", m, u[0], u[1], u[2],
+                        u[3], u[4], guess, flow[n], n, want);
+            fail();
+        }
     }
 }
 

@@ -118,6 +118,90 @@ static void defaults_are_those_that_are_documented(void **state)
     settings_free(&s);
 }
 
+static void the_service_has_options_of_its_own(void **state)
+{
+    (void)state;
+    struct settings s =
+        must_parse("watch --spool /srv/leat --keep-inputs no --replace --settle 0.5 "
+                   "--rescan 5 --done-file --max-attempts 7 --reserve 1G --drain 3 "
+                   "--status-socket /tmp/s -j 2 -b cpu");
+    assert_string_equal(s.spool, "/srv/leat");
+    assert_string_equal(s.output, "/srv/leat/out");
+    assert_true(!s.keep_inputs && s.replace && s.done_file);
+    assert_true(s.settle_s > 0.4 && s.settle_s < 0.6 && s.rescan_s > 4 && s.rescan_s < 6);
+    assert_true(s.drain_s > 2 && s.drain_s < 4);
+    assert_int_equal(s.max_attempts, 7);
+    assert_int_equal(s.reserve_bytes, UINT64_C(1) << 30);
+    assert_string_equal(s.status_socket, "/tmp/s");
+    settings_free(&s);
+    s = must_parse("watch --spool a -o elsewhere");
+    char here[4096], path[4200];
+    assert_non_null(getcwd(here, sizeof(here)));
+    snprintf(path, sizeof(path), "%s/elsewhere", here);
+    assert_string_equal(s.output, path);
+    snprintf(path, sizeof(path), "%s/a", here);
+    assert_string_equal(s.spool, path);
+    assert_true(s.keep_inputs && !s.replace && !s.done_file);
+    assert_true(s.settle_s > 1.9 && s.settle_s < 2.1 && s.rescan_s > 59 && s.rescan_s < 61);
+    assert_true(s.drain_s > 59 && s.drain_s < 61);
+    assert_int_equal(s.max_attempts, 3);
+    assert_int_equal(s.reserve_bytes, UINT64_C(256) << 20);
+    settings_free(&s);
+    s = must_parse("status --json --failed --spool a");
+    assert_true(s.json && s.failed);
+    assert_null(s.status_socket);
+    settings_free(&s);
+    s = must_parse("retry --spool a 20261121-030441-123456 x");
+    assert_int_equal(s.n_inputs, 2);
+    settings_free(&s);
+    s = must_parse("retry --spool a --all");
+    assert_true(s.all);
+    settings_free(&s);
+}
+
+static void the_status_socket_is_where_systemd_or_the_user_has_room_for_it(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("RUNTIME_DIRECTORY", "/run/one:/run/two", 1), 0);
+    struct settings s = must_parse("watch --spool a");
+    assert_string_equal(s.status_socket, "/run/one/status.sock");
+    settings_free(&s);
+    assert_int_equal(unsetenv("RUNTIME_DIRECTORY"), 0);
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", "/run/user/7", 1), 0);
+    s = must_parse("watch --spool a");
+    assert_string_equal(s.status_socket,
+                        geteuid() == 0 ? "/run/leat/status.sock" : "/run/user/7/leat/status.sock");
+    settings_free(&s);
+    assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
+    s = must_parse("watch --spool /a");
+    assert_string_equal(s.status_socket,
+                        geteuid() == 0 ? "/run/leat/status.sock" : "/a/.run/status.sock");
+    settings_free(&s);
+}
+
+static void one_configuration_serves_run_and_watch(void **state)
+{
+    (void)state;
+    struct settings s = with_config("spool = /srv/leat\nkeep_inputs = no\nreplace = yes\n"
+                                    "settle = 1\nrescan = 9\ndone_file = yes\nmax_attempts = 2\n"
+                                    "reserve = 5M\ndrain = 4\nstatus_socket = /tmp/t\n",
+                                    "");
+    assert_string_equal(s.output, "leat-out");
+    assert_string_equal(s.spool, "/srv/leat");
+    assert_true(!s.keep_inputs && s.replace && s.done_file);
+    assert_int_equal(s.max_attempts, 2);
+    assert_int_equal(s.reserve_bytes, 5 << 20);
+    settings_free(&s);
+    char line[256];
+    snprintf(line, sizeof(line), "watch -c %s --max-attempts 4 --keep-inputs yes", config_path);
+    s = must_parse(line);
+    assert_string_equal(s.output, "/srv/leat/out");
+    assert_string_equal(s.status_socket, "/tmp/t");
+    assert_true(s.keep_inputs && s.replace);
+    assert_int_equal(s.max_attempts, 4);
+    settings_free(&s);
+}
+
 static void a_configuration_sets_what_long_options_set(void **state)
 {
     (void)state;
@@ -190,6 +274,9 @@ static void reader_keys_belong_to_every_pipeline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_service_has_options_of_its_own),
+        cmocka_unit_test(the_status_socket_is_where_systemd_or_the_user_has_room_for_it),
+        cmocka_unit_test(one_configuration_serves_run_and_watch),
         cmocka_unit_test(sizes_are_powers_of_1024_and_nothing_else),
         cmocka_unit_test(options_are_read_long_and_short),
         cmocka_unit_test(defaults_are_those_that_are_documented),

@@ -7,6 +7,8 @@
 #include "tests/table_support.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Bytes that do not repeat soon. */
 static struct bytes some_bytes(size_t n)
@@ -189,6 +191,73 @@ static void reading_at_a_place_does_not_move_what_is_read_in_order(void **state)
     bytes_free(&b);
 }
 
+/* Calls in the order that waits longest for the first. */
+static void run_backwards(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg)
+{
+    *(size_t *)context += n;
+    while (n > 0) {
+        body(arg, --n);
+    }
+}
+
+static void helpers_change_neither_bytes_nor_checksum(void **state)
+{
+    (void)state;
+    enum { PIECE = 256 << 10 };
+    static const size_t sizes[] = {PIECE, 2 * PIECE, 2 * PIECE + 1, 5 * PIECE - 1, 33 * PIECE + 7};
+    static const size_t caps[] = {2 * PIECE - 1, 3 * PIECE, 4 * PIECE + 13, 40 * PIECE};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct bytes b = some_bytes(sizes[i]), out = {0};
+        assert_int_equal(bytes_reserve(&out, sizes[i] + 40 * PIECE), STATUS_OK);
+        for (size_t k = 0; k < sizeof caps / sizeof caps[0]; k++) {
+            struct source *s = memory_source(b.data, b.len);
+            size_t helped = 0, n = 1;
+            uint32_t crc;
+            source_set_helpers(s, &(struct source_helpers){run_backwards, &helped});
+            for (out.len = 0; n > 0; out.len += n) {
+                assert_int_equal(source_read(s, out.data + out.len, caps[k], &n), STATUS_OK);
+                assert_true(n == caps[k] || out.len + n == b.len);
+            }
+            assert_int_equal(out.len, b.len);
+            assert_memory_equal(out.data, b.data, b.len);
+            assert_int_equal(helped > 0, caps[k] >= 3 * PIECE);
+            assert_int_equal(source_crc(s, &crc), STATUS_OK);
+            assert_int_equal(crc, crc32_z(0, b.data, b.len));
+            source_free(s);
+        }
+        bytes_free(&b);
+        bytes_free(&out);
+    }
+}
+
+static void file_that_changes_while_it_is_read_is_told(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 3; what++) {
+        char path[] = "/tmp/leat-source-XXXXXX", piece[64];
+        size_t n;
+        struct source *s;
+        const int fd = mkstemp(path);
+        assert_int_equal(write(fd, "1,2\n3,4\n", 8), 8);
+        assert_int_equal(source_open(dup(fd), path, &s), STATUS_OK);
+        assert_int_equal(source_check_unchanged(s), STATUS_OK);
+        if (what == 0) { /* more comes */
+            assert_int_equal(write(fd, "5,6\n", 4), 4);
+        } else if (what == 1) { /* some goes */
+            assert_int_equal(ftruncate(fd, 4), 0);
+        } else { /* other bytes of the same number */
+            const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1}};
+            assert_int_equal(futimens(fd, times), 0);
+        }
+        assert_int_equal(source_read(s, piece, sizeof piece, &n), STATUS_OK);
+        assert_int_equal(source_check_unchanged(s), STATUS_CHANGED);
+        assert_non_null(strstr(status_message(), path));
+        source_free(s);
+        close(fd);
+        unlink(path);
+    }
+}
+
 static void folders_and_pipes_are_refused(void **state)
 {
     (void)state;
@@ -225,6 +294,8 @@ int main(void)
         cmocka_unit_test(damaged_gzip_and_what_follows_it_is_refused),
         cmocka_unit_test(crc_is_that_of_the_file_when_only_its_start_was_read),
         cmocka_unit_test(reading_at_a_place_does_not_move_what_is_read_in_order),
+        cmocka_unit_test(helpers_change_neither_bytes_nor_checksum),
+        cmocka_unit_test(file_that_changes_while_it_is_read_is_told),
         cmocka_unit_test(folders_and_pipes_are_refused),
         cmocka_unit_test(crc_extends_as_that_of_zlib_at_every_length_and_alignment),
     };

@@ -297,6 +297,27 @@ static void a_file_name_cannot_forge_a_line(void **state)
                         "leat: name: a\\x0aleat: forged\\x1b[31m\\x7f\n");
 }
 
+static void log_what_turns_a_line(void)
+{
+    log_info("name: %s",
+             "gr\xc3\xbc\xc3\x9f "
+             "\xc2\xa0\xe2\x80\xa6\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xaa\xf0\x9f\x98\x80");
+    log_info("\xc2\x9b\xc2\x80 \xe2\x80\xa8\xe2\x80\xa9 \xe2\x80\xae \xe2\x81\xa6\xe2\x81\xa9 "
+             "\xe2\x80\x8e");
+    log_info("b\xffq \xe2\x82 \xed\xa0\x80 \xc3");
+}
+
+static void the_log_spells_out_what_is_no_plain_text(void **state)
+{
+    (void)state;
+    assert_string_equal(log_of(log_what_turns_a_line, false),
+                        "leat: name: gr\xc3\xbc\xc3\x9f "
+                        "\xc2\xa0\xe2\x80\xa6\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xaa\xf0\x9f\x98\x80\n"
+                        "leat: \\xc2\\x9b\\xc2\\x80 \\xe2\\x80\\xa8\\xe2\\x80\\xa9 \\xe2\\x80\\xae "
+                        "\\xe2\\x81\\xa6\\xe2\\x81\\xa9 \\xe2\\x80\\x8e\n"
+                        "leat: b\\xffq \\xe2\\x82 \\xed\\xa0\\x80 \\xc3\n");
+}
+
 static void *log_many(void *arg)
 {
     for (int i = 0; i < 200; i++) {
@@ -351,6 +372,7 @@ int main(void)
         cmocka_unit_test(the_journal_gets_priorities),
         cmocka_unit_test(progress_gives_way_to_lines_on_a_terminal),
         cmocka_unit_test(a_file_name_cannot_forge_a_line),
+        cmocka_unit_test(the_log_spells_out_what_is_no_plain_text),
         cmocka_unit_test(lines_of_two_threads_are_never_torn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

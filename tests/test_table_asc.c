@@ -317,6 +317,33 @@ static void a_table_with_such_a_name_as_header_stays_a_csv(void **state)
     }
 }
 
+/* A grid that lost its header is told so, not taken for a table of another kind. */
+static void what_is_called_asc_is_no_csv(void **state)
+{
+    static const char text[] = "1 2\n3 4\n";
+    static const struct {
+        const char *name;
+        bool is_csv;
+    } cases[] = {{"in/g.dem.asc", false}, {"G.ASC", false}, {"g.asc.gz", false}, {".asc", false},
+                 {"g.csv", true},         {"asc", true},    {"g.asc.txt", true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct source *s;
+        struct table *t;
+        assert_int_equal(source_open(memory_file(text, sizeof text - 1), cases[i].name, &s),
+                         STATUS_OK);
+        const enum status st = table_open(s, NULL, &t);
+        if (cases[i].is_csv) {
+            assert_int_equal(st, STATUS_OK);
+        } else {
+            assert_int_equal(st, STATUS_BAD_INPUT);
+            assert_non_null(strstr(status_message(), cases[i].name));
+            assert_non_null(strstr(status_message(), "header of an ASCII grid (ncols, nrows"));
+        }
+        table_free(t);
+    }
+}
+
 /* Published data of this project, where it lies beside the tree. */
 static void the_tessina_landslide_reads_whole(void **state)
 {
@@ -427,6 +454,7 @@ int main(void)
         cmocka_unit_test(a_packed_header_cannot_claim_more_than_deflate_can_hold),
         cmocka_unit_test(a_value_longer_than_a_chunk_is_refused),
         cmocka_unit_test(a_table_with_such_a_name_as_header_stays_a_csv),
+        cmocka_unit_test(what_is_called_asc_is_no_csv),
         cmocka_unit_test(the_tessina_landslide_reads_whole),
         cmocka_unit_test(grids_at_the_same_place_agree),
         cmocka_unit_test(a_copy_of_a_grid_owns_what_it_holds),

@@ -7,29 +7,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Nothing may reach libtiff's handlers of the process. */
-static void loud(const char *module, const char *format, va_list args)
-{
-    char text[256];
-    (void)vsnprintf(text, sizeof text, format, args);
-    fail_msg("libtiff said: %s: %s", module, text);
-}
-
 static double small_whole(size_t cell)
 {
     return (double)(cell * 7 % 120);
-}
-
-static double signed_whole(size_t cell)
-{
-    return (double)(cell * 7 % 120) - 60;
-}
-
-static double halves(size_t cell)
-{
-    return ((double)(cell * 7 % 120) - 60) / 2;
 }
 
 static double (*value_for(uint16_t format))(size_t)
@@ -39,34 +19,6 @@ static double (*value_for(uint16_t format))(size_t)
                                         : halves;
 }
 
-/* Reads the file in chunks of `cap` raw bytes (cap / 2 numbers) and expects the spec's values, and
- * `absent` in the first n_absent cells. */
-static void assert_reads(const struct tif_spec *s, const struct bytes *file, size_t cap,
-                         size_t n_absent, double absent)
-{
-    struct reading r = read_bytes(file->data, file->len, NULL, cap);
-    if (r.status) {
-        fail_msg("%u x %u, %d bits, compression %d: %s", s->rows, s->columns, s->bits, s->scheme,
-                 status_message());
-    }
-    assert_string_equal(r.info->format, "tif");
-    assert_int_equal(r.info->dtype, DTYPE_F64);
-    assert_int_equal(r.info->n_lines, s->rows);
-    assert_int_equal(r.info->cells_per_line, s->columns);
-    assert_int_equal(r.n_numbers, (size_t)s->rows * s->columns);
-    for (size_t k = 0; k < r.n_numbers; k++) {
-        double x;
-        memcpy(&x, r.numbers.data + 8 * k, sizeof x);
-        const double expected = k < n_absent ? absent : s->value(k);
-        if (!(x == expected)) {
-            fail_msg("cell %zu of %u x %u, %d bits, format %d, compression %d, tile %u: %.17g, not "
-                     "%.17g",
-                     k, s->rows, s->columns, s->bits, s->format, s->scheme, s->tile, x, expected);
-        }
-    }
-    reading_free(&r);
-}
-
 static void check_spec(const struct tif_spec *s)
 {
     struct bytes file = make_tif(s);
@@ -74,13 +26,6 @@ static void check_spec(const struct tif_spec *s)
     assert_reads(s, &file, 66, 0, 0);
     bytes_free(&file);
 }
-
-static const struct {
-    uint16_t bits, format;
-} types[] = {{8, SAMPLEFORMAT_UINT},    {8, SAMPLEFORMAT_INT},    {16, SAMPLEFORMAT_UINT},
-             {16, SAMPLEFORMAT_INT},    {32, SAMPLEFORMAT_UINT},  {32, SAMPLEFORMAT_INT},
-             {64, SAMPLEFORMAT_UINT},   {64, SAMPLEFORMAT_INT},   {16, SAMPLEFORMAT_IEEEFP},
-             {32, SAMPLEFORMAT_IEEEFP}, {64, SAMPLEFORMAT_IEEEFP}};
 
 static void every_sample_type_is_read_in_either_byte_order(void **state)
 {
@@ -226,20 +171,6 @@ static void what_a_sparse_file_does_not_store_is_nodata(void **state)
     }
 }
 
-static struct reading read_spec(const struct tif_spec *s)
-{
-    struct bytes file = make_tif(s);
-    struct reading r = read_bytes(file.data, file.len, NULL, 1 << 12);
-    bytes_free(&file);
-    return r;
-}
-
-static struct tif_spec plain(void)
-{
-    return (struct tif_spec){
-        .rows = 4, .columns = 5, .bits = 32, .format = SAMPLEFORMAT_IEEEFP, .value = halves};
-}
-
 static void nodata_is_the_number_that_is_stored(void **state)
 {
     static const struct {
@@ -339,202 +270,6 @@ static void a_georeference_without_sense_is_refused(void **state)
         assert_failed(&r, STATUS_BAD_INPUT, "georeference", "cells of");
         reading_free(&r);
     }
-}
-
-static void what_is_no_grid_is_refused(void **state)
-{
-    (void)state;
-    struct tif_spec s = plain();
-    s.samples = 3;
-    struct reading r = read_spec(&s);
-    assert_failed(&r, STATUS_UNSUPPORTED, "has 3 bands", "-b 1");
-    reading_free(&r);
-    s = plain();
-    s.bits = 1;
-    s.format = SAMPLEFORMAT_UINT;
-    r = read_spec(&s);
-    assert_failed(&r, STATUS_UNSUPPORTED, "have 1 bits", NULL);
-    reading_free(&r);
-    s = plain();
-    s.bits = 64;
-    s.format = SAMPLEFORMAT_COMPLEXIEEEFP;
-    r = read_spec(&s);
-    assert_failed(&r, STATUS_UNSUPPORTED, "complex", NULL);
-    reading_free(&r);
-}
-
-static void a_gzipped_tiff_is_refused(void **state)
-{
-    (void)state;
-    struct tif_spec s = plain();
-    struct bytes file = make_tif(&s), packed = gzipped(file.data, file.len);
-    struct reading r = read_bytes(packed.data, packed.len, NULL, 4096);
-    assert_failed(&r, STATUS_UNSUPPORTED, "gunzip", NULL);
-    reading_free(&r);
-    bytes_free(&file);
-    bytes_free(&packed);
-}
-
-static void what_is_not_taken_is_said(void **state)
-{
-    (void)state;
-    struct tif_spec s = plain();
-    s.metadata = "<GDALMetadata>\n  <Item name=\"SCALE\" sample=\"0\" role=\"scale\">0.1</Item>\n"
-                 "</GDALMetadata>\n";
-    struct reading r = read_spec(&s);
-    assert_int_equal(r.status, STATUS_OK);
-    assert_int_equal(r.info->n_warnings, 1);
-    assert_non_null(strstr(r.info->warnings[0], "scale"));
-    reading_free(&r);
-    struct tif_spec two[2] = {plain(), plain()};
-    two[1].rows = 9;
-    struct bytes file = make_tif_of(two, 2);
-    assert_reads(&two[0], &file, 4096, 0, 0);
-    r = read_bytes(file.data, file.len, NULL, 4096);
-    assert_int_equal(r.info->n_warnings, 1);
-    assert_non_null(strstr(r.info->warnings[0], "1 more images"));
-    reading_free(&r);
-    bytes_free(&file);
-}
-
-/* Every file that is cut anywhere, and many that are damaged anywhere, are refused or read; nothing
- * is said aloud and nothing else happens. */
-static void cut_and_damaged_files_do_no_harm(void **state)
-{
-    (void)state;
-    static const uint16_t schemes[] = {COMPRESSION_NONE, COMPRESSION_LZW,
-                                       COMPRESSION_ADOBE_DEFLATE};
-    for (size_t i = 0; i < COUNT(schemes); i++) {
-        struct tif_spec s = {.rows = 40,
-                             .columns = 30,
-                             .bits = 16,
-                             .format = SAMPLEFORMAT_INT,
-                             .scheme = schemes[i],
-                             .strip_rows = 8,
-                             .nodata = "-9999",
-                             .value = signed_whole};
-        struct bytes file = make_tif(&s);
-        for (size_t n = 0; n < file.len; n++) {
-            struct reading r = read_bytes(file.data, n, NULL, 4096);
-            if (r.status == STATUS_OK) {
-                fail_msg("compression %d: the first %zu of %zu bytes are taken", s.scheme, n,
-                         file.len);
-            }
-            reading_free(&r);
-        }
-        uint32_t random = 1;
-        for (int k = 0; k < 3000; k++) {
-            random = random * 1664525 + 1013904223;
-            const size_t at = random % file.len;
-            const unsigned char kept = file.data[at];
-            file.data[at] = (unsigned char)(random >> 24);
-            struct reading r = read_bytes(file.data, file.len, NULL, 4096);
-            reading_free(&r);
-            file.data[at] = kept;
-        }
-        bytes_free(&file);
-    }
-}
-
-/* Where the entry of a tag lies in a little-endian classic TIFF. */
-static unsigned char *find_entry(const struct bytes *file, uint16_t tag)
-{
-    uint32_t at;
-    uint16_t n, number;
-    memcpy(&at, file->data + 4, sizeof at);
-    memcpy(&n, file->data + at, sizeof n);
-    for (uint16_t i = 0; i < n; i++) {
-        unsigned char *const entry = file->data + at + 2 + 12 * i;
-        memcpy(&number, entry, sizeof number);
-        if (number == tag) {
-            return entry;
-        }
-    }
-    fail_msg("no tag %d", tag);
-    return NULL;
-}
-
-static void set_long(const struct bytes *file, uint16_t tag, uint32_t value)
-{
-    static const uint16_t type = TIFF_LONG;
-    unsigned char *const entry = find_entry(file, tag);
-    memcpy(entry + 2, &type, sizeof type);
-    memcpy(entry + 8, &value, sizeof value);
-}
-
-static void a_directory_that_lies_about_sizes_is_refused(void **state)
-{
-    static const struct {
-        uint16_t scheme;
-        uint32_t rows, columns, strip_rows;
-        enum status status;
-        const char *what;
-    } cases[] = {
-        {COMPRESSION_ADOBE_DEFLATE, 2000000000, 2000000000, 2000000000, STATUS_BAD_INPUT, NULL},
-        {COMPRESSION_ADOBE_DEFLATE, 20000, 20000, 20000, STATUS_TOO_LARGE, "TILED"},
-        {COMPRESSION_ADOBE_DEFLATE, 4000, 16000, 4000, STATUS_BAD_INPUT, "cannot unpack"},
-        {COMPRESSION_LZW, 4000, 16000, 4000, STATUS_BAD_INPUT, "cannot unpack"},
-        {COMPRESSION_PACKBITS, 4000, 100, 4000, STATUS_BAD_INPUT, "cannot unpack"},
-        {COMPRESSION_ADOBE_DEFLATE, 2000000000, 1, 1, STATUS_BAD_INPUT, NULL},
-        {COMPRESSION_ADOBE_DEFLATE, 0, 1, 1, STATUS_BAD_INPUT, NULL},
-        {COMPRESSION_ADOBE_DEFLATE, 4, 0, 4, STATUS_BAD_INPUT, NULL},
-        {COMPRESSION_NONE, 4, 1000, 4, STATUS_BAD_INPUT, NULL},
-    };
-    (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct tif_spec s = plain();
-        s.scheme = cases[i].scheme;
-        struct bytes file = make_tif(&s);
-        set_long(&file, TIFFTAG_IMAGELENGTH, cases[i].rows);
-        set_long(&file, TIFFTAG_IMAGEWIDTH, cases[i].columns);
-        set_long(&file, TIFFTAG_ROWSPERSTRIP, cases[i].strip_rows);
-        struct reading r = read_bytes(file.data, file.len, NULL, 4096);
-        assert_failed(&r, cases[i].status, cases[i].what, NULL);
-        assert_null(r.table);
-        reading_free(&r);
-        bytes_free(&file);
-    }
-}
-
-static void a_place_of_another_type_is_refused(void **state)
-{
-    static const double scale[] = {1, 1, 0}, tie[6] = {0};
-    static const uint16_t types_of_tags[] = {TIFF_FLOAT, TIFF_SHORT, TIFF_ASCII, TIFF_LONG8};
-    (void)state;
-    for (size_t i = 0; i < COUNT(types_of_tags); i++) {
-        struct tif_spec s = plain();
-        s.n_doubles[0] = COUNT(scale);
-        s.doubles[0] = scale;
-        s.n_doubles[1] = COUNT(tie);
-        s.doubles[1] = tie;
-        struct bytes file = make_tif(&s);
-        memcpy(find_entry(&file, 33550) + 2, &types_of_tags[i], sizeof(uint16_t));
-        struct reading r = read_bytes(file.data, file.len, NULL, 4096);
-        assert_failed(&r, STATUS_BAD_INPUT, "its tag 33550 holds", NULL);
-        reading_free(&r);
-        bytes_free(&file);
-    }
-}
-
-static void a_damaged_strip_is_refused_with_its_place(void **state)
-{
-    (void)state;
-    struct tif_spec s = {.rows = 40,
-                         .columns = 30,
-                         .bits = 16,
-                         .format = SAMPLEFORMAT_INT,
-                         .scheme = COMPRESSION_ADOBE_DEFLATE,
-                         .strip_rows = 8,
-                         .value = signed_whole};
-    struct bytes file = make_tif(&s);
-    uint32_t at;
-    memcpy(&at, find_entry(&file, TIFFTAG_STRIPOFFSETS) + 8, sizeof at);
-    memcpy(&at, file.data + at + 4 * 3, sizeof at); /* the fourth strip */
-    memset(file.data + at, 0xff, 8);
-    struct reading r = read_bytes(file.data, file.len, NULL, 4096);
-    assert_failed(&r, STATUS_BAD_INPUT, "strip 3 (from row 25", "libtiff says");
-    reading_free(&r);
-    bytes_free(&file);
 }
 
 /* --- several threads -------------------------------------------------------------------------- */
@@ -637,13 +372,6 @@ int main(void)
         cmocka_unit_test(a_georeference_is_carried_and_understood),
         cmocka_unit_test(a_transformation_may_rotate_or_turn_a_grid),
         cmocka_unit_test(a_georeference_without_sense_is_refused),
-        cmocka_unit_test(what_is_no_grid_is_refused),
-        cmocka_unit_test(a_gzipped_tiff_is_refused),
-        cmocka_unit_test(what_is_not_taken_is_said),
-        cmocka_unit_test(cut_and_damaged_files_do_no_harm),
-        cmocka_unit_test(a_directory_that_lies_about_sizes_is_refused),
-        cmocka_unit_test(a_place_of_another_type_is_refused),
-        cmocka_unit_test(a_damaged_strip_is_refused_with_its_place),
         cmocka_unit_test(several_threads_decode_at_the_same_time),
     };
     TIFFSetErrorHandler(loud);

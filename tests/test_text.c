@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void sizes_for_people_have_three_digits(void **state)
@@ -78,6 +79,21 @@ static void any_bytes_become_a_json_string(void **state)
     assert_null(text_json(NULL));
 }
 
+static void text_from_outside_is_put_as_the_log_shows_it(void **state)
+{
+    (void)state;
+    char *shown = NULL;
+    size_t n = 0;
+    FILE *const out = open_memstream(&shown, &n);
+    assert_non_null(out);
+    text_put(out, "gr\xc3\xbc\xc3\x9f \n\x1b\x7f \xc2\x9b \xe2\x80\xa8 \xe2\x80\xae \xe2\x81\xa9 "
+                  "\xff \xf0\x9f\x98\x80");
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(shown, "gr\xc3\xbc\xc3\x9f \\x0a\\x1b\\x7f \\xc2\\x9b \\xe2\\x80\\xa8 "
+                               "\\xe2\\x80\\xae \\xe2\\x81\\xa9 \\xff \xf0\x9f\x98\x80");
+    free(shown);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +101,7 @@ int main(void)
         cmocka_unit_test(durations_for_people_never_show_sixty),
         cmocka_unit_test(a_distance_counts_edits_and_swaps),
         cmocka_unit_test(any_bytes_become_a_json_string),
+        cmocka_unit_test(text_from_outside_is_put_as_the_log_shows_it),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

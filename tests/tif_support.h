@@ -141,11 +141,22 @@ static inline void write_image(TIFF *tif, const struct tif_spec *s)
     assert_int_equal(TIFFWriteDirectory(tif), 1);
 }
 
+/* All that was written to it; it is closed. */
+static inline struct bytes take_file(int fd)
+{
+    struct stat st;
+    struct bytes out = {0};
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(bytes_reserve(&out, (size_t)st.st_size), STATUS_OK);
+    assert_int_equal(pread(fd, out.data, (size_t)st.st_size, 0), st.st_size);
+    out.len = (size_t)st.st_size;
+    close(fd);
+    return out;
+}
+
 /* The file's bytes; one image for each spec. */
 static inline struct bytes make_tif_of(const struct tif_spec *specs, size_t n_specs)
 {
-    struct bytes out = {0};
-    struct stat st;
     const int fd = memfd_create("tif", MFD_CLOEXEC);
     const TIFFErrorHandler warn = TIFFSetWarningHandler(NULL); /* what is made here may be odd */
     TIFF *const tif = TIFFFdOpen(dup(fd), "made", specs->mode ? specs->mode : "wl");
@@ -155,17 +166,81 @@ static inline struct bytes make_tif_of(const struct tif_spec *specs, size_t n_sp
     }
     TIFFClose(tif);
     TIFFSetWarningHandler(warn);
-    assert_int_equal(fstat(fd, &st), 0);
-    assert_int_equal(bytes_reserve(&out, (size_t)st.st_size), STATUS_OK);
-    assert_int_equal(pread(fd, out.data, (size_t)st.st_size, 0), st.st_size);
-    out.len = (size_t)st.st_size;
-    close(fd);
-    return out;
+    return take_file(fd);
 }
 
 static inline struct bytes make_tif(const struct tif_spec *s)
 {
     return make_tif_of(s, 1);
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Nothing may reach libtiff's handlers of the process. */
+static inline void loud(const char *module, const char *format, va_list args)
+{
+    char text[256];
+    (void)vsnprintf(text, sizeof text, format, args);
+    fail_msg("libtiff said: %s: %s", module, text);
+}
+
+static inline double signed_whole(size_t cell)
+{
+    return (double)(cell * 7 % 120) - 60;
+}
+
+static inline double halves(size_t cell)
+{
+    return ((double)(cell * 7 % 120) - 60) / 2;
+}
+
+/* Reads the file in chunks of `cap` raw bytes (cap / 2 numbers) and expects the spec's values, and
+ * `absent` in the first n_absent cells. */
+static inline void assert_reads(const struct tif_spec *s, const struct bytes *file, size_t cap,
+                                size_t n_absent, double absent)
+{
+    struct reading r = read_bytes(file->data, file->len, NULL, cap);
+    if (r.status) {
+        fail_msg("%u x %u, %d bits, compression %d: %s", s->rows, s->columns, s->bits, s->scheme,
+                 status_message());
+    }
+    assert_string_equal(r.info->format, "tif");
+    assert_int_equal(r.info->dtype, DTYPE_F64);
+    assert_int_equal(r.info->n_lines, s->rows);
+    assert_int_equal(r.info->cells_per_line, s->columns);
+    assert_int_equal(r.n_numbers, (size_t)s->rows * s->columns);
+    for (size_t k = 0; k < r.n_numbers; k++) {
+        double x;
+        memcpy(&x, r.numbers.data + 8 * k, sizeof x);
+        const double expected = k < n_absent ? absent : s->value(k);
+        if (!(x == expected)) {
+            fail_msg("cell %zu of %u x %u, %d bits, format %d, compression %d, tile %u: %.17g, not "
+                     "%.17g",
+                     k, s->rows, s->columns, s->bits, s->format, s->scheme, s->tile, x, expected);
+        }
+    }
+    reading_free(&r);
+}
+
+static const struct {
+    uint16_t bits, format;
+} types[] = {{8, SAMPLEFORMAT_UINT},    {8, SAMPLEFORMAT_INT},    {16, SAMPLEFORMAT_UINT},
+             {16, SAMPLEFORMAT_INT},    {32, SAMPLEFORMAT_UINT},  {32, SAMPLEFORMAT_INT},
+             {64, SAMPLEFORMAT_UINT},   {64, SAMPLEFORMAT_INT},   {16, SAMPLEFORMAT_IEEEFP},
+             {32, SAMPLEFORMAT_IEEEFP}, {64, SAMPLEFORMAT_IEEEFP}};
+
+static inline struct reading read_spec(const struct tif_spec *s)
+{
+    struct bytes file = make_tif(s);
+    struct reading r = read_bytes(file.data, file.len, NULL, 1 << 12);
+    bytes_free(&file);
+    return r;
+}
+
+static inline struct tif_spec plain(void)
+{
+    return (struct tif_spec){
+        .rows = 4, .columns = 5, .bits = 32, .format = SAMPLEFORMAT_IEEEFP, .value = halves};
 }
 
 #endif

@@ -10,8 +10,9 @@
  *   with halo    and the four rows around the block's cells too
  *
  * seed_sciddicat [DEM.asc SOURCE.asc [STEPS]]; without files, a slope of the same size with a heap
- * on it. Prints milliseconds (median of five runs) and the hash (FNV-1a) of the final thickness,
- * which must be the same in every line.
+ * on it. seed_sciddicat large: 200 steps of 4096 x 4096 cells with 40 heaps, 0.5 % of them. Prints
+ * milliseconds (median of five runs) and the hash (FNV-1a) of the final thickness, which must be
+ * the same in every line.
  */
 #include <algorithm>
 #include <cuda_runtime.h>
@@ -316,13 +317,21 @@ bool read_asc(const char *name, input *in, std::vector<double> *to)
     return f != nullptr && to->size() == (size_t)in->rows * in->columns;
 }
 
-input slope()
+/* Heaps of `height` by `width` cells, `apart` from each other, the first at (60, 238). */
+struct heaps {
+    int count, across, height, width, apart;
+};
+
+input slope(int rows, int columns, const heaps &p)
 {
-    input in = {610, 496, {}, {}};
+    input in = {rows, columns, {}, {}};
     for (int i = 0; i < in.rows; i++) {
         for (int j = 0; j < in.columns; j++) {
             in.z.push_back(1000 - 0.75 * i + (i * 7 + j * 13) % 5 * 0.25 + 0.015625 * abs(j - 248));
-            in.h.push_back(i >= 60 && i < 95 && j >= 238 && j < 258 ? 8 : 0);
+            const int y = i - 60, x = j - 238;
+            const bool heap = y >= 0 && x >= 0 && y % p.apart < p.height && x % p.apart < p.width &&
+                              x / p.apart < p.across && y / p.apart < p.count / p.across;
+            in.h.push_back(heap ? 8 : 0);
         }
     }
     return in;
@@ -333,9 +342,12 @@ input slope()
 int main(int argc, char **argv)
 {
     input in = {};
-    const int steps = argc > 3 ? atoi(argv[3]) : 4000;
-    if (argc < 3) {
-        in = slope();
+    const bool large = argc == 2 && strcmp(argv[1], "large") == 0;
+    const int steps = argc > 3 ? atoi(argv[3]) : large ? 200 : 4000;
+    if (large) {
+        in = slope(4096, 4096, {40, 8, 46, 46, 420});
+    } else if (argc < 3) {
+        in = slope(610, 496, {1, 1, 35, 20, 1000});
     } else if (!read_asc(argv[1], &in, &in.z) || !read_asc(argv[2], &in, &in.h)) {
         fprintf(stderr, "seed_sciddicat: %s and %s are no grids of one shape\n", argv[1], argv[2]);
         return 2;

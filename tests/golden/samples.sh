@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the samples are shown to give, beside what pandas says of them; LEAT_TEST_BACKEND chooses the backend.
+# What the samples are shown to give, beside what pandas and NumPy say of them; LEAT_TEST_BACKEND chooses the backend.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-/usr/bin/python3}
@@ -11,4 +11,5 @@ fi
 out=$(mktemp -d) || exit 2
 trap 'rm -rf "$out"' EXIT
 "$LEAT" run -q --backend "${LEAT_TEST_BACKEND:-cpu}" -o "$out" "$here"/../../samples/*.clusters.* || exit 1
+"$LEAT" run -q --backend "${LEAT_TEST_BACKEND:-cpu}" -o "$out" -s raster=asc.gz "$here"/../../samples/slope.* || exit 1
 "$python" "$here/samples.py" "$here/../../samples" "$out"

@@ -40,5 +40,7 @@ expect formats/x.c '/* TO''DO */\n' 'left over'
 expect stages/x.c 'exit(1);\n' 'only main exits'
 expect watch/a.c 'int x;\n' 'stem a'
 expect top.c 'int x;\n' 'top level'
-expect formats/x.c "$(yes 'int;' | head -551)\n" '551 lines'
+expect formats/x.c "$(yes 'int;' | head -501)\n" '501 lines'
+expect kernels/cuda/x.cu "$(yes 'int;' | head -501)\n" '501 lines'
+expect tests/x.c "$(yes 'int;' | head -501)\n" '501 lines'
 exit $failed

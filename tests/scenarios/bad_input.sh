@@ -12,18 +12,27 @@ bad() {
     [ -z "$(ls -A out 2>/dev/null)" ] || fail "$1 left something in the output folder: $(ls -A out)"
 }
 
-: >t1.clusters.csv
-bad t1.clusters.csv 'is empty'
-printf '5\n' >t2.clusters.csv
-bad t2.clusters.csv '1 (sample|column).*correlation needs 2'
-printf '1,2,3\n4,5\n6,7,8\n' >t3.clusters.csv
-bad t3.clusters.csv 'line 2, column 3: .*fewer cells'
-printf '1,2,3\n4,5,6,7\n6,7,8\n' >t4.clusters.csv
-bad t4.clusters.csv 'line 2, column 4: .*more cells'
-printf '1,2,3\n4,x5,6\n7,8,9\n' >t5.clusters.csv
-bad t5.clusters.csv 'line 2, column 2: "x5" is not a number'
-printf '1,2,3\n4,5,6\n7,8,inf\n' >t6.clusters.csv
-bad t6.clusters.csv 'line 3, column 3: "inf" is infinite'
+# bad_text X TEXT PATTERN: so is X.clusters.csv of that text.
+bad_text() {
+    printf "$2" >"$1.clusters.csv"
+    bad "$1.clusters.csv" "$3"
+}
+
+bad_text t1 '' 'is empty'
+bad_text t2 '5\n' '1 (sample|column).*correlation needs 2'
+bad_text t3 '1,2,3\n4,5\n6,7,8\n' 'line 2, column 3: .*fewer cells'
+bad_text t4 '1,2,3\n4,5,6,7\n6,7,8\n' 'line 2, column 4: .*more cells'
+bad_text t5 '1,2,3\n4,x5,6\n7,8,9\n' 'line 2, column 2: "x5" is not a number'
+bad_text t6 '1,2,3\n4,5,6\n7,8,inf\n' 'line 3, column 3: "inf" is infinite'
+bad_text t8 'a,b,c\r1,2,3\r2,5,1\r4,1,7\r' 'line 1, column 3: .*lines end with CR alone: convert them to LF'
+bad_text t9 '1,2,3\n4,5,6\r7,8,9\n1,4,2\n' 'line 2, column 3: .*lines end with CR alone'
+{ echo a,b; seq 1 200000 | paste -d, - -; printf '5,6\r7,8\n'; seq 1 200000 | paste -d, - -; } >v1.clusters.csv
+bad v1.clusters.csv 'line 100002, column 2 .b.: .*lines end with CR alone'
+seq 1 200000 | paste -d, - - | tr '\n' '\r' >v2.clusters.csv
+bad v2.clusters.csv 'line 1, column 2: .*lines end with CR alone'
+bad_text v3 'a,b\n1,"2\n3,4\n' 'line 2, column 2: a quote is never closed'
+bad_text v4 '"a,b\n1,2\n3,4\n' 'line 1, column 1: a quote is never closed'
+bad_text v5 'a,b\n"1,2\n3,4\n' 'line 2, column 1: a quote is never closed'
 seq 1 20000 | paste -d, - - - - | gzip | head -c 9000 >t7.clusters.csv.gz
 bad t7.clusters.csv.gz 'compressed byte 9000: .*ends within the gzip stream'
 "$python" - <<'P' || skip "no Python with NumPy"

@@ -6,6 +6,12 @@ expect 0 "$LEAT" doctor
 for word in leat Backends cpu cuda Output 'open files' zlib; do
     grep -q "$word" stdout || fail "doctor does not speak of $word"
 done
+# A BLAS that takes the processor for an old one is named, with the way out.
+if grep -q avx2 /proc/cpuinfo; then
+    expect 0 env OPENBLAS_CORETYPE=Prescott "$LEAT" doctor -b cpu
+    grep -q 'OPENBLAS_CORETYPE=\(SkylakeX\|Haswell\)' stdout || fail "doctor does not speak of a slow BLAS"
+fi
+
 expect 0 "$LEAT" doctor -b cpu --json --threads 3 -o there
 [ ! -e there ] || fail "doctor made the output folder"
 mv stdout doctor.json

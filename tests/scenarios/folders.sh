@@ -9,7 +9,11 @@ cp in/f1.clusters.csv in/deep/pearson/bare.csv
 cp in/f1.clusters.csv in/.hidden/no.clusters.csv
 cp in/f1.clusters.csv in/half.clusters.csv.part
 cp in/f1.clusters.csv in/notes.csv
+for beside in f1.clusters.csvt f1.clusters.csv.aux.xml f1.clusters.cpg deep/pearson/bare.qml f2.clusters.PRJ; do
+    echo not a table >in/$beside
+done
 expect 0 "$LEAT" run -b cpu -o out --json in
+says '4 files that are kept beside grids and tables passed over'
 [ "$(wc -l <stdout)" -eq 201 ] || fail "$(wc -l <stdout) JSON lines instead of 201"
 [ "$(ls -A out | wc -l)" -eq 201 ] || fail "$(ls -A out | wc -l) results instead of 201"
 [ -f out/bare/pearson.npz ] || fail "the sub-folder named after the pipeline was not used"

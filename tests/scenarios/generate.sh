@@ -1,7 +1,27 @@
 #!/bin/sh
 # leat generate: the same bytes twice and on any number of threads, an independent Philox in Python agrees,
-# NumPy opens it; nothing is left behind by a failure, a signal or a reader that goes away.
+# NumPy and GDAL open it; nothing is left behind by a failure, a signal or a reader that goes away.
 . "$(dirname "$0")/lib.sh"
+
+# interrupt NAME OPTIONS...: a signal while the file of that name is written leaves nothing of it.
+interrupt() {
+    name=$1
+    shift
+    "$LEAT" generate "$@" 2>stderr &
+    child=$!
+    tries=0
+    until ls .leat.*.tmp >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || fail "no file is being written"
+        sleep 0.05
+    done
+    kill -TERM $child
+    wait $child
+    [ $? -eq 1 ] || fail "a signal is not exit status 1"
+    says "$name.*signal"
+    left=$(find . -name '*huge*' -o -name '*wrong*' -o -name '.leat*')
+    [ -z "$left" ] || fail "left behind: $left"
+}
 
 expect 0 "$LEAT" generate clusters -o a.csv
 expect 0 "$LEAT" generate clusters -o b.csv --threads 1
@@ -25,7 +45,7 @@ expect 0 "$LEAT" generate clusters --seed 1 --force -o b.csv
 cmp b.csv c.csv || fail "--force did not replace the file"
 
 expect 2 "$LEAT" generate points -o x.csv
-says 'points.*clusters'
+says 'points.*clusters, dem'
 expect 2 "$LEAT" generate
 says 'generate clusters'
 expect 2 "$LEAT" generate clusters --sampels 3
@@ -50,20 +70,62 @@ fi
 { "$LEAT" generate clusters --series 100000 --samples 10000; echo $? >status; } 2>stderr | head -c 1 >/dev/null
 [ "$(cat status)" -gt 128 ] || fail "a reader that goes away: exit status $(cat status)"
 [ ! -s stderr ] || { cat stderr; fail "a reader that goes away is complained about"; }
-"$LEAT" generate clusters --series 1000000 --samples 100000 -o huge.npy 2>stderr &
-child=$!
-tries=0
-until ls .leat.*.tmp >/dev/null 2>&1; do
-    tries=$((tries + 1))
-    [ $tries -lt 100 ] || fail "no file is being written"
-    sleep 0.05
+interrupt 'huge\.npy' clusters --series 1000000 --samples 100000 -o huge.npy
+
+# --- dem: the sample is made again to the byte, whatever the machine, the threads and the format
+samples=$here/../../samples
+expect 0 "$LEAT" generate dem --rows 120 --columns 96 --active 0.01 --seed 2 -o slope.asc
+cmp slope.dem.asc "$samples/slope.dem.asc" || fail "another ground than the sample's"
+cmp slope.source.asc "$samples/slope.source.asc" || fail "other debris than the sample's"
+says 'slope\.dem\.asc.*120 x 96 cells, 1 slide'
+for ending in tif asc asc.gz; do
+    for threads in 1 2 5; do
+        expect 0 "$LEAT" generate dem --rows 700 --columns 900 --nodata 0.1 -o $threads.$ending --threads $threads
+    done
+    for part in dem source; do
+        cmp 1.$part.$ending 2.$part.$ending || fail "threads change the bytes ($part.$ending)"
+        cmp 1.$part.$ending 5.$part.$ending || fail "threads change the bytes ($part.$ending)"
+    done
 done
-kill -TERM $child
-wait $child
-[ $? -eq 1 ] || fail "a signal is not exit status 1"
-says 'huge\.npy.*signal'
-left=$(find . -name '*huge*' -o -name '.leat*')
-[ -z "$left" ] || fail "left behind: $left"
+gzip -dc 1.dem.asc.gz | cmp - 1.dem.asc || fail "the gzipped text is another"
+gzip -dc 1.source.asc.gz | cmp - 1.source.asc || fail "the gzipped text is another"
+expect 0 "$LEAT" generate dem --rows 700 --columns 900 --seed 1 -o other.asc
+cmp -s 1.dem.asc other.dem.asc && fail "the seed changes no ground"
+
+expect 2 "$LEAT" generate dem -o slope.asc
+says 'slope\.source\.asc.*--force'
+cmp slope.dem.asc "$samples/slope.dem.asc" || fail "an existing file was touched"
+expect 2 "$LEAT" generate dem
+says 'X\.dem\.tif and X\.source\.tif'
+for wrong in --rows=0 --columns=x --cell=0 --active=1 --slides=0 --nodata=0.95; do
+    expect 2 "$LEAT" generate dem "$wrong" -o wrong
+    says "${wrong%=*}: '"
+done
+expect 2 "$LEAT" generate dem --active 0.9 -o wrong
+says 'active.*quarter'
+expect 2 "$LEAT" generate dem --rows 65536 --columns 65536 -o wrong
+expect 2 "$LEAT" generate dem --series 3 -o wrong
+says 'series is no option of dem'
+expect 2 "$LEAT" generate clusters --rows 3 -o wrong.csv
+says 'rows is no option of clusters'
+expect 2 "$LEAT" generate dem -b cpu -o wrong
+expect 2 "$LEAT" generate dem -o wrong.png
+says 'wrong\.png.*X\.asc'
+
+interrupt huge dem --rows 40000 --columns 40000 -o huge
+
+if command -v gdalinfo >/dev/null; then
+    for ending in tif asc; do
+        gdalinfo -checksum 1.dem.$ending >info 2>&1 || { cat info; fail "gdalinfo does not read 1.dem.$ending"; }
+        grep -q '^Size is 900, 700' info && grep -q 'NoData Value=-9999' info &&
+            grep -Eq '^Origin = \(0\.0+,7000\.0+\)' info && grep -Eq '^Pixel Size = \(10\.0+,-10\.0+\)' info ||
+            { cat info; fail "gdalinfo reads something else"; }
+        gdal_translate -q -ot Float32 -of ENVI 1.dem.$ending $ending.raw || fail "gdal_translate 1.dem.$ending"
+    done
+    cmp tif.raw asc.raw || fail "GDAL reads other altitudes from text (which it takes for single precision)"
+else
+    echo "without GDAL: not read by it"
+fi
 
 "$python" -c 'import numpy' 2>/dev/null || { echo "without NumPy: not compared"; exit 0; }
 exec "$python" "$here/generate.py" "$LEAT"

@@ -33,6 +33,13 @@ done
 cp notes.tar nothing/ && cp good.csv nothing/there.clusters.csv
 expect 0 "$LEAT" run -b cpu -o with nothing # an archive without inputs is no failure in a folder
 
+# A link in a folder is not followed, and that is said; named on the command line it is.
+mkdir links && cp good.csv links/a.clusters.csv && ln -s ../good.csv links/b.clusters.csv
+expect 0 "$LEAT" run -b cpu -o linked links
+says "warning: .*links/b.clusters.csv.*is a link"
+[ "$(ls linked)" = a ] || fail "a link in a folder was followed"
+expect 0 "$LEAT" run -q -b cpu -o linked links/b.clusters.csv
+
 # Archives: what a folder would pass over is passed over, what would have been an input is refused.
 "$python" - <<'P' || skip "no Python"
 import io, tarfile, zipfile

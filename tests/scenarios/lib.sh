@@ -33,6 +33,13 @@ says() {
     grep -Eq -- "$1" stderr || { cat stderr >&2; fail "no message like: $1"; }
 }
 
+# small_disk SIZE: mounts a disk of that size as ./small until the scenario ends.
+small_disk() {
+    mkdir small
+    mount -t tmpfs -o "size=$1,mode=700" leat small 2>/dev/null || skip "a small disk cannot be mounted here"
+    trap 'umount -l "$scratch/small"; rm -rf "$scratch"' EXIT
+}
+
 # A run for the device shows nothing where there is none.
 if [ "${LEAT_TEST_BACKEND:-cpu}" = cuda ] && ! "$LEAT" doctor -b cuda >/dev/null 2>&1; then
     skip "no CUDA device can be used here"

@@ -1,0 +1,316 @@
+/*
+ * job_runner - runs jobs through the engine with a stage of its own, which fails where it is told
+ * to.
+ */
+#ifndef LEAT_TESTS_JOB_RUNNER_H
+#define LEAT_TESTS_JOB_RUNNER_H
+
+#include "pipeline/job_state.h"
+#include "tests/scratch_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum failing { NOWHERE, AT_PLAN, AT_OPEN, AT_PUSH, AT_FINISH, AT_PIECE };
+
+static struct {
+    enum failing failing;
+    uint64_t bytes_per_line; /* what plan asks for */
+    unsigned push_ms;
+    uint64_t n_pieces;
+    bool cancel_again;    /* jobs that are about to start over are cancelled */
+    unsigned n_results;   /* that finish gives; each has files of its own */
+    size_t cells_of_part; /* in each of a job of two */
+    atomic_int n_open, most_open, n_opened;
+    unsigned n_plans;
+    _Atomic double last_seen;
+} fake;
+
+struct stage {
+    double next; /* the number expected next: files count up from 0 */
+    size_t part, n_cells;
+    unsigned n_results;
+    bool in_order;
+};
+
+static inline enum status fail_at(enum failing where)
+{
+    return fake.failing == where ? status_fail(STATUS_BAD_INPUT, "failed on purpose") : STATUS_OK;
+}
+
+static inline enum status fake_plan(const struct stage_args *args, struct stage_need *out)
+{
+    const struct table_info *t = args->inputs[0].table;
+    size_t lines = t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
+    fake.n_plans++;
+    *out = (struct stage_need){.memory_bytes = fake.bytes_per_line * lines,
+                               .estimated = t->n_lines == 0};
+    return fail_at(AT_PLAN);
+}
+
+static inline enum status fake_open(const struct stage_args *args, struct stage **out)
+{
+    (void)args;
+    *out = NULL;
+    enum status code = fail_at(AT_OPEN);
+    if (code == STATUS_OK) {
+        *out = calloc(1, sizeof(**out));
+        assert_non_null(*out);
+        (*out)->in_order = true;
+        atomic_fetch_add(&fake.n_opened, 1);
+        int open = atomic_fetch_add(&fake.n_open, 1) + 1;
+        if (open > fake.most_open) {
+            fake.most_open = open;
+        }
+    }
+    return code;
+}
+
+static inline enum status fake_push(struct stage *s, size_t part, const struct table_chunk *c,
+                                    uint64_t *ticket)
+{
+    const double *x = c->values;
+    if (part != s->part) { /* all of the one before is there */
+        s->in_order = s->in_order && part == s->part + 1 && s->n_cells == fake.cells_of_part;
+        s->part = part;
+        s->next = 0;
+        s->n_cells = 0;
+    }
+    s->n_cells += c->n_cells;
+    for (size_t i = 0; i < c->n_cells; i++) {
+        s->in_order = s->in_order && x[i] == s->next;
+        s->next += 1;
+    }
+    usleep(fake.push_ms * 1000);
+    *ticket = 0;
+    return fail_at(AT_PUSH);
+}
+
+static inline enum status fake_piece(void *context, uint64_t index, struct bytes *out)
+{
+    (void)context;
+    if (fake.failing == AT_PIECE && index == fake.n_pieces / 2) {
+        return fail_at(AT_PIECE);
+    }
+    unsigned char block[1000];
+    memset(block, (int)(index % 251), sizeof(block));
+    return bytes_append(out, block, sizeof(block));
+}
+
+static inline enum status fake_finish(struct stage *s, struct result *out, bool *more)
+{
+    struct result_file *f;
+    enum status code =
+        s->in_order ? fail_at(AT_FINISH) : status_fail(STATUS_INTERNAL, "cells came out of order");
+    fake.last_seen = s->next;
+    *more = ++s->n_results < fake.n_results;
+    const bool empty = s->n_results % 4 == 2; /* also such results come */
+    for (int i = 0; i < 3 && code == STATUS_OK && !empty; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), s->n_results == 1 ? "part%d" : "more/part%d.%u", i,
+                 s->n_results);
+        code = result_add_file(out, name, PACK_RAW, &f);
+        if (code == STATUS_OK) {
+            code = result_add_member(f, NULL, i == 1 ? fake.n_pieces : 1, fake_piece, NULL, NULL);
+        }
+    }
+    return code;
+}
+
+static inline void fake_free(struct stage *s)
+{
+    atomic_fetch_sub(&fake.n_open, 1);
+    free(s);
+}
+
+static const struct stage_part fake_parts[] = {{"fake", STAGE_TABLE}, {"more", STAGE_TABLE}};
+static const struct stage_ops fake_stage = {.name = "fake",
+                                            .parts = fake_parts,
+                                            .n_parts = 1,
+                                            .plan = fake_plan,
+                                            .open = fake_open,
+                                            .push = fake_push,
+                                            .finish = fake_finish,
+                                            .free = fake_free};
+static const struct stage_ops fake_pair = {.name = "pair",
+                                           .parts = fake_parts,
+                                           .n_parts = 2,
+                                           .plan = fake_plan,
+                                           .open = fake_open,
+                                           .push = fake_push,
+                                           .finish = fake_finish,
+                                           .free = fake_free};
+
+static char folder[] = "/tmp/leat-job-XXXXXX";
+
+struct outcome {
+    size_t n_ended, n_ok;
+    enum status code; /* of the last failure */
+    char message[STATUS_MESSAGE_BYTES];
+};
+
+struct running {
+    struct engine engine;
+    struct job_context context;
+    struct outcome outcome;
+    size_t n_left;             /* jobs to start */
+    const char *path, *second; /* second: of a job of two files; NULL: one is enough */
+    uv_check_t check;          /* cancels jobs that are about to start over, when asked to */
+};
+
+static inline void start_next(struct running *r)
+{
+    struct job_input input = {.n_parts = 1, .parts = {{.fd = -1, .path = strdup(r->path)}}};
+    char stem[32];
+    snprintf(stem, sizeof(stem), "job%zu", r->n_left--);
+    input.settings.stage = &fake_stage;
+    if (r->second != NULL) {
+        input.settings.stage = &fake_pair;
+        input.n_parts = 2;
+        input.parts[1] = (struct job_part){.fd = -1, .path = strdup(r->second)};
+    }
+    input.settings.stem = strdup(stem);
+    assert_int_equal(job_start(&r->context, &input), STATUS_OK);
+}
+
+static inline void on_ended(void *user, const struct job_report *report)
+{
+    struct running *r = user;
+    r->outcome.n_ended++;
+    if (report->code == STATUS_OK) {
+        r->outcome.n_ok++;
+        assert_non_null(report->manifest);
+    } else {
+        r->outcome.code = report->code;
+        snprintf(r->outcome.message, sizeof(r->outcome.message), "%s", report->message);
+    }
+    if (r->n_left > 0) {
+        start_next(r);
+    } else if (r->engine.n_jobs == 0) {
+        uv_stop(r->engine.loop);
+    }
+}
+
+static inline void cancel_what_starts_over(uv_check_t *check)
+{
+    struct running *r = check->data;
+    for (size_t i = 0; i < r->engine.n_jobs; i++) {
+        if (r->engine.jobs[i]->again) {
+            job_cancel(r->engine.jobs[i], STATUS_CANCELLED, "on purpose");
+        }
+    }
+}
+
+static inline struct outcome run_pairs(const char *path, const char *second, size_t n_jobs,
+                                       const struct settings *settings)
+{
+    uv_loop_t loop;
+    struct running r = {.n_left = n_jobs, .path = path, .second = second};
+    int out_fd;
+    char out[64];
+    snprintf(out, sizeof(out), "%s/out", folder);
+    assert_int_equal(publish_open_output(out, &out_fd), STATUS_OK);
+    uv_loop_init(&loop);
+    assert_int_equal(engine_open(&loop, settings, &r.engine), STATUS_OK);
+    r.context = (struct job_context){
+        .engine = &r.engine, .settings = settings, .out_fd = out_fd, .ended = on_ended, .user = &r};
+    while (r.n_left > 0 && r.engine.n_jobs < r.engine.max_jobs) {
+        start_next(&r);
+    }
+    if (fake.cancel_again) {
+        uv_check_init(&loop, &r.check);
+        r.check.data = &r;
+        uv_check_start(&r.check, cancel_what_starts_over);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    if (fake.cancel_again) {
+        uv_close((uv_handle_t *)&r.check, NULL);
+    }
+    assert_int_equal(r.engine.host_used, 0);
+    engine_close(&r.engine);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    close(out_fd);
+    assert_int_equal(fake.n_open, 0);
+    assert_int_equal(r.outcome.n_ended, n_jobs);
+    return r.outcome;
+}
+
+static inline struct outcome run_jobs(const char *path, size_t n_jobs,
+                                      const struct settings *settings)
+{
+    return run_pairs(path, NULL, n_jobs, settings);
+}
+
+static inline char *counting_csv(const char *name, size_t n_lines, size_t per_line)
+{
+    char *path;
+    assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < n_lines * per_line; i++) {
+        fprintf(f, "%zu%c", i, (i + 1) % per_line == 0 ? '\n' : ',');
+    }
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static inline size_t entries_of_output(void)
+{
+    char out[64];
+    snprintf(out, sizeof(out), "%s/out", folder);
+    return count_entries(out);
+}
+
+static inline void remove_output(void)
+{
+    char command[64];
+    snprintf(command, sizeof(command), "rm -rf %s/out", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static inline struct settings small_settings(void)
+{
+    return (struct settings){
+        .backend = (char *)"cpu", .threads = 3, .memory = 64 << 20, .level = 1};
+}
+
+static inline int reset(void **state)
+{
+    (void)state;
+    fake.failing = NOWHERE;
+    fake.bytes_per_line = 1;
+    fake.push_ms = 0;
+    fake.n_pieces = 1;
+    fake.most_open = 0;
+    fake.n_opened = 0;
+    fake.n_plans = 0;
+    return 0;
+}
+
+static inline int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) != NULL ? 0 : 1;
+}
+
+static inline int remove_folder(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+#endif

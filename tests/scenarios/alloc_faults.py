@@ -1,0 +1,323 @@
+"""The k-th call for memory, or of the system, fails; see alloc_faults.sh and tests/call_fault.c.
+
+What `leat run` may do then: exit 0 with the whole right result, or 1 or 2 with a reason that names memory (or the
+system's error). Never: a signal, a sanitizer's report, silence, half a result, something left over.
+"""
+import collections
+import concurrent.futures
+import errno
+import gzip
+import io
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+import zlib
+
+import numpy
+
+from service import grid, table
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from service_bench import Content, Drop, Failure, Ledger, Service  # noqa: E402
+
+LEAT, FAULTY = os.environ["LEAT"], os.environ["LEAT_FAULTY"]
+SEED = int(os.environ.get("LEAT_FAULT_SEED", "1"))
+STRIDE = int(os.environ.get("LEAT_FAULT_STRIDE", "0"))  # 0: each has its own
+EVERYTHING = STRIDE == 1
+SANITIZER_STATUS = 86
+ENVIRONMENT = {**os.environ, **{name: ":".join(filter(None, [os.environ.get(name), f"exitcode={SANITIZER_STATUS}"]))
+                                for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")}}
+# What takes away a result that was not finished; when one of these fails, that waits for the next run.
+REMOVAL = {"unlinkat", "openat64", "__openat64_2", "fdopendir", "readdir64", "fstatat64", "close"}
+
+
+class Wrong(Exception):
+    pass
+
+
+def which(log):
+    """The call that failed, in words: its name, and where it was made."""
+    name, *frames = log.split()
+    frames = [f for f in frames if int(f, 16) < 1 << 32]
+    said = subprocess.run(["addr2line", "-fse", FAULTY, *frames], capture_output=True, text=True) if shutil.which(
+        "addr2line") else None
+    return f"{name} by {', '.join(said.stdout.splitlines()[::2]) if said else ' '.join(frames)}"
+
+
+def keys(value, at=""):
+    """The paths of all keys of a JSON value; the numbers behind them may be times."""
+    if isinstance(value, dict):
+        return set().union({at}, *(keys(v, f"{at}.{k}") for k, v in value.items()))
+    return set().union({at}, *(keys(v, f"{at}.{i}") for i, v in enumerate(value))) if isinstance(value, list) else {at}
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+# --- leat run ----------------------------------------------------------------------------------------------------
+
+
+def difference(a, b):
+    """In words, of two dictionaries of results."""
+    return "; ".join(f"{name}: " + (f"{sorted(a[name] ^ b[name])[:5]}" if name[1] == "keys" and name in a and name in b
+                                    else "missing" if name not in a else "other") for name in sorted(
+                                        a.keys() | b.keys()) if a.get(name) != b.get(name))
+
+
+class Job:
+    """One `leat run`: its inputs lie in a folder; the reference is what an undisturbed run has made."""
+
+    def __init__(self, name, inputs, *options, folder=False, is_good=True):
+        self.name, self.is_good = name, is_good
+        self.options = ["-b", "cpu", "--threads", "1", "-j", "1", "-q", *options]
+        self.inputs = []
+        for file, data in inputs.items():
+            self.inputs.append(os.path.join(name, "in", file))
+            os.makedirs(os.path.dirname(self.inputs[-1]), exist_ok=True)
+            with open(self.inputs[-1], "wb") as f:
+                f.write(data if isinstance(data, bytes) else data.encode())
+        if folder:
+            self.inputs = [os.path.join(name, "in")]
+        log = self.start("reference", "count")[1]
+        words = log.split()
+        self.n = {"memory": int(words[1]), "system": int(words[3])}
+        self.reference = self.results("reference")
+
+    def start(self, output, fault):
+        log = os.path.join(self.name, output + ".log")
+        env = {**ENVIRONMENT, "LEAT_FAULT": fault, "LEAT_FAULT_LOG": log}
+        try:
+            done = subprocess.run([FAULTY, "run", *self.options, "-o", os.path.join(self.name, output), *self.inputs],
+                                  env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        except subprocess.TimeoutExpired:
+            raise Wrong("it hangs") from None
+        return done, (read(log).decode() if os.path.exists(log) else "")
+
+    def results(self, output):
+        """Of every result: its files' bytes, and what result.json has."""
+        found = {}
+        root = os.path.join(self.name, output)
+        for folder in os.listdir(root):
+            if folder.startswith("."):
+                continue
+            about = json.loads(read(os.path.join(root, folder, "result.json")))
+            for o in about.get("outputs", []):
+                data = found[folder, o["name"]] = read(os.path.join(root, folder, o["name"]))
+                if len(data) != o["bytes"] or "%08x" % zlib.crc32(data) != o["crc32"]:
+                    raise Wrong(f"torn: {o['name']}")
+            found[folder, "keys"] = keys(about)
+        return found
+
+    def judge(self, kind, k, number):
+        """Lets the k-th call fail. Returns what became of it; None: there was no such call."""
+        output = f"{kind}{k}.{number}"
+        done, log = self.start(output, f"{kind} {k} {number}")
+        root = os.path.join(self.name, output)
+        said = done.stderr.decode(errors="replace")
+        try:
+            if done.returncode not in (0, 1, 2):
+                raise Wrong(f"it ended with {done.returncode}")
+            results = self.results(output) if os.path.isdir(root) else {}
+            left = [n for n in os.listdir(root) if n.startswith(".")] if os.path.isdir(root) else []
+            if done.returncode == 0 and not self.is_good:
+                raise Wrong("it says that all is well")
+            if done.returncode == 0 and results != self.reference:
+                raise Wrong(f"it says that all is well, but: {difference(results, self.reference)}")
+            if done.returncode != 0 and not re.search("error: (?!.*: $).*[a-z]", said) and not log.startswith("write "):
+                raise Wrong("it says nothing of a failure")
+            if done.returncode != 0 and number == errno.EIO and self.is_good and not re.search(
+                    os.strerror(number), said) and not log.startswith("write "):
+                raise Wrong("the reason is not the system's error")
+            if done.returncode != 0 and kind == "memory" and self.is_good and not re.search("memory", said):
+                raise Wrong("the reason is not memory")
+            if any(self.reference.get(name) != value for name, value in results.items()):
+                raise Wrong("half a result")
+            if left and (not log or log.split()[0] not in REMOVAL):
+                raise Wrong(f"left over: {left}")
+            if left:
+                subprocess.run([FAULTY, "run", *self.options, "--force", "-o", root, *self.inputs], env=ENVIRONMENT,
+                               stderr=subprocess.DEVNULL)
+                if any(n.startswith(".") for n in os.listdir(root)):
+                    raise Wrong(f"left over for good: {left}")
+        except (Wrong, KeyError, ValueError, OSError) as e:
+            return f"WRONG: {self.name}: {kind} {k} {number}: {e}\n    {which(log) if log else 'no call'}\n    " + \
+                said.replace("\n", "\n    ")
+        shutil.rmtree(root, ignore_errors=True)
+        return "missed" if not log else "done" if done.returncode == 0 else "refused" if done.returncode == 2 else "failed"
+
+    def sweep(self, kind, stride, pool, numbers=(0,)):
+        ks = [(k, number) for k in chosen(self.n[kind], stride) for number in numbers]
+        return report(f"leat run, {self.name}, {kind}", self.n[kind] * len(numbers),
+                      pool.map(lambda k: self.judge(kind, *k), ks))
+
+
+def zipped(files):
+    with zipfile.ZipFile("inputs.zip", "w", zipfile.ZIP_DEFLATED) as z:
+        for name, text in files.items():
+            z.writestr(name, text)
+    return read("inputs.zip")
+
+
+def tarred(files):
+    with tarfile.open("inputs.tar", "w") as t:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            t.addfile(member, io.BytesIO(text.encode()))
+    return read("inputs.tar")
+
+
+def jobs():
+    """Every pipeline, and between them every reader and writer."""
+    yield Job("pearson", {"b.clusters.csv": table()})
+    yield Job("sciddicat", {"a.dem.asc": grid(False), "a.source.asc": grid(True)}, "-s", "steps=20")
+    if not EVERYTHING:
+        return
+    array = numpy.random.default_rng(1).normal(size=(7, 30))
+    npz = io.BytesIO()
+    numpy.savez_compressed(npz, other=array[0], member=array)
+    columns = "time,s1,s2\n" + "".join(f"{i},{i * i % 7},{'' if i == 3 else i % 5}\n" for i in range(40))
+    yield Job("npz", {"n.clusters.npz": npz.getvalue()}, "-s", "member=member", "-s", "precision=f32")
+    yield Job("columns", {"c.clusters.csv.gz": gzip.compress(columns.encode())}, "-s", "columns=2-3", "-s",
+              "threshold=0.5", "-s", "diff=step")
+    yield Job("zip", {"z.zip": zipped({"in/z.dem.prj": 'LOCAL_CS["here"]', "in/z.dem.asc": grid(False),
+                                       "in/z.source.asc": grid(True)})}, "-s", "steps=20", "-s", "raster=asc.gz")
+    yield Job("folder", {"a/t.clusters.csv": table(), "b/u.clusters.csv": table(seed=2),
+                         "b/u.tar": tarred({"v.clusters.csv": table(seed=3)})}, folder=True)
+    yield Job("bad", {"b.clusters.csv": table() + "what,is,this\n"}, is_good=False)
+    subprocess.run([LEAT, "generate", "-q", "dem", "--rows", "40", "--columns", "50", "-o", "g"], check=True)
+    yield Job("tif", {f"g.{part}.tif": read(f"g.{part}.tif") for part in ("dem", "source")}, "-s", "steps=20", "-s",
+              "snapshot_every=10", "-s", "nodata=compat")
+
+
+# --- leat watch --------------------------------------------------------------------------------------------------
+
+
+class Spool:
+    """A watched folder with a job of each pipeline, whose service is run with faults."""
+
+    def __init__(self, name):
+        os.makedirs(name)
+        self.service = Service(FAULTY, os.path.abspath(name), settle=0.1, threads=1, reserve=0)
+        self.ledger = Ledger(self.service)
+        self.log = os.path.abspath(os.path.join(name, "fault"))
+        content = Content(SEED)
+        for drop in (Drop({"t.clusters.csv": content.table()}, True), content.pair()):
+            self.ledger.add(drop)
+            for file, data in drop.files.items():
+                with open(os.path.join(self.service.folder("in"), file), "wb") as f:
+                    f.write(data)
+
+    def said(self):
+        return read(os.path.join(os.path.dirname(self.service.spool), "log")).decode(errors="replace")
+
+    def is_quiet(self):
+        """All has ended; what cannot be removed then may stay for the next start, which removes it."""
+        try:
+            if len(os.listdir(self.service.folder("done"))) < 3:
+                return False
+            return self.service.is_quiet(()) or "stays until the next start" in self.said()
+        except FileNotFoundError:
+            return False
+
+    def run(self, where, fault):
+        """Until all is quiet, or the service has given up, which it does before it is ready only."""
+        s = self.service
+        s.start(LEAT_FAULT=fault, LEAT_FAULT_IN=where, LEAT_FAULT_LOG=self.log)
+        end = time.monotonic() + 60
+        while not self.is_quiet() and s.process.poll() is None:
+            s.workers()
+            if time.monotonic() > end:
+                raise Failure("something waits for ever: %s" % json.dumps(s.status()))
+            time.sleep(0.02)
+        if s.process.poll() is None:
+            s.stop()
+        elif s.process.returncode != 2:
+            raise Failure(f"the service ended with {s.process.returncode}")
+        elif "memory" not in self.said() and fault.startswith("memory"):
+            raise Failure("the service refused to start, and the reason is not memory")
+        if re.search(r"Sanitizer|runtime error|ended by signal (6|11)|killed by signal (6|11)", self.said()):
+            raise Failure("a process died of its own")
+        if where == "watch" and fault.startswith("memory") and "worked on this alone" in self.said():
+            raise Failure("a job was charged for what the service lacked")
+
+    def end(self):
+        """Once more, undisturbed: all is well."""
+        self.service.start()
+        self.service.settle()
+        self.service.stop()
+        self.ledger.check()
+        self.ledger.finish()
+        if sum(self.ledger.counts.values()) > 0:
+            raise Failure(str(dict(self.ledger.counts)))
+
+
+def judge_service(where, kind, k):
+    name = f"{where}-{kind}{k}"
+    spool = Spool(name)
+    try:
+        try:
+            spool.run(where, f"{kind} {k}")
+            refused = spool.service.process.returncode == 2
+            spool.end()
+        finally:
+            if spool.service.process.poll() is None:
+                spool.service.kill()
+    except (Failure, OSError, ValueError) as e:
+        log = read(spool.log).decode() if os.path.exists(spool.log) else ""
+        return f"WRONG: leat {where}: {kind} {k} 0: {e}\n    {which(log) if log else 'no call'}\n    " + \
+            spool.said().replace("\n", "\n    ")
+    missed = not os.path.exists(spool.log)
+    shutil.rmtree(name, ignore_errors=True)
+    return "missed" if missed else "refused" if refused else "done"
+
+
+def sweep_service(where, kind, n_tries, pool):
+    spool = Spool(f"{where}-{kind}-count")
+    spool.run(where, "count")
+    words = read(spool.log).decode().split()
+    n = int(words[words.index(kind) + 1])
+    return report(f"leat {where}, {kind}", n, pool.map(lambda k: judge_service(where, kind, k),
+                                                       chosen(n, max(n // n_tries, 1))))
+
+
+def chosen(n, stride):
+    stride = STRIDE or stride
+    return range(random.Random(SEED).randint(1, min(stride, n)), n + 1, stride)
+
+
+def report(name, n, outcomes):
+    """Prints what went wrong, and how often what happened; returns how often something went wrong."""
+    counts = collections.Counter()
+    for said in outcomes:
+        if said.startswith("WRONG"):
+            print(said, flush=True)
+        counts[said.split(":")[0]] += 1
+    print(f"{name}: {sum(counts.values())} of {n}: {', '.join(f'{v} {k}' for k, v in sorted(counts.items()))}", flush=True)
+    return counts["WRONG"]
+
+
+def main():
+    os.environ.update(ENVIRONMENT)
+    wrong = 0
+    what = sys.argv[1:] or ["run", "watch", "worker"]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for job in jobs() if "run" in what else ():
+            wrong += job.sweep("memory", 7, pool) + job.sweep("system", 7, pool, (0, errno.EIO))
+    with concurrent.futures.ThreadPoolExecutor(8 * os.cpu_count()) as pool:  # they wait most of the time
+        for where in ("watch", "worker"):
+            for kind in ("memory", "system") if where in what else ():
+                wrong += sweep_service(where, kind, 12, pool)
+    sys.exit(wrong > 0)
+
+
+main()

@@ -1,0 +1,125 @@
+#!/bin/sh
+# The Tessina landslide through the program: the bits of the published programs after 1, 100, 1000 and 4000 steps,
+# for one and two threads, whatever is thought of NODATA; and grids that no landslide can be made of.
+# The data set is read from $LEAT_TESSINA or ../shared/data/tessina beside the tree; without it, that part is not shown.
+. "$(dirname "$0")/lib.sh"
+backend=${LEAT_TEST_BACKEND:-cpu}
+tessina=${LEAT_TESSINA:-$here/../../../shared/data/tessina}
+
+slide() { # OUT OPTION... INPUT...
+    out=$1
+    shift
+    expect 0 "$LEAT" run -q -b "$backend" -o "$out" "$@"
+}
+
+if [ -f "$tessina/tessina.dem.asc" ] && "$python" -c 'import numpy' 2>/dev/null; then
+    for steps in 1 100 1000; do
+        slide s$steps -s nodata=compat -s steps=$steps -s raster=asc.gz "$tessina"
+    done
+    slide one --threads 1 -s nodata=compat -s snapshot_every=1000 "$tessina"
+    slide two --threads 2 -s nodata=compat -s snapshot_every=1000 "$tessina"
+    slide asc -s nodata=compat -s raster=asc.gz "$tessina"
+    slide wall -s nodata=wall -s raster=asc.gz "$tessina"
+    slide sink -s nodata=sink -s raster=asc.gz "$tessina"
+    for file in thickness.tif max_thickness.tif arrival.tif mass.csv.gz map.png snapshots/001000.tif \
+        snapshots/004000.tif; do
+        cmp "one/tessina/$file" "two/tessina/$file" || fail "$file depends on the number of threads"
+    done
+    cmp one/tessina/thickness.tif one/tessina/snapshots/004000.tif || fail "the last snapshot is not the end"
+    if command -v gdal_translate >/dev/null; then
+        for tif in thickness max_thickness snapshots/001000; do
+            gdal_translate -q -ot Float64 -of ENVI one/tessina/$tif.tif "$(basename $tif).bin" || fail "GDAL reads no $tif.tif"
+        done
+    else
+        echo "NOT SHOWN here: the same bits in GeoTIFF (needs gdal_translate)"
+    fi
+    "$python" "$here/landslide.py" || fail "the Tessina landslide is another one"
+else
+    echo "NOT SHOWN here: the Tessina landslide (needs $tessina, and Python with NumPy)"
+fi
+
+# --- grids that no landslide can be made of ----------------------------------------------------------------------
+
+head5='ncols 4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 10\nNODATA_value -9999\n'
+level='9 9 9 9\n9 9 9 9\n9 9 9 9\n'
+none='0 0 0 0\n0 2 0 0\n0 0 0 0\n'
+# grid FILE HEADER VALUES
+grid() {
+    printf "$2$3" >"$1"
+}
+# bad STEM PATTERN: refused with one line that names the file and the place, and nothing is left.
+bad() {
+    expect 1 "$LEAT" run -q -b "$backend" -o out "$1".dem.* "$1".source.*
+    says "^leat: error: .*$2"
+    [ "$(wc -l <stderr)" -eq 1 ] || { cat stderr; fail "$1: more than one line"; }
+    [ -z "$(ls -A out 2>/dev/null)" ] || fail "$1 left something in the output folder: $(ls -A out)"
+}
+# bad_dem STEM HEADER VALUES PATTERN, and likewise for the source
+bad_dem() {
+    grid "$1.dem.asc" "$2" "$3"
+    grid "$1.source.asc" "$head5" "$none"
+    bad "$1" "$1.dem.asc'?: .*$4"
+}
+bad_source() {
+    grid "$1.dem.asc" "$head5" "$level"
+    grid "$1.source.asc" "$2" "$3"
+    bad "$1" "$1.source.asc'?: .*$4"
+}
+
+grid good.dem.asc "$head5" "$level"
+grid good.source.asc "$head5" "$none"
+slide fine good.dem.asc good.source.asc
+[ -f fine/good/map.png ] || fail "no picture of a small slide"
+
+bad_source a1 "$head5" '0 0 0 0\n0 2 nan 0\n0 0 0 0\n' 'row 2, column 3: .*no thickness'
+bad_source a2 "$head5" '0 0 0 0\n0 2 0 0\n0 -1.5 0 0\n' 'row 3, column 2: -1.5 m of debris are fewer than none'
+bad_source a3 "$head5" '0 0 0 0\n0 2 0 0\n0 0 1e400 0\n' "line 9, column 3: '1e400' is beyond"
+bad_source a4 "$head5" '0 0 0 0\n0 two 0 0\n0 0 0 0\n' "line 8, column 2: 'two' is no number"
+bad_dem a5 "$head5" '9 9 9 9\n9 nan 9 9\n9 9 9 9\n' 'row 2, column 2: .*neither an altitude'
+bad_dem a6 "$head5" '9 9 9 9\n9 -3.4e38 9 9\n9 9 9 9\n' 'row 2, column 2: -3.4e\+38 is no altitude'
+bad_dem a7 "$head5" '9 9 9 9\n9 9 9 9\n9 9 9\n' 'claims 3 rows x 4 columns, but only'
+bad_dem a8 "$head5" '9 9 9 9\n9 9 9 9\n9 9 9 9 9\n' 'line 9, column 5: .*one value more'
+bad_dem few "$head5" '90 90 90 90\n90 90 90 90\n90 90 90\n' 'line 9: ends after 11 values'
+bad_dem a9 'nrows 3\nxllcorner 0\nyllcorner 0\ncellsize 10\n' "$level" 'ncols'
+bad_dem b1 'ncols 2000000000\nnrows 2000000000\nxllcorner 0\nyllcorner 0\ncellsize 10\n' "$level" '2000000000'
+bad_dem b2 'ncols -4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 10\n' "$level" 'ncols'
+bad_dem b3 'ncols 4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 0\n' "$level" 'cellsize'
+printf "$level" >headless.dem.asc
+grid headless.source.asc "$head5" "$none"
+bad headless 'headless.dem.asc.*does not begin with the header of an ASCII grid'
+grid b4.dem.asc "$head5" "$level"
+grid b4.source.asc 'ncols 3\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 10\n' '0 0 0\n0 0 0\n0 0 0\n0 0 0\n'
+bad b4 'shape: .*b4.dem.asc is 3 rows x 4 columns, .*b4.source.asc is 4 rows x 3 columns'
+grid b5.dem.asc "$head5" "$level"
+grid b5.source.asc 'ncols 4\nnrows 3\nxllcorner 5\nyllcorner 0\ncellsize 10\n' "$none"
+bad b5 'place: .*x 0 to 40.*x 5 to 45'
+grid b6.dem.asc "$head5" '-9999 -9999 -9999 -9999\n-9999 -9999 -9999 -9999\n-9999 -9999 -9999 -9999\n'
+grid b6.source.asc "$head5" "$none"
+bad b6 'b6.dem.asc.*no cell has an altitude'
+grid b7.dem.asc "$head5" "$level"
+expect 1 "$LEAT" run -q -b "$backend" -o out b7.dem.asc
+says 'b7.dem.asc.*needs b7.source'
+for wrong in steps=-1 steps=2147483647 p_epsilon=-1 p_r=1.5 nodata=walls raster=png raster_type=f16; do
+    expect 2 "$LEAT" run -b "$backend" -o out -s $wrong good.dem.asc good.source.asc
+    says "${wrong%%=*}"
+done
+expect 1 "$LEAT" run -q -b "$backend" -o out -s snapshot_every=1 -s steps=200000 good.dem.asc good.source.asc
+says 'snapshot_every = 1'
+
+# What would not fit is told before anything is read.
+expect 0 "$LEAT" check -b "$backend" good.dem.asc good.source.asc
+"$python" - <<'P' || skip "no Python with NumPy"
+import numpy as np
+np.save("big.dem.npy", np.zeros((3000, 3000)))
+np.save("big.source.npy", np.zeros((3000, 3000)))
+P
+expect 1 "$LEAT" check -b "$backend" --threads 2 --memory 64M big.dem.npy big.source.npy
+says 'big.*(memory|bytes|MiB)'
+
+# Warnings are told, and are in result.json.
+grid c1.dem.asc "$head5" "$level"
+grid c1.source.asc "$head5" '3 0 0 0\n0 0 0 0\n0 0 0 0\n'
+expect 0 "$LEAT" run -b "$backend" -o out c1.dem.asc c1.source.asc
+says 'warning: .*c1.*300 m3 of debris \(1 cell\) lie on the outermost ring'
+grep -q 'outermost ring' out/c1/result.json || fail "the warning is not in result.json"
+echo "every landslide was as it should be"

@@ -1,0 +1,97 @@
+"""make: two grids as text. lie WHAT: a GeoTIFF whose directory claims what is not so. check: what GDAL said of every
+raster against the numbers themselves."""
+import gzip
+import json
+import struct
+import sys
+
+import numpy as np
+
+ROWS, COLUMNS, WEST, SOUTH, CELL, NODATA = 90, 70, 300000.0, 5000000.0, 12.5, -9999
+
+
+def check(what, condition):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def write(path, a):
+    with open(path, "w") as f:
+        f.write(f"ncols {COLUMNS}\nnrows {ROWS}\nxllcorner {WEST}\nyllcorner {SOUTH}\ncellsize {CELL}\nNODATA_value {NODATA}\n")
+        for row in a:
+            f.write(" ".join(repr(float(x)) for x in row) + "\n")
+
+
+def make():
+    i, j = np.mgrid[0:ROWS, 0:COLUMNS]
+    z = np.round(1500 - 4.0 * i + 0.02 * (j - 35.0) ** 2 + 3 * np.sin(i / 5.0) * np.cos(j / 7.0))
+    z[:6, :9] = z[60:64, 20:24] = NODATA
+    h = np.where((i - 15) ** 2 + (j - 35) ** 2 < 40, 6.3, 0.0)
+    h[20, 35] = NODATA
+    write("plain.dem.asc", z)
+    write("plain.source.asc", h)
+
+
+def lie(what):
+    tags = {"width": 256, "length": 257, "strips": 279, "offsets": 273, "type": 258}
+    raw = bytearray(open("deflate.dem.tif", "rb").read())
+    assert raw[:4] == b"II*\0"
+    at = struct.unpack_from("<I", raw, 4)[0]
+    for k in range(struct.unpack_from("<H", raw, at)[0]):
+        entry = at + 2 + 12 * k
+        tag, kind, count = struct.unpack_from("<HHI", raw, entry)
+        if tag != tags[what]:
+            continue
+        if what == "type":
+            struct.pack_into("<H", raw, entry + 8, 24)
+        elif count * (2 if kind == 3 else 4) <= 4:
+            struct.pack_into("<I", raw, entry + 8, 0x7FFFFFF0 if kind == 4 else 65535)
+        else:
+            struct.pack_into("<I", raw, struct.unpack_from("<I", raw, entry + 8)[0], 0x7FFFFFF0)
+        open(f"{what}.dem.tif", "wb").write(raw)
+        return
+    sys.exit(f"no tag {tags[what]}")
+
+
+def text(path):
+    with gzip.open(path, "rt") as f:
+        head = dict(f.readline().split() for _ in range(6))
+        check(f"{path}: place", (float(head["xllcorner"]), float(head["yllcorner"])) == (WEST, SOUTH))
+        check(f"{path}: NODATA", "NODATA_value" in head)
+        return np.array(f.read().split(), dtype=float).reshape(ROWS, COLUMNS), float(head["NODATA_value"])
+
+
+def check_said(path, a, nodata, projected):
+    said = json.load(open(path))
+    band = said["bands"][0]
+    there = a[a != nodata]
+    check(f"{path}: size", said["size"] == [COLUMNS, ROWS] and len(said["bands"]) == 1)
+    check(f"{path}: place", said["geoTransform"] == [WEST, CELL, 0.0, SOUTH + ROWS * CELL, 0.0, -CELL])
+    check(f"{path}: NODATA", band["noDataValue"] == nodata)
+    if projected:
+        check(f"{path}: coordinate system", 'ID["EPSG",32633]' in said["coordinateSystem"]["wkt"]
+              or "UTM" in said["coordinateSystem"]["wkt"])
+    for key, value in (("minimum", there.min()), ("maximum", there.max()), ("mean", there.mean())):
+        check(f"{path}: {key} {band[key]}, not {value}", abs(band[key] - value) <= 1e-3 + 1e-6 * abs(value))
+
+
+def check_all():
+    first = {}
+    for stem in ("deflate", "lzw", "int16", "nodata", "text"):
+        for what in ("thickness", "max_thickness", "arrival", "snapshots/000100"):
+            a, nodata = text(f"asc/{stem}/{what}.asc.gz")
+            check(f"{stem}/{what}: NODATA", nodata == (-1 if what == "arrival" else NODATA))
+            check(f"{stem}/{what}: bits", np.array_equal(np.fromfile(f"out/{stem}/{what}.bin").reshape(a.shape), a))
+            check(f"{stem}/{what}: the same from every format", np.array_equal(first.setdefault(what, a), a))
+            check_said(f"out/{stem}/{what}.json", a, nodata, True)
+            check_said(f"asc/{stem}/{what}.json", a, nodata, False)
+    check("something happened", (first["arrival"] > 50).any() and first["thickness"].max() > 0.1)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "make":
+        make()
+    elif sys.argv[1] == "lie":
+        lie(sys.argv[2])
+    else:
+        check_all()

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Landslides between leat and GDAL: what gdal_translate writes is read, whatever its type, compression and cut; what
+# leat writes is read by GDAL with the place, coordinate system, NODATA and statistics that are to be expected; GeoTIFFs
+# that are cut short, have two bands or lie are refused.
+. "$(dirname "$0")/lib.sh"
+command -v gdal_translate >/dev/null && command -v gdalinfo >/dev/null || skip "no GDAL here (Debian: gdal-bin)"
+"$python" -c 'import numpy' 2>/dev/null || skip "no Python with NumPy"
+export GDAL_PAM_ENABLED=NO
+
+"$python" "$here/landslide_gdal.py" make || fail "no grids"
+place="-q -a_srs EPSG:32633"
+translate() { # STEM FORMAT_OPTIONS...: both grids
+    stem=$1
+    shift
+    gdal_translate $place "$@" plain.dem.asc $stem.dem.${suffix:-tif} &&
+        gdal_translate $place -ot Float64 "$@" plain.source.asc $stem.source.${suffix:-tif} || fail "gdal_translate $*"
+}
+translate deflate -of GTiff -co COMPRESS=DEFLATE -co PREDICTOR=1
+translate lzw -of GTiff -co COMPRESS=LZW -co TILED=YES -co BLOCKXSIZE=16 -co BLOCKYSIZE=32
+gdal_translate $place -ot Int16 -of GTiff plain.dem.asc int16.dem.tif && cp deflate.source.tif int16.source.tif
+gdalwarp -q -s_srs EPSG:32633 -t_srs EPSG:32633 -ot Float32 -dstnodata -3.4028234663852886e38 -co BIGTIFF=YES \
+    -co ENDIANNESS=BIG -co COMPRESS=ZSTD plain.dem.asc nodata.dem.tif &&
+    cp deflate.source.tif nodata.source.tif || fail "gdalwarp"
+suffix=asc translate text -of AAIGrid -co FORCE_CELLSIZE=TRUE
+for stem in deflate lzw int16 nodata text; do
+    suffix=tif
+    [ $stem = text ] && suffix=asc # with its .prj beside it
+    set -- -s steps=150 -s snapshot_every=100 $stem.dem.$suffix $stem.source.$suffix
+    expect 0 "$LEAT" run -q -b cpu -o out "$@"
+    expect 0 "$LEAT" run -q -b cpu -o asc -s raster=asc.gz "$@"
+    for what in thickness max_thickness arrival snapshots/000100; do
+        gdalinfo -json -stats out/$stem/$what.tif >out/$stem/$what.json 2>stderr && [ ! -s stderr ] ||
+            { cat stderr; fail "GDAL and $stem/$what.tif"; }
+        gdalinfo -json -stats /vsigzip/asc/$stem/$what.asc.gz >asc/$stem/$what.json 2>stderr ||
+            { cat stderr; fail "GDAL and $stem/$what.asc.gz"; }
+        gdal_translate -q -ot Float64 -of ENVI out/$stem/$what.tif out/$stem/$what.bin || fail "$stem/$what.tif"
+    done
+done
+"$python" "$here/landslide_gdal.py" check || fail "GDAL sees something else"
+
+bad() { # DEM PATTERN: with itself as the other grid, so that shapes do not differ
+    cp "$1" "${1%%.*}.source.tif"
+    expect 1 "$LEAT" run -q -b cpu -o refused "$1" "${1%%.*}.source.tif"
+    says "^leat: error: '?$1'?: .*$2"
+    [ -z "$(ls -A refused 2>/dev/null)" ] || fail "$1 left something: $(ls -A refused)"
+}
+size=$(wc -c <deflate.dem.tif)
+head -c $((size - 100)) deflate.dem.tif >cut.dem.tif
+bad cut.dem.tif "byte [0-9]+: strip 3 .*goes beyond the file's $((size - 100))"
+head -c 60 deflate.dem.tif >stub.dem.tif
+bad stub.dem.tif 'no TIFF that can be read'
+gdal_translate -q -of GTiff -b 1 -b 1 plain.dem.asc twins.dem.tif
+bad twins.dem.tif '2 (bands|samples)'
+while read -r lie pattern; do
+    "$python" "$here/landslide_gdal.py" lie $lie || fail "no lie"
+    bad $lie.dem.tif "$pattern"
+done <<'LIES'
+width strip 0 cannot unpack
+length strip 3 .*is damaged
+strips strip 0 of 2147483632 bytes goes beyond
+offsets byte 2147483632: strip 0
+type 24 bits
+LIES
+echo "GDAL and leat understand each other"

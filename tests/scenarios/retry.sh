@@ -1,0 +1,138 @@
+#!/bin/sh
+# leat status --failed and leat retry on a folder of failed jobs, without a service.
+. "$(dirname "$0")/lib.sh"
+unset RUNTIME_DIRECTORY
+export XDG_RUNTIME_DIR="$scratch/nobody"
+
+# failed ID FOLDER NAME REASON: as the spool leaves a failed job.
+failed() {
+    mkdir -p "s/failed/$1/in"
+    printf 'content of %s\n' "$1" >"s/failed/$1/in/$3"
+    inputs="[{\"name\": \"$3\", \"inode\": 1, \"bytes\": 5, \"mtime_ns\": 7}]"
+    printf '{"schema": 1, "id": "%s", "folder": "%s", "stem": "x", "inputs": %s, "parameters": {}}\n' \
+        "$1" "$2" "$inputs" >"s/failed/$1/job"
+    printf '{"schema": 1, "id": "%s", "kind": "bad-input", "reason": "%s", "time": "2026-11-21T03:04:41Z",
+        "attempts": 1, "folder": "%s", "inputs": %s, "parameters": {}}\n' "$1" "$4" "$2" "$inputs" \
+        >"s/failed/$1/reason.json"
+    printf '2026-11-21T03:04:41Z\n' >"s/failed/$1/attempts"
+}
+a=20261121-030441-000001 b=20261121-030441-000002 c=20261121-030441-000003 d=20261121-030441-000004
+
+expect 2 "$LEAT" retry --spool s $a
+says "'s' has no folders"
+expect 2 "$LEAT" status --failed --spool s
+mkdir -p s/in s/failed
+expect 0 "$LEAT" status --failed --spool s
+grep -q 'no failed jobs' stdout || fail "an empty folder is not said to be empty"
+expect 0 "$LEAT" retry --spool s --all
+says 'holds no jobs'
+
+failed $a '' a.clusters.csv 'line 2, column 3: 50% of it is no number'
+failed $b sub/deep b.clusters.csv 'the worker died'
+failed $c '' 'c%1B[2J.csv' 'strange name'
+mv "s/failed/$c/in/c%1B[2J.csv" "s/failed/$c/in/$(printf 'c\033[2J.csv')"
+mkdir s/failed/$d
+expect 0 "$LEAT" status --failed --spool s
+grep -q "^  $a  a.clusters.csv: bad-input$" stdout || { cat stdout; fail "$a is not listed"; }
+grep -q '^      line 2, column 3: 50% of it is no number$' stdout || { cat stdout; fail "no reason"; }
+grep -q "^  $b  sub/deep/b.clusters.csv: bad-input$" stdout || { cat stdout; fail "$b is not listed"; }
+grep -q "^  $c  c.x1b\[2J.csv: bad-input$" stdout || { cat stdout; fail "$c is not listed, or not escaped"; }
+grep -q "^  $d  (no input): unknown$" stdout || { cat stdout; fail "what has no reason is not listed"; }
+grep -q "leat retry $d --spool s\$" stdout || { cat stdout; fail "no word about retry"; }
+expect 0 "$LEAT" status --failed --json --spool s
+"$python" - $a $c <<'P' || fail "--failed --json"
+import json, sys
+jobs = {j["id"]: j for j in json.load(open("stdout"))}
+assert len(jobs) == 4, jobs
+assert jobs[sys.argv[1]] == {"id": sys.argv[1], "name": "a.clusters.csv", "kind": "bad-input", "attempts": 1,
+    "text": "line 2, column 3: 50% of it is no number", "time": "2026-11-21T03:04:41Z"}, jobs
+assert jobs[sys.argv[2]]["name"] == "c\x1b[2J.csv", jobs
+P
+
+# One, with its sub-folder; none; some of several.
+expect 0 "$LEAT" retry --spool s $b
+[ "$(cat s/in/sub/deep/b.clusters.csv)" = "content of $b" ] || fail "the input is not back"
+[ ! -e s/failed/$b ] || fail "the failure is not forgotten: $(find s/failed/$b)"
+expect 2 "$LEAT" retry --spool s $b
+says "no job '$b' in 's/failed'; leat status --failed"
+expect 2 "$LEAT" retry --spool s ../in
+says "no job '../in'"
+: >s/in/a.clusters.csv
+expect 2 "$LEAT" retry --spool s $a
+says 'is in .* again already'
+[ -f s/failed/$a/in/a.clusters.csv ] && [ -f s/failed/$a/reason.json ] || fail "a refused retry changed something"
+[ ! -s s/in/a.clusters.csv ] || fail "what waited was replaced"
+expect 1 "$LEAT" retry --spool s $a $c
+says "'s/in'"
+[ -f "$(printf 's/in/c\033[2J.csv')" ] || fail "$c is not back"
+rm s/in/a.clusters.csv
+expect 2 "$LEAT" retry --spool s --all $a
+says "--all means every failed job.*'$a'"
+[ -d s/failed/$a ] || fail "a refused retry changed something"
+expect 1 "$LEAT" retry --spool s --all
+says "$d: 's/failed/$d/in' holds no input"
+rmdir s/failed/$d
+[ "$(cat s/in/a.clusters.csv)" = "content of $a" ] || fail "$a is not back"
+[ -z "$(ls -A s/failed)" ] || fail "left in failed: $(ls -A s/failed)"
+expect 2 "$LEAT" retry --spool s
+says 'no job named'
+
+# An input that is missing: of one, of two; put back; and what a retry that was cut short has moved already.
+failed $a sub a.clusters.csv 'no number'
+rm s/failed/$a/in/a.clusters.csv
+expect 2 "$LEAT" retry --spool s $a
+says "$a: its input 'a.clusters.csv' is missing in 's/failed/$a/in'"
+[ -f s/failed/$a/reason.json ] && [ ! -e s/in/sub/a.clusters.csv ] || fail "a refused retry changed something"
+rmdir s/failed/$a/in
+expect 2 "$LEAT" retry --spool s $a
+says 'is missing in'
+failed $b '' b.clusters.csv 'no number'
+expect 1 "$LEAT" retry --spool s --all
+[ -f s/in/b.clusters.csv ] && [ -d s/failed/$a ] || fail "one that is missing is more than that job's trouble"
+mkdir s/failed/$a/in
+echo again >s/failed/$a/in/a.clusters.csv
+expect 0 "$LEAT" retry --spool s $a
+[ "$(cat s/in/sub/a.clusters.csv)" = again ] && [ ! -e s/failed/$a ] || fail "what was put back is not retried"
+failed $a '' cut.csv 'no number'
+mv s/failed/$a/in/cut.csv s/in/
+sed -i "s/\"inode\": 1,/\"inode\": $(stat -c %i s/in/cut.csv),/" s/failed/$a/job
+expect 0 "$LEAT" retry --spool s $a
+[ -f s/in/cut.csv ] && [ ! -e s/failed/$a ] || fail "a retry that was cut short is not ended"
+
+# Without its reason a job is still named: as its record says, or as what is in it.
+failed $a sub n.clusters.csv 'no number'
+rm s/failed/$a/reason.json
+expect 0 "$LEAT" status --failed --spool s
+grep -q "^  $a  sub/n.clusters.csv: unknown$" stdout || { cat stdout; fail "no name by the record"; }
+grep -q 'there is no reason.json' stdout || { cat stdout; fail "no word that there is no reason"; }
+rm s/failed/$a/job
+expect 0 "$LEAT" status --failed --spool s
+grep -q "^  $a  n.clusters.csv: unknown$" stdout || { cat stdout; fail "no name by what is there"; }
+
+# The command that is offered works as printed, whatever the folder's name.
+for name in s "it's a folder" '$HOME;x' '~'; do
+    mkdir -p "./$name/in"
+    [ "$name" = s ] || { mkdir "$name/failed" && mv s/failed/$a "$name/failed/"; }
+    expect 0 "$LEAT" status --failed --spool "$name"
+    offered=$(sed -n 's/^Once mended, try again:  leat //p' stdout)
+    eval "expect 0 \"\$LEAT\" $offered"
+    [ -f "$name/in/n.clusters.csv" ] || fail "it did not work: $offered"
+    failed $a '' n.clusters.csv 'no number'
+done
+
+# Who may not read it hears so. (Root may.)
+if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups "$LEAT" --version >/dev/null 2>&1; then
+    chmod 711 "$scratch"
+    chmod 700 s/failed/$a
+    as_other="setpriv --reuid 65534 --regid 65534 --clear-groups"
+    expect 0 $as_other "$LEAT" status --failed --spool "$scratch/s"
+    grep -q 'reason.json cannot be read: Permission denied' stdout || { cat stdout; fail "why there is no reason"; }
+    expect 2 $as_other "$LEAT" retry --spool "$scratch/s" $a
+    says "$scratch/s/failed/$a' cannot be opened: Permission denied"
+    chmod 755 s/failed/$a
+    rm s/in/n.clusters.csv
+    expect 2 $as_other "$LEAT" retry --spool "$scratch/s" $a
+    says 'cannot be moved to .*Permission denied'
+    [ -f s/failed/$a/in/n.clusters.csv ] && [ -f s/failed/$a/reason.json ] || fail "a refused retry changed something"
+fi
+echo "failed jobs are listed with reasons, and put back"

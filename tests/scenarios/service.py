@@ -1,0 +1,131 @@
+"""What the scenarios of the service do again and again: start it, ask it, wait for something to become true."""
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+LEAT = os.environ["LEAT"]
+LIBC = ctypes.CDLL(None)
+OTHER = 65534  # a user who is not root
+
+
+def die_with_parent():
+    """A service must not outlive its scenario, however that ends: PR_SET_PDEATHSIG."""
+    LIBC.prctl(1, signal.SIGKILL, 0, 0, 0)
+
+
+class Service:
+    """`leat watch` on the folder `spool`; its log is kept, and printed when a test fails."""
+
+    def __init__(self, spool, *options, program=LEAT, env=None, wait=True):
+        self.spool = os.path.abspath(spool)
+        self.socket = self.spool + ".sock"
+        self.log = self.spool + ".log"
+        os.makedirs(self.spool, exist_ok=True)
+        with open(self.log, "a") as log:
+            self.process = subprocess.Popen(
+                [program, "watch", "--spool", self.spool, "--status-socket", self.socket, "-b", "cpu", "--settle",
+                 "0.3", "--reserve", "0", *options], stderr=log, env={**os.environ, **(env or {})},
+                preexec_fn=die_with_parent)
+        if wait:
+            self.until(lambda: self.status()["ready"], "ready")
+
+    def status(self):
+        done = subprocess.run([LEAT, "status", "--status-socket", self.socket, "--json"], capture_output=True)
+        return json.loads(done.stdout) if done.stdout else {"ready": False, "state": "silent", "totals": {"done": -1}}
+
+    def until(self, is_true, what, seconds=120):
+        end = time.monotonic() + seconds
+        while not is_true():
+            if time.monotonic() > end:
+                self.fail(f"never: {what}")
+            if self.process.poll() is not None:
+                self.fail(f"it ended ({self.process.returncode}) before: {what}")
+            time.sleep(0.05)
+
+    def fail(self, why):
+        print(json.dumps(self.status(), indent=1))
+        print(self.said())
+        self.process.kill()
+        sys.exit(f"FAILED: {why}")
+
+    def said(self):
+        with open(self.log, errors="replace") as log:
+            return log.read()
+
+    def check(self, is_true, why):
+        if not is_true:
+            self.fail(why)
+
+    def drop(self, name, data):
+        """Puts a file into in/ in one step."""
+        path = os.path.join(self.spool, "in", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        aside = os.path.join(os.path.dirname(path), "." + os.path.basename(path))
+        with open(aside, "wb") as f:
+            f.write(data if isinstance(data, bytes) else data.encode())
+        os.rename(aside, path)
+
+    def has(self, path):
+        return os.path.lexists(os.path.join(self.spool, path))
+
+    def reasons(self):
+        """Of what failed: file name -> reason.json."""
+        found = {}
+        for id in os.listdir(os.path.join(self.spool, "failed")):
+            with open(os.path.join(self.spool, "failed", id, "reason.json")) as f:
+                reason = json.load(f)
+            for name in os.listdir(os.path.join(self.spool, "failed", id, "in")):
+                found[name] = reason
+        return found
+
+    def waits(self):
+        """Of what waits: path -> reason."""
+        return {w["path"]: w["reason"] for w in self.status().get("waiting", [])}
+
+    def stop(self, status=0, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        got = self.process.wait(timeout=90)
+        if status is not None and got != status:
+            sys.exit(f"FAILED: exit status {got}\n{self.said()}")
+
+    def is_clean(self):
+        """Nothing is left over in .work and in out."""
+        work = set(os.listdir(os.path.join(self.spool, ".work"))) - {"lock"}
+        parts = [n for n in os.listdir(os.path.join(self.spool, "out")) if n.startswith(".")]
+        self.check(not work and not parts, f"left over: {work} {parts}")
+
+
+def service_of_another():
+    """A service that is OTHER's, on other/spool, whose in/ is OTHER's, too."""
+    for name in ("other", "other/spool", "other/spool/in"):
+        os.mkdir(name)
+        os.chown(name, OTHER, OTHER)
+    os.chmod(".", 0o711)
+    with open("leat-as-other", "w") as f:
+        f.write(f'#!/bin/sh\nexec setpriv --reuid {OTHER} --regid {OTHER} --clear-groups "{LEAT}" "$@"\n')
+    os.chmod("leat-as-other", 0o755)
+    return Service("other/spool", program="./leat-as-other")
+
+
+def table(rows=6, columns=20, seed=1):
+    """A small table of series in rows."""
+    value, lines = seed, []
+    for _ in range(rows):
+        cells = []
+        for _ in range(columns):
+            value = (value * 1103515245 + 12345) % 2**31
+            cells.append(f"{value / 2**31:.6f}")
+        lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def grid(name_is_source, n=8):
+    """A slope, or a thickness to be set free on it."""
+    head = f"ncols {n}\nnrows {n}\nxllcorner 0\nyllcorner 0\ncellsize 10\nNODATA_value -9999\n"
+    rows = [" ".join(str(3 if name_is_source and r == 2 and c == 3 else 0 if name_is_source else 100 - 5 * r)
+                     for c in range(n)) for r in range(n)]
+    return head + "\n".join(rows) + "\n"

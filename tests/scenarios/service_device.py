@@ -1,0 +1,36 @@
+"""An injected device error, and how long the service takes to say so and to be ready again; see service_device.sh."""
+import os
+import sys
+import time
+
+from service import Service, table
+
+backend = sys.argv[1]
+s = Service("device", "-b", backend, program=os.environ["LEAT_FAULTY"], env={"LEAT_WORKER_FAULT": "device #3"})
+worker = s.status()["workers"][0]
+s.check(worker["name"].startswith(backend), f"not on {backend}: {worker}")
+for k in range(2):
+    s.drop(f"before{k}.clusters.csv", table(seed=k))
+s.until(lambda: s.status()["totals"]["done"] == 2, "two jobs done")
+
+start = time.monotonic()
+for k in range(2):
+    s.drop(f"after{k}.clusters.csv", table(seed=9 + k))
+not_ready = None
+while time.monotonic() - start < 10:
+    now = s.status()
+    if not now["ready"] and not_ready is None:
+        not_ready = time.monotonic() - start
+    if now["ready"] and now["workers"][0]["deaths"] == 1:
+        break
+ready = time.monotonic() - start
+s.check(now["ready"] and ready < 10, "not ready again within 10 s")
+# A worker on the CPU is back before anybody can ask; one on a device takes its time.
+s.check(backend == "cpu" or (not_ready is not None and not_ready < 2), f"not ready was told after {not_ready} s")
+s.until(lambda: s.status()["totals"]["done"] == 4, "all done", 20)
+s.check(s.status()["workers"][0]["deaths"] == 1, "one death")
+s.check(s.status()["totals"]["failed"] == 0, "nothing failed")
+s.stop()
+s.is_clean()
+told = "unseen" if not_ready is None else f"after {not_ready:.2f} s"
+print(f"{worker['device']}: not ready {told}, ready again after {ready:.2f} s")

@@ -1,0 +1,56 @@
+"""Told to stop while jobs run: they may end, or are put back without a charge; deadlines; see service_drain.sh."""
+import os
+import subprocess
+import time
+
+from service import LEAT, Service
+
+subprocess.run([LEAT, "generate", "clusters", "--series", "4000", "--samples", "4000", "--type", "f32", "-q", "-o",
+                "big.clusters.npy"], check=True)
+SLOW = ("--threads", "1", "--level", "9")  # seconds of work
+
+
+def begin(*options):
+    s = Service("spool", *SLOW, *options)
+    with open("big.clusters.npy", "rb") as f:
+        s.drop("big.clusters.npy", f.read())
+    s.until(lambda: s.status()["in_flight"], "a running job")
+    flight = s.status()["in_flight"]
+    s.check(flight and flight[0]["name"] == "in/big.clusters.npy" and flight[0]["attempt"] == 1 and
+            flight[0]["total_bytes"] > 60e6, f"in flight: {flight}")
+    return s
+
+
+# There is time: the job ends, and nothing is left.
+s = begin()
+s.drop("other.clusters.npy", b"not begun any more")
+s.stop()
+s.check(s.has("out/big/result.json") and s.has("done/big.clusters.npy"), "the job did not end")
+s.check(s.has("in/other.clusters.npy"), "a file was taken after the signal")
+s.is_clean()
+os.unlink("spool/in/other.clusters.npy")
+
+# There is not: it is put back without a charge, and done by the next service.
+s = begin("--drain", "0.2")
+told = time.monotonic()
+s.stop()
+s.check(time.monotonic() - told < 20, "it took too long to stop")
+left = [n for n in os.listdir("spool/.work") if n != "lock"]
+s.check(len(left) == 1 and s.has(f".work/{left[0]}/in/big.clusters.npy"), f"the job was not kept: {left}")
+attempts = f"spool/.work/{left[0]}/attempts"
+s.check(not os.path.exists(attempts) or os.path.getsize(attempts) == 0, "it was charged")
+s.check(not [n for n in os.listdir("spool/out") if n.startswith(".")], "a part was left")
+s = Service("spool", *SLOW)
+s.until(lambda: s.status()["totals"]["done"] == 1, "the job that was put back")
+s.stop()
+s.is_clean()
+
+# A job that is stopped at its deadline is tried again, and then fails.
+s = begin("--deadline", "0.2", "--max-attempts", "2")
+s.until(lambda: s.status()["totals"]["failed"] == 1, "a failure")
+reason = s.reasons()["big.clusters.npy"]
+s.check(reason["kind"] == "deadline" and reason["attempts"] == 2, f"{reason}")
+s.check(s.status()["workers"][0]["deaths"] == 0, "the worker died of it")
+s.stop()
+s.is_clean()
+print("jobs end, are put back, or fail at their deadline")

@@ -1,0 +1,26 @@
+#!/bin/sh
+# The watched folder under what the world does to it: kills at random instants, files that are written slowly, come in
+# pairs, twice or broken, a full disk, workers that fail; nothing is lost, doubled, torn or left over. What mostly waits
+# runs side by side.
+# Before a release: LEAT_SERVICE_ROUNDS=10000 LEAT_SERVICE_FULL_ROUNDS=500 LEAT_SERVICE_FAULTS=200
+# LEAT_SERVICE_SOAK_DROPS=100000 LEAT_SERVICE_SOAK_S=3600 LEAT=... sh service_faults.sh; LEAT_SERVICE_SEED repeats what a
+# run has dropped and killed.
+. "$(dirname "$0")/lib.sh"
+"$LEAT" watch --help >/dev/null 2>&1 || skip "this leat has no watch"
+export LEAT_SERVICE_SEED="${LEAT_SERVICE_SEED:-$(date +%s)}"
+
+# harness SCENARIO...: keeps what it says in a file, and that it failed in another.
+harness() {
+    "$python" "$here/../service_harness.py" "$LEAT" "$scratch/$1" "$@" >"$1.said" 2>&1 || : >"$1.failed"
+}
+set -- ${SCENARIOS:-kills full workers "kinds marker manners soak"}
+for group; do
+    # shellcheck disable=SC2086 # a group is several words
+    harness $group &
+done
+wait
+echo "seed $LEAT_SERVICE_SEED"
+for group; do
+    grep -v '^seed' "${group%% *}.said"
+done
+! ls ./*.failed >/dev/null 2>&1

@@ -1,0 +1,100 @@
+"""First use of the service, what waits and why, restarts, signals; see service.sh."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from service import LEAT, Service, grid, table
+
+s = Service("spool")
+
+# A file dropped becomes a result; the input goes to done/, also from a sub-folder.
+s.drop("a.clusters.csv", table())
+s.drop("sub/deep/b.clusters.csv", table(seed=2))
+s.drop("pearson/c.csv", table(seed=3))
+s.until(lambda: s.status()["totals"]["done"] == 3, "three results")
+for name in "abc":
+    s.check(s.has(f"out/{name}/result.json"), f"no result {name}")
+for path in ("a.clusters.csv", "sub/deep/b.clusters.csv", "pearson/c.csv"):
+    s.check(s.has("done/" + path) and not s.has("in/" + path), f"{path} was not put away")
+with open("spool/out/c/result.json") as f:
+    result = json.load(f)
+s.check(result["pipeline"] == "pearson" and result["inputs"][0]["name"] == "c.csv", "result.json")
+
+# The same name again is a new job, and its result gets a name of its own.
+s.drop("a.clusters.csv", table(seed=4))
+s.until(lambda: s.status()["totals"]["done"] == 4, "the same name again")
+s.check(len([n for n in os.listdir("spool/out") if n.startswith("a~")]) == 1, "no second result for a")
+
+# Parts wait for each other; a .prj that is there goes along.
+s.drop("x.dem.asc", grid(False))
+s.drop("x.dem.prj", 'LOCAL_CS["here"]')
+s.until(lambda: "waits for x.source.*" in s.waits().get("in/x.dem.asc", ""), "a part that waits")
+s.drop("x.source.asc", grid(True))
+s.until(lambda: s.status()["totals"]["done"] == 5, "two parts")
+s.check(s.has("out/x/thickness.tif") and s.has("done/x.dem.prj") and s.has("done/x.source.asc"), "parts put away")
+
+# What nobody takes stays, and says why; a bad file fails at once; links are put away.
+s.drop("notes.md", "hello")
+s.drop("bad.clusters.csv", "1,2\n3\n4,5,6\n")
+os.symlink("/etc/passwd", "spool/in/link.clusters.csv")
+s.until(lambda: len(s.reasons()) == 2, "two failures")
+s.check("no pipeline takes it" in s.waits()["in/notes.md"], "notes.md")
+s.check(s.reasons()["bad.clusters.csv"]["kind"] == "bad-input" and
+        "in/bad.clusters.csv" in s.reasons()["bad.clusters.csv"]["reason"], f"reason of a bad file: {s.reasons()}")
+s.check("link" in s.reasons()["link.clusters.csv"]["reason"], f"reason of a link {s.reasons()}")
+
+# Somebody writes slowly: nothing is taken before the file is closed.
+with open("spool/in/slow.clusters.csv", "w") as f:
+    for line in table(seed=5).splitlines(True):
+        f.write(line)
+        f.flush()
+        time.sleep(0.2)
+        s.check(s.has("in/slow.clusters.csv"), "taken while it is written")
+    s.until(lambda: "open for writing" in s.waits().get("in/slow.clusters.csv", ""), "a reason to wait")
+s.until(lambda: s.has("out/slow"), "a slow file")
+
+# A second service is refused.
+second = subprocess.run([LEAT, "watch", "--spool", "spool", "--status-socket", "other.sock"], capture_output=True)
+s.check(second.returncode == 2 and b"already watched" in second.stderr, f"a second service: {second}")
+s.stop()
+s.is_clean()
+
+# What it cannot work with is said at once.
+for options, word in ((["--memory", "1M"], b"--memory"), (["-c", "absent.conf"], b"absent.conf"),
+                      (["--output", "/proc/out"], b"/proc/out"), ([], b"watched")):
+    spool = ["--spool", "other"] if options else []
+    bad = subprocess.run([LEAT, "watch", "-b", "cpu", "--status-socket", "o.sock", *spool, *options],
+                         capture_output=True, timeout=60)
+    s.check(bad.returncode == 2 and word in bad.stderr, f"{options}: {bad}")
+
+# What was dropped meanwhile, and what was claimed and not finished, is found at the next start.
+s.drop("while.clusters.csv", table(seed=6))
+s = Service("spool", "--done-file")
+s.until(lambda: "waits for while.clusters.csv.done" in s.waits().get("in/while.clusters.csv", ""), "a marker")
+s.drop("while.clusters.csv.done", "")
+s.until(lambda: s.has("out/while") and s.has("done/while.clusters.csv.done"), "with its marker")
+s.stop(None, signal.SIGKILL)
+
+# SIGHUP: a broken configuration is refused and the old one stays; a good one holds for new jobs.
+with open("leat.conf", "w") as f:
+    f.write("[pipeline pearson]\nr = none\n")
+s = Service("spool", "-c", "leat.conf")
+with open("leat.conf", "w") as f:
+    f.write("[pipeline pearson]\nnonsense = 1\n")
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: "stays as it was" in s.said() and "nonsense" in s.said(), "the refusal")
+s.drop("old.clusters.csv", table(seed=7))
+s.until(lambda: s.has("out/old"), "with the old configuration")
+with open("leat.conf", "w") as f:
+    f.write("level = 1\n[pipeline pearson]\nr = upper\ntop = 3\n[route all]\nmatch = *.dat\npipeline = pearson\n")
+s.drop("new.dat", table(seed=8))
+s.until(lambda: "in/new.dat" in s.waits(), "a file that no pipeline takes yet")
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: s.has("out/new.dat"), "with the new configuration")
+with open("spool/out/old/result.json") as old, open("spool/out/new.dat/result.json") as new:
+    s.check(json.load(old)["parameters"]["r"] == "none" and json.load(new)["parameters"]["top"] == 3, "parameters")
+s.stop(0, signal.SIGINT)
+s.is_clean()
+print("first use, waiting, restarts, signals")

@@ -1,0 +1,135 @@
+"""A disk is full, and then is not: first that of the results, then the spool's own; see service_room.sh. argv: the
+small disk, and whether a sanitizer watches, whose time is not leat's."""
+import errno
+import os
+import sys
+import time
+
+from service import Service, grid, table
+
+disk = os.path.abspath(sys.argv[1])
+sanitized = "asan" in sys.argv
+BALLAST = os.path.join(disk, "ballast")
+N = 20
+with open("leat.conf", "w") as f:
+    f.write("[pipeline sciddicat]\nsteps = %d\n" % (2000000 if sanitized else 16000000))
+
+
+def fill(leave):
+    """Takes all room but `leave`, while the service takes some as well."""
+    with open(BALLAST, "wb") as f:
+        while True:
+            disk_now = os.statvfs(disk)
+            more = disk_now.f_bavail * disk_now.f_frsize - leave
+            if more <= 0:
+                return
+            try:
+                os.posix_fallocate(f.fileno(), os.fstat(f.fileno()).st_size, more)
+            except OSError as e:
+                if e.errno != errno.ENOSPC:
+                    raise
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def attempts(s):
+    """Of all jobs in .work: how often each has been tried, by its record."""
+    found = {}
+    for id in os.listdir(os.path.join(s.spool, ".work")):
+        try:
+            with open(os.path.join(s.spool, ".work", id, "attempts")) as f:
+                found[id] = f.read().count("\n")
+        except (FileNotFoundError, NotADirectoryError):
+            found[id] = 0
+    return found
+
+
+def watch_a_pause(s, pids, made, seconds=3):
+    """What part of a processor is used meanwhile. A trial may be going on; none stays charged but jobs in `made`, whose
+    result may be made and wait to be put in place."""
+    begin, before = time.monotonic(), sum(cpu_s(p) for p in pids)
+    quiet = False
+    while time.monotonic() < begin + seconds or not quiet:
+        status, tried = s.status(), attempts(s)
+        flying = len(status["in_flight"])
+        s.check(max(tried.values()) <= 1, f"charged more than once: {tried}")
+        quiet = quiet or (sum(n for id, n in tried.items() if id not in made) == 0 and flying == 0)
+        s.check(time.monotonic() < begin + 60, f"attempts stay charged: {tried}")
+        time.sleep(0.25)
+    return (sum(cpu_s(p) for p in pids) - before) / (time.monotonic() - begin)
+
+
+def fill_and_empty(s, k, done, leave, with_long):
+    """N small jobs, half of them dropped before the disk is full; a long one runs, and ends while it is full."""
+    names = [f"r{k}-{i}.clusters.csv" for i in range(N)]
+    for i, name in enumerate(names):  # complete before the disk is full, and hidden
+        s.drop(name + ".part", table(rows=40, columns=60, seed=N * k + i))
+    long_ids = []
+    if with_long:
+        for part in ("dem", "source"):
+            s.drop(f"long{k}.{part}.asc", grid(part == "source"))
+        s.until(lambda: s.status()["in_flight"], "a long job")
+        long_ids = [job["id"] for job in s.status()["in_flight"]]
+    for i, name in enumerate(names):
+        if i == N // 2:
+            fill(leave)
+        os.rename(os.path.join(s.spool, "in", name + ".part"), os.path.join(s.spool, "in", name))
+    s.until(lambda: s.status()["state"] == "paused", "a pause")
+    s.check("No space left" in s.status()["why"], f"why it is paused: {s.status()['why']}")
+    if with_long:
+        s.until(lambda: not s.status()["in_flight"], "the long job ends while the disk is full")
+    pids = [s.process.pid] + [w["pid"] for w in s.status()["workers"]]
+    busy = watch_a_pause(s, pids, long_ids)
+    s.check(busy < 0.05 or sanitized, f"paused, and {busy:.1%} of a processor")
+    begin = time.monotonic()
+    os.unlink(BALLAST)
+    s.until(lambda: s.status()["totals"]["done"] >= done + N, "all done when there is room")
+    seconds = time.monotonic() - begin
+    s.check(seconds < 10 or sanitized, f"it took {seconds:.1f} s to go on")
+    s.until(lambda: s.status()["totals"]["done"] == done + N + with_long, "the long one, too")
+    s.check(s.status()["state"] == "running", "it is still paused")
+    s.check(s.status()["totals"]["failed"] == 0, "nobody fails for want of room")
+    return busy, seconds
+
+
+def is_whole(s, out, names):
+    """Every result once, every input in done/, nothing left."""
+    s.check(sorted(os.listdir(out)) == sorted(names), f"results: {os.listdir(out)}")
+    for name in names:
+        s.check(os.path.exists(os.path.join(out, name, "result.json")), f"result {name}")
+    done = {n.split(".")[0] for n in os.listdir(os.path.join(s.spool, "done"))}
+    s.check(done == set(names), f"inputs: {done}")
+    s.check(os.listdir(os.path.join(s.spool, ".work")) == ["lock"] and not os.listdir(os.path.join(s.spool, "in")) and
+            not os.listdir(os.path.join(s.spool, "failed")), "left over")
+
+
+for what, spool, out in (("out", "spool", os.path.join(disk, "out")), ("spool", os.path.join(disk, "spool"), "out")):
+    # One attempt is all that a job has: whoever is charged with one for want of room fails.
+    s = Service(spool, "--output", os.path.abspath(out), "--max-attempts", "1", "--config", "leat.conf")
+    names, figures = [], []
+    for k, (leave, with_long) in enumerate(((8192, False), (0, False), (0, True))):
+        figures.append(fill_and_empty(s, k, len(names), leave, with_long))
+        names += [f"r{k}-{i}" for i in range(N)] + [f"long{k}"] * with_long
+    n_again = s.status()["totals"]["requeued"]
+    s.stop()
+    is_whole(s, out, names)
+    print(f"  {what}: paused 3 times, the last with a long job: " + ", ".join(
+        f"{busy:.1%} of a processor and on after {seconds:.1f} s" for busy, seconds in figures) +
+        f"; {len(names)} of {len(names)} jobs done, {n_again} sent back uncharged", flush=True)
+
+# A reserve that is not there: nothing is begun.
+fill(4 << 20)
+out = os.path.join(disk, "out")
+s = Service("spool", "--output", out, "--reserve", "10M")
+s.drop("later.clusters.csv", table())
+s.until(lambda: s.status()["state"] == "paused" and "MiB" in s.status()["why"], "a pause for the reserve")
+s.check(s.has("in/later.clusters.csv"), "claimed in spite of the reserve")
+s.stop()
+s = Service("spool", "--output", out, "--reserve", "1M")
+s.until(lambda: os.path.exists(os.path.join(out, "later")), "with a smaller reserve")
+s.stop()
+print("paused while a disk is full, nothing charged, nothing lost")

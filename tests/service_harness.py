@@ -1,0 +1,388 @@
+#!/usr/bin/env python3
+"""Drops files into a running `leat watch`, does to it what the world does, and counts.
+
+    service_harness.py LEAT FOLDER SCENARIO...        (--help names the scenarios)
+
+Counted is what is lost, doubled, torn, wrong or left over (service_bench.py says what that means). All must be 0.
+"""
+import argparse
+import collections
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from service_bench import COUNTS, Bench, Drop, Failure
+
+
+def environment_number(name, otherwise):
+    return type(otherwise)(os.environ.get(name, otherwise))
+
+
+def kills(b):
+    """Supervisor and workers killed at random instants, in the midst of drops of every kind."""
+    rounds = environment_number("LEAT_SERVICE_ROUNDS", 300)
+    n = collections.Counter()
+    b.service.start()
+    while n["service"] + n["worker"] < rounds:
+        n["turns"] += 1
+        for _ in range(b.chance.randint(0, 4)):
+            b.dropper.anyhow(b.any_drop())
+        time.sleep(b.chance.choice((0.02, 0.1, 0.4)) * b.chance.random())
+        kind = b.chance.random()
+        if kind < 0.4 or kind > 0.95:
+            n["worker"] += b.service.kill_worker(b.chance)
+        if kind > 0.4:
+            n["service"] += b.service.kill()
+            b.service.start()
+            if 0.8 < kind < 0.95:  # in the midst of its start
+                time.sleep(0.1 * b.chance.random())
+                n["service"] += b.service.kill()
+                b.service.start()
+        b.dropper.go_on()
+        b.service.must_live()
+        if n["turns"] % 100 == 0:
+            b.dropper.go_on(all_of_them=True)
+            b.service.settle()
+            b.ledger.check()
+    b.dropper.go_on(all_of_them=True)
+    b.end()
+    return "%d kills of the service, %d of workers" % (n["service"], n["worker"])
+
+
+def kinds(b):
+    """What is dropped in every way, once; names that come again; what is not to be touched."""
+    d, service, ledger = b.dropper, b.service, b.ledger
+    service.start()
+    os.makedirs(d.path("sub/pearson"))
+    table = b.content.table
+    for way in (d.directly, d.renamed_in, d.as_part, d.as_rsync, d.as_cp_p):
+        drop = ledger.add(b.content.good())
+        for name, data in drop.files.items():
+            way(name, data)
+    # The pause is longer than settle; the file must not be taken in it.
+    slow = ledger.add(Drop({"slow.clusters.csv": table(400)}, True))
+    d.slowly("slow.clusters.csv", slow.files["slow.clusters.csv"], 2.0)
+    d.directly("sub/pearson/bare.csv", ledger.add(Drop({"bare.csv": table()}, True)).files["bare.csv"])
+    twin = table()
+    for name in ("twin1.clusters.csv", "twin2.clusters.csv"):
+        d.directly(name, ledger.add(Drop({name: twin}, True)).files[name])
+    for _ in range(3):
+        drop = ledger.add(b.content.bad())
+        for name, data in drop.files.items():
+            d.directly(name, data)
+    # Half a pair waits for the other, and says so.
+    pair = ledger.add(b.content.pair())
+    first, second = pair.files
+    d.directly(first, pair.files[first])
+    # Links and the like lead nowhere; hidden and passing names are not touched.
+    outside = os.path.join(b.folder, "outside.clusters.csv")
+    d.write(outside, table())
+    os.symlink(outside, d.path("link.clusters.csv"))
+    os.mkfifo(d.path("fifo.clusters.csv"))
+    passing = {".hidden.clusters.csv", "half.clusters.csv.part", "old.clusters.csv~"}
+    for name in passing:
+        d.write(d.path(name), table())
+    time.sleep(1.2)
+    if not os.path.exists(d.path("slow.clusters.csv")):
+        ledger.blame("wrong", "a file was taken while it was open for writing")
+    waiting = service.wait_until("waiting for the other half",
+                                 lambda s: any(first in w["path"] for w in s["waiting"]), 10)
+    if not all(w["reason"] for w in waiting["waiting"]):
+        ledger.blame("wrong", "something waits, and nothing says for what")
+    d.go_on(all_of_them=True)
+    d.directly(second, pair.files[second])
+    # The same name again, twice, each with content of its own.
+    for _ in range(3):
+        drop = ledger.add(Drop({"again.clusters.csv": table()}, True))
+        d.directly("again.clusters.csv", drop.files["again.clusters.csv"])
+        service.wait_until("taken", lambda s: not os.path.exists(d.path("again.clusters.csv")), 20)
+    service.settle(passing)
+    again = [name for name in os.listdir(service.out) if name == "again" or name.startswith("again~")]
+    if len(again) != 3:
+        ledger.blame("wrong", "results of the same name: %s" % again)
+    for name in passing:
+        if not os.path.exists(d.path(name)):
+            ledger.blame("wrong", "%s was touched" % name)
+    if not os.path.exists(outside):
+        ledger.blame("wrong", "what a link led to was touched")
+    odd = {name for _, _, names in os.walk(service.folder("failed")) for name in names if name in
+           ("link.clusters.csv", "fifo.clusters.csv")}
+    if len(odd) != 2:
+        ledger.blame("wrong", "a link and a FIFO have not failed")
+    try_again(b, passing)
+    b.end(passing)
+    return "every kind"
+
+
+def try_again(b, ignored):
+    """leat retry, beside a running service: what failed comes back, and fails once more under another id."""
+    before = set(os.listdir(b.service.folder("failed")))
+    said = subprocess.run([b.service.leat, "retry", "--all", "--status-socket", b.service.socket],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    b.service.settle(ignored)
+    after = set(os.listdir(b.service.folder("failed")))
+    if said.returncode != 0 or len(before) != len(after) or before & after:
+        b.ledger.blame("wrong", "leat retry: exit status %d, %d failures before, %d after: %s" % (
+            said.returncode, len(before), len(after), said.stderr.decode(errors="replace")))
+
+
+def manners(b):
+    """What systemd hears: ready, reloading and ready again, alive, stopping."""
+    heard = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(os.path.join(b.folder, "notify"))
+        s.settimeout(0.1)
+
+        def hear(what, seconds=10):
+            end = time.monotonic() + seconds
+            while time.monotonic() < end and not any(line.startswith(what) for line in heard):
+                with contextlib.suppress(socket.timeout):
+                    heard.extend(s.recv(4096).decode().split("\n"))
+            found = [line for line in heard if line.startswith(what)]
+            heard.clear()
+            return bool(found)
+
+        b.service.start(NOTIFY_SOCKET=os.path.join(b.folder, "notify"), WATCHDOG_USEC="2000000")
+        b.service.wait_until("ready", lambda status: status["ready"], 20)
+        if not hear("READY=1"):
+            b.service.stop()
+            return "skipped: this leat is built without libsystemd"
+        for what in ("WATCHDOG=1", "STATUS="):
+            if not hear(what):
+                b.ledger.blame("wrong", "systemd does not hear " + what)
+        b.service.process.send_signal(signal.SIGHUP)
+        if not hear("RELOADING=1") or not hear("READY=1"):
+            b.ledger.blame("wrong", "systemd does not hear of a reload")
+        b.service.process.terminate()
+        if not hear("STOPPING=1"):
+            b.ledger.blame("wrong", "systemd does not hear of the end")
+        if b.service.process.wait(30) != 0:
+            b.ledger.blame("wrong", "exit status %d" % b.service.process.returncode)
+    b.ledger.check()
+    b.ledger.finish()
+    return "ready, alive, reloading, stopping"
+
+
+def marker(b):
+    """done_file: nothing is taken before X.done is there."""
+    b.service.configure(done_file="yes")
+    b.service.start()
+    drop = b.ledger.add(Drop({"m.clusters.csv": b.content.table()}, True))
+    b.dropper.directly("m.clusters.csv", drop.files["m.clusters.csv"])
+    b.service.wait_until("waiting for its marker",
+                         lambda s: any("m.clusters.csv" in w["path"] for w in s["waiting"]), 10)
+    time.sleep(1)
+    if not os.path.exists(b.dropper.path("m.clusters.csv")):
+        b.ledger.blame("wrong", "it was taken without its marker")
+    b.dropper.directly("m.clusters.csv.done", b"")
+    b.service.settle()
+    done = os.path.join(b.service.folder("done"), "m.clusters.csv.done")
+    if os.path.exists(done):  # where it is kept, it is no input of its own
+        os.unlink(done)
+    b.end()
+    return "1 file"
+
+
+def many(b):
+    """Files that arrive while the service stands still: more than the kernel's queue of events holds."""
+    n = environment_number("LEAT_SERVICE_FILES", 2000)
+    b.service.start()
+    b.service.wait_until("ready", lambda s: s["ready"], 20)
+    os.kill(b.service.process.pid, signal.SIGSTOP)
+    for i in range(n):
+        data = b"# %d\n1,2,4\n3,5,%d\n7,1,2\n" % (i, i)
+        b.dropper.directly("m%06d.clusters.csv" % i, b.ledger.add(Drop({"x": data}, True)).files["x"])
+    os.kill(b.service.process.pid, signal.SIGCONT)
+    begun = time.monotonic()
+    b.service.settle(seconds=60 + n / 50)
+    seconds = time.monotonic() - begun
+    b.end()
+    return "%d files in %.1f s, %.0f a second" % (n, seconds, n / seconds)
+
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    os.makedirs(folder, exist_ok=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % size, "tmpfs", folder],
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def full(b):
+    """The disk fills up, and there is room again: nobody fails for it, nothing is lost."""
+    rounds = environment_number("LEAT_SERVICE_FULL_ROUNDS", 20)
+    paused = 0
+    size = 24 << 20
+    with small_disk(b.service.spool, size) as mounted:
+        if not mounted:
+            return "skipped: tmpfs may not be mounted here"
+        os.makedirs(b.service.folder("in"))
+        b.service.configure(max_attempts=2, reserve="0" if b.seed % 2 else "1M")
+        b.service.start()
+        b.service.wait_until("ready", lambda s: s["ready"], 20)
+        ballast = os.path.join(b.service.spool, "ballast")
+        for _ in range(rounds):
+            drops = [b.ledger.add(b.content.good()) for _ in range(10)]
+            for drop in drops:
+                for name, data in drop.files.items():
+                    b.dropper.write(b.dropper.path(name + ".part"), data)
+            disk = os.statvfs(b.service.spool)
+            room = b.chance.choice((0, 8, 40, 200, 1000)) << 10
+            with open(ballast, "wb") as f:
+                os.posix_fallocate(f.fileno(), 0, max(disk.f_bavail * disk.f_frsize - room, 4096))
+            for drop in drops:
+                for name in drop.files:
+                    os.rename(b.dropper.path(name + ".part"), b.dropper.path(name))
+            time.sleep(0.2 + 0.5 * b.chance.random())
+            status = b.service.status()
+            paused += status is not None and status["state"] == "paused"
+            os.unlink(ballast)
+            b.service.settle(seconds=60)
+            b.ledger.check()
+            b.ledger.forget()  # else results alone fill the disk in the end
+        b.service.stop()
+        b.ledger.finish()
+        b.service.log.flush()
+    return "%d rounds, %d of them seen paused" % (rounds, paused)
+
+
+def measure(pid):
+    """Resident MiB and descriptors. Of a sanitizer's process (its shadow takes terabytes of addresses) the memory is
+    not leat's own."""
+    with open("/proc/%d/status" % pid) as f:
+        kib = {line.split(":")[0]: int(line.split()[1]) for line in f if line.startswith(("VmRSS", "VmSize"))}
+    return 0 if kib["VmSize"] > 1 << 33 else kib["VmRSS"] / 1024, len(os.listdir("/proc/%d/fd" % pid))
+
+
+def soak(b):
+    """The same for long, as fast as it is taken: after the first tenth memory and descriptors do not grow."""
+    n_drops = environment_number("LEAT_SERVICE_SOAK_DROPS", 2000)
+    end = time.monotonic() + environment_number("LEAT_SERVICE_SOAK_S", 0.0)
+    batch = min(1000, max(n_drops // 20, 50))
+    b.service.start()
+    b.service.wait_until("ready", lambda s: s["ready"], 20)
+    begun = time.monotonic()
+    pids = [b.service.process.pid] + b.service.workers()
+    samples = []
+    while b.ledger.n_drops < n_drops or time.monotonic() < end:
+        for _ in range(batch):
+            b.dropper.anyhow(b.any_drop(), slow_s=0.2)
+            b.dropper.go_on()
+        b.dropper.go_on(all_of_them=True)
+        b.service.settle()
+        b.ledger.check()
+        b.ledger.forget()
+        if [b.service.process.pid] + b.service.workers() != pids:
+            raise Failure("a worker died without being killed")
+        samples.append([measure(pid) for pid in pids])
+    seconds = time.monotonic() - begun
+    said = [judge_growth(b, [s[i] for s in samples], "worker" if i > 0 else "service") for i in range(len(pids))]
+    b.end()
+    return "%.0f drops a second; %s" % (b.ledger.n_drops / seconds, "; ".join(said))
+
+
+def judge_growth(b, samples, who):
+    """Of one process, (MiB, descriptors) at moments when all was quiet: the second tenth of them, and the last."""
+    tenth = max(len(samples) // 10, 1)
+    parts = [samples[i:i + tenth] for i in range(0, len(samples), tenth)]
+    mibs = [sum(s[0] for s in part) / len(part) for part in parts]
+    fds, fds_late = (min(s[1] for s in part) for part in (parts[min(1, len(parts) - 1)], parts[-1]))
+    mib, mib_late = mibs[min(1, len(mibs) - 1)], mibs[-1]
+    said = "%s %s MiB, by tenths, %d -> %d descriptors" % (who, " ".join("%.1f" % m for m in mibs), fds, fds_late)
+    # A short run is still filling what is kept for the next job: 8 MiB more.
+    if mib_late > 1.05 * mib + (0 if b.ledger.n_drops >= 10000 else 8) or fds_late > fds:
+        b.ledger.blame("wrong", "it grows: " + said)
+    return said
+
+
+def workers(b):
+    """Workers that die, hang, have no memory or a device that fails: who is not to blame has a result."""
+    rounds = environment_number("LEAT_SERVICE_FAULTS", 10)
+    program = os.environ.get("LEAT_FAULTY", "")
+    if not os.access(program, os.X_OK):
+        return "skipped: this build has no program with faults (LEAT_FAULTY)"
+    third = (rounds + 2) // 3  # a hang lasts for seconds: three services at a time
+    # What happens to which jobs; how many are bad; attempts at each.
+    kinds = {"abort": ("abort bad", third, 3),
+             "hang": ("hang bad", (third + 1) // 2, 2), "hang 2": ("hang bad", (third + 1) // 2, 2),
+             "hang 3": ("hang bad", (third + 1) // 2, 2),
+             # Once is nobody's fault. With many rounds chance meets a job again and again, as if it were its own.
+             "memory": (", ".join("memory #%d" % (2 * i + 1) for i in range(rounds)), 0, 1 if rounds <= 10 else 1000),
+             "device": ("device #3", 0, 1000)}
+    benches = {}
+    counts = collections.Counter()
+    try:
+        for kind, (faults, n_bad, attempts) in kinds.items():
+            w = benches[kind] = Bench(b.arguments, os.path.join(os.path.basename(b.folder), kind))
+            w.service.leat = program
+            w.service.configure(max_attempts=attempts, deadline=1 if "hang" in kind else 0)
+            for i in range(3 * rounds + n_bad):
+                drop = w.content.good()
+                drop.good = i >= n_bad
+                for name, data in w.ledger.add(drop).files.items():
+                    w.dropper.directly(name if drop.good else "bad" + name, data)
+            w.service.start(LEAT_WORKER_FAULT=faults)
+        for kind, w in benches.items():
+            w.service.settle(seconds=120 + 10 * rounds)
+            status = w.service.status()
+            counts[kind.split()[0]] += (status["totals"]["requeued"] if kind == "memory" else
+                                        sum(worker["deaths"] for worker in status["workers"]))
+            w.end()
+    finally:
+        for w in benches.values():
+            b.ledger.take_over(w)
+    for kind, n in counts.items():
+        if n < rounds:
+            b.ledger.blame("wrong", "%d times %s instead of %d" % (n, kind, rounds))
+    return ", ".join("%d times %s" % (n, kind) for kind, n in counts.items())
+
+
+SCENARIOS = collections.OrderedDict((f.__name__, f) for f in (kinds, marker, manners, kills, many, full, workers, soak))
+
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     epilog="scenarios: " + ", ".join(
+                                         "%s (%s)" % (f.__name__, f.__doc__.split(":")[0]) for f in SCENARIOS.values()))
+    parser.add_argument("leat")
+    parser.add_argument("folder")
+    parser.add_argument("scenario", nargs="+", choices=SCENARIOS)
+    parser.add_argument("--seed", type=int, default=environment_number("LEAT_SERVICE_SEED", int(time.time())))
+    arguments = parser.parse_args()
+    arguments.folder = os.path.realpath(arguments.folder)
+    print("seed %d" % arguments.seed, flush=True)
+    bad = 0
+    for name in arguments.scenario:
+        bench = Bench(arguments, name)
+        begun = time.monotonic()
+        failure = None
+        try:
+            said = SCENARIOS[name](bench)
+        except Failure as e:
+            failure = said = str(e)
+        finally:
+            bench.service.end()
+            bench.ledger.finish()
+        counts = bench.ledger.counts
+        print("%-7s %s; %d drops, %s (%.0f s)" % (name, said, bench.ledger.n_drops, ", ".join(
+            "%d %s" % (counts[c], c) for c in COUNTS), time.monotonic() - begun), flush=True)
+        if failure is not None or sum(counts.values()) > 0:
+            bad += 1
+            with open(os.path.join(bench.folder, "log"), "rb") as f:
+                sys.stdout.write("".join("    | " + line for line in
+                                         f.read().decode(errors="replace").splitlines(True)[-40:]))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+/*
+ * spool_fault - what happens at the fault points of watch/fault.h: a process that dies, a call that
+ * fails, a step that is left out.
+ *
+ * Points are counted by "step/action" ("claim.take/rename"). The counts may lie in memory that is
+ * shared with a parent, so that they outlive the process that dies.
+ */
+#ifndef LEAT_TESTS_SPOOL_FAULT_H
+#define LEAT_TESTS_SPOOL_FAULT_H
+
+#include <stdio.h>
+
+enum { SPOOL_FAULT_POINTS_MAX = 128, SPOOL_FAULT_NAME_BYTES = 48, SPOOL_FAULT_DIED = 99 };
+
+struct spool_fault {
+    /* What is to happen; 0 and "" mean nothing. */
+    unsigned long die_before, die_after; /* the k-th change on disk, from 1 */
+    unsigned long fail_at;               /* the k-th change fails with `error`, */
+    unsigned long fail_many;             /* and so do so many after it */
+    int error;
+    char fail_step[SPOOL_FAULT_NAME_BYTES]; /* every change or call of this step fails with `error`
+                                             */
+    char without[SPOOL_FAULT_NAME_BYTES];   /* "step/action" or "/action", or "/sync" for all that
+                                             * put something on disk: pretended, never done */
+    FILE *trace;                            /* a line for every change; NULL: none */
+    /* What has happened. */
+    unsigned long n_changes;
+    unsigned n_points;
+    struct {
+        char name[SPOOL_FAULT_NAME_BYTES];
+        unsigned long n_seen, n_died, n_failed;
+    } points[SPOOL_FAULT_POINTS_MAX];
+};
+
+/* Where the plan and the counts are; a static one at start. */
+extern struct spool_fault *spool_fault;
+/* Nothing is to happen any more; n_changes begins at 0 again. The counts stay. */
+void spool_fault_clear(void);
+
+#endif

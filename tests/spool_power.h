@@ -1,0 +1,29 @@
+/*
+ * spool_power - what is on disk after the power was cut.
+ *
+ * A model of what POSIX promises, which is less than any journaling file system does: a name that
+ * was made, moved or removed is sure to be so after an fsync of a folder it is in or was moved
+ * from; a file's content after an fsync of the file. Everything else happened, or did not:
+ * changes are left out from some point on, or each by the toss of a coin, or all of them; contents
+ * are there, cut short, or as they were before. Renames are whole: a name is never in both places
+ * or in neither.
+ *
+ * The changes come from a recording (spool_fault.c's trace) of a process that died, begun when the
+ * tree was as spool_power_new saw it.
+ */
+#ifndef LEAT_TESTS_SPOOL_POWER_H
+#define LEAT_TESTS_SPOOL_POWER_H
+
+#include <stdbool.h>
+
+struct spool_power;
+
+/* Remembers the tree below root_fd: files up to 8 KiB and folders. NULL: it cannot be read. */
+struct spool_power *spool_power_new(int root_fd);
+void spool_power_free(struct spool_power *p);
+/* Makes `root` what it might be after a cut that followed the recording. below(n) gives a number
+ * in 0 .. n-1. False: the recording speaks of things that are not known. */
+bool spool_power_cut(struct spool_power *p, const char *trace, const char *root,
+                     unsigned (*below)(unsigned n));
+
+#endif

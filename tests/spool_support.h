@@ -1,0 +1,96 @@
+/*
+ * spool_support - what the spool's tests and its harness share: small files in folders that go
+ * away.
+ */
+#ifndef LEAT_TESTS_SPOOL_SUPPORT_H
+#define LEAT_TESTS_SPOOL_SUPPORT_H
+
+#include "watch/spool.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Makes a file with this text, and the folders before its last component; false: errno. */
+static inline bool put_file(int at_fd, const char *path, const char *text)
+{
+    char folder[512];
+    for (const char *slash = path; (slash = strchr(slash, '/')) != NULL; slash++) {
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+        mkdirat(at_fd, folder, 0777);
+    }
+    int fd = openat(at_fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return good;
+}
+
+/* The text of a small file; NULL: there is none. Valid until the next call. */
+static inline const char *text_of(int at_fd, const char *path)
+{
+    static char text[8192];
+    int fd = openat(at_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (n < 0) {
+        return NULL;
+    }
+    text[n] = '\0';
+    return text;
+}
+
+/* Whether there is anything of that name. */
+static inline bool is_there(int at_fd, const char *path)
+{
+    struct stat st;
+    return fstatat(at_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Entries of a folder but "." and ".."; 0 where there is no such folder. */
+static inline size_t count_entries(int at_fd, const char *path)
+{
+    int fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    size_t n = 0;
+    for (struct dirent *e; folder != NULL && (e = readdir(folder)) != NULL;) {
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return n;
+}
+
+/* What stands for a worker: a result that holds all inputs, and a result.json. False: not done. */
+static inline bool make_result(const struct spool *s, const struct spool_job *job)
+{
+    char path[512];
+    char part[SPOOL_ID_BYTES + 8];
+    char text[8192];
+    spool_part_name(job->id, part);
+    bool good = true;
+    for (size_t i = 0; good && i < job->n_files; i++) {
+        int fd;
+        if (spool_open_input(s, job, i, &fd) != STATUS_OK) {
+            return false;
+        }
+        ssize_t n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+        text[n > 0 ? n : 0] = '\0';
+        snprintf(path, sizeof(path), "%s/data/%zu", part, i);
+        good = put_file(spool_out_fd(s), path, text);
+    }
+    snprintf(path, sizeof(path), "%s/result.json", part);
+    return good && put_file(spool_out_fd(s), path, "{}");
+}
+
+#endif

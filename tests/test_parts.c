@@ -1,0 +1,331 @@
+/*
+ * Files that wait for the others of their job.
+ */
+#include "pipeline/parts.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct stage_part pair_parts[] = {{"dem", STAGE_GRID}, {"source", STAGE_GRID}};
+static const struct stage_ops pair = {.name = "pair", .parts = pair_parts, .n_parts = 2};
+
+static struct parts *parts;
+
+static int open_parts(void **state)
+{
+    (void)state;
+    return parts_new(&parts) == STATUS_OK ? 0 : 1;
+}
+
+static int close_parts(void **state)
+{
+    (void)state;
+    parts_free(parts);
+    return 0;
+}
+
+/* A file of stem `stem` is added as part `part`; true when that makes a job. */
+static enum status add_open(const char *path, const char *stem, size_t part, int fd,
+                            struct job_input *out, bool *complete)
+{
+    struct job_part file = {.fd = fd, .path = strdup(path)};
+    struct job_settings settings = {.stage = &pair, .part = part, .stem = strdup(stem)};
+    settings.params = calloc(1, sizeof(*settings.params));
+    settings.params->count = part;
+    *out = (struct job_input){0};
+    return parts_add(parts, &file, &settings, out, complete);
+}
+
+static bool add(const char *path, const char *stem, size_t part, struct job_input *out)
+{
+    bool complete;
+    assert_int_equal(add_open(path, stem, part, -1, out, &complete), STATUS_OK);
+    return complete;
+}
+
+static void project(const char *path, const char *text)
+{
+    assert_int_equal(parts_add_projection(parts, path, strdup(text)), STATUS_OK);
+}
+
+static void job_is_complete_with_its_last_part_in_any_order(void **state)
+{
+    (void)state;
+    struct job_input job;
+    for (size_t first = 0; first < 2; first++) {
+        const char *paths[] = {"a/x.dem.tif", "a/x.source.asc"};
+        assert_false(add(paths[first], "x", first, &job));
+        assert_true(add(paths[1 - first], "x", 1 - first, &job));
+        assert_int_equal(job.n_parts, 2);
+        assert_string_equal(job.parts[0].path, paths[0]);
+        assert_string_equal(job.parts[1].path, paths[1]);
+        assert_string_equal(job.settings.stem, "x");
+        assert_int_equal(job.settings.params->count, 0); /* those of the first part */
+        job_input_free(&job);
+    }
+    assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
+}
+
+static void folder_is_the_same_however_it_is_spelt(void **state)
+{
+    (void)state;
+    static const char *const spelt[][2] = {{"x.dem.tif", "./x.source.tif"},
+                                           {".//x.dem.tif", "x.source.tif"},
+                                           {"a//b/./x.dem.tif", "./a/b//x.source.tif"},
+                                           {"/a/x.dem.tif", "//a/./x.source.tif"}};
+    struct job_input job;
+    for (size_t i = 0; i < sizeof(spelt) / sizeof(spelt[0]); i++) {
+        assert_false(add(spelt[i][0], "x", 0, &job));
+        assert_true(add(spelt[i][1], "x", 1, &job));
+        job_input_free(&job);
+    }
+    assert_false(add("a/x.dem.tif", "x", 0, &job));
+    assert_false(add("/a/x.source.tif", "x", 1, &job));
+    assert_false(add("../a/x.source.tif", "x", 1, &job));
+    assert_false(add(".a/x.source.tif", "x", 1, &job));
+    assert_int_equal(parts_give_up(parts, "./a", &job), STATUS_BAD_INPUT);
+    assert_string_equal(job.parts[0].path, "a/x.dem.tif");
+    job_input_free(&job);
+    assert_int_equal(parts_give_up(parts, ".", &job), STATUS_BAD_INPUT);
+    assert_string_equal(job.parts[0].path, ".a/x.source.tif");
+    job_input_free(&job);
+    assert_int_equal(parts_give_up(parts, ".", &job), STATUS_OK);
+}
+
+static void same_stem_in_another_folder_is_another_job(void **state)
+{
+    (void)state;
+    struct job_input job;
+    assert_false(add("a/x.dem.tif", "x", 0, &job));
+    assert_false(add("b/x.source.tif", "x", 1, &job));
+    assert_false(add("x.source.tif", "x", 1, &job));
+    assert_false(add("a/xx.source.tif", "xx", 1, &job));
+    assert_true(add("a/x.source.tif", "x", 1, &job));
+    job_input_free(&job);
+}
+
+static void what_is_missing_is_named_when_a_folder_is_left(void **state)
+{
+    (void)state;
+    struct job_input job;
+    assert_false(add("a/x.dem.tif", "x", 0, &job));
+    assert_false(add("ab/y.source.tif", "y", 1, &job));
+    assert_false(add("a/c/z.source.tif", "z", 1, &job));
+    assert_int_equal(parts_give_up(parts, "a/c", &job), STATUS_BAD_INPUT);
+    assert_string_equal(job.parts[0].path, "a/c/z.source.tif");
+    assert_non_null(strstr(status_message(), "z.dem."));
+    job_input_free(&job);
+    assert_int_equal(parts_give_up(parts, "a", &job), STATUS_BAD_INPUT);
+    assert_string_equal(job.parts[0].path, "a/x.dem.tif");
+    assert_non_null(strstr(status_message(), "x.source."));
+    job_input_free(&job);
+    assert_int_equal(parts_give_up(parts, "a", &job), STATUS_OK);
+    assert_int_equal(parts_give_up(parts, "", &job), STATUS_BAD_INPUT);
+    assert_string_equal(job.parts[0].path, "ab/y.source.tif");
+    job_input_free(&job);
+    assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
+}
+
+static void second_file_for_a_part_is_refused_and_harms_nothing(void **state)
+{
+    (void)state;
+    struct job_input job;
+    bool complete;
+    assert_false(add("x.dem.tif", "x", 0, &job));
+    assert_int_equal(add_open("x.dem.asc", "x", 0, -1, &job, &complete), STATUS_BAD_INPUT);
+    assert_non_null(strstr(status_message(), "x.dem.tif"));
+    assert_string_equal(job.parts[0].path, "x.dem.asc");
+    job_input_free(&job);
+    assert_true(add("x.source.asc", "x", 1, &job));
+    assert_string_equal(job.parts[0].path, "x.dem.tif");
+    job_input_free(&job);
+}
+
+static void files_of_archives_do_not_use_up_the_descriptors(void **state)
+{
+    (void)state;
+    struct job_input job;
+    bool complete;
+    char path[64], stem[32];
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    for (int i = 0; i <= PARTS_MAX_OPEN; i++) {
+        snprintf(path, sizeof(path), "all.zip/%d.dem.tif", i);
+        snprintf(stem, sizeof(stem), "%d", i);
+        enum status code = add_open(path, stem, 0, dup(ends[0]), &job, &complete);
+        assert_int_equal(code, i < PARTS_MAX_OPEN ? STATUS_OK : STATUS_BAD_INPUT);
+        assert_false(complete);
+        job_input_free(&job);
+    }
+    for (int i = 0; i < PARTS_MAX_OPEN; i++) { /* each makes room for another */
+        snprintf(path, sizeof(path), "all.zip/%d.source.tif", i);
+        snprintf(stem, sizeof(stem), "%d", i);
+        assert_int_equal(add_open(path, stem, 1, dup(ends[0]), &job, &complete), STATUS_OK);
+        assert_true(complete);
+        struct stat st;
+        assert_int_equal(fstat(job.parts[0].fd, &st), 0);
+        job_input_free(&job);
+    }
+    assert_int_equal(add_open("all.zip/y.dem.tif", "y", 0, dup(ends[0]), &job, &complete),
+                     STATUS_OK);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void file_that_is_refused_leaves_no_job_behind(void **state)
+{
+    (void)state;
+    struct job_input job;
+    bool complete;
+    char path[32];
+    size_t n_waiting = 0;
+    for (int i = 0; i <= PARTS_MAX_OPEN; i++) {
+        snprintf(path, sizeof(path), "a/%d.dem.tif", i);
+        const enum status code =
+            add_open(path, path, 0, open("/dev/null", O_RDONLY), &job, &complete);
+        assert_int_equal(code, i < PARTS_MAX_OPEN ? STATUS_OK : STATUS_BAD_INPUT);
+    }
+    job_input_free(&job);
+    for (; parts_give_up(parts, "", &job) == STATUS_BAD_INPUT; n_waiting++) {
+        assert_non_null(job.parts[0].path);
+        job_input_free(&job);
+    }
+    assert_int_equal(n_waiting, PARTS_MAX_OPEN);
+}
+
+static void projection_joins_its_grid_whichever_comes_first(void **state)
+{
+    (void)state;
+    struct job_input job;
+    for (int before = 0; before < 2; before++) {
+        if (before) {
+            project("z/x.dem.prj", "UTM");
+        }
+        assert_false(add("z/x.dem.asc", "x", 0, &job));
+        if (!before) {
+            project("z/x.dem.prj", "UTM");
+        }
+        assert_true(add("z/x.source.asc", "x", 1, &job));
+        assert_string_equal(job.parts[0].prj, "UTM");
+        assert_null(job.parts[1].prj);
+        job_input_free(&job);
+    }
+    project("z/lone.dem.prj", "UTM");
+    project("z/other.prj", "UTM");
+    assert_int_equal(parts_give_up(parts, "z", &job), STATUS_OK); /* no job: only a warning */
+}
+
+static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *prj[2]; /* each with its own name as text */
+        const char *dem, *source, *of_dem, *of_source;
+    } cases[] = {
+        {{"z/x.prj"}, "z/x.dem.asc", "z/x.source.asc.gz", "z/x.prj", "z/x.prj"},
+        {{"./z/x.PRJ"}, "z//x.dem.asc", "z/x.source.tif", "./z/x.PRJ", NULL},
+        {{"z/x.Prj", "z/x.SOURCE.PRJ"},
+         "z/x.DEM.ASC",
+         "z/x.SOURCE.ASC",
+         "z/x.Prj",
+         "z/x.SOURCE.PRJ"},
+        {{"z/x.dem.prj", "z/x.prj"}, "z/x.dem.asc", "z/x.source.asc", "z/x.dem.prj", "z/x.prj"},
+        {{"z/x.dem.PRJ", "z/x.dem.prj"}, "z/x.dem.asc", "z/x.source.asc", "z/x.dem.prj", NULL},
+        {{"x.prj", "z/X.prj"}, "z/x.dem.asc", "z/x.source.asc", NULL, NULL},
+        {{"z/x.prj"}, "z/x.dem.tif", "z/x.source.tif", NULL, NULL},
+    };
+    struct job_input job;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (size_t k = 0; k < 2 && cases[i].prj[k] != NULL; k++) {
+            project(cases[i].prj[k], cases[i].prj[k]);
+        }
+        assert_false(add(cases[i].dem, "x", 0, &job));
+        assert_true(add(cases[i].source, "x", 1, &job));
+        const char *const expected[] = {cases[i].of_dem, cases[i].of_source};
+        for (size_t k = 0; k < 2; k++) {
+            const char *prj = job.parts[k].prj;
+            if (expected[k] == NULL ? prj != NULL : prj == NULL || strcmp(prj, expected[k]) != 0) {
+                fail_msg("case %zu, part %zu: '%s' is taken", i, k, prj != NULL ? prj : "nothing");
+            }
+        }
+        job_input_free(&job);
+        assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
+    }
+}
+
+static void projection_given_twice_is_the_last_and_that_of_half_a_job_goes_with_it(void **state)
+{
+    (void)state;
+    struct job_input job;
+    project("x.prj", "old");
+    project("x.prj", "new");
+    assert_false(add("x.source.asc", "x", 1, &job));
+    assert_int_equal(parts_give_up(parts, "", &job), STATUS_BAD_INPUT);
+    assert_string_equal(job.parts[0].prj, "new");
+    job_input_free(&job);
+    assert_false(add("x.source.asc", "x", 1, &job));
+    assert_true(add("x.dem.asc", "x", 0, &job));
+    assert_null(job.parts[0].prj);
+    job_input_free(&job);
+}
+
+static void projections_of_archives_do_not_use_up_the_memory(void **state)
+{
+    (void)state;
+    struct job_input job;
+    char path[64];
+    for (int i = 0; i <= PARTS_MAX_OPEN; i++) {
+        snprintf(path, sizeof(path), "all.zip/%d.prj", i);
+        project(path, "UTM");
+    }
+    for (int i = 0; i <= PARTS_MAX_OPEN; i += PARTS_MAX_OPEN) {
+        snprintf(path, sizeof(path), "all.zip/%d.dem.asc", i);
+        assert_false(add(path, "x", 0, &job));
+        assert_true(add("all.zip/x.source.tif", "x", 1, &job));
+        assert_int_equal(job.parts[0].prj != NULL, i < PARTS_MAX_OPEN); /* one is too many */
+        job_input_free(&job);
+    }
+    project("all.zip/x.prj", "UTM"); /* one was taken: there is room */
+    assert_false(add("all.zip/x.dem.asc", "x", 0, &job));
+    assert_true(add("all.zip/x.source.asc", "x", 1, &job));
+    assert_string_equal(job.parts[1].prj, "UTM");
+    job_input_free(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(job_is_complete_with_its_last_part_in_any_order, open_parts,
+                                        close_parts),
+        cmocka_unit_test_setup_teardown(folder_is_the_same_however_it_is_spelt, open_parts,
+                                        close_parts),
+        cmocka_unit_test_setup_teardown(same_stem_in_another_folder_is_another_job, open_parts,
+                                        close_parts),
+        cmocka_unit_test_setup_teardown(what_is_missing_is_named_when_a_folder_is_left, open_parts,
+                                        close_parts),
+        cmocka_unit_test_setup_teardown(second_file_for_a_part_is_refused_and_harms_nothing,
+                                        open_parts, close_parts),
+        cmocka_unit_test_setup_teardown(files_of_archives_do_not_use_up_the_descriptors, open_parts,
+                                        close_parts),
+        cmocka_unit_test_setup_teardown(file_that_is_refused_leaves_no_job_behind, open_parts,
+                                        close_parts),
+        cmocka_unit_test_setup_teardown(projection_joins_its_grid_whichever_comes_first, open_parts,
+                                        close_parts),
+        cmocka_unit_test_setup_teardown(projection_has_the_names_that_it_may_have_in_a_folder,
+                                        open_parts, close_parts),
+        cmocka_unit_test_setup_teardown(
+            projection_given_twice_is_the_last_and_that_of_half_a_job_goes_with_it, open_parts,
+            close_parts),
+        cmocka_unit_test_setup_teardown(projections_of_archives_do_not_use_up_the_memory,
+                                        open_parts, close_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

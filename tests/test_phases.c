@@ -1,0 +1,105 @@
+/*
+ * test_phases - phases follow each other, and every piece of each is done once, by any number of
+ * threads, also by such as come late or never.
+ */
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/cpu_phases.h"
+#include "pipeline/crew.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { PHASES = 3000 };
+
+struct work {
+    size_t phase; /* that is open; the first is 1 */
+    size_t n_pieces;
+    size_t done[CPU_MOST_PIECES]; /* the last phase in which it was */
+    atomic_size_t n_done, wrong;
+};
+
+static size_t next(void *arg)
+{
+    struct work *w = arg;
+    atomic_fetch_add(&w->wrong, w->n_done != w->n_pieces);
+    w->n_done = 0;
+    w->n_pieces = w->phase++ == PHASES ? 0 : 1 + w->phase * 7 % CPU_MOST_PIECES;
+    return w->n_pieces;
+}
+
+static void piece(void *arg, size_t index)
+{
+    struct work *w = arg;
+    atomic_fetch_add(&w->wrong, index >= w->n_pieces || w->done[index] >= w->phase);
+    w->done[index] = w->phase;
+    atomic_fetch_add(&w->n_done, 1);
+}
+
+static void run_phases(struct executor executor)
+{
+    struct cpu_backend backend = {.executor = executor};
+    struct queue queue = {.backend = &backend.base};
+    struct work w = {0};
+    cpu_run_phases(&queue, executor.n_threads,
+                   &(struct cpu_phases){.next = next, .piece = piece, .arg = &w});
+    assert_int_equal(w.wrong, 0);
+    assert_int_equal(w.phase, PHASES + 1);
+    assert_int_equal(w.n_pieces, 0);
+}
+
+static void one_after_the_other(void *context, size_t n, void (*body)(void *arg, size_t index),
+                                void *arg)
+{
+    (void)context;
+    for (size_t i = n; i-- > 0;) {
+        body(arg, i);
+    }
+}
+
+static void phases_do_every_piece_once_with_one_thread(void **state)
+{
+    (void)state;
+    run_phases((struct executor){.n_threads = 1, .run = one_after_the_other});
+    run_phases((struct executor){.n_threads = 5, .run = one_after_the_other});
+}
+
+static void phases_do_every_piece_once_with_several_threads(void **state)
+{
+    (void)state;
+    for (size_t n = 2; n < 6; ++n) {
+        struct crew *crew;
+        assert_int_equal(crew_new(n, &crew), STATUS_OK);
+        run_phases(crew_executor(crew));
+        crew_free(crew);
+    }
+}
+
+static size_t none(void *arg)
+{
+    ++*(size_t *)arg;
+    return 0;
+}
+
+static void phases_may_be_none(void **state)
+{
+    (void)state;
+    struct cpu_backend backend = {.executor = {.n_threads = 3, .run = one_after_the_other}};
+    struct queue queue = {.backend = &backend.base};
+    size_t asked = 0;
+    cpu_run_phases(&queue, 3, &(struct cpu_phases){.next = none, .piece = piece, .arg = &asked});
+    assert_int_equal(asked, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(phases_do_every_piece_once_with_one_thread),
+        cmocka_unit_test(phases_do_every_piece_once_with_several_threads),
+        cmocka_unit_test(phases_may_be_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/*
+ * What people see of the service's status document, also of one that is not what it should be.
+ */
+#include "pipeline/status_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char document_text[] =
+    "{'schema':1,'leat':'1.2.3','pid':4711,'spool':'/srv/leat','output':'/srv/leat/out',"
+    "'since':'2026-11-21T03:04:41Z','uptime_s':7380,'state':'running','ready':true,'why':'',"
+    "'watching':'inotify','n_waiting':11,'waiting':["
+    "{'path':'sub/a.clusters.csv','reason':'somebody still writes to it','since_s':12.5},"
+    "{'path':'b.dem.asc','reason':'b.source.* is missing','since_s':75}],"
+    "'n_queued':5,'in_flight':[{'id':'20261121-030441-123456','name':'c.clusters.csv',"
+    "'pipeline':'pearson','worker':'cpu','attempt':2,'bytes':536870912,'total_bytes':1073741824,"
+    "'for_s':3.1}],'done':[{'id':'20261121-030441-000001','name':'d','result':'d','seconds':0.5}],"
+    "'failed':[{'id':'20261121-030441-000003','name':'f.clusters.csv','kind':'internal',"
+    "'text':'the worker died 3 times'},{'id':'20261121-030441-000002','name':'e.clusters.csv',"
+    "'kind':'bad-input','text':'line 2, column 3: no number'}],"
+    "'totals':{'done':1234,'failed':3,'requeued':2,'input_bytes':5368709120},"
+    "'rates':{'jobs_per_s_1min':12.34,'jobs_per_s_15min':0.5,'bytes_per_s_1min':47185920},"
+    "'workers':[{'name':'cpu','device':'2 threads','pid':4712,'state':'busy','deaths':0,"
+    "'again_in_s':0,'why':''},{'name':'cuda0','device':'','pid':0,'state':'waiting','deaths':3,"
+    "'again_in_s':8,'why':'ended by signal 9'}]}";
+
+static json_t *parse(const char *text)
+{
+    char *quoted = strdup(text);
+    assert_non_null(quoted);
+    for (char *c = quoted; (c = strchr(c, '\'')) != NULL;) {
+        *c = '"';
+    }
+    json_error_t error;
+    json_t *o = json_loads(quoted, 0, &error);
+    if (o == NULL) {
+        fail_msg("%s", error.text);
+    }
+    free(quoted);
+    return o;
+}
+
+/* For free(). */
+static char *printed(const json_t *document)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    assert_non_null(out);
+    status_text_print(out, document);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void must_hold(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        fail_msg("'%s' is not in:\n%s", part, text);
+    }
+}
+
+static void the_page_tells_what_the_document_holds(void **state)
+{
+    (void)state;
+    json_t *document = parse(document_text);
+    char *text = printed(document);
+    static const char *const parts[] = {
+        "leat 1.2.3, pid 4711: running, ready, up for 2 h 03 min\n",
+        "  folder     /srv/leat (inotify)\n",
+        "  results    /srv/leat/out\n",
+        "  workers    cpu (2 threads): busy, pid 4712\n",
+        "             cuda0: waiting, again in 8.00 s, 3 deaths: ended by signal 9\n",
+        "  at work    c.clusters.csv (pearson on cpu), 50 % of 1.00 GiB read, 3.10 s, attempt 2\n",
+        "  queued     5\n",
+        "  waiting    11\n",
+        "             sub/a.clusters.csv: somebody still writes to it (12.5 s)\n",
+        "             b.dem.asc: b.source.* is missing (1 min 15 s)\n"
+        "             and 9 more\n",
+        "  so far     1234 done, 3 failed, 2 taken up again; 5.00 GiB read\n",
+        "  rates      12.3 jobs/s and 45.0 MiB/s in the last minute, 0.5 jobs/s in the last 15\n",
+        "  20261121-030441-000003  f.clusters.csv: internal\n      the worker died 3 times\n"
+        "  20261121-030441-000002  e.clusters.csv: bad-input\n      line 2, column 3: no number\n",
+        "  and 1 more\n"
+        "Once mended, try again:  leat retry 20261121-030441-000003 --spool /srv/leat\n",
+    };
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        must_hold(text, parts[i]);
+    }
+    assert_true(status_text_is_ready(document));
+    free(text);
+    json_decref(document);
+}
+
+static void only_running_and_ready_is_ready(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *state;
+        bool ready, expected;
+    } cases[] = {
+        {"running", true, true},   {"running", false, false}, {"paused", true, false},
+        {"starting", true, false}, {"draining", true, false}, {"", true, false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *d = json_pack("{s:s, s:b}", "state", cases[i].state, "ready", cases[i].ready);
+        assert_int_equal(status_text_is_ready(d), cases[i].expected);
+        json_decref(d);
+    }
+    json_t *empty = json_object();
+    assert_false(status_text_is_ready(empty));
+    json_decref(empty);
+}
+
+/* Every text replaced by one that would command a terminal or forge a line. */
+static void poison(json_t *o)
+{
+    const char *key;
+    json_t *value;
+    size_t i;
+    if (json_is_string(o)) {
+        assert_int_equal(json_string_set(o, "a\x1b[2J\nleat 9: forged\x7f"), 0);
+    } else if (json_is_array(o)) {
+        json_array_foreach(o, i, value)
+        {
+            poison(value);
+        }
+    } else {
+        json_object_foreach(o, key, value)
+        {
+            poison(value);
+        }
+    }
+}
+
+static void no_text_of_the_document_commands_a_terminal(void **state)
+{
+    (void)state;
+    json_t *document = parse(document_text);
+    char *plain = printed(document);
+    poison(document);
+    char *text = printed(document);
+    size_t n_lines = 0, n_before = 0;
+    for (const char *c = text; *c != '\0'; c++) {
+        assert_true((unsigned char)*c >= 0x20 || *c == '\n');
+        assert_true(*c != 0x7f);
+        n_lines += *c == '\n';
+    }
+    for (const char *c = plain; *c != '\0'; c++) {
+        n_before += *c == '\n';
+    }
+    assert_int_equal(n_lines, n_before + 1); /* `why` is no longer empty */
+    must_hold(text, "a\\x1b[2J\\x0aleat 9: forged\\x7f");
+    free(plain);
+    free(text);
+    json_decref(document);
+}
+
+static void a_document_of_anything_is_printed_without_harm(void **state)
+{
+    (void)state;
+    static const char *const documents[] = {
+        "{}",
+        "{'workers':7,'in_flight':{},'waiting':'x','failed':3,'totals':[],'rates':null,'pid':-5}",
+        "{'workers':[1,null,[]],'in_flight':['x'],'waiting':[{}],'failed':[{},7],'uptime_s':-1}",
+        "{'in_flight':[{'bytes':-1,'total_bytes':1e300,'for_s':1e300},{'bytes':9,'total_bytes':3}],"
+        "'rates':{'bytes_per_s_1min':1e300},'n_waiting':-3,'uptime_s':1e300}",
+    };
+    for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+        json_t *document = parse(documents[i]);
+        char *text = printed(document);
+        must_hold(text, "not ready");
+        free(text);
+        json_decref(document);
+    }
+}
+
+static void set(json_t *o, const char *key, json_t *value)
+{
+    assert_int_equal(json_object_set_new(o, key, value), 0);
+}
+
+/* What is left out is counted by the totals: the lists of the document are cut, too. */
+static void long_lists_are_cut_and_say_so(void **state)
+{
+    (void)state;
+    static const struct {
+        int listed, waiting, troubles;
+        const char *more;
+    } cases[] = {
+        {50, 50, 0, "             and 42 more\n"},    {100, 250, 0, "             and 242 more\n"},
+        {100, 250, 3, "             and 243 more\n"}, {8, 8, 0, "w.csv:  (0.00 s)\n  so far"},
+        {9, 8, 1, "             and 1 more\n"},       {50, 0, 0, "             and 42 more\n"},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        json_t *document = parse(document_text), *waiting = json_array(), *failed = json_array();
+        for (int i = 0; i < cases[k].listed; i++) {
+            json_array_append_new(waiting, json_pack("{s:s}", "path", "w.csv"));
+        }
+        for (int i = 0; i < 20; i++) {
+            json_array_append_new(failed, json_pack("{s:s}", "name", "f.csv"));
+        }
+        set(document, "waiting", waiting);
+        set(document, "n_waiting", json_integer(cases[k].waiting));
+        set(document, "n_troubles", json_integer(cases[k].troubles));
+        set(document, "failed", failed);
+        set(json_object_get(document, "totals"), "failed", json_integer(4711));
+        char *text = printed(document);
+        must_hold(text, cases[k].more);
+        must_hold(text, "\n  and 4703 more\n");
+        size_t n = 0;
+        for (const char *c = text; (c = strstr(c, "w.csv")) != NULL; c++) {
+            n++;
+        }
+        assert_int_equal(n, 8);
+        free(text);
+        json_decref(document);
+    }
+}
+
+static void a_folder_that_is_not_watched_yet_has_no_empty_words(void **state)
+{
+    (void)state;
+    json_t *document = parse(document_text);
+    set(document, "watching", json_string(""));
+    char *text = printed(document);
+    must_hold(text, "  folder     /srv/leat\n");
+    free(text);
+    json_decref(document);
+}
+
+static void the_command_that_tries_again_is_one_for_a_shell(void **state)
+{
+    (void)state;
+    static const char *const folders[][2] = {
+        {"/srv/leat", " --spool /srv/leat\n"}, {"it's", " --spool 'it'\\''s'\n"},
+        {"~/a b", " --spool '~/a b'\n"},       {"$(x);y", " --spool '$(x);y'\n"},
+        {"", " 20261121-030441-000003\n"},
+    };
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        json_t *document = parse(document_text);
+        set(document, "spool", json_string(folders[i][0]));
+        char *text = printed(document);
+        must_hold(text, folders[i][1]);
+        free(text);
+        json_decref(document);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_page_tells_what_the_document_holds),
+        cmocka_unit_test(only_running_and_ready_is_ready),
+        cmocka_unit_test(no_text_of_the_document_commands_a_terminal),
+        cmocka_unit_test(a_document_of_anything_is_printed_without_harm),
+        cmocka_unit_test(long_lists_are_cut_and_say_so),
+        cmocka_unit_test(a_folder_that_is_not_watched_yet_has_no_empty_words),
+        cmocka_unit_test(the_command_that_tries_again_is_one_for_a_shell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,467 @@
+/*
+ * The watcher: what arrives is found, whatever way it came and whether or not there are events.
+ */
+#include "tests/spool_fault.h"
+#include "tests/spool_support.h"
+#include "watch/watcher.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static char root[32];
+static int root_fd;
+static uv_loop_t loop;
+static uv_timer_t guard;
+static struct watcher *w;
+
+/* What has been found so far, and what is waited for. */
+static struct {
+    char paths[4096];
+    const char *until; /* this path; NULL: any complete look */
+    size_t n_files, n_complete, n_last;
+    char trouble[256];
+    size_t n_troubles; /* as told last */
+    bool timed_out;
+} seen;
+
+static void on_found(void *user, struct watcher_findings *f)
+{
+    (void)user;
+    seen.n_files += f->n_files;
+    if (f->complete) {
+        seen.n_complete++;
+        seen.n_last = f->n_files;
+    }
+    for (size_t i = 0; i < f->n_files; i++) {
+        if (strlen(seen.paths) + strlen(f->files[i].path) + 3 < sizeof(seen.paths)) {
+            strcat(strcat(seen.paths, f->files[i].path), "|");
+        }
+        if (seen.until != NULL && strcmp(f->files[i].path, seen.until) == 0) {
+            uv_stop(&loop);
+        }
+    }
+    if (seen.until == NULL && f->complete) {
+        uv_stop(&loop);
+    }
+}
+
+static void on_trouble(void *user, const char *why, size_t n)
+{
+    (void)user;
+    seen.n_troubles = n;
+    snprintf(seen.trouble, sizeof(seen.trouble), "%s", why);
+    if (seen.until != NULL && strcmp(seen.until, "trouble") == 0) {
+        uv_stop(&loop);
+    }
+}
+
+static void on_guard(uv_timer_t *timer)
+{
+    (void)timer;
+    seen.timed_out = true;
+    uv_stop(&loop);
+}
+
+/* Runs the loop until `path` was found; NULL: until a complete look. */
+static void run_until(const char *path)
+{
+    seen.until = path;
+    seen.timed_out = false;
+    uv_timer_start(&guard, on_guard, 20000, 0);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_timer_stop(&guard);
+    if (seen.timed_out) {
+        fail_msg("not found: %s; found: %s", path != NULL ? path : "(complete)", seen.paths);
+    }
+}
+
+static void watch(unsigned poll_ms, bool poll)
+{
+    const struct watcher_options options = {.path = root,
+                                            .folder_fd = root_fd,
+                                            .rescan_ms = 0,
+                                            .poll_ms = poll_ms,
+                                            .gather_ms = 5,
+                                            .poll = poll,
+                                            .found = on_found,
+                                            .trouble = on_trouble};
+    assert_int_equal(watcher_open(&loop, &options, &w), STATUS_OK);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(root, "/tmp/leat-watcher-XXXXXX");
+    memset(&seen, 0, sizeof(seen));
+    spool_fault_clear();
+    w = NULL;
+    return mkdtemp(root) != NULL && (root_fd = open(root, O_RDONLY | O_DIRECTORY)) >= 0 &&
+                   uv_loop_init(&loop) == 0 && uv_timer_init(&loop, &guard) == 0
+               ? 0
+               : 1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[64];
+    spool_fault_clear();
+    watcher_close(w, NULL, NULL);
+    uv_close((uv_handle_t *)&guard, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    close(root_fd);
+    snprintf(command, sizeof(command), "rm -rf %s", root);
+    return uv_loop_close(&loop) == 0 ? system(command) : 1;
+}
+
+static void put(const char *path)
+{
+    assert_true(put_file(root_fd, path, "1"));
+}
+
+static void what_is_there_at_the_start_is_found_also_in_sub_folders(void **state)
+{
+    (void)state;
+    put("a.csv");
+    put("x/y/b.csv");
+    put(".hidden");
+    put("c.part");
+    put("d.tmp/inside.csv");
+    watch(5000, false);
+    run_until(NULL);
+    assert_string_equal(watcher_mode(w), "inotify");
+    assert_int_equal(seen.n_last, 2);
+    assert_non_null(strstr(seen.paths, "a.csv|"));
+    assert_non_null(strstr(seen.paths, "x/y/b.csv|"));
+}
+
+static void what_arrives_is_found_without_a_complete_look(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdirat(root_fd, "sub", 0700), 0);
+    watch(60000, false);
+    run_until(NULL);
+    put("written.csv");
+    run_until("written.csv");
+    put(".x");
+    assert_int_equal(renameat(root_fd, ".x", root_fd, "renamed.csv"), 0);
+    run_until("renamed.csv");
+    put("sub/deep.csv");
+    run_until("sub/deep.csv");
+    assert_int_equal(linkat(root_fd, "renamed.csv", root_fd, "linked.csv", 0), 0);
+    run_until("linked.csv");
+    assert_int_equal(symlinkat("/etc/passwd", root_fd, "link.csv"), 0);
+    run_until("link.csv");
+    assert_int_equal(mkfifoat(root_fd, "fifo", 0600), 0);
+    run_until("fifo");
+    put("new\nline.csv");
+    run_until("new\nline.csv");
+    assert_int_equal(seen.n_complete, 1);
+    assert_null(strstr(seen.paths, ".x"));
+}
+
+static void same_name_is_found_every_time_it_arrives(void **state)
+{
+    (void)state;
+    watch(60000, false);
+    run_until(NULL);
+    for (int i = 0; i < 3; i++) {
+        put("a.csv");
+        run_until("a.csv");
+        assert_int_equal(unlinkat(root_fd, "a.csv", 0), 0);
+    }
+}
+
+static void new_folders_are_looked_into_and_watched(void **state)
+{
+    (void)state;
+    watch(60000, false);
+    run_until(NULL);
+    put(".stage/p/a.csv");
+    assert_int_equal(renameat(root_fd, ".stage", root_fd, "moved"), 0);
+    run_until("moved/p/a.csv");
+    put("moved/p/b.csv");
+    run_until("moved/p/b.csv");
+    put("made/q/r/c.csv"); /* files may be there before the folder is watched */
+    run_until("made/q/r/c.csv");
+    put("made/q/r/d.csv");
+    run_until("made/q/r/d.csv");
+}
+
+static void renamed_folder_is_known_by_its_new_name(void **state)
+{
+    (void)state;
+    put("old/p/a.csv");
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(renameat(root_fd, "old", root_fd, "new"), 0);
+    run_until("new/p/a.csv");
+    put("new/p/b.csv");
+    run_until("new/p/b.csv");
+}
+
+static void removed_folder_that_comes_again_is_watched_again(void **state)
+{
+    (void)state;
+    put("f/a.csv");
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(unlinkat(root_fd, "f/a.csv", 0), 0);
+    assert_int_equal(unlinkat(root_fd, "f", AT_REMOVEDIR), 0);
+    run_until(NULL); /* a lost watch: everything is looked at */
+    put("f/b.csv");
+    run_until("f/b.csv");
+    put("f/c.csv");
+    run_until("f/c.csv");
+}
+
+static void links_to_folders_are_not_followed(void **state)
+{
+    (void)state;
+    assert_int_equal(symlinkat("/etc", root_fd, "etc"), 0);
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(seen.n_last, 1);
+    assert_string_equal(seen.paths, "etc|");
+}
+
+static void overflow_is_followed_by_a_complete_look(void **state)
+{
+    (void)state;
+    char name[32];
+    unsigned limit = 16384;
+    FILE *f = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+    if (f != NULL) {
+        if (fscanf(f, "%u", &limit) != 1) {
+            limit = 16384;
+        }
+        fclose(f);
+    }
+    if (limit > 20000) {
+        skip(); /* that many files take too long */
+    }
+    watch(60000, false);
+    run_until(NULL);
+    for (unsigned i = 0; i < limit; i++) { /* two events each, and nobody reads them */
+        snprintf(name, sizeof(name), "%u", i);
+        int fd = openat(root_fd, name, O_WRONLY | O_CREAT, 0600);
+        assert_true(fd >= 0);
+        close(fd);
+    }
+    run_until(NULL);
+    assert_int_equal(seen.n_last, limit);
+    assert_true(watcher_counts(w).n_overflows > 0);
+}
+
+static void without_events_everything_is_found_by_polling(void **state)
+{
+    (void)state;
+    watch(20, true);
+    run_until(NULL);
+    put("x/a.csv");
+    run_until("x/a.csv");
+    assert_non_null(strstr(watcher_mode(w), "polling every 0.02 s"));
+}
+
+static void limit_of(const char *step, int error, const char *named)
+{
+    strcpy(spool_fault->fail_step, step);
+    spool_fault->error = error;
+    watch(20, false);
+    run_until(NULL);
+    if (strstr(watcher_mode(w), "polling") == NULL || strstr(watcher_mode(w), named) == NULL) {
+        fail_msg("mode: %s", watcher_mode(w));
+    }
+    put("a.csv");
+    run_until("a.csv");
+}
+
+static void limit_of_instances_is_named_and_polled(void **state)
+{
+    (void)state;
+    limit_of("watcher.init", EMFILE, "fs.inotify.max_user_instances");
+}
+
+static void limit_of_watches_is_named_polled_and_left_again(void **state)
+{
+    (void)state;
+    limit_of("watcher.add", ENOSPC, "fs.inotify.max_user_watches");
+    spool_fault_clear();
+    for (int i = 0; i < 3 && strcmp(watcher_mode(w), "inotify") != 0; i++) {
+        run_until(NULL);
+    }
+    assert_string_equal(watcher_mode(w), "inotify");
+}
+
+static void asked_for_a_look_it_looks(void **state)
+{
+    (void)state;
+    watch(60000, false);
+    run_until(NULL);
+    put("a.csv");
+    run_until("a.csv");
+    watcher_rescan(w);
+    run_until(NULL);
+    assert_int_equal(seen.n_last, 1);
+    watcher_hint(w, "../etc/passwd");
+    watcher_hint(w, "a.csv");
+    seen.n_files = 0;
+    run_until("a.csv");
+    assert_int_equal(seen.n_files, 1);
+}
+
+static void removed_folder_is_trouble_in_words(void **state)
+{
+    (void)state;
+    watch(20, true);
+    run_until(NULL);
+    assert_int_equal(rmdir(root), 0);
+    run_until("trouble");
+    assert_non_null(strstr(seen.trouble, "removed"));
+    assert_non_null(strstr(seen.trouble, root));
+}
+
+static void folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives(void **state)
+{
+    (void)state;
+    if (geteuid() == 0) {
+        skip(); /* who may enter everything */
+    }
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(mkdirat(root_fd, "closed", 0), 0);
+    run_until("trouble");
+    assert_non_null(strstr(seen.trouble, "'closed' cannot be opened: Permission denied"));
+    assert_int_equal(watcher_counts(w).n_scans, 1);
+}
+
+static void folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named(void **state)
+{
+    (void)state;
+    char path[128] = "d";
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+    for (int depth = 2; depth <= 33; depth++) {
+        strcat(path, "/d");
+        assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+    }
+    seen.trouble[0] = '\0';
+    watcher_hint(w, path);
+    run_until("trouble");
+    assert_non_null(strstr(seen.trouble, "too deep"));
+}
+
+static void places_that_cannot_be_looked_at_are_counted(void **state)
+{
+    (void)state;
+    char path[128] = "a";
+    for (char top = 'a'; top <= 'c'; top++) {
+        snprintf(path, sizeof(path), "%c", top);
+        assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+        for (int depth = 2; depth <= 34; depth++) {
+            strcat(path, "/d");
+            assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+        }
+    }
+    watch(60000, false);
+    run_until("trouble");
+    assert_int_equal(seen.n_troubles, 3);
+    assert_non_null(strstr(seen.trouble, "too deep"));
+}
+
+static void trouble_that_was_named_is_counted_soon_and_holds_no_file_up(void **state)
+{
+    (void)state;
+    char path[128] = "d";
+    watch(400, false);
+    run_until(NULL);
+    assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+    for (int depth = 2; depth <= 34; depth++) {
+        strcat(path, "/d");
+        assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+    }
+    path[strlen(path) - 2] = '\0';
+    watcher_hint(w, path);
+    run_until("trouble");
+    assert_int_equal(seen.n_troubles, 0);
+    assert_true(put_file(root_fd, "a.csv", "1"));
+    const unsigned long n_scans = watcher_counts(w).n_scans;
+    run_until("a.csv");
+    assert_int_equal(watcher_counts(w).n_scans, n_scans); /* found by its event */
+    run_until(NULL);
+    assert_int_equal(seen.n_troubles, 1);
+}
+
+static void closing_at_any_moment_gives_everything_back(void **state)
+{
+    (void)state;
+    put("a.csv");
+    for (int i = 0; i < 12; i++) {
+        watch(10, i % 2 == 0);
+        for (int k = 0; k < i / 2; k++) {
+            uv_run(&loop, UV_RUN_NOWAIT);
+            usleep(100U * (unsigned)i);
+        }
+        watcher_close(w, NULL, NULL);
+        w = NULL;
+        uv_run(&loop, UV_RUN_DEFAULT);
+    }
+}
+
+static void fifty_thousand_files_do_not_hold_the_loop(void **state)
+{
+    (void)state;
+    char name[32];
+    enum { N = 50000 };
+    for (unsigned i = 0; i < N; i++) {
+        snprintf(name, sizeof(name), "f%05u.csv", i);
+        assert_int_equal(mknodat(root_fd, name, S_IFREG | 0600, 0), 0);
+    }
+    watch(60000, false);
+    uint64_t longest_ns = 0;
+    uint64_t begin = uv_hrtime();
+    seen.until = NULL;
+    while (seen.n_complete == 0 && uv_hrtime() - begin < 20000000000ULL) {
+        uint64_t turn = uv_hrtime();
+        uv_run(&loop, UV_RUN_NOWAIT);
+        turn = uv_hrtime() - turn;
+        longest_ns = turn > longest_ns ? turn : longest_ns;
+        usleep(1000);
+    }
+    assert_int_equal(seen.n_last, N);
+    print_message("%d files found in %.0f ms, the loop was held for %.1f ms at most\n", N,
+                  (double)(uv_hrtime() - begin) / 1e6, (double)longest_ns / 1e6);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_there_at_the_start_is_found_also_in_sub_folders),
+        TEST(what_arrives_is_found_without_a_complete_look),
+        TEST(same_name_is_found_every_time_it_arrives),
+        TEST(new_folders_are_looked_into_and_watched),
+        TEST(renamed_folder_is_known_by_its_new_name),
+        TEST(removed_folder_that_comes_again_is_watched_again),
+        TEST(links_to_folders_are_not_followed),
+        TEST(overflow_is_followed_by_a_complete_look),
+        TEST(without_events_everything_is_found_by_polling),
+        TEST(limit_of_instances_is_named_and_polled),
+        TEST(limit_of_watches_is_named_polled_and_left_again),
+        TEST(asked_for_a_look_it_looks),
+        TEST(removed_folder_is_trouble_in_words),
+        TEST(folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives),
+        TEST(folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named),
+        TEST(places_that_cannot_be_looked_at_are_counted),
+        TEST(trouble_that_was_named_is_counted_soon_and_holds_no_file_up),
+        TEST(closing_at_any_moment_gives_everything_back),
+        TEST(fifty_thousand_files_do_not_hold_the_loop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
