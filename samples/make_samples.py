@@ -9,6 +9,9 @@ wells.clusters.csv       ground-water levels of 12 wells, a well a row with its 
     Three aquifers; a well moves with its own.
 walks.clusters.npy       64 independent random walks of 256 float32 samples: each sample varies the one before
     it by up to 1 %. Independent walks look correlated on their levels; run with -s diff=step to see through it.
+
+slope.dem.asc, slope.source.asc are of `leat generate dem --rows 120 --columns 96 --active 0.01 --seed 2 -o slope.asc`: a
+valley side with a channel, and debris in its upper end.
 """
 
 import math
