@@ -3,6 +3,7 @@
  */
 #include "pipeline/failed_jobs.h"
 
+#include "formats/json_read.h"
 #include "pipeline/text.h"
 #include "watch/beneath.h"
 
@@ -92,38 +93,43 @@ static json_t *name_of(int failed_fd, const char *id, const json_t *record)
     return shown;
 }
 
-/* The object in ID/NAME; NULL, with errno, when there is none. */
-static json_t *read_record(int failed_fd, const char *id, const char *name)
+/* The object in ID/NAME. */
+static enum status read_record(int failed_fd, const char *id, const char *name, json_t **out)
 {
     char path[300];
     struct stat st;
     int fd;
-    int n = snprintf(path, sizeof(path), "%s/%s", id, name);
-    errno = 0;
-    if (n >= (int)sizeof(path) || beneath_open_file(failed_fd, path, &st, &fd) != STATUS_OK) {
-        return NULL;
+    *out = NULL;
+    snprintf(path, sizeof(path), "%s/%s", id, name);
+    enum status status = beneath_open_file(failed_fd, path, &st, &fd);
+    if (status == STATUS_OK) {
+        status = json_read_fd(fd, LONGEST_REASON, out);
+        close(fd);
     }
-    json_t *record = st.st_size <= LONGEST_REASON ? json_loadfd(fd, 0, NULL) : NULL;
-    close(fd);
-    errno = 0;
-    return record;
+    return status;
 }
 
-/* Without a reason, what it is about is in the job's record, which has the same keys for that. */
+/* Without a reason, what it is about is in the job's record, which has the same keys for that.
+ * NULL: no memory. */
 static json_t *describe(int failed_fd, const char *id)
 {
-    json_t *record = read_record(failed_fd, id, "reason.json");
-    const char *otherwise = record == NULL && errno == EACCES
-                                ? "reason.json cannot be read: Permission denied"
-                                : "there is no reason.json that can be read";
-    if (record == NULL) {
-        record = read_record(failed_fd, id, "job");
+    json_t *record, *described = NULL;
+    char *otherwise = NULL;
+    enum status status = read_record(failed_fd, id, "reason.json", &record);
+    int n = status == STATUS_NOT_FOUND ? asprintf(&otherwise, "there is no reason.json")
+                                       : asprintf(&otherwise, "reason.json: %s", status_message());
+    if (n >= 0 && status != STATUS_OK && status != STATUS_NO_MEMORY) {
+        status = read_record(failed_fd, id, "job", &record);
     }
-    json_t *described = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:I}", "id", text_json(id), "name",
-        name_of(failed_fd, id, record), "kind", plain(text_of(record, "kind", "unknown")), "text",
-        text_json(text_of(record, "reason", otherwise)), "time", plain(text_of(record, "time", "")),
-        "attempts", json_integer_value(json_object_get(record, "attempts")));
+    if (n >= 0 && status != STATUS_NO_MEMORY) {
+        described = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I}", "id", text_json(id), "name",
+                              name_of(failed_fd, id, record), "kind",
+                              plain(text_of(record, "kind", "unknown")), "text",
+                              text_json(text_of(record, "reason", otherwise)), "time",
+                              plain(text_of(record, "time", "")), "attempts",
+                              json_integer_value(json_object_get(record, "attempts")));
+    }
+    free(n >= 0 ? otherwise : NULL);
     json_decref(record);
     return described;
 }

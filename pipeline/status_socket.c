@@ -6,6 +6,7 @@
  */
 #include "pipeline/status_socket.h"
 
+#include "formats/json_read.h"
 #include "formats/log.h"
 #include "pipeline/text.h"
 
@@ -437,9 +438,9 @@ enum status status_socket_ask(const char *path, json_t **out)
     status = read_answer(fd, path, &text, &len);
     close(fd);
     if (status == STATUS_OK) {
-        *out = json_loadb(text, len, 0, NULL);
+        status = json_read(text, len, out);
         const char *refused = json_string_value(json_object_get(*out, "refused"));
-        if (!json_is_object(*out) || refused != NULL) {
+        if (status != STATUS_NO_MEMORY && (!json_is_object(*out) || refused != NULL)) {
             status = refused != NULL
                          ? status_fail(STATUS_BAD_INPUT, "'%s': %s", path, refused)
                          : status_fail(STATUS_BAD_INPUT,

@@ -3,6 +3,7 @@
  */
 #include "pipeline/worker_protocol.h"
 
+#include "formats/json_read.h"
 #include "pipeline/settings_parts.h"
 #include "pipeline/text.h"
 
@@ -38,7 +39,6 @@ static void break_link(struct worker_link *link, const char *why)
 /* Hands out the whole lines; false: a line is no message, or there was no memory to read it. */
 static bool read_lines(struct worker_link *link)
 {
-    json_error_t error;
     size_t begin = 0;
     bool good = true;
     while (good && !link->closing) {
@@ -49,16 +49,16 @@ static bool read_lines(struct worker_link *link)
             break;
         }
         size_t n = (size_t)(end - data) - begin;
-        json_t *message = json_loadb(data + begin, n, JSON_REJECT_DUPLICATES, &error);
-        if (message == NULL) { /* jansson may call want of memory nonsense: it may be over */
-            message = json_loadb(data + begin, n, JSON_REJECT_DUPLICATES, &error);
+        json_t *message;
+        enum status status = json_read(data + begin, n, &message);
+        if (status == STATUS_NO_MEMORY) { /* the want may be over */
+            status = json_read(data + begin, n, &message);
         }
         good = json_is_object(message);
         if (good) {
             link->message(link->user, message);
-        } else if (message == NULL) {
-            link->lacked_memory = error.text[0] == '\0'; /* nothing is wrong with it */
         }
+        link->lacked_memory = link->lacked_memory || status == STATUS_NO_MEMORY;
         json_decref(message);
         begin += n + 1;
     }

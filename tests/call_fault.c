@@ -4,6 +4,7 @@
  *
  *   LEAT_FAULT="memory K"         K from 1; ENOMEM
  *   LEAT_FAULT="system K [ERRNO]" ERRNO: a number; without it, what is likely of that call
+ *   LEAT_FAULT="death K"          before the K-th call of the system the process is killed
  *   LEAT_FAULT=count              none fails; LEAT_FAULT_LOG then says how many there were: "memory
  *                                 N system M"
  *   LEAT_FAULT_IN=COMMAND         only in processes of `leat COMMAND`
@@ -12,7 +13,7 @@
  *                                 already nothing fails, so that one fault hits one process
  *
  * The linker leads calls here (--wrap) that the program's own objects make; libraries' own calls
- * are left alone, but for the memory of jansson, whose every function says when there was none.
+ * are left alone, but for jansson's memory, which formats/json_read gives it.
  * Threads share one count: with several of them the K-th call is not the same one every time.
  *
  * tests/CMakeLists.txt finds the names to be wrapped in the lines that begin with MEMORY or SYSTEM.
@@ -22,10 +23,10 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <fts.h>
-#include <jansson.h>
 #include <locale.h>
 #include <pthread.h>
 #include <search.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,6 +48,7 @@ static const char *const kind_names[KINDS] = {"memory", "system"};
 
 static struct {
     bool counts; /* to say how many there were */
+    bool kills;
     enum kind kind;
     unsigned long at; /* 0: none */
     int error;        /* 0: what is likely */
@@ -93,6 +95,9 @@ static bool fails(enum kind kind, const char *name, int likely)
     if (fault.at != k || fault.kind != kind || !happens(name)) {
         errno = before;
         return false;
+    }
+    if (fault.kills) {
+        raise(SIGKILL);
     }
     errno = kind == SYSTEM_CALL && fault.error != 0 ? fault.error : likely;
     return true;
@@ -160,11 +165,6 @@ int __wrap___asprintf_chk(char **out, int flag, const char *format, ...)
                       : __real___vasprintf_chk(out, flag, format, list);
     va_end(list);
     return n;
-}
-
-static void *malloc_json(size_t n)
-{
-    return fails(MEMORY_CALL, "jansson", ENOMEM) ? NULL : __real_malloc(n);
 }
 
 /* --- the system ------------------------------------------------------------------------------- */
@@ -274,12 +274,13 @@ __attribute__((constructor)) static void begin(int argc, char **argv)
     }
     const int n = sscanf(wanted, "%15s %lu %d", word, &fault.at, &fault.error);
     fault.counts = strcmp(word, "count") == 0;
-    fault.kind = strcmp(word, kind_names[SYSTEM_CALL]) == 0 ? SYSTEM_CALL : MEMORY_CALL;
-    if (!fault.counts && (n < 2 || strcmp(word, kind_names[fault.kind]) != 0)) {
+    fault.kills = strcmp(word, "death") == 0;
+    fault.kind =
+        fault.kills || strcmp(word, kind_names[SYSTEM_CALL]) == 0 ? SYSTEM_CALL : MEMORY_CALL;
+    if (!fault.counts && (n < 2 || (!fault.kills && strcmp(word, kind_names[fault.kind]) != 0))) {
         fprintf(stderr, "LEAT_FAULT is not understood: %s\n", wanted);
         abort();
     }
-    json_set_alloc_funcs(malloc_json, free);
 }
 
 __attribute__((destructor)) static void end(void)

@@ -8,6 +8,7 @@
  */
 #include "watch/spool_state.h"
 
+#include "formats/json_read.h"
 #include "watch/beneath.h"
 
 #include <errno.h>
@@ -187,24 +188,21 @@ char *spool_record_reason(const struct spool_job *job, const struct spool_reason
 static enum status read_object(int job_fd, const char *name, json_t **out)
 {
     struct stat st;
-    json_error_t error;
+    json_t *object;
     int fd;
     *out = NULL;
     enum status code = beneath_open_file(job_fd, name, &st, &fd);
     if (code != STATUS_OK) {
         return code == STATUS_UNSUPPORTED ? STATUS_BAD_INPUT : code;
     }
-    if (st.st_size > RECORD_BYTES_MAX) {
-        close(fd);
-        return status_fail(STATUS_BAD_INPUT, "'%s' is too long for a record", name);
-    }
-    json_t *object = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
+    code = json_read_fd(fd, RECORD_BYTES_MAX, &object);
     close(fd);
-    if (!json_is_object(object) ||
-        json_integer_value(json_object_get(object, "schema")) != SCHEMA) {
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (json_integer_value(json_object_get(object, "schema")) != SCHEMA) {
         json_decref(object);
-        return status_fail(STATUS_BAD_INPUT, "'%s' is no record of this version of leat: %s", name,
-                           object == NULL ? error.text : "another schema");
+        return status_fail(STATUS_BAD_INPUT, "'%s' is no record of this version of leat", name);
     }
     *out = object;
     return STATUS_OK;

@@ -250,6 +250,18 @@ class Spool:
         if where == "watch" and fault.startswith("memory") and "worked on this alone" in self.said():
             raise Failure("a job was charged for what the service lacked")
 
+    def die(self, k):
+        """Ends before the service's k-th call of the system, or when all is quiet."""
+        s = self.service
+        s.start(LEAT_FAULT=f"death {k}", LEAT_FAULT_IN="watch", LEAT_FAULT_LOG=self.log + ".death")
+        end = time.monotonic() + 60
+        while s.process.poll() is None and not self.is_quiet():
+            s.workers()
+            if time.monotonic() > end:
+                raise Failure("something waits for ever: %s" % json.dumps(s.status()))
+            time.sleep(0.02)
+        s.kill()
+
     def end(self):
         """Once more, undisturbed: all is well."""
         self.service.start()
@@ -261,12 +273,15 @@ class Spool:
             raise Failure(str(dict(self.ledger.counts)))
 
 
-def judge_service(where, kind, k):
+def judge_service(where, kind, k, death=None):
+    """Lets the k-th call fail: of `leat watch` or its worker, or of a watch that comes after one that died."""
     name = f"{where}-{kind}{k}"
     spool = Spool(name)
     try:
         try:
-            spool.run(where, f"{kind} {k}")
+            if death is not None:
+                spool.die(death)
+            spool.run("watch" if death is not None else where, f"{kind} {k}")
             refused = spool.service.process.returncode == 2
             spool.end()
         finally:
@@ -274,7 +289,8 @@ def judge_service(where, kind, k):
                 spool.service.kill()
     except (Failure, OSError, ValueError) as e:
         log = read(spool.log).decode() if os.path.exists(spool.log) else ""
-        return f"WRONG: leat {where}: {kind} {k} 0: {e}\n    {which(log) if log else 'no call'}\n    " + \
+        after = f" after death {death}" if death is not None else ""
+        return f"WRONG: leat {where}: {kind} {k} 0{after}: {e}\n    {which(log) if log else 'no call'}\n    " + \
             spool.said().replace("\n", "\n    ")
     missed = not os.path.exists(spool.log)
     shutil.rmtree(name, ignore_errors=True)
@@ -282,12 +298,16 @@ def judge_service(where, kind, k):
 
 
 def sweep_service(where, kind, n_tries, pool):
+    """Where `again`: the fault hits a service that finds what another left, which died at any call of the system."""
+    again = where == "again"
     spool = Spool(f"{where}-{kind}-count")
-    spool.run(where, "count")
+    spool.run("watch" if again else where, "count")
     words = read(spool.log).decode().split()
-    n = int(words[words.index(kind) + 1])
-    return report(f"leat {where}, {kind}", n, pool.map(lambda k: judge_service(where, kind, k),
-                                                       chosen(n, max(n // n_tries, 1))))
+    n = {word: int(words[words.index(word) + 1]) for word in ("memory", "system")}
+    deaths = random.Random(SEED + 1)
+    tries = [(k, deaths.randint(1, n["system"]) if again else None)
+             for k in chosen(n[kind], max(n[kind] // n_tries, 1))]
+    return report(f"leat {where}, {kind}", n[kind], pool.map(lambda t: judge_service(where, kind, *t), tries))
 
 
 def chosen(n, stride):
@@ -309,12 +329,12 @@ def report(name, n, outcomes):
 def main():
     os.environ.update(ENVIRONMENT)
     wrong = 0
-    what = sys.argv[1:] or ["run", "watch", "worker"]
+    what = sys.argv[1:] or ["run", "watch", "worker", "again"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for job in jobs() if "run" in what else ():
             wrong += job.sweep("memory", 7, pool) + job.sweep("system", 7, pool, (0, errno.EIO))
     with concurrent.futures.ThreadPoolExecutor(8 * os.cpu_count()) as pool:  # they wait most of the time
-        for where in ("watch", "worker"):
+        for where in ("watch", "worker", "again"):
             for kind in ("memory", "system") if where in what else ():
                 wrong += sweep_service(where, kind, 12, pool)
     sys.exit(wrong > 0)

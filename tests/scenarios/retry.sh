@@ -126,7 +126,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups "$LE
     chmod 700 s/failed/$a
     as_other="setpriv --reuid 65534 --regid 65534 --clear-groups"
     expect 0 $as_other "$LEAT" status --failed --spool "$scratch/s"
-    grep -q 'reason.json cannot be read: Permission denied' stdout || { cat stdout; fail "why there is no reason"; }
+    grep -q 'reason.json: .*cannot be opened: Permission denied' stdout || { cat stdout; fail "why there is no reason"; }
     expect 2 $as_other "$LEAT" retry --spool "$scratch/s" $a
     says "$scratch/s/failed/$a' cannot be opened: Permission denied"
     chmod 755 s/failed/$a
