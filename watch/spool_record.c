@@ -92,18 +92,23 @@ static int digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* NULL: no text, or not one of encode(). */
-static char *decode(const json_t *text)
+/* STATUS_BAD_INPUT: no text, or not one of encode(). */
+static enum status decode(const json_t *text, char **out)
 {
-    char *name = json_is_string(text) ? strdup(json_string_value(text)) : NULL;
-    char *to = name;
-    for (const char *c = name; c != NULL && *c != '\0'; c++) {
+    *out = json_is_string(text) ? strdup(json_string_value(text)) : NULL;
+    if (*out == NULL) {
+        return json_is_string(text) ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
+                                    : status_fail(STATUS_BAD_INPUT, "a name is missing");
+    }
+    char *to = *out;
+    for (const char *c = *out; *c != '\0'; c++) {
         if (*c == '%') {
             int high = digit(c[1]);
             int low = high >= 0 ? digit(c[2]) : -1;
             if (low < 0 || (high == 0 && low == 0)) {
-                free(name);
-                return NULL;
+                free(*out);
+                *out = NULL;
+                return status_fail(STATUS_BAD_INPUT, "a name has a wrong %%");
             }
             *to++ = (char)(high * 16 + low);
             c += 2;
@@ -111,10 +116,8 @@ static char *decode(const json_t *text)
             *to++ = *c;
         }
     }
-    if (to != NULL) {
-        *to = '\0';
-    }
-    return name;
+    *to = '\0';
+    return STATUS_OK;
 }
 
 /* The text of an object, which is given away; NULL: no memory. Not json_dumps, which leaves out
@@ -208,23 +211,25 @@ static enum status read_object(int job_fd, const char *name, json_t **out)
     return STATUS_OK;
 }
 
-static bool read_files(struct spool_job *job, const json_t *list)
+static enum status read_files(struct spool_job *job, const json_t *list)
 {
-    for (size_t i = 0; i < job->n_files; i++) {
+    enum status code =
+        job->n_files > 0 ? STATUS_OK : status_fail(STATUS_BAD_INPUT, "'job' names no input");
+    for (size_t i = 0; i < job->n_files && code == STATUS_OK; i++) {
         const json_t *entry = json_array_get(list, i);
         const json_t *inode = json_object_get(entry, "inode");
         const json_t *bytes = json_object_get(entry, "bytes");
         const json_t *mtime = json_object_get(entry, "mtime_ns");
-        char *name = decode(json_object_get(entry, "name"));
-        job->files[i] =
-            (struct spool_file){name, (uint64_t)json_integer_value(inode),
-                                (uint64_t)json_integer_value(bytes), json_integer_value(mtime)};
-        if (name == NULL || !beneath_is_name(name) || !json_is_integer(inode) ||
-            !json_is_integer(bytes) || !json_is_integer(mtime)) {
-            return false;
+        struct spool_file *file = &job->files[i];
+        *file = (struct spool_file){NULL, (uint64_t)json_integer_value(inode),
+                                    (uint64_t)json_integer_value(bytes), json_integer_value(mtime)};
+        code = decode(json_object_get(entry, "name"), &file->name);
+        if (code == STATUS_OK && (!beneath_is_name(file->name) || !json_is_integer(inode) ||
+                                  !json_is_integer(bytes) || !json_is_integer(mtime))) {
+            code = status_fail(STATUS_BAD_INPUT, "an input of 'job' is not as leat writes it");
         }
     }
-    return job->n_files > 0;
+    return code;
 }
 
 enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
@@ -244,18 +249,31 @@ enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
         return status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
     }
     snprintf(job->id, sizeof(job->id), "%s", id);
-    job->folder = decode(json_object_get(object, "folder"));
-    job->stem = decode(json_object_get(object, "stem"));
     job->n_files = json_array_size(inputs);
     job->files = calloc(job->n_files + 1, sizeof(*job->files));
     job->parameters = json_is_object(parameters) ? json_incref(parameters) : NULL;
-    bool good = own_id != NULL && strcmp(own_id, id) == 0 && job->folder != NULL &&
-                beneath_is_path(job->folder) && job->stem != NULL && beneath_is_name(job->stem) &&
-                job->parameters != NULL && job->files != NULL && read_files(job, inputs);
+    if (job->files == NULL) {
+        job->n_files = 0;
+        code = status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
+    }
+    if (code == STATUS_OK) {
+        code = decode(json_object_get(object, "folder"), &job->folder);
+    }
+    if (code == STATUS_OK) {
+        code = decode(json_object_get(object, "stem"), &job->stem);
+    }
+    if (code == STATUS_OK) {
+        code = read_files(job, inputs);
+    }
+    if (code == STATUS_OK &&
+        (own_id == NULL || strcmp(own_id, id) != 0 || !beneath_is_path(job->folder) ||
+         !beneath_is_name(job->stem) || job->parameters == NULL)) {
+        code = status_fail(STATUS_BAD_INPUT, "'job' is no record of leat");
+    }
     json_decref(object);
-    if (!good) {
+    if (code != STATUS_OK) {
         spool_job_free(job);
-        return status_fail(STATUS_BAD_INPUT, "'job' is no record of leat");
+        return code;
     }
     *out = job;
     return STATUS_OK;
@@ -270,8 +288,9 @@ enum status spool_read_commit(int job_fd, struct spool_job *job)
     }
     const char *id = json_string_value(json_object_get(object, "id"));
     const json_t *inode = json_object_get(object, "part_inode");
-    char *final = decode(json_object_get(object, "final"));
-    if (final != NULL && beneath_is_name(final) && json_is_integer(inode) && id != NULL &&
+    char *final;
+    code = decode(json_object_get(object, "final"), &final);
+    if (code == STATUS_OK && beneath_is_name(final) && json_is_integer(inode) && id != NULL &&
         strcmp(id, job->id) == 0) {
         free(job->published);
         job->published = final;
@@ -279,7 +298,8 @@ enum status spool_read_commit(int job_fd, struct spool_job *job)
         job->replace = json_is_true(json_object_get(object, "replace"));
     } else {
         free(final);
-        code = status_fail(STATUS_BAD_INPUT, "'commit' is no record of leat");
+        code = code != STATUS_OK ? code
+                                 : status_fail(STATUS_BAD_INPUT, "'commit' is no record of leat");
     }
     json_decref(object);
     return code;
