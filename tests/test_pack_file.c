@@ -47,14 +47,36 @@ static struct bytes read_file(int dir, const char *name)
     return b;
 }
 
+/* Closes the pack of the file "out", and checks that pack_close tells the truth; the file's bytes.
+ * The file and its directory are gone. */
+static struct bytes close_and_read(struct pack *p, int dir)
+{
+    uint64_t size;
+    uint32_t crc;
+    assert_int_equal(pack_close(p, &size, &crc), STATUS_OK);
+    struct bytes file = read_file(dir, "out");
+    assert_int_equal(unlinkat(dir, "out", 0), 0);
+    close_dir(dir);
+    assert_int_equal(size, file.len);
+    assert_int_equal(crc, crc32_z(0, file.data, file.len));
+    return file;
+}
+
+/* Squeezes the member's last piece and appends it. */
+static void append_last(struct pack *p, struct squeezer *s, const void *data, size_t len)
+{
+    struct pack_piece piece = {.crc = 0};
+    assert_int_equal(pack_squeeze(s, PACK_ZIP, data, len, true, &piece), STATUS_OK);
+    assert_int_equal(pack_append(p, &piece), STATUS_OK);
+    bytes_free(&piece.packed);
+}
+
 /* Squeezes member after member of a file from its last piece to its first, or in order, and packs
- * them; checks that pack_close tells the truth. */
+ * them. */
 static struct bytes pack_all(enum pack_kind kind, int level, bool backwards, size_t n_members,
                              const struct bytes *members)
 {
     struct pack *p;
-    uint64_t size;
-    uint32_t crc;
     const int dir = open_dir();
     struct squeezer *s = new_squeezer(level);
     assert_int_equal(pack_open(dir, "out", kind, &p), STATUS_OK);
@@ -80,14 +102,8 @@ static struct bytes pack_all(enum pack_kind kind, int level, bool backwards, siz
         }
         free(pieces);
     }
-    assert_int_equal(pack_close(p, &size, &crc), STATUS_OK);
     squeezer_free(s);
-    struct bytes file = read_file(dir, "out");
-    assert_int_equal(unlinkat(dir, "out", 0), 0);
-    close_dir(dir);
-    assert_int_equal(size, file.len);
-    assert_int_equal(crc, crc32_z(0, file.data, file.len));
-    return file;
+    return close_and_read(p, dir);
 }
 
 static void a_gzip_file_of_any_size_unpacks(void **state)
@@ -113,27 +129,36 @@ static void a_gzip_file_of_any_size_unpacks(void **state)
     }
 }
 
-/* The zip as its directory has it; for archive_read_free(). */
-static struct archive *open_zip(const struct bytes *file)
+/* The zip by its directory or as a stream; for archive_read_free(). */
+static struct archive *open_zip(const struct bytes *file, bool as_stream)
 {
     struct archive *a = archive_read_new();
-    assert_int_equal(archive_read_support_format_zip_seekable(a), ARCHIVE_OK);
-    assert_int_equal(archive_read_open_memory(a, file->data, file->len), ARCHIVE_OK);
-    return a;
-}
-
-/* Reads a zip that must hold exactly these members, by its directory or as a stream. */
-static void assert_zip_holds(const struct bytes *file, bool as_stream, size_t n_members,
-                             const struct bytes *members)
-{
-    struct archive *a = archive_read_new();
-    struct archive_entry *entry;
     if (as_stream) {
         assert_int_equal(archive_read_support_format_zip_streamable(a), ARCHIVE_OK);
     } else {
         assert_int_equal(archive_read_support_format_zip_seekable(a), ARCHIVE_OK);
     }
     assert_int_equal(archive_read_open_memory(a, file->data, file->len), ARCHIVE_OK);
+    return a;
+}
+
+/* The next member is this short text. */
+static void assert_next_is(struct archive *a, const char *name, const char *text)
+{
+    struct archive_entry *entry;
+    char got[16] = "";
+    assert_int_equal(archive_read_next_header(a, &entry), ARCHIVE_OK);
+    assert_string_equal(archive_entry_pathname(entry), name);
+    assert_int_equal(archive_read_data(a, got, sizeof got), strlen(text));
+    assert_string_equal(got, text);
+}
+
+/* Reads a zip that must hold exactly these members, by its directory or as a stream. */
+static void assert_zip_holds(const struct bytes *file, bool as_stream, size_t n_members,
+                             const struct bytes *members)
+{
+    struct archive *a = open_zip(file, as_stream);
+    struct archive_entry *entry;
     for (size_t m = 0; m < n_members; m++) {
         char name[32];
         snprintf(name, sizeof name, "m%zu.npy", m);
@@ -213,8 +238,6 @@ static void members_beyond_4_gib_get_wide_sizes(void **state)
     enum { N_PIECES = 4097 };
     (void)state;
     struct pack *p;
-    uint64_t size;
-    uint32_t crc;
     const int dir = open_dir();
     struct squeezer *s = new_squeezer(1);
     struct pack_piece piece = {.crc = 0};
@@ -225,32 +248,22 @@ static void members_beyond_4_gib_get_wide_sizes(void **state)
     for (size_t k = 0; k + 1 < N_PIECES; k++) {
         assert_int_equal(pack_append(p, &piece), STATUS_OK);
     }
-    assert_int_equal(pack_squeeze(s, PACK_ZIP, zeros, PIECE, true, &piece), STATUS_OK);
-    assert_int_equal(pack_append(p, &piece), STATUS_OK);
+    append_last(p, s, zeros, PIECE);
     assert_int_equal(pack_member(p, "after.npy"), STATUS_OK);
-    assert_int_equal(pack_squeeze(s, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
-    assert_int_equal(pack_append(p, &piece), STATUS_OK);
-    assert_int_equal(pack_close(p, &size, &crc), STATUS_OK);
+    append_last(p, s, "abc", 3);
 
-    struct bytes file = read_file(dir, "out");
-    assert_int_equal(crc, crc32_z(0, file.data, file.len));
-    struct archive *a = open_zip(&file);
+    struct bytes file = close_and_read(p, dir);
+    struct archive *a = open_zip(&file, false);
     struct archive_entry *entry;
     assert_int_equal(archive_read_next_header(a, &entry), ARCHIVE_OK);
     assert_true(archive_entry_size(entry) == (int64_t)N_PIECES * PIECE);
-    assert_int_equal(archive_read_next_header(a, &entry), ARCHIVE_OK);
-    assert_string_equal(archive_entry_pathname(entry), "after.npy");
-    char text[4] = "";
-    assert_int_equal(archive_read_data(a, text, sizeof text), 3);
-    assert_string_equal(text, "abc");
+    assert_next_is(a, "after.npy", "abc");
     archive_read_free(a);
 
     bytes_free(&file);
     bytes_free(&piece.packed);
     squeezer_free(s);
     free(zeros);
-    assert_int_equal(unlinkat(dir, "out", 0), 0);
-    close_dir(dir);
 }
 
 static void members_that_begin_beyond_4_gib_get_wide_offsets(void **state)
@@ -269,26 +282,18 @@ static void members_that_begin_beyond_4_gib_get_wide_offsets(void **state)
     f.size = hole;
     assert_int_equal(pack_new(&f, PACK_ZIP, &p), STATUS_OK);
     struct squeezer *s = new_squeezer(1);
-    struct pack_piece piece = {.crc = 0};
     assert_int_equal(pack_member(p, "m0.npy"), STATUS_OK);
-    assert_int_equal(pack_squeeze(s, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
-    assert_int_equal(pack_append(p, &piece), STATUS_OK);
+    append_last(p, s, "abc", 3);
     assert_int_equal(pack_close(p, &size, &crc), STATUS_OK);
     assert_true(size > hole);
 
     const int again = openat(dir, "out", O_RDONLY);
     struct archive *a = archive_read_new();
-    struct archive_entry *entry;
-    char text[4] = "";
     assert_int_equal(archive_read_support_format_zip_seekable(a), ARCHIVE_OK);
     assert_int_equal(archive_read_open_fd(a, again, 1 << 16), ARCHIVE_OK);
-    assert_int_equal(archive_read_next_header(a, &entry), ARCHIVE_OK);
-    assert_string_equal(archive_entry_pathname(entry), "m0.npy");
-    assert_int_equal(archive_read_data(a, text, sizeof text), 3);
-    assert_string_equal(text, "abc");
+    assert_next_is(a, "m0.npy", "abc");
     archive_read_free(a);
     close(again);
-    bytes_free(&piece.packed);
     squeezer_free(s);
     assert_int_equal(unlinkat(dir, "out", 0), 0);
     close_dir(dir);
@@ -299,8 +304,6 @@ static void more_members_than_16_bits_count_are_all_found(void **state)
     enum { N = 65537 };
     (void)state;
     struct pack *p;
-    uint64_t size;
-    uint32_t crc;
     size_t found = 0;
     const int dir = open_dir();
     struct squeezer *s = new_squeezer(1);
@@ -313,10 +316,8 @@ static void more_members_than_16_bits_count_are_all_found(void **state)
         assert_int_equal(pack_member(p, name), STATUS_OK);
         assert_int_equal(pack_append(p, &piece), STATUS_OK);
     }
-    assert_int_equal(pack_close(p, &size, &crc), STATUS_OK);
-    struct bytes file = read_file(dir, "out");
-    assert_int_equal(crc, crc32_z(0, file.data, file.len));
-    struct archive *a = open_zip(&file);
+    struct bytes file = close_and_read(p, dir);
+    struct archive *a = open_zip(&file, false);
     struct archive_entry *entry;
     while (archive_read_next_header(a, &entry) == ARCHIVE_OK) {
         found++;
@@ -326,8 +327,6 @@ static void more_members_than_16_bits_count_are_all_found(void **state)
     bytes_free(&file);
     bytes_free(&piece.packed);
     squeezer_free(s);
-    assert_int_equal(unlinkat(dir, "out", 0), 0);
-    close_dir(dir);
 }
 
 static void an_existing_name_is_never_written_to(void **state)
