@@ -7,7 +7,6 @@
 #include "pipeline/text.h"
 
 #include <math.h>
-#include <string.h>
 
 /* What is made step by step is NULL as soon as there was no memory for a part of it. */
 static void put(json_t **object, const char *key, json_t *value)
@@ -149,11 +148,7 @@ static json_t *parameter(const struct param_spec *spec, const struct param_value
     if (spec->kind == PARAM_REAL) {
         return json_real(value->real);
     }
-    const char *choice = spec->choices;
-    for (size_t i = 0; i < value->index; i++) {
-        choice += strcspn(choice, "|") + 1;
-    }
-    return json_stringn(choice, strcspn(choice, "|"));
+    return stage_choice_json(spec, value->index);
 }
 
 /* check: the parameters as they were asked for, since no stage has settled what they come to. */

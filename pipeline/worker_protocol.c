@@ -161,11 +161,7 @@ static json_t *pack_value(const struct param_spec *spec, const struct param_valu
     if (spec->kind == PARAM_REAL) {
         return json_sprintf("%.17g", value->real);
     }
-    const char *choice = spec->choices;
-    for (size_t i = 0; i < value->index; i++) {
-        choice += strcspn(choice, "|") + 1;
-    }
-    return json_stringn(choice, strcspn(choice, "|"));
+    return stage_choice_json(spec, value->index);
 }
 
 json_t *worker_pack_settings(const struct job_settings *settings)

@@ -1,5 +1,6 @@
 /*
- * stage - the registry of stages, and how the text of a parameter becomes a value.
+ * stage - the registry of stages; how the text of a parameter becomes a value, and a choice its
+ * word again.
  */
 #include "stages/stage.h"
 
@@ -83,4 +84,13 @@ enum status stage_parse_param(const struct param_spec *spec, const char *text,
         return parse_real(spec, text, out);
     }
     return status_fail(STATUS_INTERNAL, "%s: a parameter of unknown kind", spec->key);
+}
+
+json_t *stage_choice_json(const struct param_spec *spec, size_t index)
+{
+    const char *choice = spec->choices;
+    for (size_t i = 0; i < index; i++) {
+        choice += strcspn(choice, "|") + 1;
+    }
+    return json_stringn(choice, strcspn(choice, "|"));
 }

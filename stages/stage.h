@@ -106,5 +106,8 @@ const struct stage_ops *stage_find(const char *name);
  */
 enum status stage_parse_param(const struct param_spec *spec, const char *text,
                               struct param_value *out) STATUS_MUST_CHECK;
+/* The word of a PARAM_CHOICE at an index that stage_parse_param gave, as a JSON string; NULL when
+ * there is no memory. */
+json_t *stage_choice_json(const struct param_spec *spec, size_t index);
 
 #endif

@@ -43,7 +43,7 @@ static void every_default_of_every_stage_is_accepted(void **state)
     }
 }
 
-static void choices_are_taken_by_their_whole_word(void **state)
+static void choices_are_taken_and_told_by_their_whole_word(void **state)
 {
     (void)state;
     struct param_value value;
@@ -51,6 +51,9 @@ static void choices_are_taken_by_their_whole_word(void **state)
     for (size_t k = 0; k < 3; k++) {
         assert_int_equal(stage_parse_param(&choice, words[k], &value), STATUS_OK);
         assert_int_equal(value.index, k);
+        json_t *told = stage_choice_json(&choice, k);
+        assert_string_equal(json_string_value(told), words[k]);
+        json_decref(told);
     }
     static const char *const wrong[] = {"", "exac", "exactly", "exact|f32", "|", "F32", " f32"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
@@ -111,7 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_stage_of_the_registry_is_found_by_its_name),
         cmocka_unit_test(every_default_of_every_stage_is_accepted),
-        cmocka_unit_test(choices_are_taken_by_their_whole_word),
+        cmocka_unit_test(choices_are_taken_and_told_by_their_whole_word),
         cmocka_unit_test(counts_are_whole_numbers_within_their_range),
         cmocka_unit_test(reals_are_finite_numbers_within_their_range),
     };
