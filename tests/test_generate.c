@@ -17,7 +17,20 @@
 
 static const struct philox_walk walk = {
     .seed = UINT64_C(0x123456789), .start = 100, .epsilon = 0.01};
+
 /* --- walks ----------------------------------------------------------------------------------- */
+
+/* The beginning of the first series: rows of doubles, one after the other. */
+static struct walk_piece rows_of(size_t n_series, size_t n_samples, double *out, double *value)
+{
+    return (struct walk_piece){.n_series = n_series,
+                               .n_samples = n_samples,
+                               .series_step = n_samples,
+                               .sample_step = 1,
+                               .type = DTYPE_F64,
+                               .out = out,
+                               .value = value};
+}
 
 static void pieces_have_the_bits_of_the_kernel_wherever_they_are_cut(void **state)
 {
@@ -36,14 +49,9 @@ static void pieces_have_the_bits_of_the_kernel_wherever_they_are_cut(void **stat
         under_test_release(room);
         for (size_t cut = 0; cut <= n; cut += cut < 9 ? 1 : 37) {
             double value[N_SERIES] = {0};
-            struct walk_piece p = {.first_series = FIRST,
-                                   .n_series = N_SERIES,
-                                   .n_samples = cut,
-                                   .series_step = n,
-                                   .sample_step = 1,
-                                   .type = DTYPE_F64,
-                                   .out = mine,
-                                   .value = value};
+            struct walk_piece p = rows_of(N_SERIES, n, mine, value);
+            p.first_series = FIRST;
+            p.n_samples = cut;
             walk_fill(&walk, &p);
             p.first_sample = cut;
             p.n_samples = n - cut;
@@ -62,13 +70,7 @@ static void samples_of_single_precision_are_the_doubles_rounded_once(void **stat
     enum { N_SERIES = 5, N_SAMPLES = 100 };
     double wide[N_SERIES * N_SAMPLES], value[N_SERIES];
     float narrow[N_SAMPLES * N_SERIES];
-    struct walk_piece p = {.n_series = N_SERIES,
-                           .n_samples = N_SAMPLES,
-                           .series_step = N_SAMPLES,
-                           .sample_step = 1,
-                           .type = DTYPE_F64,
-                           .out = wide,
-                           .value = value};
+    struct walk_piece p = rows_of(N_SERIES, N_SAMPLES, wide, value);
     walk_fill(&walk, &p);
     p.series_step = 1; /* and turned */
     p.sample_step = N_SERIES;
@@ -88,13 +90,8 @@ static void a_sample_varies_the_one_before_by_at_most_epsilon(void **state)
     (void)state;
     enum { N = 4096 };
     double x[N], value, sum = 0;
-    struct walk_piece p = {.first_series = 3,
-                           .n_series = 1,
-                           .n_samples = N,
-                           .sample_step = 1,
-                           .type = DTYPE_F64,
-                           .out = x,
-                           .value = &value};
+    struct walk_piece p = rows_of(1, N, x, &value);
+    p.first_series = 3;
     walk_fill(&walk, &p);
     assert_true(!(x[0] < 100) && !(x[0] > 100));
     for (size_t t = 1; t < N; t++) {
@@ -127,12 +124,7 @@ static void gaps_do_not_depend_on_the_walk(void **state)
     double *x = malloc(N * sizeof(*x)), value, sum = 0;
     size_t n_gaps = 0;
     assert_non_null(x);
-    struct walk_piece p = {.n_series = 1,
-                           .n_samples = N,
-                           .sample_step = 1,
-                           .type = DTYPE_F64,
-                           .out = x,
-                           .value = &value};
+    const struct walk_piece p = rows_of(1, N, x, &value);
     walk_fill(&walk, &p);
     for (size_t t = 1; t < N; t++) {
         if (walk_is_gap(&walk, 0.1, 0, t)) {
