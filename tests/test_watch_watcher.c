@@ -340,17 +340,23 @@ static void folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives(v
     assert_int_equal(watcher_counts(w).n_scans, 1);
 }
 
+/* Makes so many folders in one another, the first at `path`, which becomes that of the last. */
+static void make_deep(char *path, int depth)
+{
+    assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+    for (int made = 1; made < depth; made++) {
+        strcat(path, "/d");
+        assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+    }
+}
+
 static void folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named(void **state)
 {
     (void)state;
     char path[128] = "d";
     watch(60000, false);
     run_until(NULL);
-    assert_int_equal(mkdirat(root_fd, path, 0777), 0);
-    for (int depth = 2; depth <= 33; depth++) {
-        strcat(path, "/d");
-        assert_int_equal(mkdirat(root_fd, path, 0777), 0);
-    }
+    make_deep(path, 33);
     seen.trouble[0] = '\0';
     watcher_hint(w, path);
     run_until("trouble");
@@ -363,11 +369,7 @@ static void places_that_cannot_be_looked_at_are_counted(void **state)
     char path[128] = "a";
     for (char top = 'a'; top <= 'c'; top++) {
         snprintf(path, sizeof(path), "%c", top);
-        assert_int_equal(mkdirat(root_fd, path, 0777), 0);
-        for (int depth = 2; depth <= 34; depth++) {
-            strcat(path, "/d");
-            assert_int_equal(mkdirat(root_fd, path, 0777), 0);
-        }
+        make_deep(path, 34);
     }
     watch(60000, false);
     run_until("trouble");
@@ -381,11 +383,7 @@ static void trouble_that_was_named_is_counted_soon_and_holds_no_file_up(void **s
     char path[128] = "d";
     watch(400, false);
     run_until(NULL);
-    assert_int_equal(mkdirat(root_fd, path, 0777), 0);
-    for (int depth = 2; depth <= 34; depth++) {
-        strcat(path, "/d");
-        assert_int_equal(mkdirat(root_fd, path, 0777), 0);
-    }
+    make_deep(path, 34);
     path[strlen(path) - 2] = '\0';
     watcher_hint(w, path);
     run_until("trouble");
