@@ -9,6 +9,7 @@
 #include "formats/log.h"
 #include "pipeline/commands.h"
 #include "pipeline/options.h"
+#include "pipeline/relaunch.h"
 #include "pipeline/text.h"
 
 #include <errno.h>
@@ -149,6 +150,7 @@ static bool has_streams(void)
 
 int main(int argc, char **argv)
 {
+    relaunch_for_blas(argv);
     if (!has_streams()) {
         return NOTHING_DONE;
     }

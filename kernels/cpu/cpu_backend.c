@@ -9,6 +9,7 @@
 #include "kernels/cpu/cpu_backend.h"
 
 #include "formats/checked.h"
+#include "kernels/blas_core.h"
 
 #include <cblas.h>
 #include <stdatomic.h>
@@ -304,25 +305,6 @@ static const char *instruction_set(void)
 #endif
 }
 
-/* OpenBLAS takes a processor that is newer than itself for one of its oldest. */
-static void advise(struct backend_info *out)
-{
-#if defined(__x86_64__)
-    static const char *const old[] = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem"};
-    const char *core = openblas_get_corename();
-    for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
-        if (strcmp(core, old[i]) == 0 && __builtin_cpu_supports("avx2")) {
-            (void)snprintf(out->advice, sizeof out->advice,
-                           "OpenBLAS does not know this processor and multiplies as on a %s; "
-                           "OPENBLAS_CORETYPE=%s in the environment makes that faster",
-                           core, __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell");
-        }
-    }
-#else
-    (void)out;
-#endif
-}
-
 static void cpu_describe(const struct backend *b, struct backend_info *out)
 {
     *out = (struct backend_info){.name = "cpu",
@@ -337,7 +319,14 @@ static void cpu_describe(const struct backend *b, struct backend_info *out)
     words += blas[words] == ' ' ? 1 + strcspn(blas + words + 1, " ") : 0;
     (void)snprintf(out->detail, sizeof out->detail, "%s, %.*s (%s)", instruction_set(), (int)words,
                    blas, openblas_get_corename());
-    advise(out);
+    const char *core = blas_core_better();
+    if (core != NULL) {
+        (void)snprintf(
+            out->advice, sizeof out->advice,
+            "OpenBLAS does not know this processor and multiplies as on a %s; " BLAS_CORE_VARIABLE
+            "=%s in the environment makes that faster",
+            openblas_get_corename(), core);
+    }
 }
 
 const struct backend_ops backend_cpu = {

@@ -8,6 +8,7 @@
  * with LEAT_COMMIT set to the commit it was built from. Exit status: 0, or 1 when an answer was
  * wrong or a case could not run.
  */
+#include "pipeline/relaunch.h"
 #include "tests/bench/bench.h"
 
 #include <argp.h>
@@ -426,6 +427,7 @@ int main(int argc, char **argv)
         "[NAME...]", "Times leat's parts beside the machine's ceilings and other programs.",
         NULL,        NULL,
         NULL};
+    relaunch_for_blas(argv);
     struct options o = {.backend = "cpu", .n_threads = cpus_allowed()};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (o.list) {

@@ -10,6 +10,8 @@ done
 if grep -q avx2 /proc/cpuinfo; then
     expect 0 env OPENBLAS_CORETYPE=Prescott "$LEAT" doctor -b cpu
     grep -q 'OPENBLAS_CORETYPE=\(SkylakeX\|Haswell\)' stdout || fail "doctor does not speak of a slow BLAS"
+    expect 0 env -u OPENBLAS_CORETYPE "$LEAT" doctor -b cpu
+    ! grep -q 'OPENBLAS_CORETYPE\|Prescott' stdout || fail "a slow BLAS is left to be one"
 fi
 
 expect 0 "$LEAT" doctor -b cpu --json --threads 3 -o there
