@@ -232,10 +232,10 @@ class Spool:
     def run(self, where, fault):
         """Until all is quiet, or the service has given up, which it does before it is ready only."""
         s = self.service
-        n_ready = self.said().count("leat: ready: ")
+        n_begun = self.said().count("ready: ")  # or "not ready: "
         s.start(LEAT_FAULT=fault, LEAT_FAULT_IN=where, LEAT_FAULT_LOG=self.log)
         end = time.monotonic() + 60
-        while s.process.poll() is None and (self.said().count("leat: ready: ") == n_ready or not self.is_quiet()):
+        while s.process.poll() is None and (self.said().count("ready: ") == n_begun or not self.is_quiet()):
             s.workers()
             if time.monotonic() > end:
                 raise Failure("something waits for ever: %s" % json.dumps(s.status()))
