@@ -362,6 +362,7 @@ static void settle_in(void)
 {
     static const char more[] = "500";
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "leat-worker"); /* it was begun as /proc/self/exe */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);

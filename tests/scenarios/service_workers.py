@@ -29,6 +29,8 @@ for name in ("poison", "eater"):
 s.check("3 attempts" in reasons["poison"]["reason"] and "signal 6" in reasons["poison"]["reason"], f"{reasons}")
 s.check(s.status()["workers"][0]["deaths"] >= 6, "deaths are counted")
 s.until(lambda: s.status()["ready"], "ready again")
+with open(f"/proc/{s.status()['workers'][0]['pid']}/comm") as f:
+    s.check(f.read() == "leat-worker\n", "top and ps do not name the worker")
 s.stop()
 s.is_clean()
 
