@@ -18,8 +18,8 @@ for preset in release asan tsan fuzz; do
     cmake --build --preset $preset -- --quiet
 done
 
-# One run over the tests of all four build folders.
+# One run over the tests of all four build folders, with slots_a_core of tests/CMakeLists.txt.
 mkdir -p build/all
 echo 'subdirs("../release" "../asan" "../tsan" "../fuzz")' >build/all/CTestTestfile.cmake
 echo "== testing"
-exec ctest --test-dir build/all --output-on-failure --no-tests=error -j "$(nproc)" "$@"
+exec ctest --test-dir build/all --output-on-failure --no-tests=error -j "$((2 * $(nproc)))" "$@"

@@ -5,8 +5,6 @@ usage: oracle.py LEAT SCRATCH_FOLDER
 Bounds (absolute error of r): exact 1e-12, f32 1e-6; screen reports the pairs that exact reports, with
 r within 1e-12; with missing values pandas' DataFrame.corr() within 1e-10.
 """
-import csv
-import gzip
 import json
 import os
 import subprocess
@@ -44,8 +42,9 @@ def run(path, *options):
 
 
 def pairs_of(folder):
-    with gzip.open(os.path.join(folder, "pairs.csv.gz"), "rt", newline="") as f:
-        return [(int(row["i"]), int(row["j"]), float(row["r"])) for row in csv.DictReader(f)]
+    """i, j and r of the pairs, in the order of i and j."""
+    pairs = pd.read_csv(os.path.join(folder, "pairs.csv.gz"), usecols=["i", "j", "r"], float_precision="round_trip")
+    return pairs.sort_values(["i", "j"], ignore_index=True)
 
 
 def full(r, m):
@@ -133,28 +132,25 @@ def compare_matrices():
     folder = os.path.join(scratch, "cases")
     os.mkdir(folder)
     cases = make_cases(folder)
+    pairs = {}
     for precision, bound in (("exact", 1e-12), ("f32", 1e-6)):
         out = run_all([folder], "precision=" + precision, "top=20", "threshold=0.3")
-        pairs = {}
         for stem, a, want in cases:
             where, got, _ = load(out, stem)
             r = full(got["r"], len(a))
             check(f"{stem} {precision}", r, flatten(a, want, r), bound)
             if precision == "exact":
                 check_moments(stem, a, got)
-            pairs[stem] = pairs_of(where)
-        if precision == "exact":
-            exact_pairs = pairs
+                pairs[stem] = pairs_of(where)
     out = run_all([folder], "precision=screen", "top=20", "threshold=0.3")
     for stem, _, _ in cases:
-        compare_pairs(stem, exact_pairs[stem], pairs_of(os.path.join(out, stem)))
+        compare_pairs(stem, pairs[stem], pairs_of(os.path.join(out, stem)))
 
 
 def compare_pairs(stem, exact, screen):
-    if sorted(p[:2] for p in exact) != sorted(p[:2] for p in screen):
+    if not exact[["i", "j"]].equals(screen[["i", "j"]]):
         sys.exit(f"{stem}: screen reports other pairs than exact ({len(screen)}, {len(exact)})")
-    by_pair = {p[:2]: p[2] for p in exact}
-    worst = max((abs(by_pair[i, j] - r) for i, j, r in screen), default=0)
+    worst = (exact["r"] - screen["r"]).abs().max(skipna=False) if len(exact) > 0 else 0
     if not worst <= 2e-12:
         sys.exit(f"{stem}: screen's coefficients differ by {worst:.3g}")
 
