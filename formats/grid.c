@@ -139,12 +139,25 @@ unsigned grid_key(const struct grid *g, unsigned key)
         return 0;
     }
     const uint16_t *const keys = t->values; /* version, revision, minor, number; then by fours */
-    for (size_t i = 4; i + 4 <= t->count; i += 4) {
+    const size_t n = t->count >= 4 ? keys[3] : 0;
+    for (size_t i = 4; i + 4 <= t->count && i < 4 * (n + 1); i += 4) {
         if (keys[i] == key) {
             return keys[i + 1] == 0 ? keys[i + 3] : 0;
         }
     }
     return 0;
+}
+
+static bool is_side(double length)
+{
+    return length > 0 && length <= GRID_MAX_CELL;
+}
+
+/* Do the sides of a cell, a[0], a[3] and a[1], a[4], lie on one line but for rounding? */
+static bool is_flat(const double a[6], double cell_x, double cell_y)
+{
+    const double sine = (a[0] / cell_x) * (a[4] / cell_y) - (a[1] / cell_y) * (a[3] / cell_x);
+    return !(fabs(sine) > 1e-9);
 }
 
 enum status grid_place_by_tags(struct grid *g, const char *name)
@@ -166,11 +179,17 @@ enum status grid_place_by_tags(struct grid *g, const char *name)
         return STATUS_OK; /* no place, or one by ground control points that only the tags tell */
     }
     const double cell_x = hypot(a[0], a[3]), cell_y = hypot(a[1], a[4]);
-    if (!all_finite(a, 6) || !(cell_x > 0 && isfinite(cell_x)) ||
-        !(cell_y > 0 && isfinite(cell_y))) {
+    if (!all_finite(a, 6) || !is_side(cell_x) || !is_side(cell_y)) {
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: its georeference gives cells of %g x %g; correct it or remove it",
-                           name, cell_x, cell_y);
+                           "%s: its georeference gives cells of %g x %g, not above 0 and up to %g; "
+                           "correct it or remove it",
+                           name, cell_x, cell_y, (double)GRID_MAX_CELL);
+    }
+    if (is_flat(a, cell_x, cell_y)) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: its georeference gives cells without an area: rows and columns go "
+                           "the same way; correct it or remove it",
+                           name);
     }
     g->is_rotated = a[1] != 0 || a[3] != 0 || a[0] < 0;
     g->has_place = !g->is_rotated;

@@ -29,6 +29,8 @@ enum grid_tag_type { GRID_ASCII = 2, GRID_SHORT = 3, GRID_DOUBLE = 12 }; /* as i
 
 enum { GRID_MAX_TAGS = 6, GRID_MAX_TAG_VALUES = 1 << 16 };
 
+enum { GRID_MAX_CELL = 1000000000 }; /* the longest side of a cell, in any unit */
+
 struct grid_tag {
     enum grid_tag_number number;
     enum grid_tag_type type;
@@ -42,9 +44,10 @@ struct grid {
     bool is_rotated;      /* the axes are not those of the map, or a row goes from east to west:
                              `turned` tells the place, has_place is false */
     bool is_centred;      /* (x, y) was given as a cell's centre, else as its outer corner */
-    double x, y;      /* of the first cell of the last row: the lower left one where cell_y > 0 */
-    double cell_x;    /* width of a cell, > 0, in units of the coordinate system (1: unknown) */
-    double cell_y;    /* its height, > 0; < 0: the rows go from south to north */
+    double x, y;   /* of the first cell of the last row: the lower left one where cell_y > 0 */
+    double cell_x; /* width of a cell, > 0, up to GRID_MAX_CELL, in units of the coordinate system
+                      (1: unknown) */
+    double cell_y; /* its height, > 0; < 0: the rows go from south to north */
     double turned[6]; /* is_rotated: outer corners of cells, x = turned[0] column + turned[1] row +
                          turned[2], y likewise by turned[3 .. 5] */
     bool has_nodata;
@@ -71,7 +74,8 @@ unsigned grid_key(const struct grid *g, unsigned key);
 enum status grid_set_prj(struct grid *g, const char *text) STATUS_MUST_CHECK;
 
 /* Derives place, cell size and rotation from the tags, as far as they tell them. `name` is what the
- * message calls the grid. STATUS_BAD_INPUT (cells without a size, a place that is no number). */
+ * message calls the grid. STATUS_BAD_INPUT (cells without a size or an area, or beyond
+ * GRID_MAX_CELL; a place that is no number). */
 enum status grid_place_by_tags(struct grid *g, const char *name) STATUS_MUST_CHECK;
 
 /* Is it known where the grid lies? */

@@ -178,11 +178,12 @@ static enum status check_side(const struct header *h, enum key k, size_t *out)
 
 static enum status check_size(const struct header *h, enum key k)
 {
-    if (h->value[k] > 0) {
+    if (h->value[k] > 0 && h->value[k] <= GRID_MAX_CELL) {
         return STATUS_OK;
     }
-    return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ": %s is %.17g, not above 0", h->file,
-                       h->line[k], key_names[k], h->value[k]);
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: line %" PRIu64 ": %s is %.17g, not above 0 and up to %g", h->file,
+                       h->line[k], key_names[k], h->value[k], (double)GRID_MAX_CELL);
 }
 
 /* The origin: corner or centre, the same in x and y. */

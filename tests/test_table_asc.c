@@ -265,6 +265,10 @@ static void headers_that_make_no_sense_are_refused(void **state)
         {"ncols 1\nnrows 1\nxllcorner 0\nyllcorner 0\ncellsize 0\n1", "line 5: cellsize is 0",
          NULL},
         {"ncols 1\nnrows 1\nxllcorner 0\nyllcorner 0\ncellsize -1\n1", "cellsize is -1", NULL},
+        {"ncols 1\nnrows 1\nxllcorner 0\nyllcorner 0\ncellsize 1e155\n1", "line 5: cellsize is",
+         "not above 0 and up to 1e+09"},
+        {"ncols 1\nnrows 1\nxllcorner 0\nyllcorner 0\ndx 1\ndy 1000000001\n1",
+         "line 6: dy is 1000000001", "up to 1e+09"},
         {"ncols 2147483647\nnrows 2147483647\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2 3",
          "claims 2147483647 rows", "only 5 bytes"},
     };

@@ -257,8 +257,10 @@ static void a_transformation_may_rotate_or_turn_a_grid(void **state)
 
 static void a_georeference_without_sense_is_refused(void **state)
 {
-    static const double flat[] = {0, 20, 0}, wild[] = {INFINITY, 1, 0}, tie[6] = {0};
-    static const double *const scales[] = {flat, wild};
+    static const double flat[] = {0, 20, 0}, wild[] = {INFINITY, 1, 0}, huge[] = {1, 1.1e9, 0},
+                        tie[6] = {0};
+    static const double line[16] = {8, 4, 0, 100, 6, 3, 0, 200}; /* columns go as rows do */
+    static const double *const scales[] = {flat, wild, huge};
     (void)state;
     for (size_t i = 0; i < COUNT(scales); i++) {
         struct tif_spec s = plain();
@@ -270,6 +272,27 @@ static void a_georeference_without_sense_is_refused(void **state)
         assert_failed(&r, STATUS_BAD_INPUT, "georeference", "cells of");
         reading_free(&r);
     }
+    struct tif_spec s = plain();
+    s.n_doubles[2] = 16;
+    s.doubles[2] = line;
+    struct reading r = read_spec(&s);
+    assert_failed(&r, STATUS_BAD_INPUT, "georeference", "without an area");
+    reading_free(&r);
+}
+
+static void keys_beyond_the_number_declared_do_not_count(void **state)
+{
+    static const uint16_t keys[] = {1, 1, 0, 2, 1024, 0, 1, 1, 1025, 0, 1, 1, 3076, 0, 1, 9003};
+    (void)state;
+    struct tif_spec s = plain();
+    s.n_keys = COUNT(keys);
+    s.keys = keys;
+    struct reading r = read_spec(&s);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(grid_key(r.info->grid, 1024), 1);
+    assert_int_equal(grid_key(r.info->grid, 1025), 1);
+    assert_int_equal(grid_key(r.info->grid, 3076), 0);
+    reading_free(&r);
 }
 
 /* --- several threads -------------------------------------------------------------------------- */
@@ -372,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_georeference_is_carried_and_understood),
         cmocka_unit_test(a_transformation_may_rotate_or_turn_a_grid),
         cmocka_unit_test(a_georeference_without_sense_is_refused),
+        cmocka_unit_test(keys_beyond_the_number_declared_do_not_count),
         cmocka_unit_test(several_threads_decode_at_the_same_time),
     };
     TIFFSetErrorHandler(loud);

@@ -83,6 +83,7 @@ bad_dem few "$head5" '90 90 90 90\n90 90 90 90\n90 90 90\n' 'line 9: ends after 
 bad_dem a9 'nrows 3\nxllcorner 0\nyllcorner 0\ncellsize 10\n' "$level" 'ncols'
 bad_dem b1 'ncols 2000000000\nnrows 2000000000\nxllcorner 0\nyllcorner 0\ncellsize 10\n' "$level" '2000000000'
 bad_dem b2 'ncols -4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 10\n' "$level" 'ncols'
+bad_dem b8 'ncols 4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 1e155\n' "$level" 'line 5: cellsize .* up to 1e\+09'
 bad_dem b3 'ncols 4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 0\n' "$level" 'cellsize'
 printf "$level" >headless.dem.asc
 grid headless.source.asc "$head5" "$none"
