@@ -11,6 +11,7 @@
 
 #include "formats/status.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -97,6 +98,18 @@ double grid_north(const struct grid *g); /* of the first row */
 static inline bool grid_is_nodata(const struct grid *g, double value)
 {
     return value != value || (g->has_nodata && value == g->nodata);
+}
+
+/* The same where NODATA is told by people and tools: the lowest number of a type of floats, the
+ * most common one beside -9999, with as many digits as they like. Where `nodata` is beyond 1e38,
+ * all beyond that with its sign are meant. */
+static inline bool grid_means_nodata(double nodata, double value)
+{
+    if (isnan(nodata)) {
+        return isnan(value);
+    }
+    return value == nodata ||
+           (fabs(nodata) > 1e38 && fabs(value) > 1e38 && copysign(value, nodata) == value);
 }
 
 /* Fails with STATUS_BAD_INPUT unless both have the same shape and, where both know it, the same

@@ -53,6 +53,25 @@ static enum status recognise(struct table *t)
     return STATUS_OK;
 }
 
+/* What is said about a table of another format is not looked at, and that is told. */
+static enum status settle_options(struct table *t)
+{
+    const struct table_options *const o = &t->options;
+    enum status status = STATUS_OK;
+    t->info.has_missing_value = o->has_missing_value;
+    t->info.uses_columns = o->columns && t->format->takes_columns;
+    t->info.uses_member = o->member && t->format->takes_member;
+    if (o->columns && !t->info.uses_columns) {
+        status = table_warn(t, "%s: columns = %s is not looked at: it is for CSV and TSV",
+                            source_name(t->source), o->columns);
+    }
+    if (o->member && !t->info.uses_member && !status) {
+        status = table_warn(t, "%s: member = %s is not looked at: it is for .npz",
+                            source_name(t->source), o->member);
+    }
+    return status;
+}
+
 enum status table_open(struct source *src, const struct table_options *options, struct table **out)
 {
     *out = NULL;
@@ -71,6 +90,9 @@ enum status table_open(struct source *src, const struct table_options *options, 
     if (!status) {
         t->info.format = t->format->name;
         status = t->format->open(t);
+    }
+    if (!status) {
+        status = settle_options(t);
     }
     if (status) {
         table_free(t);
@@ -157,6 +179,24 @@ size_t table_mark_missing(double *values, size_t n, double missing)
         const double v = values[i];
         values[i] = v == missing ? NAN : v;
         n_missing += v == missing || v != v;
+    }
+    return n_missing;
+}
+
+void table_add_nodata(const struct table *t, struct grid *g)
+{
+    if (t->options.has_missing_value && !g->has_nodata) {
+        g->has_nodata = true;
+        g->nodata = NAN;
+    }
+}
+
+size_t table_mark_nodata(double *values, size_t n, double missing, double nodata)
+{
+    size_t n_missing = 0;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = grid_means_nodata(missing, values[i]) ? nodata : values[i];
+        n_missing += values[i] != values[i];
     }
     return n_missing;
 }

@@ -2,7 +2,7 @@
  * table - a rectangle of numbers that is read in chunks: CSV/TSV, .npy, a member of .npz, ESRI
  * ASCII grids; any of them gzipped; GeoTIFF. A grid is a table whose lines are its rows, as stored,
  * with a georeference; cells without a number are delivered as the number that stands for it in the
- * file.
+ * file (NaN where that has none).
  *
  * The way of a chunk: table_next() fills it with raw bytes, in file order, one thread at a time;
  * table_decode() turns the raw bytes into numbers, on any thread, chunks in any order. The numbers
@@ -33,20 +33,22 @@ struct table_options {
     const char *member;  /* .npz: the member's name; NULL: the only two-dimensional numeric one */
     const char *prj;     /* .asc: text of the .prj file beside it, carried to results; NULL: none */
     bool has_missing_value;
-    double missing_value;  /* a number that stands for a missing one (becomes NaN) */
+    double missing_value; /* a number that stands for a missing one: becomes NaN, in grids NODATA */
     size_t max_line_bytes; /* the longest CSV line believed; 0: 64 MiB */
 };
 
 struct table_info {
-    const char *format;       /* "csv", "npy", "npz", "asc", "tif" */
-    const struct grid *grid;  /* asc, tif: where it lies (rows = n_lines), NODATA; else NULL */
-    enum dtype dtype;         /* type of the decoded numbers: f32 only for f4 arrays */
-    size_t n_lines;           /* 0: not known before the end (CSV, TSV beyond the head) */
-    size_t n_lines_estimate;  /* n_lines, or a guess from the file's size that is seldom too low */
-    size_t cells_per_line;    /* kept columns (CSV), or the array's other dimension; >= 1 */
-    bool lines_are_columns;   /* Fortran order: the lines are the array's columns */
-    bool has_header;          /* CSV: the first line held names */
-    bool has_labels;          /* CSV: a first column without numbers names each line */
+    const char *format;      /* "csv", "npy", "npz", "asc", "tif" */
+    const struct grid *grid; /* asc, tif: where it lies (rows = n_lines), NODATA; else NULL */
+    enum dtype dtype;        /* type of the decoded numbers: f32 only for f4 arrays */
+    size_t n_lines;          /* 0: not known before the end (CSV, TSV beyond the head) */
+    size_t n_lines_estimate; /* n_lines, or a guess from the file's size that is seldom too low */
+    size_t cells_per_line;   /* kept columns (CSV), or the array's other dimension; >= 1 */
+    bool lines_are_columns;  /* Fortran order: the lines are the array's columns */
+    bool has_header;         /* CSV: the first line held names */
+    bool has_labels;         /* CSV: a first column without numbers names each line */
+    bool has_missing_value;  /* the option was given: NaN stand for missing numbers */
+    bool uses_columns, uses_member; /* these options were given, and the format looks at them */
     const char *const *names; /* names of the kept columns [cells_per_line]; NULL without header */
     const char *const *warnings; /* plain sentences, e.g. columns left out, by name */
     size_t n_warnings;

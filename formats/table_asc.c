@@ -52,6 +52,7 @@ static enum status asc_open(struct table *t)
     if (st != STATUS_OK) {
         return st;
     }
+    table_add_nodata(t, a->grid);
     a->n_cells = head.n_cells;
     a->point = head.point;
     a->line = head.line;

@@ -99,7 +99,8 @@ enum status asc_decode(const struct table *t, struct table_chunk *c)
     }
     c->n_cells = (size_t)(run.out - values);
     if (t->options.has_missing_value) {
-        c->n_missing = table_mark_missing(values, c->n_cells, t->options.missing_value);
+        c->n_missing =
+            table_mark_nodata(values, c->n_cells, t->options.missing_value, a->grid->nodata);
     }
     return STATUS_OK;
 }

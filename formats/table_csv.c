@@ -288,6 +288,7 @@ static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
 
 const struct table_format table_csv = {
     .name = "csv",
+    .takes_columns = true,
     .suits = csv_suits,
     .open = csv_open,
     .next = csv_next,

@@ -12,6 +12,7 @@
  * and decode find the chunk's counts and labels already cleared. */
 struct table_format {
     const char *name;
+    bool takes_columns, takes_member; /* looks at these options */
     bool (*suits)(const unsigned char *head, size_t n);
     enum status (*open)(struct table *t) STATUS_MUST_CHECK;
     enum status (*next)(struct table *t, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
@@ -37,5 +38,11 @@ enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHE
 
 /* Replaces the numbers that equal `missing` by NaN; the number of NaN there are then. */
 size_t table_mark_missing(double *values, size_t n, double missing);
+
+/* The option missing_value in a grid: such cells become NODATA, by the number that the file has for
+ * that; NaN is that number where the file has none. */
+void table_add_nodata(const struct table *t, struct grid *g);
+/* `missing`: the option's value, in the type of the cells. The number of NaN there are then. */
+size_t table_mark_nodata(double *values, size_t n, double missing, double nodata);
 
 #endif

@@ -466,6 +466,7 @@ static enum status npz_decode(const struct table *t, struct table_chunk *c)
 
 const struct table_format table_npz = {
     .name = "npz",
+    .takes_member = true,
     .suits = npz_suits,
     .open = npz_open,
     .next = npz_next,

@@ -75,6 +75,7 @@ static enum status tif_open(struct table *t)
     if (st != STATUS_OK) {
         return st;
     }
+    table_add_nodata(t, s->grid);
     t->info.dtype = DTYPE_F64;
     t->info.n_lines = t->info.n_lines_estimate = s->shape.rows;
     t->info.cells_per_line = s->shape.columns;
@@ -252,7 +253,10 @@ static enum status tif_decode(const struct table *t, struct table_chunk *c)
         cell += n;
     }
     if (t->options.has_missing_value) {
-        (void)table_mark_missing(values, c->n_cells, t->options.missing_value);
+        const double given = t->options.missing_value;
+        const bool narrow = shape->kind == TIF_FLOAT && shape->sample_bytes == sizeof(float);
+        (void)table_mark_nodata(values, c->n_cells, narrow ? (double)(float)given : given,
+                                s->grid->nodata);
     }
     return STATUS_OK;
 }

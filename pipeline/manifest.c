@@ -79,10 +79,15 @@ static json_t *pack_reader(const struct job *job)
 {
     const struct table_options *o = &job->input.settings.table;
     json_t *reader = json_object();
-    if (o->columns != NULL) {
+    bool columns = false, member = false; /* some part's format looks at them */
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        columns = columns || table_info(job->tables[i])->uses_columns;
+        member = member || table_info(job->tables[i])->uses_member;
+    }
+    if (columns) {
         put(&reader, "columns", text_json(o->columns));
     }
-    if (o->member != NULL) {
+    if (member) {
         put(&reader, "member", text_json(o->member));
     }
     if (o->has_missing_value) {

@@ -12,18 +12,9 @@
 /* Numbers beyond this are no heights: at 1e9 m, doubles are 1e-7 m apart. */
 static const double most_m = 1e9;
 
-/* The lowest number of a type of floats, the most common NODATA beside -9999, is told with as many
- * digits as a tool likes: where NODATA is that far away, so is every number there. */
-static const double beyond_measure = 1e38;
-
 static bool is_nodata(const struct grid *g, double value)
 {
-    if (!g->has_nodata || isnan(g->nodata)) {
-        return g->has_nodata && isnan(value);
-    }
-    return value == g->nodata ||
-           (fabs(g->nodata) > beyond_measure && copysign(value, g->nodata) == value &&
-            fabs(value) > beyond_measure);
+    return g->has_nodata && grid_means_nodata(g->nodata, value);
 }
 
 static enum status refuse(const struct sciddicat_job *job, enum sciddicat_part part, size_t cell,
@@ -51,7 +42,7 @@ static enum status take_altitude(struct sciddicat_job *job, size_t cell, double 
                       nodata ? "stands for NODATA and is too far away to be taken as an altitude, "
                                "as nodata = compat asks for; set nodata = wall or sink"
                              : "is no altitude in metres; if it stands for NODATA, the file has to "
-                               "say so (NODATA_value, gdal_translate -a_nodata)");
+                               "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
     }
     job->z[cell] = value;
     job->nodata[cell] = nodata;
@@ -71,7 +62,7 @@ static enum status take_thickness(struct sciddicat_job *job, size_t cell, double
     if (value < 0) {
         return refuse(job, SCIDDICAT_SOURCE, cell, value,
                       "m of debris are fewer than none; if it stands for NODATA, the file has to "
-                      "say so (NODATA_value, gdal_translate -a_nodata)");
+                      "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
     }
     if (value > most_m) {
         return refuse(job, SCIDDICAT_SOURCE, cell, value, "is no thickness in metres");

@@ -2,9 +2,10 @@
  * sciddicat_cells - the numbers of the two grids: which are NODATA, which cannot be, and how the
  * debris lies at the start.
  *
- * A cell of the DEM is NODATA when it holds the number that the file gives for that; NaN too, but
- * where the file gives another number. Where that number is beyond 1e38, all beyond it with its
- * sign are. NODATA of the source means no debris, under every policy.
+ * A cell of the DEM is NODATA when it holds the number that the file gives for that, or the one
+ * given as missing_value; NaN too, but where the file gives another number. Where that number is
+ * beyond 1e38, all beyond it with its sign are. NODATA of the source means no debris, under every
+ * policy.
  */
 #ifndef LEAT_STAGES_SCIDDICAT_CELLS_H
 #define LEAT_STAGES_SCIDDICAT_CELLS_H

@@ -7,6 +7,7 @@
 #include "stages/sciddicat_map.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 enum {
     STEPS,
@@ -111,8 +112,13 @@ enum status sciddicat_grid(const struct stage_args *args, enum sciddicat_part pa
                            "it as .asc, .tif or .npy",
                            in->name);
     }
-    return t->lines_are_columns ? grid_new(t->cells_per_line, t->n_lines, out)
-                                : grid_new(t->n_lines, t->cells_per_line, out);
+    const enum status st = t->lines_are_columns ? grid_new(t->cells_per_line, t->n_lines, out)
+                                                : grid_new(t->n_lines, t->cells_per_line, out);
+    if (st == STATUS_OK && t->has_missing_value) {
+        (*out)->has_nodata = true;
+        (*out)->nodata = NAN;
+    }
+    return st;
 }
 
 struct sciddicat_params sciddicat_kernel_params(const struct sciddicat_choice *choice,

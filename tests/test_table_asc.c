@@ -108,6 +108,28 @@ static void nan_is_a_cell_without_a_number(void **state)
     reading_free(&r);
 }
 
+static void the_missing_value_is_nodata(void **state)
+{
+    (void)state;
+    const struct table_options options = {.has_missing_value = true, .missing_value = -1};
+    struct reading r = read_text(HEAD "nodata_value -9999\n-9999 -1 3\n-1.0 5 -1.5\n", &options);
+    ASSERT_NUMBERS(&r, -9999, -9999, 3, -9999, 5, -1.5);
+    assert_true(r.info->grid->has_nodata && r.info->grid->nodata == -9999);
+    reading_free(&r);
+    r = read_text(HEAD "-9999 -1 3\n-1 5 6\n", &options); /* the file has no number for it */
+    ASSERT_NUMBERS(&r, -9999, NAN, 3, NAN, 5, 6);
+    assert_true(r.info->grid->has_nodata && isnan(r.info->grid->nodata));
+    reading_free(&r);
+    const struct table_options nan = {.has_missing_value = true, .missing_value = NAN};
+    r = read_text(HEAD "nodata_value -9999\nnan 2 3\n4 5 6\n", &nan);
+    ASSERT_NUMBERS(&r, -9999, 2, 3, 4, 5, 6);
+    reading_free(&r);
+    const struct table_options lowest = {.has_missing_value = true, .missing_value = -3.4e38};
+    r = read_text(HEAD "nodata_value -9999\n-3.402823e38 2 3\n4 5 3.402823e38\n", &lowest);
+    ASSERT_NUMBERS(&r, -9999, 2, 3, 4, 5, 3.402823e38);
+    reading_free(&r);
+}
+
 static void a_byte_order_mark_and_a_prj_are_taken(void **state)
 {
     (void)state;
@@ -448,6 +470,7 @@ int main(void)
         cmocka_unit_test(values_may_be_split_over_lines_in_any_way),
         cmocka_unit_test(decimal_commas_are_understood),
         cmocka_unit_test(nan_is_a_cell_without_a_number),
+        cmocka_unit_test(the_missing_value_is_nodata),
         cmocka_unit_test(a_byte_order_mark_and_a_prj_are_taken),
         cmocka_unit_test(gzip_is_unpacked_on_the_way),
         cmocka_unit_test(chunks_of_any_size_give_the_same_numbers),

@@ -353,6 +353,27 @@ static void the_air_quality_file_gives_thirteen_series(void **state)
     reading_free(&r);
 }
 
+static void options_of_other_formats_are_told(void **state)
+{
+    (void)state;
+    const struct table_options options = {.columns = "1-2", .member = "a"};
+    struct reading r = read_text(
+        "ncols 3\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 5\n1 2 3\n4 5 6\n", &options);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
+    assert_false(r.info->uses_columns || r.info->uses_member);
+    assert_int_equal(r.info->n_warnings, 2);
+    assert_string_equal(r.info->warnings[0],
+                        "in.x: columns = 1-2 is not looked at: it is for CSV and TSV");
+    assert_string_equal(r.info->warnings[1], "in.x: member = a is not looked at: it is for .npz");
+    reading_free(&r);
+    r = read_text("1,2,3\n4,5,6\n", &options);
+    ASSERT_NUMBERS(&r, 1, 2, 4, 5);
+    assert_true(r.info->uses_columns && !r.info->uses_member);
+    assert_int_equal(r.info->n_warnings, 1);
+    assert_non_null(strstr(r.info->warnings[0], "member = a"));
+    reading_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +394,7 @@ int main(void)
         cmocka_unit_test(numbers_are_rounded_as_strtod_rounds_them),
         cmocka_unit_test(the_hardest_decimals_are_rounded_right),
         cmocka_unit_test(the_air_quality_file_gives_thirteen_series),
+        cmocka_unit_test(options_of_other_formats_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

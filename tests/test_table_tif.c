@@ -295,6 +295,29 @@ static void keys_beyond_the_number_declared_do_not_count(void **state)
     reading_free(&r);
 }
 
+static void the_missing_value_is_nodata(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct tif_spec s = plain();
+        s.bits = k & 1 ? 64 : 32;
+        s.nodata = k & 2 ? "-9999" : NULL;
+        const double missing = s.value(7), stands = k & 2 ? -9999 : (double)NAN;
+        const struct table_options options = {.has_missing_value = true, .missing_value = missing};
+        struct bytes file = make_tif(&s);
+        struct reading r = read_bytes(file.data, file.len, &options, 1 << 12);
+        assert_int_equal(r.status, STATUS_OK);
+        assert_true(r.info->grid->has_nodata);
+        double expected[20];
+        for (size_t i = 0; i < COUNT(expected); i++) {
+            expected[i] = s.value(i) == missing ? stands : s.value(i);
+        }
+        assert_numbers(&r, expected, COUNT(expected));
+        reading_free(&r);
+        bytes_free(&file);
+    }
+}
+
 /* --- several threads -------------------------------------------------------------------------- */
 
 enum { N_CHUNKS = 64, N_THREADS = 4 };
@@ -396,6 +419,7 @@ int main(void)
         cmocka_unit_test(a_transformation_may_rotate_or_turn_a_grid),
         cmocka_unit_test(a_georeference_without_sense_is_refused),
         cmocka_unit_test(keys_beyond_the_number_declared_do_not_count),
+        cmocka_unit_test(the_missing_value_is_nodata),
         cmocka_unit_test(several_threads_decode_at_the_same_time),
     };
     TIFFSetErrorHandler(loud);

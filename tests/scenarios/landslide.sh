@@ -123,4 +123,35 @@ grid c1.source.asc "$head5" '3 0 0 0\n0 0 0 0\n0 0 0 0\n'
 expect 0 "$LEAT" run -b "$backend" -o out c1.dem.asc c1.source.asc
 says 'warning: .*c1.*300 m3 of debris \(1 cell\) lie on the outermost ring'
 grep -q 'outermost ring' out/c1/result.json || fail "the warning is not in result.json"
+
+# A number that stands for a missing one is NODATA, beside the file's own; no debris in the source; in arrays, too.
+json() { # json FILE EXPRESSION: holds for o, the object in FILE
+    "$python" -c 'import json, sys
+o = json.load(open(sys.argv[1]))
+assert ('"$2"'), o' "$1" || fail "not so: $2"
+}
+rm -r out
+grid m1.dem.asc "$head5" '9 9 9 -9999\n9 9 -1 9\n9 9 9 9\n'
+grid m1.source.asc "$head5" '0 0 -1 0\n0 2 0 0\n0 0 0 -9999\n'
+"$python" - <<'P' || skip "no Python with NumPy"
+import numpy as np
+dem, source = np.full((3, 4), 9.0), np.zeros((3, 4))
+dem[0, 3] = dem[1, 2] = source[0, 2] = source[2, 3] = -1
+source[1, 1] = 2
+np.save("m2.dem.npy", dem)
+np.save("m2.source.npy", source)
+P
+for stem in m1 m2; do
+    bad $stem "$stem.source.* row 1, column 3: -1 m of debris"
+    expect 0 "$LEAT" run -q -b "$backend" -o missing -s missing_value=-1 $stem.dem.* $stem.source.*
+    json missing/$stem/result.json 'o["shape"]["nodata_cells"] == 2 and o["shape"]["source_cells"] == 1'
+done
+# What the reader is told for other formats is not said to have been used.
+expect 0 "$LEAT" run -b "$backend" -o told -s columns=1-2 -s member=x good.dem.asc good.source.asc
+says 'warning: .*good.dem.asc: columns = 1-2 is not looked at'
+says 'warning: .*good.source.asc: member = x is not looked at'
+json told/good/result.json 'o["reader"] == {} and sum("not looked at" in w for w in o["warnings"]) == 4'
+printf '1,2,3\n4,5,7\n6,7,9\n' >some.clusters.csv
+expect 0 "$LEAT" run -q -b "$backend" -o told -s columns=1-2 -s member=x some.clusters.csv
+json told/some/result.json 'o["reader"] == {"columns": "1-2"}'
 echo "every landslide was as it should be"
