@@ -184,6 +184,11 @@ enum status pearson_lay_out(const struct stage_args *args, const struct pearson_
                                .lines_known = table->n_lines > 0,
                                .lost = choice->diff != PEARSON_DIFF_NONE ? 1 : 0,
                                .type = table->dtype};
+    if (table->grid != NULL) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: is a grid, and pearson takes tables: CSV, TSV, .npy or .npz",
+                           args->inputs[0].name);
+    }
     l.lines = at_least(l.lines_known ? table->n_lines : table->n_lines_estimate, 1);
     l.x_type = l.lost != 0 ? DTYPE_F64 : l.type;
     l.r_type = choice->used == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32;

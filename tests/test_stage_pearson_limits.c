@@ -45,6 +45,20 @@ static void too_few_samples_are_refused_with_what_was_found(void **state)
     sheet_free(&late);
 }
 
+/* Its NODATA would be correlated as if it were a measurement. */
+static void grids_are_refused(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(3, 5, true, DTYPE_F64);
+    struct grid *g;
+    assert_int_equal(grid_new(3, 5, &g), STATUS_OK);
+    sheet.info.grid = g;
+    check_refusal(&sheet, STATUS_BAD_INPUT,
+                  "is a grid, and pearson takes tables: CSV, TSV, .npy or .npz");
+    grid_free(g);
+    sheet_free(&sheet);
+}
+
 static void missing_values_are_refused_by_name_when_asked(void **state)
 {
     (void)state;
@@ -300,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_few_samples_are_refused_with_what_was_found),
+        cmocka_unit_test(grids_are_refused),
         cmocka_unit_test(missing_values_are_refused_by_name_when_asked),
         cmocka_unit_test(infinities_are_refused_by_name),
         cmocka_unit_test(values_too_large_to_be_squared_are_refused_wherever_series_lie),

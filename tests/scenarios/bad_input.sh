@@ -59,6 +59,12 @@ bad u5.clusters.npy 'claims 4294967296 x 4294967296 numbers'
 bad u6.clusters.npz 'zip archive without members'
 bad u7.clusters.npy "'row 1' has infinite values"
 
+# A grid is no table: its NODATA would be correlated.
+printf 'ncols 3\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1\nNODATA_value -9999\n1 2 -9999\n4 5 6\n' >g1.clusters.asc
+bad g1.clusters.asc 'is a grid, and pearson takes tables: CSV, TSV, .npy or .npz'
+expect 1 "$LEAT" check -b cpu g1.clusters.asc
+says 'g1.clusters.asc.*is a grid, and pearson takes tables'
+
 # A folder that cannot be read (root reads everything), an output folder that cannot be written.
 printf '1,2,4\n3,5,4\n' >good.clusters.csv
 if [ "$(id -u)" -ne 0 ]; then
