@@ -34,7 +34,9 @@ static double distance_m(const struct sciddicat_job *job, size_t k)
     const size_t row = k / columns, crown_row = crown / columns;
     const double down = (double)row - (double)crown_row;
     const double right = (double)(k % columns) - (double)(crown % columns);
-    return hypot(right * job->scale.cell_x_m, down * job->scale.cell_y_m);
+    const struct sciddicat_scale *const s = &job->scale;
+    return hypot(right * s->column_m[0] + down * s->row_m[0],
+                 right * s->column_m[1] + down * s->row_m[1]);
 }
 
 static bool is_further_down(const struct sciddicat_job *job, size_t k, size_t toe)

@@ -352,7 +352,8 @@ static enum status draw(struct map *m, struct bytes *out)
     m->film_m = fmax(round_down(m->top_m / 100), 2 * m->job->choice.epsilon);
     snprintf(m->film, sizeof m->film, "passed, <%.3g m", m->film_m);
     const struct sciddicat_scale *const s = &m->job->scale;
-    m->is_square = fabs(s->cell_x_m - s->cell_y_m) <= 1e-6 * s->cell_x_m;
+    m->is_square =
+        !sciddicat_scale_is_sheared(s) && fabs(s->cell_x_m - s->cell_y_m) <= 1e-6 * s->cell_x_m;
     snprintf(m->cells, sizeof m->cells, "cells %.4g m x %.4g m", s->cell_x_m, s->cell_y_m);
     m->at = lay_out(m->relief.width, m->relief.height, legend_width(m));
     enum status st = png_image_new((size_t)m->at.all_width, (size_t)m->at.all_height, &m->image);

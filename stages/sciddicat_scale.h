@@ -16,11 +16,15 @@ enum sciddicat_unit {
 
 struct sciddicat_scale {
     enum sciddicat_unit unit;
-    double cell_x_m, cell_y_m; /* > 0; 1 unless SCALE_METRES */
-    double area_m2;
+    double cell_x_m, cell_y_m;    /* > 0; 1 unless SCALE_METRES, like the others */
+    double area_m2;               /* less than the product of the sides where the grid is sheared */
+    double column_m[2], row_m[2]; /* from a cell to that in the next column, row: east, north */
 };
 
 struct sciddicat_scale sciddicat_scale_of(const struct grid *g);
+
+/* True when rows and columns do not meet at right angles on the map. */
+bool sciddicat_scale_is_sheared(const struct sciddicat_scale *s);
 
 /* True when the coordinate system measures altitudes in another unit than the metre. */
 bool sciddicat_scale_high_is_other(const struct grid *g);

@@ -116,6 +116,10 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
     case SCALE_METRES:
         break;
     }
+    if (sciddicat_scale_is_sheared(&job->scale)) {
+        return result_warn(
+            out, "%s has cells that are no rectangles: the model takes them to be square", name);
+    }
     if (fabs(x - y) <= 1e-6 * x) {
         return STATUS_OK;
     }

@@ -75,6 +75,35 @@ static void the_unit_is_that_of_the_map_in_every_dialect(void **state)
     }
 }
 
+/* Keys that name no unit: only systems that are known to be in metres are. */
+static void a_system_without_a_unit_is_known_by_its_code(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t n_keys, model, system;
+        bool metres;
+    } cases[] = {{2, 1, 32633, true},  {2, 1, 25832, true},  {2, 1, 3035, true},
+                 {2, 1, 3857, true},   {2, 1, 2154, true},   {2, 1, 27700, true},
+                 {2, 1, 32760, true},  {2, 0, 32601, true},  {2, 1, 2000, true},
+                 {2, 1, 32766, true},  {2, 1, 2263, false},  {2, 1, 2066, false},
+                 {2, 1, 32767, false}, {2, 1, 32664, false}, {2, 1, 1, false},
+                 {1, 1, 32633, false}, {1, 3, 0, false},     {0, 1, 2263, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint16_t keys[] = {1,    1, 0, cases[i].n_keys, 1024, 0, 1, cases[i].model,
+                                 3072, 0, 1, cases[i].system};
+        struct slide s = quiet(NULL);
+        assert_int_equal(grid_add_tag(s.grids[DEM], GRID_GEO_KEYS, GRID_SHORT, 12, keys),
+                         STATUS_OK);
+        struct outcome o = run_well(&s);
+        if (is_warned(&o, "whose unit is not understood") == cases[i].metres ||
+            (summary_number(&o, "volume_start_m3") == 0.05) != cases[i].metres) {
+            fail_msg("%u keys, system %u", cases[i].n_keys, cases[i].system);
+        }
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
 /* A .prj has up to 64 KiB, of anything; what is not closed ends with it. */
 static void texts_of_any_shape_are_read_to_their_end(void **state)
 {
@@ -210,6 +239,31 @@ static void grids_that_are_turned_or_mirrored_are_compared_too(void **state)
     assert_non_null(strstr(message, "source.x is at the corners (9000, 7000) (9096, 7072)"));
 }
 
+/* Debris falls 3 rows and 4 columns down a gutter, on cells that are parallelograms. */
+static void areas_and_lengths_of_sheared_cells_are_those_on_the_map(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 9, 2, 2);
+    for (size_t row = 0; row < 9; row++) {
+        for (size_t column = 0; column < 9; column++) {
+            const bool in_gutter =
+                (column == 2 && row >= 2 && row <= 5) || (row == 5 && column >= 2 && column <= 6);
+            s.cells[DEM][row * 9 + column] = (in_gutter ? 900 : 1100) - 5 * (double)(row + column);
+        }
+    }
+    s.params[0] = "steps=500";
+    place(s.grids[DEM], 10, 6, 1000, 0, -8, 2000);
+    place(s.grids[SOURCE], 10, 6, 1000, 0, -8, 2000);
+    struct outcome o = run_well(&s);
+    assert_true(summary_number(&o, "volume_start_m3") == 2 * 80);
+    assert_true(summary_number(&o, "covered_m2") == 80 * summary_number(&o, "covered_cells"));
+    assert_true(summary_in(&o, "toe", "row") == 6 && summary_in(&o, "toe", "column") == 7);
+    assert_true(fabs(summary_number(&o, "runout_m") - hypot(4 * 10 + 3 * 6, 3 * 8)) < 1e-9);
+    assert_true(is_warned(&o, "no rectangles"));
+    outcome_free(&o);
+    slide_free(&s);
+}
+
 static void a_turned_grid_of_points_lies_half_a_cell_further(void **state)
 {
     static const uint16_t point[] = {1, 1, 0, 1, 1025, 0, 1, 2};
@@ -314,10 +368,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_unit_is_that_of_the_map_in_every_dialect),
+        cmocka_unit_test(a_system_without_a_unit_is_known_by_its_code),
         cmocka_unit_test(texts_of_any_shape_are_read_to_their_end),
         cmocka_unit_test(altitudes_in_feet_are_told),
         cmocka_unit_test(a_prj_that_no_geotiff_carries_is_told),
         cmocka_unit_test(grids_that_are_turned_or_mirrored_are_compared_too),
+        cmocka_unit_test(areas_and_lengths_of_sheared_cells_are_those_on_the_map),
         cmocka_unit_test(a_turned_grid_of_points_lies_half_a_cell_further),
         cmocka_unit_test(other_coordinate_systems_are_told),
         cmocka_unit_test(a_dem_without_a_place_takes_that_of_the_source),
