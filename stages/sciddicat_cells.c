@@ -12,6 +12,9 @@
 /* Numbers beyond this are no heights: at 1e9 m, doubles are 1e-7 m apart. */
 static const double most_m = 1e9;
 
+/* What most tools write for NODATA, and take it for where a file names none. */
+static const double usual_nodata = -9999;
+
 static bool is_nodata(const struct grid *g, double value)
 {
     return g->has_nodata && grid_means_nodata(g->nodata, value);
@@ -47,6 +50,7 @@ static enum status take_altitude(struct sciddicat_job *job, size_t cell, double 
     job->z[cell] = value;
     job->nodata[cell] = nodata;
     job->n_nodata += nodata;
+    job->n_usual += value == usual_nodata && !job->dem->has_nodata;
     return STATUS_OK;
 }
 
@@ -133,8 +137,10 @@ static double start_cell(struct sciddicat_job *job, size_t row, size_t column)
     if (!(h > 0)) {
         return z;
     }
-    if (s->n_debris == 0 || z > job->z[s->crown]) {
+    const bool hole = job->holes && job->nodata[k];
+    if (!hole && (!s->has_crown || z > job->z[s->crown])) {
         s->crown = k;
+        s->has_crown = true;
     }
     s->n_debris++;
     if (sciddicat_on_ring(job, row, column)) {
@@ -142,7 +148,7 @@ static double start_cell(struct sciddicat_job *job, size_t row, size_t column)
         s->ring_m += h;
         return z;
     }
-    if (job->holes && job->nodata[k]) {
+    if (hole) {
         s->n_nodata++;
         s->nodata_m += h;
         return z;

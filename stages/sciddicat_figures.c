@@ -71,15 +71,19 @@ void sciddicat_figures_of(const struct sciddicat_job *job, struct sciddicat_figu
     for (size_t i = 0; i < job->dem->rows; i++) {
         for (size_t j = 0; j < columns; j++) {
             const size_t k = i * columns + j;
-            if (job->max_h[k] > job->max_h[f.deepest]) {
+            if (is_hole(job, k)) {
+                continue;
+            }
+            if (is_hole(job, f.deepest) || job->max_h[k] > job->max_h[f.deepest]) {
                 f.deepest = k;
             }
-            if (job->arrival[k] >= 0 && !is_hole(job, k)) {
+            if (job->arrival[k] >= 0) {
                 cover(job, i, j, &f);
             }
         }
     }
-    if (f.n_covered > 0 && job->start.n_debris > 0) {
+    f.ran = f.n_covered > 0 && job->start.has_crown;
+    if (f.ran) {
         f.drop_m = job->z[job->start.crown] - job->z[f.toe];
         f.runout_m = distance_m(job, f.toe);
     }

@@ -13,7 +13,8 @@
 /* The debris before the first step. */
 struct sciddicat_start {
     size_t n_debris;  /* cells with h > 0 */
-    size_t crown;     /* the highest of them; the first of equals */
+    bool has_crown;   /* some of them have an altitude: */
+    size_t crown;     /* the highest of these; the first of equals */
     size_t n_ring;    /* of them on the outermost ring ... */
     double ring_m;    /* ... and the sum of their thicknesses: it never moves */
     size_t n_nodata;  /* others on NODATA cells, where these are none (wall, sink) ... */
@@ -48,7 +49,8 @@ struct sciddicat_job {
     int32_t *arrival;
     size_t taken[SCIDDICAT_N_PARTS];
     size_t n_nodata;
-    bool holes; /* NODATA cells are treated as such: there are some, and not compat */
+    size_t n_usual; /* altitudes of exactly -9999, in a DEM that names no NODATA */
+    bool holes;     /* NODATA cells are treated as such: there are some, and not compat */
 
     struct sciddicat_start start;
     void *run; /* of the kernels; NULL before the start and after the end */

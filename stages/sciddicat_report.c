@@ -19,22 +19,28 @@ static json_t *integer(uint64_t n)
     return json_integer((json_int_t)n);
 }
 
+/* null where no double holds it. */
+static json_t *real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
 static json_t *volume(const struct sciddicat_job *job, double sum_m)
 {
-    return json_real(sum_m * job->scale.area_m2);
+    return real(sum_m * job->scale.area_m2);
 }
 
 /* Where a cell lies, and one thing about it. */
 static json_t *place(const struct sciddicat_job *job, size_t cell, const char *key, double value)
 {
     const size_t row = cell / job->dem->columns, column = cell % job->dem->columns;
-    json_t *const at = json_pack("{s:f, s:I, s:I}", key, value, "row", (json_int_t)row + 1,
+    json_t *const at = json_pack("{s:o, s:I, s:I}", key, real(value), "row", (json_int_t)row + 1,
                                  "column", (json_int_t)column + 1);
     if (at != NULL && job->dem->has_place) {
         double x, y;
         sciddicat_centre(job->dem, row, column, &x, &y);
-        if (json_object_set_new(at, "x", json_real(x)) != 0 ||
-            json_object_set_new(at, "y", json_real(y)) != 0) {
+        if (json_object_set_new(at, "x", real(x)) != 0 ||
+            json_object_set_new(at, "y", real(y)) != 0) {
             json_decref(at);
             return NULL;
         }
@@ -61,8 +67,8 @@ static json_t *extent(const struct sciddicat_figures *f)
 static json_t *motion(const struct sciddicat_job *job)
 {
     const struct sciddicat_motion *const m = &job->motion;
-    return json_pack("{s:I, s:f, s:f}", "cells", (json_int_t)m->n_cells, "volume_m3",
-                     m->sum_m * job->scale.area_m2, "largest_change_m", m->largest);
+    return json_pack("{s:I, s:o, s:o}", "cells", (json_int_t)m->n_cells, "volume_m3",
+                     volume(job, m->sum_m), "largest_change_m", real(m->largest));
 }
 
 static enum status summarise(const struct sciddicat_job *job, const struct sciddicat_figures *f,
@@ -70,7 +76,6 @@ static enum status summarise(const struct sciddicat_job *job, const struct scidd
 {
     const struct sciddicat_report *const r = &job->now;
     const double start = job->start.thickness;
-    const bool ran = f->n_covered > 0 && job->start.n_debris > 0;
     const struct summary_entry entries[] = {
         {"steps", integer(r->step)},
         {"settled", json_boolean(job->settled)},
@@ -82,17 +87,17 @@ static enum status summarise(const struct sciddicat_job *job, const struct scidd
         {"balance_bound_m3", volume(job, sciddicat_job_bound(job))},
         {"last_step", motion(job)},
         {"active_cells", integer(r->n_active)},
-        {"max_thickness_m", json_real(r->largest)},
+        {"max_thickness_m", real(r->largest)},
         {"deepest_ever", place(job, f->deepest, "thickness_m", job->max_h[f->deepest])},
         {"covered_cells", integer(f->n_covered)},
-        {"covered_m2", json_real((double)f->n_covered * job->scale.area_m2)},
+        {"covered_m2", real((double)f->n_covered * job->scale.area_m2)},
         {"covered_extent", extent(f)},
-        {"crown", altitude(job, job->start.n_debris > 0, job->start.crown)},
+        {"crown", altitude(job, job->start.has_crown, job->start.crown)},
         {"toe", altitude(job, f->n_covered > 0, f->toe)},
-        {"drop_m", ran ? json_real(f->drop_m) : json_null()},
-        {"runout_m", ran ? json_real(f->runout_m) : json_null()},
-        {"reach_angle_deg", ran && f->runout_m > 0
-                                ? json_real(atan2(f->drop_m, f->runout_m) * 180 / M_PI)
+        {"drop_m", f->ran ? real(f->drop_m) : json_null()},
+        {"runout_m", f->ran ? real(f->runout_m) : json_null()},
+        {"reach_angle_deg", f->ran && f->runout_m > 0
+                                ? real(atan2(f->drop_m, f->runout_m) * 180 / M_PI)
                                 : json_null()},
     };
     return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
@@ -109,8 +114,8 @@ static enum status describe(const struct sciddicat_job *job, struct result *out)
         {"columns", integer(job->dem->columns)},
         {"nodata_cells", integer(job->n_nodata)},
         {"source_cells", integer(job->start.n_debris)},
-        {"cell_x_m", sized ? json_real(job->scale.cell_x_m) : json_null()},
-        {"cell_y_m", sized ? json_real(job->scale.cell_y_m) : json_null()},
+        {"cell_x_m", sized ? real(job->scale.cell_x_m) : json_null()},
+        {"cell_y_m", sized ? real(job->scale.cell_y_m) : json_null()},
     };
     const struct summary_entry parameters[] = {
         {"steps", integer(c->steps)},

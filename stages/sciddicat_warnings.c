@@ -129,6 +129,19 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
                        name, x, y);
 }
 
+/* Under compat every number is an altitude, as it was asked for. */
+static enum status warn_usual(const struct sciddicat_job *job, struct result *out)
+{
+    if (job->n_usual == 0 || job->choice.nodata == SCIDDICAT_COMPAT) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%s names no NODATA, and %zu cell%s hold%s -9999, which is taken as an "
+                       "altitude; if it stands for NODATA, set missing_value = -9999",
+                       sciddicat_name(job, SCIDDICAT_DEM), job->n_usual, plural(job->n_usual),
+                       job->n_usual == 1 ? "s" : "");
+}
+
 static enum status warn_high(const struct sciddicat_job *job, struct result *out)
 {
     if (!sciddicat_scale_high_is_other(job->dem)) {
@@ -192,6 +205,9 @@ enum status sciddicat_warnings(const struct sciddicat_job *job, const struct sci
     }
     if (st == STATUS_OK) {
         st = warn_scale(job, out);
+    }
+    if (st == STATUS_OK) {
+        st = warn_usual(job, out);
     }
     if (st == STATUS_OK) {
         st = warn_high(job, out);

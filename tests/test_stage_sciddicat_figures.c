@@ -174,6 +174,61 @@ static void the_toe_is_the_farthest_of_the_lowest_cells(void **state)
     }
 }
 
+static bool is_null(const struct outcome *o, const char *key)
+{
+    return json_is_null(json_object_get(o->last.summary, key));
+}
+
+/* Debris that lies on NODATA never moves, and has no altitude. */
+static void no_figure_is_of_a_cell_without_an_altitude(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"nodata=wall", "nodata=sink"};
+    for (size_t i = 0; i < 4; i++) {
+        struct slide s = slope(9, 12, 4, 4);
+        s.params[0] = "steps=40";
+        s.params[1] = policies[i % 2];
+        s.cells[DEM][0] = s.cells[DEM][3 * 12 + 4] = -9999;
+        s.cells[SOURCE][3 * 12 + 4] = 30;
+        s.cells[SOURCE][4 * 12 + 4] = i < 2 ? 0 : 2;
+        struct outcome o = run_well(&s);
+        assert_true(is_warned(&o, "lie where the DEM has NODATA"));
+        assert_true(is_null(&o, "crown") == (i < 2) && is_null(&o, "toe") == (i < 2));
+        assert_true(is_null(&o, "drop_m") == (i < 2) && is_null(&o, "runout_m") == (i < 2));
+        assert_true(summary_in(&o, "deepest_ever", "thickness_m") == (i < 2 ? 0 : 2));
+        assert_true(summary_in(&o, "deepest_ever", "row") == (i < 2 ? 1 : 5));
+        assert_true(summary_in(&o, "deepest_ever", "column") == (i < 2 ? 2 : 5));
+        if (i >= 2) {
+            assert_true(summary_in(&o, "crown", "row") == 5);
+            assert_true(summary_in(&o, "crown", "altitude_m") == 980);
+        }
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+/* Readers refuse such cells; what no double holds is null, and no want of memory. */
+static void figures_beyond_doubles_are_null(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.params[0] = "steps=10";
+    for (int part = 0; part < 2; part++) {
+        s.grids[part]->cell_x = s.grids[part]->cell_y = 1e155;
+    }
+    struct outcome o = run_well(&s);
+    static const char *const keys[] = {"volume_start_m3", "volume_end_m3", "covered_m2",
+                                       "balance_bound_m3"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        assert_true(is_null(&o, keys[i]));
+    }
+    assert_true(
+        json_is_null(json_object_get(json_object_get(o.last.summary, "last_step"), "volume_m3")));
+    assert_true(summary_number(&o, "max_thickness_m") > 0);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
 /* -3.4e38 is told with few digits by one tool and with many by another. */
 static void nodata_beyond_all_measure_is_known_by_any_of_its_digits(void **state)
 {
@@ -231,6 +286,8 @@ int main(void)
         cmocka_unit_test(books_balance_without_adherence),
         cmocka_unit_test(figures_are_those_of_a_slide_down_a_gutter),
         cmocka_unit_test(the_toe_is_the_farthest_of_the_lowest_cells),
+        cmocka_unit_test(no_figure_is_of_a_cell_without_an_altitude),
+        cmocka_unit_test(figures_beyond_doubles_are_null),
         cmocka_unit_test(nodata_beyond_all_measure_is_known_by_any_of_its_digits),
         cmocka_unit_test(the_last_step_is_measured),
     };

@@ -241,6 +241,29 @@ static void scales_that_the_model_does_not_know_are_told(void **state)
     }
 }
 
+/* -9999 is what most tools take for NODATA when a file says nothing. */
+static void altitudes_of_minus_9999_are_told_where_nothing_is_nodata(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"nodata=wall", "nodata=sink", "nodata=compat"};
+    for (size_t i = 0; i < 3; i++) {
+        for (int has = 0; has < 2; has++) {
+            struct slide s = slope(9, 12, 4, 4);
+            s.params[0] = "steps=1";
+            s.params[1] = policies[i];
+            s.grids[DEM]->has_nodata = has;
+            s.cells[DEM][7 * 12 + 3] = s.cells[DEM][7 * 12 + 8] = -9999;
+            struct outcome o = run_well(&s);
+            assert_true(is_warned(&o, "dem.x names no NODATA, and 2 cells hold -9999, which is "
+                                      "taken as an altitude") == (has == 0 && i < 2));
+            assert_int_equal(json_integer_value(json_object_get(o.last.shape, "nodata_cells")),
+                             has ? 2 : 0);
+            outcome_free(&o);
+            slide_free(&s);
+        }
+    }
+}
+
 static void cells_that_are_not_square_are_told(void **state)
 {
     (void)state;
@@ -268,6 +291,7 @@ int main(void)
         cmocka_unit_test(debris_that_cannot_move_is_told),
         cmocka_unit_test(quiet_jobs_warn_of_nothing),
         cmocka_unit_test(scales_that_the_model_does_not_know_are_told),
+        cmocka_unit_test(altitudes_of_minus_9999_are_told_where_nothing_is_nodata),
         cmocka_unit_test(cells_that_are_not_square_are_told),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
