@@ -6,6 +6,7 @@
  */
 #include "formats/table.h"
 
+#include "formats/checked.h"
 #include "formats/table_format.h"
 
 #include <math.h>
@@ -141,6 +142,21 @@ enum status table_next(struct table *t, struct table_chunk *c, bool *end)
 enum status table_decode(const struct table *t, struct table_chunk *c)
 {
     return t->format->decode(t, c);
+}
+
+/* The chunks that are held lie one after the other: where many make a band they reach into few
+ * bands; where one holds whole bands, each thread has one band in work. */
+size_t table_decode_bytes(const struct table_info *info, const struct table_load *load)
+{
+    const size_t room = load->values_cap / dtype_bytes(info->dtype);
+    if (info->n_bands == 0 || room == 0) {
+        return 0;
+    }
+    const size_t band_chunks = (info->band_cells - 1) / room + 1;
+    const size_t reached = load->n_chunks / band_chunks + 2;
+    size_t n = load->n_threads < info->n_bands ? load->n_threads : info->n_bands, bytes;
+    n = n < reached ? n : reached;
+    return checked_mul(n, info->decode_bytes, &bytes) ? bytes : SIZE_MAX;
 }
 
 void table_chunk_clear(struct table_chunk *c)

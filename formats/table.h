@@ -52,6 +52,9 @@ struct table_info {
     const char *const *names; /* names of the kept columns [cells_per_line]; NULL without header */
     const char *const *warnings; /* plain sentences, e.g. columns left out, by name */
     size_t n_warnings;
+    /* tif: parts of whole lines, each decoded in one piece; else 0 */
+    size_t n_bands, band_cells; /* cells: of the largest; a chunk holds whole ones, or is within */
+    size_t decode_bytes;        /* the most that decoding one holds beside its chunks */
 };
 
 /* One unit of work. The caller owns the memory and sets raw/raw_cap, values/values_cap and zeroes
@@ -99,6 +102,15 @@ enum status table_next(struct table *t, struct table_chunk *c, bool *end) STATUS
  * and may run on many chunks of it at once. In a CSV a ragged row, a cell that is no number, or an
  * infinity is STATUS_BAD_INPUT; infinities of arrays are passed on. */
 enum status table_decode(const struct table *t, struct table_chunk *c) STATUS_MUST_CHECK;
+
+/* How a table is read: table_decode runs on at most n_threads threads and begins chunks in file
+ * order; at most n_chunks of values_cap bytes have been filled and not yet taken, in file order. */
+struct table_load {
+    size_t n_threads, n_chunks, values_cap;
+};
+
+/* An upper bound of what table_decode holds beside the chunks when the table is read so. */
+size_t table_decode_bytes(const struct table_info *info, const struct table_load *load);
 
 /* Frees what a chunk owns (labels); its buffers stay the caller's. */
 void table_chunk_clear(struct table_chunk *c);

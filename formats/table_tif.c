@@ -80,6 +80,9 @@ static enum status tif_open(struct table *t)
     t->info.n_lines = t->info.n_lines_estimate = s->shape.rows;
     t->info.cells_per_line = s->shape.columns;
     t->info.grid = s->grid;
+    t->info.n_bands = (s->shape.rows - 1) / s->shape.band_rows + 1;
+    t->info.band_cells = tif_band_rows(&s->shape, 0) * s->shape.columns;
+    t->info.decode_bytes = t->info.band_cells * s->shape.sample_bytes + s->shape.handle_bytes;
     return STATUS_OK;
 }
 
@@ -117,6 +120,10 @@ static enum status tif_next(struct table *t, struct table_chunk *c, bool *end)
         return status_fail(STATUS_INTERNAL, "%s: a chunk without room", s->name);
     }
     c->n_cells = left < room ? (size_t)left : room;
+    const uint64_t beyond = (s->next_cell + c->n_cells) % (s->shape.band_rows * s->shape.columns);
+    if (beyond < c->n_cells) {
+        c->n_cells -= (size_t)beyond; /* whole bands, or the end of one */
+    }
     c->first_line = s->next_cell / s->shape.columns + 1;
     c->first_column = s->next_cell % s->shape.columns;
     s->next_cell += c->n_cells;
@@ -158,6 +165,10 @@ static enum status decode_band(const struct table *t, struct tif_band *b)
     if (st == STATUS_OK) {
         st = tif_band_decode(&s->shape, h, s->name, b->index, b->samples);
         give_handle(s, h);
+    }
+    if (st != STATUS_OK) {
+        free(b->samples);
+        b->samples = NULL;
     }
     return st;
 }

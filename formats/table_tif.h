@@ -3,8 +3,9 @@
  *
  * An image is cut into bands: so many rows that whole strips, or whole rows of tiles, hold them. A
  * band is decoded once, by whichever thread first needs a cell of it, and forgotten when all its
- * cells have been given away. libtiff's handles are not for several threads: each decoding thread
- * takes one of its own from a pool. All of them read through one descriptor.
+ * cells have been given away. A chunk holds whole bands, or is within one: so there are never more
+ * of them than threads. libtiff's handles are not for several threads: each decoding thread takes
+ * one of its own from a pool. All of them read through one descriptor.
  */
 #ifndef LEAT_FORMATS_TABLE_TIF_H
 #define LEAT_FORMATS_TABLE_TIF_H
@@ -29,13 +30,15 @@ enum tif_kind { TIF_UINT, TIF_INT, TIF_FLOAT };
 struct tif_shape {
     size_t rows, columns;
     enum tif_kind kind;
-    size_t sample_bytes; /* 1, 2, 4, 8; floats 2, 4, 8 */
-    bool tiled, deflated;
+    size_t sample_bytes;                /* 1, 2, 4, 8; floats 2, 4, 8 */
+    bool tiled, deflated, unpacked;     /* unpacked: as it is, not compressed */
     size_t strile_rows, strile_columns; /* strips: strile_columns = columns */
     size_t striles_across, striles_down;
     size_t strile_bytes;   /* decoded; all columns and rows of a tile */
+    size_t tile_bytes;     /* decoded, of a tile: without rows below an image that is lower */
     size_t band_striles;   /* rows of striles in a band */
     size_t band_rows;      /* = band_striles * strile_rows */
+    size_t handle_bytes;   /* the most that a handle holds: codec, stored strile, tile, directory */
     unsigned char fill[8]; /* a sample of what the file does not store (sparse striles) */
 };
 
@@ -47,7 +50,7 @@ struct tif_handle {
     int error;           /* errno of a read that failed */
     char first[200];     /* libtiff's first complaint since tif_handle_forget */
     char lost[200];      /* what it says of a tag of ours that it could not read */
-    unsigned char *tile; /* [strile_bytes], when tiled and used */
+    unsigned char *tile; /* [tile_bytes], when tiled and used */
     struct tif_handle *next;
 };
 

@@ -155,11 +155,11 @@ static enum status decode_strip(const struct tif_shape *shape, struct tif_handle
 static enum status read_tile(const struct tif_shape *shape, struct tif_handle *h, const char *name,
                              uint32_t tile)
 {
-    const size_t bytes = shape->strile_bytes;
+    const size_t bytes = shape->tile_bytes;
     const char *complaint = NULL;
     tif_handle_forget(h);
     if (shape->deflated) {
-        complaint = tif_prepare_deflate(h, tile, bytes, bytes);
+        complaint = tif_prepare_deflate(h, tile, bytes, shape->strile_bytes);
     }
     if (complaint != NULL ||
         TIFFReadEncodedTile(h->tif, tile, h->tile, (tmsize_t)bytes) != (tmsize_t)bytes ||
@@ -200,10 +200,10 @@ enum status tif_band_decode(const struct tif_shape *shape, struct tif_handle *h,
     const size_t left = shape->striles_down - first;
     const size_t n = left < shape->band_striles ? left : shape->band_striles;
     if (shape->tiled && h->tile == NULL) {
-        h->tile = malloc(shape->strile_bytes);
+        h->tile = malloc(shape->tile_bytes);
         if (h->tile == NULL) {
             return status_fail(STATUS_NO_MEMORY, "%s: no memory for a tile of %zu bytes", name,
-                               shape->strile_bytes);
+                               shape->tile_bytes);
         }
     }
     enum status st = STATUS_OK;

@@ -17,41 +17,52 @@
 #include <string.h>
 #include <strings.h>
 
-/* What grids are compressed with, and to how many bytes one may unpack at most (0: any number).
- * Codecs for bilevel pictures and photographs in colour are left alone. LZW: a code of 9 bits or
- * more stands for at most 3838 bytes; PackBits: 2 bytes for 128. */
-static const struct {
+/* What grids are compressed with; to how many bytes one may unpack at most (0: any number); how
+ * many times a decoded strile the codec holds itself. Codecs for bilevel pictures and photographs
+ * in colour are left alone. LZW: a code of 9 bits or more stands for at most 3838 bytes; PackBits:
+ * 2 bytes for 128. LZMA and Zstandard keep what they refer back to; LERC a copy, unpacked and
+ * packed by another codec, a mask, and its own arrays; progressive JPEG two bytes of coefficients a
+ * cell. */
+struct codec {
     uint16_t scheme;
     uint32_t ratio;
-} codecs[] = {
-    {COMPRESSION_NONE, 1},
-    {COMPRESSION_LZW, 3838},
-    {COMPRESSION_PACKBITS, 64},
-    {COMPRESSION_ADOBE_DEFLATE, DEFLATE_MAX_RATIO},
-    {COMPRESSION_DEFLATE, DEFLATE_MAX_RATIO},
-    {COMPRESSION_LZMA, 0},
-    {COMPRESSION_ZSTD, 0},
-    {COMPRESSION_LERC, 0},
-    {COMPRESSION_JPEG, 0},
+    uint32_t copies;
+};
+static const struct codec codecs[] = {
+    {COMPRESSION_NONE, 1, 0},
+    {COMPRESSION_LZW, 3838, 0},
+    {COMPRESSION_PACKBITS, 64, 0},
+    {COMPRESSION_ADOBE_DEFLATE, DEFLATE_MAX_RATIO, 0},
+    {COMPRESSION_DEFLATE, DEFLATE_MAX_RATIO, 0},
+    {COMPRESSION_LZMA, 0, 1},
+    {COMPRESSION_ZSTD, 0, 1},
+    {COMPRESSION_LERC, 0, 6},
+    {COMPRESSION_JPEG, 0, 3},
 };
 
-enum { LEAST_TILE_ROWS = 16 }; /* in TIFF, a tile's sides are multiples of 16 */
+enum {
+    LEAST_TILE_ROWS = 16,    /* in TIFF, a tile's sides are multiples of 16 */
+    CODEC_STATE = 512 << 10, /* tables and buffers of any codec, whatever the strile */
+    STRILE_ENTRY = 3 * 8,    /* of libtiff's directory: offset, size, and one as it was read */
+    JPEG_EDGE = 16           /* its blocks are whole beyond the image */
+};
 
 /* The directory's numbers as the file gives them. */
 struct directory {
     uint32_t columns, rows, strile_rows, strile_columns;
-    uint16_t bits, samples, format, scheme;
+    uint16_t bits, samples, format, scheme, predictor;
 };
 
 static void read_directory(TIFF *tif, struct directory *d)
 {
-    *d = (struct directory){.samples = 1};
+    *d = (struct directory){.samples = 1, .predictor = PREDICTOR_NONE};
     TIFFGetField(tif, TIFFTAG_IMAGEWIDTH, &d->columns);
     TIFFGetField(tif, TIFFTAG_IMAGELENGTH, &d->rows);
     TIFFGetFieldDefaulted(tif, TIFFTAG_BITSPERSAMPLE, &d->bits);
     TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLESPERPIXEL, &d->samples);
     TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLEFORMAT, &d->format);
     TIFFGetFieldDefaulted(tif, TIFFTAG_COMPRESSION, &d->scheme);
+    TIFFGetField(tif, TIFFTAG_PREDICTOR, &d->predictor);
     if (TIFFIsTiled(tif)) {
         TIFFGetField(tif, TIFFTAG_TILEWIDTH, &d->strile_columns);
         TIFFGetField(tif, TIFFTAG_TILELENGTH, &d->strile_rows);
@@ -94,11 +105,11 @@ static enum status check_samples(const char *name, const struct directory *d, st
     return STATUS_OK;
 }
 
-static enum status find_codec(const char *name, uint16_t scheme, uint32_t *ratio)
+static enum status find_codec(const char *name, uint16_t scheme, const struct codec **out)
 {
     for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
         if (codecs[i].scheme == scheme && TIFFIsCODECConfigured(scheme)) {
-            *ratio = codecs[i].ratio;
+            *out = &codecs[i];
             return STATUS_OK;
         }
     }
@@ -144,13 +155,31 @@ static enum status lay_out(const char *name, const struct directory *d, struct t
         s->band_striles = s->striles_down;
     }
     s->band_rows = s->band_striles * s->strile_rows;
+    s->tile_bytes = s->striles_down > 1 || s->unpacked /* those are read without a copy */
+                        ? s->strile_bytes
+                        : s->rows * s->strile_columns * s->sample_bytes;
     return STATUS_OK;
 }
 
-/* Does every strip or tile lie in the file, and can it unpack to what is claimed? */
-static enum status check_striles(const char *name, struct tif_handle *h, const struct tif_shape *s,
-                                 uint32_t ratio)
+/* What a handle holds at most. `stored`: the largest strile of the file, packed. */
+static size_t handle_bytes(const struct directory *d, const struct codec *codec,
+                           const struct tif_shape *s, uint64_t stored)
 {
+    const size_t edge = d->scheme == COMPRESSION_JPEG ? JPEG_EDGE : 0;
+    const size_t cells = (s->strile_rows + edge) * (s->strile_columns + edge);
+    const size_t row = d->predictor == PREDICTOR_NONE ? 0 : s->strile_columns * s->sample_bytes;
+    const size_t raw = stored < TIF_BAND_MAX_BYTES ? (size_t)stored : TIF_BAND_MAX_BYTES;
+    return CODEC_STATE + STRILE_ENTRY * s->striles_across * s->striles_down +
+           codec->copies * cells * s->sample_bytes + row + (s->unpacked ? 0 : raw) +
+           (s->tiled ? s->tile_bytes : 0);
+}
+
+/* Does every strip or tile lie in the file, and can it unpack to what is claimed? *largest: bytes
+ * of the largest one as stored. */
+static enum status check_striles(const char *name, struct tif_handle *h, const struct tif_shape *s,
+                                 uint32_t ratio, uint64_t *largest)
+{
+    *largest = 0;
     const uint64_t n = (uint64_t)s->striles_across * s->striles_down;
     const char *const what = s->tiled ? "tile" : "strip";
     const uint64_t has = s->tiled ? TIFFNumberOfTiles(h->tif) : TIFFNumberOfStrips(h->tif);
@@ -185,6 +214,7 @@ static enum status check_striles(const char *name, struct tif_handle *h, const s
                                " to the %" PRIu64 " bytes that its directory claims",
                                name, offset, what, i, bytes, claimed);
         }
+        *largest = bytes > *largest ? bytes : *largest;
     }
     return STATUS_OK;
 }
@@ -193,19 +223,27 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h, struct tif_sha
 {
     const char *const name = source_name(t->source);
     struct directory d;
-    uint32_t ratio = 0;
+    const struct codec *codec = NULL;
+    uint64_t largest = 0;
     read_directory(h->tif, &d);
     *shape = (struct tif_shape){.tiled = TIFFIsTiled(h->tif) != 0,
                                 .deflated = d.scheme == COMPRESSION_DEFLATE ||
-                                            d.scheme == COMPRESSION_ADOBE_DEFLATE};
+                                            d.scheme == COMPRESSION_ADOBE_DEFLATE,
+                                .unpacked = d.scheme == COMPRESSION_NONE};
     enum status st = check_samples(name, &d, shape);
     if (st == STATUS_OK) {
-        st = find_codec(name, d.scheme, &ratio);
+        st = find_codec(name, d.scheme, &codec);
     }
     if (st == STATUS_OK) {
         st = lay_out(name, &d, shape);
     }
-    return st == STATUS_OK ? check_striles(name, h, shape, ratio) : st;
+    if (st == STATUS_OK) {
+        st = check_striles(name, h, shape, codec->ratio, &largest);
+    }
+    if (st == STATUS_OK) {
+        shape->handle_bytes = handle_bytes(&d, codec, shape, largest);
+    }
+    return st;
 }
 
 /* --- what is carried and what is not ---------------------------------------------------------- */

@@ -97,6 +97,8 @@ static void every_compression_is_read(void **state)
         check_spec(&s);
         s.tile = 32;
         check_spec(&s);
+        s.tile = 256; /* higher than the image */
+        check_spec(&s);
     }
 }
 
