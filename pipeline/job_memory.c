@@ -5,6 +5,8 @@
  */
 #include "pipeline/job_state.h"
 
+#include "formats/checked.h"
+
 #include <stdio.h>
 
 struct stage_args job_args(const struct job *job)
@@ -37,11 +39,28 @@ static enum status plan(const struct job *job, size_t lines, struct stage_need *
     return plan_table(job, &info, need);
 }
 
+/* What decoding the tables holds beside the blocks: of all, since the end of one may still be
+ * decoded when the next one is. */
+static uint64_t decode_bytes(const struct job *job)
+{
+    const struct engine *e = job->engine;
+    const struct table_load load = {e->n_threads, e->n_blocks, e->blocks[0].chunk.values_cap};
+    size_t bytes = 0;
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        if (!checked_add(bytes, table_decode_bytes(table_info(job->tables[i]), &load), &bytes)) {
+            return SIZE_MAX;
+        }
+    }
+    return bytes;
+}
+
 static void bytes_wanted(const struct job *job, const struct stage_need *need, uint64_t *host,
                          uint64_t *device)
 {
     bool on_cpu = job->engine->on_cpu;
     *host = need->host_bytes + (on_cpu ? need->memory_bytes : 0);
+    const uint64_t decode = decode_bytes(job);
+    *host = decode < UINT64_MAX - *host ? *host + decode : UINT64_MAX;
     *device = on_cpu ? 0 : need->memory_bytes;
 }
 

@@ -32,3 +32,25 @@ expect 1 "$LEAT" run -b cpu --threads 2 --memory 64M -o out wide.clusters.npy
 says 'needs [0-9]+ bytes'
 expect 2 "$LEAT" run -b cpu --threads 2 --memory 1M -o out wide.clusters.npy
 says 'at least [0-9]+ bytes'
+
+# A GeoTIFF's strips and tiles are unpacked whole: that is counted, and of a tile only what the image has is unpacked.
+if ! command -v gdal_create >/dev/null; then
+    echo "NOT SHOWN here: GeoTIFF (needs gdal_create)"
+    exit 0
+fi
+export GDAL_PAM_ENABLED=NO
+geotiff() { # NAME COLUMNS ROWS OPTION...
+    name=$1 columns=$2 rows=$3
+    shift 3
+    gdal_create -q -of GTiff -outsize "$columns" "$rows" -a_srs EPSG:32633 -a_ullr 0 "$rows" "$columns" 0 \
+        -burn 1 -ot Float64 -co COMPRESS=DEFLATE -co SPARSE_OK=FALSE "$@" "$name" || fail "gdal_create $name"
+}
+tile="-co TILED=YES -co BLOCKXSIZE=16384 -co BLOCKYSIZE=2032"
+geotiff small.dem.tif 16 16 $tile
+geotiff small.source.tif 16 16 $tile
+peak 64 -s steps=5 small.dem.tif small.source.tif
+geotiff high.dem.tif 16 2032 $tile
+geotiff high.source.tif 16 2032 $tile
+expect 1 "$LEAT" run -b cpu --threads 2 --memory 512M -o out --force -s steps=5 high.dem.tif high.source.tif
+says 'needs 5[0-9]{8} bytes'
+peak 640 -s steps=5 high.dem.tif high.source.tif
