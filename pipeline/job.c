@@ -136,7 +136,7 @@ static void open_finished(struct engine_task *task)
     if (job_task_ended(job, task)) {
         job->queue = engine_take_queue(job->engine);
         if (job_plan(job)) {
-            job->phase = job->context.check_only ? JOB_STREAMING : JOB_WAITING;
+            job->phase = JOB_WAITING;
         }
     }
     job_step(job);
@@ -285,6 +285,11 @@ void job_step(struct job *job)
     switch (job->phase) {
     case JOB_WAITING:
         if (job_reserve(job)) {
+            if (job->context.check_only) {
+                job->phase = JOB_STREAMING;
+                job_stream_step(job);
+                break;
+            }
             job->phase = JOB_STARTING;
             job_run(job, &job->device_task, LANE_DEVICE, start_work, start_finished);
         } else if (job->code != STATUS_OK) {

@@ -126,7 +126,9 @@ bool job_plan(struct job *job)
 
 bool job_reserve(struct job *job)
 {
-    return reserve(job, &job->need);
+    /* check makes no stage: decoding alone takes memory */
+    const struct stage_need none = {0};
+    return reserve(job, job->context.check_only ? &none : &job->need);
 }
 
 bool job_reserve_lines(struct job *job, size_t lines)

@@ -54,3 +54,9 @@ geotiff high.source.tif 16 2032 $tile
 expect 1 "$LEAT" run -b cpu --threads 2 --memory 512M -o out --force -s steps=5 high.dem.tif high.source.tif
 says 'needs 5[0-9]{8} bytes'
 peak 640 -s steps=5 high.dem.tif high.source.tif
+for i in 1 2 3 4; do
+    ln high.dem.tif $i.dem.tif && ln high.source.tif $i.source.tif || fail "ln"
+done
+expect 0 "$python" "$here/peak.py" $(((640 << 20) + 150000000)) \
+    "$LEAT" check -b cpu --threads 2 --memory 640M [1-4].dem.tif [1-4].source.tif
+echo "check --memory 640M: $(tail -1 stdout)"
