@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -396,6 +397,21 @@ static void trouble_that_was_named_is_counted_soon_and_holds_no_file_up(void **s
     assert_int_equal(seen.n_troubles, 1);
 }
 
+static void look_that_failed_is_tried_again_soon(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    watch(20, false);
+    run_until(NULL);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    watcher_rescan(w);
+    run_until("trouble");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    run_until(NULL);
+}
+
 static void closing_at_any_moment_gives_everything_back(void **state)
 {
     (void)state;
@@ -458,6 +474,7 @@ int main(void)
         TEST(folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named),
         TEST(places_that_cannot_be_looked_at_are_counted),
         TEST(trouble_that_was_named_is_counted_soon_and_holds_no_file_up),
+        TEST(look_that_failed_is_tried_again_soon),
         TEST(closing_at_any_moment_gives_everything_back),
         TEST(fifty_thousand_files_do_not_hold_the_loop),
     };

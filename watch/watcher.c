@@ -204,7 +204,8 @@ static void after_look(uv_work_t *work, int status)
         log_warning("no memory to list '%s'; it is tried again", w->path);
     }
     listen_to_events(w);
-    w->recount = look->out_of_memory || (!look->all && (w->recount || look->n_troubles > 0));
+    w->recount = look->out_of_memory ||
+                 (look->all ? !look->found.complete : w->recount || look->n_troubles > 0);
     if (look->n_troubles > 0) {
         w->options.trouble(w->options.user, look->trouble, look->all ? look->n_troubles : 0);
     }
