@@ -130,13 +130,14 @@ static void attempts_are_counted_over_restarts_until_there_are_too_many(void **s
 static void our_side_fails_and_the_job_stands_where_it_stood(void **state)
 {
     (void)state;
-    const int errors[] = {ENOSPC, EDQUOT, EIO};
+    const int errors[] = {ENOSPC, EDQUOT,    EIO,     EMLINK,    EFBIG,      ENODEV,
+                          ENXIO,  EREMOTEIO, ENODATA, EHOSTDOWN, ECONNRESET, ENOTCONN};
     for (unsigned long k = 1; k < 60; k++) {
         put("in/a.csv", "1");
         struct spool_job *job = new_job("", "a", "a.csv", NULL);
         spool_fault_clear();
         spool_fault->fail_at = k;
-        spool_fault->error = errors[k % 3];
+        spool_fault->error = errors[k % (sizeof(errors) / sizeof(*errors))];
         unsigned n_failed = 0;
         for (int rounds = 0; job->stand != SPOOL_ENDED && rounds < 20; rounds++) {
             switch (job->stand) {

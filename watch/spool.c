@@ -39,12 +39,13 @@ enum spool_outcome spool_end(struct spool_job *job, enum spool_outcome outcome, 
 
 enum spool_outcome spool_end_errno(struct spool_job *job, int error, const char *what)
 {
-    static const int lacking[] = {ENOSPC, EDQUOT, EIO,    EROFS, ENOMEM,    EMFILE, ENFILE,
-                                  ESTALE, ENOLCK, EACCES, EPERM, ETIMEDOUT, EBUSY,  EINTR};
-    enum spool_outcome outcome = SPOOL_INTERNAL;
-    for (size_t i = 0; i < sizeof(lacking) / sizeof(*lacking); i++) {
-        if (error == lacking[i]) {
-            outcome = SPOOL_NO_ROOM;
+    /* Names, and what a call may be asked for; all else is a disk's, a server's, the system's. */
+    static const int ours[] = {ENOENT, ENOTDIR, EISDIR, EEXIST,       ENOTEMPTY, ELOOP,
+                               EXDEV,  EINVAL,  EBADF,  ENAMETOOLONG, EFAULT};
+    enum spool_outcome outcome = SPOOL_NO_ROOM;
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
+        if (error == ours[i]) {
+            outcome = SPOOL_INTERNAL;
         }
     }
     return spool_end(job, outcome, "%s: %s", what, strerror(error));

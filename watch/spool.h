@@ -54,8 +54,9 @@ enum spool_outcome {
     SPOOL_BAD_INPUT,
     /* requeue: max_attempts have been charged: fail. */
     SPOOL_EXHAUSTED,
-    /* No space, no quota, an I/O error, no descriptors: nobody's fault. The job stands where it
-     * stood; repeat the step when there is room (spool_has_room). */
+    /* No space, no quota, an I/O error, no descriptors, a server that does not answer, a disk that
+     * is not mounted: nobody's fault. The job stands where it stood; repeat the step when there is
+     * room (spool_has_room). */
     SPOOL_NO_ROOM,
     /* What must not happen: files of .work were meddled with. The job can only fail. */
     SPOOL_INTERNAL,

@@ -26,7 +26,8 @@ enum { SPOOL_ATTEMPT_BYTES = 21 };
 /* Sets how the step ended for the job; returns `outcome`. */
 enum spool_outcome spool_end(struct spool_job *job, enum spool_outcome outcome, const char *format,
                              ...) __attribute__((format(printf, 3, 4)));
-/* As spool_end with strerror(error): SPOOL_NO_ROOM for what our side lacks, else SPOOL_INTERNAL. */
+/* As spool_end with strerror(error): SPOOL_INTERNAL for a name or a call that is not as it must be,
+ * else SPOOL_NO_ROOM: a disk, a server or the system cannot now. */
 enum spool_outcome spool_end_errno(struct spool_job *job, int error, const char *what);
 /* Whether the job takes part in a step that jobs with this stand take; clears its outcome. */
 bool spool_begins(struct spool_job *job, enum spool_stand stand);
