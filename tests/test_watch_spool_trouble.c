@@ -190,6 +190,34 @@ static void our_side_fails_and_the_job_stands_where_it_stood(void **state)
     }
 }
 
+/* Is told what is done on disk: once the input has begun to be written, its folder is away. */
+static ssize_t take_inputs_away(void *cookie, const char *text, size_t len)
+{
+    const struct spool_job *job = cookie;
+    char from[64];
+    char to[64];
+    snprintf(from, sizeof(from), ".work/%s/in", job->id);
+    snprintf(to, sizeof(to), ".work/%s/away", job->id);
+    if (memmem(text, len, "/in/a.csv", 9) != NULL) {
+        renameat(root_fd, from, root_fd, to);
+    }
+    return (ssize_t)len;
+}
+
+static void input_that_cannot_be_put_on_disk_is_not_passed_over(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_worked_job("");
+    spool_fault->trace = fopencookie(job, "w", (cookie_io_functions_t){.write = take_inputs_away});
+    assert_non_null(spool_fault->trace);
+    spool_durable(s, &job, 1);
+    fclose(spool_fault->trace);
+    spool_fault_clear();
+    expect(job, SPOOL_INTERNAL, SPOOL_WORKING);
+    assert_non_null(strstr(job->message, "an input cannot be put on disk"));
+    spool_job_free(job);
+}
+
 static void result_that_is_not_as_announced_is_not_committed(void **state)
 {
     (void)state;
@@ -344,6 +372,7 @@ int main(void)
         TEST(retry_leaves_everything_where_it_is_when_the_name_is_taken),
         TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
         TEST(our_side_fails_and_the_job_stands_where_it_stood),
+        TEST(input_that_cannot_be_put_on_disk_is_not_passed_over),
         TEST(result_that_is_not_as_announced_is_not_committed),
         TEST(result_with_a_link_in_it_is_not_committed),
         TEST(file_in_the_way_of_a_folder_of_done_does_not_stop_a_job),

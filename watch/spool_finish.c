@@ -131,8 +131,14 @@ static void end_durable(struct spool *s, struct spool_job *job)
     if (part >= 0) {
         close(part);
     }
-    int in_fd = job->outcome == SPOOL_OK ? spool_open_work(s->work_fd, job->id, "in") : -1;
-    for (size_t i = 0; in_fd >= 0 && i < job->n_files && job->outcome == SPOOL_OK; i++) {
+    if (job->outcome != SPOOL_OK) {
+        return;
+    }
+    int in_fd = spool_open_work(s->work_fd, job->id, "in");
+    if (in_fd < 0) {
+        spool_end_errno(job, errno, "an input cannot be put on disk");
+    }
+    for (size_t i = 0; i < job->n_files && job->outcome == SPOOL_OK; i++) {
         if (disk_sync_name("durable.input", in_fd, job->files[i].name) != 0) {
             spool_end_errno(job, errno, "an input cannot be put on disk");
         }
