@@ -218,6 +218,12 @@ static void input_that_cannot_be_put_on_disk_is_not_passed_over(void **state)
     spool_job_free(job);
 }
 
+static void input_that_changed_under_the_worker_is_nobodys_fault(void **state)
+{
+    (void)state;
+    assert_int_equal(spool_outcome_of(STATUS_CHANGED), SPOOL_WAIT);
+}
+
 static void result_that_is_not_as_announced_is_not_committed(void **state)
 {
     (void)state;
@@ -373,6 +379,7 @@ int main(void)
         TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
         TEST(our_side_fails_and_the_job_stands_where_it_stood),
         TEST(input_that_cannot_be_put_on_disk_is_not_passed_over),
+        TEST(input_that_changed_under_the_worker_is_nobodys_fault),
         TEST(result_that_is_not_as_announced_is_not_committed),
         TEST(result_with_a_link_in_it_is_not_committed),
         TEST(file_in_the_way_of_a_folder_of_done_does_not_stop_a_job),

@@ -382,6 +382,8 @@ enum spool_outcome spool_outcome_of(enum status code)
     case STATUS_TOO_LARGE:
     case STATUS_EXISTS:
         return SPOOL_BAD_INPUT;
+    case STATUS_CHANGED:
+        return SPOOL_WAIT;
     case STATUS_NO_MEMORY:
     case STATUS_NO_SPACE:
     case STATUS_IO:

@@ -197,6 +197,7 @@ void spool_fail(struct spool *s, struct spool_job *const jobs[],
                 const struct spool_reason reasons[], size_t n);
 
 /* Whose fault a worker's failure is: SPOOL_BAD_INPUT (no retry), SPOOL_NO_ROOM (nobody's),
+ * SPOOL_WAIT (an input changed meanwhile, as when spool_durable sees it: requeue, uncharged),
  * SPOOL_INTERNAL (device, deadline, crash: charge and try again), SPOOL_OK. */
 enum spool_outcome spool_outcome_of(enum status code);
 
