@@ -45,14 +45,19 @@ static void job_record(const char *inputs)
 
 #define INPUT(name) "{\"name\": \"" name "\", \"inode\": 1, \"bytes\": 1, \"mtime_ns\": 1}"
 
-static void commit_record(const char *final, const char *replace)
+static void commit_record_of(const char *final, const char *replace, ino_t inode)
 {
     char text[256];
     snprintf(text, sizeof(text),
-             "{\"schema\": 1, \"id\": \"" ID "\", \"final\": \"%s\", \"part_inode\": 1, "
+             "{\"schema\": 1, \"id\": \"" ID "\", \"final\": \"%s\", \"part_inode\": %llu, "
              "\"replace\": %s}",
-             final, replace);
+             final, (unsigned long long)inode, replace);
     put(".work/" ID "/commit", text);
+}
+
+static void commit_record(const char *final, const char *replace)
+{
+    commit_record_of(final, replace, 1);
 }
 
 static void claimed_job(void)
@@ -202,9 +207,11 @@ static void job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link
 static void committed_job_that_cannot_be_published_now_is_kept(void **state)
 {
     (void)state;
+    struct stat st;
     claimed_job();
-    commit_record("a", "false");
     put("out/." ID ".part/result.json", "{}");
+    assert_int_equal(fstatat(root_fd, "out/." ID ".part", &st, 0), 0);
+    commit_record_of("a", "false", st.st_ino);
     strcpy(spool_fault->fail_step, "publish.out");
     spool_fault->error = EIO;
     start();
@@ -216,6 +223,18 @@ static void committed_job_that_cannot_be_published_now_is_kept(void **state)
     spool_archive(s, r.jobs, 1);
     assert_int_equal(r.jobs[0]->stand, SPOOL_ENDED);
     holds("out/a/result.json", "{}");
+}
+
+static void job_whose_archive_had_begun_is_published(void **state)
+{
+    (void)state;
+    job_record(INPUT("a.dem.asc") ", " INPUT("a.source.asc"));
+    commit_record("a", "false");
+    put(".work/" ID "/in/a.source.asc", "1");
+    start();
+    assert_int_equal(r.n_finished, 1);
+    holds("done/sub/a.source.asc", "1");
+    nothing_but_the_lock_is_left();
 }
 
 static void foreign_things_in_work_are_set_aside(void **state)
@@ -439,6 +458,7 @@ int main(void)
         RECOVERY_TEST(committed_job_is_published_and_archived),
         RECOVERY_TEST(job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now),
         RECOVERY_TEST(committed_job_that_cannot_be_published_now_is_kept),
+        RECOVERY_TEST(job_whose_archive_had_begun_is_published),
         RECOVERY_TEST(foreign_things_in_work_are_set_aside),
         RECOVERY_TEST(folder_with_a_reason_has_failed),
         RECOVERY_TEST(reason_is_kept_when_there_is_no_room_to_write_it_at_start),

@@ -127,7 +127,7 @@ int spool_open_work(int work_fd, const char *id, const char *sub)
 bool spool_forget(struct spool *s, const char *id, bool inputs_left)
 {
     static const char *const files[] = {"attempts",    "job.new", "commit.new", "reason.json.new",
-                                        "reason.json", "job",     "commit"};
+                                        "reason.json", "job",     "commit",     "published"};
     int fd = spool_open_work(s->work_fd, id, "");
     if (fd >= 0) {
         if (disk_remove_folder("forget.in", fd, "in") != 0 && errno != ENOENT && !inputs_left) {

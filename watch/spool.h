@@ -7,6 +7,7 @@
  *   OUT/.ID.part/                        the result while it is being made
  *   ROOT/.work/ID/commit                 from here a job only rolls forward
  *   OUT/X/                               published by one rename
+ *   ROOT/.work/ID/published              and that is on disk
  *   ROOT/done/sub/X.csv                  archived; .work/ID is gone
  *   ROOT/failed/ID/in/X.csv, reason.json failed, in one rename of the job's folder
  *
@@ -177,7 +178,8 @@ void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bo
 void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Writes `commit`: from here the job only rolls forward. */
 void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n);
-/* Gives the result its name: the stem; STEM~ID when that is taken and not to be replaced. */
+/* Gives the result its name: the stem; STEM~ID when that is taken and not to be replaced.
+ * SPOOL_NO_ROOM also when the result is not in OUT, and nothing says that it was published. */
 void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Inputs to done/FOLDER/ (or deleted), then forgets the job: SPOOL_ENDED. */
 void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n);

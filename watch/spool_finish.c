@@ -1,10 +1,10 @@
 /*
- * spool_finish - from a complete part to a published result: durable, commit, publish, archive.
+ * spool_finish - from a complete part to archived inputs: durable, commit, archive; publish, which
+ * comes between the last two, is spool_publish.c.
  *
  * Order on disk: the result and the inputs' place before `commit`; `commit` before the result has
  * its name; the name before the inputs leave .work; the inputs' new place before `commit` is
- * forgotten. A missing part with `commit` there means: published. To replace an earlier result the
- * two folders change names in one step; which of them is the new one shows in its inode number.
+ * forgotten.
  */
 #include "watch/spool_state.h"
 
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PART_DEPTH = 8, NAMES_TRIED = 100 };
+enum { PART_DEPTH = 8 };
 
 static int open_part(struct spool *s, const struct spool_job *job)
 {
@@ -181,19 +181,6 @@ void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
     }
 }
 
-/* Whether OUT/name is an earlier result of leat. */
-static bool is_result(struct spool *s, const char *name)
-{
-    struct stat st;
-    int fd = beneath_open(s->out_fd, name, O_RDONLY | O_DIRECTORY);
-    bool found =
-        fd >= 0 && fstatat(fd, "result.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return found;
-}
-
 /* The name the result is going to have, if nobody takes it meanwhile. */
 static bool choose_name(struct spool *s, struct spool_job *job)
 {
@@ -202,7 +189,7 @@ static bool choose_name(struct spool *s, struct spool_job *job)
     const char *name = job->stem;
     job->replace = s->replace;
     if (fstatat(s->out_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        !(s->replace && is_result(s, name))) {
+        !(s->replace && spool_is_result(s, name))) {
         spool_other_name(job->stem, job->stem, job->id, 1, other);
         name = other;
     }
@@ -255,106 +242,13 @@ bool spool_uncommit(struct spool *s, struct spool_job *job)
     return gone;
 }
 
-/* The part takes the place of an earlier result, which becomes the part; where names cannot be
- * exchanged in one step, the earlier one steps aside first. */
-static int replace(struct spool *s, const struct spool_job *job, const char *part)
-{
-    char old[SPOOL_ID_BYTES + 8];
-    if (disk_exchange("publish.exchange", s->out_fd, part, job->published) == 0) {
-        return 0;
-    }
-    if (errno != EINVAL && errno != ENOSYS) {
-        return -1;
-    }
-    snprintf(old, sizeof(old), ".%s.old", job->id);
-    return disk_rename("publish.aside", s->out_fd, job->published, s->out_fd, old) == 0
-               ? disk_rename("publish.name", s->out_fd, part, s->out_fd, job->published)
-               : -1;
-}
-
-/* Whether names have been exchanged before a crash: what has the name is the new result. */
-static bool is_exchanged(struct spool *s, const struct spool_job *job)
-{
-    struct stat st;
-    return job->replace && fstatat(s->out_fd, job->published, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISDIR(st.st_mode) && (uint64_t)st.st_ino == job->part_inode;
-}
-
-static void publish(struct spool *s, struct spool_job *job)
-{
-    struct stat st;
-    char part[SPOOL_ID_BYTES + 8];
-    char other[256];
-    spool_part_name(job->id, part);
-    if (fstatat(s->out_fd, part, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno != ENOENT) {
-            spool_end_errno(job, errno, "the result cannot be published");
-        }
-        return;
-    }
-    if (is_exchanged(s, job)) {
-        return;
-    }
-    for (unsigned tries = 1;; tries++) {
-        if (disk_rename("publish.name", s->out_fd, part, s->out_fd, job->published) == 0) {
-            return;
-        }
-        if (errno == EEXIST && job->replace && is_result(s, job->published) &&
-            (uint64_t)st.st_ino == job->part_inode) {
-            if (replace(s, job, part) == 0) {
-                return;
-            }
-        }
-        if (errno != EEXIST || tries == NAMES_TRIED) {
-            break;
-        }
-        spool_other_name(job->stem, job->stem, job->id, tries, other);
-        char *copy = strdup(other);
-        if (copy == NULL) {
-            errno = ENOMEM;
-            break;
-        }
-        free(job->published);
-        job->published = copy;
-    }
-    spool_end_errno(job, errno, "the result cannot be published");
-}
-
-void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n)
-{
-    bool any = false;
-    for (size_t i = 0; i < n; i++) {
-        if (spool_begins(jobs[i], SPOOL_COMMITTED)) {
-            publish(s, jobs[i]);
-            any = true;
-        }
-    }
-    int error = any && disk_sync("publish.out", s->out_fd) != 0 ? errno : 0;
-    for (size_t i = 0; i < n; i++) {
-        struct spool_job *job = jobs[i];
-        if (job->stand != SPOOL_COMMITTED || job->outcome != SPOOL_OK) {
-            continue;
-        }
-        if (error != 0) {
-            spool_end_errno(job, error, "the output folder cannot be put on disk");
-            continue;
-        }
-        /* What is left under the part's name now is an earlier result that was replaced. */
-        if (!spool_drop_part(s, job->id)) {
-            log_warning("'%s': an earlier result stays for now as '.%s': %s", s->out, job->id,
-                        strerror(errno));
-        }
-        job->stand = SPOOL_PUBLISHED;
-    }
-}
-
 /* Moves one input from `from` to its archive. */
 static int archive_file(const struct spool_job *job, const char *name, int from, int to)
 {
     char other[256];
     const char *now = name;
     struct stat st;
-    for (unsigned tries = 1; tries <= NAMES_TRIED; tries++) {
+    for (unsigned tries = 1; tries <= SPOOL_NAMES_TRIED; tries++) {
         if (disk_rename("archive.input", from, name, to, now) == 0) {
             return 0;
         }

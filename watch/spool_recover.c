@@ -330,7 +330,7 @@ static void roll_forward(struct spool *s, struct spool_recovery *r)
     r->n_jobs = n;
 }
 
-/* Removes .ID.part and .ID.old of jobs that are not committed. */
+/* Removes .ID.part and .ID.old of jobs that are known not to be committed. */
 static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
 {
     struct names list;
@@ -346,7 +346,7 @@ static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
             continue;
         }
         snprintf(path, sizeof(path), "%s/commit", id);
-        if (fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || !is_absent(errno)) {
             continue;
         }
         if (spool_drop_part(s, id)) {

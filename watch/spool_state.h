@@ -21,6 +21,9 @@ struct spool {
 /* A line of `attempts`: "2026-11-21T03:04:41Z\n". */
 enum { SPOOL_ATTEMPT_BYTES = 21 };
 
+/* Names that are tried for a result or an archived input, before that is an error. */
+enum { SPOOL_NAMES_TRIED = 100 };
+
 /* --- spool.c */
 
 /* Sets how the step ended for the job; returns `outcome`. */
@@ -121,6 +124,8 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* spool_claim.c: whether an input is still what it was; sets the outcome. */
 bool spool_unchanged(struct spool *s, struct spool_job *job);
+/* spool_publish.c: whether OUT/name is an earlier result of leat. */
+bool spool_is_result(struct spool *s, const char *name);
 /* spool_finish.c: before a durable job goes back or fails: a commit whose fsync failed may be
  * there, and must not be found later. False: it cannot be removed, and the outcome says why. */
 bool spool_uncommit(struct spool *s, struct spool_job *job);

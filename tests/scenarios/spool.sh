@@ -26,6 +26,7 @@ grep -E '  died' stdout
 keeps random "$rounds"
 keeps power "$rounds"
 breaks doubled sweep commit.record/rename
+breaks "left over" power 300 publish.marks/syncfs
 breaks lost power 60 /fsync
 breaks lost power 60 /syncfs
 for step in claim.job claim.work durable.file durable.out publish.out; do
