@@ -129,17 +129,26 @@ bool spool_forget(struct spool *s, const char *id, bool inputs_left)
     static const char *const files[] = {"attempts",    "job.new", "commit.new", "reason.json.new",
                                         "reason.json", "job",     "commit",     "published"};
     int fd = spool_open_work(s->work_fd, id, "");
+    int error = 0;
     if (fd >= 0) {
         if (disk_remove_folder("forget.in", fd, "in") != 0 && errno != ENOENT && !inputs_left) {
+            error = errno;
             close(fd);
+            errno = error;
             return false;
         }
         for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-            disk_unlink("forget.file", fd, files[i]);
+            if (disk_unlink("forget.file", fd, files[i]) != 0 && errno != ENOENT) {
+                error = errno;
+            }
         }
         close(fd);
     }
-    return disk_remove_folder("forget.folder", s->work_fd, id) == 0 || errno == ENOENT;
+    if (disk_remove_folder("forget.folder", s->work_fd, id) == 0 || errno == ENOENT) {
+        return true;
+    }
+    errno = error != 0 ? error : errno;
+    return false;
 }
 
 void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8])

@@ -228,6 +228,12 @@ static enum status look_at(int job_fd, const char *id, struct found *f, struct s
     return STATUS_OK;
 }
 
+/* Whether a folder cannot be removed for what it holds; anything else is the disk's. */
+static bool is_foreign(int error)
+{
+    return error == ENOTEMPTY || error == EEXIST || error == ENOTDIR || error == EISDIR;
+}
+
 /* Removes a folder without inputs. */
 static bool remove_empty(struct spool *s, struct spool_recovery *r, const char *id)
 {
@@ -236,7 +242,11 @@ static bool remove_empty(struct spool *s, struct spool_recovery *r, const char *
         r->n_removed++;
         return true;
     }
-    return set_aside(s, r, id);
+    if (is_foreign(errno)) {
+        return set_aside(s, r, id);
+    }
+    log_warning("job %s, which has ended, stays until the next start: %s", id, strerror(errno));
+    return true;
 }
 
 /* A job that is neither committed nor failed, and has inputs. */
@@ -286,7 +296,7 @@ static bool recover_one(struct spool *s, struct spool_recovery *r, const char *i
     if (code != STATUS_OK) {
         spool_job_free(job);
         if (code != STATUS_NO_MEMORY) {
-            log_warning("job %s stays where it is: %s", id, status_message());
+            log_warning("job %s stays until the next start: %s", id, status_message());
         }
         return code != STATUS_NO_MEMORY;
     }
