@@ -433,6 +433,7 @@ int service_run(int argc, char **argv, struct settings *settings)
     uv_run(&s->loop, UV_RUN_DEFAULT);
     uv_loop_close(&s->loop);
     free_jobs(s);
+    spool_recovery_free(&s->found);
     service_workers_free(s);
     service_past_free(s);
     service_inbox_free(s->inbox);

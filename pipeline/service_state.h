@@ -115,6 +115,7 @@ struct service {
     uint64_t drain_ms;              /* when running jobs are cancelled */
     bool is_cancelled;
 
+    struct spool_recovery found; /* jobs that are yet to be listed */
     struct service_jobs lists[SERVICE_LISTS];
     size_t n_listed[SERVICE_LISTS];
     struct service_step *step;       /* being run by the pool; NULL: none */

@@ -258,6 +258,22 @@ static void sort(struct service *s, struct service_job *job, enum service_list f
     }
 }
 
+/* What recovery has found becomes jobs; for want of memory some stay found for now. */
+static void take_found(struct service *s)
+{
+    struct spool_recovery *r = &s->found;
+    struct service_job *job;
+    size_t n = 0;
+    while (n < r->n_jobs && (job = service_job_new(r->jobs[n])) != NULL) {
+        job->suspect = r->jobs[n++]->n_attempts >= SUSPECT_AFTER;
+        go_on(s, job, SERVICE_LISTS);
+    }
+    if (n > 0) {
+        r->n_jobs -= n;
+        memmove(r->jobs, r->jobs + n, r->n_jobs * sizeof(struct spool_job *));
+    }
+}
+
 static void after_recovery(struct service *s, struct service_step *step)
 {
     struct spool_recovery *r = &step->found;
@@ -268,22 +284,12 @@ static void after_recovery(struct service *s, struct service_step *step)
         s->is_draining = true;
         return;
     }
-    for (size_t i = 0; i < r->n_jobs; i++) {
-        struct service_job *job = service_job_new(r->jobs[i]);
-        if (job == NULL) {
-            spool_job_free(r->jobs[i]); /* the next start finds it */
-        } else {
-            job->suspect = r->jobs[i]->n_attempts >= SUSPECT_AFTER;
-            go_on(s, job, SERVICE_LISTS);
-        }
-    }
     if (r->n_jobs + r->n_finished + r->n_failed + r->n_aside > 0) {
         log_info("found in .work: %zu jobs to go on with, %zu finished now, %zu failed, %zu put "
                  "aside",
                  r->n_jobs, r->n_finished, r->n_failed, r->n_aside);
     }
-    r->n_jobs = 0; /* they are the service's now */
-    spool_recovery_free(r);
+    s->found = *r; /* see take_found() */
 }
 
 static void after(uv_work_t *work, int failed)
@@ -461,6 +467,7 @@ void service_step(struct service *s)
     if (s->step != NULL || s->is_closing) {
         return;
     }
+    take_found(s);
     const uint64_t due = s->is_paused ? s->look_for_room_ms : s->look_at_folders_ms;
     const bool look = !s->is_draining && service_now(s) >= due;
     struct service_step *step = begin(s, look ? STEP_LOOK : STEP_JOBS);
