@@ -14,8 +14,8 @@
  * each is tried alone, one at a time, with no other job at that worker, so that a poisonous file
  * is charged for its own deaths and its neighbours for none. A job that passes its deadline and
  * does not stop is known by name, and is alone in being charged, as long as its worker gives signs
- * of life; a worker that hangs as a whole counts as dead. Jobs that were not yet begun go to the
- * next worker. A service that ends without warning leaves attempts charged to jobs that were at its
+ * of life; a worker that hangs as a whole counts as dead. Jobs that were not yet begun, as
+ * far as is known, are sent back without a charge. A service that ends without warning leaves attempts charged to jobs that were at its
  * workers. That is seldom their fault: they are tried again, those with two or more such attempts
  * as suspects, and fail only when they are charged once more, or when it goes on like that for
  * long.

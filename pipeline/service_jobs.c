@@ -351,9 +351,9 @@ bool service_jobs_of_dead(struct service_worker *w)
         if (job->worker != w) {
             continue;
         }
-        if (!job->begun) {
+        if (!job->begun) { /* as far as is known: its part may hold something, and is to be empty */
             leave(job);
-            service_job_list(s, job, WAIT_WORKER);
+            service_job_list(s, job, WAIT_REQUEUE);
         } else if (job == w->overdue || (w->is_late && n_begun == 1)) {
             charge_dead(s, job, status_name(STATUS_DEADLINE),
                         "it took longer than its deadline, and did not stop when told to");
