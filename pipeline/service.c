@@ -47,19 +47,30 @@ static void close_all(struct service *s)
 static bool is_drained(const struct service *s)
 {
     size_t left = s->n_listed[WAIT_RESULT] + s->n_listed[WAIT_WORKER];
-    if (!s->is_paused) { /* else the next start goes on from where they stand */
+    if (service_may_end_jobs(s)) { /* else the next start goes on from where they stand */
         left += s->n_listed[WAIT_FINISH] + s->n_listed[WAIT_FAIL] + s->n_listed[WAIT_REQUEUE] +
                 s->n_listed[WAIT_CHARGE] - service_jobs_held(s);
     }
     return left == 0 && s->step == NULL;
 }
 
-static void drain(struct service *s)
+/* Jobs that do not end any more leave without a charge. */
+static void put_back(struct service *s)
 {
-    struct service_job *job;
+    struct service_job *job, *next;
     while ((job = TAILQ_FIRST(&s->lists[WAIT_WORKER])) != NULL) {
         service_job_list(s, job, WAIT_REQUEUE);
     }
+    for (job = TAILQ_FIRST(&s->lists[WAIT_FINISH]); job != NULL; job = next) {
+        next = TAILQ_NEXT(job, place);
+        if (!service_may_end_jobs(s) && job->spool->stand < SPOOL_COMMITTED) {
+            service_job_list(s, job, WAIT_REQUEUE);
+        }
+    }
+}
+
+static void drain(struct service *s)
+{
     if (!s->is_cancelled && service_now(s) >= s->drain_ms) {
         s->is_cancelled = true;
         if (s->n_listed[WAIT_RESULT] > 0) {
@@ -275,6 +286,9 @@ void service_update(struct service *s)
     service_dispatch(s);
     service_workers_step(s);
     service_look_at_files(s);
+    if (s->is_draining) {
+        put_back(s);
+    }
     service_step(s);
     if (s->is_draining) {
         drain(s);

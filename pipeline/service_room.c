@@ -26,6 +26,7 @@ void service_pause(struct service *s, const char *why)
         return;
     }
     s->is_paused = s->on_trial = true;
+    s->is_short = false;
     s->paused_ms = service_now(s);
     snprintf(s->why, sizeof(s->why), "%s", why);
     if (s->pause_ms == 0) {
@@ -46,13 +47,20 @@ bool service_is_idle(const struct service *s)
     return n == 0;
 }
 
+void service_sight_room(struct spool *spool, struct service_sight *sight)
+{
+    sight->is_good = spool_has_room(spool, sight->why, sizeof(sight->why));
+    sight->is_short =
+        !sight->is_good && spool_is_full(spool) && spool_check_folders(spool, NULL, 0);
+}
+
 void service_sight_take(struct spool *spool, struct service_sight *sight)
 {
     if (spool_find_in(spool, &sight->in_fd) != STATUS_OK) {
         sight->is_good = false;
         snprintf(sight->why, sizeof(sight->why), "%s", status_message());
     } else if (sight->in_fd < 0 && sight->for_room) {
-        sight->is_good = spool_has_room(spool, sight->why, sizeof(sight->why));
+        service_sight_room(spool, sight);
     } else if (sight->in_fd < 0) {
         sight->is_good = spool_check_folders(spool, sight->why, sizeof(sight->why));
     }
@@ -76,8 +84,10 @@ void service_sight_heed(struct service *s, const struct service_sight *sight)
         take_up(s, sight->in_fd);
     } else if (!sight->is_good && !s->is_paused) {
         service_pause(s, sight->why);
+        s->is_short = sight->is_short;
     } else if (!sight->is_good) {
         snprintf(s->why, sizeof(s->why), "%s", sight->why);
+        s->is_short = sight->is_short;
         s->look_for_room_ms = now + LOOK_MS;
     } else if (sight->for_room) {
         s->is_paused = false;
@@ -164,6 +174,11 @@ size_t service_jobs_large(const struct service *s)
     return n;
 }
 
+bool service_may_end_jobs(const struct service *s)
+{
+    return !s->is_paused || s->is_short;
+}
+
 size_t service_jobs_held(const struct service *s)
 {
     const enum service_list lists[] = {WAIT_FINISH, WAIT_FAIL};
@@ -172,7 +187,7 @@ size_t service_jobs_held(const struct service *s)
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
         TAILQ_FOREACH(job, &s->lists[lists[i]], place)
         {
-            n += job->held_ms != 0;
+            n += job->held_ms != 0 || !service_may_end_jobs(s);
         }
     }
     return n;

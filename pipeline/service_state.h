@@ -126,6 +126,7 @@ struct service {
     size_t n_workers, n_all; /* places; and behind them those that retire */
 
     bool is_paused, on_trial;    /* trial: one job after the other, until one is done */
+    bool is_short;               /* for the reserve alone: what is made is put in place */
     char why[SERVICE_WHY_BYTES]; /* it is paused */
     uint64_t pause_ms, look_for_room_ms, paused_ms; /* paused_ms: when last */
     uint64_t look_at_folders_ms;                    /* while it is not paused */
@@ -171,12 +172,13 @@ void service_pause(struct service *s, const char *why);
 bool service_is_idle(const struct service *s);
 /* What the spool's folders look like: for_room tells whether room is looked for, too. */
 struct service_sight {
-    bool for_room, is_good;
+    bool for_room, is_good, is_short; /* short: of the reserve, and of nothing else */
     int in_fd; /* another folder is in/ now; -1: none is */
     char why[SERVICE_WHY_BYTES];
 };
-/* Looks, on any thread, between steps of the spool. */
+/* On any thread, between steps of the spool: looks; and looks only whether there is room. */
 void service_sight_take(struct spool *spool, struct service_sight *sight);
+void service_sight_room(struct spool *spool, struct service_sight *sight);
 /* Begins or ends a pause, and takes a new in/ up. */
 void service_sight_heed(struct service *s, const struct service_sight *sight);
 /* On trial: whether a job that was tried since the last pause may still meet the trouble that led
@@ -186,7 +188,9 @@ bool service_trial_is_open(const struct service *s);
  * alone (a folder of its own in done/ that is not ours): it waits in `list` by itself. */
 void service_hold(struct service *s, struct service_job *job, enum service_list list,
                   const char *why);
-/* Jobs that are held. */
+/* Whether what is made, or has failed, is put where it belongs now. */
+bool service_may_end_jobs(const struct service *s);
+/* Jobs that are held, by themselves or all. */
 size_t service_jobs_held(const struct service *s);
 /* The job has met no space. Whether that is its own trouble: it has done so time and again while
  * others ended. Such a job is large: it pauses nobody, and is tried again later and later, one of

@@ -175,17 +175,28 @@ static json_t *pack_rates(const struct service *s)
                      jobs_15 / quarter, "bytes_per_s_1min", bytes / minute);
 }
 
-/* Jobs of one list that wait for something of their own. */
+/* What a job waits for that is not its turn; NULL: nothing. */
+static const char *reason_of(const struct service *s, const struct service_job *job)
+{
+    if (job->list == WAIT_CLAIM || job->list == WAIT_VERIFY || job->held_ms != 0) {
+        return job->spool->message;
+    }
+    return service_may_end_jobs(s)    ? NULL
+           : job->list == WAIT_FINISH ? "its result is made, and is put in place after the pause"
+                                      : "it has failed, and is put away after the pause";
+}
+
+/* Jobs of one list that wait for something. */
 static void add_waiting(const struct service *s, enum service_list which, json_t *list)
 {
     const struct service_job *job;
     TAILQ_FOREACH(job, &s->lists[which], place)
     {
-        bool waits = which == WAIT_CLAIM || which == WAIT_VERIFY || job->held_ms != 0;
-        if (waits && json_array_size(list) < WAITING_SHOWN && job->spool->message != NULL) {
+        const char *reason = reason_of(s, job);
+        if (reason != NULL && json_array_size(list) < WAITING_SHOWN) {
             json_array_append_new(list,
                                   json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
-                                            "reason", text_json(job->spool->message), "since_s",
+                                            "reason", text_json(reason), "since_s",
                                             job->held_ms != 0 ? age_s(s, job->held_ms) : 0.0));
         }
     }

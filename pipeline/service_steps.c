@@ -31,9 +31,8 @@ struct service_step {
     struct service_job *jobs[BATCH];
     struct spool_job *spools[BATCH];
     struct spool_reason reasons[BATCH];
-    struct service_sight sight; /* STEP_LOOK */
+    struct service_sight sight; /* STEP_LOOK, and for what takes room */
     bool no_room;
-    char why[SERVICE_WHY_BYTES];
     struct spool_recovery found;
     enum status code;
     char message[STATUS_MESSAGE_BYTES];
@@ -75,7 +74,10 @@ static void run(uv_work_t *work)
     struct spool *spool = step->service->spool;
     const bool takes_room =
         step->kind == STEP_JOBS && (step->list == WAIT_CLAIM || step->list == WAIT_ATTEMPT);
-    step->no_room = takes_room && !spool_has_room(spool, step->why, sizeof(step->why));
+    if (takes_room) {
+        service_sight_room(spool, &step->sight);
+        step->no_room = !step->sight.is_good;
+    }
     if (step->kind == STEP_LOOK) {
         service_sight_take(spool, &step->sight);
     }
@@ -199,7 +201,9 @@ static void want_room(struct service *s, struct service_job *job, enum service_l
         service_job_blame(job, status_name(STATUS_NO_SPACE), message_of(job));
     } else {
         service_pause(s, message_of(job));
-        job->again_ms = s->look_for_room_ms + OTHERS_MS;
+        s->is_short = false;
+        const uint64_t now = service_now(s);
+        job->again_ms = (s->look_for_room_ms > now ? s->look_for_room_ms : now) + OTHERS_MS;
     }
     job->excused_at = again ? s->n_done + 1 : job->excused_at;
     service_job_list(s, job, again ? WAIT_REQUEUE : from);
@@ -305,7 +309,8 @@ static void after(uv_work_t *work, int failed)
         service_sight_heed(s, &step->sight);
     }
     if (step->no_room) {
-        service_pause(s, step->why);
+        service_pause(s, step->sight.why);
+        s->is_short = step->sight.is_short;
     }
     for (size_t i = 0; i < step->n; i++) {
         if (step->no_room) { /* as it was, but for files that were not yet claimed */
@@ -430,7 +435,7 @@ static bool may_run(const struct service *s, enum service_list list)
         return true;
     case WAIT_FINISH:
     case WAIT_FAIL:
-        return !s->is_paused;
+        return service_may_end_jobs(s);
     default:
         return !s->is_paused && !s->is_draining;
     }

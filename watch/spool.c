@@ -379,6 +379,11 @@ bool spool_has_room(struct spool *s, char *why, size_t why_bytes)
     return true;
 }
 
+bool spool_is_full(const struct spool *s)
+{
+    return s->is_full;
+}
+
 enum spool_outcome spool_outcome_of(enum status code)
 {
     switch (code) {

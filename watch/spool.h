@@ -217,6 +217,10 @@ void spool_adopt_in(struct spool *s, int fd);
  * reserve. `why` (may be NULL) says which folder lacks what. */
 bool spool_has_room(struct spool *s, char *why, size_t why_bytes);
 
+/* Whether it was the reserve that the last spool_has_room missed: what is made already can be put
+ * in place. */
+bool spool_is_full(const struct spool *s);
+
 /* ".ID.part", the part folder's name in OUT. */
 void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8]);
 /* Opens input i for reading, in this process. STATUS_INTERNAL when it is not what was verified. */
