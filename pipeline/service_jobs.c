@@ -272,6 +272,9 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     case SPOOL_BAD_INPUT:
         service_job_list(s, job, WAIT_FAIL);
         break;
+    case SPOOL_WAIT: /* as when spool_durable sees it */
+        service_job_list(s, job, WAIT_REQUEUE);
+        break;
     case SPOOL_NO_ROOM:
         excuse(s, job, code, text);
         break;
