@@ -139,6 +139,7 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 {
     struct service_worker *w = process->data;
     w->has_exited = true;
+    w->link.lacked_memory = w->link.lacked_memory || (signal == 0 && status == WORKER_LACKED_MEMORY);
     if (signal != 0) {
         snprintf(w->exit_text, sizeof(w->exit_text), "killed by signal %d (%s)", signal,
                  strsignal(signal));

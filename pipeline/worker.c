@@ -62,7 +62,9 @@ static enum status open_file(const struct worker *w, const char *id, const json_
     char *file = worker_unpack_name(name);
     *fd = -1;
     enum status code = STATUS_OK;
-    if (file == NULL || !beneath_is_name(file) || !beneath_is_name(id)) {
+    if (file == NULL && json_is_string(name)) {
+        code = status_fail(STATUS_NO_MEMORY, "no memory for the name of a file");
+    } else if (file == NULL || !beneath_is_name(file) || !beneath_is_name(id)) {
         code = status_fail(STATUS_INTERNAL, "a job came without the names of its files");
     } else {
         snprintf(path, sizeof(path), "%s/in/%s", id, file);
@@ -83,6 +85,8 @@ static enum status open_part(const struct worker *w, const char *id, const json_
     part->path = worker_unpack_name(json_object_get(from, "path"));
     enum status code = part->path != NULL
                            ? open_file(w, id, json_object_get(from, "file"), &part->fd)
+                       : json_is_string(json_object_get(from, "path"))
+                           ? status_fail(STATUS_NO_MEMORY, "no memory for a path")
                            : status_fail(STATUS_INTERNAL, "a job came without paths");
     if (code == STATUS_OK && prj != NULL) {
         code = open_file(w, id, prj, &fd);
@@ -402,6 +406,7 @@ int command_worker(int argc, char **argv)
     } else {
         uv_run(&w.loop, UV_RUN_DEFAULT);
     }
+    w.result = w.link.lacked_memory ? WORKER_LACKED_MEMORY : w.result;
     worker_link_close(&w.link);
     if (w.is_open) {
         engine_close(&w.engine);

@@ -31,6 +31,7 @@
 
 enum {
     WORKER_FD = 3,                    /* of the worker's end */
+    WORKER_LACKED_MEMORY = 75,        /* exit status: for what it had to say or to hear */
     WORKER_ALIVE_MS = 500,            /* between signs of life */
     WORKER_LINE_BYTES_MAX = 64 << 20, /* a longer line is nonsense */
 };
