@@ -15,20 +15,22 @@
  * is charged for its own deaths and its neighbours for none. A job that passes its deadline and
  * does not stop is known by name, and is alone in being charged, as long as its worker gives signs
  * of life; a worker that hangs as a whole counts as dead. Jobs that were not yet begun, as
- * far as is known, are sent back without a charge. A service that ends without warning leaves attempts charged to jobs that were at its
- * workers. That is seldom their fault: they are tried again, those with two or more such attempts
- * as suspects, and fail only when they are charged once more, or when it goes on like that for
- * long.
+ * far as is known, are sent back without a charge. A suspect that works for much longer than it had
+ * when the worker died is cleared, and others may join it. Where another suspect then waits for a
+ * worker of its own, the one that does not become free retires, and a new one begins beside it. A
+ * service that ends without warning leaves attempts charged to jobs that were at its workers. That
+ * is seldom their fault: they are tried again, those with two or more such attempts as suspects,
+ * and fail only when they are charged once more, or when it goes on like that for long.
  *
  * No room (space, quota, memory, I/O errors on our side): claims and attempts pause, nothing is
  * charged; every second or two it is looked whether there is room, and then one job after the other
  * is tried until one has ended. With no job it is looked every few seconds, and a pause begins
  * before a file comes. While it is the reserve alone that is missing, results that are made are put
- * in place, since that takes no room and may give some. A job whose result or failure is made and cannot be put where it belongs is
- * held by itself, and others go on, unless many are held in a row. An error that only this job
- * meets again, while others have been finished, is its own after all, and charged. About space it
- * is the job's own without a charge: the job is large, and waits by itself; one large job is tried
- * at a time, later and later.
+ * in place, since that takes no room and may give some. A job whose result or failure is made and
+ * cannot be put where it belongs is held by itself, and others go on, unless many are held in a
+ * row. An error that only this job meets again, while others have been finished, is its own after
+ * all, and charged. About space it is the job's own without a charge: the job is large, and waits
+ * by itself; one large job is tried at a time, later and later.
  */
 #ifndef LEAT_PIPELINE_SERVICE_H
 #define LEAT_PIPELINE_SERVICE_H

@@ -105,8 +105,9 @@ bool service_worker_retires(const struct service_worker *w, char *why, size_t wh
     const struct service *s = w->service;
     if (w->is_running && w->is_stale && !w->is_told_to_end) {
         snprintf(why, why_bytes,
-                 "has the configuration of before: another begins when the one of process %d, "
-                 "which retires, has ended",
+                 "%s: another begins when the one of process %d, which retires, has ended",
+                 w->makes_way ? "does not become free for a job that is to be tried alone"
+                              : "has the configuration of before",
                  service_worker_before(s, w->place) != NULL
                      ? service_worker_before(s, w->place)->process.pid
                      : 0);
@@ -114,10 +115,11 @@ bool service_worker_retires(const struct service_worker *w, char *why, size_t wh
     if (!w->is_running || !w->is_told_to_end) {
         return false;
     }
-    const char *cause = s->is_draining ? "the service stops"
-                        : service_worker_is_cpu(w) && !service_cpu_is_wanted(s)
-                            ? "a device works again"
-                            : "the configuration has changed, and another takes its place";
+    const char *cause =
+        s->is_draining                                          ? "the service stops"
+        : service_worker_is_cpu(w) && !service_cpu_is_wanted(s) ? "a device works again"
+        : w->makes_way ? "another takes its place for a job that is tried alone"
+                       : "the configuration has changed, and another takes its place";
     snprintf(why, why_bytes, "gets no more jobs and ends when it has done its %zu: %s", w->n_jobs,
              cause);
     return true;

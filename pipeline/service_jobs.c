@@ -13,8 +13,10 @@
 #include <string.h>
 
 enum {
-    GRACE_MS = 4000, /* that a worker has to end a job by itself when its deadline is over */
-    SILENT_TICKS = 3 /* without a sign of life: the worker as a whole hangs */
+    GRACE_MS = 4000,     /* that a worker has to end a job by itself when its deadline is over */
+    CLEARED_MS = 10000,  /* that a suspect works beyond twice its time until the death */
+    KEPT_FREE_MS = 5000, /* that a worker gets no jobs for a suspect's sake, before it retires */
+    SILENT_TICKS = 3     /* without a sign of life: the worker as a whole hangs */
 };
 
 struct service_job *service_job_new(struct spool_job *spool)
@@ -161,18 +163,28 @@ static struct service_worker *choose(const struct service *s, bool alone)
     return best;
 }
 
-/* A suspect that waits has one worker kept free of further jobs: the one that is so soonest. */
+/* A suspect that waits has one worker kept free of further jobs: the one that is so soonest. When
+ * that takes long it makes way for a new one, at once or after the one that already does. */
 static void keep_one_free(struct service *s)
 {
+    const uint64_t now = service_now(s);
     struct service_worker *fewest = NULL;
     for (size_t i = 0; i < s->n_workers; i++) {
         struct service_worker *w = s->workers[i];
-        if (service_worker_takes(w) && (fewest == NULL || w->n_jobs < fewest->n_jobs)) {
+        if (w->alone) {
+            w->makes_way = now >= w->alone_ms + KEPT_FREE_MS;
+            w->is_stale = w->is_stale || w->makes_way;
+            w->alone = !w->makes_way;
+            return;
+        }
+        if (service_worker_takes(w) && !w->is_stale &&
+            (fewest == NULL || w->n_jobs < fewest->n_jobs)) {
             fewest = w;
         }
     }
     if (fewest != NULL) {
         fewest->alone = true;
+        fewest->alone_ms = now;
     }
 }
 
@@ -369,6 +381,7 @@ bool service_jobs_of_dead(struct service_worker *w)
             charge_dead(s, job, w->is_sick ? status_name(STATUS_DEVICE) : "crash", text);
         } else {
             job->suspect = true;
+            job->lived_ms = service_now(s) - job->begun_ms;
             leave(job);
             send_back(s, job, false);
         }
@@ -385,6 +398,10 @@ void service_check_deadlines(struct service *s)
     TAILQ_FOREACH(job, &s->lists[WAIT_RESULT], place)
     {
         struct service_worker *w = job->worker;
+        if (job->begun && job->suspect &&
+            service_now(s) > job->begun_ms + 2 * job->lived_ms + CLEARED_MS) {
+            job->suspect = w->alone = false;
+        }
         if (job->begun && job->deadline_s > 0 && !w->is_late &&
             service_now(s) > job->begun_ms + (uint64_t)(job->deadline_s * 1000) + GRACE_MS) {
             w->is_late = true;

@@ -46,6 +46,7 @@ struct service_job {
     uint64_t large_ms; /* since when there is no space for it alone; 0: there is, or for nobody */
     unsigned n_alone;  /* how often that looked so */
     uint64_t bytes, total_bytes, begun_ms;
+    uint64_t lived_ms; /* how long it had worked when its worker died with others' */
     size_t excused_at; /* jobs done when it was last sent back without charge, + 1; 0: never */
     double seconds;    /* that the work took */
     char *kind, *text; /* of its last failure; NULL: none */
@@ -80,7 +81,8 @@ struct service_worker {
     char device[96], why[256];
     unsigned n_deaths, n_in_row; /* in_row: since it last finished a job */
     size_t capacity, n_jobs;     /* sent to it */
-    bool alone;                  /* has a suspect, and gets nothing else */
+    bool alone, makes_way;       /* for a suspect: gets nothing else; is replaced */
+    uint64_t alone_ms;           /* since when it is kept free */
     bool is_late;                /* it is killed for a job's deadline: */
     struct service_job *overdue; /* that of this one; NULL: of any */
     char exit_text[64];
@@ -173,7 +175,7 @@ bool service_is_idle(const struct service *s);
 /* What the spool's folders look like: for_room tells whether room is looked for, too. */
 struct service_sight {
     bool for_room, is_good, is_short; /* short: of the reserve, and of nothing else */
-    int in_fd; /* another folder is in/ now; -1: none is */
+    int in_fd;                        /* another folder is in/ now; -1: none is */
     char why[SERVICE_WHY_BYTES];
 };
 /* On any thread, between steps of the spool: looks; and looks only whether there is room. */

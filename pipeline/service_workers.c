@@ -98,7 +98,7 @@ static void bury(struct service_worker *w)
         back_off(w, unfit);
     }
     w->is_told_to_end = w->is_stopped = w->is_stale = false;
-    w->is_sick = w->is_unfit = w->alone = false;
+    w->is_sick = w->is_unfit = w->alone = w->makes_way = false;
     w->kill_ms = 0;
     w->n_jobs = 0;
     w->device[0] = '\0';
@@ -139,7 +139,8 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 {
     struct service_worker *w = process->data;
     w->has_exited = true;
-    w->link.lacked_memory = w->link.lacked_memory || (signal == 0 && status == WORKER_LACKED_MEMORY);
+    w->link.lacked_memory =
+        w->link.lacked_memory || (signal == 0 && status == WORKER_LACKED_MEMORY);
     if (signal != 0) {
         snprintf(w->exit_text, sizeof(w->exit_text), "killed by signal %d (%s)", signal,
                  strsignal(signal));
