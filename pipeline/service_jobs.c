@@ -274,7 +274,7 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     struct service_worker *w = job->worker;
     if (w->is_sick || code == STATUS_DEVICE) { /* it ends now: see service_jobs_of_dead */
         service_worker_sick(w, text);
-        job->begun = true;
+        job->begun = job->begun || code == STATUS_DEVICE;
         free(told);
         return;
     }
