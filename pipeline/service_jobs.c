@@ -16,6 +16,7 @@ enum {
     GRACE_MS = 4000,     /* that a worker has to end a job by itself when its deadline is over */
     CLEARED_MS = 10000,  /* that a suspect works beyond twice its time until the death */
     KEPT_FREE_MS = 5000, /* that a worker gets no jobs for a suspect's sake, before it retires */
+    MEMORY_MS = 600000,  /* that a job has no memory though others do, before it is charged */
     SILENT_TICKS = 3     /* without a sign of life: the worker as a whole hangs */
 };
 
@@ -234,9 +235,6 @@ static void leave(struct service_job *job)
 
 static void send_back(struct service *s, struct service_job *job, bool charge)
 {
-    if (!charge) {
-        job->excused_at = s->n_done + 1;
-    }
     s->n_requeued++;
     service_job_list(s, job, charge ? WAIT_CHARGE : WAIT_REQUEUE);
 }
@@ -258,10 +256,16 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
 static void excuse(struct service *s, struct service_job *job, enum status code, const char *text)
 {
     bool others_went_on = job->excused_at != 0 && s->n_done + 1 > job->excused_at;
-    bool charge = others_went_on && (code == STATUS_IO || code == STATUS_NO_MEMORY);
-    const bool large = code == STATUS_NO_SPACE && service_is_large(s, job, text);
+    const bool large =
+        (code == STATUS_NO_SPACE || code == STATUS_NO_MEMORY) && service_is_large(s, job, text);
+    const bool charge =
+        (others_went_on && code == STATUS_IO) ||
+        (large && code == STATUS_NO_MEMORY && service_now(s) >= job->large_ms + MEMORY_MS);
     if (code != STATUS_CANCELLED && !charge && !large) {
         service_pause(s, text);
+    }
+    if (code != STATUS_CANCELLED && !charge) {
+        job->excused_at = s->n_done + 1;
     }
     send_back(s, job, charge);
 }

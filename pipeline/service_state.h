@@ -43,7 +43,7 @@ struct service_job {
     uint64_t again_ms; /* not before */
     uint64_t held_ms;  /* since when its own end cannot be put on disk; 0: it can */
     uint64_t tried_ms; /* when it was last attempted */
-    uint64_t large_ms; /* since when there is no space for it alone; 0: there is, or for nobody */
+    uint64_t large_ms; /* since when it alone has no space or memory; 0: it has, or nobody has */
     unsigned n_alone;  /* how often that looked so */
     uint64_t bytes, total_bytes, begun_ms;
     uint64_t lived_ms; /* how long it had worked when its worker died with others' */
@@ -194,9 +194,9 @@ void service_hold(struct service *s, struct service_job *job, enum service_list 
 bool service_may_end_jobs(const struct service *s);
 /* Jobs that are held, by themselves or all. */
 size_t service_jobs_held(const struct service *s);
-/* The job has met no space. Whether that is its own trouble: it has done so time and again while
- * others ended. Such a job is large: it pauses nobody, and is tried again later and later, one of
- * them at a time, uncharged. */
+/* The job has met no space, or no memory. Whether that is its own trouble: it has done so time and
+ * again while others ended. Such a job is large: it pauses nobody, and is tried again later and
+ * later, one of them at a time, uncharged. */
 bool service_is_large(struct service *s, struct service_job *job, const char *why);
 /* When a large job is tried again. */
 uint64_t service_large_again(const struct service *s, const struct service_job *job);

@@ -210,10 +210,14 @@ static void add_large(const struct service *s, enum service_list which, json_t *
     {
         if (job->large_ms != 0 && json_array_size(list) < WAITING_SHOWN) {
             char why[SERVICE_WHY_BYTES];
+            const bool is_memory =
+                job->kind != NULL && strcmp(job->kind, status_name(STATUS_NO_MEMORY)) == 0;
             snprintf(why, sizeof(why),
                      "%.300s, while others had enough; it is tried again now and then, and nobody "
-                     "waits for it: make room for its result",
-                     job->text != NULL ? job->text : "no space");
+                     "waits for it: make room for %s",
+                     job->text != NULL ? job->text : "no space",
+                     is_memory ? "it in memory; it fails when there is none for long"
+                               : "its result");
             json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
                                                   "reason", text_json(why), "since_s",
                                                   age_s(s, job->large_ms)));
