@@ -258,13 +258,13 @@ static void announce(struct service *s)
 
 static void arm(struct service *s)
 {
-    uint64_t due = service_inbox_next_due(s->inbox);
-    uint64_t other = service_workers_next_due(s);
     const uint64_t now = service_now(s);
-    due = other < due ? other : due;
-    if (s->looking != NULL || s->is_draining) { /* its end decides again */
-        due = other;
+    const uint64_t other = service_workers_next_due(s);
+    uint64_t due = service_inbox_next_due(s->inbox);
+    if (s->looking != NULL || s->is_draining || due <= now) {
+        due = UINT64_MAX; /* its end decides again; or it could not begin: the next second tries */
     }
+    due = other < due ? other : due;
     if (due == UINT64_MAX) {
         uv_timer_stop(&s->soon);
     } else {
