@@ -76,6 +76,14 @@ static void refuse(struct service_inbox *inbox, struct file *f)
     hold(inbox, f);
 }
 
+static void leave_doubles(struct service_inbox *inbox, struct file *f)
+{
+    if (f->is_double) {
+        TAILQ_REMOVE(&inbox->doubles, f, double_place);
+        f->is_double = false;
+    }
+}
+
 /* Finds the file's job. */
 void service_inbox_route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
 {
@@ -85,8 +93,8 @@ void service_inbox_route(struct service_inbox *inbox, struct file *f, uint64_t n
     const struct settings *s = inbox->settings;
     bool is_marker = s->done_file && input_name_without(f->path, ".done") < strlen(f->path);
     service_inbox_leave(inbox, f);
-    inbox->n_doubles -= f->is_double;
-    f->is_double = f->is_complete = f->is_beside = false;
+    leave_doubles(inbox, f);
+    f->is_complete = f->is_beside = false;
     f->never_since_ms = 0;
     free(f->reason);
     f->reason = NULL;
@@ -150,25 +158,22 @@ static struct gathered gather(const struct service_inbox *inbox)
 /* A file has left its place in a job: another one may take it. */
 static void route_doubles(struct service_inbox *inbox, uint64_t now_ms)
 {
-    if (inbox->n_doubles == 0) {
-        return;
+    struct file *f, *next;
+    struct file *const last = TAILQ_LAST(&inbox->doubles, files); /* what still is one goes there */
+    for (f = TAILQ_FIRST(&inbox->doubles); f != NULL; f = f != last ? next : NULL) {
+        next = TAILQ_NEXT(f, double_place);
+        service_inbox_route(inbox, f, now_ms);
     }
-    struct gathered all = gather(inbox);
-    for (size_t i = 0; i < all.n; i++) {
-        if (all.files[i]->is_double) {
-            service_inbox_route(inbox, all.files[i], now_ms);
-        }
-    }
-    free(all.files);
 }
 
 void service_inbox_forget(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
 {
+    const bool is_part = f->group != NULL && f->group->stage->n_parts > 1;
     service_inbox_leave(inbox, f);
+    leave_doubles(inbox, f);
     TAILQ_REMOVE(&inbox->lists[f->list], f, place);
     tdelete(f, &inbox->by_path, by_path);
     inbox->n_files--;
-    inbox->n_doubles -= f->is_double;
     if (f->is_beside) {
         f->is_complete = false;
         struct file *owner = service_inbox_owner(inbox, f);
@@ -177,7 +182,9 @@ void service_inbox_forget(struct service_inbox *inbox, struct file *f, uint64_t 
         }
     }
     free_file(f);
-    route_doubles(inbox, now_ms);
+    if (is_part) { /* a file that is a whole job has no doubles */
+        route_doubles(inbox, now_ms);
+    }
 }
 
 static bool is_same(const struct stat *a, const struct stat *b)
@@ -384,6 +391,7 @@ enum status service_inbox_new(const struct settings *settings, struct service_in
     for (size_t i = 0; i < LISTS; i++) {
         TAILQ_INIT(&inbox->lists[i]);
     }
+    TAILQ_INIT(&inbox->doubles);
     TAILQ_INIT(&inbox->ready);
     return STATUS_OK;
 }

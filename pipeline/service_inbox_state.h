@@ -27,7 +27,7 @@ struct file {
     char *path;
     struct stat st;
     enum list list;
-    TAILQ_ENTRY(file) place;
+    TAILQ_ENTRY(file) place, double_place;
     struct group *group; /* NULL: not a part of a job */
     size_t part;
     bool is_complete, is_beside, is_double, again; /* again: found anew while it was claimed */
@@ -53,8 +53,9 @@ struct service_inbox {
     const struct settings *settings;
     void *by_path, *by_key; /* trees of struct file, struct group */
     struct files lists[LISTS];
+    struct files doubles; /* whose place in a job is taken */
     struct groups ready;
-    size_t n_files, n_doubles;
+    size_t n_files;
     unsigned long n_found;
 };
 
