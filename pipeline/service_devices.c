@@ -94,8 +94,9 @@ bool service_cpu_is_wanted(const struct service *s)
 {
     bool wanted = true;
     for (size_t i = 0; i < s->n_workers; i++) {
-        wanted =
-            wanted && (service_worker_is_cpu(s->workers[i]) || s->workers[i]->state == WORKER_OUT);
+        const struct service_worker *w = s->workers[i];
+        const bool is_out = w->state == WORKER_OUT || (w->state == WORKER_STARTING && w->is_tried);
+        wanted = wanted && (service_worker_is_cpu(w) || is_out);
     }
     return wanted;
 }

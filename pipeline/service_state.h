@@ -57,7 +57,7 @@ enum worker_state {
     WORKER_OFF, /* "backing off", until again_ms */
     WORKER_STARTING,
     WORKER_READY,
-    WORKER_OUT, /* until again_ms; UINT64_MAX: until the configuration is read again */
+    WORKER_OUT, /* until again_ms */
 };
 
 /* A process, or its place. What a place has of settings that need a new process (threads, memory,
@@ -75,16 +75,17 @@ struct service_worker {
     bool is_told_to_end, is_stopped;        /* once it has done its jobs; now */
     bool is_stale, was_ready;               /* its settings have been changed */
     bool is_sick, is_unfit;                 /* its device has failed; it could not begin */
+    bool is_tried;                          /* begins after having been out: others work on */
     int n_closing;                          /* handles */
     uint64_t since_ms, kill_ms, again_ms;   /* kill_ms: when its patience is over; 0: never */
     unsigned silent_ticks;
-    char device[96], why[256];
-    unsigned n_deaths, n_in_row; /* in_row: since it last finished a job */
-    size_t capacity, n_jobs;     /* sent to it */
-    bool alone, makes_way;       /* for a suspect: gets nothing else; is replaced */
-    uint64_t alone_ms;           /* since when it is kept free */
-    bool is_late;                /* it is killed for a job's deadline: */
-    struct service_job *overdue; /* that of this one; NULL: of any */
+    char device[96], why[256], unfit_why[256]; /* unfit_why: why it could not begin last */
+    unsigned n_deaths, n_in_row;               /* in_row: since it last finished a job */
+    size_t capacity, n_jobs;                   /* sent to it */
+    bool alone, makes_way;                     /* for a suspect: gets nothing else; is replaced */
+    uint64_t alone_ms;                         /* since when it is kept free */
+    bool is_late;                              /* it is killed for a job's deadline: */
+    struct service_job *overdue;               /* that of this one; NULL: of any */
     char exit_text[64];
 };
 enum { SERVICE_WORKERS = 17, SERVICE_SHOWN = 20, SERVICE_MINUTES = 15, SERVICE_WHY_BYTES = 512 };

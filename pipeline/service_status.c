@@ -146,7 +146,7 @@ static json_t *pack_workers(const struct service *s)
         if (w->state == WORKER_OFF && w->again_ms == 0 && s->n_workers > 1) {
             continue; /* the CPU, while a device does the work */
         }
-        bool waits = !w->is_running && w->again_ms > now && w->again_ms != UINT64_MAX;
+        bool waits = !w->is_running && w->again_ms > now;
         json_array_append_new(list, json_pack("{s:s, s:o, s:i, s:s, s:i, s:f, s:o}", "name",
                                               w->name, "device", text_json(w->device), "pid",
                                               w->is_running ? w->process.pid : 0, "state",

@@ -42,7 +42,7 @@ static void back_off(struct service_worker *w, bool unfit)
     w->state = WORKER_OFF;
     if (unfit && is_auto && !service_worker_is_cpu(w)) { /* there is no such device */
         w->state = WORKER_OUT;
-        w->again_ms = w->was_ready ? service_now(w->service) + OUT_MS : UINT64_MAX;
+        w->again_ms = service_now(w->service) + OUT_MS;
         return;
     }
     if (w->n_in_row >= OUT_AFTER && !service_worker_is_cpu(w)) {
@@ -80,7 +80,11 @@ static void bury(struct service_worker *w)
         if (!unfit && !w->is_sick && w->kill_ms != UINT64_MAX) {
             snprintf(w->why, sizeof(w->why), "%s", w->exit_text);
         }
-        log_warning("%s: the worker %s: %s", w->name, unfit ? "cannot begin" : "has ended", w->why);
+        if (!unfit || strcmp(w->unfit_why, w->why) != 0) { /* a device that is out says it once */
+            log_warning("%s: the worker %s: %s", w->name, unfit ? "cannot begin" : "has ended",
+                        w->why);
+        }
+        snprintf(w->unfit_why, sizeof(w->unfit_why), "%s", unfit ? w->why : "");
     }
     if (service_jobs_of_dead(w) && service_worker_is_cpu(w)) {
         w->n_in_row = 0; /* a processor is not at fault; a device might be */
@@ -195,7 +199,7 @@ static void on_message(void *user, const json_t *message)
         w->was_ready = true;
         w->since_ms = service_now(w->service);
         w->kill_ms = 0;
-        w->why[0] = '\0';
+        w->why[0] = w->unfit_why[0] = '\0';
         w->capacity = CAPACITY_FACTOR * (size_t)(jobs < 1 ? 1 : jobs);
         w->capacity = w->capacity < CAPACITY_MOST ? w->capacity : CAPACITY_MOST;
         snprintf(w->device, sizeof(w->device), "%s", device != NULL ? device : "");
@@ -296,6 +300,7 @@ static void start(struct service_worker *w)
     w->has_exited = w->is_broken = false;
     w->is_running = true;
     w->silent_ticks = 0;
+    w->is_tried = w->state == WORKER_OUT;
     w->state = WORKER_STARTING;
     w->since_ms = service_now(w->service);
     w->kill_ms = w->since_ms + OPEN_MS;
