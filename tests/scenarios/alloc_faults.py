@@ -251,8 +251,8 @@ class Spool:
             raise Failure("the service refused to start, and the reason is not memory")
         if re.search(r"Sanitizer|runtime error|ended by signal (6|11)|killed by signal (6|11)", self.said()):
             raise Failure("a process died of its own")
-        if where == "watch" and fault.startswith("memory") and "worked on this alone" in self.said():
-            raise Failure("a job was charged for what the service lacked")
+        if fault.startswith("memory") and "worked on this alone" in self.said():
+            raise Failure("a job was charged for what the service or its worker lacked")
 
     def die(self, k):
         """Ends before the service's k-th call of the system, or when all is quiet."""

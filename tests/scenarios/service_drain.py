@@ -45,6 +45,14 @@ s.until(lambda: s.status()["totals"]["done"] == 1, "the job that was put back")
 s.stop()
 s.is_clean()
 
+# Its file is changed while it is read: it is read again, and that is no charge.
+s = begin("--max-attempts", "1")
+os.utime(f"spool/.work/{s.status()['in_flight'][0]['id']}/in/big.clusters.npy")
+s.until(lambda: s.status()["totals"]["done"] + s.status()["totals"]["failed"] == 1, "an end")
+s.check(s.status()["totals"]["failed"] == 0, f"charged for a change: {s.reasons()}")
+s.stop()
+s.is_clean()
+
 # A job that is stopped at its deadline is tried again, and then fails.
 s = begin("--deadline", "0.2", "--max-attempts", "2")
 s.until(lambda: s.status()["totals"]["failed"] == 1, "a failure")

@@ -46,4 +46,36 @@ s.until(lambda: len(os.listdir("many/done")) == n, "all are done in spite of kil
 s.check(not os.listdir("many/failed"), "a good job has failed")
 s.stop()
 s.is_clean()
+
+# A worker is killed while its service stands still and has not heard what was begun: parts are emptied, none fails.
+n = 256
+s = Service("deaf", "-j", "16")
+worker = s.status()["workers"][0]["pid"]
+os.kill(worker, signal.SIGSTOP)
+for i in range(n):
+    s.drop(f"q{i}.clusters.csv", table(seed=i))
+
+def n_attempted():
+    files = [f"deaf/.work/{id}/attempts" for id in os.listdir("deaf/.work")]
+    return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
+
+
+def n_made():
+    return sum(os.path.exists(f"deaf/out/{part}/result.json") for part in os.listdir("deaf/out"))
+
+
+s.until(lambda: n_attempted() == n, "all are sent to the worker")
+time.sleep(0.3)
+s.process.send_signal(signal.SIGSTOP)
+os.kill(worker, signal.SIGCONT)
+made = -1
+while made != n_made():  # until it can say no more
+    made = n_made()
+    time.sleep(0.5)
+os.kill(worker, signal.SIGKILL)
+s.process.send_signal(signal.SIGCONT)
+s.until(lambda: s.status()["totals"]["done"] + s.status()["totals"]["failed"] == n, "all have ended")
+s.check(0 < made < n and not os.listdir("deaf/failed"), f"{made} were made; a good job has failed: {s.reasons()}")
+s.stop()
+s.is_clean()
 print("killed again and again: nobody fails for it")

@@ -1,5 +1,6 @@
 """Nothing to do, and no room to do it in: said before a file comes; see service_reserve.sh."""
 import os
+import signal
 
 from service import Service, service_of_another, table
 
@@ -27,6 +28,49 @@ s.check(s.said().count("paused: ") == 2, "once each")
 s.drop("a.clusters.csv", table())
 os.unlink("small/ballast")
 s.until(lambda: s.status()["totals"]["done"] == 1, "a file that came meanwhile", 20)
+s.stop()
+s.is_clean()
+
+
+def attempted(s):
+    """Of jobs in .work: how many are charged with an attempt."""
+    files = [os.path.join(s.spool, ".work", id, "attempts") for id in os.listdir(os.path.join(s.spool, ".work"))]
+    return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
+
+
+def drop_at_worker(s, name):
+    """Drops a file for a worker that stands still. Returns the worker's process."""
+    worker = s.status()["workers"][0]["pid"]
+    os.kill(worker, signal.SIGSTOP)
+    s.drop(name, table())
+    s.until(lambda: attempted(s) == 1, "an attempt")
+    return worker
+
+
+# What is made below the reserve is put in place, and may give room.
+s = Service("small/spool", "--reserve", "5M")
+worker = drop_at_worker(s, "b.clusters.csv")
+ballast(8)
+s.drop("c.clusters.csv", table())
+s.until(lambda: is_paused_for(s, "MiB"), "a pause while a job runs", 15)
+os.kill(worker, signal.SIGCONT)
+s.until(lambda: s.has("done/b.clusters.csv"), "a result below the reserve", 15)
+s.check(is_paused_for(s, "MiB") and s.has("in/c.clusters.csv"), "something was begun below the reserve")
+os.unlink("small/ballast")
+s.until(lambda: s.has("done/c.clusters.csv"), "the other one when there is room", 20)
+
+# In another pause it waits, is told of, and is not charged when the service ends.
+worker = drop_at_worker(s, "d.clusters.csv")
+os.rename("small/spool/done", "small/spool/away")
+s.until(lambda: is_paused_for(s, "done"), "a pause for a folder that has gone", 15)
+os.kill(worker, signal.SIGCONT)
+s.until(lambda: "its result is made" in s.waits().get("in/d.clusters.csv", ""), "why it waits", 15)
+s.check(s.status()["n_waiting"] == 1 and s.status()["n_queued"] == 0, "it is counted as waiting")
+s.stop()
+s.check(attempted(s) == 0, "charged for the end of the service")
+os.rename("small/spool/away", "small/spool/done")
+s = Service("small/spool", "--reserve", "5M")
+s.until(lambda: s.has("done/d.clusters.csv"), "done by the next service")
 s.stop()
 s.is_clean()
 

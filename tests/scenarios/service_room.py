@@ -2,6 +2,7 @@
 small disk, and whether a sanitizer watches, whose time is not leat's."""
 import errno
 import os
+import resource
 import sys
 import time
 
@@ -131,5 +132,24 @@ s.check(s.has("in/later.clusters.csv"), "claimed in spite of the reserve")
 s.stop()
 s = Service("spool", "--output", out, "--reserve", "1M")
 s.until(lambda: os.path.exists(os.path.join(out, "later")), "with a smaller reserve")
+s.stop()
+
+# No descriptors, and a file that is to be looked at: that is tried again, and not all the time.
+s = Service("few", "--rescan", "0")
+pid = s.process.pid
+before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+with open("few/in/open.clusters.csv", "w") as f:  # a writer has it open: looked at again and again
+    f.write(table())
+    f.flush()
+    s.until(lambda: s.waits(), "a file that waits")
+    used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (min(set(range(1000)) - used), before[1]))
+    time.sleep(1.5)
+    begin = cpu_s(pid)
+    time.sleep(2)
+    busy = (cpu_s(pid) - begin) / 2
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+s.check(busy < 0.3, f"no descriptors, and {busy:.1%} of a processor")
+s.until(lambda: s.has("done/open.clusters.csv"), "done when there are some", 30)
 s.stop()
 print("paused while a disk is full, nothing charged, nothing lost")

@@ -1,8 +1,10 @@
 """Workers that die, hang and fail: nobody but the file to blame pays for it; see service_workers.sh."""
 import os
+import signal
 import subprocess
+import time
 
-from service import Service, table
+from service import Service, grid, table
 
 FAULTY = os.environ["LEAT_FAULTY"]
 FAULTS = {"LEAT_WORKER_FAULT": "abort poison, kill eater, hang sleeper"}
@@ -20,6 +22,17 @@ def run(name, env, files, bad, *options):
         s.check(s.has(f"done/{f}.clusters.csv") == (f not in bad), f"input of {f}")
     return s, {n.split(".")[0]: r for n, r in s.reasons().items()}
 
+
+# A long job dies beside one that kills its worker: it is cleared, the other one gets a worker of its own, and nobody
+# waits for the long one. Looked at again below.
+with open("leat.conf", "w") as f:
+    f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
+beside = Service("beside", "-j", "4", "--config", "leat.conf", "--drain", "0", program=FAULTY, env=FAULTS)
+for part in ("dem", "source"):
+    beside.drop(f"long.{part}.asc", grid(part == "source"))
+beside.until(lambda: beside.status()["in_flight"], "a long job")
+beside.drop("poison.clusters.csv", table())
+beside.until(lambda: beside.status()["workers"][0]["deaths"] == 1, "a death of both")
 
 # Files that kill their worker, among others: three attempts each, no other is charged or lost.
 good = [f"good{i}" for i in range(24)]
@@ -50,6 +63,40 @@ s.check("paused" in s.said() and s.status()["state"] == "running", "no pause")
 s.stop()
 s.is_clean()
 
+# An error of the device: jobs that were not begun are no suspects, and whose it is is known at once.
+s = Service("sick", "-j", "1", program=FAULTY, env={"LEAT_WORKER_FAULT": "device poison"})
+worker = s.status()["workers"][0]["pid"]
+os.kill(worker, signal.SIGSTOP)
+for name in ("a", "b-poison", "c", "d", "e", "f", "g"):
+    s.drop(name + ".clusters.csv", table())
+attempts = [0]
+while attempts != [1] * 7:  # all are at the worker
+    files = [f"sick/.work/{id}/attempts" for id in os.listdir("sick/.work")]
+    attempts = [1 for f in files if os.path.exists(f) and os.path.getsize(f) > 0]
+os.kill(worker, signal.SIGCONT)
+s.until(lambda: s.status()["totals"]["done"] == 6 and s.status()["totals"]["failed"] == 1, "all jobs have ended")
+s.check(s.reasons()["b-poison.clusters.csv"]["kind"] == "device", f"{s.reasons()}")
+s.check(s.status()["workers"][0]["deaths"] == 3, f"{s.status()['workers']}")
+s.stop()
+s.is_clean()
+
+# A job that never has memory, though others do: it is told, is not failed soon, and nobody waits for it.
+s = Service("hungry", program=FAULTY, env={"LEAT_WORKER_FAULT": "memory victim"})
+s.drop("victim.clusters.csv", table())
+n = 0
+while "for long" not in s.waits().get("in/victim.clusters.csv", ""):
+    n += 1
+    s.drop(f"h{n}.clusters.csv", table(seed=n))
+    s.until(lambda: s.has(f"done/h{n}.clusters.csv"), "another job is done", 20)
+    s.check(n < 20, f"it does not wait by itself: {s.waits()}")
+begin = time.monotonic()
+for i in range(5):
+    s.drop(f"i{i}.clusters.csv", table(seed=i))
+    s.until(lambda: s.has(f"done/i{i}.clusters.csv"), "others go on", 10)
+s.until(lambda: time.monotonic() > begin + 4, "time for another attempt")
+s.check(s.status()["totals"]["failed"] == 0 and s.status()["state"] == "running", "it has failed")
+s.stop()
+
 # The worker's own end, at any time, costs nothing; neither does the service's.
 s = Service("killed")
 for i in range(30):
@@ -62,9 +109,18 @@ s.stop()
 s.is_clean()
 # A device that is not there: the CPU steps in, unless the device was asked for.
 absent = {"CUDA_VISIBLE_DEVICES": "99"}
-s, _ = run("auto", absent, good[:3], [], "-b", "auto")
+with open("auto.conf", "w") as f:
+    f.write("level = 1\n")
+s, _ = run("auto", absent, good[:3], [], "-b", "auto", "--config", "auto.conf")
 workers = {w["name"]: w["state"] for w in s.status()["workers"]}
 s.check(workers == {"cuda:0": "out", "cpu": "ready"}, f"{workers}")
+s.check(s.status()["workers"][0]["again_in_s"] > 0, "it is never tried again")
+with open("auto.conf", "w") as f:
+    f.write("level = 2\n")
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: "has been read again" in s.said() and [w["state"] for w in s.status()["workers"]] == ["out", "ready"],
+        "tried again and out again")
+s.check(s.said().count("cuda:0: the worker cannot begin") == 1, "the same reason is logged again")
 s.stop()
 s = Service("cuda", "-b", "cuda", program=FAULTY, env=absent, wait=False)
 s.until(lambda: s.status()["state"] == "running" and not s.status()["ready"], "running, but not ready")
@@ -72,4 +128,12 @@ s.check("cuda:0" in s.status()["why"], "why it is not ready")
 s.drop("patient.clusters.csv", table())
 s.until(lambda: s.status()["n_queued"] == 1, "a job that waits for a device")
 s.stop()
+
+beside.until(lambda: beside.status()["totals"]["failed"] == 1, "the file to blame", 90)
+for i in range(4):
+    beside.drop(f"b{i}.clusters.csv", table(seed=i))
+beside.until(lambda: beside.status()["totals"]["done"] == 4, "others go on", 60)
+beside.check([job["name"] for job in beside.status()["in_flight"]] == ["in/long.dem.asc"], "the long job has ended")
+beside.check(beside.reasons()["poison.clusters.csv"]["attempts"] == 3, f"{beside.reasons()}")
+beside.stop()
 print("deaths, hangs, device errors, no memory, kills")
