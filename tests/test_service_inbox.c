@@ -201,6 +201,28 @@ static void second_file_for_a_part_waits_until_the_first_has_gone(void **state)
     close_inbox();
 }
 
+static void files_for_one_part_take_its_place_one_after_the_other(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("x.dem.asc");
+    FOUND("x.dem.tif", "x.dem.asc.gz", "x.source.asc");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    look(READY_YES, "");
+    assert_waits("in/x.dem.tif", "waits for x.source.*");
+    assert_waits("in/x.dem.asc.gz", "x.dem.tif is the dem of its job already");
+    ALL_THERE_IS("x.dem.asc.gz");
+    look(READY_YES, "");
+    assert_waits("in/x.dem.asc.gz", "waits for x.source.*");
+    FOUND("x.dem.tif");
+    ALL_THERE_IS("x.dem.asc.gz", "x.source.asc");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc.gz x.source.asc", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    close_inbox();
+}
+
 static void projection_goes_along_and_is_waited_for_when_there(void **state)
 {
     (void)state;
@@ -410,6 +432,7 @@ int main(void)
         cmocka_unit_test(hint_that_comes_while_a_file_is_looked_at_counts),
         cmocka_unit_test(parts_wait_for_each_other_in_any_order),
         cmocka_unit_test(second_file_for_a_part_waits_until_the_first_has_gone),
+        cmocka_unit_test(files_for_one_part_take_its_place_one_after_the_other),
         cmocka_unit_test(projection_goes_along_and_is_waited_for_when_there),
         cmocka_unit_test(projection_has_the_names_that_it_may_have_in_a_folder),
         cmocka_unit_test(table_in_a_grids_format_waits_for_no_projection),
