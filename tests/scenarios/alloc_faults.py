@@ -251,7 +251,7 @@ class Spool:
             raise Failure("the service refused to start, and the reason is not memory")
         if re.search(r"Sanitizer|runtime error|ended by signal (6|11)|killed by signal (6|11)", self.said()):
             raise Failure("a process died of its own")
-        if fault.startswith("memory") and "worked on this alone" in self.said():
+        if fault.startswith("memory") and re.search(r"worked on this alone|it is tried again \(job", self.said()):
             raise Failure("a job was charged for what the service or its worker lacked")
 
     def die(self, k):
