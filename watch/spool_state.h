@@ -43,8 +43,9 @@ int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES]);
 /* Opens .work/ID (work_fd/id) or a folder in it; -1 with errno. */
 int spool_open_work(int work_fd, const char *id, const char *sub);
 /* Removes .work/ID and leat's files in it; false, with errno, when it is still there: ENOTEMPTY,
- * ENOTDIR or EISDIR where something else is in it. While there is something in .work/ID/in nothing is removed, unless `inputs_left` says that
- * the job's inputs are known to be elsewhere: then the next recovery sets what is left aside. */
+ * ENOTDIR or EISDIR where something else is in it. While there is something in .work/ID/in nothing
+ * is removed, unless `inputs_left` says that the job's inputs are known to be elsewhere: then the
+ * next recovery sets what is left aside. */
 bool spool_forget(struct spool *s, const char *id, bool inputs_left);
 /* Removes OUT/.ID.part and OUT/.ID.old; false, with errno, when something is left. */
 bool spool_drop_part(struct spool *s, const char *id);
