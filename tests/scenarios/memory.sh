@@ -3,6 +3,9 @@
 # that every pair passes; what cannot fit says how many bytes it needs, at once.
 . "$(dirname "$0")/lib.sh"
 
+# What the address sanitizer keeps back of memory that was given back is not measured.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=16"
+
 # peak MIB OPTION...: run --memory MIBM stays within it.
 peak() {
     mib=$1

@@ -37,7 +37,7 @@ class Service:
         done = subprocess.run([LEAT, "status", "--status-socket", self.socket, "--json"], capture_output=True)
         return json.loads(done.stdout) if done.stdout else {"ready": False, "state": "silent", "totals": {"done": -1}}
 
-    def until(self, is_true, what, seconds=120):
+    def until(self, is_true, what, seconds=240):
         end = time.monotonic() + seconds
         while not is_true():
             if time.monotonic() > end:

@@ -388,7 +388,7 @@ def without_leases():
          "rewritten while it ran, by a descriptor kept open: begins anew")
 
 
-write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (1000000 if "asan" in sys.argv else 5000000))
+write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (200000 if "tsan" in sys.argv else 1000000 if "asan" in sys.argv else 5000000))
 s = Service("spool", "-c", "leat.conf")
 for show_one in (slowly, reopened, copied, synced, renamed, linked, moved_folder, twice, strange_names, replaced):
     show_one(s)
