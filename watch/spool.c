@@ -129,7 +129,7 @@ bool spool_forget(struct spool *s, const char *id, bool inputs_left)
     static const char *const files[] = {"attempts",    "job.new", "commit.new", "reason.json.new",
                                         "reason.json", "job",     "commit",     "published"};
     int fd = spool_open_work(s->work_fd, id, "");
-    int error = 0;
+    int error = fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP ? errno : 0;
     if (fd >= 0) {
         if (disk_remove_folder("forget.in", fd, "in") != 0 && errno != ENOENT && !inputs_left) {
             error = errno;
