@@ -262,7 +262,8 @@ static void sort(struct service *s, struct service_job *job, enum service_list f
     }
 }
 
-/* What recovery has found becomes jobs; for want of memory some stay found for now. */
+/* What recovery has found becomes jobs; those that memory lacks for are tried again with the next
+ * step. */
 static void take_found(struct service *s)
 {
     struct spool_recovery *r = &s->found;
