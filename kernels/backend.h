@@ -111,6 +111,9 @@ struct backend_ops {
     enum status (*zero)(struct queue *q, struct span s) STATUS_MUST_CHECK;
     /* Waits for everything queued; reports any error of it. */
     enum status (*finish)(struct queue *q) STATUS_MUST_CHECK;
+    /* After finish(), where nobody uses the queue: gives back the memory that it keeps for its own
+     * work, but for a little, so that a queue at rest takes nothing from other ones. */
+    void (*rest)(struct queue *q);
     /* Adds up after finish(); `reset` starts the count anew. */
     void (*busy)(struct queue *q, struct queue_busy *out, bool reset);
 

@@ -31,6 +31,10 @@
  * taken again by exact_pairs. */
 enum pearson_precision { PEARSON_EXACT, PEARSON_F32, PEARSON_SCREEN };
 
+/* The most samples of a series in a row: what is beneath the products, BLAS and the device's tensor
+ * copies, counts them in 31 bits. Series in columns have no such limit. */
+#define PEARSON_SAMPLES_MAX (((size_t)1 << 31) - 4096)
+
 /* x -> increments: none; x[t+1] - x[t]; log(x[t+1] / x[t]) (NaN where the ratio is not positive).
  */
 enum pearson_diff { PEARSON_DIFF_NONE, PEARSON_DIFF_STEP, PEARSON_DIFF_LOG };
@@ -77,7 +81,7 @@ struct pearson_kernels {
     /* Centres and scales rows to unit norm, in double, into the form that gram() takes; the norm is
      * taken again from the centred values and replaces MEAN (corrected) and M2 in the moments; LAG1
      * is filled. Missing samples become 0; a degenerate series becomes all 0. In the exact form z
-     * is n_samples doubles a series, and a missing sample is -0.0 while no present one is.
+     * begins with n_samples doubles, and a missing sample is -0.0 while no present one is.
      * `moments` has been filled for entries first .. first + n_series - 1. */
     enum status (*standardize)(struct queue *q, enum pearson_precision precision, struct span x,
                                enum dtype type, size_t n_series, size_t n_samples,
@@ -86,8 +90,9 @@ struct pearson_kernels {
 
     /* Coefficients of panel rows j = first_a .. first_a + n_a - 1 (z in za) with series
      * i = first_b .. first_b + n_b - 1 (z in zb), into the panel `r` of leading dimension `width`
-     * (r[(j - first_a) * width + i]). na and nb need not be whole panels; first_b + n_b <= width.
-     * Where za is zb's tail (the diagonal), elements i >= j may be left undefined. */
+     * (r[(j - first_a) * width + i]). n_a and n_b need not be whole panels; first_b + n_b <= width.
+     * Where za is zb's tail (the diagonal), elements i >= j may be left undefined.
+     * STATUS_TOO_LARGE beyond PEARSON_SAMPLES_MAX. */
     enum status (*gram)(struct queue *q, enum pearson_precision precision, size_t n_samples,
                         struct span za, size_t first_a, size_t n_a, struct span zb, size_t first_b,
                         size_t n_b, struct moments moments, struct span r,

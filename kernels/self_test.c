@@ -3,14 +3,16 @@
  *
  * N_SERIES walks of N_SAMPLES samples, one of them constant, one with gaps, go through every way
  * that a job takes: walk, moments, rows at all precisions, gaps, columns, and the questions to the
- * matrix. The sizes are odd, so that the edges of tiles and vectors are part of it. The answers of
- * a backend are one array of doubles; equal NaNs agree.
+ * matrix; and a heap of debris slides down a furrowed slope and off the map. The sizes are odd, so
+ * that the edges of tiles and vectors are part of it. The answers of a backend are one array of
+ * doubles; equal NaNs agree.
  */
 #include "kernels/self_test.h"
 
 #include "kernels/means.h"
 #include "kernels/pearson.h"
 #include "kernels/philox.h"
+#include "kernels/sciddicat.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@
 
 enum { N_SERIES = 37, N_SAMPLES = 301, PANEL = 16, N_PANELS = 3, SIDE = 5, SLAB = 100 };
 enum { N_PAIRS = N_SERIES * (N_SERIES - 1) / 2, CONSTANT = 5, GAPPED = 11 };
+enum { MAP_ROWS = 41, MAP_COLUMNS = 67, N_CELLS = MAP_ROWS * MAP_COLUMNS, N_STEPS = 90 };
 
 /* Parts of the answer, and how far two backends may lie apart in them. A coefficient's bound holds
  * for both sides, so that twice as much may lie between them (screen: what the two backends state).
@@ -28,7 +31,7 @@ struct part {
     size_t n;
     double bound;
 };
-enum { WALK, MOMENTS, EXACT, F32, SCREEN, COLUMNS, FIGURES, HEAT, PARTS };
+enum { WALK, MOMENTS, EXACT, F32, SCREEN, COLUMNS, FIGURES, HEAT, DEBRIS, BOOKS, PARTS };
 static const struct part parts[PARTS] = {
     [WALK] = {"walk", (size_t)N_SERIES *N_SAMPLES, 0},
     [MOMENTS] = {"moments", (size_t)MOMENTS_FIELDS *N_SERIES, 1e-12},
@@ -38,6 +41,8 @@ static const struct part parts[PARTS] = {
     [COLUMNS] = {"coefficients of columns", N_PAIRS, 2e-10},
     [FIGURES] = {"medians and ranks", N_SERIES + 5, 2e-10},
     [HEAT] = {"heatmap", (size_t)SIDE *SIDE, 1e-6},
+    [DEBRIS] = {"debris in cell", N_CELLS, 0},
+    [BOOKS] = {"books of the debris", 4, 0},
 };
 
 struct answers {
@@ -105,11 +110,10 @@ static enum status run_open(struct backend *b, struct run *r)
     return st;
 }
 
-static enum status to_device(struct run *r, struct span to, const double *from)
+static enum status to_device(struct run *r, struct span to, const double *from, size_t n)
 {
     uint64_t ticket;
-    enum status st =
-        r->ops->upload(r->q, to, from, (size_t)N_SERIES * N_SAMPLES * sizeof(double), &ticket);
+    enum status st = r->ops->upload(r->q, to, from, n * sizeof(double), &ticket);
     return st != STATUS_OK ? st : r->ops->upload_wait(r->q, ticket);
 }
 
@@ -142,9 +146,9 @@ static enum status make_series(struct run *r, double *walk)
             turned[t * N_SERIES + s] = r->host[s * N_SAMPLES + t];
         }
     }
-    st = to_device(r, r->x, r->host);
+    st = to_device(r, r->x, r->host, parts[WALK].n);
     if (st == STATUS_OK) {
-        st = to_device(r, r->by_columns, turned);
+        st = to_device(r, r->by_columns, turned, parts[WALK].n);
     }
     free(turned);
     return st;
@@ -246,6 +250,63 @@ static enum status questions(struct run *r, double *figures, double *heat)
     return STATUS_OK;
 }
 
+/* A slope with furrows, and a heap near its foot. */
+static enum status put_map(struct run *r, struct span z, struct span h)
+{
+    double altitude[N_CELLS], thickness[N_CELLS];
+    for (size_t k = 0; k < N_CELLS; ++k) {
+        const size_t i = k / MAP_COLUMNS, j = k % MAP_COLUMNS;
+        const bool in_heap = i >= 26 && i < 34 && j >= 24 && j < 41;
+        altitude[k] = 300 - 1.7 * (double)i + 0.3 * (double)(j * 5 % 7);
+        thickness[k] = in_heap ? 2 + 0.1 * (double)((i * j) % 11) : 0;
+    }
+    enum status st = to_device(r, z, altitude, N_CELLS);
+    return st != STATUS_OK ? st : to_device(r, h, thickness, N_CELLS);
+}
+
+static enum status slide(struct run *r, struct span z, struct span h, double *debris, double *books)
+{
+    const struct sciddicat_kernels *k = r->ops->sciddicat;
+    const struct sciddicat_params p = {.rows = MAP_ROWS,
+                                       .columns = MAP_COLUMNS,
+                                       .epsilon = 0.001,
+                                       .r = 0.5,
+                                       .nodata = SCIDDICAT_WALL};
+    struct sciddicat_report report = {0};
+    void *state = NULL;
+    enum status st = k->open(r->q, &p, z, h, (struct span){0}, &state);
+    if (st == STATUS_OK) {
+        st = k->advance(r->q, state, N_STEPS, &report);
+    }
+    if (st == STATUS_OK) {
+        st = k->state(r->q, state, debris, NULL, NULL);
+    }
+    k->close(r->q, state);
+    books[0] = report.mass;
+    books[1] = report.lost_edge;
+    books[2] = report.largest;
+    books[3] = (double)report.n_active;
+    return st;
+}
+
+static enum status landslide(struct run *r, double *debris, double *books)
+{
+    struct span z = {0}, h = {0};
+    enum status st = r->ops->alloc(r->q, N_CELLS * sizeof(double), &z);
+    if (st == STATUS_OK) {
+        st = r->ops->alloc(r->q, N_CELLS * sizeof(double), &h);
+    }
+    if (st == STATUS_OK) {
+        st = put_map(r, z, h);
+    }
+    if (st == STATUS_OK) {
+        st = slide(r, z, h, debris, books);
+    }
+    r->ops->release(r->q, z);
+    r->ops->release(r->q, h);
+    return st;
+}
+
 static enum status answer(struct backend *b, struct answers *a)
 {
     struct run r;
@@ -270,6 +331,9 @@ static enum status answer(struct backend *b, struct answers *a)
     }
     if (st == STATUS_OK) {
         st = rows(&r, PEARSON_SCREEN, a->part[SCREEN]);
+    }
+    if (st == STATUS_OK) {
+        st = landslide(&r, a->part[DEBRIS], a->part[BOOKS]);
     }
     run_close(&r);
     return st;

@@ -171,9 +171,12 @@ static void end_work(struct engine_task *task)
         job->stage = NULL;
     }
     /* A queue goes on to the next job: nothing of this one may be left in it. */
-    if (job->queue != NULL && job->queue->backend->ops->finish(job->queue) != STATUS_OK &&
-        job->code == STATUS_OK) {
-        engine_task_result(task, STATUS_DEVICE);
+    if (job->queue != NULL) {
+        const struct backend_ops *ops = job->queue->backend->ops;
+        if (ops->finish(job->queue) != STATUS_OK && job->code == STATUS_OK) {
+            engine_task_result(task, STATUS_DEVICE);
+        }
+        ops->rest(job->queue);
     }
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         if (job->tables[i] != NULL && job->code == STATUS_BAD_INPUT && task->code == STATUS_OK) {

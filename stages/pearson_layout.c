@@ -152,6 +152,12 @@ enum status pearson_check_samples(const struct stage_args *args,
                                   const struct pearson_layout *layout, size_t lines)
 {
     const size_t samples = pearson_layout_samples(layout, lines);
+    if (layout->by_lines && samples > PEARSON_SAMPLES_MAX) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%s: series of %zu samples, one after the other, are longer than can be "
+                           "taken (%zu): store them the other way round, sample after sample",
+                           args->inputs[0].name, samples, PEARSON_SAMPLES_MAX);
+    }
     if (samples >= 2) {
         return STATUS_OK;
     }

@@ -47,7 +47,7 @@ struct pearson_layout {
 /* What the parameters mean for this table. */
 void pearson_choose(const struct stage_args *args, struct pearson_choice *out);
 /* Lays a job out. STATUS_BAD_INPUT where no correlation can exist, STATUS_TOO_LARGE where there are
- * more series than can be numbered. */
+ * more series than can be numbered, or samples in a line than can be indexed. */
 enum status pearson_lay_out(const struct stage_args *args, const struct pearson_choice *choice,
                             struct pearson_layout *out) STATUS_MUST_CHECK;
 /* The memory that it needs. STATUS_TOO_LARGE when that is not a number of bytes. */
@@ -68,7 +68,8 @@ static inline size_t pearson_layout_samples(const struct pearson_layout *l, size
 
 /* Fails with STATUS_TOO_LARGE when there are more series than PEARSON_SERIES_MAX. */
 enum status pearson_check_series(const struct stage_args *args, size_t n_series) STATUS_MUST_CHECK;
-/* Fails with STATUS_BAD_INPUT unless there are two samples a series to correlate. */
+/* Fails with STATUS_BAD_INPUT unless there are two samples a series to correlate, and with
+ * STATUS_TOO_LARGE where a series in a line has more than PEARSON_SAMPLES_MAX. */
 enum status pearson_check_samples(const struct stage_args *args,
                                   const struct pearson_choice *choice,
                                   const struct pearson_layout *layout,

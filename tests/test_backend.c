@@ -5,6 +5,7 @@
 #include "kernels/self_test.h"
 #include "tests/backend_under_test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,21 +145,40 @@ static enum status wrong_survey(struct queue *q, const struct pearson_matrix *m,
     return st;
 }
 
+/* The same, with the last bit of one cell. */
+static enum status wrong_state(struct queue *q, void *run, double *h, double *max_h,
+                               int32_t *arrival)
+{
+    enum status st = backend_cpu.sciddicat->state(q, run, h, max_h, arrival);
+    h[30 * 67 + 30] = nextafter(h[30 * 67 + 30], 1e9);
+    return st;
+}
+
+static void check_self_test_finds(const struct backend_ops *ops, const char *what)
+{
+    struct backend *cpu, *wrong;
+    ASSERT_OK(backend_cpu.open(config(), &cpu));
+    ASSERT_OK(backend_cpu.open(config(), &wrong));
+    wrong->ops = ops;
+    assert_int_equal(self_test(wrong, cpu), STATUS_DEVICE);
+    assert_non_null(strstr(status_message(), what));
+    backend_cpu.close(wrong);
+    backend_cpu.close(cpu);
+}
+
 static void self_test_finds_a_wrong_kernel(void **state)
 {
     (void)state;
-    struct backend *cpu, *wrong;
-    struct pearson_kernels kernels = *backend_cpu.pearson;
+    struct pearson_kernels pearson = *backend_cpu.pearson;
+    struct sciddicat_kernels sciddicat = *backend_cpu.sciddicat;
     struct backend_ops ops = backend_cpu;
-    kernels.survey = wrong_survey;
-    ops.pearson = &kernels;
-    ASSERT_OK(backend_cpu.open(config(), &cpu));
-    ASSERT_OK(backend_cpu.open(config(), &wrong));
-    wrong->ops = &ops;
-    assert_int_equal(self_test(wrong, cpu), STATUS_DEVICE);
-    assert_non_null(strstr(status_message(), "medians"));
-    backend_cpu.close(wrong);
-    backend_cpu.close(cpu);
+    pearson.survey = wrong_survey;
+    ops.pearson = &pearson;
+    check_self_test_finds(&ops, "medians");
+    ops.pearson = backend_cpu.pearson;
+    sciddicat.state = wrong_state;
+    ops.sciddicat = &sciddicat;
+    check_self_test_finds(&ops, "debris");
 }
 
 static void select_cpu_opens_the_cpu_and_says_nothing(void **state)

@@ -7,6 +7,8 @@
  */
 #include "tests/rows_runner.h"
 
+#include <pthread.h>
+
 enum { SMALL_CELLS = 3000 }; /* see under_test_size() */
 
 /* All precisions of one data set. */
@@ -141,6 +143,8 @@ static void pearson_is_the_same_bits_on_every_run(void **state)
         c.x = x;
         under_test_threads(1);
         double *one = coefficients(&c);
+        ASSERT_OK(under_test_ops()->finish(under_test_queue));
+        under_test_ops()->rest(under_test_queue);
         under_test_threads(4);
         double *four = coefficients(&c);
         under_test_threads(3);
@@ -148,6 +152,83 @@ static void pearson_is_the_same_bits_on_every_run(void **state)
         free(one);
         free(four);
         free(x);
+    }
+}
+
+/* Standardizes series of one length again and again, on a queue of its own. */
+struct repeated {
+    size_t n_samples, n_times;
+    enum status status;
+    char message[STATUS_MESSAGE_BYTES];
+};
+
+static enum status standardize_again(struct queue *queue, const struct repeated *job)
+{
+    const struct backend_ops *ops = queue->backend->ops;
+    const size_t n_series = 3;
+    struct span x = {0}, z = {0};
+    struct moments moments = {.capacity = n_series};
+    enum status st = ops->alloc(queue, n_series * job->n_samples * sizeof(double), &x);
+    if (st == STATUS_OK) {
+        st = ops->alloc(queue, n_series * ops->pearson->z_bytes(PEARSON_EXACT, job->n_samples), &z);
+    }
+    if (st == STATUS_OK) {
+        st = ops->alloc(queue, moments_bytes(n_series), &moments.at);
+    }
+    if (st == STATUS_OK) {
+        st = ops->zero(queue, x);
+    }
+    if (st == STATUS_OK) {
+        st = ops->means->rows(queue, x, DTYPE_F64, n_series, job->n_samples, moments, 0);
+    }
+    for (size_t k = 0; k < job->n_times && st == STATUS_OK; k++) {
+        st = ops->pearson->standardize(queue, PEARSON_EXACT, x, DTYPE_F64, n_series, job->n_samples,
+                                       moments, 0, z);
+        if (st == STATUS_OK && k % 32 == 0) {
+            st = ops->finish(queue);
+        }
+    }
+    const enum status finished = ops->finish(queue);
+    ops->release(queue, x);
+    ops->release(queue, z);
+    ops->release(queue, moments.at);
+    return st == STATUS_OK ? finished : st;
+}
+
+static void *standardize_beside(void *arg)
+{
+    struct repeated *job = arg;
+    struct queue *queue = NULL;
+    job->status = under_test_ops()->queue_new(under_test_queue->backend, &queue);
+    if (job->status == STATUS_OK) {
+        job->status = standardize_again(queue, job);
+        under_test_ops()->queue_free(queue);
+    }
+    snprintf(job->message, sizeof(job->message), "%s", status_message());
+    return NULL;
+}
+
+/* What one job sets up for its launches must not be in the way of another's. */
+static void series_of_other_lengths_beside_do_no_harm(void **state)
+{
+    (void)state;
+    struct repeated jobs[] = {{.n_samples = 64},    {.n_samples = 1000},  {.n_samples = 1100},
+                              {.n_samples = 9000},  {.n_samples = 12000}, {.n_samples = 25000},
+                              {.n_samples = 12001}, {.n_samples = 24999}};
+    const size_t n = sizeof(jobs) / sizeof(jobs[0]);
+    pthread_t threads[sizeof(jobs) / sizeof(jobs[0])];
+    for (size_t k = 0; k < n; k++) {
+        jobs[k].n_times = under_test_size(2000, 5);
+        assert_int_equal(pthread_create(&threads[k], NULL, standardize_beside, &jobs[k]), 0);
+    }
+    for (size_t k = 0; k < n; k++) {
+        assert_int_equal(pthread_join(threads[k], NULL), 0);
+    }
+    for (size_t k = 0; k < n; k++) {
+        if (jobs[k].status != STATUS_OK) {
+            print_error("series of %zu samples: %s\n", jobs[k].n_samples, jobs[k].message);
+        }
+        assert_int_equal(jobs[k].status, STATUS_OK);
     }
 }
 
@@ -380,6 +461,7 @@ int main(void)
         cmocka_unit_test(pearson_of_equal_and_opposite_series_is_one),
         cmocka_unit_test(pearson_does_not_depend_on_the_panels_beyond_rounding),
         cmocka_unit_test(pearson_is_the_same_bits_on_every_run),
+        cmocka_unit_test(series_of_other_lengths_beside_do_no_harm),
         cmocka_unit_test(pearson_series_without_variance_yield_nan),
         cmocka_unit_test(pearson_of_one_sample_is_nan),
         cmocka_unit_test(pearson_of_infinite_samples_is_nan),

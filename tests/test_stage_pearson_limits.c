@@ -277,6 +277,12 @@ static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
     sheet.info.n_lines = 2;
     sheet.info.cells_per_line = SIZE_MAX / 16 - 1;
     assert_int_equal(stage_pearson.plan(&args, &need), STATUS_TOO_LARGE);
+    sheet.info.cells_per_line = PEARSON_SAMPLES_MAX + 1;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_TOO_LARGE);
+    assert_non_null(strstr(status_message(), "store them the other way round"));
+    sheet.info.cells_per_line = PEARSON_SAMPLES_MAX;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+    assert_true(need.memory_bytes > (uint64_t)32 << 30);
     sheet.info.n_lines = (size_t)1 << 20;
     sheet.info.cells_per_line = 10;
     assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);

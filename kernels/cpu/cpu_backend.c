@@ -234,6 +234,12 @@ static enum status cpu_finish(struct queue *q)
     return STATUS_OK;
 }
 
+/* A queue keeps nothing. */
+static void cpu_rest(struct queue *q)
+{
+    (void)q;
+}
+
 static void cpu_busy(struct queue *q, struct queue_busy *out, bool reset)
 {
     struct cpu_queue *c = (struct cpu_queue *)q;
@@ -346,6 +352,7 @@ const struct backend_ops backend_cpu = {
     .copy = cpu_copy,
     .zero = cpu_zero,
     .finish = cpu_finish,
+    .rest = cpu_rest,
     .busy = cpu_busy,
     .means = &cpu_means,
     .pearson = &cpu_pearson,

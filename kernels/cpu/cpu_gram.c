@@ -189,7 +189,7 @@ static enum status check(enum pearson_precision precision, size_t n_samples, str
 {
     bool exact = precision == PEARSON_EXACT;
     size_t z_row = cpu_z_stride(precision, n_samples) * (exact ? sizeof(double) : sizeof(float));
-    if (z_row > product_limit || width > product_limit) {
+    if (n_samples > PEARSON_SAMPLES_MAX || width > product_limit) {
         return status_fail(STATUS_TOO_LARGE, "gram: more samples or series than BLAS can index");
     }
     enum status st = cpu_expect(za, n_a, z_row, "gram");

@@ -193,6 +193,7 @@ const struct backend_ops backend_cuda = {
     .copy = cuda_copy,
     .zero = cuda_zero,
     .finish = cuda_finish,
+    .rest = cuda_rest,
     .busy = cuda_busy,
     .means = &cuda_means,
     .pearson = &cuda_pearson,

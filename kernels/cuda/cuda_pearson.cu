@@ -124,6 +124,10 @@ enum status gram(struct queue *queue, enum pearson_precision precision, size_t n
     if (n_a == 0 || n_b == 0) {
         return STATUS_OK;
     }
+    if (n_samples > PEARSON_SAMPLES_MAX) {
+        return status_fail(STATUS_TOO_LARGE, "gram: %zu samples of a series are too many",
+                           n_samples);
+    }
     STATUS_TRY(cuda_expect(za, n_a, z_bytes, "gram"));
     STATUS_TRY(cuda_expect(zb, n_b, z_bytes, "gram"));
     STATUS_TRY(cuda_expect(r, n_a, width * (precision == PEARSON_EXACT ? 8 : 4), "gram"));

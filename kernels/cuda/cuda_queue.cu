@@ -27,6 +27,8 @@ const double REBASE_MS = 1000;
 const int64_t LOOK_NS = 60000, MOST_SLEEP_NS = 500000;
 /* What cuBLAS recommends for compute capability 9.0. */
 const size_t WORKSPACE_BYTES = (size_t)32 << 20;
+/* What a lane of a queue at rest may keep. */
+const size_t RESTING_BYTES = (size_t)1 << 20;
 
 struct queue_op *op_at(struct cuda_queue *q, uint64_t sequence)
 {
@@ -302,6 +304,27 @@ enum status cuda_finish(struct queue *queue)
     const enum status status = retire(q, false);
     pthread_mutex_unlock(&q->lock);
     return status;
+}
+
+/* As in cuda_queue_free(), errors cannot be acted on. */
+void cuda_rest(struct queue *queue)
+{
+    struct cuda_queue *q = cuda_queue_of(queue);
+    if (cudaSetDevice(q->backend->device) != cudaSuccess) {
+        return;
+    }
+    pthread_mutex_lock(&q->lock);
+    for (size_t lane = 0; lane < QUEUE_LANES; lane++) {
+        if (q->workspace[lane] != nullptr) {
+            (void)cudaFreeAsync(q->workspace[lane], q->gives);
+            q->workspace[lane] = nullptr;
+        }
+        if (q->scratch[lane].bytes > RESTING_BYTES) {
+            (void)cudaFreeAsync(q->scratch[lane].at, q->gives);
+            q->scratch[lane] = {};
+        }
+    }
+    pthread_mutex_unlock(&q->lock);
 }
 
 void cuda_busy(struct queue *queue, struct queue_busy *out, bool reset)

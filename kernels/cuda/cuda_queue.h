@@ -207,6 +207,7 @@ enum status cuda_copy(struct queue *q, struct span to, struct span from,
                       size_t bytes) STATUS_MUST_CHECK;
 enum status cuda_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
 enum status cuda_finish(struct queue *q) STATUS_MUST_CHECK;
+void cuda_rest(struct queue *q);
 void cuda_busy(struct queue *q, struct queue_busy *out, bool reset);
 
 /* Device memory for one function's use; given back, in order, when it leaves scope. */

@@ -284,14 +284,17 @@ __global__ void __launch_bounds__(N_THREADS, 1024 / N_THREADS) standardize_rows(
     }
 }
 
+/* most: the longest row that this kernel keeps. The attribute is the kernel's, not the launch's,
+ * and other jobs launch it at the same time, so that all of them must ask for the same. */
 template <typename T, int N_THREADS, int P, bool CACHED>
-enum status launch(const row_args &args, size_t n_series, size_t cache_bytes, cudaStream_t stream)
+enum status launch(const row_args &args, size_t n_series, size_t cache_bytes, size_t most,
+                   cudaStream_t stream)
 {
     auto kernel = standardize_rows<T, N_THREADS, P, CACHED>;
     if (CACHED) {
-        CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)cache_bytes),
-                 "shared memory of standardize");
+        CUDA_TRY(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most),
+            "shared memory of standardize");
     }
     kernel<<<(unsigned)n_series, N_THREADS, cache_bytes, stream>>>(args);
     return cuda_launched("standardize");
@@ -301,16 +304,18 @@ template <typename T, int P>
 enum status choose(const row_args &args, size_t n_series, size_t shared_bytes, cudaStream_t stream)
 {
     const size_t bytes = args.n_samples * sizeof(T);
+    const size_t most = min((size_t)LONG_BYTES, shared_bytes - 4096);
     if (args.n_samples <= SHORT_ROW) {
-        return launch<T, SHORT_THREADS, P, true>(args, n_series, bytes, stream);
+        return launch<T, SHORT_THREADS, P, true>(args, n_series, bytes, SHORT_ROW * sizeof(T),
+                                                 stream);
     }
     if (bytes <= MOST_BYTES) {
-        return launch<T, THREADS, P, true>(args, n_series, bytes, stream);
+        return launch<T, THREADS, P, true>(args, n_series, bytes, MOST_BYTES, stream);
     }
-    if (bytes <= LONG_BYTES && bytes + 4096 <= shared_bytes) {
-        return launch<T, LONG_THREADS, P, true>(args, n_series, bytes, stream);
+    if (bytes <= most) {
+        return launch<T, LONG_THREADS, P, true>(args, n_series, bytes, most, stream);
     }
-    return launch<T, LONG_THREADS, P, false>(args, n_series, 0, stream);
+    return launch<T, LONG_THREADS, P, false>(args, n_series, 0, 0, stream);
 }
 
 template <typename T>
