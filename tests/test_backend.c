@@ -2,6 +2,7 @@
  * test_backend - memory, copies, and the choice of a backend. Memory and copies run on the backend
  * LEAT_TEST_BACKEND.
  */
+#include "kernels/sciddicat.h"
 #include "kernels/self_test.h"
 #include "tests/backend_under_test.h"
 
