@@ -8,6 +8,7 @@
 #include "tests/rows_runner.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 enum { SMALL_CELLS = 3000 }; /* see under_test_size() */
 
