@@ -108,7 +108,7 @@ static enum status take_descr(struct cursor *k, struct npy_header *h)
     const char *const whole = text;
     const size_t whole_n = n;
     char order = '=';
-    if (n > 0 && strchr("<>=|", *text)) {
+    if (n > 0 && memchr("<>=|", *text, 4)) {
         order = *text;
         text++;
         n--;

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <minizip/unzip.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,8 @@ struct npz {
     uint64_t left;            /* bytes of it not yet read */
     uint32_t crc, wanted_crc; /* of what has been read, and of all as the directory has it */
     char *where;              /* "FILE: member NAME" */
+    enum status read_status;  /* of a read for minizip that failed, and its description: */
+    char read_message[STATUS_MESSAGE_BYTES];
     struct npy_array array;
 };
 
@@ -59,7 +62,10 @@ static uLong read_file(voidpf opaque, voidpf stream, void *dst, uLong n)
     struct npz *const z = opaque;
     size_t got;
     (void)stream;
-    if (source_read_at(z->source, z->position, dst, n, &got) != STATUS_OK) {
+    const enum status status = source_read_at(z->source, z->position, dst, n, &got);
+    if (status) {
+        z->read_status = status;
+        snprintf(z->read_message, sizeof z->read_message, "%s", status_message());
         return 0;
     }
     z->position += got;
@@ -170,8 +176,16 @@ static enum status name_member(struct npz *z, const struct member *m)
     return STATUS_OK;
 }
 
+static enum status fail_memory(const struct npz *z)
+{
+    return status_fail(STATUS_NO_MEMORY, "%s: no memory to unpack it", z->where);
+}
+
 static enum status fail_unpack(const struct npz *z, int error)
 {
+    if (error == Z_MEM_ERROR) {
+        return fail_memory(z);
+    }
     return status_fail(STATUS_BAD_INPUT, "%s: byte %" PRIu64 ": its packed data is damaged (%d)",
                        z->where, (uint64_t)unztell64(z->zip), error);
 }
@@ -253,6 +267,9 @@ static enum status open_member(struct npz *z, const struct member *m)
                            z->where, m->bytes, m->packed_bytes);
     }
     const int error = unzOpenCurrentFile(z->zip);
+    if (error == UNZ_INTERNALERROR || error == Z_MEM_ERROR) {
+        return fail_memory(z);
+    }
     if (error != UNZ_OK) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: cannot be unpacked (%d): damaged, or packed other than by deflate",
@@ -406,6 +423,13 @@ static bool npz_suits(const unsigned char *head, size_t n)
     return n >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
 }
 
+/* minizip takes a read that failed for damage, or for the end, and may go on: whatever came of it,
+ * that is what is told. */
+static enum status after_reads(const struct npz *z, enum status status)
+{
+    return z->read_status ? status_set(z->read_status, z->read_message) : status;
+}
+
 static void npz_close(void *state)
 {
     struct npz *const z = state;
@@ -445,7 +469,7 @@ static enum status npz_open(struct table *t)
     if (!status) {
         npy_describe(&z->array.header, &t->info);
     }
-    return status;
+    return after_reads(z, status);
 }
 
 static enum status npz_next(struct table *t, struct table_chunk *c, bool *end)
@@ -455,7 +479,7 @@ static enum status npz_next(struct table *t, struct table_chunk *c, bool *end)
     if (!status && *end) {
         status = close_member(z);
     }
-    return status;
+    return after_reads(z, status);
 }
 
 static enum status npz_decode(const struct table *t, struct table_chunk *c)

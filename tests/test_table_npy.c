@@ -2,6 +2,8 @@
  * test_table_npy - NumPy arrays, alone and in zip archives, give their numbers; headers that lie
  * are refused before anything is believed.
  */
+#include "formats/table_npy.h"
+#include "tests/read_fault.h"
 #include "tests/table_support.h"
 
 #include <minizip/zip.h>
@@ -465,6 +467,46 @@ static void damaged_archives_are_refused(void **state)
     bytes_free(&zip);
 }
 
+/* Whichever read it is, the archive is not called damaged: the job is to be tried again. */
+static void a_read_that_fails_is_no_damage(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        struct zip_member members[] = {
+            {"line.npy", line_array(), false, false},
+            {"data.npy", small_array(1), (way & 1) != 0, false},
+        };
+        const struct table_options options = {.member = (way & 2) != 0 ? "data" : NULL};
+        struct bytes zip = zip_file(members, 2);
+        bool failed = true;
+        for (size_t k = 1; failed; k++) {
+            struct source *const s = memory_source(zip.data, zip.len);
+            reads_until_fault = k;
+            struct reading r = read_source(s, &options, 64);
+            failed = reads_until_fault == 0;
+            reads_until_fault = 0;
+            if (failed) {
+                assert_failed(&r, STATUS_IO, "cannot read at byte ", "Input/output error");
+            } else {
+                assert_true(k > 10);
+                ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
+            }
+            reading_free(&r);
+        }
+        bytes_free(&zip);
+    }
+}
+
+static void a_type_that_is_a_zero_byte_is_no_order(void **state)
+{
+    (void)state;
+    static const char literal[] = "{'descr': '\0f8', 'fortran_order': False, 'shape': (2, 2), }";
+    struct npy_header h;
+    assert_int_equal(npy_parse_header("in.x", literal, sizeof literal - 1, 10, &h),
+                     STATUS_UNSUPPORTED);
+    assert_non_null(strstr(status_message(), "numbers of dtype"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +524,8 @@ int main(void)
         cmocka_unit_test(a_member_is_chosen_by_name),
         cmocka_unit_test(archives_without_a_readable_array_say_why),
         cmocka_unit_test(damaged_archives_are_refused),
+        cmocka_unit_test(a_read_that_fails_is_no_damage),
+        cmocka_unit_test(a_type_that_is_a_zero_byte_is_no_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
