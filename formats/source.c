@@ -106,6 +106,7 @@ static void read_portion(void *arg, size_t i)
     if (read_pieces(p->s, p->s->offset + i * p->bytes, p->dst + i * p->bytes, p->bytes, &p->n[i],
                     &p->crc[i]) != STATUS_OK) {
         p->n[i] = 0; /* it is read again, and the error told, by the thread that asked */
+        p->crc[i] = 0;
     }
 }
 
