@@ -87,6 +87,16 @@ static size_t mark_bytes(const unsigned char *head, size_t n)
     return n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
+/* Where what stands behind a value in its line begins: its LF, or `end`, when that is nothing. */
+static const unsigned char *after_value(const struct asc_value *v, const unsigned char *end)
+{
+    const unsigned char *p = v->text + v->n;
+    while (p < end && asc_is_blank(*p) && *p != '\n') {
+        p++;
+    }
+    return p;
+}
+
 bool asc_suits(const unsigned char *head, size_t n)
 {
     const unsigned char *const end = head + n;
@@ -100,8 +110,12 @@ bool asc_suits(const unsigned char *head, size_t n)
     const uint64_t key_line = line;
     column++;
     const struct asc_value value = asc_find_value(key.text + key.n, end, &line, &column);
-    return value.n > 0 && line == key_line && column == 1 &&
-           (parse(&value, &number) || asc_is_nan(value.text, value.n));
+    if (value.n == 0 || line != key_line || column != 1 ||
+        !(parse(&value, &number) || asc_is_nan(value.text, value.n))) {
+        return false;
+    }
+    const unsigned char *const after = after_value(&value, end);
+    return after == end || *after == '\n';
 }
 
 /* Reads "key number" at *p, the first of which has been found; moves *p past it. */
@@ -137,11 +151,8 @@ static enum status read_line(struct header *h, const struct asc_value *word, uin
     }
     h->line[k] = line;
     *p = v.text + v.n;
-    const unsigned char *q = *p;
-    while (q < end && asc_is_blank(*q) && *q != '\n') {
-        q++;
-    }
-    if (q < end && *q != '\n') {
+    const unsigned char *const after = after_value(&v, end);
+    if (after < end && *after != '\n') {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: line %" PRIu64 ", column 3: more follows the value of %s", h->file,
                            line, key_names[k]);

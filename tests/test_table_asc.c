@@ -343,6 +343,16 @@ static void a_table_with_such_a_name_as_header_stays_a_csv(void **state)
     }
 }
 
+static void a_key_with_several_numbers_names_a_line_of_a_csv(void **state)
+{
+    (void)state;
+    struct reading r = read_text("dx\t0.10\t0.20\ndy\t0.30\t0.40\n", NULL);
+    ASSERT_NUMBERS(&r, 0.1, 0.2, 0.3, 0.4);
+    assert_string_equal(r.info->format, "csv");
+    assert_int_equal(r.n_labels, 2);
+    reading_free(&r);
+}
+
 /* A grid that lost its header is told so, not taken for a table of another kind. */
 static void what_is_called_asc_is_no_csv(void **state)
 {
@@ -481,6 +491,7 @@ int main(void)
         cmocka_unit_test(a_packed_header_cannot_claim_more_than_deflate_can_hold),
         cmocka_unit_test(a_value_longer_than_a_chunk_is_refused),
         cmocka_unit_test(a_table_with_such_a_name_as_header_stays_a_csv),
+        cmocka_unit_test(a_key_with_several_numbers_names_a_line_of_a_csv),
         cmocka_unit_test(what_is_called_asc_is_no_csv),
         cmocka_unit_test(the_tessina_landslide_reads_whole),
         cmocka_unit_test(grids_at_the_same_place_agree),
