@@ -21,21 +21,6 @@ static void asc_close(void *state)
     }
 }
 
-/* Consumes n bytes of the head. */
-static enum status discard(struct source *s, size_t n)
-{
-    unsigned char gone[4096];
-    while (n > 0) {
-        size_t got;
-        const enum status st = source_read(s, gone, n < sizeof gone ? n : sizeof gone, &got);
-        if (st != STATUS_OK || got == 0) {
-            return st;
-        }
-        n -= got;
-    }
-    return STATUS_OK;
-}
-
 static enum status asc_open(struct table *t)
 {
     struct asc_head head;
@@ -47,7 +32,7 @@ static enum status asc_open(struct table *t)
     enum status st = asc_read_head(t, &head);
     a->grid = head.grid;
     if (st == STATUS_OK) {
-        st = discard(t->source, head.bytes);
+        st = source_skip(t->source, head.bytes);
     }
     if (st != STATUS_OK) {
         return st;

@@ -30,21 +30,6 @@ static void csv_close(void *state)
     free(csv);
 }
 
-/* Consumes n bytes of the head. */
-static enum status discard(struct source *s, size_t n)
-{
-    unsigned char gone[4096];
-    while (n > 0) {
-        size_t got;
-        const enum status status = source_read(s, gone, n < sizeof gone ? n : sizeof gone, &got);
-        if (status || got == 0) {
-            return status;
-        }
-        n -= got;
-    }
-    return STATUS_OK;
-}
-
 static enum status csv_open(struct table *t)
 {
     struct csv *const csv = calloc(1, sizeof *csv);
@@ -57,7 +42,7 @@ static enum status csv_open(struct table *t)
     size_t n_lines, estimate;
     enum status status = csv_read_head(t, &csv->shape, &n_lines, &estimate);
     if (!status) {
-        status = discard(t->source, csv->shape.data_offset);
+        status = source_skip(t->source, csv->shape.data_offset);
     }
     if (status) {
         return status;
