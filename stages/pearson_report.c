@@ -244,17 +244,6 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
 /* --- figures ------------------------------------------------------------------------------------
  */
 
-static json_t *integer(uint64_t n)
-{
-    return json_integer((json_int_t)n);
-}
-
-/* NaN is null. */
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *pair(const struct pearson_job *job)
 {
     if (job->n_found == 0) {
@@ -269,7 +258,7 @@ static json_t *histogram(const struct pearson_job *job)
 {
     json_t *bins = json_array();
     for (size_t b = 0; b < PEARSON_BINS; b++) {
-        if (json_array_append_new(bins, integer(job->survey.histogram[b])) != 0) {
+        if (json_array_append_new(bins, summary_integer(job->survey.histogram[b])) != 0) {
             json_decref(bins);
             return NULL;
         }
@@ -298,11 +287,11 @@ static json_t *series(const struct pearson_job *job, property_fn *property)
 static enum status summarise(const struct pearson_job *job, json_t *summary)
 {
     const struct summary_entry entries[] = {
-        {"median_abs_r", real(job->median_abs_all)},
-        {"homogeneity", real(job->survey.mean_abs)},
-        {"n_pairs", integer(job->survey.n_pairs)},
-        {"n_undefined", integer(job->survey.n_undefined)},
-        {"n_listed", integer(job->n_listed)},
+        {"median_abs_r", summary_real(job->median_abs_all)},
+        {"homogeneity", summary_real(job->survey.mean_abs)},
+        {"n_pairs", summary_integer(job->survey.n_pairs)},
+        {"n_undefined", summary_integer(job->survey.n_undefined)},
+        {"n_listed", summary_integer(job->n_listed)},
         {"strongest", pair(job)},
         {"histogram", histogram(job)},
         {"anomalous", series(job, is_anomalous)},
@@ -320,8 +309,8 @@ static enum status describe(const struct pearson_job *job, struct result *out)
         [PEARSON_DIFF_NONE] = "none", [PEARSON_DIFF_STEP] = "step", [PEARSON_DIFF_LOG] = "log"};
     const struct pearson_choice *c = &job->choice;
     const struct summary_entry shape[] = {
-        {"n_series", integer(job->n_series)},
-        {"n_samples", integer(job->n_samples + job->layout.lost)},
+        {"n_series", summary_integer(job->n_series)},
+        {"n_samples", summary_integer(job->n_samples + job->layout.lost)},
     };
     const struct summary_entry parameters[] = {
         {"series", json_string(c->columns ? "columns" : "rows")},
@@ -330,8 +319,8 @@ static enum status describe(const struct pearson_job *job, struct result *out)
         {"diff", json_string(diffs[c->diff])},
         {"missing", json_string(c->reject ? "reject" : "pairwise")},
         {"r", json_string(c->keep_r ? "upper" : "none")},
-        {"top", integer(c->top)},
-        {"threshold", real(c->threshold)},
+        {"top", summary_integer(c->top)},
+        {"threshold", summary_real(c->threshold)},
     };
     enum status st = summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape);
     const enum status st_parameters =

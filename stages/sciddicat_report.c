@@ -14,33 +14,22 @@
 
 #include <math.h>
 
-static json_t *integer(uint64_t n)
-{
-    return json_integer((json_int_t)n);
-}
-
-/* null where no double holds it. */
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *volume(const struct sciddicat_job *job, double sum_m)
 {
-    return real(sum_m * job->scale.area_m2);
+    return summary_real(sum_m * job->scale.area_m2);
 }
 
 /* Where a cell lies, and one thing about it. */
 static json_t *place(const struct sciddicat_job *job, size_t cell, const char *key, double value)
 {
     const size_t row = cell / job->dem->columns, column = cell % job->dem->columns;
-    json_t *const at = json_pack("{s:o, s:I, s:I}", key, real(value), "row", (json_int_t)row + 1,
-                                 "column", (json_int_t)column + 1);
+    json_t *const at = json_pack("{s:o, s:I, s:I}", key, summary_real(value), "row",
+                                 (json_int_t)row + 1, "column", (json_int_t)column + 1);
     if (at != NULL && job->dem->has_place) {
         double x, y;
         sciddicat_centre(job->dem, row, column, &x, &y);
-        if (json_object_set_new(at, "x", real(x)) != 0 ||
-            json_object_set_new(at, "y", real(y)) != 0) {
+        if (json_object_set_new(at, "x", summary_real(x)) != 0 ||
+            json_object_set_new(at, "y", summary_real(y)) != 0) {
             json_decref(at);
             return NULL;
         }
@@ -68,7 +57,7 @@ static json_t *motion(const struct sciddicat_job *job)
 {
     const struct sciddicat_motion *const m = &job->motion;
     return json_pack("{s:I, s:o, s:o}", "cells", (json_int_t)m->n_cells, "volume_m3",
-                     volume(job, m->sum_m), "largest_change_m", real(m->largest));
+                     volume(job, m->sum_m), "largest_change_m", summary_real(m->largest));
 }
 
 static enum status summarise(const struct sciddicat_job *job, const struct sciddicat_figures *f,
@@ -77,7 +66,7 @@ static enum status summarise(const struct sciddicat_job *job, const struct scidd
     const struct sciddicat_report *const r = &job->now;
     const double start = job->start.thickness;
     const struct summary_entry entries[] = {
-        {"steps", integer(r->step)},
+        {"steps", summary_integer(r->step)},
         {"settled", json_boolean(job->settled)},
         {"volume_start_m3", volume(job, start)},
         {"volume_end_m3", volume(job, r->mass)},
@@ -86,18 +75,18 @@ static enum status summarise(const struct sciddicat_job *job, const struct scidd
         {"balance_error_m3", volume(job, r->mass + r->lost_edge + r->lost_nodata - start)},
         {"balance_bound_m3", volume(job, sciddicat_job_bound(job))},
         {"last_step", motion(job)},
-        {"active_cells", integer(r->n_active)},
-        {"max_thickness_m", real(r->largest)},
+        {"active_cells", summary_integer(r->n_active)},
+        {"max_thickness_m", summary_real(r->largest)},
         {"deepest_ever", place(job, f->deepest, "thickness_m", job->max_h[f->deepest])},
-        {"covered_cells", integer(f->n_covered)},
-        {"covered_m2", real((double)f->n_covered * job->scale.area_m2)},
+        {"covered_cells", summary_integer(f->n_covered)},
+        {"covered_m2", summary_real((double)f->n_covered * job->scale.area_m2)},
         {"covered_extent", extent(f)},
         {"crown", altitude(job, job->start.has_crown, job->start.crown)},
         {"toe", altitude(job, f->n_covered > 0, f->toe)},
-        {"drop_m", f->ran ? real(f->drop_m) : json_null()},
-        {"runout_m", f->ran ? real(f->runout_m) : json_null()},
+        {"drop_m", f->ran ? summary_real(f->drop_m) : json_null()},
+        {"runout_m", f->ran ? summary_real(f->runout_m) : json_null()},
         {"reach_angle_deg", f->ran && f->runout_m > 0
-                                ? real(atan2(f->drop_m, f->runout_m) * 180 / M_PI)
+                                ? summary_real(atan2(f->drop_m, f->runout_m) * 180 / M_PI)
                                 : json_null()},
     };
     return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
@@ -110,21 +99,21 @@ static enum status describe(const struct sciddicat_job *job, struct result *out)
     const struct sciddicat_choice *const c = &job->choice;
     const bool sized = job->scale.unit == SCALE_METRES;
     const struct summary_entry shape[] = {
-        {"rows", integer(job->dem->rows)},
-        {"columns", integer(job->dem->columns)},
-        {"nodata_cells", integer(job->n_nodata)},
-        {"source_cells", integer(job->start.n_debris)},
-        {"cell_x_m", sized ? real(job->scale.cell_x_m) : json_null()},
-        {"cell_y_m", sized ? real(job->scale.cell_y_m) : json_null()},
+        {"rows", summary_integer(job->dem->rows)},
+        {"columns", summary_integer(job->dem->columns)},
+        {"nodata_cells", summary_integer(job->n_nodata)},
+        {"source_cells", summary_integer(job->start.n_debris)},
+        {"cell_x_m", sized ? summary_real(job->scale.cell_x_m) : json_null()},
+        {"cell_y_m", sized ? summary_real(job->scale.cell_y_m) : json_null()},
     };
     const struct summary_entry parameters[] = {
-        {"steps", integer(c->steps)},
+        {"steps", summary_integer(c->steps)},
         {"p_epsilon", json_real(c->epsilon)},
         {"p_r", json_real(c->r)},
         {"nodata", json_string(policies[c->nodata])},
-        {"settle", integer(c->settle)},
-        {"snapshot_every", integer(c->snapshot_every)},
-        {"report_every", integer(c->report_every)},
+        {"settle", summary_integer(c->settle)},
+        {"snapshot_every", summary_integer(c->snapshot_every)},
+        {"report_every", summary_integer(c->report_every)},
         {"raster", json_string(c->format == RASTER_TIF ? "tif" : "asc.gz")},
         {"raster_type", json_string(c->type == RASTER_F64 ? "f64" : "f32")},
     };

@@ -3,6 +3,18 @@
  */
 #include "stages/summary_entry.h"
 
+#include <math.h>
+
+json_t *summary_integer(uint64_t n)
+{
+    return json_integer((json_int_t)n);
+}
+
+json_t *summary_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
 enum status summary_entry_put(json_t *object, const struct summary_entry *entries, size_t n)
 {
     enum status st = STATUS_OK;

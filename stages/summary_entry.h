@@ -8,11 +8,16 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct summary_entry {
     const char *key;
     json_t *value; /* NULL: could not be made */
 };
+
+/* Values of entries; NULL without memory. A number that JSON has not (NaN, infinite) is null. */
+json_t *summary_integer(uint64_t n);
+json_t *summary_real(double value);
 
 /* Sets them all; the values are taken over in every case. STATUS_NO_MEMORY, also where a value is
  * NULL. */
