@@ -9,14 +9,10 @@
 #include "formats/shortest.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
-
-enum { DEFLATE_LEVEL = 6 }; /* of text that is written at once */
 
 void raster_source_free(struct raster_source *s)
 {
@@ -119,7 +115,8 @@ static enum status whole_piece(void *context, uint64_t index, struct bytes *out)
                         left < PACK_PIECE_BYTES ? left : PACK_PIECE_BYTES);
 }
 
-enum status result_add_bytes(struct result *r, const char *file_name, struct bytes *bytes)
+/* Adds a file that is complete already; the bytes are taken over, also on failure. */
+static enum status add_bytes(struct result *r, const char *file_name, struct bytes *bytes)
 {
     struct result_file *file;
     struct whole *const w = malloc(sizeof *w);
@@ -151,7 +148,7 @@ static enum status add_prj(struct result *r, const char *name, const char *prj)
         bytes_free(&text);
         return st;
     }
-    return result_add_bytes(r, file_name, &text);
+    return add_bytes(r, file_name, &text);
 }
 
 static enum status add_asc(struct result_file *file, struct raster_source *source)
@@ -202,89 +199,4 @@ enum status result_add_raster(struct result *r, const char *name, const struct r
         return st;
     }
     return is_text ? add_asc(file, &source) : add_tif(file, &source);
-}
-
-/* --- at once ---------------------------------------------------------------------------------- */
-
-struct cells {
-    const unsigned char *data;
-    size_t cell_bytes;
-};
-
-static enum status fetch_cells(void *context, uint64_t first, size_t n, void *dst)
-{
-    const struct cells *const c = context;
-    memcpy(dst, c->data + first * c->cell_bytes, n * c->cell_bytes);
-    return STATUS_OK;
-}
-
-static enum status encode_tif(struct raster_source *source, struct bytes *out)
-{
-    struct raster_tif *tif;
-    enum status st = raster_tif_new(source, &tif);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    const uint64_t n = raster_tif_pieces(tif);
-    for (uint64_t i = 0; i < n && st == STATUS_OK; i++) {
-        st = raster_tif_piece(tif, i, out);
-    }
-    raster_tif_free(tif);
-    return st;
-}
-
-/* Deflates one piece of text into a gzip member that goes on. */
-static enum status deflate_piece(z_stream *z, const struct bytes *text, bool last,
-                                 struct bytes *out)
-{
-    z->next_in = text->data;
-    z->avail_in = (uInt)text->len; /* a piece is far below 4 GiB */
-    int rc;
-    do {
-        const enum status st = bytes_reserve(out, 64 << 10);
-        if (st != STATUS_OK) {
-            return st;
-        }
-        const size_t room = out->cap - out->len < UINT_MAX ? out->cap - out->len : UINT_MAX;
-        z->next_out = out->data + out->len;
-        z->avail_out = (uInt)room;
-        rc = deflate(z, last ? Z_FINISH : Z_NO_FLUSH);
-        out->len += room - z->avail_out;
-    } while (rc == Z_OK && (last || z->avail_in > 0));
-    return STATUS_OK;
-}
-
-static enum status encode_asc(struct raster_source *source, struct bytes *out)
-{
-    z_stream z = {.next_in = NULL};
-    struct bytes text = {.len = 0};
-    if (deflateInit2(&z, DEFLATE_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-        raster_source_free(source);
-        return status_fail(STATUS_NO_MEMORY, "no memory to compress a grid");
-    }
-    const uint64_t n = raster_asc_pieces(source);
-    enum status st = STATUS_OK;
-    for (uint64_t i = 0; i < n && st == STATUS_OK; i++) {
-        bytes_clear(&text);
-        st = raster_asc_piece(source, i, &text);
-        if (st == STATUS_OK) {
-            st = deflate_piece(&z, &text, i + 1 == n, out);
-        }
-    }
-    deflateEnd(&z);
-    bytes_free(&text);
-    raster_source_free(source);
-    return st;
-}
-
-enum status raster_encode(const struct raster *raster, const void *cells, struct bytes *out)
-{
-    struct cells c = {.data = cells, .cell_bytes = raster_type_bytes(raster->type)};
-    struct raster_source source;
-    bytes_clear(out);
-    const enum status st = take_source(raster, fetch_cells, &c, NULL, &source);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    return raster->format == RASTER_ASC ? encode_asc(&source, out) : encode_tif(&source, out);
 }

@@ -50,12 +50,4 @@ enum status result_add_raster(struct result *r, const char *name, const struct r
                               void (*free_context)(void *)) STATUS_MUST_CHECK;
 size_t raster_kept_bytes(const struct raster *raster);
 
-/* The whole file at once (for what must not be kept as raw numbers: snapshots), from cells in
- * memory: a .tif, or gzipped text. *out is emptied first. STATUS_NO_MEMORY. */
-enum status raster_encode(const struct raster *raster, const void *cells,
-                          struct bytes *out) STATUS_MUST_CHECK;
-/* Adds a file that is complete already; the bytes are taken over, also on failure. */
-enum status result_add_bytes(struct result *r, const char *file_name,
-                             struct bytes *bytes) STATUS_MUST_CHECK;
-
 #endif

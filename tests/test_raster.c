@@ -243,41 +243,6 @@ static void the_longest_numbers_fit_a_piece(void **state)
     grid_free(g);
 }
 
-static void the_file_at_once_is_the_file_in_pieces(void **state)
-{
-    (void)state;
-    struct grid *const g = make_grid(300, 400);
-    struct cells c = make_cells(RASTER_F64, g->rows * g->columns, true);
-    struct raster raster = {.grid = g};
-    struct bytes pieces = make_file(&raster, &c), whole = {.len = 0};
-    assert_int_equal(raster_encode(&raster, c.data, &whole), STATUS_OK);
-    assert_int_equal(whole.len, pieces.len);
-    assert_memory_equal(whole.data, pieces.data, pieces.len);
-    raster.format = RASTER_ASC;
-    assert_int_equal(raster_encode(&raster, c.data, &whole), STATUS_OK);
-    struct reading r = read_bytes(whole.data, whole.len, NULL, 1 << 16);
-    assert_same_cells(&r, &c, RASTER_F64);
-    reading_free(&r);
-    /* and as a result */
-    struct result result;
-    struct bytes copy = {.len = 0};
-    assert_int_equal(bytes_append(&copy, whole.data, whole.len), STATUS_OK);
-    assert_int_equal(result_init(&result), STATUS_OK);
-    assert_int_equal(result_add_bytes(&result, "snapshots/000001.asc.gz", &copy), STATUS_OK);
-    assert_null(copy.data);
-    assert_string_equal(result.files[0].name, "snapshots/000001.asc.gz");
-    assert_int_equal(result.files[0].kind, PACK_RAW);
-    struct bytes joined = join(last_member(&result));
-    assert_int_equal(joined.len, whole.len);
-    assert_memory_equal(joined.data, whole.data, whole.len);
-    bytes_free(&joined);
-    result_free(&result);
-    bytes_free(&whole);
-    bytes_free(&pieces);
-    free(c.data);
-    grid_free(g);
-}
-
 static void the_pieces_pack_to_the_same_file(void **state)
 {
     (void)state;
@@ -390,7 +355,6 @@ int main(void)
         cmocka_unit_test(a_small_grid_is_one_small_tile),
         cmocka_unit_test(tiles_that_there_is_no_room_to_keep_are_made_again_the_same),
         cmocka_unit_test(the_longest_numbers_fit_a_piece),
-        cmocka_unit_test(the_file_at_once_is_the_file_in_pieces),
         cmocka_unit_test(the_pieces_pack_to_the_same_file),
         cmocka_unit_test(a_fetch_that_fails_is_passed_on_and_may_be_tried_again),
         cmocka_unit_test(a_big_head_fits_the_same_tiles),
