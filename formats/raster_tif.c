@@ -65,6 +65,16 @@ uint64_t raster_tif_pieces(const struct raster_tif *tif)
     return 2 * (uint64_t)tif->n_groups + 1;
 }
 
+/* What is kept takes no more memory than it has bytes, as raster_kept_bytes() says. */
+static void give_back_room(struct bytes *b)
+{
+    unsigned char *const data = b->len > 0 ? realloc(b->data, b->len) : NULL;
+    if (data != NULL) {
+        b->data = data;
+        b->cap = b->len;
+    }
+}
+
 /* Sees to it that the group is kept (or only measured). The lock is held, but not while tiles are
  * being deflated. */
 static enum status ensure_group(struct raster_tif *t, size_t index, bool kept)
@@ -83,6 +93,9 @@ static enum status ensure_group(struct raster_tif *t, size_t index, bool kept)
     const size_t first = index * t->group_tiles, left = t->n_tiles - first;
     const size_t n = left < t->group_tiles ? left : t->group_tiles;
     const enum status st = raster_tiles(t, first, n, &data, sizes);
+    if (st == STATUS_OK) {
+        give_back_room(&data);
+    }
     pthread_mutex_lock(&t->lock);
     if (st == STATUS_OK && !g->measured) {
         memcpy(t->tile_bytes + first, sizes, n * sizeof *sizes);

@@ -169,9 +169,18 @@ static void what_is_kept_stays_within_its_bound(void **state)
             random = random * 6364136223846793005 + 1442695040888963407;
             c.data[i] = (unsigned char)(random >> 56); /* what deflate cannot shrink */
         }
-        struct bytes file = make_file(&raster, &c);
+        struct result r = make_result(&raster, &c);
+        const struct result_member *const m = last_member(&r);
+        const struct raster_tif *const tif = m->context;
+        struct bytes file = {.len = 0};
+        for (uint64_t i = 0; i < m->n_pieces; i++) {
+            assert_int_equal(m->piece(m->context, i, &file), STATUS_OK);
+            assert_true(tif->kept_bytes <= raster_kept_bytes(&raster));
+        }
+        assert_true(file.len > raster_kept_bytes(&raster) / 2);
         assert_true(file.len <= raster_kept_bytes(&raster) + 4096);
         bytes_free(&file);
+        result_free(&r);
         free(c.data);
     }
     assert_int_equal(raster_kept_bytes(&(struct raster){.grid = g, .format = RASTER_ASC}), 0);
