@@ -165,6 +165,15 @@ static enum status check_shape(const struct stage_args *args, const struct scidd
                            choice->snapshot_every, snapshots(choice), choice->steps,
                            MOST_SNAPSHOTS);
     }
+    if (choice->nodata == SCIDDICAT_COMPAT &&
+        args->inputs[SCIDDICAT_DEM].table->has_missing_value) {
+        return status_fail(
+            STATUS_BAD_ARGUMENT,
+            "%s: missing_value says that cells are NODATA, and nodata = compat takes "
+            "NODATA for an altitude; set nodata = wall or sink, or leave "
+            "missing_value out",
+            name);
+    }
     const enum status st = grid_same_place(name, dem, args->inputs[SCIDDICAT_SOURCE].name, source);
     return st == STATUS_OK ? raster_check(&raster, name) : st;
 }

@@ -22,6 +22,7 @@ struct slide {
     struct grid *grids[2];               /* NULL: tables of another format */
     bool by_columns[2], f32[2];          /* how the tables lie */
     size_t n_lines_known;                /* 1 unless a test says otherwise */
+    bool has_missing_value;              /* that option was given */
     size_t cut;                          /* cells a chunk; 0: all at once; 1: as chance has it */
     const char *params[MOST_PARAMS + 1]; /* "steps=7", ...; NULL at the end */
 };
@@ -192,7 +193,8 @@ static inline struct outcome run_slide(const struct slide *s)
                                 .cells_per_line = s->grids[part] ? s->grids[part]->columns
                                                   : turned       ? s->rows
                                                                  : s->columns,
-                                .lines_are_columns = turned};
+                                .lines_are_columns = turned,
+                                .has_missing_value = s->has_missing_value};
         args.inputs[part] = (struct stage_input){&o.tables[part], names[part]};
     }
     struct stage *stage = NULL;

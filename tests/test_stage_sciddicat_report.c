@@ -277,12 +277,29 @@ static void cells_that_are_not_square_are_told(void **state)
     slide_free(&s);
 }
 
+/* What the user calls NODATA is no altitude: as one it would be a pit that swallows the slide. */
+static void compat_and_a_missing_value_exclude_one_another(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.has_missing_value = true;
+    s.params[0] = "nodata=compat";
+    s.params[1] = "steps=5";
+    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "dem.x: missing_value", "nodata = compat",
+                  "set nodata = wall or sink");
+    s.params[0] = "nodata=wall";
+    struct outcome o = run_well(&s);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_that_cannot_be_are_named_by_row_and_column),
         cmocka_unit_test(minus_zero_is_no_debris),
         cmocka_unit_test(compat_refuses_nodata_that_is_no_altitude),
+        cmocka_unit_test(compat_and_a_missing_value_exclude_one_another),
         cmocka_unit_test(altitudes_that_are_nan_are_nodata_where_no_number_is),
         cmocka_unit_test(a_dem_without_altitudes_is_refused),
         cmocka_unit_test(grids_that_do_not_fit_are_refused_before_any_number),
