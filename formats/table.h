@@ -1,6 +1,6 @@
 /*
- * table - a rectangle of numbers that is read in chunks: CSV/TSV, .npy, a member of .npz, ESRI
- * ASCII grids; any of them gzipped; GeoTIFF. A grid is a table whose lines are its rows, as stored,
+ * table - a rectangle of numbers that is read in chunks: CSV/TSV, .npy, ESRI ASCII grids, any of
+ * them gzipped; a member of .npz; GeoTIFF. A grid is a table whose lines are its rows, as stored,
  * with a georeference; cells without a number are delivered as the number that stands for it in the
  * file (NaN where that has none).
  *

@@ -22,7 +22,7 @@ struct command {
 static const struct command commands[] = {
     {"run", SETTINGS_OF_RUN, "INPUT...",
      "Processes files, folders and archives, and leaves a folder of results for each input set."
-     "\vINPUT is a table (CSV, TSV, .npy, .npz, each also gzipped), a folder, or an archive. "
+     "\vINPUT is a table (CSV, TSV, .npy, each also gzipped, or .npz), a folder, or an archive. "
      "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done.",
      true, true, false},
     {"check", SETTINGS_OF_RUN, "INPUT...",
