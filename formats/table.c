@@ -150,7 +150,7 @@ size_t table_decode_bytes(const struct table_info *info, const struct table_load
 {
     const size_t room = load->values_cap / dtype_bytes(info->dtype);
     if (info->n_bands == 0 || room == 0) {
-        return 0;
+        return info->names_bytes;
     }
     const size_t band_chunks = (info->band_cells - 1) / room + 1;
     const size_t reached = load->n_chunks / band_chunks + 2;

@@ -50,6 +50,7 @@ struct table_info {
     bool has_missing_value;  /* the option was given: NaN stand for missing numbers */
     bool uses_columns, uses_member; /* these options were given, and the format looks at them */
     const char *const *names; /* names of the kept columns [cells_per_line]; NULL without header */
+    size_t names_bytes;       /* that the names take as long as the table is open */
     const char *const *warnings; /* plain sentences, e.g. columns left out, by name */
     size_t n_warnings;
     /* tif: parts of whole lines, each decoded in one piece; else 0 */
@@ -109,7 +110,8 @@ struct table_load {
     size_t n_threads, n_chunks, values_cap;
 };
 
-/* An upper bound of what table_decode holds beside the chunks when the table is read so. */
+/* An upper bound of what the table holds beside the chunks when it is read so: for table_decode,
+ * and for names. */
 size_t table_decode_bytes(const struct table_info *info, const struct table_load *load);
 
 /* Frees what a chunk owns (labels); its buffers stay the caller's. */

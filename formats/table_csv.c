@@ -56,6 +56,7 @@ static enum status csv_open(struct table *t)
     t->info.has_header = csv->shape.has_header;
     t->info.has_labels = csv->shape.has_labels;
     t->info.names = csv->shape.names;
+    t->info.names_bytes = csv->shape.names_bytes;
     return STATUS_OK;
 }
 

@@ -53,6 +53,7 @@ struct csv_shape {
     bool has_header, has_labels;
     const char **names; /* [n_kept] into name_text, with a header */
     char *name_text;
+    size_t names_bytes; /* of both */
     size_t data_offset; /* where reading begins, in bytes ... */
     uint64_t data_line; /* ... and in lines from 1 */
 };

@@ -54,20 +54,18 @@ static unsigned cell_bit(const struct csv_dialect *d, const struct csv_cell *cel
 
 static enum status add_column(struct csv_head *h, size_t *cap)
 {
-    if (h->n_columns < *cap) {
-        h->seen[h->n_columns++] = 0;
-        return STATUS_OK;
-    }
     if (h->n_columns == CSV_MAX_COLUMNS) {
         return status_fail(STATUS_UNSUPPORTED, "%s: line %" PRIu64 ": has more than %d columns",
                            h->file, h->line, CSV_MAX_COLUMNS);
     }
-    *cap = 2 * *cap + 64;
-    unsigned char *seen = realloc(h->seen, *cap);
-    if (!seen) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", *cap);
+    if (h->n_columns == *cap) {
+        *cap = 2 * *cap + 64;
+        unsigned char *seen = realloc(h->seen, *cap);
+        if (!seen) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", *cap);
+        }
+        h->seen = seen;
     }
-    h->seen = seen;
     h->seen[h->n_columns++] = 0;
     return STATUS_OK;
 }

@@ -93,6 +93,7 @@ static enum status read_names(const struct csv_head *h, const struct csv_dialect
     if (!shape->names || !shape->name_text) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu names", h->n_columns);
     }
+    shape->names_bytes = h->n_columns * sizeof *shape->names + text_bytes;
     const unsigned char *p = h->first;
     char *text = shape->name_text;
     for (size_t c = 0; c < h->n_columns; c++) {

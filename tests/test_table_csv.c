@@ -33,6 +33,38 @@ static void decimal_commas_and_points_may_meet_in_one_file(void **state)
                   NULL);
 }
 
+static void more_columns_than_can_be_are_refused(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (int more = 1; more >= 0; more--) {
+        const size_t n = (1u << 24) - 1 + (size_t)more; /* delimiters */
+        bytes_clear(&text);
+        assert_int_equal(bytes_reserve(&text, n + 2), STATUS_OK);
+        memset(text.data, ',', n);
+        memcpy(text.data + n, "1\n", 2);
+        text.len = n + 2;
+        struct table *t;
+        const enum status status = table_open(memory_source(text.data, text.len), NULL, &t);
+        assert_int_equal(status, more ? STATUS_UNSUPPORTED : STATUS_OK);
+        assert_true(!more || strstr(status_message(), "line 1: has more than 16777216 columns"));
+        table_free(t);
+    }
+    bytes_free(&text);
+}
+
+static void names_count_as_memory_that_the_table_holds(void **state)
+{
+    (void)state;
+    const struct table_load load = {1, 1, 4096};
+    struct reading r = read_text("a,b,\n1,2,3\n", NULL);
+    assert_in_range(table_decode_bytes(r.info, &load), 3 * sizeof(char *) + 5, 200);
+    reading_free(&r);
+    r = read_text("1,2,3\n", NULL);
+    assert_int_equal(table_decode_bytes(r.info, &load), 0);
+    reading_free(&r);
+}
+
 static void line_ends_byte_order_mark_comments_and_blank_lines_are_passed(void **state)
 {
     (void)state;
@@ -379,6 +411,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_delimiter_is_found),
         cmocka_unit_test(decimal_commas_and_points_may_meet_in_one_file),
+        cmocka_unit_test(more_columns_than_can_be_are_refused),
+        cmocka_unit_test(names_count_as_memory_that_the_table_holds),
         cmocka_unit_test(line_ends_byte_order_mark_comments_and_blank_lines_are_passed),
         cmocka_unit_test(missing_cells_become_nan_and_are_counted),
         cmocka_unit_test(a_header_is_a_word_over_numbers),
