@@ -9,6 +9,7 @@
 #include "formats/checked.h"
 #include "formats/table_format.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,6 +85,7 @@ enum status table_open(struct source *src, const struct table_options *options, 
         return status;
     }
     t->source = src;
+    t->first_grouped = &t->grouped_place;
     if (options) {
         t->options = *options;
     }
@@ -157,6 +159,51 @@ size_t table_decode_bytes(const struct table_info *info, const struct table_load
     size_t n = load->n_threads < info->n_bands ? load->n_threads : info->n_bands, bytes;
     n = n < reached ? n : reached;
     return checked_mul(n, info->decode_bytes, &bytes) ? bytes : SIZE_MAX;
+}
+
+enum { COLUMN_BITS = 24 }; /* of line and column in one number */
+static const uint64_t last_column = ((uint64_t)1 << COLUMN_BITS) - 1;
+
+bool table_may_be_grouped(const char *text, size_t n, char sign)
+{
+    if (n > 0 && (*text == '-' || *text == '+')) {
+        text++;
+        n--;
+    }
+    if (n < 5 || n > 7 || text[n - 4] != sign || text[0] == '0') {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i != n - 4 && (text[i] < '0' || text[i] > '9')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void table_note_grouped(const struct table *t, uint64_t line, size_t column)
+{
+    const uint64_t place = line << COLUMN_BITS | (column < last_column ? column : last_column);
+    uint64_t first = atomic_load(t->first_grouped);
+    while ((first == 0 || place < first) &&
+           !atomic_compare_exchange_weak(t->first_grouped, &first, place)) {
+    }
+}
+
+enum status table_end(struct table *t)
+{
+    const uint64_t place = atomic_exchange(t->first_grouped, 0);
+    if (place == 0) {
+        return STATUS_OK;
+    }
+    const enum status status = table_warn(
+        t,
+        "%s: line %" PRIu64 ", column %" PRIu64 ": a comma or point before three digits was taken "
+        "for a decimal sign; leave it out if it parts thousands",
+        source_name(t->source), place >> COLUMN_BITS, (place & last_column) + 1);
+    t->info.warnings = (const char *const *)t->warnings;
+    t->info.n_warnings = t->n_warnings;
+    return status;
 }
 
 void table_chunk_clear(struct table_chunk *c)

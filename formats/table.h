@@ -114,6 +114,10 @@ struct table_load {
  * and for names. */
 size_t table_decode_bytes(const struct table_info *info, const struct table_load *load);
 
+/* To be called when all chunks have been decoded: adds what that has come across to the warnings of
+ * table_info(), the same ones in whatever order it was done. STATUS_NO_MEMORY. */
+enum status table_end(struct table *t) STATUS_MUST_CHECK;
+
 /* Frees what a chunk owns (labels); its buffers stay the caller's. */
 void table_chunk_clear(struct table_chunk *c);
 

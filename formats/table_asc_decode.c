@@ -52,10 +52,16 @@ static enum status take_value(const struct asc *a, const struct table *t, struct
         *out = NAN;
         return STATUS_OK;
     }
-    if (!decimal_parse(text, v.n, a->point, out) &&
-        !decimal_parse(text, v.n, a->point == '.' ? ',' : '.', out)) {
-        return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu: '%s' is no number",
-                           source_name(t->source), line, column + 1, excerpt_of(v.text, v.n).text);
+    if (!decimal_parse(text, v.n, a->point, out)) {
+        const char other = a->point == '.' ? ',' : '.';
+        if (!decimal_parse(text, v.n, other, out)) {
+            return status_fail(
+                STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu: '%s' is no number",
+                source_name(t->source), line, column + 1, excerpt_of(v.text, v.n).text);
+        }
+        if (table_may_be_grouped(text, v.n, other)) {
+            table_note_grouped(t, line, column);
+        }
     }
     if (!isfinite(*out)) {
         return status_fail(STATUS_BAD_INPUT,

@@ -2,8 +2,8 @@
  * table_csv_decode - a chunk of delimited text to doubles.
  *
  * Line by line, and in a line run by run of columns. A run of kept columns goes through
- * decimal_run(), which takes plain numbers as fast as they can be parsed, across lines when all
- * columns are kept; the cell at which it stops is looked at with the full grammar. A chunk that
+ * decimal_run_cells(), which takes plain numbers as fast as they can be parsed, across lines when
+ * all columns are kept; the cell at which it stops is looked at with the full grammar. A chunk that
  * begins or ends within a line begins or ends there at a cell.
  */
 #include "formats/decimal.h"
@@ -23,6 +23,7 @@ struct decoding {
     size_t column; /* of the cell at p */
     size_t run;    /* that holds the column */
     size_t n_missing;
+    bool grouped; /* a cell has been told to table_note_grouped() */
 };
 
 /* The line of the file in which p stands. */
@@ -98,6 +99,16 @@ static enum status append_label(struct table_chunk *c, const struct csv_cell *ce
     return STATUS_OK;
 }
 
+/* One a chunk is enough: its first. */
+static void note_grouped(struct decoding *k, const struct csv_cell *cell)
+{
+    const char other = k->shape->dialect.point == '.' ? ',' : '.';
+    if (!k->grouped && table_may_be_grouped((const char *)cell->text, cell->n, other)) {
+        table_note_grouped(k->t, line_of(k, k->p), k->column);
+        k->grouped = true;
+    }
+}
+
 /* A cell of a kept column, with the full grammar. */
 static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
 {
@@ -117,6 +128,8 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
     case CSV_INFINITE:
         return fail_cell(k, cell, "is infinite or too large for a double");
     case CSV_NUMBER:
+        note_grouped(k, cell);
+        break;
     case CSV_MISSING:
     case CSV_NOTHING:
         break;

@@ -20,12 +20,16 @@ static const unsigned char candidates[] = {'\t', ';', '|', ',', ' '};
 struct trial {
     size_t cells[TRIED_LINES];
     size_t n_lines, n_filled, n_numbers;
-    size_t n_points, n_commas; /* numbers that only one decimal point explains */
+    size_t n_points, n_commas;           /* numbers that only one decimal point explains ... */
+    size_t n_sure_points, n_sure_commas; /* ... and that have no thousands which it may part */
 };
 
-static bool has_byte(const struct csv_cell *cell, unsigned char c)
+static void count_sign(const struct csv_cell *cell, char sign, size_t *n, size_t *n_sure)
 {
-    return memchr(cell->text, c, cell->n) != NULL;
+    if (memchr(cell->text, sign, cell->n)) {
+        *n += 1;
+        *n_sure += !table_may_be_grouped((const char *)cell->text, cell->n, sign);
+    }
 }
 
 static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
@@ -37,8 +41,8 @@ static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
     case CSV_INFINITE:
         trial->n_filled++;
         trial->n_numbers++;
-        trial->n_points += has_byte(cell, '.');
-        trial->n_commas += has_byte(cell, ',');
+        count_sign(cell, '.', &trial->n_points, &trial->n_sure_points);
+        count_sign(cell, ',', &trial->n_commas, &trial->n_sure_commas);
         break;
     case CSV_WORD:
         trial->n_filled++;
@@ -74,6 +78,13 @@ static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
             trial->cells[trial->n_lines++] = n_cells;
         }
     }
+}
+
+static bool shows_commas(const struct trial *trial)
+{
+    return trial->n_sure_commas != trial->n_sure_points
+               ? trial->n_sure_commas > trial->n_sure_points
+               : trial->n_commas > trial->n_points;
 }
 
 /* The share of lines that have as many cells as most have; 0 when most have one. */
@@ -129,7 +140,7 @@ void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct cs
         candidate.point = '.';
         struct trial trial;
         try_dialect(&candidate, text, text + tried, whole && tried == n, &trial);
-        if (candidate.delimiter != ',' && trial.n_commas > trial.n_points) {
+        if (candidate.delimiter != ',' && shows_commas(&trial)) {
             candidate.point = ',';
         }
         const double numbers = ((double)trial.n_numbers + 0.01) / ((double)trial.n_filled + 0.01);

@@ -7,6 +7,8 @@
 #include "formats/excerpt.h"
 #include "formats/table.h"
 
+#include <stdatomic.h>
+
 /* One format. `open` reads the head, fills t->info and keeps what it needs in t->state; `close`
  * frees that, also after an `open` that failed, and takes NULL. The others are as in table.h; next
  * and decode find the chunk's counts and labels already cleared. */
@@ -28,6 +30,9 @@ struct table {
     void *state;
     char **warnings;
     size_t n_warnings, warnings_cap;
+    /* The first place of table_note_grouped(), line and column in one number; 0: none. Written
+     * while chunks are decoded, through the pointer, which is to it. */
+    atomic_uint_least64_t grouped_place, *first_grouped;
 };
 
 extern const struct table_format table_csv, table_npy, table_npz, table_asc, table_tif;
@@ -35,6 +40,13 @@ extern const struct table_format table_csv, table_npy, table_npz, table_asc, tab
 /* Adds a plain sentence to the table's warnings. STATUS_NO_MEMORY. */
 enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHECK
     __attribute__((format(printf, 2, 3)));
+
+/* Whether a number with this decimal sign may as well be a larger one with its thousands parted:
+ * [+-], 1 to 3 digits that begin with no 0, the sign, 3 digits. */
+bool table_may_be_grouped(const char *text, size_t n, char sign);
+/* Notes where such a cell stands (line from 1, column from 0), for table_end() to warn of the
+ * first. On any thread. */
+void table_note_grouped(const struct table *t, uint64_t line, size_t column);
 
 /* Replaces the numbers that equal `missing` by NaN; the number of NaN there are then. */
 size_t table_mark_missing(double *values, size_t n, double missing);

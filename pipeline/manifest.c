@@ -64,6 +64,10 @@ static json_t *pack_warnings(const struct job *job)
     json_t *list = json_array();
     for (size_t k = 0; k < job->input.n_parts; k++) {
         const struct table_info *info = table_info(job->tables[k]);
+        if (table_end(job->tables[k]) != STATUS_OK) {
+            json_decref(list);
+            return NULL;
+        }
         for (size_t i = 0; i < info->n_warnings; i++) {
             add(&list, text_json(info->warnings[i]));
         }

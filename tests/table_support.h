@@ -78,8 +78,8 @@ static inline void read_chunks(struct reading *r, size_t raw_cap, size_t values_
     memset((unsigned char *)c.values + values_cap, 0xa5, SENTINEL);
     for (bool end = false; !r->status;) {
         r->status = table_next(r->table, &c, &end);
-        if (!r->status && !end) {
-            r->status = table_decode(r->table, &c);
+        if (!r->status) {
+            r->status = end ? table_end(r->table) : table_decode(r->table, &c);
         }
         if (r->status || end) {
             break;

@@ -94,6 +94,28 @@ static void decimal_commas_are_understood(void **state)
     reading_free(&r);
 }
 
+static void a_sign_that_may_part_thousands_is_told(void **state)
+{
+    (void)state;
+    static const char *const quiet[] = {HEAD "1.5 2,5 3\n4 5,25 6\n", HEAD "1,024 2 3\n4 5 6\n",
+                                        HEAD "1.5 0,024 3\n4 5,0001 6\n"};
+    for (size_t cap = 12; cap < 100; cap += 29) {
+        struct reading r = {0};
+        static const char text[] = HEAD "1.5 2,5 3\n4 -5,024 6,000\n";
+        r = read_bytes(text, sizeof text - 1, NULL, cap);
+        ASSERT_NUMBERS(&r, 1.5, 2.5, 3, 4, -5.024, 6);
+        assert_int_equal(r.info->n_warnings, 1);
+        assert_non_null(strstr(r.info->warnings[0], "in.x: line 7, column 2: a comma or point"));
+        reading_free(&r);
+    }
+    for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
+        struct reading r = read_text(quiet[i], NULL);
+        assert_int_equal(r.status, STATUS_OK);
+        assert_int_equal(r.info->n_warnings, 0);
+        reading_free(&r);
+    }
+}
+
 static void nan_is_a_cell_without_a_number(void **state)
 {
     (void)state;
@@ -479,6 +501,7 @@ int main(void)
         cmocka_unit_test(cells_may_differ_in_width_and_height),
         cmocka_unit_test(values_may_be_split_over_lines_in_any_way),
         cmocka_unit_test(decimal_commas_are_understood),
+        cmocka_unit_test(a_sign_that_may_part_thousands_is_told),
         cmocka_unit_test(nan_is_a_cell_without_a_number),
         cmocka_unit_test(the_missing_value_is_nodata),
         cmocka_unit_test(a_byte_order_mark_and_a_prj_are_taken),

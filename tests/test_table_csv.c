@@ -33,6 +33,62 @@ static void decimal_commas_and_points_may_meet_in_one_file(void **state)
                   NULL);
 }
 
+static void a_sign_that_may_part_thousands_is_told(void **state)
+{
+    (void)state;
+    static const char text[] = "1.5;2.5\n3.5;1,5\n# x\n5;\"-1,024\"\n7;2,048\n";
+    static const char *const quiet[] = {
+        "1,024;2\n3;2,048\n",                  /* all are commas */
+        "1.5;2,5\n3;0,024\n4;1,0245\n",        /* no thousands */
+        "a,b\n1.5,\"x 1,024\"\n2,\"3,024\"\n", /* a column of words */
+    };
+    for (size_t cap = 12; cap < 100; cap += 29) {
+        struct reading r = read_bytes(text, sizeof text - 1, NULL, cap);
+        ASSERT_NUMBERS(&r, 1.5, 2.5, 3.5, 1.5, 5, -1.024, 7, 2.048);
+        assert_int_equal(r.info->n_warnings, 1);
+        assert_string_equal(
+            r.info->warnings[0],
+            "in.x: line 4, column 2: a comma or point before three digits was taken "
+            "for a decimal sign; leave it out if it parts thousands");
+        reading_free(&r);
+    }
+    for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
+        struct reading r = read_text(quiet[i], NULL);
+        assert_int_equal(r.status, STATUS_OK);
+        for (size_t k = 0; k < r.info->n_warnings; k++) {
+            assert_null(strstr(r.info->warnings[k], "thousands"));
+        }
+        reading_free(&r);
+    }
+}
+
+/* Chunks are decoded in any order. */
+static void the_first_sign_that_may_part_thousands_is_told(void **state)
+{
+    (void)state;
+    enum { CHUNKS = 3, CAP = 10 };
+    struct table *t;
+    struct table_chunk chunks[CHUNKS];
+    unsigned char raw[CHUNKS][CAP];
+    double values[CHUNKS][CAP];
+    bool end;
+    assert_int_equal(table_open(memory_source("1;2.5\n3;4,025\n5;6,025\n", 22), NULL, &t),
+                     STATUS_OK);
+    for (size_t i = 0; i < CHUNKS; i++) {
+        chunks[i] = (struct table_chunk){
+            .raw = raw[i], .raw_cap = CAP, .values = values[i], .values_cap = sizeof values[i]};
+        assert_int_equal(table_next(t, &chunks[i], &end), STATUS_OK);
+        assert_false(end);
+    }
+    for (size_t i = CHUNKS; i-- > 0;) {
+        assert_int_equal(table_decode(t, &chunks[i]), STATUS_OK);
+    }
+    assert_int_equal(table_end(t), STATUS_OK);
+    assert_int_equal(table_info(t)->n_warnings, 1);
+    assert_non_null(strstr(table_info(t)->warnings[0], "in.x: line 2, column 2: "));
+    table_free(t);
+}
+
 static void more_columns_than_can_be_are_refused(void **state)
 {
     (void)state;
@@ -411,6 +467,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_delimiter_is_found),
         cmocka_unit_test(decimal_commas_and_points_may_meet_in_one_file),
+        cmocka_unit_test(a_sign_that_may_part_thousands_is_told),
+        cmocka_unit_test(the_first_sign_that_may_part_thousands_is_told),
         cmocka_unit_test(more_columns_than_can_be_are_refused),
         cmocka_unit_test(names_count_as_memory_that_the_table_holds),
         cmocka_unit_test(line_ends_byte_order_mark_comments_and_blank_lines_are_passed),
