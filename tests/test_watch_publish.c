@@ -139,6 +139,26 @@ static void result_is_not_replaced_while_it_may_not_be_on_disk(void **state)
     spool_job_free(job);
 }
 
+/* Of somebody else, and with the name only since the commit. */
+static void folder_that_is_no_result_is_not_replaced(void **state)
+{
+    (void)state;
+    char path[64];
+    spool_configure(s, false, true, 3, 0);
+    struct spool_job *job = new_committed_job("1");
+    assert_string_equal(job->published, "a");
+    put("out/a/notes", "mine");
+    spool_publish(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_PUBLISHED);
+    holds("out/a/notes", "mine");
+    snprintf(path, sizeof(path), "out/a~%s/data/0", job->id);
+    holds(path, "1");
+    spool_archive(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    spool_job_free(job);
+    nothing_is_left_over();
+}
+
 #define PUBLISH_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_recovery)
 
 int main(void)
@@ -149,6 +169,7 @@ int main(void)
         PUBLISH_TEST(result_that_was_taken_away_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
+        PUBLISH_TEST(folder_that_is_no_result_is_not_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

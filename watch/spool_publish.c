@@ -166,29 +166,32 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
     if (job->replace && has_name(s, job, job->published)) { /* names were exchanged by then */
         return;
     }
+    int error = 0;
     for (unsigned tries = 1;; tries++) {
         if (disk_rename("publish.name", s->out_fd, part, s->out_fd, job->published) == 0) {
             return;
         }
-        if (errno == EEXIST && job->replace && spool_is_result(s, job->published) &&
+        error = errno;
+        if (error == EEXIST && job->replace && spool_is_result(s, job->published) &&
             (uint64_t)st.st_ino == job->part_inode) {
             if (may_replace(s, jobs, at, known) && replace(s, job, part) == 0) {
                 return;
             }
+            error = errno;
         }
-        if (errno != EEXIST || tries == SPOOL_NAMES_TRIED) {
+        if (error != EEXIST || tries == SPOOL_NAMES_TRIED) {
             break;
         }
         spool_other_name(job->stem, job->stem, job->id, tries, other);
         char *copy = strdup(other);
         if (copy == NULL) {
-            errno = ENOMEM;
+            error = ENOMEM;
             break;
         }
         free(job->published);
         job->published = copy;
     }
-    spool_end_errno(job, errno, "the result cannot be published");
+    spool_end_errno(job, error, "the result cannot be published");
 }
 
 void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n)
