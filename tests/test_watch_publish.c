@@ -139,6 +139,28 @@ static void result_is_not_replaced_while_it_may_not_be_on_disk(void **state)
     spool_job_free(job);
 }
 
+/* What lies under the part's name then is the earlier result. */
+static void replaced_result_does_not_come_back_when_the_new_one_is_taken_away(void **state)
+{
+    (void)state;
+    spool_configure(s, false, true, 3, 0);
+    put("in/a.csv", "1");
+    run_job("", "a", "a.csv");
+    struct spool_job *job = new_committed_job("2");
+    strcpy(spool_fault->fail_step, "publish.out");
+    spool_fault->error = EIO;
+    spool_publish(s, &job, 1);
+    expect(job, SPOOL_NO_ROOM, SPOOL_COMMITTED);
+    holds("out/a/data/0", "2");
+    assert_int_equal(renameat(root_fd, "out/a", root_fd, "taken"), 0);
+    spool_fault_clear();
+    spool_finish(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    is_empty("out");
+    spool_job_free(job);
+    nothing_is_left_over();
+}
+
 /* Of somebody else, and with the name only since the commit. */
 static void folder_that_is_no_result_is_not_replaced(void **state)
 {
@@ -169,6 +191,7 @@ int main(void)
         PUBLISH_TEST(result_that_was_taken_away_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
+        PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),
         PUBLISH_TEST(folder_that_is_no_result_is_not_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

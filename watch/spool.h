@@ -98,10 +98,10 @@ struct spool_job {
     char *message;              /* why it was not SPOOL_OK; NULL: no memory, or it was */
     void *user;                 /* the caller's */
     /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
-     * result, whether `job` is not yet what the inputs are, and whether done/FOLDER cannot be had,
-     * so that the inputs go to done/ itself. */
+     * result, whether it has got its name since the start, whether `job` is not yet what the inputs
+     * are, and whether done/FOLDER cannot be had, so that the inputs go to done/ itself. */
     uint64_t part_inode;
-    bool replace, changed, astray;
+    bool replace, named, changed, astray;
     char *reason; /* text of reason.json, from the first spool_fail on; NULL before */
 };
 

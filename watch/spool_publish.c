@@ -151,6 +151,9 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
     struct stat st;
     char part[SPOOL_ID_BYTES + 8];
     char other[256];
+    if (job->named) { /* and OUT was not put on disk; whatever has become of the name since */
+        return;
+    }
     spool_part_name(job->id, part);
     if (fstatat(s->out_fd, part, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         const int was = errno == ENOENT ? was_published(s, job) : -1;
@@ -169,12 +172,14 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
     int error = 0;
     for (unsigned tries = 1;; tries++) {
         if (disk_rename("publish.name", s->out_fd, part, s->out_fd, job->published) == 0) {
+            job->named = true;
             return;
         }
         error = errno;
         if (error == EEXIST && job->replace && spool_is_result(s, job->published) &&
             (uint64_t)st.st_ino == job->part_inode) {
             if (may_replace(s, jobs, at, known) && replace(s, job, part) == 0) {
+                job->named = true;
                 return;
             }
             error = errno;
