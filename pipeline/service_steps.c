@@ -162,15 +162,19 @@ static void go_on(struct service *s, struct service_job *job, enum service_list 
     }
 }
 
-/* The spool has a complaint for good. */
+/* What has become of the job is known: it cannot fail any more, or does so already. */
+static bool is_decided(const struct service_job *job, enum service_list from)
+{
+    const enum spool_stand stand = job->spool->stand;
+    return from == WAIT_FAIL || stand == SPOOL_COMMITTED || stand == SPOOL_PUBLISHED;
+}
+
+/* The spool has a complaint for good; or until somebody puts right what is in a job's way. */
 static void fail(struct service *s, struct service_job *job, enum service_list from,
                  const char *kind)
 {
-    const enum spool_stand stand = job->spool->stand;
-    if (from == WAIT_FAIL || stand == SPOOL_COMMITTED || stand == SPOOL_PUBLISHED) {
-        log_error("%s: %s; it stays in .work/%s until the next start", job->name, message_of(job),
-                  job->spool->id);
-        drop(s, job);
+    if (is_decided(job, from)) {
+        service_hold(s, job, from, message_of(job));
         return;
     }
     service_job_blame(job, kind, message_of(job));
@@ -190,13 +194,12 @@ static void exhaust(struct service *s, struct service_job *job)
 /* The step did not succeed for want of room: repeated later, from where the job stands. */
 static void want_room(struct service *s, struct service_job *job, enum service_list from)
 {
-    const enum spool_stand stand = job->spool->stand;
-    if (from == WAIT_FAIL || stand == SPOOL_COMMITTED || stand == SPOOL_PUBLISHED) {
+    if (is_decided(job, from)) {
         service_hold(s, job, from, message_of(job));
         return;
     }
     /* What the disk did not take is gone from memory, too: the work is to be done again. */
-    const bool again = from == WAIT_FINISH && stand == SPOOL_WORKING;
+    const bool again = from == WAIT_FINISH && job->spool->stand == SPOOL_WORKING;
     if (again && service_is_large(s, job, message_of(job))) {
         service_job_blame(job, status_name(STATUS_NO_SPACE), message_of(job));
     } else {

@@ -1,5 +1,6 @@
-"""A folder in done/ that is not the service's own, and a long job while the disk is full; see service_held.sh."""
+"""Folders in done/ that the service cannot use, and a long job while the disk is full; see service_held.sh."""
 import os
+import subprocess
 
 from service import OTHER, Service, grid, service_of_another, table
 
@@ -19,6 +20,22 @@ s.check("in/sub/a.clusters.csv" in s.waits() and s.status()["n_waiting"] == 1, "
 os.chown("other/spool/done/sub", OTHER, OTHER)
 s.until(lambda: s.status()["totals"]["done"] == 51, "done once the folder is its own", 30)
 s.check(s.has("done/sub/a.clusters.csv") and not s.waits(), "it was not archived")
+
+# Nor can one whose folder in done/ is another file system.
+for name in ("done", "in"):
+    os.mkdir(f"other/spool/{name}/mounted")
+os.chown("other/spool/in/mounted", OTHER, OTHER)
+subprocess.run(["mount", "-t", "tmpfs", "-o", f"uid={OTHER},gid={OTHER}", "leat", "other/spool/done/mounted"], check=True)
+try:
+    s.drop("mounted/b.clusters.csv", table(seed=51))
+    s.until(lambda: "done/mounted" in s.waits().get("in/mounted/b.clusters.csv", ""), "a job that is held, and why", 20)
+    s.drop("good50.clusters.csv", table(seed=50))
+    s.until(lambda: s.has("done/good50.clusters.csv"), "the next one is done", 20)
+    s.check("in/mounted/b.clusters.csv" in s.waits() and s.has("out/b"), "it waits no more")
+finally:
+    subprocess.run(["umount", "-l", "other/spool/done/mounted"], check=True)
+os.chown("other/spool/done/mounted", OTHER, OTHER)
+s.until(lambda: s.has("done/mounted/b.clusters.csv") and not s.waits(), "done once it is one file system", 30)
 s.stop()
 s.is_clean()
 
