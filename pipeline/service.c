@@ -91,8 +91,9 @@ static void begin_drain(struct service *s)
     s->is_draining = true;
     s->drain_ms = service_now(s) + (uint64_t)(s->settings->drain_s * 1000);
     notify_stopping();
-    log_info("told to stop: %zu jobs may end within %g s", s->n_listed[WAIT_RESULT],
+    log_info("told to stop: %zu jobs may end within %g s", service_jobs_begun(s),
              s->settings->drain_s);
+    service_workers_drain(s);
 }
 
 /* --- the configuration ------------------------------------------------------------------------ */
@@ -283,7 +284,9 @@ void service_update(struct service *s)
     if (s->watcher == NULL && !s->is_draining) {
         open_watcher(s);
     }
-    service_dispatch(s);
+    if (!s->is_draining) { /* else those that wait are put back */
+        service_dispatch(s);
+    }
     service_workers_step(s);
     service_look_at_files(s);
     if (s->is_draining) {

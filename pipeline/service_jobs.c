@@ -89,6 +89,17 @@ static size_t n_free(const struct service_worker *w)
     return service_worker_takes(w) && w->capacity > w->n_jobs ? w->capacity - w->n_jobs : 0;
 }
 
+size_t service_jobs_begun(const struct service *s)
+{
+    const struct service_job *job;
+    size_t n = 0;
+    TAILQ_FOREACH(job, &s->lists[WAIT_RESULT], place)
+    {
+        n += job->begun;
+    }
+    return n;
+}
+
 size_t service_jobs_wanted(const struct service *s)
 {
     size_t n = 0;

@@ -223,6 +223,8 @@ void service_job_unlist(struct service *s, struct service_job *job);
 bool service_job_is_named(const struct service_job *job, const char *text);
 /* Why it failed last; copied. */
 void service_job_blame(struct service_job *job, const char *kind, const char *text);
+/* Jobs that workers have begun, as far as is known. */
+size_t service_jobs_begun(const struct service *s);
 /* Jobs that could be sent to workers now, beyond those that wait for one. */
 size_t service_jobs_wanted(const struct service *s);
 /* Sends jobs to workers. */
@@ -261,6 +263,8 @@ void service_workers_step(struct service *s);
 uint64_t service_workers_next_due(const struct service *s);
 /* The end of a second: who has been silent for too long? */
 void service_workers_tick(struct service *s);
+/* Nothing more is begun by any: what it has not begun comes back. */
+void service_workers_drain(struct service *s);
 /* Lets all end: once what they have begun is done, or (now) at once. */
 void service_workers_end(struct service *s, bool now);
 /* New ones begin, with other settings; those that have jobs retire. */

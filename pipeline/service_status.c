@@ -271,16 +271,12 @@ static json_t *iso_time(double seconds)
 
 static size_t count_queued(const struct service *s)
 {
-    size_t n = 0, begun = 0;
-    const struct service_job *job;
+    size_t n = 0;
     for (size_t i = 0; i < SERVICE_LISTS; i++) {
         n += s->n_listed[i];
     }
-    TAILQ_FOREACH(job, &s->lists[WAIT_RESULT], place)
-    {
-        begun += job->begun;
-    }
-    return n - begun - s->n_listed[WAIT_FINISH] - s->n_listed[WAIT_FAIL] - service_jobs_large(s);
+    return n - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] - s->n_listed[WAIT_FAIL] -
+           service_jobs_large(s);
 }
 
 /* Why jobs wait for each other, if they do. */

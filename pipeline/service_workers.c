@@ -403,10 +403,27 @@ void service_workers_tick(struct service *s)
     }
 }
 
+/* Takes the message over. */
+static void tell(struct service_worker *w, json_t *message)
+{
+    if (w->is_running && !w->is_broken) {
+        worker_link_send(&w->link, message);
+    } else {
+        json_decref(message);
+    }
+}
+
 void service_workers_end(struct service *s, bool now)
 {
     for (size_t i = 0; i < s->n_all; i++) {
         retire(s->workers[i], now);
+    }
+}
+
+void service_workers_drain(struct service *s)
+{
+    for (size_t i = 0; i < s->n_all; i++) {
+        tell(s->workers[i], json_pack("{s:s}", "do", "drain"));
     }
 }
 
@@ -425,11 +442,8 @@ void service_workers_renew(struct service *s)
 void service_workers_tell_deadline(struct service *s)
 {
     for (size_t i = 0; i < s->n_all; i++) {
-        struct service_worker *w = s->workers[i];
-        if (w->is_running && !w->is_broken) {
-            worker_link_send(&w->link, json_pack("{s:s, s:f}", "do", "set", "deadline_s",
-                                                 s->settings->deadline_s));
-        }
+        tell(s->workers[i],
+             json_pack("{s:s, s:f}", "do", "set", "deadline_s", s->settings->deadline_s));
     }
 }
 

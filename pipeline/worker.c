@@ -42,7 +42,8 @@ struct worker {
     struct engine engine;
     struct job_context context;
     int work_fd;
-    bool is_open, is_ending;         /* ending: no job is begun any more */
+    bool is_open, is_draining;       /* draining: no job is begun any more */
+    bool is_ending;                  /* nor does one go on */
     struct task *tasks, **last_task; /* oldest first; those that were begun stand in front */
     int result;
 };
@@ -148,14 +149,11 @@ static void end_if_idle(struct worker *w)
     }
 }
 
-/* No job is begun any more; those in flight are cancelled; then the process ends. */
-static void begin_end(struct worker *w, enum status code, const char *why)
+/* No job is begun any more: those that wait go back. */
+static void begin_drain(struct worker *w, const char *why)
 {
-    if (w->is_ending) {
-        return;
-    }
-    w->is_ending = true;
     struct task *next;
+    w->is_draining = true;
     for (struct task *t = w->tasks; t != NULL; t = next) {
         next = t->next;
         if (t->job == NULL) {
@@ -163,6 +161,16 @@ static void begin_end(struct worker *w, enum status code, const char *why)
             forget(w, t);
         }
     }
+}
+
+/* Nor does one go on: those in flight are cancelled; then the process ends. */
+static void begin_end(struct worker *w, enum status code, const char *why)
+{
+    if (w->is_ending) {
+        return;
+    }
+    w->is_ending = true;
+    begin_drain(w, why);
     for (size_t i = 0; i < w->engine.n_jobs; i++) {
         job_cancel(w->engine.jobs[i], code, why);
     }
@@ -183,7 +191,7 @@ static void fail_task(struct worker *w, struct task *t, enum status code)
 static void begin_jobs(struct worker *w)
 {
     struct task *t = w->tasks;
-    while (t != NULL && !w->is_ending && w->engine.n_jobs < w->engine.max_jobs) {
+    while (t != NULL && !w->is_draining && w->engine.n_jobs < w->engine.max_jobs) {
         struct task *next = t->next;
         if (t->job == NULL) {
             struct job_input input;
@@ -237,8 +245,8 @@ static void add_job(struct worker *w, const json_t *message)
 {
     const char *id = json_string_value(json_object_get(message, "id"));
     struct task *t = id != NULL ? calloc(1, sizeof(*t)) : NULL;
-    if (w->is_ending || t == NULL) {
-        say_failed(w, id != NULL ? id : "", w->is_ending ? STATUS_CANCELLED : STATUS_NO_MEMORY,
+    if (w->is_draining || t == NULL) {
+        say_failed(w, id != NULL ? id : "", w->is_draining ? STATUS_CANCELLED : STATUS_NO_MEMORY,
                    "the worker ends, or has no memory");
         free(t);
         return;
@@ -345,6 +353,8 @@ static void on_message(void *user, const json_t *message)
         add_job(w, message);
     } else if (strcmp(what, "set") == 0 && w->is_open) {
         w->settings.deadline_s = json_number_value(json_object_get(message, "deadline_s"));
+    } else if (strcmp(what, "drain") == 0) {
+        begin_drain(w, "the service is told to stop");
     } else if (strcmp(what, "stop") == 0) {
         begin_end(w, STATUS_CANCELLED, "the service is told to stop");
     }

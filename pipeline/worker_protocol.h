@@ -7,7 +7,8 @@
  * "deadline_s"}
  *   {"do": "job", "id", "pipeline", "set": {KEY: TEXT}, "parts": [{"file", "prj", "path"}]}
  *   {"do": "set", "deadline_s"}            of jobs that are begun from now on
- *   {"do": "stop"}                         cancel what runs, and say so of each job
+ *   {"do": "drain"}                        begin no more, and say so of each job that waits
+ *   {"do": "stop"}                         cancel what runs, too, and say so of each job
  * The worker:
  *   {"is": "ready", "backend", "device", "why", "jobs"}     jobs: in flight at the same time
  *   {"is": "unfit", "code", "text"}                         it cannot open, and ends

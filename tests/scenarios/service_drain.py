@@ -3,11 +3,23 @@ import os
 import subprocess
 import time
 
-from service import LEAT, Service
+from service import LEAT, Service, table
 
 subprocess.run([LEAT, "generate", "clusters", "--series", "4000", "--samples", "4000", "--type", "f32", "-q", "-o",
                 "big.clusters.npy"], check=True)
 SLOW = ("--threads", "1", "--level", "9")  # seconds of work
+
+
+def attempts():
+    """Of each job in .work, how many are charged."""
+    charged = []
+    for id in set(os.listdir("spool/.work")) - {"lock"}:
+        try:
+            with open(f"spool/.work/{id}/attempts") as f:
+                charged.append(f.read().count("\n"))
+        except FileNotFoundError:
+            charged.append(0)
+    return charged
 
 
 def begin(*options):
@@ -29,6 +41,22 @@ s.check(s.has("out/big/result.json") and s.has("done/big.clusters.npy"), "the jo
 s.check(s.has("in/other.clusters.npy"), "a file was taken after the signal")
 s.is_clean()
 os.unlink("spool/in/other.clusters.npy")
+
+# Jobs that wait at the worker are not begun any more, and not charged.
+os.rename("spool/out/big", "spool/out/first")
+s = begin("-j", "1")
+for i in range(60):
+    s.drop(f"w{i}.clusters.csv", table(seed=i))
+s.until(lambda: sum(attempts()) > 8, "more are at the worker")
+s.stop()
+s.check(set(os.listdir("spool/out")) == {"first", "big"}, f"begun after the signal: {os.listdir('spool/out')}")
+s.check(s.said().split("told to stop: ")[-1].startswith("1 jobs may end"), "how many run")
+s.check(len(attempts()) > 8 and sum(attempts()) == 0, f"charged: {attempts()}")
+s.check(len(attempts()) + len(os.listdir("spool/in")) == 60, "one is lost")
+s = Service("spool")
+s.until(lambda: s.status()["totals"]["done"] == 60, "all that were put back")
+s.stop()
+s.is_clean()
 
 # There is not: it is put back without a charge, and done by the next service.
 s = begin("--drain", "0.2")
