@@ -36,6 +36,7 @@ struct service_job *service_job_new(struct spool_job *spool)
 
 void service_job_free(struct service_job *job)
 {
+    service_stem_leave(job);
     spool_job_free(job->spool);
     free(job->name);
     free(job->kind);

@@ -1,8 +1,9 @@
 /*
  * service_state - the service's inside, shared by the files that make it up: service.c (life, and
  * what comes next), service_steps.c (the spool), service_room.c (pauses), service_looks.c (files in
- * in/), service_jobs.c (jobs at workers, blame), service_devices.c (which workers),
- * service_workers.c (their processes), service_status.c (figures).
+ * in/), service_jobs.c (jobs at workers, blame), service_stems.c (which of several results stays),
+ * service_devices.c (which workers), service_workers.c (their processes), service_status.c
+ * (figures).
  */
 #ifndef LEAT_PIPELINE_SERVICE_STATE_H
 #define LEAT_PIPELINE_SERVICE_STATE_H
@@ -36,6 +37,8 @@ struct service_job {
     char *name;              /* "in/sub/X.csv", its first file */
     enum service_list list;  /* SERVICE_LISTS: none, while a step of the spool has it */
     TAILQ_ENTRY(service_job) place;
+    struct service_stem *stem; /* NULL: not claimed, or no memory: waits for none of its name */
+    TAILQ_ENTRY(service_job) stem_place;
     bool suspect; /* is tried alone */
     bool begun;   /* by the worker, with that deadline (0: none): */
     double deadline_s;
@@ -121,6 +124,7 @@ struct service {
     struct spool_recovery found; /* jobs that are yet to be listed */
     struct service_jobs lists[SERVICE_LISTS];
     size_t n_listed[SERVICE_LISTS];
+    void *stems;                     /* a tree: see service_stems.c */
     struct service_step *step;       /* being run by the pool; NULL: none */
     size_t last_step;                /* its place in their order */
     struct service_looking *looking; /* files are being looked at by the pool; NULL: none */
@@ -235,6 +239,18 @@ void service_job_message(struct service_worker *w, const json_t *message);
 bool service_jobs_of_dead(struct service_worker *w);
 /* Finds jobs that are beyond their deadline and grace, and has their workers killed. */
 void service_check_deadlines(struct service *s);
+
+/* --- service_stems.c */
+
+/* A job that is claimed takes its place among those whose results have the same name. */
+void service_stem_join(struct service *s, struct service_job *job);
+void service_stem_leave(struct service_job *job);
+/* The first of its name that the job's result must come after; NULL: none. */
+const struct service_job *service_stem_before(const struct service *s,
+                                              const struct service_job *job);
+/* Whether it could be attempted, but for that; how many such jobs there are. */
+bool service_stem_waits(const struct service *s, const struct service_job *job);
+size_t service_stem_count(const struct service *s);
 
 /* --- service_devices.c */
 

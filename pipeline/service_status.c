@@ -225,6 +225,24 @@ static void add_large(const struct service *s, enum service_list which, json_t *
     }
 }
 
+/* Jobs that are not begun before another of their name has ended. */
+static void add_later(const struct service *s, json_t *list)
+{
+    const struct service_job *job;
+    TAILQ_FOREACH(job, &s->lists[WAIT_ATTEMPT], place)
+    {
+        if (service_stem_waits(s, job) && json_array_size(list) < WAITING_SHOWN) {
+            char why[SERVICE_WHY_BYTES];
+            snprintf(why, sizeof(why),
+                     "its result replaces that of %.300s (job %s), which was dropped before it and "
+                     "is not done yet",
+                     service_stem_before(s, job)->name, service_stem_before(s, job)->spool->id);
+            json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
+                                                  "reason", text_json(why), "since_s", 0.0));
+        }
+    }
+}
+
 /* Files in in/, jobs that were taken out of it but are still being written to, and jobs that are
  * held. */
 static json_t *pack_waiting(const struct service *s)
@@ -245,6 +263,7 @@ static json_t *pack_waiting(const struct service *s)
     add_large(s, WAIT_REQUEUE, list);
     add_large(s, WAIT_VERIFY, list);
     add_large(s, WAIT_ATTEMPT, list);
+    add_later(s, list);
     add_waiting(s, WAIT_CLAIM, list);
     add_waiting(s, WAIT_VERIFY, list);
     service_inbox_list(s->inbox, service_now(s), WAITING_SHOWN, list);
@@ -276,7 +295,7 @@ static size_t count_queued(const struct service *s)
         n += s->n_listed[i];
     }
     return n - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] - s->n_listed[WAIT_FAIL] -
-           service_jobs_large(s);
+           service_jobs_large(s) - service_stem_count(s);
 }
 
 /* Why jobs wait for each other, if they do. */
@@ -321,8 +340,8 @@ json_t *service_status(const struct service *s)
     if (m == NULL) {
         return NULL;
     }
-    const size_t n_waiting =
-        service_inbox_count(s->inbox) + service_jobs_held(s) + service_jobs_large(s);
+    const size_t n_waiting = service_inbox_count(s->inbox) + service_jobs_held(s) +
+                             service_jobs_large(s) + service_stem_count(s);
     json_object_set_new(m, "n_waiting", json_integer((json_int_t)n_waiting));
     json_object_set_new(m, "n_troubles", json_integer((json_int_t)s->n_troubles));
     json_object_set_new(m, "waiting", pack_waiting(s));

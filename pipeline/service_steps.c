@@ -233,6 +233,7 @@ static void sort(struct service *s, struct service_job *job, enum service_list f
             drop(s, job);
             return;
         }
+        service_stem_join(s, job);
     }
     switch (spool->outcome) {
     case SPOOL_OK:
@@ -274,6 +275,7 @@ static void take_found(struct service *s)
     size_t n = 0;
     while (n < r->n_jobs && (job = service_job_new(r->jobs[n])) != NULL) {
         job->suspect = r->jobs[n++]->n_attempts >= SUSPECT_AFTER;
+        service_stem_join(s, job);
         go_on(s, job, SERVICE_LISTS);
     }
     if (n > 0) {
@@ -375,7 +377,8 @@ static size_t count_claimed(const struct service *s)
     for (enum service_list list = WAIT_CLAIM; list <= WAIT_WORKER; list++) {
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
-            n += job->large_ms == 0 && job->spool->outcome != SPOOL_WAIT;
+            n += job->large_ms == 0 && job->spool->outcome != SPOOL_WAIT &&
+                 !service_stem_waits(s, job);
         }
     }
     return n;
@@ -403,11 +406,15 @@ static void take_claims(struct service *s, struct service_step *step)
     }
 }
 
-/* A suspect is tried when no other one is, and a large job when no other one is. */
+/* A suspect is tried when no other one is, and a large job when no other one is; and none before
+ * one whose result it is to replace. */
 static bool may_attempt(const struct service *s, const struct service_step *step,
                         const struct service_job *job)
 {
     const struct service_job *other;
+    if (service_stem_before(s, job) != NULL) {
+        return false;
+    }
     if (!job->suspect && job->large_ms == 0) {
         return true;
     }

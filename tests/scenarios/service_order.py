@@ -1,0 +1,32 @@
+"""Jobs whose results have the same name, with replace = yes: the one dropped last stays; see service_order.sh."""
+import json
+import os
+
+from service import Service, grid, table
+
+with open("leat.conf", "w") as f:
+    f.write("replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = 20000000\n")
+
+
+def pipeline_of(name):
+    with open(f"spool/out/{name}/result.json") as f:
+        return json.load(f)["pipeline"]
+
+
+s = Service("spool", "--config", "leat.conf")
+for part in ("dem", "source"):
+    s.drop(f"x.{part}.asc", grid(part == "source"))
+s.until(lambda: s.status()["in_flight"], "a long job")
+s.drop("sub/x.clusters.csv", table())
+s.until(lambda: "in/x.dem.asc" in s.waits().get("in/sub/x.clusters.csv", ""), "the later one waits, and says for what")
+for i in range(20):
+    s.drop("x.clusters.csv", table(seed=i))
+    s.until(lambda: not s.has("in/x.clusters.csv"), "taken")
+s.drop("y.clusters.csv", table())
+s.until(lambda: s.has("out/y"), "nobody else waits")
+s.check(s.status()["in_flight"][0]["name"] == "in/x.dem.asc" and s.status()["n_waiting"] == 21 and
+        s.status()["n_queued"] == 0 and not s.has("out/x"), f"{s.status()}")
+s.until(lambda: s.status()["totals"]["done"] == 23, "all are done")
+s.check(pipeline_of("x") == "pearson" and sorted(os.listdir("spool/out")) == ["x", "y"], "an earlier result is there")
+s.stop()
+s.is_clean()
