@@ -1,6 +1,10 @@
 /*
  * service_inbox_jobs - which files make up a job, and what lies beside them. Jobs stand in a search
- * tree, by folder, stem and pipeline; a file that is a whole job by itself, by its path.
+ * tree by a key that begins with what kind it is of, since names may hold any byte:
+ *
+ *   1/PATH                   a file that is a whole job by itself
+ *   2/FOLDER/STEM\nPIPELINE  a job of several files
+ *   0/PATH                   what is no file, set aside
  */
 #include "pipeline/service_inbox_state.h"
 
@@ -8,6 +12,7 @@
 #include "pipeline/projection.h"
 #include "pipeline/worker_protocol.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <search.h>
 #include <stdio.h>
@@ -215,7 +220,7 @@ static struct group *find_group(const struct service_inbox *inbox, const char *p
     for (const struct stage_ops *const *stage = stage_registry; *stage != NULL && found == NULL;
          stage++) {
         struct group key;
-        if (asprintf(&key.key, "%.*s\n%s", (int)projection_stem(prj), prj, (*stage)->name) >= 0) {
+        if (asprintf(&key.key, "2/%.*s\n%s", (int)projection_stem(prj), prj, (*stage)->name) >= 0) {
             found = tfind(&key, &inbox->by_key, by_key);
             free(key.key);
         }
@@ -266,14 +271,12 @@ void service_inbox_judge(struct service_inbox *inbox, struct file *f)
 void service_inbox_join(struct service_inbox *inbox, struct file *f, const struct job_settings *job,
                         uint64_t now_ms)
 {
-    char *key = NULL;
-    int n_folder = (int)(input_name_last(f->path) - f->path);
-    if (job->stage->n_parts == 1) {
-        key = strdup(f->path);
-    } else if (asprintf(&key, "%.*s%s\n%s", n_folder, f->path, job->stem, job->stage->name) < 0) {
-        key = NULL;
-    }
-    struct group *g = get_group(inbox, key, job->stage, job->stage->n_parts);
+    char *key;
+    const int n_folder = (int)(input_name_last(f->path) - f->path);
+    const int n = job->stage->n_parts == 1 ? asprintf(&key, "1/%s", f->path)
+                                           : asprintf(&key, "2/%.*s%s\n%s", n_folder, f->path,
+                                                      job->stem, job->stage->name);
+    struct group *g = get_group(inbox, n >= 0 ? key : NULL, job->stage, job->stage->n_parts);
     if (g == NULL) {
         service_inbox_look_at(inbox, f, now_ms + NOT_MOVABLE_MS); /* no memory: later */
         return;
@@ -298,14 +301,13 @@ void service_inbox_set_aside(struct service_inbox *inbox, struct file *f, uint64
     const struct stage_ops *stage = f->group->stage;
     char *key;
     service_inbox_leave(inbox, f);
-    if (asprintf(&key, "%s\n", f->path) < 0) {
-        key = NULL;
-    }
-    struct group *g = get_group(inbox, key, stage, 1);
+    const int n = asprintf(&key, "0/%s", f->path);
+    struct group *g = get_group(inbox, n >= 0 ? key : NULL, stage, 1);
     if (g == NULL) {
         service_inbox_look_at(inbox, f, now_ms + NOT_MOVABLE_MS); /* no memory: later */
         return;
     }
+    assert(g->parts[0] == NULL);
     g->is_unfit = true;
     g->parts[0] = f;
     f->group = g;

@@ -376,6 +376,46 @@ static void what_is_no_file_becomes_a_job_of_its_own_after_a_moment(void **state
     close_inbox();
 }
 
+static void names_with_line_breaks_are_no_other_job(void **state)
+{
+    (void)state;
+    struct service_look looks[2];
+    open_inbox("");
+    FOUND("x.clusters.csv\n");
+    look(READY_LATER, "is open for writing");
+    FOUND("x.clusters.csv");
+    assert_int_equal(look(READY_NEVER, "is a link"), 1);
+    now += 2000;
+    assert_int_equal(service_inbox_due(inbox, now, looks, 2), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const bool is_link = strchr(looks[i].path, '\n') == NULL;
+        looks[i].answer =
+            (struct ready_answer){.state = is_link ? READY_NEVER : READY_LATER, .again_ms = 500};
+    }
+    service_inbox_looked(inbox, looks, 2, now);
+    take("", "x", "x.clusters.csv", true);
+    now += 500;
+    assert_int_equal(look(READY_YES, ""), 1);
+    take("", "x", "x.clusters.csv\n", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    close_inbox();
+}
+
+static void name_that_ends_in_a_pipelines_is_no_job_of_several_files(void **state)
+{
+    (void)state;
+    char options[64];
+    write_config("[route grids]\nmatch = *.dem.asc\npipeline = sciddicat\n");
+    snprintf(options, sizeof(options), "-c %s", config_path);
+    open_inbox(options);
+    FOUND("x.clusters.a.dem.asc", "x.clusters.a\nsciddicat");
+    look(READY_YES, "");
+    assert_waits("in/x.clusters.a.dem.asc", "waits for x.clusters.a.source.*");
+    take("", "x", "x.clusters.a\nsciddicat", true);
+    assert_int_equal(service_inbox_count(inbox), 1);
+    close_inbox();
+}
+
 static void what_has_gone_is_forgotten(void **state)
 {
     (void)state;
@@ -442,6 +482,8 @@ int main(void)
         cmocka_unit_test(file_that_no_pipeline_takes_stays_and_says_so),
         cmocka_unit_test(another_configuration_judges_again),
         cmocka_unit_test(what_is_no_file_becomes_a_job_of_its_own_after_a_moment),
+        cmocka_unit_test(names_with_line_breaks_are_no_other_job),
+        cmocka_unit_test(name_that_ends_in_a_pipelines_is_no_job_of_several_files),
         cmocka_unit_test(what_has_gone_is_forgotten),
         cmocka_unit_test(claim_that_failed_brings_the_files_back),
         cmocka_unit_test(new_drop_of_a_name_that_is_being_claimed_is_a_new_job),
