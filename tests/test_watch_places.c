@@ -17,7 +17,11 @@ static void input_that_may_not_be_moved_waits_and_says_what_to_do(void **state)
     static const struct {
         int error;
         const char *cure;
-    } cases[] = {{EACCES, "right to write"}, {EPERM, "immutable"}, {EXDEV, "file system"}};
+    } cases[] = {{EACCES, "right to write"},
+                 {EPERM, "immutable"},
+                 {EXDEV, "file system"},
+                 {EROFS, "for reading alone"},
+                 {EBUSY, "unmount it"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         drop("in/sub/x.csv");
         struct spool_job *job = new_job("sub", "x", "x.csv", NULL);

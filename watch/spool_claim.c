@@ -52,6 +52,8 @@ static bool end_unmovable(struct spool_job *job, const char *name, int error)
     const char *cure = error == EACCES ? "the service's user needs the right to write to its folder"
                        : error == EPERM ? "it is immutable, or another user's in a sticky folder"
                        : error == EXDEV ? "it lies on another file system than the watched folder"
+                       : error == EROFS ? "it lies on what is mounted for reading alone"
+                       : error == EBUSY ? "something is mounted there; unmount it"
                                         : NULL;
     if (cure != NULL) {
         spool_end(job, SPOOL_WAIT, "'%s' may not be moved: %s; %s", name, strerror(error), cure);
