@@ -74,6 +74,30 @@ static void folder_that_may_not_be_written_costs_no_change_on_disk_and_no_neighb
     spool_job_free(jobs[1]);
 }
 
+static void names_of_the_probe_that_are_taken_keep_nobody_from_starting(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"in", "done", "failed"};
+    char path[64];
+    put("in/.leat.probe-1/x", "1");
+    put("in/.leat.probe-2/x", "1");
+    put("done/.leat.probe-3/x", "1");
+    for (size_t i = 0; i < 3; i++) { /* of a start that was cut short */
+        snprintf(path, sizeof(path), "%s/.leat.probe-4", places[i]);
+        put(path, "");
+    }
+    put(".work/.leat.probe-4", "");
+    struct spool_recovery r;
+    recover(&r);
+    assert_int_equal(r.n_aside, 0);
+    assert_int_equal(count_entries(root_fd, "in"), 2);
+    assert_int_equal(count_entries(root_fd, "done"), 1);
+    is_empty("failed");
+    nothing_but_the_lock_is_left();
+    holds("in/.leat.probe-2/x", "1");
+    spool_recovery_free(&r);
+}
+
 /* --- in/ made anew ---------------------------------------------------------------------------- */
 
 static int must_find_in(void)
@@ -318,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(input_that_may_not_be_moved_waits_and_says_what_to_do),
         TEST(folder_that_may_not_be_written_costs_no_change_on_disk_and_no_neighbour),
+        TEST(names_of_the_probe_that_are_taken_keep_nobody_from_starting),
         TEST(folder_that_is_still_the_same_is_not_found_anew),
         TEST(inputs_are_taken_from_a_new_in_and_what_was_claimed_goes_on),
         TEST(new_in_that_cannot_be_used_is_refused_in_words),

@@ -58,20 +58,42 @@ bool spool_check_folders(const struct spool *s, char *why, size_t why_bytes)
     return true;
 }
 
+/* A folder on the way of the probe. */
+struct place {
+    const char *name;
+    int fd;
+};
+
+/* Makes the probe in way[0], under the first of its names that is free in all n folders: what was
+ * left there goes, unless it is a folder or somebody else's. Its descriptor, or -1 with errno. */
+static int make_probe(const struct place way[], size_t n, char name[32])
+{
+    int fd = -1;
+    errno = EEXIST;
+    for (unsigned count = 1; fd < 0 && errno == EEXIST; count++) {
+        bool is_free = true;
+        snprintf(name, 32, ".leat.probe-%u", count);
+        for (size_t i = 0; i < n; i++) {
+            struct stat st;
+            unlinkat(way[i].fd, name, 0);
+            is_free = is_free && fstatat(way[i].fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0;
+        }
+        errno = EEXIST;
+        if (is_free) {
+            fd = openat(way[0].fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        }
+    }
+    return fd;
+}
+
 enum status spool_try_renames(const struct spool *s, int in_fd)
 {
-    static const char probe[] = ".leat.probe";
-    const struct {
-        const char *name;
-        int fd;
-    } way[] = {
+    const struct place way[] = {
         {"in", in_fd}, {".work", s->work_fd}, {"failed", s->failed_fd}, {"done", s->done_fd}};
     enum { N = sizeof(way) / sizeof(*way) };
     enum status code = STATUS_OK;
-    for (size_t i = 0; i < N; i++) {
-        unlinkat(way[i].fd, probe, 0);
-    }
-    int fd = openat(in_fd, probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    char probe[32];
+    int fd = make_probe(way, N, probe);
     if (fd < 0) {
         return status_fail_errno(errno, "'%s/in' cannot be written", s->root);
     }

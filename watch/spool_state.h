@@ -64,7 +64,8 @@ enum status spool_check_out(const struct spool *s, int in_fd) STATUS_MUST_CHECK;
 /* --- spool_folders.c */
 
 /* Renames a file from in/ through every folder that inputs are moved to: what a claim and an
- * archive will do. Catches other file systems, bind mounts and missing rights alike. */
+ * archive will do. Catches other file systems, bind mounts and missing rights alike. The file is
+ * .leat.probe-1, or with the first number that nobody has taken; one that was left is removed. */
 enum status spool_try_renames(const struct spool *s, int in_fd) STATUS_MUST_CHECK;
 
 /* fsyncs each of several folders once. */
