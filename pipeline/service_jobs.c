@@ -23,8 +23,9 @@ enum {
 struct service_job *service_job_new(struct spool_job *spool)
 {
     struct service_job *job = calloc(1, sizeof(*job));
+    const char *name = spool->n_files > 0 ? spool->files[0].name : spool->stem;
     if (job == NULL || asprintf(&job->name, "in/%s%s%s", spool->folder,
-                                *spool->folder != '\0' ? "/" : "", spool->files[0].name) < 0) {
+                                *spool->folder != '\0' ? "/" : "", name) < 0) {
         free(job);
         return NULL;
     }

@@ -298,6 +298,19 @@ static void reason_is_kept_when_there_is_no_room_to_write_it_at_start(void **sta
     nothing_but_the_lock_is_left();
 }
 
+static void foreign_thing_that_cannot_be_set_aside_now_is_a_job_without_inputs(void **state)
+{
+    (void)state;
+    put(".work/notes.txt", "n");
+    no_room_at_start("fail.move");
+    assert_int_equal(r.n_jobs, 1);
+    assert_int_equal(r.jobs[0]->n_files, 0);
+    assert_null(r.jobs[0]->files[0].name);
+    fail_again();
+    assert_int_equal(count_entries(root_fd, "failed"), 1);
+    nothing_but_the_lock_is_left();
+}
+
 static void reason_that_is_whole_is_never_replaced(void **state)
 {
     (void)state;
@@ -462,6 +475,7 @@ int main(void)
         RECOVERY_TEST(foreign_things_in_work_are_set_aside),
         RECOVERY_TEST(folder_with_a_reason_has_failed),
         RECOVERY_TEST(reason_is_kept_when_there_is_no_room_to_write_it_at_start),
+        RECOVERY_TEST(foreign_thing_that_cannot_be_set_aside_now_is_a_job_without_inputs),
         RECOVERY_TEST(reason_that_is_whole_is_never_replaced),
         RECOVERY_TEST(parts_of_nobody_are_swept_and_nothing_else),
         RECOVERY_TEST(ids_follow_those_that_are_known_whatever_the_clock_says),

@@ -136,6 +136,7 @@ static enum status job_of_names(const char *id, const struct names *inside, stru
         snprintf((*out)->id, sizeof((*out)->id), "%s", id);
         if (inside->n == 0) {
             free((*out)->files[0].name);
+            (*out)->files[0].name = NULL;
             (*out)->n_files = 0;
         }
     }
