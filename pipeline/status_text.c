@@ -3,6 +3,7 @@
  */
 #include "pipeline/status_text.h"
 
+#include "formats/excerpt.h"
 #include "pipeline/text.h"
 
 #include <string.h>
@@ -57,9 +58,14 @@ static void put_word(FILE *out, const char *word)
         return;
     }
     putc('\'', out);
-    for (; *word != '\0'; word++) {
-        const char c[] = {*word, '\0'};
-        text_put(out, *word == '\'' ? "'\\''" : c);
+    while (*word != '\0') {
+        char shown[4];
+        if (*word == '\'') {
+            fputs("'\\''", out);
+            word++;
+        } else {
+            fwrite(shown, 1, excerpt_escape_next(shown, &word), out);
+        }
     }
     putc('\'', out);
 }

@@ -238,8 +238,12 @@ static void the_command_that_tries_again_is_one_for_a_shell(void **state)
 {
     (void)state;
     static const char *const folders[][2] = {
-        {"/srv/leat", " --spool /srv/leat\n"}, {"it's", " --spool 'it'\\''s'\n"},
-        {"~/a b", " --spool '~/a b'\n"},       {"$(x);y", " --spool '$(x);y'\n"},
+        {"/srv/leat", " --spool /srv/leat\n"},
+        {"it's", " --spool 'it'\\''s'\n"},
+        {"~/a b", " --spool '~/a b'\n"},
+        {"$(x);y", " --spool '$(x);y'\n"},
+        {"/srv/Größe", " --spool '/srv/Größe'\n"},
+        {"\n'\xe2\x80\xae", " --spool '\\x0a'\\''\\xe2\\x80\\xae'\n"},
         {"", " 20261121-030441-000003\n"},
     };
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {

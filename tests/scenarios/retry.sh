@@ -110,7 +110,7 @@ expect 0 "$LEAT" status --failed --spool s
 grep -q "^  $a  n.clusters.csv: unknown$" stdout || { cat stdout; fail "no name by what is there"; }
 
 # The command that is offered works as printed, whatever the folder's name.
-for name in s "it's a folder" '$HOME;x' '~'; do
+for name in s "it's a folder" '$HOME;x' '~' 'Größe замер'; do
     mkdir -p "./$name/in"
     [ "$name" = s ] || { mkdir "$name/failed" && mv s/failed/$a "$name/failed/"; }
     expect 0 "$LEAT" status --failed --spool "$name"
