@@ -146,7 +146,8 @@ enum status failed_jobs_list(const char *spool, json_t **out)
     int n = -1;
     *out = NULL;
     int root_fd = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int failed_fd = root_fd >= 0 ? beneath_open(root_fd, "failed", O_RDONLY | O_DIRECTORY) : -1;
+    int failed_fd =
+        root_fd >= 0 ? openat(root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (failed_fd >= 0) {
         n = scandirat(failed_fd, ".", &entries, is_shown, by_name);
     }

@@ -1,7 +1,7 @@
 /*
  * failed_jobs - what lies in the spool's failed/, as its reason.json files tell it.
  *
- * Reads the folder itself; needs no service. Follows no link.
+ * Reads the folder itself; needs no service. Follows no link in it.
  */
 #ifndef LEAT_PIPELINE_FAILED_JOBS_H
 #define LEAT_PIPELINE_FAILED_JOBS_H

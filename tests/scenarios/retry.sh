@@ -120,6 +120,13 @@ for name in s "it's a folder" '$HOME;x' '~' 'Größe замер'; do
     failed $a '' n.clusters.csv 'no number'
 done
 
+# failed/ may be a link, as for the service.
+mkdir l && mkdir l/in && cp -r s/failed kept && ln -s ../kept l/failed
+expect 0 "$LEAT" status --failed --spool l
+grep -q "^  $a  n.clusters.csv: bad-input$" stdout || { cat stdout; fail "failed/ that is a link is not listed"; }
+expect 0 "$LEAT" retry --spool l --all
+[ -f l/in/n.clusters.csv ] && [ -z "$(ls -A kept)" ] || fail "failed/ that is a link is not retried"
+
 # Who may not read it hears so. (Root may.)
 if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups "$LEAT" --version >/dev/null 2>&1; then
     chmod 711 "$scratch"
