@@ -17,7 +17,6 @@ enum { N_OF_TABLES = 5 };
 static const char *const sidecar_endings[] = {
     ".prj", ".qpj", ".wld", ".tfw", ".tfwx", ".tifw", ".tiffw", ".ascw", ".qml",  ".qmd",    ".sld",
     ".clr", ".msk", ".stx", ".ovr", ".rrd",  ".aux",  ".xml",   ".cpg",  ".csvt", ".vat.dbf"};
-static const char *const passing_endings[] = {".part", ".tmp", ".filepart", ".crdownload", "~"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -89,24 +88,15 @@ bool input_name_asks_for(const char *path, const char *suffix)
     return false;
 }
 
-static bool has_ending(const char *name, const char *const endings[], size_t n_endings)
-{
-    size_t i = 0;
-    while (i < n_endings && input_name_without(name, endings[i]) == strlen(name)) {
-        i++;
-    }
-    return i < n_endings;
-}
-
 bool input_name_is_sidecar(const char *path)
 {
-    return has_ending(input_name_last(path), sidecar_endings, COUNT(sidecar_endings));
-}
-
-bool input_name_is_passing(const char *path)
-{
     const char *name = input_name_last(path);
-    return name[0] == '.' || has_ending(name, passing_endings, COUNT(passing_endings));
+    size_t i = 0;
+    while (i < COUNT(sidecar_endings) &&
+           input_name_without(name, sidecar_endings[i]) == strlen(name)) {
+        i++;
+    }
+    return i < COUNT(sidecar_endings);
 }
 
 enum status input_name_stem(const char *path, const char *suffix, char **out)

@@ -28,9 +28,6 @@ bool input_name_is_sidecar(const char *path);
 /* X.SUFFIX.*, in any case, the name's own way to say its pipeline. */
 bool input_name_asks_for(const char *path, const char *suffix);
 
-/* Hidden (begins with '.') or still being written (ends in .part .tmp .filepart .crdownload ~). */
-bool input_name_is_passing(const char *path);
-
 /* The X of X.SUFFIX.csv.gz: the last component without .gz, without the extension of a table or
  * grid, without .SUFFIX. Owned by the caller. STATUS_BAD_ARGUMENT when that is no safe single
  * component of a path: empty, longer than 255 bytes, beginning with a dot. */

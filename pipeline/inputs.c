@@ -10,6 +10,7 @@
 #include "pipeline/parts.h"
 #include "pipeline/projection.h"
 #include "pipeline/scratch.h"
+#include "watch/ready.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -283,7 +284,7 @@ static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_
 {
     enum status code = STATUS_OK;
     *got = false;
-    if (input_name_is_passing(entry->fts_name)) {
+    if (ready_is_passing(entry->fts_name)) {
         return code;
     }
     if (archive_input_named(entry->fts_name)) {
@@ -458,7 +459,7 @@ enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
 static bool is_wanted(const struct settings *settings, const FTSENT *entry)
 {
     return entry->fts_level == 0 ||
-           (!input_name_is_passing(entry->fts_name) &&
+           (!ready_is_passing(entry->fts_name) &&
             (archive_input_named(entry->fts_name) || settings_routes(settings, entry->fts_path)));
 }
 

@@ -9,6 +9,7 @@
  */
 #include "pipeline/input_name.h"
 #include "pipeline/settings_parts.h"
+#include "watch/ready.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -128,8 +129,7 @@ static const struct stage_ops *find_stage(const struct settings *s, const char *
 
 bool settings_routes(const struct settings *s, const char *path)
 {
-    if (*input_name_last(path) == '\0' || input_name_is_passing(path) ||
-        input_name_is_sidecar(path)) {
+    if (*input_name_last(path) == '\0' || ready_is_passing(path) || input_name_is_sidecar(path)) {
         return false;
     }
     const struct settings_route *route;

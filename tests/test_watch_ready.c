@@ -65,8 +65,9 @@ static struct ready_answer look(const char *name)
 static void names_of_files_being_written_are_known(void **state)
 {
     (void)state;
-    static const char *const passing[] = {".x.csv",       "x.csv.part", "x.tmp", "a/b.filepart",
-                                          "x.crdownload", "x.csv~",     "sub/.x"};
+    static const char *const passing[] = {".x.csv",       "x.csv.part",   "x.tmp",
+                                          "a/b.filepart", "x.crdownload", "x.csv~",
+                                          "sub/.x",       "X.CSV.TMP",    "x.Part"};
     static const char *const whole[] = {"x.csv", "part", "a.part/x.csv", "x~.csv", "x.tmp.csv"};
     for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++) {
         assert_true(ready_is_passing(passing[i]));

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { LOOK_AGAIN_MS = 1000 }; /* at what is open for writing; closing it is an event as well */
@@ -24,7 +25,7 @@ bool ready_is_passing(const char *path)
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
         size_t n = strlen(endings[i]);
-        if (len >= n && strcmp(name + len - n, endings[i]) == 0) {
+        if (len >= n && strcasecmp(name + len - n, endings[i]) == 0) {
             return true;
         }
     }

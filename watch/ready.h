@@ -43,7 +43,7 @@ struct ready_answer {
 };
 
 /* Whether the name says that the file is still being written: begins with '.' or ends in .part
- * .tmp .filepart .crdownload ~. Looks at the last component. */
+ * .tmp .filepart .crdownload ~, in any case. Looks at the last component. */
 bool ready_is_passing(const char *path);
 
 /* Looks at folder_fd/path. now_ms is a clock that never goes back (uv_now, CLOCK_MONOTONIC); it and
