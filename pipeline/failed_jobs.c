@@ -4,6 +4,7 @@
 #include "pipeline/failed_jobs.h"
 
 #include "formats/json_read.h"
+#include "formats/percent.h"
 #include "pipeline/text.h"
 #include "watch/beneath.h"
 
@@ -18,29 +19,13 @@
 /* A longer reason.json is none of ours. */
 enum { LONGEST_REASON = 1 << 20 };
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* The records' %XX back to bytes, as JSON that may be shown; NULL without memory. */
+/* What a record has as %XX, as JSON that may be shown; NULL without memory. */
 static json_t *plain(const char *text)
 {
-    char *bytes = strdup(text), *to = bytes;
-    if (bytes == NULL) {
-        return NULL;
-    }
-    for (const char *c = text; *c != '\0'; c++) {
-        int high = *c == '%' ? hex_digit(c[1]) : -1, low = high >= 0 ? hex_digit(c[2]) : -1;
-        if (low >= 0 && high + low > 0) {
-            *to++ = (char)(high * 16 + low);
-            c += 2;
-        } else {
-            *to++ = *c;
-        }
-    }
-    *to = '\0';
-    json_t *shown = text_json(bytes);
+    char *bytes;
+    const enum status status = percent_decode(text, &bytes);
+    json_t *shown =
+        status != STATUS_NO_MEMORY ? text_json(status == STATUS_OK ? bytes : text) : NULL;
     free(bytes);
     return shown;
 }

@@ -5,8 +5,8 @@
  * result is written, the stage computes the next, but no further ahead.
  */
 #include "formats/crc.h"
+#include "formats/json_write.h"
 #include "pipeline/job_state.h"
-#include "pipeline/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +191,7 @@ static enum status write_manifest(struct job *job)
     if (code != STATUS_OK || job->context.check_only) {
         return code;
     }
-    char *text = text_of_json(job->manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = json_write(job->manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for result.json");
     }

@@ -3,6 +3,7 @@
  */
 #include "pipeline/report.h"
 
+#include "formats/json_write.h"
 #include "formats/log.h"
 #include "pipeline/text.h"
 
@@ -48,7 +49,7 @@ void report_print(const struct job_report *r, const char *output)
         log_error("%s: no memory to report on it", r->path);
         return;
     }
-    char *text = text_of_json(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char *text = json_write(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(o);
     if (text == NULL) {
         log_error("%s: no memory to report on it", r->path);

@@ -7,8 +7,8 @@
 #include "pipeline/status_socket.h"
 
 #include "formats/json_read.h"
+#include "formats/json_write.h"
 #include "formats/log.h"
-#include "pipeline/text.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -129,7 +129,7 @@ static bool answer(struct client *c)
         return refuse(c, "too many others ask at this moment: ask again");
     }
     json_t *document = s->make(s->user);
-    c->text = text_of_json(document, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    c->text = json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(document);
     if (c->text == NULL) {
         return false;

@@ -95,20 +95,6 @@ json_t *text_json(const char *text)
     return o;
 }
 
-char *text_of_json(const json_t *value, size_t flags)
-{
-    const size_t n = value != NULL ? json_dumpb(value, NULL, 0, flags) : 0;
-    char *const text = n > 0 ? malloc(n + 1) : NULL;
-    if (text != NULL && json_dumpb(value, text, n, flags) != n) {
-        free(text);
-        return NULL;
-    }
-    if (text != NULL) {
-        text[n] = '\0';
-    }
-    return text;
-}
-
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;

@@ -33,10 +33,6 @@ bool text_parse_real(const char *text, double *out);
  * for NULL, and when there is no memory. */
 json_t *text_json(const char *text);
 
-/* A JSON value as text, with the JSON_* flags of jansson; for free(). NULL for NULL, and when there
- * is no memory for all of it (json_dumps leaves out keys then). */
-char *text_of_json(const json_t *value, size_t flags);
-
 /* Letters that must be inserted, removed, replaced or swapped with their neighbour to make b of a.
  */
 size_t text_distance(const char *a, const char *b);

@@ -4,8 +4,9 @@
 #include "pipeline/worker_protocol.h"
 
 #include "formats/json_read.h"
+#include "formats/json_write.h"
+#include "formats/percent.h"
 #include "pipeline/settings_parts.h"
-#include "pipeline/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +117,7 @@ static void hang_up(struct worker_link *link)
 void worker_link_send(struct worker_link *link, json_t *message)
 {
     struct letter *letter = calloc(1, sizeof(*letter));
-    char *text = text_of_json(message, JSON_COMPACT | JSON_ENSURE_ASCII);
+    char *text = json_write(message, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(message);
     size_t n = text != NULL ? strlen(text) : 0;
     if (letter != NULL && text != NULL && !link->closing) {
@@ -228,45 +229,18 @@ enum status worker_unpack_settings(const json_t *packed, const char *stem, struc
 
 json_t *worker_pack_name(const char *name)
 {
-    struct bytes text = {0};
-    enum status code = bytes_reserve(&text, 3 * strlen(name) + 1);
-    for (const unsigned char *c = (const unsigned char *)name; *c != '\0' && code == STATUS_OK;
-         c++) {
-        code = *c >= 0x20 && *c < 0x7f && *c != '%' ? bytes_append(&text, c, 1)
-                                                    : bytes_printf(&text, "%%%02X", *c);
-    }
-    json_t *packed = code == STATUS_OK ? json_stringn((const char *)text.data, text.len) : NULL;
-    bytes_free(&text);
+    char *text = percent_encode(name);
+    json_t *packed = json_string(text); /* NULL for NULL */
+    free(text);
     return packed;
-}
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 char *worker_unpack_name(const json_t *packed)
 {
-    char *name = json_is_string(packed) ? strdup(json_string_value(packed)) : NULL;
-    char *to = name;
-    for (const char *c = name; c != NULL && *c != '\0'; c++) {
-        if (*c != '%') {
-            *to++ = *c;
-            continue;
-        }
-        int high = hex_digit(c[1]);
-        int low = high >= 0 ? hex_digit(c[2]) : -1;
-        if (low < 0 || high + low == 0) {
-            free(name);
-            return NULL;
-        }
-        *to++ = (char)(high * 16 + low);
-        c += 2;
-    }
-    if (to != NULL) {
-        *to = '\0';
-    }
-    return name;
+    char *name;
+    return json_is_string(packed) && percent_decode(json_string_value(packed), &name) == STATUS_OK
+               ? name
+               : NULL;
 }
 
 enum status worker_unpack_code(const char *name)

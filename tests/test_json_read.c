@@ -1,8 +1,9 @@
 /*
- * JSON text is read whole, or refused for what is the matter: also when the k-th of jansson's calls
- * for memory fails, for every k.
+ * JSON text is read whole, or refused for what is the matter, and written whole or not at all: also
+ * when the k-th of jansson's calls for memory fails, for every k.
  */
 #include "formats/json_read.h"
+#include "formats/json_write.h"
 #include "tests/scratch_folder.h"
 
 #include <errno.h>
@@ -75,6 +76,30 @@ static void want_of_memory_is_no_fault_of_the_text(void **state)
     json_decref(whole);
 }
 
+static void text_is_written_whole_or_not_at_all(void **state)
+{
+    static const char text[] = "{\"a\":[1,\"b\"],\"a key of some length\":{\"c\":null},\"d\":1.5}";
+    json_t *o;
+    unsigned long n_refused = 0;
+    (void)state;
+    assert_null(json_write(NULL, JSON_COMPACT));
+    assert_int_equal(read_text(text, &o), STATUS_OK);
+    for (bool failed = true; failed; n_refused++) {
+        fails_at = n_refused + 1;
+        char *written = json_write(o, JSON_COMPACT);
+        failed = fails_at == 0;
+        fails_at = 0;
+        if (failed) {
+            assert_null(written);
+        } else {
+            assert_string_equal(written, text);
+        }
+        free(written);
+    }
+    assert_true(n_refused > 1);
+    json_decref(o);
+}
+
 static void a_file_is_read_to_its_end_but_not_beyond_a_bound(void **state)
 {
     enum { LONG = 100000 };
@@ -104,6 +129,7 @@ int main(void)
         cmocka_unit_test(an_object_is_read),
         cmocka_unit_test(what_is_no_object_is_refused_with_its_place),
         cmocka_unit_test(want_of_memory_is_no_fault_of_the_text),
+        cmocka_unit_test(text_is_written_whole_or_not_at_all),
         cmocka_unit_test(a_file_is_read_to_its_end_but_not_beyond_a_bound),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);

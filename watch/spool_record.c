@@ -9,6 +9,8 @@
 #include "watch/spool_state.h"
 
 #include "formats/json_read.h"
+#include "formats/json_write.h"
+#include "formats/percent.h"
 #include "watch/beneath.h"
 
 #include <errno.h>
@@ -33,20 +35,8 @@ static json_t *encode(const char *name)
         return text;
     }
     json_decref(text);
-    char *escaped = malloc(3 * strlen(name) + 1);
-    char *end = escaped;
-    if (escaped == NULL) {
-        return NULL;
-    }
-    for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++) {
-        if (*c < 0x20 || *c >= 0x7F || *c == '%') {
-            end += sprintf(end, "%%%02X", *c);
-        } else {
-            *end++ = (char)*c;
-        }
-    }
-    *end = '\0';
-    text = json_string(escaped);
+    char *escaped = percent_encode(name);
+    text = json_string(escaped); /* NULL for NULL */
     free(escaped);
     return text;
 }
@@ -87,52 +77,18 @@ static json_t *encode_text(const char *text)
     return encoded;
 }
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* STATUS_BAD_INPUT: no text, or not one of encode(). */
 static enum status decode(const json_t *text, char **out)
 {
-    *out = json_is_string(text) ? strdup(json_string_value(text)) : NULL;
-    if (*out == NULL) {
-        return json_is_string(text) ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
-                                    : status_fail(STATUS_BAD_INPUT, "a name is missing");
-    }
-    char *to = *out;
-    for (const char *c = *out; *c != '\0'; c++) {
-        if (*c == '%') {
-            int high = digit(c[1]);
-            int low = high >= 0 ? digit(c[2]) : -1;
-            if (low < 0 || (high == 0 && low == 0)) {
-                free(*out);
-                *out = NULL;
-                return status_fail(STATUS_BAD_INPUT, "a name has a wrong %%");
-            }
-            *to++ = (char)(high * 16 + low);
-            c += 2;
-        } else {
-            *to++ = *c;
-        }
-    }
-    *to = '\0';
-    return STATUS_OK;
+    *out = NULL;
+    return json_is_string(text) ? percent_decode(json_string_value(text), out)
+                                : status_fail(STATUS_BAD_INPUT, "a name is missing");
 }
 
-/* The text of an object, which is given away; NULL: no memory. Not json_dumps, which leaves out
- * keys then. */
+/* The text of an object, which is given away; NULL: no memory. */
 static char *dump(json_t *object)
 {
-    const size_t n = object != NULL ? json_dumpb(object, NULL, 0, DUMP_FLAGS) : 0;
-    char *text = n > 0 ? malloc(n + 1) : NULL;
-    if (text != NULL && json_dumpb(object, text, n, DUMP_FLAGS) != n) {
-        free(text);
-        text = NULL;
-    }
-    if (text != NULL) {
-        text[n] = '\0';
-    }
+    char *text = json_write(object, DUMP_FLAGS);
     json_decref(object);
     return text;
 }

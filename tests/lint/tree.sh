@@ -21,7 +21,7 @@ printf '%s\n' "$sources" | xargs awk '
         rule("^kernels/cuda/", "^(formats/|kernels/[^/]*$|kernels/cuda/)")
         rule("^kernels/", "^(formats/|kernels/[^/]*$)")
         rule("^stages/", "^(formats/|kernels/[^/]*$|stages/)")
-        rule("^watch/", "^(formats/(json_read|log|status)[.]h|watch/)")
+        rule("^watch/", "^(formats/(json_read|json_write|log|percent|status)[.]h|watch/)")
         rule("^pipeline/", "^(formats/|kernels/[^/]*$|stages/|watch/|pipeline/)")
         rule("^tests/", "^(formats|kernels|stages|watch|pipeline|tests)/")
         rule("", "^$")
