@@ -186,6 +186,17 @@ void publish_sweep(int out_fd)
     closedir(folder);
 }
 
+/* .leat.RANDOM.ENDING; false, with errno, without a random number. */
+static bool name_hidden(char *out, size_t size, const char *ending)
+{
+    unsigned long long random;
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return false;
+    }
+    snprintf(out, size, ".leat.%016llx.%s", random, ending);
+    return true;
+}
+
 enum status publish_begin(int out_fd, const char *stem, const char *part, struct publish *p)
 {
     *p = (struct publish){.out_fd = out_fd, .part_fd = -1};
@@ -201,11 +212,9 @@ enum status publish_begin(int out_fd, const char *stem, const char *part, struct
     }
     bool made = false;
     for (int tries = 0; !made && tries < 8; tries++) {
-        unsigned long long random;
-        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        if (!name_hidden(p->part, sizeof(p->part), "part")) {
             return status_fail_errno(errno, "cannot name a part folder");
         }
-        snprintf(p->part, sizeof(p->part), ".leat.%016llx.part", random);
         made = make_part(p);
         if (!made && errno != EEXIST) {
             break;
@@ -238,13 +247,40 @@ static enum status rename_vacant(struct publish *p)
     return status_fail_errno(errno, "cannot publish the result '%s'", p->final);
 }
 
+/* The part takes the place of an earlier result, which becomes the part. Where names cannot be
+ * exchanged in one step, the earlier one steps aside first, under a name that publish_sweep leaves
+ * alone, and back when the part cannot follow. False, with errno. */
+static bool take_place(struct publish *p)
+{
+    char aside[sizeof(p->part)];
+    if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) == 0) {
+        return true;
+    }
+    if ((errno != EINVAL && errno != ENOSYS) || !name_hidden(aside, sizeof(aside), "old")) {
+        return false;
+    }
+    if (renameat(p->out_fd, p->final, p->out_fd, aside) != 0) {
+        return false;
+    }
+    if (renameat(p->out_fd, p->part, p->out_fd, p->final) != 0) {
+        int error = errno;
+        if (renameat(p->out_fd, aside, p->out_fd, p->final) != 0) {
+            log_warning("the earlier result '%s' is now '%s' in the output folder (%s)", p->final,
+                        aside, strerror(errno));
+        }
+        errno = error;
+        return false;
+    }
+    memcpy(p->part, aside, sizeof(aside));
+    return true;
+}
+
 enum status publish_commit(struct publish *p, bool replace)
 {
     enum status code = rename_vacant(p);
     if (code == STATUS_EXISTS && replace) {
         code = publish_vacant(p->out_fd, p->final, true);
-        if (code == STATUS_OK &&
-            renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) != 0) {
+        if (code == STATUS_OK && !take_place(p)) {
             code = status_fail_errno(errno, "cannot replace the result '%s'", p->final);
         }
         if (code == STATUS_OK) {

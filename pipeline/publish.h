@@ -31,7 +31,8 @@ enum status publish_vacant(int out_fd, const char *stem, bool replace) STATUS_MU
 enum status publish_begin(int out_fd, const char *stem, const char *part,
                           struct publish *p) STATUS_MUST_CHECK;
 /* Renames it to its final name. An existing one is STATUS_EXISTS, or with `replace` exchanged in
- * one step and then removed. On failure the part folder is still there: abandon it. */
+ * one step (two, with no result between them, where the file system cannot) and then removed. On
+ * failure the part folder is still there: abandon it. */
 enum status publish_commit(struct publish *p, bool replace) STATUS_MUST_CHECK;
 /* Removes part folders that earlier runs left when they were killed: those that nobody has a lock
  * on (publish_begin takes one), and that are older than a minute. */

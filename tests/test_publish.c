@@ -1,13 +1,40 @@
 /*
  * Publishing: a folder is absent or complete, an existing one is kept or exchanged, nothing is left
- * behind.
+ * behind; also where the file system knows no flags of renameat2.
  */
 #include "pipeline/publish.h"
 #include "tests/scratch_folder.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+
+int __real_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
+int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
+int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
+int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
+
+static bool knows_no_flags;
+static int renames_until_failure; /* 0: none fails */
+
+int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+    if (knows_no_flags && flags != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    return __real_renameat2(from_fd, from, to_fd, to, flags);
+}
+
+int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+    if (renames_until_failure > 0 && --renames_until_failure == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return __real_renameat(from_fd, from, to_fd, to);
+}
 
 static char folder[] = "/tmp/leat-publish-XXXXXX";
 static int out_fd;
@@ -82,6 +109,64 @@ static void existing_folder_is_exchanged_with_replace(void **state)
     assert_int_equal(publish_commit(&p, true), STATUS_OK);
     assert_int_equal(first_byte("a/x"), '3');
     assert_int_equal(count_entries(folder), 1);
+}
+
+static int no_flags(void **state)
+{
+    (void)state;
+    knows_no_flags = true;
+    return 0;
+}
+
+static int all_flags(void **state)
+{
+    (void)state;
+    knows_no_flags = false;
+    renames_until_failure = 0;
+    return 0;
+}
+
+static void put_result(const char *stem, const char *text)
+{
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, stem, NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "result.json", "{}");
+    put_file(p.part_fd, "x", text);
+    assert_int_equal(publish_commit(&p, true), STATUS_OK);
+}
+
+static void existing_folder_is_replaced_where_names_cannot_be_exchanged(void **state)
+{
+    (void)state;
+    const size_t before = count_entries(folder);
+    put_result("nfs", "1");
+    put_result("nfs", "2");
+    assert_int_equal(first_byte("nfs/x"), '2');
+    assert_int_equal(count_entries(folder), before + 1);
+    assert_int_equal(unlinkat(out_fd, "nfs/x", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "nfs/result.json", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "nfs", AT_REMOVEDIR), 0);
+}
+
+static void existing_folder_stays_when_the_new_one_cannot_follow(void **state)
+{
+    (void)state;
+    const size_t before = count_entries(folder);
+    put_result("back", "1");
+    for (int failing = 1; failing <= 2; failing++) { /* stepping aside; taking its place */
+        struct publish p;
+        assert_int_equal(publish_begin(out_fd, "back", NULL, &p), STATUS_OK);
+        put_file(p.part_fd, "x", "2");
+        renames_until_failure = failing;
+        assert_int_equal(publish_commit(&p, true), STATUS_IO);
+        assert_int_equal(renames_until_failure, 0);
+        publish_abandon(&p);
+        assert_int_equal(first_byte("back/x"), '1');
+        assert_int_equal(count_entries(folder), before + 1);
+    }
+    assert_int_equal(unlinkat(out_fd, "back/x", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "back/result.json", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "back", AT_REMOVEDIR), 0);
 }
 
 static void folder_that_is_no_result_is_never_replaced(void **state)
@@ -191,6 +276,10 @@ int main(void)
         cmocka_unit_test(committed_folder_has_its_name_and_files),
         cmocka_unit_test(existing_folder_is_kept_without_replace),
         cmocka_unit_test(existing_folder_is_exchanged_with_replace),
+        cmocka_unit_test_setup_teardown(existing_folder_is_replaced_where_names_cannot_be_exchanged,
+                                        no_flags, all_flags),
+        cmocka_unit_test_setup_teardown(existing_folder_stays_when_the_new_one_cannot_follow,
+                                        no_flags, all_flags),
         cmocka_unit_test(folder_that_is_no_result_is_never_replaced),
         cmocka_unit_test(abandoned_folder_leaves_nothing),
         cmocka_unit_test(given_folder_is_filled_and_left_complete),
