@@ -173,13 +173,16 @@ static void end_work(struct engine_task *task)
     /* A queue goes on to the next job: nothing of this one may be left in it. */
     if (job->queue != NULL) {
         const struct backend_ops *ops = job->queue->backend->ops;
-        if (ops->finish(job->queue) != STATUS_OK && job->code == STATUS_OK) {
+        struct queue_busy unused;
+        if (ops->finish(job->queue) != STATUS_OK && job->code_at_end == STATUS_OK) {
             engine_task_result(task, STATUS_DEVICE);
         }
+        ops->busy(job->queue, &unused, true);
         ops->rest(job->queue);
     }
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        if (job->tables[i] != NULL && job->code == STATUS_BAD_INPUT && task->code == STATUS_OK) {
+        if (job->tables[i] != NULL && job->code_at_end == STATUS_BAD_INPUT &&
+            task->code == STATUS_OK) {
             /* the content is wrong: was it whole? */
             engine_task_result(task, source_check_unchanged(table_source(job->tables[i])));
         }
@@ -271,6 +274,7 @@ static void end_finished(struct engine_task *task)
 static void begin_ending(struct job *job)
 {
     job->phase = JOB_ENDING;
+    job->code_at_end = job->code;
     job_run(job, &job->device_task, LANE_DEVICE, end_work, end_finished);
 }
 

@@ -29,8 +29,9 @@ struct job {
     struct engine *engine;
     struct job_input input;
     enum job_phase phase;
-    size_t running;   /* tasks on lanes */
-    enum status code; /* of the first failure */
+    size_t running;          /* tasks on lanes */
+    enum status code;        /* of the first failure */
+    enum status code_at_end; /* `code` as JOB_ENDING began: job_cancel may change it meanwhile */
     char *message;
     bool again; /* needs more memory than was free: start over with it reserved */
     uv_timer_t *deadline;

@@ -61,8 +61,14 @@ static inline enum status fake_plan(const struct stage_args *args, struct stage_
 
 static inline enum status fake_open(const struct stage_args *args, struct stage **out)
 {
-    (void)args;
+    const struct backend_ops *ops = args->queue->backend->ops;
+    struct span span;
+    uint64_t ticket;
     *out = NULL;
+    assert_int_equal(ops->alloc(args->queue, 1, &span), STATUS_OK);
+    assert_int_equal(ops->upload(args->queue, span, "x", 1, &ticket), STATUS_OK);
+    assert_int_equal(ops->upload_wait(args->queue, ticket), STATUS_OK);
+    ops->release(args->queue, span);
     enum status code = fail_at(AT_OPEN);
     if (code == STATUS_OK) {
         *out = calloc(1, sizeof(**out));
@@ -238,6 +244,11 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
         uv_close((uv_handle_t *)&r.check, NULL);
     }
     assert_int_equal(r.engine.host_used, 0);
+    for (size_t i = 0; i < r.engine.n_queues; i++) { /* nothing is booked for the next job */
+        struct queue_busy busy;
+        r.engine.queues[i]->backend->ops->busy(r.engine.queues[i], &busy, false);
+        assert_int_equal(busy.upload_bytes, 0);
+    }
     engine_close(&r.engine);
     uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0);
