@@ -199,7 +199,7 @@ static enum status unpack_member(struct inputs *in, int *fd)
     uint64_t bytes;
     enum status code = scratch_file(in->scratch_fd, fd);
     if (code == STATUS_OK) {
-        code = archive_input_copy(in->archive, *fd, scratch_room(in->scratch_fd), &bytes);
+        code = archive_input_copy(in->archive, *fd, scratch_room(*fd), &bytes);
         if (code != STATUS_OK) {
             close(*fd);
             *fd = -1;

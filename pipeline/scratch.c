@@ -23,10 +23,10 @@ enum status scratch_file(int folder_fd, int *fd)
     return *fd >= 0 ? STATUS_OK : status_fail_errno(errno, "cannot make a scratch file");
 }
 
-uint64_t scratch_room(int folder_fd)
+uint64_t scratch_room(int fd)
 {
     struct statvfs st;
-    if (folder_fd >= 0 ? fstatvfs(folder_fd, &st) != 0 : statvfs("/tmp", &st) != 0) {
+    if (fstatvfs(fd, &st) != 0) {
         return UINT64_MAX;
     }
     return (uint64_t)st.f_bavail * st.f_frsize / 2;

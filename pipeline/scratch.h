@@ -9,9 +9,11 @@
 
 #include <stdint.h>
 
-/* An empty file on the file system of `folder_fd` (-1: /tmp), open for reading and writing. */
+/* An empty file on the file system of `folder_fd`, or in /tmp (-1, or where that cannot hold such a
+ * file), open for reading and writing. */
 enum status scratch_file(int folder_fd, int *fd) STATUS_MUST_CHECK;
-/* Half of the bytes that are free there: an archive that unpacks to more is refused. */
-uint64_t scratch_room(int folder_fd);
+/* Half of the bytes that are free where the scratch file lies: an archive that unpacks to more is
+ * refused. */
+uint64_t scratch_room(int fd);
 
 #endif
