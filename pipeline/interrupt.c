@@ -8,10 +8,13 @@
 
 static atomic_bool has_come; /* set by a signal in one thread, read in others */
 
+/* Once: the work is to stop. Twice: the handler is gone, the system ends the process. */
 static void note(int number)
 {
     (void)number;
     has_come = true;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
 }
 
 void interrupt_watch(struct interrupt *i)

@@ -1,6 +1,7 @@
 /*
  * interrupt - SIGINT and SIGTERM while a file is being written: they are noted, so that the work
- * can stop at its next step and leave nothing behind. For one piece of work at a time.
+ * can stop at its next step and leave nothing behind. The second of them ends the process, since
+ * that step may never come: a pipe that nobody reads. For one piece of work at a time.
  */
 #ifndef LEAT_PIPELINE_INTERRUPT_H
 #define LEAT_PIPELINE_INTERRUPT_H

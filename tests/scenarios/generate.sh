@@ -70,6 +70,25 @@ fi
 { "$LEAT" generate clusters --series 100000 --samples 10000; echo $? >status; } 2>stderr | head -c 1 >/dev/null
 [ "$(cat status)" -gt 128 ] || fail "a reader that goes away: exit status $(cat status)"
 [ ! -s stderr ] || { cat stderr; fail "a reader that goes away is complained about"; }
+# A pipe that nobody opens: the first signal cannot be looked at, the second ends it.
+catches() { # SIGTERM
+    grep -Eq '^SigCgt:.*[4-7c-f]...$' /proc/$child/status
+}
+mkfifo pipe.csv
+"$LEAT" generate clusters -o pipe.csv 2>stderr &
+child=$!
+tries=0
+for wanted in catches '! catches'; do
+    until eval "$wanted"; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || { kill -KILL $child; fail "$wanted: never, with a pipe that nobody opens"; }
+        sleep 0.05
+    done
+    kill -TERM $child
+done
+wait $child
+[ $? -eq 143 ] || fail "the second signal does not end it"
+
 interrupt 'huge\.npy' clusters --series 1000000 --samples 100000 -o huge.npy
 
 # --- dem: the sample is made again to the byte, whatever the machine, the threads and the format
