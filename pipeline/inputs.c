@@ -28,6 +28,7 @@ struct inputs {
     atomic_bool stop;
     size_t next;                   /* argument to look at next */
     size_t n_taken;                /* of the present argument: inputs, and failures told */
+    size_t n_all;                  /* of all arguments */
     FTS *walk;                     /* the folder being walked; NULL: none */
     struct archive_input *archive; /* being read; NULL: none */
     char *archive_path;
@@ -414,6 +415,17 @@ static enum status give_up(struct inputs *in, struct job_input *out)
     return code;
 }
 
+/* Nothing was named but what lies beside inputs. */
+static enum status only_sidecars(struct inputs *in, struct job_input *out)
+{
+    const char *path = in->settings->inputs[0];
+    in->n_sidecars = 0;
+    name_failure(out, path);
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "'%s' is kept beside a grid or a table and is no input itself: name that",
+                       path);
+}
+
 /* One step to the next input; *end: there is none. */
 static enum status advance(struct inputs *in, struct job_input *out, bool *got, bool *end)
 {
@@ -430,8 +442,12 @@ static enum status advance(struct inputs *in, struct job_input *out, bool *got, 
         return next_argument(in, out, got);
     }
     *end = true;
+    enum status code = parts_give_up(in->parts, "", out);
+    if (code == STATUS_OK && in->n_all == 0) {
+        return only_sidecars(in, out);
+    }
     tell_sidecars(in);
-    return parts_give_up(in->parts, "", out);
+    return code;
 }
 
 enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
@@ -448,6 +464,7 @@ enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
         bool within = in->leaving != NULL || in->archive != NULL || in->walk != NULL;
         code = advance(in, out, &got, end);
         in->n_taken += got || code != STATUS_OK;
+        in->n_all += got || code != STATUS_OK;
         if (within && in->leaving == NULL && in->archive == NULL && in->walk == NULL &&
             code == STATUS_OK && !got && !is_stopped(in)) {
             code = end_argument(in, out);

@@ -6,7 +6,7 @@
  * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone, as are
  * the output folder and the results in it. What is named on the command line itself must have a
  * route, or hold something that has one, or be a file that is kept beside a grid (X.dem.qml); those
- * are passed over everywhere, in one line at the end.
+ * are passed over everywhere, in one line at the end, unless nothing else was named.
  * Folders are walked in byte order of names, links in them are not followed; a link in an archive,
  * or a name that leads out of it, is a failure where a pipeline would have taken the file.
  */

@@ -58,7 +58,11 @@ run 0 -o globbed in/a.*
 results globbed "a "
 says "9 files that are kept beside grids and tables passed over, 'in/a.dem.asc.aux.xml' first"
 [ "$(grep -c "passed over" stderr)" -eq 1 ] || fail "files beside grids are told of in more than one line"
-expect 2 "$LEAT" run -b cpu -o out in/a.dem.prj
+for beside in prj asc.qml; do # -q: something went wrong
+    expect 2 "$LEAT" run -q -b cpu -o out in/a.dem.$beside
+    says "'in/a.dem.$beside' is kept beside a grid or a table and is no input itself"
+    [ "$(wc -l <stderr)" -eq 1 ] || { cat stderr; fail "more than one line on a file beside a grid"; }
+done
 
 # Capitals, and a .prj that is called after the whole job.
 mkdir big
