@@ -3,10 +3,13 @@
  */
 #include "pipeline/input_walk.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "formats/archive_input.h"
+#include "pipeline/input_name.h"
+#include "pipeline/publish.h"
+#include "watch/ready.h"
+
+#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 static int by_name(const FTSENT **a, const FTSENT **b)
 {
@@ -31,21 +34,41 @@ static bool is_output(const struct stat *output, const FTSENT *entry)
            entry->fts_dev == output->st_dev;
 }
 
-/* A folder in the output folder is a result when it holds what every result holds. */
 static bool is_result(const struct stat *output, const FTSENT *entry)
 {
-    char *path;
-    bool is = is_output(output, entry->fts_parent) &&
-              asprintf(&path, "%s/result.json", entry->fts_accpath) >= 0;
-    if (is) {
-        is = access(path, F_OK) == 0;
-        free(path);
-    }
-    return is;
+    return is_output(output, entry->fts_parent) && publish_is_result(AT_FDCWD, entry->fts_accpath);
 }
 
 bool input_walk_skips(const struct stat *output, const FTSENT *entry)
 {
     return entry->fts_level > 0 &&
            (entry->fts_name[0] == '.' || is_output(output, entry) || is_result(output, entry));
+}
+
+static bool is_wanted(const struct settings *settings, const FTSENT *entry)
+{
+    return entry->fts_level == 0 ||
+           (!ready_is_passing(entry->fts_name) &&
+            (archive_input_named(entry->fts_name) || settings_routes(settings, entry->fts_path)));
+}
+
+uint64_t input_walk_bytes(const struct settings *settings, const struct stat *output,
+                          const atomic_bool *stop)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < settings->n_inputs; i++) {
+        FTS *walk = input_walk_start(settings->inputs[i]);
+        FTSENT *entry;
+        while (walk != NULL && !atomic_load(stop) && (entry = fts_read(walk)) != NULL) {
+            if (entry->fts_info == FTS_D && input_walk_skips(output, entry)) {
+                fts_set(walk, entry, FTS_SKIP);
+            } else if (entry->fts_info == FTS_F && is_wanted(settings, entry)) {
+                total += (uint64_t)entry->fts_statp->st_size;
+            }
+        }
+        if (walk != NULL) {
+            fts_close(walk);
+        }
+    }
+    return total;
 }

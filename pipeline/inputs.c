@@ -473,30 +473,7 @@ enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
     return code;
 }
 
-static bool is_wanted(const struct settings *settings, const FTSENT *entry)
+uint64_t inputs_total_bytes(const struct inputs *in)
 {
-    return entry->fts_level == 0 ||
-           (!ready_is_passing(entry->fts_name) &&
-            (archive_input_named(entry->fts_name) || settings_routes(settings, entry->fts_path)));
-}
-
-uint64_t inputs_total_bytes(const struct settings *settings)
-{
-    const struct stat output = input_walk_output(settings->output);
-    uint64_t total = 0;
-    for (size_t i = 0; i < settings->n_inputs; i++) {
-        FTS *walk = input_walk_start(settings->inputs[i]);
-        FTSENT *entry;
-        while (walk != NULL && (entry = fts_read(walk)) != NULL) {
-            if (entry->fts_info == FTS_D && input_walk_skips(&output, entry)) {
-                fts_set(walk, entry, FTS_SKIP);
-            } else if (entry->fts_info == FTS_F && is_wanted(settings, entry)) {
-                total += (uint64_t)entry->fts_statp->st_size;
-            }
-        }
-        if (walk != NULL) {
-            fts_close(walk);
-        }
-    }
-    return total;
+    return input_walk_bytes(in->settings, &in->output, &in->stop);
 }

@@ -24,7 +24,8 @@ struct inputs;
 enum status inputs_open(const struct settings *settings, int scratch_fd,
                         struct inputs **out) STATUS_MUST_CHECK;
 void inputs_free(struct inputs *in);
-/* From any thread: inputs_next comes to its end soon, also while it unpacks an archive. */
+/* From any thread: inputs_next comes to its end soon, also while it unpacks an archive, and so does
+ * inputs_total_bytes. */
 void inputs_stop(struct inputs *in);
 
 /* The next input, resolved. A failure concerns one input only (out->path names it): call again for
@@ -32,7 +33,7 @@ void inputs_stop(struct inputs *in);
  * unpacks archives. STATUS_CANCELLED: stopped within an archive. */
 enum status inputs_next(struct inputs *in, struct job_input *out, bool *end) STATUS_MUST_CHECK;
 
-/* Bytes of all files that will come, as far as can be seen without opening them. */
-uint64_t inputs_total_bytes(const struct settings *settings);
+/* As input_walk_bytes, until inputs_stop. Also while another thread is in inputs_next. */
+uint64_t inputs_total_bytes(const struct inputs *in);
 
 #endif

@@ -65,11 +65,10 @@ enum status publish_open_output(const char *path, int *fd)
     return STATUS_OK;
 }
 
-/* Whether OUTPUT/stem is a folder that leat made. */
-static bool is_result(int out_fd, const char *stem)
+bool publish_is_result(int at_fd, const char *path)
 {
     struct stat st;
-    int fd = openat(out_fd, stem, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(at_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         return false;
     }
@@ -86,7 +85,7 @@ enum status publish_vacant(int out_fd, const char *stem, bool replace)
                    ? STATUS_OK
                    : status_fail_errno(errno, "cannot look for an earlier result '%s'", stem);
     }
-    if (!is_result(out_fd, stem)) {
+    if (!publish_is_result(out_fd, stem)) {
         return status_fail(
             STATUS_EXISTS,
             "'%s' in the output folder is no result of leat and is left alone; move it "

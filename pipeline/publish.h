@@ -22,8 +22,10 @@ struct publish {
 
 /* Opens OUTPUT, making it (and its parents) when it is not there. *fd is the caller's to close. */
 enum status publish_open_output(const char *path, int *fd) STATUS_MUST_CHECK;
-/* STATUS_EXISTS when OUTPUT/stem is there already; with `replace` only when it is no earlier result
- * (a folder that holds a result.json), since that is all that may be replaced. */
+/* Whether the path, from `at_fd`, is a folder that leat made: one that holds a result.json. */
+bool publish_is_result(int at_fd, const char *path);
+/* STATUS_EXISTS when OUTPUT/stem is there already; with `replace` only when it is no earlier
+ * result, since that is all that may be replaced. */
 enum status publish_vacant(int out_fd, const char *stem, bool replace) STATUS_MUST_CHECK;
 /* Makes the part folder, under a name of its own; or takes the empty one that is there under the
  * name `part`, unless that is NULL. `stem` is one safe path component of at most 255 bytes.

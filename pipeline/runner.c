@@ -238,7 +238,7 @@ static void on_signal(uv_signal_t *signal, int number)
 static void size_work(struct engine_task *task)
 {
     struct runner *r = task->owner;
-    r->size_found = inputs_total_bytes(r->settings);
+    r->size_found = inputs_total_bytes(r->inputs);
 }
 
 static void size_finished(struct engine_task *task)
