@@ -32,7 +32,8 @@ static const struct argp_option own_options[] = {
 void options_print_version(void)
 {
     printf("leat " LEAT_VERSION "\n"
-           "Correlates measurement series on CPU or GPU, from files to compressed results.\n");
+           "Correlates measurement series and simulates landslides, on CPU or GPU, from files to\n"
+           "compressed results.\n");
 }
 
 /* Walks the command's options, then our own; NULL after the last. */
