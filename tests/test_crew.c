@@ -53,11 +53,12 @@ struct ordered {
 };
 
 static int order[8];
-static atomic_int n_ordered;
+static atomic_int n_ordered, n_at_gate;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 static void note_order(struct crew_task *task)
 {
+    atomic_fetch_add(&n_at_gate, 1);
     pthread_mutex_lock(&gate); /* held by the test until all are queued */
     pthread_mutex_unlock(&gate);
     order[atomic_fetch_add(&n_ordered, 1)] = ((struct ordered *)task)->name;
@@ -81,8 +82,8 @@ static void higher_priorities_go_first_and_equal_ones_in_order_of_arrival(void *
     for (int i = 0; i < 7; i++) {
         tasks[i] = (struct ordered){.task = {.work = note_order, .done = nothing}, .name = i};
         crew_submit(crew, priorities[i], &tasks[i].task);
-        if (i == 0) { /* the only thread takes the first one and stands at the gate */
-            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        while (n_at_gate == 0) { /* the only thread takes the first one and stands at the gate */
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         }
     }
     pthread_mutex_unlock(&gate);
