@@ -44,7 +44,7 @@ for part in "$@"; do
         for t in $on_device; do
             [ -x "$bundle/bin/$t" ] && try "$t" 240 "$bundle/bin/$t"
         done
-        for scenario in oracle landslide service_device; do
+        for scenario in oracle landslide landslide_tessina service_device; do
             try $scenario 400 sh "$here/scenarios/$scenario.sh"
         done
         try samples 60 sh "$here/golden/samples.sh"

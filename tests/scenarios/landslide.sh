@@ -1,10 +1,7 @@
 #!/bin/sh
-# The Tessina landslide through the program: the bits of the published programs after 1, 100, 1000 and 4000 steps,
-# for one and two threads, whatever is thought of NODATA; and grids that no landslide can be made of.
-# The data set is read from $LEAT_TESSINA or ../shared/data/tessina beside the tree; without it, that part is not shown.
+# Landslides through the program: grids that no landslide can be made of, warnings, what stands for NODATA.
 . "$(dirname "$0")/lib.sh"
 backend=${LEAT_TEST_BACKEND:-cpu}
-tessina=${LEAT_TESSINA:-$here/../../../shared/data/tessina}
 
 slide() { # OUT OPTION... INPUT...
     out=$1
@@ -12,34 +9,7 @@ slide() { # OUT OPTION... INPUT...
     expect 0 "$LEAT" run -q -b "$backend" -o "$out" "$@"
 }
 
-if [ -f "$tessina/tessina.dem.asc" ] && "$python" -c 'import numpy' 2>/dev/null; then
-    for steps in 1 100 1000; do
-        slide s$steps -s nodata=compat -s steps=$steps -s raster=asc.gz "$tessina"
-    done
-    slide one --threads 1 -s nodata=compat -s snapshot_every=1000 "$tessina"
-    slide two --threads 2 -s nodata=compat -s snapshot_every=1000 "$tessina"
-    slide asc -s nodata=compat -s raster=asc.gz "$tessina"
-    slide wall -s nodata=wall -s raster=asc.gz "$tessina"
-    slide sink -s nodata=sink -s raster=asc.gz "$tessina"
-    for file in thickness.tif max_thickness.tif arrival.tif mass.csv.gz map.png snapshots/001000.tif \
-        snapshots/004000.tif; do
-        cmp "one/tessina/$file" "two/tessina/$file" || fail "$file depends on the number of threads"
-    done
-    cmp one/tessina/thickness.tif one/tessina/snapshots/004000.tif || fail "the last snapshot is not the end"
-    if command -v gdal_translate >/dev/null; then
-        for tif in thickness max_thickness snapshots/001000; do
-            gdal_translate -q -ot Float64 -of ENVI one/tessina/$tif.tif "$(basename $tif).bin" || fail "GDAL reads no $tif.tif"
-        done
-    else
-        echo "NOT SHOWN here: the same bits in GeoTIFF (needs gdal_translate)"
-    fi
-    "$python" "$here/landslide.py" || fail "the Tessina landslide is another one"
-else
-    echo "NOT SHOWN here: the Tessina landslide (needs $tessina, and Python with NumPy)"
-fi
-
-# --- grids that no landslide can be made of ----------------------------------------------------------------------
-
+# Grids that no landslide can be made of.
 head5='ncols 4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 10\nNODATA_value -9999\n'
 level='9 9 9 9\n9 9 9 9\n9 9 9 9\n'
 none='0 0 0 0\n0 2 0 0\n0 0 0 0\n'
