@@ -8,7 +8,8 @@ When all is quiet:
     doubled     a drop that is there more often than it was dropped, or has more results
     torn        a result without result.json, with a file that is not what result.json says, of an input that nobody
                 dropped; a failure without a reason; an input that has changed
-    wrong       a good drop that failed, a bad one that has a result, something that was not to be touched
+    wrong       a good drop that failed, a bad one that has a result, something that was not to be touched, a
+                sanitizer's report
     left over   what is in .work/ (but its lock), hidden in out/, still in in/, or a process that nobody ended
 
 Knows nothing of leat's inside but the names of the spool's folders, reason.json, result.json and the keys of
@@ -27,6 +28,8 @@ import signal
 import subprocess
 import time
 import zlib
+
+from patience import WAIT_S, report
 
 COUNTS = ("lost", "doubled", "torn", "wrong", "left over")
 
@@ -196,10 +199,10 @@ class Service:
         self.workers()
         self.process.terminate()
         try:
-            code = self.process.wait(60)
+            code = self.process.wait(WAIT_S)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise Failure("SIGTERM was not heard within 60 s")
+            raise Failure("SIGTERM was not heard within %g s" % WAIT_S)
         if code != 0:
             raise Failure("exit status %d after SIGTERM" % code)
 
@@ -212,7 +215,7 @@ class Service:
         if self.process.poll() is not None:
             raise Failure("the service has ended by itself: %d" % self.process.returncode)
 
-    def wait_until(self, what, condition, seconds):
+    def wait_until(self, what, condition, seconds=WAIT_S):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.must_live()
@@ -230,12 +233,12 @@ class Service:
         left = {name for name in names_below(self.folder("in")) if name not in ignored}
         return not left and not [n for n in os.listdir(self.folder(".work")) if n[0].isdigit()]
 
-    def settle(self, ignored=(), seconds=60):
+    def settle(self, ignored=(), seconds=WAIT_S):
         self.wait_until("quiet", lambda s: s["n_queued"] == 0 and not s["in_flight"] and self.is_quiet(ignored),
                         seconds)
 
     def leftover_processes(self):
-        end = time.monotonic() + 5
+        end = time.monotonic() + WAIT_S
         while True:
             left = [pid for pid, begun in self.seen if identity(pid) == (pid, begun)]
             if not left or time.monotonic() > end:
@@ -391,6 +394,10 @@ class Ledger:
         self.counts.update(bench.ledger.counts)
 
     def finish(self):
+        with open(self.service.log.name, errors="replace") as log:
+            said = report(log.read())
+        if said:
+            self.blame("wrong", said)
         for pid in self.service.leftover_processes():
             self.blame("left over", "process %d" % pid)
             with contextlib.suppress(ProcessLookupError):

@@ -3,7 +3,8 @@
 
     service_harness.py LEAT FOLDER SCENARIO...        (--help names the scenarios)
 
-Counted is what is lost, doubled, torn, wrong or left over (service_bench.py says what that means). All must be 0.
+Counted is what is lost, doubled, torn, wrong or left over (service_bench.py says what that means). All must be 0. The
+exit status is 77 where all is well, and a scenario could not be played here.
 """
 import argparse
 import collections
@@ -15,7 +16,11 @@ import subprocess
 import sys
 import time
 
+from patience import WAIT_S, WATCHED
 from service_bench import COUNTS, Bench, Drop, Failure
+
+
+SKIPPED = "SKIPPED: "
 
 
 def environment_number(name, otherwise):
@@ -90,7 +95,7 @@ def kinds(b):
     if not os.path.exists(d.path("slow.clusters.csv")):
         ledger.blame("wrong", "a file was taken while it was open for writing")
     waiting = service.wait_until("waiting for the other half",
-                                 lambda s: any(first in w["path"] for w in s["waiting"]), 10)
+                                 lambda s: any(first in w["path"] for w in s["waiting"]))
     if not all(w["reason"] for w in waiting["waiting"]):
         ledger.blame("wrong", "something waits, and nothing says for what")
     d.go_on(all_of_them=True)
@@ -99,7 +104,7 @@ def kinds(b):
     for _ in range(3):
         drop = ledger.add(Drop({"again.clusters.csv": table()}, True))
         d.directly("again.clusters.csv", drop.files["again.clusters.csv"])
-        service.wait_until("taken", lambda s: not os.path.exists(d.path("again.clusters.csv")), 20)
+        service.wait_until("taken", lambda s: not os.path.exists(d.path("again.clusters.csv")))
     service.settle(passing)
     again = [name for name in os.listdir(service.out) if name == "again" or name.startswith("again~")]
     if len(again) != 3:
@@ -132,13 +137,16 @@ def try_again(b, ignored):
 
 def manners(b):
     """What systemd hears: ready, reloading and ready again, alive, stopping."""
+    with open(b.service.leat, "rb") as f:
+        if b"libsystemd" not in f.read():
+            return SKIPPED + "this leat is built without libsystemd"
     heard = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         s.bind(os.path.join(b.folder, "notify"))
         s.settimeout(0.1)
 
-        def hear(what, seconds=10):
-            end = time.monotonic() + seconds
+        def hear(what):
+            end = time.monotonic() + WAIT_S
             while time.monotonic() < end and not any(line.startswith(what) for line in heard):
                 with contextlib.suppress(socket.timeout):
                     heard.extend(s.recv(4096).decode().split("\n"))
@@ -147,11 +155,8 @@ def manners(b):
             return bool(found)
 
         b.service.start(NOTIFY_SOCKET=os.path.join(b.folder, "notify"), WATCHDOG_USEC="2000000")
-        b.service.wait_until("ready", lambda status: status["ready"], 20)
-        if not hear("READY=1"):
-            b.service.stop()
-            return "skipped: this leat is built without libsystemd"
-        for what in ("WATCHDOG=1", "STATUS="):
+        b.service.wait_until("ready", lambda status: status["ready"])
+        for what in ("READY=1", "WATCHDOG=1", "STATUS="):
             if not hear(what):
                 b.ledger.blame("wrong", "systemd does not hear " + what)
         b.service.process.send_signal(signal.SIGHUP)
@@ -160,7 +165,7 @@ def manners(b):
         b.service.process.terminate()
         if not hear("STOPPING=1"):
             b.ledger.blame("wrong", "systemd does not hear of the end")
-        if b.service.process.wait(30) != 0:
+        if b.service.process.wait(WAIT_S) != 0:
             b.ledger.blame("wrong", "exit status %d" % b.service.process.returncode)
     b.ledger.check()
     b.ledger.finish()
@@ -174,7 +179,7 @@ def marker(b):
     drop = b.ledger.add(Drop({"m.clusters.csv": b.content.table()}, True))
     b.dropper.directly("m.clusters.csv", drop.files["m.clusters.csv"])
     b.service.wait_until("waiting for its marker",
-                         lambda s: any("m.clusters.csv" in w["path"] for w in s["waiting"]), 10)
+                         lambda s: any("m.clusters.csv" in w["path"] for w in s["waiting"]))
     time.sleep(1)
     if not os.path.exists(b.dropper.path("m.clusters.csv")):
         b.ledger.blame("wrong", "it was taken without its marker")
@@ -191,14 +196,14 @@ def many(b):
     """Files that arrive while the service stands still: more than the kernel's queue of events holds."""
     n = environment_number("LEAT_SERVICE_FILES", 2000)
     b.service.start()
-    b.service.wait_until("ready", lambda s: s["ready"], 20)
+    b.service.wait_until("ready", lambda s: s["ready"])
     os.kill(b.service.process.pid, signal.SIGSTOP)
     for i in range(n):
         data = b"# %d\n1,2,4\n3,5,%d\n7,1,2\n" % (i, i)
         b.dropper.directly("m%06d.clusters.csv" % i, b.ledger.add(Drop({"x": data}, True)).files["x"])
     os.kill(b.service.process.pid, signal.SIGCONT)
     begun = time.monotonic()
-    b.service.settle(seconds=60 + n / 50)
+    b.service.settle(seconds=WAIT_S + n / 50)
     seconds = time.monotonic() - begun
     b.end()
     return "%d files in %.1f s, %.0f a second" % (n, seconds, n / seconds)
@@ -224,29 +229,32 @@ def full(b):
     size = 24 << 20
     with small_disk(b.service.spool, size) as mounted:
         if not mounted:
-            return "skipped: tmpfs may not be mounted here"
+            return SKIPPED + "tmpfs may not be mounted here"
         os.makedirs(b.service.folder("in"))
         b.service.configure(max_attempts=2, reserve="0" if b.seed % 2 else "1M")
         b.service.start()
-        b.service.wait_until("ready", lambda s: s["ready"], 20)
+        b.service.wait_until("ready", lambda s: s["ready"])
         ballast = os.path.join(b.service.spool, "ballast")
-        for _ in range(rounds):
+        for k in range(rounds):
             drops = [b.ledger.add(b.content.good()) for _ in range(10)]
             for drop in drops:
                 for name, data in drop.files.items():
                     b.dropper.write(b.dropper.path(name + ".part"), data)
             disk = os.statvfs(b.service.spool)
-            room = b.chance.choice((0, 8, 40, 200, 1000)) << 10
+            room = b.chance.choice((0, 8, 40, 200, 1000)) << 10 if k > 0 else 0
             with open(ballast, "wb") as f:
                 os.posix_fallocate(f.fileno(), 0, max(disk.f_bavail * disk.f_frsize - room, 4096))
             for drop in drops:
                 for name in drop.files:
                     os.rename(b.dropper.path(name + ".part"), b.dropper.path(name))
-            time.sleep(0.2 + 0.5 * b.chance.random())
+            if room == 0:
+                b.service.wait_until("paused without any room", lambda s: s["state"] == "paused")
+            else:
+                time.sleep(0.2 + 0.5 * b.chance.random())
             status = b.service.status()
             paused += status is not None and status["state"] == "paused"
             os.unlink(ballast)
-            b.service.settle(seconds=60)
+            b.service.settle()
             b.ledger.check()
             b.ledger.forget()  # else results alone fill the disk in the end
         b.service.stop()
@@ -269,7 +277,7 @@ def soak(b):
     end = time.monotonic() + environment_number("LEAT_SERVICE_SOAK_S", 0.0)
     batch = min(1000, max(n_drops // 20, 50))
     b.service.start()
-    b.service.wait_until("ready", lambda s: s["ready"], 20)
+    b.service.wait_until("ready", lambda s: s["ready"])
     begun = time.monotonic()
     pids = [b.service.process.pid] + b.service.workers()
     samples = []
@@ -309,7 +317,7 @@ def workers(b):
     rounds = environment_number("LEAT_SERVICE_FAULTS", 10)
     program = os.environ.get("LEAT_FAULTY", "")
     if not os.access(program, os.X_OK):
-        return "skipped: this build has no program with faults (LEAT_FAULTY)"
+        return SKIPPED + "this build has no program with faults (LEAT_FAULTY)"
     third = (rounds + 2) // 3  # a hang lasts for seconds: three services at a time
     # What happens to which jobs; how many are bad; attempts at each.
     kinds = {"abort": ("abort bad", third, 3),
@@ -324,7 +332,7 @@ def workers(b):
         for kind, (faults, n_bad, attempts) in kinds.items():
             w = benches[kind] = Bench(b.arguments, os.path.join(os.path.basename(b.folder), kind))
             w.service.leat = program
-            w.service.configure(max_attempts=attempts, deadline=1 if "hang" in kind else 0)
+            w.service.configure(max_attempts=attempts, deadline=0 if "hang" not in kind else 10 if WATCHED else 1)
             for i in range(3 * rounds + n_bad):
                 drop = w.content.good()
                 drop.good = i >= n_bad
@@ -332,7 +340,7 @@ def workers(b):
                     w.dropper.directly(name if drop.good else "bad" + name, data)
             w.service.start(LEAT_WORKER_FAULT=faults)
         for kind, w in benches.items():
-            w.service.settle(seconds=120 + 10 * rounds)
+            w.service.settle(seconds=WAIT_S + 10 * rounds)
             status = w.service.status()
             counts[kind.split()[0]] += (status["totals"]["requeued"] if kind == "memory" else
                                         sum(worker["deaths"] for worker in status["workers"]))
@@ -349,7 +357,6 @@ def workers(b):
 SCENARIOS = collections.OrderedDict((f.__name__, f) for f in (kinds, marker, manners, kills, many, full, workers, soak))
 
 
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="scenarios: " + ", ".join(
@@ -361,13 +368,14 @@ def main():
     arguments = parser.parse_args()
     arguments.folder = os.path.realpath(arguments.folder)
     print("seed %d" % arguments.seed, flush=True)
-    bad = 0
+    bad = skipped = 0
     for name in arguments.scenario:
         bench = Bench(arguments, name)
         begun = time.monotonic()
         failure = None
         try:
             said = SCENARIOS[name](bench)
+            skipped += said.startswith(SKIPPED)
         except Failure as e:
             failure = said = str(e)
         finally:
@@ -381,7 +389,7 @@ def main():
             with open(os.path.join(bench.folder, "log"), "rb") as f:
                 sys.stdout.write("".join("    | " + line for line in
                                          f.read().decode(errors="replace").splitlines(True)[-40:]))
-    return 1 if bad else 0
+    return 1 if bad else 77 if skipped else 0
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import zlib
 
 import numpy
 
-from service import grid, table
+from service import WAIT_S, grid, table
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from service_bench import Content, Drop, Failure, Ledger, Service  # noqa: E402
@@ -236,7 +236,7 @@ class Spool:
         s = self.service
         n_begun, begun = self.said().count("ready: "), False  # or "not ready: "
         s.start(LEAT_FAULT=fault, LEAT_FAULT_IN=where, LEAT_FAULT_LOG=self.log)
-        end = time.monotonic() + 60
+        end = time.monotonic() + WAIT_S
         while s.process.poll() is None and not (begun and self.is_quiet()):
             begun = begun or self.said().count("ready: ") > n_begun or bool(s.status())  # either may be what fails
             s.workers()
@@ -258,7 +258,7 @@ class Spool:
         """Ends before the service's k-th call of the system, or when all is quiet."""
         s = self.service
         s.start(LEAT_FAULT=f"death {k}", LEAT_FAULT_IN="watch", LEAT_FAULT_LOG=self.log + ".death")
-        end = time.monotonic() + 60
+        end = time.monotonic() + WAIT_S
         while s.process.poll() is None and not self.is_quiet():
             s.workers()
             if time.monotonic() > end:

@@ -12,17 +12,16 @@ is_writing() {
     ls out/.leat.*.part/pearson.npz >/dev/null 2>&1
 }
 
+is_there() {
+    kill -0 $pid 2>/dev/null || fail "$1: it ended before"
+    $1
+}
+
 for moment in has_read is_writing; do
     for signal in INT TERM; do
         "$LEAT" run -q -b cpu --threads 1 --level 9 -o out big.clusters.npy 2>stderr &
         pid=$!
-        tries=0
-        until $moment; do
-            tries=$((tries + 1))
-            [ $tries -lt 6000 ] || fail "$moment: never"
-            kill -0 $pid 2>/dev/null || fail "$moment: it ended before"
-            sleep 0.02
-        done
+        wait_for "$moment" is_there $moment
         kill -$signal $pid
         wait $pid
         status=$?

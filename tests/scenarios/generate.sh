@@ -3,18 +3,16 @@
 # NumPy and GDAL open it; nothing is left behind by a failure, a signal or a reader that goes away.
 . "$(dirname "$0")/lib.sh"
 
+is_writing() {
+    ls .leat.*.tmp >/dev/null 2>&1
+}
 # interrupt NAME OPTIONS...: a signal while the file of that name is written leaves nothing of it.
 interrupt() {
     name=$1
     shift
     "$LEAT" generate "$@" 2>stderr &
     child=$!
-    tries=0
-    until ls .leat.*.tmp >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -lt 100 ] || fail "no file is being written"
-        sleep 0.05
-    done
+    wait_for "a file is being written" is_writing
     kill -TERM $child
     wait $child
     [ $? -eq 1 ] || fail "a signal is not exit status 1"

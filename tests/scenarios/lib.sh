@@ -5,6 +5,10 @@ trap 'chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-/usr/bin/python3}
 cd "$scratch" || exit 1
+# By what the times are multiplied that something may take: more than 1 where a sanitizer watches.
+patience=${LEAT_TEST_PATIENCE:-1}
+# For what must come at some time, on any machine; as in tests/patience.py.
+wait_s=$((patience > 4 ? 60 * patience : 240))
 
 fail() {
     echo "FAILED: $*" >&2
@@ -26,6 +30,17 @@ expect() {
         cat stdout stderr >&2
         fail "exit status $got instead of $wanted: $*"
     fi
+}
+
+# wait_for WHAT COMMAND...: until it succeeds.
+wait_for() {
+    what=$1
+    shift
+    give_up=$(($(date +%s) + wait_s))
+    until "$@"; do
+        [ "$(date +%s)" -lt $give_up ] || fail "never: $what"
+        sleep 0.02
+    done
 }
 
 # Lines of stderr that match an extended regular expression.

@@ -7,6 +7,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from patience import PATIENCE, WAIT_S, WATCHED, report  # noqa: E402, F401
+
 LEAT = os.environ["LEAT"]
 LIBC = ctypes.CDLL(None)
 OTHER = 65534  # a user who is not root
@@ -37,7 +40,7 @@ class Service:
         done = subprocess.run([LEAT, "status", "--status-socket", self.socket, "--json"], capture_output=True)
         return json.loads(done.stdout) if done.stdout else {"ready": False, "state": "silent", "totals": {"done": -1}}
 
-    def until(self, is_true, what, seconds=240):
+    def until(self, is_true, what, seconds=WAIT_S):
         end = time.monotonic() + seconds
         while not is_true():
             if time.monotonic() > end:
@@ -47,6 +50,7 @@ class Service:
             time.sleep(0.05)
 
     def fail(self, why):
+        self.process.send_signal(signal.SIGCONT)
         print(json.dumps(self.status(), indent=1))
         print(self.said())
         self.process.kill()
@@ -87,10 +91,17 @@ class Service:
         return {w["path"]: w["reason"] for w in self.status().get("waiting", [])}
 
     def stop(self, status=0, how=signal.SIGTERM):
-        self.process.send_signal(how)
-        got = self.process.wait(timeout=90)
+        """Sends a signal, unless that is None, and waits for the end."""
+        if how is not None:
+            self.process.send_signal(how)
+        try:
+            got = self.process.wait(timeout=WAIT_S)
+        except subprocess.TimeoutExpired:
+            self.fail("it does not end")
         if status is not None and got != status:
             sys.exit(f"FAILED: exit status {got}\n{self.said()}")
+        if report(self.said()):
+            sys.exit(f"FAILED: a sanitizer has found something\n{self.said()}")
 
     def is_clean(self):
         """Nothing is left over in .work and in out."""

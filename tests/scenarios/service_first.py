@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from service import LEAT, Service, grid, table
+from service import LEAT, WAIT_S, Service, grid, table
 
 s = Service("spool")
 
@@ -66,7 +66,7 @@ for options, word in ((["--memory", "1M"], b"--memory"), (["-c", "absent.conf"],
                       (["--output", "/proc/out"], b"/proc/out"), ([], b"watched")):
     spool = ["--spool", "other"] if options else []
     bad = subprocess.run([LEAT, "watch", "-b", "cpu", "--status-socket", "o.sock", *spool, *options],
-                         capture_output=True, timeout=60)
+                         capture_output=True, timeout=WAIT_S)
     s.check(bad.returncode == 2 and word in bad.stderr, f"{options}: {bad}")
 
 # What was dropped meanwhile, and what was claimed and not finished, is found at the next start.

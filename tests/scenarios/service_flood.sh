@@ -9,6 +9,6 @@ if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] && [ "$(df -Pk /dev/shm | awk 'NR == 
 fi
 . "$(dirname "$0")/lib.sh"
 "$LEAT" watch --help >/dev/null 2>&1 || skip "this leat has no watch"
-case $(basename "$(dirname "$(dirname "$LEAT")")") in *asan* | *tsan*) files=2000 ;; esac
+[ "$patience" -eq 1 ] || files=2000
 export LEAT_SERVICE_FILES="${LEAT_SERVICE_FILES:-$files}"
 "$python" "$here/../service_harness.py" "$LEAT" "$scratch/harness" many

@@ -9,11 +9,10 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import zlib
 
-from service import LEAT, Service, grid, table
+from service import LEAT, PATIENCE, WAIT_S, Service, grid, table
 
 SETTLE = 0.3  # of Service
 PAUSE = 2.5 * SETTLE
@@ -63,9 +62,9 @@ def aside(s, data):
     return path
 
 
-def done(s, name, *contents, seconds=60):
+def done(s, name, *contents):
     """Waits for the result of these bytes, and for the input in done/; returns the result's name."""
-    s.until(lambda: key(*contents) in results(s).values(), f"a result of {name!r}", seconds)
+    s.until(lambda: key(*contents) in results(s).values(), f"a result of {name!r}")
     s.until(lambda: s.has("done/" + name), f"done/{name!r}")
     return next(n for n, k in results(s).items() if k == key(*contents))
 
@@ -98,7 +97,7 @@ def slowly(s):
                 s.check(s.has("in/slow.clusters.csv"), "taken while it is written")
                 s.until(lambda: s.waits().get("in/slow.clusters.csv") == "is open for writing", "a reason to wait")
     written = time.monotonic()
-    s.until(lambda: s.has("out/slow/result.json") and s.has("done/slow.clusters.csv"), "the slow file", 600)
+    s.until(lambda: s.has("out/slow/result.json") and s.has("done/slow.clusters.csv"), "the slow file", WAIT_S + SLOW_MB)
     s.check(results(s)["slow"] == ((size, "%08x" % crc),), "a part of the slow file")
     pids = [s.process.pid] + [w["pid"] for w in s.status()["workers"]]
     peaks = ["%.0f MiB" % (peak_kib(p) / 1024) for p in pids]
@@ -388,7 +387,7 @@ def without_leases():
          "rewritten while it ran, by a descriptor kept open: begins anew")
 
 
-write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (200000 if "tsan" in sys.argv else 1000000 if "asan" in sys.argv else 5000000))
+write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (5000000 / PATIENCE))
 s = Service("spool", "-c", "leat.conf")
 for show_one in (slowly, reopened, copied, synced, renamed, linked, moved_folder, twice, strange_names, replaced):
     show_one(s)

@@ -15,7 +15,7 @@ for name in NAMES:
     for end in (b".clusters.csv", b".unknown"):  # one fails, in words of the worker; one waits
         with open(os.path.join(folder, name + end), "wb") as f:
             f.write(b"1,2\n3\n")
-s.until(lambda: s.status()["totals"].get("failed") == len(NAMES) and len(s.waits()) == len(NAMES), "all are known", 30)
+s.until(lambda: s.status()["totals"].get("failed") == len(NAMES) and len(s.waits()) == len(NAMES), "all are known")
 with open(s.log, "rb") as f:
     log = f.read()
 page = subprocess.run([LEAT, "status", "--status-socket", s.socket], capture_output=True).stdout

@@ -1,4 +1,5 @@
 """Files that may not be moved, folders that may not be read, in/ made anew; see service_places.sh."""
+import errno
 import os
 import subprocess
 import time
@@ -8,14 +9,26 @@ from service import LEAT, OTHER, Service, service_of_another, table
 seed = 0
 
 
-def others_are_done(s, seconds, n=5):
-    """Files that come now are done soon: nobody waits for those that are in trouble."""
+def others_are_done(s, *troubled, n=5):
+    """Files that come now are done: nobody waits for those that are in trouble, and still are then."""
     global seed
     before = s.status()["totals"]["done"]
     for _ in range(n):
         seed += 1
         s.drop(f"good{seed}.clusters.csv", table(seed=seed))
-    s.until(lambda: s.status()["totals"]["done"] == before + n, f"{n} others are done in {seconds} s", seconds)
+    s.until(lambda: s.status()["totals"]["done"] == before + n, f"{n} others are done")
+    s.check(all(path in s.waits() for path in troubled), f"no trouble any more: {s.waits()}")
+
+
+def removes(folder):
+    """Whether it could be removed: at times the service has a file of its own there."""
+    try:
+        os.rmdir(folder)
+        return True
+    except OSError as e:
+        if e.errno != errno.ENOTEMPTY:
+            raise
+        return False
 
 
 s = service_of_another()
@@ -28,11 +41,11 @@ for i in range(40):
 for name, mode in (("names", 0o744), ("shut", 0o711), ("shut2", 0o700)):
     s.drop(f"{name}/c.clusters.csv", table())
     os.chmod(f"other/spool/in/{name}", mode)
-s.until(lambda: "right to write" in s.waits().get("in/locked/b7.clusters.csv", ""), "why it is not taken", 20)
+s.until(lambda: "right to write" in s.waits().get("in/locked/b7.clusters.csv", ""), "why it is not taken")
 s.check("'b7.clusters.csv' may not be moved: Permission denied" in s.waits()["in/locked/b7.clusters.csv"], "which file")
-others_are_done(s, 4)
-s.until(lambda: s.status()["n_troubles"] == 3, "places in trouble are counted", 20)
-others_are_done(s, 4)
+others_are_done(s, "in/locked/b7.clusters.csv")
+s.until(lambda: s.status()["n_troubles"] == 3, "places in trouble are counted")
+others_are_done(s, "in", "in/locked/b7.clusters.csv")
 s.check("3 places cannot be looked at; the first: the folder '" in s.waits()["in"] and "Permission denied" in
         s.waits()["in"] and "needs the rights" in s.waits()["in"], f"{s.waits()['in']}")
 s.check("paused" not in s.said() and s.status()["state"] == "running", "all were paused for some")
@@ -45,10 +58,10 @@ before = s.status()["totals"]["done"]
 for name in ("locked", "names", "shut", "shut2"):
     os.chown(f"other/spool/in/{name}", OTHER, OTHER)
     os.chmod(f"other/spool/in/{name}", 0o755)
-s.until(lambda: s.status()["totals"]["done"] == before + 40, "done when they may be moved", 40)
+s.until(lambda: s.status()["totals"]["done"] == before + 40, "done when they may be moved")
 s.stop()
 s = Service("other/spool", "--rescan", "1", program="./leat-as-other")
-s.until(lambda: s.status()["totals"]["done"] == 3, "done when they may be seen", 20)
+s.until(lambda: s.status()["totals"]["done"] == 3, "done when they may be seen")
 s.check(s.status()["n_troubles"] == 0 and "in" not in s.waits(), "trouble that is over")
 s.stop()
 
@@ -63,40 +76,40 @@ if subprocess.run(["chattr", "+i", "spool/in/.fixed"], stderr=subprocess.DEVNULL
     subprocess.run(["chattr", "+i", "spool/in/fixed.clusters.csv"], check=True)
     try:
         s = Service("spool")
-        s.until(lambda: "immutable" in s.waits().get("in/fixed.clusters.csv", ""), "why it is not taken", 20)
-        others_are_done(s, 4)
+        s.until(lambda: "immutable" in s.waits().get("in/fixed.clusters.csv", ""), "why it is not taken")
+        others_are_done(s, "in/fixed.clusters.csv")
     finally:
         subprocess.run(["chattr", "-i", "spool/in/fixed.clusters.csv"], check=True)
-    s.until(lambda: s.has("done/fixed.clusters.csv"), "done when it may be moved", 30)
+    s.until(lambda: s.has("done/fixed.clusters.csv"), "done when it may be moved")
 
 # in/ is renamed away: said, also while nothing comes; made anew: watched again, as if nothing had been.
 done = s.status()["totals"]["done"]
 s.drop("early.data", "no pipeline takes it")
-s.until(lambda: "in/early.data" in s.waits(), "a file that waits", 10)
+s.until(lambda: "in/early.data" in s.waits(), "a file that waits")
 os.rename("spool/in", "spool/old")
-s.until(lambda: s.status()["state"] == "paused", "it says that in/ is not there", 15)
+s.until(lambda: s.status()["state"] == "paused", "it says that in/ is not there")
 s.check("/in' has been removed or replaced" in s.status()["why"] and "make it again" in s.status()["why"],
         s.status()["why"])
 with open("spool/old/lost.clusters.csv", "w") as f:
     f.write(table())
 os.mkdir("spool/in")
 s.drop("new/late.clusters.csv", table())
-s.until(lambda: s.has("out/late/result.json"), "a file of the new in/", 15)
-s.until(lambda: s.status()["state"] == "running" and not s.waits(), "the old one is forgotten", 15)
+s.until(lambda: s.has("out/late/result.json"), "a file of the new in/")
+s.until(lambda: s.status()["state"] == "running" and not s.waits(), "the old one is forgotten")
 s.check(os.path.exists("spool/old/lost.clusters.csv") and not s.has("out/lost"), "a file was taken from the old one")
-others_are_done(s, 4)
+others_are_done(s)
 
 # Replaced in one step, and removed and made again while nothing is asked of it.
 os.mkdir("spool/fresh")
 os.rename("spool/in", "spool/old2")
 os.rename("spool/fresh", "spool/in")
 s.drop("swapped.clusters.csv", table())
-s.until(lambda: s.has("out/swapped/result.json"), "a file of the one that was swapped in", 15)
+s.until(lambda: s.has("out/swapped/result.json"), "a file of the one that was swapped in")
 for _ in range(3):
-    os.rmdir("spool/in")
+    s.until(lambda: removes("spool/in"), "an empty in/")
     os.mkdir("spool/in")
     time.sleep(0.1)
-others_are_done(s, 15)
+others_are_done(s)
 s.check(not [name for name in os.listdir("spool/in") if name.startswith(".leat.probe")], "a probe was left")
 s.stop()
 s.is_clean()

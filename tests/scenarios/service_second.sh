@@ -6,14 +6,9 @@ unset NOTIFY_SOCKET
 begin() {
     "$LEAT" watch --spool "$1" -b cpu --reserve 0 2>"$1.log" &
     eval "$1=\$!"
-    for i in $(seq 200); do
-        grep -q "ready: results go to" "$1.log" && return
-        sleep 0.05
-    done
-    cat "$1.log" >&2
-    fail "$1 does not begin"
+    wait_for "$1 is ready" grep -q "ready: results go to" "$1.log"
 }
-trap 'kill ${one:-} ${two:-} 2>/dev/null; wait; rm -rf "$scratch"' EXIT
+trap 'status=$?; [ $status -eq 0 ] || cat ./*.log >&2; kill ${one:-} ${two:-} 2>/dev/null; wait; rm -rf "$scratch"' EXIT
 begin one
 begin two
 grep -q "leat status will find nobody: '$scratch/leat/status.sock'.*--status-socket" two.log ||
@@ -24,4 +19,9 @@ expect 0 "$LEAT" status --spool one --json
 grep -q "\"socket\": *\"$scratch/leat/status.sock\"" stdout || { cat stdout; fail "which socket was asked"; }
 expect 2 "$LEAT" status --spool two
 says "no service answers at .*'$scratch/leat/status.sock' \(where that of '.*one' does\)"
+for pid in $one $two; do
+    kill "$pid"
+    wait "$pid" || fail "exit status $? after SIGTERM"
+done
+! grep -E 'Sanitizer|runtime error' ./*.log || fail "a sanitizer has found something"
 echo "a second service without a socket of its own says so"

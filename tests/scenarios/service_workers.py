@@ -4,23 +4,32 @@ import signal
 import subprocess
 import time
 
-from service import Service, grid, table
+from service import WATCHED, Service, grid, table
 
 FAULTY = os.environ["LEAT_FAULTY"]
 FAULTS = {"LEAT_WORKER_FAULT": "abort poison, kill eater, hang sleeper"}
 
 
-def run(name, env, files, bad, *options):
-    """Drops files; all but those in `bad` get results. Returns the service, running, and the reasons."""
+def dropped(name, env, files, *options):
     s = Service(name, *options, program=FAULTY, env=env)
     for f in files:
         s.drop(f + ".clusters.csv", table(seed=hash(f) % 1000))
+    return s
+
+
+def ends(s, files, bad):
+    """All files but those in `bad` get results. Returns the reasons."""
     s.until(lambda: s.status()["totals"]["done"] == len(files) - len(bad) and
             s.status()["totals"]["failed"] == len(bad), "all jobs have ended")
     for f in files:
         s.check(s.has(f"out/{f}/result.json") == (f not in bad), f"result of {f}")
         s.check(s.has(f"done/{f}.clusters.csv") == (f not in bad), f"input of {f}")
-    return s, {n.split(".")[0]: r for n, r in s.reasons().items()}
+    return {n.split(".")[0]: r for n, r in s.reasons().items()}
+
+
+def run(name, env, files, bad, *options):
+    s = dropped(name, env, files, *options)
+    return s, ends(s, files, bad)
 
 
 # A long job dies beside one that kills its worker: it is cleared, the other one gets a worker of its own, and nobody
@@ -34,6 +43,9 @@ beside.until(lambda: beside.status()["in_flight"], "a long job")
 beside.drop("poison.clusters.csv", table())
 beside.until(lambda: beside.status()["workers"][0]["deaths"] == 1, "a death of both")
 
+# A worker that hangs is killed at the deadline of the job that is to blame. Looked at again below.
+hang = dropped("hang", FAULTS, ["one", "sleeper", "two"], "--deadline", "10" if WATCHED else "1", "--max-attempts", "2")
+
 # Files that kill their worker, among others: three attempts each, no other is charged or lost.
 good = [f"good{i}" for i in range(24)]
 s, reasons = run("deaths", FAULTS, good[:12] + ["poison", "eater"] + good[12:], ["poison", "eater"])
@@ -44,12 +56,6 @@ s.check(s.status()["workers"][0]["deaths"] >= 6, "deaths are counted")
 s.until(lambda: s.status()["ready"], "ready again")
 with open(f"/proc/{s.status()['workers'][0]['pid']}/comm") as f:
     s.check(f.read() == "leat-worker\n", "top and ps do not name the worker")
-s.stop()
-s.is_clean()
-
-# A worker that hangs is killed at the deadline of the job that is to blame.
-s, reasons = run("hang", FAULTS, ["one", "sleeper", "two"], ["sleeper"], "--deadline", "1", "--max-attempts", "2")
-s.check(reasons["sleeper"]["kind"] == "deadline" and reasons["sleeper"]["attempts"] == 2, f"{reasons}")
 s.stop()
 s.is_clean()
 
@@ -69,10 +75,14 @@ worker = s.status()["workers"][0]["pid"]
 os.kill(worker, signal.SIGSTOP)
 for name in ("a", "b-poison", "c", "d", "e", "f", "g"):
     s.drop(name + ".clusters.csv", table())
-attempts = [0]
-while attempts != [1] * 7:  # all are at the worker
+
+
+def n_attempted():
     files = [f"sick/.work/{id}/attempts" for id in os.listdir("sick/.work")]
-    attempts = [1 for f in files if os.path.exists(f) and os.path.getsize(f) > 0]
+    return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
+
+
+s.until(lambda: n_attempted() == 7, "all are at the worker")
 os.kill(worker, signal.SIGCONT)
 s.until(lambda: s.status()["totals"]["done"] == 6 and s.status()["totals"]["failed"] == 1, "all jobs have ended")
 s.check(s.reasons()["b-poison.clusters.csv"]["kind"] == "device", f"{s.reasons()}")
@@ -87,18 +97,18 @@ n = 0
 while "for long" not in s.waits().get("in/victim.clusters.csv", ""):
     n += 1
     s.drop(f"h{n}.clusters.csv", table(seed=n))
-    s.until(lambda: s.has(f"done/h{n}.clusters.csv"), "another job is done", 20)
+    s.until(lambda: s.has(f"done/h{n}.clusters.csv"), "another job is done")
     s.check(n < 20, f"it does not wait by itself: {s.waits()}")
 begin = time.monotonic()
 for i in range(5):
     s.drop(f"i{i}.clusters.csv", table(seed=i))
-    s.until(lambda: s.has(f"done/i{i}.clusters.csv"), "others go on", 10)
+    s.until(lambda: s.has(f"done/i{i}.clusters.csv"), "others go on")
 s.until(lambda: time.monotonic() > begin + 4, "time for another attempt")
 s.check(s.status()["totals"]["failed"] == 0 and s.status()["state"] == "running", "it has failed")
 s.stop()
 
 # The worker's own end, at any time, costs nothing; neither does the service's.
-s = Service("killed")
+s = Service("killed", "--max-attempts", "9")
 for i in range(30):
     s.drop(f"k{i}.clusters.csv", table(seed=i))
     if i % 10 == 5:
@@ -107,6 +117,7 @@ for i in range(30):
 s.until(lambda: s.status()["totals"]["done"] == 30, "all done in spite of kills")
 s.stop()
 s.is_clean()
+
 # A device that is not there: the CPU steps in, unless the device was asked for.
 absent = {"CUDA_VISIBLE_DEVICES": "99"}
 with open("auto.conf", "w") as f:
@@ -129,10 +140,15 @@ s.drop("patient.clusters.csv", table())
 s.until(lambda: s.status()["n_queued"] == 1, "a job that waits for a device")
 s.stop()
 
-beside.until(lambda: beside.status()["totals"]["failed"] == 1, "the file to blame", 90)
+reasons = ends(hang, ["one", "sleeper", "two"], ["sleeper"])
+hang.check(reasons["sleeper"]["kind"] == "deadline" and reasons["sleeper"]["attempts"] == 2, f"{reasons}")
+hang.stop()
+hang.is_clean()
+
+beside.until(lambda: beside.status()["totals"]["failed"] == 1, "the file to blame")
 for i in range(4):
     beside.drop(f"b{i}.clusters.csv", table(seed=i))
-beside.until(lambda: beside.status()["totals"]["done"] == 4, "others go on", 60)
+beside.until(lambda: beside.status()["totals"]["done"] == 4, "others go on")
 beside.check([job["name"] for job in beside.status()["in_flight"]] == ["in/long.dem.asc"], "the long job has ended")
 beside.check(beside.reasons()["poison.clusters.csv"]["attempts"] == 3, f"{beside.reasons()}")
 beside.stop()

@@ -25,6 +25,8 @@ keeps sweep
 grep -E '  died' stdout
 keeps random "$rounds"
 keeps power "$rounds"
+# What the harness sees is the same in all builds, and takes thousands of lives to show.
+[ "$patience" -eq 1 ] || exit 0
 breaks doubled sweep commit.record/rename
 breaks "left over" power 300 publish.marks/syncfs
 breaks lost power 60 /fsync

@@ -28,12 +28,7 @@ while True:
     c.close()
 P
     served=$!
-    tries=0
-    until [ -S s ]; do
-        tries=$((tries + 1))
-        [ $tries -lt 500 ] || fail "nothing serves"
-        sleep 0.02
-    done
+    wait_for "something serves" test -S s
 }
 unserve() {
     kill $served
@@ -88,23 +83,18 @@ unserve
 # refuse PATH: refuses there to answer, until killed.
 refuse() {
     "$python" - "$scratch/$1" <<'P' &
-import socket, sys
+import os, socket, sys
 s = socket.socket(socket.AF_UNIX)
-s.bind(sys.argv[1])
+s.bind(sys.argv[1] + ".new")
 s.listen(4)
+os.rename(sys.argv[1] + ".new", sys.argv[1])
 while True:
     c, _ = s.accept()
     c.sendall(b'{"refused": "only others are answered"}')
     c.close()
 P
     served=$!
-    tries=0
-    until [ -S "$1" ]; do
-        tries=$((tries + 1))
-        [ $tries -lt 500 ] || fail "nothing refuses"
-        sleep 0.02
-    done
-    sleep 0.1
+    wait_for "something refuses" test -S "$1"
 }
 # Who is not the folder's own is told of and no reason; without a folder it is all there is to say.
 refuse user/leat/status.sock

@@ -15,16 +15,12 @@ done
 [ $? -eq 1 ] || fail "what was not printed is not an error: $(cat stderr)"
 grep -q "standard output" stderr || fail "it does not say what was not printed: $(cat stderr)"
 
+trap 'kill -9 ${service:-} 2>/dev/null; rm -rf "$scratch"' EXIT
 "$LEAT" watch --spool "$scratch/spool" --status-socket "$scratch/s.sock" -b cpu --settle 0.1 --reserve 0 <&- >&- 2>&- &
 service=$!
-until [ -d spool/in ]; do sleep 0.05; done
+wait_for "the service makes in/" test -d spool/in
 cp x.clusters.csv spool/in/.x && mv spool/in/.x spool/in/x.clusters.csv
-n=0
-until [ -f spool/out/x/result.json ]; do
-    n=$((n + 1))
-    [ $n -lt 600 ] || { kill -9 $service; fail "the service without standard streams does nothing"; }
-    sleep 0.05
-done
+wait_for "the service without standard streams does something" test -f spool/out/x/result.json
 kill $service
 wait $service || fail "exit status $? of the service after SIGTERM"
 echo "no standard stream is needed"
