@@ -48,7 +48,7 @@ os.unlink("spool/in/other.clusters.npy")
 
 # Jobs that wait at the worker are not begun any more, and not charged.
 os.rename("spool/out/big", "spool/out/first")
-s = begin("-j", "1")
+s = begin("-j", "1", "--drain", "600")
 for i in range(60):
     s.drop(f"w{i}.clusters.csv", table(seed=i))
 s.until(lambda: sum(attempts()) > 8, "more are at the worker")

@@ -28,14 +28,14 @@ os.chown("other/spool/in/mounted", OTHER, OTHER)
 subprocess.run(["mount", "-t", "tmpfs", "-o", f"uid={OTHER},gid={OTHER}", "leat", "other/spool/done/mounted"], check=True)
 try:
     s.drop("mounted/b.clusters.csv", table(seed=51))
-    s.until(lambda: "done/mounted" in s.waits().get("in/mounted/b.clusters.csv", ""), "a job that is held, and why", 20)
+    s.until(lambda: "done/mounted" in s.waits().get("in/mounted/b.clusters.csv", ""), "a job that is held, and why")
     s.drop("good50.clusters.csv", table(seed=50))
-    s.until(lambda: s.has("done/good50.clusters.csv"), "the next one is done", 20)
+    s.until(lambda: s.has("done/good50.clusters.csv"), "the next one is done")
     s.check("in/mounted/b.clusters.csv" in s.waits() and s.has("out/b"), "it waits no more")
 finally:
     subprocess.run(["umount", "-l", "other/spool/done/mounted"], check=True)
 os.chown("other/spool/done/mounted", OTHER, OTHER)
-s.until(lambda: s.has("done/mounted/b.clusters.csv") and not s.waits(), "done once it is one file system", 30)
+s.until(lambda: s.has("done/mounted/b.clusters.csv") and not s.waits(), "done once it is one file system")
 s.stop()
 s.is_clean()
 
