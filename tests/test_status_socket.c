@@ -2,6 +2,7 @@
  * The status socket: one document for whoever may ask, whatever others do with their connections.
  */
 #include "pipeline/status_socket.h"
+#include "tests/patience.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -30,6 +32,9 @@ enum {
 
 static char folder[] = "/tmp/leat-test-status-XXXXXX";
 static char path[64]; /* FOLDER/run/status.sock: the folder "run" is made by the socket */
+
+/* Nobody is dropped before; timers count whole ms. */
+static const uint64_t slow_ns = (uint64_t)(STATUS_SOCKET_SLOW_MS - 1) * 1000000;
 
 struct service {
     uv_loop_t loop;
@@ -108,6 +113,12 @@ static int connect_to_it(void)
     return fd;
 }
 
+static bool is_dropped(int fd)
+{
+    struct pollfd p = {.fd = fd};
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
+}
+
 /* Bytes up to the end of the stream, with the loop running meanwhile. */
 static size_t read_all(struct service *s, int fd)
 {
@@ -159,6 +170,20 @@ static void ask_beside(struct service *s, struct asking *a)
     uv_run(&s->loop, UV_RUN_NOWAIT);
 }
 
+/* Again where the machine was so slow that who asked was dropped. */
+static void ask_in_time(struct service *s, struct asking *a)
+{
+    uint64_t begin;
+    int tries = 0;
+    do {
+        begin = uv_hrtime();
+        ask_beside(s, a);
+    } while (a->status != STATUS_OK && uv_hrtime() - begin >= slow_ns && ++tries < 20);
+    if (a->status != STATUS_OK) {
+        fail_msg("%s", a->message);
+    }
+}
+
 static void who_asks_gets_one_document_however_large(void **state)
 {
     (void)state;
@@ -167,12 +192,9 @@ static void who_asks_gets_one_document_however_large(void **state)
         struct service s;
         struct asking a;
         start(&s, sizes[i]);
-        for (unsigned k = 1; k <= 2; k++) {
-            ask_beside(&s, &a);
-            if (a.status != STATUS_OK) {
-                fail_msg("%s", a.message);
-            }
-            assert_int_equal(json_integer_value(json_object_get(a.document, "n")), k);
+        for (int k = 0; k < 2; k++) {
+            ask_in_time(&s, &a);
+            assert_int_equal(json_integer_value(json_object_get(a.document, "n")), s.n_made);
             assert_int_equal(json_string_length(json_object_get(a.document, "text")), sizes[i]);
             json_decref(a.document);
         }
@@ -286,15 +308,14 @@ static void who_does_not_read_holds_up_nobody_and_is_dropped(void **state)
     uv_run(&s.loop, UV_RUN_NOWAIT);
     assert_int_equal(s.n_made, 1);
     struct asking a;
-    ask_beside(&s, &a);
-    assert_int_equal(a.status, STATUS_OK);
+    ask_in_time(&s, &a);
     json_decref(a.document);
-    assert_true(uv_hrtime() - before < (uint64_t)STATUS_SOCKET_SLOW_MS * 1000000);
-    /* Only the listener is left once the slow one has been dropped. */
-    while (uv_hrtime() - before < (uint64_t)(STATUS_SOCKET_SLOW_MS + 200) * 1000000) {
+    assert_true(!is_dropped(slow) || uv_hrtime() - before >= slow_ns);
+    while (!is_dropped(slow) && uv_hrtime() - before < 60000000000U * patience()) {
         uv_run(&s.loop, UV_RUN_NOWAIT);
         usleep(10000);
     }
+    assert_true(is_dropped(slow) && uv_hrtime() - before >= slow_ns);
     assert_true(read_all(&s, slow) < BYTES_OF_A_LARGE_DOCUMENT);
     close(slow);
     stop(&s);
@@ -304,26 +325,33 @@ static void there_are_places_for_some_and_then_again_for_others(void **state)
 {
     (void)state;
     struct service s;
-    int fds[STATUS_SOCKET_CLIENTS + 3];
+    int fds[STATUS_SOCKET_CLIENTS + 3], tries = 0;
     enum { ALL = sizeof(fds) / sizeof(fds[0]) };
-    start(&s, BYTES_THAT_MUST_WAIT);
-    for (size_t i = 0; i < ALL; i++) {
-        fds[i] = connect_to_it();
+    bool in_time;
+    do { /* as below */
+        start(&s, BYTES_THAT_MUST_WAIT);
+        const uint64_t before = uv_hrtime();
+        for (size_t i = 0; i < ALL; i++) {
+            fds[i] = connect_to_it();
+            uv_run(&s.loop, UV_RUN_NOWAIT);
+            uv_run(&s.loop, UV_RUN_NOWAIT);
+        }
+        bool is_right = s.n_made == STATUS_SOCKET_CLIENTS;
+        for (size_t i = ALL; i-- > 0;) {
+            size_t n = read_all(&s, fds[i]);
+            is_right = is_right && (i < STATUS_SOCKET_CLIENTS ? n > BYTES_THAT_MUST_WAIT : n < 100);
+            close(fds[i]);
+        }
+        in_time = uv_hrtime() - before < slow_ns;
+        assert_true(is_right || !in_time);
         uv_run(&s.loop, UV_RUN_NOWAIT);
-        uv_run(&s.loop, UV_RUN_NOWAIT);
-    }
-    assert_int_equal(s.n_made, STATUS_SOCKET_CLIENTS);
-    for (size_t i = ALL; i-- > 0;) {
-        size_t n = read_all(&s, fds[i]);
-        assert_true(i < STATUS_SOCKET_CLIENTS ? n > BYTES_THAT_MUST_WAIT : n < 100);
-        close(fds[i]);
-    }
-    uv_run(&s.loop, UV_RUN_NOWAIT);
-    struct asking a;
-    ask_beside(&s, &a);
-    assert_int_equal(a.status, STATUS_OK);
-    json_decref(a.document);
-    stop(&s);
+        struct asking a;
+        ask_beside(&s, &a);
+        assert_int_equal(a.status, STATUS_OK);
+        json_decref(a.document);
+        stop(&s);
+    } while (!in_time && ++tries < 20);
+    assert_true(in_time);
 }
 
 static void who_is_one_too_many_is_told_so(void **state)
@@ -331,21 +359,30 @@ static void who_is_one_too_many_is_told_so(void **state)
     (void)state;
     struct service s;
     struct asking a;
-    int fds[STATUS_SOCKET_CLIENTS];
-    start(&s, BYTES_THAT_MUST_WAIT);
-    for (size_t i = 0; i < STATUS_SOCKET_CLIENTS; i++) {
-        fds[i] = connect_to_it();
-        uv_run(&s.loop, UV_RUN_NOWAIT);
-        uv_run(&s.loop, UV_RUN_NOWAIT);
-    }
-    ask_beside(&s, &a);
-    assert_int_equal(a.status, STATUS_BAD_INPUT);
-    assert_null(a.document);
-    assert_non_null(strstr(a.message, "too many others ask"));
-    for (size_t i = 0; i < STATUS_SOCKET_CLIENTS; i++) {
-        close(fds[i]);
-    }
-    stop(&s);
+    int fds[STATUS_SOCKET_CLIENTS], tries = 0;
+    bool in_time;
+    do { /* again where the machine was so slow that some had been dropped meanwhile */
+        start(&s, BYTES_THAT_MUST_WAIT);
+        const uint64_t before = uv_hrtime();
+        for (size_t i = 0; i < STATUS_SOCKET_CLIENTS; i++) {
+            fds[i] = connect_to_it();
+            uv_run(&s.loop, UV_RUN_NOWAIT);
+            uv_run(&s.loop, UV_RUN_NOWAIT);
+        }
+        ask_beside(&s, &a);
+        in_time = uv_hrtime() - before < slow_ns;
+        if (in_time) {
+            assert_int_equal(a.status, STATUS_BAD_INPUT);
+            assert_null(a.document);
+            assert_non_null(strstr(a.message, "too many others ask"));
+        }
+        json_decref(a.document);
+        for (size_t i = 0; i < STATUS_SOCKET_CLIENTS; i++) {
+            close(fds[i]);
+        }
+        stop(&s);
+    } while (!in_time && ++tries < 20);
+    assert_true(in_time);
 }
 
 static void without_memory_who_asks_is_turned_away_and_the_next_is_not(void **state)
