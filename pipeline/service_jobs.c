@@ -102,6 +102,20 @@ size_t service_jobs_begun(const struct service *s)
     return n;
 }
 
+size_t service_jobs_claimed(const struct service *s)
+{
+    const struct service_job *job;
+    size_t n = 0;
+    for (enum service_list list = WAIT_CLAIM; list <= WAIT_WORKER; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            n += job->large_ms == 0 && job->spool->outcome != SPOOL_WAIT &&
+                 !service_stem_waits(s, job);
+        }
+    }
+    return n;
+}
+
 size_t service_jobs_wanted(const struct service *s)
 {
     size_t n = 0;

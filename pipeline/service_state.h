@@ -229,6 +229,9 @@ bool service_job_is_named(const struct service_job *job, const char *text);
 void service_job_blame(struct service_job *job, const char *kind, const char *text);
 /* Jobs that workers have begun, as far as is known. */
 size_t service_jobs_begun(const struct service *s);
+/* Jobs that are claimed, not yet at a worker, and go on: not those that wait for something of their
+ * own, or for another of their name. */
+size_t service_jobs_claimed(const struct service *s);
 /* Jobs that could be sent to workers now, beyond those that wait for one. */
 size_t service_jobs_wanted(const struct service *s);
 /* Sends jobs to workers. */

@@ -369,24 +369,9 @@ static void take(struct service_step *step, struct service_job *job)
     step->spools[step->n++] = job->spool;
 }
 
-/* Jobs that are claimed and go on: not those that wait for something of their own. */
-static size_t count_claimed(const struct service *s)
-{
-    const struct service_job *job;
-    size_t n = 0;
-    for (enum service_list list = WAIT_CLAIM; list <= WAIT_WORKER; list++) {
-        TAILQ_FOREACH(job, &s->lists[list], place)
-        {
-            n += job->large_ms == 0 && job->spool->outcome != SPOOL_WAIT &&
-                 !service_stem_waits(s, job);
-        }
-    }
-    return n;
-}
-
 static void take_claims(struct service *s, struct service_step *step)
 {
-    const size_t claimed = count_claimed(s);
+    const size_t claimed = service_jobs_claimed(s);
     size_t most = 0;
     for (size_t i = 0; i < s->n_workers; i++) {
         most += s->workers[i]->capacity;
