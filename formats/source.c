@@ -493,17 +493,3 @@ enum status source_read(struct source *s, void *dst, size_t cap, size_t *n)
     *n += got;
     return status;
 }
-
-enum status source_skip(struct source *s, size_t n)
-{
-    unsigned char gone[4096];
-    while (n > 0) {
-        size_t got;
-        const enum status status = source_read(s, gone, n < sizeof gone ? n : sizeof gone, &got);
-        if (status || got == 0) {
-            return status;
-        }
-        n -= got;
-    }
-    return STATUS_OK;
-}

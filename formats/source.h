@@ -57,7 +57,5 @@ enum status source_peek(struct source *s, size_t want, const unsigned char **dat
                         size_t *n) STATUS_MUST_CHECK;
 /* Consumes up to `cap` bytes into dst; *n < cap only at the end. */
 enum status source_read(struct source *s, void *dst, size_t cap, size_t *n) STATUS_MUST_CHECK;
-/* Consumes n bytes, or what there is up to the end. */
-enum status source_skip(struct source *s, size_t n) STATUS_MUST_CHECK;
 
 #endif

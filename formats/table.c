@@ -235,6 +235,21 @@ enum status table_warn(struct table *t, const char *format, ...)
     return STATUS_OK;
 }
 
+enum status table_skip(struct table *t, size_t n)
+{
+    unsigned char gone[4096];
+    while (n > 0) {
+        size_t got;
+        const enum status status =
+            source_read(t->source, gone, n < sizeof gone ? n : sizeof gone, &got);
+        if (status || got == 0) {
+            return status;
+        }
+        n -= got;
+    }
+    return STATUS_OK;
+}
+
 size_t table_mark_missing(double *values, size_t n, double missing)
 {
     size_t n_missing = 0;

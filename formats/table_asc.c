@@ -32,7 +32,7 @@ static enum status asc_open(struct table *t)
     enum status st = asc_read_head(t, &head);
     a->grid = head.grid;
     if (st == STATUS_OK) {
-        st = source_skip(t->source, head.bytes);
+        st = table_skip(t, head.bytes);
     }
     if (st != STATUS_OK) {
         return st;

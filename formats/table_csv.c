@@ -42,7 +42,7 @@ static enum status csv_open(struct table *t)
     size_t n_lines, estimate;
     enum status status = csv_read_head(t, &csv->shape, &n_lines, &estimate);
     if (!status) {
-        status = source_skip(t->source, csv->shape.data_offset);
+        status = table_skip(t, csv->shape.data_offset);
     }
     if (status) {
         return status;

@@ -41,6 +41,9 @@ extern const struct table_format table_csv, table_npy, table_npz, table_asc, tab
 enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHECK
     __attribute__((format(printf, 2, 3)));
 
+/* Consumes n bytes of the source, or what there is up to its end. */
+enum status table_skip(struct table *t, size_t n) STATUS_MUST_CHECK;
+
 /* Whether a number with this decimal sign may as well be a larger one with its thousands parted:
  * [+-], 1 to 3 digits that begin with no 0, the sign, 3 digits. */
 bool table_may_be_grouped(const char *text, size_t n, char sign);
