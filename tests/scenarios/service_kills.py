@@ -37,16 +37,16 @@ def n_attempted(spool):
     return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
 
 
-n = 40
-hits = 0
+n = hits = 0
+text = table(rows=500, columns=400)
+os.makedirs("many/in")
 for k in range(8):
-    s = Service("many", wait=False)
-    if k == 0:
-        os.makedirs("many/in", exist_ok=True)
-        for i in range(n):
-            s.drop(f"k{i}.clusters.csv", table(rows=400, columns=400, seed=i))
-    s.until(lambda: s.status().get("in_flight") or s.status()["totals"]["done"] == n, "a job is begun")
-    time.sleep(0.05 * k)
+    s = Service("many", "--threads", "1", "--level", "9", wait=False)
+    for _ in range(3 if k > 0 else 20):
+        s.drop(f"k{n}.clusters.csv", f"{n}.5" + text[text.index(","):])
+        n += 1
+    s.until(lambda: s.status().get("in_flight") or s.has("done") and len(os.listdir("many/done")) == n, "a job is begun")
+    time.sleep(0.01 * k)
     s.stop(None, signal.SIGKILL)
     hits += n_attempted("many") > 0
 s = Service("many")
