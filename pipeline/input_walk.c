@@ -56,10 +56,11 @@ uint64_t input_walk_bytes(const struct settings *settings, const struct stat *ou
                           const atomic_bool *stop)
 {
     uint64_t total = 0;
-    for (size_t i = 0; i < settings->n_inputs; i++) {
+    for (size_t i = 0; i < settings->n_inputs && !atomic_load(stop); i++) {
         FTS *walk = input_walk_start(settings->inputs[i]);
         FTSENT *entry;
-        while (walk != NULL && !atomic_load(stop) && (entry = fts_read(walk)) != NULL) {
+        /* at least one entry: fts_close() forgets what nobody has read */
+        while (walk != NULL && (entry = fts_read(walk)) != NULL && !atomic_load(stop)) {
             if (entry->fts_info == FTS_D && input_walk_skips(output, entry)) {
                 fts_set(walk, entry, FTS_SKIP);
             } else if (entry->fts_info == FTS_F && is_wanted(settings, entry)) {
