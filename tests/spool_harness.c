@@ -44,7 +44,7 @@ struct round {
     struct {
         char token[32];
         bool fails;
-        unsigned n_results, n_archived;
+        unsigned n_results, n_archived, n_failed;
     } tokens[TOKENS_MAX];
     size_t n_tokens;
 };
@@ -130,7 +130,7 @@ static struct spool_service_options service_of(const struct round *r)
 
 struct search {
     struct round *r;
-    bool in_out; /* out/, not done/ or failed/ */
+    bool in_out, in_failed; /* neither: done/ */
 };
 
 static int count_tokens(void *user, int at_fd, const char *name, const char *path, bool is_folder)
@@ -148,6 +148,7 @@ static int count_tokens(void *user, int at_fd, const char *name, const char *pat
     for (size_t i = 0; text != NULL && i < r->n_tokens; i++) {
         if (strcmp(text, r->tokens[i].token) == 0) {
             (*(search->in_out ? &r->tokens[i].n_results : &r->tokens[i].n_archived))++;
+            r->tokens[i].n_failed += search->in_failed;
             return 0;
         }
     }
@@ -183,7 +184,8 @@ static int check_whole(void *user, int at_fd, const char *name, const char *path
 
 static void count_in(struct round *r, const char *folder)
 {
-    struct search search = {.r = r, .in_out = strcmp(folder, "out") == 0};
+    struct search search = {
+        .r = r, .in_out = strcmp(folder, "out") == 0, .in_failed = strcmp(folder, "failed") == 0};
     int fd = openat(r->root_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         disk_walk(fd, 8, count_tokens, &search);
@@ -227,6 +229,10 @@ static void check_round(struct round *r)
         if ((results == 0 && !fails && !replaced) || (archived == 0 && kept)) {
             printf("%s: lost: %s\n", r->root, r->tokens[i].token);
             totals.n_lost++;
+        }
+        if (r->tokens[i].n_failed > 0 && !fails) {
+            printf("%s: failed for nothing: %s\n", r->root, r->tokens[i].token);
+            totals.n_torn++;
         }
         if (results > 1 || (results > 0 && fails) || archived > 1) {
             printf("%s: doubled: %s\n", r->root, r->tokens[i].token);
