@@ -184,8 +184,7 @@ static int check_whole(void *user, int at_fd, const char *name, const char *path
 
 static void count_in(struct round *r, const char *folder)
 {
-    struct search search = {
-        .r = r, .in_out = strcmp(folder, "out") == 0, .in_failed = strcmp(folder, "failed") == 0};
+    struct search search = {r, strcmp(folder, "out") == 0, strcmp(folder, "failed") == 0};
     int fd = openat(r->root_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         disk_walk(fd, 8, count_tokens, &search);
