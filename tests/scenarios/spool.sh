@@ -28,7 +28,7 @@ keeps power "$rounds"
 # What the harness sees is the same in all builds, and takes thousands of lives to show.
 [ "$patience" -eq 1 ] || exit 0
 breaks doubled sweep commit.record/rename
-breaks torn power 300 archive.deleted/fsync
+breaks torn power 600 archive.deleted/fsync
 breaks "left over" power 300 publish.marks/syncfs
 breaks lost power 60 /fsync
 breaks lost power 60 /syncfs
