@@ -225,9 +225,10 @@ enum status publish_begin(int out_fd, const char *stem, const char *part, struct
 }
 
 /* RENAME_NOREPLACE and RENAME_EXCHANGE are not known to every file system; there the check and the
- * rename are two steps. */
-static enum status rename_vacant(struct publish *p)
+ * rename are two steps. *again: what was in the way has gone since, nothing is published yet. */
+static enum status rename_vacant(struct publish *p, bool *again)
 {
+    *again = false;
     if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_NOREPLACE) == 0) {
         return STATUS_OK;
     }
@@ -240,8 +241,10 @@ static enum status rename_vacant(struct publish *p)
             return STATUS_OK;
         }
     }
-    if (errno == EEXIST) {
-        return publish_vacant(p->out_fd, p->final, false);
+    if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR) {
+        enum status code = publish_vacant(p->out_fd, p->final, false);
+        *again = code == STATUS_OK;
+        return code;
     }
     return status_fail_errno(errno, "cannot publish the result '%s'", p->final);
 }
@@ -274,17 +277,37 @@ static bool take_place(struct publish *p)
     return true;
 }
 
+/* *again as of rename_vacant. */
+static enum status replace_earlier(struct publish *p, bool *again)
+{
+    enum status code = publish_vacant(p->out_fd, p->final, true);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (take_place(p)) {
+        remove_folder(p->out_fd, p->part, 1);
+        return STATUS_OK;
+    }
+    *again = errno == ENOENT;
+    return *again ? STATUS_OK
+                  : status_fail_errno(errno, "cannot replace the result '%s'", p->final);
+}
+
 enum status publish_commit(struct publish *p, bool replace)
 {
-    enum status code = rename_vacant(p);
-    if (code == STATUS_EXISTS && replace) {
-        code = publish_vacant(p->out_fd, p->final, true);
-        if (code == STATUS_OK && !take_place(p)) {
-            code = status_fail_errno(errno, "cannot replace the result '%s'", p->final);
+    enum { MOST_TRIES = 16 }; /* somebody else makes and removes a folder of that name meanwhile */
+    enum status code = STATUS_OK;
+    bool again = true;
+    for (int i = 0; again && i < MOST_TRIES; i++) {
+        code = rename_vacant(p, &again);
+        if (code == STATUS_EXISTS && replace) {
+            code = replace_earlier(p, &again);
         }
-        if (code == STATUS_OK) {
-            remove_folder(p->out_fd, p->part, 1);
-        }
+    }
+    if (again) {
+        return status_fail(STATUS_EXISTS,
+                           "'%s' comes and goes in the output folder; see who else writes there",
+                           p->final);
     }
     if (code == STATUS_OK) {
         close(p->part_fd);

@@ -17,11 +17,20 @@ int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
 
 static bool knows_no_flags;
 static int renames_until_failure; /* 0: none fails */
+static int n_vanishing;           /* times that what is in the way goes as it is met */
+static unsigned vanishes_at;      /* the flag of renameat2 that meets it */
+static void make_vanish(const char *stem);
 
 int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
 {
     if (knows_no_flags && flags != 0) {
         errno = EINVAL;
+        return -1;
+    }
+    if (n_vanishing > 0 && flags == vanishes_at) {
+        n_vanishing--;
+        make_vanish(to);
+        errno = flags == RENAME_NOREPLACE ? EEXIST : ENOENT;
         return -1;
     }
     return __real_renameat2(from_fd, from, to_fd, to, flags);
@@ -33,11 +42,23 @@ int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
         errno = EIO;
         return -1;
     }
+    if (n_vanishing > 0 && from[0] != '.') { /* an earlier result that steps aside */
+        n_vanishing--;
+        make_vanish(from);
+    }
     return __real_renameat(from_fd, from, to_fd, to);
 }
 
 static char folder[] = "/tmp/leat-publish-XXXXXX";
 static int out_fd;
+
+/* What another program does between two of our calls. */
+static void make_vanish(const char *stem)
+{
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf %s/%s", folder, stem);
+    assert_int_equal(system(command), 0);
+}
 
 static int make_folder(void **state)
 {
@@ -169,6 +190,44 @@ static void existing_folder_stays_when_the_new_one_cannot_follow(void **state)
     assert_int_equal(unlinkat(out_fd, "back", AT_REMOVEDIR), 0);
 }
 
+/* Publishes "gone" while an earlier result of that name goes away `times` times. */
+static enum status commit_as_it_vanishes(int times, unsigned at, bool replace)
+{
+    struct publish p;
+    const size_t before = count_entries(folder);
+    put_result("gone", "1");
+    assert_int_equal(publish_begin(out_fd, "gone", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "x", "2");
+    n_vanishing = times;
+    vanishes_at = at;
+    const enum status code = publish_commit(&p, replace);
+    n_vanishing = 0;
+    publish_abandon(&p);
+    assert_int_equal(first_byte("gone/x"), code == STATUS_OK ? '2' : 0);
+    assert_int_equal(count_entries(folder), before + (code == STATUS_OK));
+    make_vanish("gone");
+    return code;
+}
+
+static void earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one(void **state)
+{
+    (void)state;
+    assert_int_equal(commit_as_it_vanishes(1, RENAME_NOREPLACE, false), STATUS_OK);
+    assert_int_equal(commit_as_it_vanishes(1, RENAME_NOREPLACE, true), STATUS_OK);
+    assert_int_equal(commit_as_it_vanishes(15, RENAME_NOREPLACE, false), STATUS_OK);
+    assert_int_equal(commit_as_it_vanishes(1, RENAME_EXCHANGE, true), STATUS_OK);
+    knows_no_flags = true;
+    assert_int_equal(commit_as_it_vanishes(1, 0, true), STATUS_OK);
+    all_flags(NULL);
+}
+
+static void name_that_never_comes_to_rest_is_an_error(void **state)
+{
+    (void)state;
+    assert_int_equal(commit_as_it_vanishes(16, RENAME_NOREPLACE, false), STATUS_EXISTS);
+    assert_non_null(strstr(status_message(), "'gone' comes and goes"));
+}
+
 static void folder_that_is_no_result_is_never_replaced(void **state)
 {
     (void)state;
@@ -280,6 +339,8 @@ int main(void)
                                         no_flags, all_flags),
         cmocka_unit_test_setup_teardown(existing_folder_stays_when_the_new_one_cannot_follow,
                                         no_flags, all_flags),
+        cmocka_unit_test(earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one),
+        cmocka_unit_test(name_that_never_comes_to_rest_is_an_error),
         cmocka_unit_test(folder_that_is_no_result_is_never_replaced),
         cmocka_unit_test(abandoned_folder_leaves_nothing),
         cmocka_unit_test(given_folder_is_filled_and_left_complete),
