@@ -468,6 +468,7 @@ enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
         if (within && in->leaving == NULL && in->archive == NULL && in->walk == NULL &&
             code == STATUS_OK && !got && !is_stopped(in)) {
             code = end_argument(in, out);
+            in->n_all += code != STATUS_OK;
         }
     }
     return code;

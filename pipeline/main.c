@@ -90,19 +90,19 @@ static int dispatch(int argc, char **argv)
         log_error("no command given: leat COMMAND [OPTION...] (see leat --help)");
         return NOTHING_DONE;
     }
-    const char *name = argv[1];
+    bool help = strcmp(argv[1], "help") == 0;
+    const char *name = help && argc > 2 ? argv[2] : argv[1]; /* what is asked for, or about */
     if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
         options_print_version();
         return 0;
     }
-    bool help = strcmp(name, "help") == 0;
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || (help && argc == 2)) {
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help();
         return 0;
     }
-    const struct command *command = find(help ? argv[2] : name);
+    const struct command *command = find(name);
     if (command == NULL) {
-        return unknown(help ? argv[2] : name);
+        return unknown(name);
     }
     if (help) {
         static char option[] = "--help";

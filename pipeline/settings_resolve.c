@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A glob with a slash is held against the whole path, another one against its last component. In
  * both '*' also matches slashes. */
@@ -160,8 +161,29 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
     return out;
 }
 
+/* Whether the name's ending says that no reader knows the file, whatever pipeline is named. */
+static bool is_foreign(const char *path)
+{
+    const char *name = input_name_last(path), *dot = strrchr(name, '.');
+    bool known = dot == NULL || dot == name || dot[1] == '\0' || input_name_is_grid(path);
+    for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
+        for (size_t i = 0; i < (*stage)->n_parts;
+             i++) { /* X.clusters: only the ending is lacking */
+            known = known || strcasecmp(dot + 1, (*stage)->parts[i].suffix) == 0;
+        }
+    }
+    return !known;
+}
+
 static enum status no_way(const char *path)
 {
+    if (is_foreign(path)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: files of this kind are not read: tables are .csv .tsv .txt .npy "
+                           ".npz, grids .asc .tif, archives .zip .tar .tar.gz .tgz .tar.xz .7z; "
+                           "convert it to one of these",
+                           path);
+    }
     char names[SETTINGS_NAMES_BYTES];
     const struct stage_ops *first = stage_registry[0];
     return status_fail(

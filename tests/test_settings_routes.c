@@ -1,6 +1,8 @@
 /*
  * Which pipeline takes a file, named on the command line or met in a folder.
  */
+#include "formats/archive_input.h"
+#include "pipeline/input_name.h"
 #include "tests/settings_given.h"
 
 static void a_file_is_taken_by_option_or_route_or_folder_or_name(void **state)
@@ -64,6 +66,43 @@ static void a_file_is_taken_by_option_or_route_or_folder_or_name(void **state)
     }
 }
 
+static void a_file_of_a_kind_that_is_not_read_is_told_what_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        bool foreign;
+    } cases[] = {
+        {"x.xlsx", true},    {"in/notes.md", true}, {"x.tar.zst", true}, {"x.tar.gz.gpg", true},
+        {"x.gz", true},      {"a.b/x.c", true},     {"x.csv", false},    {"x.CSV.GZ", false},
+        {"x.tiff", false},   {"x.asc.gz", false},   {"x", false},        {"a.b/x", false},
+        {"x.", false},       {".hidden", false},    {"x.dem", false},    {"x.CLUSTERS", false},
+        {"x.source", false},
+    };
+    struct settings s = with_config("", "");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job_settings j;
+        assert_int_equal(settings_resolve(&s, cases[i].path, &j), STATUS_BAD_ARGUMENT);
+        const char *text = status_message();
+        if ((strstr(text, "are not read") != NULL) != cases[i].foreign ||
+            (strstr(text, "--pipeline pearson") == NULL) != cases[i].foreign ||
+            strstr(text, cases[i].path) != text) {
+            fail_msg("%s: '%s'", cases[i].path, text);
+        }
+        /* every ending that such a message names is read */
+        for (const char *at = strchr(text, ':'); cases[i].foreign && at != NULL;) {
+            char name[32];
+            at = strstr(at, " .");
+            if (at != NULL) {
+                at++;
+                snprintf(name, sizeof(name), "x%.*s", (int)strcspn(at, " ,;"), at);
+                assert_true(input_name_is_grid(name) || archive_input_named(name));
+            }
+        }
+    }
+    settings_free(&s);
+}
+
 static void folders_above_the_input_do_not_name_a_pipeline(void **state)
 {
     (void)state;
@@ -95,6 +134,31 @@ static void folders_above_the_input_do_not_name_a_pipeline(void **state)
         if (status == STATUS_OK) {
             job_settings_free(&j);
         }
+        settings_free(&s);
+    }
+}
+
+static void the_deepest_of_nested_folders_names_the_pipeline(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *pipeline;
+    } cases[] = {
+        {"in/pearson/sciddicat/x.dem.tif", "sciddicat"},
+        {"in/pearson/2026/sciddicat/a/x.dem.tif", "sciddicat"},
+        {"in/sciddicat/pearson/x.csv", "pearson"},
+        {"in/sciddicat/2026/pearson/a/x.csv", "pearson"},
+        {"in/pearson/sciddicat/pearson/x.csv", "pearson"},
+        {"in/pearson/x.dem.tif", "pearson"}, /* before the name, too */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct settings s = must_parse("run in");
+        struct job_settings j;
+        assert_int_equal(settings_resolve(&s, cases[i].path, &j), STATUS_OK);
+        if (strcmp(j.stage->name, cases[i].pipeline) != 0) {
+            fail_msg("%s is taken by %s", cases[i].path, j.stage->name);
+        }
+        job_settings_free(&j);
         settings_free(&s);
     }
 }
@@ -145,7 +209,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_taken_by_option_or_route_or_folder_or_name),
+        cmocka_unit_test(a_file_of_a_kind_that_is_not_read_is_told_what_is),
         cmocka_unit_test(folders_above_the_input_do_not_name_a_pipeline),
+        cmocka_unit_test(the_deepest_of_nested_folders_names_the_pipeline),
         cmocka_unit_test(a_scan_takes_tables_and_what_asks_for_it),
     };
     return cmocka_run_group_tests_name("settings_routes", tests, make_config, remove_config);

@@ -43,8 +43,20 @@ expect 0 "$LEAT" --help
 for command in run check generate doctor; do
     grep -Eq "^  $command +" stdout || fail "--help does not name $command"
 done
-for command in run check generate doctor; do
+cp stdout help
+for ask in -h help 'help --help' 'help -h' 'help help'; do
+    expect 0 "$LEAT" $ask
+    cmp -s stdout help || fail "leat $ask does not print the help"
+    [ ! -s stderr ] || fail "leat $ask speaks on standard error"
+done
+expect 0 "$LEAT" help --version
+expect 2 "$LEAT" help nothing
+says "unknown command 'nothing'"
+for command in run check generate doctor watch status retry; do
+    expect 0 "$LEAT" $command -h
+    cp stdout help
     expect 0 "$LEAT" $command --help
+    cmp -s stdout help || fail "$command: -h is not --help"
     grep -q "Usage: leat $command" stdout || fail "no help for $command"
     [ ! -s stderr ] || fail "$command --help speaks on standard error"
     expect 0 "$LEAT" help $command

@@ -28,8 +28,11 @@ for command in run check; do
     for input in nothing notes.tar; do
         expect 2 "$LEAT" $command -q -b cpu -o out $input
         says "'$input' holds no file that a pipeline takes.*pearson"
+        [ "$(wc -l <stderr)" -eq 1 ] || { cat stderr; fail "$input: more than one error"; }
     done
 done
+expect 2 "$LEAT" run -b cpu -o out nothing notes.tar
+says '0 done, 2 failed'
 cp notes.tar nothing/ && cp good.csv nothing/there.clusters.csv
 expect 0 "$LEAT" run -b cpu -o with nothing # an archive without inputs is no failure in a folder
 
