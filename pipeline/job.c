@@ -160,6 +160,48 @@ static void start_finished(struct engine_task *task)
     job_step(job);
 }
 
+/* --- deadline --------------------------------------------------------------------------------- */
+
+static void on_deadline(uv_timer_t *timer)
+{
+    job_cancel(timer->data, STATUS_DEADLINE, "it took longer than its deadline");
+}
+
+static void count_deadline(struct job *job)
+{
+    uv_timer_start(job->deadline, on_deadline, (uint64_t)(job->deadline_s * 1000), 0);
+}
+
+static void set_deadline(struct job *job, double seconds)
+{
+    job->deadline = calloc(1, sizeof(*job->deadline));
+    if (job->deadline == NULL) {
+        job_fail(job, STATUS_NO_MEMORY, "no memory for a timer");
+        return;
+    }
+    uv_timer_init(job->engine->loop, job->deadline);
+    job->deadline->data = job;
+    job->deadline_s = seconds;
+    count_deadline(job);
+}
+
+/* What others take does not count against the job. */
+static void put_off_deadline(struct job *job, bool waits)
+{
+    if (job->waits == waits || job->deadline == NULL) {
+        return;
+    }
+    job->waits = waits;
+    if (waits) {
+        uv_timer_stop(job->deadline);
+    } else {
+        count_deadline(job);
+    }
+    if (job->context.put_off != NULL) {
+        job->context.put_off(job->context.user, job, waits ? 0 : job->deadline_s);
+    }
+}
+
 /* --- end -------------------------------------------------------------------------------------- */
 
 static void end_work(struct engine_task *task)
@@ -292,6 +334,7 @@ void job_step(struct job *job)
     switch (job->phase) {
     case JOB_WAITING:
         if (job_reserve(job)) {
+            put_off_deadline(job, false);
             if (job->context.check_only) {
                 job->phase = JOB_STREAMING;
                 job_stream_step(job);
@@ -301,6 +344,8 @@ void job_step(struct job *job)
             job_run(job, &job->device_task, LANE_DEVICE, start_work, start_finished);
         } else if (job->code != STATUS_OK) {
             job_step(job);
+        } else {
+            put_off_deadline(job, true);
         }
         break;
     case JOB_STREAMING:
@@ -321,23 +366,6 @@ void job_step(struct job *job)
 
 /* --- birth ------------------------------------------------------------------------------------ */
 
-static void on_deadline(uv_timer_t *timer)
-{
-    job_cancel(timer->data, STATUS_DEADLINE, "it took longer than its deadline");
-}
-
-static void set_deadline(struct job *job, double seconds)
-{
-    job->deadline = calloc(1, sizeof(*job->deadline));
-    if (job->deadline == NULL) {
-        job_fail(job, STATUS_NO_MEMORY, "no memory for a timer");
-        return;
-    }
-    uv_timer_init(job->engine->loop, job->deadline);
-    job->deadline->data = job;
-    uv_timer_start(job->deadline, on_deadline, (uint64_t)(seconds * 1000), 0);
-}
-
 /* Also a second time, when a job starts over: everything but its input and estimate is anew. */
 static void begin(struct job *job)
 {
@@ -347,6 +375,7 @@ static void begin(struct job *job)
                         .engine = job->engine,
                         .input = job->input,
                         .deadline = job->deadline,
+                        .deadline_s = job->deadline_s,
                         .lines_estimate = job->lines_estimate,
                         .started_ns = crew_now_ns()};
     job->last_block = &job->first_block;

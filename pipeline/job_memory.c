@@ -2,6 +2,10 @@
  * job_memory - what a job needs by its stage's plan, and the reservation of that within the
  * engine's limits. The length of some tables is only guessed before the end: a job that outgrows
  * its guess reserves more, or starts over once there is more.
+ *
+ * Memory is given in the order in which jobs came. While one waits, the later ones hold together no
+ * more than what it leaves of the limit: so it waits for earlier jobs, and for later ones that had
+ * their memory before it asked, but never for one that passed it.
  */
 #include "pipeline/job_state.h"
 
@@ -87,20 +91,42 @@ static bool fits(struct job *job, const struct stage_need *need)
     return true;
 }
 
+bool job_memory_may_take(const struct job *job, uint64_t more_host, uint64_t more_device)
+{
+    const struct engine *e = job->engine;
+    if (more_host > e->host_limit - e->host_used ||
+        more_device > e->device_limit - e->device_used) {
+        return false;
+    }
+    uint64_t host = more_host, device = more_device; /* of all jobs that are later than `o` */
+    size_t i = e->n_jobs;
+    for (bool earlier = false; i-- > 0;) {
+        const struct job *o = e->jobs[i];
+        if (earlier && o->phase == JOB_WAITING && o->code == STATUS_OK &&
+            ((more_host > 0 && host > e->host_limit - o->host_wanted) ||
+             (more_device > 0 && device > e->device_limit - o->device_wanted))) {
+            return false;
+        }
+        host += o->host_reserved;
+        device += o->device_reserved;
+        earlier = earlier || o == job;
+    }
+    return true;
+}
+
 /* Raises the job's reservation to `need`; false when the rest is not free at this moment, or never.
  */
 static bool reserve(struct job *job, const struct stage_need *need)
 {
     struct engine *e = job->engine;
-    uint64_t host, device;
     if (!fits(job, need)) {
         return false;
     }
-    bytes_wanted(job, need, &host, &device);
-    uint64_t more_host = host > job->host_reserved ? host - job->host_reserved : 0;
-    uint64_t more_device = device > job->device_reserved ? device - job->device_reserved : 0;
-    if (more_host > e->host_limit - e->host_used ||
-        more_device > e->device_limit - e->device_used) {
+    uint64_t *host = &job->host_wanted, *device = &job->device_wanted;
+    bytes_wanted(job, need, host, device);
+    uint64_t more_host = *host > job->host_reserved ? *host - job->host_reserved : 0;
+    uint64_t more_device = *device > job->device_reserved ? *device - job->device_reserved : 0;
+    if (!job_memory_may_take(job, more_host, more_device)) {
         return false;
     }
     e->host_used += more_host;

@@ -35,12 +35,15 @@ struct job {
     char *message;
     bool again; /* needs more memory than was free: start over with it reserved */
     uv_timer_t *deadline;
+    double deadline_s; /* as the job began; 0: none */
+    bool waits;        /* for memory, which does not count */
 
     struct table *tables[STAGE_MAX_PARTS];
     struct stage *stage;
     struct queue *queue;
     struct stage_need need;
     size_t lines_estimate; /* when the first table does not know its length: grows with its lines */
+    uint64_t host_wanted, device_wanted; /* of JOB_WAITING */
     uint64_t host_reserved, device_reserved;
 
     /* streaming */
@@ -92,6 +95,9 @@ struct stage_args job_args(const struct job *job);
 bool job_plan(struct job *job);
 /* Reserves `need`; false when it is not free at this moment, or the job has failed. */
 bool job_reserve(struct job *job);
+/* Whether the job may take so many bytes more: they are free, and no earlier job waits that would
+ * have to wait for them. */
+bool job_memory_may_take(const struct job *job, uint64_t more_host, uint64_t more_device);
 /* Makes sure that memory is reserved for a table of so many lines; false when the job now has to
  * end (or to start over, `again`). */
 bool job_reserve_lines(struct job *job, size_t lines);

@@ -187,6 +187,25 @@ static void fail_task(struct worker *w, struct task *t, enum status code)
     }
 }
 
+static void say_begun(struct worker *w, const struct task *t, double deadline_s)
+{
+    worker_link_send(&w->link, json_pack("{s:s, s:s, s:f}", "is", "begun", "id", t->id,
+                                         "deadline_s", deadline_s));
+}
+
+/* Without a deadline while it waits for memory; begun anew when it has it. */
+static void on_put_off(void *user, const struct job *job, double deadline_s)
+{
+    struct worker *w = user;
+    struct task *t = w->tasks;
+    while (t != NULL && t->job != job) {
+        t = t->next;
+    }
+    if (t != NULL) {
+        say_begun(w, t, deadline_s);
+    }
+}
+
 /* Begins jobs that wait while the engine has places. */
 static void begin_jobs(struct worker *w)
 {
@@ -195,8 +214,7 @@ static void begin_jobs(struct worker *w)
         struct task *next = t->next;
         if (t->job == NULL) {
             struct job_input input;
-            worker_link_send(&w->link, json_pack("{s:s, s:s, s:f}", "is", "begun", "id", t->id,
-                                                 "deadline_s", w->settings.deadline_s));
+            say_begun(w, t, w->settings.deadline_s);
             enum status code = open_input(w, t, &input);
             if (code == STATUS_OK) {
                 code = job_start(&w->context, &input);
@@ -394,8 +412,12 @@ int command_worker(int argc, char **argv)
     (void)argc;
     (void)argv;
     struct worker w = {.work_fd = -1};
-    w.context = (struct job_context){
-        .engine = &w.engine, .settings = &w.settings, .out_fd = -1, .ended = on_ended, .user = &w};
+    w.context = (struct job_context){.engine = &w.engine,
+                                     .settings = &w.settings,
+                                     .out_fd = -1,
+                                     .ended = on_ended,
+                                     .put_off = on_put_off,
+                                     .user = &w};
     w.link = (struct worker_link){.message = on_message, .broken = on_broken, .user = &w};
     w.last_task = &w.tasks;
     settle_in();

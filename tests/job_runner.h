@@ -27,6 +27,9 @@ enum failing { NOWHERE, AT_PLAN, AT_OPEN, AT_PUSH, AT_FINISH, AT_PIECE };
 static struct {
     enum failing failing;
     uint64_t bytes_per_line; /* what plan asks for */
+    uint64_t bytes_of[26]; /* or this, by the first letter of the file's name, where it is not 0 */
+    atomic_bool gate_shut; /* pushes wait at it */
+    char opened[64];       /* those letters, in the order in which jobs got their memory */
     unsigned push_ms;
     uint64_t n_pieces;
     bool cancel_again;    /* jobs that are about to start over are cancelled */
@@ -49,12 +52,18 @@ static inline enum status fail_at(enum failing where)
     return fake.failing == where ? status_fail(STATUS_BAD_INPUT, "failed on purpose") : STATUS_OK;
 }
 
+static inline char letter_of(const char *path)
+{
+    return strrchr(path, '/')[1];
+}
+
 static inline enum status fake_plan(const struct stage_args *args, struct stage_need *out)
 {
     const struct table_info *t = args->inputs[0].table;
     size_t lines = t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
+    const uint64_t fixed = fake.bytes_of[(letter_of(args->inputs[0].name) - 'a') % 26];
     fake.n_plans++;
-    *out = (struct stage_need){.memory_bytes = fake.bytes_per_line * lines,
+    *out = (struct stage_need){.memory_bytes = fixed != 0 ? fixed : fake.bytes_per_line * lines,
                                .estimated = t->n_lines == 0};
     return fail_at(AT_PLAN);
 }
@@ -74,7 +83,8 @@ static inline enum status fake_open(const struct stage_args *args, struct stage 
         *out = calloc(1, sizeof(**out));
         assert_non_null(*out);
         (*out)->in_order = true;
-        atomic_fetch_add(&fake.n_opened, 1);
+        const int nth = atomic_fetch_add(&fake.n_opened, 1);
+        fake.opened[nth % (int)(sizeof(fake.opened) - 1)] = letter_of(args->inputs[0].name);
         int open = atomic_fetch_add(&fake.n_open, 1) + 1;
         if (open > fake.most_open) {
             fake.most_open = open;
@@ -97,6 +107,9 @@ static inline enum status fake_push(struct stage *s, size_t part, const struct t
     for (size_t i = 0; i < c->n_cells; i++) {
         s->in_order = s->in_order && x[i] == s->next;
         s->next += 1;
+    }
+    while (atomic_load(&fake.gate_shut)) {
+        usleep(1000);
     }
     usleep(fake.push_ms * 1000);
     *ticket = 0;
@@ -307,6 +320,9 @@ static inline int reset(void **state)
     fake.most_open = 0;
     fake.n_opened = 0;
     fake.n_plans = 0;
+    fake.gate_shut = false;
+    memset(fake.bytes_of, 0, sizeof(fake.bytes_of));
+    memset(fake.opened, 0, sizeof(fake.opened));
     return 0;
 }
 

@@ -109,6 +109,183 @@ static void job_cancelled_while_it_starts_over_says_that_it_was_cancelled(void *
     free(path);
 }
 
+/* --- who goes first --------------------------------------------------------------------------- */
+
+/* Jobs a, b, c, ... in this order: each comes when those before it have been opened, and have or
+ * wait for their memory. Nobody gets further than its first cells before all have come. */
+struct line {
+    struct running r;
+    const char *names;
+    char had_memory[32];                    /* of them, when all had been opened */
+    size_t n_started, n_put_off, n_counted; /* deadlines */
+};
+
+static void on_put_off(void *user, const struct job *job, double deadline_s)
+{
+    struct line *l = (struct line *)user; /* the runner is its first member */
+    assert_int_equal(job->phase, JOB_WAITING);
+    assert_true(deadline_s == 0 || deadline_s == 3600);
+    *(deadline_s == 0 ? &l->n_put_off : &l->n_counted) += 1;
+}
+
+static void start_named(struct line *l)
+{
+    const size_t i = l->n_started++;
+    char path[64];
+    snprintf(path, sizeof(path), "%s/%c.csv", folder, l->names[i]);
+    l->r.path = path;
+    l->r.n_left = i + 1;
+    start_next(&l->r);
+    l->r.n_left = 0;
+}
+
+static void assert_that_waiting_is_not_counted(const struct job *job)
+{
+    if (job->phase == JOB_WAITING && job->code == STATUS_OK) {
+        assert_true(job->waits);
+        assert_false(uv_is_active((uv_handle_t *)job->deadline));
+    } else if (job->phase >= JOB_STARTING && job->phase < JOB_ENDING) {
+        assert_true(uv_is_active((uv_handle_t *)job->deadline));
+        assert_in_range(uv_timer_get_due_in(job->deadline), 1, 3600000);
+    }
+}
+
+static void watch_line(uv_check_t *check)
+{
+    struct line *l = check->data;
+    const struct engine *e = &l->r.engine;
+    bool all_opened = true;
+    for (size_t i = 0; i < e->n_jobs; i++) {
+        all_opened = all_opened && e->jobs[i]->phase != JOB_OPENING;
+        assert_that_waiting_is_not_counted(e->jobs[i]);
+    }
+    if (!all_opened || !fake.gate_shut) {
+        return;
+    }
+    if (l->names[l->n_started] != '\0') {
+        start_named(l);
+        return;
+    }
+    for (size_t i = 0, n = 0; i < e->n_jobs; i++) {
+        if (e->jobs[i]->phase > JOB_WAITING) {
+            l->had_memory[n++] = letter_of(e->jobs[i]->input.parts[0].path);
+        }
+    }
+    atomic_store(&fake.gate_shut, false);
+}
+
+/* needs: of each, bytes; what is not positive is so much less than all there is for jobs. */
+static void run_line(struct line *l, const char *names, const int64_t *needs)
+{
+    uv_loop_t loop;
+    uv_check_t check;
+    int out_fd;
+    char out[64];
+    struct settings settings = small_settings();
+    settings.jobs = 16;
+    settings.threads = 4;
+    settings.deadline_s = 3600;
+    *l = (struct line){.names = names};
+    snprintf(out, sizeof(out), "%s/out", folder);
+    assert_int_equal(publish_open_output(out, &out_fd), STATUS_OK);
+    uv_loop_init(&loop);
+    assert_int_equal(engine_open(&loop, &settings, &l->r.engine), STATUS_OK);
+    for (size_t i = 0; names[i] != '\0'; i++) {
+        char name[] = {names[i], '.', 'c', 's', 'v', '\0'};
+        free(counting_csv(name, 10, 3));
+        fake.bytes_of[names[i] - 'a'] =
+            (needs[i] <= 0 ? l->r.engine.host_limit : 0) + (uint64_t)needs[i];
+    }
+    l->r.context = (struct job_context){.engine = &l->r.engine,
+                                        .settings = &settings,
+                                        .out_fd = out_fd,
+                                        .ended = on_ended,
+                                        .put_off = on_put_off,
+                                        .user = &l->r};
+    uv_check_init(&loop, &check);
+    check.data = l;
+    uv_check_start(&check, watch_line);
+    fake.gate_shut = true;
+    start_named(l);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&check, NULL);
+    assert_int_equal(l->r.outcome.n_ok, strlen(names));
+    assert_int_equal(l->r.engine.host_used, 0);
+    engine_close(&l->r.engine);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    close(out_fd);
+    remove_output();
+}
+
+enum { MB = 1000000 };
+
+static void job_that_waits_is_not_passed_by_those_that_would_delay_it(void **state)
+{
+    (void)state;
+    struct line l;
+    /* b leaves 3 MB: c and d would have it wait for them. */
+    run_line(&l, "abcd", (int64_t[]){8 * MB, -3 * MB, 5 * MB, 3 * MB + 1});
+    assert_string_equal(l.had_memory, "a");
+    assert_memory_equal(fake.opened, "ab", 2);
+    assert_int_equal(l.n_put_off, 3); /* once each: the service counts anew, too */
+    assert_int_equal(l.n_counted, 3);
+}
+
+static void small_jobs_pass_one_that_waits_as_far_as_it_leaves_room(void **state)
+{
+    (void)state;
+    struct line l;
+    /* c is just what b leaves, d and e are more. */
+    run_line(&l, "abcde", (int64_t[]){8 * MB, -3 * MB, 3 * MB, 1, 9 * MB});
+    assert_string_equal(l.had_memory, "ac");
+    /* What d needs is held against b and against c, which waits too. */
+    fake.n_opened = 0;
+    run_line(&l, "abcde", (int64_t[]){8 * MB, -3 * MB, -2 * MB, 2 * MB, 1});
+    assert_string_equal(l.had_memory, "ad");
+    /* All that there is: nobody passes. */
+    fake.n_opened = 0;
+    run_line(&l, "abc", (int64_t[]){8 * MB, 0, 1});
+    assert_string_equal(l.had_memory, "a");
+    assert_memory_equal(fake.opened, "abc", 3);
+}
+
+/* A job in flight as the rule sees it. */
+static struct job as_seen(struct engine *e, enum job_phase phase, uint64_t wanted, uint64_t held)
+{
+    return (struct job){.engine = e,
+                        .phase = phase,
+                        .host_wanted = wanted,
+                        .host_reserved = held,
+                        .device_wanted = 2 * wanted,
+                        .device_reserved = 2 * held};
+}
+
+static void job_that_grows_takes_nothing_that_an_earlier_one_waits_for(void **state)
+{
+    (void)state;
+    struct engine e = {
+        .host_limit = 100, .host_used = 40, .device_limit = 200, .device_used = 80, .n_jobs = 4};
+    struct job first = as_seen(&e, JOB_STREAMING, 20, 20),
+               waiting = as_seen(&e, JOB_WAITING, 70, 0),
+               grows = as_seen(&e, JOB_STREAMING, 10, 10),
+               last = as_seen(&e, JOB_STREAMING, 10, 10);
+    struct job *jobs[] = {&first, &waiting, &grows, &last};
+    e.jobs = jobs;
+    assert_true(job_memory_may_take(&grows, 10, 0)); /* it and the last hold 30 then */
+    assert_false(job_memory_may_take(&grows, 11, 0));
+    assert_true(job_memory_may_take(&last, 10, 20));
+    assert_false(job_memory_may_take(&last, 0, 21));
+    assert_true(job_memory_may_take(&first, 60, 120)); /* it came before */
+    assert_false(job_memory_may_take(&first, 61, 0));
+    assert_false(job_memory_may_take(&first, 0, 121));
+    waiting.host_wanted = 90; /* nothing is asked of what is short */
+    assert_true(job_memory_may_take(&grows, 0, 20));
+    assert_false(job_memory_may_take(&grows, 1, 0));
+    waiting.code = STATUS_CANCELLED; /* it waits no more */
+    assert_true(job_memory_may_take(&grows, 60, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +294,9 @@ int main(void)
         cmocka_unit_test_setup(job_that_outgrows_its_guess_reserves_more, reset),
         cmocka_unit_test_setup(jobs_that_outgrow_the_memory_together_start_over, reset),
         cmocka_unit_test_setup(job_that_outgrows_all_memory_fails_with_the_bytes, reset),
+        cmocka_unit_test_setup(job_that_waits_is_not_passed_by_those_that_would_delay_it, reset),
+        cmocka_unit_test_setup(small_jobs_pass_one_that_waits_as_far_as_it_leaves_room, reset),
+        cmocka_unit_test(job_that_grows_takes_nothing_that_an_earlier_one_waits_for),
         cmocka_unit_test_setup(job_cancelled_while_it_starts_over_says_that_it_was_cancelled,
                                reset),
     };
