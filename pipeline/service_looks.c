@@ -1,10 +1,12 @@
 /*
  * service_looks - files in in/ are looked at on libuv's pool, many at a time: opening them may wait
- * for a disk.
+ * for a disk. A job whose claim is given up leaves files that the watcher has to look for.
  */
 #include "pipeline/service_state.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -58,9 +60,21 @@ void service_look_at_files(struct service *s)
     l->service = s;
     l->in_fd = in_fd;
     l->now_ms = service_now(s);
-    l->options = (struct ready_options){.settle_ms = (unsigned)(s->settings->settle_s * 1000)};
+    l->options = (struct ready_options){.settle_ms = (uint64_t)(s->settings->settle_s * 1000)};
     l->n = service_inbox_due(s->inbox, l->now_ms, l->looks, LOOKS);
     l->work.data = l;
     s->looking = l;
     uv_queue_work(&s->loop, &l->work, look, looked);
+}
+
+void service_look_for_files(struct service *s, const struct spool_job *spool)
+{
+    for (size_t i = 0; i < spool->n_files && s->watcher != NULL; i++) {
+        char path[PATH_MAX]; /* a longer one cannot be in in/ */
+        const int n = snprintf(path, sizeof(path), "%s%s%s", spool->folder,
+                               *spool->folder != '\0' ? "/" : "", spool->files[i].name);
+        if (n > 0 && (size_t)n < sizeof(path)) {
+            watcher_hint(s->watcher, path);
+        }
+    }
 }

@@ -39,8 +39,9 @@ struct service_job {
     TAILQ_ENTRY(service_job) place;
     struct service_stem *stem; /* NULL: not claimed, or no memory: waits for none of its name */
     TAILQ_ENTRY(service_job) stem_place;
-    bool suspect; /* is tried alone */
-    bool begun;   /* by the worker, with that deadline (0: none): */
+    bool is_settled; /* its files have left the inbox: what is found there is a new drop */
+    bool suspect;    /* is tried alone */
+    bool begun;      /* by the worker, with that deadline (0: none): */
     double deadline_s;
     struct service_worker *worker;
     uint64_t again_ms; /* not before */
@@ -214,6 +215,9 @@ size_t service_jobs_large(const struct service *s);
 
 /* Starts to look at files in in/ that are due. */
 void service_look_at_files(struct service *s);
+/* The job's claim is given up, and the inbox knows nothing of its files any more: the watcher looks
+ * for those that are still there. */
+void service_look_for_files(struct service *s, const struct spool_job *spool);
 
 /* --- service_jobs.c */
 

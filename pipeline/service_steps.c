@@ -225,7 +225,12 @@ static void sort(struct service *s, struct service_job *job, enum service_list f
     const struct spool_job *spool = job->spool;
     const uint64_t now = service_now(s);
     if (from == WAIT_CLAIM) {
-        service_inbox_settle(s->inbox, spool, now);
+        if (!job->is_settled) {
+            service_inbox_settle(s->inbox, spool, now);
+            job->is_settled = true;
+        } else if (spool->id[0] == '\0') {
+            service_look_for_files(s, spool);
+        }
         if (spool->id[0] == '\0') {
             if (spool->outcome == SPOOL_NO_ROOM) {
                 service_pause(s, message_of(job));
@@ -275,6 +280,7 @@ static void take_found(struct service *s)
     size_t n = 0;
     while (n < r->n_jobs && (job = service_job_new(r->jobs[n])) != NULL) {
         job->suspect = r->jobs[n++]->n_attempts >= SUSPECT_AFTER;
+        job->is_settled = true;
         service_stem_join(s, job);
         go_on(s, job, SERVICE_LISTS);
     }

@@ -61,7 +61,7 @@ static uint64_t still_for(const struct stat *st, uint64_t now_ms, struct ready_m
     return now_ms - m->since_ms;
 }
 
-static struct ready_answer later(struct ready_answer a, unsigned again_ms, const char *reason)
+static struct ready_answer later(struct ready_answer a, uint64_t again_ms, const char *reason)
 {
     a.state = READY_LATER;
     a.again_ms = again_ms;
@@ -102,9 +102,10 @@ struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
         return later(a, LOOK_AGAIN_MS, "is open for writing");
     }
     if ((writer == READY_WRITER_UNKNOWN || a.st.st_size == 0) && still_ms < options->settle_ms) {
-        a = later(a, (unsigned)(options->settle_ms - still_ms), "");
+        a = later(a, options->settle_ms - still_ms, "");
         snprintf(a.reason, sizeof(a.reason), "%s; must stand still for %g s",
-                 a.st.st_size == 0 ? "is empty" : "may be written to", options->settle_ms / 1e3);
+                 a.st.st_size == 0 ? "is empty" : "may be written to",
+                 (double)options->settle_ms / 1e3);
     }
     return a;
 }

@@ -31,13 +31,13 @@ struct ready_memory {
 };
 
 struct ready_options {
-    unsigned settle_ms; /* 2000 by default */
+    uint64_t settle_ms; /* 2000 by default */
     bool no_lease;      /* do not ask for leases */
 };
 
 struct ready_answer {
     enum ready_state state;
-    unsigned again_ms; /* READY_LATER: look again after that long */
+    uint64_t again_ms; /* READY_LATER: look again after that long */
     char reason[120];  /* READY_LATER, READY_NEVER: in words, after the file's name */
     struct stat st;    /* except for READY_GONE */
 };
