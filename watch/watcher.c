@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,20 @@ static void add_hint(struct watcher *w, const char *folder, const char *name)
     w->hints[w->n_hints++] = path;
 }
 
+/* A folder was moved, out of the watched one or within it. Nothing that happens in it now is looked
+ * for under its old name. Under the new one, if it has one, it is watched anew: an event of the
+ * folder it was moved to has come before, or a look has met it there, and then it is what its own
+ * watch says already and is looked at again. */
+static void follow(struct watcher *w, const char *folder)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s", folder);
+    if (path[0] != '\0') { /* else it is the watched folder itself */
+        add_hint(w, "", path);
+        watcher_unwatch(w, path);
+    }
+}
+
 static void on_event(struct watcher *w, const struct inotify_event *e)
 {
     w->counts.n_events++;
@@ -135,7 +150,9 @@ static void on_event(struct watcher *w, const struct inotify_event *e)
         }
         return;
     }
-    if (folder != NULL && e->len > 0) {
+    if (folder != NULL && (e->mask & IN_MOVE_SELF) != 0) {
+        follow(w, folder);
+    } else if (folder != NULL && e->len > 0) {
         add_hint(w, folder, e->name);
     }
 }

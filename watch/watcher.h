@@ -4,9 +4,9 @@
  * Events of inotify are only hints about where to look: every answer comes from looking (lstat,
  * readdir), on a thread of libuv's pool, so that the loop never waits for a large folder. A folder
  * is watched first and listed then; everything is listed again after an overflow, when a watch was
- * lost, every `rescan_ms`, and when asked. Where events cannot be had - network file systems,
- * inotify's limits reached - the folder is listed every `poll_ms` instead, and watcher_mode says
- * why.
+ * lost, every `rescan_ms`, and when asked. A folder that is moved away is not watched any more.
+ * Where events cannot be had - network file systems, inotify's limits reached - the folder is
+ * listed every `poll_ms` instead, and watcher_mode says why.
  *
  * Left out: names of files that are still being written (ready_is_passing), also folders of such
  * names. Links are reported, never followed. Nothing is opened but folders.

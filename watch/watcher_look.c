@@ -19,7 +19,7 @@
 
 enum {
     DEPTH_MAX = 32,
-    EVENTS = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR | IN_EXCL_UNLINK,
+    EVENTS = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK,
 };
 
 /* The place of a watch in the table, or where it would stand. */
@@ -44,13 +44,42 @@ const char *watcher_folder_of(const struct watcher *w, int wd)
     return i < w->n_folders && w->folders[i].wd == wd ? w->folders[i].path : NULL;
 }
 
+static void forget(struct watcher *w, size_t i)
+{
+    free(w->folders[i].path);
+    w->n_folders--;
+    memmove(&w->folders[i], &w->folders[i + 1], (w->n_folders - i) * sizeof(*w->folders));
+}
+
 void watcher_forget_folder(struct watcher *w, int wd)
 {
     size_t i = place_of(w, wd);
     if (i < w->n_folders && w->folders[i].wd == wd) {
-        free(w->folders[i].path);
-        w->n_folders--;
-        memmove(&w->folders[i], &w->folders[i + 1], (w->n_folders - i) * sizeof(*w->folders));
+        forget(w, i);
+    }
+}
+
+void watcher_unwatch(struct watcher *w, const char *path)
+{
+    const size_t len = strlen(path);
+    for (size_t i = w->n_folders; i-- > 0;) {
+        const char *other = w->folders[i].path;
+        if (strncmp(other, path, len) == 0 && (other[len] == '\0' || other[len] == '/')) {
+            inotify_rm_watch(w->inotify_fd, w->folders[i].wd);
+            forget(w, i);
+        }
+    }
+}
+
+/* Ends the watches of folders that a look at everything has not met: they were moved away when
+ * nobody was told. */
+static void unwatch_unseen(struct watcher *w)
+{
+    for (size_t i = w->n_folders; i-- > 0;) {
+        if (!w->folders[i].is_seen) {
+            inotify_rm_watch(w->inotify_fd, w->folders[i].wd);
+            forget(w, i);
+        }
     }
 }
 
@@ -65,6 +94,7 @@ static bool remember(struct watcher *w, int wd, const char *path)
     if (i < w->n_folders && w->folders[i].wd == wd) {
         free(w->folders[i].path);
         w->folders[i].path = copy;
+        w->folders[i].is_seen = true;
         return true;
     }
     if (w->n_folders == w->folders_cap) {
@@ -78,7 +108,7 @@ static bool remember(struct watcher *w, int wd, const char *path)
         w->folders_cap = cap;
     }
     memmove(&w->folders[i + 1], &w->folders[i], (w->n_folders - i) * sizeof(*w->folders));
-    w->folders[i] = (struct watcher_folder){wd, copy};
+    w->folders[i] = (struct watcher_folder){wd, copy, true};
     w->n_folders++;
     return true;
 }
@@ -211,8 +241,14 @@ static void look_at_all(struct watcher *w)
         }
         return;
     }
+    for (size_t i = 0; i < w->n_folders; i++) {
+        w->folders[i].is_seen = false;
+    }
     list_folder(w, fd, path, 0);
     w->look.found.complete = !w->look.out_of_memory && !w->look.is_partial;
+    if (w->look.found.complete && w->look.n_troubles == 0) { /* else some may be there, unseen */
+        unwatch_unseen(w);
+    }
 }
 
 /* Whether a component of the path is a name that is still being written. */

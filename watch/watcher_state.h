@@ -38,7 +38,8 @@ struct watcher {
     /* Watches, by descriptor; the look's while one is under way. */
     struct watcher_folder {
         int wd;
-        char *path; /* owned */
+        char *path;   /* owned */
+        bool is_seen; /* by this look, if that is complete */
     } * folders;
     size_t n_folders, folders_cap;
     char mode[160];
@@ -51,6 +52,9 @@ struct watcher {
 void watcher_look(struct watcher *w);
 /* The folder that a watch stands for; NULL: none. */
 const char *watcher_folder_of(const struct watcher *w, int wd);
+/* The watch has gone. */
 void watcher_forget_folder(struct watcher *w, int wd);
+/* Ends the watches of a folder and of those below it, by the names they were last seen under. */
+void watcher_unwatch(struct watcher *w, const char *path);
 
 #endif
