@@ -144,7 +144,6 @@ static void close_handles(struct runner *r)
         for (int i = 0; i < r->n_signals; i++) {
             uv_close((uv_handle_t *)&r->signals[i], NULL);
         }
-        uv_stop(&r->loop);
     }
 }
 
@@ -208,6 +207,7 @@ static void feed(struct runner *r)
         engine_start(&r->engine, &r->feed_task, LANE_READ, NULL);
     } else if (r->engine.n_jobs == 0 && !r->sizing) {
         close_handles(r);
+        uv_stop(&r->loop);
     }
 }
 
@@ -256,12 +256,14 @@ static enum status start_handles(struct runner *r)
     r->progress_timer.data = r;
     for (int i = 0; i < 2; i++) {
         int failed = uv_signal_init(&r->loop, &r->signals[i]);
+        if (failed == 0) {
+            r->n_signals++;
+            r->signals[i].data = r;
+            failed = uv_signal_start(&r->signals[i], on_signal, numbers[i]);
+        }
         if (failed != 0) {
             return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
         }
-        r->n_signals++;
-        r->signals[i].data = r;
-        uv_signal_start(&r->signals[i], on_signal, numbers[i]);
     }
     if (log_has_progress() && !r->settings->quiet) {
         r->size_task.owner = r;

@@ -39,7 +39,7 @@ static void close_all(struct service *s)
     s->socket = NULL;
     uv_close((uv_handle_t *)&s->tick, NULL);
     uv_close((uv_handle_t *)&s->soon, NULL);
-    for (size_t i = 0; i < sizeof(s->signals) / sizeof(*s->signals); i++) {
+    for (size_t i = 0; i < s->n_signals; i++) {
         uv_close((uv_handle_t *)&s->signals[i], NULL);
     }
 }
@@ -351,23 +351,31 @@ static json_t *make_status(void *user)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static void start_handles(struct service *s)
+static enum status start_handles(struct service *s)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    int failed = 0;
     uv_timer_init(&s->loop, &s->tick);
     uv_timer_init(&s->loop, &s->soon);
     s->tick.data = s->soon.data = s;
     uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
     uv_timer_start(&s->soon, on_soon, 0, 0);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-        uv_signal_init(&s->loop, &s->signals[i]);
-        s->signals[i].data = s;
-        uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && failed == 0; i++) {
+        failed = uv_signal_init(&s->loop, &s->signals[i]);
+        if (failed == 0) {
+            s->n_signals++;
+            s->signals[i].data = s;
+            failed = uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+        }
+    }
+    if (failed != 0) {
+        return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
     }
     if (status_socket_open(&s->loop, s->settings->status_socket, make_status, s, &s->socket) !=
         STATUS_OK) {
         log_warning("leat status will find nobody: %s", status_message());
     }
+    return STATUS_OK;
 }
 
 /* A service that was killed while it was starting a worker lives on in that for a moment, and so
@@ -432,8 +440,14 @@ int service_run(int argc, char **argv, struct settings *settings)
     s->settings = own;
     s->argc = argc;
     s->argv = argv;
-    if (open_service(s) == STATUS_OK) {
-        start_handles(s);
+    if (open_service(s) != STATUS_OK) {
+        log_error("%s", status_message());
+        s->exit_status = 2;
+    } else if (start_handles(s) != STATUS_OK) {
+        log_error("%s", status_message());
+        s->exit_status = 2;
+        close_all(s);
+    } else {
         service_workers_choose(s);
         if (s->n_workers == 0 || !service_recover(s)) {
             log_error("no memory to begin");
@@ -442,9 +456,6 @@ int service_run(int argc, char **argv, struct settings *settings)
             service_update(s);
         }
         uv_run(&s->loop, UV_RUN_DEFAULT);
-    } else {
-        log_error("%s", status_message());
-        s->exit_status = 2;
     }
     int exit_status = s->exit_status;
     uv_run(&s->loop, UV_RUN_DEFAULT);
