@@ -99,9 +99,10 @@ struct spool_job {
     void *user;                 /* the caller's */
     /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
      * result, whether it has got its name since the start, whether `job` is not yet what the inputs
-     * are, and whether done/FOLDER cannot be had, so that the inputs go to done/ itself. */
+     * are, whether the attempt that is being begun has been charged, and whether done/FOLDER cannot
+     * be had, so that the inputs go to done/ itself. */
     uint64_t part_inode;
-    bool replace, named, changed, astray;
+    bool replace, named, changed, charged, astray;
     char *reason; /* text of reason.json, from the first spool_fail on; NULL before */
 };
 

@@ -395,7 +395,7 @@ void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
     for (size_t i = 0; i < n; i++) {
         if (spool_begins(jobs[i], SPOOL_QUEUED)) {
             charge(s, jobs[i]);
-            jobs[i]->changed = jobs[i]->outcome == SPOOL_OK; /* charged */
+            jobs[i]->charged = jobs[i]->outcome == SPOOL_OK;
         }
     }
     const bool shared = spool_count(jobs, n, SPOOL_QUEUED) >= SPOOL_SHARES;
@@ -410,10 +410,10 @@ void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
     }
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (job->stand != SPOOL_QUEUED || !job->changed) {
+        if (job->stand != SPOOL_QUEUED || !job->charged) {
             continue;
         }
-        job->changed = false;
+        job->charged = false;
         if (job->outcome == SPOOL_OK) {
             make_part(s, job);
         }
