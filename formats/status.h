@@ -29,6 +29,7 @@ extern "C" {
     X(STATUS_DEVICE, "device", "the device reported an error")                                     \
     X(STATUS_CANCELLED, "cancelled", "stopped on request")                                         \
     X(STATUS_DEADLINE, "deadline", "took longer than its deadline")                                \
+    X(STATUS_START_OVER, "start-over", "the inputs are wanted once more, from the beginning")      \
     X(STATUS_INTERNAL, "internal", "a fault in leat itself")
 
 enum status {

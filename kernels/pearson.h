@@ -26,9 +26,11 @@
 
 #include "kernels/means.h"
 
-/* How products are taken. Bounds on the absolute error of r, for N <= 2^20 samples:
- * exact 1e-12 (double); f32 1e-6; screen: `pearson_kernels.screen_bound`, pairs that matter are
- * taken again by exact_pairs. */
+/* How r is taken and stored. Bounds on its absolute error for N <= 2^20 samples of any finite
+ * values, derived where each backend takes it: exact   1e-12 (double) f32     1e-6 (float) screen
+ * `pearson_kernels.screen_bound` (float); pairs that matter are taken again by exact_pairs and
+ * 1e-10, or 1e-6 stored as float, for pairs of which one series has missing samples: kernels/
+ * pearson_rule.h. */
 enum pearson_precision { PEARSON_EXACT, PEARSON_F32, PEARSON_SCREEN };
 
 /* The most samples of a series in a row: what is beneath the products, BLAS and the device's tensor
@@ -68,6 +70,13 @@ struct pearson_survey {
     double mean_abs;                  /* mean of |r| over defined pairs; NaN when there are none */
 };
 
+/* n consecutive series: in the exact form, and as standardize() got them; x is none where they were
+ * not kept. */
+struct pearson_side {
+    struct span z, x;
+    size_t first, n;
+};
+
 struct pearson_kernels {
     /* Increments along rows: n_series rows of n_samples of type `type` in x give n_series rows of
      * n_samples - 1 doubles in out. */
@@ -99,18 +108,20 @@ struct pearson_kernels {
                         size_t width) STATUS_MUST_CHECK;
 
     /* Rewrites, in the same panel, the elements of which either series has missing samples, by the
-     * pairwise-complete formula. za and zb are in the exact form, whatever precision the matrix
-     * has; `type` is the panel's. */
-    enum status (*gram_gaps)(struct queue *q, size_t n_samples, struct span za, size_t first_a,
-                             size_t n_a, struct span zb, size_t first_b, size_t n_b,
-                             struct moments moments, struct span r, size_t width,
-                             enum dtype type) STATUS_MUST_CHECK;
+     * pairwise-complete formula. `type` is the panel's, x_type that of both sides' x. Adds to
+     * *n_unsure the pairs whose common samples lie so far from the mean of a series that z does not
+     * tell them apart, and that x was not there for; their coefficients are undefined. Waits. */
+    enum status (*gram_gaps)(struct queue *q, size_t n_samples, const struct pearson_side *a,
+                             const struct pearson_side *b, enum dtype x_type,
+                             struct moments moments, struct span r, size_t width, enum dtype type,
+                             uint64_t *n_unsure) STATUS_MUST_CHECK;
 
     /* The absolute error that PEARSON_SCREEN coefficients of these series stay within (rows). */
     double (*screen_bound)(size_t n_samples);
 
-    /* Takes n pairs again in double from the series themselves (rows of x as standardize got them;
-     * missing values pairwise), within 1e-12; sets pairs[k].r. `pairs` is host memory; waits. */
+    /* Takes n pairs again in double from the series themselves (rows of x as standardize got them):
+     * within 1e-12, pairs with missing samples within 1e-10; sets pairs[k].r. `pairs` is host
+     * memory; waits. */
     enum status (*exact_pairs)(struct queue *q, struct span x, enum dtype type, size_t n_samples,
                                struct moments moments, struct pearson_pair *pairs,
                                size_t n) STATUS_MUST_CHECK;
@@ -127,7 +138,8 @@ struct pearson_kernels {
     void (*columns_free)(struct queue *q, void *state);
     /* Adds a slab: sample t of series s is slab[t * n_series + s], t < n_samples <= slab_samples.
      * The results depend on how the samples were cut into slabs only within rounding; the caller
-     * cuts them by shape alone. The increments of `diff` across slabs are seen to. */
+     * cuts them by shape alone. The increments of `diff` across slabs are seen to. The slab stays
+     * as it is until the next call of columns_add, or columns_finish, has returned. */
     enum status (*columns_add)(struct queue *q, void *state, struct span slab, enum dtype type,
                                size_t n_samples) STATUS_MUST_CHECK;
     /* Fills moments (all fields, entries 0 .. n_series - 1) and the panels (f64) of the matrix. */

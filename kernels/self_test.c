@@ -185,10 +185,15 @@ static enum status rows(struct run *r, enum pearson_precision precision, double 
         size_t first = p * PANEL, width = pearson_panel_width(p, PANEL, N_SERIES);
         st = k->gram(r->q, precision, N_SAMPLES, span_from(z, first * z_row), first, width - first,
                      z, 0, width, r->m, r->panels[p], width);
+        struct pearson_side a = {.z = span_from(r->z_exact, first * exact_row),
+                                 .x = span_from(r->x, first * N_SAMPLES * sizeof(double)),
+                                 .first = first,
+                                 .n = width - first};
+        struct pearson_side b = {.z = r->z_exact, .x = r->x, .n = width};
+        uint64_t n_unsure = 0;
         if (st == STATUS_OK) {
-            st = k->gram_gaps(r->q, N_SAMPLES, span_from(r->z_exact, first * exact_row), first,
-                              width - first, r->z_exact, 0, width, r->m, r->panels[p], width,
-                              r->matrix.type);
+            st = k->gram_gaps(r->q, N_SAMPLES, &a, &b, DTYPE_F64, r->m, r->panels[p], width,
+                              r->matrix.type, &n_unsure);
         }
     }
     return st != STATUS_OK ? st : read_matrix(r, out);

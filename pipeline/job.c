@@ -296,7 +296,7 @@ static void end_finished(struct engine_task *task)
     e->host_used -= job->host_reserved;
     e->device_used -= job->device_reserved;
     job->host_reserved = job->device_reserved = 0;
-    if (job->again && job->code == STATUS_TOO_LARGE) {
+    if (job->again && (job->code == STATUS_TOO_LARGE || job->code == STATUS_START_OVER)) {
         begin(job);
         job_step_all(e);
         return;
@@ -377,6 +377,7 @@ static void begin(struct job *job)
                         .deadline = job->deadline,
                         .deadline_s = job->deadline_s,
                         .lines_estimate = job->lines_estimate,
+                        .started_over = job->started_over || job->code == STATUS_START_OVER,
                         .started_ns = crew_now_ns()};
     job->last_block = &job->first_block;
     job->last_slot = &job->first_slot;

@@ -17,7 +17,8 @@ struct stage_args job_args(const struct job *job)
 {
     struct stage_args args = {.queue = job->queue,
                               .params = job->input.settings.params,
-                              .block_bytes = job->engine->block_bytes};
+                              .block_bytes = job->engine->block_bytes,
+                              .started_over = job->started_over};
     for (size_t i = 0; i < job->input.n_parts; i++) {
         args.inputs[i] = (struct stage_input){table_info(job->tables[i]), job->input.parts[i].path};
     }

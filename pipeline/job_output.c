@@ -265,6 +265,7 @@ static void finish_finished(struct engine_task *task)
     struct job *job = task->owner;
     job->on_device = false;
     job->has_next = true;
+    job->again = task->code == STATUS_START_OVER && !job->started_over;
     if (job_task_ended(job, task)) {
         job_stream_drop(job); /* blocks that were left to upload */
     }

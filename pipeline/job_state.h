@@ -33,7 +33,8 @@ struct job {
     enum status code;        /* of the first failure */
     enum status code_at_end; /* `code` as JOB_ENDING began: job_cancel may change it meanwhile */
     char *message;
-    bool again; /* needs more memory than was free: start over with it reserved */
+    bool again;        /* needs more memory than was free, or the stage said so: start over */
+    bool started_over; /* the stage said so */
     uv_timer_t *deadline;
     double deadline_s; /* as the job began; 0: none */
     bool waits;        /* for memory, which does not count */

@@ -35,7 +35,6 @@ static void columns_release(struct pearson_job *job)
 static enum status columns_finish(struct pearson_job *job)
 {
     const size_t n = job->n_series, panel = job->layout.panel;
-    pearson_job_unstage(job);
     job->n_samples = pearson_layout_samples(&job->layout, job->lines);
     job->moments.capacity = n;
     enum status st = pearson_job_alloc(job, n, moments_bytes(1), &job->moments.at);

@@ -198,7 +198,7 @@ enum status pearson_lay_out(const struct stage_args *args, const struct pearson_
     l.lines = at_least(l.lines_known ? table->n_lines : table->n_lines_estimate, 1);
     l.x_type = l.lost != 0 ? DTYPE_F64 : l.type;
     l.r_type = choice->used == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32;
-    l.keep_x = choice->used != PEARSON_EXACT;
+    l.keep_x = l.by_lines && (choice->used != PEARSON_EXACT || args->started_over);
     if (l.by_lines || l.lines_known) {
         const enum status st = pearson_check_samples(args, choice, &l, l.lines);
         if (st != STATUS_OK) {
@@ -264,7 +264,8 @@ static void tally_rows(struct tally *t, const struct stage_args *args,
     if (!l->keep_x && l->lost != 0) {
         tally(t, l->unit_lines, samples, sizeof(double));
     }
-    if (l->keep_x && !choice->reject) { /* panels in the exact form, and their moments, for gaps */
+    if (choice->used != PEARSON_EXACT &&
+        !choice->reject) { /* panels in the exact form, and their moments, for gaps */
         tally(t, units(l), k->z_bytes(PEARSON_EXACT, samples), 1);
         tally(t, 1, moments_bytes(rows), 1);
     }

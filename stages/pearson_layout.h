@@ -39,7 +39,7 @@ struct pearson_layout {
     enum dtype type;   /* of the table's numbers */
     enum dtype x_type; /* of the numbers that are correlated: double for increments */
     enum dtype r_type; /* of the matrix */
-    bool keep_x;       /* the series stay in memory: some pairs are taken a second time */
+    bool keep_x;       /* the series stay in memory: some pairs are taken from them once more */
     size_t panel;      /* rows in a panel of the matrix */
     size_t unit_lines; /* lines that are taken at once: a panel of series, or a slab of samples */
 };

@@ -6,6 +6,10 @@
  * Gaps are known when the moments are on the host, at the end; then each pair of panels of which
  * one has a series with gaps is corrected (gram_gaps). That takes the exact form: where the matrix
  * is of another form, the two panels are standardised again, from the series that were kept for it.
+ *
+ * Pairs whose common samples lie very far from the mean of a series, for an outlier elsewhere, take
+ * the series themselves. The exact form keeps no series, which would double its memory for what
+ * hardly any table has: the job starts over and keeps them.
  */
 #include "stages/pearson_job.h"
 
@@ -171,12 +175,15 @@ static const struct pearson_slab *slab_of(const struct pearson_rows *rows, size_
 /* The n series from `first` on, a panel, in the exact form; `which` of the two buffers may be used
  * for it. */
 static enum status exact_panel(struct pearson_job *job, size_t first, size_t n, size_t which,
-                               struct span *z)
+                               struct pearson_side *side)
 {
     struct pearson_rows *rows = &job->rows;
     const struct pearson_slab *slab = slab_of(rows, first);
+    const size_t row = first - slab->first;
+    *side =
+        (struct pearson_side){.x = span_from(slab->x, row * x_bytes(job)), .first = first, .n = n};
     if (job->choice.used == PEARSON_EXACT) {
-        *z = span_from(slab->z, (first - slab->first) * z_bytes(job));
+        side->z = span_from(slab->z, row * z_bytes(job));
         return STATUS_OK;
     }
     enum status st = STATUS_OK;
@@ -185,13 +192,12 @@ static enum status exact_panel(struct pearson_job *job, size_t first, size_t n, 
             job, job->layout.panel < job->n_series ? job->layout.panel : job->n_series,
             job->ops->pearson->z_bytes(PEARSON_EXACT, job->n_samples), &rows->exact[which]);
     }
-    *z = rows->exact[which];
+    side->z = rows->exact[which];
     if (st != STATUS_OK) {
         return st;
     }
-    return job->ops->pearson->standardize(
-        job->queue, PEARSON_EXACT, span_from(slab->x, (first - slab->first) * x_bytes(job)),
-        job->layout.x_type, n, job->n_samples, rows->exact_moments, first, *z);
+    return job->ops->pearson->standardize(job->queue, PEARSON_EXACT, side->x, job->layout.x_type, n,
+                                          job->n_samples, rows->exact_moments, first, side->z);
 }
 
 static size_t panel_end(const struct pearson_job *job, size_t p)
@@ -200,11 +206,12 @@ static size_t panel_end(const struct pearson_job *job, size_t p)
 }
 
 /* Corrects panel p against itself and the panels before it. */
-static enum status mend_panel(struct pearson_job *job, size_t p, const bool *gaps)
+static enum status mend_panel(struct pearson_job *job, size_t p, const bool *gaps,
+                              uint64_t *n_unsure)
 {
     const size_t panel = job->layout.panel, width = panel_end(job, p);
     const size_t first_a = p * panel, n_a = width - first_a;
-    struct span za = {0}, zb = {0};
+    struct pearson_side side_a = {0}, side_b = {0};
     bool have_a = false;
     enum status st = STATUS_OK;
     for (size_t b = 0; b <= p && st == STATUS_OK; b++) {
@@ -213,16 +220,16 @@ static enum status mend_panel(struct pearson_job *job, size_t p, const bool *gap
             continue;
         }
         if (!have_a) {
-            st = exact_panel(job, first_a, n_a, 0, &za);
+            st = exact_panel(job, first_a, n_a, 0, &side_a);
             have_a = true;
         }
         if (st == STATUS_OK && b < p) {
-            st = exact_panel(job, first_b, n_b, 1, &zb);
+            st = exact_panel(job, first_b, n_b, 1, &side_b);
         }
         if (st == STATUS_OK) {
-            st = job->ops->pearson->gram_gaps(job->queue, job->n_samples, za, first_a, n_a,
-                                              b < p ? zb : za, first_b, n_b, job->moments,
-                                              job->panels[p], width, job->layout.r_type);
+            st = job->ops->pearson->gram_gaps(
+                job->queue, job->n_samples, &side_a, b < p ? &side_b : &side_a, job->layout.x_type,
+                job->moments, job->panels[p], width, job->layout.r_type, n_unsure);
         }
     }
     return st;
@@ -248,10 +255,15 @@ static enum status rows_mend(struct pearson_job *job, const double *counts)
             st = job->ops->copy(job->queue, own->at, job->moments.at, moments_bytes(own->capacity));
         }
     }
+    uint64_t n_unsure = 0;
     for (size_t p = 0; p < job->n_panels && st == STATUS_OK; p++) {
-        st = mend_panel(job, p, gaps);
+        st = mend_panel(job, p, gaps, &n_unsure);
     }
     free(gaps);
+    if (st == STATUS_OK && n_unsure > 0) {
+        st = status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
+                         job->args.inputs[0].name, (unsigned long long)n_unsure);
+    }
     return st;
 }
 

@@ -320,8 +320,9 @@ static enum status find_pairs(struct pearson_job *job)
                                     .n_samples = job->n_samples,
                                     .moments = job->moments};
     enum status st = STATUS_OK;
-    if (choice->used == PEARSON_SCREEN) {
-        wanted.bound = job->ops->pearson->screen_bound(job->n_samples);
+    if (choice->used != PEARSON_EXACT) { /* the pairs listed are taken again, from the series */
+        wanted.bound =
+            choice->used == PEARSON_F32 ? 1e-6 : job->ops->pearson->screen_bound(job->n_samples);
         st = pearson_rows_series(job, &wanted.x);
     }
     if (st == STATUS_OK) {

@@ -60,6 +60,7 @@ struct stage_args {
     struct stage_input inputs[STAGE_MAX_PARTS]; /* in the order of the stage's parts */
     const struct param_value *params;           /* in the order of the stage's specs */
     size_t block_bytes;                         /* the most that one push brings */
+    bool started_over;                          /* finish() has said STATUS_START_OVER */
 };
 
 /* What a job is going to need, from the shape that is known or estimated. */
@@ -89,7 +90,9 @@ struct stage_ops {
      * whose pieces are read while the stage is alive. With *more set (it is false) it is called
      * again, with another result: the files of this one are written in the meantime, and a job can
      * be cancelled in between. At most two results are held at a time; the last one has shape,
-     * parameters, summary and warnings. */
+     * parameters, summary and warnings. The first call may say STATUS_START_OVER, once: the numbers
+     * have shown that the job must be planned otherwise. The stage is freed, and all begins again
+     * with args->started_over. */
     enum status (*finish)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
     void (*free)(struct stage *s);
 };

@@ -6,6 +6,7 @@
 #include "kernels/means.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 struct reference_moments reference_moments(const double *x, size_t n)
 {
@@ -159,6 +160,32 @@ void reference_stretches(size_t n_series, size_t n_samples, double *x)
         for (size_t t = 0; t < n_samples; ++t) {
             double v = 1e3 * (double)(t / 20) + sin((double)(t * (s + 3)));
             x[s * n_samples + t] = t >= begin && t < end ? v : (double)NAN;
+        }
+    }
+}
+
+const char *const reference_far_kinds[REFERENCE_FAR_KINDS] = {"1e14", "fill value 9.96921e36",
+                                                              "-2147483648", "levels 1e9 apart"};
+
+void reference_far(size_t kind, size_t n_series, size_t n_samples, double *x)
+{
+    static const double outliers[] = {1e14, 9.96921e36, -2147483648.0};
+    struct reference_random g = {kind + 40};
+    for (size_t s = 0; s < n_series; ++s) {
+        for (size_t t = 0; t < n_samples; ++t) {
+            double *v = x + s * n_samples + t;
+            bool away = kind < 3 ? t % 7 == 3 || t / 64 % 5 == 4 : t < n_samples / 2;
+            struct reference_random common = {kind * 7919 + t};
+            double noise = reference_normal(&g) + reference_normal(&common);
+            *v = kind == 3 ? (away ? 0 : 1e9) + 1e-3 * noise : noise;
+            if (s % 4 == 2) {
+                *v = away ? noise : 0.1; /* does not vary on the common samples */
+            }
+            if (away && s % 2 == 1) {
+                *v = (double)NAN;
+            } else if (away && kind < 3) {
+                *v = outliers[kind];
+            }
         }
     }
 }

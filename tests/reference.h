@@ -44,4 +44,10 @@ int reference_near(double a, double b, double bound);
  * NaN; levels far apart, so that sums about the series' means cancel. */
 void reference_stretches(size_t n_series, size_t n_samples, double *x);
 
+/* Series whose means lie far from the samples that they have in common: outliers, or another level,
+ * where every second series is missing; every fourth does not vary elsewhere. */
+enum { REFERENCE_FAR_KINDS = 4 };
+extern const char *const reference_far_kinds[REFERENCE_FAR_KINDS];
+void reference_far(size_t kind, size_t n_series, size_t n_samples, double *x);
+
 #endif

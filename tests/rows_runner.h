@@ -18,7 +18,8 @@ struct rows {
     size_t n_series, n_samples, panel;
     enum dtype type;
     enum pearson_precision precision;
-    bool gaps; /* call gram_gaps as well */
+    bool gaps;      /* call gram_gaps as well */
+    bool without_x; /* ... which is not given the series as they came */
     const double *x;
 };
 
@@ -37,6 +38,7 @@ static inline size_t n_pairs(size_t n_series)
 /* Spans of a run, in the order of its making. */
 struct run {
     struct span x, z, z_exact;
+    uint64_t n_unsure;
     struct moments moments;
     struct under_test_matrix matrix;
 };
@@ -50,6 +52,7 @@ static inline void run_rows(const struct rows *c, struct run *r)
     r->x = under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type);
     r->z = under_test_room(c->n_series * z_row + 64);
     r->z_exact = under_test_room(c->n_series * exact_row + 64);
+    r->n_unsure = 0;
     r->moments = (struct moments){under_test_room(moments_bytes(c->n_series)), c->n_series};
     r->matrix = under_test_matrix(c->n_series, c->panel,
                                   c->precision == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32);
@@ -74,9 +77,16 @@ static inline void run_rows(const struct rows *c, struct run *r)
                           span_from(r->z, first * z_row), first, width - first, r->moments, panel,
                           width));
         if (c->gaps) {
-            ASSERT_OK(k->gram_gaps(
-                under_test_queue, c->n_samples, span_from(r->z_exact, first * exact_row), first,
-                width - first, r->z_exact, 0, width, r->moments, panel, width, r->matrix.m.type));
+            size_t x_row = c->n_samples * dtype_bytes(c->type);
+            struct pearson_side a = {
+                .z = span_from(r->z_exact, first * exact_row), .first = first, .n = width - first};
+            struct pearson_side b = {.z = r->z_exact, .n = width};
+            if (!c->without_x) {
+                a.x = span_from(r->x, first * x_row);
+                b.x = r->x;
+            }
+            ASSERT_OK(k->gram_gaps(under_test_queue, c->n_samples, &a, &b, c->type, r->moments,
+                                   panel, width, r->matrix.m.type, &r->n_unsure));
         }
     }
 }

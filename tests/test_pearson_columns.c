@@ -46,17 +46,20 @@ static struct columns_answer run(const struct columns_case *c)
         }
     }
     void *state;
+    struct span before = {0};
     ASSERT_OK(k->columns_new(under_test_queue, c->n_series, c->slab, c->diff, &state));
     for (size_t t = 0; t < c->n_samples; t += c->slab) {
         size_t n = c->n_samples - t < c->slab ? c->n_samples - t : c->slab;
         struct span slab =
             under_test_put_numbers(turned + t * c->n_series, n * c->n_series, c->type);
         ASSERT_OK(k->columns_add(under_test_queue, state, slab, c->type, n));
-        under_test_release(slab);
+        under_test_release(before); /* it may be wanted until now */
+        before = slab;
     }
     struct under_test_matrix m = under_test_matrix(c->n_series, c->panel, DTYPE_F64);
     struct moments moments = {under_test_room(moments_bytes(c->n_series)), c->n_series};
     ASSERT_OK(k->columns_finish(under_test_queue, state, moments, &m.m));
+    under_test_release(before);
     k->columns_free(under_test_queue, state);
     under_test_condensed(&m, a.r);
     under_test_get(a.moments, moments.at, moments_bytes(c->n_series));
@@ -386,6 +389,48 @@ static void columns_with_few_common_samples_are_right(void **state)
     free(x);
 }
 
+static void columns_with_outliers_outside_the_common_samples_are_right(void **state)
+{
+    (void)state;
+    struct columns_case c = {.n_series = 9, .n_samples = 700, .panel = 9, .bound = 1e-10};
+    double *x = room(c.n_series * c.n_samples);
+    static const size_t slabs[] = {5, 64, 300, 700};
+    c.x = x;
+    for (size_t kind = 0; kind < REFERENCE_FAR_KINDS; ++kind) {
+        reference_far(kind, c.n_series, c.n_samples, x);
+        for (size_t k = under_test_size(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
+            c.slab = slabs[k];
+            c.type = DTYPE_F64;
+            check(&c);
+        }
+        reference_round(c.n_series * c.n_samples, x);
+        c.type = DTYPE_F32;
+        check(&c);
+    }
+    free(x);
+}
+
+/* The samples of increments, too, are there as they came, across the edges of slabs. */
+static void columns_of_increments_with_outliers_outside_the_common_ones_are_right(void **state)
+{
+    (void)state;
+    struct columns_case c = {.n_series = 9,
+                             .n_samples = 300,
+                             .panel = 9,
+                             .type = DTYPE_F64,
+                             .diff = PEARSON_DIFF_STEP,
+                             .bound = 1e-10};
+    double *x = room(c.n_series * c.n_samples);
+    static const size_t slabs[] = {1, 7, 64, 300};
+    reference_far(0, c.n_series, c.n_samples, x);
+    c.x = x;
+    for (size_t k = 0; k < sizeof slabs / sizeof *slabs; ++k) {
+        c.slab = slabs[k];
+        check(&c);
+    }
+    free(x);
+}
+
 static void columns_constant_on_common_samples_yield_nan(void **state)
 {
     (void)state;
@@ -438,6 +483,8 @@ int main(void)
         cmocka_unit_test(columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_pairs),
         cmocka_unit_test(columns_with_gaps_in_many_series_span_tiles),
         cmocka_unit_test(columns_with_few_common_samples_are_right),
+        cmocka_unit_test(columns_with_outliers_outside_the_common_samples_are_right),
+        cmocka_unit_test(columns_of_increments_with_outliers_outside_the_common_ones_are_right),
         cmocka_unit_test(columns_constant_on_common_samples_yield_nan),
         cmocka_unit_test(columns_bytes_grow_with_every_argument),
     };

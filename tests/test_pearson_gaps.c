@@ -103,6 +103,41 @@ static void pearson_of_a_series_constant_on_common_samples_is_nan(void **state)
     free(x);
 }
 
+/* is_told: without the series, the pairs that take them are counted. */
+static void check_far(const struct rows *c, bool is_told)
+{
+    struct run r;
+    check(c, c->precision == PEARSON_EXACT ? 1e-10 : 1e-6);
+    run_rows(c, &r);
+    assert_int_equal(r.n_unsure, 0);
+    run_done(&r);
+    struct rows without = *c;
+    without.without_x = true;
+    run_rows(&without, &r);
+    assert_int_equal(r.n_unsure > 0, is_told);
+    run_done(&r);
+}
+
+static void pearson_with_outliers_outside_the_common_samples_takes_the_series(void **state)
+{
+    (void)state;
+    struct rows c = {.n_series = 9, .n_samples = 700, .panel = 4, .gaps = true};
+    double *x = room(c.n_series * c.n_samples);
+    c.x = x;
+    for (size_t kind = 0; kind < REFERENCE_FAR_KINDS; ++kind) {
+        reference_far(kind, c.n_series, c.n_samples, x);
+        c.type = DTYPE_F64;
+        c.precision = PEARSON_EXACT;
+        check_far(&c, true);
+        c.precision = PEARSON_F32;
+        check_far(&c, true);
+        reference_round(c.n_series * c.n_samples, x);
+        c.type = DTYPE_F32;
+        check_far(&c, kind < 3); /* as floats the upper level does not vary */
+    }
+    free(x);
+}
+
 static void gram_gaps_leaves_complete_pairs_alone(void **state)
 {
     (void)state;
@@ -133,6 +168,7 @@ int main(void)
         cmocka_unit_test(pearson_of_few_common_samples_is_right),
         cmocka_unit_test(pearson_of_walks_with_gaps_is_right),
         cmocka_unit_test(pearson_of_a_series_constant_on_common_samples_is_nan),
+        cmocka_unit_test(pearson_with_outliers_outside_the_common_samples_takes_the_series),
         cmocka_unit_test(gram_gaps_leaves_complete_pairs_alone),
     };
     return UNDER_TEST_RUN(tests, NULL, NULL);

@@ -3,14 +3,17 @@
  *
  * A series gets a slot at its first gap. A pair is kept, with its own count, means and co-moments
  * of the common samples, by the slot that came first; it starts from the totals that were common to
- * both until then. A slab's contribution comes from tiles of products (cpu_gaps), or by itself
- * where its sums cancel, and is merged by Chan's formula.
+ * both until then. A slab's contribution comes from tiles of products (cpu_gaps), by itself where
+ * its sums cancel, from the samples as they came where the centred ones have lost it
+ * (pearson_rule.h), and is merged by Chan's formula.
+ *
+ * Error of r: that of a slab's sums, 192 (256 + S / 256) u for S samples, and 2 u N / S of the
+ * merges, u = 2^-53; or 5.8e-11 where the slab was taken from centred samples far from their mean.
  */
 #include "kernels/cpu/cpu_columns.h"
 #include "kernels/cpu/cpu_gaps.h"
 #include "kernels/cpu/cpu_pairs.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -43,6 +46,20 @@ void column_gaps_free(struct queue *q, struct columns *c)
     }
 }
 
+/* `at`: PAIR_MEAN_X or _Y. */
+static struct pearson_mean get_mean(const struct columns *c, size_t slot, size_t k,
+                                    enum pair_field at)
+{
+    return (struct pearson_mean){field(c, slot, at)[k], field(c, slot, at + 1)[k]};
+}
+
+static void put_mean(const struct columns *c, size_t slot, size_t k, enum pair_field at,
+                     struct pearson_mean m)
+{
+    field(c, slot, at)[k] = m.at;
+    field(c, slot, at + 1)[k] = m.rest;
+}
+
 /* Exchanges two series without a slot, at places p and r. */
 static void exchange(struct columns *c, size_t p, size_t r)
 {
@@ -68,9 +85,14 @@ static void start_pairs(struct columns *c, size_t slot)
     for (size_t k = 0; k < n; ++k) {
         size_t j = c->order[slot + 1 + k];
         bool held = c->n_total > 0; /* or the triangle is not filled */
+        struct pearson_mean none = {0, 0}, x = none, y = none;
+        if (held) {
+            x = pearson_mean_of(c->all[g].shift, c->all[g].mean, 0);
+            y = pearson_mean_of(c->all[j].shift, c->all[j].mean, 0);
+        }
         field(c, slot, PAIR_N)[k] = held ? (double)c->n_total : 0;
-        field(c, slot, PAIR_MEAN_X)[k] = held ? c->all[g].mean : 0;
-        field(c, slot, PAIR_MEAN_Y)[k] = held ? c->all[j].mean : 0;
+        put_mean(c, slot, k, PAIR_MEAN_X, x);
+        put_mean(c, slot, k, PAIR_MEAN_Y, y);
         field(c, slot, PAIR_XX)[k] = held ? c->all[g].m2 : 0;
         field(c, slot, PAIR_YY)[k] = held ? c->all[j].m2 : 0;
         double xy = 0;
@@ -108,7 +130,7 @@ enum status column_gaps_admit(struct queue *q, struct columns *c, size_t n)
 
 struct gaps_job {
     struct columns *c;
-    size_t n;
+    const struct columns_slab *slab;
     atomic_bool failed;
 };
 
@@ -118,47 +140,97 @@ struct gaps_place {
     size_t a0, b0, n_b;
 };
 
-/* Sums about the slab's means to sums about the means of the common samples. */
-static struct pearson_sums centred(const struct gaps_job *job, const struct gaps_tile *tile,
-                                   const void *work, size_t k, size_t l)
+/* Sample t, after diff, of series s as it came. */
+static double raw_sample(const struct gaps_job *job, size_t s, size_t t)
 {
-    struct pearson_sums s = gaps_pair(tile, work, k, l);
-    if (s.n < 2) {
-        s.xx = s.yy = s.xy = 0;
-    } else if (!pearson_centre_sums(&s)) {
-        struct pair_series a = {.x = tile->a[k], .type = DTYPE_F64, .marked = true};
-        struct pair_series b = {.x = tile->b[l], .type = DTYPE_F64, .marked = true};
-        s = cpu_pair_sums(a, b, job->n);
+    const struct columns *c = job->c;
+    const struct columns_slab *slab = job->slab;
+    size_t raw = t + (slab->n_raw - slab->n), at = raw * c->n_series + s;
+    bool narrow = slab->type == DTYPE_F32;
+    double here = narrow ? (double)((const float *)slab->x)[at] : ((const double *)slab->x)[at];
+    if (c->diff == PEARSON_DIFF_NONE) {
+        return here;
     }
-    return s;
+    double before = c->before_raw[s];
+    if (raw > 0) {
+        at -= c->n_series;
+        before = narrow ? (double)((const float *)slab->x)[at] : ((const double *)slab->x)[at];
+    }
+    return pearson_increment(before, here, c->diff);
+}
+
+/* The same from the samples as they came; wa and wb, the rows of w, tell which are missing.
+ * `scratch` holds a row of each. */
+static struct pair_common raw_common(const struct gaps_job *job, size_t a, size_t b,
+                                     const double *wa, const double *wb, double *scratch)
+{
+    double *x = scratch, *y = scratch + job->slab->n;
+    size_t n = 0;
+    for (size_t t = 0; t < job->slab->n; ++t) {
+        if (!lanes_is_missing(wa[t]) && !lanes_is_missing(wb[t])) {
+            x[n] = raw_sample(job, a, t);
+            y[n++] = raw_sample(job, b, t);
+        }
+    }
+    return cpu_pair_common((struct pair_series){.x = x, .type = DTYPE_F64, .shift = x[0]},
+                           (struct pair_series){.x = y, .type = DTYPE_F64, .shift = y[0]}, n);
+}
+
+/* The slab's sums of series a and b, from those of the tile, about their means on the common
+ * samples; n >= 1. */
+static struct pair_common slab_common(const struct gaps_job *job, size_t a, size_t b,
+                                      struct pearson_sums sums, double *scratch)
+{
+    const struct columns *c = job->c;
+    const struct pearson_mean mean_a = columns_slab_mean(c, a), mean_b = columns_slab_mean(c, b);
+    const double *wa = c->w + a * c->stride, *wb = c->w + b * c->stride;
+    struct pair_common p = {.sums = sums, .sure = true};
+    if (sums.n < 2) {
+        return raw_common(job, a, b, wa, wb, scratch);
+    }
+    if (pearson_centre_sums(&p.sums)) {
+        p.mean_a = pearson_mean_of(mean_a.at, sums.x / sums.n, mean_a.rest);
+        p.mean_b = pearson_mean_of(mean_b.at, sums.y / sums.n, mean_b.rest);
+        return p;
+    }
+    p = cpu_pair_common((struct pair_series){.x = wa, .type = DTYPE_F64, .marked = true},
+                        (struct pair_series){.x = wb, .type = DTYPE_F64, .marked = true},
+                        job->slab->n);
+    if (!p.sure) {
+        return raw_common(job, a, b, wa, wb, scratch);
+    }
+    p.mean_a = pearson_mean_of(mean_a.at, p.mean_a.at, mean_a.rest + p.mean_a.rest);
+    p.mean_b = pearson_mean_of(mean_b.at, p.mean_b.at, mean_b.rest + p.mean_b.rest);
+    return p;
 }
 
 /* Merges the slab's sums of series g and j into the pair kept by g's slot. */
-static void merge_pair(struct columns *c, size_t g, size_t j, struct pearson_sums s)
+static void merge_pair(struct columns *c, size_t g, size_t j, const struct pair_common *p)
 {
+    const struct pearson_sums *s = &p->sums;
     size_t slot = c->place[g], k = c->place[j] - slot - 1;
-    double before = field(c, slot, PAIR_N)[k], n = before + s.n;
-    /* means as distances from the series' shifts */
-    double x = (c->slab[g].shift - c->all[g].shift) + c->slab[g].mean + s.x / s.n;
-    double y = (c->slab[j].shift - c->all[j].shift) + c->slab[j].mean + s.y / s.n;
-    double dx = x - field(c, slot, PAIR_MEAN_X)[k], dy = y - field(c, slot, PAIR_MEAN_Y)[k];
-    double weight = before * s.n / n; /* 0 for the first samples */
-    field(c, slot, PAIR_XX)[k] += s.xx + dx * dx * weight;
-    field(c, slot, PAIR_YY)[k] += s.yy + dy * dy * weight;
-    field(c, slot, PAIR_XY)[k] += s.xy + dx * dy * weight;
-    field(c, slot, PAIR_MEAN_X)[k] =
-        before == 0 ? x : field(c, slot, PAIR_MEAN_X)[k] + dx * (s.n / n);
-    field(c, slot, PAIR_MEAN_Y)[k] =
-        before == 0 ? y : field(c, slot, PAIR_MEAN_Y)[k] + dy * (s.n / n);
+    double before = field(c, slot, PAIR_N)[k], n = before + s->n, share = s->n / n;
+    struct pearson_mean x = get_mean(c, slot, k, PAIR_MEAN_X);
+    struct pearson_mean y = get_mean(c, slot, k, PAIR_MEAN_Y);
+    double dx = pearson_mean_less(p->mean_a, x), dy = pearson_mean_less(p->mean_b, y);
+    double weight = before * share; /* 0 for the first samples */
+    field(c, slot, PAIR_XX)[k] += s->xx + dx * dx * weight;
+    field(c, slot, PAIR_YY)[k] += s->yy + dy * dy * weight;
+    field(c, slot, PAIR_XY)[k] += s->xy + dx * dy * weight;
+    put_mean(c, slot, k, PAIR_MEAN_X,
+             before == 0 ? p->mean_a : pearson_mean_of(x.at, dx * share, x.rest));
+    put_mean(c, slot, k, PAIR_MEAN_Y,
+             before == 0 ? p->mean_b : pearson_mean_of(y.at, dy * share, y.rest));
     field(c, slot, PAIR_N)[k] = n;
 }
 
-static void add_tile(struct gaps_job *job, const struct gaps_place *place, void *work)
+static void add_tile(struct gaps_job *job, const struct gaps_place *place, void *work,
+                     double *scratch)
 {
     struct columns *c = job->c;
     struct gaps_tile tile = {.n_a = cpu_min(GAPS_TILE, c->n_gapped - place->a0),
                              .n_b = place->n_b,
-                             .n_k = job->n,
+                             .n_k = job->slab->n,
                              .b_whole = place->b0 >= c->n_gapped};
     const size_t *a = c->order + place->a0, *b = c->order + place->b0;
     for (size_t k = 0; k < tile.n_a; ++k) {
@@ -172,9 +244,10 @@ static void add_tile(struct gaps_job *job, const struct gaps_place *place, void 
         /* of two slots the lower one keeps the pair */
         size_t l = place->b0 > place->a0 + k ? 0 : place->a0 + k + 1 - place->b0;
         for (; l < tile.n_b; ++l) {
-            struct pearson_sums s = centred(job, &tile, work, k, l);
+            struct pearson_sums s = gaps_pair(&tile, work, k, l);
             if (s.n > 0) {
-                merge_pair(c, a[k], b[l], s);
+                struct pair_common p = slab_common(job, a[k], b[l], s, scratch);
+                merge_pair(c, a[k], b[l], &p);
             }
         }
     }
@@ -195,35 +268,27 @@ static void gaps_body(void *arg, size_t index)
         return;
     }
     place.n_b = cpu_min(GAPS_TILE, end - place.b0);
-    void *work = cpu_scratch_try(gaps_work_bytes(), 1);
+    void *work = cpu_scratch_try(gaps_work_bytes() + 2 * job->slab->n * sizeof(double), 1);
     if (work == NULL) {
         atomic_store(&job->failed, true);
         return;
     }
-    add_tile(job, &place, work);
+    add_tile(job, &place, work, (double *)(void *)((char *)work + gaps_work_bytes()));
     free(work);
 }
 
-enum status column_gaps_add(struct queue *q, struct columns *c, size_t n)
+enum status column_gaps_add(struct queue *q, struct columns *c, const struct columns_slab *slab)
 {
     if (c->n_gapped == 0) {
         return STATUS_OK;
     }
-    struct gaps_job job = {.c = c, .n = n};
+    struct gaps_job job = {.c = c, .slab = slab};
     size_t rows = cpu_pieces(c->n_gapped, GAPS_TILE);
     cpu_run(q, rows * (rows + cpu_pieces(c->n_series - c->n_gapped, GAPS_TILE)), gaps_body, &job);
     return atomic_load(&job.failed) ? cpu_scratch_failed() : STATUS_OK;
 }
 
 /* --- the end --------------------------------------------------------------------------------- */
-
-/* The square below which a series' deviations on n samples are rounding of its magnitude: means are
- * kept to within 2^-52 of it, and merging moves them by as much. */
-static double rounding_square(const struct lanes_moments *m, double n)
-{
-    double floor = 0x1p-51 * fmax(fabs(m->min), fabs(m->max));
-    return n * floor * floor;
-}
 
 double column_gaps_r(const struct columns *c, size_t i, size_t j)
 {
@@ -234,9 +299,5 @@ double column_gaps_r(const struct columns *c, size_t i, size_t j)
                              .xx = field(c, slot, PAIR_XX)[k],
                              .yy = field(c, slot, PAIR_YY)[k],
                              .xy = field(c, slot, PAIR_XY)[k]};
-    if (!(s.xx > rounding_square(&c->all[g], s.n)) ||
-        !(s.yy > rounding_square(&c->all[other], s.n))) {
-        return (double)NAN;
-    }
-    return pearson_of_centred(s);
+    return pearson_of_comoments(s, field(c, slot, PAIR_MEAN_X)[k], field(c, slot, PAIR_MEAN_Y)[k]);
 }

@@ -43,7 +43,7 @@ static size_t triangle_elements(size_t n_series)
 size_t cpu_columns_bytes(size_t n_series, size_t slab_samples, bool gaps)
 {
     size_t small = 2 * sizeof(struct lanes_moments) + 2 * sizeof(struct columns_lag) +
-                   4 * sizeof(double) + 2 * sizeof(size_t);
+                   5 * sizeof(double) + 2 * sizeof(size_t);
     return sizeof(struct columns) + n_series * small +
            cpu_pieces(n_series, COLUMNS_SLOTS) * sizeof(struct span) +
            (triangle_elements(n_series) + n_series * row_stride(slab_samples)) * sizeof(double) +
@@ -96,7 +96,7 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
                           .stride = stride};
     c->all = calloc(2 * n_series, sizeof *c->all);
     c->lag = calloc(2 * n_series, sizeof *c->lag);
-    c->last_raw = calloc(4 * n_series, sizeof *c->last_raw);
+    c->last_raw = calloc(5 * n_series, sizeof *c->last_raw);
     c->order = calloc(2 * n_series, sizeof *c->order);
     c->rows = calloc(cpu_pieces(n_series, COLUMNS_SLOTS), sizeof *c->rows);
     const struct backend_ops *ops = q->backend->ops;
@@ -115,7 +115,8 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
     c->triangle = c->triangle_span.at;
     c->slab = c->all + n_series;
     c->slab_lag = c->lag + n_series;
-    c->last = c->last_raw + n_series;
+    c->before_raw = c->last_raw + n_series;
+    c->last = c->before_raw + n_series;
     c->first_slab = c->last + n_series;
     c->last_slab = c->first_slab + n_series;
     c->place = c->order + n_series;
@@ -132,9 +133,7 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
 
 struct slab_job {
     struct columns *c;
-    const void *x;
-    enum dtype type;
-    size_t n_raw, n; /* samples of the slab before and after diff */
+    struct columns_slab slab;
 };
 
 /* Columns s0 .. s1 - 1 of samples t0 .. t1 - 1, to rows of w that begin `shift` entries in. */
@@ -144,13 +143,13 @@ static void transpose(const struct slab_job *job, size_t s0, size_t s1, size_t t
     const struct columns *c = job->c;
     for (size_t s = s0; s < s1; ++s) {
         double *to = c->w + s * c->stride + shift;
-        if (job->type == DTYPE_F32) {
+        if (job->slab.type == DTYPE_F32) {
             for (size_t t = t0; t < t1; ++t) {
-                to[t] = (double)((const float *)job->x)[t * c->n_series + s];
+                to[t] = (double)((const float *)job->slab.x)[t * c->n_series + s];
             }
         } else {
             for (size_t t = t0; t < t1; ++t) {
-                to[t] = ((const double *)job->x)[t * c->n_series + s];
+                to[t] = ((const double *)job->slab.x)[t * c->n_series + s];
             }
         }
     }
@@ -162,25 +161,26 @@ static void take_row(const struct slab_job *job, size_t s)
     struct columns *c = job->c;
     double *w = c->w + s * c->stride, n_pairs = 0, sum = 0;
     struct lanes_moments m = lanes_none, block;
-    for (size_t t = 0; t < job->n; t += LANES_BLOCK) {
-        lanes_moments(w + t, cpu_min(LANES_BLOCK, job->n - t), &block);
+    for (size_t t = 0; t < job->slab.n; t += LANES_BLOCK) {
+        lanes_moments(w + t, cpu_min(LANES_BLOCK, job->slab.n - t), &block);
         lanes_merge(&m, &block);
     }
     c->slab[s] = m;
     c->first_slab[s] = w[0];
-    c->last_slab[s] = w[job->n - 1];
-    for (size_t t = 0; m.count < (double)job->n && t + 1 < job->n; ++t) {
+    c->last_slab[s] = w[job->slab.n - 1];
+    for (size_t t = 0; m.count < (double)job->slab.n && t + 1 < job->slab.n; ++t) {
         bool both = w[t] == w[t] && w[t + 1] == w[t + 1];
         n_pairs += both;
         sum += both ? lanes_centred(&m, w[t]) + lanes_centred(&m, w[t + 1]) : 0;
     }
-    lanes_scale(w, job->n, m.shift, m.mean, 1.0, w);
-    if (m.count == (double)job->n) {
+    const struct pearson_mean mean = columns_slab_mean(c, s);
+    lanes_scale(w, job->slab.n, mean.at, mean.rest, 1.0, w);
+    if (m.count == (double)job->slab.n) {
         /* all d add up to nothing but rounding */
         n_pairs = m.count - 1;
-        sum = -w[0] - w[job->n - 1];
+        sum = -w[0] - w[job->slab.n - 1];
     }
-    c->slab_lag[s] = (struct columns_lag){lanes_dot(w, w + 1, job->n - 1), sum, n_pairs};
+    c->slab_lag[s] = (struct columns_lag){lanes_dot(w, w + 1, job->slab.n - 1), sum, n_pairs};
 }
 
 static void slab_body(void *arg, size_t index)
@@ -189,19 +189,20 @@ static void slab_body(void *arg, size_t index)
     struct columns *c = job->c;
     size_t s0 = index * GROUP, s1 = cpu_min(s0 + GROUP, c->n_series);
     size_t before = c->diff != PEARSON_DIFF_NONE && c->started; /* the sample before the slab */
-    for (size_t t = 0; t < job->n_raw; t += TRANSPOSED) {
-        transpose(job, s0, s1, t, cpu_min(t + TRANSPOSED, job->n_raw), before);
+    for (size_t t = 0; t < job->slab.n_raw; t += TRANSPOSED) {
+        transpose(job, s0, s1, t, cpu_min(t + TRANSPOSED, job->slab.n_raw), before);
     }
     for (size_t s = s0; s < s1; ++s) {
-        double *w = c->w + s * c->stride, last = w[before + job->n_raw - 1];
+        double *w = c->w + s * c->stride, last = w[before + job->slab.n_raw - 1];
         if (before) {
             w[0] = c->last_raw[s];
         }
+        c->before_raw[s] = c->last_raw[s];
         c->last_raw[s] = last;
         if (c->diff != PEARSON_DIFF_NONE) {
-            cpu_increments(w, job->n, c->diff, w);
+            cpu_increments(w, job->slab.n, c->diff, w);
         }
-        if (job->n > 0) {
+        if (job->slab.n > 0) {
             take_row(job, s);
         }
     }
@@ -290,24 +291,24 @@ enum status cpu_columns_add(struct queue *q, void *state, struct span slab, enum
         return st;
     }
     bool lose_one = c->diff != PEARSON_DIFF_NONE && !c->started;
-    struct slab_job job = {c, slab.at, type, n_samples, n_samples - lose_one};
+    struct slab_job job = {c, {slab.at, type, n_samples, n_samples - lose_one}};
     cpu_run(q, cpu_pieces(c->n_series, GROUP), slab_body, &job);
     c->started = true;
-    if (job.n == 0) {
+    if (job.slab.n == 0) {
         return STATUS_OK;
     }
-    st = column_gaps_admit(q, c, job.n);
+    st = column_gaps_admit(q, c, job.slab.n);
     if (st != STATUS_OK) {
         return st;
     }
     for (size_t s = 0; s < c->n_series; ++s) {
-        merge_series(c, s, job.n);
+        merge_series(c, s, job.slab.n);
     }
-    struct tile_job tiles = {c, job.n + 1, c->n_total > 0};
+    struct tile_job tiles = {c, job.slab.n + 1, c->n_total > 0};
     size_t n_tiles = cpu_pieces(c->n_series, c->tile);
     cpu_run(q, n_tiles * (n_tiles + 1) / 2, tile_body, &tiles);
-    st = column_gaps_add(q, c, job.n);
-    c->n_total += job.n;
+    st = column_gaps_add(q, c, &job.slab);
+    c->n_total += job.slab.n;
     return st;
 }
 

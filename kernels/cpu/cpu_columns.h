@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/cpu_lanes.h"
 #include "kernels/cpu/cpu_pearson.h"
+#include "kernels/pearson_rule.h"
 
 #include <stdbool.h>
 
@@ -18,9 +19,26 @@ struct columns_lag {
     double product, sum, n;
 };
 
-/* A series that had a gap, with every series whose place is higher: n, means, and the co-moments of
- * the common samples; PAIR_FIELDS arrays of n_series - 1 - slot. */
-enum pair_field { PAIR_N, PAIR_MEAN_X, PAIR_MEAN_Y, PAIR_XX, PAIR_YY, PAIR_XY, PAIR_FIELDS };
+/* A series that had a gap, with every series whose place is higher: n, means (struct pearson_mean),
+ * and the co-moments of the common samples; PAIR_FIELDS arrays of n_series - 1 - slot. */
+enum pair_field {
+    PAIR_N,
+    PAIR_MEAN_X,
+    PAIR_REST_X,
+    PAIR_MEAN_Y,
+    PAIR_REST_Y,
+    PAIR_XX,
+    PAIR_YY,
+    PAIR_XY,
+    PAIR_FIELDS
+};
+
+/* A slab as it came: n_raw samples, n after diff. */
+struct columns_slab {
+    const void *x;
+    enum dtype type;
+    size_t n_raw, n;
+};
 
 struct columns {
     size_t n_series, slab_samples;
@@ -35,7 +53,7 @@ struct columns {
 
     struct lanes_moments *all, *slab; /* of every series: so far, and of the slab in hand */
     struct columns_lag *lag, *slab_lag;
-    double *last_raw;                      /* the last sample before diff */
+    double *last_raw, *before_raw; /* the last sample before diff: of the slab, and before it */
     double *last, *first_slab, *last_slab; /* first and last sample after diff; NaN: missing */
 
     size_t *order; /* series that had a gap, in the order in which they showed it; then the rest */
@@ -47,6 +65,12 @@ struct columns {
 static inline bool columns_gapped(const struct columns *c, size_t s)
 {
     return c->place[s] < c->n_gapped;
+}
+
+/* What the rows of w are centred on. */
+static inline struct pearson_mean columns_slab_mean(const struct columns *c, size_t s)
+{
+    return pearson_mean_of(c->slab[s].shift, c->slab[s].mean, 0);
 }
 
 /* Row j of the triangle. */
@@ -61,8 +85,9 @@ static inline double *columns_row(const struct columns *c, size_t j)
 size_t column_gaps_bytes(size_t n_series);
 /* Gives slots to series with a first gap in this slab; `all` is still without the slab. */
 enum status column_gaps_admit(struct queue *q, struct columns *c, size_t n) STATUS_MUST_CHECK;
-/* Adds the slab's n samples to every pair with a slot. */
-enum status column_gaps_add(struct queue *q, struct columns *c, size_t n) STATUS_MUST_CHECK;
+/* Adds the slab's samples to every pair with a slot. */
+enum status column_gaps_add(struct queue *q, struct columns *c,
+                            const struct columns_slab *slab) STATUS_MUST_CHECK;
 /* The coefficient of a pair, one of which has a slot. */
 double column_gaps_r(const struct columns *c, size_t i, size_t j);
 void column_gaps_free(struct queue *q, struct columns *c);

@@ -1,25 +1,23 @@
 /*
  * cpu_gram - tiles of coefficients from standardized rows.
  *
+ * Every precision is the same product in double; f32 and screen round the coefficient when it is
+ * stored, which saves half of the matrix. Arithmetic in float takes as long (252 against 248 ms for
+ * 8192 x 8192 on two cores), and no bound of 1e-6 on it holds for every BLAS.
+ *
  * Tiles lie on a grid of the matrix whose pitch is 512 where that gives the call LARGEST_WANTED
  * tiles, else the largest of 256, 128, 64 that gives TILES_WANTED (on an AVX-512 core DGEMM reaches
- * 82, 73, 60 and 50 GFLOP/s in tiles of two columns of those, of 85 in all); for f32, whose slices
- * are many and short, at most 128. A tile has a row of the grid and two columns (one for floats,
- * whose sums in double lie beside it in the cache), or, on the diagonal, where it takes half the
- * work, one; tiles without an element i < j are left out. While a tile is in cache its elements are
- * clamped, and made NaN where a series is degenerate.
+ * 82, 73, 60 and 50 GFLOP/s in tiles of two columns of those, of 85 in all). A tile has a row of
+ * the grid and two columns, or, on the diagonal, where it takes half the work, one; tiles without
+ * an element i < j are left out. While a tile is in cache its elements are clamped, and made NaN
+ * where a series is degenerate.
  *
- * Errors, u = 2^-24 the unit roundoff of float, K the slice: a partial sum of a slice is rounded K
- * times, each time by at most u of its size; sizes add up to at most sum |z z'| <= 1 over slices.
- *
- * screen, K = 512: K u, 2 u from the rounding of z and z', u from that of r; for any data.
- *
- * f32, K = 26: the sums of the worst pairs, r = +-1, grow from term to term, and their mean size is
- * half the last: K u / 2 + 3 u = 16 u = 9.6e-7 even if all roundings have one sign and full size. A
- * sample that outweighs all others keeps the sums of its one slice below 1, where a rounding is at
- * most u / 2: the same.
+ * Error of r for complete series of N samples, u = 2^-53; to first order in u:
+ *   product   (2048 + N / 2048) u   (cpu_product.h; sum |z z'| <= 1)
+ *   z, z'     4 u each: two subtractions, the scale, and its product
+ *   norms     (64 + N / 1024) u for both: block sums of 1024 in 32 lanes
+ * together 3.7e-13 for N = 2^20, and 1e-12 up to N = 6 * 2^20. Rounding to float adds 2^-25.
  */
-#include "kernels/cpu/cpu_lanes.h"
 #include "kernels/cpu/cpu_pearson.h"
 #include "kernels/cpu/cpu_product.h"
 #include "kernels/pearson_rule.h"
@@ -28,9 +26,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { TILE_LARGEST = 512, TILE_F32 = 128, TILE_SMALLEST = 64 };
+enum { TILE_LARGEST = 512, TILE_SMALLEST = 64 };
 enum { LARGEST_WANTED = 12, TILES_WANTED = 3 };
-enum { SLICE_F32 = 26, SLICE_SCREEN = 512 };
 
 /* Rows j0 .. j1 - 1 with columns i0 .. i1 - 1 of the matrix. */
 struct tile {
@@ -38,12 +35,12 @@ struct tile {
 };
 
 struct gram_job {
-    enum pearson_precision precision;
     size_t n_samples, stride;
-    const void *za, *zb;
+    const double *za, *zb;
     size_t first_a, first_b;
     const double *mark_a, *mark_b; /* 0, or NaN for a degenerate series */
     void *r;
+    enum dtype type; /* of r */
     size_t width;
     struct tile *tiles;
     size_t n_tiles;
@@ -52,7 +49,8 @@ struct gram_job {
 
 double cpu_screen_bound(size_t n_samples)
 {
-    return ((double)cpu_min(n_samples, SLICE_SCREEN) + 3) * 0x1p-24;
+    (void)n_samples;
+    return 1e-12 + 0x1p-25;
 }
 
 /* --- the grid -------------------------------------------------------------------------------- */
@@ -67,11 +65,10 @@ static size_t cell_end(size_t x, size_t pitch, size_t end)
 static size_t lay_tiles(struct gram_job *job, size_t n_a, size_t n_b, size_t pitch)
 {
     size_t n = 0, end_j = job->first_a + n_a, end_i = job->first_b + n_b;
-    size_t columns = job->precision == PEARSON_EXACT ? 2 * pitch : pitch;
     for (size_t j0 = job->first_a, j1; j0 < end_j; j0 = j1) {
         j1 = cell_end(j0, pitch, end_j);
         for (size_t i0 = job->first_b, i1; i0 < end_i && i0 + 1 < j1; i0 = i1) {
-            i1 = cell_end(i0, i0 < j0 ? columns : pitch, end_i);
+            i1 = cell_end(i0, i0 < j0 ? 2 * pitch : pitch, end_i);
             i1 = i0 < j0 && j0 < i1 ? j0 : i1;
             if (job->tiles != NULL) {
                 job->tiles[n] = (struct tile){j0, j1, i0, i1};
@@ -84,8 +81,7 @@ static size_t lay_tiles(struct gram_job *job, size_t n_a, size_t n_b, size_t pit
 
 static size_t choose_pitch(struct gram_job *job, size_t n_a, size_t n_b)
 {
-    size_t pitch = job->precision == PEARSON_F32 ? TILE_F32 : TILE_LARGEST;
-    size_t wanted = pitch == TILE_LARGEST ? LARGEST_WANTED : TILES_WANTED;
+    size_t pitch = TILE_LARGEST, wanted = LARGEST_WANTED;
     while (pitch > TILE_SMALLEST && lay_tiles(job, n_a, n_b, pitch) < wanted) {
         pitch /= 2;
         wanted = TILES_WANTED;
@@ -109,58 +105,52 @@ static void finish_f32(const double *sum, size_t n, double mark_a, const double 
     }
 }
 
-static bool on_diagonal(const struct tile *t)
+/* The tile's products, into c. */
+static void multiply(const struct gram_job *job, const struct tile *t, double *c, size_t ldc)
 {
-    return t->j0 == t->i0 && t->j1 == t->i1;
-}
-
-static void tile_f64(const struct gram_job *job, const struct tile *t)
-{
-    double *r = (double *)job->r + (t->j0 - job->first_a) * job->width + t->i0;
-    size_t a = t->j0 - job->first_a, b = t->i0 - job->first_b;
-    struct product_f64 product = {.a = (const double *)job->za + a * job->stride,
-                                  .b = (const double *)job->zb + b * job->stride,
+    struct product_f64 product = {.a = job->za + (t->j0 - job->first_a) * job->stride,
+                                  .b = job->zb + (t->i0 - job->first_b) * job->stride,
                                   .lda = job->stride,
                                   .ldb = job->stride,
                                   .n_a = t->j1 - t->j0,
                                   .n_b = t->i1 - t->i0,
                                   .n_k = job->n_samples,
-                                  .c = r,
-                                  .ldc = job->width,
-                                  .lower = on_diagonal(t)};
+                                  .c = c,
+                                  .ldc = ldc,
+                                  .lower = t->j0 == t->i0 && t->j1 == t->i1};
     product_f64(&product);
-    for (size_t j = t->j0; j < t->j1; ++j, ++a, r += job->width) {
-        size_t end = cpu_min(t->i1, j);
-        finish_f64(r, end > t->i0 ? end - t->i0 : 0, job->mark_a[a], job->mark_b + b);
+}
+
+/* Elements i < j of the tile's row j. */
+static size_t in_row(const struct tile *t, size_t j)
+{
+    size_t end = cpu_min(t->i1, j);
+    return end > t->i0 ? end - t->i0 : 0;
+}
+
+static void tile_f64(const struct gram_job *job, const struct tile *t)
+{
+    double *r = (double *)job->r + (t->j0 - job->first_a) * job->width + t->i0;
+    multiply(job, t, r, job->width);
+    for (size_t j = t->j0; j < t->j1; ++j, r += job->width) {
+        finish_f64(r, in_row(t, j), job->mark_a[j - job->first_a],
+                   job->mark_b + (t->i0 - job->first_b));
     }
 }
 
 static void tile_f32(struct gram_job *job, const struct tile *t)
 {
-    size_t n_a = t->j1 - t->j0, n_b = t->i1 - t->i0;
-    double *sum = cpu_scratch_try(n_a * n_b, sizeof *sum + sizeof(float));
+    size_t n_b = t->i1 - t->i0;
+    double *sum = cpu_scratch_try((t->j1 - t->j0) * n_b, sizeof *sum);
     if (sum == NULL) {
         atomic_store(&job->failed, true);
         return;
     }
     float *r = (float *)job->r + (t->j0 - job->first_a) * job->width + t->i0;
-    size_t a = t->j0 - job->first_a, b = t->i0 - job->first_b;
-    struct product_f32 product = {.a = (const float *)job->za + a * job->stride,
-                                  .b = (const float *)job->zb + b * job->stride,
-                                  .lda = job->stride,
-                                  .ldb = job->stride,
-                                  .n_a = n_a,
-                                  .n_b = n_b,
-                                  .n_k = job->n_samples,
-                                  .slice = job->precision == PEARSON_F32 ? SLICE_F32 : SLICE_SCREEN,
-                                  .c = sum,
-                                  .piece = (float *)(sum + n_a * n_b),
-                                  .lower = on_diagonal(t)};
-    product_f32(&product);
-    for (size_t j = 0; j < n_a; ++j) {
-        size_t end = cpu_min(t->i1, t->j0 + j);
-        finish_f32(sum + j * n_b, end > t->i0 ? end - t->i0 : 0, job->mark_a[a + j],
-                   job->mark_b + b, r + j * job->width);
+    multiply(job, t, sum, n_b);
+    for (size_t j = t->j0; j < t->j1; ++j, r += job->width) {
+        finish_f32(sum + (j - t->j0) * n_b, in_row(t, j), job->mark_a[j - job->first_a],
+                   job->mark_b + (t->i0 - job->first_b), r);
     }
     free(sum);
 }
@@ -168,7 +158,7 @@ static void tile_f32(struct gram_job *job, const struct tile *t)
 static void gram_body(void *arg, size_t index)
 {
     struct gram_job *job = arg;
-    if (job->precision == PEARSON_EXACT) {
+    if (job->type == DTYPE_F64) {
         tile_f64(job, &job->tiles[index]);
     } else {
         tile_f32(job, &job->tiles[index]);
@@ -184,11 +174,10 @@ static void fill_marks(struct moments moments, size_t first, size_t n, double *m
     }
 }
 
-static enum status check(enum pearson_precision precision, size_t n_samples, struct span za,
-                         size_t n_a, struct span zb, size_t n_b, struct span r, size_t width)
+static enum status check(enum dtype type, size_t n_samples, struct span za, size_t n_a,
+                         struct span zb, size_t n_b, struct span r, size_t width)
 {
-    bool exact = precision == PEARSON_EXACT;
-    size_t z_row = cpu_z_stride(precision, n_samples) * (exact ? sizeof(double) : sizeof(float));
+    size_t z_row = cpu_z_stride(n_samples) * sizeof(double);
     if (n_samples > PEARSON_SAMPLES_MAX || width > product_limit) {
         return status_fail(STATUS_TOO_LARGE, "gram: more samples or series than BLAS can index");
     }
@@ -197,7 +186,7 @@ static enum status check(enum pearson_precision precision, size_t n_samples, str
         st = cpu_expect(zb, n_b, z_row, "gram");
     }
     if (st == STATUS_OK) {
-        st = cpu_expect(r, n_a, width * (exact ? sizeof(double) : sizeof(float)), "gram");
+        st = cpu_expect(r, n_a, width * dtype_bytes(type), "gram");
     }
     return st;
 }
@@ -206,18 +195,19 @@ enum status cpu_gram(struct queue *q, enum pearson_precision precision, size_t n
                      struct span za, size_t first_a, size_t n_a, struct span zb, size_t first_b,
                      size_t n_b, struct moments moments, struct span r, size_t width)
 {
-    enum status st = check(precision, n_samples, za, n_a, zb, n_b, r, width);
+    enum dtype type = precision == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32;
+    enum status st = check(type, n_samples, za, n_a, zb, n_b, r, width);
     if (st != STATUS_OK) {
         return st;
     }
-    struct gram_job job = {.precision = precision,
-                           .n_samples = n_samples,
-                           .stride = cpu_z_stride(precision, n_samples),
+    struct gram_job job = {.n_samples = n_samples,
+                           .stride = cpu_z_stride(n_samples),
                            .za = za.at,
                            .zb = zb.at,
                            .first_a = first_a,
                            .first_b = first_b,
                            .r = r.at,
+                           .type = type,
                            .width = width};
     size_t pitch = choose_pitch(&job, n_a, n_b);
     job.n_tiles = lay_tiles(&job, n_a, n_b, pitch);

@@ -63,13 +63,6 @@ const double *lanes_widen(const void *x, enum dtype type, size_t first, size_t n
     return buffer;
 }
 
-CPU_CLONES void lanes_narrow(const double *from, size_t n, float *to)
-{
-    for (size_t t = 0; t < n; ++t) {
-        to[t] = (float)from[t];
-    }
-}
-
 /* --- moments --------------------------------------------------------------------------------- */
 
 CPU_INLINE void centred_step(vec *sum, vec *squares, const double *x, double mean)
@@ -275,17 +268,4 @@ CPU_CLONES void lanes_pair(const double *x, const double *y, size_t n, double sh
     sum->xx += add_lanes(p.xx);
     sum->yy += add_lanes(p.yy);
     sum->xy += add_lanes(p.xy);
-}
-
-CPU_CLONES void lanes_extremes(const double *x, const double *y, size_t n, struct lanes_extremes *e)
-{
-    double min_x = e->min_x, max_x = e->max_x, min_y = e->min_y, max_y = e->max_y;
-    for (size_t t = 0; t < n; ++t) {
-        double u = y[t] == y[t] ? x[t] : (double)NAN, v = x[t] == x[t] ? y[t] : (double)NAN;
-        min_x = u < min_x ? u : min_x;
-        max_x = u > max_x ? u : max_x;
-        min_y = v < min_y ? v : min_y;
-        max_y = v > max_y ? v : max_y;
-    }
-    *e = (struct lanes_extremes){min_x, max_x, min_y, max_y};
 }

@@ -12,6 +12,7 @@
 #include "formats/dtype.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Samples in a block: 8 KiB of doubles stay in the first-level cache between two passes. */
@@ -45,8 +46,6 @@ static inline double lanes_delta(const struct lanes_moments *a, const struct lan
 /* Samples first .. first + n - 1 of a series in x as doubles: x itself, or `buffer` filled
  * (LANES_BLOCK doubles; n <= LANES_BLOCK). */
 const double *lanes_widen(const void *x, enum dtype type, size_t first, size_t n, double *buffer);
-/* to[t] = from[t], rounded. */
-void lanes_narrow(const double *from, size_t n, float *to);
 
 /* Moments of a block, two passes over the cache. */
 void lanes_moments(const double *x, size_t n, struct lanes_moments *out);
@@ -60,6 +59,11 @@ void lanes_centred_sums(const double *x, size_t n, double mean, double *sum, dou
 void lanes_scale(const double *x, size_t n, double shift, double mean, double scale, double *z);
 /* sum a[t] b[t]; NaN counts. */
 double lanes_dot(const double *a, const double *b, size_t n);
+/* What lanes_scale writes for a missing sample. */
+static inline bool lanes_is_missing(double z)
+{
+    return z == 0 && signbit(z);
+}
 /* x = z, with -0.0 turned to NaN: what lanes_scale marked as missing is missing again. */
 void lanes_unmark(const double *z, size_t n, double *x);
 
@@ -70,12 +74,5 @@ struct lanes_pair {
 /* Adds a block's to *sum. */
 void lanes_pair(const double *x, const double *y, size_t n, double shift_x, double shift_y,
                 struct lanes_pair *sum);
-
-/* Extremes of x and y over the samples that both have; begun with +inf and -inf. */
-struct lanes_extremes {
-    double min_x, max_x, min_y, max_y;
-};
-/* Widens *e by a block's. */
-void lanes_extremes(const double *x, const double *y, size_t n, struct lanes_extremes *e);
 
 #endif

@@ -1,7 +1,9 @@
 /*
- * cpu_pairs - one pair of series on the samples that both have: sums about the shifts, and where
- * those cancel (the common samples lie close together and far from the shift), about the means of
- * the common samples in a second pass.
+ * cpu_pairs - one pair of series on the samples that both have: sums about the shifts; where those
+ * cancel (the common samples lie close together and far from the shift), about the first common
+ * sample, which lies among them; and where that is an outlier of theirs, about their means.
+ *
+ * Sums of blocks of LANES_BLOCK samples in 32 lanes, added up: (64 + N / 1024) u of each.
  */
 #include "kernels/cpu/cpu_pairs.h"
 
@@ -19,47 +21,54 @@ static const double *block(const struct pair_series *s, size_t t, size_t n, doub
     return x;
 }
 
-/* The sums; the extremes too, unless e is NULL. */
-static struct lanes_pair pass(const struct pair_series *a, const struct pair_series *b, size_t n,
-                              double shift_a, double shift_b, struct lanes_extremes *e)
+/* A pass over the samples about two points. */
+static struct pearson_sums sums_about(const struct pair_series *a, const struct pair_series *b,
+                                      size_t n, double about_a, double about_b)
 {
     double buffer_a[LANES_BLOCK], buffer_b[LANES_BLOCK];
     struct lanes_pair sum = {0};
     for (size_t t = 0; t < n; t += LANES_BLOCK) {
         size_t in_block = cpu_min(LANES_BLOCK, n - t);
         const double *x = block(a, t, in_block, buffer_a), *y = block(b, t, in_block, buffer_b);
-        lanes_pair(x, y, in_block, shift_a, shift_b, &sum);
-        if (e != NULL) {
-            lanes_extremes(x, y, in_block, e);
-        }
+        lanes_pair(x, y, in_block, about_a, about_b, &sum);
     }
-    return sum;
+    return (struct pearson_sums){sum.n, sum.x, sum.y, sum.xx, sum.yy, sum.xy};
 }
 
-static struct pearson_sums as_sums(const struct lanes_pair *p)
+/* The first sample that both have; there is one. */
+static void first_common(const struct pair_series *a, const struct pair_series *b, double *x,
+                         double *y)
 {
-    return (struct pearson_sums){p->n, p->x, p->y, p->xx, p->yy, p->xy};
+    double buffer_a[1], buffer_b[1];
+    size_t t = 0;
+    do {
+        *x = *block(a, t, 1, buffer_a);
+        *y = *block(b, t, 1, buffer_b);
+        ++t;
+    } while (*x != *x || *y != *y);
 }
 
-struct pearson_sums cpu_pair_sums(struct pair_series a, struct pair_series b, size_t n_samples)
+struct pair_common cpu_pair_common(struct pair_series a, struct pair_series b, size_t n_samples)
 {
-    struct lanes_pair first = pass(&a, &b, n_samples, a.shift, b.shift, NULL);
-    struct pearson_sums s = as_sums(&first);
-    if (s.n == 0 || pearson_centre_sums(&s)) {
-        return s;
+    double about_a = a.shift, about_b = b.shift;
+    struct pearson_sums raw = sums_about(&a, &b, n_samples, about_a, about_b), s = raw, far = raw;
+    bool centred = s.n == 0 || pearson_centre_sums(&s);
+    if (!centred) {
+        first_common(&a, &b, &about_a, &about_b);
+        s = raw = sums_about(&a, &b, n_samples, about_a, about_b);
+        centred = pearson_centre_sums(&s);
     }
-    const double inf = (double)INFINITY;
-    struct lanes_extremes e = {inf, -inf, inf, -inf};
-    double mean_a = a.shift + first.x / first.n, mean_b = b.shift + first.y / first.n;
-    struct lanes_pair second = pass(&a, &b, n_samples, mean_a, mean_b, &e);
-    s = as_sums(&second);
-    (void)pearson_centre_sums(&s);
-    /* what is left of a mean's rounding must not pass for variance */
-    s.xx = e.min_x < e.max_x ? s.xx : 0;
-    s.yy = e.min_y < e.max_y ? s.yy : 0;
-    s.x = first.x + second.x;
-    s.y = first.y + second.y;
-    return s;
+    if (!centred && (raw.xx > 0 || raw.yy > 0)) {
+        about_a += raw.x / raw.n;
+        about_b += raw.y / raw.n;
+        s = raw = sums_about(&a, &b, n_samples, about_a, about_b);
+        (void)pearson_centre_sums(&s);
+    }
+    double n = s.n > 0 ? s.n : 1;
+    return (struct pair_common){.sums = s,
+                                .mean_a = pearson_mean_of(about_a, s.x / n, 0),
+                                .mean_b = pearson_mean_of(about_b, s.y / n, 0),
+                                .sure = pearson_is_sure(&far, &s)};
 }
 
 /* --- exact_pairs ----------------------------------------------------------------------------- */
@@ -92,7 +101,7 @@ static void exact_body(void *arg, size_t index)
             continue;
         }
         p->r = pearson_of_centred(
-            cpu_pair_sums(series_of(job, p->i), series_of(job, p->j), job->n_samples));
+            cpu_pair_common(series_of(job, p->i), series_of(job, p->j), job->n_samples).sums);
     }
 }
 

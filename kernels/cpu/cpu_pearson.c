@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Samples in a task, about: rows are grouped while they are short. */
-enum { TASK_SAMPLES = 1 << 16, LINE = 64 };
+enum { TASK_SAMPLES = 1 << 16, LINE = 64 / sizeof(double) };
 
 static size_t rows_per_task(size_t n_samples)
 {
@@ -85,26 +85,25 @@ static enum status diff_rows(struct queue *q, struct span x, enum dtype type, si
 
 /* --- standardize ----------------------------------------------------------------------------- */
 
-size_t cpu_z_stride(enum pearson_precision precision, size_t n_samples)
+size_t cpu_z_stride(size_t n_samples)
 {
-    size_t per_line = LINE / (precision == PEARSON_EXACT ? sizeof(double) : sizeof(float));
-    return cpu_pieces(n_samples, per_line) * per_line;
+    return cpu_pieces(n_samples, LINE) * LINE;
 }
 
+/* Every precision takes its products in double. */
 static size_t z_bytes(enum pearson_precision precision, size_t n_samples)
 {
-    return cpu_z_stride(precision, n_samples) *
-           (precision == PEARSON_EXACT ? sizeof(double) : sizeof(float));
+    (void)precision;
+    return cpu_z_stride(n_samples) * sizeof(double);
 }
 
 struct z_job {
-    enum pearson_precision precision;
     const char *x;
     enum dtype type;
     size_t n_series, n_samples, per_task, first;
     struct moments moments;
-    char *z;
-    size_t z_bytes;
+    double *z;
+    size_t stride;
 };
 
 /* MEAN and M2 again, from values about the first mean. Returns what rounding takes from the mean:
@@ -134,26 +133,16 @@ static double recentre(const struct z_job *job, const char *row, size_t entry)
 
 /* Writes a row of z, about mean + rest and scaled, and returns the sum of z[t] z[t + 1]. */
 static double scale_row(const struct z_job *job, const char *row, double mean, double rest,
-                        double scale, char *z_row)
+                        double scale, double *z_row)
 {
-    double widened[LANES_BLOCK], scaled[LANES_BLOCK + 1], lag = 0;
-    scaled[0] = 0;
+    double widened[LANES_BLOCK], lag = 0;
     for (size_t t = 0; t < job->n_samples; t += LANES_BLOCK) {
         size_t n = cpu_min(LANES_BLOCK, job->n_samples - t);
-        const double *x = lanes_widen(row, job->type, t, n, widened);
-        if (job->precision == PEARSON_EXACT) {
-            double *z = (double *)(void *)z_row + t;
-            lanes_scale(x, n, mean, rest, scale, z);
-            /* the pair across the block's edge first */
-            lag += t == 0 ? 0 : z[-1] * z[0];
-            lag += lanes_dot(z, z + 1, n - 1);
-        } else {
-            lanes_scale(x, n, mean, rest, scale, scaled + 1);
-            lag += scaled[0] * scaled[1];
-            lag += lanes_dot(scaled + 1, scaled + 2, n - 1);
-            scaled[0] = scaled[n];
-            lanes_narrow(scaled + 1, n, (float *)(void *)z_row + t);
-        }
+        double *z = z_row + t;
+        lanes_scale(lanes_widen(row, job->type, t, n, widened), n, mean, rest, scale, z);
+        /* the pair across the block's edge first */
+        lag += t == 0 ? 0 : z[-1] * z[0];
+        lag += lanes_dot(z, z + 1, n - 1);
     }
     return lag;
 }
@@ -162,21 +151,19 @@ static void z_body(void *arg, size_t index)
 {
     const struct z_job *job = arg;
     size_t end = cpu_min((index + 1) * job->per_task, job->n_series);
-    size_t used =
-        job->n_samples * (job->precision == PEARSON_EXACT ? sizeof(double) : sizeof(float));
     for (size_t s = index * job->per_task; s < end; ++s) {
         const char *row = job->x + s * job->n_samples * dtype_bytes(job->type);
-        char *z_row = job->z + s * job->z_bytes;
+        double *z_row = job->z + s * job->stride;
         size_t entry = job->first + s;
         double rest = recentre(job, row, entry);
         double m2 = cpu_field(job->moments, MOMENTS_M2)[entry];
         double mean = cpu_field(job->moments, MOMENTS_MEAN)[entry], lag = (double)NAN;
         if (cpu_degenerate(job->moments, entry)) {
-            memset(z_row, 0, used);
+            memset(z_row, 0, job->n_samples * sizeof *z_row);
         } else {
             lag = scale_row(job, row, mean, rest, 1.0 / sqrt(m2), z_row);
         }
-        memset(z_row + used, 0, job->z_bytes - used);
+        memset(z_row + job->n_samples, 0, (job->stride - job->n_samples) * sizeof *z_row);
         cpu_field(job->moments, MOMENTS_LAG1)[entry] = lag;
     }
 }
@@ -192,8 +179,7 @@ static enum status standardize(struct queue *q, enum pearson_precision precision
     if (st != STATUS_OK || n_series == 0) {
         return st;
     }
-    struct z_job job = {.precision = precision,
-                        .x = x.at,
+    struct z_job job = {.x = x.at,
                         .type = type,
                         .n_series = n_series,
                         .n_samples = n_samples,
@@ -201,7 +187,7 @@ static enum status standardize(struct queue *q, enum pearson_precision precision
                         .first = first,
                         .moments = moments,
                         .z = z.at,
-                        .z_bytes = z_bytes(precision, n_samples)};
+                        .stride = cpu_z_stride(n_samples)};
     cpu_run(q, cpu_pieces(n_series, job.per_task), z_body, &job);
     return STATUS_OK;
 }

@@ -9,7 +9,7 @@
 #include "kernels/pearson.h"
 
 /* Elements from one row of z to the next; rows start on cache lines. */
-size_t cpu_z_stride(enum pearson_precision precision, size_t n_samples);
+size_t cpu_z_stride(size_t n_samples);
 
 /* out[t] = increment from x[t] to x[t + 1], t < n; diff is not NONE. out may be x. */
 void cpu_increments(const double *x, size_t n, enum pearson_diff diff, double *out);
@@ -38,10 +38,10 @@ enum status cpu_gram(struct queue *q, enum pearson_precision precision, size_t n
 double cpu_screen_bound(size_t n_samples);
 
 /* cpu_gaps, cpu_pairs */
-enum status cpu_gram_gaps(struct queue *q, size_t n_samples, struct span za, size_t first_a,
-                          size_t n_a, struct span zb, size_t first_b, size_t n_b,
-                          struct moments moments, struct span r, size_t width,
-                          enum dtype type) STATUS_MUST_CHECK;
+enum status cpu_gram_gaps(struct queue *q, size_t n_samples, const struct pearson_side *a,
+                          const struct pearson_side *b, enum dtype x_type, struct moments moments,
+                          struct span r, size_t width, enum dtype type,
+                          uint64_t *n_unsure) STATUS_MUST_CHECK;
 enum status cpu_exact_pairs(struct queue *q, struct span x, enum dtype type, size_t n_samples,
                             struct moments moments, struct pearson_pair *pairs,
                             size_t n) STATUS_MUST_CHECK;

@@ -28,15 +28,4 @@ struct product_f64 {
 };
 void product_f64(const struct product_f64 *p);
 
-/* The same of floats, in slices of `slice` terms that are summed up in double: c has n_a x n_b
- * doubles, ldc = n_b; `piece` is as many floats of scratch. */
-struct product_f32 {
-    const float *a, *b;
-    size_t lda, ldb, n_a, n_b, n_k, slice;
-    double *c;
-    float *piece;
-    bool lower;
-};
-void product_f32(const struct product_f32 *p);
-
 #endif

@@ -4,7 +4,8 @@
  * A series gets a slot at its first gap. A pair is kept, with its own count, means and co-moments
  * of the common samples, by the slot that came first; it starts from the totals that were common to
  * both until then. A slab's contribution comes from products of its values Y, masks W and squares Q
- * (cuda_gaps.cu), or from its samples where the sums cancel, and is merged by Chan's formula.
+ * (cuda_gaps.cu), from its samples where the sums cancel, from the samples as they came where the
+ * centred ones have lost it (pearson_rule.h), and is merged by Chan's formula.
  *
  * Mapping: masks and squares, a thread an element; merges, a thread a pair; repetitions, a block a
  * pair.
@@ -32,11 +33,28 @@ struct gap_args {
     const double *x, *count, *xx, *xy, *sum_y, *yy; /* n_slots x n_series each */
     uint2 *retake;
     unsigned *n_retake;
+    slab_view slab; /* as it came */
 };
 
 __device__ __forceinline__ double *field(const gap_args &args, size_t slot, enum pair_field f)
 {
     return args.pairs + (slot * PAIR_FIELDS + f) * args.n_series;
+}
+
+/* `at`: PAIR_MEAN_X or _Y. */
+__device__ __forceinline__ struct pearson_mean get_mean(const gap_args &args, size_t slot, size_t j,
+                                                        int at)
+{
+    const struct pearson_mean m = {field(args, slot, (enum pair_field)at)[j],
+                                   field(args, slot, (enum pair_field)(at + 1))[j]};
+    return m;
+}
+
+__device__ __forceinline__ void put_mean(const gap_args &args, size_t slot, size_t j, int at,
+                                         struct pearson_mean m)
+{
+    field(args, slot, (enum pair_field)at)[j] = m.at;
+    field(args, slot, (enum pair_field)(at + 1))[j] = m.rest;
 }
 
 /* Grid: (series, new slots). Another slot keeps the pair where the other series has one already. */
@@ -52,8 +70,9 @@ __global__ void start_pairs(gap_args args)
     const part_moments of_g = args.at.all[g], of_j = args.at.all[j];
     const size_t high = g > j ? g : j, low = g > j ? j : g;
     field(args, slot, PAIR_N)[j] = held ? (double)args.n_total : 0;
-    field(args, slot, PAIR_MEAN_X)[j] = held ? of_g.mean : 0;
-    field(args, slot, PAIR_MEAN_Y)[j] = held ? of_j.mean : 0;
+    const struct pearson_mean none = {0, 0};
+    put_mean(args, slot, j, PAIR_MEAN_X, held ? slab_mean(of_g) : none);
+    put_mean(args, slot, j, PAIR_MEAN_Y, held ? slab_mean(of_j) : none);
     field(args, slot, PAIR_XX)[j] = held ? of_g.m2 : 0;
     field(args, slot, PAIR_YY)[j] = held ? of_j.m2 : 0;
     field(args, slot, PAIR_XY)[j] =
@@ -83,28 +102,22 @@ __global__ void gather_columns(gap_args args, double *out)
     }
 }
 
-/* Adds the slab's centred sums s of series g (in `slot`) and j to their pair. */
-__device__ void merge_pair(const gap_args &args, size_t slot, size_t g, size_t j,
-                           struct pearson_sums s)
+/* Adds the slab's sums of series g (in `slot`) and j to their pair. */
+__device__ void merge_pair(const gap_args &args, size_t slot, size_t j, const pair_common &c)
 {
-    const double before = field(args, slot, PAIR_N)[j], n = before + s.n;
-    const part_moments all_g = args.at.all[g], all_j = args.at.all[j];
-    const part_moments slab_g = args.at.slab[g], slab_j = args.at.slab[j];
-    /* a series without samples so far takes its base from the slab */
-    const double base_g = all_g.n > 0 ? all_g.base : slab_g.base;
-    const double base_j = all_j.n > 0 ? all_j.base : slab_j.base;
-    const double x = (slab_g.base - base_g) + slab_g.mean + s.x / s.n;
-    const double y = (slab_j.base - base_j) + slab_j.mean + s.y / s.n;
-    const double dx = x - field(args, slot, PAIR_MEAN_X)[j],
-                 dy = y - field(args, slot, PAIR_MEAN_Y)[j];
-    const double weight = before * s.n / n, share = s.n / n;
-    field(args, slot, PAIR_XX)[j] += s.xx + (before > 0 ? dx * dx * weight : 0);
-    field(args, slot, PAIR_YY)[j] += s.yy + (before > 0 ? dy * dy * weight : 0);
-    field(args, slot, PAIR_XY)[j] += s.xy + (before > 0 ? dx * dy * weight : 0);
-    field(args, slot, PAIR_MEAN_X)[j] =
-        before > 0 ? field(args, slot, PAIR_MEAN_X)[j] + dx * share : x;
-    field(args, slot, PAIR_MEAN_Y)[j] =
-        before > 0 ? field(args, slot, PAIR_MEAN_Y)[j] + dy * share : y;
+    const struct pearson_sums &s = c.sums;
+    const double before = field(args, slot, PAIR_N)[j], n = before + s.n, share = s.n / n;
+    const struct pearson_mean x = get_mean(args, slot, j, PAIR_MEAN_X),
+                              y = get_mean(args, slot, j, PAIR_MEAN_Y);
+    const double dx = pearson_mean_less(c.mean_x, x), dy = pearson_mean_less(c.mean_y, y);
+    const double weight = before * share; /* 0 for the first samples */
+    field(args, slot, PAIR_XX)[j] += s.xx + dx * dx * weight;
+    field(args, slot, PAIR_YY)[j] += s.yy + dy * dy * weight;
+    field(args, slot, PAIR_XY)[j] += s.xy + dx * dy * weight;
+    put_mean(args, slot, j, PAIR_MEAN_X,
+             before > 0 ? pearson_mean_of(x.at, dx * share, x.rest) : c.mean_x);
+    put_mean(args, slot, j, PAIR_MEAN_Y,
+             before > 0 ? pearson_mean_of(y.at, dy * share, y.rest) : c.mean_y);
     field(args, slot, PAIR_N)[j] = n;
 }
 
@@ -121,29 +134,50 @@ __global__ void merge_pairs(gap_args args)
         return;
     }
     const size_t at = blockIdx.y * args.n_series + j;
-    struct pearson_sums s = {args.count[at], args.x[at],  args.sum_y[at],
-                             args.xx[at],    args.yy[at], args.xy[at]};
-    if (!(s.n > 0)) {
+    const struct pearson_sums raw = {args.count[at], args.x[at],  args.sum_y[at],
+                                     args.xx[at],    args.yy[at], args.xy[at]};
+    struct pair_common c = {raw, slab_mean(args.at.slab[g]), slab_mean(args.at.slab[j]), true};
+    if (!(raw.n > 0)) {
         return;
     }
-    if (s.n < 2) {
-        s.xx = s.yy = s.xy = 0;
-    } else if (!pearson_centre_sums(&s)) {
+    if (raw.n < 2 || !pearson_centre_sums(&c.sums)) {
         args.retake[atomicAdd(args.n_retake, 1u)] = make_uint2((unsigned)slot, (unsigned)j);
         return;
     }
-    merge_pair(args, slot, g, j, s);
+    c.mean_x = pearson_mean_of(c.mean_x.at, raw.x / raw.n, c.mean_x.rest);
+    c.mean_y = pearson_mean_of(c.mean_y.at, raw.y / raw.n, c.mean_y.rest);
+    merge_pair(args, slot, j, c);
 }
 
-__global__ void __launch_bounds__(PAIR_THREADS) retake_pairs(gap_args args)
+/* Series g and j as they came. */
+template <typename T> struct pair_slab {
+    const slab_view &slab;
+    size_t g, j;
+    __device__ __forceinline__ bool get(size_t t, double *a, double *b) const
+    {
+        *a = slab_sample<T>(slab, t, g);
+        *b = slab_sample<T>(slab, t, j);
+        return *a == *a && *b == *b;
+    }
+};
+
+template <typename T> __global__ void __launch_bounds__(PAIR_THREADS) retake_pairs(gap_args args)
 {
     const unsigned n = *args.n_retake;
     for (unsigned k = blockIdx.x; k < n; k += gridDim.x) {
         const size_t slot = args.retake[k].x, j = args.retake[k].y, g = (size_t)args.gapped[slot];
-        const struct pearson_sums s =
-            pair_sums<true>(args.y + g, args.y + j, args.n_series, args.n, 0, 0);
+        const pair_series<true, double> y = {args.y + g, args.y + j, args.n_series};
+        struct pair_common c = pair_common_of(y, args.n, 0, 0);
+        const struct pearson_mean mean_g = slab_mean(args.at.slab[g]),
+                                  mean_j = slab_mean(args.at.slab[j]);
+        c.mean_x = pearson_mean_of(mean_g.at, c.mean_x.at, mean_g.rest + c.mean_x.rest);
+        c.mean_y = pearson_mean_of(mean_j.at, c.mean_y.at, mean_j.rest + c.mean_y.rest);
+        if (!c.sure) {
+            const pair_slab<T> slab = {args.slab, g, j};
+            c = pair_common_of(slab, args.n, c.mean_x.at, c.mean_y.at);
+        }
         if (threadIdx.x == 0) {
-            merge_pair(args, slot, g, j, s);
+            merge_pair(args, slot, j, c);
         }
         __syncthreads();
     }
@@ -190,6 +224,7 @@ gap_args args_of(const struct columns *c, const double *y, size_t n)
     args.y = y;
     args.pairs = (double *)c->pairs.at;
     args.gapped = (const int *)c->gapped_there.at;
+    args.slab = c->slab;
     return args;
 }
 
@@ -260,7 +295,11 @@ enum status add_batch(struct cuda_queue *q, gap_args *args, const struct workspa
     merge_pairs<<<dim3((unsigned)cuda_pieces(args->n_series, THREADS), (unsigned)args->n_slots),
                   THREADS, 0, stream>>>(*args);
     STATUS_TRY(cuda_launched("merge of pairs of columns"));
-    retake_pairs<<<RETAKE_BLOCKS, PAIR_THREADS, 0, stream>>>(*args);
+    if (args->slab.type == DTYPE_F32) {
+        retake_pairs<float><<<RETAKE_BLOCKS, PAIR_THREADS, 0, stream>>>(*args);
+    } else {
+        retake_pairs<double><<<RETAKE_BLOCKS, PAIR_THREADS, 0, stream>>>(*args);
+    }
     return cuda_launched("repeated pairs of columns");
 }
 
@@ -324,7 +363,9 @@ enum status cuda_column_gaps_add(struct cuda_queue *q, struct columns *c, const 
                    {queue_reads(c->small.at, c->small.bytes),
                     queue_writes(c->pairs.at, c->pairs.bytes), queue_reads(y, elements * sizeof *y),
                     queue_writes(s.w, bytes),
-                    queue_reads(c->gapped_there.at, c->gapped_there.bytes)});
+                    queue_reads(c->gapped_there.at, c->gapped_there.bytes),
+                    queue_reads(args.slab.x,
+                                (n + args.slab.skip) * c->n_series * dtype_bytes(args.slab.type))});
     STATUS_TRY(work.status);
     masks_and_squares<<<(unsigned)cuda_pieces(elements, THREADS), THREADS, 0, work.stream>>>(
         y, elements, s.w, s.squares);

@@ -19,28 +19,6 @@ namespace
 const int THREADS = 128;
 const size_t RUN = 8; /* samples whose moments are merged at a time */
 
-/* A slab as the kernels see it: sample t after diff of series s. */
-struct slab_view {
-    const void *x;
-    size_t n_series, n; /* n: samples after diff */
-    size_t skip;        /* samples before the first one that diff needs none of */
-    enum pearson_diff diff;
-    const double *last_raw;
-};
-
-template <typename T>
-__device__ __forceinline__ double sample_of(const slab_view &v, size_t t, size_t s)
-{
-    const T *x = (const T *)v.x;
-    const size_t raw = t + v.skip;
-    const double here = (double)x[raw * v.n_series + s];
-    if (v.diff == PEARSON_DIFF_NONE) {
-        return here;
-    }
-    const double before = raw > 0 ? (double)x[(raw - 1) * v.n_series + s] : v.last_raw[s];
-    return pearson_increment(before, here, v.diff);
-}
-
 /* A thread takes a chunk of a column; threads are counted along the columns, then the chunks. */
 template <typename T> __global__ void scan_chunks(slab_view v, columns_series at)
 {
@@ -56,7 +34,7 @@ template <typename T> __global__ void scan_chunks(slab_view v, columns_series at
         double base = NAN, n = 0, d = 0, dd = 0, min = INFINITY, max = -INFINITY;
 #pragma unroll
         for (size_t k = 0; k < RUN; k++) {
-            const double x = t0 + k < to ? sample_of<T>(v, t0 + k, s) : (double)NAN;
+            const double x = t0 + k < to ? slab_sample<T>(v, t0 + k, s) : (double)NAN;
             if (x == x) {
                 base = base == base ? base : x;
                 const double y = x - base;
@@ -125,13 +103,13 @@ template <typename T> __global__ void centre_chunks(slab_view v, columns_series 
         return;
     }
     const size_t to = from + COLUMNS_CHUNK < v.n ? from + COLUMNS_CHUNK : v.n;
-    const part_moments m = at.slab[s];
+    const struct pearson_mean mean = slab_mean(at.slab[s]);
     columns_lag lag = {0, 0, 0};
     double before = NAN;
 #pragma unroll 4
     for (size_t t = from; t < to + 1 && t < v.n; t++) {
-        const double x = sample_of<T>(v, t, s);
-        const double d = (x - m.base) - m.mean;
+        const double x = slab_sample<T>(v, t, s);
+        const double d = (x - mean.at) - mean.rest;
         if (t < to) {
             y[t * v.n_series + s] = x == x ? d + 0.0 : -0.0;
         }
@@ -178,9 +156,10 @@ template <typename T> __global__ void keep_edges(slab_view v, columns_series at,
         return;
     }
     if (v.n > 0) {
-        at.slab_first[s] = sample_of<T>(v, 0, s);
-        at.slab_last[s] = sample_of<T>(v, v.n - 1, s);
+        at.slab_first[s] = slab_sample<T>(v, 0, s);
+        at.slab_last[s] = slab_sample<T>(v, v.n - 1, s);
     }
+    at.before_raw[s] = at.last_raw[s];
     at.last_raw[s] = (double)((const T *)v.x)[(n_raw - 1) * v.n_series + s];
 }
 
@@ -228,7 +207,7 @@ __global__ void start_series(columns_series at, size_t n_series)
         const columns_lag no_lag = {0, 0, 0};
         at.all[s] = at.slab[s] = none;
         at.lag[s] = no_lag;
-        at.last_raw[s] = at.last[s] = NAN;
+        at.last_raw[s] = at.before_raw[s] = at.last[s] = NAN;
         at.slot[s] = COLUMNS_COMPLETE;
     }
 }
@@ -251,10 +230,11 @@ unsigned warps_of(const struct columns *c)
 }
 
 template <typename T>
-enum status scan(struct cuda_queue *q, struct columns *c, struct span slab, size_t n_raw)
+enum status scan(struct cuda_queue *q, struct columns *c, struct span slab, enum dtype type,
+                 size_t n_raw)
 {
     const size_t skip = c->diff != PEARSON_DIFF_NONE && !c->started;
-    const slab_view v = {slab.at, c->n_series, n_raw - skip, skip, c->diff, c->at.last_raw};
+    const slab_view v = {slab.at, type, c->n_series, n_raw - skip, skip, c->diff, c->at.last_raw};
     double *y = (double *)c->y[c->turn % 2].at;
     cuda_work work(q, LANE_COMPUTE,
                    {queue_reads(slab.at, slab.bytes), columns_access(c),
@@ -274,6 +254,8 @@ enum status scan(struct cuda_queue *q, struct columns *c, struct span slab, size
     STATUS_TRY(cuda_launched("edges of a slab"));
     c->started = true;
     c->pending = v.n;
+    c->slab = v;
+    c->slab.last_raw = c->at.before_raw;
     c->pending_scan = work.sequence;
     return work.done();
 }
@@ -283,7 +265,8 @@ enum status scan(struct cuda_queue *q, struct columns *c, struct span slab, size
 enum status cuda_column_slab_take(struct cuda_queue *q, struct columns *c, struct span slab,
                                   enum dtype type, size_t n_raw)
 {
-    return type == DTYPE_F32 ? scan<float>(q, c, slab, n_raw) : scan<double>(q, c, slab, n_raw);
+    return type == DTYPE_F32 ? scan<float>(q, c, slab, type, n_raw)
+                             : scan<double>(q, c, slab, type, n_raw);
 }
 
 enum status cuda_column_slab_merge(struct cuda_queue *q, struct columns *c)

@@ -57,20 +57,17 @@ __device__ double gap_coefficient(const finish_args &args, size_t j, size_t i)
     const int slot_j = args.at.slot[j], slot_i = args.at.slot[i];
     const bool i_keeps =
         slot_j == COLUMNS_COMPLETE || (slot_i != COLUMNS_COMPLETE && slot_i < slot_j);
-    const size_t g = i_keeps ? i : j, other = i_keeps ? j : i;
-    const double *field =
-        args.pairs + (size_t)(i_keeps ? slot_i : slot_j) * PAIR_FIELDS * args.n_series + other;
+    const double *field = args.pairs +
+                          (size_t)(i_keeps ? slot_i : slot_j) * PAIR_FIELDS * args.n_series +
+                          (i_keeps ? j : i);
     const struct pearson_sums s = {field[PAIR_N * args.n_series],
                                    0,
                                    0,
                                    field[PAIR_XX * args.n_series],
                                    field[PAIR_YY * args.n_series],
                                    field[PAIR_XY * args.n_series]};
-    if (!(s.xx > columns_rounding(args.at.all[g], s.n)) ||
-        !(s.yy > columns_rounding(args.at.all[other], s.n))) {
-        return NAN;
-    }
-    return pearson_of_centred(s);
+    return pearson_of_comoments(s, field[PAIR_MEAN_X * args.n_series],
+                                field[PAIR_MEAN_Y * args.n_series]);
 }
 
 /* Grid: (columns, rows of the panel). */
@@ -94,7 +91,7 @@ __global__ void finish_panel(finish_args args)
 
 size_t series_bytes(size_t n_series, size_t n_chunks)
 {
-    return n_series * (2 * sizeof(part_moments) + sizeof(columns_lag) + 5 * sizeof(double) +
+    return n_series * (2 * sizeof(part_moments) + sizeof(columns_lag) + 6 * sizeof(double) +
                        n_chunks * (sizeof(part_moments) + sizeof(columns_lag)));
 }
 
@@ -107,7 +104,8 @@ struct columns_series lay_out(void *at, size_t n_series, size_t n_chunks)
     s.lag = (columns_lag *)(s.chunk_moments + n_chunks * n_series);
     s.chunk_lag = s.lag + n_series;
     s.last_raw = (double *)(s.chunk_lag + n_chunks * n_series);
-    s.last = s.last_raw + n_series;
+    s.before_raw = s.last_raw + n_series;
+    s.last = s.before_raw + n_series;
     s.slab_first = s.last + n_series;
     s.slab_last = s.slab_first + n_series;
     s.slot = (int *)(s.slab_last + n_series);

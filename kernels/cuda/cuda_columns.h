@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/cuda_moments.h"
+#include "kernels/pearson_rule.h"
 
 enum { COLUMNS_CHUNK = 64 };  /* samples that one thread takes of a column */
 enum { COLUMNS_PANEL = 512 }; /* rows of a panel of co-moments */
@@ -20,19 +21,40 @@ struct columns_lag {
 
 /* Of every series, on the device; n_series of each. */
 struct columns_series {
-    part_moments *all, *slab;       /* so far, without the slab in hand; of the slab */
-    columns_lag *lag;               /* so far */
-    double *last_raw;               /* the last sample before diff */
-    double *last;                   /* the last sample after diff; NaN: missing */
+    part_moments *all, *slab; /* so far, without the slab in hand; of the slab */
+    columns_lag *lag;         /* so far */
+    double *last_raw,
+        *before_raw; /* the last sample before diff: so far; before the slab in hand */
+    double *last;    /* the last sample after diff; NaN: missing */
     double *slab_first, *slab_last; /* those of the slab in hand */
     int *slot;                      /* its place among those with gaps, or COLUMNS_COMPLETE */
     part_moments *chunk_moments;    /* [chunks][n_series] */
     columns_lag *chunk_lag;
 };
 
-/* What is kept of a pair of which one series has gaps, by the slot that came first: n, means as
- * distances from the bases of the series, co-moments of the common samples. */
-enum pair_field { PAIR_N, PAIR_MEAN_X, PAIR_MEAN_Y, PAIR_XX, PAIR_YY, PAIR_XY, PAIR_FIELDS };
+/* What is kept of a pair of which one series has gaps, by the slot that came first: n, means
+ * (struct pearson_mean), co-moments of the common samples. */
+enum pair_field {
+    PAIR_N,
+    PAIR_MEAN_X,
+    PAIR_REST_X,
+    PAIR_MEAN_Y,
+    PAIR_REST_Y,
+    PAIR_XX,
+    PAIR_YY,
+    PAIR_XY,
+    PAIR_FIELDS
+};
+
+/* A slab as it came: sample t after diff of series s. */
+struct slab_view {
+    const void *x;
+    enum dtype type;
+    size_t n_series, n; /* n: samples after diff */
+    size_t skip;        /* samples before the first one that diff needs none of */
+    enum pearson_diff diff;
+    const double *last_raw; /* the samples before the slab */
+};
 
 struct columns {
     size_t n_series, slab_samples, n_chunks;
@@ -41,6 +63,7 @@ struct columns {
     bool started;   /* last_raw is filled */
     unsigned turn;
     size_t pending; /* samples of the slab that has been centred and not yet taken; 0: none */
+    struct slab_view slab; /* that slab as it came; last_raw: before_raw */
     uint64_t pending_scan; /* the operation that counts them */
 
     struct span small, y[2], triangle;
@@ -79,11 +102,30 @@ enum status cuda_column_slab_merge(struct cuda_queue *q, struct columns *c) STAT
 enum status cuda_column_gaps_admit(struct cuda_queue *q, struct columns *c,
                                    size_t n) STATUS_MUST_CHECK;
 /* Adds the slab in y, n samples about their means, to every pair with a slot; `all` is still
- * without it. */
+ * without it. c->slab is the same as it came. */
 enum status cuda_column_gaps_add(struct cuda_queue *q, struct columns *c, const double *y,
                                  size_t n) STATUS_MUST_CHECK;
 
 #ifdef __CUDACC__
+
+template <typename T>
+__device__ __forceinline__ double slab_sample(const slab_view &v, size_t t, size_t s)
+{
+    const T *x = (const T *)v.x;
+    const size_t raw = t + v.skip;
+    const double here = (double)x[raw * v.n_series + s];
+    if (v.diff == PEARSON_DIFF_NONE) {
+        return here;
+    }
+    const double before = raw > 0 ? (double)x[(raw - 1) * v.n_series + s] : v.last_raw[s];
+    return pearson_increment(before, here, v.diff);
+}
+
+/* What the columns of y are centred on. */
+__device__ __forceinline__ struct pearson_mean slab_mean(const part_moments &m)
+{
+    return pearson_mean_of(m.base, m.mean, 0);
+}
 
 /* Element (j, i) of the triangle. */
 __device__ __forceinline__ size_t columns_element(size_t n_series, size_t j, size_t i)
@@ -92,13 +134,6 @@ __device__ __forceinline__ size_t columns_element(size_t n_series, size_t j, siz
     const size_t width = end < n_series ? end : n_series;
     return (size_t)COLUMNS_PANEL * COLUMNS_PANEL * (p * (p + 1) / 2) +
            (j - p * COLUMNS_PANEL) * width + i;
-}
-
-/* The square below which a series' deviations on n samples are rounding of its magnitude. */
-__device__ __forceinline__ double columns_rounding(const part_moments &m, double n)
-{
-    const double floor = 0x1p-51 * fmax(fabs(m.min), fabs(m.max));
-    return n * floor * floor;
 }
 
 #endif

@@ -82,10 +82,10 @@ enum status cuda_digits_blas(struct cuda_queue *q,
 bool cuda_digits_wgmma_usable(const struct cuda_backend *b);
 
 /* cuda_gaps, cuda_pairs */
-enum status cuda_gram_gaps(struct queue *q, size_t n_samples, struct span za, size_t first_a,
-                           size_t n_a, struct span zb, size_t first_b, size_t n_b,
-                           struct moments moments, struct span r, size_t width,
-                           enum dtype type) STATUS_MUST_CHECK;
+enum status cuda_gram_gaps(struct queue *q, size_t n_samples, const struct pearson_side *a,
+                           const struct pearson_side *b, enum dtype x_type, struct moments moments,
+                           struct span r, size_t width, enum dtype type,
+                           uint64_t *n_unsure) STATUS_MUST_CHECK;
 enum status cuda_exact_pairs(struct queue *q, struct span x, enum dtype type, size_t n_samples,
                              struct moments moments, struct pearson_pair *pairs,
                              size_t n) STATUS_MUST_CHECK;

@@ -23,7 +23,7 @@ enum {
     QUEUE_FANS = 4,  /* products at a time; leat-bench pearson_exact: more gain nothing */
     QUEUE_SLOTS = 4, /* downloads at a time */
     QUEUE_RING = 128,
-    QUEUE_ACCESSES = 6
+    QUEUE_ACCESSES = 9
 };
 
 enum queue_lane {
