@@ -36,6 +36,7 @@ void job_fail(struct job *job, enum status code, const char *message)
     if (job->code == STATUS_OK) {
         job->code = code;
         job->message = strdup(message);
+        __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
     }
 }
 
@@ -135,6 +136,7 @@ static void open_finished(struct engine_task *task)
     struct job *job = task->owner;
     if (job_task_ended(job, task)) {
         job->queue = engine_take_queue(job->engine);
+        job->queue->stop = &job->stop;
         if (job_plan(job)) {
             job->phase = JOB_WAITING;
         }
@@ -290,6 +292,7 @@ static void end_finished(struct engine_task *task)
     job_stream_drop(job);
     job_output_give_slots(job);
     if (job->queue != NULL) {
+        job->queue->stop = NULL;
         engine_give_queue(e, job->queue);
         job->queue = NULL;
     }

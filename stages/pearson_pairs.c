@@ -244,7 +244,10 @@ static enum status scan_matrix(struct queue *q, const struct pearson_matrix *m, 
     }
     for (uint64_t first = 0; first < all && st == STATUS_OK;) {
         const size_t n = all - first < SCAN_CELLS ? (size_t)(all - first) : SCAN_CELLS;
-        st = q->backend->ops->pearson->condensed(q, m, first, n, scan.cells);
+        st = queue_check(q);
+        if (st == STATUS_OK) {
+            st = q->backend->ops->pearson->condensed(q, m, first, n, scan.cells);
+        }
         if (st == STATUS_OK) {
             st = scan_cells(q, m, cut, &scan, n, b);
         }

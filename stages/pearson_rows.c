@@ -219,7 +219,8 @@ static enum status mend_panel(struct pearson_job *job, size_t p, const bool *gap
         if (!gaps[p] && !gaps[b]) {
             continue;
         }
-        if (!have_a) {
+        st = queue_check(job->queue);
+        if (st == STATUS_OK && !have_a) {
             st = exact_panel(job, first_a, n_a, 0, &side_a);
             have_a = true;
         }

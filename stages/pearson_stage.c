@@ -163,8 +163,8 @@ static enum status take_levels(struct pearson_job *job, const struct table_chunk
 static enum status take_unit(struct pearson_job *job)
 {
     const size_t n_lines = job->unit_cells / job->layout.cells;
-    enum status st = STATUS_OK;
-    if (job->layout.by_lines) {
+    enum status st = queue_check(job->queue);
+    if (st == STATUS_OK && job->layout.by_lines) {
         st = pearson_check_series(&job->args, job->lines + n_lines);
     }
     if (st == STATUS_OK) {

@@ -22,25 +22,33 @@
 
 #include <cmocka.h>
 
+enum { PATIENCE_MS = 240000 }; /* for what comes at some time, on any machine */
 enum failing { NOWHERE, AT_PLAN, AT_OPEN, AT_PUSH, AT_FINISH, AT_PIECE };
+
+struct running;
 
 static struct {
     enum failing failing;
     uint64_t bytes_per_line; /* what plan asks for */
     uint64_t bytes_of[26]; /* or this, by the first letter of the file's name, where it is not 0 */
-    atomic_bool gate_shut; /* pushes wait at it */
-    char opened[64];       /* those letters, in the order in which jobs got their memory */
+    atomic_bool is_finishing; /* finish has been called */
+    atomic_bool was_stopped;  /* and has seen that its queue is stopped */
+    atomic_bool gate_shut;    /* pushes wait at it */
+    char opened[64];          /* those letters, in the order in which jobs got their memory */
     unsigned push_ms;
     uint64_t n_pieces;
-    bool cancel_again;    /* jobs that are about to start over are cancelled */
-    unsigned n_results;   /* that finish gives; each has files of its own */
-    size_t cells_of_part; /* in each of a job of two */
+    bool cancel_again;               /* jobs that are about to start over are cancelled */
+    void (*look)(struct running *r); /* every millisecond, on the loop thread */
+    bool finish_waits;               /* finish goes on until its queue is stopped */
+    unsigned n_results;              /* that finish gives; each has files of its own */
+    size_t cells_of_part;            /* in each of a job of two */
     atomic_int n_open, most_open, n_opened;
     unsigned n_plans;
     _Atomic double last_seen;
 } fake;
 
 struct stage {
+    const struct queue *queue;
     double next; /* the number expected next: files count up from 0 */
     size_t part, n_cells;
     unsigned n_results;
@@ -83,6 +91,7 @@ static inline enum status fake_open(const struct stage_args *args, struct stage 
         *out = calloc(1, sizeof(**out));
         assert_non_null(*out);
         (*out)->in_order = true;
+        (*out)->queue = args->queue;
         const int nth = atomic_fetch_add(&fake.n_opened, 1);
         fake.opened[nth % (int)(sizeof(fake.opened) - 1)] = letter_of(args->inputs[0].name);
         int open = atomic_fetch_add(&fake.n_open, 1) + 1;
@@ -133,6 +142,12 @@ static inline enum status fake_finish(struct stage *s, struct result *out, bool 
     enum status code =
         s->in_order ? fail_at(AT_FINISH) : status_fail(STATUS_INTERNAL, "cells came out of order");
     fake.last_seen = s->next;
+    atomic_store(&fake.is_finishing, true);
+    for (size_t ms = 0; fake.finish_waits && code == STATUS_OK && ms < PATIENCE_MS; ms++) {
+        usleep(1000);
+        code = queue_check(s->queue);
+        atomic_store(&fake.was_stopped, code != STATUS_OK);
+    }
     *more = ++s->n_results < fake.n_results;
     const bool empty = s->n_results % 4 == 2; /* also such results come */
     for (int i = 0; i < 3 && code == STATUS_OK && !empty; i++) {
@@ -186,6 +201,7 @@ struct running {
     size_t n_left;             /* jobs to start */
     const char *path, *second; /* second: of a job of two files; NULL: one is enough */
     uv_check_t check;          /* cancels jobs that are about to start over, when asked to */
+    uv_timer_t timer;          /* looks */
 };
 
 static inline void start_next(struct running *r)
@@ -231,6 +247,12 @@ static inline void cancel_what_starts_over(uv_check_t *check)
     }
 }
 
+static inline void on_look(uv_timer_t *timer)
+{
+    struct running *r = timer->data;
+    fake.look(r);
+}
+
 static inline struct outcome run_pairs(const char *path, const char *second, size_t n_jobs,
                                        const struct settings *settings)
 {
@@ -252,7 +274,15 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
         r.check.data = &r;
         uv_check_start(&r.check, cancel_what_starts_over);
     }
+    if (fake.look != NULL) {
+        uv_timer_init(&loop, &r.timer);
+        r.timer.data = &r;
+        uv_timer_start(&r.timer, on_look, 1, 1);
+    }
     uv_run(&loop, UV_RUN_DEFAULT);
+    if (fake.look != NULL) {
+        uv_close((uv_handle_t *)&r.timer, NULL);
+    }
     if (fake.cancel_again) {
         uv_close((uv_handle_t *)&r.check, NULL);
     }
@@ -261,6 +291,7 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
         struct queue_busy busy;
         r.engine.queues[i]->backend->ops->busy(r.engine.queues[i], &busy, false);
         assert_int_equal(busy.upload_bytes, 0);
+        assert_null(r.engine.queues[i]->stop);
     }
     engine_close(&r.engine);
     uv_run(&loop, UV_RUN_DEFAULT);
@@ -320,7 +351,8 @@ static inline int reset(void **state)
     fake.most_open = 0;
     fake.n_opened = 0;
     fake.n_plans = 0;
-    fake.gate_shut = false;
+    fake.gate_shut = fake.is_finishing = fake.was_stopped = fake.finish_waits = false;
+    fake.look = NULL;
     memset(fake.bytes_of, 0, sizeof(fake.bytes_of));
     memset(fake.opened, 0, sizeof(fake.opened));
     return 0;

@@ -139,6 +139,32 @@ static void deadline_ends_a_job_and_spares_the_others(void **state)
     free(path);
 }
 
+static void cancel_what_finishes(struct running *r)
+{
+    for (size_t i = 0; atomic_load(&fake.is_finishing) && i < r->engine.n_jobs; i++) {
+        job_cancel(r->engine.jobs[i], STATUS_CANCELLED, "on purpose");
+    }
+}
+
+static void stage_that_computes_sees_that_its_job_is_cancelled(void **state)
+{
+    (void)state;
+    char *path = counting_csv("endless.csv", 10, 5);
+    struct settings settings = small_settings();
+    fake.finish_waits = true;
+    fake.look = cancel_what_finishes;
+    struct outcome o = run_jobs(path, 1, &settings);
+    fake.look = NULL;
+    assert_int_equal(o.code, STATUS_CANCELLED);
+    assert_string_equal(o.message, "on purpose");
+    assert_true(fake.was_stopped);
+    assert_int_equal(entries_of_output(), 0);
+    fake.finish_waits = false; /* the queue goes on to the next job */
+    assert_int_equal(run_jobs(path, 3, &settings).n_ok, 3);
+    remove_output();
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup(files_of_a_job_come_one_after_the_other, reset),
         cmocka_unit_test_setup(failure_at_any_step_is_reported_and_leaves_nothing, reset),
         cmocka_unit_test_setup(first_error_in_the_file_is_the_one_reported, reset),
+        cmocka_unit_test_setup(stage_that_computes_sees_that_its_job_is_cancelled, reset),
         cmocka_unit_test_setup(deadline_ends_a_job_and_spares_the_others, reset),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

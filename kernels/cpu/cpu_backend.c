@@ -37,6 +37,28 @@ void cpu_run(struct queue *q, size_t n, void (*body)(void *arg, size_t index), v
     }
 }
 
+struct long_work {
+    const struct queue *q;
+    void (*body)(void *arg, size_t index);
+    void *arg;
+};
+
+static void unless_stopped(void *arg, size_t index)
+{
+    const struct long_work *work = arg;
+    if (!queue_is_stopped(work->q)) {
+        work->body(work->arg, index);
+    }
+}
+
+enum status cpu_run_long(struct queue *q, size_t n, void (*body)(void *arg, size_t index),
+                         void *arg)
+{
+    struct long_work work = {q, body, arg};
+    cpu_run(q, n, unless_stopped, &work);
+    return queue_check(q);
+}
+
 void *cpu_scratch_try(size_t count, size_t size)
 {
     size_t bytes;

@@ -24,6 +24,11 @@ extern const struct sciddicat_kernels cpu_sciddicat;
 /* Calls body(arg, i) for each i < n through the backend's executor; returns when all are done. */
 void cpu_run(struct queue *q, size_t n, void (*body)(void *arg, size_t index), void *arg);
 
+/* The same for long work: once the queue is stopped no body begins any more, and the call ends with
+ * STATUS_CANCELLED. */
+enum status cpu_run_long(struct queue *q, size_t n, void (*body)(void *arg, size_t index),
+                         void *arg) STATUS_MUST_CHECK;
+
 /* Host scratch of count * size bytes, aligned to 256 below 1 MiB, else as malloc does; *out is NULL
  * on failure. Freed by free(). Safe in bodies: a failure is only returned there, and described by
  * cpu_scratch_failed(). */

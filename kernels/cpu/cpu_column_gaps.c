@@ -284,8 +284,9 @@ enum status column_gaps_add(struct queue *q, struct columns *c, const struct col
     }
     struct gaps_job job = {.c = c, .slab = slab};
     size_t rows = cpu_pieces(c->n_gapped, GAPS_TILE);
-    cpu_run(q, rows * (rows + cpu_pieces(c->n_series - c->n_gapped, GAPS_TILE)), gaps_body, &job);
-    return atomic_load(&job.failed) ? cpu_scratch_failed() : STATUS_OK;
+    size_t n_tiles = rows * (rows + cpu_pieces(c->n_series - c->n_gapped, GAPS_TILE));
+    enum status st = cpu_run_long(q, n_tiles, gaps_body, &job);
+    return atomic_load(&job.failed) ? cpu_scratch_failed() : st;
 }
 
 /* --- the end --------------------------------------------------------------------------------- */

@@ -292,10 +292,10 @@ enum status cpu_columns_add(struct queue *q, void *state, struct span slab, enum
     }
     bool lose_one = c->diff != PEARSON_DIFF_NONE && !c->started;
     struct slab_job job = {c, {slab.at, type, n_samples, n_samples - lose_one}};
-    cpu_run(q, cpu_pieces(c->n_series, GROUP), slab_body, &job);
+    st = cpu_run_long(q, cpu_pieces(c->n_series, GROUP), slab_body, &job);
     c->started = true;
-    if (job.slab.n == 0) {
-        return STATUS_OK;
+    if (st != STATUS_OK || job.slab.n == 0) {
+        return st;
     }
     st = column_gaps_admit(q, c, job.slab.n);
     if (st != STATUS_OK) {
@@ -306,8 +306,8 @@ enum status cpu_columns_add(struct queue *q, void *state, struct span slab, enum
     }
     struct tile_job tiles = {c, job.slab.n + 1, c->n_total > 0};
     size_t n_tiles = cpu_pieces(c->n_series, c->tile);
-    cpu_run(q, n_tiles * (n_tiles + 1) / 2, tile_body, &tiles);
-    st = column_gaps_add(q, c, &job.slab);
+    st = cpu_run_long(q, n_tiles * (n_tiles + 1) / 2, tile_body, &tiles);
+    st = st == STATUS_OK ? column_gaps_add(q, c, &job.slab) : st;
     c->n_total += job.slab.n;
     return st;
 }
@@ -373,7 +373,7 @@ enum status cpu_columns_finish(struct queue *q, void *state, struct moments mome
         return st;
     }
     store_moments(c, moments, (double *)job.scale);
-    cpu_run(q, cpu_pieces(c->n_series, GROUP), finish_body, &job);
+    st = cpu_run_long(q, cpu_pieces(c->n_series, GROUP), finish_body, &job);
     free((double *)job.scale);
-    return STATUS_OK;
+    return st;
 }

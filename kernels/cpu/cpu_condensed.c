@@ -229,7 +229,7 @@ enum status cpu_heatmap(struct queue *q, const struct pearson_matrix *m, size_t 
         start[a] = side == 0 ? 0 : (size_t)((unsigned __int128)a * m->n_series / side);
     }
     struct heat_job job = {.m = m, .side = side, .start = start, .cells = cells};
-    cpu_run(q, side, heat_body, &job);
+    st = cpu_run_long(q, side, heat_body, &job);
     free(start);
-    return job.failed ? cpu_scratch_failed() : STATUS_OK;
+    return job.failed ? cpu_scratch_failed() : st;
 }

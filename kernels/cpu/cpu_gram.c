@@ -225,7 +225,7 @@ enum status cpu_gram(struct queue *q, enum pearson_precision precision, size_t n
     fill_marks(moments, first_b, n_b, marks + n_a);
     job.mark_a = marks;
     job.mark_b = marks + n_a;
-    cpu_run(q, job.n_tiles, gram_body, &job);
+    st = cpu_run_long(q, job.n_tiles, gram_body, &job);
     if (atomic_load(&job.failed)) {
         st = cpu_scratch_failed();
     }

@@ -221,8 +221,8 @@ enum status cpu_gram_gaps(struct queue *q, size_t n_samples, const struct pearso
         goto done;
     }
     (void)lay_all(&job);
-    cpu_run(q, job.n_tiles, gaps_body, &job);
-    st = atomic_load(&job.failed) ? cpu_scratch_failed() : STATUS_OK;
+    st = cpu_run_long(q, job.n_tiles, gaps_body, &job);
+    st = atomic_load(&job.failed) ? cpu_scratch_failed() : st;
     *n_unsure += atomic_load(&job.n_unsure);
 done:
     free(job.tiles);

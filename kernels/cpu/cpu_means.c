@@ -85,10 +85,12 @@ static enum status means_rows(struct queue *q, struct span x, enum dtype type, s
     }
     size_t tasks =
         job.n_chunks > 1 ? n_series * job.n_chunks : cpu_pieces(n_series, job.series_per_task);
-    cpu_run(q, tasks, means_body, &job);
-    store(&job, moments, first);
+    st = cpu_run_long(q, tasks, means_body, &job);
+    if (st == STATUS_OK) {
+        store(&job, moments, first);
+    }
     free(job.partial);
-    return STATUS_OK;
+    return st;
 }
 
 const struct means_kernels cpu_means = {.rows = means_rows};

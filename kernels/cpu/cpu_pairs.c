@@ -122,6 +122,5 @@ enum status cpu_exact_pairs(struct queue *q, struct span x, enum dtype type, siz
                             .n = n,
                             .moments = moments,
                             .pairs = pairs};
-    cpu_run(q, cpu_pieces(n, job.per_task), exact_body, &job);
-    return STATUS_OK;
+    return cpu_run_long(q, cpu_pieces(n, job.per_task), exact_body, &job);
 }

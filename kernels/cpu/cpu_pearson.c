@@ -79,8 +79,7 @@ static enum status diff_rows(struct queue *q, struct span x, enum dtype type, si
         return st;
     }
     struct diff_job job = {x.at, type, n_series, n_samples, rows_per_task(n_samples), diff, out.at};
-    cpu_run(q, cpu_pieces(n_series, job.per_task), diff_body, &job);
-    return STATUS_OK;
+    return cpu_run_long(q, cpu_pieces(n_series, job.per_task), diff_body, &job);
 }
 
 /* --- standardize ----------------------------------------------------------------------------- */
@@ -188,8 +187,7 @@ static enum status standardize(struct queue *q, enum pearson_precision precision
                         .moments = moments,
                         .z = z.at,
                         .stride = cpu_z_stride(n_samples)};
-    cpu_run(q, cpu_pieces(n_series, job.per_task), z_body, &job);
-    return STATUS_OK;
+    return cpu_run_long(q, cpu_pieces(n_series, job.per_task), z_body, &job);
 }
 
 enum status cpu_matrix_check(const struct pearson_matrix *m)

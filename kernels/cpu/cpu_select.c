@@ -74,16 +74,16 @@ enum status cpu_select(struct queue *q, const struct pearson_matrix *m, double c
         return status_fail(STATUS_NO_MEMORY, "no memory to select among %zu series", m->n_series);
     }
     size_t tasks = cpu_pieces(m->n_series, COLUMNS);
-    cpu_run(q, tasks, select_body, &job);
+    st = cpu_run_long(q, tasks, select_body, &job);
     for (size_t i = 0; i < m->n_series; ++i) {
         size_t count = job.place[i];
         job.place[i] = *n;
         *n += count;
     }
-    if (*n > 0 && *n <= capacity) {
+    if (st == STATUS_OK && *n > 0 && *n <= capacity) {
         job.pairs = pairs;
-        cpu_run(q, tasks, select_body, &job);
+        st = cpu_run_long(q, tasks, select_body, &job);
     }
     free(job.place);
-    return STATUS_OK;
+    return st;
 }

@@ -53,12 +53,13 @@ static struct sweep sweep_of(const struct pearson_matrix *m)
     return s;
 }
 
-static void sweep(struct queue *q, struct sweep *s,
+/* False when the queue is stopped: not all has been visited. */
+static bool sweep(struct queue *q, struct sweep *s,
                   void (*visit)(void *, size_t, size_t, const double *, size_t), void *arg)
 {
     s->visit = visit;
     s->arg = arg;
-    cpu_run(q, s->n_tasks, sweep_body, s);
+    return cpu_run_long(q, s->n_tasks, sweep_body, s) == STATUS_OK;
 }
 
 /* --- ranks among all pairs ------------------------------------------------------------------- */
@@ -138,7 +139,7 @@ static void least_beyond(void *arg, size_t task, size_t group, const double *r, 
     k->next[task] = least;
 }
 
-/* Counts digit d; returns how many keys share the prefix. */
+/* Counts digit d; returns how many keys share the prefix; none when the queue is stopped. */
 static uint64_t count_pass(struct queue *q, struct ranks *k, unsigned d)
 {
     uint64_t all = 0;
@@ -146,7 +147,9 @@ static uint64_t count_pass(struct queue *q, struct ranks *k, unsigned d)
     k->above = d == 0 ? 62 : digit_shift[d - 1];
     size_t bins = (size_t)1 << (k->above - k->shift);
     memset(k->counts, 0, k->sweep.n_tasks * DIGIT_BINS * sizeof *k->counts);
-    sweep(q, &k->sweep, count_digit, k);
+    if (!sweep(q, &k->sweep, count_digit, k)) {
+        return 0;
+    }
     for (size_t b = 0; b < bins; ++b) {
         k->total[b] = 0;
         for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
@@ -165,7 +168,7 @@ static uint64_t successor(struct queue *q, struct ranks *k, uint64_t floor)
     for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
         k->next[t] = UINT64_MAX;
     }
-    sweep(q, &k->sweep, least_beyond, k);
+    (void)sweep(q, &k->sweep, least_beyond, k); /* of what is left out of it nothing is told */
     for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
         least = k->next[t] < least ? k->next[t] : least;
     }
@@ -181,14 +184,15 @@ static double *gather(struct queue *q, struct ranks *k, size_t b)
         at += k->counts[t * DIGIT_BINS + b];
     }
     k->gathered = cpu_scratch_try(at, sizeof *k->gathered);
-    if (k->gathered != NULL) {
-        sweep(q, &k->sweep, gather_prefix, k);
+    if (k->gathered != NULL && !sweep(q, &k->sweep, gather_prefix, k)) {
+        free(k->gathered);
+        k->gathered = NULL;
     }
     return k->gathered;
 }
 
 /* After pass 0: the mean of the values of ascending ranks low and high, high = low or low + 1; -1
- * when there is no memory. */
+ * when there is no memory, or the queue is stopped. */
 static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t high)
 {
     uint64_t below = 0, b, n;
@@ -202,7 +206,9 @@ static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t hi
         if (n <= GATHERED || ++d == DIGITS) {
             break;
         }
-        (void)count_pass(q, k, d);
+        if (count_pass(q, k, d) == 0) {
+            return -1;
+        }
     }
     double first;
     bool both = high < below + n; /* within the keys of the prefix */
@@ -243,8 +249,7 @@ static double rank_of_few(struct queue *q, struct ranks *k, uint64_t from_top)
     if (k->gathered == NULL) {
         return -1;
     }
-    sweep(q, &k->sweep, gather_prefix, k);
-    if (k->next[0] > 0) {
+    if (sweep(q, &k->sweep, gather_prefix, k) && k->next[0] > 0) {
         ranks_of(k->next[0], from_top, &low, &high);
         r = rank_mean(k->gathered, (size_t)k->next[0], (size_t)low, (size_t)high);
     }
@@ -281,7 +286,8 @@ static enum status rank_abs(struct queue *q, const struct pearson_matrix *m, uin
         return STATUS_OK;
     }
     *out = n / 2 * n <= FEW_PAIRS ? rank_of_few(q, &k, from_top) : rank_of_many(q, &k, from_top);
-    return *out < 0 ? cpu_scratch_failed() : STATUS_OK;
+    const enum status st = queue_check(q);
+    return st != STATUS_OK ? st : *out < 0 ? cpu_scratch_failed() : STATUS_OK;
 }
 
 enum status cpu_kth_abs(struct queue *q, const struct pearson_matrix *m, uint64_t k, double *out)
@@ -433,7 +439,10 @@ static enum status figures(struct queue *q, const struct pearson_matrix *m,
         st = status_fail(STATUS_NO_MEMORY, "no memory for the survey of %zu series", n);
         goto done;
     }
-    sweep(q, &s, take_figures, &job);
+    if (!sweep(q, &s, take_figures, &job)) {
+        st = queue_check(q);
+        goto done;
+    }
     for (size_t t = 0; t < s.n_tasks; ++t) {
         out->n_undefined += job.tasks[t].undefined;
         for (size_t b = 0; b < 4 * (size_t)PEARSON_BINS; ++b) {
@@ -468,6 +477,7 @@ enum status cpu_survey(struct queue *q, const struct pearson_matrix *m, struct p
         return st;
     }
     struct median_job job = {.m = m, .undefined = out->n_undefined > 0, .median_abs = median_abs};
-    cpu_run(q, cpu_pieces(m->n_series, (size_t)MEDIAN_SERIES * MEDIAN_BLOCKS), median_body, &job);
-    return job.failed ? cpu_scratch_failed() : STATUS_OK;
+    const size_t tasks = cpu_pieces(m->n_series, (size_t)MEDIAN_SERIES * MEDIAN_BLOCKS);
+    st = cpu_run_long(q, tasks, median_body, &job);
+    return job.failed ? cpu_scratch_failed() : st;
 }

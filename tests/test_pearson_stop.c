@@ -1,0 +1,335 @@
+/*
+ * Long work on a queue that is stopped: no part of it begins any more, and the call says so.
+ */
+#include "kernels/cpu/cpu_backend.h"
+#include "stages/pearson_pairs.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N_SERIES = 1500, N_SAMPLES = 512, PANEL = 512, N_PANELS = 3 };
+
+/* An executor that counts bodies, and stops the queue when so many have run (0: never). */
+static struct {
+    size_t n_run, n_calls, stop_after, calls_at_stop;
+    int stop;
+} work;
+
+static void run(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg)
+{
+    (void)context;
+    work.n_calls++;
+    for (size_t i = 0; i < n; i++) {
+        body(arg, i);
+        if (++work.n_run == work.stop_after) {
+            work.stop = 1;
+            work.calls_at_stop = work.n_calls;
+        }
+    }
+}
+
+static struct queue *queue;
+static struct span x, z, moments_memory, panels[N_PANELS];
+static struct moments moments;
+static struct pearson_matrix matrix;
+
+static struct span room(size_t bytes)
+{
+    struct span s;
+    assert_int_equal(backend_cpu.alloc(queue, bytes, &s), STATUS_OK);
+    return s;
+}
+
+static void let_it_run(size_t stop_after)
+{
+    memset(&work, 0, sizeof work);
+    work.stop_after = stop_after;
+}
+
+/* Series of which all pairs have a coefficient: slow waves of different lengths. */
+static void fill_series(void)
+{
+    double *to = x.at;
+    for (size_t s = 0; s < N_SERIES; s++) {
+        for (size_t t = 0; t < N_SAMPLES; t++) {
+            to[s * N_SAMPLES + t] = (double)((t * (s + 3) * 7 + s * s) % 97);
+        }
+    }
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    const struct backend_config config = {.executor = {.n_threads = 1, .run = run}};
+    struct backend *backend;
+    if (backend_cpu.open(&config, &backend) != STATUS_OK ||
+        backend_cpu.queue_new(backend, &queue) != STATUS_OK) {
+        return -1;
+    }
+    queue->stop = &work.stop;
+    x = room(N_SERIES * N_SAMPLES * sizeof(double));
+    z = room(N_SERIES * cpu_pearson.z_bytes(PEARSON_EXACT, N_SAMPLES));
+    moments_memory = room(moments_bytes(N_SERIES));
+    moments = (struct moments){.at = moments_memory, .capacity = N_SERIES};
+    for (size_t p = 0; p < N_PANELS; p++) {
+        const size_t width = pearson_panel_width(p, PANEL, N_SERIES);
+        panels[p] = room((width - p * PANEL) * width * sizeof(double));
+    }
+    matrix = (struct pearson_matrix){
+        .n_series = N_SERIES, .panel = PANEL, .type = DTYPE_F64, .panels = panels};
+    fill_series();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    struct backend *backend = queue->backend;
+    backend_cpu.release(queue, x);
+    backend_cpu.release(queue, z);
+    backend_cpu.release(queue, moments_memory);
+    for (size_t p = 0; p < N_PANELS; p++) {
+        backend_cpu.release(queue, panels[p]);
+    }
+    backend_cpu.queue_free(queue);
+    backend_cpu.close(backend);
+    return 0;
+}
+
+/* --- the calls -------------------------------------------------------------------------------- */
+
+static enum status take_means(void)
+{
+    return cpu_means.rows(queue, x, DTYPE_F64, N_SERIES, N_SAMPLES, moments, 0);
+}
+
+static enum status take_increments(void)
+{
+    const struct span out = room(N_SERIES * N_SAMPLES * sizeof(double));
+    const enum status st =
+        cpu_pearson.diff_rows(queue, x, DTYPE_F64, N_SERIES, N_SAMPLES, PEARSON_DIFF_STEP, out);
+    backend_cpu.release(queue, out);
+    return st;
+}
+
+static enum status take_z(void)
+{
+    return cpu_pearson.standardize(queue, PEARSON_EXACT, x, DTYPE_F64, N_SERIES, N_SAMPLES, moments,
+                                   0, z);
+}
+
+static enum status take_products(void)
+{
+    enum status st = STATUS_OK;
+    const size_t bytes = cpu_pearson.z_bytes(PEARSON_EXACT, N_SAMPLES);
+    for (size_t p = 0; p < N_PANELS && st == STATUS_OK; p++) {
+        const size_t first = p * PANEL, width = pearson_panel_width(p, PANEL, N_SERIES);
+        st = cpu_pearson.gram(queue, PEARSON_EXACT, N_SAMPLES, span_from(z, first * bytes), first,
+                              width - first, z, 0, width, moments, panels[p], width);
+    }
+    return st;
+}
+
+/* All of them, as if each series had a gap. */
+static enum status take_gaps(void)
+{
+    double *count = cpu_field(moments, MOMENTS_COUNT);
+    for (size_t s = 0; s < N_SERIES; s++) {
+        count[s]--;
+    }
+    const enum status st =
+        cpu_pearson.gram_gaps(queue, N_SAMPLES, z, 0, PANEL, z, 0, PANEL, moments, panels[0],
+                              pearson_panel_width(0, PANEL, N_SERIES), DTYPE_F64);
+    for (size_t s = 0; s < N_SERIES; s++) {
+        count[s]++;
+    }
+    return st;
+}
+
+static enum status take_pairs(void)
+{
+    enum { N_PAIRS = 2000 };
+    static struct pearson_pair pairs[N_PAIRS];
+    for (uint32_t k = 0; k < N_PAIRS; k++) {
+        pairs[k] = (struct pearson_pair){.i = k % 300, .j = 300 + k % 400};
+    }
+    return cpu_pearson.exact_pairs(queue, x, DTYPE_F64, N_SAMPLES, moments, pairs, N_PAIRS);
+}
+
+static enum status take_columns(void)
+{
+    void *state = NULL;
+    enum status st = cpu_pearson.columns_new(queue, N_SERIES, N_SAMPLES, PEARSON_DIFF_NONE, &state);
+    if (st == STATUS_OK) {
+        st = cpu_pearson.columns_add(queue, state, x, DTYPE_F64, N_SAMPLES);
+    }
+    if (st == STATUS_OK) {
+        st = cpu_pearson.columns_finish(queue, state, moments, &matrix);
+    }
+    cpu_pearson.columns_free(queue, state);
+    return st;
+}
+
+/* Some series have a gap of their own. */
+static enum status take_gapped_columns(void)
+{
+    enum { EVERY = 3 };
+    double *at = x.at, whole[N_SERIES];
+    for (size_t s = 0; s < N_SERIES; s += EVERY) {
+        whole[s] = at[s % N_SAMPLES * N_SERIES + s];
+        at[s % N_SAMPLES * N_SERIES + s] = NAN;
+    }
+    const enum status st = take_columns();
+    for (size_t s = 0; s < N_SERIES; s += EVERY) {
+        at[s % N_SAMPLES * N_SERIES + s] = whole[s];
+    }
+    return st;
+}
+
+static enum status take_survey(void)
+{
+    static double medians[N_SERIES];
+    struct pearson_survey survey;
+    double all;
+    return cpu_pearson.survey(queue, &matrix, &survey, medians, &all);
+}
+
+static enum status take_kth(void)
+{
+    double r;
+    return cpu_pearson.kth_abs(queue, &matrix, 1000, &r);
+}
+
+static enum status take_select(void)
+{
+    const size_t capacity = (size_t)N_SERIES * (N_SERIES - 1) / 2;
+    struct pearson_pair *pairs = malloc(capacity * sizeof *pairs);
+    size_t n;
+    assert_non_null(pairs);
+    const enum status st = cpu_pearson.select(queue, &matrix, 0.1, pairs, capacity, &n);
+    free(pairs);
+    return st;
+}
+
+static enum status take_heatmap(void)
+{
+    static float cells[100 * 100];
+    return cpu_pearson.heatmap(queue, &matrix, 100, cells);
+}
+
+static const struct {
+    const char *name;
+    enum status (*call)(void);
+} calls[] = {
+    {"means", take_means},     {"diff_rows", take_increments},
+    {"standardize", take_z},   {"gram", take_products},
+    {"survey", take_survey},   {"kth_abs", take_kth},
+    {"select", take_select},   {"heatmap", take_heatmap},
+    {"gram_gaps", take_gaps},  {"exact_pairs", take_pairs},
+    {"columns", take_columns}, {"columns with gaps", take_gapped_columns},
+};
+
+/* --- the tests -------------------------------------------------------------------------------- */
+
+static void count_body(void *arg, size_t index)
+{
+    ((size_t *)arg)[0]++;
+    work.stop = index == 2;
+}
+
+static void no_part_of_long_work_begins_once_the_queue_is_stopped(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    let_it_run(0);
+    assert_int_equal(cpu_run_long(queue, 100, count_body, &n), STATUS_CANCELLED);
+    assert_int_equal(n, 3);
+    assert_int_equal(cpu_run_long(queue, 1, count_body, &n), STATUS_CANCELLED);
+    assert_int_equal(n, 3);
+    let_it_run(0);
+    assert_int_equal(cpu_run_long(queue, 2, count_body, &n), STATUS_OK);
+    assert_int_equal(n, 5);
+    queue->stop = NULL;
+    assert_int_equal(cpu_run_long(queue, 2, count_body, &n), STATUS_OK);
+    queue->stop = &work.stop;
+}
+
+/* Whatever body is the last that runs, the call is cancelled and begins no other loop. */
+static void every_long_call_ends_soon_and_says_that_it_was_stopped(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        let_it_run(0);
+        assert_int_equal(calls[c].call(), STATUS_OK);
+        const size_t n_run = work.n_run;
+        if (n_run < 2) {
+            fail_msg("%s is one piece of work", calls[c].name);
+        }
+        const size_t step = n_run / 8 + 1;
+        for (size_t k = 1; k <= n_run; k += step) {
+            let_it_run(k);
+            if (calls[c].call() != STATUS_CANCELLED) {
+                fail_msg("%s, stopped after %zu of %zu pieces, goes on", calls[c].name, k, n_run);
+            }
+            if (work.n_calls != work.calls_at_stop) {
+                fail_msg("%s goes on to another loop", calls[c].name);
+            }
+        }
+        let_it_run(0);
+        assert_int_equal(calls[c].call(), STATUS_OK); /* for those that follow */
+    }
+}
+
+static size_t n_read, stop_at_read;
+
+static enum status read_and_stop(struct queue *q, const struct pearson_matrix *m, uint64_t first,
+                                 size_t n, void *dst)
+{
+    work.stop = ++n_read == stop_at_read;
+    return cpu_pearson.condensed(q, m, first, n, dst);
+}
+
+/* All coefficients are 1: too many for select, so the matrix is read piece by piece. */
+static void reading_for_pairs_ends_once_the_queue_is_stopped(void **state)
+{
+    (void)state;
+    struct pearson_kernels kernels = cpu_pearson;
+    struct backend_ops ops = backend_cpu;
+    kernels.condensed = read_and_stop;
+    ops.pearson = &kernels;
+    queue->backend->ops = &ops;
+    for (size_t p = 0; p < N_PANELS; p++) {
+        for (size_t k = 0; k < panels[p].bytes / sizeof(double); k++) {
+            ((double *)panels[p].at)[k] = 1;
+        }
+    }
+    const struct pearson_wanted wanted = {.top = 10, .most = 1000};
+    struct pearson_pair *pairs;
+    size_t n;
+    let_it_run(0);
+    assert_int_equal(pearson_pairs_find(queue, &matrix, &wanted, &pairs, &n), STATUS_OK);
+    assert_int_equal(n, 10);
+    assert_int_equal(n_read, 2);
+    free(pairs);
+    n_read = 0;
+    let_it_run(0);
+    stop_at_read = 1;
+    assert_int_equal(pearson_pairs_find(queue, &matrix, &wanted, &pairs, &n), STATUS_CANCELLED);
+    assert_int_equal(n_read, 1);
+    queue->backend->ops = &backend_cpu;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_part_of_long_work_begins_once_the_queue_is_stopped),
+        cmocka_unit_test(reading_for_pairs_ends_once_the_queue_is_stopped),
+        cmocka_unit_test(every_long_call_ends_soon_and_says_that_it_was_stopped),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
