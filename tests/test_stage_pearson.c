@@ -301,6 +301,37 @@ static void a_table_without_any_variance_has_no_coefficient(void **state)
 /* --- increments ---------------------------------------------------------------------------------
  */
 
+/* What is published of the series is of the increments, not of the levels (10 and more). */
+static void check_figures(const struct outcome *o, const struct sheet *steps, size_t n_series,
+                          size_t n_samples, bool by_lines)
+{
+    /* An increment is within a rounding of its levels, which are below 512; so is their sum's. */
+    const double rounding = (double)n_samples * 0x1p-53 * 512;
+    double *mean = read_f64(o, "mean", n_series), *std = read_f64(o, "std", n_series),
+           *min = read_f64(o, "min", n_series), *max = read_f64(o, "max", n_series);
+    int64_t *count = read_array(o, "count", "<i8", n_series, sizeof(int64_t));
+    for (size_t s = 0; s < n_series; s++) {
+        double sum = 0, squares = 0, low = INFINITY, high = -INFINITY;
+        for (size_t t = 0; t < n_samples; t++) {
+            const double x = steps->cells[by_lines ? s * n_samples + t : t * n_series + s];
+            sum += x;
+            squares += x * x;
+            low = fmin(low, x);
+            high = fmax(high, x);
+        }
+        const double n = (double)n_samples, variance = (squares - sum * sum / n) / (n - 1);
+        assert_true(fabs(mean[s] - sum / n) <= rounding);
+        assert_true(fabs(std[s] * std[s] - variance) <= 8 * rounding);
+        assert_true(fabs(min[s] - low) <= rounding && fabs(max[s] - high) <= rounding);
+        assert_int_equal(count[s], n_samples);
+    }
+    free(mean);
+    free(std);
+    free(min);
+    free(max);
+    free(count);
+}
+
 static void check_increments(bool by_lines, const char *precision, const char *diff, bool logs)
 {
     enum { SERIES = 33, SAMPLES = 60 };
@@ -327,6 +358,7 @@ static void check_increments(bool by_lines, const char *precision, const char *d
     assert_close(got, want, SERIES * (SERIES - 1) / 2,
                  single ? screen_tolerance(SAMPLES) : exact_bound);
     assert_int_equal(json_integer_value(json_object_get(o.result.shape, "n_samples")), SAMPLES);
+    check_figures(&o, &steps, SERIES, SAMPLES - 1, by_lines);
     free(want);
     free(got);
     outcome_free(&o);

@@ -68,6 +68,8 @@ static void books_have_a_row_a_report_and_balance(void **state)
         assert_true(summary_number(&o, "volume_end_m3") == end->on_map);
         assert_true(summary_number(&o, "lost_edge_m3") == end->lost_edge);
         assert_true(summary_number(&o, "lost_nodata_m3") == end->lost_nodata);
+        const double error = end->on_map + end->lost_edge + end->lost_nodata - 200;
+        assert_true(fabs(summary_number(&o, "balance_error_m3") - error) <= 200 * 0x1p-50);
         assert_true(cases[i].last < 100 || (end->lost_edge > 0 && end->lost_nodata > 0));
         outcome_free(&o);
         slide_free(&s);
@@ -145,6 +147,31 @@ static void figures_are_those_of_a_slide_down_a_gutter(void **state)
     assert_true(is_warned(&o, "left the map through its edge"));
     outcome_free(&o);
     slide_free(&s);
+}
+
+/* Of several that are highest it is the first in the order of rows, wherever they lie. */
+static void the_crown_is_the_first_of_the_highest_cells(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t a[2], b[2]; /* row, column; a comes first */
+    } cases[] = {{{2, 3}, {2, 7}}, {{2, 7}, {5, 3}}, {{2, 3}, {5, 7}}, {{2, 5}, {5, 5}}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        struct slide s = slope(9, 12, 4, 4);
+        const size_t *const a = cases[i / 2].a, *const b = cases[i / 2].b;
+        s.cells[SOURCE][a[0] * 12 + a[1]] = s.cells[SOURCE][b[0] * 12 + b[1]] = 2;
+        s.cells[DEM][a[0] * 12 + a[1]] = s.cells[DEM][b[0] * 12 + b[1]] = 2000;
+        if (i % 2 == 1) { /* unless the other one is higher */
+            s.cells[DEM][b[0] * 12 + b[1]] = 2001;
+        }
+        s.params[0] = "steps=1";
+        struct outcome o = run_well(&s);
+        const size_t *const crown = i % 2 == 0 ? a : b;
+        assert_true(summary_in(&o, "crown", "row") == (double)crown[0] + 1);
+        assert_true(summary_in(&o, "crown", "column") == (double)crown[1] + 1);
+        outcome_free(&o);
+        slide_free(&s);
+    }
 }
 
 /* The lowest ground is level: whichever way the rows go, the toe is where the debris came to. */
@@ -285,6 +312,7 @@ int main(void)
         cmocka_unit_test(books_that_do_not_balance_are_a_fault_of_leat),
         cmocka_unit_test(books_balance_without_adherence),
         cmocka_unit_test(figures_are_those_of_a_slide_down_a_gutter),
+        cmocka_unit_test(the_crown_is_the_first_of_the_highest_cells),
         cmocka_unit_test(the_toe_is_the_farthest_of_the_lowest_cells),
         cmocka_unit_test(no_figure_is_of_a_cell_without_an_altitude),
         cmocka_unit_test(figures_beyond_doubles_are_null),
