@@ -3,9 +3,10 @@
  *
  * A cell was covered when its debris was thicker than p_epsilon at some step. The crown is the
  * highest cell with an altitude that carried debris at the start (of several the first in the order
- * of rows), the toe the lowest one covered: of several the one farthest from the crown on the map, of these the first in the order of rows.
- * Their distance on the map and their difference in altitude give the angle of reach (A. Heim's
- * Fahrboeschung), by which the mobility of landslides is compared.
+ * of rows), the toe the lowest one covered: of several the one farthest from the crown on the map,
+ * of these the first in the order of rows. Their distance on the map and their difference in
+ * altitude give the angle of reach (A. Heim's Fahrboeschung), by which the mobility of landslides
+ * is compared.
  */
 #ifndef LEAT_STAGES_SCIDDICAT_FIGURES_H
 #define LEAT_STAGES_SCIDDICAT_FIGURES_H
