@@ -199,9 +199,8 @@ static enum status put_pair(const struct pearson_job *job, const struct pearson_
     if (st == STATUS_OK) {
         st = bytes_append(out, ",", 1);
     }
-    if (st == STATUS_OK) { /* a coefficient that was a float is written as one: it is shorter */
-        st = job->choice.used == PEARSON_F32 ? result_put_f32(out, (float)pair->r)
-                                             : result_put_f64(out, pair->r);
+    if (st == STATUS_OK) {
+        st = result_put_f64(out, pair->r);
     }
     return st == STATUS_OK ? bytes_append(out, "\n", 1) : st;
 }

@@ -45,7 +45,7 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
                    .kind = PARAM_CHOICE,
                    .text = "exact",
                    .choices = "exact|f32|screen",
-                   .help = "error of r: 1e-12, 1e-6, or 1e-12 for the pairs reported only"},
+                   .help = "error of r: 1e-12, 1e-6, or more; of the pairs reported 1e-12"},
     [DIFF] = {.key = "diff",
               .kind = PARAM_CHOICE,
               .text = "none",

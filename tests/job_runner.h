@@ -40,6 +40,7 @@ static struct {
     bool cancel_again;               /* jobs that are about to start over are cancelled */
     void (*look)(struct running *r); /* every millisecond, on the loop thread */
     bool finish_waits;               /* finish goes on until its queue is stopped */
+    bool starts_over, always;        /* finish wants the numbers once more; also the second time */
     unsigned n_results;              /* that finish gives; each has files of its own */
     size_t cells_of_part;            /* in each of a job of two */
     atomic_int n_open, most_open, n_opened;
@@ -49,6 +50,7 @@ static struct {
 
 struct stage {
     const struct queue *queue;
+    bool started_over;
     double next; /* the number expected next: files count up from 0 */
     size_t part, n_cells;
     unsigned n_results;
@@ -70,8 +72,9 @@ static inline enum status fake_plan(const struct stage_args *args, struct stage_
     const struct table_info *t = args->inputs[0].table;
     size_t lines = t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
     const uint64_t fixed = fake.bytes_of[(letter_of(args->inputs[0].name) - 'a') % 26];
+    const uint64_t wanted = fixed != 0 ? fixed : fake.bytes_per_line * lines;
     fake.n_plans++;
-    *out = (struct stage_need){.memory_bytes = fixed != 0 ? fixed : fake.bytes_per_line * lines,
+    *out = (struct stage_need){.memory_bytes = args->started_over ? 2 * wanted : wanted,
                                .estimated = t->n_lines == 0};
     return fail_at(AT_PLAN);
 }
@@ -92,6 +95,7 @@ static inline enum status fake_open(const struct stage_args *args, struct stage 
         assert_non_null(*out);
         (*out)->in_order = true;
         (*out)->queue = args->queue;
+        (*out)->started_over = args->started_over;
         const int nth = atomic_fetch_add(&fake.n_opened, 1);
         fake.opened[nth % (int)(sizeof(fake.opened) - 1)] = letter_of(args->inputs[0].name);
         int open = atomic_fetch_add(&fake.n_open, 1) + 1;
@@ -147,6 +151,9 @@ static inline enum status fake_finish(struct stage *s, struct result *out, bool 
         usleep(1000);
         code = queue_check(s->queue);
         atomic_store(&fake.was_stopped, code != STATUS_OK);
+    }
+    if (fake.starts_over && (fake.always || !s->started_over) && code == STATUS_OK) {
+        code = status_fail(STATUS_START_OVER, "once more");
     }
     *more = ++s->n_results < fake.n_results;
     const bool empty = s->n_results % 4 == 2; /* also such results come */
@@ -352,6 +359,7 @@ static inline int reset(void **state)
     fake.n_opened = 0;
     fake.n_plans = 0;
     fake.gate_shut = fake.is_finishing = fake.was_stopped = fake.finish_waits = false;
+    fake.cancel_again = fake.starts_over = fake.always = false;
     fake.look = NULL;
     memset(fake.bytes_of, 0, sizeof(fake.bytes_of));
     memset(fake.opened, 0, sizeof(fake.opened));

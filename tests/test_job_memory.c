@@ -109,6 +109,62 @@ static void job_cancelled_while_it_starts_over_says_that_it_was_cancelled(void *
     free(path);
 }
 
+/* --- stages that start over ------------------------------------------------------------------- */
+
+static void stage_that_starts_over_gets_its_numbers_and_its_memory_once_more(void **state)
+{
+    (void)state;
+    char *path = counting_csv("over.csv", 9000, 5);
+    struct settings settings = small_settings();
+    fake.bytes_per_line = 1000;
+    fake.starts_over = true;
+    assert_int_equal(run_jobs(path, 3, &settings).n_ok, 3);
+    assert_int_equal(fake.n_opened, 6);
+    assert_true(fake.last_seen == 9000 * 5);
+    remove_output();
+    free(path);
+}
+
+static void stage_that_starts_over_twice_has_failed(void **state)
+{
+    (void)state;
+    char *path = counting_csv("over.csv", 9, 5);
+    struct settings settings = small_settings();
+    fake.starts_over = fake.always = true;
+    assert_int_equal(run_jobs(path, 2, &settings).n_ok, 0);
+    assert_int_equal(fake.n_opened, 4);
+    assert_int_equal(entries_of_output(), 0);
+    free(path);
+}
+
+static void stage_that_starts_over_says_how_many_bytes_it_lacks(void **state)
+{
+    (void)state;
+    char *path = counting_csv("over.csv", 9, 5);
+    struct settings settings = small_settings();
+    fake.bytes_of['o' - 'a'] = 20 << 20; /* of about 34 */
+    fake.starts_over = true;
+    struct outcome o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.code, STATUS_TOO_LARGE);
+    assert_non_null(strstr(o.message, "needs"));
+    assert_int_equal(fake.n_opened, 1);
+    assert_int_equal(entries_of_output(), 0);
+    free(path);
+}
+
+static void stage_that_starts_over_can_be_cancelled_meanwhile(void **state)
+{
+    (void)state;
+    char *path = counting_csv("over.csv", 9, 5);
+    struct settings settings = small_settings();
+    fake.starts_over = fake.cancel_again = true;
+    struct outcome o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.code, STATUS_CANCELLED);
+    assert_int_equal(fake.n_opened, 1);
+    assert_int_equal(entries_of_output(), 0);
+    free(path);
+}
+
 /* --- who goes first --------------------------------------------------------------------------- */
 
 /* Jobs a, b, c, ... in this order: each comes when those before it have been opened, and have or
@@ -294,6 +350,11 @@ int main(void)
         cmocka_unit_test_setup(job_that_outgrows_its_guess_reserves_more, reset),
         cmocka_unit_test_setup(jobs_that_outgrow_the_memory_together_start_over, reset),
         cmocka_unit_test_setup(job_that_outgrows_all_memory_fails_with_the_bytes, reset),
+        cmocka_unit_test_setup(stage_that_starts_over_gets_its_numbers_and_its_memory_once_more,
+                               reset),
+        cmocka_unit_test_setup(stage_that_starts_over_twice_has_failed, reset),
+        cmocka_unit_test_setup(stage_that_starts_over_says_how_many_bytes_it_lacks, reset),
+        cmocka_unit_test_setup(stage_that_starts_over_can_be_cancelled_meanwhile, reset),
         cmocka_unit_test_setup(job_that_waits_is_not_passed_by_those_that_would_delay_it, reset),
         cmocka_unit_test_setup(small_jobs_pass_one_that_waits_as_far_as_it_leaves_room, reset),
         cmocka_unit_test(job_that_grows_takes_nothing_that_an_earlier_one_waits_for),

@@ -142,9 +142,11 @@ static enum status take_gaps(void)
     for (size_t s = 0; s < N_SERIES; s++) {
         count[s]--;
     }
+    const struct pearson_side side = {.z = z, .n = PANEL};
+    uint64_t n_unsure = 0;
     const enum status st =
-        cpu_pearson.gram_gaps(queue, N_SAMPLES, z, 0, PANEL, z, 0, PANEL, moments, panels[0],
-                              pearson_panel_width(0, PANEL, N_SERIES), DTYPE_F64);
+        cpu_pearson.gram_gaps(queue, N_SAMPLES, &side, &side, DTYPE_F64, moments, panels[0],
+                              pearson_panel_width(0, PANEL, N_SERIES), DTYPE_F64, &n_unsure);
     for (size_t s = 0; s < N_SERIES; s++) {
         count[s]++;
     }
