@@ -17,7 +17,7 @@ struct spool_fault *spool_fault = &own;
 void spool_fault_clear(void)
 {
     struct spool_fault *f = spool_fault;
-    f->die_before = f->die_after = f->fail_at = f->fail_many = f->n_changes = 0;
+    f->die_before = f->die_after = f->fail_at = f->fail_many = f->fail_steps = f->n_changes = 0;
     f->error = 0;
     f->fail_step[0] = f->without[0] = '\0';
     f->trace = NULL;
@@ -96,6 +96,9 @@ int fault_before(const struct fault_operation *o)
     if ((f->fail_at > 0 && k >= f->fail_at && k <= f->fail_at + f->fail_many) ||
         (f->fail_step[0] != '\0' && strcmp(f->fail_step, o->step) == 0)) {
         f->points[point].n_failed++;
+        if (f->fail_steps > 0 && --f->fail_steps == 0) {
+            f->fail_step[0] = '\0';
+        }
         errno = f->error;
         return -1;
     }

@@ -18,8 +18,8 @@ struct spool_fault {
     unsigned long fail_at;               /* the k-th change fails with `error`, */
     unsigned long fail_many;             /* and so do so many after it */
     int error;
-    char fail_step[SPOOL_FAULT_NAME_BYTES]; /* every change or call of this step fails with `error`
-                                             */
+    char fail_step[SPOOL_FAULT_NAME_BYTES]; /* changes and calls of this step fail with `error`: */
+    unsigned long fail_steps;               /* so many of the changes; 0: all */
     char without[SPOOL_FAULT_NAME_BYTES];   /* "step/action" or "/action", or "/sync" for all that
                                              * put something on disk: pretended, never done */
     FILE *trace;                            /* a line for every change; NULL: none */

@@ -1,23 +1,27 @@
 /*
  * spool_harness - does the spool keep its promise when it is killed?
  *
- * sweep [WITHOUT]: dies before and after every change on disk, and lets each fail, one a run.
+ * sweep [WITHOUT [UNTIL]]: dies before and after every change on disk, and lets each fail, one a
+ * run.
  *
- * random ROUNDS [WITHOUT]: dies at random changes, or by SIGKILL at random instants, again and
- * again, while files arrive.
+ * random ROUNDS [WITHOUT [UNTIL]]: dies at random changes, or by SIGKILL at random instants, again
+ * and again, while files arrive.
  *
- * power ROUNDS [WITHOUT]: power is cut; what was not synced is lost, or part of it (spool_power.h).
+ * power ROUNDS [WITHOUT [UNTIL]]: power is cut; what was not synced is lost, or part of it
+ * (spool_power.h).
  *
- * disk ROUNDS [WITHOUT]: power is cut for a real file system: FS_SHUTDOWN of the one that TMPDIR is
- * the root of, which is then mounted anew by the command in REMOUNT.
+ * disk ROUNDS [WITHOUT [UNTIL]]: power is cut for a real file system: FS_SHUTDOWN of the one that
+ * TMPDIR is the root of, which is then mounted anew by the command in REMOUNT.
  *
  * bench JOBS BATCH: jobs per second.
  *
  * After the last death a service runs undisturbed; then every file dropped is looked for. A token
  * in it tells it from all others. Lost: it has no result, or is in neither done/ nor failed/.
  * Doubled: it has two. Torn: a result is not whole. Left: anything in in/, .work/ or hidden in
- * out/. WITHOUT leaves out a change ("commit.record/rename", "/fsync"), the negative control: then
- * something must be found. Exit status 0: nothing was, and the sweep has hit every state; 1: else.
+ * out/. Uncharged: work that has begun, and after the cut nobody knows of. WITHOUT leaves out a
+ * change ("commit.record/rename", "/fsync"), the negative control: then something must be found, at
+ * which it ends; UNTIL ("doubled"): not before this is. Exit status 0: nothing was, and the sweep
+ * has hit every state; 1: else.
  */
 #include "tests/spool_fault.h"
 #include "tests/spool_power.h"
@@ -50,9 +54,9 @@ struct round {
 };
 
 static struct totals {
-    unsigned long n_rounds, n_deaths, n_lost, n_doubled, n_torn, n_left;
+    unsigned long n_rounds, n_deaths, n_lost, n_doubled, n_torn, n_left, n_uncharged;
 } totals;
-static const char *without = "";
+static const char *without = "", *until = "";
 static const char *base; /* folder for the rounds */
 
 static double now_s(void)
@@ -69,6 +73,16 @@ static unsigned random_below(unsigned n)
     x ^= x >> 7;
     x ^= x << 17;
     return (unsigned)(x % n);
+}
+
+/* Whether a control has found what it was to find. */
+static bool is_found(void)
+{
+    return *until == '\0'                  ? false
+           : strcmp(until, "doubled") == 0 ? totals.n_doubled > 0
+                                           : totals.n_lost + totals.n_doubled + totals.n_torn +
+                                                     totals.n_left + totals.n_uncharged >
+                                                 0;
 }
 
 /* Drops a file whole, as a careful user does. */
@@ -98,8 +112,9 @@ static void begin_round(struct round *r, bool replace, bool many)
         perror(r->root);
         _exit(2);
     }
+    drop(r, "in/x/a.csv", false); /* these two often end when no other does */
+    drop(r, "in/y/z/b.csv", false);
     drop(r, "in/a.csv", false);
-    drop(r, "in/x/a.csv", false);
     drop(r, "in/p.dem.asc", false);
     drop(r, "in/p.source.asc", false);
     drop(r, "in/bad.csv", true);
@@ -109,6 +124,11 @@ static void begin_round(struct round *r, bool replace, bool many)
         char name[32];
         snprintf(name, sizeof(name), "in/m%d.csv", i);
         drop(r, name, false);
+    }
+    for (int i = 0; many && i < 8; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "in/bad.%d.csv", i);
+        drop(r, name, true);
     }
     put_file(r->root_fd, "out/r/result.json", "{}");
     put_file(r->root_fd, "out/r/data/0", "old");
@@ -295,7 +315,7 @@ static void run_to_the_end(struct round *r)
 static void sweep_one(bool replace, bool many, int way)
 {
     bool reached = true;
-    for (unsigned long k = 1; reached; k++) {
+    for (unsigned long k = 1; reached && !is_found(); k++) {
         struct round r;
         begin_round(&r, replace, many);
         spool_fault_clear();
@@ -322,7 +342,7 @@ static void sweep(void)
 static void randomly(unsigned long rounds)
 {
     unsigned usual_us = 0;
-    for (unsigned long n = 0; n < rounds; n++) {
+    for (unsigned long n = 0; n < rounds && !is_found(); n++) {
         struct round r;
         begin_round(&r, n % 4 > 1, n % 5 == 4);
         if (n == 0) {
@@ -350,36 +370,51 @@ static void randomly(unsigned long rounds)
 
 /* --- power cuts: see spool_power.h */
 
+/* A life that is recorded, and what is left of it. */
+static void live_and_cut(struct round *r, const char *trace, unsigned most)
+{
+    struct spool_power *before = spool_power_new(r->root_fd);
+    spool_fault->trace = fopen(trace, "w");
+    if (before == NULL || spool_fault->trace == NULL) {
+        perror(trace);
+        _exit(2);
+    }
+    spool_fault->die_after = 1 + random_below(most);
+    run_child(r, false, 0);
+    fclose(spool_fault->trace);
+    spool_fault_clear();
+    if (!spool_power_cut(before, trace, r->root, random_below)) {
+        printf("%s: the recording cannot be played\n", r->root);
+        totals.n_left++;
+    }
+    totals.n_uncharged += spool_power_uncharged(before);
+    spool_power_free(before);
+    close(r->root_fd);
+    r->root_fd = open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 static void cut_power(unsigned long rounds)
 {
     struct round r;
     char trace[128];
     snprintf(trace, sizeof(trace), "%s/trace", base);
-    for (unsigned long n = 0; n < rounds; n++) {
+    for (unsigned long n = 0; n < rounds && !is_found(); n++) {
         begin_round(&r, n % 4 == 3, n % 3 == 2);
         struct spool_service_options options = service_of(&r);
         struct spool *s;
         if (spool_open(&options.spool, &s) == STATUS_OK) { /* makes the folders */
             spool_close(s);
         }
-        struct spool_power *before = spool_power_new(r.root_fd);
         spool_fault_clear();
-        spool_fault->trace = fopen(trace, "w");
-        if (before == NULL || spool_fault->trace == NULL) {
-            perror(trace);
-            _exit(2);
+        if (n % 5 == 1) { /* commits that fail, and are tried again or taken back */
+            strcpy(spool_fault->fail_step, "commit.folder");
+            spool_fault->fail_steps = 1 + random_below(3);
+            spool_fault->error = EIO;
         }
-        spool_fault->die_after = 1 + random_below(r.batch > 3 ? 500 : 300);
-        run_child(&r, false, 0);
-        fclose(spool_fault->trace);
-        spool_fault_clear();
-        if (!spool_power_cut(before, trace, r.root, random_below)) {
-            printf("%s: the recording cannot be played\n", r.root);
-            totals.n_left++;
+        live_and_cut(&r, trace, r.batch > 3 ? 500 : 300);
+        if (n % 4 == 2) { /* the next life is cut as well: what it finds, it has to put on disk */
+            live_and_cut(&r, trace, 150);
         }
-        spool_power_free(before);
-        close(r.root_fd);
-        r.root_fd = open(r.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         run_to_the_end(&r);
     }
     unlink(trace);
@@ -464,11 +499,13 @@ int main(int argc, char **argv)
         return 2;
     }
     double begin = now_s();
-    const char *last = argc > (counts ? 3 : 2) ? argv[argc - 1] : "";
+    char *const *options = argv + (counts ? 3 : 2);
+    const char *last = argc > (counts ? 3 : 2) ? options[0] : "";
     if (strcmp(what, "bench") == 0) {
         bench(n, *last != '\0' ? strtoul(last, NULL, 10) : 32);
     } else {
         without = last;
+        until = argc > (counts ? 4 : 3) ? options[1] : *without != '\0' ? "anything" : "";
         if (strcmp(what, "sweep") == 0) {
             sweep();
         } else if (strcmp(what, "random") == 0) {
@@ -487,14 +524,17 @@ int main(int argc, char **argv)
                spool_fault->points[i].n_failed);
         all = all && spool_fault->points[i].n_died > 0;
     }
-    printf("%s: %lu rounds, %lu deaths, %.1f s: lost %lu, doubled %lu, torn %lu, left over %lu%s\n",
+    printf("%s: %lu rounds, %lu deaths, %.1f s: lost %lu, doubled %lu, torn %lu, left over %lu, "
+           "uncharged %lu%s\n",
            what, totals.n_rounds, totals.n_deaths, now_s() - begin, totals.n_lost, totals.n_doubled,
-           totals.n_torn, totals.n_left, all || !wants_all ? "" : "; not every state was hit");
+           totals.n_torn, totals.n_left, totals.n_uncharged,
+           all || !wants_all ? "" : "; not every state was hit");
     char command[300];
     snprintf(command, sizeof(command), "rm -rf %s", base);
     if (system(command) != 0) {
         perror(base);
     }
-    const bool found = totals.n_lost + totals.n_doubled + totals.n_torn + totals.n_left > 0;
+    const bool found =
+        totals.n_lost + totals.n_doubled + totals.n_torn + totals.n_left + totals.n_uncharged > 0;
     return found || (wants_all && !all) ? 1 : 0;
 }

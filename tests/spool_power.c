@@ -27,10 +27,13 @@ struct change {
 
 struct spool_power {
     struct thing {
-        bool is_folder;
+        bool is_folder, is_out; /* out: on the file system of the results */
         unsigned long long inode, new_inode;
         char *content, *sure_content; /* owned; files */
         bool is_sure;                 /* content is sure_content */
+        bool is_input;                /* lay in in/ */
+        unsigned n_begun, n_found;    /* of `attempts`: lines when work began; after the cut */
+        int job;                      /* of `attempts`: its folder */
     } things[THINGS_MAX];             /* 0: the root */
     int n_things;
     struct name names[NAMES_MAX], first_names[NAMES_MAX];
@@ -47,6 +50,18 @@ static int add_thing(struct spool_power *p, bool is_folder, unsigned long long i
     p->things[p->n_things] =
         (struct thing){.is_folder = is_folder, .inode = inode, .is_sure = true};
     return p->n_things++;
+}
+
+/* As add_thing, for what is made in a folder. */
+static int add_below(struct spool_power *p, int folder, const char *name, bool is_folder,
+                     unsigned long long inode)
+{
+    const int thing = add_thing(p, is_folder, inode);
+    if (thing >= 0) {
+        p->things[thing].is_out =
+            p->things[folder].is_out || (folder == 0 && strcmp(name, "out") == 0);
+    }
+    return thing;
 }
 
 static int place_of(const struct spool_power *p, int folder, const char *name)
@@ -77,7 +92,7 @@ static void remove_name(struct spool_power *p, int i)
     p->names[i] = p->names[--p->n_names];
 }
 
-static bool read_tree(struct spool_power *p, int fd, int folder)
+static bool read_tree(struct spool_power *p, int fd, int folder, bool are_inputs)
 {
     DIR *list = fdopendir(fd);
     if (list == NULL) {
@@ -91,17 +106,20 @@ static bool read_tree(struct spool_power *p, int fd, int folder)
             continue;
         }
         fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW);
-        int thing = add_thing(p, S_ISDIR(st.st_mode), st.st_ino);
+        int thing = add_below(p, folder, e->d_name, S_ISDIR(st.st_mode), st.st_ino);
         good = thing >= 0;
         if (good) {
             add_name(p, folder, e->d_name, thing);
             if (S_ISDIR(st.st_mode)) {
                 good =
-                    read_tree(p, openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), thing);
+                    read_tree(p, openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), thing,
+                              are_inputs || (folder == 0 && strcmp(e->d_name, "in") == 0));
             } else {
                 const char *text = text_of(fd, e->d_name);
                 p->things[thing].content = strdup(text != NULL ? text : "");
-                p->things[thing].sure_content = strdup(text != NULL ? text : "");
+                p->things[thing].sure_content = strdup(text != NULL && !are_inputs ? text : "");
+                p->things[thing].is_input = are_inputs;
+                p->things[thing].is_sure = !are_inputs;
             }
         }
     }
@@ -116,7 +134,7 @@ struct spool_power *spool_power_new(int root_fd)
         return NULL;
     }
     add_thing(p, true, 0);
-    if (!read_tree(p, openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0)) {
+    if (!read_tree(p, openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0, false)) {
         spool_power_free(p);
         return NULL;
     }
@@ -220,6 +238,33 @@ static void make_sure(struct spool_power *p, int thing)
     }
 }
 
+static unsigned count_lines(const char *text)
+{
+    unsigned n = 0;
+    for (; text != NULL && (text = strchr(text, '\n')) != NULL; text++) {
+        n++;
+    }
+    return n;
+}
+
+/* Work goes on in OUT/.ID.part/: as often as it is charged with now, the job ID has been begun. */
+static void note_work(struct spool_power *p, const char *root, const char *path)
+{
+    char attempts[PATH_MAX];
+    char name[NAME_BYTES];
+    int folder;
+    const char *id = strstr(path, "/out/.");
+    if (id == NULL || strlen(id += 6) < SPOOL_ID_BYTES || strncmp(id + 22, ".part/", 6) != 0) {
+        return;
+    }
+    snprintf(attempts, sizeof(attempts), "%s/.work/%.22s/attempts", root, id);
+    const int i = look_up(p, root, attempts, &folder, name);
+    if (i >= 0) {
+        p->things[i].n_begun = count_lines(p->things[i].content);
+        p->things[i].job = folder;
+    }
+}
+
 /* One line of the recording: action, inode, from, to, content. */
 static bool play_line(struct spool_power *p, char *line, const char *root)
 {
@@ -242,10 +287,12 @@ static bool play_line(struct spool_power *p, char *line, const char *root)
         return true; /* it promises nothing */
     }
     if (strcmp(c.action, "syncfs") == 0) {
-        for (int i = 0; i < p->n_things; i++) {
-            make_sure(p, i);
+        for (int i = 0; i < p->n_things && to >= 0; i++) {
+            if (p->things[i].is_out == p->things[to].is_out) {
+                make_sure(p, i);
+            }
         }
-        return true;
+        return to >= 0;
     }
     if (strcmp(c.action, "fsync") == 0) {
         if (to >= 0) {
@@ -258,16 +305,21 @@ static bool play_line(struct spool_power *p, char *line, const char *root)
             free(p->things[to].content);
             p->things[to].content = unhex(field[4]);
             p->things[to].is_sure = false;
+            const unsigned n = count_lines(p->things[to].content); /* an attempt is taken back */
+            p->things[to].n_begun = n < p->things[to].n_begun ? n : p->things[to].n_begun;
         }
         return to >= 0;
     }
+    note_work(p, root, field[3]);
     if (strcmp(c.action, "create") == 0 && to >= 0) {
         return true; /* it was there */
     }
     c.thing = from;
     c.other = to;
     if (strcmp(c.action, "mkdir") == 0 || strcmp(c.action, "create") == 0) {
-        c.thing = add_thing(p, c.action[0] == 'm', strtoull(field[1], NULL, 10));
+        c.thing = c.to < 0 ? -1
+                           : add_below(p, c.to, c.to_name, c.action[0] == 'm',
+                                       strtoull(field[1], NULL, 10));
     }
     if (c.thing < 0 || p->n_changes == CHANGES_MAX || !apply(p, &c)) {
         return false;
@@ -297,17 +349,70 @@ static bool play_recording(struct spool_power *p, const char *trace, const char 
     return good;
 }
 
-/* The content that is found after the cut, owned by the caller. */
-static char *content_after(const struct thing *t, unsigned (*below)(unsigned n))
+/* The name of a folder; NULL: it has none any more. */
+static const struct name *name_of(const struct spool_power *p, int folder)
+{
+    for (int i = 0; i < p->n_names; i++) {
+        if (p->names[i].thing == folder) {
+            return &p->names[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether a job that was committed has its inputs in this folder, or had. */
+static bool is_committed(const struct spool_power *p, int folder)
+{
+    const struct name *name = name_of(p, folder);
+    bool found =
+        name != NULL && strcmp(name->name, "in") == 0 && place_of(p, name->folder, "commit") >= 0;
+    for (; name != NULL && !found; name = name_of(p, name->folder)) {
+        found = name->folder == 0 && strcmp(name->name, "done") == 0;
+    }
+    return found;
+}
+
+unsigned spool_power_uncharged(const struct spool_power *p)
+{
+    unsigned n = 0;
+    for (int i = 0; i < p->n_things; i++) {
+        const struct thing *t = &p->things[i];
+        const struct name *job = t->n_begun > t->n_found ? name_of(p, t->job) : NULL;
+        const struct name *work = job != NULL ? name_of(p, job->folder) : NULL;
+        const int in =
+            work != NULL && strcmp(work->name, ".work") == 0 ? place_of(p, t->job, "in") : -1;
+        bool waits = false;
+        for (int k = 0; in >= 0 && k < p->n_names && place_of(p, t->job, "commit") < 0; k++) {
+            waits = waits || p->names[k].folder == p->names[in].thing;
+        }
+        n += waits;
+    }
+    return n;
+}
+
+/* How many bytes two texts begin with that are the same. */
+static size_t common(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (b != NULL && a[n] != '\0' && a[n] == b[n]) {
+        n++;
+    }
+    return n;
+}
+
+/* The content that is found after the cut, owned by the caller. What `attempts` has had and still
+ * has is not written anew: lines are appended, and taken off the end. */
+static char *content_after(const struct thing *t, const char *name, unsigned (*below)(unsigned n))
 {
     const char *now = t->content != NULL ? t->content : "";
     char *found = strdup(t->is_sure || below(3) == 0 ? now
                          : t->sure_content != NULL   ? t->sure_content
                                                      : "");
     if (!t->is_sure && found != NULL && below(2) == 0) {
+        const size_t kept = strcmp(name, "attempts") == 0 ? common(now, t->sure_content) : 0;
         free(found);
         found = strdup(now);
-        found[below((unsigned)strlen(found) + 1)] = '\0';
+        found[kept + below((unsigned)(strlen(found) - kept) + 1)] = '\0';
     }
     return found;
 }
@@ -350,7 +455,9 @@ static void write_tree(struct spool_power *p, int fd, int folder, bool files,
             write_tree(p, next, name->thing, files, below);
             close(next);
         } else if (files) {
-            char *text = renumber(p, content_after(t, below));
+            t->is_sure = t->is_sure || (t->is_input && !is_committed(p, folder));
+            char *text = renumber(p, content_after(t, name->name, below));
+            t->n_found = count_lines(text);
             put_file(fd, name->name, text != NULL ? text : "");
             free(text);
         }

@@ -6,7 +6,10 @@
  * from; a file's content after an fsync of the file. Everything else happened, or did not:
  * changes are left out from some point on, or each by the toss of a coin, or all of them; contents
  * are there, cut short, or as they were before. Renames are whole: a name is never in both places
- * or in neither.
+ * or in neither. OUT is on a file system of its own: a syncfs of one promises nothing of the other.
+ * What lies in in/ at the start has not been put on disk by anybody: a cut may
+ * take its content once a job is committed that was made of it; before that the loss would be the
+ * user's own, and is not played.
  *
  * The changes come from a recording (spool_fault.c's trace) of a process that died, begun when the
  * tree was as spool_power_new saw it.
@@ -25,5 +28,8 @@ void spool_power_free(struct spool_power *p);
  * in 0 .. n-1. False: the recording speaks of things that are not known. */
 bool spool_power_cut(struct spool_power *p, const char *trace, const char *root,
                      unsigned (*below)(unsigned n));
+/* Of jobs that wait after that cut: how many have been worked on more often than they are charged
+ * with. One that brings the machine down would do so for ever. */
+unsigned spool_power_uncharged(const struct spool_power *p);
 
 #endif

@@ -15,7 +15,8 @@ struct service {
     struct spool *spool;
     struct spool_job *jobs[JOBS_MAX];
     size_t n;
-    bool has_requeued; /* a job named "again" */
+    bool has_requeued;      /* a job named "again" */
+    unsigned n_uncommitted; /* jobs that could not be committed */
 };
 
 static bool is_known(const struct service *v, const char *folder, const char *name)
@@ -109,17 +110,30 @@ static bool work(struct spool *s, const struct spool_job *job)
     return good;
 }
 
+/* Jobs whose input is bad fail together. */
+static void fail_all(struct service *v)
+{
+    static struct spool_job *jobs[JOBS_MAX];
+    static struct spool_reason reasons[JOBS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        if (v->jobs[i]->stand == SPOOL_WORKING && strcmp(v->jobs[i]->stem, "bad") == 0) {
+            reasons[n] = (struct spool_reason){"bad-input", "it is named so"};
+            jobs[n++] = v->jobs[i];
+        }
+    }
+    spool_fail(v->spool, jobs, reasons, n);
+}
+
 static void work_on_all(struct service *v)
 {
+    fail_all(v);
     for (size_t i = 0; i < v->n; i++) {
         struct spool_job *job = v->jobs[i];
         if (job->stand != SPOOL_WORKING) {
             continue;
         }
-        if (strcmp(job->stem, "bad") == 0) {
-            const struct spool_reason reason = {"bad-input", "it is named so"};
-            spool_fail(v->spool, &job, &reason, 1);
-        } else if (!work(v->spool, job) || (strcmp(job->stem, "again") == 0 && !v->has_requeued)) {
+        if (!work(v->spool, job) || (strcmp(job->stem, "again") == 0 && !v->has_requeued)) {
             v->has_requeued = true;
             spool_requeue(v->spool, &job, 1, false);
         }
@@ -136,7 +150,9 @@ static void step(struct service *v)
     for (size_t i = 0; i < v->n; i++) {
         struct spool_job *job = v->jobs[i];
         const struct spool_reason reason = {"bad-input", job->message};
-        if (job->stand == SPOOL_WORKING) {
+        /* A commit that failed is tried again, or, as when the service ends, given up. */
+        const bool is_given_up = job->stand == SPOOL_DURABLE && v->n_uncommitted++ % 2 == 0;
+        if (job->stand == SPOOL_WORKING || is_given_up) {
             spool_requeue(v->spool, &job, 1, false);
         } else if (job->stand == SPOOL_FAILING) {
             spool_fail(v->spool, &job, &reason, 1);

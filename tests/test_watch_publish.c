@@ -65,6 +65,58 @@ static void committed_result_is_kept_while_another_folder_is_mounted_in_place_of
     the_one_job_has_ended("1");
 }
 
+/* The commit of a job has its name, and cannot be put on disk. */
+static struct spool_job *new_half_committed_job(void)
+{
+    char path[64];
+    struct spool_job *job = new_worked_job("");
+    spool_durable(s, &job, 1);
+    strcpy(spool_fault->fail_step, "commit.folder");
+    spool_fault->error = EIO;
+    spool_commit(s, &job, 1);
+    expect(job, SPOOL_NO_ROOM, SPOOL_DURABLE);
+    spool_fault_clear();
+    snprintf(path, sizeof(path), ".work/%s/commit", job->id);
+    assert_true(is_there(root_fd, path));
+    return job;
+}
+
+static void commit_that_failed_is_not_found_after_the_job_went_back(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_half_committed_job();
+    spool_requeue(s, &job, 1, false);
+    expect(job, SPOOL_OK, SPOOL_UNSURE);
+    spool_job_free(job);
+    start();
+    assert_int_equal(r.n_jobs, 1);
+    assert_int_equal(r.jobs[0]->stand, SPOOL_UNSURE);
+    assert_int_equal(r.jobs[0]->n_attempts, 0);
+    spool_verify(s, r.jobs, 1);
+    work_on(r.jobs[0]);
+    holds("out/a/data/0", "1");
+}
+
+static void job_whose_commit_failed_and_cannot_be_taken_back_stays(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {"uncommit.record", "uncommit.folder"};
+    struct spool_job *job = new_half_committed_job();
+    for (size_t i = 0; i < 2; i++) {
+        strcpy(spool_fault->fail_step, steps[i]);
+        spool_fault->error = EIO;
+        spool_requeue(s, &job, 1, true);
+        expect(job, SPOOL_NO_ROOM, SPOOL_DURABLE);
+        assert_int_equal(count_entries(root_fd, "out"), 1); /* its part */
+    }
+    spool_fault_clear();
+    fail_job(job, "internal", "given up");
+    spool_job_free(job);
+    start();
+    assert_int_equal(r.n_jobs + r.n_finished, 0);
+    is_empty("out");
+}
+
 static void part_of_a_job_that_cannot_be_looked_at_is_not_swept(void **state)
 {
     (void)state;
@@ -187,6 +239,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PUBLISH_TEST(committed_result_is_kept_while_another_folder_is_mounted_in_place_of_out),
+        PUBLISH_TEST(commit_that_failed_is_not_found_after_the_job_went_back),
+        PUBLISH_TEST(job_whose_commit_failed_and_cannot_be_taken_back_stays),
         PUBLISH_TEST(part_of_a_job_that_cannot_be_looked_at_is_not_swept),
         PUBLISH_TEST(result_that_was_taken_away_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published),

@@ -247,6 +247,78 @@ static void input_that_changes_during_the_work_is_worked_on_again(void **state)
     spool_job_free(job);
 }
 
+/* Puts another file of the same content, size and time in the place of a claimed a.csv. */
+static ino_t put_another(const struct spool_job *job)
+{
+    struct stat st;
+    char path[64];
+    snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
+    assert_int_equal(fstatat(root_fd, path, &st, 0), 0);
+    const ino_t before = st.st_ino;
+    const struct timespec times[] = {st.st_atim, st.st_mtim};
+    put("another", "1");
+    assert_int_equal(utimensat(root_fd, "another", times, 0), 0);
+    assert_int_equal(renameat(root_fd, "another", root_fd, path), 0);
+    assert_int_equal(fstatat(root_fd, path, &st, 0), 0);
+    assert_int_not_equal(st.st_ino, before);
+    return st.st_ino;
+}
+
+static void another_file_of_the_same_size_and_time_is_another_input(void **state)
+{
+    (void)state;
+    struct spool_recovery r;
+    put("in/a.csv", "1");
+    int writer = openat(root_fd, "in/a.csv", O_WRONLY);
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNSURE);
+    close(writer);
+    const ino_t inode = put_another(job);
+    spool_verify(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_QUEUED);
+    spool_job_free(job);
+    recover(&r); /* what is on record is the file that is going to be worked on */
+    assert_int_equal(r.n_jobs, 1);
+    assert_true(r.jobs[0]->files[0].inode == inode);
+    spool_recovery_free(&r);
+}
+
+static void another_file_of_the_same_size_and_time_is_waited_for_without_leases(void **state)
+{
+    (void)state;
+    put("in/a.csv", "1");
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    int writer = openat(root_fd, "in/a.csv", O_WRONLY);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNSURE);
+    close(writer);
+    put_another(job);
+    strcpy(spool_fault->fail_step, "ready.lease");
+    spool_fault->error = EINVAL;
+    spool_verify(s, &job, 1); /* who has put it there may be writing to it */
+    expect(job, SPOOL_WAIT, SPOOL_UNSURE);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    spool_job_free(job);
+}
+
+static void input_that_is_replaced_during_the_work_is_seen_when_opened_and_at_the_end(void **state)
+{
+    (void)state;
+    int fd;
+    struct spool_job *job = new_worked_job("");
+    put_another(job);
+    assert_int_equal(spool_open_input(s, job, 0, &fd), STATUS_INTERNAL);
+    assert_int_equal(fd, -1);
+    spool_durable(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_WORKING);
+    spool_requeue(s, &job, 1, false);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    spool_job_free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +333,9 @@ int main(void)
         TEST(writer_that_holds_the_file_through_the_claim_is_waited_for),
         TEST(file_replaced_between_look_and_claim_is_taken_as_it_is),
         TEST(input_that_changes_during_the_work_is_worked_on_again),
+        TEST(another_file_of_the_same_size_and_time_is_another_input),
+        TEST(another_file_of_the_same_size_and_time_is_waited_for_without_leases),
+        TEST(input_that_is_replaced_during_the_work_is_seen_when_opened_and_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,7 +214,11 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
                         const char *step_folder, const char *what)
 {
     const bool shared = spool_count(jobs, n, stand) >= SPOOL_SHARES;
-    for (int phase = 0; phase < 3; phase++) {
+    /* Before anything is taken nothing is lost with a torn record: the folders' syncfs is enough.
+     */
+    const int first = shared && stand == SPOOL_NEW ? 1 : 0;
+    const int last = step_folder != NULL ? 2 : 1;
+    for (int phase = first; phase <= last; phase++) {
         if (shared && phase != 1) {
             spool_sync_all(jobs, n, stand, phase == 0 ? step : step_folder, s->work_fd, what);
             continue;

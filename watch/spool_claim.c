@@ -5,6 +5,8 @@
  * input turns up after a crash, where it came from is known. A claim is never undone: what has been
  * taken stays the spool's, and is waited for there if somebody still writes to it, so that a new
  * drop of the same name is another job. No part of a job is taken before all are seen to be there.
+ * A rename is on disk with the folder that it leads to, and needs no fsync of the other one: a file
+ * system that keeps it whole cannot bring the old name back.
  */
 #include "watch/spool_state.h"
 
@@ -212,30 +214,21 @@ static void take_all(struct spool *s, struct spool_job *job, bool shared)
 
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
-    struct spool_folders left = {.at_fd = s->in_fd, .step = "claim.left"};
     const bool shared = spool_count(jobs, n, SPOOL_NEW) >= SPOOL_SHARES;
     for (size_t i = 0; i < n; i++) {
         if (jobs[i]->stand == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK) {
             take_all(s, jobs[i], shared);
-            spool_folders_add(&left, jobs[i]->folder);
         }
     }
-    spool_folders_sync(&left);
     if (shared) {
         spool_sync_all(jobs, n, SPOOL_NEW, "claim.taken", s->work_fd,
                        "the job's folder cannot be put on disk");
     }
     for (size_t i = 0; i < n; i++) {
         if (jobs[i]->stand == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK) {
-            const int error = spool_folders_error(&left, jobs[i]->folder);
-            if (error != 0) {
-                spool_end_errno(jobs[i], error, "the inputs' folder cannot be put on disk");
-            } else {
-                jobs[i]->stand = SPOOL_UNSURE;
-            }
+            jobs[i]->stand = SPOOL_UNSURE;
         }
     }
-    spool_folders_free(&left);
     spool_verify(s, jobs, n);
 }
 
@@ -317,8 +310,9 @@ void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n)
         struct spool_job *job = jobs[i];
         if (job->stand == SPOOL_UNSURE && job->outcome == SPOOL_OK) {
             if (job->changed) {
-                spool_put_in_place(s, &job, 1, SPOOL_UNSURE, "job", "verify.job",
-                                   "verify.job_folder", "the job cannot be recorded");
+                /* Its old record may come back: the next verify finds that it is that. */
+                spool_put_in_place(s, &job, 1, SPOOL_UNSURE, "job", "verify.job", NULL,
+                                   "the job cannot be recorded");
             }
             if (job->outcome == SPOOL_OK) {
                 job->changed = false;

@@ -2,8 +2,9 @@
  * spool_fail - what cannot be processed, to failed/ with its reason; and back again.
  *
  * The reason is on disk within the job's folder before that folder is renamed as a whole, so a job
- * that is found with a reason has failed, wherever it is found. Its folders and records were made
- * with modes by the umask: .work is closed to others, and in failed/ they read them by its rights.
+ * that is found with a reason has failed, wherever it is found: should the rename not reach the
+ * disk, the next start repeats it. Its folders and records were made with modes by the umask: .work
+ * is closed to others, and in failed/ they read them by its rights.
  */
 #include "watch/spool_state.h"
 
@@ -90,22 +91,13 @@ static int move_one(struct spool *s, const struct spool_job *job)
 
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
-    bool any = false;
     for (size_t i = 0; i < n; i++) {
         if (jobs[i]->stand == SPOOL_FAILING && jobs[i]->outcome == SPOOL_OK) {
-            any = true;
             if (move_one(s, jobs[i]) != 0) {
                 spool_end_errno(jobs[i], errno, "a failed job cannot be moved to 'failed'");
+            } else {
+                jobs[i]->stand = SPOOL_ENDED;
             }
-        }
-    }
-    int error = any && disk_sync("fail.failed", s->failed_fd) != 0 ? errno : 0;
-    for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->stand == SPOOL_FAILING && jobs[i]->outcome == SPOOL_OK) {
-            if (error != 0) {
-                log_warning("'%s/failed' cannot be put on disk: %s", s->root, strerror(error));
-            }
-            jobs[i]->stand = SPOOL_ENDED;
         }
     }
 }

@@ -114,7 +114,8 @@ void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_stand s
 /* For all jobs at `stand` whose outcome is SPOOL_OK, the three phases of putting .work/ID/NAME.new,
  * which has been written, in place: all contents to disk, all renames, all folders to disk. One
  * after the other for every job, each rename would cost the next fsync a transaction of its own.
- * `what` begins the message where that fails. */
+ * `what` begins the message where that fails. step_folder NULL: the folders are not put on disk,
+ * and what stood under that name may be found there again. */
 void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t n,
                         enum spool_stand stand, const char *name, const char *step,
                         const char *step_folder, const char *what);
