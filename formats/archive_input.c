@@ -1,12 +1,14 @@
 /*
  * archive_input - archives through libarchive, which is handed bytes and never a path to write to.
- * Only the readers named in archive_input.h are switched on.
+ * Only the readers named in archive_input.h are switched on, and none of libarchive's filters: what
+ * is around a tar is taken off by archive_layer.c.
  *
  * libarchive turns names into the character set of the thread's locale, and the C locale has no
  * letters beyond ASCII: opening and going to an entry happen in C.UTF-8.
  */
 #include "formats/archive_input.h"
 
+#include "formats/archive_layer.h"
 #include "formats/excerpt.h"
 
 #include <archive.h>
@@ -22,8 +24,10 @@
 enum { BLOCK_BYTES = 128 << 10, PART_BYTES = 255 };
 
 struct archive_input {
-    int fd, error; /* error: the system's, in reading it */
+    int fd, error;      /* error: the system's, in reading it */
+    enum status failed; /* in taking off the layer, which has described it */
     char *name;
+    struct archive_layer *layer; /* NULL: the file itself is the archive */
     struct archive *archive;
     locale_t utf8; /* 0 when the system has none: names beyond ASCII may be refused then */
     bool opened;   /* a format was recognised: libarchive may be asked about it */
@@ -61,6 +65,18 @@ static la_ssize_t read_packed(struct archive *archive, void *data, const void **
         archive_set_error(archive, ECANCELED, "stopped");
         return ARCHIVE_FATAL;
     }
+    if (a->layer) {
+        size_t n = 0;
+        if (!a->failed) { /* there is no going on after a failure */
+            a->failed = archive_layer_read(a->layer, a->packed, sizeof a->packed, &n);
+        }
+        if (a->failed) {
+            archive_set_error(archive, EIO, "cannot be unpacked");
+            return ARCHIVE_FATAL;
+        }
+        *bytes = a->packed;
+        return (la_ssize_t)n;
+    }
     do {
         got = read(a->fd, a->packed, sizeof a->packed);
     } while (got < 0 && errno == EINTR);
@@ -88,15 +104,11 @@ static la_int64_t seek_packed(struct archive *archive, void *data, la_int64_t of
 static int open_packed(struct archive_input *a)
 {
     return archive_read_set_read_callback(a->archive, read_packed) == ARCHIVE_OK &&
-                   archive_read_set_seek_callback(a->archive, seek_packed) == ARCHIVE_OK &&
+                   (a->layer ||
+                    archive_read_set_seek_callback(a->archive, seek_packed) == ARCHIVE_OK) &&
                    archive_read_set_callback_data(a->archive, a) == ARCHIVE_OK
                ? archive_read_open1(a->archive)
                : ARCHIVE_FATAL;
-}
-
-void archive_input_stop_at(struct archive_input *a, const atomic_bool *stop)
-{
-    a->stop = stop;
 }
 
 /* Describes what libarchive found wrong. */
@@ -106,6 +118,9 @@ static enum status fail_archive(const struct archive_input *a, const char *doing
     const int error = archive_errno(a->archive);
     if (is_stopped(a)) {
         return status_fail(STATUS_CANCELLED, "%s: stopped", a->name);
+    }
+    if (a->failed) {
+        return a->failed;
     }
     if (a->error != 0) { /* whatever libarchive made of it */
         return status_fail_errno(a->error, "%s: cannot be read", a->name);
@@ -121,16 +136,21 @@ static enum status fail_archive(const struct archive_input *a, const char *doing
                        a->name, doing, why ? why : "no reason given");
 }
 
-static bool support_formats(struct archive *archive)
+static bool support_formats(const struct archive_input *a)
 {
-    return archive_read_support_format_zip(archive) == ARCHIVE_OK &&
-           archive_read_support_format_tar(archive) == ARCHIVE_OK &&
-           archive_read_support_format_7zip(archive) == ARCHIVE_OK &&
-           archive_read_support_filter_gzip(archive) == ARCHIVE_OK &&
-           archive_read_support_filter_xz(archive) == ARCHIVE_OK;
+    return archive_read_support_format_tar(a->archive) == ARCHIVE_OK &&
+           (a->layer || (archive_read_support_format_zip(a->archive) == ARCHIVE_OK &&
+                         archive_read_support_format_7zip(a->archive) == ARCHIVE_OK));
 }
 
-enum status archive_input_open(int fd, const char *name, struct archive_input **out)
+/* Whether reading failed, whatever libarchive made of it: it may have tried another format. */
+static bool has_failed(const struct archive_input *a)
+{
+    return a->error != 0 || a->failed;
+}
+
+enum status archive_input_open(int fd, const char *name, const atomic_bool *stop,
+                               struct archive_input **out)
 {
     *out = NULL;
     enum status status;
@@ -140,11 +160,20 @@ enum status archive_input_open(int fd, const char *name, struct archive_input **
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
     }
     a->fd = fd;
+    a->stop = stop;
     a->name = strdup(name);
     a->archive = archive_read_new();
     errno = 0;
     a->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); /* some systems have none */
-    if (!a->name || !a->archive || (!a->utf8 && errno == ENOMEM) || !support_formats(a->archive)) {
+    if (!a->name || !a->archive || (!a->utf8 && errno == ENOMEM)) {
+        status = status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
+        goto fail;
+    }
+    status = archive_layer_open(fd, name, stop, &a->layer);
+    if (status) {
+        goto fail;
+    }
+    if (!support_formats(a)) {
         status = status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
         goto fail;
     }
@@ -155,7 +184,7 @@ enum status archive_input_open(int fd, const char *name, struct archive_input **
     const locale_t before = uselocale(a->utf8);
     const int result = open_packed(a);
     (void)uselocale(before);
-    if (result != ARCHIVE_OK || a->error != 0) { /* it may have tried another format then */
+    if (result != ARCHIVE_OK || has_failed(a)) {
         status = fail_archive(a, "cannot be opened");
         goto fail;
     }
@@ -175,6 +204,7 @@ void archive_input_free(struct archive_input *a)
     if (a->archive) {
         (void)archive_read_free(a->archive);
     }
+    archive_layer_free(a->layer);
     if (a->utf8) {
         freelocale(a->utf8);
     }
@@ -260,16 +290,29 @@ static void judge_entry(struct archive_input *a, struct archive_entry *e,
     }
 }
 
+/* Behind a tar's last entry: what the layer's end says holds for this reading too. */
+static enum status read_to_end(struct archive_input *a)
+{
+    size_t n = a->layer ? 1 : 0;
+    enum status status = STATUS_OK;
+    while (!status && n > 0) {
+        status = is_stopped(a) ? status_fail(STATUS_CANCELLED, "%s: stopped", a->name)
+                               : archive_layer_read(a->layer, a->packed, sizeof a->packed, &n);
+    }
+    return status;
+}
+
 static enum status find_entry(struct archive_input *a, struct archive_input_entry *entry, bool *end)
 {
     for (;;) {
         struct archive_entry *e;
         const int result = archive_read_next_header(a->archive, &e);
-        if (result == ARCHIVE_EOF && a->error == 0) {
-            *end = true;
-            return STATUS_OK;
+        if (result == ARCHIVE_EOF && !has_failed(a)) {
+            const enum status status = read_to_end(a);
+            *end = !status;
+            return status;
         }
-        if ((result != ARCHIVE_OK && result != ARCHIVE_WARN) || a->error != 0) {
+        if ((result != ARCHIVE_OK && result != ARCHIVE_WARN) || has_failed(a)) {
             return fail_archive(a, a->n_entries ? "the next entry cannot be read"
                                                 : "no entry can be read");
         }
@@ -319,13 +362,13 @@ enum status archive_input_copy(struct archive_input *a, int to, uint64_t max_byt
             return status_fail(STATUS_CANCELLED, "%s: %s: stopped", a->name, a->entry_name);
         }
         const la_ssize_t got = archive_read_data(a->archive, a->block, sizeof a->block);
-        if (got == 0 && a->error == 0) {
+        if (got == 0 && !has_failed(a)) {
             return STATUS_OK;
         }
         if (got == ARCHIVE_RETRY) {
             continue;
         }
-        if (got < 0 || a->error != 0) {
+        if (got < 0 || has_failed(a)) {
             return fail_archive(a, a->entry_name);
         }
         const uint64_t room = max_bytes - *bytes;

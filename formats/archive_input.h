@@ -4,7 +4,8 @@
  * Names and sizes in an archive are claims of whoever made it. Only regular files come out, under
  * names that stay below the folder they are put in; everything else is refused with a sentence that
  * says why, and nothing of it is written anywhere. How much one file unpacks to is bounded by the
- * caller. Sequential; one thread at a time.
+ * caller. A tar may have one layer of compression around it, which is checked to its end before the
+ * first entry comes out; the others have checksums of their own. Sequential; one thread at a time.
  */
 #ifndef LEAT_FORMATS_ARCHIVE_INPUT_H
 #define LEAT_FORMATS_ARCHIVE_INPUT_H
@@ -35,14 +36,12 @@ struct archive_input_entry {
 bool archive_input_named(const char *name);
 
 /* Opens an archive. `fd` is taken over (closed by archive_input_free, also when this fails). `name`
- * is what messages call it; copied. STATUS_BAD_INPUT when it is no archive of these kinds. */
-enum status archive_input_open(int fd, const char *name,
+ * is what messages call it; copied. This and all reading end with STATUS_CANCELLED, within some
+ * 256 KiB of the archive, once *stop is set by any thread; borrowed, NULL: never. STATUS_BAD_INPUT
+ * when it is no archive of these kinds, its compression is damaged, or there are two of them. */
+enum status archive_input_open(int fd, const char *name, const atomic_bool *stop,
                                struct archive_input **out) STATUS_MUST_CHECK;
 void archive_input_free(struct archive_input *a);
-
-/* From now on reading ends with STATUS_CANCELLED, within some 128 KiB of the archive, once *stop is
- * set (by any thread). Borrowed. */
-void archive_input_stop_at(struct archive_input *a, const atomic_bool *stop);
 
 /* Goes to the next entry; folders are passed over without a word. *end is set when there is no
  * more. STATUS_BAD_INPUT: damaged; STATUS_UNSUPPORTED: the directory itself is encrypted;

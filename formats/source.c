@@ -40,6 +40,7 @@ struct source {
     uint64_t seek_offset;    /* the furthest place that source_read_at gave */
     uint32_t crc;            /* of the bytes before offset */
     struct source_helpers helpers;
+    const atomic_bool *stop; /* NULL: never */
     bool packed, file_end, between_members;
     unsigned char *head; /* looked at and not consumed: head[head_at .. head_len) */
     size_t head_at, head_len, head_cap;
@@ -154,14 +155,13 @@ static uint64_t packed_offset(const struct source *s)
 
 static enum status refill_packed(struct source *s)
 {
-    size_t got;
-    const enum status status = file_fill(s, s->packed_bytes, READ_BYTES, &got);
-    if (status) {
-        return status;
-    }
+    size_t got = 0;
+    const enum status status = s->stop && atomic_load(s->stop)
+                                   ? status_fail(STATUS_CANCELLED, "%s: stopped", s->name)
+                                   : file_fill(s, s->packed_bytes, READ_BYTES, &got);
     s->z.next_in = s->packed_bytes;
     s->z.avail_in = (uInt)got;
-    return STATUS_OK;
+    return status;
 }
 
 /* Between members: finds the next one, or the end of the file (*end). */
@@ -364,6 +364,11 @@ bool source_is_packed(const struct source *s)
 void source_set_helpers(struct source *s, const struct source_helpers *helpers)
 {
     s->helpers = *helpers;
+}
+
+void source_stop_at(struct source *s, const atomic_bool *stop)
+{
+    s->stop = stop;
 }
 
 int source_fd(const struct source *s)

@@ -11,6 +11,7 @@
 
 #include "formats/status.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,10 @@ struct source_helpers {
 };
 /* From now on; what is read, and its checksum, are the same without. */
 void source_set_helpers(struct source *s, const struct source_helpers *helpers);
+
+/* From now on unpacking ends with STATUS_CANCELLED, within 256 KiB of the file, once *stop is set
+ * (by any thread), whatever comes out of it. Borrowed; NULL: never. */
+void source_stop_at(struct source *s, const atomic_bool *stop);
 
 const char *source_name(const struct source *s);
 /* Bytes of the file itself (compressed, when it is), and those consumed so far, for progress. */

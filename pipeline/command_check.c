@@ -92,6 +92,9 @@ int command_check(int argc, char **argv)
         report_set_level(&settings);
         code = runner_run(&settings, true, on_ended, &settings, &totals);
         if (code == STATUS_OK) {
+            if (totals.interrupted && totals.n_failed == 0) {
+                log_warning("stopped by a signal");
+            }
             exit_status = totals.interrupted                                       ? 1
                           : totals.n_failed == 0 && totals.n_done > 0              ? 0
                           : totals.n_done > 0 || totals.n_failed > totals.n_absent ? 1

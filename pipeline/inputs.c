@@ -153,9 +153,8 @@ static enum status open_archive(struct inputs *in, const char *path)
         close(fd);
         return status_fail(STATUS_BAD_INPUT, "'%s' is no regular file", path);
     }
-    code = archive_input_open(fd, path, &in->archive);
+    code = archive_input_open(fd, path, &in->stop, &in->archive);
     if (code == STATUS_OK) {
-        archive_input_stop_at(in->archive, &in->stop);
         in->archive_path = strdup(path);
         if (in->archive_path == NULL) {
             close_archive(in);

@@ -148,11 +148,34 @@ static void damaged_gzip_and_what_follows_it_is_refused(void **state)
     (void)state;
     struct bytes content = some_bytes(5000);
     struct bytes packed = gzipped(content.data, content.len);
-    packed.data[packed.len - 6] ^= 1; /* the CRC in the trailer */
-    assert_damaged(&packed, "damaged");
-    packed.data[packed.len - 6] ^= 1;
+    for (size_t i = 1; i <= 8; i++) { /* the trailer: CRC, then length */
+        packed.data[packed.len - i] ^= 1;
+        assert_damaged(&packed, i > 4 ? "damaged gzip data (incorrect data check)"
+                                      : "damaged gzip data (incorrect length check)");
+        packed.data[packed.len - i] ^= 1;
+    }
     assert_int_equal(bytes_append(&packed, "1,2\n", 4), STATUS_OK);
     assert_damaged(&packed, "something else follows");
+    bytes_free(&packed);
+    bytes_free(&content);
+}
+
+static void a_stop_ends_unpacking_at_the_next_look_at_the_file(void **state)
+{
+    (void)state;
+    struct bytes content = some_bytes(2 << 20), packed = gzipped(content.data, content.len);
+    atomic_bool stop = false;
+    struct source *s = memory_source(packed.data, packed.len);
+    size_t n;
+    assert_true(packed.len > 2 * (256 << 10));
+    source_stop_at(s, &stop);
+    assert_int_equal(source_read(s, content.data, 1000, &n), STATUS_OK);
+    stop = true;
+    assert_int_equal(source_read(s, content.data, content.len, &n), STATUS_CANCELLED);
+    assert_non_null(strstr(status_message(), "in.x: stopped"));
+    source_stop_at(s, NULL);
+    assert_int_equal(source_read(s, content.data, 1000, &n), STATUS_OK);
+    source_free(s);
     bytes_free(&packed);
     bytes_free(&content);
 }
@@ -324,6 +347,7 @@ int main(void)
         cmocka_unit_test(gzip_members_in_a_row_are_one_stream_and_zero_padding_is_passed),
         cmocka_unit_test(truncated_gzip_names_the_compressed_offset),
         cmocka_unit_test(damaged_gzip_and_what_follows_it_is_refused),
+        cmocka_unit_test(a_stop_ends_unpacking_at_the_next_look_at_the_file),
         cmocka_unit_test(crc_is_that_of_the_file_when_only_its_start_was_read),
         cmocka_unit_test(reading_at_a_place_does_not_move_what_is_read_in_order),
         cmocka_unit_test(helpers_change_neither_bytes_nor_checksum),

@@ -1,0 +1,196 @@
+/*
+ * test_archive_layer - one layer of compression is taken off and no second one; a stop soon ends
+ * what is made of a file that never ends, whatever comes out of it: zeros, nothing, padding.
+ */
+#include "formats/archive_input.h"
+#include "formats/archive_layer.h"
+#include "tests/archive_support.h"
+
+enum { FEW_READS = 3, MANY_READS = 100 };
+
+/* What every file holds while `is_endless`: the head, then the unit again and again. With the last
+ * of FEW_READS reads comes the stop; after MANY_READS more the file ends. */
+static bool is_endless;
+static struct bytes head, unit;
+static atomic_bool stop;
+static size_t n_before, n_after;
+
+ssize_t __real_pread64(int fd, void *data, size_t n, off_t at);
+ssize_t __wrap_pread64(int fd, void *data, size_t n, off_t at);
+ssize_t __wrap_pread64(int fd, void *data, size_t n, off_t at)
+{
+    if (!is_endless) {
+        return __real_pread64(fd, data, n, at);
+    }
+    if (n > 65536) { /* the looks at how it begins are not counted */
+        n_after += stop;
+        n_before += !stop;
+        stop = n_before >= FEW_READS;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = (size_t)at + i;
+        ((unsigned char *)data)[i] =
+            k < head.len ? head.data[k] : unit.data[(k - head.len) % unit.len];
+    }
+    return n_after < MANY_READS ? (ssize_t)n : 0;
+}
+
+/* Takes `first` and `again`. */
+static void assert_stopped(struct bytes first, struct bytes again)
+{
+    struct archive_input *a;
+    const int fd = memfd_create("endless", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
+    head = first;
+    unit = again;
+    n_before = n_after = 0;
+    stop = false;
+    is_endless = true;
+    const enum status status = archive_input_open(fd, "in.x", &stop, &a);
+    is_endless = false;
+    assert_int_equal(status, STATUS_CANCELLED);
+    assert_null(a);
+    assert_non_null(strstr(status_message(), "in.x: stopped"));
+    assert_int_equal(n_before, FEW_READS);
+    assert_in_range(n_after, 0, 1);
+    bytes_free(&head);
+    bytes_free(&unit);
+}
+
+static void endless_zeros_are_left_at_a_stop(void **state)
+{
+    (void)state;
+    static const char zeros[16384];
+    assert_stopped(gzipped(zeros, 512), gzipped(zeros, sizeof zeros));
+    assert_stopped(xzipped(zeros, 512), xzipped(zeros, sizeof zeros));
+}
+
+static void endless_members_of_nothing_are_left_at_a_stop(void **state)
+{
+    (void)state;
+    assert_stopped(gzipped("a", 1), gzipped("", 0));
+    assert_stopped(xzipped("a", 1), xzipped("", 0));
+}
+
+static void endless_padding_is_left_at_a_stop(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        struct bytes zeros = {0};
+        assert_int_equal(bytes_append(&zeros, "\0\0\0\0", 4), STATUS_OK);
+        assert_stopped(kind ? xzipped("a", 1) : gzipped("a", 1), zeros);
+    }
+}
+
+static enum status open_and_close(const struct bytes *b)
+{
+    struct archive_input *a;
+    const enum status status = archive_input_open(memory_file(b->data, b->len), "in.x", NULL, &a);
+    archive_input_free(a);
+    return status;
+}
+
+static void one_layer_of_compression_is_taken_off(void **state)
+{
+    (void)state;
+    static const struct put puts[] = {{"a.csv", "1,2\n", 0, NULL}};
+    static struct bytes (*const wrap[])(const void *, size_t) = {gzipped, xzipped};
+    static const char *const says[] = {"gzip within gzip", "gzip within xz", "xz within gzip",
+                                       "xz within xz"};
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        struct bytes inner = make_archive(kind, NULL, puts, 1);
+        for (size_t i = 0; i < 2; i++) {
+            struct bytes b = wrap[i](inner.data, inner.len);
+            assert_int_equal(open_and_close(&b), kind == TAR ? STATUS_OK : STATUS_BAD_INPUT);
+            if (kind == TAR_GZ || kind == TAR_XZ) {
+                const char *const text = says[i + (kind == TAR_GZ ? 0 : 2)];
+                assert_non_null(strstr(status_message(), "in.x: is compressed twice ("));
+                if (!strstr(status_message(), text)) {
+                    fail_msg("no \"%s\" in: %s", text, status_message());
+                }
+            }
+            bytes_free(&b);
+        }
+        bytes_free(&inner);
+    }
+}
+
+static void a_layer_gives_what_was_put_in(void **state)
+{
+    (void)state;
+    static char content[300000];
+    for (size_t i = 0; i < sizeof content; i++) {
+        content[i] = (char)(i * i >> 7);
+    }
+    for (int kind = 0; kind < 3; kind++) {
+        struct bytes b = {0};
+        struct archive_layer *l;
+        char back[4096];
+        size_t n, at = 0;
+        if (kind == 0) {
+            assert_int_equal(bytes_append(&b, content, sizeof content), STATUS_OK);
+        } else {
+            b = kind == 1 ? gzipped(content, sizeof content) : xzipped(content, sizeof content);
+        }
+        const int fd = memory_file(b.data, b.len);
+        assert_int_equal(archive_layer_open(fd, "in.x", NULL, &l), STATUS_OK);
+        assert_int_equal(l == NULL, kind == 0);
+        do {
+            n = 0;
+            assert_int_equal(l ? archive_layer_read(l, back, sizeof back, &n) : STATUS_OK,
+                             STATUS_OK);
+            assert_memory_equal(back, content + at, n);
+            at += n;
+        } while (n > 0);
+        assert_int_equal(at, kind == 0 ? 0 : sizeof content);
+        archive_layer_free(l);
+        close(fd);
+        bytes_free(&b);
+    }
+    archive_layer_free(NULL);
+}
+
+/* What was whole when it was looked at, and is not any more when it is read. */
+static void a_file_that_changes_after_the_look_is_told(void **state)
+{
+    (void)state;
+    enum { N = 2 << 20 };
+    unsigned char *noise = malloc(N);
+    uint32_t x = 1;
+    for (size_t i = 0; i < N; i++) {
+        x = x * 1664525u + 1013904223u;
+        noise[i] = (unsigned char)(x >> 24);
+    }
+    for (int kind = 0; kind < 2; kind++) {
+        struct bytes b = kind ? xzipped(noise, N) : gzipped(noise, N);
+        struct archive_layer *l;
+        const int fd = memory_file(b.data, b.len);
+        enum status status = STATUS_OK;
+        size_t n = 1;
+        assert_int_equal(archive_layer_open(fd, "in.x", NULL, &l), STATUS_OK);
+        b.data[b.len - 50] ^= 1;
+        assert_int_equal(pwrite(fd, b.data, b.len, 0), b.len);
+        while (!status && n > 0) {
+            char back[4096];
+            status = archive_layer_read(l, back, sizeof back, &n);
+        }
+        assert_int_equal(status, STATUS_BAD_INPUT);
+        archive_layer_free(l);
+        close(fd);
+        bytes_free(&b);
+    }
+    free(noise);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(endless_zeros_are_left_at_a_stop),
+        cmocka_unit_test(endless_members_of_nothing_are_left_at_a_stop),
+        cmocka_unit_test(endless_padding_is_left_at_a_stop),
+        cmocka_unit_test(one_layer_of_compression_is_taken_off),
+        cmocka_unit_test(a_layer_gives_what_was_put_in),
+        cmocka_unit_test(a_file_that_changes_after_the_look_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
