@@ -112,7 +112,8 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
 /* Copies a cell's text, fit for a name, with a NUL, to dst[cell->n + 1]; returns its length. */
 size_t csv_copy_text(const struct csv_cell *cell, char *dst);
 
-/* --- the head: table_csv_dialect.c, table_csv_head.c, table_csv_settle.c, table_csv_columns.c */
+/* --- the head: table_csv_dialect.c, table_csv_head.c, table_csv_names.c, table_csv_settle.c,
+ * table_csv_columns.c */
 
 /* Chooses delimiter and decimal point from the text's first lines; `whole`: the text is the file.
  */

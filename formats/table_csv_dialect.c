@@ -6,6 +6,11 @@
  * (share of numbers among the filled cells, plus a little for tables of text). A candidate that
  * makes one cell of most lines does not delimit. Equal scores: the earlier in the list, which puts
  * a comma before blanks ("1, 2, 3") and a semicolon before a comma ("1,5;2,5").
+ *
+ * Blanks within the fields of a comma file make numbers of "1,2005 1,9241". So blanks do not
+ * delimit where a comma cuts all lines into as many cells as the first, which is a header: it holds
+ * no number. Where the comma gives no numbers at all, as in "Smith,J 1 2", a number that blanks
+ * give in the first line says that there is no header.
  */
 #include "formats/table_csv.h"
 
@@ -22,6 +27,7 @@ struct trial {
     size_t n_lines, n_filled, n_numbers;
     size_t n_points, n_commas;           /* numbers that only one decimal point explains ... */
     size_t n_sure_points, n_sure_commas; /* ... and that have no thousands which it may part */
+    size_t n_first_numbers;              /* n_numbers of the first line */
 };
 
 static void count_sign(const struct csv_cell *cell, char sign, size_t *n, size_t *n_sure)
@@ -74,6 +80,7 @@ static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
             n_cells++;
             after = csv_pass(d, &p, end);
         } while (after == CSV_MORE);
+        trial->n_first_numbers = trial->n_lines == 0 ? trial->n_numbers : trial->n_first_numbers;
         if (after == CSV_LINE_END || whole || trial->n_lines == 0) {
             trial->cells[trial->n_lines++] = n_cells;
         }
@@ -104,6 +111,17 @@ static double agreement(const struct trial *trial)
     return best_cells > 1 ? (double)best / (double)trial->n_lines : 0;
 }
 
+/* All lines have as many cells as the first, and more than one; the first has no number. */
+static bool has_even_header(const struct trial *trial)
+{
+    for (size_t i = 0; i < trial->n_lines; i++) {
+        if (trial->cells[i] != trial->cells[0] || trial->cells[i] < 2) {
+            return false;
+        }
+    }
+    return trial->n_lines > 0 && trial->n_first_numbers == 0;
+}
+
 /* How much of the text is tried. */
 static size_t tried_bytes(const unsigned char *text, size_t n)
 {
@@ -130,6 +148,7 @@ void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct cs
     best.blanks = false;
     best.point = '.';
     double best_score = 0;
+    struct trial commas = {0};
     for (size_t i = 0; i < sizeof candidates; i++) {
         if (!occurs(text, tried, candidates[i])) {
             continue;
@@ -142,6 +161,12 @@ void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct cs
         try_dialect(&candidate, text, text + tried, whole && tried == n, &trial);
         if (candidate.delimiter != ',' && shows_commas(&trial)) {
             candidate.point = ',';
+        }
+        if (candidate.delimiter == ',') {
+            commas = trial;
+        } else if (candidate.blanks && has_even_header(&commas) &&
+                   (commas.n_numbers > 0 || trial.n_first_numbers == 0)) {
+            continue;
         }
         const double numbers = ((double)trial.n_numbers + 0.01) / ((double)trial.n_filled + 0.01);
         const double score = agreement(&trial) * numbers;

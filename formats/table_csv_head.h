@@ -1,6 +1,6 @@
 /*
  * table_csv_head - the first lines of a delimited text on their way from what they show to what is
- * made of it; for formats/table_csv_head.c and formats/table_csv_settle.c alone.
+ * made of it; for formats/table_csv_head.c, table_csv_names.c and table_csv_settle.c alone.
  */
 #ifndef LEAT_FORMATS_TABLE_CSV_HEAD_H
 #define LEAT_FORMATS_TABLE_CSV_HEAD_H
@@ -29,6 +29,12 @@ struct csv_head {
     const unsigned char *first, *second; /* where the first data line begins, and what follows it */
     uint64_t second_line;
 };
+
+/* Decides whether the first line holds names. One that does not counts like all others from then
+ * on: what it has shown is added to what its columns have. What is not plain goes to the table's
+ * warnings. STATUS_NO_MEMORY. */
+enum status csv_settle_header(struct table *t, struct csv_head *h, const struct csv_dialect *d,
+                              bool *has_header) STATUS_MUST_CHECK;
 
 /* Decides what the table is from what all its columns have shown: fills everything of *shape but
  * the dialect and where reading begins, and adds to the table's warnings. STATUS_BAD_INPUT (no

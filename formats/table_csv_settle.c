@@ -1,6 +1,6 @@
 /*
  * table_csv_settle - what the first lines of a delimited text mean: which columns hold numbers, and
- * whether the first line holds names.
+ * what their names are (that they have names: table_csv_names.c).
  *
  * A column that shows nothing but empty cells in all of the head is left out with a warning. When a
  * number turns up in it further down, decoding fails with an error that names the column and says
@@ -11,28 +11,11 @@
 #include "formats/table_csv_head.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WARNINGS = 20, LEAST_YEARS = 4 };
-
-/* A header: a word in the first line over a column that holds numbers. Without one the first line's
- * cells count like all others. */
-static bool settle_header(struct csv_head *h)
-{
-    bool has_header = false;
-    for (size_t c = 0; c < h->n_columns && !has_header; c++) {
-        has_header = (h->seen[c] & CSV_FIRST_WORD) != 0 && (h->seen[c] & CSV_SEEN_NUMBER) != 0;
-    }
-    for (size_t c = 0; c < h->n_columns; c++) {
-        const unsigned first = has_header ? 0 : (unsigned)h->seen[c] << 3;
-        h->seen[c] = (unsigned char)((h->seen[c] | first) &
-                                     (CSV_SEEN_NUMBER | CSV_SEEN_WORD | CSV_SEEN_MARK));
-    }
-    return has_header;
-}
+enum { MAX_WARNINGS = 20 };
 
 static enum csv_kind column_kind(const struct csv_head *h, size_t c)
 {
@@ -45,41 +28,6 @@ static enum csv_kind column_kind(const struct csv_head *h, size_t c)
         return CSV_EMPTY;
     }
     return c == 0 ? CSV_LABEL : CSV_LEFT;
-}
-
-/* At least LEAST_YEARS whole numbers at equal distances, as years are, beside a word in the first
- * line, over a column of words: names that look like data. */
-static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
-                                   const struct csv_shape *shape)
-{
-    const unsigned char *p = h->first;
-    double first = 0, last = 0, step = 0;
-    size_t n = 0;
-    if (h->n_columns < 1 + (size_t)LEAST_YEARS || column_kind(h, 0) != CSV_LABEL) {
-        return STATUS_OK;
-    }
-    for (size_t c = 0; c < h->n_columns; c++) {
-        struct csv_cell cell;
-        double number = 0;
-        p = csv_cell_scan(&shape->dialect, p, h->end, &cell);
-        (void)csv_pass(&shape->dialect, &p, h->end);
-        if (c == 0) {
-            continue;
-        }
-        if (csv_cell_value(&shape->dialect, &cell, &number) != CSV_NUMBER ||
-            number != floor(number) || (n > 0 && number <= last) ||
-            (n > 1 && number - last != step)) {
-            return STATUS_OK;
-        }
-        first = n == 0 ? number : first;
-        step = number - last;
-        last = number;
-        n++;
-    }
-    return table_warn(t,
-                      "line %" PRIu64 " may be a header of numbers (%.0f to %.0f), but is taken as "
-                      "data; if it is one, write a word before one of them",
-                      h->first_line, first, last);
 }
 
 /* The first line's cells as names of all columns; an empty one is named by its number. */
@@ -201,12 +149,9 @@ enum status csv_settle(struct table *t, struct csv_head *h, struct csv_shape *sh
     }
     shape->n_columns = h->n_columns;
     shape->shape_line = h->first_line;
-    shape->has_header = settle_header(h);
-    enum status status = STATUS_OK;
-    if (shape->has_header) {
+    enum status status = csv_settle_header(t, h, &shape->dialect, &shape->has_header);
+    if (!status && shape->has_header) {
         status = read_names(h, &shape->dialect, shape);
-    } else {
-        status = warn_of_numbers(t, h, shape);
     }
     if (!status) {
         status = settle_columns(t, h, shape);

@@ -266,14 +266,16 @@ static void a_first_line_of_years_over_labels_is_pointed_out(void **state)
     (void)state;
     static const char years[] = "name,2001,2002,2003,2004\na,1,2,4,3\nb,4,1,0,2\n";
     static const char *const others[] = {"c,2001,2002,2003,2005\na,1,2,4,3\nb,4,1,0,2\n",
-                                         "x,1,2,3\ny,2,1,5\nz,3,3,1\n"};
+                                         "x,1,2,3\ny,2,1,5\nz,3,3,1\n",
+                                         "d,2004,2003,2002,2001\na,1,2,4,3\nb,4,1,0,2\n",
+                                         "e,1.5,2.5,3.5,4.5\na,1,2,4,3\nb,4,1,0,2\n"};
     struct reading r = read_bytes(years, sizeof years - 1, NULL, 1 << 16);
     assert_int_equal(r.status, STATUS_OK);
     assert_int_equal(r.info->n_warnings, 1);
     assert_non_null(
         strstr(r.info->warnings[0], "line 1 may be a header of numbers (2001 to 2004)"));
     reading_free(&r);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         r = read_text(others[i], NULL);
         assert_int_equal(r.status, STATUS_OK);
         assert_int_equal(r.info->n_warnings, 0);
