@@ -1,0 +1,180 @@
+/*
+ * test_pack_zip - at the borders of what 16 and 32 bits count, a zip is read back by our reader and
+ * by those of others.
+ */
+#include "formats/pack_container.h"
+#include "formats/zip_input.h"
+#include "tests/pack_support.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+/* A pack into a file of its own, which is removed by finish(). */
+struct made {
+    char path[32];
+    int fd; /* of the pack */
+    struct pack *pack;
+    struct squeezer *squeezer;
+};
+
+static struct made begin(void)
+{
+    struct made m = {.path = "/tmp/leat-zip-XXXXXX", .squeezer = new_squeezer(1)};
+    struct pack_file file;
+    m.fd = mkstemp(m.path);
+    assert_true(m.fd >= 0);
+    assert_int_equal(pack_file_adopt(&file, m.fd, m.path), STATUS_OK);
+    assert_int_equal(pack_new(&file, PACK_ZIP, &m.pack), STATUS_OK);
+    return m;
+}
+
+static void append(struct made *m, const void *data, size_t n, bool last)
+{
+    struct pack_piece piece = {.crc = 0};
+    assert_int_equal(pack_squeeze(m->squeezer, PACK_ZIP, data, n, last, &piece), STATUS_OK);
+    assert_int_equal(pack_append(m->pack, &piece), STATUS_OK);
+    bytes_free(&piece.packed);
+}
+
+/* Ends the file; its length. */
+static uint64_t end(struct made *m)
+{
+    uint64_t bytes;
+    uint32_t crc;
+    assert_int_equal(pack_close(m->pack, &bytes, &crc), STATUS_OK);
+    squeezer_free(m->squeezer);
+    return bytes;
+}
+
+static struct zip_input *read_back(const struct made *m, struct source **s)
+{
+    struct zip_input *z;
+    if (source_open(open(m->path, O_RDONLY), m->path, s) || zip_input_open(*s, &z)) {
+        fail_msg("%s", status_message());
+    }
+    return z;
+}
+
+/* Runs a command, after `tool` has shown that it is there, with the file's path for %s. */
+static void ask(const char *tool, const char *command, const char *path)
+{
+    char line[512];
+    snprintf(line, sizeof line, "%s >/dev/null 2>&1", tool);
+    if (system(line) != 0) {
+        print_message("SKIPPED: no answer to %s\n", tool);
+        return;
+    }
+    snprintf(line, sizeof line, command, path);
+    if (system(line) != 0) {
+        fail_msg("%s", line);
+    }
+}
+
+static void a_wide_end_is_written_from_65535_members_on(void **state)
+{
+    (void)state;
+    for (size_t n = 65534; n <= 65536; n++) {
+        struct made m = begin();
+        struct pack_piece piece = {.crc = 0};
+        assert_int_equal(pack_squeeze(m.squeezer, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
+        for (size_t i = 0; i < n; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "m%zu", i);
+            assert_int_equal(pack_member(m.pack, name), STATUS_OK);
+            assert_int_equal(pack_append(m.pack, &piece), STATUS_OK);
+        }
+        bytes_free(&piece.packed);
+        (void)end(&m);
+
+        unsigned char tail[22 + 20];
+        struct source *s;
+        struct zip_input *z = read_back(&m, &s);
+        size_t found = 0, got;
+        assert_int_equal(
+            source_read_at(s, source_file_bytes(s) - sizeof tail, tail, sizeof tail, &got),
+            STATUS_OK);
+        assert_memory_equal(tail + 20, "PK\5\6", 4);
+        assert_int_equal(memcmp(tail, "PK\6\7", 4) == 0, n >= 65535);
+        for (bool over = false; !over; found += !over) {
+            struct zip_input_member member;
+            assert_int_equal(zip_input_next(z, &member, &over), STATUS_OK);
+        }
+        assert_int_equal(found, n);
+        zip_input_free(z);
+        source_free(s);
+
+        char command[256];
+        snprintf(command, sizeof command,
+                 "python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); "
+                 "sys.exit(len(z.namelist()) != %zu or z.read(\"m%zu\") != b\"abc\")' %%s",
+                 n, n - 1);
+        ask("python3 --version", command, m.path);
+        snprintf(command, sizeof command, "test \"$(unzip -Z -1 %%s | wc -l)\" -eq %zu", n);
+        ask("unzip -v", command, m.path);
+        assert_int_equal(unlink(m.path), 0);
+    }
+}
+
+/* The file has a hole where most of the member would be: only what is said of it is looked at. */
+static void both_sizes_of_a_member_may_be_beyond_4_gib(void **state)
+{
+    (void)state;
+    const uint64_t hole = 5ull << 30;
+    unsigned char *noise = make_content(NOISE, PIECE);
+    struct made m = begin();
+    assert_int_equal(pack_member(m.pack, "big"), STATUS_OK);
+    append(&m, noise, PIECE, false);
+    assert_int_equal(m.pack->file.buffer.len, 0); /* so that the hole comes after it */
+    assert_true(lseek(m.fd, (off_t)hole, SEEK_CUR) > 0);
+    m.pack->file.size += hole;
+    m.pack->member.packed_bytes += hole;
+    m.pack->member.raw_bytes += 2 * hole;
+    append(&m, "xyz", 3, true);
+    const uint64_t packed = m.pack->member.packed_bytes, raw = 2 * hole + PIECE + 3;
+    assert_int_equal(pack_member(m.pack, "after"), STATUS_OK);
+    append(&m, "abc", 3, true);
+    assert_true(end(&m) > hole);
+
+    struct source *s;
+    struct zip_input *z = read_back(&m, &s);
+    struct zip_input_member member;
+    bool over;
+    char text[8];
+    size_t n;
+    assert_int_equal(zip_input_next(z, &member, &over), STATUS_OK);
+    assert_string_equal(member.name, "big");
+    assert_true(member.bytes == raw && member.packed_bytes == packed && member.offset == 0);
+    assert_int_equal(zip_input_begin(z, &member, "big"), STATUS_OK);
+    assert_int_equal(zip_input_read(z, text, sizeof text, &n), STATUS_OK);
+    assert_memory_equal(text, noise, sizeof text);
+    assert_int_equal(zip_input_next(z, &member, &over), STATUS_OK);
+    assert_string_equal(member.name, "after");
+    assert_true(member.bytes == 3 && member.offset > hole);
+    assert_int_equal(zip_input_begin(z, &member, "after"), STATUS_OK);
+    assert_int_equal(zip_input_read(z, text, sizeof text, &n), STATUS_OK);
+    assert_int_equal(n, 3);
+    assert_memory_equal(text, "abc", 3);
+    assert_int_equal(zip_input_end(z), STATUS_OK);
+    zip_input_free(z);
+    source_free(s);
+
+    char command[512];
+    snprintf(command, sizeof command,
+             "python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); "
+             "i = z.getinfo(\"big\"); sys.exit((i.file_size, i.compress_size) != (%" PRIu64
+             ", %" PRIu64 ") or z.read(\"after\") != b\"abc\")' %%s",
+             raw, packed);
+    ask("python3 --version", command, m.path);
+    assert_int_equal(unlink(m.path), 0);
+    free(noise);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wide_end_is_written_from_65535_members_on),
+        cmocka_unit_test(both_sizes_of_a_member_may_be_beyond_4_gib),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
