@@ -32,6 +32,8 @@ enum {
     GDAL_NODATA = 42113
 };
 
+enum { MODEL_TYPE = 1024, RASTER_TYPE = 1025, CITATION = 3073 }; /* keys of GeoTIFF */
+
 enum { MAX_ENTRIES = 24 };
 
 /* The directory being written: entries in the order of their tags, values behind them. */
@@ -139,6 +141,17 @@ static void put_tiles(struct writer *w, unsigned tag, const struct raster_tif *t
 
 /* --- place ------------------------------------------------------------------------------------ */
 
+/* Keys without a coordinate system make one without a name of the plane: they say no more than that
+ * a cell is an area, which is so without them. */
+static bool says_nothing(const struct grid_tag *tag)
+{
+    static const uint16_t area[] = {1, 1, 0, 1, RASTER_TYPE, 0, 1, 1}; /* but for the revision */
+    const uint16_t *const keys = tag->values;
+    return tag->number == GRID_GEO_KEYS && tag->type == GRID_SHORT &&
+           tag->count == sizeof area / sizeof area[0] && keys[0] == area[0] &&
+           memcmp(keys + 3, area + 3, sizeof area - 3 * sizeof area[0]) == 0;
+}
+
 /* Tags that were read: as they were. */
 static void put_tags(struct writer *w, const struct grid *g)
 {
@@ -147,7 +160,7 @@ static void put_tags(struct writer *w, const struct grid *g)
                                                  GRID_GEO_DOUBLES,    GRID_GEO_ASCII};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         const struct grid_tag *const tag = grid_find_tag(g, order[i]);
-        if (tag == NULL) {
+        if (tag == NULL || says_nothing(tag)) {
             continue;
         }
         if (tag->type == GRID_DOUBLE) {
@@ -168,26 +181,23 @@ bool raster_tif_says(const char *prj)
 }
 
 /* The coordinate system of a .prj as ESRI writes it: in the citation of a model that is
- * user-defined; without one, only that a cell is an area. */
+ * user-defined. Nothing without one. */
 static void put_keys(struct writer *w, const char *prj)
 {
-    enum { MODEL = 1024, RASTER = 1025, CITATION = 3073, USER_DEFINED = 32767 };
+    enum { USER_DEFINED = 32767 };
     static const char prefix[] = "ESRI PE String = ";
-    const bool known = prj != NULL && raster_tif_says(prj);
-    const uint16_t n_text = (uint16_t)(known ? sizeof prefix - 1 + strlen(prj) + 1 : 0);
-    const uint16_t keys[] = {1,        1,
-                             0,        3, /* version, revision, keys */
-                             MODEL,    0,
-                             1,        USER_DEFINED,
-                             RASTER,   0,
-                             1,        1,
-                             CITATION, GRID_GEO_ASCII,
-                             n_text,   0};
-    static const uint16_t area[] = {1, 1, 0, 1, RASTER, 0, 1, 1};
-    if (!known) {
-        put_shorts(w, GRID_GEO_KEYS, area, sizeof area / sizeof area[0]);
+    if (prj == NULL || !raster_tif_says(prj)) {
         return;
     }
+    const uint16_t n_text = (uint16_t)(sizeof prefix - 1 + strlen(prj) + 1);
+    const uint16_t keys[] = {1,           1,
+                             0,           3, /* version, revision, keys */
+                             MODEL_TYPE,  0,
+                             1,           USER_DEFINED,
+                             RASTER_TYPE, 0,
+                             1,           1,
+                             CITATION,    GRID_GEO_ASCII,
+                             n_text,      0};
     put_shorts(w, GRID_GEO_KEYS, keys, sizeof keys / sizeof keys[0]);
     const size_t from = begin_entry(w, GRID_GEO_ASCII, ASCII, n_text + 1U);
     if (w->st == STATUS_OK) {

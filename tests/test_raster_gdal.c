@@ -116,7 +116,14 @@ static void gdal_reads_the_same_numbers_from_tiles(void **state)
             .grid = g, .type = (enum raster_type)type, .has_nodata = true, .nodata = -9999};
         CHECK(folder, &raster, "map.tif", "Size is 520, 300", "Origin = (1000.0", ",5000.0",
               "Pixel Size = (10.0", ",-10.0", "NoData Value=-9999", "Block=256x256",
-              "COMPRESSION=DEFLATE", "AREA_OR_POINT=Area");
+              "COMPRESSION=DEFLATE");
+        /* No coordinate system, not even one without a name: it has to be given, and then does. */
+        assert_int_equal(shell(folder, "! grep -qiE 'Coordinate System|unnamed|Point' info.txt"),
+                         0);
+        assert_int_equal(shell(folder,
+                               "gdalwarp -q -overwrite -t_srs EPSG:32633 map.tif warped.tif "
+                               ">said.txt 2>&1 && test ! -s said.txt"),
+                         0);
     }
     grid_free(g);
     end(folder);

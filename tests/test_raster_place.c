@@ -90,7 +90,8 @@ static void a_place_survives_the_way_from_text_to_tags(void **state)
         assert_int_equal(grid_same_place("a", g, "b", got), STATUS_OK);
         assert_true(got->has_place && grid_north(got) == (k == 1 ? 2050 : 2060));
         assert_true(grid_west(got) == (k == 1 ? 995 : 1000));
-        assert_int_equal(got->n_tags, 3);
+        assert_int_equal(got->n_tags, 2); /* and none of a coordinate system, that it has not */
+        assert_null(grid_find_tag(got, GRID_GEO_KEYS));
         reading_free(&r);
     }
     grid_free(g);
@@ -122,6 +123,38 @@ static void tags_are_carried_verbatim(void **state)
     }
     reading_free(&r);
     grid_free(g);
+}
+
+/* A cell is an area without keys too; that it is a point, and any other key, must be said. */
+static void keys_that_say_nothing_are_left_out(void **state)
+{
+    static const double scale[] = {10, 10, 0}, tie[] = {0, 0, 0, 1000, 2000, 0};
+    static const struct {
+        uint16_t keys[12];
+        size_t n;
+        bool stays;
+    } cases[] = {
+        {{1, 1, 0, 1, 1025, 0, 1, 1}, 8, false},
+        {{1, 1, 1, 1, 1025, 0, 1, 1}, 8, false},
+        {{1, 1, 0, 1, 1025, 0, 1, 2}, 8, true},
+        {{1, 1, 0, 1, 1024, 0, 1, 1}, 8, true},
+        {{1, 1, 0, 2, 1024, 0, 1, 1, 1025, 0, 1, 1}, 12, true},
+        {{1, 1, 0, 2, 1025, 0, 1, 1, 3072, 0, 1, 32633}, 12, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct grid *const g = make_grid(3, 2);
+        assert_int_equal(grid_add_tag(g, GRID_PIXEL_SCALE, GRID_DOUBLE, 3, scale), STATUS_OK);
+        assert_int_equal(grid_add_tag(g, GRID_TIEPOINT, GRID_DOUBLE, 6, tie), STATUS_OK);
+        assert_int_equal(grid_add_tag(g, GRID_GEO_KEYS, GRID_SHORT, cases[i].n, cases[i].keys),
+                         STATUS_OK);
+        const struct raster raster = {.grid = g};
+        struct reading r = read_raster(&raster);
+        assert_int_equal(r.info->grid->n_tags, cases[i].stays ? 3 : 2);
+        assert_int_equal(grid_find_tag(r.info->grid, GRID_GEO_KEYS) != NULL, cases[i].stays);
+        reading_free(&r);
+        grid_free(g);
+    }
 }
 
 static void text_refuses_what_it_cannot_say(void **state)
@@ -168,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_place_survives_the_way_from_text_to_text),
         cmocka_unit_test(a_place_survives_the_way_from_text_to_tags),
         cmocka_unit_test(tags_are_carried_verbatim),
+        cmocka_unit_test(keys_that_say_nothing_are_left_out),
         cmocka_unit_test(text_refuses_what_it_cannot_say),
         cmocka_unit_test(a_prj_lies_beside_text),
     };
