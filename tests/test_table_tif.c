@@ -151,6 +151,20 @@ static void what_a_sparse_file_does_not_store_is_nodata(void **state)
         {32, SAMPLEFORMAT_IEEEFP, NULL, 0},
         {64, SAMPLEFORMAT_INT, "-9223372036854775808", -0x1p63},
         {16, SAMPLEFORMAT_UINT, "65536", 0},
+        /* At and beyond the ends of what the samples hold. */
+        {8, SAMPLEFORMAT_UINT, "256", 0},
+        {8, SAMPLEFORMAT_UINT, "257", 0},
+        {8, SAMPLEFORMAT_UINT, "-1", 0},
+        {8, SAMPLEFORMAT_UINT, "254.5", 0},
+        {8, SAMPLEFORMAT_INT, "127", 127},
+        {8, SAMPLEFORMAT_INT, "128", 0},
+        {8, SAMPLEFORMAT_INT, "-128", -128},
+        {8, SAMPLEFORMAT_INT, "-129", 0},
+        {16, SAMPLEFORMAT_UINT, "65535", 65535},
+        {16, SAMPLEFORMAT_INT, "32768", 0},
+        {32, SAMPLEFORMAT_UINT, "4294967295", 4294967295.0},
+        {32, SAMPLEFORMAT_UINT, "4294967297", 0},
+        {64, SAMPLEFORMAT_INT, "9223372036854775808", 0},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
