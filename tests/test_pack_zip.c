@@ -96,6 +96,9 @@ static void a_wide_end_is_written_from_65535_members_on(void **state)
             STATUS_OK);
         assert_memory_equal(tail + 20, "PK\5\6", 4);
         assert_int_equal(memcmp(tail, "PK\6\7", 4) == 0, n >= 65535);
+        const unsigned counted = n < 65535 ? (unsigned)n : 65535; /* here, and in all parts */
+        assert_int_equal(tail[28] | tail[29] << 8, counted);
+        assert_int_equal(tail[30] | tail[31] << 8, counted);
         for (bool over = false; !over; found += !over) {
             struct zip_input_member member;
             assert_int_equal(zip_input_next(z, &member, &over), STATUS_OK);
@@ -170,10 +173,35 @@ static void both_sizes_of_a_member_may_be_beyond_4_gib(void **state)
     free(noise);
 }
 
+/* All ones in 32 bits say that a size stands elsewhere. */
+static void a_size_is_wide_from_32_bits_of_ones_on(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 4; k++) {
+        const uint64_t raw = UINT32_MAX - 1 + (k & 1), packed = UINT32_MAX - 1 + (k >> 1);
+        struct made m = begin();
+        assert_int_equal(pack_member(m.pack, "m"), STATUS_OK);
+        append(&m, "abc", 3, false);
+        struct pack_piece piece = {.crc = 0};
+        assert_int_equal(pack_squeeze(m.squeezer, PACK_ZIP, "x", 1, true, &piece), STATUS_OK);
+        m.pack->member.raw_bytes = raw - 1;
+        m.pack->member.packed_bytes = packed - piece.packed.len;
+        assert_int_equal(pack_append(m.pack, &piece), STATUS_OK);
+        bytes_free(&piece.packed);
+        const struct bytes *const dir = &m.pack->directory;
+        const unsigned wide = 8 * ((k & 1) + (k >> 1));
+        assert_int_equal((unsigned)(dir->data[30] | dir->data[31] << 8), wide ? 4 + wide : 0);
+        assert_int_equal(dir->len, 46 + 1 + (wide ? 4 + wide : 0));
+        (void)end(&m);
+        assert_int_equal(unlink(m.path), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wide_end_is_written_from_65535_members_on),
+        cmocka_unit_test(a_size_is_wide_from_32_bits_of_ones_on),
         cmocka_unit_test(both_sizes_of_a_member_may_be_beyond_4_gib),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
