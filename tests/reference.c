@@ -8,73 +8,128 @@
 #include <math.h>
 #include <stdbool.h>
 
+/* Sums of blocks are added up: 2^20 terms are off by 2^-53 of the sum of their sizes at most. */
+enum { BLOCK = 1024 };
+
+struct nested {
+    long double block, sum;
+    size_t n;
+};
+
+static void add(struct nested *s, long double term)
+{
+    s->block += term;
+    if (++s->n % BLOCK == 0) {
+        s->sum += s->block;
+        s->block = 0;
+    }
+}
+
+static long double total(const struct nested *s)
+{
+    return s->sum + s->block;
+}
+
+/* Of x where y is present too: the mean is first + rest. */
+struct centre {
+    long double count, first, rest, min, max;
+};
+
+static struct centre centre_of(const double *x, const double *y, size_t n)
+{
+    struct centre c = {0, 0, 0, (long double)INFINITY, -(long double)INFINITY};
+    struct nested sum = {0, 0, 0};
+    for (size_t t = 0; t < n; ++t) {
+        if (!isnan(x[t]) && !isnan(y[t])) {
+            long double v = (long double)x[t];
+            c.first = c.count > 0 ? c.first : v;
+            add(&sum, v - c.first);
+            c.count += 1;
+            c.min = fminl(c.min, v);
+            c.max = fmaxl(c.max, v);
+        }
+    }
+    c.rest = c.count > 0 ? total(&sum) / c.count : 0;
+    return c;
+}
+
+static long double centred(const struct centre *c, double x)
+{
+    return (long double)x - c->first - c->rest;
+}
+
 struct reference_moments reference_moments(const double *x, size_t n)
 {
     struct reference_moments m = {0, (double)NAN, 0, (double)NAN, (double)NAN, (double)NAN};
-    long double base = 0, sum = 0, mean = 0, m2 = 0, lag = 0; /* sum and mean: less the base */
-    for (size_t t = 0; t < n; ++t) {
-        if (!isnan(x[t])) {
-            base = m.count > 0 ? base : (long double)x[t];
-            sum += (long double)x[t] - base;
-            m.count += 1;
-            m.min = isnan(m.min) || x[t] < m.min ? x[t] : m.min;
-            m.max = isnan(m.max) || x[t] > m.max ? x[t] : m.max;
-        }
-    }
-    if (m.count == 0) {
+    struct nested m2 = {0, 0, 0}, lag = {0, 0, 0};
+    const struct centre c = centre_of(x, x, n);
+    if (!(c.count > 0)) {
         return m;
     }
-    mean = sum / (long double)m.count;
     for (size_t t = 0; t < n; ++t) {
-        long double d = (long double)x[t] - base - mean;
+        long double d = centred(&c, x[t]);
         if (isnan(x[t])) {
             continue;
         }
-        m2 += d * d;
+        add(&m2, d * d);
         if (t + 1 < n && !isnan(x[t + 1])) {
-            lag += d * ((long double)x[t + 1] - base - mean);
+            add(&lag, d * centred(&c, x[t + 1]));
         }
     }
-    m.mean = (double)(base + mean);
-    m.m2 = m.count < 2 ? 0 : (double)m2;
+    m.count = (double)c.count;
+    m.min = (double)c.min;
+    m.max = (double)c.max;
+    m.mean = (double)(c.first + c.rest);
+    m.m2 = m.count < 2 ? 0 : (double)total(&m2);
     if (!moments_degenerate(m.count, m.m2, m.min, m.max)) {
-        m.lag1 = (double)(lag / m2);
+        m.lag1 = (double)(total(&lag) / total(&m2));
     }
     return m;
 }
 
 double reference_pearson(const double *x, const double *y, size_t n)
 {
-    struct reference_moments mx = reference_moments(x, n), my = reference_moments(y, n);
-    long double count = 0, sx = 0, sy = 0, xx = 0, yy = 0, xy = 0;
-    double min_x = (double)INFINITY, max_x = -min_x, min_y = min_x, max_y = -min_x;
+    const struct reference_moments mx = reference_moments(x, n), my = reference_moments(y, n);
+    const struct centre cx = centre_of(x, y, n), cy = centre_of(y, x, n);
+    struct nested xx = {0, 0, 0}, yy = {0, 0, 0}, xy = {0, 0, 0};
     if (moments_degenerate(mx.count, mx.m2, mx.min, mx.max) ||
-        moments_degenerate(my.count, my.m2, my.min, my.max)) {
+        moments_degenerate(my.count, my.m2, my.min, my.max) || cx.count < 2 || !(cx.min < cx.max) ||
+        !(cy.min < cy.max)) {
         return (double)NAN;
     }
     for (size_t t = 0; t < n; ++t) {
         if (!isnan(x[t]) && !isnan(y[t])) {
-            count += 1;
-            sx += (long double)x[t];
-            sy += (long double)y[t];
-            min_x = fmin(min_x, x[t]);
-            max_x = fmax(max_x, x[t]);
-            min_y = fmin(min_y, y[t]);
-            max_y = fmax(max_y, y[t]);
+            long double dx = centred(&cx, x[t]), dy = centred(&cy, y[t]);
+            add(&xx, dx * dx);
+            add(&yy, dy * dy);
+            add(&xy, dx * dy);
         }
     }
-    if (count < 2 || !(min_x < max_x) || !(min_y < max_y)) {
-        return (double)NAN;
-    }
+    return (double)fminl(1, fmaxl(-1, total(&xy) / (sqrtl(total(&xx)) * sqrtl(total(&yy)))));
+}
+
+void reference_unit(const double *x, size_t n, long double *z)
+{
+    const struct centre c = centre_of(x, x, n);
+    struct nested squares = {0, 0, 0};
     for (size_t t = 0; t < n; ++t) {
-        if (!isnan(x[t]) && !isnan(y[t])) {
-            long double dx = (long double)x[t] - sx / count, dy = (long double)y[t] - sy / count;
-            xx += dx * dx;
-            yy += dy * dy;
-            xy += dx * dy;
-        }
+        z[t] = centred(&c, x[t]);
+        add(&squares, z[t] * z[t]);
     }
-    return (double)fminl(1, fmaxl(-1, xy / (sqrtl(xx) * sqrtl(yy))));
+    const long double norm = sqrtl(total(&squares));
+    for (size_t t = 0; t < n; ++t) {
+        z[t] /= norm;
+    }
+}
+
+double reference_dot(const long double *a, const long double *b, size_t n)
+{
+    struct nested sum = {0, 0, 0};
+    for (size_t t = 0; t < n; ++t) {
+        add(&sum, a[t] * b[t]);
+    }
+    const long double r = total(&sum);
+    return isnan(r) ? (double)NAN : (double)fminl(1, fmaxl(-1, r));
 }
 
 void reference_condensed(const double *x, size_t n_series, size_t n_samples, double *r)

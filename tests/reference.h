@@ -1,6 +1,7 @@
 /*
  * reference - plain, slow, right: scalar answers in long double to compare kernels with.
  *
+ * Sums are nested, so that 2^20 samples about any mean are right to 1e-16 or so.
  * Missing samples are NaN. Nothing here is shared with the kernels but the rule of degenerate
  * series.
  */
@@ -14,10 +15,14 @@ struct reference_moments {
     double count, mean, m2, min, max, lag1;
 };
 
-/* Of n samples, two passes. */
+/* Of n samples, two passes about the first sample. */
 struct reference_moments reference_moments(const double *x, size_t n);
 /* Pairwise-complete; NaN as kernels/pearson.h has it. */
 double reference_pearson(const double *x, const double *y, size_t n);
+/* z = x centred and scaled to norm 1, none missing (0 / 0 of a constant series); the product of two
+ * such series is their coefficient. */
+void reference_unit(const double *x, size_t n, long double *z);
+double reference_dot(const long double *a, const long double *b, size_t n);
 /* The condensed triangle of n_series rows of n_samples. */
 void reference_condensed(const double *x, size_t n_series, size_t n_samples, double *r);
 

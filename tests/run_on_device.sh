@@ -44,6 +44,10 @@ for part in "$@"; do
         for t in $on_device; do
             [ -x "$bundle/bin/$t" ] && try "$t" 240 "$bundle/bin/$t"
         done
+        # the way of devices before compute capability 9.0
+        for t in test_pearson_bounds test_pearson_rows; do
+            [ -x "$bundle/bin/$t" ] && LEAT_CUDA_WGMMA=0 try "$t.blas" 240 "$bundle/bin/$t"
+        done
         for scenario in oracle landslide landslide_tessina service_device; do
             try $scenario 400 sh "$here/scenarios/$scenario.sh"
         done
