@@ -13,8 +13,8 @@
  * and tail that do not lie at multiples of 16 bytes are read one by one.
  * Bytes: the data. Flops: 4 a sample in double (change of type, difference, two sums), a third of
  * the time of the read on an H200.
- * Error: M2 within t 2^-53 relative, t the samples of a thread (64 of a row of 8192), which is met
- * when a thread's first sample is the outlier; the mean within some 2^-53 of the largest magnitude.
+ * Error: see kernels/means.h; T, the samples of a thread, are 64 of a row of 8192, and never more
+ * than MOST_SAMPLES / THREADS and the row's head and tail.
  */
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/cuda_moments.h"
@@ -29,7 +29,7 @@ const int THREADS = 128, WARPS = THREADS / 32, UNROLL = 16, UNROLL_REST = 8;
 const size_t WARP_ROW = 1024; /* rows up to here take a warp */
 /* Parts: as many as give about 8 blocks a multiprocessor, none shorter than 32 samples a thread.
  * The count is fixed so that the merges, and the bits, are the same on every device. */
-const size_t WANTED_BLOCKS = 1056, PART_SAMPLES = 32 * THREADS;
+const size_t WANTED_BLOCKS = 1056, PART_SAMPLES = 32 * THREADS, MOST_SAMPLES = 120 * THREADS;
 
 /* What a thread adds up; shift is NaN until a sample is there. */
 template <typename T> struct accumulator {
@@ -160,7 +160,8 @@ __device__ __forceinline__ part_moments merge_threads(const accumulator<T> &a, w
     }
     const double mean = n > 0 ? sum / n : 0, own_mean = a.d / own;
     const double off = (to_base + offset) + own_mean - mean;
-    double m2 = a.n > 0 ? fmax(fma(-a.d, own_mean, a.dd), 0.0) + own * off * off : 0;
+    const double about_own = fma(-a.d, own_mean, a.dd);
+    double m2 = a.n > 0 ? (about_own < 0 ? 0 : about_own) + own * off * off : 0; /* NaN stays */
     m2 = warp_sum(m2);
     if (WARPS_OF_ROW > 1) {
         if (threadIdx.x % 32 == 0) {
@@ -254,7 +255,8 @@ template <typename T> enum status launch(const means_args &args, cudaStream_t st
 size_t parts_of(size_t n_series, size_t n_samples)
 {
     const size_t wanted = WANTED_BLOCKS / cuda_max(1, n_series);
-    return cuda_max(1, cuda_min(wanted, n_samples / PART_SAMPLES));
+    const size_t least = cuda_max(1, cuda_pieces(n_samples, MOST_SAMPLES));
+    return cuda_max(least, cuda_min(wanted, n_samples / PART_SAMPLES));
 }
 
 enum status means_rows(struct queue *queue, struct span x, enum dtype type, size_t n_series,
