@@ -165,6 +165,7 @@ static void take_row(const struct slab_job *job, size_t s)
         lanes_moments(w + t, cpu_min(LANES_BLOCK, job->slab.n - t), &block);
         lanes_merge(&m, &block);
     }
+    lanes_settle(&m);
     c->slab[s] = m;
     c->first_slab[s] = w[0];
     c->last_slab[s] = w[job->slab.n - 1];

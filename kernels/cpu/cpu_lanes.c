@@ -146,8 +146,7 @@ CPU_CLONES void lanes_moments(const double *x, size_t n, struct lanes_moments *o
     if (whole < n) {
         first_pass_step(&p, pad_tail(x + whole, n - whole, (double)NAN, tail), shift);
     }
-    *out =
-        (struct lanes_moments){.min = (double)INFINITY, .max = -(double)INFINITY, .shift = shift};
+    *out = (struct lanes_moments){.min = (double)INFINITY, .max = -(double)INFINITY};
     extremes(&p, out);
     if (out->count == 0) {
         *out = lanes_none;
@@ -157,10 +156,26 @@ CPU_CLONES void lanes_moments(const double *x, size_t n, struct lanes_moments *o
     lanes_centred_sums(x, n, mean, &sum, &squares);
     out->m2 = squares - sum * sum / out->count;
     /* what rounding took from the mean is in the second sum */
-    out->mean = (mean - shift) + sum / out->count;
+    out->shift = mean;
+    out->mean = sum / out->count;
     if (out->m2 < 0 || out->count < 2) {
         out->m2 = 0;
     }
+}
+
+/* x + y - sum, sum being x + y rounded (D. E. Knuth). */
+static double rounded_off(double x, double y, double sum)
+{
+    double of_y = sum - x;
+    return (x - (sum - of_y)) + (y - of_y);
+}
+
+void lanes_settle(struct lanes_moments *m)
+{
+    double mean = m->shift + m->mean;
+    m->mean = rounded_off(m->shift, m->mean, mean) + m->low;
+    m->shift = mean;
+    m->low = 0;
 }
 
 void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b)
@@ -173,7 +188,9 @@ void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b)
         return;
     }
     double n = a->count + b->count, delta = lanes_delta(a, b);
-    a->mean += delta * (b->count / n);
+    double step = delta * (b->count / n), mean = a->mean + step;
+    a->low += rounded_off(a->mean, step, mean);
+    a->mean = mean;
     a->m2 += b->m2 + delta * delta * (a->count * b->count / n);
     a->count = n;
     a->min = b->min < a->min ? b->min : a->min;
