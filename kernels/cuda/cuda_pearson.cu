@@ -11,8 +11,8 @@
  *
  * Mapping of the pass: a thread a column, a block CLAMP_ROWS rows.
  * Flops: 2 N for each pair, and EXACT_ROWS / n_series more. Bytes of the pass: 16 a pair.
- * Error: sums of N products of numbers within norm 1, blocked: below N 2^-53 at the very worst,
- * some sqrt(N) 2^-53 for what is met; 2^20 samples stay within 1e-12 by three digits.
+ * Error: of the products (cuda_products.cu) 4.9e-13 for 2^20 samples at most, of the norms and of z
+ * 3e-14 (cuda_standardize.cu).
  */
 #include "kernels/cuda/cuda_digits.h"
 #include "kernels/cuda/cuda_kernels.h"
@@ -144,7 +144,7 @@ enum status gram(struct queue *queue, enum pearson_precision precision, size_t n
 double screen_bound(size_t n_samples)
 {
     (void)n_samples;
-    /* and the rounding to float, and what the sums' conversion leaves */
+    /* and the rounding to float: of any length, see cuda_digits.h */
     return DIGITS_SCREEN_BOUND + 1e-7;
 }
 
