@@ -12,16 +12,24 @@
  *   sum_{k < P} D_k . R'_min(P, L + 1 - k)  +  R_P . z'
  *
  * which is bounded by Cauchy-Schwarz from the norms of the R_k, known for every series; ||D_k|| is
- * at most ||R_k|| + ||R_(k+1)||. For a row whose largest |z| is C / sqrt(N) (its crest C: 4 to 5
- * for normal noise of 8192 samples, up to sqrt(N) for one spike) ||R_k|| is about C / 440 *
- * 2^-8(k-1), at most C / 254 * 2^-8(k-1). Each tile of the matrix takes the fewest products that
- * keep all its pairs within the bound of the precision:
+ * at most ||R_k|| + ||R_(k+1)||. All products together leave out
+ *
+ *   (z - R_P) . R'_P  +  R_P . z',   at most  (1 + ||R_P||) ||R'_P|| + ||R_P||.
+ *
+ * For a row whose largest |z| is C / sqrt(N) (its crest C: 4 to 5 for normal noise of 8192 samples,
+ * up to sqrt(N) for one spike) ||R_k|| is about C / 440 * 2^-8(k-1), at most C / 253 * 2^-8(k-1).
+ * Each tile of the matrix takes the fewest products that keep all its pairs within the bound of the
+ * precision; where 36 do not, it is taken in double (cuda_digits_double.cu):
  *
  *   P  L   products                        P  L   products
  *   2  1      3   screen                   6  5     21   exact, crest to 10 or so
  *   3  2      6   f32, crest to 4; screen  6  6     26   exact, crest to 100 or so
- *   3  3      8   f32, crest to 14         6 10     36   exact
- *   4  6     16   f32, screen
+ *   3  3      8   f32, crest to 14         6 10     36   exact, crest to 111
+ *   4  6     16   f32, screen              doubles       exact
+ *
+ * 16 products leave out at most 2 * 0.503 * 2^-24 / 127 * C = 4.73e-10 C: 4.85e-7 for 2^20 samples
+ * and C = sqrt(N), the most there is. So they are enough for f32 up to 2^22 - 2^18 samples of any
+ * kind, and for screen up to the longest series.
  *
  * The result depends on the data and the shape alone: sums of integers have no order.
  *
@@ -39,12 +47,26 @@
 /* Digits of PEARSON_F32 and PEARSON_SCREEN, and of PEARSON_EXACT. */
 enum { DIGITS_SHORT = 4, DIGITS_LONG = 6 };
 
-/* What the products may leave out. f32: 1e-6 less the rounding of the result to float (2^-25) and
- * that of two sweeps (2^-24 of what the first gives). screen: what 3 products keep to a crest of 7.
- * exact: 1e-12 less the rounding of z and of the sum of the parts. */
+/* What the products may leave out.
+ *
+ * f32: 1e-6 less the rounding of the result to float (2^-25) and that of two sweeps (2^-25 of what
+ * the first gives, which is below 0.04). screen: what 3 products keep to a crest of 7.
+ *
+ * exact: 1e-12 less, with u = 2^-53 and for N <= 2^20,
+ *     10 u  the roundings of z,
+ *    250 u  those of the two norms (cuda_standardize.cu),
+ *     32 u  the sums of orders in double (value_of: 8 of parts within ||D_0|| ||D'_0|| <= 4),
+ *    450 u  the sums of chunks: at most 150 (3 sweeps of 49 chunks, or 132 blocks) within 3,
+ * 8.3e-14 in all. Beyond 2^20 samples the last grows with N / 2^20. */
 #define DIGITS_F32_BOUND    9.5e-7
 #define DIGITS_SCREEN_BOUND 5.0e-4
 #define DIGITS_EXACT_BOUND  8.0e-13
+
+/* Series up to here never need doubles: 36 products leave out 7.21e-15 C, and C <= sqrt(N). */
+enum { DIGITS_EXACT_SAMPLES = 12288 };
+
+/* The tiles of the matrix for which products are chosen. */
+enum { TILE_A = 128, TILE_B = 96 };
 
 /* Samples that one 32-bit sum can take: an order has at most as many products as there are digits,
  * of at most 2^14 each. A multiple of 128. */
@@ -134,6 +156,13 @@ __device__ __forceinline__ float digits_left_out(const float *a, const float *b)
         sum += (k == 0 ? 1 + a[0] : a[k - 1] + a[k]) * b[rest - 1];
     }
     return sum;
+}
+
+/* The same of all products, from the last remainders: to the same bits in every kernel that asks,
+ * because one leaves a tile to the other. */
+__device__ __forceinline__ float digits_left_out_by_all(float a, float b)
+{
+    return __fmaf_rn(__fadd_rn(1, a), b, a);
 }
 
 #endif

@@ -16,6 +16,9 @@
  * double. When there are few tiles, chunks are shorter, and several blocks take the chunks of a
  * tile.
  *
+ * A tile of exact coefficients that no products of digits keep within the bound is left out here,
+ * and taken by the kernel that follows (cuda_digits_double.cu).
+ *
  * Operations: 2 * 128 * 96 * N a product and tile. Bytes: each slot from the second-level cache.
  */
 #include "kernels/cuda/cuda_digits.h"
@@ -35,7 +38,7 @@ enum {
 };
 
 /* What the tiles of a matrix may take, by precision: which sweeps, see cuda_digits.h. */
-enum tile_step { STEP_3, STEP_6, STEP_8, STEP_16, STEP_21, STEP_26, STEP_36 };
+enum tile_step { STEP_3, STEP_6, STEP_8, STEP_16, STEP_21, STEP_26, STEP_36, STEP_DOUBLE };
 
 /* Blocks that a launch should have for every multiprocessor to have work; fixed, so that the sums
  * depend on the shape alone. */
@@ -51,6 +54,7 @@ struct tile_args {
     double *partial; /* NULL: straight to r; else [gridDim.y][n_a][n_b] sums */
     float bound;
     bool screen;
+    bool doubles_follow; /* the kernel that takes what is left out */
 };
 
 struct tile_shared {
@@ -159,7 +163,12 @@ __device__ __forceinline__ enum tile_step choose_step(const tile_args &args,
         if (digits_left_out<6, 5>(a, b) <= args.bound) {
             return STEP_21;
         }
-        return digits_left_out<6, 6>(a, b) <= args.bound ? STEP_26 : STEP_36;
+        if (digits_left_out<6, 6>(a, b) <= args.bound) {
+            return STEP_26;
+        }
+        const bool enough =
+            digits_left_out_by_all(a[DIGITS_LONG - 1], b[DIGITS_LONG - 1]) <= args.bound;
+        return enough || !args.doubles_follow ? STEP_36 : STEP_DOUBLE;
     }
     if (args.screen && digits_left_out<2, 1>(a, b) <= args.bound) {
         return STEP_3;
@@ -278,6 +287,9 @@ __global__ void __launch_bounds__(THREADS, 1)
     read_tails(args, &shared, tile);
     __syncthreads();
     const enum tile_step step = choose_step<R>(args, &shared);
+    if (step == STEP_DOUBLE) {
+        return; /* all threads alike; what is in the tile now does not stay */
+    }
     ring_place place = {0};
     if (threadIdx.x < 128) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
@@ -389,6 +401,9 @@ enum status launch(struct cuda_queue *q, tile_args *args, const struct cuda_pane
         add_chunks<R><<<grid, 256, 0, work.stream>>>(*args, slabs);
         STATUS_TRY(cuda_launched("sum of chunks"));
     }
+    if (args->doubles_follow) {
+        STATUS_TRY(cuda_digits_double(p, work.stream));
+    }
     return work.done();
 }
 
@@ -421,6 +436,7 @@ enum status cuda_digits_wgmma(struct cuda_queue *q, enum pearson_precision preci
     args.screen = precision == PEARSON_SCREEN;
     if (precision == PEARSON_EXACT) {
         args.bound = (float)DIGITS_EXACT_BOUND;
+        args.doubles_follow = p->n_samples > DIGITS_EXACT_SAMPLES;
         return launch<double>(q, &args, p, form);
     }
     args.bound = (float)(args.screen ? DIGITS_SCREEN_BOUND : DIGITS_F32_BOUND);

@@ -80,6 +80,10 @@ enum status cuda_digits_wgmma(struct cuda_queue *q, enum pearson_precision preci
 enum status cuda_digits_blas(struct cuda_queue *q,
                              const struct cuda_panel *panel) STATUS_MUST_CHECK;
 bool cuda_digits_wgmma_usable(const struct cuda_backend *b);
+/* cuda_digits_double: takes, of a panel in the exact form, the tiles for which digits are not
+ * enough; within an operation, after the products of digits. */
+enum status cuda_digits_double(const struct cuda_panel *panel,
+                               cudaStream_t stream) STATUS_MUST_CHECK;
 
 /* cuda_gaps, cuda_pairs */
 enum status cuda_gram_gaps(struct queue *q, size_t n_samples, const struct pearson_side *a,

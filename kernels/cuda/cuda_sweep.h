@@ -7,13 +7,12 @@
 #ifndef LEAT_KERNELS_CUDA_SWEEP_H
 #define LEAT_KERNELS_CUDA_SWEEP_H
 
+#include "kernels/cuda/cuda_digits.h"
 #include "kernels/cuda/cuda_warpgroup.h"
 
 #include <stddef.h>
 
 enum {
-    TILE_A = 128,
-    TILE_B = 96,
     STEP_K = 64, /* samples of a slot */
     SLOTS = 16,
     SLOT_A_BYTES = TILE_A * STEP_K,

@@ -3,6 +3,10 @@
  * standardize, and gram() of each panel with all series before it. What numpy.corrcoef does, and
  * half of its work.
  *
+ * pearson_exact_hostile: a sample of every series outweighs all others, so that on CUDA no product
+ * of digits is enough and every tile is taken in double (cuda_digits_double.cu). What that kernel
+ * costs where digits are enough is in pearson_exact_16k: 84 MB of tails read.
+ *
  * The floor is the product's n (n - 1) / 2 pairs of N multiplications and additions at the rate of
  * the machine's own matrix product of that precision.
  */
@@ -19,8 +23,9 @@ enum { PANEL = 1024, CHECKED = 24 };
 struct pearson_variant {
     enum pearson_precision precision;
     enum dtype type;
-    size_t n;      /* CUDA: n series of n samples */
-    double mark_s; /* on one H200 */
+    size_t n, n_samples; /* CUDA */
+    double mark_s;       /* on one H200 */
+    double spike;        /* 0: none; else so many times the first sample, in its place */
 };
 
 struct pearson_state {
@@ -175,6 +180,26 @@ static enum status pearson_memory(struct bench *b, struct pearson_state *s)
     return code;
 }
 
+static enum status add_spikes(struct bench *b, const struct pearson_state *s)
+{
+    const size_t row = s->n_samples * sizeof(double);
+    enum status code = STATUS_OK;
+    for (size_t k = 0; s->v->spike != 0 && code == STATUS_OK && k < s->n_series; k++) {
+        double first;
+        uint64_t ticket;
+        struct span at = span_from(s->x, k * row);
+        code = b->backend->ops->download(b->queue, &first, at, sizeof first);
+        first *= s->v->spike;
+        if (code == STATUS_OK) {
+            code = b->backend->ops->upload(b->queue, at, &first, sizeof first, &ticket);
+        }
+        if (code == STATUS_OK) {
+            code = b->backend->ops->upload_wait(b->queue, ticket);
+        }
+    }
+    return code;
+}
+
 static enum status pearson_open(struct bench *b, const struct bench_case *c,
                                 struct bench_work *work, void **state)
 {
@@ -184,7 +209,7 @@ static enum status pearson_open(struct bench *b, const struct bench_case *c,
     }
     s->v = c->variant;
     s->n_series = b->smoke ? 65 : b->cuda ? s->v->n : 2048;
-    s->n_samples = b->smoke ? 257 : b->cuda ? s->v->n : 8192;
+    s->n_samples = b->smoke ? 257 : b->cuda ? s->v->n_samples : 8192;
     s->n_panels = (s->n_series + PANEL - 1) / PANEL;
     s->z_bytes = b->backend->ops->pearson->z_bytes(s->v->precision, s->n_samples);
     s->moments.capacity = s->n_series;
@@ -193,6 +218,9 @@ static enum status pearson_open(struct bench *b, const struct bench_case *c,
     if (code == STATUS_OK) {
         code = b->backend->ops->philox->walk_rows(b->queue, &walk, 0, s->n_series, s->n_samples,
                                                   s->v->type, s->x);
+    }
+    if (code == STATUS_OK) {
+        code = add_spikes(b, s);
     }
     if (code == STATUS_OK) {
         code = pearson_check(b, s);
@@ -216,10 +244,11 @@ static enum status pearson_open(struct bench *b, const struct bench_case *c,
     return STATUS_OK;
 }
 
-static const struct pearson_variant exact = {PEARSON_EXACT, DTYPE_F64, 8192, 11.5e-3},
-                                    exact_16k = {PEARSON_EXACT, DTYPE_F64, 16384, 88e-3},
-                                    f32 = {PEARSON_F32, DTYPE_F32, 8192, 6.0e-3},
-                                    screen = {PEARSON_SCREEN, DTYPE_F32, 8192, 2.5e-3};
+static const struct pearson_variant exact = {PEARSON_EXACT, DTYPE_F64, 8192, 8192, 11.5e-3, 0},
+                                    exact_16k = {PEARSON_EXACT, DTYPE_F64, 16384, 16384, 88e-3, 0},
+                                    exact_hostile = {PEARSON_EXACT, DTYPE_F64, 8192, 16384, 0, 1e6},
+                                    f32 = {PEARSON_F32, DTYPE_F32, 8192, 8192, 6.0e-3, 0},
+                                    screen = {PEARSON_SCREEN, DTYPE_F32, 8192, 8192, 2.5e-3, 0};
 
 #define PEARSON_CASE(stem, text, where)                                                            \
     {                                                                                              \
@@ -234,5 +263,7 @@ const struct bench_case bench_pearson_cases[] = {
     PEARSON_CASE(screen, "the same of f32, precision screen, without the pairs taken again",
                  BENCH_CPU | BENCH_CUDA),
     PEARSON_CASE(exact_16k, "every r of 16384 series of 16384 f64, exact", BENCH_CUDA),
+    PEARSON_CASE(exact_hostile, "every r of 8192 series of 16384 f64 with a spike each, exact",
+                 BENCH_CPU | BENCH_CUDA),
     {0},
 };
