@@ -87,8 +87,8 @@ static void start_pairs(struct columns *c, size_t slot)
         bool held = c->n_total > 0; /* or the triangle is not filled */
         struct pearson_mean none = {0, 0}, x = none, y = none;
         if (held) {
-            x = pearson_mean_of(c->all[g].shift, c->all[g].mean, 0);
-            y = pearson_mean_of(c->all[j].shift, c->all[j].mean, 0);
+            x = pearson_mean_of(c->all[g].shift, c->all[g].mean, c->all[g].low);
+            y = pearson_mean_of(c->all[j].shift, c->all[j].mean, c->all[j].low);
         }
         field(c, slot, PAIR_N)[k] = held ? (double)c->n_total : 0;
         put_mean(c, slot, k, PAIR_MEAN_X, x);

@@ -70,7 +70,7 @@ static inline bool columns_gapped(const struct columns *c, size_t s)
 /* What the rows of w are centred on. */
 static inline struct pearson_mean columns_slab_mean(const struct columns *c, size_t s)
 {
-    return pearson_mean_of(c->slab[s].shift, c->slab[s].mean, 0);
+    return pearson_mean_of(c->slab[s].shift, c->slab[s].mean, c->slab[s].low);
 }
 
 /* Row j of the triangle. */

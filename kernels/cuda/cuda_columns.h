@@ -124,7 +124,7 @@ __device__ __forceinline__ double slab_sample(const slab_view &v, size_t t, size
 /* What the columns of y are centred on. */
 __device__ __forceinline__ struct pearson_mean slab_mean(const part_moments &m)
 {
-    return pearson_mean_of(m.base, m.mean, 0);
+    return pearson_mean_of(m.base, m.mean, m.low);
 }
 
 /* Element (j, i) of the triangle. */
