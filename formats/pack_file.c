@@ -6,6 +6,7 @@
 #include "formats/pack_file.h"
 
 #include "formats/crc.h"
+#include "formats/io_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +64,7 @@ enum status pack_file_create(struct pack_file *f, int dir_fd, const char *name)
 static enum status write_all(const struct pack_file *f, const unsigned char *data, size_t n)
 {
     while (n > 0) {
-        const ssize_t k = write(f->fd, data, n);
+        const ssize_t k = io_watch_write(f->fd, data, n);
         if (k >= 0) {
             data += k;
             n -= (size_t)k;
@@ -109,7 +110,7 @@ enum status pack_file_finish(struct pack_file *f)
     const enum status st = flush(f);
     const int fd = f->fd;
     f->fd = -1;
-    if (close(fd) != 0 && st == STATUS_OK && errno != EINTR) {
+    if (io_watch_close(fd) != 0 && st == STATUS_OK && errno != EINTR) {
         return status_fail_errno(errno, "cannot finish %s", f->name);
     }
     return st;

@@ -14,6 +14,7 @@
 
 #include "formats/checked.h"
 #include "formats/crc.h"
+#include "formats/io_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +57,7 @@ static enum status pread_full(const struct source *s, uint64_t offset, void *dst
         const size_t left = cap - *n;
         const size_t want = left < READ_BYTES ? left : READ_BYTES;
         const ssize_t got =
-            pread(s->fd, (unsigned char *)dst + *n, want, (off_t)(offset + (uint64_t)*n));
+            io_watch_pread(s->fd, (unsigned char *)dst + *n, want, (off_t)(offset + (uint64_t)*n));
         if (got < 0 && errno == EINTR) {
             continue;
         }

@@ -7,6 +7,7 @@
  * to its checksum, and counts. Some programs write the last strip in full, beyond the image's last
  * row: of such a one, zlib unpacks the beginning.
  */
+#include "formats/io_watch.h"
 #include "formats/table_tif.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ static bool refill(struct stream *s)
     const size_t n = s->left < PIECE_BYTES ? (size_t)s->left : PIECE_BYTES;
     ssize_t got;
     do {
-        got = pread(s->h->fd, s->in, n, (off_t)s->at);
+        got = io_watch_pread(s->h->fd, s->in, n, (off_t)s->at);
     } while (got < 0 && errno == EINTR);
     if (got < 0) {
         s->h->error = errno;

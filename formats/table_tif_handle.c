@@ -4,6 +4,8 @@
  */
 #include "formats/table_tif.h"
 
+#include "formats/io_watch.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +17,8 @@ static tmsize_t read_file(thandle_t handle, void *dst, tmsize_t n)
     struct tif_handle *const h = handle;
     tmsize_t done = 0;
     while (done < n) {
-        const ssize_t got =
-            pread(h->fd, (char *)dst + done, (size_t)(n - done), (off_t)(h->at + (uint64_t)done));
+        const ssize_t got = io_watch_pread(h->fd, (char *)dst + done, (size_t)(n - done),
+                                           (off_t)(h->at + (uint64_t)done));
         if (got < 0 && errno == EINTR) {
             continue;
         }

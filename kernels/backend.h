@@ -115,8 +115,12 @@ struct backend_ops {
     /* After finish(), where nobody uses the queue: gives back the memory that it keeps for its own
      * work, but for a little, so that a queue at rest takes nothing from other ones. */
     void (*rest)(struct queue *q);
-    /* Adds up after finish(); `reset` starts the count anew. */
+    /* Adds up after finish(); `reset` starts the count anew. Each of the times is the length of the
+     * union of its intervals. */
     void (*busy)(struct queue *q, struct queue_busy *out, bool reset);
+    /* The same of all queues together, since the backend was opened: intervals of several queues
+     * that overlap count once. Without bytes. */
+    void (*busy_all)(struct backend *b, struct queue_busy *out);
 
     const struct means_kernels *means;
     const struct pearson_kernels *pearson;

@@ -46,6 +46,13 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Whose work this thread does from now on. */
+static void work_for(struct crew_account *account)
+{
+    current_account = account;
+    io_watch_thread(account != NULL ? account->watch : NULL);
+}
+
 uint64_t crew_now_ns(void)
 {
     return clock_ns(CLOCK_MONOTONIC);
@@ -89,13 +96,13 @@ static void help_batch(struct crew *c, struct batch *b)
     b->joined++;
     pthread_mutex_unlock(&c->lock);
     struct crew_account *account = b->account;
-    current_account = account;
+    work_for(account);
     uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     work_on_batch(b);
     if (account != NULL) {
         atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
     }
-    current_account = NULL;
+    work_for(NULL);
     pthread_mutex_lock(&c->lock);
     b->joined--;
     pthread_cond_broadcast(&c->left);
@@ -104,14 +111,14 @@ static void help_batch(struct crew *c, struct batch *b)
 static void do_task(struct crew_task *task)
 {
     struct crew_account *account = task->account;
-    current_account = account;
+    work_for(account);
     uint64_t wall = crew_now_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     task->work(task);
     if (account != NULL) {
         atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
         atomic_fetch_add(&account->busy_ns, crew_now_ns() - wall);
     }
-    current_account = NULL;
+    work_for(NULL);
     task->done(task);
 }
 
@@ -225,6 +232,16 @@ static void run_loop(void *context, size_t n, void (*body)(void *arg, size_t ind
     }
     *link = b.later;
     pthread_mutex_unlock(&c->lock);
+}
+
+double crew_cpu_s(const struct crew *c)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; c != NULL && i < c->n_threads; i++) {
+        clockid_t clock;
+        ns += pthread_getcpuclockid(c->threads[i], &clock) == 0 ? clock_ns(clock) : 0;
+    }
+    return (double)ns * 1e-9;
 }
 
 struct executor crew_executor(struct crew *c)

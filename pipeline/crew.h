@@ -12,6 +12,7 @@
 #ifndef LEAT_PIPELINE_CREW_H
 #define LEAT_PIPELINE_CREW_H
 
+#include "formats/io_watch.h"
 #include "formats/status.h"
 #include "kernels/backend.h"
 
@@ -23,6 +24,7 @@
 struct crew_account {
     _Atomic uint64_t cpu_ns;  /* of all threads */
     _Atomic uint64_t busy_ns; /* wall time of tasks, added up over threads */
+    struct io_watch *watch;   /* told of the work's calls to files; NULL: nobody */
 };
 
 enum { CREW_PRIORITIES = 3 };
@@ -48,6 +50,9 @@ void crew_submit(struct crew *c, unsigned priority, struct crew_task *task);
 
 /* For struct backend_config. Valid as long as the crew. */
 struct executor crew_executor(struct crew *c);
+
+/* CPU time of the crew's threads since they began, in seconds: at most n_threads a second. */
+double crew_cpu_s(const struct crew *c);
 
 /* The clock that busy times are taken with: monotonic, nanoseconds. */
 uint64_t crew_now_ns(void);

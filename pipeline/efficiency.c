@@ -3,6 +3,12 @@
  */
 #include "pipeline/efficiency.h"
 
+double efficiency_cpu_s(double compute_s, size_t n_threads, double all_s, size_t n_cpus)
+{
+    const double of_threads = compute_s / (double)n_threads, of_cpus = all_s / (double)n_cpus;
+    return of_threads > of_cpus ? of_threads : of_cpus;
+}
+
 struct efficiency efficiency_of(const struct efficiency_times *t, double wall_s)
 {
     const struct {
@@ -17,7 +23,6 @@ struct efficiency efficiency_of(const struct efficiency_times *t, double wall_s)
             busiest = i;
         }
     }
-    /* Clocks are read at different instants: a resource is never more than wholly busy. */
-    double value = wall_s > 0 ? resources[busiest].busy_s / wall_s : 0;
-    return (struct efficiency){.value = value > 1 ? 1 : value, .bound_by = resources[busiest].name};
+    return (struct efficiency){.value = wall_s > 0 ? resources[busiest].busy_s / wall_s : 0,
+                               .bound_by = resources[busiest].name};
 }

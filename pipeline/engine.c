@@ -274,7 +274,9 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct
         return status_fail(STATUS_IO, "cannot watch for finished work: %s", uv_strerror(failed));
     }
     e->wake.data = e;
-    e->n_threads = settings->threads > 0 ? settings->threads : machine_cpus();
+    e->disks = disk_meter_of(NULL);
+    e->n_cpus = machine_cpus();
+    e->n_threads = settings->threads > 0 ? settings->threads : e->n_cpus;
     e->max_jobs = settings->jobs > 0 ? settings->jobs : e->n_threads + JOBS_WAITING;
     limit_jobs(e);
 

@@ -19,6 +19,7 @@
 #include "formats/table.h"
 #include "kernels/backend.h"
 #include "pipeline/crew.h"
+#include "pipeline/meter.h"
 #include "pipeline/settings.h"
 
 #include <stdbool.h>
@@ -90,7 +91,7 @@ struct engine {
     struct backend *backend;
     struct backend_info info;
     char why[256]; /* why this backend; "" when there is nothing to say */
-    size_t n_threads, max_jobs;
+    size_t n_threads, n_cpus, max_jobs;
     bool on_cpu;
     struct block *blocks, *free_blocks;
     size_t n_blocks, block_bytes;
@@ -100,6 +101,7 @@ struct engine {
     size_t n_queues;
     uint64_t host_limit, host_used;     /* bytes for jobs, within --memory */
     uint64_t device_limit, device_used; /* CUDA */
+    struct disk_meter disks;            /* as all tasks meet them */
     struct job **jobs;                  /* in flight, oldest first */
     size_t n_jobs;
 };

@@ -235,11 +235,6 @@ static void end_work(struct engine_task *task)
     }
 }
 
-static double busy_s(const struct job *job, enum engine_lane lane)
-{
-    return (double)atomic_load(&job->accounts[lane].busy_ns) * 1e-9;
-}
-
 static void report(struct job *job)
 {
     struct job_report r = {.path = job->input.parts[0].path,
@@ -247,10 +242,7 @@ static void report(struct job *job)
                            .code = job->code,
                            .message = job->message != NULL ? job->message : status_text(job->code),
                            .manifest = job->code == STATUS_OK ? job->manifest : NULL,
-                           .input_bytes = job->bytes_read,
-                           .busy = job->busy,
-                           .read_s = busy_s(job, LANE_READ),
-                           .write_s = busy_s(job, LANE_WRITE)};
+                           .input_bytes = job->bytes_read};
     job->context.ended(job->context.user, &r);
 }
 
@@ -382,6 +374,10 @@ static void begin(struct job *job)
                         .lines_estimate = job->lines_estimate,
                         .started_over = job->started_over || job->code == STATUS_START_OVER,
                         .started_ns = crew_now_ns()};
+    job->disks = disk_meter_of(&job->engine->disks);
+    for (size_t i = 0; i < ENGINE_LANES; i++) {
+        job->accounts[i].watch = &job->disks.watch;
+    }
     job->last_block = &job->first_block;
     job->last_slot = &job->first_slot;
     job->publish.part_fd = -1;

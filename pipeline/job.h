@@ -44,8 +44,6 @@ struct job_report {
     const char *message;    /* why it failed; "" otherwise */
     const json_t *manifest; /* result.json of a job that is done; NULL otherwise */
     uint64_t input_bytes;
-    struct queue_busy busy; /* of the device */
-    double read_s, write_s; /* disks */
 };
 
 /* What every job of a run shares. */

@@ -74,6 +74,7 @@ struct job {
 
     struct engine_task open_task, device_task, write_task;
     struct crew_account accounts[ENGINE_LANES];
+    struct disk_meter disks;
     uint64_t lane_bytes[ENGINE_LANES];
     struct queue_busy busy;
     uint64_t started_ns, wall_ns;

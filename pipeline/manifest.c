@@ -102,18 +102,45 @@ static json_t *pack_reader(const struct job *job)
     return reader;
 }
 
-static json_t *pack_lanes(const struct job *job, double *cpu_s)
+static double cpu_of(const struct job *job, enum engine_lane lane)
+{
+    return seconds(atomic_load(&job->accounts[lane].cpu_ns));
+}
+
+/* Reading and writing are busy in calls to files; what else their tasks do is CPU time. */
+static json_t *pack_lanes(const struct job *job, const struct efficiency_times *times)
 {
     json_t *lanes = json_object();
-    *cpu_s = 0;
-    for (int i = 0; i < ENGINE_LANES; i++) {
-        double cpu = seconds(atomic_load(&job->accounts[i].cpu_ns));
-        *cpu_s += cpu;
+    for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
+        const double busy = i == LANE_READ    ? times->disk_in_s
+                            : i == LANE_WRITE ? times->disk_out_s
+                                              : seconds(atomic_load(&job->accounts[i].busy_ns));
         put(&lanes, engine_lane_names[i],
-            json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)job->lane_bytes[i], "busy_s",
-                      seconds(atomic_load(&job->accounts[i].busy_ns)), "cpu_s", cpu));
+            json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)job->lane_bytes[i], "busy_s", busy,
+                      "cpu_s", cpu_of(job, i)));
     }
     return lanes;
+}
+
+/* What the tasks of the job used of each resource. */
+static struct efficiency_times times_of(const struct job *job, double *cpu_s)
+{
+    const struct engine *e = job->engine;
+    const uint64_t now = crew_now_ns();
+    struct disk_meter *disks = (struct disk_meter *)&job->disks;
+    double compute = cpu_of(job, LANE_DECODE) + cpu_of(job, LANE_ENCODE);
+    compute += e->on_cpu ? cpu_of(job, LANE_DEVICE) : 0;
+    *cpu_s = 0;
+    for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
+        *cpu_s += cpu_of(job, i);
+    }
+    return (struct efficiency_times){.cpu_s =
+                                         efficiency_cpu_s(compute, e->n_threads, *cpu_s, e->n_cpus),
+                                     .device_s = job->busy.device_s,
+                                     .upload_s = job->busy.upload_s,
+                                     .download_s = job->busy.download_s,
+                                     .disk_in_s = meter_s(&disks->in, now),
+                                     .disk_out_s = meter_s(&disks->out, now)};
 }
 
 static json_t *pack_device(const struct job *job)
@@ -127,14 +154,8 @@ static json_t *pack_device(const struct job *job)
 static json_t *pack_timing(const struct job *job)
 {
     double cpu_s, wall_s = seconds(job->wall_ns);
-    json_t *lanes = pack_lanes(job, &cpu_s);
-    struct efficiency_times times = {
-        .cpu_s = cpu_s / (double)job->engine->n_threads,
-        .device_s = job->busy.device_s,
-        .upload_s = job->busy.upload_s,
-        .download_s = job->busy.download_s,
-        .disk_in_s = seconds(atomic_load(&job->accounts[LANE_READ].busy_ns)),
-        .disk_out_s = seconds(atomic_load(&job->accounts[LANE_WRITE].busy_ns))};
+    const struct efficiency_times times = times_of(job, &cpu_s);
+    json_t *lanes = pack_lanes(job, &times);
     struct efficiency e = efficiency_of(&times, wall_s);
     return json_pack("{s:f, s:f, s:f, s:s, s:o, s:o}", "wall_s", wall_s, "cpu_s", cpu_s,
                      "efficiency", e.value, "bound_by", e.bound_by, "lanes", lanes, "device",

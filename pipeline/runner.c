@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FEED_AT_ONCE = 8, PROGRESS_EVERY_MS = 200 };
@@ -41,8 +41,9 @@ struct runner {
     uv_signal_t signals[2];
     int n_signals;
     uint64_t total_bytes, size_found, started_ns;
-    struct queue_busy device;
-    double disk_in_s, disk_out_s;
+    struct crew_account account; /* of finding inputs, which archives are unpacked for */
+    struct queue_busy device;    /* when the run began, as are the next */
+    double compute_s, all_s;
 };
 
 /* The name of a result, and the input that it is made from. */
@@ -91,11 +92,6 @@ static void count(struct runner *r, const struct job_report *report)
     } else {
         r->totals->n_failed++;
     }
-    r->device.device_s += report->busy.device_s;
-    r->device.upload_s += report->busy.upload_s;
-    r->device.download_s += report->busy.download_s;
-    r->disk_in_s += report->read_s;
-    r->disk_out_s += report->write_s;
     r->ended(r->user, report);
 }
 
@@ -204,7 +200,7 @@ static void feed(struct runner *r)
         r->feed_task.owner = r;
         r->feed_task.work = feed_work;
         r->feed_task.finished = feed_finished;
-        engine_start(&r->engine, &r->feed_task, LANE_READ, NULL);
+        engine_start(&r->engine, &r->feed_task, LANE_READ, &r->account);
     } else if (r->engine.n_jobs == 0 && !r->sizing) {
         close_handles(r);
         uv_stop(&r->loop);
@@ -280,22 +276,37 @@ static enum status start_handles(struct runner *r)
 
 static double process_cpu_s(void)
 {
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void add_up(struct runner *r, double cpu_s)
+static void note_begin(struct runner *r)
+{
+    r->account.watch = &r->engine.disks.watch;
+    r->started_ns = crew_now_ns();
+    r->compute_s = crew_cpu_s(r->engine.compute);
+    r->all_s = process_cpu_s();
+    r->engine.backend->ops->busy_all(r->engine.backend, &r->device);
+}
+
+static void add_up(struct runner *r)
 {
     struct runner_totals *t = r->totals;
-    t->wall_s = elapsed_s(r);
-    struct efficiency_times times = {.cpu_s = cpu_s / (double)r->engine.n_threads,
-                                     .device_s = r->device.device_s,
-                                     .upload_s = r->device.upload_s,
-                                     .download_s = r->device.download_s,
-                                     .disk_in_s = r->disk_in_s,
-                                     .disk_out_s = r->disk_out_s};
+    struct engine *e = &r->engine;
+    struct queue_busy device;
+    e->backend->ops->busy_all(e->backend, &device);
+    const double compute_s = crew_cpu_s(e->compute) - r->compute_s,
+                 all_s = process_cpu_s() - r->all_s;
+    const uint64_t now = crew_now_ns();
+    t->wall_s = (double)(now - r->started_ns) * 1e-9;
+    const struct efficiency_times times = {
+        .cpu_s = efficiency_cpu_s(compute_s, e->n_threads, all_s, e->n_cpus),
+        .device_s = device.device_s - r->device.device_s,
+        .upload_s = device.upload_s - r->device.upload_s,
+        .download_s = device.download_s - r->device.download_s,
+        .disk_in_s = meter_s(&e->disks.in, now),
+        .disk_out_s = meter_s(&e->disks.out, now)};
     t->efficiency = efficiency_of(&times, t->wall_s);
     memcpy(t->backend, r->engine.info.name, sizeof(t->backend));
     memcpy(t->device, r->engine.info.device, sizeof(t->device));
@@ -344,8 +355,7 @@ enum status runner_run(const struct settings *settings, bool check_only,
     }
     code = inputs_open(settings, r->context.out_fd, &r->inputs);
     if (code == STATUS_OK) {
-        double cpu_s = process_cpu_s();
-        r->started_ns = crew_now_ns();
+        note_begin(r);
         code = start_handles(r);
         if (code == STATUS_OK) {
             feed(r);
@@ -354,7 +364,7 @@ enum status runner_run(const struct settings *settings, bool check_only,
             close_handles(r);
         }
         progress_clear();
-        add_up(r, process_cpu_s() - cpu_s);
+        add_up(r);
     }
     inputs_free(r->inputs);
     tdestroy(r->stems, free_stem);

@@ -199,6 +199,8 @@ struct outcome {
     size_t n_ended, n_ok;
     enum status code; /* of the last failure */
     char message[STATUS_MESSAGE_BYTES];
+    double efficiency, read_s, write_s; /* the largest of all, and the last job's */
+    double disk_in_s, disk_out_s;       /* of the engine */
 };
 
 struct running {
@@ -233,6 +235,14 @@ static inline void on_ended(void *user, const struct job_report *report)
     if (report->code == STATUS_OK) {
         r->outcome.n_ok++;
         assert_non_null(report->manifest);
+        const json_t *timing = json_object_get(report->manifest, "timing");
+        const json_t *lanes = json_object_get(timing, "lanes");
+        const double e = json_number_value(json_object_get(timing, "efficiency"));
+        r->outcome.efficiency = e > r->outcome.efficiency ? e : r->outcome.efficiency;
+        r->outcome.read_s =
+            json_number_value(json_object_get(json_object_get(lanes, "read"), "busy_s"));
+        r->outcome.write_s =
+            json_number_value(json_object_get(json_object_get(lanes, "write"), "busy_s"));
     } else {
         r->outcome.code = report->code;
         snprintf(r->outcome.message, sizeof(r->outcome.message), "%s", report->message);
@@ -270,6 +280,7 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
     snprintf(out, sizeof(out), "%s/out", folder);
     assert_int_equal(publish_open_output(out, &out_fd), STATUS_OK);
     uv_loop_init(&loop);
+    const uint64_t begun_ns = crew_now_ns();
     assert_int_equal(engine_open(&loop, settings, &r.engine), STATUS_OK);
     r.context = (struct job_context){
         .engine = &r.engine, .settings = settings, .out_fd = out_fd, .ended = on_ended, .user = &r};
@@ -294,6 +305,14 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
         uv_close((uv_handle_t *)&r.check, NULL);
     }
     assert_int_equal(r.engine.host_used, 0);
+    const double wall_s = 1e-9 * (double)(crew_now_ns() - begun_ns);
+    assert_int_equal(r.engine.disks.in.n_users + r.engine.disks.out.n_users, 0);
+    assert_true(1e-9 * (double)r.engine.disks.in.total_ns <= wall_s);
+    assert_true(r.outcome.n_ok == 0 || r.engine.disks.in.total_ns > 0);
+    assert_true(r.outcome.n_ok == 0 || r.engine.disks.out.total_ns > 0);
+    r.outcome.disk_in_s = 1e-9 * (double)r.engine.disks.in.total_ns;
+    r.outcome.disk_out_s = 1e-9 * (double)r.engine.disks.out.total_ns;
+    assert_true(r.outcome.efficiency <= 1.001);      /* the clocks may run differently by that */
     for (size_t i = 0; i < r.engine.n_queues; i++) { /* nothing is booked for the next job */
         struct queue_busy busy;
         r.engine.queues[i]->backend->ops->busy(r.engine.queues[i], &busy, false);

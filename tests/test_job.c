@@ -4,6 +4,8 @@
  */
 #include "tests/job_runner.h"
 
+#include <math.h>
+
 /* --- the tests ----------------------------------------------------------------------------------
  */
 
@@ -139,6 +141,28 @@ static void deadline_ends_a_job_and_spares_the_others(void **state)
     free(path);
 }
 
+/* The stage's push sleeps: neither that nor decoding is a disk's time, nor a processor's. */
+static void jobs_book_what_they_used(void **state)
+{
+    (void)state;
+    char *path = counting_csv("booked.csv", 20000, 7);
+    struct settings settings = small_settings();
+    fake.push_ms = 20;
+    const uint64_t begun = crew_now_ns();
+    struct outcome o = run_jobs(path, 6, &settings);
+    const double wall_s = 1e-9 * (double)(crew_now_ns() - begun);
+    assert_int_equal(o.n_ok, 6);
+    assert_true(o.disk_in_s > 0 && o.disk_in_s < wall_s);
+    assert_true(o.efficiency > 0);
+    remove_output();
+    o = run_jobs(path, 1, &settings); /* one alone books what the engine does */
+    assert_int_equal(o.n_ok, 1);
+    assert_true(fabs(o.read_s - o.disk_in_s) < 1e-12);
+    assert_true(o.write_s > 0 && o.write_s < o.disk_out_s); /* result.json is not in itself */
+    remove_output();
+    free(path);
+}
+
 static void cancel_what_finishes(struct running *r)
 {
     for (size_t i = 0; atomic_load(&fake.is_finishing) && i < r->engine.n_jobs; i++) {
@@ -174,6 +198,7 @@ int main(void)
         cmocka_unit_test_setup(files_of_a_job_come_one_after_the_other, reset),
         cmocka_unit_test_setup(failure_at_any_step_is_reported_and_leaves_nothing, reset),
         cmocka_unit_test_setup(first_error_in_the_file_is_the_one_reported, reset),
+        cmocka_unit_test_setup(jobs_book_what_they_used, reset),
         cmocka_unit_test_setup(stage_that_computes_sees_that_its_job_is_cancelled, reset),
         cmocka_unit_test_setup(deadline_ends_a_job_and_spares_the_others, reset),
     };

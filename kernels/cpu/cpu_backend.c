@@ -273,6 +273,12 @@ static void cpu_busy(struct queue *q, struct queue_busy *out, bool reset)
     }
 }
 
+static void cpu_busy_all(struct backend *b, struct queue_busy *out)
+{
+    (void)b;
+    *out = (struct queue_busy){0};
+}
+
 /* --- the backend ----------------------------------------------------------------------------- */
 
 static enum status cpu_open(const struct backend_config *config, struct backend **out)
@@ -376,6 +382,7 @@ const struct backend_ops backend_cpu = {
     .finish = cpu_finish,
     .rest = cpu_rest,
     .busy = cpu_busy,
+    .busy_all = cpu_busy_all,
     .means = &cpu_means,
     .pearson = &cpu_pearson,
     .philox = &cpu_philox,

@@ -93,6 +93,14 @@ enum status make_pool(struct cuda_backend *b)
     return STATUS_OK;
 }
 
+enum status note_base(struct cuda_backend *b)
+{
+    CUDA_TRY(cudaEventCreate(&b->base_event), "making an event");
+    CUDA_TRY(cudaEventRecord(b->base_event, nullptr), "noting a time");
+    CUDA_TRY(cudaEventSynchronize(b->base_event), "noting a time");
+    return STATUS_OK;
+}
+
 void device_close(struct backend *backend)
 {
     struct cuda_backend *b = (struct cuda_backend *)backend;
@@ -102,6 +110,10 @@ void device_close(struct backend *backend)
     if (b->pool != nullptr && cudaSetDevice(b->device) == cudaSuccess) {
         (void)cudaMemPoolDestroy(b->pool);
     }
+    if (b->base_event != nullptr && cudaSetDevice(b->device) == cudaSuccess) {
+        (void)cudaEventDestroy(b->base_event);
+    }
+    pthread_mutex_destroy(&b->busy_lock);
     delete b;
 }
 
@@ -114,9 +126,13 @@ enum status device_open(const struct backend_config *config, struct backend **ou
     }
     b->base.ops = leat_cuda_backend();
     b->device = config->device;
+    pthread_mutex_init(&b->busy_lock, nullptr);
     enum status status = probe(b->device, &b->properties);
     if (status == STATUS_OK) {
         status = make_pool(b);
+    }
+    if (status == STATUS_OK) {
+        status = note_base(b);
     }
     if (status != STATUS_OK) {
         device_close(&b->base);
@@ -195,6 +211,7 @@ const struct backend_ops backend_cuda = {
     .finish = cuda_finish,
     .rest = cuda_rest,
     .busy = cuda_busy,
+    .busy_all = cuda_busy_all,
     .means = &cuda_means,
     .pearson = &cuda_pearson,
     .philox = &cuda_philox,

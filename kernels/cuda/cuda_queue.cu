@@ -65,6 +65,9 @@ enum status account(struct cuda_queue *q, struct queue_op *op)
     CUDA_TRY(cudaEventElapsedTime(&begin, q->base_event, op->begin), "time of an operation");
     CUDA_TRY(cudaEventElapsedTime(&end, q->base_event, op->end), "time of an operation");
     double *covered = &q->covered[op->kind];
+    pthread_mutex_lock(&q->backend->busy_lock);
+    busy_union_add(&q->backend->busy_all[op->kind], q->base_ms + begin, q->base_ms + end);
+    pthread_mutex_unlock(&q->backend->busy_lock);
     const double from = begin > *covered ? begin : *covered;
     const double seconds = end > from ? (end - from) * 1e-3 : 0;
     *covered = end > *covered ? end : *covered;
@@ -84,6 +87,7 @@ enum status account(struct cuda_queue *q, struct queue_op *op)
         const cudaEvent_t old = q->base_event;
         q->base_event = op->end;
         op->end = old;
+        q->base_ms += end;
         for (size_t k = 0; k < QUEUE_KINDS; k++) {
             q->covered[k] -= end;
         }
@@ -194,6 +198,9 @@ enum status create(struct cuda_queue *q)
     CUDA_TRY(cudaEventCreate(&q->base_event), "making an event");
     CUDA_TRY(cudaEventRecord(q->base_event, q->stream[LANE_COMPUTE]), "noting a time");
     CUDA_TRY(cudaEventSynchronize(q->base_event), "noting a time");
+    float after = 0;
+    CUDA_TRY(cudaEventElapsedTime(&after, q->backend->base_event, q->base_event), "noting a time");
+    q->base_ms = after;
     return STATUS_OK;
 }
 
@@ -339,6 +346,17 @@ void cuda_busy(struct queue *queue, struct queue_busy *out, bool reset)
         q->busy = {};
     }
     pthread_mutex_unlock(&q->lock);
+}
+
+void cuda_busy_all(struct backend *backend, struct queue_busy *out)
+{
+    struct cuda_backend *b = (struct cuda_backend *)backend;
+    pthread_mutex_lock(&b->busy_lock);
+    *out = {};
+    out->device_s = b->busy_all[KIND_DEVICE].total * 1e-3;
+    out->upload_s = b->busy_all[KIND_UPLOAD].total * 1e-3;
+    out->download_s = b->busy_all[KIND_DOWNLOAD].total * 1e-3;
+    pthread_mutex_unlock(&b->busy_lock);
 }
 
 enum status cuda_queue_new(struct backend *b, struct queue **out)

@@ -13,6 +13,7 @@
 #ifndef LEAT_KERNELS_CUDA_QUEUE_H
 #define LEAT_KERNELS_CUDA_QUEUE_H
 
+#include "kernels/busy_union.h"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/means.h"
 
@@ -77,6 +78,10 @@ struct cuda_backend {
     struct cudaDeviceProp properties;
     cudaMemPool_t pool;
     bool wgmma; /* the kernels for compute capability 9.0 can be used */
+
+    cudaEvent_t base_event;                  /* the queues' times are counted from here */
+    pthread_mutex_t busy_lock;               /* taken last; guards the next */
+    struct busy_union busy_all[QUEUE_KINDS]; /* of all queues, in ms */
 };
 
 struct cuda_queue {
@@ -99,7 +104,8 @@ struct cuda_queue {
     uint64_t seen[QUEUE_LANES][QUEUE_LANES]; /* up to where the first has waited for the second */
     uint64_t given[QUEUE_LANES];             /* the same of `gives` */
 
-    cudaEvent_t base_event;      /* times are counted from here */
+    cudaEvent_t base_event;      /* times are counted from here, ... */
+    double base_ms;              /* ... which is so long after the backend's */
     double covered[QUEUE_KINDS]; /* up to here, in ms, busy time has been added up */
     struct queue_busy busy;
 };
@@ -209,6 +215,7 @@ enum status cuda_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
 enum status cuda_finish(struct queue *q) STATUS_MUST_CHECK;
 void cuda_rest(struct queue *q);
 void cuda_busy(struct queue *q, struct queue_busy *out, bool reset);
+void cuda_busy_all(struct backend *b, struct queue_busy *out);
 
 /* Device memory for one function's use; given back, in order, when it leaves scope. */
 class cuda_span
