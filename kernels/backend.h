@@ -8,8 +8,8 @@
  * A queue runs work in the order given. On CUDA it is a compute stream with its own copy streams,
  * ordered by events, and calls return before the work is done; on the CPU a call has done its work
  * when it returns. A queue is used by one thread at a time, except where a function says otherwise.
- * A failed asynchronous operation shows up in the next call that waits, as STATUS_DEVICE. Calls on a
- * queue that is stopped may end early, with STATUS_CANCELLED and half their work.
+ * A failed asynchronous operation shows up in the next call that waits, as STATUS_DEVICE. Calls on
+ * a queue that is stopped may end early, with STATUS_CANCELLED and half their work.
  */
 #ifndef LEAT_KERNELS_BACKEND_H
 #define LEAT_KERNELS_BACKEND_H
@@ -134,7 +134,8 @@ struct backend {
 };
 struct queue {
     struct backend *backend;
-    const int *stop; /* not 0 (set by any thread): nobody waits for its work any more; NULL: never */
+    const int
+        *stop; /* not 0 (set by any thread): nobody waits for its work any more; NULL: never */
 };
 
 static inline bool queue_is_stopped(const struct queue *q)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const struct backend_config *config(void)
@@ -102,6 +103,59 @@ static void copies_keep_to_their_range_and_are_counted(void **state)
     assert_int_equal(busy.download_bytes, 250);
     under_test_release(a);
     under_test_release(b);
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Two queues clear memory at the same time: of both together no less than of one, and no more than
+ * time went by. The CPU has no such clock. */
+static void times_of_queues_that_overlap_count_once(void **state)
+{
+    (void)state;
+    enum { TIMES = 200, QUEUES = 2 };
+    const struct backend_ops *ops = under_test_ops();
+    struct backend *b = under_test_queue->backend;
+    const size_t bytes = under_test_is_cpu() ? 1 << 10 : (size_t)1 << 30;
+    struct queue *queues[QUEUES];
+    struct span spans[QUEUES];
+    struct queue_busy before, after, each[QUEUES];
+    for (size_t k = 0; k < QUEUES; k++) {
+        ASSERT_OK(ops->queue_new(b, &queues[k]));
+        ASSERT_OK(ops->alloc(queues[k], bytes, &spans[k]));
+        ASSERT_OK(ops->finish(queues[k]));
+        ops->busy(queues[k], &each[k], true);
+    }
+    const double begun = now_s();
+    ops->busy_all(b, &before);
+    for (size_t i = 0; i < TIMES * QUEUES; i++) {
+        ASSERT_OK(ops->zero(queues[i % QUEUES], spans[i % QUEUES]));
+    }
+    double longest = 0, sum = 0;
+    for (size_t k = 0; k < QUEUES; k++) {
+        ASSERT_OK(ops->finish(queues[k]));
+        ops->busy(queues[k], &each[k], true);
+        longest = each[k].device_s > longest ? each[k].device_s : longest;
+        sum += each[k].device_s;
+    }
+    ops->busy_all(b, &after);
+    const double wall = now_s() - begun, together = after.device_s - before.device_s;
+    for (size_t k = 0; k < QUEUES; k++) {
+        ops->release(queues[k], spans[k]);
+        ops->queue_free(queues[k]);
+    }
+    if (under_test_is_cpu()) {
+        assert_true(after.device_s == 0 && after.upload_s == 0 && after.download_s == 0);
+        return;
+    }
+    print_message("%.6f s together, %.6f s at most of one, %.6f s added up, in %.6f s\n", together,
+                  longest, sum, wall);
+    assert_true(longest > 0 && together >= longest * 0.999);
+    assert_true(together <= wall * 1.001 && together <= sum * 1.001);
 }
 
 static void span_from_beyond_the_end_is_empty(void **state)
@@ -258,6 +312,7 @@ int main(void)
         cmocka_unit_test(alloc_of_too_much_says_how_much),
         cmocka_unit_test(host_memory_is_aligned_to_pages),
         cmocka_unit_test(copies_keep_to_their_range_and_are_counted),
+        cmocka_unit_test(times_of_queues_that_overlap_count_once),
         cmocka_unit_test(span_from_beyond_the_end_is_empty),
         cmocka_unit_test(describe_names_the_device),
         cmocka_unit_test(self_test_passes_against_the_cpu),
