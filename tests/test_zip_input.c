@@ -206,6 +206,7 @@ static void a_header_that_differs_from_the_directory_is_damage(void **state)
     struct archive a =
         make(1, "", 0); /* as many bytes as there are behind the header, and one more */
     const size_t most = a.b.len - LOCAL - 1;
+    bytes_free(&a.b);
     for (size_t i = 0; i < 2; i++) {
         a = make(1, "", 0);
         for (size_t k = 0; k < 2; k++) {
