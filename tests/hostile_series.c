@@ -103,6 +103,41 @@ static double levels(double size, const struct hostile_sample *at)
     return (at->t < at->n / 2 ? 0 : size) + mixed(at);
 }
 
+/* Samples missing here and there; two values with a spike are as hostile as they are whole. */
+static double gaps(double size, const struct hostile_sample *at)
+{
+    return at->chance < 0.3 ? (double)NAN : size + mixed(at);
+}
+static double gaps_and_spikes(double size, const struct hostile_sample *at)
+{
+    return at->chance > 0.8 ? (double)NAN : two_values(size, at);
+}
+
+/* Where every second series is missing, the others lie far away: what is common does not. Every
+ * fourth does not vary there. */
+static double gaps_at_outliers(double size, const struct hostile_sample *at)
+{
+    if (at->t % 7 == 3 || at->t / 64 % 5 == 4) {
+        return at->s % 2 == 1 ? (double)NAN : size;
+    }
+    return at->s % 4 == 2 ? 0.1 : mixed(at);
+}
+static double gaps_at_level(double size, const struct hostile_sample *at)
+{
+    if (at->t < at->n / 2) {
+        return at->s % 2 == 1 ? (double)NAN : 1e-3 * at->own;
+    }
+    return size + 1e-3 * mixed(at);
+}
+
+/* Each present in a stretch that overlaps the next one's by a few samples, on a level of its own.
+ */
+static double gaps_but_stretches(double size, const struct hostile_sample *at)
+{
+    size_t begin = at->s * 40, end = begin + 40 + at->s / 2 % 5;
+    return at->t >= begin && at->t < end ? size * (double)(at->t / 20) + at->own : (double)NAN;
+}
+
 const struct hostile_kind hostile_kinds[] = {
     {"two values", two_values, 0, true, false, false},
     {"two values, spike 1", two_values, 1, true, false, false},
@@ -131,6 +166,13 @@ const struct hostile_kind hostile_kinds[] = {
     {"spike 1e4, and ramps", spike_and_ramp, 12345.678, true, false, false},
     {"spike 1e9, and ramps", spike_and_ramp, 1.7e9, true, false, false},
     {"two levels, 1e6 apart", levels, 1e6, true, false, false},
+    {"gaps", gaps, 1e4, true, false, true},
+    {"gaps, spike 2000", gaps_and_spikes, 2000, true, false, true},
+    {"gaps at 1e14", gaps_at_outliers, 1e14, true, false, true},
+    {"gaps at 9.96921e36", gaps_at_outliers, 9.96921e36, true, false, true},
+    {"gaps at -2147483648", gaps_at_outliers, -2147483648.0, true, false, true},
+    {"gaps at 1e9, sd 1e-3", gaps_at_level, 1e9, false, false, true},
+    {"gaps but stretches", gaps_but_stretches, 1e3, true, false, true},
 };
 const size_t n_hostile_kinds = sizeof hostile_kinds / sizeof *hostile_kinds;
 

@@ -113,6 +113,34 @@ static void take_rows(const struct kernel *kernel, const struct series *in, stru
     rows_done(&rows, out);
 }
 
+/* Every panel, then the pairs with gaps in it once more, from the series where z does not tell. */
+static void take_gaps(const struct kernel *kernel, const struct series *in, struct answer *out)
+{
+    const struct pearson_kernels *k = under_test_ops()->pearson;
+    const size_t row = k->z_bytes(PEARSON_EXACT, in->n_samples);
+    const size_t x_row = in->n_samples * dtype_bytes(in->type);
+    struct rows rows = rows_put(in);
+    struct under_test_matrix m = multiply(kernel, in, &rows);
+    struct span z;
+    uint64_t n_unsure = 0;
+    ASSERT_OK(under_test_ops()->alloc(under_test_queue, in->n_series * row, &z));
+    ASSERT_OK(k->standardize(under_test_queue, PEARSON_EXACT, rows.x, in->type, in->n_series,
+                             in->n_samples, rows.moments, 0, z));
+    for (size_t p = 0; p < m.n_panels; ++p) {
+        size_t first = p * in->panel, width = pearson_panel_width(p, in->panel, in->n_series);
+        struct pearson_side a = {span_from(z, first * row), span_from(rows.x, first * x_row), first,
+                                 width - first};
+        struct pearson_side b = {z, rows.x, 0, width};
+        ASSERT_OK(k->gram_gaps(under_test_queue, in->n_samples, &a, &b, in->type, rows.moments,
+                               m.panels[p], width, m.m.type, &n_unsure));
+    }
+    assert_int_equal(n_unsure, 0);
+    under_test_release(z);
+    under_test_condensed(&m, out->r);
+    under_test_matrix_done(&m);
+    rows_done(&rows, out);
+}
+
 static void take_pairs(const struct kernel *kernel, const struct series *in, struct answer *out)
 {
     struct rows rows = rows_put(in);
@@ -174,6 +202,11 @@ static const struct kernel kernels[] = {
     {"columns", take_columns, PEARSON_EXACT, (size_t)1 << 19, 1e-12, false},
     {".. of 5000", take_columns, PEARSON_EXACT, 5000, 1e-12, false},
     {".. of 256", take_columns, PEARSON_EXACT, 256, 1e-12, false},
+    {"gaps", take_gaps, PEARSON_EXACT, 0, 1e-10, true},
+    {".. f32", take_gaps, PEARSON_F32, 0, 1e-6, true},
+    {".. pairs", take_pairs, PEARSON_SCREEN, 0, 1e-10, true},
+    {".. columns", take_columns, PEARSON_EXACT, (size_t)1 << 19, 1e-10, true},
+    {".. of 256", take_columns, PEARSON_EXACT, 256, 1e-10, true},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
