@@ -18,6 +18,7 @@ void spool_fault_clear(void)
 {
     struct spool_fault *f = spool_fault;
     f->die_before = f->die_after = f->fail_at = f->fail_many = f->fail_steps = f->n_changes = 0;
+    f->die_soon = f->die_skips = 0;
     f->error = 0;
     f->fail_step[0] = f->without[0] = '\0';
     f->trace = NULL;
@@ -104,14 +105,15 @@ int fault_before(const struct fault_operation *o)
     }
     const bool syncs = strcmp(o->action, "fsync") == 0 || strcmp(o->action, "syncfs") == 0 ||
                        strcmp(o->action, "begin") == 0;
-    if (syncs && strcmp(f->without, "/sync") == 0) {
-        return 1;
+    const bool is_left_out =
+        (syncs && strcmp(f->without, "/sync") == 0) ||
+        (f->without[0] != '\0' && strcmp(o->action, "create") != 0 &&
+         (strcmp(f->without, name) == 0 || strcmp(f->without, strchr(name, '/')) == 0));
+    if (is_left_out && f->die_soon > 0 && f->die_skips-- == 0) {
+        f->die_after = k + f->die_soon;
+        f->die_soon = 0;
     }
-    if (f->without[0] != '\0' && strcmp(o->action, "create") != 0 &&
-        (strcmp(f->without, name) == 0 || strcmp(f->without, strchr(name, '/')) == 0)) {
-        return 1;
-    }
-    return 0;
+    return is_left_out ? 1 : 0;
 }
 
 void fault_after(const struct fault_operation *o)

@@ -22,7 +22,9 @@ struct spool_fault {
     unsigned long fail_steps;               /* so many of the changes; 0: all */
     char without[SPOOL_FAULT_NAME_BYTES];   /* "step/action" or "/action", or "/sync" for all that
                                              * put something on disk: pretended, never done */
-    FILE *trace;                            /* a line for every change; NULL: none */
+    unsigned long die_soon, die_skips; /* dies so many changes after one that is left out; before
+                                          that it passes over so many of them; 0: does not */
+    FILE *trace;                       /* a line for every change; NULL: none */
     /* What has happened. */
     unsigned long n_changes;
     unsigned n_points;

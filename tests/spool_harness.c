@@ -15,16 +15,16 @@
  *
  * bench JOBS BATCH: jobs per second.
  *
- * After the last death a service runs undisturbed; then every file dropped is looked for. A token
- * in it tells it from all others. Lost: it has no result, or is in neither done/ nor failed/.
- * Doubled: it has two. Torn: a result is not whole. Left: anything in in/, .work/ or hidden in
- * out/. Uncharged: work that has begun, and after the cut nobody knows of. WITHOUT leaves out a
- * change ("commit.record/rename", "/fsync"), the negative control: then something must be found, at
- * which it ends; UNTIL ("doubled"): not before this is. Exit status 0: nothing was, and the sweep
- * has hit every state; 1: else.
+ * After the last death a service runs undisturbed; then every file dropped is looked for, and it is
+ * counted what is lost, doubled, torn or left over (spool_round.h), and what is uncharged: work
+ * that had begun, and of which nobody knows after the cut. WITHOUT leaves out a change
+ * ("commit.record/rename", "/fsync"), the negative control: then something must be found, at which
+ * it ends; UNTIL ("doubled"): not before this is. Exit status 0: nothing was, and the sweep has hit
+ * every state; 1: else.
  */
 #include "tests/spool_fault.h"
 #include "tests/spool_power.h"
+#include "tests/spool_round.h"
 #include "tests/spool_service.h"
 #include "tests/spool_support.h"
 #include "watch/disk.h"
@@ -37,25 +37,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { TOKENS_MAX = 64 };
-
-/* One run of the protocol over one set of files. */
-struct round {
-    char root[64];
-    int root_fd;
-    bool replace; /* and delete inputs */
-    size_t batch;
-    struct {
-        char token[32];
-        bool fails;
-        unsigned n_results, n_archived, n_failed;
-    } tokens[TOKENS_MAX];
-    size_t n_tokens;
-};
-
-static struct totals {
-    unsigned long n_rounds, n_deaths, n_lost, n_doubled, n_torn, n_left, n_uncharged;
-} totals;
 static const char *without = "", *until = "";
 static const char *base; /* folder for the rounds */
 
@@ -85,56 +66,6 @@ static bool is_found(void)
                                                  0;
 }
 
-/* Drops a file whole, as a careful user does. */
-static void drop(struct round *r, const char *path, bool fails)
-{
-    char fresh[128];
-    char token[32];
-    snprintf(token, sizeof(token), "<%zu %s>", r->n_tokens, path);
-    snprintf(r->tokens[r->n_tokens].token, sizeof(token), "%s", token);
-    r->tokens[r->n_tokens++].fails = fails;
-    snprintf(fresh, sizeof(fresh), "%s.part", path);
-    if (!put_file(r->root_fd, fresh, token) || renameat(r->root_fd, fresh, r->root_fd, path) != 0) {
-        perror(path);
-        _exit(2);
-    }
-}
-
-/* `many`: enough jobs for them to share a sync. */
-static void begin_round(struct round *r, bool replace, bool many)
-{
-    static unsigned long number;
-    *r = (struct round){.replace = replace, .batch = many ? 16 : 3};
-    snprintf(r->root, sizeof(r->root), "%s/%lu", base, number++);
-    mkdir(r->root, 0700);
-    r->root_fd = open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r->root_fd < 0 || mkdirat(r->root_fd, "in", 0700) != 0) {
-        perror(r->root);
-        _exit(2);
-    }
-    drop(r, "in/x/a.csv", false); /* these two often end when no other does */
-    drop(r, "in/y/z/b.csv", false);
-    drop(r, "in/a.csv", false);
-    drop(r, "in/p.dem.asc", false);
-    drop(r, "in/p.source.asc", false);
-    drop(r, "in/bad.csv", true);
-    drop(r, "in/r.csv", false);
-    drop(r, "in/again.csv", false);
-    for (int i = 0; many && i < 8; i++) {
-        char name[32];
-        snprintf(name, sizeof(name), "in/m%d.csv", i);
-        drop(r, name, false);
-    }
-    for (int i = 0; many && i < 8; i++) {
-        char name[32];
-        snprintf(name, sizeof(name), "in/bad.%d.csv", i);
-        drop(r, name, true);
-    }
-    put_file(r->root_fd, "out/r/result.json", "{}");
-    put_file(r->root_fd, "out/r/data/0", "old");
-    totals.n_rounds++;
-}
-
 static struct spool_service_options service_of(const struct round *r)
 {
     return (struct spool_service_options){
@@ -143,127 +74,11 @@ static struct spool_service_options service_of(const struct round *r)
                   .delete_inputs = r->replace,
                   .max_attempts = 1000},
         .batch = r->batch,
+        .claims = r->claims,
+        .attempts = r->attempts,
+        .durable = r->durable,
+        .ends = r->ends,
     };
-}
-
-/* --- what is there in the end */
-
-struct search {
-    struct round *r;
-    bool in_out, in_failed; /* neither: done/ */
-};
-
-static int count_tokens(void *user, int at_fd, const char *name, const char *path, bool is_folder)
-{
-    const struct search *search = user;
-    struct round *r = search->r;
-    if (search->in_out && name[0] == '.') {
-        totals.n_left++;
-    }
-    if (is_folder || strcmp(name, "result.json") == 0 || strcmp(name, "reason.json") == 0 ||
-        strcmp(name, "job") == 0 || strcmp(name, "attempts") == 0) {
-        return 0;
-    }
-    const char *text = text_of(at_fd, name);
-    for (size_t i = 0; text != NULL && i < r->n_tokens; i++) {
-        if (strcmp(text, r->tokens[i].token) == 0) {
-            (*(search->in_out ? &r->tokens[i].n_results : &r->tokens[i].n_archived))++;
-            r->tokens[i].n_failed += search->in_failed;
-            return 0;
-        }
-    }
-    if (text == NULL || strcmp(text, "old") != 0) {
-        printf("%s: torn: %s\n", r->root, path);
-        totals.n_torn++;
-    }
-    return 0;
-}
-
-/* Results must be whole; a failure must have its reason. */
-static int check_whole(void *user, int at_fd, const char *name, const char *path, bool is_folder)
-{
-    struct round *r = user;
-    char file[300];
-    if (!is_folder || strchr(path, '/') != NULL) {
-        return 0;
-    }
-    bool failure = strchr(name, '-') == name + 8;
-    snprintf(file, sizeof(file), "%s/%s", name, failure ? "reason.json" : "result.json");
-    const char *text = text_of(at_fd, file);
-    bool whole = text != NULL && text[0] == '{';
-    snprintf(file, sizeof(file), "%s/data", name);
-    if (!failure && count_entries(at_fd, file) != (strncmp(name, "p", 1) == 0 ? 2U : 1U)) {
-        whole = false;
-    }
-    if (!whole) {
-        printf("%s: not whole: %s\n", r->root, path);
-        totals.n_torn++;
-    }
-    return 0;
-}
-
-static void count_in(struct round *r, const char *folder)
-{
-    struct search search = {r, strcmp(folder, "out") == 0, strcmp(folder, "failed") == 0};
-    int fd = openat(r->root_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        disk_walk(fd, 8, count_tokens, &search);
-        if (strcmp(folder, "done") != 0) {
-            disk_walk(fd, 8, check_whole, r);
-        }
-        close(fd);
-    }
-}
-
-static int count_files(void *user, int at_fd, const char *name, const char *path, bool is_folder)
-{
-    (void)at_fd;
-    (void)name;
-    (void)path;
-    *(unsigned long *)user += !is_folder;
-    return 0;
-}
-
-static void check_round(struct round *r)
-{
-    unsigned long waiting = 0;
-    int in_fd = openat(r->root_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    disk_walk(in_fd, 8, count_files, &waiting);
-    close(in_fd);
-    const size_t left = count_entries(r->root_fd, ".work");
-    if (waiting > 0 || left != 1) {
-        printf("%s: %lu left in in/, %zu in .work/\n", r->root, waiting, left);
-        totals.n_left += waiting + (left > 1 ? left - 1 : 0);
-    }
-    count_in(r, "out");
-    count_in(r, "done");
-    count_in(r, "failed");
-    for (size_t i = 0; i < r->n_tokens; i++) {
-        const unsigned results = r->tokens[i].n_results;
-        const unsigned archived = r->tokens[i].n_archived;
-        const bool fails = r->tokens[i].fails;
-        /* With `replace` results of one name follow each other: the last one stays. */
-        const bool replaced = r->replace && strstr(r->tokens[i].token, "a.csv") != NULL;
-        const bool kept = !r->replace || fails;
-        if ((results == 0 && !fails && !replaced) || (archived == 0 && kept)) {
-            printf("%s: lost: %s\n", r->root, r->tokens[i].token);
-            totals.n_lost++;
-        }
-        if (r->tokens[i].n_failed > 0 && !fails) {
-            printf("%s: failed for nothing: %s\n", r->root, r->tokens[i].token);
-            totals.n_torn++;
-        }
-        if (results > 1 || (results > 0 && fails) || archived > 1) {
-            printf("%s: doubled: %s\n", r->root, r->tokens[i].token);
-            totals.n_doubled++;
-        }
-    }
-    close(r->root_fd);
-    char command[128];
-    snprintf(command, sizeof(command), "rm -rf %s", r->root);
-    if (system(command) != 0) {
-        perror("rm");
-    }
 }
 
 /* --- deaths */
@@ -317,12 +132,16 @@ static void sweep_one(bool replace, bool many, int way)
     bool reached = true;
     for (unsigned long k = 1; reached && !is_found(); k++) {
         struct round r;
-        begin_round(&r, replace, many);
+        begin_round(&r, base, replace, many);
         spool_fault_clear();
         *(way == 0   ? &spool_fault->die_before
           : way == 1 ? &spool_fault->die_after
                      : &spool_fault->fail_at) = k;
         spool_fault->error = k % 2 == 0 ? ENOSPC : EIO;
+        if (way == 1) { /* and so that there is a commit to be taken back */
+            strcpy(spool_fault->fail_step, "commit.folder");
+            spool_fault->fail_steps = 1;
+        }
         run_child(&r, false, 0);
         reached = spool_fault->n_changes >= k;
         run_to_the_end(&r);
@@ -344,7 +163,7 @@ static void randomly(unsigned long rounds)
     unsigned usual_us = 0;
     for (unsigned long n = 0; n < rounds && !is_found(); n++) {
         struct round r;
-        begin_round(&r, n % 4 > 1, n % 5 == 4);
+        begin_round(&r, base, n % 4 > 1, n % 5 == 4);
         if (n == 0) {
             double begin = now_s();
             run_to_the_end(&r);
@@ -380,6 +199,11 @@ static void live_and_cut(struct round *r, const char *trace, unsigned most)
         _exit(2);
     }
     spool_fault->die_after = 1 + random_below(most);
+    if (*without != '\0' && random_below(4) > 0) { /* where it may be missed */
+        spool_fault->die_after = 0;
+        spool_fault->die_soon = 1 + random_below(random_below(2) == 0 ? 40 : 200);
+        spool_fault->die_skips = random_below(2) == 0 ? 0 : random_below(3);
+    }
     run_child(r, false, 0);
     fclose(spool_fault->trace);
     spool_fault_clear();
@@ -398,8 +222,21 @@ static void cut_power(unsigned long rounds)
     struct round r;
     char trace[128];
     snprintf(trace, sizeof(trace), "%s/trace", base);
-    for (unsigned long n = 0; n < rounds && !is_found(); n++) {
-        begin_round(&r, n % 4 == 3, n % 3 == 2);
+    const bool shares = strstr(without, "/syncfs") != NULL; /* what few jobs do not use */
+    for (unsigned long i = 0; i < rounds && !is_found(); i++) {
+        const unsigned long n = shares ? 3 * i + 2 : i;
+        begin_round(&r, base, shares ? i % 2 == 1 : n % 4 == 3, n % 3 == 2);
+        /* Now all go on together, now few of them, as files arrive and as workers end. */
+        const unsigned long mode = n / 12 % 4;
+        r.claims = mode == 3 ? 3 : r.batch;
+        r.attempts = mode % 2 == 1 ? 3 : r.batch;
+        r.durable = mode == 1 ? 3 : r.batch;
+        r.ends = mode > 0 ? 3 : r.batch;
+        for (int k = 0; n % 3 == 2 && k < 8; k++) { /* enough to fail together */
+            char name[32];
+            snprintf(name, sizeof(name), "in/bad.%d.csv", k);
+            drop(&r, name, true);
+        }
         struct spool_service_options options = service_of(&r);
         struct spool *s;
         if (spool_open(&options.spool, &s) == STATUS_OK) { /* makes the folders */
@@ -438,7 +275,7 @@ static void cut_disk(unsigned long rounds)
     const char *remount = getenv("REMOUNT");
     for (unsigned long n = 0; n < rounds; n++) {
         struct round r;
-        begin_round(&r, n % 4 == 3, n % 3 == 2);
+        begin_round(&r, base, n % 4 == 3, n % 3 == 2);
         if (syncfs(r.root_fd) != 0) { /* what was dropped was there before the power failed */
             perror(r.root);
         }
@@ -468,7 +305,7 @@ static void bench(unsigned long n, unsigned long batch)
         put_file(r.root_fd, name, "1,2,3\n4,5,6\n");
     }
     struct spool_service_options options = service_of(&r);
-    options.batch = batch;
+    options.batch = options.claims = options.attempts = options.durable = options.ends = batch;
     double begin = now_s();
     bool good = spool_service_run(&options);
     double wall = now_s() - begin;

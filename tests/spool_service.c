@@ -127,10 +127,9 @@ static void fail_all(struct service *v)
 
 static void work_on_all(struct service *v)
 {
-    fail_all(v);
     for (size_t i = 0; i < v->n; i++) {
         struct spool_job *job = v->jobs[i];
-        if (job->stand != SPOOL_WORKING) {
+        if (job->stand != SPOOL_WORKING || strcmp(job->stem, "bad") == 0) {
             continue;
         }
         if (!work(v->spool, job) || (strcmp(job->stem, "again") == 0 && !v->has_requeued)) {
@@ -138,15 +137,28 @@ static void work_on_all(struct service *v)
             spool_requeue(v->spool, &job, 1, false);
         }
     }
+    fail_all(v);
+}
+
+typedef void spool_step(struct spool *s, struct spool_job *const jobs[], size_t n);
+
+/* All jobs take a step, so many together. */
+static void in_groups(struct service *v, spool_step *take, size_t most)
+{
+    for (size_t i = 0; i < v->n; i += most) {
+        take(v->spool, v->jobs + i, v->n - i < most ? v->n - i : most);
+    }
 }
 
 static void step(struct service *v)
 {
-    spool_claim(v->spool, v->jobs, v->n);
-    spool_verify(v->spool, v->jobs, v->n);
-    spool_attempt(v->spool, v->jobs, v->n);
+    const struct spool_service_options *o = v->options;
+    in_groups(v, spool_claim, o->claims);
+    in_groups(v, spool_verify, o->claims);
+    in_groups(v, spool_attempt, o->attempts);
     work_on_all(v);
-    spool_finish(v->spool, v->jobs, v->n);
+    in_groups(v, spool_durable, o->durable);
+    in_groups(v, spool_finish, o->ends);
     for (size_t i = 0; i < v->n; i++) {
         struct spool_job *job = v->jobs[i];
         const struct spool_reason reason = {"bad-input", job->message};

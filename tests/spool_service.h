@@ -9,7 +9,9 @@
 
 struct spool_service_options {
     struct spool_options spool;
-    size_t batch;     /* jobs that take a step together */
+    size_t batch; /* jobs at once */
+    /* How many of them are claimed, attempted, made durable, and committed to archived together. */
+    size_t claims, attempts, durable, ends;
     bool keeps_going; /* does not end when in/ is empty */
 };
 
