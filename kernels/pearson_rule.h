@@ -79,11 +79,14 @@ PEARSON_RULE int pearson_is_sure(const struct pearson_sums *raw, const struct pe
     return centred->xx >= raw->xx * 0x1p-30 && centred->yy >= raw->yy * 0x1p-30;
 }
 
-/* r = xy / sqrt(xx yy) of centred sums; NaN with fewer than two samples or where a square is 0. */
+/* r = xy / sqrt(xx yy) of centred sums; NaN with fewer than two samples, or where a square is 0 or
+ * too small for its digits. */
 PEARSON_RULE double pearson_of_centred(struct pearson_sums s)
 {
-    return s.n >= 2 && s.xx > 0 && s.yy > 0 ? pearson_clamp(s.xy / (sqrt(s.xx) * sqrt(s.yy)))
-                                            : (double)NAN;
+    double least = s.n * MOMENTS_LEAST_VARIANCE;
+    return s.n >= 2 && s.xx >= least && s.yy >= least
+               ? pearson_clamp(s.xy / (sqrt(s.xx) * sqrt(s.yy)))
+               : (double)NAN;
 }
 
 /* The same of co-moments about these means: NaN, too, where a series varies by no more than the

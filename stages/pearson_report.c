@@ -14,7 +14,6 @@
 #include "stages/pearson_job.h"
 #include "stages/summary_entry.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -37,13 +36,14 @@ static bool is_degenerate(const struct pearson_job *job, size_t s)
         pearson_figures(job, MOMENTS_MIN)[s], pearson_figures(job, MOMENTS_MAX)[s]);
 }
 
-/* The squares of the deviations are below the least normal double although they are no rounding of
- * the values. */
+/* The squares of the deviations leave the doubles although they are no rounding of the values. */
 static bool is_too_small(const struct pearson_job *job, size_t s)
 {
     const double min = pearson_figures(job, MOMENTS_MIN)[s];
     const double max = pearson_figures(job, MOMENTS_MAX)[s];
-    return !has_few_samples(job, s) && pearson_figures(job, MOMENTS_M2)[s] < DBL_MIN &&
+    const double count = pearson_figures(job, MOMENTS_COUNT)[s];
+    return !has_few_samples(job, s) &&
+           pearson_figures(job, MOMENTS_M2)[s] < count * MOMENTS_LEAST_VARIANCE &&
            max - min > 0x1p-40 * fmax(fabs(min), fabs(max));
 }
 

@@ -138,6 +138,22 @@ static void pearson_with_outliers_outside_the_common_samples_takes_the_series(vo
     free(x);
 }
 
+static void pearson_of_common_samples_whose_squares_underflow_is_nan(void **state)
+{
+    (void)state;
+    double x[] = {1e-160, 2e-160, 3.5e-160, 1, 2, 4, 5, (double)NAN};
+    struct rows c = {.n_series = 2,
+                     .n_samples = 4,
+                     .panel = 2,
+                     .type = DTYPE_F64,
+                     .precision = PEARSON_EXACT,
+                     .gaps = true,
+                     .x = x};
+    double *got = coefficients(&c);
+    assert_true(isnan(got[0]));
+    free(got);
+}
+
 static void gram_gaps_leaves_complete_pairs_alone(void **state)
 {
     (void)state;
@@ -169,6 +185,7 @@ int main(void)
         cmocka_unit_test(pearson_of_walks_with_gaps_is_right),
         cmocka_unit_test(pearson_of_a_series_constant_on_common_samples_is_nan),
         cmocka_unit_test(pearson_with_outliers_outside_the_common_samples_takes_the_series),
+        cmocka_unit_test(pearson_of_common_samples_whose_squares_underflow_is_nan),
         cmocka_unit_test(gram_gaps_leaves_complete_pairs_alone),
     };
     return UNDER_TEST_RUN(tests, NULL, NULL);
