@@ -131,6 +131,9 @@ static void empty_file_must_stand_still_first(void **state)
     a = ready_look(folder_fd, "empty", 6500, &options, &memory);
     assert_int_equal(a.state, READY_LATER);
     assert_int_equal(a.again_ms, 500);
+    a = ready_look(folder_fd, "empty", 6999, &options, &memory);
+    assert_int_equal(a.state, READY_LATER);
+    assert_int_equal(a.again_ms, 1);
     assert_int_equal(ready_look(folder_fd, "empty", 7000, &options, &memory).state, READY_YES);
 }
 
