@@ -115,7 +115,7 @@ struct service {
     struct service_inbox *inbox;
     struct status_socket *socket;
     uv_signal_t signals[3];
-    size_t n_signals; /* that can be watched for */
+    size_t n_signals;      /* that can be watched for */
     uv_timer_t tick, soon; /* every second; when something is due */
     int exit_status;
     bool is_recovered, is_open, is_draining, is_closing;
