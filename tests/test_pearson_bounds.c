@@ -230,7 +230,8 @@ static double judge_moments(const struct series *in, const double *got)
         const struct reference_moments *m = in->moments + s;
         const double mean = got[MOMENTS_MEAN * in->n_series + s];
         const double m2 = got[MOMENTS_M2 * in->n_series + s];
-        const double of_mean = 0x1p-53 * fabs(m->mean) + 0x1p-45 * (m->max - m->min) + 0x1p-1070;
+        /* once more the rounding of the mean: that of the right one */
+        const double of_mean = 0x1p-52 * fabs(m->mean) + 0x1p-45 * (m->max - m->min) + 0x1p-1070;
         worst = fmax(worst, part(mean, m->mean, of_mean));
         worst = fmax(worst, in->kind->lost ? 0 : part(m2, m->m2, 1e-12 * m->m2));
     }
