@@ -4,8 +4,7 @@
  * Three layers: file_fill() reads the file in order with pread and takes the CRC-32 of each piece
  * while it is in the cache, large pieces on several threads, since one copies a page cache slower
  * than several cores decode it; gzip_fill() unpacks that through zlib; the head is what has been
- * looked at and not consumed. Reading goes straight into the caller's memory once the head is used
- * up.
+ * looked at and not consumed. Once it is used up, reading goes into the caller's memory.
  *
  * Gzip: RFC 1952. Members follow each other; zero bytes after the last one (tape padding) are
  * passed over as gzip -d does, anything else there is an error.

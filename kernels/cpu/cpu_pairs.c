@@ -61,7 +61,7 @@ struct pair_common cpu_pair_common(struct pair_series a, struct pair_series b, s
     if (!centred && (raw.xx > 0 || raw.yy > 0)) {
         about_a += raw.x / raw.n;
         about_b += raw.y / raw.n;
-        s = raw = sums_about(&a, &b, n_samples, about_a, about_b);
+        s = sums_about(&a, &b, n_samples, about_a, about_b);
         (void)pearson_centre_sums(&s);
     }
     double n = s.n > 0 ? s.n : 1;
