@@ -8,6 +8,7 @@
 #include "tests/backend_under_test.h"
 #include "tests/reference.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,31 @@ static void means_keep_the_digits_of_an_offset(void **state)
     free(c.x);
 }
 
+/* The first M2 that is variance, and the last that is not. */
+static void check_floor(double count, double min, double max, double floor)
+{
+    assert_true(moments_degenerate(count, floor, min, max));
+    assert_false(moments_degenerate(count, nextafter(floor, DBL_MAX), min, max));
+}
+
+static void degeneracy_ends_just_above_its_floor(void **state)
+{
+    (void)state;
+    check_floor(2, 0.5, 1, 2 * 0x1p-104);
+    check_floor(1000, -3, 1, 1000 * 9 * 0x1p-104); /* the largest magnitude may be the minimum's */
+    check_floor(3, -3, 7e30, 3 * (0x1p-52 * 7e30) * (0x1p-52 * 7e30));
+    assert_false(moments_degenerate(2, 1, 0.5, 1));
+    assert_true(moments_degenerate(1, 1, 0.5, 1));
+    assert_true(moments_degenerate(2, 1, 1, 1));
+    assert_true(moments_degenerate(2, (double)NAN, 0.5, 1));
+    /* squares that leave the doubles */
+    double least = 5 * MOMENTS_LEAST_VARIANCE;
+    assert_false(moments_degenerate(5, least, 0, 0x1p-470));
+    assert_true(moments_degenerate(5, nextafter(least, 0), 0, 0x1p-470));
+    assert_false(moments_degenerate(5, DBL_MAX, 0, 1e154));
+    assert_true(moments_degenerate(5, (double)INFINITY, 0, 1e160));
+}
+
 static void means_are_the_same_bits_on_every_run(void **state)
 {
     (void)state;
@@ -188,6 +214,7 @@ int main(void)
         cmocka_unit_test(means_of_a_constant_series_have_no_variance),
         cmocka_unit_test(means_survive_a_first_sample_far_away),
         cmocka_unit_test(means_keep_the_digits_of_an_offset),
+        cmocka_unit_test(degeneracy_ends_just_above_its_floor),
         cmocka_unit_test(means_are_the_same_bits_on_every_run),
     };
     return UNDER_TEST_RUN(tests, NULL, NULL);

@@ -260,6 +260,23 @@ static void pearson_series_without_variance_yield_nan(void **state)
     free(x);
 }
 
+/* Series of 1 and a few steps of rounding more, on either side of the floor of variance. */
+static void pearson_series_just_beside_the_floor_of_variance(void **state)
+{
+    (void)state;
+    for (int steps = 1; steps <= 4; ++steps) {
+        double x[] = {1, 1 + steps * 0x1p-52, 3, 4};
+        struct rows c = {.n_series = 2, .n_samples = 2, .panel = 2, .type = DTYPE_F64, .x = x};
+        double *r = coefficients(&c);
+        if (steps < 3) {
+            assert_true(isnan(r[0]));
+        } else {
+            assert_true(fabs(r[0] - 1) < 1e-12);
+        }
+        free(r);
+    }
+}
+
 static void pearson_of_one_sample_is_nan(void **state)
 {
     (void)state;
@@ -464,6 +481,7 @@ int main(void)
         cmocka_unit_test(pearson_is_the_same_bits_on_every_run),
         cmocka_unit_test(series_of_other_lengths_beside_do_no_harm),
         cmocka_unit_test(pearson_series_without_variance_yield_nan),
+        cmocka_unit_test(pearson_series_just_beside_the_floor_of_variance),
         cmocka_unit_test(pearson_of_one_sample_is_nan),
         cmocka_unit_test(pearson_of_infinite_samples_is_nan),
         cmocka_unit_test(standardize_marks_missing_samples_and_corrects_the_moments),
