@@ -197,16 +197,19 @@ static void feed_device(struct job *job)
     }
 }
 
-/* check: the numbers are only counted, and the shape that comes of it is held against the stage and
- * the limits. */
-static void count_blocks(struct job *job)
+static void drop_list(struct job *job, struct block *b)
 {
-    struct block *b = take_ready(job);
     while (b != NULL) {
         struct block *next = b->next;
         drop_block(job, b);
         b = next;
     }
+}
+
+/* check: the numbers are only counted, and the shape that comes of it is held against the stage and
+ * the limits. */
+static void count_blocks(struct job *job)
+{
     if (job->read_ended && job->first_block == NULL && job->running == 0) {
         if (job_check_lines(job)) {
             job_output_begin(job);
@@ -218,6 +221,9 @@ static void count_blocks(struct job *job)
 
 void job_stream_step(struct job *job)
 {
+    if (job->context.check_only) { /* to take them is to count them; one that failed may be next */
+        drop_list(job, take_ready(job));
+    }
     if (job->first_block != NULL && job->first_block->state == BLOCK_FAILED && !job->on_device) {
         struct engine_task *task = &job->first_block->task;
         job_fail(job, task->code, task->message != NULL ? task->message : status_text(task->code));
@@ -231,15 +237,6 @@ void job_stream_step(struct job *job)
         count_blocks(job);
     } else if (!job->on_device) {
         feed_device(job);
-    }
-}
-
-static void drop_list(struct job *job, struct block *b)
-{
-    while (b != NULL) {
-        struct block *next = b->next;
-        drop_block(job, b);
-        b = next;
     }
 }
 

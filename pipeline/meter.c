@@ -5,7 +5,8 @@
 
 #include "pipeline/crew.h"
 
-/* Threads look at the clock before they get the lock: an end may lie before another one's begin. */
+/* Threads look at the clock before they get the lock: a begin or an end may lie before one of
+ * another thread that came first. */
 static uint64_t between(uint64_t from, uint64_t to)
 {
     return to > from ? to - from : 0;
@@ -15,7 +16,7 @@ void meter_begin(struct meter *m, uint64_t now_ns)
 {
     pthread_mutex_lock(&m->lock);
     if (m->n_users++ == 0) {
-        m->since_ns = now_ns;
+        m->since_ns = now_ns > m->end_ns ? now_ns : m->end_ns;
     }
     pthread_mutex_unlock(&m->lock);
 }
@@ -25,6 +26,7 @@ void meter_end(struct meter *m, uint64_t now_ns)
     pthread_mutex_lock(&m->lock);
     if (--m->n_users == 0) {
         m->total_ns += between(m->since_ns, now_ns);
+        m->end_ns = m->since_ns + between(m->since_ns, now_ns);
     }
     pthread_mutex_unlock(&m->lock);
 }

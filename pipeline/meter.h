@@ -15,6 +15,7 @@ struct meter {
     pthread_mutex_t lock;
     size_t n_users;
     uint64_t since_ns, total_ns;
+    uint64_t end_ns; /* of the last use: what lies before it is counted */
 };
 #define METER_ZERO                                                                                 \
     {                                                                                              \

@@ -39,6 +39,7 @@ static struct {
     uint64_t n_pieces;
     bool cancel_again;               /* jobs that are about to start over are cancelled */
     void (*look)(struct running *r); /* every millisecond, on the loop thread */
+    bool check_only;                 /* jobs only count the numbers */
     bool finish_waits;               /* finish goes on until its queue is stopped */
     bool starts_over, always;        /* finish wants the numbers once more; also the second time */
     unsigned n_results;              /* that finish gives; each has files of its own */
@@ -282,8 +283,12 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
     uv_loop_init(&loop);
     const uint64_t begun_ns = crew_now_ns();
     assert_int_equal(engine_open(&loop, settings, &r.engine), STATUS_OK);
-    r.context = (struct job_context){
-        .engine = &r.engine, .settings = settings, .out_fd = out_fd, .ended = on_ended, .user = &r};
+    r.context = (struct job_context){.engine = &r.engine,
+                                     .settings = settings,
+                                     .out_fd = out_fd,
+                                     .check_only = fake.check_only,
+                                     .ended = on_ended,
+                                     .user = &r};
     while (r.n_left > 0 && r.engine.n_jobs < r.engine.max_jobs) {
         start_next(&r);
     }
@@ -341,7 +346,7 @@ static inline char *counting_csv(const char *name, size_t n_lines, size_t per_li
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     for (size_t i = 0; i < n_lines * per_line; i++) {
-        fprintf(f, "%zu%c", i, (i + 1) % per_line == 0 ? '\n' : ',');
+        fprintf(f, "%zu.0%c", i, (i + 1) % per_line == 0 ? '\n' : ',');
     }
     assert_int_equal(fclose(f), 0);
     return path;
@@ -378,7 +383,7 @@ static inline int reset(void **state)
     fake.n_opened = 0;
     fake.n_plans = 0;
     fake.gate_shut = fake.is_finishing = fake.was_stopped = fake.finish_waits = false;
-    fake.cancel_again = fake.starts_over = fake.always = false;
+    fake.cancel_again = fake.starts_over = fake.always = fake.check_only = false;
     fake.look = NULL;
     memset(fake.bytes_of, 0, sizeof(fake.bytes_of));
     memset(fake.opened, 0, sizeof(fake.opened));

@@ -66,6 +66,29 @@ static void results_that_come_one_after_the_other_make_one_folder(void **state)
     free(path);
 }
 
+/* Whichever comes first: the block whose reading fails, or the numbers of the one before it. */
+static void check_of_a_damaged_file_ends(void **state)
+{
+    (void)state;
+    char *path = counting_csv("damaged.csv", 60000, 7), command[160], *packed;
+    struct settings settings = small_settings();
+    snprintf(command, sizeof(command), "gzip -1 -k %s", path);
+    assert_int_equal(system(command), 0);
+    assert_true(asprintf(&packed, "%s.gz", path) > 0);
+    FILE *f = fopen(packed, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, -1, SEEK_END), 0); /* of its length */
+    assert_int_equal(fputc(1, f), 1);
+    assert_int_equal(fclose(f), 0);
+    fake.check_only = true;
+    settings.jobs = 1;
+    struct outcome o = run_jobs(packed, 40, &settings);
+    assert_int_equal(o.n_ok, 0);
+    assert_int_equal(o.code, STATUS_BAD_INPUT);
+    free(packed);
+    free(path);
+}
+
 static void files_of_a_job_come_one_after_the_other(void **state)
 {
     (void)state;
@@ -123,8 +146,8 @@ static void first_error_in_the_file_is_the_one_reported(void **state)
     const char *at = strstr(o.message, "line ");
     assert_non_null(at);
     assert_int_equal(sscanf(at, "line %lu", &line), 1);
-    /* The first 1,000,000 bytes hold about 160,000 numbers of up to 6 digits, 5 a line. */
-    assert_in_range(line, 25000, 40000);
+    /* The first 1,000,000 bytes hold about 120,000 numbers of up to 8 characters, 5 a line. */
+    assert_in_range(line, 20000, 32000);
     free(path);
 }
 
@@ -195,6 +218,7 @@ int main(void)
         cmocka_unit_test_setup(cells_arrive_in_file_order_over_many_blocks, reset),
         cmocka_unit_test_setup(pieces_are_written_in_order_whoever_makes_them, reset),
         cmocka_unit_test_setup(results_that_come_one_after_the_other_make_one_folder, reset),
+        cmocka_unit_test_setup(check_of_a_damaged_file_ends, reset),
         cmocka_unit_test_setup(files_of_a_job_come_one_after_the_other, reset),
         cmocka_unit_test_setup(failure_at_any_step_is_reported_and_leaves_nothing, reset),
         cmocka_unit_test_setup(first_error_in_the_file_is_the_one_reported, reset),

@@ -42,7 +42,7 @@ static char *misleading_csv(const char *name)
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     for (size_t i = 0; i < 300000; i++) {
-        fprintf(f, i < 18000 ? "%0300zu%c" : "%zu%c", i, (i + 1) % 3 == 0 ? '\n' : ',');
+        fprintf(f, i < 18000 ? "%0300zu.0%c" : "%zu%c", i, (i + 1) % 3 == 0 ? '\n' : ',');
     }
     assert_int_equal(fclose(f), 0);
     return path;

@@ -57,6 +57,18 @@ static void clocks_read_before_the_lock_take_nothing_away(void **state)
     assert_true(is_s(meter_s(&m, 200), 0));
 }
 
+static void clocks_read_before_the_lock_count_nothing_twice(void **state)
+{
+    (void)state;
+    struct meter m = METER_ZERO;
+    meter_begin(&m, 0);
+    meter_end(&m, 100);
+    meter_begin(&m, 10);
+    assert_true(is_s(meter_s(&m, 105), 105e-9));
+    meter_end(&m, 110);
+    assert_true(is_s(meter_s(&m, 200), 110e-9));
+}
+
 static void calls_to_files_are_booked_by_direction_and_told_on(void **state)
 {
     (void)state;
@@ -352,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uses_at_the_same_time_count_once),
         cmocka_unit_test(clocks_read_before_the_lock_take_nothing_away),
+        cmocka_unit_test(clocks_read_before_the_lock_count_nothing_twice),
         cmocka_unit_test(calls_to_files_are_booked_by_direction_and_told_on),
         cmocka_unit_test(calls_of_a_task_and_its_loops_are_told_to_its_account),
         cmocka_unit_test(calls_to_files_and_nothing_else_are_told),
