@@ -17,7 +17,7 @@
  *
  * Every coefficient is clamped to [-1, 1]; it is NaN when moments_degenerate() holds for either
  * series, or (missing values) when fewer than two samples are common or one series is constant on
- * the common samples.
+ * the common samples, or too small there for its squares to be doubles.
  *
  * The same input gives the same bits on every run of one backend, whatever the number of threads.
  */
@@ -26,11 +26,13 @@
 
 #include "kernels/means.h"
 
-/* How r is taken and stored. Bounds on its absolute error for N <= 2^20 samples of any finite
- * values, derived where each backend takes it: exact   1e-12 (double) f32     1e-6 (float) screen
- * `pearson_kernels.screen_bound` (float); pairs that matter are taken again by exact_pairs and
- * 1e-10, or 1e-6 stored as float, for pairs of which one series has missing samples: kernels/
- * pearson_rule.h. */
+/* How r is taken and stored: EXACT as double; F32 and SCREEN as float, pairs that matter are taken
+ * again by exact_pairs.
+ *
+ * The absolute error of r, for N <= 2^20 samples of any finite values, is within 1e-12 (EXACT),
+ * 1e-6 (F32), `pearson_kernels.screen_bound` (SCREEN); in columns within 1e-12, in slabs of 256
+ * samples or more; of pairs of which one series has missing samples within 1e-10, and the rounding
+ * to float where it is stored so. Each backend derives its own where it takes the products. */
 enum pearson_precision { PEARSON_EXACT, PEARSON_F32, PEARSON_SCREEN };
 
 /* The most samples of a series in a row: what is beneath the products, BLAS and the device's tensor

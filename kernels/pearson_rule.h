@@ -46,6 +46,12 @@ struct pearson_sums {
     double n, x, y, xx, yy, xy;
 };
 
+/* Whether a sum of n centred squares, and its products, keep all their digits. */
+PEARSON_RULE int pearson_keeps_digits(double squares, double n)
+{
+    return squares >= n * MOMENTS_LEAST_VARIANCE;
+}
+
 /*
  * Moves the sums to the means of the common samples: xx, yy, xy become xx - x^2 / n and so on; n, x
  * and y stay. n >= 1.
@@ -54,7 +60,8 @@ struct pearson_sums {
  * near the common samples. With e the relative error of the sums, (256 + N / 256) u at most
  * (u = 2^-53), xx - x^2 / n is off by 3 e xx and xy - x y / n by 3 e sqrt(xx yy) at most. Where the
  * centred squares keep at least 1/32 of the raw ones that is 96 e of each, and 192 e of r: 9.3e-11
- * for N = 2^20. A series that is constant on the common samples never passes.
+ * for N = 2^20. A series that is constant on the common samples never passes, nor one whose
+ * squares have left the doubles.
  */
 PEARSON_RULE int pearson_centre_sums(struct pearson_sums *s)
 {
@@ -62,7 +69,8 @@ PEARSON_RULE int pearson_centre_sums(struct pearson_sums *s)
     s->xx -= s->x * s->x / s->n;
     s->yy -= s->y * s->y / s->n;
     s->xy -= s->x * s->y / s->n;
-    return s->xx > raw_xx * 0x1p-5 && s->yy > raw_yy * 0x1p-5;
+    return s->xx > raw_xx * 0x1p-5 && s->yy > raw_yy * 0x1p-5 &&
+           pearson_keeps_digits(s->xx, s->n) && pearson_keeps_digits(s->yy, s->n);
 }
 
 /*
@@ -76,26 +84,19 @@ PEARSON_RULE int pearson_centre_sums(struct pearson_sums *s)
  */
 PEARSON_RULE int pearson_is_sure(const struct pearson_sums *raw, const struct pearson_sums *centred)
 {
-    return centred->xx >= raw->xx * 0x1p-30 && centred->yy >= raw->yy * 0x1p-30;
+    int digits_x = raw->xx == 0 || pearson_keeps_digits(centred->xx, centred->n);
+    int digits_y = raw->yy == 0 || pearson_keeps_digits(centred->yy, centred->n);
+    return centred->xx >= raw->xx * 0x1p-30 && centred->yy >= raw->yy * 0x1p-30 && digits_x &&
+           digits_y;
 }
 
 /* r = xy / sqrt(xx yy) of centred sums; NaN with fewer than two samples, or where a square is 0 or
  * too small for its digits. */
 PEARSON_RULE double pearson_of_centred(struct pearson_sums s)
 {
-    double least = s.n * MOMENTS_LEAST_VARIANCE;
-    return s.n >= 2 && s.xx >= least && s.yy >= least
+    return s.n >= 2 && pearson_keeps_digits(s.xx, s.n) && pearson_keeps_digits(s.yy, s.n)
                ? pearson_clamp(s.xy / (sqrt(s.xx) * sqrt(s.yy)))
                : (double)NAN;
-}
-
-/* The same of co-moments about these means: NaN, too, where a series varies by no more than the
- * rounding of its samples. */
-PEARSON_RULE double pearson_of_comoments(struct pearson_sums s, double mean_x, double mean_y)
-{
-    double floor_x = 0x1p-52 * mean_x, floor_y = 0x1p-52 * mean_y;
-    return s.xx > s.n * floor_x * floor_x && s.yy > s.n * floor_y * floor_y ? pearson_of_centred(s)
-                                                                            : (double)NAN;
 }
 
 /* A mean in two parts, of which `rest` is rounding of the first: means far from 0 and close

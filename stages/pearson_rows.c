@@ -257,7 +257,7 @@ static enum status rows_mend(struct pearson_job *job, const double *counts)
         }
     }
     uint64_t n_unsure = 0;
-    for (size_t p = 0; p < job->n_panels && st == STATUS_OK; p++) {
+    for (size_t p = 0; p < job->n_panels && n_unsure == 0 && st == STATUS_OK; p++) {
         st = mend_panel(job, p, gaps, &n_unsure);
     }
     free(gaps);

@@ -88,7 +88,8 @@ static inline struct outcome run_sheet(const struct sheet *sheet)
     const struct stage_args args = {.queue = counted.queue,
                                     .params = params,
                                     .inputs = {{&sheet->info, "sheet"}},
-                                    .block_bytes = 1 << 20};
+                                    .block_bytes = 1 << 20,
+                                    .started_over = sheet->started_over};
     struct stage *stage = NULL;
     counted.allocs = 0;
     counted.peak_bytes = 0;

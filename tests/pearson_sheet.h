@@ -26,7 +26,8 @@ struct sheet {
     const char *const *labels; /* of the lines, or NULL */
     size_t cut;                /* cells in a chunk: 0: all at once; 1: pseudo-random sizes */
     bool counts_missing;       /* as a CSV does */
-    const char *params[8];     /* "key=value", NULL at the end */
+    bool started_over;
+    const char *params[8]; /* "key=value", NULL at the end */
 };
 
 /* Uniform in [0, 1), the same sequence for the same seed (splitmix64). */

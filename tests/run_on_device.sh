@@ -48,7 +48,7 @@ for part in "$@"; do
         for t in test_pearson_bounds test_pearson_rows; do
             [ -x "$bundle/bin/$t" ] && LEAT_CUDA_WGMMA=0 try "$t.blas" 240 "$bundle/bin/$t"
         done
-        for scenario in oracle landslide landslide_tessina service_device; do
+        for scenario in oracle outliers landslide landslide_tessina service_device; do
             try $scenario 400 sh "$here/scenarios/$scenario.sh"
         done
         try samples 60 sh "$here/golden/samples.sh"

@@ -384,7 +384,7 @@ static void bounds_hold_across_tiles(void **state)
 static void bounds_hold_for_long_series(void **state)
 {
     (void)state;
-    assert_int_equal(try_all(6, under_test_size(13000, 1300), 6) +
+    assert_int_equal(try_all(6, under_test_size(13000, 14000), 6) +
                          try_all(7, under_test_size(33001, 3300), 4),
                      0);
 }

@@ -154,6 +154,21 @@ static void pearson_of_common_samples_whose_squares_underflow_is_nan(void **stat
     free(got);
 }
 
+/* z, of which the outliers are the unit, loses the squares of the others long before x does. */
+static void pearson_beside_the_largest_outliers_takes_the_series(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    double x[2 * SAMPLES];
+    struct rows c = {
+        .n_series = 2, .n_samples = SAMPLES, .panel = 2, .type = DTYPE_F64, .gaps = true, .x = x};
+    reference_noise(15, 2, SAMPLES, x);
+    x[0] = 0x1p500;
+    x[8] = -0x1p500;
+    x[SAMPLES] = x[SAMPLES + 8] = (double)NAN;
+    check_far(&c, true);
+}
+
 static void gram_gaps_leaves_complete_pairs_alone(void **state)
 {
     (void)state;
@@ -186,6 +201,7 @@ int main(void)
         cmocka_unit_test(pearson_of_a_series_constant_on_common_samples_is_nan),
         cmocka_unit_test(pearson_with_outliers_outside_the_common_samples_takes_the_series),
         cmocka_unit_test(pearson_of_common_samples_whose_squares_underflow_is_nan),
+        cmocka_unit_test(pearson_beside_the_largest_outliers_takes_the_series),
         cmocka_unit_test(gram_gaps_leaves_complete_pairs_alone),
     };
     return UNDER_TEST_RUN(tests, NULL, NULL);

@@ -181,11 +181,12 @@ static void plans_cover_what_is_taken(void **state)
         {"precision=screen", "diff=none"}, {"precision=screen", "diff=log"},
         {"precision=f32", "diff=step"},
     };
-    for (size_t k = 0; k < 2 * sizeof sets / sizeof *sets; k++) {
+    for (size_t k = 0; k < 4 * sizeof sets / sizeof *sets; k++) {
         const bool by_lines = k % 2 == 0;
         struct sheet sheet = shape_of(700, 100, by_lines, DTYPE_F32);
-        sheet.params[1] = sets[k / 2][0];
-        sheet.params[2] = sets[k / 2][1];
+        sheet.started_over = k % 4 > 1;
+        sheet.params[1] = sets[k / 4][0];
+        sheet.params[2] = sets[k / 4][1];
         for (size_t s = 0; s < 700; s++) { /* a gap in every series, somewhere in the middle */
             sheet.cells[by_lines ? s * 100 + 50 : (20 + s % 60) * 700 + s] = NAN;
         }

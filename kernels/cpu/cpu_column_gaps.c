@@ -300,5 +300,5 @@ double column_gaps_r(const struct columns *c, size_t i, size_t j)
                              .xx = field(c, slot, PAIR_XX)[k],
                              .yy = field(c, slot, PAIR_YY)[k],
                              .xy = field(c, slot, PAIR_XY)[k]};
-    return pearson_of_comoments(s, field(c, slot, PAIR_MEAN_X)[k], field(c, slot, PAIR_MEAN_Y)[k]);
+    return pearson_of_centred(s);
 }

@@ -15,8 +15,9 @@
  * Error of r for complete series of N samples, u = 2^-53; to first order in u:
  *   product   (2048 + N / 2048) u   (cpu_product.h; sum |z z'| <= 1)
  *   z, z'     5 u each: two subtractions, the scale, and its product
- *   norms     (64 + N / 1024) u for both: block sums of 1024 in 32 lanes
- * together 4.1e-13 for N = 2^20, and 1e-12 up to N = 2^22. Rounding to float adds 2^-25.
+ *   norms     5/2 (64 + N / 1024) u for both: block sums of 1024 in 32 lanes, and their correction
+ *             by a mean that was off by at most half a standard deviation
+ * together 6e-13 for N = 2^20. Rounding to float adds 2^-25.
  */
 #include "kernels/cpu/cpu_pearson.h"
 #include "kernels/cpu/cpu_product.h"

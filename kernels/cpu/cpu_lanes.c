@@ -170,7 +170,7 @@ static double rounded_off(double x, double y, double sum)
     return (x - (sum - of_y)) + (y - of_y);
 }
 
-void lanes_settle(struct lanes_moments *m)
+void lanes_recentre(struct lanes_moments *m)
 {
     double mean = m->shift + m->mean;
     m->mean = rounded_off(m->shift, m->mean, mean) + m->low;

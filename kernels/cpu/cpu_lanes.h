@@ -53,7 +53,7 @@ void lanes_moments(const double *x, size_t n, struct lanes_moments *out);
 /* Chan's formula: the moments of both sets, into a; its shift stays, unless it was of nothing. */
 void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b);
 /* Moves the shift to the mean, rounded. */
-void lanes_settle(struct lanes_moments *m);
+void lanes_recentre(struct lanes_moments *m);
 
 /* sum (x - mean) and sum (x - mean)^2 over present samples. */
 void lanes_centred_sums(const double *x, size_t n, double mean, double *sum, double *squares);

@@ -140,7 +140,7 @@ __global__ void merge_pairs(gap_args args)
     if (!(raw.n > 0)) {
         return;
     }
-    if (raw.n < 2 || !pearson_centre_sums(&c.sums)) {
+    if (!pearson_centre_sums(&c.sums)) { /* a single sample never passes */
         args.retake[atomicAdd(args.n_retake, 1u)] = make_uint2((unsigned)slot, (unsigned)j);
         return;
     }

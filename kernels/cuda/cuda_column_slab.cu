@@ -50,10 +50,10 @@ template <typename T> __global__ void scan_chunks(slab_view v, columns_series at
         }
         const double mean = n > 0 ? d / n : 0, m2 = dd - d * mean;
         part_moments run = {n, base, mean, m2 < 0 ? 0 : m2, min, max}; /* NaN stays */
-        settle_moments(&run);
+        recentre_moments(&run);
         merge_moments(&m, run);
     }
-    settle_moments(&m);
+    recentre_moments(&m);
     at.chunk_moments[chunk * v.n_series + s] = m;
 }
 
@@ -89,7 +89,7 @@ __global__ void merge_chunks(columns_series at, size_t n_series, size_t n_chunks
     if (lane != 0) {
         return;
     }
-    settle_moments(&m);
+    recentre_moments(&m);
     const part_moments all = at.all[s];
     double extra = 0;
     if (all.n > 0 && m.n > 0) {

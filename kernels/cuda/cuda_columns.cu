@@ -68,8 +68,7 @@ __device__ double gap_coefficient(const finish_args &args, size_t j, size_t i)
                                    field[PAIR_XX * args.n_series],
                                    field[PAIR_YY * args.n_series],
                                    field[PAIR_XY * args.n_series]};
-    return pearson_of_comoments(s, field[PAIR_MEAN_X * args.n_series],
-                                field[PAIR_MEAN_Y * args.n_series]);
+    return pearson_of_centred(s);
 }
 
 /* Grid: (columns, rows of the panel). */

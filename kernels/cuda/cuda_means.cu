@@ -29,7 +29,7 @@ const int THREADS = 128, WARPS = THREADS / 32, UNROLL = 16, UNROLL_REST = 8;
 const size_t WARP_ROW = 1024; /* rows up to here take a warp */
 /* Parts: as many as give about 8 blocks a multiprocessor, none shorter than 32 samples a thread.
  * The count is fixed so that the merges, and the bits, are the same on every device. */
-const size_t WANTED_BLOCKS = 1056, PART_SAMPLES = 32 * THREADS, MOST_SAMPLES = 120 * THREADS;
+const size_t WANTED_BLOCKS = 1056, PART_SAMPLES = 32 * THREADS, MOST_SAMPLES = 64 * THREADS;
 
 /* What a thread adds up; shift is NaN until a sample is there. */
 template <typename T> struct accumulator {

@@ -23,7 +23,7 @@ __device__ __forceinline__ double rounded_off(double x, double y, double sum)
 }
 
 /* Moves the base to the mean, rounded. */
-__device__ __forceinline__ void settle_moments(part_moments *m)
+__device__ __forceinline__ void recentre_moments(part_moments *m)
 {
     const double mean = __dadd_rn(m->base, m->mean);
     m->mean = rounded_off(m->base, m->mean, mean) + m->low;
