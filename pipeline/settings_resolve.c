@@ -161,18 +161,19 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
     return out;
 }
 
-/* Whether the name's ending says that no reader knows the file, whatever pipeline is named. */
+/* Whether the name's ending says that no reader knows the file, whatever pipeline is named. Of
+ * any other name there is no telling: formats are told by content. */
 static bool is_foreign(const char *path)
 {
+    static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc", "odt",
+                                          "bz2",  "zst", "lz4", "rar", "gpg", "png",  "jpg"};
     const char *name = input_name_last(path), *dot = strrchr(name, '.');
-    bool known = dot == NULL || dot == name || dot[1] == '\0' || input_name_is_grid(path);
-    for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
-        for (size_t i = 0; i < (*stage)->n_parts;
-             i++) { /* X.clusters: only the ending is lacking */
-            known = known || strcasecmp(dot + 1, (*stage)->parts[i].suffix) == 0;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        if (dot != NULL && dot != name && strcasecmp(dot + 1, endings[i]) == 0) {
+            return true;
         }
     }
-    return !known;
+    return false;
 }
 
 static enum status no_way(const char *path)
