@@ -395,12 +395,13 @@ static enum status end_argument(struct inputs *in, struct job_input *out)
     if (in->n_taken > 0) {
         return STATUS_OK;
     }
+    const bool named = in->settings->pipeline != NULL;
     char names[SETTINGS_NAMES_BYTES];
     name_failure(out, path);
     return status_fail(STATUS_BAD_ARGUMENT,
-                       "'%s' holds no file that a pipeline takes; give them names like %s, or give "
-                       "--pipeline %s",
-                       path, settings_names(names), stage_registry[0]->name);
+                       "'%s' holds no file that %s takes; give them names like %s%s%s", path,
+                       named ? in->settings->pipeline : "a pipeline", settings_names(names),
+                       named ? "" : ", or give --pipeline ", named ? "" : stage_registry[0]->name);
 }
 
 /* What waits in a folder that has ended lacks its other parts: one of them. */

@@ -31,6 +31,10 @@ for command in run check; do
         [ "$(wc -l <stderr)" -eq 1 ] || { cat stderr; fail "$input: more than one error"; }
     done
 done
+mkdir notables && echo text >notables/notes.md
+expect 2 "$LEAT" run -q -b cpu -p pearson -o out notables
+says "'notables' holds no file that pearson takes; give them names like"
+! grep -q -e --pipeline stderr || { cat stderr; fail "told to name the pipeline that was named"; }
 expect 2 "$LEAT" run -b cpu -o out nothing notes.tar
 says '0 done, 2 failed'
 cp notes.tar nothing/ && cp good.csv nothing/there.clusters.csv
