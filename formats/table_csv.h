@@ -116,8 +116,8 @@ size_t csv_copy_text(const struct csv_cell *cell, char *dst);
  * table_csv_columns.c */
 
 /* Chooses delimiter and decimal point from the text's first lines; `whole`: the text is the file.
- */
-void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d);
+ * Returns whether it is the comma where blanks and decimal commas would do as well. */
+bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d);
 
 /* Reads the head of t's source, fills *shape and the table's warnings, and counts the lines (0: the
  * file goes on beyond the head, or there is none) or estimates them. */

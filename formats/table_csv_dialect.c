@@ -9,8 +9,12 @@
  *
  * Blanks within the fields of a comma file make numbers of "1,2005 1,9241". So blanks do not
  * delimit where a comma cuts all lines into as many cells as the first, which is a header: it holds
- * no number. Where the comma gives no numbers at all, as in "Smith,J 1 2", a number that blanks
- * give in the first line says that there is no header.
+ * no number. Where the comma gives no numbers at all, as in "Smith,J 1 2", the first line is none
+ * if it is to blanks as the others are: a header has more words and fewer numbers than its share,
+ * though it may have some ("PM 2.5,PM 10").
+ *
+ * "T,C p,hPa" over "1,5 1013,2" has the same form and is read by the same rule, but blanks would do
+ * as well there: that is told.
  */
 #include "formats/table_csv.h"
 
@@ -25,9 +29,10 @@ static const unsigned char candidates[] = {'\t', ';', '|', ',', ' '};
 struct trial {
     size_t cells[TRIED_LINES];
     size_t n_lines, n_filled, n_numbers;
-    size_t n_points, n_commas;           /* numbers that only one decimal point explains ... */
-    size_t n_sure_points, n_sure_commas; /* ... and that have no thousands which it may part */
-    size_t n_first_numbers;              /* n_numbers of the first line */
+    size_t n_points, n_commas;              /* numbers that only one decimal point explains ... */
+    size_t n_sure_points, n_sure_commas;    /* ... and that have no thousands which it may part */
+    size_t n_edge_commas;                   /* of n_commas: "1," and ",1" */
+    size_t n_first_filled, n_first_numbers; /* those of the first line */
 };
 
 static void count_sign(const struct csv_cell *cell, char sign, size_t *n, size_t *n_sure)
@@ -49,6 +54,7 @@ static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
         trial->n_numbers++;
         count_sign(cell, '.', &trial->n_points, &trial->n_sure_points);
         count_sign(cell, ',', &trial->n_commas, &trial->n_sure_commas);
+        trial->n_edge_commas += cell->text[0] == ',' || cell->text[cell->n - 1] == ',';
         break;
     case CSV_WORD:
         trial->n_filled++;
@@ -80,7 +86,10 @@ static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
             n_cells++;
             after = csv_pass(d, &p, end);
         } while (after == CSV_MORE);
-        trial->n_first_numbers = trial->n_lines == 0 ? trial->n_numbers : trial->n_first_numbers;
+        if (trial->n_lines == 0) {
+            trial->n_first_filled = trial->n_filled;
+            trial->n_first_numbers = trial->n_numbers;
+        }
         if (after == CSV_LINE_END || whole || trial->n_lines == 0) {
             trial->cells[trial->n_lines++] = n_cells;
         }
@@ -111,15 +120,38 @@ static double agreement(const struct trial *trial)
     return best_cells > 1 ? (double)best / (double)trial->n_lines : 0;
 }
 
-/* All lines have as many cells as the first, and more than one; the first has no number. */
-static bool has_even_header(const struct trial *trial)
+/* All lines have as many cells as the first, and more than one. */
+static bool is_even(const struct trial *trial)
 {
     for (size_t i = 0; i < trial->n_lines; i++) {
         if (trial->cells[i] != trial->cells[0] || trial->cells[i] < 2) {
             return false;
         }
     }
-    return trial->n_lines > 0 && trial->n_first_numbers == 0;
+    return trial->n_lines > 0;
+}
+
+/* The first line has more words and fewer numbers than its share. */
+static bool differs_at_first(const struct trial *trial)
+{
+    const size_t n_first_words = trial->n_first_filled - trial->n_first_numbers;
+    return n_first_words * trial->n_lines > trial->n_filled - trial->n_numbers &&
+           trial->n_first_numbers * trial->n_lines < trial->n_numbers;
+}
+
+/* A comma delimits, and blanks do not. */
+static bool rules_blanks_out(const struct trial *commas, const struct trial *blanks)
+{
+    return is_even(commas) && commas->n_first_numbers == 0 &&
+           (commas->n_numbers > 0 || differs_at_first(blanks));
+}
+
+/* Equally many cells in each line, no word below the first, and some numbers with decimal commas,
+ * which have a digit on either side. */
+static bool makes_a_table(const struct trial *trial)
+{
+    return is_even(trial) && trial->n_commas > 0 && trial->n_edge_commas == 0 &&
+           trial->n_filled - trial->n_numbers == trial->n_first_filled - trial->n_first_numbers;
 }
 
 /* How much of the text is tried. */
@@ -140,7 +172,7 @@ static bool occurs(const unsigned char *text, size_t n, unsigned char delimiter)
     return memchr(text, delimiter, n) || (delimiter == ' ' && memchr(text, '\t', n));
 }
 
-void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d)
+bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d)
 {
     const size_t tried = tried_bytes(text, n);
     struct csv_dialect best = *d;
@@ -149,6 +181,7 @@ void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct cs
     best.point = '.';
     double best_score = 0;
     struct trial commas = {0};
+    bool blanks_would_do = false;
     for (size_t i = 0; i < sizeof candidates; i++) {
         if (!occurs(text, tried, candidates[i])) {
             continue;
@@ -164,8 +197,8 @@ void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct cs
         }
         if (candidate.delimiter == ',') {
             commas = trial;
-        } else if (candidate.blanks && has_even_header(&commas) &&
-                   (commas.n_numbers > 0 || trial.n_first_numbers == 0)) {
+        } else if (candidate.blanks && rules_blanks_out(&commas, &trial)) {
+            blanks_would_do = makes_a_table(&trial);
             continue;
         }
         const double numbers = ((double)trial.n_numbers + 0.01) / ((double)trial.n_filled + 0.01);
@@ -176,4 +209,5 @@ void csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct cs
         }
     }
     *d = best;
+    return blanks_would_do && best.delimiter == ',';
 }

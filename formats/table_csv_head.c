@@ -233,7 +233,8 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     if (!h->whole && !few && newline) {
         h->end = newline + 1; /* a cell cut short may look like a number */
     }
-    csv_find_dialect(h->text, (size_t)(h->end - h->text), h->whole, &shape->dialect);
+    h->blanks_would_do =
+        csv_find_dialect(h->text, (size_t)(h->end - h->text), h->whole, &shape->dialect);
     return walk(h, &shape->dialect);
 }
 

@@ -21,6 +21,7 @@ struct csv_head {
     const char *file;
     const unsigned char *text, *end;     /* without a byte order mark */
     bool whole;                          /* the text is the whole file */
+    bool blanks_would_do;                /* as delimiters, in place of the comma */
     unsigned char *seen;                 /* [n_columns] */
     size_t n_columns, n_open;            /* n_open: columns that have not shown a number */
     size_t n_lines;                      /* data lines walked, the first one included */

@@ -149,7 +149,17 @@ enum status csv_settle(struct table *t, struct csv_head *h, struct csv_shape *sh
     }
     shape->n_columns = h->n_columns;
     shape->shape_line = h->first_line;
-    enum status status = csv_settle_header(t, h, &shape->dialect, &shape->has_header);
+    enum status status = STATUS_OK;
+    if (h->blanks_would_do) {
+        status = table_warn(t,
+                            "line %" PRIu64 ": read as comma-delimited (each line has %zu fields); "
+                            "if blanks delimit and commas are decimal, write semicolons for the "
+                            "blanks",
+                            h->first_line, h->n_columns);
+    }
+    if (!status) {
+        status = csv_settle_header(t, h, &shape->dialect, &shape->has_header);
+    }
     if (!status && shape->has_header) {
         status = read_names(h, &shape->dialect, shape);
     }

@@ -15,6 +15,62 @@ static void a_comma_that_cuts_all_lines_as_the_header_delimits(void **state)
                   NULL);
 }
 
+/* Numbers at the ends of names do not make a first line of data of them. */
+static void names_that_end_in_numbers_are_a_header_all_the_same(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {
+        "Sensor 1,Sensor 2,Sensor 3\n4 2005,5 9241,1 1234\n6 2005,7 8123,2 1235\n",
+        "Sensor 1,Sensor 2,Sensor 3\n4 2005,5 9241,1 1234\n",
+        "PM 2.5,PM 10\n1 2,3 4\n5 6,7 8\n",
+        "site x,PM 2.5,PM 10\nAbc 1,1 2,3 4\nDef 2,5 6,7 8\n",
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        check_failure(refused[i], STATUS_BAD_INPUT, "no column holds a number", NULL);
+    }
+    CHECK_TEXT("PM 2.5,PM 10\n1 2,3\n5 6,7\n", 3, 7);
+    CHECK_TEXT("Smith,J NA 2\nDoe,A 3 4\nRoe,B 5 6\n", NAN, 2, 3, 4, 5, 6);
+    CHECK_TEXT("Smith,J 1 x\nDoe,A 3 NA\nRoe,B 5 NA\n", 1, 3, 5);
+}
+
+static void check_told_of_blanks(const char *text, const char *told)
+{
+    struct reading r = read_text(text, NULL);
+    size_t n_told = 0;
+    if (r.status) {
+        fail_msg("%s", status_message());
+    }
+    for (size_t i = 0; i < r.info->n_warnings; i++) {
+        const bool tells = strstr(r.info->warnings[i], "read as comma-delimited") != NULL;
+        n_told += tells;
+        if (tells && (!told || !strstr(r.info->warnings[i], told))) {
+            fail_msg("%s: %s", text, r.info->warnings[i]);
+        }
+    }
+    assert_int_equal(n_told, told != NULL);
+    reading_free(&r);
+}
+
+/* Where decimal commas between blanks would make numbers of all cells, that is told. */
+static void a_comma_is_told_where_blanks_would_do(void **state)
+{
+    (void)state;
+    static const char three[] =
+        "line 1: read as comma-delimited (each line has 3 fields); if blanks delimit and commas "
+        "are decimal, write semicolons for the blanks";
+    check_told_of_blanks("Temp,C Druck,hPa\n1,5 1013,2\n2,5 1014,1\n", three);
+    check_told_of_blanks("# from\n\nTemp,C Druck,hPa\n1,5 1013,2\n",
+                         "line 3: read as comma-delimited (each line has 3 fields)");
+    check_told_of_blanks("bin width,count\n0 5,788\n5 10,654\n", "2 fields");
+    check_told_of_blanks("Temp,C Druck,hPa\n1,5 1013,2\n2,5 x1,1\n", NULL);
+    check_told_of_blanks("Temp,C Druck,hPa\n1,5 1013,2\n2,5 1 0,1\n", NULL);
+    check_told_of_blanks("x,y\n1,5\n2,5\n", NULL);
+    check_told_of_blanks("x, y\n1, 5\n2, 5\n", NULL);
+    check_told_of_blanks("Temp,C;Druck,hPa\n1,5;1013,2\n2,5;1014,1\n", NULL);
+    check_told_of_blanks("x y\n1,5 2,5\n3,5 4,5\n", NULL);
+    check_told_of_blanks("Smith,J 1 2\nDoe,A 3 4\n", NULL);
+}
+
 static void decimal_commas_keep_the_delimiters_that_they_have(void **state)
 {
     (void)state;
@@ -148,6 +204,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_comma_that_cuts_all_lines_as_the_header_delimits),
+        cmocka_unit_test(names_that_end_in_numbers_are_a_header_all_the_same),
+        cmocka_unit_test(a_comma_is_told_where_blanks_would_do),
         cmocka_unit_test(decimal_commas_keep_the_delimiters_that_they_have),
         cmocka_unit_test(numbers_that_count_from_0_are_a_header),
         cmocka_unit_test(ordinary_numbers_in_the_first_line_are_data),
