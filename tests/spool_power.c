@@ -23,6 +23,7 @@ struct change {
     char from_name[NAME_BYTES], to_name[NAME_BYTES];
     int thing, other; /* what is moved, made, removed; with "exchange" what stood at `to` */
     bool is_sure;
+    bool is_left; /* a rename: the folder it led from was put on disk since */
 };
 
 struct spool_power {
@@ -34,6 +35,8 @@ struct spool_power {
         bool is_input;                /* lay in in/ */
         unsigned n_begun, n_found;    /* of `attempts`: lines when work began; after the cut */
         int job;                      /* of `attempts`: its folder */
+        bool has_two_names;           /* after the cut; a file */
+        int fd;                       /* then: what was written of it; 0: nothing yet */
     } things[THINGS_MAX];             /* 0: the root */
     int n_things;
     struct name names[NAMES_MAX], first_names[NAMES_MAX];
@@ -148,6 +151,9 @@ void spool_power_free(struct spool_power *p)
     for (int i = 0; p != NULL && i < p->n_things; i++) {
         free(p->things[i].content);
         free(p->things[i].sure_content);
+        if (p->things[i].fd > 0) {
+            close(p->things[i].fd);
+        }
     }
     free(p);
 }
@@ -174,19 +180,6 @@ static int look_up(const struct spool_power *p, const char *root, const char *pa
         thing = i >= 0 ? p->names[i].thing : -1;
     }
     return *path == '\0' ? thing : -2; /* -2: its folder is not there */
-}
-
-static char *unhex(const char *hex)
-{
-    char *text = malloc(strlen(hex) / 2 + 1);
-    size_t n = 0;
-    for (unsigned value; text != NULL && sscanf(hex, "%2x", &value) == 1; hex += 2) {
-        text[n++] = (char)value;
-    }
-    if (text != NULL) {
-        text[n] = '\0';
-    }
-    return text;
 }
 
 /* Applies a change to names; false: what it is about is not there. */
@@ -232,19 +225,10 @@ static void make_sure(struct spool_power *p, int thing)
         return;
     }
     for (int i = 0; i < p->n_changes; i++) {
-        if (p->changes[i].from == thing || p->changes[i].to == thing) {
-            p->changes[i].is_sure = true;
-        }
+        struct change *c = &p->changes[i];
+        c->is_left = c->is_left || c->from == thing;
+        c->is_sure = c->is_sure || c->to == thing || (c->from == thing && c->to < 0);
     }
-}
-
-static unsigned count_lines(const char *text)
-{
-    unsigned n = 0;
-    for (; text != NULL && (text = strchr(text, '\n')) != NULL; text++) {
-        n++;
-    }
-    return n;
 }
 
 /* Work goes on in OUT/.ID.part/: as often as it is charged with now, the job ID has been begun. */
@@ -454,13 +438,30 @@ static void write_tree(struct spool_power *p, int fd, int folder, bool files,
             t->new_inode = fstat(next, &st) == 0 ? st.st_ino : 0;
             write_tree(p, next, name->thing, files, below);
             close(next);
+        } else if (files && t->fd > 0) {
+            char path[32];
+            snprintf(path, sizeof(path), "/proc/self/fd/%d", t->fd);
+            if (linkat(AT_FDCWD, path, fd, name->name, AT_SYMLINK_FOLLOW) != 0) {
+                perror(name->name);
+            }
         } else if (files) {
             t->is_sure = t->is_sure || (t->is_input && !is_committed(p, folder));
             char *text = renumber(p, content_after(t, name->name, below));
             t->n_found = count_lines(text);
             put_file(fd, name->name, text != NULL ? text : "");
             free(text);
+            t->fd = t->has_two_names ? openat(fd, name->name, O_RDONLY | O_CLOEXEC) : 0;
         }
+    }
+}
+
+/* A file whose new name alone was put on disk may have the old one too. */
+static void bring_back(struct spool_power *p, const struct change *c, unsigned (*below)(unsigned n))
+{
+    if (strcmp(c->action, "rename") == 0 && c->from != c->to && c->is_sure && !c->is_left &&
+        !p->things[c->thing].is_folder && below(2) == 0) {
+        add_name(p, c->from, c->from_name, c->thing);
+        p->things[c->thing].has_two_names = true;
     }
 }
 
@@ -476,9 +477,10 @@ bool spool_power_cut(struct spool_power *p, const char *trace, const char *root,
     const unsigned way = below(4);
     const int until = (int)below((unsigned)p->n_changes + 1);
     for (int i = 0; i < p->n_changes; i++) {
-        if (p->changes[i].is_sure || way == 0 || (way == 1 && i < until) ||
-            (way == 2 && below(2) == 0)) {
-            apply(p, &p->changes[i]);
+        const bool happens = p->changes[i].is_sure || way == 0 || (way == 1 && i < until) ||
+                             (way == 2 && below(2) == 0);
+        if (happens && apply(p, &p->changes[i])) {
+            bring_back(p, &p->changes[i], below);
         }
     }
     snprintf(command, sizeof(command), "cd %s && rm -rf * .work", root);

@@ -2,14 +2,15 @@
  * spool_power - what is on disk after the power was cut.
  *
  * A model of what POSIX promises, which is less than any journaling file system does: a name that
- * was made, moved or removed is sure to be so after an fsync of a folder it is in or was moved
+ * was made, moved or removed is sure to be so after an fsync of the folder it is in, or was removed
  * from; a file's content after an fsync of the file. Everything else happened, or did not:
  * changes are left out from some point on, or each by the toss of a coin, or all of them; contents
- * are there, cut short, or as they were before. Renames are whole: a name is never in both places
- * or in neither. OUT is on a file system of its own: a syncfs of one promises nothing of the other.
- * What lies in in/ at the start has not been put on disk by anybody: a cut may
- * take its content once a job is committed that was made of it; before that the loss would be the
- * user's own, and is not played.
+ * are there, cut short, or as they were before. A rename is never in neither place; a file may be
+ * in both as long as the folder it was moved to has been put on disk and the one it was moved from
+ * has not, as on btrfs, where an fsync writes the names of its own folder alone. OUT is on a file
+ * system of its own: a syncfs of one promises nothing of the other. What lies in in/ at the start
+ * has not been put on disk by anybody: a cut may take its content once a job is committed that was
+ * made of it; before that the loss would be the user's own, and is not played.
  *
  * The changes come from a recording (spool_fault.c's trace) of a process that died, begun when the
  * tree was as spool_power_new saw it.

@@ -48,6 +48,30 @@ static inline const char *text_of(int at_fd, const char *path)
     return text;
 }
 
+/* The text that hexadecimal digits spell, for free(). */
+static inline char *unhex(const char *hex)
+{
+    char *text = malloc(strlen(hex) / 2 + 1);
+    size_t n = 0;
+    for (unsigned value; text != NULL && sscanf(hex, "%2x", &value) == 1; hex += 2) {
+        text[n++] = (char)value;
+    }
+    if (text != NULL) {
+        text[n] = '\0';
+    }
+    return text;
+}
+
+/* How many lines a text has; NULL: none. */
+static inline unsigned count_lines(const char *text)
+{
+    unsigned n = 0;
+    for (; text != NULL && (text = strchr(text, '\n')) != NULL; text++) {
+        n++;
+    }
+    return n;
+}
+
 /* Whether there is anything of that name. */
 static inline bool is_there(int at_fd, const char *path)
 {

@@ -5,8 +5,9 @@
  * input turns up after a crash, where it came from is known. A claim is never undone: what has been
  * taken stays the spool's, and is waited for there if somebody still writes to it, so that a new
  * drop of the same name is another job. No part of a job is taken before all are seen to be there.
- * A rename is on disk with the folder that it leads to, and needs no fsync of the other one: a file
- * system that keeps it whole cannot bring the old name back.
+ * Of a rename both folders are put on disk, and the one that was left first: on btrfs an fsync of
+ * the other writes the new name alone, and after a power cut the input would have two, while that
+ * of the folder left writes both.
  */
 #include "watch/spool_state.h"
 
@@ -182,7 +183,8 @@ static bool take(struct spool_job *job, size_t i, int from, int to, size_t *take
     return false;
 }
 
-static void take_all(struct spool *s, struct spool_job *job, bool shared)
+/* Moves all that are there; whether any input is the spool's now. */
+static bool take_all(struct spool *s, struct spool_job *job)
 {
     int from = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
     const int error = from < 0 ? errno : 0;
@@ -197,10 +199,6 @@ static void take_all(struct spool *s, struct spool_job *job, bool shared)
             break;
         }
     }
-    if (to >= 0 && taken > 0 && !shared && disk_sync("claim.taken", to) != 0 &&
-        job->outcome == SPOOL_OK) {
-        spool_end_errno(job, errno, "the job's folder cannot be put on disk");
-    }
     if (to >= 0) {
         close(to);
     }
@@ -210,19 +208,56 @@ static void take_all(struct spool *s, struct spool_job *job, bool shared)
     if (job->outcome == SPOOL_GONE || (job->outcome == SPOOL_WAIT && taken == 0)) {
         unclaim(s, job);
     }
+    return taken > 0;
+}
+
+static void sync_taken(struct spool *s, struct spool_job *job)
+{
+    const int to = spool_open_work(s->work_fd, job->id, "in");
+    if ((to < 0 || disk_sync("claim.taken", to) != 0) && job->outcome == SPOOL_OK) {
+        spool_end_errno(job, errno, "the job's folder cannot be put on disk");
+    }
+    if (to >= 0) {
+        close(to);
+    }
+}
+
+/* Puts on disk that the inputs of these jobs have left their folders, then that they were taken;
+ * also of those that have failed meanwhile. */
+static void sync_moves(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    struct spool_folders left = {.at_fd = s->in_fd, .step = "claim.left"};
+    for (size_t i = 0; i < n; i++) {
+        spool_folders_add(&left, jobs[i]->folder);
+    }
+    spool_folders_sync(&left);
+    for (size_t i = 0; i < n; i++) {
+        const int error = spool_folders_error(&left, jobs[i]->folder);
+        if (error == 0) {
+            sync_taken(s, jobs[i]);
+        } else if (jobs[i]->outcome == SPOOL_OK) {
+            spool_end_errno(jobs[i], error, "the inputs' folder cannot be put on disk");
+        }
+    }
+    spool_folders_free(&left);
 }
 
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     const bool shared = spool_count(jobs, n, SPOOL_NEW) >= SPOOL_SHARES;
+    struct spool_job *took[SPOOL_SHARES];
+    size_t n_took = 0;
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->stand == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK) {
-            take_all(s, jobs[i], shared);
+        if (jobs[i]->stand == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK && take_all(s, jobs[i]) &&
+            !shared) {
+            took[n_took++] = jobs[i];
         }
     }
     if (shared) {
         spool_sync_all(jobs, n, SPOOL_NEW, "claim.taken", s->work_fd,
                        "the job's folder cannot be put on disk");
+    } else {
+        sync_moves(s, took, n_took);
     }
     for (size_t i = 0; i < n; i++) {
         if (jobs[i]->stand == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK) {

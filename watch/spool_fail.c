@@ -188,6 +188,9 @@ static enum status move_inputs(const char *root, const char *id, const char *fol
     if (failed == 0 && from >= 0) {
         failed = disk_walk(from, 64, move_back, &r);
     }
+    if (failed == 0 && from >= 0) {
+        failed = disk_sync("retry.left", from); /* before the other: see spool_claim.c */
+    }
     if (failed == 0) {
         failed = disk_sync("retry.in", to);
     }

@@ -324,13 +324,14 @@ static void archive(struct spool *s, struct spool_job *job)
     close(from);
 }
 
-/* What was deleted is so for good before the records go that say it was done with: inputs that come
- * back without one would be taken for a damaged job. */
-static void sync_deleted(struct spool *s, struct spool_job *const jobs[], size_t n)
+/* What has left is gone for good before the records go that say it was done with: inputs that come
+ * back without one would be taken for a damaged job. What moved to done/ must have left before that
+ * is put on disk: btrfs would keep both names. */
+static void sync_left(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
-    static const char what[] = "the folder of deleted inputs cannot be put on disk";
+    static const char what[] = "the folder that the inputs have left cannot be put on disk";
     if (spool_count(jobs, n, SPOOL_PUBLISHED) >= SPOOL_SHARES) {
-        spool_sync_all(jobs, n, SPOOL_PUBLISHED, "archive.deleted", s->work_fd, what);
+        spool_sync_all(jobs, n, SPOOL_PUBLISHED, "archive.left", s->work_fd, what);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -338,7 +339,7 @@ static void sync_deleted(struct spool *s, struct spool_job *const jobs[], size_t
             continue;
         }
         const int fd = spool_open_work(s->work_fd, jobs[i]->id, "in");
-        if (fd < 0 ? errno != ENOENT : disk_sync("archive.deleted", fd) != 0) {
+        if (fd < 0 ? errno != ENOENT : disk_sync("archive.left", fd) != 0) {
             spool_end_errno(jobs[i], errno, what);
         }
         if (fd >= 0) {
@@ -358,10 +359,8 @@ void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
             }
         }
     }
+    sync_left(s, jobs, n);
     spool_folders_sync(&into);
-    if (s->delete_inputs) {
-        sync_deleted(s, jobs, n);
-    }
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
         if (job->stand != SPOOL_PUBLISHED || job->outcome != SPOOL_OK) {
