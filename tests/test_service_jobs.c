@@ -1,5 +1,5 @@
 /*
- * A job of the service: what it is called.
+ * A job of the service: what it is called, and how long it may take.
  */
 #include "pipeline/service_state.h"
 
@@ -10,6 +10,17 @@
 
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
+
+uint64_t __wrap_uv_now(const uv_loop_t *loop);
+
+static uint64_t now_ms;
+
+uint64_t __wrap_uv_now(const uv_loop_t *loop)
+{
+    (void)loop;
+    return now_ms;
+}
 
 static struct service_job *new_job(const char *folder, size_t n_files)
 {
@@ -40,10 +51,55 @@ static void job_is_called_by_its_first_file_or_without_one_by_its_stem(void **st
     }
 }
 
+static void tell_begun(struct service_worker *w, const char *id, double deadline_s)
+{
+    json_t *message =
+        json_pack("{s:s, s:s, s:f}", "is", "begun", "id", id, "deadline_s", deadline_s);
+    assert_non_null(message);
+    service_job_message(w, message);
+    json_decref(message);
+}
+
+/* Whether the worker is killed for a deadline, once `seconds` more have gone by. */
+static bool is_late_after(struct service_worker *w, unsigned seconds)
+{
+    now_ms += 1000 * (uint64_t)seconds;
+    service_check_deadlines(w->service);
+    return w->is_late;
+}
+
+/* A worker says "begun" anew when the job begins to wait for memory, without a deadline, and when
+ * it has it. */
+static void deadline_does_not_run_while_the_job_waits_for_memory(void **state)
+{
+    (void)state;
+    static struct service service;
+    struct service_worker worker = {.service = &service};
+    struct service_job *job = new_job("", 2);
+    strcpy(job->spool->id, "a");
+    for (size_t i = 0; i < SERVICE_LISTS; i++) {
+        TAILQ_INIT(&service.lists[i]);
+    }
+    job->worker = &worker;
+    service_job_list(&service, job, WAIT_RESULT);
+    now_ms = 1000;
+    tell_begun(&worker, "a", 10);
+    assert_false(is_late_after(&worker, 9));
+    tell_begun(&worker, "a", 0);
+    assert_false(is_late_after(&worker, 100000));
+    tell_begun(&worker, "a", 10);
+    assert_false(is_late_after(&worker, 9));
+    assert_true(is_late_after(&worker, 100));
+    assert_ptr_equal(worker.overdue, job);
+    service_job_unlist(&service, job);
+    service_job_free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(job_is_called_by_its_first_file_or_without_one_by_its_stem),
+        cmocka_unit_test(deadline_does_not_run_while_the_job_waits_for_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
