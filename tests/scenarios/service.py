@@ -40,14 +40,16 @@ class Service:
         done = subprocess.run([LEAT, "status", "--status-socket", self.socket, "--json"], capture_output=True)
         return json.loads(done.stdout) if done.stdout else {"ready": False, "state": "silent", "totals": {"done": -1}}
 
-    def until(self, is_true, what, seconds=WAIT_S):
+    def until(self, ask, what, seconds=WAIT_S):
+        """Waits until what is asked for is true, and returns it: asked once more, it may be gone."""
         end = time.monotonic() + seconds
-        while not is_true():
+        while not (answer := ask()):
             if time.monotonic() > end:
                 self.fail(f"never: {what}")
             if self.process.poll() is not None:
                 self.fail(f"it ended ({self.process.returncode}) before: {what}")
             time.sleep(0.05)
+        return answer
 
     def fail(self, why):
         self.process.send_signal(signal.SIGCONT)

@@ -24,19 +24,24 @@ def attempts():
     return charged
 
 
-def begin(*options):
+def drop(*options):
     s = Service("spool", *SLOW, *options)
     with open("big.clusters.npy", "rb") as f:
         s.drop("big.clusters.npy", f.read())
-    s.until(lambda: s.status()["in_flight"], "a running job")
-    flight = s.status()["in_flight"]
-    s.check(flight and flight[0]["name"] == "in/big.clusters.npy" and flight[0]["attempt"] == 1 and
-            flight[0]["total_bytes"] >= 4 * n * n, f"in flight: {flight}")
     return s
 
 
+def begin(*options):
+    """A service, and the job that runs there."""
+    s = drop(*options)
+    [job] = s.until(lambda: s.status()["in_flight"], "a running job")
+    s.check(job["name"] == "in/big.clusters.npy" and job["attempt"] == 1 and job["total_bytes"] >= 4 * n * n,
+            f"in flight: {job}")
+    return s, job
+
+
 # There is time: the job ends, and nothing is left.
-s = begin("--drain", "600")
+s, _ = begin("--drain", "600")
 s.process.send_signal(signal.SIGTERM)
 s.until(lambda: s.status()["state"] == "draining", "it is told to stop")
 s.drop("other.clusters.npy", b"not begun any more")
@@ -48,7 +53,7 @@ os.unlink("spool/in/other.clusters.npy")
 
 # Jobs that wait at the worker are not begun any more, and not charged.
 os.rename("spool/out/big", "spool/out/first")
-s = begin("-j", "1", "--drain", "600")
+s, _ = begin("-j", "1", "--drain", "600")
 for i in range(60):
     s.drop(f"w{i}.clusters.csv", table(seed=i))
 s.until(lambda: sum(attempts()) > 8, "more are at the worker")
@@ -63,7 +68,7 @@ s.stop()
 s.is_clean()
 
 # There is not: it is put back without a charge, and done by the next service.
-s = begin("--drain", "0.2")
+s, _ = begin("--drain", "0.2")
 told = time.monotonic()
 s.stop()
 s.check(time.monotonic() - told < 20 * PATIENCE, "it took too long to stop")
@@ -78,15 +83,15 @@ s.stop()
 s.is_clean()
 
 # Its file is changed while it is read: it is read again, and that is no charge.
-s = begin("--max-attempts", "1")
-os.utime(f"spool/.work/{s.status()['in_flight'][0]['id']}/in/big.clusters.npy")
+s, job = begin("--max-attempts", "1")
+os.utime(f"spool/.work/{job['id']}/in/big.clusters.npy")
 s.until(lambda: s.status()["totals"]["done"] + s.status()["totals"]["failed"] == 1, "an end")
 s.check(s.status()["totals"]["failed"] == 0, f"charged for a change: {s.reasons()}")
 s.stop()
 s.is_clean()
 
 # A job that is stopped at its deadline is tried again, and then fails.
-s = begin("--deadline", "0.2", "--max-attempts", "2")
+s = drop("--deadline", "0.2", "--max-attempts", "2")
 s.until(lambda: s.status()["totals"]["failed"] == 1, "a failure")
 reason = s.reasons()["big.clusters.npy"]
 s.check(reason["kind"] == "deadline" and reason["attempts"] == 2, f"{reason}")

@@ -72,8 +72,7 @@ def fill_and_empty(s, k, done, leave, with_long):
     if with_long:
         for part in ("dem", "source"):
             s.drop(f"long{k}.{part}.asc", grid(part == "source"))
-        s.until(lambda: s.status()["in_flight"], "a long job")
-        long_ids = [job["id"] for job in s.status()["in_flight"]]
+        long_ids = [job["id"] for job in s.until(lambda: s.status()["in_flight"], "a long job")]
     for i, name in enumerate(names):
         if i == N // 2:
             fill(leave)
