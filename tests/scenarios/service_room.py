@@ -3,6 +3,7 @@ small disk."""
 import errno
 import os
 import resource
+import signal
 import sys
 import time
 
@@ -12,7 +13,7 @@ disk = os.path.abspath(sys.argv[1])
 BALLAST = os.path.join(disk, "ballast")
 N = 20
 with open("leat.conf", "w") as f:
-    f.write("[pipeline sciddicat]\nsteps = %d\n" % (2000000 if WATCHED else 16000000))
+    f.write("[pipeline sciddicat]\nsteps = %d\n" % (40000 if WATCHED else 3000000))
 
 
 def fill(leave):
@@ -48,16 +49,16 @@ def attempts(s):
     return found
 
 
-def watch_a_pause(s, pids, made, seconds=3):
-    """What part of a processor is used meanwhile. A trial may be going on; none stays charged but jobs in `made`, whose
-    result may be made and wait to be put in place."""
+def watch_a_pause(s, pids, seconds=3):
+    """What part of a processor is used meanwhile. A trial may be going on; none stays charged but jobs whose result is
+    made and waits to be put in place."""
     begin, before = time.monotonic(), sum(cpu_s(p) for p in pids)
     quiet = False
     while time.monotonic() < begin + seconds or not quiet:
         status, tried = s.status(), attempts(s)
-        flying = len(status["in_flight"])
+        made = [w for w in status["waiting"] if w["reason"].startswith("its result is made")]
         s.check(max(tried.values()) <= 1, f"charged more than once: {tried}")
-        quiet = quiet or (sum(n for id, n in tried.items() if id not in made) == 0 and flying == 0)
+        quiet = quiet or (sum(tried.values()) <= len(made) and not status["in_flight"])
         s.check(time.monotonic() < begin + WAIT_S, f"attempts stay charged: {tried}")
         time.sleep(0.25)
     return (sum(cpu_s(p) for p in pids) - before) / (time.monotonic() - begin)
@@ -68,21 +69,24 @@ def fill_and_empty(s, k, done, leave, with_long):
     names = [f"r{k}-{i}.clusters.csv" for i in range(N)]
     for i, name in enumerate(names):  # complete before the disk is full, and hidden
         s.drop(name + ".part", table(rows=40, columns=60, seed=N * k + i))
-    long_ids = []
     if with_long:
         for part in ("dem", "source"):
             s.drop(f"long{k}.{part}.asc", grid(part == "source"))
-        long_ids = [job["id"] for job in s.until(lambda: s.status()["in_flight"], "a long job")]
+        s.until(lambda: s.status()["in_flight"], "a long job")
+        worker = s.status()["workers"][0]["pid"]
+        os.kill(worker, signal.SIGSTOP)  # so that it does not end before the disk is full
     for i, name in enumerate(names):
         if i == N // 2:
             fill(leave)
+            if with_long:
+                os.kill(worker, signal.SIGCONT)
         os.rename(os.path.join(s.spool, "in", name + ".part"), os.path.join(s.spool, "in", name))
     s.until(lambda: s.status()["state"] == "paused", "a pause")
     s.check("No space left" in s.status()["why"], f"why it is paused: {s.status()['why']}")
     if with_long:
         s.until(lambda: not s.status()["in_flight"], "the long job ends while the disk is full")
     pids = [s.process.pid] + [w["pid"] for w in s.status()["workers"]]
-    busy = watch_a_pause(s, pids, long_ids)
+    busy = watch_a_pause(s, pids)
     s.check(busy < 0.05 * PATIENCE, f"paused, and {busy:.1%} of a processor")
     begin = time.monotonic()
     os.unlink(BALLAST)
