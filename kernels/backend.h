@@ -14,7 +14,8 @@
 #ifndef LEAT_KERNELS_BACKEND_H
 #define LEAT_KERNELS_BACKEND_H
 
-#include "formats/status.h"
+#include "formats/base/status.h"
+#include "kernels/families.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,11 +71,6 @@ struct queue_busy {
     uint64_t upload_bytes, download_bytes;
 };
 
-struct means_kernels;
-struct pearson_kernels;
-struct philox_kernels;
-struct sciddicat_kernels;
-
 struct backend_ops {
     const char *name;
 
@@ -122,10 +118,9 @@ struct backend_ops {
      * that overlap count once. Without bytes. */
     void (*busy_all)(struct backend *b, struct queue_busy *out);
 
-    const struct means_kernels *means;
-    const struct pearson_kernels *pearson;
-    const struct philox_kernels *philox;
-    const struct sciddicat_kernels *sciddicat;
+#define FAMILY(name) const struct name##_kernels *name;
+    KERNEL_FAMILIES(FAMILY)
+#undef FAMILY
 };
 
 /* What every `struct backend` and `struct queue` begins with, so that callers reach the table. */

@@ -9,10 +9,10 @@
  */
 #include "kernels/self_test.h"
 
-#include "kernels/means.h"
-#include "kernels/pearson.h"
-#include "kernels/philox.h"
-#include "kernels/sciddicat.h"
+#include "kernels/means/means.h"
+#include "kernels/pearson/pearson.h"
+#include "kernels/philox/philox.h"
+#include "kernels/sciddicat/sciddicat.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ struct run {
     struct queue *q;
     struct span x, by_columns, z, z_exact, moments, panels[N_PANELS];
     struct moments m;
-    struct pearson_matrix matrix;
+    struct matrix matrix;
     double *host; /* the series, N_SERIES * N_SAMPLES */
 };
 
@@ -102,11 +102,11 @@ static enum status run_open(struct backend *b, struct run *r)
         st = r->ops->alloc(r->q, want[i].bytes, want[i].out);
     }
     for (size_t p = 0; p < N_PANELS && st == STATUS_OK; ++p) {
-        size_t width = pearson_panel_width(p, PANEL, N_SERIES);
+        size_t width = matrix_panel_width(p, PANEL, N_SERIES);
         st = r->ops->alloc(r->q, PANEL * width * sizeof(double), &r->panels[p]);
     }
     r->m = (struct moments){r->moments, N_SERIES};
-    r->matrix = (struct pearson_matrix){N_SERIES, PANEL, DTYPE_F64, r->panels};
+    r->matrix = (struct matrix){N_SERIES, PANEL, DTYPE_F64, r->panels};
     return st;
 }
 
@@ -158,10 +158,10 @@ static enum status make_series(struct run *r, double *walk)
 static enum status read_matrix(struct run *r, double *out)
 {
     if (r->matrix.type == DTYPE_F64) {
-        return r->ops->pearson->condensed(r->q, &r->matrix, 0, N_PAIRS, out);
+        return r->ops->matrix->condensed(r->q, &r->matrix, 0, N_PAIRS, out);
     }
     float narrow[N_PAIRS];
-    enum status st = r->ops->pearson->condensed(r->q, &r->matrix, 0, N_PAIRS, narrow);
+    enum status st = r->ops->matrix->condensed(r->q, &r->matrix, 0, N_PAIRS, narrow);
     for (size_t k = 0; k < N_PAIRS && st == STATUS_OK; ++k) {
         out[k] = (double)narrow[k];
     }
@@ -182,7 +182,7 @@ static enum status rows(struct run *r, enum pearson_precision precision, double 
         st = k->standardize(r->q, precision, r->x, DTYPE_F64, N_SERIES, N_SAMPLES, r->m, 0, z);
     }
     for (size_t p = 0; p < N_PANELS && st == STATUS_OK; ++p) {
-        size_t first = p * PANEL, width = pearson_panel_width(p, PANEL, N_SERIES);
+        size_t first = p * PANEL, width = matrix_panel_width(p, PANEL, N_SERIES);
         st = k->gram(r->q, precision, N_SAMPLES, span_from(z, first * z_row), first, width - first,
                      z, 0, width, r->m, r->panels[p], width);
         struct pearson_side a = {.z = span_from(r->z_exact, first * exact_row),
@@ -223,9 +223,9 @@ static enum status columns(struct run *r, double *out)
 /* Of the matrix in the panels: medians, mean, counts, a rank, and one pair taken by itself. */
 static enum status questions(struct run *r, double *figures, double *heat)
 {
-    const struct pearson_kernels *k = r->ops->pearson;
-    struct pearson_survey survey;
-    struct pearson_pair pairs[N_PAIRS], one = {.i = 3, .j = GAPPED};
+    const struct matrix_kernels *k = r->ops->matrix;
+    struct matrix_survey survey;
+    struct matrix_pair pairs[N_PAIRS], one = {.i = 3, .j = GAPPED};
     float cells[SIDE * SIDE];
     double *rest = figures + N_SERIES;
     size_t n = 0;
@@ -237,7 +237,7 @@ static enum status questions(struct run *r, double *figures, double *heat)
         st = k->select(r->q, &r->matrix, rest[1], pairs, N_PAIRS, &n);
     }
     if (st == STATUS_OK) {
-        st = k->exact_pairs(r->q, r->x, DTYPE_F64, N_SAMPLES, r->m, &one, 1);
+        st = r->ops->pearson->exact_pairs(r->q, r->x, DTYPE_F64, N_SAMPLES, r->m, &one, 1);
     }
     if (st == STATUS_OK) {
         st = k->heatmap(r->q, &r->matrix, SIDE, cells);

@@ -6,11 +6,12 @@
  * expect. Standard streams that are closed are opened on /dev/null the wrong way round, so that no
  * file of ours takes their place and what is printed still counts as lost.
  */
-#include "formats/log.h"
-#include "pipeline/commands.h"
-#include "pipeline/options.h"
-#include "pipeline/relaunch.h"
-#include "pipeline/text.h"
+#include "formats/base/log.h"
+#include "pipeline/commands/commands.h"
+#include "pipeline/names/relaunch.h"
+#include "pipeline/names/text.h"
+#include "pipeline/settings/options.h"
+#include "pipeline/worker/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,7 @@ static const struct command commands[] = {
     {"status", command_status, "say what a running service is doing, and how its last jobs ended"},
     {"retry", command_retry, "put failed jobs back into the watched folder"},
     {"doctor", command_doctor, "say what works here and what does not"},
-    {"worker", command_worker, NULL}, /* of watch's own: not for people */
+    {"worker", worker_run, NULL}, /* of watch's own: not for people */
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]), NOTHING_DONE = 2 };
 

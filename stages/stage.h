@@ -8,8 +8,8 @@
 #ifndef LEAT_STAGES_STAGE_H
 #define LEAT_STAGES_STAGE_H
 
-#include "formats/result.h"
-#include "formats/table.h"
+#include "formats/result/result.h"
+#include "formats/table/table.h"
 #include "kernels/backend.h"
 
 #include <stdbool.h>

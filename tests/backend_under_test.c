@@ -186,7 +186,7 @@ void under_test_release(struct span s)
 
 static size_t panel_bytes(const struct under_test_matrix *m, size_t p)
 {
-    size_t width = pearson_panel_width(p, m->m.panel, m->m.n_series);
+    size_t width = matrix_panel_width(p, m->m.panel, m->m.n_series);
     return (width - p * m->m.panel) * width * dtype_bytes(m->m.type);
 }
 
@@ -206,7 +206,7 @@ struct under_test_matrix under_test_matrix(size_t n_series, size_t panel, enum d
 void under_test_condensed(const struct under_test_matrix *m, double *r)
 {
     size_t n = m->m.n_series * (m->m.n_series - 1) / 2;
-    ASSERT_OK(backend->ops->pearson->condensed(under_test_queue, &m->m, 0, n, r));
+    ASSERT_OK(backend->ops->matrix->condensed(under_test_queue, &m->m, 0, n, r));
     if (m->m.type == DTYPE_F32) {
         for (size_t k = n; k-- > 0;) {
             float narrow;

@@ -7,9 +7,9 @@
 #ifndef LEAT_TESTS_BACKEND_UNDER_TEST_H
 #define LEAT_TESTS_BACKEND_UNDER_TEST_H
 
-#include "formats/dtype.h"
+#include "formats/base/dtype.h"
 #include "kernels/backend.h"
-#include "kernels/pearson.h"
+#include "kernels/pearson/pearson.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -55,7 +55,7 @@ void under_test_release(struct span s);
 
 /* A matrix with panels of its own (all 0xA5, each with 64 bytes too many that have to stay so). */
 struct under_test_matrix {
-    struct pearson_matrix m;
+    struct matrix m;
     struct span *panels;
     size_t n_panels;
 };

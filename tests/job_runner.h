@@ -5,7 +5,7 @@
 #ifndef LEAT_TESTS_JOB_RUNNER_H
 #define LEAT_TESTS_JOB_RUNNER_H
 
-#include "pipeline/job_state.h"
+#include "pipeline/engine/job_state.h"
 #include "tests/scratch_folder.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
     mutate.py [-k WORD] [-n] [FILE...]      FILE: lists of faults; tests/mutations/*.txt if none is named
 
 A list holds entries with an empty line between them; a line that begins with # is a remark.
-    file: watch/disk.c          the one file that is changed; then the text as it is and as it shall be, verbatim
+    file: watch/files/disk.c          the one file that is changed; then the text as it is and as it shall be, verbatim
     from: fsync(fd)             behind "from: " and "to: "; a key that is repeated adds a line; an empty to deletes
     to: 0                       tests: a regex of ctest names, as in `tests: test_watch_|scenario.spool$`
 

@@ -4,7 +4,7 @@
 #ifndef LEAT_TESTS_PACK_SUPPORT_H
 #define LEAT_TESTS_PACK_SUPPORT_H
 
-#include "formats/pack.h"
+#include "formats/pack/pack.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #ifndef LEAT_TESTS_PEARSON_SHEET_H
 #define LEAT_TESTS_PEARSON_SHEET_H
 
-#include "formats/table.h"
+#include "formats/table/table.h"
 
 #include <math.h>
 #include <setjmp.h>

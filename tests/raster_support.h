@@ -4,7 +4,7 @@
 #ifndef LEAT_TESTS_RASTER_SUPPORT_H
 #define LEAT_TESTS_RASTER_SUPPORT_H
 
-#include "formats/raster.h"
+#include "formats/result/raster.h"
 #include "tests/table_support.h"
 
 #include <float.h>

@@ -3,7 +3,7 @@
  */
 #include "tests/reference.h"
 
-#include "kernels/means.h"
+#include "kernels/means/means.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -17,7 +17,7 @@ struct reference_moments {
 
 /* Of n samples, two passes about the first sample. */
 struct reference_moments reference_moments(const double *x, size_t n);
-/* Pairwise-complete; NaN as kernels/pearson.h has it. */
+/* Pairwise-complete; NaN as kernels/pearson/pearson.h has it. */
 double reference_pearson(const double *x, const double *y, size_t n);
 /* z = x centred and scaled to norm 1, none missing (0 / 0 of a constant series); the product of two
  * such series is their coefficient. */

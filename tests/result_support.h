@@ -4,7 +4,7 @@
 #ifndef LEAT_TESTS_RESULT_SUPPORT_H
 #define LEAT_TESTS_RESULT_SUPPORT_H
 
-#include "formats/result.h"
+#include "formats/result/result.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

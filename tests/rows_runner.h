@@ -5,8 +5,8 @@
 #ifndef LEAT_TESTS_ROWS_RUNNER_H
 #define LEAT_TESTS_ROWS_RUNNER_H
 
-#include "kernels/pearson.h"
-#include "kernels/pearson_rule.h"
+#include "kernels/pearson/pearson.h"
+#include "kernels/pearson/pearson_rule.h"
 #include "tests/backend_under_test.h"
 #include "tests/reference.h"
 
@@ -64,7 +64,7 @@ static inline void run_rows(const struct rows *c, struct run *r)
                              c->n_samples, r->moments, 0, r->z));
     under_test_untouched(r->z, c->n_series * z_row);
     for (size_t p = 0; p < r->matrix.n_panels; ++p) {
-        size_t first = p * c->panel, width = pearson_panel_width(p, c->panel, c->n_series);
+        size_t first = p * c->panel, width = matrix_panel_width(p, c->panel, c->n_series);
         struct span panel = r->matrix.panels[p];
         /* in two pieces, as panels arrive: what came before, then the diagonal */
         if (first > 0) {

@@ -1,8 +1,10 @@
 #!/bin/sh
 # Builds leat and runs all of its tests: lint, unit, golden and scenario tests of the release build, the
 # same under the address and undefined-behaviour sanitizers, what has threads under the thread sanitizer,
-# and a minute of each fuzz target. On a Debian 12 it installs what is missing first. GPU tests are built
+# and 20 seconds of each fuzz target. On a Debian 12 it installs what is missing first. GPU tests are built
 # where nvcc is found, and skipped, visibly, where there is no device.
+#
+# What takes longer and finds more is in tests/soak.sh.
 #
 # usage: sh tests/run.sh [CTEST_OPTION...]      e.g. -L unit, -R pearson, -LE 'fuzz|lint'
 set -eu
@@ -22,4 +24,9 @@ done
 mkdir -p build/all
 echo 'subdirs("../release" "../asan" "../tsan" "../fuzz")' >build/all/CTestTestfile.cmake
 echo "== testing"
-exec ctest --test-dir build/all --output-on-failure --no-tests=error -j "$((2 * $(nproc)))" "$@"
+status=0
+ctest --test-dir build/all --output-on-failure --no-tests=error -j "$((2 * $(nproc)))" -O build/tests.log "$@" || status=$?
+echo "== the ten slowest"
+sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*/\2 s  \1/p' build/tests.log | sort -rn | head -n 10
+grep ' tests passed, ' build/tests.log
+exit $status

@@ -7,7 +7,7 @@
 #ifndef LEAT_TESTS_SCIDDICAT_REFERENCE_H
 #define LEAT_TESTS_SCIDDICAT_REFERENCE_H
 
-#include "kernels/sciddicat.h"
+#include "kernels/sciddicat/sciddicat.h"
 
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 #ifndef LEAT_TESTS_SCIDDICAT_RUNNER_H
 #define LEAT_TESTS_SCIDDICAT_RUNNER_H
 
-#include "kernels/sciddicat.h"
+#include "kernels/sciddicat/sciddicat.h"
 #include "tests/counted_backend.h"
 #include "tests/sciddicat_reference.h"
 #include "tests/table_support.h"

@@ -4,7 +4,7 @@
 #ifndef LEAT_TESTS_SETTINGS_GIVEN_H
 #define LEAT_TESTS_SETTINGS_GIVEN_H
 
-#include "pipeline/settings.h"
+#include "pipeline/settings/settings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* spool_fault - see spool_fault.h. */
 #include "tests/spool_fault.h"
 
-#include "watch/fault.h"
+#include "watch/files/fault.h"
 
 #include <errno.h>
 #include <fcntl.h>

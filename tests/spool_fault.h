@@ -1,6 +1,6 @@
 /*
- * spool_fault - what happens at the fault points of watch/fault.h: a process that dies, a call that
- * fails, a step that is left out.
+ * spool_fault - what happens at the fault points of watch/files/fault.h: a process that dies, a
+ * call that fails, a step that is left out.
  *
  * Points are counted by "step/action" ("claim.take/rename"). The counts may lie in memory that is
  * shared with a parent, so that they outlive the process that dies.

@@ -7,7 +7,7 @@
 
 #include "tests/spool_fault.h"
 #include "tests/spool_support.h"
-#include "watch/spool.h"
+#include "watch/spool/spool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

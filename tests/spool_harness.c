@@ -27,7 +27,7 @@
 #include "tests/spool_round.h"
 #include "tests/spool_service.h"
 #include "tests/spool_support.h"
-#include "watch/disk.h"
+#include "watch/files/disk.h"
 
 #include <errno.h>
 #include <signal.h>

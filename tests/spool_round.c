@@ -2,7 +2,7 @@
 #include "tests/spool_round.h"
 
 #include "tests/spool_support.h"
-#include "watch/disk.h"
+#include "watch/files/disk.h"
 
 struct totals totals;
 

@@ -1,10 +1,10 @@
 /* spool_service - see spool_service.h. */
 #include "tests/spool_service.h"
 
+#include "formats/base/file_name.h"
 #include "tests/spool_support.h"
-#include "watch/disk.h"
-#include "watch/fault.h"
-#include "watch/ready.h"
+#include "watch/files/disk.h"
+#include "watch/files/fault.h"
 
 #include <errno.h>
 
@@ -41,7 +41,7 @@ static int find(void *user, int at_fd, const char *name, const char *path, bool 
     const char *const names[] = {name, other};
     const char *slash = strrchr(path, '/');
     const char *dem = strstr(name, ".dem.");
-    if (is_folder || v->n == v->options->batch || ready_is_passing(name) ||
+    if (is_folder || v->n == v->options->batch || file_name_is_temporary(name) ||
         strstr(name, ".source.") != NULL) {
         return 0;
     }

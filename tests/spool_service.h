@@ -5,7 +5,7 @@
 #ifndef LEAT_TESTS_SPOOL_SERVICE_H
 #define LEAT_TESTS_SPOOL_SERVICE_H
 
-#include "watch/spool.h"
+#include "watch/spool/spool.h"
 
 struct spool_service_options {
     struct spool_options spool;

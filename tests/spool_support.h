@@ -5,7 +5,7 @@
 #ifndef LEAT_TESTS_SPOOL_SUPPORT_H
 #define LEAT_TESTS_SPOOL_SUPPORT_H
 
-#include "watch/spool.h"
+#include "watch/spool/spool.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 #ifndef LEAT_TESTS_TABLE_SUPPORT_H
 #define LEAT_TESTS_TABLE_SUPPORT_H
 
-#include "formats/bytes.h"
-#include "formats/table.h"
+#include "formats/base/bytes.h"
+#include "formats/table/table.h"
 
 #include <math.h>
 #include <setjmp.h>

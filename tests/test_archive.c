@@ -1,7 +1,7 @@
 /*
  * test_archive - files come out of archives whole, under safe names, or not at all.
  */
-#include "formats/archive_input.h"
+#include "formats/source/archive_input.h"
 #include "tests/archive_support.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  * test_archive_layer - one layer of compression is taken off and no second one; a stop soon ends
  * what is made of a file that never ends, whatever comes out of it: zeros, nothing, padding.
  */
-#include "formats/archive_input.h"
-#include "formats/archive_layer.h"
+#include "formats/source/archive_input.h"
+#include "formats/source/archive_layer.h"
 #include "tests/archive_support.h"
 
 enum { FEW_READS = 3, MANY_READS = 100 };

@@ -2,7 +2,7 @@
  * test_backend - memory, copies, and the choice of a backend. Memory and copies run on the backend
  * LEAT_TEST_BACKEND.
  */
-#include "kernels/sciddicat.h"
+#include "kernels/sciddicat/sciddicat.h"
 #include "kernels/self_test.h"
 #include "tests/backend_under_test.h"
 
@@ -191,11 +191,10 @@ static void self_test_passes_against_the_cpu(void **state)
 /* --- choice ---------------------------------------------------------------------------------- */
 
 /* A backend that is wrong in one kernel: the CPU's with medians off by a little. */
-static enum status wrong_survey(struct queue *q, const struct pearson_matrix *m,
-                                struct pearson_survey *out, double *median_abs,
-                                double *median_abs_all)
+static enum status wrong_survey(struct queue *q, const struct matrix *m, struct matrix_survey *out,
+                                double *median_abs, double *median_abs_all)
 {
-    enum status st = backend_cpu.pearson->survey(q, m, out, median_abs, median_abs_all);
+    enum status st = backend_cpu.matrix->survey(q, m, out, median_abs, median_abs_all);
     *median_abs_all += 1e-9;
     return st;
 }
@@ -224,13 +223,13 @@ static void check_self_test_finds(const struct backend_ops *ops, const char *wha
 static void self_test_finds_a_wrong_kernel(void **state)
 {
     (void)state;
-    struct pearson_kernels pearson = *backend_cpu.pearson;
+    struct matrix_kernels matrix = *backend_cpu.matrix;
     struct sciddicat_kernels sciddicat = *backend_cpu.sciddicat;
     struct backend_ops ops = backend_cpu;
-    pearson.survey = wrong_survey;
-    ops.pearson = &pearson;
+    matrix.survey = wrong_survey;
+    ops.matrix = &matrix;
     check_self_test_finds(&ops, "medians");
-    ops.pearson = backend_cpu.pearson;
+    ops.matrix = backend_cpu.matrix;
     sciddicat.state = wrong_state;
     ops.sciddicat = &sciddicat;
     check_self_test_finds(&ops, "debris");

@@ -2,7 +2,7 @@
  * Crews: every task runs once, priorities hold, loops cover every index on any thread, time is
  * booked.
  */
-#include "pipeline/crew.h"
+#include "pipeline/engine/crew.h"
 
 #include <pthread.h>
 #include <setjmp.h>

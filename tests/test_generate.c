@@ -2,12 +2,12 @@
  * Made-up series: the same bits however they are cut, on either backend, in either layout; files
  * that appear whole or not at all. $LEAT_TEST_BACKEND chooses the backend.
  */
-#include "formats/bytes.h"
-#include "kernels/philox.h"
-#include "pipeline/generate.h"
-#include "pipeline/generate_source.h"
-#include "pipeline/new_file.h"
-#include "pipeline/walk.h"
+#include "formats/base/bytes.h"
+#include "kernels/philox/philox.h"
+#include "pipeline/generate/generate.h"
+#include "pipeline/generate/generate_source.h"
+#include "pipeline/generate/new_file.h"
+#include "pipeline/generate/walk.h"
 #include "tests/backend_under_test.h"
 #include "tests/scratch_folder.h"
 

@@ -1,7 +1,7 @@
 /*
  * What a result is called after its input; names that would lead elsewhere.
  */
-#include "pipeline/input_name.h"
+#include "pipeline/names/input_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
  * The inputs of a command line: their size, and what ends the search for it.
  */
-#include "pipeline/inputs.h"
+#include "pipeline/inputs/inputs.h"
 #include "tests/scratch_folder.h"
 #include "tests/settings_given.h"
 

@@ -2,12 +2,12 @@
  * How long resources were busy: unions of intervals, never more than the time that went by, and
  * what is made of them.
  */
-#include "formats/pack_file.h"
-#include "formats/source.h"
-#include "kernels/busy_union.h"
-#include "pipeline/crew.h"
-#include "pipeline/efficiency.h"
-#include "pipeline/meter.h"
+#include "formats/base/busy_union.h"
+#include "formats/pack/pack_file.h"
+#include "formats/source/source.h"
+#include "pipeline/engine/crew.h"
+#include "pipeline/engine/efficiency.h"
+#include "pipeline/engine/meter.h"
 #include "tests/patience.h"
 
 #include <errno.h>

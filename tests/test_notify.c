@@ -1,7 +1,7 @@
 /*
  * What systemd hears, on a socket of the test's own.
  */
-#include "pipeline/notify.h"
+#include "pipeline/service/notify.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
  * Pieces of packs: whatever the bytes, who squeezes them and the level, what they join to is opened
  * by zlib, and is the same to the byte every time. The files they make: test_pack_file.c.
  */
-#include "formats/pack_file.h"
-#include "formats/pack_huffman.h"
+#include "formats/pack/pack_file.h"
+#include "formats/pack/pack_huffman.h"
 #include "tests/pack_support.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * Files of packs: gzip and zip of members of any size and number open with readers that are not
  * ours (zlib, libarchive); a name that is there and a disk that is full are told.
  */
-#include "formats/pack_container.h"
-#include "formats/pack_file.h"
+#include "formats/pack/pack_container.h"
+#include "formats/pack/pack_file.h"
 #include "tests/pack_support.h"
 
 #include <archive.h>

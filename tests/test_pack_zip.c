@@ -2,8 +2,8 @@
  * test_pack_zip - at the borders of what 16 and 32 bits count, a zip is read back by our reader and
  * by those of others.
  */
-#include "formats/pack_container.h"
-#include "formats/zip_input.h"
+#include "formats/pack/pack_container.h"
+#include "formats/source/zip_input.h"
 #include "tests/pack_support.h"
 
 #include <fcntl.h>

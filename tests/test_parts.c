@@ -1,7 +1,7 @@
 /*
  * Files that wait for the others of their job.
  */
-#include "pipeline/parts.h"
+#include "pipeline/inputs/parts.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

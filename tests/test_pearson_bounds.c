@@ -7,7 +7,7 @@
  * slabs); the sizes here are meant to reach every one of them. A new kernel is a line in `kernels`,
  * a new kind one in hostile_series.c. Kinds with missing samples go to the kernels that say so.
  */
-#include "kernels/pearson.h"
+#include "kernels/pearson/pearson.h"
 #include "tests/backend_under_test.h"
 #include "tests/hostile_series.h"
 #include "tests/reference.h"
@@ -95,7 +95,7 @@ static struct under_test_matrix multiply(const struct kernel *kernel, const stru
     ASSERT_OK(k->standardize(under_test_queue, kernel->precision, rows->x, in->type, in->n_series,
                              in->n_samples, rows->moments, 0, z));
     for (size_t p = 0; p < m.n_panels; ++p) {
-        size_t first = p * in->panel, width = pearson_panel_width(p, in->panel, in->n_series);
+        size_t first = p * in->panel, width = matrix_panel_width(p, in->panel, in->n_series);
         ASSERT_OK(k->gram(under_test_queue, kernel->precision, in->n_samples,
                           span_from(z, first * row), first, width - first, z, 0, width,
                           rows->moments, m.panels[p], width));
@@ -127,7 +127,7 @@ static void take_gaps(const struct kernel *kernel, const struct series *in, stru
     ASSERT_OK(k->standardize(under_test_queue, PEARSON_EXACT, rows.x, in->type, in->n_series,
                              in->n_samples, rows.moments, 0, z));
     for (size_t p = 0; p < m.n_panels; ++p) {
-        size_t first = p * in->panel, width = pearson_panel_width(p, in->panel, in->n_series);
+        size_t first = p * in->panel, width = matrix_panel_width(p, in->panel, in->n_series);
         struct pearson_side a = {span_from(z, first * row), span_from(rows.x, first * x_row), first,
                                  width - first};
         struct pearson_side b = {z, rows.x, 0, width};
@@ -145,11 +145,11 @@ static void take_pairs(const struct kernel *kernel, const struct series *in, str
 {
     struct rows rows = rows_put(in);
     struct under_test_matrix m = multiply(kernel, in, &rows);
-    struct pearson_pair *pairs = room(n_pairs(in->n_series), sizeof *pairs);
+    struct matrix_pair *pairs = room(n_pairs(in->n_series), sizeof *pairs);
     size_t n = 0;
     for (uint32_t i = 0; i < in->n_series; ++i) {
         for (uint32_t j = i + 1; j < in->n_series; ++j) {
-            pairs[n++] = (struct pearson_pair){i, j, 0};
+            pairs[n++] = (struct matrix_pair){i, j, 0};
         }
     }
     ASSERT_OK(under_test_ops()->pearson->exact_pairs(under_test_queue, rows.x, in->type,
@@ -221,8 +221,8 @@ static double part(double got, double want, double bound)
     return got == want ? 0 : fabs(got - want) / bound;
 }
 
-/* MEAN and M2, within what kernels/means.h states. M2 of values whose squares leave the doubles
- * is what it may be. */
+/* MEAN and M2, within what kernels/means/means.h states. M2 of values whose squares leave the
+ * doubles is what it may be. */
 static double judge_moments(const struct series *in, const double *got)
 {
     double worst = 0;

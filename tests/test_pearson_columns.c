@@ -1,10 +1,11 @@
 /*
  * test_pearson_columns - series in columns, slab by slab, on the backend LEAT_TEST_BACKEND.
  *
- * The bounds are those of kernels/pearson.h: 1e-12, and 1e-10 for pairs with missing values.
+ * The bounds are those of kernels/pearson/pearson.h: 1e-12, and 1e-10 for pairs with missing
+ * values.
  */
-#include "kernels/pearson.h"
-#include "kernels/pearson_rule.h"
+#include "kernels/pearson/pearson.h"
+#include "kernels/pearson/pearson_rule.h"
 #include "tests/backend_under_test.h"
 #include "tests/reference.h"
 

@@ -2,8 +2,8 @@
  * test_pearson_rows - series in rows, from numbers to coefficients, on the backend
  * LEAT_TEST_BACKEND.
  *
- * The bounds are those that kernels/pearson.h promises: 1e-12 for the exact form, 1e-6 for f32, the
- * backend's own statement for screen, 1e-10 with missing values.
+ * The bounds are those that kernels/pearson/pearson.h promises: 1e-12 for the exact form, 1e-6 for
+ * f32, the backend's own statement for screen, 1e-10 with missing values.
  */
 #include "tests/rows_runner.h"
 
@@ -410,11 +410,11 @@ static void exact_pairs_match_the_reference(void **state)
     reference_condensed(x, c.n_series, n, want);
     struct run r;
     run_rows(&c, &r);
-    struct pearson_pair *p = calloc(pairs, sizeof *p);
+    struct matrix_pair *p = calloc(pairs, sizeof *p);
     assert_non_null(p);
     for (uint32_t i = 0; i < c.n_series; ++i) {
         for (uint32_t j = i + 1; j < c.n_series; ++j) {
-            p[k++] = (struct pearson_pair){i, j, 5};
+            p[k++] = (struct matrix_pair){i, j, 5};
         }
     }
     ASSERT_OK(under_test_ops()->pearson->exact_pairs(under_test_queue, r.x, c.type, n, r.moments, p,

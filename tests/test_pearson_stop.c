@@ -1,8 +1,9 @@
 /*
  * Long work on a queue that is stopped: no part of it begins any more, and the call says so.
  */
-#include "kernels/cpu/cpu_backend.h"
-#include "stages/pearson_pairs.h"
+#include "kernels/base/queue_cpu.h"
+#include "kernels/means/moments_cpu.h"
+#include "stages/pearson/pearson_pairs.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -36,7 +37,7 @@ static void run(void *context, size_t n, void (*body)(void *arg, size_t index), 
 static struct queue *queue;
 static struct span x, z, moments_memory, panels[N_PANELS];
 static struct moments moments;
-static struct pearson_matrix matrix;
+static struct matrix matrix;
 
 static struct span room(size_t bytes)
 {
@@ -77,11 +78,11 @@ static int begin(void **state)
     moments_memory = room(moments_bytes(N_SERIES));
     moments = (struct moments){.at = moments_memory, .capacity = N_SERIES};
     for (size_t p = 0; p < N_PANELS; p++) {
-        const size_t width = pearson_panel_width(p, PANEL, N_SERIES);
+        const size_t width = matrix_panel_width(p, PANEL, N_SERIES);
         panels[p] = room((width - p * PANEL) * width * sizeof(double));
     }
-    matrix = (struct pearson_matrix){
-        .n_series = N_SERIES, .panel = PANEL, .type = DTYPE_F64, .panels = panels};
+    matrix =
+        (struct matrix){.n_series = N_SERIES, .panel = PANEL, .type = DTYPE_F64, .panels = panels};
     fill_series();
     return 0;
 }
@@ -128,7 +129,7 @@ static enum status take_products(void)
     enum status st = STATUS_OK;
     const size_t bytes = cpu_pearson.z_bytes(PEARSON_EXACT, N_SAMPLES);
     for (size_t p = 0; p < N_PANELS && st == STATUS_OK; p++) {
-        const size_t first = p * PANEL, width = pearson_panel_width(p, PANEL, N_SERIES);
+        const size_t first = p * PANEL, width = matrix_panel_width(p, PANEL, N_SERIES);
         st = cpu_pearson.gram(queue, PEARSON_EXACT, N_SAMPLES, span_from(z, first * bytes), first,
                               width - first, z, 0, width, moments, panels[p], width);
     }
@@ -146,7 +147,7 @@ static enum status take_gaps(void)
     uint64_t n_unsure = 0;
     const enum status st =
         cpu_pearson.gram_gaps(queue, N_SAMPLES, &side, &side, DTYPE_F64, moments, panels[0],
-                              pearson_panel_width(0, PANEL, N_SERIES), DTYPE_F64, &n_unsure);
+                              matrix_panel_width(0, PANEL, N_SERIES), DTYPE_F64, &n_unsure);
     for (size_t s = 0; s < N_SERIES; s++) {
         count[s]++;
     }
@@ -156,9 +157,9 @@ static enum status take_gaps(void)
 static enum status take_pairs(void)
 {
     enum { N_PAIRS = 2000 };
-    static struct pearson_pair pairs[N_PAIRS];
+    static struct matrix_pair pairs[N_PAIRS];
     for (uint32_t k = 0; k < N_PAIRS; k++) {
-        pairs[k] = (struct pearson_pair){.i = k % 300, .j = 300 + k % 400};
+        pairs[k] = (struct matrix_pair){.i = k % 300, .j = 300 + k % 400};
     }
     return cpu_pearson.exact_pairs(queue, x, DTYPE_F64, N_SAMPLES, moments, pairs, N_PAIRS);
 }
@@ -196,24 +197,24 @@ static enum status take_gapped_columns(void)
 static enum status take_survey(void)
 {
     static double medians[N_SERIES];
-    struct pearson_survey survey;
+    struct matrix_survey survey;
     double all;
-    return cpu_pearson.survey(queue, &matrix, &survey, medians, &all);
+    return cpu_matrix.survey(queue, &matrix, &survey, medians, &all);
 }
 
 static enum status take_kth(void)
 {
     double r;
-    return cpu_pearson.kth_abs(queue, &matrix, 1000, &r);
+    return cpu_matrix.kth_abs(queue, &matrix, 1000, &r);
 }
 
 static enum status take_select(void)
 {
     const size_t capacity = (size_t)N_SERIES * (N_SERIES - 1) / 2;
-    struct pearson_pair *pairs = malloc(capacity * sizeof *pairs);
+    struct matrix_pair *pairs = malloc(capacity * sizeof *pairs);
     size_t n;
     assert_non_null(pairs);
-    const enum status st = cpu_pearson.select(queue, &matrix, 0.1, pairs, capacity, &n);
+    const enum status st = cpu_matrix.select(queue, &matrix, 0.1, pairs, capacity, &n);
     free(pairs);
     return st;
 }
@@ -221,7 +222,7 @@ static enum status take_select(void)
 static enum status take_heatmap(void)
 {
     static float cells[100 * 100];
-    return cpu_pearson.heatmap(queue, &matrix, 100, cells);
+    return cpu_matrix.heatmap(queue, &matrix, 100, cells);
 }
 
 static const struct {
@@ -289,21 +290,21 @@ static void every_long_call_ends_soon_and_says_that_it_was_stopped(void **state)
 
 static size_t n_read, stop_at_read;
 
-static enum status read_and_stop(struct queue *q, const struct pearson_matrix *m, uint64_t first,
-                                 size_t n, void *dst)
+static enum status read_and_stop(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
+                                 void *dst)
 {
     work.stop = ++n_read == stop_at_read;
-    return cpu_pearson.condensed(q, m, first, n, dst);
+    return cpu_matrix.condensed(q, m, first, n, dst);
 }
 
 /* All coefficients are 1: too many for select, so the matrix is read piece by piece. */
 static void reading_for_pairs_ends_once_the_queue_is_stopped(void **state)
 {
     (void)state;
-    struct pearson_kernels kernels = cpu_pearson;
+    struct matrix_kernels kernels = cpu_matrix;
     struct backend_ops ops = backend_cpu;
     kernels.condensed = read_and_stop;
-    ops.pearson = &kernels;
+    ops.matrix = &kernels;
     queue->backend->ops = &ops;
     for (size_t p = 0; p < N_PANELS; p++) {
         for (size_t k = 0; k < panels[p].bytes / sizeof(double); k++) {
@@ -311,7 +312,7 @@ static void reading_for_pairs_ends_once_the_queue_is_stopped(void **state)
         }
     }
     const struct pearson_wanted wanted = {.top = 10, .most = 1000};
-    struct pearson_pair *pairs;
+    struct matrix_pair *pairs;
     size_t n;
     let_it_run(0);
     assert_int_equal(pearson_pairs_find(queue, &matrix, &wanted, &pairs, &n), STATUS_OK);

@@ -1,7 +1,7 @@
 /*
  * Names of any bytes as ASCII text, and back.
  */
-#include "formats/percent.h"
+#include "formats/base/percent.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,9 @@
  * test_phases - phases follow each other, and every piece of each is done once, by any number of
  * threads, also by such as come late or never.
  */
-#include "kernels/cpu/cpu_backend.h"
-#include "kernels/cpu/cpu_phases.h"
-#include "pipeline/crew.h"
+#include "kernels/base/queue_cpu.h"
+#include "kernels/sciddicat/phases_cpu.h"
+#include "pipeline/engine/crew.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /*
  * test_philox - the generator against the paper's known answers, and walks on LEAT_TEST_BACKEND.
  */
-#include "kernels/philox.h"
-#include "kernels/philox_rule.h"
+#include "kernels/philox/philox.h"
+#include "kernels/philox/philox_rule.h"
 #include "tests/backend_under_test.h"
 
 #include <stdlib.h>

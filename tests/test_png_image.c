@@ -1,7 +1,7 @@
 /*
  * Pictures: what is drawn is what libpng reads back, nothing is drawn outside.
  */
-#include "formats/png_image.h"
+#include "formats/result/png_image.h"
 
 #include <limits.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * Publishing: a folder is absent or complete, an existing one is kept or exchanged, nothing is left
  * behind; also where the file system knows no flags of renameat2.
  */
-#include "pipeline/publish.h"
+#include "pipeline/engine/publish.h"
 #include "tests/scratch_folder.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * its pieces were made. NODATA and the place: test_raster_place.c; what GDAL says of them:
  * test_raster_gdal.c.
  */
-#include "formats/raster_file.h"
+#include "formats/result/raster_file.h"
 #include "tests/raster_support.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * Text in results: strings become padded code points, the text of numbers reads back as the same
  * bits and is as short as can be, fields are quoted only where they must be.
  */
-#include "formats/utf8.h"
+#include "formats/base/utf8.h"
 #include "tests/result_support.h"
 
 #include <float.h>

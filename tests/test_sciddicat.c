@@ -5,7 +5,7 @@
  * The Tessina landslide, with hashes known from the published programs, is read from $LEAT_TESSINA
  * or from ../shared/data/tessina beside the source tree, where it is there.
  */
-#include "kernels/sciddicat.h"
+#include "kernels/sciddicat/sciddicat.h"
 #include "tests/backend_under_test.h"
 #include "tests/reference.h"
 #include "tests/sciddicat_reference.h"

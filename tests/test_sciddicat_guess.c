@@ -2,7 +2,7 @@
  * test_sciddicat_guess - the rounds begun from a guess end with the bits of the rounds begun with
  * all: on levels far apart, equal, and apart by any power of two down to their last bit.
  */
-#include "kernels/sciddicat_guess.h"
+#include "kernels/sciddicat/sciddicat_guess_rule.h"
 #include "tests/reference.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
  * the bits of the rounds begun with all, in every instruction set that this processor has: on
  * levels apart by any power of two down to their last bit, equal, below 0, and tiny.
  */
-#include "kernels/cpu/cpu_sciddicat.h"
-#include "kernels/sciddicat_rule.h"
+#include "kernels/sciddicat/sciddicat_cpu.h"
+#include "kernels/sciddicat/sciddicat_rule.h"
 #include "tests/reference.h"
 
 #include <math.h>

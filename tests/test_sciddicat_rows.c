@@ -2,8 +2,8 @@
  * test_sciddicat_rows - every instruction set that this processor has gives the bits of the rule,
  * cell by cell: flows, thickness, active cells, largest h, arrivals.
  */
-#include "kernels/cpu/cpu_sciddicat.h"
-#include "kernels/sciddicat_rule.h"
+#include "kernels/sciddicat/sciddicat_cpu.h"
+#include "kernels/sciddicat/sciddicat_rule.h"
 #include "tests/reference.h"
 
 #include <setjmp.h>

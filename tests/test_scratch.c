@@ -1,7 +1,7 @@
 /*
  * Scratch files: where they lie, and whose room counts.
  */
-#include "pipeline/scratch.h"
+#include "pipeline/engine/scratch.h"
 #include "tests/scratch_folder.h"
 
 #include <fcntl.h>

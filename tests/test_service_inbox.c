@@ -1,7 +1,7 @@
 /*
  * The files in in/: which jobs they make up, what they wait for, and what becomes of them.
  */
-#include "pipeline/service_inbox.h"
+#include "pipeline/service/service_inbox.h"
 #include "tests/settings_given.h"
 
 static struct settings settings;

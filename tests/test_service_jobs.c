@@ -1,7 +1,7 @@
 /*
  * A job of the service: what it is called, and how long it may take.
  */
-#include "pipeline/service_state.h"
+#include "pipeline/service/service_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

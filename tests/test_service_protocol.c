@@ -2,7 +2,7 @@
  * What the service and its workers say to each other: lines over a socket, names that are bytes,
  * and parameters.
  */
-#include "pipeline/worker_protocol.h"
+#include "pipeline/worker/worker_protocol.h"
 #include "tests/settings_given.h"
 
 #include <fcntl.h>

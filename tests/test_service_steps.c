@@ -2,7 +2,7 @@
  * The service's steps: what becomes of files in in/ around a claim that did not succeed at once.
  * Nobody looks through the folder again by himself: what is not noticed waits for ever.
  */
-#include "pipeline/service_state.h"
+#include "pipeline/service/service_state.h"
 #include "tests/patience.h"
 #include "tests/settings_given.h"
 #include "tests/spool_support.h"

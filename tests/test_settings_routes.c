@@ -1,8 +1,8 @@
 /*
  * Which pipeline takes a file, named on the command line or met in a folder.
  */
-#include "formats/archive_input.h"
-#include "pipeline/input_name.h"
+#include "formats/source/archive_input.h"
+#include "pipeline/names/input_name.h"
 #include "tests/settings_given.h"
 
 static void a_file_is_taken_by_option_or_route_or_folder_or_name(void **state)

@@ -2,8 +2,8 @@
  * Signals that cannot be watched for: the service and the run end before they begin, say why, and
  * leave nothing open.
  */
-#include "pipeline/runner.h"
-#include "pipeline/service.h"
+#include "pipeline/commands/runner.h"
+#include "pipeline/service/service.h"
 #include "tests/settings_given.h"
 
 #include <uv.h>

@@ -2,8 +2,8 @@
  * test_source - files and gzip streams give the same bytes however they are read, and say where
  * they are damaged.
  */
-#include "formats/crc.h"
-#include "formats/source.h"
+#include "formats/base/crc.h"
+#include "formats/source/source.h"
 #include "tests/read_fault.h"
 #include "tests/table_support.h"
 

@@ -235,7 +235,7 @@ static void plans_count_the_pairs_that_a_threshold_may_let_through(void **state)
     parse_params(&stage_pearson, (const char *const[]){"series=rows", "threshold=0.0001", NULL},
                  params);
     assert_int_equal(stage_pearson.plan(&args, &all), STATUS_OK);
-    assert_true(all.host_bytes >= (uint64_t)5500 * 5499 / 2 * 2 * sizeof(struct pearson_pair));
+    assert_true(all.host_bytes >= (uint64_t)5500 * 5499 / 2 * 2 * sizeof(struct matrix_pair));
     assert_true(top.host_bytes < (uint64_t)64 << 20);
     assert_int_equal(all.memory_bytes, top.memory_bytes);
     sheet_free(&sheet);

@@ -2,8 +2,8 @@
  * What the stage `pearson` calls its series: by label, header or place, in UTF-8, of bounded
  * length. Runs on the backend that $LEAT_TEST_BACKEND names.
  */
-#include "formats/pack.h"
-#include "formats/utf8.h"
+#include "formats/base/utf8.h"
+#include "formats/pack/pack.h"
 #include "tests/pearson_runner.h"
 
 /* Element k of the array of names. */

@@ -2,7 +2,7 @@
  * What the stage `pearson` reports beside the matrix: figures of the series, pairs, summary,
  * warnings, picture. Runs on the backend that $LEAT_TEST_BACKEND names.
  */
-#include "kernels/pearson.h"
+#include "kernels/pearson/pearson.h"
 #include "tests/pearson_runner.h"
 
 /* --- figures ------------------------------------------------------------------------------------
@@ -258,16 +258,16 @@ static void the_summary_is_that_of_the_matrix(void **state)
     struct sheet sheet = sheet_new(M, N, true, DTYPE_F64);
     struct outcome o = run_well(&sheet);
     double *r = read_r(&o, M, false), sum = 0;
-    uint64_t bins[PEARSON_BINS] = {0};
+    uint64_t bins[MATRIX_BINS] = {0};
     for (size_t k = 0; k < PAIRS; k++) {
-        const size_t bin = (size_t)floor((r[k] + 1) * (PEARSON_BINS / 2));
-        bins[bin < PEARSON_BINS ? bin : PEARSON_BINS - 1]++;
+        const size_t bin = (size_t)floor((r[k] + 1) * (MATRIX_BINS / 2));
+        bins[bin < MATRIX_BINS ? bin : MATRIX_BINS - 1]++;
         r[k] = fabs(r[k]);
         sum += r[k];
     }
     const json_t *histogram = json_object_get(o.result.summary, "histogram");
-    assert_int_equal(json_array_size(histogram), PEARSON_BINS);
-    for (size_t b = 0; b < PEARSON_BINS; b++) {
+    assert_int_equal(json_array_size(histogram), MATRIX_BINS);
+    for (size_t b = 0; b < MATRIX_BINS; b++) {
         assert_int_equal(json_integer_value(json_array_get(histogram, b)), bins[b]);
     }
     assert_true(summary_number(&o, "n_pairs") == PAIRS);

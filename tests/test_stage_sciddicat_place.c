@@ -2,7 +2,7 @@
  * Where the grids of a landslide lie and how large their cells are, by what their files say: units,
  * coordinate systems, turned grids; on the backend LEAT_TEST_BACKEND.
  */
-#include "stages/sciddicat_wkt.h"
+#include "formats/geo/wkt.h"
 #include "tests/sciddicat_runner.h"
 
 #define GEOGCS                                                                                     \

@@ -1,9 +1,9 @@
 /*
  * Statuses, growable bytes and the log: what is kept, what is escaped, what is cut.
  */
-#include "formats/bytes.h"
-#include "formats/log.h"
-#include "formats/status.h"
+#include "formats/base/bytes.h"
+#include "formats/base/log.h"
+#include "formats/base/status.h"
 
 #include <errno.h>
 #include <fcntl.h>

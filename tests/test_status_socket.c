@@ -1,7 +1,7 @@
 /*
  * The status socket: one document for whoever may ask, whatever others do with their connections.
  */
-#include "pipeline/status_socket.h"
+#include "pipeline/status/status_socket.h"
 #include "tests/patience.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /*
  * What people see of the service's status document, also of one that is not what it should be.
  */
-#include "pipeline/status_text.h"
+#include "pipeline/status/status_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

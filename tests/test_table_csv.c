@@ -2,7 +2,7 @@
  * test_table_csv - delimited text in all its shapes gives the right numbers, and what is wrong in
  * it is named with line, column and text. How it is cut: test_table_csv_chunks.c.
  */
-#include "formats/decimal.h"
+#include "formats/base/decimal.h"
 #include "tests/csv_support.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * test_table_npy - NumPy arrays give their numbers; headers that lie are refused before anything is
  * believed. In zip archives: test_table_npz.c.
  */
-#include "formats/table_npy.h"
+#include "formats/table/npy.h"
 #include "tests/npy_support.h"
 
 static struct reading read_array(int version, const char *literal, const void *data, size_t n)

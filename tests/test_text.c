@@ -1,7 +1,7 @@
 /*
  * Numbers and words for people.
  */
-#include "pipeline/text.h"
+#include "pipeline/names/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,10 @@
  * Whether a file is complete, and what is never one: the kinds of files that turn up in a watched
  * folder, looked at as they are.
  */
+#include "formats/base/file_name.h"
 #include "tests/spool_fault.h"
-#include "watch/beneath.h"
-#include "watch/ready.h"
+#include "watch/arrival/ready.h"
+#include "watch/files/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,10 +71,10 @@ static void names_of_files_being_written_are_known(void **state)
                                           "sub/.x",       "X.CSV.TMP",    "x.Part"};
     static const char *const whole[] = {"x.csv", "part", "a.part/x.csv", "x~.csv", "x.tmp.csv"};
     for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++) {
-        assert_true(ready_is_passing(passing[i]));
+        assert_true(file_name_is_temporary(passing[i]));
     }
     for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
-        assert_false(ready_is_passing(whole[i]));
+        assert_false(file_name_is_temporary(whole[i]));
     }
 }
 

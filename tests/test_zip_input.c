@@ -1,7 +1,7 @@
 /*
  * test_zip_input - what a zip archive claims of itself is believed as far as its bytes go.
  */
-#include "formats/zip_input.h"
+#include "formats/source/zip_input.h"
 #include "tests/table_support.h"
 
 /* A stored member "abcdef" under a name of `n_name` bytes, with these extra bytes in its entry. */

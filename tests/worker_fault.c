@@ -1,5 +1,5 @@
 /*
- * worker_fault - what happens to workers of `leat_faulty` (pipeline/worker_fault.h), by the
+ * worker_fault - what happens to workers of `leat_faulty` (pipeline/worker/worker_fault.h), by the
  * environment: LEAT_WORKER_FAULT="KIND WHICH, KIND WHICH, ..."
  *
  * WHICH is a word in the path of the job's first file, or #N: the N-th job of a process. KIND:
@@ -9,7 +9,7 @@
  *   device   the device reports an error
  *   memory   there is no memory
  */
-#include "pipeline/worker_fault.h"
+#include "pipeline/worker/worker_fault.h"
 
 #include <signal.h>
 #include <stdio.h>

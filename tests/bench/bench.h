@@ -9,10 +9,10 @@
 #ifndef LEAT_TESTS_BENCH_BENCH_H
 #define LEAT_TESTS_BENCH_BENCH_H
 
-#include "formats/dtype.h"
-#include "formats/status.h"
+#include "formats/base/dtype.h"
+#include "formats/base/status.h"
 #include "kernels/backend.h"
-#include "pipeline/crew.h"
+#include "pipeline/engine/crew.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  */
 #include "tests/bench/bench.h"
 
-#include "formats/bytes.h"
-#include "formats/result.h"
+#include "formats/base/bytes.h"
+#include "formats/result/result.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  */
 #include "tests/bench/bench.h"
 
-#include "formats/table.h"
+#include "formats/table/table.h"
 
 #include <errno.h>
 #include <fcntl.h>

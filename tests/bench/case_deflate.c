@@ -5,8 +5,8 @@
  */
 #include "tests/bench/bench.h"
 
-#include "formats/bytes.h"
-#include "formats/pack.h"
+#include "formats/base/bytes.h"
+#include "formats/pack/pack.h"
 
 #include <errno.h>
 #include <fcntl.h>

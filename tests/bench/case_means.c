@@ -5,8 +5,8 @@
  */
 #include "tests/bench/bench.h"
 
-#include "kernels/means.h"
-#include "kernels/philox.h"
+#include "kernels/means/means.h"
+#include "kernels/philox/philox.h"
 
 #include <math.h>
 #include <stdlib.h>

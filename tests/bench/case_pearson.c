@@ -4,7 +4,7 @@
  * half of its work.
  *
  * pearson_exact_hostile: a sample of every series outweighs all others, so that on CUDA no product
- * of digits is enough and every tile is taken in double (cuda_digits_double.cu). What that kernel
+ * of digits is enough and every tile is taken in double (digits_double_cuda.cu). What that kernel
  * costs where digits are enough is in pearson_exact_16k: 84 MB of tails read.
  *
  * The floor is the product's n (n - 1) / 2 pairs of N multiplications and additions at the rate of
@@ -12,8 +12,8 @@
  */
 #include "tests/bench/bench.h"
 
-#include "kernels/pearson.h"
-#include "kernels/philox.h"
+#include "kernels/pearson/pearson.h"
+#include "kernels/philox/philox.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct pearson_state {
 
 static size_t panel_rows(const struct pearson_state *s, size_t p)
 {
-    return pearson_panel_width(p, PANEL, s->n_series) - p * PANEL;
+    return matrix_panel_width(p, PANEL, s->n_series) - p * PANEL;
 }
 
 static enum dtype matrix_type(const struct pearson_state *s)
@@ -71,7 +71,7 @@ static enum status pearson_run(struct bench *b, void *state)
                                          s->n_samples, s->moments, 0, s->z);
     }
     for (size_t p = 0; code == STATUS_OK && p < s->n_panels; p++) {
-        size_t width = pearson_panel_width(p, PANEL, s->n_series);
+        size_t width = matrix_panel_width(p, PANEL, s->n_series);
         code = ops->pearson->gram(
             b->queue, precision, s->n_samples, span_from(s->z, p * PANEL * s->z_bytes), p * PANEL,
             panel_rows(s, p), s->z, 0, width, s->moments, s->panels[p], width);
@@ -127,7 +127,7 @@ static enum status fetch_series(struct bench *b, const struct pearson_state *s, 
 static enum status pearson_check(struct bench *b, struct pearson_state *s)
 {
     const struct backend_ops *ops = b->backend->ops;
-    const struct pearson_matrix matrix = {s->n_series, PANEL, matrix_type(s), s->panels};
+    const struct matrix matrix = {s->n_series, PANEL, matrix_type(s), s->panels};
     double *series = malloc(CHECKED * s->n_samples * sizeof *series);
     enum status code =
         series == NULL ? status_fail(STATUS_NO_MEMORY, "no memory") : pearson_run(b, s);
@@ -144,7 +144,7 @@ static enum status pearson_check(struct bench *b, struct pearson_state *s)
                 double f64;
                 float f32;
             } element;
-            code = ops->pearson->condensed(b->queue, &matrix, at, 1, &element);
+            code = ops->matrix->condensed(b->queue, &matrix, at, 1, &element);
             double got = matrix.type == DTYPE_F64 ? element.f64 : (double)element.f32;
             double want =
                 reference(series + i * s->n_samples, series + j * s->n_samples, s->n_samples);
@@ -174,7 +174,7 @@ static enum status pearson_memory(struct bench *b, struct pearson_state *s)
         code = ops->alloc(b->queue, moments_bytes(s->n_series), &s->moments.at);
     }
     for (size_t p = 0; code == STATUS_OK && p < s->n_panels; p++) {
-        size_t elements = panel_rows(s, p) * pearson_panel_width(p, PANEL, s->n_series);
+        size_t elements = panel_rows(s, p) * matrix_panel_width(p, PANEL, s->n_series);
         code = ops->alloc(b->queue, elements * dtype_bytes(matrix_type(s)), &s->panels[p]);
     }
     return code;

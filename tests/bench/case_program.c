@@ -6,7 +6,7 @@
  */
 #include "tests/bench/bench.h"
 
-#include "kernels/philox.h"
+#include "kernels/philox/philox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
  * with LEAT_COMMIT set to the commit it was built from. Exit status: 0, or 1 when an answer was
  * wrong or a case could not run.
  */
-#include "pipeline/relaunch.h"
+#include "pipeline/names/relaunch.h"
 #include "tests/bench/bench.h"
 
 #include <argp.h>

@@ -5,8 +5,8 @@
 #ifndef LEAT_TESTS_BENCH_SLIDE_H
 #define LEAT_TESTS_BENCH_SLIDE_H
 
-#include "formats/status.h"
-#include "kernels/sciddicat.h"
+#include "formats/base/status.h"
+#include "kernels/sciddicat/sciddicat.h"
 
 struct slide {
     struct sciddicat_params p;

@@ -7,8 +7,8 @@
 #ifndef LEAT_TESTS_FUZZ_TABLE_H
 #define LEAT_TESTS_FUZZ_TABLE_H
 
-#include "formats/bytes.h"
-#include "formats/table.h"
+#include "formats/base/bytes.h"
+#include "formats/table/table.h"
 
 #include <math.h>
 #include <stdint.h>

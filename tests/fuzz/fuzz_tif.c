@@ -2,7 +2,7 @@
  * fuzz_tif - any bytes as a TIFF. What can be read is written again, with its place, and must read
  * back as the same.
  */
-#include "formats/raster.h"
+#include "formats/result/raster.h"
 #include "tests/fuzz/fuzz_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

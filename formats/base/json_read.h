@@ -1,0 +1,24 @@
+/*
+ * json_read - JSON text becomes a value, and want of memory is told for what it is.
+ *
+ * jansson's own readers (2.14, the lexer's lex_save) go on where a string's buffer cannot grow: the
+ * text is then read without a character, or called invalid.
+ */
+#ifndef LEAT_FORMATS_BASE_JSON_READ_H
+#define LEAT_FORMATS_BASE_JSON_READ_H
+
+#include "formats/base/status.h"
+
+#include <jansson.h>
+#include <stddef.h>
+
+/* The object or array in n bytes of UTF-8, for json_decref(); no object in it has a key twice.
+ * STATUS_BAD_INPUT: they are something else; the text of the error says what and where.
+ * STATUS_NO_MEMORY. *out is then NULL. */
+enum status json_read(const void *text, size_t n, json_t **out) STATUS_MUST_CHECK;
+
+/* The same of a file, from where it stands to its end. STATUS_BAD_INPUT also where it has more than
+ * n_max bytes; STATUS_IO. */
+enum status json_read_fd(int fd, size_t n_max, json_t **out) STATUS_MUST_CHECK;
+
+#endif

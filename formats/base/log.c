@@ -1,0 +1,185 @@
+/*
+ * log - composes a whole line aside and hands it to write(2) at once, under one lock that also
+ * guards the progress line.
+ *
+ * Source of the journal's rules: sd-daemon(3) for the prefixes, systemd.exec(5) for JOURNAL_STREAM.
+ */
+#include "formats/base/log.h"
+
+#include "formats/base/excerpt.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEXT_BYTES = 4000, PROGRESS_BYTES = 512, LINE_BYTES = 4 * TEXT_BYTES + 64 };
+
+static const struct {
+    const char *journal, *plain;
+} prefixes[] = {
+    [LOG_LEVEL_ERROR] = {"<3>", "leat: error: "},
+    [LOG_LEVEL_WARNING] = {"<4>", "leat: warning: "},
+    [LOG_LEVEL_INFO] = {"<6>", "leat: "},
+    [LOG_LEVEL_DEBUG] = {"<7>", "leat: debug: "},
+};
+
+static atomic_int max_level = LOG_LEVEL_INFO;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool to_journal, to_terminal;
+static char progress[4 * PROGRESS_BYTES + 1]; /* under lock: what stands in the last line */
+static size_t progress_len;
+
+static void look_at_stderr(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    uintmax_t dev, ino;
+    struct stat st;
+    to_journal = stream != NULL && sscanf(stream, "%ju:%ju", &dev, &ino) == 2 &&
+                 fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+    const char *term = getenv("TERM");
+    to_terminal = !to_journal && isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+}
+
+static size_t put(char *dst, const char *text)
+{
+    const size_t n = strlen(text);
+    memcpy(dst, text, n);
+    return n;
+}
+
+/* Writes all or gives up: there is nobody to tell. */
+static void write_all(const char *data, size_t n)
+{
+    while (n > 0) {
+        const ssize_t k = write(STDERR_FILENO, data, n);
+        if (k > 0) {
+            data += k;
+            n -= (size_t)k;
+        } else if (k == 0 || errno != EINTR) {
+            return;
+        }
+    }
+}
+
+static void print(enum log_level level, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void print(enum log_level level, const char *format, va_list args)
+{
+    if (!log_enabled(level)) {
+        return;
+    }
+    const int kept_errno = errno;
+    char text[TEXT_BYTES], line[LINE_BYTES + sizeof progress];
+    if (vsnprintf(text, sizeof text, format, args) < 0) {
+        snprintf(text, sizeof text, "%s", format);
+    }
+    pthread_once(&once, look_at_stderr);
+    pthread_mutex_lock(&lock);
+    size_t len = 0;
+    if (progress_len > 0) {
+        len += put(line + len, "\r\033[K");
+    }
+    len += put(line + len, to_journal ? prefixes[level].journal : prefixes[level].plain);
+    len += excerpt_escape(line + len, text);
+    line[len++] = '\n';
+    memcpy(line + len, progress, progress_len);
+    len += progress_len;
+    write_all(line, len);
+    pthread_mutex_unlock(&lock);
+    errno = kept_errno;
+}
+
+void log_set_level(enum log_level level)
+{
+    atomic_store_explicit(&max_level, (int)level, memory_order_relaxed);
+}
+
+bool log_enabled(enum log_level level)
+{
+    return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
+}
+
+void log_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print(LOG_LEVEL_ERROR, format, args);
+    va_end(args);
+}
+
+void log_warning(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print(LOG_LEVEL_WARNING, format, args);
+    va_end(args);
+}
+
+void log_info(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print(LOG_LEVEL_INFO, format, args);
+    va_end(args);
+}
+
+void log_debug(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print(LOG_LEVEL_DEBUG, format, args);
+    va_end(args);
+}
+
+bool log_has_progress(void)
+{
+    pthread_once(&once, look_at_stderr);
+    return to_terminal;
+}
+
+/* How much of an escaped text fits the terminal: one column a UTF-8 character, one column left. */
+static size_t fit_width(const char *text, size_t len)
+{
+    struct winsize size;
+    size_t columns = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
+        columns = size.ws_col;
+    }
+    size_t at = 0;
+    for (size_t used = 0; at < len; at++) {
+        const bool starts = ((unsigned char)text[at] & 0xc0) != 0x80;
+        if (starts && ++used >= columns) {
+            break;
+        }
+    }
+    return at;
+}
+
+void log_progress(const char *text)
+{
+    if (!log_has_progress()) {
+        return;
+    }
+    const int kept_errno = errno;
+    char head[PROGRESS_BYTES], line[sizeof progress + 16];
+    snprintf(head, sizeof head, "%s", text != NULL ? text : "");
+    pthread_mutex_lock(&lock);
+    const size_t had = progress_len;
+    progress_len = fit_width(progress, excerpt_escape(progress, head));
+    size_t len = had > 0 || progress_len > 0 ? put(line, "\r\033[K") : 0;
+    memcpy(line + len, progress, progress_len);
+    write_all(line, len + progress_len);
+    pthread_mutex_unlock(&lock);
+    errno = kept_errno;
+}

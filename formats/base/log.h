@@ -1,0 +1,34 @@
+/*
+ * log - what leat tells a person while it runs: one line an event, on stderr.
+ *
+ * Nothing else writes to stderr. Safe from any thread; a line is never torn. What is not plain text
+ * is shown as \xNN (excerpt_escape), so that a file's name or content cannot command a terminal or
+ * forge a line. When stderr is the journal (JOURNAL_STREAM names it) lines begin with the "<N>"
+ * priorities that it reads, otherwise with "leat: ".
+ */
+#ifndef LEAT_FORMATS_BASE_LOG_H
+#define LEAT_FORMATS_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+/* Lines above this level are dropped; LOG_LEVEL_INFO at start. */
+void log_set_level(enum log_level level);
+/* Whether a line of that level would be printed. */
+bool log_enabled(enum log_level level);
+
+/* Prints one line; text beyond 4000 bytes is cut. errno is kept. */
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether stderr is a terminal that can redraw a line, so that progress is worth composing. */
+bool log_has_progress(void);
+/* Draws (replaces) the progress line at the bottom of the terminal; NULL or "" takes it away. Lines
+ * that are logged meanwhile appear above it. Cut to the terminal's width. Nothing happens when
+ * stderr is no terminal. */
+void log_progress(const char *text);
+
+#endif

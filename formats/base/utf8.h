@@ -1,0 +1,20 @@
+/*
+ * utf8 - code points from bytes that claim to be UTF-8.
+ */
+#ifndef LEAT_FORMATS_BASE_UTF8_H
+#define LEAT_FORMATS_BASE_UTF8_H
+
+#include "formats/base/bytes.h"
+#include "formats/base/status.h"
+
+#include <stdint.h>
+
+/* The code point at *text, which is moved past it; 0, unmoved, at the final NUL. Each longest run
+ * of bytes that begins a character but does not complete it is one U+FFFD, as is any other wrong
+ * byte (Unicode 15, 3.9: substitution of maximal subparts, as Python and browsers do it). */
+uint32_t utf8_next(const char **text);
+
+/* Appends the text with U+FFFD in the place of what is not UTF-8; no NUL. STATUS_NO_MEMORY. */
+enum status utf8_append_valid(struct bytes *out, const char *text) STATUS_MUST_CHECK;
+
+#endif

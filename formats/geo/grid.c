@@ -1,0 +1,349 @@
+/*
+ * grid - where a grid lies, and what is carried of it. Coordinate systems are not interpreted.
+ *
+ * Source: OGC GeoTIFF 1.1 (19-008r4), 7.4: ModelTiepoint and ModelPixelScale, or
+ * ModelTransformation, lead from raster space, whose (0, 0) is the outer corner of the first cell
+ * (its centre when the key GTRasterType says point), to the map.
+ */
+#include "formats/geo/grid.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_RASTER_TYPE = 1025, RASTER_IS_POINT = 2, USER_DEFINED = 32767 };
+
+static enum status no_memory(void)
+{
+    return status_fail(STATUS_NO_MEMORY, "no memory for a grid's georeference");
+}
+
+enum status grid_new(size_t rows, size_t columns, struct grid **out)
+{
+    struct grid *const g = calloc(1, sizeof *g);
+    *out = g;
+    if (g == NULL) {
+        return no_memory();
+    }
+    g->rows = rows;
+    g->columns = columns;
+    g->cell_x = g->cell_y = 1;
+    return STATUS_OK;
+}
+
+enum status grid_copy(const struct grid *g, struct grid **out)
+{
+    *out = NULL;
+    struct grid *const copy = malloc(sizeof *copy);
+    if (copy == NULL) {
+        return no_memory();
+    }
+    *copy = *g;
+    copy->n_tags = 0;
+    copy->prj = NULL;
+    enum status st = grid_set_prj(copy, g->prj);
+    for (size_t i = 0; i < g->n_tags && st == STATUS_OK; i++) {
+        const struct grid_tag *const t = &g->tags[i];
+        st = grid_add_tag(copy, t->number, t->type, t->count, t->values);
+    }
+    if (st != STATUS_OK) {
+        grid_free(copy);
+        return st;
+    }
+    *out = copy;
+    return STATUS_OK;
+}
+
+void grid_free(struct grid *g)
+{
+    if (g == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < g->n_tags; i++) {
+        free(g->tags[i].values);
+    }
+    free(g->prj);
+    free(g);
+}
+
+static size_t type_bytes(enum grid_tag_type type)
+{
+    return type == GRID_DOUBLE ? sizeof(double) : type == GRID_SHORT ? sizeof(uint16_t) : 1;
+}
+
+enum status grid_add_tag(struct grid *g, enum grid_tag_number number, enum grid_tag_type type,
+                         size_t count, const void *values)
+{
+    assert(g->n_tags < GRID_MAX_TAGS && grid_find_tag(g, number) == NULL);
+    assert(count > 0 && count <= GRID_MAX_TAG_VALUES);
+    const size_t bytes = count * type_bytes(type);
+    void *const copy = malloc(bytes);
+    if (copy == NULL) {
+        return no_memory();
+    }
+    memcpy(copy, values, bytes);
+    g->tags[g->n_tags++] =
+        (struct grid_tag){.number = number, .type = type, .count = count, .values = copy};
+    return STATUS_OK;
+}
+
+const struct grid_tag *grid_find_tag(const struct grid *g, enum grid_tag_number number)
+{
+    for (size_t i = 0; i < g->n_tags; i++) {
+        if (g->tags[i].number == number) {
+            return &g->tags[i];
+        }
+    }
+    return NULL;
+}
+
+enum status grid_set_prj(struct grid *g, const char *text)
+{
+    static const char blanks[] = " \t\r\n";
+    size_t n = 0;
+    if (text != NULL) {
+        text += strspn(text, blanks);
+        n = strlen(text);
+        while (n > 0 && strchr(blanks, text[n - 1]) != NULL) {
+            n--;
+        }
+    }
+    free(g->prj);
+    g->prj = n > 0 ? strndup(text, n) : NULL;
+    return n > 0 && g->prj == NULL ? no_memory() : STATUS_OK;
+}
+
+/* The numbers of a tag that holds at least `least` doubles; NULL: there is none such. */
+static const double *doubles(const struct grid *g, enum grid_tag_number number, size_t least)
+{
+    const struct grid_tag *const t = grid_find_tag(g, number);
+    return t != NULL && t->type == GRID_DOUBLE && t->count >= least ? t->values : NULL;
+}
+
+static bool all_finite(const double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(values[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+unsigned grid_key(const struct grid *g, unsigned key)
+{
+    const struct grid_tag *const t = grid_find_tag(g, GRID_GEO_KEYS);
+    if (t == NULL || t->type != GRID_SHORT) {
+        return 0;
+    }
+    const uint16_t *const keys = t->values; /* version, revision, minor, number; then by fours */
+    const size_t n = t->count >= 4 ? keys[3] : 0;
+    for (size_t i = 4; i + 4 <= t->count && i < 4 * (n + 1); i += 4) {
+        if (keys[i] == key) {
+            return keys[i + 1] == 0 ? keys[i + 3] : 0;
+        }
+    }
+    return 0;
+}
+
+static bool is_side(double length)
+{
+    return length > 0 && length <= GRID_MAX_CELL;
+}
+
+/* Do the sides of a cell, a[0], a[3] and a[1], a[4], lie on one line but for rounding? */
+static bool is_flat(const double a[6], double cell_x, double cell_y)
+{
+    const double sine = (a[0] / cell_x) * (a[4] / cell_y) - (a[1] / cell_y) * (a[3] / cell_x);
+    return !(fabs(sine) > 1e-9);
+}
+
+enum status grid_place_by_tags(struct grid *g, const char *name)
+{
+    const double *const scale = doubles(g, GRID_PIXEL_SCALE, 2);
+    const double *const tie = doubles(g, GRID_TIEPOINT, 6);
+    const double *const matrix = doubles(g, GRID_TRANSFORMATION, 16);
+    double a[6]; /* x = a[0] column + a[1] row + a[2], y = a[3] column + a[4] row + a[5] */
+    if (matrix != NULL) {
+        memcpy(a,
+               (const double[]){matrix[0], matrix[1], matrix[3], matrix[4], matrix[5], matrix[7]},
+               sizeof a);
+    } else if (scale != NULL && tie != NULL) {
+        memcpy(a,
+               (const double[]){scale[0], 0, tie[3] - tie[0] * scale[0], 0, -scale[1],
+                                tie[4] + tie[1] * scale[1]},
+               sizeof a);
+    } else {
+        return STATUS_OK; /* no place, or one by ground control points that only the tags tell */
+    }
+    const double cell_x = hypot(a[0], a[3]), cell_y = hypot(a[1], a[4]);
+    if (!all_finite(a, 6) || !is_side(cell_x) || !is_side(cell_y)) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: its georeference gives cells of %g x %g, not above 0 and up to %g; "
+                           "correct it or remove it",
+                           name, cell_x, cell_y, (double)GRID_MAX_CELL);
+    }
+    if (is_flat(a, cell_x, cell_y)) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: its georeference gives cells without an area: rows and columns go "
+                           "the same way; correct it or remove it",
+                           name);
+    }
+    g->is_rotated = a[1] != 0 || a[3] != 0 || a[0] < 0;
+    g->has_place = !g->is_rotated;
+    g->is_centred = grid_key(g, KEY_RASTER_TYPE) == RASTER_IS_POINT;
+    g->cell_x = cell_x;
+    g->cell_y = g->is_rotated ? cell_y : -a[4];
+    /* From the first row to the last one: outer corner to outer corner, or centre to centre. */
+    g->x = a[2];
+    g->y = a[5] - g->cell_y * (double)(g->is_centred ? g->rows - 1 : g->rows);
+    memcpy(g->turned, a, sizeof a);
+    if (g->is_centred) { /* from the first cell's centre to its corner */
+        g->turned[2] -= (a[0] + a[1]) / 2;
+        g->turned[5] -= (a[3] + a[4]) / 2;
+    }
+    if (!isfinite(g->y)) {
+        return status_fail(STATUS_BAD_INPUT, "%s: its georeference places it at y = %g", name,
+                           g->y);
+    }
+    return STATUS_OK;
+}
+
+double grid_west(const struct grid *g)
+{
+    return g->is_centred ? g->x - g->cell_x / 2 : g->x;
+}
+
+double grid_south(const struct grid *g)
+{
+    return g->is_centred ? g->y - g->cell_y / 2 : g->y;
+}
+
+double grid_east(const struct grid *g)
+{
+    return grid_west(g) + g->cell_x * (double)g->columns;
+}
+
+double grid_north(const struct grid *g)
+{
+    return grid_south(g) + g->cell_y * (double)g->rows;
+}
+
+enum status grid_take_place(struct grid *g, const struct grid *from)
+{
+    struct grid *placed;
+    enum status st = grid_copy(from, &placed);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    const struct grid old = *g;
+    *g = *placed;
+    g->rows = old.rows;
+    g->columns = old.columns;
+    g->has_nodata = old.has_nodata;
+    g->nodata = old.nodata;
+    *placed = old; /* what was owned goes with it */
+    grid_free(placed);
+    return STATUS_OK;
+}
+
+/* --- two grids -------------------------------------------------------------------------------- */
+
+static enum status different(const char *what, const char *name_a, const char *place_a,
+                             const char *name_b, const char *place_b)
+{
+    return status_fail(STATUS_BAD_INPUT,
+                       "the grids differ in %s: %s is %s, %s is %s; cut or warp one to the other's "
+                       "cells",
+                       what, name_a, place_a, name_b, place_b);
+}
+
+struct corner {
+    double x, y;
+};
+
+/* The outer corners: of the first row, of the last one. */
+static void find_corners(const struct grid *g, struct corner corners[4])
+{
+    for (int k = 0; k < 4; k++) {
+        const double row = k < 2 ? 0 : (double)g->rows, column = k % 2 ? (double)g->columns : 0;
+        if (g->is_rotated) {
+            const double *const t = g->turned;
+            corners[k] = (struct corner){t[0] * column + t[1] * row + t[2],
+                                         t[3] * column + t[4] * row + t[5]};
+        } else {
+            corners[k] = (struct corner){k % 2 ? grid_east(g) : grid_west(g),
+                                         k < 2 ? grid_north(g) : grid_south(g)};
+        }
+    }
+}
+
+static void describe_place(const struct grid *g, char *text, size_t n)
+{
+    struct corner c[4];
+    find_corners(g, c);
+    if (g->is_rotated) {
+        snprintf(text, n,
+                 "at the corners (%.10g, %.10g) (%.10g, %.10g) (%.10g, %.10g) (%.10g, %.10g)",
+                 c[0].x, c[0].y, c[1].x, c[1].y, c[2].x, c[2].y, c[3].x, c[3].y);
+    } else {
+        snprintf(text, n, "x %.10g to %.10g, y %.10g to %.10g by cells of %.10g x %.10g",
+                 grid_west(g), grid_east(g), grid_south(g), grid_north(g), g->cell_x, g->cell_y);
+    }
+}
+
+enum status grid_same_place(const char *name_a, const struct grid *a, const char *name_b,
+                            const struct grid *b)
+{
+    char text_a[200], text_b[200];
+    if (a->rows != b->rows || a->columns != b->columns) {
+        snprintf(text_a, sizeof text_a, "%zu rows x %zu columns", a->rows, a->columns);
+        snprintf(text_b, sizeof text_b, "%zu rows x %zu columns", b->rows, b->columns);
+        return different("shape", name_a, text_a, name_b, text_b);
+    }
+    if (!grid_is_placed(a) || !grid_is_placed(b)) {
+        return STATUS_OK;
+    }
+    const double near = fmin(a->cell_x, fabs(a->cell_y)) / 100;
+    struct corner of_a[4], of_b[4];
+    find_corners(a, of_a);
+    find_corners(b, of_b);
+    bool same = true;
+    for (int k = 0; k < 4; k++) {
+        same = same && fabs(of_a[k].x - of_b[k].x) <= near && fabs(of_a[k].y - of_b[k].y) <= near;
+    }
+    if (same) {
+        return STATUS_OK;
+    }
+    describe_place(a, text_a, sizeof text_a);
+    describe_place(b, text_b, sizeof text_b);
+    return different("place", name_a, text_a, name_b, text_b);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    static const char blanks[] = " \t\r\n";
+    for (;; a++, b++) {
+        a += strspn(a, blanks);
+        b += strspn(b, blanks);
+        if (*a != *b || *a == '\0') {
+            return *a == *b;
+        }
+    }
+}
+
+bool grid_other_system(const struct grid *a, const struct grid *b)
+{
+    enum { MODEL = 1024, GEODETIC = 2048, PROJECTED = 3072, PROJECTION = 3074, UNIT = 3076 };
+    static const unsigned keys[] = {MODEL, GEODETIC, PROJECTED, PROJECTION, UNIT};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const unsigned of_a = grid_key(a, keys[i]), of_b = grid_key(b, keys[i]);
+        const bool both = of_a != 0 && of_b != 0 && of_a != USER_DEFINED && of_b != USER_DEFINED;
+        if (both && of_a != of_b) {
+            return true;
+        }
+    }
+    return a->prj != NULL && b->prj != NULL && !same_text(a->prj, b->prj);
+}

@@ -1,0 +1,182 @@
+/*
+ * grid_scale - the unit of a grid's cells, from GeoTIFF keys or from the text of a .prj.
+ *
+ * Only what is certain counts: a coordinate system that is geographic has degrees, one that names
+ * another unit than the metre has that, and one that is told as EPSG's code alone has metres where
+ * these are known to be its unit. Without a coordinate system the unit is taken to be the metre,
+ * which is what DEMs for such models come in; with one that is not understood, to be unclear.
+ *
+ * Sources: OGC GeoTIFF 1.1, 7.2 (keys 1024, 3072, 3076, 4096 and 4099); EPSG's registry, 10.076.
+ */
+#include "formats/geo/grid_scale.h"
+
+#include "formats/geo/wkt.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    KEY_MODEL = 1024,
+    MODEL_GEOGRAPHIC = 2,
+    KEY_GEODETIC = 2048,
+    KEY_PROJECTED = 3072,
+    KEY_LINEAR_UNIT = 3076,
+    KEY_VERTICAL = 4096,
+    KEY_VERTICAL_UNIT = 4099,
+    UNIT_METRE = 9001,
+};
+
+/* By well-known text. */
+static enum grid_unit unit_by_text(const char *text)
+{
+    double metres;
+    switch (wkt_map(text, &metres)) {
+    case WKT_GEOGRAPHIC:
+        return GRID_DEGREES;
+    case WKT_PROJECTED:
+        return fabs(metres - 1) < 1e-9 ? GRID_METRES : GRID_OTHER;
+    default:
+        return GRID_UNCLEAR;
+    }
+}
+
+/* The text of the coordinate system that came with the file, where there is one. */
+static const char *text_of(const struct grid *g)
+{
+    static const char mark[] = "ESRI PE String = ";
+    const struct grid_tag *const t = grid_find_tag(g, GRID_GEO_ASCII);
+    if (t == NULL || t->type != GRID_ASCII || memchr(t->values, '\0', t->count) == NULL) {
+        return g->prj;
+    }
+    const char *const text = strstr(t->values, mark);
+    return text != NULL ? text + sizeof mark - 1 : NULL; /* else a name, for people */
+}
+
+/* Projected systems of EPSG in metres: UTM, most national grids, EPSG:3857. Every system that the
+ * registry has from the first code of a range to its last one is in metres. Ranges end where more
+ * than twenty codes are free; those of less than eight systems are left out, but for national
+ * grids. */
+static bool is_in_metres(unsigned system)
+{
+    static const uint16_t ranges[][2] = {
+        {2000, 2065},   {2067, 2135},   {2137, 2154},   {2157, 2157},   {2161, 2193},
+        {2195, 2203},   {2205, 2221},   {2290, 2313},   {2315, 2866},   {2931, 2963},
+        {2969, 2991},   {2995, 3079},   {3081, 3088},   {3092, 3101},   {3103, 3138},
+        {3141, 3166},   {3168, 3358},   {3366, 3403},   {3408, 3416},   {3460, 3478},
+        {3571, 3581},   {3701, 3727},   {3740, 3752},   {3761, 3920},   {3942, 3989},
+        {4026, 4096},   {4390, 4398},   {4462, 4589},   {4647, 4647},   {4766, 4880},
+        {5018, 5018},   {5041, 5042},   {5070, 5070},   {5105, 5130},   {5167, 5188},
+        {5221, 5396},   {5456, 5469},   {5513, 5583},   {5627, 5644},   {5659, 5700},
+        {5825, 5899},   {5921, 5940},   {6050, 6125},   {6244, 6275},   {6307, 6387},
+        {6393, 6404},   {6669, 6738},   {6870, 6870},   {6931, 6933},   {6991, 6991},
+        {7074, 7082},   {7109, 7118},   {7528, 7586},   {7755, 7899},   {8013, 8032},
+        {8677, 8693},   {8826, 8859},   {9141, 9159},   {9191, 9222},   {9249, 9311},
+        {9354, 9407},   {9456, 9498},   {9674, 9716},   {9821, 9895},   {20002, 20049},
+        {20064, 20092}, {20248, 20258}, {20348, 20358}, {20790, 20791}, {20904, 20936},
+        {21004, 21037}, {21207, 21264}, {21291, 21364}, {21413, 21423}, {21453, 21500},
+        {21780, 21781}, {21891, 21899}, {22171, 22293}, {22307, 22357}, {22391, 22422},
+        {22607, 22657}, {22700, 22739}, {22770, 22770}, {22780, 22780}, {23028, 23038},
+        {23090, 23090}, {23095, 23095}, {23700, 23700}, {23830, 23894}, {24877, 24893},
+        {25828, 25838}, {25884, 25884}, {26591, 26592}, {26692, 26722}, {26814, 26846},
+        {26891, 26998}, {27200, 27232}, {27391, 27398}, {27561, 27594}, {27700, 27700},
+        {28191, 28193}, {28348, 28358}, {28402, 28432}, {28462, 28492}, {28991, 28992},
+        {29101, 29101}, {29168, 29195}, {29900, 29903}, {30161, 30179}, {31251, 31300},
+        {31370, 31370}, {31461, 31469}, {31700, 31700}, {31965, 32000}, {32100, 32161},
+        {32180, 32260}, {32301, 32360}, {32401, 32460}, {32501, 32560}, {32600, 32663},
+        {32700, 32766}};
+    size_t i = 0;
+    while (i < sizeof ranges / sizeof ranges[0] && ranges[i][1] < system) {
+        i++;
+    }
+    return i < sizeof ranges / sizeof ranges[0] && ranges[i][0] <= system;
+}
+
+/* The keys name no unit of length. */
+static enum grid_unit unit_by_system(const struct grid *g)
+{
+    const unsigned system = grid_key(g, KEY_PROJECTED);
+    const bool has_system =
+        system != 0 || grid_key(g, KEY_MODEL) != 0 || grid_key(g, KEY_GEODETIC) != 0;
+    return !has_system || is_in_metres(system) ? GRID_METRES : GRID_UNCLEAR;
+}
+
+static enum grid_unit unit_of(const struct grid *g)
+{
+    if (!grid_is_placed(g)) {
+        return GRID_UNKNOWN;
+    }
+    const unsigned linear = grid_key(g, KEY_LINEAR_UNIT);
+    if (grid_key(g, KEY_MODEL) == MODEL_GEOGRAPHIC) {
+        return GRID_DEGREES;
+    }
+    if (linear != 0) {
+        return linear == UNIT_METRE ? GRID_METRES : GRID_OTHER;
+    }
+    const char *const text = text_of(g);
+    return text != NULL ? unit_by_text(text) : unit_by_system(g);
+}
+
+/* The vertical systems of EPSG that measure in feet of some kind; all others do in metres. */
+static bool is_in_feet(unsigned system)
+{
+    static const uint16_t in_feet[] = {5614, 5702, 5754, 6130, 6131, 6132, 6358,
+                                       6359, 6360, 8050, 8051, 8052, 8053, 8228};
+    size_t i = 0;
+    while (i < sizeof in_feet / sizeof in_feet[0] && in_feet[i] != system) {
+        i++;
+    }
+    return i < sizeof in_feet / sizeof in_feet[0];
+}
+
+bool grid_scale_vertical_unit_not_metre(const struct grid *g)
+{
+    const unsigned unit = grid_key(g, KEY_VERTICAL_UNIT);
+    const char *const text = text_of(g);
+    double metres;
+    if (unit != 0) {
+        return unit != UNIT_METRE;
+    }
+    if (is_in_feet(grid_key(g, KEY_VERTICAL))) {
+        return true;
+    }
+    return text != NULL && wkt_altitudes(text, &metres) && fabs(metres - 1) >= 1e-9;
+}
+
+struct grid_scale grid_scale_of(const struct grid *g)
+{
+    struct grid_scale s = {.unit = unit_of(g),
+                           .cell_x_m = 1,
+                           .cell_y_m = 1,
+                           .area_m2 = 1,
+                           .column_m = {1, 0},
+                           .row_m = {0, -1}};
+    if (s.unit != GRID_METRES) {
+        return s;
+    }
+    s.cell_x_m = g->cell_x;
+    s.cell_y_m = fabs(g->cell_y);
+    s.area_m2 = s.cell_x_m * s.cell_y_m;
+    s.column_m[0] = g->cell_x;
+    s.row_m[1] = -g->cell_y;
+    if (g->is_rotated) {
+        const double *const t = g->turned;
+        s.column_m[0] = t[0];
+        s.column_m[1] = t[3];
+        s.row_m[0] = t[1];
+        s.row_m[1] = t[4];
+        s.area_m2 = fabs(t[0] * t[4] - t[1] * t[3]);
+    }
+    return s;
+}
+
+bool grid_scale_is_sheared(const struct grid_scale *s)
+{
+    const double *const column = s->column_m, *const row = s->row_m;
+    return fabs(column[0] * row[0] + column[1] * row[1]) > 1e-6 * s->cell_x_m * s->cell_y_m;
+}
+
+void grid_scale_centre(const struct grid *g, size_t row, size_t column, double *x, double *y)
+{
+    *x = grid_west(g) + ((double)column + 0.5) * g->cell_x;
+    *y = grid_north(g) - ((double)row + 0.5) * g->cell_y;
+}

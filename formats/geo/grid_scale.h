@@ -1,0 +1,35 @@
+/*
+ * grid_scale - how large the cells of a grid are, as far as its file tells it for certain.
+ */
+#ifndef LEAT_FORMATS_GEO_GRID_SCALE_H
+#define LEAT_FORMATS_GEO_GRID_SCALE_H
+
+#include "formats/geo/grid.h"
+
+enum grid_unit {
+    GRID_METRES,  /* or a file that names no unit */
+    GRID_DEGREES, /* by its coordinate system */
+    GRID_OTHER,   /* a length other than the metre, by its coordinate system */
+    GRID_UNCLEAR, /* by a coordinate system that is not understood */
+    GRID_UNKNOWN  /* the file says nothing of cells */
+};
+
+struct grid_scale {
+    enum grid_unit unit;
+    double cell_x_m, cell_y_m;    /* > 0; 1 unless GRID_METRES, like the others */
+    double area_m2;               /* less than the product of the sides where the grid is sheared */
+    double column_m[2], row_m[2]; /* from a cell to that in the next column, row: east, north */
+};
+
+struct grid_scale grid_scale_of(const struct grid *g);
+
+/* True when rows and columns do not meet at right angles on the map. */
+bool grid_scale_is_sheared(const struct grid_scale *s);
+
+/* True when the coordinate system measures altitudes in another unit than the metre. */
+bool grid_scale_vertical_unit_not_metre(const struct grid *g);
+
+/* The centre of a cell in the grid's coordinates; the grid has a place. */
+void grid_scale_centre(const struct grid *g, size_t row, size_t column, double *x, double *y);
+
+#endif

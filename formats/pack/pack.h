@@ -1,0 +1,62 @@
+/*
+ * pack - an output file made of pieces that are deflated in parallel and appended in order.
+ *
+ * One kind for each container: PACK_RAW (bytes as they are: .png, .json, .npy), PACK_GZIP (.csv.gz)
+ * and PACK_ZIP (.npz: several members). Output is deterministic: no clock, no user, no host name in
+ * it, and the same pieces give the same bytes whoever deflated them.
+ */
+#ifndef LEAT_FORMATS_PACK_PACK_H
+#define LEAT_FORMATS_PACK_PACK_H
+
+#include "formats/base/bytes.h"
+#include "formats/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pack_kind { PACK_RAW, PACK_GZIP, PACK_ZIP };
+
+/* Raw bytes in one piece: all but the last piece of a member have this many, or (text) up to it. */
+enum { PACK_PIECE_BYTES = 1 << 20 };
+
+struct pack;
+struct squeezer; /* one thread's deflate state; reused from piece to piece */
+
+/* A piece on its way: made from raw bytes by pack_squeeze on any thread, then appended in order.
+ * Zeroed before its first use; may be squeezed into again, which keeps the memory of `packed`. */
+struct pack_piece {
+    struct bytes packed; /* what goes into the file; freed by the caller */
+    uint64_t raw_bytes;  /* what it stands for */
+    uint32_t crc;        /* CRC-32 of the raw bytes */
+    uint32_t packed_crc; /* CRC-32 of what goes into the file */
+    bool last;           /* of its member */
+};
+
+/* level 0 (stored) to 9 (smallest), as in gzip. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
+enum status squeezer_new(int level, struct squeezer **out) STATUS_MUST_CHECK;
+void squeezer_free(struct squeezer *s);
+
+/* Deflates one piece (copies it for PACK_RAW). `last` marks a member's last piece. Whether matching
+ * pays is found out on the piece itself, so numbers that do not repeat cost only Huffman coding;
+ * the choice depends on the bytes alone. */
+enum status pack_squeeze(struct squeezer *s, enum pack_kind kind, const void *raw, size_t n,
+                         bool last, struct pack_piece *out) STATUS_MUST_CHECK;
+
+/* Creates the file `name` in the directory (must not exist, mode 0666 less umask); the FOLDER of
+ * "FOLDER/NAME" is made when it is not there. */
+enum status pack_open(int dir_fd, const char *name, enum pack_kind kind,
+                      struct pack **out) STATUS_MUST_CHECK;
+/* PACK_ZIP: ends the member before it, if any, and begins one. */
+enum status pack_member(struct pack *p, const char *member) STATUS_MUST_CHECK;
+/* Appends the next piece of the current member; the piece stays the caller's. A member that has got
+ * its last piece takes no more, and one that has not cannot be ended (but for PACK_RAW):
+ * STATUS_INTERNAL. */
+enum status pack_append(struct pack *p, const struct pack_piece *piece) STATUS_MUST_CHECK;
+/* Writes what stands at the end, closes the file; gives its size and CRC-32 (of the file's own
+ * bytes). `p` is freed in every case. */
+enum status pack_close(struct pack *p, uint64_t *bytes, uint32_t *crc) STATUS_MUST_CHECK;
+/* Closes without finishing; NULL is fine. */
+void pack_abandon(struct pack *p);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * result - what a job leaves behind, in a form that the pipeline can encode piece by piece on all
+ * cores: files, each with members, each a sequence of pieces of raw bytes.
+ */
+#ifndef LEAT_FORMATS_RESULT_RESULT_H
+#define LEAT_FORMATS_RESULT_RESULT_H
+
+#include "formats/base/bytes.h"
+#include "formats/base/dtype.h"
+#include "formats/base/status.h"
+#include "formats/pack/pack.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Appends the raw bytes of piece `index` of a member to `out`, which is empty or holds a multiple
+ * of 8 bytes. Called from any thread, pieces of one result in any order and at the same time. */
+typedef enum status result_piece_fn(void *context, uint64_t index, struct bytes *out);
+
+struct result_member {
+    char name[48];     /* "r.npy" in a zip; unused otherwise */
+    uint64_t n_pieces; /* >= 1 */
+    result_piece_fn *piece;
+    void *context; /* given to piece; owned by this member when free_context is set */
+    void (*free_context)(void *context);
+};
+
+struct result_file {
+    char name[48]; /* "pearson.npz"; may lie in a sub-folder: "snapshots/000100.tif" */
+    enum pack_kind kind;
+    size_t n_members; /* 1 unless PACK_ZIP */
+    struct result_member *members;
+};
+
+struct result {
+    size_t n_files;
+    struct result_file *files;
+    json_t *shape;      /* object: n_series, n_samples, ... */
+    json_t *parameters; /* object: every effective parameter of the stage */
+    json_t *summary;    /* object: the stage's figures */
+    json_t *warnings;   /* array of strings in plain words */
+};
+
+/* An empty result: no files, empty objects. STATUS_NO_MEMORY. */
+enum status result_init(struct result *r) STATUS_MUST_CHECK;
+/* Frees everything the result holds; *r is zeroed. */
+void result_free(struct result *r);
+
+/* Appends an empty file; the pointer is valid until the next call. STATUS_NO_MEMORY. */
+enum status result_add_file(struct result *r, const char *name, enum pack_kind kind,
+                            struct result_file **out) STATUS_MUST_CHECK;
+/* Appends a member to a file (name may be NULL unless PACK_ZIP). On failure the context is freed.
+ */
+enum status result_add_member(struct result_file *f, const char *name, uint64_t n_pieces,
+                              result_piece_fn *piece, void *context,
+                              void (*free_context)(void *)) STATUS_MUST_CHECK;
+/* Adds a warning sentence. */
+enum status result_warn(struct result *r, const char *format, ...) STATUS_MUST_CHECK
+    __attribute__((format(printf, 2, 3)));
+
+/* The type of an array on disk (NumPy's). */
+enum npy_type { NPY_F4, NPY_F8, NPY_I8, NPY_U1, NPY_UNICODE };
+
+/* Reads elements [first, first + n) of an array into dst, in the array's own type. */
+typedef enum status result_fetch_fn(void *context, uint64_t first, size_t n, void *dst);
+
+/* Adds array `name` (".npy" is appended) to a PACK_ZIP file. `dims` has n_dims <= 2 entries, 0
+ * allowed. NPY_UNICODE arrays use result_add_strings. Pieces are cut at PACK_PIECE_BYTES of the npy
+ * stream, header included. `fetch` may be called from any thread. */
+enum status result_add_array(struct result_file *f, const char *name, enum npy_type type,
+                             size_t n_dims, const size_t *dims, result_fetch_fn *fetch,
+                             void *context, void (*free_context)(void *)) STATUS_MUST_CHECK;
+/* As above, from memory that is copied. */
+enum status result_add_copy(struct result_file *f, const char *name, enum npy_type type,
+                            size_t n_dims, const size_t *dims, const void *data) STATUS_MUST_CHECK;
+/* A one-dimensional array of strings (dtype <U of the longest, at least <U1), from UTF-8; invalid
+ * UTF-8 becomes U+FFFD. Copied. */
+enum status result_add_strings(struct result_file *f, const char *name, size_t n,
+                               const char *const *strings) STATUS_MUST_CHECK;
+
+/* Writes rows [first, first + n) of a text table to out, lines ended by \n. */
+typedef enum status result_rows_fn(void *context, uint64_t first, size_t n, struct bytes *out);
+/* Adds NAME.csv.gz: `header` (without newline; copied), then n_rows rows, rows_per_piece in each
+ * piece. On failure the context is freed, as with every function here that takes one. */
+enum status result_add_csv(struct result *r, const char *name, const char *header, uint64_t n_rows,
+                           size_t rows_per_piece, result_rows_fn *rows, void *context,
+                           void (*free_context)(void *)) STATUS_MUST_CHECK;
+
+/* Appends the shortest text that reads back as the same double ("nan" for NaN), and a CSV field
+ * quoted where RFC 4180 asks for it. */
+enum status result_put_f64(struct bytes *out, double value) STATUS_MUST_CHECK;
+enum status result_put_f32(struct bytes *out, float value) STATUS_MUST_CHECK;
+enum status result_put_u64(struct bytes *out, uint64_t value) STATUS_MUST_CHECK;
+enum status result_put_field(struct bytes *out, const char *text) STATUS_MUST_CHECK;
+
+#endif

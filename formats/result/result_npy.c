@@ -1,0 +1,272 @@
+/*
+ * result_npy - arrays as members of a .npz: a header, then elements that are fetched piece by
+ * piece.
+ *
+ * The stream of a member is cut at PACK_PIECE_BYTES, header included. The header is a multiple of
+ * 64 bytes long and a piece is too, so no number is ever cut: elements are fetched straight into
+ * the piece. Strings (UCS-4, all as long as the longest) are fetched as an array of code points,
+ * and made from UTF-8 when a piece is asked for, so one long name costs no memory.
+ *
+ * Source: NumPy Enhancement Proposal 1, version 1.0 of the format.
+ */
+#include "formats/result/result.h"
+
+#include "formats/base/checked.h"
+#include "formats/base/utf8.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER_ALIGNMENT = 64, PREFIX_BYTES = 10, MAX_HEADER_BYTES = 192 };
+
+struct npy {
+    char header[MAX_HEADER_BYTES];
+    size_t header_bytes;
+    size_t element_bytes; /* divides PACK_PIECE_BYTES */
+    uint64_t total_bytes; /* of the stream */
+    result_fetch_fn *fetch;
+    void *context;
+    void (*free_context)(void *);
+};
+
+static const struct {
+    char code[3];
+    uint8_t bytes;
+} types[] = {
+    [NPY_F4] = {"f4", 4}, [NPY_F8] = {"f8", 8},     [NPY_I8] = {"i8", 8},
+    [NPY_U1] = {"u1", 1}, [NPY_UNICODE] = {"U", 4},
+};
+
+static void npy_free(void *context)
+{
+    struct npy *a = context;
+    if (a->free_context != NULL) {
+        a->free_context(a->context);
+    }
+    free(a);
+}
+
+static enum status npy_piece(void *context, uint64_t index, struct bytes *out)
+{
+    const struct npy *a = context;
+    const uint64_t from = index * PACK_PIECE_BYTES;
+    const uint64_t left = a->total_bytes - from;
+    size_t n = left < PACK_PIECE_BYTES ? (size_t)left : PACK_PIECE_BYTES;
+    const uint64_t first = index == 0 ? 0 : (from - a->header_bytes) / a->element_bytes;
+    enum status st = bytes_reserve(out, n);
+    if (st == STATUS_OK && index == 0) {
+        st = bytes_append(out, a->header, a->header_bytes);
+        n -= a->header_bytes;
+    }
+    if (st != STATUS_OK || n == 0) {
+        return st;
+    }
+    assert(out->len % sizeof(uint64_t) == 0);
+    st = a->fetch(a->context, first, n / a->element_bytes, out->data + out->len);
+    if (st == STATUS_OK) {
+        out->len += n;
+    }
+    return st;
+}
+
+/* Writes magic, version, length and the dictionary, padded with blanks and ended by a newline. */
+static void make_header(struct npy *a, const char *descr, size_t n_dims, const size_t *dims)
+{
+    char *const text = a->header + PREFIX_BYTES;
+    const size_t room = sizeof a->header - PREFIX_BYTES;
+    int len;
+    if (n_dims == 0) {
+        len = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (), }", descr);
+    } else if (n_dims == 1) {
+        len = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (%zu,), }",
+                       descr, dims[0]);
+    } else {
+        len = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (%zu, %zu), }",
+                       descr, dims[0], dims[1]);
+    }
+    assert(len > 0 && (size_t)len + 1 < room);
+    const size_t whole = PREFIX_BYTES + (size_t)len + 1;
+    a->header_bytes = (whole + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
+    assert(a->header_bytes <= sizeof a->header);
+    const size_t dict_bytes = a->header_bytes - PREFIX_BYTES;
+    memcpy(a->header, "\x93NUMPY\x01\x00", 8);
+    a->header[8] = (char)(dict_bytes & 255);
+    a->header[9] = (char)(dict_bytes >> 8);
+    memset(text + len, ' ', dict_bytes - (size_t)len);
+    text[dict_bytes - 1] = '\n';
+}
+
+/* What a stream of elements is: type as NumPy writes it, shape, and how many to fetch. */
+struct stream {
+    const char *descr;
+    size_t element_bytes, n_dims;
+    const size_t *dims;
+    size_t n_elements;
+};
+
+static enum status add_stream(struct result_file *f, const char *name, const struct stream *s,
+                              result_fetch_fn *fetch, void *context, void (*free_context)(void *))
+{
+    char member[sizeof f->members->name];
+    size_t bytes, total;
+    const int len = snprintf(member, sizeof member, "%s.npy", name);
+    assert(f->kind == PACK_ZIP && (size_t)len < sizeof member);
+    (void)len;
+    struct npy *a = malloc(sizeof *a);
+    if (a == NULL) {
+        if (free_context != NULL) {
+            free_context(context);
+        }
+        return status_fail(STATUS_NO_MEMORY, "no memory for array %s", name);
+    }
+    *a = (struct npy){.element_bytes = s->element_bytes,
+                      .fetch = fetch,
+                      .context = context,
+                      .free_context = free_context};
+    make_header(a, s->descr, s->n_dims, s->dims);
+    if (!checked_mul(s->n_elements, s->element_bytes, &bytes) ||
+        !checked_add(bytes, a->header_bytes, &total)) {
+        npy_free(a);
+        return status_fail(STATUS_TOO_LARGE, "array %s of %zu elements cannot be written", name,
+                           s->n_elements);
+    }
+    a->total_bytes = total;
+    const uint64_t n_pieces = (total - 1) / PACK_PIECE_BYTES + 1;
+    return result_add_member(f, member, n_pieces, npy_piece, a, npy_free);
+}
+
+static const char byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
+
+enum status result_add_array(struct result_file *f, const char *name, enum npy_type type,
+                             size_t n_dims, const size_t *dims, result_fetch_fn *fetch,
+                             void *context, void (*free_context)(void *))
+{
+    char descr[8];
+    assert(type != NPY_UNICODE && n_dims <= 2);
+    snprintf(descr, sizeof descr, "%c%s", types[type].bytes > 1 ? byte_order : '|',
+             types[type].code);
+    struct stream s = {.descr = descr,
+                       .element_bytes = types[type].bytes,
+                       .n_dims = n_dims,
+                       .dims = dims,
+                       .n_elements = 1};
+    for (size_t i = 0; i < n_dims; i++) {
+        if (!checked_mul(s.n_elements, dims[i], &s.n_elements)) {
+            if (free_context != NULL) {
+                free_context(context);
+            }
+            return status_fail(STATUS_TOO_LARGE, "array %s has too many elements", name);
+        }
+    }
+    return add_stream(f, name, &s, fetch, context, free_context);
+}
+
+struct copy {
+    size_t element_bytes;
+    unsigned char data[];
+};
+
+static enum status copy_fetch(void *context, uint64_t first, size_t n, void *dst)
+{
+    const struct copy *c = context;
+    memcpy(dst, c->data + first * c->element_bytes, n * c->element_bytes);
+    return STATUS_OK;
+}
+
+enum status result_add_copy(struct result_file *f, const char *name, enum npy_type type,
+                            size_t n_dims, const size_t *dims, const void *data)
+{
+    const size_t element_bytes = types[type].bytes;
+    size_t bytes = element_bytes, total;
+    bool fits = true;
+    for (size_t i = 0; i < n_dims; i++) {
+        fits = fits && checked_mul(bytes, dims[i], &bytes);
+    }
+    struct copy *c = fits && checked_add(bytes, sizeof *c, &total) ? malloc(total) : NULL;
+    if (c == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for array %s", name);
+    }
+    c->element_bytes = element_bytes;
+    if (bytes > 0) {
+        memcpy(c->data, data, bytes);
+    }
+    return result_add_array(f, name, type, n_dims, dims, copy_fetch, c, free);
+}
+
+/* UTF-8 strings, one after the other with their NULs. */
+struct strings {
+    size_t width;        /* code points of the longest, at least 1 */
+    const char **starts; /* in text */
+    struct bytes text;
+};
+
+static void strings_free(void *context)
+{
+    struct strings *s = context;
+    free(s->starts);
+    bytes_free(&s->text);
+    free(s);
+}
+
+static enum status strings_fetch(void *context, uint64_t first, size_t n, void *dst)
+{
+    const struct strings *s = context;
+    uint32_t *points = dst;
+    size_t row = (size_t)(first / s->width), column = (size_t)(first % s->width);
+    for (size_t done = 0; done < n; row++, column = 0) {
+        const char *text = s->starts[row];
+        for (size_t i = 0; i < column; i++) {
+            utf8_next(&text);
+        }
+        for (; column < s->width && done < n; column++) {
+            points[done++] = utf8_next(&text);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status result_add_strings(struct result_file *f, const char *name, size_t n,
+                               const char *const *strings)
+{
+    char descr[24];
+    size_t longest = 0, n_points;
+    struct strings *s = calloc(1, sizeof *s);
+    enum status st = s == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+    for (size_t i = 0; i < n && st == STATUS_OK; i++) {
+        st = bytes_append(&s->text, strings[i], strlen(strings[i]) + 1);
+    }
+    if (st == STATUS_OK) {
+        s->starts = calloc(n + 1, sizeof s->starts[0]);
+        st = s->starts == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+    }
+    if (st != STATUS_OK) {
+        if (s != NULL) {
+            strings_free(s);
+        }
+        return status_fail(STATUS_NO_MEMORY, "no memory for the strings of %s", name);
+    }
+    const char *text = (const char *)s->text.data;
+    for (size_t i = 0; i < n; i++) {
+        size_t width = 0;
+        s->starts[i] = text;
+        while (utf8_next(&text) != 0) {
+            width++;
+        }
+        text++;
+        longest = width > longest ? width : longest;
+    }
+    s->width = longest > 0 ? longest : 1;
+    if (!checked_mul(n, s->width, &n_points)) {
+        strings_free(s);
+        return status_fail(STATUS_TOO_LARGE, "the strings of %s cannot be written", name);
+    }
+    snprintf(descr, sizeof descr, "%cU%zu", byte_order, s->width);
+    const struct stream stream = {.descr = descr,
+                                  .element_bytes = types[NPY_UNICODE].bytes,
+                                  .n_dims = 1,
+                                  .dims = &n,
+                                  .n_elements = n_points};
+    return add_stream(f, name, &stream, strings_fetch, s, strings_free);
+}

@@ -1,0 +1,66 @@
+/*
+ * source - where the bytes of one input come from: a file, or a gzip stream in it.
+ *
+ * Sequential; one thread at a time. Gzip is recognised by its magic bytes and unpacked on the way
+ * (several members in a row are one stream, as gzip -d does). A truncated or damaged stream is
+ * STATUS_BAD_INPUT with file and compressed byte offset. A source has a head that can be looked at
+ * before it is consumed, so that a format can be recognised and its shape read without seeking.
+ */
+#ifndef LEAT_FORMATS_SOURCE_SOURCE_H
+#define LEAT_FORMATS_SOURCE_SOURCE_H
+
+#include "formats/base/status.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct source;
+
+/* Opens an input. `fd` is taken over (closed by source_free, also when this fails). `name` is what
+ * messages call the input (a path); copied. Only regular files: others are STATUS_BAD_INPUT. */
+enum status source_open(int fd, const char *name, struct source **out) STATUS_MUST_CHECK;
+void source_free(struct source *s);
+
+/* Threads that help with reading large pieces: run() calls body(arg, i) once for each i < n, on any
+ * threads, and returns when all are done. */
+struct source_helpers {
+    void (*run)(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg);
+    void *context;
+};
+/* From now on; what is read, and its checksum, are the same without. */
+void source_set_helpers(struct source *s, const struct source_helpers *helpers);
+
+/* From now on unpacking ends with STATUS_CANCELLED, within 256 KiB of the file, once *stop is set
+ * (by any thread), whatever comes out of it. Borrowed; NULL: never. */
+void source_stop_at(struct source *s, const atomic_bool *stop);
+
+const char *source_name(const struct source *s);
+/* Bytes of the file itself (compressed, when it is), and those consumed so far, for progress. */
+uint64_t source_file_bytes(const struct source *s);
+uint64_t source_file_offset(const struct source *s);
+/* True when the bytes are being unpacked, so that source_file_bytes is not their number. */
+bool source_is_packed(const struct source *s);
+/* The open descriptor, for formats that must seek (zip); borrowed. */
+int source_fd(const struct source *s);
+/* Fails with STATUS_CHANGED when the file has not the length and the time of change any more that
+ * it had when it was opened: what was read of it may be no whole. */
+enum status source_check_unchanged(const struct source *s) STATUS_MUST_CHECK;
+/* CRC-32 of the whole file's own bytes. It is taken while reading in order; what has not been read
+ * that way (formats that seek, an early end) is read now. STATUS_IO. */
+enum status source_crc(struct source *s, uint32_t *out) STATUS_MUST_CHECK;
+/* Reads up to `cap` of the file's own bytes at `offset`, for formats that seek (zip); what is
+ * consumed in order stays as it is, but source_file_offset tells the furthest place read.
+ * *n < cap only at the end of the file. STATUS_IO. */
+enum status source_read_at(struct source *s, uint64_t offset, void *dst, size_t cap,
+                           size_t *n) STATUS_MUST_CHECK;
+
+/* Makes at least `want` bytes visible without consuming them (fewer only at the end), and gives a
+ * pointer to what is visible. Valid until the next call. *n may exceed want. STATUS_NO_MEMORY. */
+enum status source_peek(struct source *s, size_t want, const unsigned char **data,
+                        size_t *n) STATUS_MUST_CHECK;
+/* Consumes up to `cap` bytes into dst; *n < cap only at the end. */
+enum status source_read(struct source *s, void *dst, size_t cap, size_t *n) STATUS_MUST_CHECK;
+
+#endif

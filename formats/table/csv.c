@@ -1,0 +1,283 @@
+/*
+ * csv - delimited text as a table: opening it, and reading it in chunks.
+ *
+ * A chunk is filled from the source in one go and then cut back to a line's end (a cell's, for
+ * lines longer than a chunk); what is behind the cut is carried into the next chunk. A last line
+ * without LF gets one, so that every chunk ends with LF or a delimiter.
+ */
+#include "formats/table/csv.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOK_BYTES = 64 << 10 };
+
+static bool csv_suits(const unsigned char *head, size_t n)
+{
+    (void)head;
+    return n > 0;
+}
+
+static void csv_close(void *state)
+{
+    struct csv *const csv = state;
+    if (!csv) {
+        return;
+    }
+    csv_shape_free(&csv->shape);
+    bytes_free(&csv->carry);
+    free(csv);
+}
+
+static enum status csv_open(struct table *t)
+{
+    struct csv *const csv = calloc(1, sizeof *csv);
+    if (!csv) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
+    }
+    t->state = csv;
+    const size_t max_line = t->options.max_line_bytes;
+    csv->max_line_bytes = max_line ? max_line : CSV_MAX_LINE_BYTES;
+    size_t n_lines, estimate;
+    enum status status = csv_read_head(t, &csv->shape, &n_lines, &estimate);
+    if (!status) {
+        status = table_skip(t, csv->shape.data_offset);
+    }
+    if (status) {
+        return status;
+    }
+    csv->line = csv->shape.data_line;
+    csv->offset = csv->shape.data_offset;
+    t->info.dtype = DTYPE_F64;
+    t->info.n_lines = n_lines;
+    t->info.n_lines_estimate = estimate;
+    t->info.cells_per_line = csv->shape.n_kept;
+    t->info.has_header = csv->shape.has_header;
+    t->info.has_labels = csv->shape.has_labels;
+    t->info.names = csv->shape.names;
+    t->info.names_bytes = csv->shape.names_bytes;
+    return STATUS_OK;
+}
+
+/* Reads what was carried, then the source. */
+static enum status read_on(struct table *t, unsigned char *dst, size_t cap, size_t *n)
+{
+    struct csv *const csv = t->state;
+    const size_t carried = csv->carry.len - csv->carry_at;
+    const size_t first = carried < cap ? carried : cap;
+    if (first > 0) {
+        memcpy(dst, csv->carry.data + csv->carry_at, first);
+        csv->carry_at += first;
+    }
+    if (csv->carry_at == csv->carry.len) {
+        csv->carry_at = 0;
+        bytes_clear(&csv->carry);
+    }
+    *n = first;
+    if (first == cap) {
+        return STATUS_OK;
+    }
+    size_t got;
+    const enum status status = source_read(t->source, dst + first, cap - first, &got);
+    *n += got;
+    return status;
+}
+
+/* Gives the last n bytes that read_on gave back, to be read again. */
+static enum status carry_back(struct csv *csv, const unsigned char *text, size_t n)
+{
+    if (csv->carry_at < n) { /* then all that was carried has been read */
+        bytes_clear(&csv->carry);
+        csv->carry_at = 0;
+        return bytes_append(&csv->carry, text, n);
+    }
+    csv->carry_at -= n;
+    if (n > 0) {
+        memcpy(csv->carry.data + csv->carry_at, text, n);
+    }
+    return STATUS_OK;
+}
+
+/* Whether text ends with CR, which may be that of a line's end, or stand alone. */
+static bool ends_with_cr(const struct table_chunk *c)
+{
+    return c->raw_len > 0 && c->raw[c->raw_len - 1] == '\r';
+}
+
+static enum status fail_comment(const struct table *t)
+{
+    const struct csv *const csv = t->state;
+    return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ": the comment " CSV_BARE_CR,
+                       source_name(t->source), csv->line);
+}
+
+/* Passes a comment that is longer than a chunk, of which `raw` held the beginning. */
+static enum status skip_comment(struct table *t, struct table_chunk *c)
+{
+    struct csv *const csv = t->state;
+    const unsigned char *newline = NULL;
+    while (!newline) {
+        const bool after_cr = ends_with_cr(c);
+        csv->offset += c->raw_len;
+        const enum status status = read_on(t, c->raw, c->raw_cap, &c->raw_len);
+        if (status || c->raw_len == 0) {
+            return status;
+        }
+        newline = memchr(c->raw, '\n', c->raw_len);
+        if ((after_cr && c->raw[0] != '\n' && c->raw[0] != '\r') ||
+            csv_holds_bare_cr(c->raw, newline ? newline : c->raw + c->raw_len)) {
+            return fail_comment(t);
+        }
+    }
+    const size_t n = (size_t)(newline + 1 - c->raw);
+    csv->offset += n;
+    csv->line++;
+    return carry_back(csv, c->raw + n, c->raw_len - n);
+}
+
+/* A line of which the chunk's text shows no filled cell. Looks further: *kind tells what the line
+ * is. A blank one is passed; the text of one with data is given back. */
+static enum status look_beyond(struct table *t, struct table_chunk *c, enum csv_line *kind)
+{
+    struct csv *const csv = t->state;
+    enum status status = carry_back(csv, c->raw, c->raw_len);
+    const unsigned char *next = NULL;
+    size_t got = LOOK_BYTES;
+    while (!status) {
+        const unsigned char *const begin = csv->carry.data + csv->carry_at;
+        const unsigned char *const end = csv->carry.data + csv->carry.len;
+        *kind = csv_line_kind(&csv->shape.dialect, begin, end, &next);
+        if (*kind == CSV_LINE_SKIPPED || (*kind == CSV_LINE_OPEN_BLANK && got < LOOK_BYTES)) {
+            const unsigned char *const after = *kind == CSV_LINE_SKIPPED ? next : end;
+            csv->carry_at += (size_t)(after - begin);
+            csv->offset += (uint64_t)(after - begin);
+            csv->line++;
+            return STATUS_OK;
+        }
+        if (*kind != CSV_LINE_OPEN_BLANK) {
+            return STATUS_OK;
+        }
+        if ((size_t)(end - begin) > csv->max_line_bytes) {
+            return status_fail(STATUS_BAD_INPUT,
+                               "%s: line %" PRIu64 ": is longer than %zu bytes and blank so far",
+                               source_name(t->source), csv->line, csv->max_line_bytes);
+        }
+        status = bytes_reserve(&csv->carry, LOOK_BYTES);
+        if (!status) {
+            status = source_read(t->source, csv->carry.data + csv->carry.len, LOOK_BYTES, &got);
+            csv->carry.len += status ? 0 : got;
+        }
+    }
+    return status;
+}
+
+static enum status fail_cell_size(const struct table *t, const struct table_chunk *c, bool at_end)
+{
+    const struct csv *const csv = t->state;
+    const char *const file = source_name(t->source);
+    if (at_end) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: line %" PRIu64 ", from column %zu on: a quote is never closed",
+                           file, csv->line, csv->column + 1);
+    }
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: line %" PRIu64 ", column %zu: a cell is longer than %zu bytes; is a "
+                       "quote in it never closed?",
+                       file, csv->line, csv->column + 1, c->raw_cap);
+}
+
+/* Makes c->raw[0 .. n) the chunk, up to `place`. */
+static enum status take(struct csv *csv, struct table_chunk *c, struct csv_place place)
+{
+    const size_t n = c->raw_len;
+    c->raw_len = place.n;
+    c->first_line = csv->line;
+    c->first_column = csv->column;
+    c->file_offset = csv->offset;
+    csv->line += place.n_lines;
+    csv->column = place.column;
+    csv->offset += place.n;
+    return carry_back(csv, c->raw + place.n, n - place.n);
+}
+
+/* Deals with a text that shows no place to cut; *filled: the line at its start is to be cut. */
+static enum status pass_obstacle(struct table *t, struct table_chunk *c, bool at_end, bool *filled)
+{
+    struct csv *const csv = t->state;
+    const struct csv_dialect *const d = &csv->shape.dialect;
+    const unsigned char *next;
+    enum csv_line kind = CSV_LINE_DATA;
+    if (csv->column == 0 && !*filled) {
+        struct csv_cell comment;
+        kind = csv_line_kind(d, c->raw, c->raw + c->raw_len, &next);
+        if (kind == CSV_LINE_DATA &&
+            csv_is_refused_comment(d, c->raw, c->raw + c->raw_len, &comment)) {
+            return fail_comment(t);
+        }
+    }
+    switch (kind) {
+    case CSV_LINE_OPEN_COMMENT:
+        return skip_comment(t, c);
+    case CSV_LINE_OPEN_BLANK:
+        break;
+    default:
+        return fail_cell_size(t, c, at_end);
+    }
+    if (d->blanks || !memchr(c->raw, d->delimiter, c->raw_len)) {
+        csv->offset += c->raw_len; /* blanks before a line's first cell mean nothing */
+        return STATUS_OK;
+    }
+    const enum status status = look_beyond(t, c, &kind);
+    *filled = kind == CSV_LINE_DATA;
+    return status;
+}
+
+static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
+{
+    struct csv *const csv = t->state;
+    const size_t cap = c->raw_cap > 0 ? c->raw_cap - 1 : 0; /* one byte for a last LF */
+    struct csv_cut cut = {
+        .dialect = &csv->shape.dialect,
+        .text = c->raw,
+        .max_cells = c->values_cap / sizeof(double),
+        .filled = csv->column > 0,
+    };
+    if (cap == 0 || cut.max_cells == 0) {
+        return status_fail(STATUS_INTERNAL, "%s: a chunk without room", source_name(t->source));
+    }
+    for (;;) {
+        size_t n;
+        enum status status = read_on(t, c->raw, cap, &n);
+        c->raw_len = status ? 0 : n;
+        if (status || (n == 0 && csv->column == 0)) {
+            *end = !status;
+            return status;
+        }
+        const bool at_end = n < cap;
+        if (at_end && (n == 0 || c->raw[n - 1] != '\n')) {
+            c->raw[c->raw_len++] = '\n';
+        }
+        cut.n = c->raw_len;
+        cut.column = csv->column;
+        const struct csv_place place = csv_find_cut(&cut);
+        if (place.n > 0) {
+            return take(csv, c, place);
+        }
+        status = pass_obstacle(t, c, at_end, &cut.filled);
+        if (status) {
+            c->raw_len = 0;
+            return status;
+        }
+    }
+}
+
+const struct table_format csv_format = {
+    .name = "csv",
+    .takes_columns = true,
+    .suits = csv_suits,
+    .open = csv_open,
+    .next = csv_next,
+    .decode = csv_decode,
+    .close = csv_close,
+};

@@ -1,0 +1,170 @@
+/*
+ * csv - delimited text: grammar, dialect, columns; for formats/csv_format*.c alone.
+ *
+ * Lines end with LF or CR LF (of several CRs all belong to the line's end, as at the text's end). A
+ * CR anywhere else outside of quotes is refused: it ends a line for whoever wrote it. A line whose
+ * first character is # is a comment; one that holds nothing but delimiters and blanks is passed
+ * over. A cell is the text between two delimiters without the blanks around it; a cell that begins
+ * with a quote ends with the next quote that is not doubled (RFC 4180), and may hold delimiters and
+ * line ends. With blanks as delimiters a run of them counts as one, and those at a line's ends as
+ * none.
+ */
+#ifndef LEAT_FORMATS_TABLE_CSV_H
+#define LEAT_FORMATS_TABLE_CSV_H
+
+#include "formats/base/bytes.h"
+#include "formats/table/table_format.h"
+
+enum {
+    CSV_MAX_COLUMNS = 1 << 24,
+    CSV_MAX_LINE_BYTES = 64 << 20 /* unless the options say otherwise */
+};
+
+struct csv_dialect {
+    unsigned char delimiter; /* ' ' when blanks */
+    bool blanks;             /* runs of spaces and tabs */
+    char point;              /* tried first; the other one is accepted too unless it delimits */
+    bool has_missing;
+    double missing;
+};
+
+/* What becomes of a column. */
+enum csv_kind {
+    CSV_KEEP,
+    CSV_LABEL, /* names the lines */
+    CSV_LEFT,  /* left out, whatever it holds */
+    CSV_EMPTY  /* left out because it was empty so far: a number in it is an error */
+};
+
+/* Neighbouring columns first .. last - 1 of one kind. */
+struct csv_run {
+    uint32_t first, last;
+    enum csv_kind kind;
+};
+
+/* What the head told. */
+struct csv_shape {
+    struct csv_dialect dialect;
+    size_t n_columns;    /* of the file */
+    uint64_t shape_line; /* the line, from 1, that told n_columns */
+    struct csv_run *runs;
+    size_t n_runs;
+    size_t n_kept;
+    bool has_header, has_labels;
+    const char **names; /* [n_kept] into name_text, with a header */
+    char *name_text;
+    size_t names_bytes; /* of both */
+    size_t data_offset; /* where reading begins, in bytes ... */
+    uint64_t data_line; /* ... and in lines from 1 */
+};
+
+/* --- grammar: csv_cell.c */
+
+struct csv_cell {
+    const unsigned char *text;
+    size_t n;
+    bool doubled;              /* holds doubled quotes */
+    bool unclosed;             /* its quote is never closed */
+    const unsigned char *rest; /* quoted: what stands after the closing quote, blanks left out */
+    size_t n_rest;
+};
+
+/* Scans the cell that begins at p. Returns its end: a delimiter, LF, or `end`. */
+const unsigned char *csv_cell_scan(const struct csv_dialect *d, const unsigned char *p,
+                                   const unsigned char *end, struct csv_cell *cell);
+
+/* Whether a CR stands in the text that is not the end of a line, nor of the text. */
+bool csv_holds_bare_cr(const unsigned char *text, const unsigned char *end);
+/* The same for what a cell holds outside of quotes. */
+bool csv_cell_holds_bare_cr(const struct csv_cell *cell);
+#define CSV_BARE_CR "shows that lines end with CR alone: convert them to LF"
+
+enum csv_after {
+    CSV_MORE,     /* another cell follows (an empty one, when that is at `end`) */
+    CSV_LINE_END, /* the line ended */
+    CSV_TEXT_END  /* the text ended */
+};
+/* Passes what ended a cell at *p. */
+enum csv_after csv_pass(const struct csv_dialect *d, const unsigned char **p,
+                        const unsigned char *end);
+
+enum csv_line {
+    CSV_LINE_DATA,
+    CSV_LINE_SKIPPED,      /* a comment, or no cell filled; *next is the next line */
+    CSV_LINE_OPEN_COMMENT, /* a comment that does not end in this text */
+    CSV_LINE_OPEN_BLANK    /* nothing filled up to the text's end */
+};
+/* Tells what begins at p, the start of a line; p < end. A comment that holds a CR alone is data: a
+ * cell that is refused. */
+enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
+                            const unsigned char *end, const unsigned char **next);
+/* Whether the line at p, which is data, is such a comment, whatever quotes are in it: *cell is its
+ * text up to the CR, or as far as there is. */
+bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
+                            const unsigned char *end, struct csv_cell *cell);
+
+enum csv_value { CSV_NUMBER, CSV_INFINITE, CSV_MISSING, CSV_NOTHING, CSV_WORD };
+/* What a cell holds; *number is set for CSV_NUMBER. CSV_NOTHING is an empty cell, CSV_MISSING one
+ * that says that it is missing. */
+enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell *cell,
+                              double *number);
+
+/* Copies a cell's text, fit for a name, with a NUL, to dst[cell->n + 1]; returns its length. */
+size_t csv_copy_text(const struct csv_cell *cell, char *dst);
+
+/* --- the head: csv_dialect.c, csv_head.c, csv_names.c, csv_settle.c,
+ * csv_columns.c */
+
+/* Chooses delimiter and decimal point from the text's first lines; `whole`: the text is the file.
+ * Returns whether it is the comma where blanks and decimal commas would do as well. */
+bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d);
+
+/* Reads the head of t's source, fills *shape and the table's warnings, and counts the lines (0: the
+ * file goes on beyond the head, or there is none) or estimates them. */
+enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_lines,
+                          size_t *n_lines_estimate) STATUS_MUST_CHECK;
+void csv_shape_free(struct csv_shape *shape);
+
+/* Marks the columns that the option chooses: chosen[c] = 1 for file column c, else 0. `names` are
+ * those of all columns, NULL without a header. STATUS_BAD_ARGUMENT. */
+enum status csv_choose_columns(const char *option, const char *file, size_t n_columns,
+                               const char *const *names, unsigned char *chosen) STATUS_MUST_CHECK;
+
+/* --- csv_cut.c: where a chunk may end */
+
+struct csv_cut {
+    const struct csv_dialect *dialect;
+    const unsigned char *text; /* from the start of a cell on ... */
+    size_t n;
+    size_t column;    /* ... with this number in its line */
+    bool filled;      /* that line is known to hold a filled cell */
+    size_t max_cells; /* the chunk's room */
+};
+
+/* A place to end the chunk: after a line or, within a line that is longer than the text, after a
+ * delimiter. n = 0: there is none. */
+struct csv_place {
+    size_t n;
+    size_t n_lines; /* line ends before it */
+    size_t column;  /* of the cell after it */
+};
+struct csv_place csv_find_cut(const struct csv_cut *cut);
+
+/* --- csv_decode.c */
+
+enum status csv_decode(const struct table *t, struct table_chunk *c) STATUS_MUST_CHECK;
+
+/* --- csv.c */
+
+/* The state of a CSV table. */
+struct csv {
+    struct csv_shape shape;
+    struct bytes carry; /* read and not yet in a chunk: from carry_at on */
+    size_t carry_at;
+    uint64_t line;   /* where the next chunk begins: line from 1 ... */
+    size_t column;   /* ... file column from 0 ... */
+    uint64_t offset; /* ... byte of the unpacked stream */
+    size_t max_line_bytes;
+};
+
+#endif

@@ -1,0 +1,287 @@
+/*
+ * csv_decode - a chunk of delimited text to doubles.
+ *
+ * Line by line, and in a line run by run of columns. A run of kept columns goes through
+ * decimal_run_cells(), which takes plain numbers as fast as they can be parsed, across lines when
+ * all columns are kept; the cell at which it stops is looked at with the full grammar. A chunk that
+ * begins or ends within a line begins or ends there at a cell.
+ */
+#include "formats/base/decimal.h"
+#include "formats/table/csv.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct decoding {
+    const struct table *t;
+    const struct csv_shape *shape;
+    struct table_chunk *c;
+    const unsigned char *p, *end;
+    double *out, *out_end;
+    size_t column; /* of the cell at p */
+    size_t run;    /* that holds the column */
+    size_t n_missing;
+    bool grouped; /* a cell has been told to table_note_grouped() */
+};
+
+/* The line of the file in which p stands. */
+static uint64_t line_of(const struct decoding *k, const unsigned char *p)
+{
+    uint64_t line = k->c->first_line;
+    for (const unsigned char *q = k->c->raw; q < p; q++) {
+        line += *q == '\n';
+    }
+    return line;
+}
+
+/* The name of a kept file column in parentheses, or nothing. */
+static struct excerpt column_name(const struct csv_shape *shape, size_t column)
+{
+    size_t kept = 0;
+    struct excerpt name = {""};
+    for (size_t r = 0; r < shape->n_runs && shape->names; r++) {
+        const struct csv_run *const run = &shape->runs[r];
+        if (run->kind != CSV_KEEP) {
+            continue;
+        }
+        if (column < run->last) {
+            const char *const text = shape->names[kept + column - run->first];
+            name = excerpt_of(text, strlen(text));
+            break;
+        }
+        kept += run->last - run->first;
+    }
+    return name;
+}
+
+static enum status fail_cell(const struct decoding *k, const struct csv_cell *cell,
+                             const char *trouble)
+{
+    const struct excerpt name = column_name(k->shape, k->column);
+    return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu%s%s%s: \"%s\" %s",
+                       source_name(k->t->source), line_of(k, k->p), k->column + 1,
+                       name.text[0] ? " (" : "", name.text, name.text[0] ? ")" : "",
+                       excerpt_of(cell->text, cell->n).text, trouble);
+}
+
+static enum status fail_ragged(const struct decoding *k, const unsigned char *at)
+{
+    const bool too_long = k->column >= k->shape->n_columns;
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: line %" PRIu64 ", column %zu: the line has %s cells, line %" PRIu64
+                       " has %zu",
+                       source_name(k->t->source), line_of(k, at), k->column + 1,
+                       too_long ? "more" : "fewer", k->shape->shape_line, k->shape->n_columns);
+}
+
+static enum status fail_room(const struct decoding *k)
+{
+    return status_fail(STATUS_INTERNAL,
+                       "%s: line %" PRIu64 ": the chunk has no room for its numbers",
+                       source_name(k->t->source), line_of(k, k->p));
+}
+
+static enum status append_label(struct table_chunk *c, const struct csv_cell *cell)
+{
+    if (c->labels_cap - c->labels_len <= cell->n) {
+        const size_t cap = 2 * c->labels_cap + cell->n + 256;
+        char *const labels = realloc(c->labels, cap);
+        if (!labels) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for the lines' names");
+        }
+        c->labels = labels;
+        c->labels_cap = cap;
+    }
+    c->labels_len += csv_copy_text(cell, c->labels + c->labels_len) + 1;
+    c->n_labels++;
+    return STATUS_OK;
+}
+
+/* One a chunk is enough: its first. */
+static void note_grouped(struct decoding *k, const struct csv_cell *cell)
+{
+    const char other = k->shape->dialect.point == '.' ? ',' : '.';
+    if (!k->grouped && table_may_be_grouped((const char *)cell->text, cell->n, other)) {
+        table_note_grouped(k->t, line_of(k, k->p), k->column);
+        k->grouped = true;
+    }
+}
+
+/* A cell of a kept column, with the full grammar. */
+static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
+{
+    double number = NAN;
+    if (cell->unclosed) {
+        return fail_cell(k, cell, "begins with a quote that is never closed");
+    }
+    if (cell->n_rest > 0) {
+        return fail_cell(k, cell, "is followed by more than a delimiter after its closing quote");
+    }
+    if (k->out == k->out_end) {
+        return fail_room(k);
+    }
+    switch (csv_cell_value(&k->shape->dialect, cell, &number)) {
+    case CSV_WORD:
+        return fail_cell(k, cell, "is not a number");
+    case CSV_INFINITE:
+        return fail_cell(k, cell, "is infinite or too large for a double");
+    case CSV_NUMBER:
+        note_grouped(k, cell);
+        break;
+    case CSV_MISSING:
+    case CSV_NOTHING:
+        break;
+    }
+    k->n_missing += isnan(number) ? 1 : 0;
+    *k->out++ = number;
+    return STATUS_OK;
+}
+
+static enum status decode_cell(struct decoding *k, enum csv_kind kind,
+                               const unsigned char **cell_end)
+{
+    struct csv_cell cell;
+    double number;
+    *cell_end = csv_cell_scan(&k->shape->dialect, k->p, k->end, &cell);
+    if (csv_cell_holds_bare_cr(&cell)) {
+        return fail_cell(k, &cell, CSV_BARE_CR);
+    }
+    switch (kind) {
+    case CSV_KEEP:
+        return decode_kept(k, &cell);
+    case CSV_LABEL:
+        return append_label(k->c, &cell);
+    case CSV_EMPTY:
+        if (cell.n > 0 && csv_cell_value(&k->shape->dialect, &cell, &number) == CSV_NUMBER) {
+            return fail_cell(k, &cell,
+                             "is the first number of a column that was empty so far and is left "
+                             "out; name the columns to be read, with this one, in `columns`");
+        }
+        break;
+    case CSV_LEFT:
+        break;
+    }
+    return STATUS_OK;
+}
+
+/* Plain numbers from k->p on, as far as they go. */
+static void decode_plain(struct decoding *k, const struct csv_run *run)
+{
+    const struct csv_shape *const shape = k->shape;
+    struct decimal_run plain = {
+        .at = (const char *)k->p,
+        .end = (const char *)k->end,
+        .out = k->out,
+        .out_end = k->out_end,
+        .column = k->column,
+        .first = run->first,
+        .last = run->last,
+        .to_line_end = run->last == shape->n_columns,
+        .blanks = shape->dialect.blanks,
+        .delimiter = (char)shape->dialect.delimiter,
+        .point = shape->dialect.point,
+    };
+    decimal_run_cells(&plain);
+    k->p = (const unsigned char *)plain.at;
+    k->out = plain.out;
+    k->column = plain.column;
+}
+
+/* With blanks as delimiters those before a cell, or before the line's end, are passed. */
+static enum csv_after at_cell(struct decoding *k)
+{
+    if (!k->shape->dialect.blanks) {
+        return k->p < k->end ? CSV_MORE : CSV_TEXT_END;
+    }
+    return csv_pass(&k->shape->dialect, &k->p, k->end);
+}
+
+/* Decodes from the cell at k->p to the end of its line or of the text. */
+static enum status decode_line(struct decoding *k)
+{
+    const struct csv_shape *const shape = k->shape;
+    enum csv_after after = at_cell(k);
+    while (after == CSV_MORE && k->p < k->end) {
+        if (k->column >= shape->n_columns) {
+            return fail_ragged(k, k->p);
+        }
+        while (shape->runs[k->run].last <= k->column) {
+            k->run++;
+        }
+        const struct csv_run *const run = &shape->runs[k->run];
+        const unsigned char *const before = k->p;
+        if (run->kind == CSV_KEEP) {
+            decode_plain(k, run);
+            if (k->p > before && k->column == 0) {
+                return STATUS_OK;
+            }
+            if (k->p > before) {
+                after = at_cell(k);
+                continue;
+            }
+        }
+        const unsigned char *cell_end;
+        const enum status status = decode_cell(k, run->kind, &cell_end);
+        if (status) {
+            return status;
+        }
+        k->p = cell_end;
+        k->column++;
+        after = csv_pass(&shape->dialect, &k->p, k->end);
+    }
+    if (after == CSV_LINE_END) {
+        if (k->column != shape->n_columns) {
+            return fail_ragged(k, k->p - 1);
+        }
+        k->column = 0;
+    }
+    return STATUS_OK;
+}
+
+/* Lines that begin with a digit, a sign or a point are neither comments nor blank. */
+static bool begins_plain(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.';
+}
+
+enum status csv_decode(const struct table *t, struct table_chunk *c)
+{
+    const struct csv *const csv = t->state;
+    struct decoding k = {
+        .t = t,
+        .shape = &csv->shape,
+        .c = c,
+        .p = c->raw,
+        .end = c->raw + c->raw_len,
+        .out = c->values,
+        .column = c->first_column,
+    };
+    k.out_end = k.out + c->values_cap / sizeof *k.out;
+    bool continued = c->first_column > 0;
+    while (k.p < k.end) {
+        const unsigned char *next = k.end;
+        if (!continued && !begins_plain(*k.p) &&
+            csv_line_kind(&k.shape->dialect, k.p, k.end, &next) == CSV_LINE_SKIPPED) {
+            k.p = next;
+            continue;
+        }
+        struct csv_cell comment;
+        const bool is_refused = !continued && !begins_plain(*k.p) &&
+                                csv_is_refused_comment(&k.shape->dialect, k.p, k.end, &comment);
+        continued = false;
+        k.run = 0;
+        const enum status status =
+            is_refused ? fail_cell(&k, &comment, CSV_BARE_CR) : decode_line(&k);
+        if (status) {
+            return status;
+        }
+    }
+    c->n_cells = (size_t)(k.out - (double *)c->values);
+    c->n_missing = k.n_missing;
+    if (k.shape->dialect.has_missing) {
+        c->n_missing = table_mark_missing(c->values, c->n_cells, k.shape->dialect.missing);
+    }
+    return STATUS_OK;
+}

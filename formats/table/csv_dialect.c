@@ -1,0 +1,213 @@
+/*
+ * csv_dialect - which delimiter and decimal point a delimited text uses.
+ *
+ * Each candidate is tried on the first lines. What speaks for it: lines with equally many cells,
+ * and cells that are numbers. score = (share of lines that have as many cells as most have) *
+ * (share of numbers among the filled cells, plus a little for tables of text). A candidate that
+ * makes one cell of most lines does not delimit. Equal scores: the earlier in the list, which puts
+ * a comma before blanks ("1, 2, 3") and a semicolon before a comma ("1,5;2,5").
+ *
+ * Blanks within the fields of a comma file make numbers of "1,2005 1,9241". So blanks do not
+ * delimit where a comma cuts all lines into as many cells as the first, which is a header: it holds
+ * no number. Where the comma gives no numbers at all, as in "Smith,J 1 2", the first line is none
+ * if it is to blanks as the others are: a header has more words and fewer numbers than its share,
+ * though it may have some ("PM 2.5,PM 10").
+ *
+ * "T,C p,hPa" over "1,5 1013,2" has the same form and is read by the same rule, but blanks would do
+ * as well there: that is told.
+ */
+#include "formats/table/csv.h"
+
+#include <string.h>
+
+/* Looked at: some lines, as far as LEAST_BYTES; two lines when they are longer; MOST_BYTES in all.
+ */
+enum { TRIED_LINES = 32, LEAST_BYTES = 8 << 10, MOST_BYTES = 256 << 10 };
+
+static const unsigned char candidates[] = {'\t', ';', '|', ',', ' '};
+
+struct trial {
+    size_t cells[TRIED_LINES];
+    size_t n_lines, n_filled, n_numbers;
+    size_t n_points, n_commas;              /* numbers that only one decimal point explains ... */
+    size_t n_sure_points, n_sure_commas;    /* ... and that have no thousands which it may part */
+    size_t n_edge_commas;                   /* of n_commas: "1," and ",1" */
+    size_t n_first_filled, n_first_numbers; /* those of the first line */
+};
+
+static void count_sign(const struct csv_cell *cell, char sign, size_t *n, size_t *n_sure)
+{
+    if (memchr(cell->text, sign, cell->n)) {
+        *n += 1;
+        *n_sure += !table_may_be_grouped((const char *)cell->text, cell->n, sign);
+    }
+}
+
+static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
+                       struct trial *trial)
+{
+    double number;
+    switch (csv_cell_value(d, cell, &number)) {
+    case CSV_NUMBER:
+    case CSV_INFINITE:
+        trial->n_filled++;
+        trial->n_numbers++;
+        count_sign(cell, '.', &trial->n_points, &trial->n_sure_points);
+        count_sign(cell, ',', &trial->n_commas, &trial->n_sure_commas);
+        trial->n_edge_commas += cell->text[0] == ',' || cell->text[cell->n - 1] == ',';
+        break;
+    case CSV_WORD:
+        trial->n_filled++;
+        break;
+    case CSV_MISSING:
+    case CSV_NOTHING:
+        break;
+    }
+}
+
+/* Walks the lines; the last one counts only when it is complete or the only one. */
+static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
+                        const unsigned char *end, bool whole, struct trial *trial)
+{
+    *trial = (struct trial){0};
+    const unsigned char *p = text;
+    while (p < end && trial->n_lines < TRIED_LINES) {
+        const unsigned char *next = end;
+        if (csv_line_kind(d, p, end, &next) != CSV_LINE_DATA) {
+            p = next;
+            continue;
+        }
+        size_t n_cells = 0;
+        enum csv_after after;
+        do {
+            struct csv_cell cell;
+            p = csv_cell_scan(d, p, end, &cell);
+            count_cell(d, &cell, trial);
+            n_cells++;
+            after = csv_pass(d, &p, end);
+        } while (after == CSV_MORE);
+        if (trial->n_lines == 0) {
+            trial->n_first_filled = trial->n_filled;
+            trial->n_first_numbers = trial->n_numbers;
+        }
+        if (after == CSV_LINE_END || whole || trial->n_lines == 0) {
+            trial->cells[trial->n_lines++] = n_cells;
+        }
+    }
+}
+
+static bool shows_commas(const struct trial *trial)
+{
+    return trial->n_sure_commas != trial->n_sure_points
+               ? trial->n_sure_commas > trial->n_sure_points
+               : trial->n_commas > trial->n_points;
+}
+
+/* The share of lines that have as many cells as most have; 0 when most have one. */
+static double agreement(const struct trial *trial)
+{
+    size_t best = 0, best_cells = 0;
+    for (size_t i = 0; i < trial->n_lines; i++) {
+        size_t same = 0;
+        for (size_t k = 0; k < trial->n_lines; k++) {
+            same += trial->cells[k] == trial->cells[i];
+        }
+        if (same > best) {
+            best = same;
+            best_cells = trial->cells[i];
+        }
+    }
+    return best_cells > 1 ? (double)best / (double)trial->n_lines : 0;
+}
+
+/* All lines have as many cells as the first, and more than one. */
+static bool is_even(const struct trial *trial)
+{
+    for (size_t i = 0; i < trial->n_lines; i++) {
+        if (trial->cells[i] != trial->cells[0] || trial->cells[i] < 2) {
+            return false;
+        }
+    }
+    return trial->n_lines > 0;
+}
+
+/* The first line has more words and fewer numbers than its share. */
+static bool differs_at_first(const struct trial *trial)
+{
+    const size_t n_first_words = trial->n_first_filled - trial->n_first_numbers;
+    return n_first_words * trial->n_lines > trial->n_filled - trial->n_numbers &&
+           trial->n_first_numbers * trial->n_lines < trial->n_numbers;
+}
+
+/* A comma delimits, and blanks do not. */
+static bool rules_blanks_out(const struct trial *commas, const struct trial *blanks)
+{
+    return is_even(commas) && commas->n_first_numbers == 0 &&
+           (commas->n_numbers > 0 || differs_at_first(blanks));
+}
+
+/* Equally many cells in each line, no word below the first, and some numbers with decimal commas,
+ * which have a digit on either side. */
+static bool makes_a_table(const struct trial *trial)
+{
+    return is_even(trial) && trial->n_commas > 0 && trial->n_edge_commas == 0 &&
+           trial->n_filled - trial->n_numbers == trial->n_first_filled - trial->n_first_numbers;
+}
+
+/* How much of the text is tried. */
+static size_t tried_bytes(const unsigned char *text, size_t n)
+{
+    const unsigned char *const end = text + (n < MOST_BYTES ? n : MOST_BYTES);
+    const unsigned char *p = text;
+    for (int line = 0; line < 2 && p < end; line++) {
+        const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
+        p = newline ? newline + 1 : end;
+    }
+    const size_t least = n < LEAST_BYTES ? n : LEAST_BYTES;
+    return (size_t)(p - text) > least ? (size_t)(p - text) : least;
+}
+
+static bool occurs(const unsigned char *text, size_t n, unsigned char delimiter)
+{
+    return memchr(text, delimiter, n) || (delimiter == ' ' && memchr(text, '\t', n));
+}
+
+bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d)
+{
+    const size_t tried = tried_bytes(text, n);
+    struct csv_dialect best = *d;
+    best.delimiter = ',';
+    best.blanks = false;
+    best.point = '.';
+    double best_score = 0;
+    struct trial commas = {0};
+    bool blanks_would_do = false;
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        if (!occurs(text, tried, candidates[i])) {
+            continue;
+        }
+        struct csv_dialect candidate = *d;
+        candidate.delimiter = candidates[i];
+        candidate.blanks = candidates[i] == ' ';
+        candidate.point = '.';
+        struct trial trial;
+        try_dialect(&candidate, text, text + tried, whole && tried == n, &trial);
+        if (candidate.delimiter != ',' && shows_commas(&trial)) {
+            candidate.point = ',';
+        }
+        if (candidate.delimiter == ',') {
+            commas = trial;
+        } else if (candidate.blanks && rules_blanks_out(&commas, &trial)) {
+            blanks_would_do = makes_a_table(&trial);
+            continue;
+        }
+        const double numbers = ((double)trial.n_numbers + 0.01) / ((double)trial.n_filled + 0.01);
+        const double score = agreement(&trial) * numbers;
+        if (score > best_score) {
+            best_score = score;
+            best = candidate;
+        }
+    }
+    *d = best;
+    return blanks_would_do && best.delimiter == ',';
+}

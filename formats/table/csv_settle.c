@@ -1,0 +1,188 @@
+/*
+ * csv_settle - what the first lines of a delimited text mean: which columns hold numbers, and
+ * what their names are (that they have names: csv_names.c).
+ *
+ * A column that shows nothing but empty cells in all of the head is left out with a warning. When a
+ * number turns up in it further down, decoding fails with an error that names the column and says
+ * how to keep it (columns = ...): leaving numbers out silently would be wrong, and so would a shape
+ * that changes under way. A column of words stays left out, whatever follows. A column that says
+ * that it is missing (NA, the missing value) is kept when the file goes on beyond the head.
+ */
+#include "formats/table/csv_head.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WARNINGS = 20 };
+
+static enum csv_kind column_kind(const struct csv_head *h, size_t c)
+{
+    const unsigned seen = h->seen[c];
+    if ((seen & CSV_SEEN_NUMBER) != 0 ||
+        (!h->whole && (seen & CSV_SEEN_WORD) == 0 && (seen & CSV_SEEN_MARK) != 0)) {
+        return CSV_KEEP;
+    }
+    if ((seen & CSV_SEEN_WORD) == 0) {
+        return CSV_EMPTY;
+    }
+    return c == 0 ? CSV_LABEL : CSV_LEFT;
+}
+
+/* The first line's cells as names of all columns; an empty one is named by its number. */
+static enum status read_names(const struct csv_head *h, const struct csv_dialect *d,
+                              struct csv_shape *shape)
+{
+    enum { NUMBER_BYTES = 10 };
+    const size_t text_bytes = (size_t)(h->second - h->first) + h->n_columns * (size_t)NUMBER_BYTES;
+    shape->names = calloc(h->n_columns, sizeof *shape->names);
+    shape->name_text = malloc(text_bytes);
+    if (!shape->names || !shape->name_text) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu names", h->n_columns);
+    }
+    shape->names_bytes = h->n_columns * sizeof *shape->names + text_bytes;
+    const unsigned char *p = h->first;
+    char *text = shape->name_text;
+    for (size_t c = 0; c < h->n_columns; c++) {
+        struct csv_cell cell;
+        p = csv_cell_scan(d, p, h->end, &cell);
+        (void)csv_pass(d, &p, h->end);
+        size_t n = csv_copy_text(&cell, text);
+        if (n == 0) {
+            n = (size_t)snprintf(text, NUMBER_BYTES, "%zu", c + 1);
+        }
+        shape->names[c] = text;
+        text += n + 1;
+    }
+    return STATUS_OK;
+}
+
+/* Says that column c is left out: its number, its name, and why. */
+static enum status warn_left(struct table *t, const struct csv_head *h,
+                             const struct csv_shape *shape, size_t c, enum csv_kind kind)
+{
+    char within[64] = "";
+    if (!h->whole) {
+        snprintf(within, sizeof within, " in the first %zu lines", h->n_lines);
+    }
+    const char *const name = shape->names ? shape->names[c] : "";
+    return table_warn(t, "column %zu%s%s%s holds no number%s: left out%s", c + 1,
+                      shape->names ? " \"" : "", excerpt_of(name, strlen(name)).text,
+                      shape->names ? "\"" : "", within,
+                      kind == CSV_LABEL ? " (its text names the lines)" : "");
+}
+
+/* Decides what becomes of each column (h->seen becomes its kind), with warnings. */
+static enum status settle_columns(struct table *t, struct csv_head *h, struct csv_shape *shape)
+{
+    size_t n_left = 0;
+    for (size_t c = 0; c < h->n_columns; c++) {
+        const enum csv_kind kind = column_kind(h, c);
+        h->seen[c] = (unsigned char)kind;
+        if (kind == CSV_KEEP || (kind == CSV_LABEL && !shape->has_header) || t->options.columns) {
+            continue;
+        }
+        n_left++;
+        if (n_left <= MAX_WARNINGS) {
+            const enum status status = warn_left(t, h, shape, c, kind);
+            if (status) {
+                return status;
+            }
+        }
+    }
+    if (n_left > MAX_WARNINGS) {
+        return table_warn(t, "%zu more columns hold no number: left out", n_left - MAX_WARNINGS);
+    }
+    return STATUS_OK;
+}
+
+/* The `columns` option overrules what the columns show; the label column stays when not chosen. */
+static enum status apply_choice(const struct table *t, struct csv_head *h,
+                                const struct csv_shape *shape)
+{
+    unsigned char *chosen = malloc(h->n_columns);
+    if (!chosen) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", h->n_columns);
+    }
+    const enum status status = csv_choose_columns(t->options.columns, source_name(t->source),
+                                                  h->n_columns, shape->names, chosen);
+    for (size_t c = 0; !status && c < h->n_columns; c++) {
+        const bool is_label = h->seen[c] == CSV_LABEL;
+        h->seen[c] = (unsigned char)(chosen[c] ? CSV_KEEP : is_label ? CSV_LABEL : CSV_LEFT);
+    }
+    free(chosen);
+    return status;
+}
+
+/* Packs the kinds into runs, and the names to those of the kept columns. */
+static enum status make_runs(const struct csv_head *h, struct csv_shape *shape)
+{
+    size_t n_runs = 0;
+    for (size_t c = 0; c < h->n_columns; c++) {
+        n_runs += c == 0 || h->seen[c] != h->seen[c - 1];
+    }
+    shape->runs = calloc(n_runs, sizeof *shape->runs);
+    if (!shape->runs) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", h->n_columns);
+    }
+    for (size_t c = 0; c < h->n_columns; c++) {
+        const enum csv_kind kind = (enum csv_kind)h->seen[c];
+        if (c == 0 || h->seen[c] != h->seen[c - 1]) {
+            shape->runs[shape->n_runs++] = (struct csv_run){(uint32_t)c, (uint32_t)c, kind};
+        }
+        shape->runs[shape->n_runs - 1].last = (uint32_t)(c + 1);
+        if (kind == CSV_KEEP && shape->names) {
+            shape->names[shape->n_kept] = shape->names[c];
+        }
+        shape->n_kept += kind == CSV_KEEP;
+        shape->has_labels |= kind == CSV_LABEL;
+    }
+    return STATUS_OK;
+}
+
+enum status csv_settle(struct table *t, struct csv_head *h, struct csv_shape *shape)
+{
+    if (h->n_lines == 0) {
+        return status_fail(STATUS_BAD_INPUT, "%s: holds no cell, only blank lines and comments",
+                           h->file);
+    }
+    shape->n_columns = h->n_columns;
+    shape->shape_line = h->first_line;
+    enum status status = STATUS_OK;
+    if (h->blanks_would_do) {
+        status = table_warn(t,
+                            "line %" PRIu64 ": read as comma-delimited (each line has %zu fields); "
+                            "if blanks delimit and commas are decimal, write semicolons for the "
+                            "blanks",
+                            h->first_line, h->n_columns);
+    }
+    if (!status) {
+        status = csv_settle_header(t, h, &shape->dialect, &shape->has_header);
+    }
+    if (!status && shape->has_header) {
+        status = read_names(h, &shape->dialect, shape);
+    }
+    if (!status) {
+        status = settle_columns(t, h, shape);
+    }
+    if (!status && t->options.columns) {
+        status = apply_choice(t, h, shape);
+    }
+    if (!status) {
+        status = make_runs(h, shape);
+    }
+    if (!status && shape->n_kept == 0) {
+        status = status_fail(STATUS_BAD_INPUT,
+                             "%s: no column holds a number in the %zu lines from line %" PRIu64,
+                             h->file, h->n_lines, h->first_line);
+    }
+    return status;
+}
+
+void csv_shape_free(struct csv_shape *shape)
+{
+    free(shape->runs);
+    free(shape->names);
+    free(shape->name_text);
+}

@@ -1,0 +1,63 @@
+/*
+ * table_format - the seam between a table and its formats; for formats/table*.c alone.
+ */
+#ifndef LEAT_FORMATS_TABLE_TABLE_FORMAT_H
+#define LEAT_FORMATS_TABLE_TABLE_FORMAT_H
+
+#include "formats/base/excerpt.h"
+#include "formats/table/table.h"
+
+#include <stdatomic.h>
+
+/* One format. `open` reads the head, fills t->info and keeps what it needs in t->state; `close`
+ * frees that, also after an `open` that failed, and takes NULL. The others are as in table.h; next
+ * and decode find the chunk's counts and labels already cleared. */
+struct table_format {
+    const char *name;
+    bool takes_columns, takes_member; /* looks at these options */
+    bool (*suits)(const unsigned char *head, size_t n);
+    enum status (*open)(struct table *t) STATUS_MUST_CHECK;
+    enum status (*next)(struct table *t, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
+    enum status (*decode)(const struct table *t, struct table_chunk *c) STATUS_MUST_CHECK;
+    void (*close)(void *state);
+};
+
+struct table {
+    const struct table_format *format;
+    struct source *source;
+    struct table_options options;
+    struct table_info info;
+    void *state;
+    char **warnings;
+    size_t n_warnings, warnings_cap;
+    /* The first place of table_note_grouped(), line and column in one number; 0: none. Written
+     * while chunks are decoded, through the pointer, which is to it. */
+    atomic_uint_least64_t grouped_place, *first_grouped;
+};
+
+extern const struct table_format csv_format, npy_format, npz_format, asc_format, tif_format;
+
+/* Adds a plain sentence to the table's warnings. STATUS_NO_MEMORY. */
+enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHECK
+    __attribute__((format(printf, 2, 3)));
+
+/* Consumes n bytes of the source, or what there is up to its end. */
+enum status table_skip(struct table *t, size_t n) STATUS_MUST_CHECK;
+
+/* Whether a number with this decimal sign may as well be a larger one with its thousands parted:
+ * [+-], 1 to 3 digits that begin with no 0, the sign, 3 digits. */
+bool table_may_be_grouped(const char *text, size_t n, char sign);
+/* Notes where such a cell stands (line from 1, column from 0), for table_end() to warn of the
+ * first. On any thread. */
+void table_note_grouped(const struct table *t, uint64_t line, size_t column);
+
+/* Replaces the numbers that equal `missing` by NaN; the number of NaN there are then. */
+size_t table_mark_missing(double *values, size_t n, double missing);
+
+/* The option missing_value in a grid: such cells become NODATA, by the number that the file has for
+ * that; NaN is that number where the file has none. */
+void table_add_nodata(const struct table *t, struct grid *g);
+/* `missing`: the option's value, in the type of the cells. The number of NaN there are then. */
+size_t table_mark_nodata(double *values, size_t n, double missing, double nodata);
+
+#endif

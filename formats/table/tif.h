@@ -1,0 +1,116 @@
+/*
+ * tif - GeoTIFF grids through libtiff; for formats/tif_format*.c alone.
+ *
+ * An image is cut into bands: so many rows that whole strips, or whole rows of tiles, hold them. A
+ * band is decoded once, by whichever thread first needs a cell of it, and forgotten when all its
+ * cells have been given away. A chunk holds whole bands, or is within one: so there are never more
+ * of them than threads. libtiff's handles are not for several threads: each decoding thread takes
+ * one of its own from a pool. All of them read through one descriptor.
+ */
+#ifndef LEAT_FORMATS_TABLE_TIF_H
+#define LEAT_FORMATS_TABLE_TIF_H
+
+#include "formats/geo/grid.h"
+#include "formats/table/table_format.h"
+
+#include <pthread.h>
+#include <tiffio.h>
+
+enum {
+    TIF_BAND_BYTES = 1 << 20,      /* what a band has at least, where the image has it */
+    TIF_BAND_MAX_BYTES = 256 << 20 /* a strip or a row of tiles of more is refused */
+};
+
+/* Tags of GDAL's. */
+enum { TIF_GDAL_METADATA = 42112, TIF_GDAL_NODATA = 42113 };
+
+enum tif_kind { TIF_UINT, TIF_INT, TIF_FLOAT };
+
+/* How the samples lie in the file. A strile is a strip or a tile. */
+struct tif_shape {
+    size_t rows, columns;
+    enum tif_kind kind;
+    size_t sample_bytes;                /* 1, 2, 4, 8; floats 2, 4, 8 */
+    bool tiled, deflated, unpacked;     /* unpacked: as it is, not compressed */
+    size_t strile_rows, strile_columns; /* strips: strile_columns = columns */
+    size_t striles_across, striles_down;
+    size_t strile_bytes;   /* decoded; all columns and rows of a tile */
+    size_t tile_bytes;     /* decoded, of a tile: without rows below an image that is lower */
+    size_t band_striles;   /* rows of striles in a band */
+    size_t band_rows;      /* = band_striles * strile_rows */
+    size_t handle_bytes;   /* the most that a handle holds: codec, stored strile, tile, directory */
+    unsigned char fill[8]; /* a sample of what the file does not store (sparse striles) */
+};
+
+/* One open handle and what its callbacks need. */
+struct tif_handle {
+    TIFF *tif;
+    int fd; /* borrowed */
+    uint64_t file_bytes, at;
+    int error;           /* errno of a read that failed */
+    char first[200];     /* libtiff's first complaint since tif_handle_forget */
+    char lost[200];      /* what it says of a tag of ours that it could not read */
+    unsigned char *tile; /* [tile_bytes], when tiled and used */
+    struct tif_handle *next;
+};
+
+/* Opens the first image's directory. STATUS_BAD_INPUT, _NO_MEMORY, _IO. */
+enum status tif_handle_open(const struct source *s, struct tif_handle **out) STATUS_MUST_CHECK;
+void tif_handle_free(struct tif_handle *h);
+/* The status for a call of libtiff that failed: `what` is a file's name and place. */
+enum status tif_handle_fail(const struct tif_handle *h, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void tif_handle_forget(struct tif_handle *h);
+/* A tag's values, borrowed from the handle; *n = 0: it is not there. STATUS_BAD_INPUT (another
+ * type, more than GRID_MAX_TAG_VALUES). */
+enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_t tag,
+                           TIFFDataType type, size_t *n, const void **values) STATUS_MUST_CHECK;
+
+/* Reads the directory: *shape, checked against the file's size, and the grid. The table gets
+ * warnings of what is not taken from the file. */
+enum status tif_read_shape(struct table *t, struct tif_handle *h,
+                           struct tif_shape *shape) STATUS_MUST_CHECK;
+enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shape *shape,
+                          struct grid **out) STATUS_MUST_CHECK;
+
+/* A band's samples, row by row, in this machine's byte order. */
+struct tif_band {
+    size_t index;
+    enum { TIF_DECODING, TIF_DECODED, TIF_FAILED } state;
+    size_t cells_left;      /* not yet given away */
+    unsigned char *samples; /* owned */
+    enum status code;       /* of a failure ... */
+    char *message;          /* ... owned */
+    struct tif_band *next;
+};
+
+/* The state of a GeoTIFF table. */
+struct tif {
+    const char *name; /* borrowed from the source */
+    struct tif_shape shape;
+    struct grid *grid;
+    uint64_t next_cell; /* of table_next */
+    size_t next_band;   /* the first one that was not announced to the system */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct tif_handle *handles; /* free ones */
+    struct tif_band *bands;     /* alive */
+};
+
+/* Before a deflated strile is decoded: it must be whole and unpack to `least` to `most` bytes. What
+ * is wrong with it (h->error: with its reading); NULL: nothing. */
+const char *tif_prepare_deflate(struct tif_handle *h, uint32_t strile, uint64_t least,
+                                uint64_t most);
+
+/* Decodes band `index` into samples[]. */
+enum status tif_band_decode(const struct tif_shape *shape, struct tif_handle *h, const char *name,
+                            size_t index, unsigned char *samples) STATUS_MUST_CHECK;
+/* Rows of a band: fewer in the last one. */
+size_t tif_band_rows(const struct tif_shape *shape, size_t index);
+
+/* n samples to doubles; 64-bit integers are rounded to nearest. */
+void tif_widen(const struct tif_shape *shape, const unsigned char *samples, size_t n, double *out);
+/* The sample nearest to `value` when that is exactly one, else zero. */
+void tif_narrow(const struct tif_shape *shape, double value, unsigned char *sample);
+
+#endif

@@ -1,0 +1,192 @@
+/*
+ * tif_handle - libtiff kept on a lead: it reads through our descriptor, allocates within a
+ * bound, and says what is wrong to us alone, never to stderr or to a handler of the process.
+ */
+#include "formats/table/tif.h"
+
+#include "formats/base/io_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static tmsize_t read_file(thandle_t handle, void *dst, tmsize_t n)
+{
+    struct tif_handle *const h = handle;
+    tmsize_t done = 0;
+    while (done < n) {
+        const ssize_t got = io_watch_pread(h->fd, (char *)dst + done, (size_t)(n - done),
+                                           (off_t)(h->at + (uint64_t)done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            h->error = errno; /* not -1: libtiff adds up what it gets, and writes in front of its
+                                 buffer then */
+        }
+        if (got <= 0) {
+            break;
+        }
+        done += got;
+    }
+    h->at += (uint64_t)done;
+    return done;
+}
+
+static tmsize_t refuse_write(thandle_t handle, void *src, tmsize_t n)
+{
+    (void)handle;
+    (void)src;
+    (void)n;
+    return -1;
+}
+
+static toff_t seek_file(thandle_t handle, toff_t offset, int whence)
+{
+    struct tif_handle *const h = handle;
+    const uint64_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? h->at : h->file_bytes;
+    h->at = base + offset;
+    if (h->at > INT64_MAX) {
+        h->at = 0;
+        return (toff_t)-1;
+    }
+    return h->at;
+}
+
+static int close_nothing(thandle_t handle)
+{
+    (void)handle;
+    return 0;
+}
+
+static toff_t file_size(thandle_t handle)
+{
+    const struct tif_handle *const h = handle;
+    return h->file_bytes;
+}
+
+static int note_error(TIFF *tif, void *user, const char *module, const char *format, va_list args)
+{
+    struct tif_handle *const h = user;
+    (void)tif;
+    (void)module;
+    if (h->first[0] == '\0') {
+        (void)vsnprintf(h->first, sizeof h->first, format, args);
+    }
+    return 1; /* dealt with */
+}
+
+/* Warnings are of no interest, but for those of a tag of ours that was left out (a place or a
+ * NODATA must not be lost in silence) and those of JPEG, which are of damage: cells that the stream
+ * does not have are left as they were. */
+static int note_warning(TIFF *tif, void *user, const char *module, const char *format, va_list args)
+{
+    struct tif_handle *const h = user;
+    char text[sizeof h->lost];
+    unsigned tag = 0;
+    (void)tif;
+    (void)vsnprintf(text, sizeof text, format, args);
+    if (module != NULL && strncmp(module, "JPEG", 4) == 0 && h->first[0] == '\0') {
+        memcpy(h->first, text, sizeof text);
+    }
+    const char *const name = strstr(text, "\"Tag ");
+    if (name != NULL && sscanf(name, "\"Tag %u\"", &tag) == 1 && strstr(name, "ignored") != NULL &&
+        (tag == GRID_PIXEL_SCALE || tag == GRID_TIEPOINT || tag == GRID_TRANSFORMATION ||
+         tag == GRID_GEO_KEYS || tag == GRID_GEO_DOUBLES || tag == GRID_GEO_ASCII ||
+         tag == TIF_GDAL_NODATA)) {
+        memcpy(h->lost, text, sizeof text);
+    }
+    return 1;
+}
+
+static TIFF *open_tiff(struct tif_handle *h, TIFFOpenOptions *options)
+{
+    TIFFOpenOptionsSetMaxSingleMemAlloc(options, TIF_BAND_MAX_BYTES);
+    TIFFOpenOptionsSetErrorHandlerExtR(options, note_error, h);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, note_warning, h);
+    /* m: no mapping */
+    return TIFFClientOpenExt("tif", "rm", h, read_file, refuse_write, seek_file, close_nothing,
+                             file_size, NULL, NULL, options);
+}
+
+enum status tif_handle_open(const struct source *s, struct tif_handle **out)
+{
+    *out = NULL;
+    struct tif_handle *const h = calloc(1, sizeof *h);
+    TIFFOpenOptions *const options = TIFFOpenOptionsAlloc();
+    if (h == NULL || options == NULL) {
+        free(h);
+        TIFFOpenOptionsFree(options);
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s));
+    }
+    h->fd = source_fd(s);
+    h->file_bytes = source_file_bytes(s);
+    h->tif = open_tiff(h, options);
+    TIFFOpenOptionsFree(options);
+    if (h->tif == NULL) {
+        const enum status st =
+            tif_handle_fail(h, "%s: is no TIFF that can be read", source_name(s));
+        tif_handle_free(h);
+        return st;
+    }
+    tif_handle_forget(h);
+    *out = h;
+    return STATUS_OK;
+}
+
+enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_t tag,
+                           TIFFDataType type, size_t *n, const void **values)
+{
+    uint32_t count = 0;
+    *n = 0;
+    *values = NULL;
+    /* libtiff knows none of these tags: it gives them in the type that the file has */
+    const TIFFField *const field = TIFFFindField(h->tif, tag, TIFF_ANY);
+    if (field == NULL) {
+        return STATUS_OK;
+    }
+    if (!TIFFGetField(h->tif, tag, &count, values) || *values == NULL ||
+        TIFFFieldDataType(field) != type || count > GRID_MAX_TAG_VALUES) {
+        return status_fail(
+            STATUS_BAD_INPUT, "%s: its tag %u holds %u values of type %d, not up to %d of type %d",
+            name, tag, count, (int)TIFFFieldDataType(field), (int)GRID_MAX_TAG_VALUES, (int)type);
+    }
+    *n = count;
+    return STATUS_OK;
+}
+
+void tif_handle_free(struct tif_handle *h)
+{
+    if (h != NULL) {
+        if (h->tif != NULL) {
+            TIFFClose(h->tif);
+        }
+        free(h->tile);
+        free(h);
+    }
+}
+
+enum status tif_handle_fail(const struct tif_handle *h, const char *format, ...)
+{
+    char what[STATUS_MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (h->error != 0) {
+        return status_fail_errno(h->error, "%s", what);
+    }
+    if (h->first[0] == '\0') {
+        return status_fail(STATUS_BAD_INPUT, "%s", what);
+    }
+    return status_fail(STATUS_BAD_INPUT, "%s: libtiff says: %s", what,
+                       excerpt_of(h->first, strlen(h->first)).text);
+}
+
+void tif_handle_forget(struct tif_handle *h)
+{
+    h->error = 0;
+    h->first[0] = '\0';
+}

@@ -1,0 +1,117 @@
+/*
+ * backend_cpu - the CPU's table; opening and describing it. OpenBLAS runs on one thread; the
+ * kernels give it tiles from the executor's threads.
+ */
+#include "kernels/base/queue_cpu.h"
+#include "kernels/blas_core.h"
+
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum status cpu_open(const struct backend_config *config, struct backend **out)
+{
+    *out = NULL;
+    if (config->executor.run == NULL) {
+        return status_fail(STATUS_INTERNAL, "the CPU backend needs an executor");
+    }
+    struct cpu_backend *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the CPU backend");
+    }
+    b->base.ops = &backend_cpu;
+    b->executor = config->executor;
+    openblas_set_num_threads(1);
+    *out = &b->base;
+    return STATUS_OK;
+}
+
+static void cpu_close(struct backend *b)
+{
+    free(b);
+}
+
+/* The value of the first "model name" line; "" where the system has none. */
+static void model_name(char *to, size_t size)
+{
+    char line[512];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    to[0] = '\0';
+    if (f == NULL) {
+        return;
+    }
+    while (fgets(line, sizeof line, f) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
+            line[strcspn(line, "\n")] = '\0';
+            (void)snprintf(to, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
+            break;
+        }
+    }
+    (void)fclose(f);
+}
+
+/* The widest set that the kernels are compiled for and the processor has. */
+static const char *instruction_set(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f")) {
+        return "AVX-512";
+    }
+    return __builtin_cpu_supports("avx2") ? "AVX2" : "SSE2";
+#elif defined(__aarch64__)
+    return "NEON";
+#else
+    return "base instruction set";
+#endif
+}
+
+static void cpu_describe(const struct backend *b, struct backend_info *out)
+{
+    *out = (struct backend_info){.name = "cpu",
+                                 .n_threads = ((const struct cpu_backend *)b)->executor.n_threads};
+    model_name(out->device, sizeof out->device);
+    if (out->device[0] == '\0') {
+        (void)snprintf(out->device, sizeof out->device, "CPU");
+    }
+    /* "OpenBLAS 0.3.21 NO_LAPACKE ...": the first two words */
+    const char *blas = openblas_get_config();
+    size_t words = strcspn(blas, " ");
+    words += blas[words] == ' ' ? 1 + strcspn(blas + words + 1, " ") : 0;
+    (void)snprintf(out->detail, sizeof out->detail, "%s, %.*s (%s)", instruction_set(), (int)words,
+                   blas, openblas_get_corename());
+    const char *core = blas_core_better();
+    if (core != NULL) {
+        (void)snprintf(
+            out->advice, sizeof out->advice,
+            "OpenBLAS does not know this processor and multiplies as on a %s; " BLAS_CORE_VARIABLE
+            "=%s in the environment makes that faster",
+            openblas_get_corename(), core);
+    }
+}
+
+const struct backend_ops backend_cpu = {.name = "cpu",
+                                        .open = cpu_open,
+                                        .close = cpu_close,
+                                        .describe = cpu_describe,
+                                        .host_alloc = cpu_host_alloc,
+                                        .host_free = cpu_host_free,
+                                        .queue_new = cpu_queue_new,
+                                        .queue_free = cpu_queue_free,
+                                        .alloc = cpu_alloc,
+                                        .release = cpu_release,
+                                        .upload = cpu_upload,
+                                        .upload_wait = cpu_upload_wait,
+                                        .download = cpu_download,
+                                        .copy = cpu_copy,
+                                        .zero = cpu_zero,
+                                        .finish = cpu_finish,
+                                        .rest = cpu_rest,
+                                        .busy = cpu_busy,
+                                        .busy_all = cpu_busy_all,
+#define FAMILY(name) .name = &cpu_##name,
+                                        KERNEL_FAMILIES(FAMILY)
+#undef FAMILY
+};

@@ -1,0 +1,70 @@
+/*
+ * queue_cpu - what the CPU kernels share: the backend, its queue, memory, and work spread by the
+ * executor.
+ */
+#ifndef LEAT_KERNELS_BASE_QUEUE_CPU_H
+#define LEAT_KERNELS_BASE_QUEUE_CPU_H
+
+#include "kernels/backend.h"
+
+struct cpu_backend {
+    struct backend base;
+    struct executor executor;
+};
+
+/* Calls body(arg, i) for each i < n through the backend's executor; returns when all are done. */
+void cpu_run(struct queue *q, size_t n, void (*body)(void *arg, size_t index), void *arg);
+
+/* The same for long work: once the queue is stopped no body begins any more, and the call ends with
+ * STATUS_CANCELLED. */
+enum status cpu_run_long(struct queue *q, size_t n, void (*body)(void *arg, size_t index),
+                         void *arg) STATUS_MUST_CHECK;
+
+/* Host scratch of count * size bytes, aligned to 256 below 1 MiB, else as malloc does; *out is NULL
+ * on failure. Freed by free(). Safe in bodies: a failure is only returned there, and described by
+ * cpu_scratch_failed(). */
+void *cpu_scratch_try(size_t count, size_t size);
+enum status cpu_scratch(size_t count, size_t size, void **out) STATUS_MUST_CHECK;
+enum status cpu_scratch_failed(void);
+
+/* Checks that a span holds `count` items of `size` bytes: STATUS_INTERNAL naming `what`. */
+enum status cpu_expect(struct span s, size_t count, size_t size,
+                       const char *what) STATUS_MUST_CHECK;
+
+static inline size_t cpu_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t cpu_max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ceil(n / by) */
+static inline size_t cpu_pieces(size_t n, size_t by)
+{
+    return n / by + (n % by != 0);
+}
+
+/* The functions of the table. */
+enum status cpu_queue_new(struct backend *b, struct queue **out) STATUS_MUST_CHECK;
+void cpu_queue_free(struct queue *q);
+enum status cpu_alloc(struct queue *q, size_t bytes, struct span *out) STATUS_MUST_CHECK;
+void cpu_release(struct queue *q, struct span s);
+enum status cpu_host_alloc(struct backend *b, size_t bytes, void **out) STATUS_MUST_CHECK;
+void cpu_host_free(struct backend *b, void *p);
+enum status cpu_upload(struct queue *q, struct span to, const void *from, size_t bytes,
+                       uint64_t *ticket) STATUS_MUST_CHECK;
+enum status cpu_upload_wait(struct queue *q, uint64_t ticket) STATUS_MUST_CHECK;
+enum status cpu_download(struct queue *q, void *to, struct span from,
+                         size_t bytes) STATUS_MUST_CHECK;
+enum status cpu_copy(struct queue *q, struct span to, struct span from,
+                     size_t bytes) STATUS_MUST_CHECK;
+enum status cpu_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
+enum status cpu_finish(struct queue *q) STATUS_MUST_CHECK;
+void cpu_rest(struct queue *q);
+void cpu_busy(struct queue *q, struct queue_busy *out, bool reset);
+void cpu_busy_all(struct backend *b, struct queue_busy *out);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * condensed_cpu - the matrix in the forms that leave: condensed triangle and reduced picture.
+ *
+ * The condensed upper triangle lists row i as (i, i + 1), (i, i + 2), ..: column i of the panels.
+ * It is transposed in tiles of TILE x TILE through a buffer whose rows lie an odd number of
+ * elements apart: the panels' rows may lie a power of two apart and would share cache sets.
+ */
+#include "kernels/base/lanes_cpu.h"
+#include "kernels/matrix/matrix_cpu.h"
+
+#include "kernels/base/clones_cpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TILE = 64, LINE = 64, AHEAD = 16 };
+
+/* Elements of the condensed triangle before row i. */
+static uint64_t row_start(uint64_t i, uint64_t n_series)
+{
+    return i * n_series - i * (i + 1) / 2;
+}
+
+/* The row that holds element k. */
+static size_t row_of(uint64_t k, size_t n_series)
+{
+    size_t low = 0, high = n_series - 1;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (row_start(middle, n_series) <= k) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* A tile as it lies in the panels: row j, column i at [j * (TILE + 1) + i]. */
+union tile {
+    double f64[TILE * (TILE + 1)];
+    float f32[TILE * (TILE + 1)];
+};
+
+struct window {
+    const struct matrix *m;
+    uint64_t first, end; /* elements wanted */
+    void *dst;
+};
+
+CPU_CLONES static void row_f64(const double *from, size_t n, double *to)
+{
+    for (size_t i = 0; i < n; ++i) {
+        to[i] = from[i];
+    }
+}
+
+CPU_CLONES static void row_f32(const float *from, size_t n, float *to)
+{
+    for (size_t i = 0; i < n; ++i) {
+        to[i] = from[i];
+    }
+}
+
+/* Asks for columns i0 .. i0 + n_i - 1 of row j before load() takes them: rows lie far apart, where
+ * the processor does not look ahead by itself. */
+static void prefetch(const struct matrix *m, size_t i0, size_t n_i, size_t j)
+{
+    const char *from = (const char *)cpu_matrix_row(m, j) + i0 * dtype_bytes(m->type);
+    for (size_t at = 0; at < n_i * dtype_bytes(m->type); at += LINE) {
+        __builtin_prefetch(from + at);
+    }
+}
+
+/* Columns i0 .. i0 + n_i - 1 of rows j0 .. j0 + n_j - 1, copied row by row. */
+static void load(const struct matrix *m, size_t i0, size_t n_i, size_t j0, size_t n_j,
+                 union tile *tile)
+{
+    for (size_t j = 0; j < n_j; ++j) {
+        const void *row = cpu_matrix_row(m, j0 + j);
+        if (j0 + j + AHEAD < m->n_series) {
+            prefetch(m, i0, n_i, j0 + j + AHEAD);
+        }
+        /* elements of the row that are defined and wanted */
+        size_t n = j0 + j > i0 ? cpu_min(n_i, j0 + j - i0) : 0;
+        if (m->type == DTYPE_F32) {
+            row_f32((const float *)row + i0, n, tile->f32 + j * (TILE + 1));
+        } else {
+            row_f64((const double *)row + i0, n, tile->f64 + j * (TILE + 1));
+        }
+    }
+}
+
+CPU_CLONES static void column_f64(const double *tile, size_t n, double *to)
+{
+    for (size_t j = 0; j < n; ++j) {
+        to[j] = tile[j * (TILE + 1)];
+    }
+}
+
+CPU_CLONES static void column_f32(const float *tile, size_t n, float *to)
+{
+    for (size_t j = 0; j < n; ++j) {
+        to[j] = tile[j * (TILE + 1)];
+    }
+}
+
+/* Writes what the window wants of column i0 + k of the tile. */
+static void store(const struct window *w, const union tile *tile, size_t i, size_t k, size_t j0,
+                  size_t n_j)
+{
+    uint64_t start = row_start(i, w->m->n_series); /* of (i, i + 1) */
+    uint64_t from = start + (j0 > i ? j0 - i - 1 : 0), to = start + (j0 + n_j - i - 1);
+    from = from < w->first ? w->first : from;
+    to = to > w->end ? w->end : to;
+    if (j0 + n_j <= i + 1 || from >= to) {
+        return;
+    }
+    size_t j = (size_t)(from - start) + i + 1 - j0, n = (size_t)(to - from);
+    size_t at = (size_t)(from - w->first);
+    if (w->m->type == DTYPE_F32) {
+        column_f32(tile->f32 + j * (TILE + 1) + k, n, (float *)w->dst + at);
+    } else {
+        column_f64(tile->f64 + j * (TILE + 1) + k, n, (double *)w->dst + at);
+    }
+}
+
+enum status cpu_condensed(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
+                          void *dst)
+{
+    (void)q;
+    union tile tile;
+    uint64_t pairs = m->n_series < 2 ? 0 : row_start(m->n_series - 1, m->n_series);
+    if (first > pairs || n > pairs - first) {
+        return status_fail(STATUS_INTERNAL, "condensed: elements beyond the last pair");
+    }
+    enum status st = cpu_matrix_check(m);
+    if (st != STATUS_OK || n == 0) {
+        return st;
+    }
+    struct window w = {m, first, first + n, dst};
+    size_t i_end = row_of(w.end - 1, m->n_series) + 1;
+    for (size_t i0 = row_of(first, m->n_series); i0 < i_end; i0 += TILE) {
+        size_t n_i = cpu_min(TILE, i_end - i0), j_from = i0 + 1, j_to = m->n_series;
+        if (n_i == 1) {
+            /* one row, perhaps a piece of it */
+            uint64_t start = row_start(i0, m->n_series);
+            j_from += first > start ? (size_t)(first - start) : 0;
+            j_to = cpu_min(j_to, (size_t)(w.end - start) + i0 + 1);
+        }
+        for (size_t j0 = j_from; j0 < j_to; j0 += TILE) {
+            size_t n_j = cpu_min(TILE, j_to - j0);
+            load(m, i0, n_i, j0, n_j, &tile);
+            for (size_t k = 0; k < n_i; ++k) {
+                store(&w, &tile, i0 + k, k, j0, n_j);
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* --- heatmap --------------------------------------------------------------------------------- */
+
+struct heat_job {
+    const struct matrix *m;
+    size_t side;
+    const size_t *start; /* the first series of every cell, and the end */
+    float *cells;
+    int failed; /* only ever set to 1 */
+};
+
+/* Adds the defined elements i0 .. i1 - 1 of row j. */
+static void add_segment(const struct matrix *m, const void *row, size_t i0, size_t i1, double *sum,
+                        double *count)
+{
+    for (size_t i = i0; i < i1; ++i) {
+        double r =
+            m->type == DTYPE_F32 ? (double)((const float *)row)[i] : ((const double *)row)[i];
+        *sum += r == r ? r : 0;
+        *count += r == r;
+    }
+}
+
+/* Cells (a, 0) .. (a, a) and their mirror images. */
+static void heat_body(void *arg, size_t index)
+{
+    struct heat_job *job = arg;
+    size_t a = job->side - 1 - index; /* the longest rows first */
+    size_t j_end = job->start[a + 1], j_start = job->start[a];
+    double *sum = calloc(2 * (a + 1), sizeof *sum), *count = sum + a + 1;
+    if (sum == NULL) {
+        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    for (size_t j = j_start; j < j_end; ++j) {
+        const void *row = cpu_matrix_row(job->m, j);
+        for (size_t b = 0; b <= a; ++b) {
+            add_segment(job->m, row, job->start[b], cpu_min(job->start[b + 1], j), sum + b,
+                        count + b);
+        }
+    }
+    /* the diagonal's cell has both triangles, and a 1 for every series */
+    double ones = (double)(j_end - j_start);
+    sum[a] = 2 * sum[a] + ones;
+    count[a] = 2 * count[a] + ones;
+    for (size_t b = 0; b <= a; ++b) {
+        float cell = count[b] > 0 ? (float)(sum[b] / count[b]) : NAN;
+        job->cells[a * job->side + b] = cell;
+        job->cells[b * job->side + a] = cell;
+    }
+    free(sum);
+}
+
+enum status cpu_heatmap(struct queue *q, const struct matrix *m, size_t side, float *cells)
+{
+    enum status st = cpu_matrix_check(m);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    if (side > m->n_series) {
+        return status_fail(STATUS_INTERNAL, "heatmap: %zu cells for %zu series", side, m->n_series);
+    }
+    size_t *start;
+    st = cpu_scratch(side + 1, sizeof *start, (void **)&start);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    for (size_t a = 0; a <= side; ++a) {
+        start[a] = side == 0 ? 0 : (size_t)((unsigned __int128)a * m->n_series / side);
+    }
+    struct heat_job job = {.m = m, .side = side, .start = start, .cells = cells};
+    st = cpu_run_long(q, side, heat_body, &job);
+    free(start);
+    return job.failed ? cpu_scratch_failed() : st;
+}

@@ -1,0 +1,73 @@
+/*
+ * matrix - a matrix of coefficients, one for each pair of series, and what is asked of it.
+ *
+ * It is the lower triangle in panels of rows. Panel p holds the rows
+ * j in [p * panel, min((p + 1) * panel, n_series)), each with leading dimension
+ * matrix_panel_width(p, panel, n_series); element (j, i), i < j, is at
+ * (j - p * panel) * width + i. Elements with i >= j are undefined. Coefficients lie in [-1, 1], or
+ * are NaN where there is none ("undefined").
+ *
+ * The functions wait, and answer in host memory.
+ */
+#ifndef LEAT_KERNELS_MATRIX_MATRIX_H
+#define LEAT_KERNELS_MATRIX_MATRIX_H
+
+#include "formats/base/dtype.h"
+#include "kernels/backend.h"
+
+struct matrix {
+    size_t n_series;
+    size_t panel;              /* rows in a panel, >= 1 */
+    enum dtype type;           /* f64 or f32 */
+    const struct span *panels; /* ceil(n_series / panel) of them */
+};
+
+static inline size_t matrix_panel_width(size_t p, size_t panel, size_t n_series)
+{
+    size_t end = (p + 1) * panel;
+    return end < n_series ? end : n_series;
+}
+
+/* A pair i < j and its coefficient. */
+struct matrix_pair {
+    uint32_t i, j;
+    double r;
+};
+
+enum { MATRIX_BINS = 64 };
+
+/* Figures of the whole matrix, over pairs i < j. */
+struct matrix_survey {
+    uint64_t n_pairs, n_undefined;   /* undefined: NaN */
+    uint64_t histogram[MATRIX_BINS]; /* of r on [-1, 1]; bin floor((r + 1) * 32), r = 1 in the
+                                         last; NaN in none */
+    double mean_abs;                 /* mean of |r| over defined pairs; NaN when there are none */
+};
+
+struct matrix_kernels {
+    /* Whole-matrix figures, and for each series the median of |r| over its defined pairs (NaN when
+     * there are none; the mean of the two middle ones when their number is even), into
+     * median_abs[n_series]; and the median of |r| over all defined pairs, likewise. */
+    enum status (*survey)(struct queue *q, const struct matrix *m, struct matrix_survey *out,
+                          double *median_abs, double *median_abs_all) STATUS_MUST_CHECK;
+    /* The k-th largest |r| (k >= 1); the smallest defined one when there are fewer than k; NaN when
+     * there is none. */
+    enum status (*kth_abs)(struct queue *q, const struct matrix *m, uint64_t k,
+                           double *out) STATUS_MUST_CHECK;
+    /* Every pair with |r| >= cut (never NaN), ordered by i, then j. *n is their full number; at
+     * most `capacity` of them are written, and with capacity < *n which ones is undefined (ask
+     * again). */
+    enum status (*select)(struct queue *q, const struct matrix *m, double cut,
+                          struct matrix_pair *pairs, size_t capacity, size_t *n) STATUS_MUST_CHECK;
+    /* Elements [first, first + n) of the condensed upper triangle (row by row: (0,1), (0,2) ..,
+     * SciPy's squareform), in the matrix's type, to host memory. Several threads at once. */
+    enum status (*condensed)(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
+                             void *dst) STATUS_MUST_CHECK;
+    /* The matrix averaged down to side x side cells (side <= n_series; cell (a, b) averages the
+     * defined r of series floor(a * n / side) .. in both directions, the diagonal as 1; NaN when
+     * there is none), row by row, both triangles. */
+    enum status (*heatmap)(struct queue *q, const struct matrix *m, size_t side,
+                           float *cells) STATUS_MUST_CHECK;
+};
+
+#endif

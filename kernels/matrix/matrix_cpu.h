@@ -1,0 +1,38 @@
+/*
+ * matrix_cpu - the entries of the CPU's table, and the layout of a matrix that they share.
+ */
+#ifndef LEAT_KERNELS_MATRIX_MATRIX_CPU_H
+#define LEAT_KERNELS_MATRIX_MATRIX_CPU_H
+
+#include "kernels/base/queue_cpu.h"
+#include "kernels/matrix/matrix.h"
+
+/* From one row to the next of the panel that holds `row`, in elements. */
+static inline size_t cpu_matrix_width(const struct matrix *m, size_t row)
+{
+    return matrix_panel_width(row / m->panel, m->panel, m->n_series);
+}
+
+/* Row j of the lower triangle: its elements 0 .. j - 1. */
+static inline const void *cpu_matrix_row(const struct matrix *m, size_t j)
+{
+    size_t p = j / m->panel, offset = (j - p * m->panel) * cpu_matrix_width(m, j);
+    return (const char *)m->panels[p].at + offset * dtype_bytes(m->type);
+}
+
+/* Checks that every panel holds its elements. */
+enum status cpu_matrix_check(const struct matrix *m) STATUS_MUST_CHECK;
+
+/* cpu_survey, cpu_select, cpu_condensed */
+enum status cpu_survey(struct queue *q, const struct matrix *m, struct matrix_survey *out,
+                       double *median_abs, double *median_abs_all) STATUS_MUST_CHECK;
+enum status cpu_kth_abs(struct queue *q, const struct matrix *m, uint64_t k,
+                        double *out) STATUS_MUST_CHECK;
+enum status cpu_select(struct queue *q, const struct matrix *m, double cut,
+                       struct matrix_pair *pairs, size_t capacity, size_t *n) STATUS_MUST_CHECK;
+enum status cpu_condensed(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
+                          void *dst) STATUS_MUST_CHECK;
+enum status cpu_heatmap(struct queue *q, const struct matrix *m, size_t side,
+                        float *cells) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,165 @@
+/*
+ * select_cuda - the pairs beyond a cut, ordered by i, then j.
+ *
+ * One sweep appends them as they are found; then they are sorted by (i, j), few of them on the
+ * host, many on the device (CUB's radix sort).
+ *
+ * Mapping: a block a row at a time; a warp takes its places in the list together.
+ * Bytes: the matrix once, 16 a pair found, and some 200 more a pair where the device sorts.
+ */
+#include "kernels/matrix/matrix_cuda.h"
+
+#include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
+#include <math.h>
+#include <stdlib.h>
+
+namespace
+{
+
+const int THREADS = 512, BLOCKS = 528;
+/* Up to so many are sorted on the host: they come with their number in one copy of 64 KiB. */
+const size_t HOST_SORTS = 4095;
+/* Room for more pairs than this is given back afterwards. */
+const size_t KEPT = (size_t)1 << 18;
+
+/* The list: a number, and then the pairs. */
+union found {
+    unsigned long long n;
+    struct matrix_pair pair;
+};
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    find_pairs(const __grid_constant__ matrix_view m, double cut, found *out, size_t capacity)
+{
+    const unsigned lane = threadIdx.x % 32;
+    for (size_t k = blockIdx.x; k < m.n; k += gridDim.x) {
+        const size_t j = m.n - 1 - k;
+        const T *row = matrix_row<T>(m, j);
+        for (size_t from = threadIdx.x - lane; from < j; from += THREADS) {
+            const size_t i = from + lane;
+            const double r = i < j ? (double)row[i] : (double)NAN;
+            const unsigned hits = __ballot_sync(0xffffffffu, fabs(r) >= cut);
+            if (hits == 0) {
+                continue;
+            }
+            unsigned long long at = 0;
+            if (lane == 0) {
+                at = atomicAdd(&out->n, (unsigned long long)__popc(hits));
+            }
+            at = __shfl_sync(0xffffffffu, at, 0) + __popc(hits & ((1u << lane) - 1));
+            if ((hits >> lane & 1) != 0 && at < capacity) {
+                out[1 + at].pair = {(uint32_t)i, (uint32_t)j, r};
+            }
+        }
+    }
+}
+
+__global__ void split_pairs(const found *in, size_t n, uint64_t *keys, double *values)
+{
+    const size_t k = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    if (k < n) {
+        keys[k] = (uint64_t)in[1 + k].pair.i << 32 | in[1 + k].pair.j;
+        values[k] = in[1 + k].pair.r;
+    }
+}
+
+__global__ void join_pairs(const uint64_t *keys, const double *values, size_t n, found *out)
+{
+    const size_t k = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    if (k < n) {
+        out[1 + k].pair = {(uint32_t)(keys[k] >> 32), (uint32_t)keys[k], values[k]};
+    }
+}
+
+enum status sort_on_device(struct cuda_queue *q, found *list, size_t n, struct matrix_pair *pairs)
+{
+    size_t bytes = 0;
+    cub::DoubleBuffer<uint64_t> keys;
+    cub::DoubleBuffer<double> values;
+    CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, values, n), "size of a sort");
+    const size_t room = cuda_pieces(n * sizeof(uint64_t), 256) * 256;
+    cuda_span space(&q->base);
+    STATUS_TRY(space.alloc(4 * room + bytes));
+    char *at = space.as<char>();
+    keys = {(uint64_t *)at, (uint64_t *)(at + room)};
+    values = {(double *)(at + 2 * room), (double *)(at + 3 * room)};
+    {
+        const unsigned blocks = (unsigned)cuda_pieces(n, THREADS);
+        cuda_work work(q, LANE_ASK, {});
+        STATUS_TRY(work.status);
+        split_pairs<<<blocks, THREADS, 0, work.stream>>>(list, n, keys.Current(), values.Current());
+        STATUS_TRY(cuda_launched("keys of pairs"));
+        CUDA_TRY(cub::DeviceRadixSort::SortPairs(at + 4 * room, bytes, keys, values, n, 0, 64,
+                                                 work.stream),
+                 "sort of pairs");
+        join_pairs<<<blocks, THREADS, 0, work.stream>>>(keys.Current(), values.Current(), n, list);
+        STATUS_TRY(cuda_launched("list of pairs"));
+        STATUS_TRY(work.done());
+    }
+    return cuda_ask_read(q, pairs, list + 1, n * sizeof *pairs);
+}
+
+bool before(const struct matrix_pair &a, const struct matrix_pair &b)
+{
+    return a.i != b.i ? a.i < b.i : a.j < b.j;
+}
+
+/* Appends the pairs to the list, on the device. */
+enum status find(struct cuda_queue *q, const matrix_view &view, double cut, size_t room,
+                 found **list)
+{
+    cuda_work work(q, LANE_ASK, {});
+    STATUS_TRY(work.status);
+    if (*list == nullptr) {
+        STATUS_TRY(cuda_queue_scratch(q, LANE_ASK, (1 + room) * sizeof **list, (void **)list));
+    }
+    CUDA_TRY(cudaMemsetAsync(*list, 0, sizeof **list, work.stream), "zero");
+    const unsigned blocks = (unsigned)cuda_min(BLOCKS, view.n);
+    if (view.type == DTYPE_F32) {
+        find_pairs<float><<<blocks, THREADS, 0, work.stream>>>(view, cut, *list, room);
+    } else {
+        find_pairs<double><<<blocks, THREADS, 0, work.stream>>>(view, cut, *list, room);
+    }
+    STATUS_TRY(cuda_launched("pairs beyond a cut"));
+    return work.done();
+}
+
+} // namespace
+
+enum status cuda_select(struct queue *queue, const struct matrix *m, double cut,
+                        struct matrix_pair *pairs, size_t capacity, size_t *n)
+{
+    struct cuda_queue *q = cuda_queue_of(queue);
+    *n = 0;
+    if (m->n_series < 2) {
+        return STATUS_OK;
+    }
+    const size_t room = cuda_min(capacity, (size_t)condensed_row(m->n_series, m->n_series));
+    cuda_matrix_view matrix(queue);
+    cuda_span space(queue);
+    STATUS_TRY(matrix.look(m));
+    if (room > KEPT) {
+        STATUS_TRY(space.alloc((1 + room) * sizeof(found)));
+    }
+    found *list = space.as<found>(), *host = (found *)malloc((1 + HOST_SORTS) * sizeof *host);
+    if (host == nullptr) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a list of pairs");
+    }
+    enum status status = find(q, matrix.view, cut, room, &list);
+    if (status == STATUS_OK) {
+        status = cuda_ask_read(q, host, list, (1 + cuda_min(room, HOST_SORTS)) * sizeof *host);
+    }
+    *n = status == STATUS_OK ? (size_t)host->n : 0;
+    if (*n > 0 && *n <= capacity && *n <= HOST_SORTS) {
+        for (size_t k = 0; k < *n; k++) {
+            pairs[k] = host[1 + k].pair;
+        }
+        std::sort(pairs, pairs + *n, before);
+    } else if (*n > 0 && *n <= capacity) {
+        status = sort_on_device(q, list, *n, pairs);
+    }
+    free(host);
+    return status;
+}

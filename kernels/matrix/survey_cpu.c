@@ -1,0 +1,480 @@
+/*
+ * survey_cpu - figures of the whole matrix: histogram, mean and exact medians of |r|, the k-th |r|.
+ *
+ * Nothing is sorted. A rank among all pairs is found by radix selection on the bits of |r|, whose
+ * order is that of the numbers: a sweep counts the leading digit, the next ones refine within the
+ * digit that holds the rank. A series' median: its |r| are gathered (a row of the triangle and a
+ * column), two bounds taken from a sample enclose the middle, one sweep keeps what lies between
+ * (R. W. Floyd, R. L. Rivest, "Expected time bounds for selection", 1975), quickselect does the
+ * rest.
+ */
+#include "kernels/base/lanes_cpu.h"
+#include "kernels/matrix/matrix_cpu.h"
+#include "kernels/matrix/matrix_rule.h"
+#include "kernels/matrix/rank_cpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows are swept in groups; task k of n takes groups k, k + n, ... A task is worth its histogram.
+ */
+enum { GROUP_ROWS = 64, SWEEP_TASKS = 32, TASK_PAIRS = 1 << 19 };
+
+struct sweep {
+    const struct matrix *m;
+    /* Called for up to LANES_BLOCK elements of a row. */
+    void (*visit)(void *arg, size_t task, size_t group, const double *r, size_t n);
+    void *arg;
+    size_t n_groups, n_tasks;
+};
+
+static void sweep_body(void *arg, size_t task)
+{
+    const struct sweep *s = arg;
+    double buffer[LANES_BLOCK];
+    for (size_t group = task; group < s->n_groups; group += s->n_tasks) {
+        size_t end = cpu_min((group + 1) * GROUP_ROWS, s->m->n_series);
+        for (size_t j = group * GROUP_ROWS; j < end; ++j) {
+            const void *row = cpu_matrix_row(s->m, j);
+            for (size_t i = 0; i < j; i += LANES_BLOCK) {
+                size_t n = cpu_min(LANES_BLOCK, j - i);
+                s->visit(s->arg, task, group, lanes_widen(row, s->m->type, i, n, buffer), n);
+            }
+        }
+    }
+}
+
+static struct sweep sweep_of(const struct matrix *m)
+{
+    struct sweep s = {.m = m, .n_groups = cpu_pieces(m->n_series, GROUP_ROWS)};
+    s.n_tasks = cpu_min(s.n_groups, SWEEP_TASKS);
+    s.n_tasks = cpu_min(s.n_tasks, 1 + m->n_series * (m->n_series / 2) / TASK_PAIRS);
+    return s;
+}
+
+/* False when the queue is stopped: not all has been visited. */
+static bool sweep(struct queue *q, struct sweep *s,
+                  void (*visit)(void *, size_t, size_t, const double *, size_t), void *arg)
+{
+    s->visit = visit;
+    s->arg = arg;
+    return cpu_run_long(q, s->n_tasks, sweep_body, s) == STATUS_OK;
+}
+
+/* --- ranks among all pairs ------------------------------------------------------------------- */
+
+/* |r| <= 1 has its bits below 2^62: 15 + 16 + 16 + 15 bits from the top. */
+enum { DIGITS = 4, DIGIT_BINS = 1 << 16 };
+static const unsigned digit_shift[DIGITS] = {47, 31, 15, 0};
+/* So many values that share the leading digits are gathered rather than refined further: 8 MB. A
+ * matrix of so few pairs is gathered as a whole. */
+enum { GATHERED = 1 << 20, FEW_PAIRS = 1 << 16 };
+
+struct ranks {
+    struct sweep sweep;
+    unsigned shift, above; /* the digit in hand; bits above it start at `above` */
+    uint64_t prefix;       /* key >> above of the keys that count */
+    uint32_t *counts;      /* [task][DIGIT_BINS] */
+    uint64_t *total;       /* [DIGIT_BINS]: over the tasks */
+    uint64_t floor;
+    uint64_t next[SWEEP_TASKS]; /* least key beyond floor; or where a task gathers to */
+    double *gathered;
+};
+
+static uint64_t key_of(double r)
+{
+    uint64_t bits;
+    memcpy(&bits, &r, sizeof bits);
+    return bits & (UINT64_MAX >> 1);
+}
+
+static double value_of(uint64_t key)
+{
+    double r;
+    memcpy(&r, &key, sizeof r);
+    return r;
+}
+
+static void count_digit(void *arg, size_t task, size_t group, const double *r, size_t n)
+{
+    const struct ranks *k = arg;
+    uint32_t *counts = k->counts + task * DIGIT_BINS;
+    uint64_t bins = ((uint64_t)1 << (k->above - k->shift)) - 1, prefix = k->prefix;
+    unsigned above = k->above, shift = k->shift;
+    (void)group;
+    for (size_t i = 0; i < n; ++i) {
+        uint64_t key = key_of(r[i]);
+        /* NaN has bits at 2^62 and above: a prefix that no value has */
+        if (key >> above == prefix) {
+            ++counts[(key >> shift) & bins];
+        }
+    }
+}
+
+static void gather_prefix(void *arg, size_t task, size_t group, const double *r, size_t n)
+{
+    struct ranks *k = arg;
+    uint64_t at = k->next[task], prefix = k->prefix;
+    unsigned above = k->above;
+    (void)group;
+    for (size_t i = 0; i < n; ++i) {
+        if (key_of(r[i]) >> above == prefix) {
+            k->gathered[at++] = fabs(r[i]);
+        }
+    }
+    k->next[task] = at;
+}
+
+static void least_beyond(void *arg, size_t task, size_t group, const double *r, size_t n)
+{
+    struct ranks *k = arg;
+    uint64_t least = k->next[task], floor = k->floor;
+    (void)group;
+    for (size_t i = 0; i < n; ++i) {
+        uint64_t key = key_of(r[i]);
+        uint64_t candidate = key > floor ? key : UINT64_MAX; /* a NaN's key is above all others */
+        least = candidate < least ? candidate : least;
+    }
+    k->next[task] = least;
+}
+
+/* Counts digit d; returns how many keys share the prefix; none when the queue is stopped. */
+static uint64_t count_pass(struct queue *q, struct ranks *k, unsigned d)
+{
+    uint64_t all = 0;
+    k->shift = digit_shift[d];
+    k->above = d == 0 ? 62 : digit_shift[d - 1];
+    size_t bins = (size_t)1 << (k->above - k->shift);
+    memset(k->counts, 0, k->sweep.n_tasks * DIGIT_BINS * sizeof *k->counts);
+    if (!sweep(q, &k->sweep, count_digit, k)) {
+        return 0;
+    }
+    for (size_t b = 0; b < bins; ++b) {
+        k->total[b] = 0;
+        for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
+            k->total[b] += k->counts[t * DIGIT_BINS + b];
+        }
+        all += k->total[b];
+    }
+    return all;
+}
+
+/* The least key beyond `floor`; there is one. */
+static uint64_t successor(struct queue *q, struct ranks *k, uint64_t floor)
+{
+    uint64_t least = UINT64_MAX;
+    k->floor = floor;
+    for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
+        k->next[t] = UINT64_MAX;
+    }
+    (void)sweep(q, &k->sweep, least_beyond, k); /* of what is left out of it nothing is told */
+    for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
+        least = k->next[t] < least ? k->next[t] : least;
+    }
+    return least;
+}
+
+/* Gathers the keys of the prefix, whose digit in hand has just become part of it as bin b. */
+static double *gather(struct queue *q, struct ranks *k, size_t b)
+{
+    uint64_t at = 0;
+    for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
+        k->next[t] = at;
+        at += k->counts[t * DIGIT_BINS + b];
+    }
+    k->gathered = cpu_scratch_try(at, sizeof *k->gathered);
+    if (k->gathered != NULL && !sweep(q, &k->sweep, gather_prefix, k)) {
+        free(k->gathered);
+        k->gathered = NULL;
+    }
+    return k->gathered;
+}
+
+/* After pass 0: the mean of the values of ascending ranks low and high, high = low or low + 1; -1
+ * when there is no memory, or the queue is stopped. */
+static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t high)
+{
+    uint64_t below = 0, b, n;
+    for (unsigned d = 0;;) {
+        for (b = 0; below + k->total[b] <= low; ++b) {
+            below += k->total[b];
+        }
+        n = k->total[b];
+        k->prefix = (k->prefix << (k->above - k->shift)) | b;
+        k->above = k->shift;
+        if (n <= GATHERED || ++d == DIGITS) {
+            break;
+        }
+        if (count_pass(q, k, d) == 0) {
+            return -1;
+        }
+    }
+    double first;
+    bool both = high < below + n; /* within the keys of the prefix */
+    if (n > GATHERED) {
+        first = value_of(k->prefix); /* all digits are known: they are all equal */
+    } else {
+        double *v = gather(q, k, (size_t)b);
+        if (v == NULL) {
+            return -1;
+        }
+        double r =
+            rank_mean(v, (size_t)n, (size_t)(low - below), (size_t)((both ? high : low) - below));
+        free(v);
+        first = r;
+    }
+    if (both) {
+        return first;
+    }
+    return (first + value_of(successor(q, k, key_of(first)))) / 2;
+}
+
+/* The ascending ranks that make up the answer among n defined values, n >= 1. */
+static void ranks_of(uint64_t n, uint64_t from_top, uint64_t *low, uint64_t *high)
+{
+    *low = from_top == 0 ? (n - 1) / 2 : (from_top < n ? n - from_top : 0);
+    *high = from_top == 0 ? n / 2 : *low;
+}
+
+/* Without counting anything first: one task gathers all there is. */
+static double rank_of_few(struct queue *q, struct ranks *k, uint64_t from_top)
+{
+    size_t n = k->sweep.m->n_series;
+    uint64_t low, high;
+    double r = (double)NAN;
+    k->above = 62;
+    k->next[0] = 0;
+    k->gathered = cpu_scratch_try(n * (n - 1) / 2, sizeof *k->gathered);
+    if (k->gathered == NULL) {
+        return -1;
+    }
+    if (sweep(q, &k->sweep, gather_prefix, k) && k->next[0] > 0) {
+        ranks_of(k->next[0], from_top, &low, &high);
+        r = rank_mean(k->gathered, (size_t)k->next[0], (size_t)low, (size_t)high);
+    }
+    free(k->gathered);
+    return r;
+}
+
+static double rank_of_many(struct queue *q, struct ranks *k, uint64_t from_top)
+{
+    double r = -1;
+    k->total = cpu_scratch_try(DIGIT_BINS, sizeof *k->total);
+    k->counts = cpu_scratch_try(k->sweep.n_tasks * DIGIT_BINS, sizeof *k->counts);
+    if (k->total != NULL && k->counts != NULL) {
+        uint64_t n = count_pass(q, k, 0), low, high;
+        r = (double)NAN;
+        if (n > 0) {
+            ranks_of(n, from_top, &low, &high);
+            r = refine(q, k, low, high);
+        }
+    }
+    free(k->counts);
+    free(k->total);
+    return r;
+}
+
+/* The median of |r| where from_top is 0, else the from_top-th largest; NaN when there is none. */
+static enum status rank_abs(struct queue *q, const struct matrix *m, uint64_t from_top, double *out)
+{
+    struct ranks k = {.sweep = sweep_of(m)};
+    size_t n = m->n_series;
+    *out = (double)NAN;
+    if (n < 2) {
+        return STATUS_OK;
+    }
+    *out = n / 2 * n <= FEW_PAIRS ? rank_of_few(q, &k, from_top) : rank_of_many(q, &k, from_top);
+    const enum status st = queue_check(q);
+    return st != STATUS_OK ? st : *out < 0 ? cpu_scratch_failed() : STATUS_OK;
+}
+
+enum status cpu_kth_abs(struct queue *q, const struct matrix *m, uint64_t k, double *out)
+{
+    enum status st = cpu_matrix_check(m);
+    *out = (double)NAN;
+    return st != STATUS_OK ? st : rank_abs(q, m, k == 0 ? 1 : k, out);
+}
+
+/* --- the median of a series ------------------------------------------------------------------ */
+
+/* Series gathered at once: two cache lines of a row of doubles are read for every row below; rows
+ * are turned by eight, a cache line of each series. A task has some such blocks. */
+enum { MEDIAN_SERIES = 16, MEDIAN_ROWS = 8, MEDIAN_BLOCKS = 4 };
+
+struct median_job {
+    const struct matrix *m;
+    bool undefined; /* some coefficients are NaN */
+    double *median_abs;
+    int failed; /* only ever set to 1 */
+};
+
+/* to[t] = |r[t]| */
+static void take_row(const struct matrix *m, size_t s, double *to)
+{
+    double buffer[LANES_BLOCK];
+    for (size_t i = 0; i < s; i += LANES_BLOCK) {
+        size_t n = cpu_min(LANES_BLOCK, s - i);
+        const double *r = lanes_widen(cpu_matrix_row(m, s), m->type, i, n, buffer);
+        for (size_t t = 0; t < n; ++t) {
+            to[i + t] = fabs(r[t]);
+        }
+    }
+}
+
+/* |r| of rows j0 .. j0 + n - 1 with series first .. first + n_series - 1, all below the diagonal,
+ * to entries j0 - 1 .. of each series. */
+static void take_columns(const struct matrix *m, size_t first, size_t n_series, size_t j0, size_t n,
+                         double *v, size_t stride)
+{
+    double buffer[MEDIAN_ROWS][MEDIAN_SERIES];
+    const double *r[MEDIAN_ROWS];
+    for (size_t t = 0; t < n; ++t) {
+        r[t] = lanes_widen(cpu_matrix_row(m, j0 + t), m->type, first, n_series, buffer[t]);
+    }
+    for (size_t s = 0; s < n_series; ++s) {
+        for (size_t t = 0; t < n; ++t) {
+            v[s * stride + j0 - 1 + t] = fabs(r[t][s]);
+        }
+    }
+}
+
+/* Moves the defined values to the front and returns their number. */
+static size_t drop_undefined(double *v, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; ++i) {
+        double x = v[i];
+        v[kept] = x;
+        kept += x == x;
+    }
+    return kept;
+}
+
+/* Of series first .. end - 1, gathered in v. */
+static void medians_of(struct median_job *job, size_t first, size_t end, double *v, size_t stride)
+{
+    size_t n = job->m->n_series;
+    for (size_t s = first; s < end; ++s) {
+        take_row(job->m, s, v + (s - first) * stride);
+    }
+    for (size_t j = first + 1; j < end; ++j) {
+        take_columns(job->m, first, j - first, j, 1, v, stride);
+    }
+    for (size_t j = end; j < n; j += MEDIAN_ROWS) {
+        take_columns(job->m, first, end - first, j, cpu_min(MEDIAN_ROWS, n - j), v, stride);
+    }
+    for (size_t s = first; s < end; ++s) {
+        double *values = v + (s - first) * stride;
+        size_t defined = job->undefined ? drop_undefined(values, n - 1) : n - 1;
+        job->median_abs[s] =
+            defined == 0 ? (double)NAN : rank_median(values, defined, v + MEDIAN_SERIES * stride);
+    }
+}
+
+static void median_body(void *arg, size_t index)
+{
+    struct median_job *job = arg;
+    size_t n = job->m->n_series;
+    /* an odd number of cache lines apart, or the gathered series would share cache sets */
+    size_t stride = (n / 16 * 2 + 3) * 8;
+    double *v = cpu_scratch_try(MEDIAN_SERIES + 1, stride * sizeof *v);
+    if (v == NULL) {
+        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    for (size_t k = 0; k < MEDIAN_BLOCKS; ++k) {
+        size_t first = (index * MEDIAN_BLOCKS + k) * MEDIAN_SERIES;
+        if (first < n) {
+            medians_of(job, first, cpu_min(first + MEDIAN_SERIES, n), v, stride);
+        }
+    }
+    free(v);
+}
+
+/* --- figures --------------------------------------------------------------------------------- */
+
+/* Counts of one task; four histograms, so that equal neighbours do not wait for one another. */
+struct figures {
+    uint64_t bins[4][MATRIX_BINS], undefined;
+};
+
+struct figures_job {
+    struct figures *tasks;
+    double *sums; /* of |r|, by group of rows */
+};
+
+static void take_figures(void *arg, size_t task, size_t group, const double *r, size_t n)
+{
+    const struct figures_job *job = arg;
+    struct figures *f = &job->tasks[task];
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i) {
+        if (r[i] == r[i]) {
+            ++f->bins[i & 3][matrix_bin(r[i])];
+            sum += fabs(r[i]);
+        } else {
+            ++f->undefined;
+        }
+    }
+    job->sums[group] += sum;
+}
+
+static enum status figures(struct queue *q, const struct matrix *m, struct matrix_survey *out)
+{
+    struct sweep s = sweep_of(m);
+    struct figures_job job = {0};
+    size_t n = m->n_series;
+    *out = (struct matrix_survey){.mean_abs = (double)NAN};
+    if (n < 2) {
+        return STATUS_OK;
+    }
+    out->n_pairs = (uint64_t)n * (n - 1) / 2;
+    job.tasks = calloc(s.n_tasks, sizeof *job.tasks);
+    job.sums = calloc(s.n_groups, sizeof *job.sums);
+    enum status st = STATUS_OK;
+    if (job.tasks == NULL || job.sums == NULL) {
+        st = status_fail(STATUS_NO_MEMORY, "no memory for the survey of %zu series", n);
+        goto done;
+    }
+    if (!sweep(q, &s, take_figures, &job)) {
+        st = queue_check(q);
+        goto done;
+    }
+    for (size_t t = 0; t < s.n_tasks; ++t) {
+        out->n_undefined += job.tasks[t].undefined;
+        for (size_t b = 0; b < 4 * (size_t)MATRIX_BINS; ++b) {
+            out->histogram[b % MATRIX_BINS] += job.tasks[t].bins[b / MATRIX_BINS][b % MATRIX_BINS];
+        }
+    }
+    double sum = 0;
+    for (size_t g = 0; g < s.n_groups; ++g) {
+        sum += job.sums[g];
+    }
+    if (out->n_undefined < out->n_pairs) {
+        out->mean_abs = sum / (double)(out->n_pairs - out->n_undefined);
+    }
+done:
+    free(job.tasks);
+    free(job.sums);
+    return st;
+}
+
+enum status cpu_survey(struct queue *q, const struct matrix *m, struct matrix_survey *out,
+                       double *median_abs, double *median_abs_all)
+{
+    enum status st = cpu_matrix_check(m);
+    if (st == STATUS_OK) {
+        st = figures(q, m, out);
+    }
+    if (st == STATUS_OK) {
+        st = rank_abs(q, m, 0, median_abs_all);
+    }
+    if (st != STATUS_OK) {
+        return st;
+    }
+    struct median_job job = {.m = m, .undefined = out->n_undefined > 0, .median_abs = median_abs};
+    const size_t tasks = cpu_pieces(m->n_series, (size_t)MEDIAN_SERIES * MEDIAN_BLOCKS);
+    st = cpu_run_long(q, tasks, median_body, &job);
+    return job.failed ? cpu_scratch_failed() : st;
+}

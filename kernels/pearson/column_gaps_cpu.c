@@ -1,0 +1,304 @@
+/*
+ * column_gaps_cpu - pairs of columns of which one or both have missing samples.
+ *
+ * A series gets a slot at its first gap. A pair is kept, with its own count, means and co-moments
+ * of the common samples, by the slot that came first; it starts from the totals that were common to
+ * both until then. A slab's contribution comes from tiles of products (cpu_gaps), by itself where
+ * its sums cancel, from the samples as they came where the centred ones have lost it
+ * (pearson_rule.h), and is merged by Chan's formula.
+ *
+ * Error of r: that of a slab's sums, 192 (256 + S / 256) u for S samples, and 2 u N / S of the
+ * merges, u = 2^-53; or 5.8e-11 where the slab was taken from centred samples far from their mean.
+ */
+#include "kernels/pearson/columns_cpu.h"
+#include "kernels/pearson/gaps_cpu.h"
+#include "kernels/pearson/pairs_cpu.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Pairs of slots first .. slot - 1, in all. */
+static size_t pairs_between(const struct columns *c, size_t first, size_t slot)
+{
+    size_t n = slot - first;
+    return n * (c->n_series - 1 - first) - n * (n - 1) / 2;
+}
+
+/* A field of a slot's pairs; that with the series at `place` is entry place - slot - 1. */
+static double *field(const struct columns *c, size_t slot, enum pair_field f)
+{
+    size_t first = slot - slot % COLUMNS_SLOTS;
+    return (double *)c->rows[slot / COLUMNS_SLOTS].at +
+           PAIR_FIELDS * pairs_between(c, first, slot) + (size_t)f * (c->n_series - 1 - slot);
+}
+
+size_t column_gaps_bytes(size_t n_series)
+{
+    return (size_t)PAIR_FIELDS * sizeof(double) * (n_series * (n_series - 1) / 2);
+}
+
+void column_gaps_free(struct queue *q, struct columns *c)
+{
+    for (size_t k = 0; c->rows != NULL && k < cpu_pieces(c->n_series, COLUMNS_SLOTS); ++k) {
+        if (c->rows[k].at != NULL) {
+            q->backend->ops->release(q, c->rows[k]);
+        }
+    }
+}
+
+/* `at`: PAIR_MEAN_X or _Y. */
+static struct pearson_mean get_mean(const struct columns *c, size_t slot, size_t k,
+                                    enum pair_field at)
+{
+    return (struct pearson_mean){field(c, slot, at)[k], field(c, slot, at + 1)[k]};
+}
+
+static void put_mean(const struct columns *c, size_t slot, size_t k, enum pair_field at,
+                     struct pearson_mean m)
+{
+    field(c, slot, at)[k] = m.at;
+    field(c, slot, at + 1)[k] = m.rest;
+}
+
+/* Exchanges two series without a slot, at places p and r. */
+static void exchange(struct columns *c, size_t p, size_t r)
+{
+    size_t a = c->order[p], b = c->order[r];
+    c->order[p] = b;
+    c->order[r] = a;
+    c->place[a] = r;
+    c->place[b] = p;
+    for (size_t slot = 0; slot < c->n_gapped && p != r; ++slot) {
+        for (int f = 0; f < PAIR_FIELDS; ++f) {
+            double *entries = field(c, slot, (enum pair_field)f), kept = entries[p - slot - 1];
+            entries[p - slot - 1] = entries[r - slot - 1];
+            entries[r - slot - 1] = kept;
+        }
+    }
+}
+
+/* Starts the pairs of the series in a new slot, with those that have none, from the totals so far.
+ */
+static void start_pairs(struct columns *c, size_t slot)
+{
+    size_t g = c->order[slot], n = c->n_series - 1 - slot;
+    for (size_t k = 0; k < n; ++k) {
+        size_t j = c->order[slot + 1 + k];
+        bool held = c->n_total > 0; /* or the triangle is not filled */
+        struct pearson_mean none = {0, 0}, x = none, y = none;
+        if (held) {
+            x = pearson_mean_of(c->all[g].shift, c->all[g].mean, c->all[g].low);
+            y = pearson_mean_of(c->all[j].shift, c->all[j].mean, c->all[j].low);
+        }
+        field(c, slot, PAIR_N)[k] = held ? (double)c->n_total : 0;
+        put_mean(c, slot, k, PAIR_MEAN_X, x);
+        put_mean(c, slot, k, PAIR_MEAN_Y, y);
+        field(c, slot, PAIR_XX)[k] = held ? c->all[g].m2 : 0;
+        field(c, slot, PAIR_YY)[k] = held ? c->all[j].m2 : 0;
+        double xy = 0;
+        if (held) {
+            xy = g > j ? columns_row(c, g)[j] : columns_row(c, j)[g];
+        }
+        field(c, slot, PAIR_XY)[k] = xy;
+    }
+}
+
+enum status column_gaps_admit(struct queue *q, struct columns *c, size_t n)
+{
+    for (size_t s = 0; s < c->n_series; ++s) {
+        if (c->slab[s].count == (double)n || columns_gapped(c, s)) {
+            continue;
+        }
+        size_t slot = c->n_gapped;
+        if (slot % COLUMNS_SLOTS == 0) {
+            size_t end = cpu_min(slot + COLUMNS_SLOTS, c->n_series);
+            enum status st = q->backend->ops->alloc(
+                q, PAIR_FIELDS * sizeof(double) * pairs_between(c, slot, end),
+                &c->rows[slot / COLUMNS_SLOTS]);
+            if (st != STATUS_OK) {
+                return st;
+            }
+        }
+        exchange(c, slot, c->place[s]);
+        ++c->n_gapped;
+        start_pairs(c, slot);
+    }
+    return STATUS_OK;
+}
+
+/* --- a slab ---------------------------------------------------------------------------------- */
+
+struct gaps_job {
+    struct columns *c;
+    const struct columns_slab *slab;
+    atomic_bool failed;
+};
+
+/* A tile of pairs: slots from place a0 on with series from place b0 on, which all have a slot or
+ * none of them. */
+struct gaps_place {
+    size_t a0, b0, n_b;
+};
+
+/* Sample t, after diff, of series s as it came. */
+static double raw_sample(const struct gaps_job *job, size_t s, size_t t)
+{
+    const struct columns *c = job->c;
+    const struct columns_slab *slab = job->slab;
+    size_t raw = t + (slab->n_raw - slab->n), at = raw * c->n_series + s;
+    bool narrow = slab->type == DTYPE_F32;
+    double here = narrow ? (double)((const float *)slab->x)[at] : ((const double *)slab->x)[at];
+    if (c->diff == PEARSON_DIFF_NONE) {
+        return here;
+    }
+    double before = c->before_raw[s];
+    if (raw > 0) {
+        at -= c->n_series;
+        before = narrow ? (double)((const float *)slab->x)[at] : ((const double *)slab->x)[at];
+    }
+    return pearson_increment(before, here, c->diff);
+}
+
+/* The same from the samples as they came; wa and wb, the rows of w, tell which are missing.
+ * `scratch` holds a row of each. */
+static struct pair_common raw_common(const struct gaps_job *job, size_t a, size_t b,
+                                     const double *wa, const double *wb, double *scratch)
+{
+    double *x = scratch, *y = scratch + job->slab->n;
+    size_t n = 0;
+    for (size_t t = 0; t < job->slab->n; ++t) {
+        if (!lanes_is_missing(wa[t]) && !lanes_is_missing(wb[t])) {
+            x[n] = raw_sample(job, a, t);
+            y[n++] = raw_sample(job, b, t);
+        }
+    }
+    return cpu_pair_common((struct pair_series){.x = x, .type = DTYPE_F64, .shift = x[0]},
+                           (struct pair_series){.x = y, .type = DTYPE_F64, .shift = y[0]}, n);
+}
+
+/* The slab's sums of series a and b, from those of the tile, about their means on the common
+ * samples; n >= 1. */
+static struct pair_common slab_common(const struct gaps_job *job, size_t a, size_t b,
+                                      struct pearson_sums sums, double *scratch)
+{
+    const struct columns *c = job->c;
+    const struct pearson_mean mean_a = columns_slab_mean(c, a), mean_b = columns_slab_mean(c, b);
+    const double *wa = c->w + a * c->stride, *wb = c->w + b * c->stride;
+    struct pair_common p = {.sums = sums, .sure = true};
+    if (sums.n < 2) {
+        return raw_common(job, a, b, wa, wb, scratch);
+    }
+    if (pearson_centre_sums(&p.sums)) {
+        p.mean_a = pearson_mean_of(mean_a.at, sums.x / sums.n, mean_a.rest);
+        p.mean_b = pearson_mean_of(mean_b.at, sums.y / sums.n, mean_b.rest);
+        return p;
+    }
+    p = cpu_pair_common((struct pair_series){.x = wa, .type = DTYPE_F64, .marked = true},
+                        (struct pair_series){.x = wb, .type = DTYPE_F64, .marked = true},
+                        job->slab->n);
+    if (!p.sure) {
+        return raw_common(job, a, b, wa, wb, scratch);
+    }
+    p.mean_a = pearson_mean_of(mean_a.at, p.mean_a.at, mean_a.rest + p.mean_a.rest);
+    p.mean_b = pearson_mean_of(mean_b.at, p.mean_b.at, mean_b.rest + p.mean_b.rest);
+    return p;
+}
+
+/* Merges the slab's sums of series g and j into the pair kept by g's slot. */
+static void merge_pair(struct columns *c, size_t g, size_t j, const struct pair_common *p)
+{
+    const struct pearson_sums *s = &p->sums;
+    size_t slot = c->place[g], k = c->place[j] - slot - 1;
+    double before = field(c, slot, PAIR_N)[k], n = before + s->n, share = s->n / n;
+    struct pearson_mean x = get_mean(c, slot, k, PAIR_MEAN_X);
+    struct pearson_mean y = get_mean(c, slot, k, PAIR_MEAN_Y);
+    double dx = pearson_mean_less(p->mean_a, x), dy = pearson_mean_less(p->mean_b, y);
+    double weight = before * share; /* 0 for the first samples */
+    field(c, slot, PAIR_XX)[k] += s->xx + dx * dx * weight;
+    field(c, slot, PAIR_YY)[k] += s->yy + dy * dy * weight;
+    field(c, slot, PAIR_XY)[k] += s->xy + dx * dy * weight;
+    put_mean(c, slot, k, PAIR_MEAN_X,
+             before == 0 ? p->mean_a : pearson_mean_of(x.at, dx * share, x.rest));
+    put_mean(c, slot, k, PAIR_MEAN_Y,
+             before == 0 ? p->mean_b : pearson_mean_of(y.at, dy * share, y.rest));
+    field(c, slot, PAIR_N)[k] = n;
+}
+
+static void add_tile(struct gaps_job *job, const struct gaps_place *place, void *work,
+                     double *scratch)
+{
+    struct columns *c = job->c;
+    struct gaps_tile tile = {.n_a = cpu_min(GAPS_TILE, c->n_gapped - place->a0),
+                             .n_b = place->n_b,
+                             .n_k = job->slab->n,
+                             .b_whole = place->b0 >= c->n_gapped};
+    const size_t *a = c->order + place->a0, *b = c->order + place->b0;
+    for (size_t k = 0; k < tile.n_a; ++k) {
+        tile.a[k] = c->w + a[k] * c->stride;
+    }
+    for (size_t l = 0; l < tile.n_b; ++l) {
+        tile.b[l] = c->w + b[l] * c->stride;
+    }
+    gaps_sums(&tile, work);
+    for (size_t k = 0; k < tile.n_a; ++k) {
+        /* of two slots the lower one keeps the pair */
+        size_t l = place->b0 > place->a0 + k ? 0 : place->a0 + k + 1 - place->b0;
+        for (; l < tile.n_b; ++l) {
+            struct pearson_sums s = gaps_pair(&tile, work, k, l);
+            if (s.n > 0) {
+                struct pair_common p = slab_common(job, a[k], b[l], s, scratch);
+                merge_pair(c, a[k], b[l], &p);
+            }
+        }
+    }
+}
+
+static void gaps_body(void *arg, size_t index)
+{
+    struct gaps_job *job = arg;
+    size_t n_gapped = job->c->n_gapped, rows = cpu_pieces(n_gapped, GAPS_TILE);
+    size_t columns = rows + cpu_pieces(job->c->n_series - n_gapped, GAPS_TILE);
+    size_t row = index / columns, column = index % columns;
+    struct gaps_place place = {.a0 = row * GAPS_TILE, .b0 = column * GAPS_TILE};
+    size_t end = n_gapped;
+    if (column >= rows) {
+        place.b0 = n_gapped + (column - rows) * GAPS_TILE;
+        end = job->c->n_series;
+    } else if (column < row) {
+        return;
+    }
+    place.n_b = cpu_min(GAPS_TILE, end - place.b0);
+    void *work = cpu_scratch_try(gaps_work_bytes() + 2 * job->slab->n * sizeof(double), 1);
+    if (work == NULL) {
+        atomic_store(&job->failed, true);
+        return;
+    }
+    add_tile(job, &place, work, (double *)(void *)((char *)work + gaps_work_bytes()));
+    free(work);
+}
+
+enum status column_gaps_add(struct queue *q, struct columns *c, const struct columns_slab *slab)
+{
+    if (c->n_gapped == 0) {
+        return STATUS_OK;
+    }
+    struct gaps_job job = {.c = c, .slab = slab};
+    size_t rows = cpu_pieces(c->n_gapped, GAPS_TILE);
+    size_t n_tiles = rows * (rows + cpu_pieces(c->n_series - c->n_gapped, GAPS_TILE));
+    enum status st = cpu_run_long(q, n_tiles, gaps_body, &job);
+    return atomic_load(&job.failed) ? cpu_scratch_failed() : st;
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+double column_gaps_r(const struct columns *c, size_t i, size_t j)
+{
+    bool i_keeps = c->place[i] < c->place[j];
+    size_t g = i_keeps ? i : j, other = i_keeps ? j : i;
+    size_t slot = c->place[g], k = c->place[other] - slot - 1;
+    struct pearson_sums s = {.n = field(c, slot, PAIR_N)[k],
+                             .xx = field(c, slot, PAIR_XX)[k],
+                             .yy = field(c, slot, PAIR_YY)[k],
+                             .xy = field(c, slot, PAIR_XY)[k]};
+    return pearson_of_centred(s);
+}

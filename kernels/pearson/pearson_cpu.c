@@ -1,0 +1,206 @@
+/*
+ * pearson_cpu - increments and standardized rows, and the table of the CPU's Pearson kernels.
+ *
+ * standardize() reads a row twice (sums about the mean, then scaling), a row of 8192 doubles the
+ * second time from cache, and writes it once. The mean of the moments is only a first guess: with
+ * d = x - mean,   mean' = mean + sum d / n,   M2 = sum d^2 - (sum d)^2 / n   in block sums of
+ * LANES_BLOCK, so that the norm is right even where the moments lost digits to an outlier. What the
+ * rounding of mean' leaves is subtracted by itself: it would add its square to every r.
+ */
+#include "kernels/pearson/pearson_cpu.h"
+
+#include "kernels/base/lanes_cpu.h"
+#include "kernels/pearson/pearson_rule.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Samples in a task, about: rows are grouped while they are short. */
+enum { TASK_SAMPLES = 1 << 16, LINE = 64 / sizeof(double) };
+
+static size_t rows_per_task(size_t n_samples)
+{
+    return cpu_max(1, TASK_SAMPLES / cpu_max(1, n_samples));
+}
+
+/* --- increments ------------------------------------------------------------------------------ */
+
+void cpu_increments(const double *x, size_t n, enum pearson_diff diff, double *out)
+{
+    if (diff == PEARSON_DIFF_STEP) {
+        for (size_t t = 0; t < n; ++t) {
+            out[t] = x[t + 1] - x[t];
+        }
+        return;
+    }
+    for (size_t t = 0; t < n; ++t) {
+        out[t] = pearson_increment(x[t], x[t + 1], diff);
+    }
+}
+
+struct diff_job {
+    const char *x;
+    enum dtype type;
+    size_t n_series, n_samples, per_task;
+    enum pearson_diff diff;
+    double *out;
+};
+
+static void diff_body(void *arg, size_t index)
+{
+    const struct diff_job *job = arg;
+    double buffer[LANES_BLOCK];
+    size_t end = cpu_min((index + 1) * job->per_task, job->n_series), n_out = job->n_samples - 1;
+    for (size_t s = index * job->per_task; s < end; ++s) {
+        const char *row = job->x + s * job->n_samples * dtype_bytes(job->type);
+        /* blocks overlap by one sample */
+        for (size_t t = 0; t < n_out; t += LANES_BLOCK - 1) {
+            size_t n = cpu_min(LANES_BLOCK - 1, n_out - t);
+            const double *x = lanes_widen(row, job->type, t, n + 1, buffer);
+            cpu_increments(x, n, job->diff, job->out + s * n_out + t);
+        }
+    }
+}
+
+static enum status diff_rows(struct queue *q, struct span x, enum dtype type, size_t n_series,
+                             size_t n_samples, enum pearson_diff diff, struct span out)
+{
+    if (n_samples < 2 || n_series == 0) {
+        return STATUS_OK;
+    }
+    enum status st = cpu_expect(x, n_series, n_samples * dtype_bytes(type), "diff");
+    if (st == STATUS_OK) {
+        st = cpu_expect(out, n_series, (n_samples - 1) * sizeof(double), "diff");
+    }
+    if (st == STATUS_OK && diff == PEARSON_DIFF_NONE) {
+        st = status_fail(STATUS_INTERNAL, "diff: no increment was asked for");
+    }
+    if (st != STATUS_OK) {
+        return st;
+    }
+    struct diff_job job = {x.at, type, n_series, n_samples, rows_per_task(n_samples), diff, out.at};
+    return cpu_run_long(q, cpu_pieces(n_series, job.per_task), diff_body, &job);
+}
+
+/* --- standardize ----------------------------------------------------------------------------- */
+
+size_t cpu_z_stride(size_t n_samples)
+{
+    return cpu_pieces(n_samples, LINE) * LINE;
+}
+
+/* Every precision takes its products in double. */
+static size_t z_bytes(enum pearson_precision precision, size_t n_samples)
+{
+    (void)precision;
+    return cpu_z_stride(n_samples) * sizeof(double);
+}
+
+struct z_job {
+    const char *x;
+    enum dtype type;
+    size_t n_series, n_samples, per_task, first;
+    struct moments moments;
+    double *z;
+    size_t stride;
+};
+
+/* MEAN and M2 again, from values about the first mean. Returns what rounding takes from the mean:
+ * the mean of what is left after it is subtracted. */
+static double recentre(const struct z_job *job, const char *row, size_t entry)
+{
+    double buffer[LANES_BLOCK], sum = 0, squares = 0;
+    double n = cpu_field(job->moments, MOMENTS_COUNT)[entry];
+    double *mean = cpu_field(job->moments, MOMENTS_MEAN) + entry;
+    for (size_t t = 0; t < job->n_samples; t += LANES_BLOCK) {
+        size_t in_block = cpu_min(LANES_BLOCK, job->n_samples - t);
+        double s, s2;
+        lanes_centred_sums(lanes_widen(row, job->type, t, in_block, buffer), in_block, *mean, &s,
+                           &s2);
+        sum += s;
+        squares += s2;
+    }
+    if (n > 0) {
+        double m2 = squares - sum * sum / n;
+        double first = *mean;
+        *mean += sum / n;
+        cpu_field(job->moments, MOMENTS_M2)[entry] = m2 > 0 || m2 != m2 ? m2 : 0;
+        return (first - *mean) + sum / n;
+    }
+    return 0;
+}
+
+/* Writes a row of z, about mean + rest and scaled, and returns the sum of z[t] z[t + 1]. */
+static double scale_row(const struct z_job *job, const char *row, double mean, double rest,
+                        double scale, double *z_row)
+{
+    double widened[LANES_BLOCK], lag = 0;
+    for (size_t t = 0; t < job->n_samples; t += LANES_BLOCK) {
+        size_t n = cpu_min(LANES_BLOCK, job->n_samples - t);
+        double *z = z_row + t;
+        lanes_scale(lanes_widen(row, job->type, t, n, widened), n, mean, rest, scale, z);
+        /* the pair across the block's edge first */
+        lag += t == 0 ? 0 : z[-1] * z[0];
+        lag += lanes_dot(z, z + 1, n - 1);
+    }
+    return lag;
+}
+
+static void z_body(void *arg, size_t index)
+{
+    const struct z_job *job = arg;
+    size_t end = cpu_min((index + 1) * job->per_task, job->n_series);
+    for (size_t s = index * job->per_task; s < end; ++s) {
+        const char *row = job->x + s * job->n_samples * dtype_bytes(job->type);
+        double *z_row = job->z + s * job->stride;
+        size_t entry = job->first + s;
+        double rest = recentre(job, row, entry);
+        double m2 = cpu_field(job->moments, MOMENTS_M2)[entry];
+        double mean = cpu_field(job->moments, MOMENTS_MEAN)[entry], lag = (double)NAN;
+        if (cpu_degenerate(job->moments, entry)) {
+            memset(z_row, 0, job->n_samples * sizeof *z_row);
+        } else {
+            lag = scale_row(job, row, mean, rest, 1.0 / sqrt(m2), z_row);
+        }
+        memset(z_row + job->n_samples, 0, (job->stride - job->n_samples) * sizeof *z_row);
+        cpu_field(job->moments, MOMENTS_LAG1)[entry] = lag;
+    }
+}
+
+static enum status standardize(struct queue *q, enum pearson_precision precision, struct span x,
+                               enum dtype type, size_t n_series, size_t n_samples,
+                               struct moments moments, size_t first, struct span z)
+{
+    enum status st = cpu_expect(x, n_series, n_samples * dtype_bytes(type), "standardize");
+    if (st == STATUS_OK) {
+        st = cpu_expect(z, n_series, z_bytes(precision, n_samples), "standardize");
+    }
+    if (st != STATUS_OK || n_series == 0) {
+        return st;
+    }
+    struct z_job job = {.x = x.at,
+                        .type = type,
+                        .n_series = n_series,
+                        .n_samples = n_samples,
+                        .per_task = rows_per_task(n_samples),
+                        .first = first,
+                        .moments = moments,
+                        .z = z.at,
+                        .stride = cpu_z_stride(n_samples)};
+    return cpu_run_long(q, cpu_pieces(n_series, job.per_task), z_body, &job);
+}
+
+const struct pearson_kernels cpu_pearson = {
+    .diff_rows = diff_rows,
+    .z_bytes = z_bytes,
+    .standardize = standardize,
+    .gram = cpu_gram,
+    .gram_gaps = cpu_gram_gaps,
+    .screen_bound = cpu_screen_bound,
+    .exact_pairs = cpu_exact_pairs,
+    .columns_bytes = cpu_columns_bytes,
+    .columns_new = cpu_columns_new,
+    .columns_free = cpu_columns_free,
+    .columns_add = cpu_columns_add,
+    .columns_finish = cpu_columns_finish,
+};

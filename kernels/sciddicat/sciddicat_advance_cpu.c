@@ -1,0 +1,192 @@
+/*
+ * sciddicat_advance_cpu - steps on all cores: the map cut into bands, a few steps at a time.
+ *
+ * Rows with active cells are cut into bands of about the same number of busy segments, and every
+ * band makes BAND_STEPS steps on its own: first all bands copy the rows around them, then all
+ * compute, their own rows in place. The bits are those of one band. Between rounds threads do not
+ * sleep (phases_cpu.h): a round of a small landslide takes less time than to wake them.
+ */
+#include "kernels/sciddicat/sciddicat_run_cpu.h"
+
+#include "kernels/base/queue_cpu.h"
+
+#include <string.h>
+
+/* The first and the last of the segments that a band looks at in its steps. */
+static void columns_in_reach(const struct sciddicat_band *b, const struct cpu_sciddicat_run *r,
+                             size_t *begin, size_t *end)
+{
+    const size_t margin = BAND_STEPS / SEGMENT + 1;
+    *begin = SIZE_MAX;
+    *end = 0;
+    for (size_t i = b->first - b->n_north; i < b->last + b->n_south; ++i) {
+        if (r->rows[i].begin < r->rows[i].end) {
+            *begin = cpu_min(*begin, r->rows[i].begin);
+            *end = cpu_max(*end, r->rows[i].end);
+        }
+    }
+    *begin = *begin < margin ? 0 : *begin - margin;
+    *end = cpu_min(*end + margin, r->row_segments - (size_t)2 * ROW_PAD_SEGMENTS);
+}
+
+/* A row of the halo becomes a copy of one of the map, as far as the band looks at it. Beyond, its
+ * bits must be clear, also those of the round before. */
+static void copy_row(const struct sciddicat_row *from, struct sciddicat_row *to, size_t begin,
+                     size_t end)
+{
+    struct sciddicat_row copy = *from;
+    memset(to->active + to->begin, 0, to->end - to->begin);
+    copy.h = to->h;
+    copy.active = to->active;
+    copy.guess = to->guess;
+    copy.peak = NULL;
+    copy.arrival = NULL;
+    *to = copy;
+    if (begin < end) {
+        memcpy(to->h + begin * SEGMENT, from->h + begin * SEGMENT,
+               (end - begin) * SEGMENT * sizeof *to->h);
+        memcpy(to->active + begin, from->active + begin, end - begin);
+        memcpy(to->guess + begin * SEGMENT, from->guess + begin * SEGMENT, (end - begin) * SEGMENT);
+    }
+}
+
+static void copy_halo(const struct cpu_sciddicat_run *r, struct sciddicat_band *b)
+{
+    size_t begin, end;
+    columns_in_reach(b, r, &begin, &end);
+    for (size_t i = 0; i < b->n_north; ++i) {
+        copy_row(&r->rows[b->first - b->n_north + i], &b->north[i], begin, end);
+    }
+    for (size_t i = 0; i < b->n_south; ++i) {
+        copy_row(&r->rows[b->last + i], &b->south[i], begin, end);
+    }
+}
+
+/* How many bands are worth their halos. */
+static size_t count_bands(const struct cpu_sciddicat_run *r, size_t busy)
+{
+    const size_t rows = r->whole.bottom - r->whole.top;
+    return cpu_max(
+        1, cpu_min(r->most_bands, cpu_min(rows / BAND_LEAST_ROWS, busy / BAND_LEAST_SEGMENTS)));
+}
+
+/* Cuts the map into n bands with about the same number of busy segments; the first begins and the
+ * last ends with the map. May make fewer. */
+static void cut_bands(struct cpu_sciddicat_run *r, size_t n, size_t busy)
+{
+    const size_t end = r->whole.bottom;
+    size_t first = 0, sum = 0;
+    r->n_bands = 0;
+    for (size_t i = r->whole.top; i < end; ++i) {
+        sum += r->rows[i].n_busy;
+        if (r->n_bands + 1 < n && sum * n >= busy * (r->n_bands + 1) &&
+            i + 1 >= first + BAND_LEAST_ROWS && i + 1 + BAND_LEAST_ROWS <= end) {
+            r->bands[r->n_bands].first = first;
+            r->bands[r->n_bands++].last = first = i + 1;
+        }
+    }
+    r->bands[r->n_bands].first = first;
+    r->bands[r->n_bands++].last = r->p.rows;
+    for (size_t k = 0; k < r->n_bands; ++k) {
+        struct sciddicat_band *b = &r->bands[k];
+        b->n_north = cpu_min(b->first, HALO_ROWS);
+        b->n_south = cpu_min(r->p.rows - b->last, HALO_ROWS);
+        b->top = cpu_max(r->whole.top, b->first - b->n_north);
+        b->bottom = cpu_max(b->top, cpu_min(r->whole.bottom, b->last + b->n_south));
+    }
+}
+
+/* Rows with active cells, and how many busy segments they have. */
+static size_t survey(struct cpu_sciddicat_run *r)
+{
+    size_t top = r->p.rows, bottom = 0, busy = 0;
+    for (size_t i = 0; i < r->p.rows; ++i) {
+        if (r->rows[i].n_busy != 0) {
+            top = cpu_min(top, i);
+            bottom = i + 1;
+            busy += r->rows[i].n_busy;
+        }
+    }
+    r->whole.top = cpu_min(top, bottom);
+    r->whole.bottom = bottom;
+    return busy;
+}
+
+/* --- rounds of BAND_STEPS steps -------------------------------------------------------------- */
+
+/* Rounds that several threads make: first they copy all halos, then they compute all bands. */
+struct rounds {
+    struct cpu_sciddicat_run *run;
+    uint64_t left; /* steps */
+    size_t work;   /* busy segments times steps */
+    bool copied;   /* all halos: the bands' turn */
+};
+
+static uint64_t round_steps(uint64_t left)
+{
+    return left < BAND_STEPS ? left : BAND_STEPS;
+}
+
+static void finish_round(struct rounds *t)
+{
+    struct cpu_sciddicat_run *r = t->run;
+    r->moved = false;
+    for (size_t k = 0; k < r->n_bands; ++k) {
+        r->moved |= r->bands[k].moved;
+    }
+    r->step += r->n_steps;
+    t->left -= r->n_steps;
+    t->copied = false;
+}
+
+static size_t next_phase(void *arg)
+{
+    struct rounds *t = arg;
+    struct cpu_sciddicat_run *r = t->run;
+    if (r->n_bands > 0 && !t->copied) {
+        t->copied = true;
+        return r->n_bands;
+    }
+    if (r->n_bands > 0) {
+        finish_round(t);
+    }
+    const size_t busy = survey(r), n = count_bands(r, busy);
+    r->n_bands = 0;
+    if (t->left == 0 || n == 1 || t->work >= TEAM_WORK) {
+        return 0;
+    }
+    cut_bands(r, n, busy);
+    r->n_steps = round_steps(t->left);
+    t->work += busy * r->n_steps;
+    return r->n_bands;
+}
+
+static void piece(void *arg, size_t index)
+{
+    const struct rounds *t = arg;
+    const struct cpu_sciddicat_run *r = t->run;
+    if (t->copied) {
+        cpu_sciddicat_band_advance(&r->bands[index], &r->p, r->step, r->n_steps);
+    } else {
+        copy_halo(r, &r->bands[index]);
+    }
+}
+
+void cpu_sciddicat_advance(struct queue *q, struct cpu_sciddicat_run *r, uint64_t n_steps)
+{
+    struct rounds t = {.run = r, .left = n_steps};
+    const struct cpu_phases phases = {.next = next_phase, .piece = piece, .arg = &t};
+    while (t.left > 0) {
+        t.work = 0;
+        if (r->most_bands > 1) {
+            cpu_run_phases(q, r->most_bands, &phases);
+        }
+        if (t.left > 0 && t.work < TEAM_WORK) {
+            const uint64_t n = r->most_bands > 1 ? round_steps(t.left) : t.left;
+            cpu_sciddicat_band_advance(&r->whole, &r->p, r->step, n);
+            r->moved = r->whole.moved;
+            r->step += n;
+            t.left -= n;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/*
+ * sciddicat_cuda - what the files of the CUDA automaton share: the map on the device, and what one
+ * cell does.
+ *
+ * The map is cut into tiles of 16 x 16 cells. A tile is hot when one of its cells can emit.
+ */
+#ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_CUDA_H
+#define LEAT_KERNELS_SCIDDICAT_SCIDDICAT_CUDA_H
+
+#include "kernels/base/queue_cuda.h"
+#include "kernels/sciddicat/sciddicat.h"
+#include "kernels/sciddicat/sciddicat_guess_rule.h"
+
+#include <stdint.h>
+
+const int SCIDDICAT_TILE = 16, SCIDDICAT_TILE_CELLS = SCIDDICAT_TILE * SCIDDICAT_TILE;
+
+enum sciddicat_kind {
+    SCIDDICAT_LIVE = 1,  /* may emit and is updated */
+    SCIDDICAT_TAKES = 2, /* can be among the alive */
+    SCIDDICAT_RING = 4,
+    SCIDDICAT_GUESS = 8 /* and the four bits above: the last guess, see sciddicat_flows_from() */
+};
+
+/* N, W, E, S: of flows, neighbours. */
+enum sciddicat_side { SIDE_NORTH, SIDE_WEST, SIDE_EAST, SIDE_SOUTH, SIDES };
+
+/* What the steps leave for the host. */
+struct sciddicat_progress {
+    unsigned long long done;     /* steps that clusters have made, over the run */
+    unsigned long long moved_at; /* the last step in which some h changed */
+};
+
+/* Passed to kernels by value. Cells outside the map do not exist in memory. */
+struct sciddicat_map {
+    long long rows, columns;
+    int tile_rows, tile_columns;
+    double epsilon, r;
+    bool walls; /* some cells do not take */
+    const double *z;
+    unsigned char *kind;
+    /* LIVE cells: the largest h so far; others: what has flowed into them. */
+    double *peak;
+    int *arrival;
+    unsigned char *hot; /* a tile: sciddicat_heat() */
+    int *place;         /* a tile: where in the cluster it is, or -1 */
+    struct sciddicat_progress *progress;
+};
+
+/* Lists of tiles that a step has to visit, for three steps in turn. */
+struct sciddicat_lists {
+    int *tile[2];         /* of even and of odd steps */
+    unsigned *n;          /* 3: of steps modulo 3 */
+    unsigned *listed_for; /* a tile: the last step that it was listed for */
+};
+
+/* How hot a tile is with so many active cells (up to 256): 0 when it is not. */
+__device__ __forceinline__ unsigned char sciddicat_heat(unsigned n_active)
+{
+    return (unsigned char)((n_active + 1) / 2);
+}
+
+__device__ __forceinline__ bool sciddicat_inside(const sciddicat_map &m, long long i, long long j)
+{
+    return i >= 0 && j >= 0 && i < m.rows && j < m.columns;
+}
+
+/* The flows to N, W, E, S of a cell that emits; level: z + h of those; takes: bit n for neighbour
+ * n. *guess: see sciddicat_flows_from(). */
+__device__ __forceinline__ void sciddicat_outflow(const sciddicat_map &m, double z, double h,
+                                                  const double *level, unsigned takes,
+                                                  unsigned *guess, double *flow)
+{
+    const double u[SCIDDICAT_SEEN] = {__dadd_rn(z, m.epsilon), level[0], level[1], level[2],
+                                      level[3]};
+    sciddicat_flows_from(__dsub_rn(h, m.epsilon), u, m.r, takes << 1 | 1, guess, flow);
+}
+
+/* cuda_sciddicat_cluster: up to n_steps steps after step `base` by one cluster of `size` blocks, as
+ * long as it can hold the tiles that matter; adds what was done to progress. h is both read and
+ * written. */
+int cuda_sciddicat_cluster_size(const struct cuda_backend *b); /* 0: this device has no clusters */
+enum status cuda_sciddicat_cluster(const struct sciddicat_map *m, double *h, uint64_t base,
+                                   unsigned n_steps, int size,
+                                   cudaStream_t stream) STATUS_MUST_CHECK;
+
+/* cuda_sciddicat_sweep: a kernel a step over the tiles listed. Both copies of h must be the same
+ * before the lists are begun; step s reads h[s % 2] and writes the other. */
+enum status cuda_sciddicat_enlist(const struct sciddicat_map *m,
+                                  const struct sciddicat_lists *lists, uint64_t step,
+                                  cudaStream_t stream) STATUS_MUST_CHECK;
+enum status cuda_sciddicat_sweep(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
+                                 double *const h[2], uint64_t step, unsigned n_blocks,
+                                 cudaStream_t stream) STATUS_MUST_CHECK;
+
+#endif

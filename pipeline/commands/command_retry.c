@@ -1,0 +1,82 @@
+/*
+ * command_retry - leat retry: failed jobs back into the watched folder, as a new drop. It works on
+ * the folder alone; a service that runs sees them arrive.
+ */
+#include "formats/base/log.h"
+#include "pipeline/commands/commands.h"
+#include "pipeline/settings/settings.h"
+#include "pipeline/status/failed_jobs.h"
+#include "pipeline/status/status_ask.h"
+#include "watch/spool/spool.h"
+
+#include <stdlib.h>
+
+struct retried {
+    size_t n_done, n_failed;
+};
+
+static void retry_one(const char *spool, const char *id, struct retried *r)
+{
+    if (spool_retry(spool, id) == STATUS_OK) {
+        r->n_done++;
+        log_info("%s: back in '%s/in'", id, spool);
+    } else {
+        r->n_failed++;
+        log_error("%s: %s", id, status_message());
+    }
+}
+
+/* Those that lie there when it begins: what fails again meanwhile is not tried once more. */
+static enum status retry_all(const char *spool, struct retried *r)
+{
+    json_t *list, *job;
+    size_t i;
+    enum status code = failed_jobs_list(spool, &list);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    json_array_foreach(list, i, job)
+    {
+        retry_one(spool, json_string_value(json_object_get(job, "id")), r);
+    }
+    json_decref(list);
+    if (r->n_done + r->n_failed == 0) {
+        log_info("'%s/failed' holds no jobs", spool);
+    }
+    return STATUS_OK;
+}
+
+static enum status retry(const struct settings *s, struct retried *r)
+{
+    char *spool;
+    if (s->all && s->n_inputs > 0) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "--all means every failed job: leave it out, or '%s'", s->inputs[0]);
+    }
+    enum status code = status_ask_spool(s, &spool);
+    if (code == STATUS_OK && s->all) {
+        code = retry_all(spool, r);
+    }
+    for (size_t i = 0; code == STATUS_OK && i < s->n_inputs && !s->all; i++) {
+        retry_one(spool, s->inputs[i], r);
+    }
+    free(spool);
+    return code;
+}
+
+int command_retry(int argc, char **argv)
+{
+    struct settings settings;
+    struct retried r = {0};
+    bool done = false;
+    enum status code = settings_parse(argc, argv, &settings, &done);
+    if (code == STATUS_OK && !done) {
+        settings_set_log_level(&settings);
+        code = retry(&settings, &r);
+    }
+    if (code != STATUS_OK) {
+        log_error("%s", status_message());
+    }
+    settings_free(&settings);
+    return code != STATUS_OK ? 2 : r.n_failed == 0 ? 0 : r.n_done > 0 ? 1 : 2;
+}

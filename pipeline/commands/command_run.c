@@ -1,0 +1,108 @@
+/*
+ * command_run - leat run: every input to a published result; one line a job for people (stderr), or
+ * one JSON object a job for programs (stdout).
+ */
+#include "formats/base/log.h"
+#include "pipeline/commands/commands.h"
+#include "pipeline/commands/report.h"
+#include "pipeline/commands/runner.h"
+
+#include <stdio.h>
+
+/* Of a run of many jobs the first are told one by one, the others only when they fail (-v: all). */
+enum { JOBS_TOLD = 16 };
+
+struct told {
+    const struct settings *settings;
+    size_t n_done;
+};
+
+static void tell_warnings(const struct job_report *r)
+{
+    size_t i;
+    json_t *text;
+    json_array_foreach(json_object_get(r->manifest, "warnings"), i, text)
+    {
+        log_warning("%s: %s", r->path, json_string_value(text));
+    }
+}
+
+static void tell_done(const struct settings *s, const struct job_report *r)
+{
+    const json_t *timing = json_object_get(r->manifest, "timing");
+    log_info("%s -> %s/%s in %.3f s", r->path, s->output, r->stem,
+             json_number_value(json_object_get(timing, "wall_s")));
+}
+
+static void tell_success(const struct told *told, const struct job_report *r)
+{
+    const struct settings *s = told->settings;
+    if (s->quiet) {
+        return;
+    }
+    if (s->verbose || told->n_done <= JOBS_TOLD) {
+        tell_warnings(r);
+        tell_done(s, r);
+    } else if (told->n_done == JOBS_TOLD + 1) {
+        log_info("of further jobs only failures are told (-v: all)");
+    }
+}
+
+static void on_ended(void *user, const struct job_report *r)
+{
+    struct told *told = user;
+    if (r->code == STATUS_OK) {
+        told->n_done++;
+        tell_success(told, r);
+    } else {
+        runner_tell_failure(r);
+    }
+    if (told->settings->json) {
+        report_print(r, told->settings->output);
+    }
+}
+
+static void tell_totals(const struct settings *s, const struct runner_totals *t)
+{
+    if (t->interrupted && t->n_failed == 0) {
+        log_warning("stopped by a signal");
+    }
+    if (s->quiet || t->n_done + t->n_failed == 0) {
+        return;
+    }
+    double megabytes = (double)t->input_bytes * 1e-6;
+    log_info("%zu done, %zu failed: %.1f MB in %.3f s (%.0f MB/s, %.0f jobs/s) on %s; pipeline "
+             "efficiency %.2f, bound by %s",
+             t->n_done, t->n_failed, megabytes, t->wall_s, megabytes / t->wall_s,
+             (double)t->n_done / t->wall_s, t->backend, t->efficiency.value,
+             t->efficiency.bound_by);
+}
+
+int command_run(int argc, char **argv)
+{
+    struct settings settings;
+    bool done = false;
+    enum status code = settings_parse(argc, argv, &settings, &done);
+    struct runner_totals totals = {0};
+    int exit_status = 2;
+    if (code == STATUS_OK && done) {
+        exit_status = 0;
+    } else if (code == STATUS_OK) {
+        struct told told = {.settings = &settings};
+        settings_set_log_level(&settings);
+        code = runner_run(&settings, false, on_ended, &told, &totals);
+        if (code == STATUS_OK) {
+            tell_totals(&settings, &totals);
+            bool nothing = totals.n_done == 0 && totals.n_failed == totals.n_absent;
+            exit_status = totals.interrupted                 ? 1
+                          : totals.n_failed == 0 && !nothing ? 0
+                          : nothing                          ? 2
+                                                             : 1;
+        }
+    }
+    if (code != STATUS_OK) {
+        log_error("%s", status_message());
+    }
+    settings_free(&settings);
+    return exit_status;
+}

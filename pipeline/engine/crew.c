@@ -1,0 +1,250 @@
+/*
+ * crew - threads, tasks and shared loops. See crew.h.
+ *
+ * One mutex for a crew: it is held for a few instructions each time. A loop is a `batch` on its
+ * caller's stack; threads that join it are counted, and the caller leaves only when all who joined
+ * have left.
+ */
+#include "pipeline/engine/crew.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct batch {
+    size_t n;
+    atomic_size_t next;
+    void (*body)(void *arg, size_t index);
+    void *arg;
+    struct crew_account *account;
+    size_t joined; /* threads at work on it, besides the caller */
+    struct batch *later;
+};
+
+struct queue_of_tasks {
+    struct crew_task *first, **last;
+};
+
+struct crew {
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* a task or a batch has come, or the end */
+    pthread_cond_t left; /* somebody left a batch */
+    struct queue_of_tasks tasks[CREW_PRIORITIES];
+    struct batch *batches; /* newest first: inner loops before outer ones */
+    bool ending;
+    size_t n_threads;
+    pthread_t threads[];
+};
+
+static _Thread_local struct crew_account *current_account;
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whose work this thread does from now on. */
+static void work_for(struct crew_account *account)
+{
+    current_account = account;
+    io_watch_thread(account != NULL ? account->watch : NULL);
+}
+
+uint64_t crew_now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static struct crew_task *take_task(struct crew *c)
+{
+    for (size_t p = CREW_PRIORITIES; p-- > 0;) {
+        struct crew_task *task = c->tasks[p].first;
+        if (task != NULL) {
+            c->tasks[p].first = task->next;
+            if (task->next == NULL) {
+                c->tasks[p].last = &c->tasks[p].first;
+            }
+            return task;
+        }
+    }
+    return NULL;
+}
+
+static struct batch *open_batch(const struct crew *c)
+{
+    struct batch *b = c->batches;
+    while (b != NULL && atomic_load_explicit(&b->next, memory_order_relaxed) >= b->n) {
+        b = b->later;
+    }
+    return b;
+}
+
+static void work_on_batch(struct batch *b)
+{
+    size_t i;
+    while ((i = atomic_fetch_add_explicit(&b->next, 1, memory_order_relaxed)) < b->n) {
+        b->body(b->arg, i);
+    }
+}
+
+/* Called with the lock held; returns with it held. */
+static void help_batch(struct crew *c, struct batch *b)
+{
+    b->joined++;
+    pthread_mutex_unlock(&c->lock);
+    struct crew_account *account = b->account;
+    work_for(account);
+    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    work_on_batch(b);
+    if (account != NULL) {
+        atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
+    }
+    work_for(NULL);
+    pthread_mutex_lock(&c->lock);
+    b->joined--;
+    pthread_cond_broadcast(&c->left);
+}
+
+static void do_task(struct crew_task *task)
+{
+    struct crew_account *account = task->account;
+    work_for(account);
+    uint64_t wall = crew_now_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    task->work(task);
+    if (account != NULL) {
+        atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
+        atomic_fetch_add(&account->busy_ns, crew_now_ns() - wall);
+    }
+    work_for(NULL);
+    task->done(task);
+}
+
+static void *thread_main(void *arg)
+{
+    struct crew *c = arg;
+    pthread_mutex_lock(&c->lock);
+    for (;;) {
+        struct batch *b = open_batch(c);
+        if (b != NULL) {
+            help_batch(c, b);
+            continue;
+        }
+        struct crew_task *task = take_task(c);
+        if (task != NULL) {
+            pthread_mutex_unlock(&c->lock);
+            do_task(task);
+            pthread_mutex_lock(&c->lock);
+            continue;
+        }
+        if (c->ending) {
+            break;
+        }
+        pthread_cond_wait(&c->work, &c->lock);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+enum status crew_new(size_t n_threads, struct crew **out)
+{
+    *out = NULL;
+    struct crew *c = calloc(1, sizeof(*c) + n_threads * sizeof(c->threads[0]));
+    if (c == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu threads", n_threads);
+    }
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->work, NULL);
+    pthread_cond_init(&c->left, NULL);
+    for (size_t p = 0; p < CREW_PRIORITIES; p++) {
+        c->tasks[p].last = &c->tasks[p].first;
+    }
+    for (; c->n_threads < n_threads; c->n_threads++) {
+        int error = pthread_create(&c->threads[c->n_threads], NULL, thread_main, c);
+        if (error != 0) {
+            size_t which = c->n_threads + 1;
+            crew_free(c);
+            return status_fail_errno(error, "cannot start thread %zu of %zu", which, n_threads);
+        }
+    }
+    *out = c;
+    return STATUS_OK;
+}
+
+void crew_free(struct crew *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&c->lock);
+    c->ending = true;
+    pthread_cond_broadcast(&c->work);
+    pthread_mutex_unlock(&c->lock);
+    for (size_t i = 0; i < c->n_threads; i++) {
+        pthread_join(c->threads[i], NULL);
+    }
+    pthread_cond_destroy(&c->left);
+    pthread_cond_destroy(&c->work);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+void crew_submit(struct crew *c, unsigned priority, struct crew_task *task)
+{
+    task->next = NULL;
+    pthread_mutex_lock(&c->lock);
+    *c->tasks[priority].last = task;
+    c->tasks[priority].last = &task->next;
+    pthread_mutex_unlock(&c->lock);
+    pthread_cond_signal(&c->work); /* after the lock, which who wakes up takes */
+}
+
+static void run_loop(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg)
+{
+    struct crew *c = context;
+    if (n <= 1 || c->n_threads == 1) {
+        for (size_t i = 0; i < n; i++) {
+            body(arg, i);
+        }
+        return;
+    }
+    struct batch b = {.n = n, .body = body, .arg = arg, .account = current_account};
+    atomic_init(&b.next, 0);
+    pthread_mutex_lock(&c->lock);
+    b.later = c->batches;
+    c->batches = &b;
+    pthread_mutex_unlock(&c->lock);
+    if (n > 2) {
+        pthread_cond_broadcast(&c->work);
+    } else {
+        pthread_cond_signal(&c->work);
+    }
+    work_on_batch(&b);
+    pthread_mutex_lock(&c->lock);
+    while (b.joined != 0) {
+        pthread_cond_wait(&c->left, &c->lock);
+    }
+    struct batch **link = &c->batches;
+    while (*link != &b) {
+        link = &(*link)->later;
+    }
+    *link = b.later;
+    pthread_mutex_unlock(&c->lock);
+}
+
+double crew_cpu_s(const struct crew *c)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; c != NULL && i < c->n_threads; i++) {
+        clockid_t clock;
+        ns += pthread_getcpuclockid(c->threads[i], &clock) == 0 ? clock_ns(clock) : 0;
+    }
+    return (double)ns * 1e-9;
+}
+
+struct executor crew_executor(struct crew *c)
+{
+    return (struct executor){.n_threads = c->n_threads, .run = run_loop, .context = c};
+}

@@ -1,0 +1,343 @@
+/*
+ * engine - see engine.h. What runs where: reading and writing have crews of their own (they wait
+ * for disks), decoding, CPU kernels and encoding share the compute crew, later lanes first; a CUDA
+ * device has a crew that feeds it, since its calls wait for copies.
+ */
+#include "pipeline/engine/engine.h"
+
+#include "pipeline/names/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+const char *const engine_lane_names[ENGINE_LANES] = {"read", "decode", "device", "encode", "write"};
+
+enum {
+    FILES_PER_JOB = 8, /* input, part folder, output, and room */
+    READ_THREADS_MIN = 2,
+    READ_THREADS_MAX = 8,
+    WRITE_THREADS = 2,
+    DEVICE_THREADS = 4,
+    JOBS_WAITING = 6, /* beyond one a thread: small ones wait for lanes more than they compute */
+    BLOCK_BYTES_MIN = 320 << 10,
+    BLOCK_BYTES_MAX = 5 << 20,
+    SLOT_BYTES = 5 << 19 /* a piece raw and packed, and deflate's own state */
+};
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+static void run_work(struct crew_task *base)
+{
+    struct engine_task *task = (struct engine_task *)base;
+    task->work(task);
+}
+
+static void report_done(struct crew_task *base)
+{
+    struct engine_task *task = (struct engine_task *)base;
+    struct engine *e = task->engine;
+    task->next = NULL;
+    pthread_mutex_lock(&e->finished_lock);
+    bool first = e->finished_first == NULL;
+    *e->finished_last = task;
+    e->finished_last = &task->next;
+    pthread_mutex_unlock(&e->finished_lock);
+    if (first) {
+        uv_async_send(&e->wake);
+    }
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    struct engine *e = wake->data;
+    pthread_mutex_lock(&e->finished_lock);
+    struct engine_task *task = e->finished_first;
+    e->finished_first = NULL;
+    e->finished_last = &e->finished_first;
+    pthread_mutex_unlock(&e->finished_lock);
+    while (task != NULL) {
+        struct engine_task *next = task->next;
+        task->finished(task);
+        task = next;
+    }
+}
+
+void engine_start(struct engine *e, struct engine_task *task, enum engine_lane lane,
+                  struct crew_account *account)
+{
+    struct crew *crew = e->compute;
+    unsigned priority = 0;
+    switch (lane) {
+    case LANE_READ:
+        crew = e->reading;
+        break;
+    case LANE_WRITE:
+        crew = e->writing;
+        break;
+    case LANE_ENCODE:
+        priority = 2;
+        break;
+    case LANE_DEVICE:
+        crew = e->on_cpu ? e->compute : e->device;
+        priority = 1;
+        break;
+    default:
+        break;
+    }
+    task->base = (struct crew_task){.work = run_work, .done = report_done, .account = account};
+    task->engine = e;
+    task->code = STATUS_OK;
+    crew_submit(crew, priority, &task->base);
+}
+
+void engine_task_result(struct engine_task *task, enum status code)
+{
+    task->code = code;
+    if (code != STATUS_OK) {
+        free(task->message);
+        task->message = strdup(status_message());
+    }
+}
+
+void engine_task_clear(struct engine_task *task)
+{
+    free(task->message);
+    task->message = NULL;
+    task->code = STATUS_OK;
+}
+
+/* --- the pools -------------------------------------------------------------------------------- */
+
+struct block *engine_take_block(struct engine *e)
+{
+    struct block *b = e->free_blocks;
+    if (b != NULL) {
+        e->free_blocks = b->next;
+        b->next = NULL;
+    }
+    return b;
+}
+
+void engine_give_block(struct engine *e, struct block *b)
+{
+    b->next = e->free_blocks;
+    e->free_blocks = b;
+}
+
+struct slot *engine_take_slot(struct engine *e)
+{
+    struct slot *s = e->free_slots;
+    if (s != NULL) {
+        e->free_slots = s->next;
+        s->next = NULL;
+        s->ready = false;
+    }
+    return s;
+}
+
+void engine_give_slot(struct engine *e, struct slot *s)
+{
+    s->next = e->free_slots;
+    e->free_slots = s;
+}
+
+struct queue *engine_take_queue(struct engine *e)
+{
+    return e->n_queues > 0 ? e->queues[--e->n_queues] : NULL;
+}
+
+void engine_give_queue(struct engine *e, struct queue *q)
+{
+    e->queues[e->n_queues++] = q;
+}
+
+/* A fifth of a block holds text, the rest numbers: two characters make one double at the densest.
+ */
+static enum status make_blocks(struct engine *e)
+{
+    e->blocks = calloc(e->n_blocks, sizeof(*e->blocks));
+    if (e->blocks == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", e->n_blocks);
+    }
+    size_t raw_bytes = e->block_bytes / 5 / 4096 * 4096;
+    for (size_t i = 0; i < e->n_blocks; i++) {
+        struct table_chunk *c = &e->blocks[i].chunk;
+        void *memory;
+        enum status code = e->backend->ops->host_alloc(e->backend, e->block_bytes, &memory);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        c->raw = memory;
+        c->raw_cap = raw_bytes;
+        c->values = (char *)memory + raw_bytes;
+        c->values_cap = e->block_bytes - raw_bytes;
+        engine_give_block(e, &e->blocks[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status make_slots(struct engine *e, int level)
+{
+    e->slots = calloc(e->n_slots, sizeof(*e->slots));
+    if (e->slots == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu slots", e->n_slots);
+    }
+    for (size_t i = 0; i < e->n_slots; i++) {
+        enum status code = squeezer_new(level, &e->slots[i].squeezer);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        engine_give_slot(e, &e->slots[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status make_queues(struct engine *e)
+{
+    e->queues = calloc(e->max_jobs, sizeof(struct queue *));
+    e->jobs = calloc(e->max_jobs, sizeof(struct job *));
+    if (e->queues == NULL || e->jobs == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu jobs", e->max_jobs);
+    }
+    for (size_t i = 0; i < e->max_jobs; i++) {
+        struct queue *q;
+        enum status code = e->backend->ops->queue_new(e->backend, &q);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        engine_give_queue(e, q);
+    }
+    return STATUS_OK;
+}
+
+/* Shares --memory out: an eighth for blocks within their limits, the slots, the rest for jobs. */
+static enum status share_memory(struct engine *e, uint64_t memory)
+{
+    e->n_blocks = 2 * e->n_threads + 4;
+    e->n_slots = 2 * e->n_threads + 2;
+    uint64_t block = memory / 8 / e->n_blocks / 4096 * 4096;
+    e->block_bytes = block < BLOCK_BYTES_MIN   ? BLOCK_BYTES_MIN
+                     : block > BLOCK_BYTES_MAX ? BLOCK_BYTES_MAX
+                                               : (size_t)block;
+    uint64_t fixed = (uint64_t)e->n_blocks * e->block_bytes + (uint64_t)e->n_slots * SLOT_BYTES;
+    uint64_t least = fixed + (8u << 20);
+    if (memory < least) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "--memory %llu is too little for %zu threads: they need at least %llu "
+                           "bytes; give more memory or fewer --threads",
+                           (unsigned long long)memory, e->n_threads, (unsigned long long)least);
+    }
+    e->host_limit = memory - fixed;
+    e->device_limit = e->info.memory_free / 10 * 9;
+    return STATUS_OK;
+}
+
+static enum status start_crews(struct engine *e)
+{
+    const size_t n_read = e->n_threads / 2;
+    enum status code = crew_new(n_read < READ_THREADS_MIN   ? READ_THREADS_MIN
+                                : n_read > READ_THREADS_MAX ? READ_THREADS_MAX
+                                                            : n_read,
+                                &e->reading);
+    if (code == STATUS_OK) {
+        code = crew_new(WRITE_THREADS, &e->writing);
+    }
+    if (code == STATUS_OK && !e->on_cpu) {
+        code = crew_new(DEVICE_THREADS, &e->device);
+    }
+    return code;
+}
+
+/* A job has a few files open at a time; as many as the system allows to are in flight at most. */
+static void limit_jobs(struct engine *e)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &files) == 0 || getrlimit(RLIMIT_NOFILE, &files) == 0) {
+            rlim_t most = files.rlim_cur / FILES_PER_JOB;
+            most = most > 4 ? most - 3 : 1;
+            e->max_jobs = e->max_jobs > most ? (size_t)most : e->max_jobs;
+        }
+    }
+}
+
+enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct engine *e)
+{
+    *e = (struct engine){.loop = loop};
+    pthread_mutex_init(&e->finished_lock, NULL);
+    e->finished_last = &e->finished_first;
+    int failed = uv_async_init(loop, &e->wake, on_wake);
+    if (failed != 0) {
+        pthread_mutex_destroy(&e->finished_lock);
+        return status_fail(STATUS_IO, "cannot watch for finished work: %s", uv_strerror(failed));
+    }
+    e->wake.data = e;
+    e->disks = disk_meter_of(NULL);
+    e->n_cpus = machine_cpus();
+    e->n_threads = settings->threads > 0 ? settings->threads : e->n_cpus;
+    e->max_jobs = settings->jobs > 0 ? settings->jobs : e->n_threads + JOBS_WAITING;
+    limit_jobs(e);
+
+    enum status code = crew_new(e->n_threads, &e->compute);
+    if (code != STATUS_OK) {
+        goto fail;
+    }
+    struct backend_config config = {.executor = crew_executor(e->compute)};
+    code = backend_select(settings->backend, &config, e->why, sizeof(e->why), &e->backend);
+    if (code != STATUS_OK) {
+        goto fail;
+    }
+    e->backend->ops->describe(e->backend, &e->info);
+    e->on_cpu = e->backend->ops == &backend_cpu;
+    code = share_memory(e, settings->memory > 0 ? settings->memory : machine_memory() / 2);
+    if (code != STATUS_OK || (code = start_crews(e)) != STATUS_OK ||
+        (code = make_blocks(e)) != STATUS_OK ||
+        (code = make_slots(e, settings->level)) != STATUS_OK ||
+        (code = make_queues(e)) != STATUS_OK) {
+        goto fail;
+    }
+    return STATUS_OK;
+fail:
+    engine_close(e);
+    return code;
+}
+
+static void free_pools(struct engine *e)
+{
+    for (size_t i = 0; e->blocks != NULL && i < e->n_blocks; i++) {
+        table_chunk_clear(&e->blocks[i].chunk);
+        if (e->blocks[i].chunk.raw != NULL) {
+            e->backend->ops->host_free(e->backend, e->blocks[i].chunk.raw);
+        }
+    }
+    free(e->blocks);
+    for (size_t i = 0; e->slots != NULL && i < e->n_slots; i++) {
+        squeezer_free(e->slots[i].squeezer);
+        bytes_free(&e->slots[i].raw);
+        for (size_t p = 0; p < SLOT_PIECES; p++) {
+            bytes_free(&e->slots[i].pieces[p].packed);
+        }
+    }
+    free(e->slots);
+    for (size_t i = 0; i < e->n_queues; i++) {
+        e->backend->ops->queue_free(e->queues[i]);
+    }
+    free(e->queues);
+    free(e->jobs);
+}
+
+void engine_close(struct engine *e)
+{
+    crew_free(e->reading);
+    crew_free(e->writing);
+    crew_free(e->device);
+    crew_free(e->compute);
+    free_pools(e);
+    if (e->backend != NULL) {
+        e->backend->ops->close(e->backend);
+    }
+    uv_close((uv_handle_t *)&e->wake, NULL);
+    pthread_mutex_destroy(&e->finished_lock);
+}

@@ -1,0 +1,132 @@
+/*
+ * engine - lanes, blocks, memory: what all jobs share.
+ *
+ * The loop thread decides and never computes, parses, compresses or waits: it starts tasks on lanes
+ * and is told when they have finished. All state of the engine and of its jobs is touched by the
+ * loop thread alone, or belongs to exactly one running task. So there is no lock but those of the
+ * crews and of the list of finished tasks.
+ *
+ * Bulk data travels in blocks from one pool made at start (page-locked when the backend is CUDA). A
+ * job that finds the pool empty waits for a block: that is the back-pressure. Blocks are taken only
+ * by the reader, in order, and a block once taken needs no other block to be finished: so the pool
+ * cannot dead-lock.
+ */
+#ifndef LEAT_PIPELINE_ENGINE_ENGINE_H
+#define LEAT_PIPELINE_ENGINE_ENGINE_H
+
+#include "formats/base/status.h"
+#include "formats/pack/pack.h"
+#include "formats/table/table.h"
+#include "kernels/backend.h"
+#include "pipeline/engine/crew.h"
+#include "pipeline/engine/meter.h"
+#include "pipeline/settings/settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+enum engine_lane { LANE_READ, LANE_DECODE, LANE_DEVICE, LANE_ENCODE, LANE_WRITE, ENGINE_LANES };
+
+extern const char *const engine_lane_names[ENGINE_LANES];
+
+struct engine;
+struct job;
+
+/* Work for a lane. `work` runs on the lane's crew; then `finished` runs on the loop thread. */
+struct engine_task {
+    struct crew_task base;
+    struct engine *engine;
+    void (*work)(struct engine_task *task);
+    void (*finished)(struct engine_task *task);
+    void *owner;              /* the task's own business */
+    enum status code;         /* set by work through engine_task_result */
+    char *message;            /* owned; NULL while code is STATUS_OK */
+    struct engine_task *next; /* the engine's own */
+};
+
+/* A block of the pool and the chunk of a table in it. */
+enum block_state {
+    BLOCK_READING,
+    BLOCK_END, /* nothing was left to read */
+    BLOCK_DECODING,
+    BLOCK_READY,
+    BLOCK_FAILED,
+    BLOCK_UPLOADING
+};
+
+struct block {
+    struct table_chunk chunk;
+    struct job *job; /* whose block it is at present */
+    size_t part;     /* of the job's inputs */
+    struct engine_task task;
+    enum block_state state;
+    uint64_t ticket; /* of its upload */
+    struct block *next;
+};
+
+/* Pieces of results on their way: made by the encode lane, appended by the write lane. */
+enum { SLOT_PIECES = 16 };
+
+struct slot {
+    struct squeezer *squeezer;
+    struct bytes raw;
+    struct pack_piece pieces[SLOT_PIECES];
+    struct job *job; /* whose slot it is at present */
+    struct engine_task task;
+    size_t file, member; /* of the first piece */
+    uint64_t piece;
+    size_t n_pieces; /* pieces of one member, or the only pieces of so many members */
+    bool ready;
+    struct slot *next;
+};
+
+struct engine {
+    uv_loop_t *loop;
+    uv_async_t wake;
+    pthread_mutex_t finished_lock;
+    struct engine_task *finished_first, **finished_last;
+    struct crew *compute, *reading, *writing, *device; /* device: NULL when the CPU computes */
+    struct backend *backend;
+    struct backend_info info;
+    char why[256]; /* why this backend; "" when there is nothing to say */
+    size_t n_threads, n_cpus, max_jobs;
+    bool on_cpu;
+    struct block *blocks, *free_blocks;
+    size_t n_blocks, block_bytes;
+    struct slot *slots, *free_slots;
+    size_t n_slots;
+    struct queue **queues; /* idle ones */
+    size_t n_queues;
+    uint64_t host_limit, host_used;     /* bytes for jobs, within --memory */
+    uint64_t device_limit, device_used; /* CUDA */
+    struct disk_meter disks;            /* as all tasks meet them */
+    struct job **jobs;                  /* in flight, oldest first */
+    size_t n_jobs;
+};
+
+/* Opens the backend, starts the threads, makes the pool. STATUS_BAD_ARGUMENT when --memory is less
+ * than the pool's least size (the message says it), STATUS_NO_BACKEND. */
+enum status engine_open(uv_loop_t *loop, const struct settings *settings,
+                        struct engine *e) STATUS_MUST_CHECK;
+/* No job may be in flight. The loop must run once more to close the engine's handle. */
+void engine_close(struct engine *e);
+
+/* Starts a task; `account` may be NULL. */
+void engine_start(struct engine *e, struct engine_task *task, enum engine_lane lane,
+                  struct crew_account *account);
+/* For work(): keeps the status and this thread's message in the task. */
+void engine_task_result(struct engine_task *task, enum status code);
+/* For finished(): forgets the message. */
+void engine_task_clear(struct engine_task *task);
+
+/* NULL when there is none free. */
+struct block *engine_take_block(struct engine *e);
+void engine_give_block(struct engine *e, struct block *b);
+struct slot *engine_take_slot(struct engine *e);
+void engine_give_slot(struct engine *e, struct slot *s);
+struct queue *engine_take_queue(struct engine *e);
+void engine_give_queue(struct engine *e, struct queue *q);
+
+#endif

@@ -1,0 +1,420 @@
+/*
+ * job - life and death of a job; see job.h. Its memory is in job_memory.c, reading in job_stream.c,
+ * writing in job_output.c.
+ */
+#include "pipeline/engine/job_state.h"
+#include "pipeline/names/projection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void job_part_free(struct job_part *part)
+{
+    if (part->path != NULL && part->fd >= 0) {
+        close(part->fd);
+    }
+    free(part->path);
+    free(part->prj);
+    *part = (struct job_part){.fd = -1};
+}
+
+void job_input_free(struct job_input *input)
+{
+    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
+        job_part_free(&input->parts[i]);
+    }
+    job_settings_free(&input->settings);
+    free(input->part_folder);
+    *input = (struct job_input){0};
+}
+
+void job_fail(struct job *job, enum status code, const char *message)
+{
+    if (job->code == STATUS_OK) {
+        job->code = code;
+        job->message = strdup(message);
+        __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
+             void (*work)(struct engine_task *), void (*finished)(struct engine_task *))
+{
+    task->owner = job;
+    task->work = work;
+    task->finished = finished;
+    job->running++;
+    engine_start(job->engine, task, lane, &job->accounts[lane]);
+}
+
+bool job_task_ended(struct job *job, struct engine_task *task)
+{
+    job->running--;
+    if (task->code != STATUS_OK) {
+        job_fail(job, task->code, task->message != NULL ? task->message : status_text(task->code));
+    }
+    engine_task_clear(task);
+    return job->code == STATUS_OK;
+}
+
+void job_step_all(struct engine *e)
+{
+    for (size_t i = 0; i < e->n_jobs; i++) {
+        job_step(e->jobs[i]);
+    }
+}
+
+/* --- open: the inputs' heads ------------------------------------------------------------------ */
+
+/* A line is held whole while a table is opened, before any memory is reserved for the job. */
+static size_t longest_line(const struct engine *e)
+{
+    uint64_t share = e->host_limit / 4 / e->max_jobs;
+    return share < (1u << 20) ? 1u << 20 : share > (64u << 20) ? 64u << 20 : (size_t)share;
+}
+
+static enum status open_part(const struct job *job, struct job_part *part, struct table **out)
+{
+    int fd = part->fd >= 0 ? fcntl(part->fd, F_DUPFD_CLOEXEC, 3)
+                           : open(part->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        return status_fail_errno(errno, "cannot open '%s'", part->path);
+    }
+    if (part->fd >= 0 && lseek(fd, 0, SEEK_SET) != 0) {
+        int error = errno;
+        close(fd);
+        return status_fail_errno(error, "cannot read '%s' from its begin", part->path);
+    }
+    struct source *source;
+    enum status code = source_open(fd, part->path, &source);
+    if (code == STATUS_OK) {
+        const struct executor readers = crew_executor(job->engine->reading);
+        source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
+        struct table_options options = job->input.settings.table;
+        options.max_line_bytes = longest_line(job->engine);
+        options.prj = part->prj;
+        code = table_open(source, &options, out);
+    }
+    return code;
+}
+
+static enum status find_projection(struct job_part *part)
+{
+    return part->fd < 0 && part->prj == NULL ? projection_beside(part->path, &part->prj)
+                                             : STATUS_OK;
+}
+
+static enum status open_input(struct job *job)
+{
+    const struct job_context *c = &job->context;
+    enum status code = STATUS_OK;
+    if (!c->check_only && job->input.part_folder == NULL) {
+        code = publish_vacant(c->out_fd, job->input.settings.stem, c->settings->force);
+    }
+    for (size_t i = 0; i < job->input.n_parts && code == STATUS_OK; i++) {
+        struct job_part *part = &job->input.parts[i];
+        if (job->input.settings.stage->parts[i].kind == STAGE_GRID) {
+            code = find_projection(part);
+        }
+        if (code == STATUS_OK) {
+            code = open_part(job, part, &job->tables[i]);
+        }
+    }
+    return code;
+}
+
+static void open_work(struct engine_task *task)
+{
+    engine_task_result(task, open_input(task->owner));
+}
+
+static void open_finished(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    if (job_task_ended(job, task)) {
+        job->queue = engine_take_queue(job->engine);
+        job->queue->stop = &job->stop;
+        if (job_plan(job)) {
+            job->phase = JOB_WAITING;
+        }
+    }
+    job_step(job);
+}
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+static void start_work(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    struct stage_args args = job_args(job);
+    engine_task_result(task, job->input.settings.stage->open(&args, &job->stage));
+}
+
+static void start_finished(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    if (job_task_ended(job, task)) {
+        job->phase = JOB_STREAMING;
+    }
+    job_step(job);
+}
+
+/* --- deadline --------------------------------------------------------------------------------- */
+
+static void on_deadline(uv_timer_t *timer)
+{
+    job_cancel(timer->data, STATUS_DEADLINE, "it took longer than its deadline");
+}
+
+static void count_deadline(struct job *job)
+{
+    uv_timer_start(job->deadline, on_deadline, (uint64_t)(job->deadline_s * 1000), 0);
+}
+
+static void set_deadline(struct job *job, double seconds)
+{
+    job->deadline = calloc(1, sizeof(*job->deadline));
+    if (job->deadline == NULL) {
+        job_fail(job, STATUS_NO_MEMORY, "no memory for a timer");
+        return;
+    }
+    uv_timer_init(job->engine->loop, job->deadline);
+    job->deadline->data = job;
+    job->deadline_s = seconds;
+    count_deadline(job);
+}
+
+/* What others take does not count against the job. */
+static void put_off_deadline(struct job *job, bool waits)
+{
+    if (job->waits == waits || job->deadline == NULL) {
+        return;
+    }
+    job->waits = waits;
+    if (waits) {
+        uv_timer_stop(job->deadline);
+    } else {
+        count_deadline(job);
+    }
+    if (job->context.put_off != NULL) {
+        job->context.put_off(job->context.user, job, waits ? 0 : job->deadline_s);
+    }
+}
+
+/* --- end -------------------------------------------------------------------------------------- */
+
+static void end_work(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    job_output_drop(job);
+    if (job->stage != NULL) {
+        job->input.settings.stage->free(job->stage);
+        job->stage = NULL;
+    }
+    /* A queue goes on to the next job: nothing of this one may be left in it. */
+    if (job->queue != NULL) {
+        const struct backend_ops *ops = job->queue->backend->ops;
+        struct queue_busy unused;
+        if (ops->finish(job->queue) != STATUS_OK && job->code_at_end == STATUS_OK) {
+            engine_task_result(task, STATUS_DEVICE);
+        }
+        ops->busy(job->queue, &unused, true);
+        ops->rest(job->queue);
+    }
+    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
+        if (job->tables[i] != NULL && job->code_at_end == STATUS_BAD_INPUT &&
+            task->code == STATUS_OK) {
+            /* the content is wrong: was it whole? */
+            engine_task_result(task, source_check_unchanged(table_source(job->tables[i])));
+        }
+        table_free(job->tables[i]);
+        job->tables[i] = NULL;
+    }
+}
+
+static void report(struct job *job)
+{
+    struct job_report r = {.path = job->input.parts[0].path,
+                           .stem = job->input.settings.stem,
+                           .code = job->code,
+                           .message = job->message != NULL ? job->message : status_text(job->code),
+                           .manifest = job->code == STATUS_OK ? job->manifest : NULL,
+                           .input_bytes = job->bytes_read};
+    job->context.ended(job->context.user, &r);
+}
+
+static void forget(struct job *job)
+{
+    struct engine *e = job->engine;
+    size_t i = 0;
+    while (e->jobs[i] != job) {
+        i++;
+    }
+    memmove(&e->jobs[i], &e->jobs[i + 1], (e->n_jobs - i - 1) * sizeof(e->jobs[0]));
+    e->n_jobs--;
+}
+
+static void close_timer(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void begin(struct job *job);
+
+static void replace_failure(struct job *job, enum status code, const char *message)
+{
+    job->again = false;
+    free(job->message);
+    job->code = code;
+    job->message = strdup(message);
+}
+
+static void end_finished(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    struct engine *e = job->engine;
+    if (task->code == STATUS_CHANGED) {
+        replace_failure(job, STATUS_CHANGED,
+                        task->message != NULL ? task->message : status_text(STATUS_CHANGED));
+    }
+    job_task_ended(job, task);
+    job_stream_drop(job);
+    job_output_give_slots(job);
+    if (job->queue != NULL) {
+        job->queue->stop = NULL;
+        engine_give_queue(e, job->queue);
+        job->queue = NULL;
+    }
+    e->host_used -= job->host_reserved;
+    e->device_used -= job->device_reserved;
+    job->host_reserved = job->device_reserved = 0;
+    if (job->again && (job->code == STATUS_TOO_LARGE || job->code == STATUS_START_OVER)) {
+        begin(job);
+        job_step_all(e);
+        return;
+    }
+    forget(job);
+    if (job->deadline != NULL) {
+        uv_close((uv_handle_t *)job->deadline, close_timer);
+    }
+    report(job);
+    json_decref(job->manifest);
+    free(job->message);
+    job_input_free(&job->input);
+    free(job);
+    job_step_all(e);
+}
+
+static void begin_ending(struct job *job)
+{
+    job->phase = JOB_ENDING;
+    job->code_at_end = job->code;
+    job_run(job, &job->device_task, LANE_DEVICE, end_work, end_finished);
+}
+
+void job_step(struct job *job)
+{
+    if (job->phase == JOB_ENDING) {
+        return;
+    }
+    if (job->code != STATUS_OK) {
+        if (job->running == 0) {
+            begin_ending(job);
+        }
+        return;
+    }
+    switch (job->phase) {
+    case JOB_WAITING:
+        if (job_reserve(job)) {
+            put_off_deadline(job, false);
+            if (job->context.check_only) {
+                job->phase = JOB_STREAMING;
+                job_stream_step(job);
+                break;
+            }
+            job->phase = JOB_STARTING;
+            job_run(job, &job->device_task, LANE_DEVICE, start_work, start_finished);
+        } else if (job->code != STATUS_OK) {
+            job_step(job);
+        } else {
+            put_off_deadline(job, true);
+        }
+        break;
+    case JOB_STREAMING:
+        job_stream_step(job);
+        break;
+    case JOB_FINISHING:
+        job_output_step(job);
+        break;
+    case JOB_PUBLISHING:
+        if (job->running == 0) {
+            begin_ending(job);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- birth ------------------------------------------------------------------------------------ */
+
+/* Also a second time, when a job starts over: everything but its input and estimate is anew. */
+static void begin(struct job *job)
+{
+    free(job->message);
+    json_decref(job->manifest);
+    *job = (struct job){.context = job->context,
+                        .engine = job->engine,
+                        .input = job->input,
+                        .deadline = job->deadline,
+                        .deadline_s = job->deadline_s,
+                        .lines_estimate = job->lines_estimate,
+                        .started_over = job->started_over || job->code == STATUS_START_OVER,
+                        .started_ns = crew_now_ns()};
+    job->disks = disk_meter_of(&job->engine->disks);
+    for (size_t i = 0; i < ENGINE_LANES; i++) {
+        job->accounts[i].watch = &job->disks.watch;
+    }
+    job->last_block = &job->first_block;
+    job->last_slot = &job->first_slot;
+    job->publish.part_fd = -1;
+    job_run(job, &job->open_task, LANE_READ, open_work, open_finished);
+}
+
+enum status job_start(const struct job_context *context, struct job_input *input)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    if (job == NULL) {
+        job_input_free(input);
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
+    }
+    struct engine *e = context->engine;
+    job->context = *context;
+    job->engine = e;
+    job->input = *input;
+    *input = (struct job_input){0};
+    e->jobs[e->n_jobs++] = job;
+    begin(job);
+    if (context->settings->deadline_s > 0) {
+        set_deadline(job, context->settings->deadline_s);
+    }
+    return STATUS_OK;
+}
+
+void job_cancel(struct job *job, enum status code, const char *message)
+{
+    if (job->again) { /* it would have started over: that is no reason any more */
+        replace_failure(job, code, message);
+    } else if (job->phase < JOB_PUBLISHING) {
+        job_fail(job, code, message);
+        job_step(job);
+    }
+}
+
+uint64_t job_bytes_read(const struct job *job)
+{
+    return job->bytes_read;
+}

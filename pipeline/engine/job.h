@@ -1,0 +1,71 @@
+/*
+ * job - one input set on its way to one result folder: a state machine on the loop thread.
+ *
+ *   open -> (wait for memory) -> start -> stream: read | decode | push
+ *        -> finish | encode | write -> publish
+ *
+ * Every arrow is a task on a lane; what follows is decided here, when the task has finished. A job
+ * that has failed or was cancelled waits for its running tasks, gives everything back, and leaves
+ * no folder behind.
+ */
+#ifndef LEAT_PIPELINE_ENGINE_JOB_H
+#define LEAT_PIPELINE_ENGINE_JOB_H
+
+#include "formats/result/result.h"
+#include "pipeline/engine/engine.h"
+#include "pipeline/engine/publish.h"
+
+#include <jansson.h>
+
+/* One file of a job. */
+struct job_part {
+    char *path; /* as messages name it; owned */
+    int fd;     /* open file (a member taken from an archive); -1: open `path` */
+    char *prj;  /* text of the .prj beside a grid; owned. NULL: none, or (fd < 0) not yet read */
+};
+
+/* What a job is made from; handed over with job_start. */
+struct job_input {
+    struct job_part parts[STAGE_MAX_PARTS]; /* in the order of the stage's */
+    size_t n_parts;
+    struct job_settings settings; /* resolved; owned */
+    char *part_folder; /* of the output folder: the result is left there under that name, complete
+                          but unpublished; owned; NULL: it is published */
+};
+
+void job_part_free(struct job_part *part);
+/* Frees everything the input holds; *input is empty then. */
+void job_input_free(struct job_input *input);
+
+/* How a job ended. Valid during the callback. */
+struct job_report {
+    const char *path, *stem; /* of the first part */
+    enum status code;
+    const char *message;    /* why it failed; "" otherwise */
+    const json_t *manifest; /* result.json of a job that is done; NULL otherwise */
+    uint64_t input_bytes;
+};
+
+/* What every job of a run shares. */
+struct job_context {
+    struct engine *engine;
+    const struct settings *settings;
+    int out_fd;      /* the output folder; -1 when check_only */
+    bool check_only; /* read, decode and plan, but compute and write nothing */
+    void (*ended)(void *user, const struct job_report *report); /* on the loop thread */
+    /* The job's deadline is put off while it waits for memory (deadline_s 0), and counts anew, from
+     * now on, when it has it; on the loop thread; NULL: nobody asks. */
+    void (*put_off)(void *user, const struct job *job, double deadline_s);
+    void *user;
+};
+
+/* Starts a job; fewer than engine->max_jobs may be in flight. The input is taken over in every
+ * case. */
+enum status job_start(const struct job_context *context, struct job_input *input) STATUS_MUST_CHECK;
+/* Stops a job as soon as its running tasks have ended; one that is being published already is let
+ * through. */
+void job_cancel(struct job *job, enum status code, const char *message);
+/* Bytes of input files consumed by jobs in flight, for progress. */
+uint64_t job_bytes_read(const struct job *job);
+
+#endif

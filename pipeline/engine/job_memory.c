@@ -1,0 +1,216 @@
+/*
+ * job_memory - what a job needs by its stage's plan, and the reservation of that within the
+ * engine's limits. The length of some tables is only guessed before the end: a job that outgrows
+ * its guess reserves more, or starts over once there is more.
+ *
+ * Memory is given in the order in which jobs came. While one waits, the later ones hold together no
+ * more than what it leaves of the limit: so it waits for earlier jobs, and for later ones that had
+ * their memory before it asked, but never for one that passed it.
+ */
+#include "pipeline/engine/job_state.h"
+
+#include "formats/base/checked.h"
+
+#include <stdio.h>
+
+struct stage_args job_args(const struct job *job)
+{
+    struct stage_args args = {.queue = job->queue,
+                              .params = job->input.settings.params,
+                              .block_bytes = job->engine->block_bytes,
+                              .started_over = job->started_over};
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        args.inputs[i] = (struct stage_input){table_info(job->tables[i]), job->input.parts[i].path};
+    }
+    return args;
+}
+
+/* What the stage needs when the first table is as `info` says. */
+static enum status plan_table(const struct job *job, const struct table_info *info,
+                              struct stage_need *need)
+{
+    struct stage_args args = job_args(job);
+    args.inputs[0].table = info;
+    return job->input.settings.stage->plan(&args, need);
+}
+
+/* What the stage needs when the first table has `lines` lines, if it does not know better. */
+static enum status plan(const struct job *job, size_t lines, struct stage_need *need)
+{
+    struct table_info info = *table_info(job->tables[0]);
+    if (info.n_lines == 0 && info.n_lines_estimate < lines) {
+        info.n_lines_estimate = lines;
+    }
+    return plan_table(job, &info, need);
+}
+
+/* What decoding the tables holds beside the blocks: of all, since the end of one may still be
+ * decoded when the next one is. */
+static uint64_t decode_bytes(const struct job *job)
+{
+    const struct engine *e = job->engine;
+    const struct table_load load = {e->n_threads, e->n_blocks, e->blocks[0].chunk.values_cap};
+    size_t bytes = 0;
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        if (!checked_add(bytes, table_decode_bytes(table_info(job->tables[i]), &load), &bytes)) {
+            return SIZE_MAX;
+        }
+    }
+    return bytes;
+}
+
+static void bytes_wanted(const struct job *job, const struct stage_need *need, uint64_t *host,
+                         uint64_t *device)
+{
+    bool on_cpu = job->engine->on_cpu;
+    *host = need->host_bytes + (on_cpu ? need->memory_bytes : 0);
+    const uint64_t decode = decode_bytes(job);
+    *host = decode < UINT64_MAX - *host ? *host + decode : UINT64_MAX;
+    *device = on_cpu ? 0 : need->memory_bytes;
+}
+
+/* A need that can never be met fails the job. */
+static bool fits(struct job *job, const struct stage_need *need)
+{
+    struct engine *e = job->engine;
+    uint64_t host, device;
+    bytes_wanted(job, need, &host, &device);
+    if (host > e->host_limit || device > e->device_limit) {
+        char text[320];
+        uint64_t wanted = host > e->host_limit ? host : device;
+        uint64_t limit = host > e->host_limit ? e->host_limit : e->device_limit;
+        snprintf(text, sizeof(text),
+                 "'%.120s' needs %s%llu bytes of %s memory, %llu are there for jobs; %s",
+                 job->input.parts[0].path, need->estimated ? "about " : "",
+                 (unsigned long long)wanted, host > e->host_limit ? "host" : "device",
+                 (unsigned long long)limit,
+                 host > e->host_limit ? "raise --memory by the difference, or more"
+                                      : "use --backend cpu, or a larger device");
+        job_fail(job, STATUS_TOO_LARGE, text);
+        return false;
+    }
+    return true;
+}
+
+bool job_memory_may_take(const struct job *job, uint64_t more_host, uint64_t more_device)
+{
+    const struct engine *e = job->engine;
+    if (more_host > e->host_limit - e->host_used ||
+        more_device > e->device_limit - e->device_used) {
+        return false;
+    }
+    uint64_t host = more_host, device = more_device; /* of all jobs that are later than `o` */
+    size_t i = e->n_jobs;
+    for (bool earlier = false; i-- > 0;) {
+        const struct job *o = e->jobs[i];
+        if (earlier && o->phase == JOB_WAITING && o->code == STATUS_OK &&
+            ((more_host > 0 && host > e->host_limit - o->host_wanted) ||
+             (more_device > 0 && device > e->device_limit - o->device_wanted))) {
+            return false;
+        }
+        host += o->host_reserved;
+        device += o->device_reserved;
+        earlier = earlier || o == job;
+    }
+    return true;
+}
+
+/* Raises the job's reservation to `need`; false when the rest is not free at this moment, or never.
+ */
+static bool reserve(struct job *job, const struct stage_need *need)
+{
+    struct engine *e = job->engine;
+    if (!fits(job, need)) {
+        return false;
+    }
+    uint64_t *host = &job->host_wanted, *device = &job->device_wanted;
+    bytes_wanted(job, need, host, device);
+    uint64_t more_host = *host > job->host_reserved ? *host - job->host_reserved : 0;
+    uint64_t more_device = *device > job->device_reserved ? *device - job->device_reserved : 0;
+    if (!job_memory_may_take(job, more_host, more_device)) {
+        return false;
+    }
+    e->host_used += more_host;
+    job->host_reserved += more_host;
+    e->device_used += more_device;
+    job->device_reserved += more_device;
+    return true;
+}
+
+bool job_plan(struct job *job)
+{
+    const struct table_info *info = table_info(job->tables[0]);
+    if (job->lines_estimate < info->n_lines_estimate) {
+        job->lines_estimate = info->n_lines_estimate;
+    }
+    enum status code = plan(job, job->lines_estimate, &job->need);
+    if (code != STATUS_OK) {
+        job_fail(job, code, status_message());
+        return false;
+    }
+    return fits(job, &job->need);
+}
+
+bool job_reserve(struct job *job)
+{
+    /* check makes no stage: decoding alone takes memory */
+    const struct stage_need none = {0};
+    return reserve(job, job->context.check_only ? &none : &job->need);
+}
+
+bool job_reserve_lines(struct job *job, size_t lines)
+{
+    if (job->context.check_only || table_info(job->tables[0])->n_lines != 0 ||
+        lines <= job->lines_estimate) {
+        return true;
+    }
+    /* Half as much again, so that this is not asked for every block; no more than there is when
+     * that is too much. */
+    const size_t estimates[] = {lines + lines / 2, lines};
+    struct stage_need need;
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t host, device;
+        enum status code = plan(job, estimates[i], &need);
+        if (code != STATUS_OK) {
+            job_fail(job, code, status_message());
+            return false;
+        }
+        job->lines_estimate = estimates[i];
+        bytes_wanted(job, &need, &host, &device);
+        if (host <= job->engine->host_limit && device <= job->engine->device_limit) {
+            break;
+        }
+    }
+    if (!reserve(job, &need)) {
+        if (job->code == STATUS_OK) {
+            /* Others hold the memory, and may be waiting for this one's blocks: start over once it
+             * is there. */
+            job->again = true;
+            job_fail(job, STATUS_TOO_LARGE, "starting over with more memory");
+        }
+        return false;
+    }
+    return true;
+}
+
+bool job_check_lines(struct job *job)
+{
+    struct table_info counted = *table_info(job->tables[0]);
+    bool known = counted.n_lines != 0;
+    size_t lines = (size_t)(job->cells / counted.cells_per_line);
+    enum status code = STATUS_OK;
+    if (lines == 0) {
+        code = status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->input.parts[0].path);
+    } else if (!known) {
+        counted.n_lines = counted.n_lines_estimate = lines;
+        code = plan_table(job, &counted, &job->need);
+        if (code == STATUS_OK) { /* run knows no more than its estimate when it begins */
+            code = plan(job, lines > job->lines_estimate ? lines : job->lines_estimate, &job->need);
+        }
+    }
+    if (code != STATUS_OK) {
+        job_fail(job, code, status_message());
+        return false;
+    }
+    return fits(job, &job->need);
+}

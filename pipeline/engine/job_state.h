@@ -1,0 +1,126 @@
+/*
+ * job_state - a job's inside, shared by the files that make up the state machine: job.c (life and
+ * death), job_memory.c, job_stream.c (reading to the stage), job_output.c (from the stage's result
+ * to the published folder), manifest.c (result.json).
+ */
+#ifndef LEAT_PIPELINE_ENGINE_JOB_STATE_H
+#define LEAT_PIPELINE_ENGINE_JOB_STATE_H
+
+#include "pipeline/engine/job.h"
+
+enum job_phase {
+    JOB_OPENING,  /* the input's head is being read */
+    JOB_WAITING,  /* for memory */
+    JOB_STARTING, /* the stage is being made */
+    JOB_STREAMING,
+    JOB_FINISHING, /* the stage computes what is left; results are encoded and written */
+    JOB_PUBLISHING,
+    JOB_ENDING /* everything is being given back */
+};
+
+struct job_output_file {
+    char name[48];
+    uint64_t bytes;
+    uint32_t crc;
+};
+
+struct job {
+    struct job_context context;
+    struct engine *engine;
+    struct job_input input;
+    enum job_phase phase;
+    size_t running;          /* tasks on lanes */
+    int stop;                /* read by them (queue_is_stopped): the job has failed */
+    enum status code;        /* of the first failure */
+    enum status code_at_end; /* `code` as JOB_ENDING began: job_cancel may change it meanwhile */
+    char *message;
+    bool again;        /* needs more memory than was free, or the stage said so: start over */
+    bool started_over; /* the stage said so */
+    uv_timer_t *deadline;
+    double deadline_s; /* as the job began; 0: none */
+    bool waits;        /* for memory, which does not count */
+
+    struct table *tables[STAGE_MAX_PARTS];
+    struct stage *stage;
+    struct queue *queue;
+    struct stage_need need;
+    size_t lines_estimate; /* when the first table does not know its length: grows with its lines */
+    uint64_t host_wanted, device_wanted; /* of JOB_WAITING */
+    uint64_t host_reserved, device_reserved;
+
+    /* streaming */
+    struct block *first_block, **last_block; /* read and not yet pushed, in file order */
+    struct block *uploading;             /* pushed; the device may still read them; oldest first */
+    struct block *pushing;               /* taken by the push task */
+    bool reading, read_ended, on_device; /* a task of that kind is running; all has been read */
+    size_t part;                         /* that is being read */
+    uint64_t cells;                      /* of the first part, pushed so far */
+    uint64_t bytes_read;                 /* of all files; for progress */
+    uint32_t crc[STAGE_MAX_PARTS];
+
+    /* output: one result is written while the stage computes the next */
+    struct result result, next;
+    bool has_result, has_next, more; /* more: the stage is not at its end */
+    struct publish publish;
+    struct pack *pack;
+    struct job_output_file *outputs; /* of all results so far */
+    size_t n_outputs, first_output;  /* first_output: of the present result */
+    size_t next_file, next_member;   /* the next piece to be encoded */
+    uint64_t next_piece;
+    bool all_encoding, writing;
+    struct slot *first_slot, **last_slot; /* in order of pieces */
+    struct slot *written;                 /* taken by the write task */
+    json_t *manifest;
+
+    struct engine_task open_task, device_task, write_task;
+    struct crew_account accounts[ENGINE_LANES];
+    struct disk_meter disks;
+    uint64_t lane_bytes[ENGINE_LANES];
+    struct queue_busy busy;
+    uint64_t started_ns, wall_ns;
+};
+
+/* Decides what comes next; called after every change. */
+void job_step(struct job *job);
+/* Lets every job look again, since memory, a block or a slot has become free. */
+void job_step_all(struct engine *e);
+/* Keeps the first failure. */
+void job_fail(struct job *job, enum status code, const char *message);
+/* Starts one of the job's tasks; `finished` must call job_task_ended first. */
+void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
+             void (*work)(struct engine_task *), void (*finished)(struct engine_task *));
+/* Books the end of a task; keeps its failure. True when the job goes on. */
+bool job_task_ended(struct job *job, struct engine_task *task);
+
+/* job_memory.c */
+struct stage_args job_args(const struct job *job);
+/* Sets `need` from the opened tables; false when the job has failed. */
+bool job_plan(struct job *job);
+/* Reserves `need`; false when it is not free at this moment, or the job has failed. */
+bool job_reserve(struct job *job);
+/* Whether the job may take so many bytes more: they are free, and no earlier job waits that would
+ * have to wait for them. */
+bool job_memory_may_take(const struct job *job, uint64_t more_host, uint64_t more_device);
+/* Makes sure that memory is reserved for a table of so many lines; false when the job now has to
+ * end (or to start over, `again`). */
+bool job_reserve_lines(struct job *job, size_t lines);
+/* check, when all cells have been counted: whether run would do with so many lines, by their shape
+ * and by the memory they take; false when the job has failed. */
+bool job_check_lines(struct job *job);
+
+/* job_stream.c */
+void job_stream_step(struct job *job);
+void job_stream_drop(struct job *job);
+
+/* job_output.c */
+void job_output_begin(struct job *job);
+void job_output_step(struct job *job);
+/* Removes what was not published; on a lane, since it deletes files. */
+void job_output_drop(struct job *job);
+/* On the loop thread, when no task of the job runs. */
+void job_output_give_slots(struct job *job);
+
+/* manifest.c: result.json of a finished job, as a new reference in *out. */
+enum status manifest_make(const struct job *job, json_t **out) STATUS_MUST_CHECK;
+
+#endif

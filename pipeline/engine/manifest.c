@@ -1,0 +1,222 @@
+/*
+ * manifest - result.json: what was computed from what, with what, how well, and how fast.
+ */
+#include "pipeline/engine/efficiency.h"
+#include "pipeline/engine/job_state.h"
+#include "pipeline/names/input_name.h"
+#include "pipeline/names/text.h"
+
+#include <math.h>
+
+/* What is made step by step is NULL as soon as there was no memory for a part of it. */
+static void put(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) != 0) {
+        json_decref(*object);
+        *object = NULL;
+    }
+}
+
+static void add(json_t **list, json_t *value)
+{
+    if (json_array_append_new(*list, value) != 0) {
+        json_decref(*list);
+        *list = NULL;
+    }
+}
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+static json_t *crc_text(uint32_t crc)
+{
+    return json_sprintf("%08x", crc);
+}
+
+static json_t *pack_inputs(const struct job *job)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        add(&list, json_pack("{s:o, s:s, s:I, s:o}", "name",
+                             text_json(input_name_last(job->input.parts[i].path)), "format",
+                             table_info(job->tables[i])->format, "bytes",
+                             (json_int_t)source_file_bytes(table_source(job->tables[i])), "crc32",
+                             crc_text(job->crc[i])));
+    }
+    return list;
+}
+
+static json_t *pack_outputs(const struct job *job)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->n_outputs; i++) {
+        add(&list,
+            json_pack("{s:s, s:I, s:o}", "name", job->outputs[i].name, "bytes",
+                      (json_int_t)job->outputs[i].bytes, "crc32", crc_text(job->outputs[i].crc)));
+    }
+    return list;
+}
+
+static json_t *pack_warnings(const struct job *job)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < job->input.n_parts; k++) {
+        const struct table_info *info = table_info(job->tables[k]);
+        if (table_end(job->tables[k]) != STATUS_OK) {
+            json_decref(list);
+            return NULL;
+        }
+        for (size_t i = 0; i < info->n_warnings; i++) {
+            add(&list, text_json(info->warnings[i]));
+        }
+    }
+    if (job->result.warnings != NULL && json_array_extend(list, job->result.warnings) != 0) {
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
+static json_t *pack_reader(const struct job *job)
+{
+    const struct table_options *o = &job->input.settings.table;
+    json_t *reader = json_object();
+    bool columns = false, member = false; /* some part's format looks at them */
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        columns = columns || table_info(job->tables[i])->uses_columns;
+        member = member || table_info(job->tables[i])->uses_member;
+    }
+    if (columns) {
+        put(&reader, "columns", text_json(o->columns));
+    }
+    if (member) {
+        put(&reader, "member", text_json(o->member));
+    }
+    if (o->has_missing_value) {
+        /* JSON has no NaN or infinity; such a value is one that the formats call missing anyway. */
+        put(&reader, "missing_value",
+            isfinite(o->missing_value) ? json_real(o->missing_value) : json_null());
+    }
+    return reader;
+}
+
+static double cpu_of(const struct job *job, enum engine_lane lane)
+{
+    return seconds(atomic_load(&job->accounts[lane].cpu_ns));
+}
+
+/* Reading and writing are busy in calls to files; what else their tasks do is CPU time. */
+static json_t *pack_lanes(const struct job *job, const struct efficiency_times *times)
+{
+    json_t *lanes = json_object();
+    for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
+        const double busy = i == LANE_READ    ? times->disk_in_s
+                            : i == LANE_WRITE ? times->disk_out_s
+                                              : seconds(atomic_load(&job->accounts[i].busy_ns));
+        put(&lanes, engine_lane_names[i],
+            json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)job->lane_bytes[i], "busy_s", busy,
+                      "cpu_s", cpu_of(job, i)));
+    }
+    return lanes;
+}
+
+/* What the tasks of the job used of each resource. */
+static struct efficiency_times times_of(const struct job *job, double *cpu_s)
+{
+    const struct engine *e = job->engine;
+    const uint64_t now = crew_now_ns();
+    struct disk_meter *disks = (struct disk_meter *)&job->disks;
+    double compute = cpu_of(job, LANE_DECODE) + cpu_of(job, LANE_ENCODE);
+    compute += e->on_cpu ? cpu_of(job, LANE_DEVICE) : 0;
+    *cpu_s = 0;
+    for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
+        *cpu_s += cpu_of(job, i);
+    }
+    return (struct efficiency_times){.cpu_s =
+                                         efficiency_cpu_s(compute, e->n_threads, *cpu_s, e->n_cpus),
+                                     .device_s = job->busy.device_s,
+                                     .upload_s = job->busy.upload_s,
+                                     .download_s = job->busy.download_s,
+                                     .disk_in_s = meter_s(&disks->in, now),
+                                     .disk_out_s = meter_s(&disks->out, now)};
+}
+
+static json_t *pack_device(const struct job *job)
+{
+    const struct queue_busy *b = &job->busy;
+    return json_pack("{s:f, s:f, s:f, s:I, s:I}", "device_s", b->device_s, "upload_s", b->upload_s,
+                     "download_s", b->download_s, "upload_bytes", (json_int_t)b->upload_bytes,
+                     "download_bytes", (json_int_t)b->download_bytes);
+}
+
+static json_t *pack_timing(const struct job *job)
+{
+    double cpu_s, wall_s = seconds(job->wall_ns);
+    const struct efficiency_times times = times_of(job, &cpu_s);
+    json_t *lanes = pack_lanes(job, &times);
+    struct efficiency e = efficiency_of(&times, wall_s);
+    return json_pack("{s:f, s:f, s:f, s:s, s:o, s:o}", "wall_s", wall_s, "cpu_s", cpu_s,
+                     "efficiency", e.value, "bound_by", e.bound_by, "lanes", lanes, "device",
+                     pack_device(job));
+}
+
+/* check: the shape from the table alone, since no stage was run. */
+static json_t *pack_checked_shape(const struct job *job)
+{
+    const struct table_info *info = table_info(job->tables[0]);
+    return json_pack("{s:I, s:I}", "lines", (json_int_t)(job->cells / info->cells_per_line),
+                     "cells_per_line", (json_int_t)info->cells_per_line);
+}
+
+static json_t *parameter(const struct param_spec *spec, const struct param_value *value)
+{
+    if (spec->kind == PARAM_COUNT) {
+        return json_integer((json_int_t)value->count);
+    }
+    if (spec->kind == PARAM_REAL) {
+        return json_real(value->real);
+    }
+    return stage_choice_json(spec, value->index);
+}
+
+/* check: the parameters as they were asked for, since no stage has settled what they come to. */
+static json_t *pack_asked_parameters(const struct job *job)
+{
+    const struct job_settings *s = &job->input.settings;
+    json_t *list = json_object();
+    for (size_t i = 0; i < s->stage->n_specs; i++) {
+        put(&list, s->stage->specs[i].key, parameter(&s->stage->specs[i], &s->params[i]));
+    }
+    return list;
+}
+
+static json_t *shared(json_t *object)
+{
+    return object != NULL ? json_incref(object) : json_object();
+}
+
+enum status manifest_make(const struct job *job, json_t **out)
+{
+    const struct backend_info *info = &job->engine->info;
+    bool check = job->context.check_only;
+    json_t *m =
+        json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
+                  LEAT_VERSION, "pipeline", job->input.settings.stage->name, "parameters",
+                  check ? pack_asked_parameters(job) : shared(job->result.parameters), "reader",
+                  pack_reader(job), "inputs", pack_inputs(job), "backend", "name", info->name,
+                  "device", text_json(info->device), "detail", text_json(info->detail));
+    put(&m, "shape", check ? pack_checked_shape(job) : shared(job->result.shape));
+    put(&m, "warnings", pack_warnings(job));
+    put(&m, "memory",
+        json_pack("{s:I, s:I}", "backend_bytes", (json_int_t)job->need.memory_bytes, "host_bytes",
+                  (json_int_t)job->need.host_bytes));
+    if (!check) {
+        put(&m, "summary", shared(job->result.summary));
+        put(&m, "timing", pack_timing(job));
+        put(&m, "outputs", pack_outputs(job));
+    }
+    *out = m;
+    return m != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for result.json");
+}

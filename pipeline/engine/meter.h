@@ -1,0 +1,39 @@
+/*
+ * meter - how long a resource was busy: the length of the union of the intervals in which somebody
+ * used it, however many did at a time. So it is never busy for longer than time went by.
+ */
+#ifndef LEAT_PIPELINE_ENGINE_METER_H
+#define LEAT_PIPELINE_ENGINE_METER_H
+
+#include "formats/base/io_watch.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+/* Times are crew_now_ns(). Any thread. */
+struct meter {
+    pthread_mutex_t lock;
+    size_t n_users;
+    uint64_t since_ns, total_ns;
+    uint64_t end_ns; /* of the last use: what lies before it is counted */
+};
+#define METER_ZERO                                                                                 \
+    {                                                                                              \
+        .lock = PTHREAD_MUTEX_INITIALIZER                                                          \
+    }
+
+void meter_begin(struct meter *m, uint64_t now_ns);
+void meter_end(struct meter *m, uint64_t now_ns);
+/* Up to now_ns, uses that go on included. */
+double meter_s(struct meter *m, uint64_t now_ns);
+
+/* The disks, as the threads meet them that have it as their io_watch: in calls that read, and in
+ * calls that write; told on to `whole`, unless that is NULL. */
+struct disk_meter {
+    struct io_watch watch;
+    struct meter in, out;
+    struct disk_meter *whole;
+};
+struct disk_meter disk_meter_of(struct disk_meter *whole);
+
+#endif

@@ -1,0 +1,332 @@
+/*
+ * publish - see publish.h. A result folder holds plain files and at most one level of sub-folders.
+ */
+#include "pipeline/engine/publish.h"
+
+#include "formats/base/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static enum status make_folders(char *path)
+{
+    for (char *p = path + 1;; p++) {
+        bool end = *p == '\0';
+        if (end || *p == '/') {
+            *p = '\0';
+            int failed = mkdir(path, 0777);
+            int error = errno;
+            if (!end) {
+                *p = '/';
+            }
+            if (failed != 0 && error != EEXIST) {
+                return status_fail_errno(error, "cannot make the output folder '%s'", path);
+            }
+        }
+        if (end) {
+            return STATUS_OK;
+        }
+    }
+}
+
+enum status publish_open_output(const char *path, int *fd)
+{
+    char copy[PATH_MAX];
+    *fd = -1;
+    if (path[0] == '\0' || strlen(path) >= sizeof(copy)) {
+        return status_fail(STATUS_BAD_ARGUMENT, "the output folder's name is empty or too long");
+    }
+    strcpy(copy, path);
+    enum status code = make_folders(copy);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0) {
+        return status_fail_errno(errno, "cannot open the output folder '%s'", path);
+    }
+    if (faccessat(*fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+        int error = errno;
+        close(*fd);
+        *fd = -1;
+        return status_fail_errno(error, "the output folder '%s' cannot be written", path);
+    }
+    return STATUS_OK;
+}
+
+bool publish_is_result(int at_fd, const char *path)
+{
+    struct stat st;
+    int fd = openat(at_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    bool found = fstatat(fd, "result.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+    close(fd);
+    return found;
+}
+
+enum status publish_vacant(int out_fd, const char *stem, bool replace)
+{
+    struct stat st;
+    if (fstatat(out_fd, stem, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT
+                   ? STATUS_OK
+                   : status_fail_errno(errno, "cannot look for an earlier result '%s'", stem);
+    }
+    if (!publish_is_result(out_fd, stem)) {
+        return status_fail(
+            STATUS_EXISTS,
+            "'%s' in the output folder is no result of leat and is left alone; move it "
+            "away, or choose another --output",
+            stem);
+    }
+    return replace ? STATUS_OK
+                   : status_fail(STATUS_EXISTS,
+                                 "a result named '%s' is already in the output folder; --force "
+                                 "replaces it",
+                                 stem);
+}
+
+/* Removes the folder `name` and what is in it. */
+static void remove_folder(int at_fd, const char *name, int depth)
+{
+    int fd = openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (folder == NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
+    } else {
+        struct dirent *entry;
+        while ((entry = readdir(folder)) != NULL) {
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+                continue;
+            }
+            if (unlinkat(fd, entry->d_name, 0) != 0 && depth > 0) {
+                remove_folder(fd, entry->d_name, depth - 1);
+            }
+        }
+        closedir(folder);
+    }
+    if (unlinkat(at_fd, name, AT_REMOVEDIR) != 0 && unlinkat(at_fd, name, 0) != 0) {
+        log_warning("left behind in the output folder: '%s' (%s)", name, strerror(errno));
+    }
+}
+
+/* False, with errno, when it is no folder. */
+static bool open_part(struct publish *p)
+{
+    p->part_fd = openat(p->out_fd, p->part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return p->part_fd >= 0;
+}
+
+/* False, with errno, when the folder cannot be made. */
+static bool make_part(struct publish *p)
+{
+    if (mkdirat(p->out_fd, p->part, 0777) != 0) {
+        return false;
+    }
+    if (!open_part(p)) {
+        int error = errno;
+        unlinkat(p->out_fd, p->part, AT_REMOVEDIR);
+        errno = error;
+        return false;
+    }
+    (void)flock(p->part_fd,
+                LOCK_EX | LOCK_NB); /* its end tells publish_sweep; not all systems can */
+    return true;
+}
+
+/* Whether nobody makes the part folder any more. */
+static bool is_left_behind(int out_fd, const char *name)
+{
+    enum { OLD_S = 60 };
+    struct stat st;
+    int fd = openat(out_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool left = fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime + OLD_S < time(NULL) &&
+                flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return left;
+}
+
+void publish_sweep(int out_fd)
+{
+    int fd = openat(out_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (folder == NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (fnmatch(".leat.????????????????.part", entry->d_name, 0) == 0 &&
+            is_left_behind(out_fd, entry->d_name)) {
+            log_info("removing '%s' from the output folder: left by a run that was killed",
+                     entry->d_name);
+            remove_folder(out_fd, entry->d_name, 1);
+        }
+    }
+    closedir(folder);
+}
+
+/* .leat.RANDOM.ENDING; false, with errno, without a random number. */
+static bool name_hidden(char *out, size_t size, const char *ending)
+{
+    unsigned long long random;
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return false;
+    }
+    snprintf(out, size, ".leat.%016llx.%s", random, ending);
+    return true;
+}
+
+enum status publish_begin(int out_fd, const char *stem, const char *part, struct publish *p)
+{
+    *p = (struct publish){.out_fd = out_fd, .part_fd = -1};
+    snprintf(p->final, sizeof(p->final), "%s", stem);
+    if (part != NULL) {
+        snprintf(p->part, sizeof(p->part), "%s", part);
+        if (open_part(p)) {
+            return STATUS_OK;
+        }
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
+                   ? status_fail(STATUS_INTERNAL, "the part folder '%s' has gone", p->part)
+                   : status_fail_errno(errno, "cannot open the part folder '%s'", p->part);
+    }
+    bool made = false;
+    for (int tries = 0; !made && tries < 8; tries++) {
+        if (!name_hidden(p->part, sizeof(p->part), "part")) {
+            return status_fail_errno(errno, "cannot name a part folder");
+        }
+        made = make_part(p);
+        if (!made && errno != EEXIST) {
+            break;
+        }
+    }
+    return made ? STATUS_OK
+                : status_fail_errno(errno, "cannot make the part folder '%s' in the output folder",
+                                    p->part);
+}
+
+/* RENAME_NOREPLACE and RENAME_EXCHANGE are not known to every file system; there the check and the
+ * rename are two steps. *again: what was in the way has gone since, nothing is published yet. */
+static enum status rename_vacant(struct publish *p, bool *again)
+{
+    *again = false;
+    if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_NOREPLACE) == 0) {
+        return STATUS_OK;
+    }
+    if (errno == EINVAL || errno == ENOSYS) {
+        enum status code = publish_vacant(p->out_fd, p->final, false);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        if (renameat(p->out_fd, p->part, p->out_fd, p->final) == 0) {
+            return STATUS_OK;
+        }
+    }
+    if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR) {
+        enum status code = publish_vacant(p->out_fd, p->final, false);
+        *again = code == STATUS_OK;
+        return code;
+    }
+    return status_fail_errno(errno, "cannot publish the result '%s'", p->final);
+}
+
+/* The part takes the place of an earlier result, which becomes the part. Where names cannot be
+ * exchanged in one step, the earlier one steps aside first, under a name that publish_sweep leaves
+ * alone, and back when the part cannot follow. False, with errno. */
+static bool take_place(struct publish *p)
+{
+    char aside[sizeof(p->part)];
+    if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) == 0) {
+        return true;
+    }
+    if ((errno != EINVAL && errno != ENOSYS) || !name_hidden(aside, sizeof(aside), "old")) {
+        return false;
+    }
+    if (renameat(p->out_fd, p->final, p->out_fd, aside) != 0) {
+        return false;
+    }
+    if (renameat(p->out_fd, p->part, p->out_fd, p->final) != 0) {
+        int error = errno;
+        if (renameat(p->out_fd, aside, p->out_fd, p->final) != 0) {
+            log_warning("the earlier result '%s' is now '%s' in the output folder (%s)", p->final,
+                        aside, strerror(errno));
+        }
+        errno = error;
+        return false;
+    }
+    memcpy(p->part, aside, sizeof(aside));
+    return true;
+}
+
+/* *again as of rename_vacant. */
+static enum status replace_earlier(struct publish *p, bool *again)
+{
+    enum status code = publish_vacant(p->out_fd, p->final, true);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (take_place(p)) {
+        remove_folder(p->out_fd, p->part, 1);
+        return STATUS_OK;
+    }
+    *again = errno == ENOENT;
+    return *again ? STATUS_OK
+                  : status_fail_errno(errno, "cannot replace the result '%s'", p->final);
+}
+
+enum status publish_commit(struct publish *p, bool replace)
+{
+    enum { MOST_TRIES = 16 }; /* somebody else makes and removes a folder of that name meanwhile */
+    enum status code = STATUS_OK;
+    bool again = true;
+    for (int i = 0; again && i < MOST_TRIES; i++) {
+        code = rename_vacant(p, &again);
+        if (code == STATUS_EXISTS && replace) {
+            code = replace_earlier(p, &again);
+        }
+    }
+    if (again) {
+        return status_fail(STATUS_EXISTS,
+                           "'%s' comes and goes in the output folder; see who else writes there",
+                           p->final);
+    }
+    if (code == STATUS_OK) {
+        close(p->part_fd);
+        p->part_fd = -1;
+    }
+    return code;
+}
+
+void publish_leave(struct publish *p)
+{
+    close(p->part_fd);
+    p->part_fd = -1;
+}
+
+void publish_abandon(struct publish *p)
+{
+    if (p->part_fd >= 0) {
+        close(p->part_fd);
+        p->part_fd = -1;
+        remove_folder(p->out_fd, p->part, 1);
+    }
+}

@@ -1,0 +1,47 @@
+/*
+ * publish - a result folder that is either absent or complete.
+ *
+ * Files are made in OUTPUT/.leat.RANDOM.part, or in a folder that somebody else has made and is
+ * going to publish; one rename gives the folder its name. Nothing is read or written through a
+ * link: every step is relative to the opened output folder.
+ */
+#ifndef LEAT_PIPELINE_ENGINE_PUBLISH_H
+#define LEAT_PIPELINE_ENGINE_PUBLISH_H
+
+#include "formats/base/status.h"
+
+#include <stdbool.h>
+
+/* One folder being made. */
+struct publish {
+    int out_fd;      /* OUTPUT; borrowed */
+    int part_fd;     /* the folder being made; -1: none */
+    char part[96];   /* its name within OUTPUT */
+    char final[256]; /* the name it will have */
+};
+
+/* Opens OUTPUT, making it (and its parents) when it is not there. *fd is the caller's to close. */
+enum status publish_open_output(const char *path, int *fd) STATUS_MUST_CHECK;
+/* Whether the path, from `at_fd`, is a folder that leat made: one that holds a result.json. */
+bool publish_is_result(int at_fd, const char *path);
+/* STATUS_EXISTS when OUTPUT/stem is there already; with `replace` only when it is no earlier
+ * result, since that is all that may be replaced. */
+enum status publish_vacant(int out_fd, const char *stem, bool replace) STATUS_MUST_CHECK;
+/* Makes the part folder, under a name of its own; or takes the empty one that is there under the
+ * name `part`, unless that is NULL. `stem` is one safe path component of at most 255 bytes.
+ * STATUS_INTERNAL: no such folder. */
+enum status publish_begin(int out_fd, const char *stem, const char *part,
+                          struct publish *p) STATUS_MUST_CHECK;
+/* Renames it to its final name. An existing one is STATUS_EXISTS, or with `replace` exchanged in
+ * one step (two, with no result between them, where the file system cannot) and then removed. On
+ * failure the part folder is still there: abandon it. */
+enum status publish_commit(struct publish *p, bool replace) STATUS_MUST_CHECK;
+/* Removes part folders that earlier runs left when they were killed: those that nobody has a lock
+ * on (publish_begin takes one), and that are older than a minute. */
+void publish_sweep(int out_fd);
+/* Leaves the complete part folder to whoever named it. */
+void publish_leave(struct publish *p);
+/* Removes the part folder and what is in it, if there is one. */
+void publish_abandon(struct publish *p);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * generate_request - the command line of leat generate.
+ */
+#ifndef LEAT_PIPELINE_GENERATE_GENERATE_REQUEST_H
+#define LEAT_PIPELINE_GENERATE_GENERATE_REQUEST_H
+
+#include "pipeline/generate/generate.h"
+#include "pipeline/generate/generate_dem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct generate_request {
+    enum generate_kind { GENERATE_NONE, GENERATE_CLUSTERS, GENERATE_DEM } kind;
+    const char *backend;
+    uint64_t threads;               /* 0: as many as there are CPUs */
+    struct generate_order clusters; /* of that kind */
+    struct generate_dem_order dem;  /* of that kind; its pair is the one below */
+    struct generate_pair pair;
+};
+
+/* Fills *r, which borrows from argv; *done: help has been printed, and that was all.
+ * STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
+enum status generate_request_parse(int argc, char **argv, struct generate_request *r,
+                                   bool *done) STATUS_MUST_CHECK;
+/* Fine after a failure. */
+void generate_request_free(struct generate_request *r);
+
+#endif

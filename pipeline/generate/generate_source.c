@@ -1,0 +1,165 @@
+/*
+ * generate_source - see generate_source.h. Whole rows come from the backend's kernel; columns, and
+ * rows longer than a slab, from walk.h, which can go on where it stopped.
+ */
+#include "pipeline/generate/generate_source.h"
+
+#include "formats/base/checked.h"
+#include "pipeline/generate/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    COLUMNS_PER_TASK = 64,
+    BYTES_PER_CELL_MAX = 32 /* of text; for the check that the file's size can be counted */
+};
+
+static enum status check_size(const struct generate_source *g)
+{
+    const struct generate_order *o = g->order;
+    size_t cells, bytes;
+    if (!checked_mul(g->n_lines, g->cells_per_line, &cells) ||
+        !checked_mul(cells, BYTES_PER_CELL_MAX, &bytes)) {
+        return status_fail(STATUS_TOO_LARGE, "%llu series of %llu samples: more than a file holds",
+                           (unsigned long long)o->n_series, (unsigned long long)o->n_samples);
+    }
+    if (o->columns && o->n_series > GENERATE_COLUMNS_MAX) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%llu series in columns: at most %llu are walked side by side; use "
+                           "--layout rows",
+                           (unsigned long long)o->n_series,
+                           (unsigned long long)GENERATE_COLUMNS_MAX);
+    }
+    return STATUS_OK;
+}
+
+enum status generate_source_open(const struct generate_order *order, struct backend *backend,
+                                 const struct executor *executor, struct generate_source *out)
+{
+    memset(out, 0, sizeof(*out));
+    struct generate_source *g = out;
+    g->order = order;
+    g->executor = executor;
+    g->backend = backend;
+    g->n_lines = order->columns ? order->n_samples : order->n_series;
+    g->cells_per_line = order->columns ? order->n_series : order->n_samples;
+    enum status status = check_size(g);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    uint64_t cells = g->n_lines * g->cells_per_line;
+    g->slab_bytes = (cells < GENERATE_SLAB_CELLS ? (size_t)cells : GENERATE_SLAB_CELLS) *
+                    dtype_bytes(order->type);
+    g->value = calloc(order->columns ? (size_t)order->n_series : 1, sizeof(double));
+    if (g->value == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %llu series",
+                           (unsigned long long)order->n_series);
+    }
+    status = backend->ops->queue_new(backend, &g->queue);
+    return status == STATUS_OK ? backend->ops->alloc(g->queue, g->slab_bytes, &g->device) : status;
+}
+
+void generate_source_close(struct generate_source *g)
+{
+    if (g->device.at != NULL) {
+        g->backend->ops->release(g->queue, g->device);
+    }
+    if (g->queue != NULL) {
+        g->backend->ops->queue_free(g->queue);
+    }
+    free(g->value);
+    memset(g, 0, sizeof(*g));
+}
+
+bool generate_source_next(const struct generate_source *g, const struct generate_slab *before,
+                          struct generate_slab *s)
+{
+    s->first_line = s->first_cell = 0;
+    if (before != NULL) {
+        bool line_goes_on = before->first_cell + before->cells_per_line < g->cells_per_line;
+        s->first_line = line_goes_on ? before->first_line : before->first_line + before->n_lines;
+        s->first_cell = line_goes_on ? before->first_cell + before->cells_per_line : 0;
+    }
+    uint64_t cells = g->cells_per_line - s->first_cell, lines = g->n_lines - s->first_line;
+    uint64_t lines_that_fit =
+        g->cells_per_line < GENERATE_SLAB_CELLS ? GENERATE_SLAB_CELLS / g->cells_per_line : 1;
+    s->cells_per_line = cells < GENERATE_SLAB_CELLS ? (size_t)cells : GENERATE_SLAB_CELLS;
+    s->n_lines = (size_t)(lines < lines_that_fit ? lines : lines_that_fit);
+    return lines > 0;
+}
+
+static enum status fill_rows(struct generate_source *g, const struct generate_slab *s)
+{
+    const struct generate_order *o = g->order;
+    const struct backend_ops *ops = g->backend->ops;
+    enum status status = ops->philox->walk_rows(g->queue, &o->walk, s->first_line, s->n_lines,
+                                                s->cells_per_line, o->type, g->device);
+    if (status == STATUS_OK) {
+        status = ops->download(g->queue, s->values, g->device,
+                               s->n_lines * s->cells_per_line * dtype_bytes(o->type));
+    }
+    return status;
+}
+
+static void fill_part_of_row(struct generate_source *g, const struct generate_slab *s)
+{
+    const struct walk_piece piece = {.first_series = s->first_line,
+                                     .first_sample = s->first_cell,
+                                     .n_series = 1,
+                                     .n_samples = s->cells_per_line,
+                                     .series_step = 0,
+                                     .sample_step = 1,
+                                     .type = g->order->type,
+                                     .out = s->values,
+                                     .value = g->value};
+    walk_fill(&g->order->walk, &piece);
+}
+
+struct columns_fill {
+    const struct generate_source *source;
+    const struct generate_slab *slab;
+};
+
+static void fill_columns_task(void *arg, size_t index)
+{
+    const struct columns_fill *c = arg;
+    const struct generate_slab *s = c->slab;
+    const struct generate_order *o = c->source->order;
+    size_t first = index * COLUMNS_PER_TASK, n = s->cells_per_line - first;
+    const struct walk_piece piece = {.first_series = first,
+                                     .first_sample = s->first_line,
+                                     .n_series = n < COLUMNS_PER_TASK ? n : COLUMNS_PER_TASK,
+                                     .n_samples = s->n_lines,
+                                     .series_step = 1,
+                                     .sample_step = s->cells_per_line,
+                                     .type = o->type,
+                                     .out = (char *)s->values + first * dtype_bytes(o->type),
+                                     .value = c->source->value + first};
+    walk_fill(&o->walk, &piece);
+}
+
+enum status generate_source_fill(struct generate_source *g, const struct generate_slab *s)
+{
+    if (g->order->columns) {
+        size_t n_tasks = (s->cells_per_line + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK;
+        struct columns_fill fill = {g, s};
+        g->executor->run(g->executor->context, n_tasks, fill_columns_task, &fill);
+        return STATUS_OK;
+    }
+    if (g->cells_per_line > GENERATE_SLAB_CELLS) {
+        fill_part_of_row(g, s);
+        return STATUS_OK;
+    }
+    return fill_rows(g, s);
+}
+
+bool generate_source_is_gap(const struct generate_source *g, const struct generate_slab *s,
+                            size_t cell)
+{
+    const struct generate_order *o = g->order;
+    uint64_t line = s->first_line + cell / s->cells_per_line;
+    uint64_t in_line = s->first_cell + cell % s->cells_per_line;
+    return o->gaps > 0 &&
+           walk_is_gap(&o->walk, o->gaps, o->columns ? in_line : line, o->columns ? line : in_line);
+}

@@ -1,0 +1,175 @@
+/*
+ * new_file - see new_file.h.
+ */
+#include "pipeline/generate/new_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Bytes handed to the system at once: an interrupted write has then not done much. */
+enum { WRITE_BYTES = 8 << 20 };
+
+struct new_file {
+    char *path;       /* as messages call it */
+    const char *name; /* its last component */
+    int folder_fd;    /* -1: written to directly */
+    int fd;
+    bool force;
+    char part[32]; /* the hidden name; "" when there is none */
+};
+
+static enum status open_folder(struct new_file *f)
+{
+    size_t n = (size_t)(f->name - f->path);
+    char *folder = n > 0 ? strndup(f->path, n) : strdup(".");
+    if (folder == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory", f->path);
+    }
+    f->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum status status = STATUS_OK;
+    if (f->folder_fd < 0) {
+        status = status_fail_errno(errno, "%s: cannot open the folder", folder);
+    }
+    free(folder);
+    return status;
+}
+
+static enum status open_part(struct new_file *f)
+{
+    uint64_t random;
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return status_fail_errno(errno, "%s: no random number for a hidden name", f->path);
+    }
+    snprintf(f->part, sizeof(f->part), ".leat.%016llx.tmp", (unsigned long long)random);
+    f->fd = openat(f->folder_fd, f->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (f->fd < 0) {
+        f->part[0] = '\0';
+        return status_fail_errno(errno, "%s: cannot create a file beside it", f->path);
+    }
+    return STATUS_OK;
+}
+
+static enum status open_direct(struct new_file *f, bool is_stdout)
+{
+    f->fd = is_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                      : open(f->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return f->fd >= 0 ? STATUS_OK : status_fail_errno(errno, "%s: cannot open", f->path);
+}
+
+static enum status open_any(struct new_file *f)
+{
+    struct stat st;
+    if (strcmp(f->path, "-") == 0) {
+        return open_direct(f, true);
+    }
+    bool exists = stat(f->path, &st) == 0;
+    if (*f->name == '\0' || (exists && S_ISDIR(st.st_mode))) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: is a folder; name a file in it", f->path);
+    }
+    if (exists && !S_ISREG(st.st_mode)) {
+        return open_direct(f, false);
+    }
+    if (exists && !f->force) {
+        return status_fail(STATUS_EXISTS, "%s: is there already (--force replaces it)", f->path);
+    }
+    enum status status = open_folder(f);
+    return status == STATUS_OK ? open_part(f) : status;
+}
+
+enum status new_file_open(const char *path, bool force, struct new_file **out)
+{
+    *out = NULL;
+    struct new_file *f = calloc(1, sizeof(*f));
+    if (f == NULL || (f->path = strdup(path)) == NULL) {
+        free(f);
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory", path);
+    }
+    const char *slash = strrchr(f->path, '/');
+    f->name = slash != NULL ? slash + 1 : f->path;
+    f->folder_fd = f->fd = -1;
+    f->force = force;
+    enum status status = open_any(f);
+    if (status == STATUS_OK) {
+        *out = f;
+    } else {
+        new_file_abandon(f);
+    }
+    return status;
+}
+
+enum status new_file_write(struct new_file *f, const void *data, size_t n)
+{
+    const char *at = data;
+    while (n > 0) {
+        ssize_t written = write(f->fd, at, n < WRITE_BYTES ? n : (size_t)WRITE_BYTES);
+        if (written >= 0) {
+            at += written;
+            n -= (size_t)written;
+        } else if (errno == EPIPE) {
+            return status_fail(STATUS_CANCELLED, "%s: nobody reads it any more", f->path);
+        } else if (errno != EINTR) {
+            return status_fail_errno(errno, "%s: cannot write", f->path);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* One step where the file system can rename without replacing; link and unlink where it cannot. */
+static enum status give_name(struct new_file *f)
+{
+    bool named;
+    if (f->force) {
+        named = renameat(f->folder_fd, f->part, f->folder_fd, f->name) == 0;
+    } else {
+        named = renameat2(f->folder_fd, f->part, f->folder_fd, f->name, RENAME_NOREPLACE) == 0;
+        if (!named && (errno == EINVAL || errno == ENOSYS)) {
+            named = linkat(f->folder_fd, f->part, f->folder_fd, f->name, 0) == 0 &&
+                    unlinkat(f->folder_fd, f->part, 0) == 0;
+        }
+    }
+    if (!named) {
+        return status_fail_errno(errno, "%s: cannot give the file its name", f->path);
+    }
+    f->part[0] = '\0';
+    return STATUS_OK;
+}
+
+enum status new_file_commit(struct new_file *f)
+{
+    enum status status = STATUS_OK;
+    int fd = f->fd;
+    f->fd = -1;
+    if (close(fd) != 0) {
+        status = status_fail_errno(errno, "%s: cannot write", f->path);
+    }
+    if (status == STATUS_OK && f->part[0] != '\0') {
+        status = give_name(f);
+    }
+    new_file_abandon(f);
+    return status;
+}
+
+void new_file_abandon(struct new_file *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    if (f->fd >= 0) {
+        close(f->fd);
+    }
+    if (f->part[0] != '\0') {
+        unlinkat(f->folder_fd, f->part, 0);
+    }
+    if (f->folder_fd >= 0) {
+        close(f->folder_fd);
+    }
+    free(f->path);
+    free(f);
+}

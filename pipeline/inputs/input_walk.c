@@ -1,0 +1,75 @@
+/*
+ * input_walk - see input_walk.h.
+ */
+#include "pipeline/inputs/input_walk.h"
+
+#include "formats/base/file_name.h"
+#include "formats/source/archive_input.h"
+#include "pipeline/engine/publish.h"
+#include "pipeline/names/input_name.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+FTS *input_walk_start(const char *path)
+{
+    char *const paths[] = {(char *)path, NULL};
+    return fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
+}
+
+struct stat input_walk_output(const char *output)
+{
+    struct stat st;
+    return stat(output, &st) == 0 ? st : (struct stat){0};
+}
+
+static bool is_output(const struct stat *output, const FTSENT *entry)
+{
+    return output->st_ino != 0 && entry->fts_ino == output->st_ino &&
+           entry->fts_dev == output->st_dev;
+}
+
+static bool is_result(const struct stat *output, const FTSENT *entry)
+{
+    return is_output(output, entry->fts_parent) && publish_is_result(AT_FDCWD, entry->fts_accpath);
+}
+
+bool input_walk_skips(const struct stat *output, const FTSENT *entry)
+{
+    return entry->fts_level > 0 &&
+           (entry->fts_name[0] == '.' || is_output(output, entry) || is_result(output, entry));
+}
+
+static bool is_wanted(const struct settings *settings, const FTSENT *entry)
+{
+    return entry->fts_level == 0 ||
+           (!file_name_is_temporary(entry->fts_name) &&
+            (archive_input_named(entry->fts_name) || settings_routes(settings, entry->fts_path)));
+}
+
+uint64_t input_walk_bytes(const struct settings *settings, const struct stat *output,
+                          const atomic_bool *stop)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < settings->n_inputs && !atomic_load(stop); i++) {
+        FTS *walk = input_walk_start(settings->inputs[i]);
+        FTSENT *entry;
+        /* at least one entry: fts_close() forgets what nobody has read */
+        while (walk != NULL && (entry = fts_read(walk)) != NULL && !atomic_load(stop)) {
+            if (entry->fts_info == FTS_D && input_walk_skips(output, entry)) {
+                fts_set(walk, entry, FTS_SKIP);
+            } else if (entry->fts_info == FTS_F && is_wanted(settings, entry)) {
+                total += (uint64_t)entry->fts_statp->st_size;
+            }
+        }
+        if (walk != NULL) {
+            fts_close(walk);
+        }
+    }
+    return total;
+}

@@ -1,0 +1,480 @@
+/*
+ * inputs - see inputs.h.
+ */
+#include "pipeline/inputs/inputs.h"
+
+#include "formats/base/file_name.h"
+#include "formats/base/log.h"
+#include "formats/source/archive_input.h"
+#include "pipeline/engine/scratch.h"
+#include "pipeline/inputs/input_walk.h"
+#include "pipeline/inputs/parts.h"
+#include "pipeline/names/input_name.h"
+#include "pipeline/names/projection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct inputs {
+    const struct settings *settings;
+    int scratch_fd;
+    struct stat output; /* the folder of results */
+    atomic_bool stop;
+    size_t next;                   /* argument to look at next */
+    size_t n_taken;                /* of the present argument: inputs, and failures told */
+    size_t n_all;                  /* of all arguments */
+    FTS *walk;                     /* the folder being walked; NULL: none */
+    struct archive_input *archive; /* being read; NULL: none */
+    char *archive_path;
+    struct parts *parts; /* files whose job is not complete */
+    char *leaving;       /* the folder or archive that has ended: what waits in it is given up */
+    char *sidecar;       /* the first that was passed over */
+    size_t n_sidecars;
+};
+
+enum status inputs_open(const struct settings *settings, int scratch_fd, struct inputs **out)
+{
+    struct inputs *in = calloc(1, sizeof(*in));
+    *out = in;
+    if (in == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the list of inputs");
+    }
+    in->settings = settings;
+    in->scratch_fd = scratch_fd;
+    in->output = input_walk_output(settings->output);
+    return parts_new(&in->parts);
+}
+
+void inputs_stop(struct inputs *in)
+{
+    atomic_store(&in->stop, true);
+}
+
+static bool is_stopped(const struct inputs *in)
+{
+    return atomic_load(&in->stop);
+}
+
+static void close_archive(struct inputs *in)
+{
+    archive_input_free(in->archive);
+    in->archive = NULL;
+    free(in->leaving);
+    in->leaving = in->archive_path;
+    in->archive_path = NULL;
+}
+
+void inputs_free(struct inputs *in)
+{
+    if (in != NULL) {
+        if (in->walk != NULL) {
+            fts_close(in->walk);
+        }
+        close_archive(in);
+        parts_free(in->parts);
+        free(in->leaving);
+        free(in->sidecar);
+        free(in);
+    }
+}
+
+/* Resolves the file's settings; *got when a job comes of it: else it waits for other parts. */
+static enum status take_input(struct inputs *in, const char *path, int fd, struct job_input *out,
+                              bool *got)
+{
+    struct job_part part = {.fd = fd, .path = strdup(path)};
+    struct job_settings settings;
+    *got = false;
+    if (part.path == NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    enum status code = settings_resolve(in->settings, path, &settings);
+    if (code == STATUS_OK && settings.stage->n_parts > 1) {
+        return parts_add(in->parts, &part, &settings, out, got);
+    }
+    out->parts[0] = part;
+    if (code == STATUS_OK) {
+        out->settings = settings;
+        out->n_parts = 1;
+        *got = true;
+    }
+    return code;
+}
+
+static void name_failure(struct job_input *out, const char *path)
+{
+    out->parts[0] = (struct job_part){.fd = -1, .path = strdup(path)};
+}
+
+/* A file that is no input; what lies beside grids is told of at the end, in one line. */
+static void pass_over(struct inputs *in, const char *path)
+{
+    log_debug("'%s': no pipeline takes it, skipped", path);
+    if (input_name_is_sidecar(path) && !projection_named(path)) {
+        in->sidecar = in->n_sidecars++ == 0 ? strdup(path) : in->sidecar;
+    }
+}
+
+static void tell_sidecars(struct inputs *in)
+{
+    if (in->n_sidecars > 0) {
+        log_info("%zu %s beside grids and tables passed over, '%s' first", in->n_sidecars,
+                 in->n_sidecars == 1 ? "file that is kept" : "files that are kept",
+                 in->sidecar != NULL ? in->sidecar : "");
+        in->n_sidecars = 0;
+    }
+}
+
+/* --- archives --------------------------------------------------------------------------------- */
+
+static enum status open_archive(struct inputs *in, const char *path)
+{
+    struct stat st;
+    enum status code;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        return status_fail_errno(errno, "cannot open '%s'", path);
+    }
+    if (fstat(fd, &st) != 0) {
+        code = status_fail_errno(errno, "cannot look at '%s'", path);
+        close(fd);
+        return code;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        close(fd);
+        return status_fail(STATUS_BAD_INPUT, "'%s' is no regular file", path);
+    }
+    code = archive_input_open(fd, path, &in->stop, &in->archive);
+    if (code == STATUS_OK) {
+        in->archive_path = strdup(path);
+        if (in->archive_path == NULL) {
+            close_archive(in);
+            code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
+        }
+    }
+    return code;
+}
+
+/* Whether a folder of the member's name begins with a dot; ".." is not hidden but refused. */
+static bool is_hidden(const char *name)
+{
+    const char *slash;
+    for (; (slash = strchr(name, '/')) != NULL; name = slash + 1) {
+        size_t n = (size_t)(slash - name);
+        if (name[0] == '.' && n > 1 && !(n == 2 && name[1] == '.')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum member_kind { MEMBER_PASSED_OVER, MEMBER_OF_JOB, MEMBER_PROJECTION };
+
+/* What a folder of such files would do with the member at `path`; `name` is its part in the
+ * archive. */
+static enum member_kind judge_member(struct inputs *in, const char *name, const char *path)
+{
+    if (!is_hidden(name) && settings_routes(in->settings, path)) {
+        return MEMBER_OF_JOB;
+    }
+    if (!is_hidden(name) && projection_named(name)) {
+        return MEMBER_PROJECTION;
+    }
+    pass_over(in, path);
+    return MEMBER_PASSED_OVER;
+}
+
+/* Unpacks the member into a scratch file. */
+static enum status unpack_member(struct inputs *in, int *fd)
+{
+    uint64_t bytes;
+    enum status code = scratch_file(in->scratch_fd, fd);
+    if (code == STATUS_OK) {
+        code = archive_input_copy(in->archive, *fd, scratch_room(*fd), &bytes);
+        if (code != STATUS_OK) {
+            close(*fd);
+            *fd = -1;
+        }
+    }
+    return code;
+}
+
+static enum status take_projection(struct inputs *in, const char *path)
+{
+    char *text = NULL;
+    int fd;
+    enum status code = unpack_member(in, &fd);
+    if (code == STATUS_OK) {
+        code = projection_read(fd, path, &text);
+        close(fd);
+    }
+    return code == STATUS_OK ? parts_add_projection(in->parts, path, text) : code;
+}
+
+/* Makes the member an input, or a part of one. */
+static enum status take_member(struct inputs *in, const struct archive_input_entry *entry,
+                               enum member_kind kind, const char *path, struct job_input *out,
+                               bool *got)
+{
+    int fd;
+    enum status code;
+    if (entry->refused != NULL) {
+        code = status_fail(STATUS_BAD_INPUT, "'%s' is not taken out of its archive: %s", path,
+                           entry->refused);
+    } else if (kind == MEMBER_PROJECTION) {
+        code = take_projection(in, path);
+    } else {
+        code = unpack_member(in, &fd);
+        if (code == STATUS_OK) {
+            return take_input(in, path, fd, out, got);
+        }
+    }
+    if (code != STATUS_OK) {
+        name_failure(out, path);
+    }
+    if (kind == MEMBER_PROJECTION && code != STATUS_OK && code != STATUS_BAD_INPUT) {
+        close_archive(in); /* its grid must not be taken for one without */
+    }
+    return code;
+}
+
+/* Goes on to the next member that a pipeline takes, or to the archive's end; *got when that makes a
+ * job. There is no going on after a failure to find one. */
+static enum status next_member(struct inputs *in, struct job_input *out, bool *got)
+{
+    struct archive_input_entry entry;
+    bool end;
+    enum status code = archive_input_next(in->archive, &entry, &end);
+    char *raw_path = NULL, *path = NULL;
+    if (code != STATUS_OK || end) {
+        if (code != STATUS_OK) {
+            name_failure(out, in->archive_path);
+        }
+        close_archive(in);
+        return code;
+    }
+    if (asprintf(&raw_path, "%s/%s", in->archive_path, entry.raw) < 0 ||
+        asprintf(&path, "%s/%s", in->archive_path, entry.name) < 0) {
+        name_failure(out, in->archive_path);
+        close_archive(in);
+        free(raw_path);
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    enum member_kind kind = judge_member(in, entry.raw, raw_path);
+    code = kind != MEMBER_PASSED_OVER ? take_member(in, &entry, kind, path, out, got) : STATUS_OK;
+    free(raw_path);
+    free(path);
+    return code;
+}
+
+/* --- folders ---------------------------------------------------------------------------------- */
+
+/* A file in a folder. *got when it is an input; an archive is opened instead. */
+static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_input *out,
+                             bool *got)
+{
+    enum status code = STATUS_OK;
+    *got = false;
+    if (file_name_is_temporary(entry->fts_name)) {
+        return code;
+    }
+    if (archive_input_named(entry->fts_name)) {
+        code = open_archive(in, entry->fts_path);
+        if (code != STATUS_OK) {
+            name_failure(out, entry->fts_path);
+        }
+    } else if (settings_routes(in->settings, entry->fts_path)) {
+        code = take_input(in, entry->fts_path, -1, out, got);
+    } else {
+        pass_over(in, entry->fts_path);
+    }
+    return code;
+}
+
+static void pass_over_link(const struct inputs *in, const FTSENT *entry)
+{
+    if (settings_routes(in->settings, entry->fts_path)) {
+        log_warning("'%s': is a link, and links in folders are not followed; name it to have it "
+                    "processed",
+                    entry->fts_path);
+    } else {
+        log_debug("'%s': is a link, skipped", entry->fts_path);
+    }
+}
+
+/* Goes on to the next file in the folder that makes a job (*got), to an archive, or to the end of a
+ * folder. */
+static enum status next_in_folder(struct inputs *in, struct job_input *out, bool *got)
+{
+    FTSENT *entry;
+    while (!is_stopped(in) && in->archive == NULL && in->leaving == NULL &&
+           (errno = 0, entry = fts_read(in->walk)) != NULL) {
+        enum status code = STATUS_OK;
+        switch (entry->fts_info) {
+        case FTS_D:
+            if (input_walk_skips(&in->output, entry)) {
+                fts_set(in->walk, entry, FTS_SKIP);
+            }
+            break;
+        case FTS_DNR:
+        case FTS_ERR:
+        case FTS_NS:
+            name_failure(out, entry->fts_path);
+            return status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path);
+        case FTS_DP:
+            in->leaving = strdup(entry->fts_path);
+            break;
+        case FTS_SL:
+        case FTS_SLNONE:
+            pass_over_link(in, entry);
+            break;
+        case FTS_F:
+            code = take_file(in, entry, out, got);
+            if (code != STATUS_OK || *got) {
+                return code;
+            }
+            break;
+        default:
+            break;
+        }
+    }
+    if (in->archive == NULL && in->leaving == NULL) {
+        const int error = is_stopped(in) ? 0 : errno; /* none where all has been seen */
+        fts_close(in->walk);
+        in->walk = NULL;
+        if (error != 0) {
+            name_failure(out, in->settings->inputs[in->next - 1]);
+            return status_fail_errno(error, "the folder cannot be read to its end");
+        }
+    }
+    return STATUS_OK;
+}
+
+/* --- arguments -------------------------------------------------------------------------------- */
+
+/* Opens the next argument; *got when it is a file that makes a job. */
+static enum status next_argument(struct inputs *in, struct job_input *out, bool *got)
+{
+    const char *path = in->settings->inputs[in->next++];
+    struct stat st;
+    enum status code = STATUS_OK;
+    in->n_taken = 0;
+    if (stat(path, &st) != 0) {
+        code = status_fail_errno(errno, "cannot find '%s'", path);
+    } else if (S_ISDIR(st.st_mode)) {
+        in->walk = input_walk_start(path);
+        if (in->walk == NULL) {
+            code = status_fail_errno(errno, "cannot read '%s'", path);
+        }
+    } else if (archive_input_named(path)) {
+        code = open_archive(in, path);
+    } else if (input_name_is_sidecar(path)) {
+        pass_over(in, path); /* a shell's X.* */
+    } else {
+        return take_input(in, path, -1, out, got);
+    }
+    if (code != STATUS_OK) {
+        name_failure(out, path);
+    }
+    return code;
+}
+
+/* A folder or an archive that was given has come to its end. */
+static enum status end_argument(struct inputs *in, struct job_input *out)
+{
+    const char *path = in->settings->inputs[in->next - 1];
+    if (in->n_taken > 0) {
+        return STATUS_OK;
+    }
+    const bool named = in->settings->pipeline != NULL;
+    char names[SETTINGS_NAMES_BYTES];
+    name_failure(out, path);
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "'%s' holds no file that %s takes; give them names like %s%s%s", path,
+                       named ? in->settings->pipeline : "a pipeline", settings_names(names),
+                       named ? "" : ", or give --pipeline ", named ? "" : stage_registry[0]->name);
+}
+
+/* What waits in a folder that has ended lacks its other parts: one of them. */
+static enum status give_up(struct inputs *in, struct job_input *out)
+{
+    enum status code = parts_give_up(in->parts, in->leaving, out);
+    if (code == STATUS_OK) {
+        free(in->leaving);
+        in->leaving = NULL;
+    }
+    return code;
+}
+
+/* Nothing was named but what lies beside inputs. */
+static enum status only_sidecars(struct inputs *in, struct job_input *out)
+{
+    const char *path = in->settings->inputs[0];
+    in->n_sidecars = 0;
+    name_failure(out, path);
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "'%s' is kept beside a grid or a table and is no input itself: name that",
+                       path);
+}
+
+/* One step to the next input; *end: there is none. */
+static enum status advance(struct inputs *in, struct job_input *out, bool *got, bool *end)
+{
+    if (in->leaving != NULL) {
+        return give_up(in, out);
+    }
+    if (in->archive != NULL) {
+        return next_member(in, out, got);
+    }
+    if (in->walk != NULL) {
+        return next_in_folder(in, out, got);
+    }
+    if (in->next < in->settings->n_inputs) {
+        return next_argument(in, out, got);
+    }
+    *end = true;
+    enum status code = parts_give_up(in->parts, "", out);
+    if (code == STATUS_OK && in->n_all == 0) {
+        return only_sidecars(in, out);
+    }
+    tell_sidecars(in);
+    return code;
+}
+
+enum status inputs_next(struct inputs *in, struct job_input *out, bool *end)
+{
+    *out = (struct job_input){0};
+    *end = false;
+    bool got = false;
+    enum status code = STATUS_OK;
+    while (code == STATUS_OK && !got && !*end) {
+        if (is_stopped(in)) {
+            *end = true;
+            break;
+        }
+        bool within = in->leaving != NULL || in->archive != NULL || in->walk != NULL;
+        code = advance(in, out, &got, end);
+        in->n_taken += got || code != STATUS_OK;
+        in->n_all += got || code != STATUS_OK;
+        if (within && in->leaving == NULL && in->archive == NULL && in->walk == NULL &&
+            code == STATUS_OK && !got && !is_stopped(in)) {
+            code = end_argument(in, out);
+            in->n_all += code != STATUS_OK;
+        }
+    }
+    return code;
+}
+
+uint64_t inputs_total_bytes(const struct inputs *in)
+{
+    return input_walk_bytes(in->settings, &in->output, &in->stop);
+}

@@ -1,0 +1,39 @@
+/*
+ * inputs - what a command line's files, folders and archives come to, one job's input at a time, so
+ * that memory does not grow with their number.
+ *
+ * In folders and archives only what a route takes is looked at; names that begin with '.' and names
+ * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone, as are
+ * the output folder and the results in it. What is named on the command line itself must have a
+ * route, or hold something that has one, or be a file that is kept beside a grid (X.dem.qml); those
+ * are passed over everywhere, in one line at the end, unless nothing else was named.
+ * Folders are walked in byte order of names, links in them are not followed; a link in an archive,
+ * or a name that leads out of it, is a failure where a pipeline would have taken the file.
+ */
+#ifndef LEAT_PIPELINE_INPUTS_INPUTS_H
+#define LEAT_PIPELINE_INPUTS_INPUTS_H
+
+#include "pipeline/engine/job.h"
+
+#include <stdbool.h>
+
+struct inputs;
+
+/* `settings` is borrowed. `scratch_fd` is a folder on whose file system members of archives are
+ * kept while they are processed, in files without a name; -1: /tmp. */
+enum status inputs_open(const struct settings *settings, int scratch_fd,
+                        struct inputs **out) STATUS_MUST_CHECK;
+void inputs_free(struct inputs *in);
+/* From any thread: inputs_next comes to its end soon, also while it unpacks an archive, and so does
+ * inputs_total_bytes. */
+void inputs_stop(struct inputs *in);
+
+/* The next input, resolved. A failure concerns one input only (out->path names it): call again for
+ * those after it. *end: there are no more. Used by one thread at a time; it reads folders and
+ * unpacks archives. STATUS_CANCELLED: stopped within an archive. */
+enum status inputs_next(struct inputs *in, struct job_input *out, bool *end) STATUS_MUST_CHECK;
+
+/* As input_walk_bytes, until inputs_stop. Also while another thread is in inputs_next. */
+uint64_t inputs_total_bytes(const struct inputs *in);
+
+#endif

@@ -1,0 +1,128 @@
+/*
+ * input_name - see input_name.h.
+ */
+#include "pipeline/names/input_name.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const extensions[] = {".csv", ".tsv", ".txt", ".npy",
+                                         ".npz", ".asc", ".tif", ".tiff"};
+enum { N_OF_TABLES = 5 };
+/* Coordinate systems, world files, styles, masks, statistics, overviews, metadata (also .aux.xml).
+ */
+static const char *const sidecar_endings[] = {
+    ".prj", ".qpj", ".wld", ".tfw", ".tfwx", ".tifw", ".tiffw", ".ascw", ".qml",  ".qmd",    ".sld",
+    ".clr", ".msk", ".stx", ".ovr", ".rrd",  ".aux",  ".xml",   ".cpg",  ".csvt", ".vat.dbf"};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *input_name_last(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Length of name[0..n) without the ending, in any case; n when it does not end so. */
+static size_t without(const char *name, size_t n, const char *ending)
+{
+    size_t n_ending = strlen(ending);
+    return n >= n_ending && strncasecmp(name + n - n_ending, ending, n_ending) == 0 ? n - n_ending
+                                                                                    : n;
+}
+
+size_t input_name_without(const char *path, const char *ending)
+{
+    return without(path, strlen(path), ending);
+}
+
+/* Without one of the first n_known extensions. */
+static size_t without_extension(const char *name, size_t n, size_t n_known)
+{
+    for (size_t i = 0; i < n_known; i++) {
+        size_t shorter = without(name, n, extensions[i]);
+        if (shorter < n) {
+            return shorter;
+        }
+    }
+    return n;
+}
+
+static bool has_extension(const char *path, size_t n_known)
+{
+    const char *name = input_name_last(path);
+    size_t n = without(name, strlen(name), ".gz");
+    size_t stem = without_extension(name, n, n_known);
+    return stem < n && stem > 0;
+}
+
+bool input_name_is_table(const char *path)
+{
+    return has_extension(path, N_OF_TABLES);
+}
+
+bool input_name_is_grid(const char *path)
+{
+    return has_extension(path, COUNT(extensions));
+}
+
+/* Whether name[0..n) ends in ".SUFFIX", in any case, with something before it. */
+static bool ends_in(const char *name, size_t n, const char *suffix)
+{
+    size_t n_suffix = strlen(suffix);
+    return n > n_suffix + 1 && name[n - n_suffix - 1] == '.' &&
+           strncasecmp(name + n - n_suffix, suffix, n_suffix) == 0;
+}
+
+bool input_name_asks_for(const char *path, const char *suffix)
+{
+    const char *name = input_name_last(path);
+    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+        if (ends_in(name, (size_t)(dot - name), suffix) && dot[1] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool input_name_is_sidecar(const char *path)
+{
+    const char *name = input_name_last(path);
+    size_t i = 0;
+    while (i < COUNT(sidecar_endings) &&
+           input_name_without(name, sidecar_endings[i]) == strlen(name)) {
+        i++;
+    }
+    return i < COUNT(sidecar_endings);
+}
+
+enum status input_name_stem(const char *path, const char *suffix, char **out)
+{
+    *out = NULL;
+    const char *name = input_name_last(path);
+    size_t whole = without(name, strlen(name), ".gz");
+    size_t n = without_extension(name, whole, COUNT(extensions));
+    if (n == whole) {
+        /* X.clusters.dat: the ending is not ours, but what stands before it is */
+        const char *dot = memrchr(name, '.', n);
+        if (dot != NULL && ends_in(name, (size_t)(dot - name), suffix)) {
+            n = (size_t)(dot - name);
+        }
+    }
+    if (ends_in(name, n, suffix)) {
+        n -= strlen(suffix) + 1;
+    }
+    const char *why = n == 0           ? "no name is left"
+                      : name[0] == '.' ? "it would begin with a dot"
+                      : n > NAME_MAX   ? "it would be longer than 255 bytes"
+                                       : NULL;
+    if (why != NULL) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: cannot name a result after this input: %s; rename it", path, why);
+    }
+    *out = strndup(name, n);
+    return *out != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+}

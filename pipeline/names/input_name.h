@@ -1,0 +1,36 @@
+/*
+ * input_name - what the name of an input says: whether it can be a table or a grid, which pipeline
+ * it asks for, and what its result is going to be called. Looks at text only, never at a file.
+ */
+#ifndef LEAT_PIPELINE_NAMES_INPUT_NAME_H
+#define LEAT_PIPELINE_NAMES_INPUT_NAME_H
+
+#include "formats/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The last component of a path; "" when the path ends in '/'. */
+const char *input_name_last(const char *path);
+
+/* Length of the path without the ending, in any case; all of it when it does not end so. */
+size_t input_name_without(const char *path, const char *ending);
+
+/* X.csv .tsv .txt .npy .npz, in any case, gzipped or not. */
+bool input_name_is_table(const char *path);
+/* One of these, or X.asc .tif .tiff. */
+bool input_name_is_grid(const char *path);
+
+/* A file that programs keep beside a grid or a table, in any case, and that is no input itself:
+ * X.prj .qpj .wld .tfw .tifw .qml .sld .msk .aux.xml .ovr .cpg .csvt and others of that kind. */
+bool input_name_is_sidecar(const char *path);
+
+/* X.SUFFIX.*, in any case, the name's own way to say its pipeline. */
+bool input_name_asks_for(const char *path, const char *suffix);
+
+/* The X of X.SUFFIX.csv.gz: the last component without .gz, without the extension of a table or
+ * grid, without .SUFFIX. Owned by the caller. STATUS_BAD_ARGUMENT when that is no safe single
+ * component of a path: empty, longer than 255 bytes, beginning with a dot. */
+enum status input_name_stem(const char *path, const char *suffix, char **out) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * text - see text.h. The distance is the optimal string alignment distance (edits and swaps of
+ * neighbours, none twice at the same place), by dynamic programming over three rows.
+ */
+#include "pipeline/names/text.h"
+
+#include "formats/base/excerpt.h"
+#include "formats/base/utf8.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer words are not compared letter by letter: nobody mistypes them into a key. */
+enum { LONGEST_WORD = 63 };
+
+const char *text_size(char out[TEXT_NUMBER_BYTES], uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    double value = (double)bytes;
+    while (value >= (unit == 0 ? 1024.0 : 1023.5)) {
+        value /= 1024;
+        unit++;
+    }
+    int decimals = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(out, TEXT_NUMBER_BYTES, "%.*f %s", decimals, value, units[unit]);
+    return out;
+}
+
+const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds)
+{
+    if (!(seconds >= 0) || seconds > 1e12) {
+        snprintf(out, TEXT_NUMBER_BYTES, "?");
+    } else if (seconds < 59.95) {
+        snprintf(out, TEXT_NUMBER_BYTES, "%.*f s", seconds < 9.995 ? 2 : 1, seconds);
+    } else if (seconds < 3599.5) {
+        long s = lround(seconds);
+        snprintf(out, TEXT_NUMBER_BYTES, "%ld min %02ld s", s / 60, s % 60);
+    } else if (seconds < 86400 - 30) {
+        long m = lround(seconds / 60);
+        snprintf(out, TEXT_NUMBER_BYTES, "%ld h %02ld min", m / 60, m % 60);
+    } else {
+        long h = lround(seconds / 3600);
+        snprintf(out, TEXT_NUMBER_BYTES, "%ld d %02ld h", h / 24, h % 24);
+    }
+    return out;
+}
+
+void text_put(FILE *out, const char *text)
+{
+    while (*text != '\0') {
+        char shown[4];
+        fwrite(shown, 1, excerpt_escape_next(shown, &text), out);
+    }
+}
+
+bool text_parse_count(const char *text, uint64_t *out)
+{
+    if (*text == '\0' || text[strspn(text, "0123456789")] != '\0') {
+        return false;
+    }
+    errno = 0;
+    unsigned long long value = strtoull(text, NULL, 10);
+    if (errno != 0) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool text_parse_real(const char *text, double *out)
+{
+    if (*text == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0') {
+        return false;
+    }
+    char *end;
+    double value = strtod(text, &end);
+    if (*end != '\0' || !isfinite(value)) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+json_t *text_json(const char *text)
+{
+    struct bytes valid = {0};
+    json_t *o = NULL;
+    if (text != NULL && utf8_append_valid(&valid, text) == STATUS_OK) {
+        o = json_stringn(valid.data != NULL ? (const char *)valid.data : "", valid.len);
+    }
+    bytes_free(&valid);
+    return o;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t text_distance(const char *a, const char *b)
+{
+    size_t n_a = strlen(a), n_b = strlen(b);
+    if (n_a > LONGEST_WORD || n_b > LONGEST_WORD) {
+        return strcmp(a, b) == 0 ? 0 : n_a + n_b;
+    }
+    size_t rows[3][LONGEST_WORD + 1];
+    for (size_t j = 0; j <= n_b; j++) {
+        rows[0][j] = j;
+    }
+    for (size_t i = 1; i <= n_a; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *twice_above = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= n_b; j++) {
+            size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = least(replaced, least(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = least(row[j], twice_above[j - 2] + 1);
+            }
+        }
+    }
+    return rows[n_a % 3][n_b];
+}
+
+void text_near_offer(struct text_near *near, const char *candidate)
+{
+    size_t n_word = strlen(near->word), n_candidate = strlen(candidate);
+    if (n_word == 0) {
+        return;
+    }
+    size_t distance = text_distance(near->word, candidate);
+    /* What begins alike counts as near: "thread" for "threads", "prec" for "precision". */
+    if (n_word >= 3 && n_word < n_candidate && strncmp(near->word, candidate, n_word) == 0) {
+        distance = 1;
+    }
+    size_t limit = (n_word + 2) / 3;
+    if (distance <= limit && distance < n_candidate &&
+        (near->best == NULL || distance < near->distance)) {
+        near->best = candidate;
+        near->distance = distance;
+    }
+}

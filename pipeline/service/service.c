@@ -1,0 +1,472 @@
+/*
+ * service - life of the service: start, signals, configuration, drain, end; and the one place that
+ * decides what comes next. See service.h.
+ */
+#include "pipeline/service/service_state.h"
+
+#include "formats/base/log.h"
+#include "pipeline/service/notify.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 1000, POLL_MS = 5000, GATHER_MS = 50, LOCK_TRIES = 20, LOCK_AGAIN_MS = 100 };
+
+/* Attempts beyond max_attempts with which a job is recovered, to be tried alone. Those that ended
+ * with the service itself are charged on disk like any, and are seldom the job's fault; but one
+ * that brings the machine down must not do so for ever. */
+enum { RECOVERIES = 8 };
+
+uint64_t service_now(const struct service *s)
+{
+    return uv_now(&s->loop);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void close_all(struct service *s)
+{
+    s->is_closing = true;
+    watcher_close(s->watcher, NULL, NULL);
+    s->watcher = NULL;
+    status_socket_close(s->socket);
+    s->socket = NULL;
+    uv_close((uv_handle_t *)&s->tick, NULL);
+    uv_close((uv_handle_t *)&s->soon, NULL);
+    for (size_t i = 0; i < s->n_signals; i++) {
+        uv_close((uv_handle_t *)&s->signals[i], NULL);
+    }
+}
+
+static bool is_drained(const struct service *s)
+{
+    size_t left = s->n_listed[WAIT_RESULT] + s->n_listed[WAIT_WORKER];
+    if (service_may_end_jobs(s)) { /* else the next start goes on from where they stand */
+        left += s->n_listed[WAIT_FINISH] + s->n_listed[WAIT_FAIL] + s->n_listed[WAIT_REQUEUE] +
+                s->n_listed[WAIT_CHARGE] - service_jobs_held(s);
+    }
+    return left == 0 && s->step == NULL;
+}
+
+/* Jobs that do not end any more leave without a charge. */
+static void put_back(struct service *s)
+{
+    struct service_job *job, *next;
+    while ((job = TAILQ_FIRST(&s->lists[WAIT_WORKER])) != NULL) {
+        service_job_list(s, job, WAIT_REQUEUE);
+    }
+    for (job = TAILQ_FIRST(&s->lists[WAIT_FINISH]); job != NULL; job = next) {
+        next = TAILQ_NEXT(job, place);
+        if (!service_may_end_jobs(s) && job->spool->stand < SPOOL_COMMITTED) {
+            service_job_list(s, job, WAIT_REQUEUE);
+        }
+    }
+}
+
+static void drain(struct service *s)
+{
+    if (!s->is_cancelled && service_now(s) >= s->drain_ms) {
+        s->is_cancelled = true;
+        if (s->n_listed[WAIT_RESULT] > 0) {
+            log_info("%zu jobs did not end in time and stay queued", s->n_listed[WAIT_RESULT]);
+        }
+        service_workers_end(s, true);
+    }
+    if (is_drained(s)) {
+        service_workers_end(s, true);
+        if (!service_workers_running(s)) {
+            close_all(s);
+        }
+    }
+}
+
+static void begin_drain(struct service *s)
+{
+    s->is_draining = true;
+    s->drain_ms = service_now(s) + (uint64_t)(s->settings->drain_s * 1000);
+    notify_stopping();
+    log_info("told to stop: %zu jobs may end within %g s", service_jobs_begun(s),
+             s->settings->drain_s);
+    service_workers_drain(s);
+}
+
+/* --- the configuration ------------------------------------------------------------------------ */
+
+static bool differs(const char *what, const char *old, const char *new)
+{
+    bool differs = strcmp(old, new) != 0;
+    if (differs) {
+        log_error("the configuration stays as it was: %s cannot change from '%s' to '%s' while the "
+                  "service runs; restart it",
+                  what, old, new);
+    }
+    return differs;
+}
+
+static void free_settings(struct settings *settings)
+{
+    if (settings != NULL) {
+        settings_free(settings);
+        free(settings);
+    }
+}
+
+static void read_again(struct service *s)
+{
+    const struct settings *old = s->settings;
+    bool done = false;
+    char **argv = calloc((size_t)s->argc + 1, sizeof(*argv));
+    struct settings *fresh = calloc(1, sizeof(*fresh));
+    notify_reloading();
+    if (argv == NULL || fresh == NULL) {
+        log_error("the configuration stays as it was: no memory");
+    } else {
+        memcpy(argv, s->argv, (size_t)s->argc * sizeof(*argv));
+        if (settings_parse(s->argc, argv, fresh, &done) != STATUS_OK) {
+            log_error("the configuration stays as it was: %s", status_message());
+        } else if (differs("spool", old->spool, fresh->spool) ||
+                   differs("output", old->output, fresh->output) ||
+                   differs("backend", old->backend, fresh->backend) ||
+                   differs("status_socket", old->status_socket, fresh->status_socket)) {
+            settings_free(fresh);
+        } else {
+            free_settings(s->next_settings);
+            s->next_settings = fresh;
+            fresh = NULL;
+        }
+    }
+    free(fresh);
+    free(argv);
+    if (s->is_recovered && s->watcher != NULL) {
+        watcher_rescan(s->watcher);
+    }
+    notify_ready();
+}
+
+void service_configure(struct service *s)
+{
+    const struct settings *t = s->settings;
+    spool_configure(s->spool, !t->keep_inputs, t->replace, (unsigned)t->max_attempts,
+                    t->reserve_bytes);
+}
+
+/* Puts settings that were read again in force, between steps of the spool. */
+static void adopt_settings(struct service *s)
+{
+    struct settings *old = s->settings, *new = s->next_settings;
+    s->settings = new;
+    s->next_settings = NULL;
+    settings_set_log_level(new);
+    service_configure(s);
+    service_inbox_reroute(s->inbox, new, service_now(s));
+    if (old->threads != new->threads || old->jobs != new->jobs || old->memory != new->memory ||
+        old->level != new->level) {
+        service_workers_renew(s);
+    }
+    if (old->deadline_s != new->deadline_s) {
+        service_workers_tell_deadline(s);
+    }
+    free_settings(old);
+    log_info("the configuration has been read again");
+}
+
+/* --- the watcher ------------------------------------------------------------------------------ */
+
+static void on_found(void *user, struct watcher_findings *findings)
+{
+    struct service *s = user;
+    if (findings->complete) {
+        s->scan_ms = service_now(s);
+        if (!s->is_troubled) {
+            s->trouble[0] = '\0';
+            s->n_troubles = 0;
+        }
+    }
+    s->is_troubled = false;
+    service_inbox_found(s->inbox, findings, service_now(s));
+    service_update(s);
+}
+
+static void on_trouble(void *user, const char *why, size_t n)
+{
+    struct service *s = user;
+    s->is_troubled = true;
+    if (strcmp(s->trouble, why) != 0) {
+        log_warning("%s", why);
+    }
+    if (s->n_troubles == 0) {
+        s->trouble_ms = service_now(s);
+    }
+    if (n > 0 || s->n_troubles == 0) { /* else it is going to be counted */
+        snprintf(s->trouble, sizeof(s->trouble), "%s", why);
+        s->n_troubles = n > 0 ? n : 1;
+    }
+}
+
+static void open_watcher(struct service *s)
+{
+    char *path;
+    if (asprintf(&path, "%s/in", s->settings->spool) < 0) {
+        return; /* the next second tries again */
+    }
+    struct watcher_options options = {.path = path,
+                                      .folder_fd = spool_in_fd(s->spool),
+                                      .poll_ms = POLL_MS,
+                                      .gather_ms = GATHER_MS,
+                                      .found = on_found,
+                                      .trouble = on_trouble,
+                                      .user = s};
+    if (watcher_open(&s->loop, &options, &s->watcher) != STATUS_OK) {
+        log_error("cannot watch the folder: %s", status_message());
+        s->exit_status = 2;
+        s->is_draining = true;
+    }
+    s->scan_ms = service_now(s);
+    free(path);
+}
+
+/* --- what comes next -------------------------------------------------------------------------- */
+
+static bool any_starting(const struct service *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        any = any || s->workers[i]->state == WORKER_STARTING;
+    }
+    return any;
+}
+
+static void announce(struct service *s)
+{
+    char why[SERVICE_WHY_BYTES];
+    bool ready = service_workers_ready(s, why, sizeof(why));
+    if (ready || !any_starting(s)) {
+        s->is_open = true;
+        if (ready) {
+            log_info("ready: results go to '%s'", s->settings->output);
+        } else {
+            log_error("not ready: %s", why);
+        }
+        notify_ready();
+    }
+}
+
+static void arm(struct service *s)
+{
+    const uint64_t now = service_now(s);
+    const uint64_t other = service_workers_next_due(s);
+    uint64_t due = service_inbox_next_due(s->inbox);
+    if (s->looking != NULL || s->is_draining || due <= now) {
+        due = UINT64_MAX; /* its end decides again; or it could not begin: the next second tries */
+    }
+    due = other < due ? other : due;
+    if (due == UINT64_MAX) {
+        uv_timer_stop(&s->soon);
+    } else {
+        uv_timer_start(&s->soon, s->soon.timer_cb, due > now ? due - now : 0, 0);
+    }
+}
+
+void service_update(struct service *s)
+{
+    if (s->is_closing || (!s->is_recovered && !s->is_draining)) {
+        return;
+    }
+    if (s->next_settings != NULL && s->step == NULL) {
+        adopt_settings(s);
+    }
+    if (s->watcher == NULL && !s->is_draining) {
+        open_watcher(s);
+    }
+    if (!s->is_draining) { /* else those that wait are put back */
+        service_dispatch(s);
+    }
+    service_workers_step(s);
+    service_look_at_files(s);
+    if (s->is_draining) {
+        put_back(s);
+    }
+    service_step(s);
+    if (s->is_draining) {
+        drain(s);
+    } else if (!s->is_open && s->watcher != NULL) {
+        announce(s);
+    }
+    if (!s->is_closing) {
+        arm(s);
+    }
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void on_soon(uv_timer_t *timer)
+{
+    service_update(timer->data);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct service *s = timer->data;
+    const double rescan_s = s->settings->rescan_s;
+    service_rates_tick(s);
+    service_check_deadlines(s);
+    service_workers_tick(s);
+    notify_watchdog();
+    notify_status("%zu done, %zu failed, %zu at work%s%s", s->n_done, s->n_failed,
+                  s->n_listed[WAIT_RESULT], s->is_paused ? "; paused: " : "",
+                  s->is_paused ? s->why : "");
+    if (s->watcher != NULL && rescan_s > 0 &&
+        service_now(s) >= s->scan_ms + (uint64_t)(rescan_s * 1000)) {
+        s->scan_ms = service_now(s);
+        watcher_rescan(s->watcher);
+    }
+    service_update(s);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+    struct service *s = signal->data;
+    if (number == SIGHUP) {
+        if (!s->is_draining) {
+            read_again(s);
+        }
+    } else if (!s->is_draining) {
+        begin_drain(s);
+    } else { /* told twice: at once */
+        s->drain_ms = service_now(s);
+    }
+    service_update(s);
+}
+
+static json_t *make_status(void *user)
+{
+    return service_status(user);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static enum status start_handles(struct service *s)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    int failed = 0;
+    uv_timer_init(&s->loop, &s->tick);
+    uv_timer_init(&s->loop, &s->soon);
+    s->tick.data = s->soon.data = s;
+    uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
+    uv_timer_start(&s->soon, on_soon, 0, 0);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && failed == 0; i++) {
+        failed = uv_signal_init(&s->loop, &s->signals[i]);
+        if (failed == 0) {
+            s->n_signals++;
+            s->signals[i].data = s;
+            failed = uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+        }
+    }
+    if (failed != 0) {
+        return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
+    }
+    if (status_socket_open(&s->loop, s->settings->status_socket, make_status, s, &s->socket) !=
+        STATUS_OK) {
+        log_warning("leat status will find nobody: %s", status_message());
+    }
+    return STATUS_OK;
+}
+
+/* A service that was killed while it was starting a worker lives on in that for a moment, and so
+ * does its lock. */
+static enum status open_spool(const struct spool_options *options, struct spool **out)
+{
+    enum status code = spool_open(options, out);
+    for (int tries = 0; code == STATUS_EXISTS && tries < LOCK_TRIES; tries++) {
+        uv_sleep(LOCK_AGAIN_MS);
+        code = spool_open(options, out);
+    }
+    return code;
+}
+
+static enum status open_service(struct service *s)
+{
+    const struct settings *t = s->settings;
+    struct timeval now;
+    gettimeofday(&now, NULL);
+    s->started_at = (double)now.tv_sec + 1e-6 * (double)now.tv_usec;
+    s->started_ms = service_now(s);
+    for (size_t i = 0; i < SERVICE_LISTS; i++) {
+        TAILQ_INIT(&s->lists[i]);
+    }
+    enum status code = service_inbox_new(t, &s->inbox);
+    if (code == STATUS_OK) {
+        struct spool_options options = {.root = t->spool,
+                                        .out = t->output,
+                                        .delete_inputs = !t->keep_inputs,
+                                        .replace = t->replace,
+                                        .max_attempts = (unsigned)t->max_attempts + RECOVERIES,
+                                        .reserve_bytes = t->reserve_bytes};
+        code = open_spool(&options, &s->spool);
+    }
+    return code;
+}
+
+static void free_jobs(struct service *s)
+{
+    for (size_t i = 0; i < SERVICE_LISTS; i++) {
+        struct service_job *job;
+        while ((job = TAILQ_FIRST(&s->lists[i])) != NULL) {
+            service_job_unlist(s, job);
+            service_job_free(job);
+        }
+    }
+}
+
+int service_run(int argc, char **argv, struct settings *settings)
+{
+    struct service *s = calloc(1, sizeof(*s));
+    struct settings *own = calloc(1, sizeof(*own));
+    if (s == NULL || own == NULL || uv_loop_init(&s->loop) != 0) {
+        log_error("no memory to begin");
+        settings_free(settings);
+        free(own);
+        free(s);
+        return 2;
+    }
+    *own = *settings;
+    *settings = (struct settings){0};
+    s->settings = own;
+    s->argc = argc;
+    s->argv = argv;
+    if (open_service(s) != STATUS_OK) {
+        log_error("%s", status_message());
+        s->exit_status = 2;
+    } else if (start_handles(s) != STATUS_OK) {
+        log_error("%s", status_message());
+        s->exit_status = 2;
+        close_all(s);
+    } else {
+        service_workers_choose(s);
+        if (s->n_workers == 0 || !service_recover(s)) {
+            log_error("no memory to begin");
+            s->exit_status = 2;
+            s->is_draining = true;
+            service_update(s);
+        }
+        uv_run(&s->loop, UV_RUN_DEFAULT);
+    }
+    int exit_status = s->exit_status;
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&s->loop);
+    free_jobs(s);
+    spool_recovery_free(&s->found);
+    service_workers_free(s);
+    service_past_free(s);
+    service_inbox_free(s->inbox);
+    spool_close(s->spool);
+    free_settings(s->next_settings);
+    free_settings(s->settings);
+    free(s);
+    return exit_status;
+}

@@ -1,0 +1,53 @@
+/*
+ * service - `leat watch`: what is dropped into SPOOL/in becomes results in OUT, until told to stop.
+ *
+ *   in/ -- watcher --> inbox --> claim --> queue --> attempt --> worker --> finish --> done/
+ *                                 ^                                 |
+ *                                 +-------- requeue, charged or not +--> failed/
+ *
+ * One process decides, on one thread, a libuv loop: it parses no file of a user's and loads no
+ * driver. Steps of the spool run on libuv's pool, one at a time, each with all jobs that stand at
+ * it, since they share its fsyncs. The work is done by worker processes, one a device (worker.c).
+ *
+ * Blame. A worker that dies takes all jobs with it that it had begun. When that was one, it is
+ * charged with an attempt. When they were several, nobody is, but they are suspects: from then on
+ * each is tried alone, one at a time, with no other job at that worker, so that a poisonous file
+ * is charged for its own deaths and its neighbours for none. A job that passes its deadline and
+ * does not stop is known by name, and is alone in being charged, as long as its worker gives signs
+ * of life; a worker that hangs as a whole counts as dead. Jobs that were not yet begun, as
+ * far as is known, are sent back without a charge. A suspect that works for much longer than it had
+ * when the worker died is cleared, and others may join it. Where another suspect then waits for a
+ * worker of its own, the one that does not become free retires, and a new one begins beside it. A
+ * service that ends without warning leaves attempts charged to jobs that were at its workers. That
+ * is seldom their fault: they are tried again, those with two or more such attempts as suspects,
+ * and fail only when they are charged once more, or when it goes on like that for long.
+ *
+ * No room (space, quota, memory, I/O errors on our side): claims and attempts pause, nothing is
+ * charged; every second or two it is looked whether there is room, and then one job after the other
+ * is tried until one has ended. With no job it is looked every few seconds, and a pause begins
+ * before a file comes. While it is the reserve alone that is missing, results that are made are put
+ * in place, since that takes no room and may give some. A job whose result or failure is made and
+ * cannot be put where it belongs is held by itself, and others go on, unless many are held in a
+ * row. An error that only this job meets again, while others have been finished, is its own after
+ * all, and charged. About space or memory it is the job's own without a charge: the job is large,
+ * and waits by itself; one large job is tried at a time, later and later. One that has had no
+ * memory for ten minutes is charged from then on.
+ */
+#ifndef LEAT_PIPELINE_SERVICE_SERVICE_H
+#define LEAT_PIPELINE_SERVICE_SERVICE_H
+
+#include "pipeline/settings/settings.h"
+
+#include <jansson.h>
+
+struct service;
+
+/* Runs until SIGTERM or SIGINT, and drains: running jobs may end for `drain` seconds. SIGHUP reads
+ * the configuration again with argc and argv. The settings are taken over, in every case. Returns
+ * the exit status: 0, or 2 when it could not start (told in the log). */
+int service_run(int argc, char **argv, struct settings *settings);
+
+/* What it is doing: the document of `leat status`. NULL: no memory. */
+json_t *service_status(const struct service *s);
+
+#endif

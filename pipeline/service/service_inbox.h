@@ -1,0 +1,71 @@
+/*
+ * service_inbox - the files that lie in in/: which job each is for, and what it waits for.
+ *
+ * A file is looked at (ready_look) until it is complete; a job is ready when all its parts are:
+ * X.dem.* and X.source.* of one folder. What belongs beside a part goes with it: the .prj of a grid
+ * (projection.h) when it is there, and with `done_file` the X.csv.done, without which X.csv is not
+ * taken. Files that no pipeline takes stay, and say so. What is no regular file and stays so for a
+ * moment (some programs put a file into place by link and unlink) becomes a job of its own, which
+ * the spool puts away with that reason.
+ *
+ * State only: looking, claiming and the clock are the caller's. One thread.
+ */
+#ifndef LEAT_PIPELINE_SERVICE_SERVICE_INBOX_H
+#define LEAT_PIPELINE_SERVICE_SERVICE_INBOX_H
+
+#include "pipeline/settings/settings.h"
+#include "watch/arrival/ready.h"
+#include "watch/arrival/watcher.h"
+#include "watch/spool/spool.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct service_inbox;
+
+/* `settings` is borrowed until service_inbox_reroute or the end. Times are of uv_now(). */
+enum status service_inbox_new(const struct settings *settings,
+                              struct service_inbox **out) STATUS_MUST_CHECK;
+void service_inbox_free(struct service_inbox *inbox);
+
+/* What the watcher has found. Paths that are kept are taken over. */
+void service_inbox_found(struct service_inbox *inbox, struct watcher_findings *findings,
+                         uint64_t now_ms);
+/* The configuration has changed: every file is judged again. */
+void service_inbox_reroute(struct service_inbox *inbox, const struct settings *settings,
+                           uint64_t now_ms);
+
+/* A file that is to be looked at: fill `answer` on any thread. */
+struct service_look {
+    char *path; /* below in/; owned */
+    struct ready_memory memory;
+    struct ready_answer answer;
+};
+/* Fills looks[0 .. n) for files that are due; returns n <= cap. */
+size_t service_inbox_due(struct service_inbox *inbox, uint64_t now_ms, struct service_look *looks,
+                         size_t cap);
+/* Takes the answers, and frees the paths. */
+void service_inbox_looked(struct service_inbox *inbox, struct service_look *looks, size_t n,
+                          uint64_t now_ms);
+/* When the next file is due; UINT64_MAX: none is. */
+uint64_t service_inbox_next_due(const struct service_inbox *inbox);
+
+/* The job that has been ready for longest, unclaimed, owned by the caller; its parameters are
+ * worker_pack_settings, its files the parts in their order and then what lies beside them. NULL:
+ * none is ready. Its files wait for service_inbox_settle. */
+struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_ms);
+/* What became of the first claim of such a job: files of a job that has an id are forgotten, others
+ * are looked at again. Once a job: a file of that name that is found afterwards is a new drop. */
+void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *job,
+                          uint64_t now_ms);
+
+/* Files in in/ that have not been claimed. */
+size_t service_inbox_count(const struct service_inbox *inbox);
+/* Appends up to `most` of them to a JSON array: {"path": "in/...", "reason", "since_s"}. */
+void service_inbox_list(const struct service_inbox *inbox, uint64_t now_ms, size_t most,
+                        json_t *list);
+
+/* The job's file that is the .prj of its part of that name; NULL: it has none. */
+const char *service_inbox_prj(const struct spool_job *job, const char *part);
+
+#endif

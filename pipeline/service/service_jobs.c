@@ -1,0 +1,444 @@
+/*
+ * service_jobs - jobs on their way through the lists, to workers and back, and who is to blame for
+ * a worker's death (see service.h).
+ */
+#include "pipeline/service/service_state.h"
+
+#include "formats/base/excerpt.h"
+#include "formats/base/log.h"
+#include "pipeline/names/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GRACE_MS = 4000,     /* that a worker has to end a job by itself when its deadline is over */
+    CLEARED_MS = 10000,  /* that a suspect works beyond twice its time until the death */
+    KEPT_FREE_MS = 5000, /* that a worker gets no jobs for a suspect's sake, before it retires */
+    MEMORY_MS = 600000,  /* that a job has no memory though others do, before it is charged */
+    SILENT_TICKS = 3     /* without a sign of life: the worker as a whole hangs */
+};
+
+struct service_job *service_job_new(struct spool_job *spool)
+{
+    struct service_job *job = calloc(1, sizeof(*job));
+    const char *name = spool->n_files > 0 ? spool->files[0].name : spool->stem;
+    if (job == NULL || asprintf(&job->name, "in/%s%s%s", spool->folder,
+                                *spool->folder != '\0' ? "/" : "", name) < 0) {
+        free(job);
+        return NULL;
+    }
+    job->spool = spool;
+    job->list = SERVICE_LISTS;
+    spool->user = job;
+    return job;
+}
+
+void service_job_free(struct service_job *job)
+{
+    service_stem_leave(job);
+    spool_job_free(job->spool);
+    free(job->name);
+    free(job->kind);
+    free(job->text);
+    free(job);
+}
+
+void service_job_unlist(struct service *s, struct service_job *job)
+{
+    if (job->list != SERVICE_LISTS) {
+        TAILQ_REMOVE(&s->lists[job->list], job, place);
+        s->n_listed[job->list]--;
+        job->list = SERVICE_LISTS;
+    }
+}
+
+void service_job_list(struct service *s, struct service_job *job, enum service_list list)
+{
+    service_job_unlist(s, job);
+    TAILQ_INSERT_TAIL(&s->lists[list], job, place);
+    s->n_listed[list]++;
+    job->list = list;
+}
+
+bool service_job_is_named(const struct service_job *job, const char *text)
+{
+    const size_t n_name = 4 * strlen(job->name) + 1;
+    char *const shown = malloc(n_name + 4 * strlen(text) + 1);
+    bool is_named = false;
+    if (shown != NULL) {
+        excerpt_escape(shown, job->name);
+        excerpt_escape(shown + n_name, text);
+        is_named = strstr(shown + n_name, shown) != NULL;
+    }
+    free(shown);
+    return is_named;
+}
+
+void service_job_blame(struct service_job *job, const char *kind, const char *text)
+{
+    free(job->kind);
+    free(job->text);
+    job->kind = strdup(kind);
+    job->text = strdup(text);
+}
+
+/* --- to a worker ------------------------------------------------------------------------------ */
+
+static size_t n_free(const struct service_worker *w)
+{
+    return service_worker_takes(w) && w->capacity > w->n_jobs ? w->capacity - w->n_jobs : 0;
+}
+
+size_t service_jobs_begun(const struct service *s)
+{
+    const struct service_job *job;
+    size_t n = 0;
+    TAILQ_FOREACH(job, &s->lists[WAIT_RESULT], place)
+    {
+        n += job->begun;
+    }
+    return n;
+}
+
+size_t service_jobs_claimed(const struct service *s)
+{
+    const struct service_job *job;
+    size_t n = 0;
+    for (enum service_list list = WAIT_CLAIM; list <= WAIT_WORKER; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            n += job->large_ms == 0 && job->spool->outcome != SPOOL_WAIT &&
+                 !service_stem_waits(s, job);
+        }
+    }
+    return n;
+}
+
+size_t service_jobs_wanted(const struct service *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        n += n_free(s->workers[i]);
+    }
+    size_t taken = s->n_listed[WAIT_WORKER];
+    if (s->on_trial) {
+        return n > 0 && taken == 0 && !service_trial_is_open(s);
+    }
+    return n > taken ? n - taken : 0;
+}
+
+static json_t *pack_parts(const struct service_job *job)
+{
+    const struct spool_job *spool = job->spool;
+    const char *pipeline = json_string_value(json_object_get(spool->parameters, "pipeline"));
+    const struct stage_ops *stage = pipeline != NULL ? stage_find(pipeline) : NULL;
+    json_t *parts = json_array();
+    for (size_t i = 0; stage != NULL && i < stage->n_parts && i < spool->n_files; i++) {
+        char *path = NULL;
+        const char *prj = service_inbox_prj(spool, spool->files[i].name);
+        if (asprintf(&path, "in/%s%s%s", spool->folder, *spool->folder != '\0' ? "/" : "",
+                     spool->files[i].name) < 0) {
+            path = NULL;
+        }
+        json_t *part = json_object();
+        int failed = json_object_set_new(part, "file", worker_pack_name(spool->files[i].name));
+        failed |= json_object_set_new(part, "path", path != NULL ? worker_pack_name(path) : NULL);
+        failed |= prj != NULL ? json_object_set_new(part, "prj", worker_pack_name(prj)) : 0;
+        failed |= json_array_append_new(parts, part);
+        free(path);
+        if (failed != 0) {
+            json_decref(parts);
+            return NULL;
+        }
+    }
+    return parts;
+}
+
+static void give(struct service *s, struct service_worker *w, struct service_job *job)
+{
+    json_t *message =
+        json_pack("{s:s, s:s, s:o}", "do", "job", "id", job->spool->id, "parts", pack_parts(job));
+    /* not json_object_update_missing(), which does not tell of keys that it could not set */
+    if (json_object_update(message, job->spool->parameters) != 0) {
+        json_decref(message);
+        message = NULL; /* no memory: with the link the job comes back */
+    }
+    worker_link_send(&w->link, message);
+    job->worker = w;
+    job->begun = false;
+    job->bytes = job->total_bytes = job->begun_ms = 0;
+    for (size_t i = 0; i < job->spool->n_files; i++) {
+        job->total_bytes += job->spool->files[i].size;
+    }
+    w->n_jobs++;
+    w->alone = job->suspect;
+    service_job_list(s, job, WAIT_RESULT);
+}
+
+/* The worker that has most room; for a suspect, one that has nothing to do. */
+static struct service_worker *choose(const struct service *s, bool alone)
+{
+    struct service_worker *best = NULL;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        struct service_worker *w = s->workers[i];
+        if (n_free(w) > 0 && (!alone || w->n_jobs == 0) &&
+            (best == NULL || n_free(w) > n_free(best))) {
+            best = w;
+        }
+    }
+    return best;
+}
+
+/* A suspect that waits has one worker kept free of further jobs: the one that is so soonest. When
+ * that takes long it makes way for a new one, at once or after the one that already does. */
+static void keep_one_free(struct service *s)
+{
+    const uint64_t now = service_now(s);
+    struct service_worker *fewest = NULL;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        struct service_worker *w = s->workers[i];
+        if (w->alone) {
+            w->makes_way = now >= w->alone_ms + KEPT_FREE_MS;
+            w->is_stale = w->is_stale || w->makes_way;
+            w->alone = !w->makes_way;
+            return;
+        }
+        if (service_worker_takes(w) && !w->is_stale &&
+            (fewest == NULL || w->n_jobs < fewest->n_jobs)) {
+            fewest = w;
+        }
+    }
+    if (fewest != NULL) {
+        fewest->alone = true;
+        fewest->alone_ms = now;
+    }
+}
+
+void service_dispatch(struct service *s)
+{
+    struct service_job *job, *next;
+    bool waits = false;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        struct service_worker *w = s->workers[i];
+        w->alone = w->alone && w->n_jobs > 0;
+    }
+    for (job = TAILQ_FIRST(&s->lists[WAIT_WORKER]); job != NULL; job = next) {
+        next = TAILQ_NEXT(job, place);
+        struct service_worker *w = choose(s, job->suspect);
+        if (w != NULL) {
+            give(s, w, job);
+        }
+        waits = waits || (job->suspect && w == NULL);
+    }
+    if (waits) {
+        keep_one_free(s);
+    }
+}
+
+/* --- from a worker ---------------------------------------------------------------------------- */
+
+static struct service_job *find(const struct service_worker *w, const json_t *message)
+{
+    const char *id = json_string_value(json_object_get(message, "id"));
+    struct service_job *job;
+    TAILQ_FOREACH(job, &w->service->lists[WAIT_RESULT], place)
+    {
+        if (id != NULL && job->worker == w && strcmp(job->spool->id, id) == 0) {
+            return job;
+        }
+    }
+    return NULL;
+}
+
+/* The job has left its worker. */
+static void leave(struct service_job *job)
+{
+    job->worker->n_jobs--;
+    job->worker = NULL;
+    job->begun = false;
+}
+
+static void send_back(struct service *s, struct service_job *job, bool charge)
+{
+    s->n_requeued++;
+    service_job_list(s, job, charge ? WAIT_CHARGE : WAIT_REQUEUE);
+}
+
+static void on_done(struct service *s, struct service_job *job, const json_t *message)
+{
+    json_t *outputs = json_object_get(message, "outputs");
+    json_decref(job->spool->outputs);
+    job->spool->outputs = json_is_array(outputs) ? json_incref(outputs) : NULL;
+    job->seconds = json_number_value(json_object_get(message, "seconds"));
+    job->worker->n_in_row = 0;
+    leave(job);
+    job->suspect = false;
+    job->large_ms = 0;
+    service_job_list(s, job, WAIT_FINISH);
+}
+
+/* Our side failed, or so it says; see "No room" in service.h. */
+static void excuse(struct service *s, struct service_job *job, enum status code, const char *text)
+{
+    bool others_went_on = job->excused_at != 0 && s->n_done + 1 > job->excused_at;
+    const bool large =
+        (code == STATUS_NO_SPACE || code == STATUS_NO_MEMORY) && service_is_large(s, job, text);
+    const bool charge =
+        (others_went_on && code == STATUS_IO) ||
+        (large && code == STATUS_NO_MEMORY && service_now(s) >= job->large_ms + MEMORY_MS);
+    if (code != STATUS_CANCELLED && !charge && !large) {
+        service_pause(s, text);
+    }
+    if (code != STATUS_CANCELLED && !charge) {
+        job->excused_at = s->n_done + 1;
+    }
+    send_back(s, job, charge);
+}
+
+static void on_failed(struct service *s, struct service_job *job, const json_t *message)
+{
+    char *told = worker_unpack_name(json_object_get(message, "text"));
+    const char *text = told != NULL ? told : "";
+    enum status code = worker_unpack_code(json_string_value(json_object_get(message, "code")));
+    struct service_worker *w = job->worker;
+    if (w->is_sick || code == STATUS_DEVICE) { /* it ends now: see service_jobs_of_dead */
+        service_worker_sick(w, text);
+        job->begun = job->begun || code == STATUS_DEVICE;
+        free(told);
+        return;
+    }
+    service_job_blame(job, status_name(code), text);
+    leave(job);
+    switch (spool_outcome_of(code)) {
+    case SPOOL_BAD_INPUT:
+        service_job_list(s, job, WAIT_FAIL);
+        break;
+    case SPOOL_WAIT: /* as when spool_durable sees it */
+        service_job_list(s, job, WAIT_REQUEUE);
+        break;
+    case SPOOL_NO_ROOM:
+        excuse(s, job, code, text);
+        break;
+    default:
+        log_warning("%s: %s; it is tried again (job %s)", job->name, text, job->spool->id);
+        send_back(s, job, true);
+        break;
+    }
+    free(told);
+}
+
+static void on_alive(const struct service_worker *w, const json_t *message)
+{
+    const json_t *bytes = json_object_get(message, "bytes");
+    struct service_job *job;
+    TAILQ_FOREACH(job, &w->service->lists[WAIT_RESULT], place)
+    {
+        const json_t *n = job->worker == w ? json_object_get(bytes, job->spool->id) : NULL;
+        if (json_integer_value(n) > 0) {
+            job->bytes = (uint64_t)json_integer_value(n);
+        }
+    }
+}
+
+void service_job_message(struct service_worker *w, const json_t *message)
+{
+    struct service *s = w->service;
+    const char *what = json_string_value(json_object_get(message, "is"));
+    if (what == NULL) {
+        return;
+    }
+    if (strcmp(what, "alive") == 0) {
+        on_alive(w, message);
+        return;
+    }
+    struct service_job *job = find(w, message);
+    if (job == NULL) {
+        return;
+    }
+    if (strcmp(what, "begun") == 0) {
+        job->begun = true;
+        job->begun_ms = service_now(s);
+        job->deadline_s = json_number_value(json_object_get(message, "deadline_s"));
+        return; /* nothing follows from it */
+    }
+    if (strcmp(what, "done") == 0) {
+        on_done(s, job, message);
+    } else if (strcmp(what, "failed") == 0) {
+        on_failed(s, job, message);
+    }
+    service_update(s);
+}
+
+/* --- death ------------------------------------------------------------------------------------ */
+
+static void charge_dead(struct service *s, struct service_job *job, const char *kind,
+                        const char *text)
+{
+    service_job_blame(job, kind, text);
+    log_warning("%s: %s (job %s)", job->name, text, job->spool->id);
+    leave(job);
+    send_back(s, job, true);
+}
+
+bool service_jobs_of_dead(struct service_worker *w)
+{
+    struct service *s = w->service;
+    struct service_job *job, *next;
+    size_t n_begun = 0;
+    char text[512];
+    TAILQ_FOREACH(job, &s->lists[WAIT_RESULT], place)
+    {
+        n_begun += job->worker == w && job->begun;
+    }
+    for (job = TAILQ_FIRST(&s->lists[WAIT_RESULT]); job != NULL; job = next) {
+        next = TAILQ_NEXT(job, place);
+        if (job->worker != w) {
+            continue;
+        }
+        if (!job->begun) { /* as far as is known: its part may hold something, and is to be empty */
+            leave(job);
+            service_job_list(s, job, WAIT_REQUEUE);
+        } else if (job == w->overdue || (w->is_late && n_begun == 1)) {
+            charge_dead(s, job, status_name(STATUS_DEADLINE),
+                        "it took longer than its deadline, and did not stop when told to");
+        } else if (w->overdue != NULL || w->is_stopped || w->link.lacked_memory) {
+            leave(job);
+            send_back(s, job, false);
+        } else if (n_begun == 1) {
+            snprintf(text, sizeof(text), "the worker ended while it worked on this alone: %s%s%s",
+                     w->exit_text, w->is_sick ? ": " : "", w->is_sick ? w->why : "");
+            charge_dead(s, job, w->is_sick ? status_name(STATUS_DEVICE) : "crash", text);
+        } else {
+            job->suspect = true;
+            job->lived_ms = service_now(s) - job->begun_ms;
+            leave(job);
+            send_back(s, job, false);
+        }
+    }
+    const bool blamed = (n_begun == 1 && !w->link.lacked_memory) || w->overdue != NULL;
+    w->overdue = NULL;
+    w->is_late = false;
+    return blamed;
+}
+
+void service_check_deadlines(struct service *s)
+{
+    struct service_job *job;
+    TAILQ_FOREACH(job, &s->lists[WAIT_RESULT], place)
+    {
+        struct service_worker *w = job->worker;
+        if (job->begun && job->suspect &&
+            service_now(s) > job->begun_ms + 2 * job->lived_ms + CLEARED_MS) {
+            job->suspect = w->alone = false;
+        }
+        if (job->begun && job->deadline_s > 0 && !w->is_late &&
+            service_now(s) > job->begun_ms + (uint64_t)(job->deadline_s * 1000) + GRACE_MS) {
+            w->is_late = true;
+            /* Where the whole worker hangs, any of its jobs may be the cause. */
+            w->overdue = w->silent_ticks < SILENT_TICKS ? job : NULL;
+            service_worker_kill(w, "a job passed its deadline and did not stop");
+        }
+    }
+}

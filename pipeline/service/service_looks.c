@@ -1,0 +1,80 @@
+/*
+ * service_looks - files in in/ are looked at on libuv's pool, many at a time: opening them may wait
+ * for a disk. A job whose claim is given up leaves files that the watcher has to look for.
+ */
+#include "pipeline/service/service_state.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { LOOKS = 256 };
+
+struct service_looking {
+    uv_work_t work;
+    struct service *service;
+    int in_fd; /* owned: another folder may become in/ meanwhile */
+    uint64_t now_ms;
+    struct ready_options options;
+    struct service_look looks[LOOKS];
+    size_t n;
+};
+
+static void look(uv_work_t *work)
+{
+    struct service_looking *l = work->data;
+    for (size_t i = 0; i < l->n; i++) {
+        struct service_look *look = &l->looks[i];
+        look->answer = ready_look(l->in_fd, look->path, l->now_ms, &l->options, &look->memory);
+    }
+}
+
+static void looked(uv_work_t *work, int failed)
+{
+    struct service_looking *l = work->data;
+    struct service *s = l->service;
+    (void)failed;
+    s->looking = NULL;
+    close(l->in_fd);
+    service_inbox_looked(s->inbox, l->looks, l->n, service_now(s));
+    free(l);
+    service_update(s);
+}
+
+void service_look_at_files(struct service *s)
+{
+    if (s->looking != NULL || s->is_draining || service_inbox_next_due(s->inbox) > service_now(s)) {
+        return;
+    }
+    struct service_looking *l = calloc(1, sizeof(*l));
+    const int in_fd = fcntl(spool_in_fd(s->spool), F_DUPFD_CLOEXEC, 3);
+    if (l == NULL || in_fd < 0) { /* the next second tries again */
+        free(l);
+        if (in_fd >= 0) {
+            close(in_fd);
+        }
+        return;
+    }
+    l->service = s;
+    l->in_fd = in_fd;
+    l->now_ms = service_now(s);
+    l->options = (struct ready_options){.settle_ms = (uint64_t)(s->settings->settle_s * 1000)};
+    l->n = service_inbox_due(s->inbox, l->now_ms, l->looks, LOOKS);
+    l->work.data = l;
+    s->looking = l;
+    uv_queue_work(&s->loop, &l->work, look, looked);
+}
+
+void service_look_for_files(struct service *s, const struct spool_job *spool)
+{
+    for (size_t i = 0; i < spool->n_files && s->watcher != NULL; i++) {
+        char path[PATH_MAX]; /* a longer one cannot be in in/ */
+        const int n = snprintf(path, sizeof(path), "%s%s%s", spool->folder,
+                               *spool->folder != '\0' ? "/" : "", spool->files[i].name);
+        if (n > 0 && (size_t)n < sizeof(path)) {
+            watcher_hint(s->watcher, path);
+        }
+    }
+}

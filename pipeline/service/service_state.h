@@ -1,0 +1,310 @@
+/*
+ * service_state - the service's inside, shared by the files that make it up: service.c (life, and
+ * what comes next), service_steps.c (the spool), service_room.c (pauses), service_looks.c (files in
+ * in/), service_jobs.c (jobs at workers, blame), service_stems.c (which of several results stays),
+ * service_devices.c (which workers), service_workers.c (their processes), service_status.c
+ * (figures).
+ */
+#ifndef LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
+#define LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
+
+#include "pipeline/service/service.h"
+#include "pipeline/service/service_inbox.h"
+#include "pipeline/status/status_socket.h"
+#include "pipeline/worker/worker_protocol.h"
+#include "watch/arrival/watcher.h"
+#include "watch/spool/spool.h"
+
+#include <sys/queue.h>
+#include <uv.h>
+
+/* What a job waits for. */
+enum service_list {
+    WAIT_CLAIM,
+    WAIT_VERIFY,
+    WAIT_ATTEMPT,
+    WAIT_WORKER,  /* attempted, and not yet sent */
+    WAIT_RESULT,  /* at a worker */
+    WAIT_FINISH,  /* the worker is done */
+    WAIT_REQUEUE, /* nobody's fault */
+    WAIT_CHARGE,  /* its own fault, perhaps */
+    WAIT_FAIL,
+    SERVICE_LISTS
+};
+
+struct service_job {
+    struct spool_job *spool; /* owned */
+    char *name;              /* "in/sub/X.csv", its first file */
+    enum service_list list;  /* SERVICE_LISTS: none, while a step of the spool has it */
+    TAILQ_ENTRY(service_job) place;
+    struct service_stem *stem; /* NULL: not claimed, or no memory: waits for none of its name */
+    TAILQ_ENTRY(service_job) stem_place;
+    bool is_settled; /* its files have left the inbox: what is found there is a new drop */
+    bool suspect;    /* is tried alone */
+    bool begun;      /* by the worker, with that deadline (0: none): */
+    double deadline_s;
+    struct service_worker *worker;
+    uint64_t again_ms; /* not before */
+    uint64_t held_ms;  /* since when its own end cannot be put on disk; 0: it can */
+    uint64_t tried_ms; /* when it was last attempted */
+    uint64_t large_ms; /* since when it alone has no space or memory; 0: it has, or nobody has */
+    unsigned n_alone;  /* how often that looked so */
+    uint64_t bytes, total_bytes, begun_ms;
+    uint64_t lived_ms; /* how long it had worked when its worker died with others' */
+    size_t excused_at; /* jobs done when it was last sent back without charge, + 1; 0: never */
+    double seconds;    /* that the work took */
+    char *kind, *text; /* of its last failure; NULL: none */
+};
+TAILQ_HEAD(service_jobs, service_job);
+
+enum worker_state {
+    WORKER_OFF, /* "backing off", until again_ms */
+    WORKER_STARTING,
+    WORKER_READY,
+    WORKER_OUT, /* until again_ms */
+};
+
+/* A process, or its place. What a place has of settings that need a new process (threads, memory,
+ * jobs, level) changes so: the process that has jobs moves behind the places, where it retires, and
+ * another begins in its place beside it. One process of a place retires at a time, so that no more
+ * than twice the memory is in use; with more changes the one in the place is stale until then. */
+struct service_worker {
+    struct service *service;
+    size_t place;
+    char name[16], backend[8], visible[64]; /* visible: of CUDA_VISIBLE_DEVICES */
+    enum worker_state state;
+    uv_process_t process;
+    struct worker_link link;
+    bool is_running, has_exited, is_broken; /* the process; it ended; its link did */
+    bool is_told_to_end, is_stopped;        /* once it has done its jobs; now */
+    bool is_stale, was_ready;               /* its settings have been changed */
+    bool is_sick, is_unfit;                 /* its device has failed; it could not begin */
+    bool is_tried;                          /* begins after having been out: others work on */
+    int n_closing;                          /* handles */
+    uint64_t since_ms, kill_ms, again_ms;   /* kill_ms: when its patience is over; 0: never */
+    unsigned silent_ticks;
+    char device[96], why[256], unfit_why[256]; /* unfit_why: why it could not begin last */
+    unsigned n_deaths, n_in_row;               /* in_row: since it last finished a job */
+    size_t capacity, n_jobs;                   /* sent to it */
+    bool alone, makes_way;                     /* for a suspect: gets nothing else; is replaced */
+    uint64_t alone_ms;                         /* since when it is kept free */
+    bool is_late;                              /* it is killed for a job's deadline: */
+    struct service_job *overdue;               /* that of this one; NULL: of any */
+    char exit_text[64];
+};
+enum { SERVICE_WORKERS = 17, SERVICE_SHOWN = 20, SERVICE_MINUTES = 15, SERVICE_WHY_BYTES = 512 };
+
+/* A job that has ended, for `leat status`. */
+struct service_past {
+    char id[SPOOL_ID_BYTES];
+    char *name, *result; /* result: or NULL */
+    char *kind, *text;   /* of a failure */
+    double seconds;
+};
+
+struct service_step;
+struct service_looking;
+
+struct service {
+    uv_loop_t loop;
+    struct settings *settings; /* owned */
+    int argc;
+    char **argv; /* borrowed */
+    struct spool *spool;
+    struct watcher *watcher;
+    struct service_inbox *inbox;
+    struct status_socket *socket;
+    uv_signal_t signals[3];
+    size_t n_signals;      /* that can be watched for */
+    uv_timer_t tick, soon; /* every second; when something is due */
+    int exit_status;
+    bool is_recovered, is_open, is_draining, is_closing;
+    struct settings *next_settings; /* read again, and not yet in force; owned; NULL: none */
+    uint64_t drain_ms;              /* when running jobs are cancelled */
+    bool is_cancelled;
+
+    struct spool_recovery found; /* jobs that are yet to be listed */
+    struct service_jobs lists[SERVICE_LISTS];
+    size_t n_listed[SERVICE_LISTS];
+    void *stems;                     /* a tree: see service_stems.c */
+    struct service_step *step;       /* being run by the pool; NULL: none */
+    size_t last_step;                /* its place in their order */
+    struct service_looking *looking; /* files are being looked at by the pool; NULL: none */
+
+    struct service_worker *workers[2 * SERVICE_WORKERS];
+    size_t n_workers, n_all; /* places; and behind them those that retire */
+
+    bool is_paused, on_trial;    /* trial: one job after the other, until one is done */
+    bool is_short;               /* for the reserve alone: what is made is put in place */
+    char why[SERVICE_WHY_BYTES]; /* it is paused */
+    uint64_t pause_ms, look_for_room_ms, paused_ms; /* paused_ms: when last */
+    uint64_t look_at_folders_ms;                    /* while it is not paused */
+    size_t n_held_in_row;                           /* jobs held since one ended */
+
+    uint64_t started_ms;
+    double started_at; /* seconds since 1970 */
+    uint64_t scan_ms;
+    char trouble[SERVICE_WHY_BYTES]; /* of the watcher with a folder, the first; "": none */
+    size_t n_troubles;               /* folders, and what is in them, that cannot be looked at */
+    uint64_t trouble_ms;             /* since when */
+    bool is_troubled;                /* by the look that is being told of */
+    size_t n_done, n_failed, n_requeued;
+    uint64_t input_bytes;
+    struct service_past done[SERVICE_SHOWN], failed[SERVICE_SHOWN]; /* rings */
+    struct {
+        unsigned jobs;
+        uint64_t bytes;
+    } seconds[60], minutes[SERVICE_MINUTES]; /* rings, by time since the start */
+    uint64_t second;                         /* the present one */
+};
+
+/* --- service.c */
+
+/* Decides what comes next, after every change. */
+void service_update(struct service *s);
+uint64_t service_now(const struct service *s);
+/* The spool heeds the settings; between its steps. */
+void service_configure(struct service *s);
+
+/* --- service_steps.c */
+
+/* Starts the step of the spool that comes next, if one can be done. */
+void service_step(struct service *s);
+/* Begins with recovery. */
+bool service_recover(struct service *s); /* false: no memory */
+
+/* --- service_room.c */
+
+/* No room: claims and attempts wait. */
+void service_pause(struct service *s, const char *why);
+/* Nothing is left to be tried. */
+bool service_is_idle(const struct service *s);
+/* What the spool's folders look like: for_room tells whether room is looked for, too. */
+struct service_sight {
+    bool for_room, is_good, is_short; /* short: of the reserve, and of nothing else */
+    int in_fd;                        /* another folder is in/ now; -1: none is */
+    char why[SERVICE_WHY_BYTES];
+};
+/* On any thread, between steps of the spool: looks; and looks only whether there is room. */
+void service_sight_take(struct spool *spool, struct service_sight *sight);
+void service_sight_room(struct spool *spool, struct service_sight *sight);
+/* Begins or ends a pause, and takes a new in/ up. */
+void service_sight_heed(struct service *s, const struct service_sight *sight);
+/* On trial: whether a job that was tried since the last pause may still meet the trouble that led
+ * to it. Those that ran before say nothing, however long they take. */
+bool service_trial_is_open(const struct service *s);
+/* What became of the job is known, and cannot be put where it belongs, which may be for this job
+ * alone (a folder of its own in done/ that is not ours): it waits in `list` by itself. */
+void service_hold(struct service *s, struct service_job *job, enum service_list list,
+                  const char *why);
+/* Whether what is made, or has failed, is put where it belongs now. */
+bool service_may_end_jobs(const struct service *s);
+/* Jobs that are held, by themselves or all. */
+size_t service_jobs_held(const struct service *s);
+/* The job has met no space, or no memory. Whether that is its own trouble: it has done so time and
+ * again while others ended. Such a job is large: it pauses nobody, and is tried again later and
+ * later, one of them at a time, uncharged. */
+bool service_is_large(struct service *s, struct service_job *job, const char *why);
+/* When a large job is tried again. */
+uint64_t service_large_again(const struct service *s, const struct service_job *job);
+/* Whether one of the two has to wait for the other: both are large, or both suspects. */
+bool service_jobs_exclude(const struct service_job *a, const struct service_job *b);
+/* Large jobs that wait. */
+size_t service_jobs_large(const struct service *s);
+
+/* --- service_looks.c */
+
+/* Starts to look at files in in/ that are due. */
+void service_look_at_files(struct service *s);
+/* The job's claim is given up, and the inbox knows nothing of its files any more: the watcher looks
+ * for those that are still there. */
+void service_look_for_files(struct service *s, const struct spool_job *spool);
+
+/* --- service_jobs.c */
+
+/* Takes the spool's job over, unless there is no memory: NULL. */
+struct service_job *service_job_new(struct spool_job *spool);
+void service_job_free(struct service_job *job);
+/* Puts the job at the end of a list; takes it out of the one it is in. */
+void service_job_list(struct service *s, struct service_job *job, enum service_list list);
+void service_job_unlist(struct service *s, struct service_job *job);
+/* Whether the text, as the log shows it, names the job's first file. */
+bool service_job_is_named(const struct service_job *job, const char *text);
+/* Why it failed last; copied. */
+void service_job_blame(struct service_job *job, const char *kind, const char *text);
+/* Jobs that workers have begun, as far as is known. */
+size_t service_jobs_begun(const struct service *s);
+/* Jobs that are claimed, not yet at a worker, and go on: not those that wait for something of their
+ * own, or for another of their name. */
+size_t service_jobs_claimed(const struct service *s);
+/* Jobs that could be sent to workers now, beyond those that wait for one. */
+size_t service_jobs_wanted(const struct service *s);
+/* Sends jobs to workers. */
+void service_dispatch(struct service *s);
+/* What a worker says. */
+void service_job_message(struct service_worker *w, const json_t *message);
+/* A worker has ended: its jobs go where they belong. Whether one of them is to blame. */
+bool service_jobs_of_dead(struct service_worker *w);
+/* Finds jobs that are beyond their deadline and grace, and has their workers killed. */
+void service_check_deadlines(struct service *s);
+
+/* --- service_stems.c */
+
+/* A job that is claimed takes its place among those whose results have the same name. */
+void service_stem_join(struct service *s, struct service_job *job);
+void service_stem_leave(struct service_job *job);
+/* The first of its name that the job's result must come after; NULL: none. */
+const struct service_job *service_stem_before(const struct service *s,
+                                              const struct service_job *job);
+/* Whether it could be attempted, but for that; how many such jobs there are. */
+bool service_stem_waits(const struct service *s, const struct service_job *job);
+size_t service_stem_count(const struct service *s);
+
+/* --- service_devices.c */
+
+/* Makes the list of workers that the settings ask for. */
+void service_workers_choose(struct service *s);
+void service_workers_free(struct service *s);
+bool service_worker_is_cpu(const struct service_worker *w);
+/* Whether the CPU is to work: it is asked for, or every device is out. */
+bool service_cpu_is_wanted(const struct service *s);
+/* Whether it gets no more jobs and ends when it has done those that it has. `why` says so, or that
+ * it is stale; else it is as it was. */
+bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes);
+/* One of that place that has been replaced and still has jobs; NULL: none. */
+struct service_worker *service_worker_before(const struct service *s, size_t place);
+/* Whether jobs may be sent to it. */
+bool service_worker_takes(const struct service_worker *w);
+bool service_workers_running(const struct service *s);
+/* Whether there is a worker for those who asked; `why` says why not, or what is missing. */
+bool service_workers_ready(const struct service *s, char *why, size_t why_bytes);
+
+/* --- service_workers.c */
+
+/* Starts, retires and kills workers whose time has come. */
+void service_workers_step(struct service *s);
+/* When one is to be started or killed; UINT64_MAX: none. */
+uint64_t service_workers_next_due(const struct service *s);
+/* The end of a second: who has been silent for too long? */
+void service_workers_tick(struct service *s);
+/* Nothing more is begun by any: what it has not begun comes back. */
+void service_workers_drain(struct service *s);
+/* Lets all end: once what they have begun is done, or (now) at once. */
+void service_workers_end(struct service *s, bool now);
+/* New ones begin, with other settings; those that have jobs retire. */
+void service_workers_renew(struct service *s);
+/* Tells all the deadline of jobs that they begin from now on. */
+void service_workers_tell_deadline(struct service *s);
+void service_worker_kill(struct service_worker *w, const char *why);
+/* Its device has failed, and it is going to end by itself. */
+void service_worker_sick(struct service_worker *w, const char *why);
+
+/* --- service_status.c */
+
+void service_count_done(struct service *s, const struct service_job *job);
+void service_count_failed(struct service *s, const struct service_job *job);
+/* Goes on to the present second. */
+void service_rates_tick(struct service *s);
+void service_past_free(struct service *s);
+
+#endif

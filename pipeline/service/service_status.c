@@ -1,0 +1,359 @@
+/*
+ * service_status - what the service says of itself: the document of `leat status`, the last jobs,
+ * and rates over the last minutes.
+ */
+#include "pipeline/service/service_state.h"
+
+#include "pipeline/names/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WAITING_SHOWN = 100, FLIGHT_SHOWN = 200 };
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+void service_rates_tick(struct service *s)
+{
+    const uint64_t second = (service_now(s) - s->started_ms) / 1000;
+    for (; s->second < second; s->second++) { /* a new second begins; old figures go */
+        memset(&s->seconds[(s->second + 1) % 60], 0, sizeof(s->seconds[0]));
+        if ((s->second + 1) % 60 == 0) {
+            memset(&s->minutes[(s->second + 1) / 60 % SERVICE_MINUTES], 0, sizeof(s->minutes[0]));
+        }
+    }
+}
+
+static void free_past(struct service_past *past)
+{
+    free(past->name);
+    free(past->result);
+    free(past->kind);
+    free(past->text);
+    *past = (struct service_past){0};
+}
+
+static char *copy(const char *text)
+{
+    return text != NULL ? strdup(text) : NULL;
+}
+
+static struct service_past *remember(struct service_past *ring, size_t n,
+                                     const struct service_job *job)
+{
+    struct service_past *past = &ring[n % SERVICE_SHOWN];
+    free_past(past);
+    memcpy(past->id, job->spool->id, sizeof(past->id));
+    past->name = strdup(job->name);
+    past->seconds = job->seconds;
+    return past;
+}
+
+void service_count_done(struct service *s, const struct service_job *job)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < job->spool->n_files; i++) {
+        bytes += job->spool->files[i].size;
+    }
+    struct service_past *past = remember(s->done, s->n_done, job);
+    past->result = copy(job->spool->published);
+    service_rates_tick(s);
+    s->seconds[s->second % 60].jobs++;
+    s->seconds[s->second % 60].bytes += bytes;
+    s->minutes[s->second / 60 % SERVICE_MINUTES].jobs++;
+    s->input_bytes += bytes;
+    s->n_done++;
+}
+
+void service_count_failed(struct service *s, const struct service_job *job)
+{
+    struct service_past *past = remember(s->failed, s->n_failed, job);
+    past->kind = copy(job->kind);
+    past->text = copy(job->text);
+    s->n_failed++;
+}
+
+void service_past_free(struct service *s)
+{
+    for (size_t i = 0; i < SERVICE_SHOWN; i++) {
+        free_past(&s->done[i]);
+        free_past(&s->failed[i]);
+    }
+}
+
+/* --- the document ----------------------------------------------------------------------------- */
+
+static double age_s(const struct service *s, uint64_t since_ms)
+{
+    return (double)(service_now(s) - since_ms) * 1e-3;
+}
+
+static json_t *pack_flight(const struct service *s)
+{
+    json_t *list = json_array();
+    const struct service_job *job;
+    TAILQ_FOREACH(job, &s->lists[WAIT_RESULT], place)
+    {
+        if (json_array_size(list) == FLIGHT_SHOWN) {
+            break;
+        }
+        if (!job->begun) {
+            continue;
+        }
+        const char *pipeline =
+            json_string_value(json_object_get(job->spool->parameters, "pipeline"));
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:f}", "id", job->spool->id, "name",
+                      text_json(job->name), "pipeline", pipeline != NULL ? pipeline : "", "worker",
+                      job->worker->name, "attempt", (int)job->spool->n_attempts, "bytes",
+                      (json_int_t)job->bytes, "total_bytes", (json_int_t)job->total_bytes, "for_s",
+                      age_s(s, job->begun_ms)));
+    }
+    return list;
+}
+
+static json_t *pack_past(const struct service_past *ring, size_t n, bool failed)
+{
+    json_t *list = json_array();
+    for (size_t i = n; i > 0 && n - i < SERVICE_SHOWN; i--) { /* the last one first */
+        const struct service_past *p = &ring[(i - 1) % SERVICE_SHOWN];
+        json_array_append_new(
+            list, failed
+                      ? json_pack("{s:s, s:o, s:s, s:o}", "id", p->id, "name", text_json(p->name),
+                                  "kind", p->kind != NULL ? p->kind : "", "text",
+                                  text_json(p->text != NULL ? p->text : ""))
+                      : json_pack("{s:s, s:o, s:o, s:f}", "id", p->id, "name", text_json(p->name),
+                                  "result", text_json(p->result != NULL ? p->result : ""),
+                                  "seconds", p->seconds));
+    }
+    return list;
+}
+
+static json_t *pack_workers(const struct service *s)
+{
+    static const char *const states[] = {"backing off", "starting", "ready", "out"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n_all; i++) {
+        const struct service_worker *w = s->workers[i];
+        const uint64_t now = service_now(s);
+        char why[SERVICE_WHY_BYTES];
+        snprintf(why, sizeof(why), "%s", w->why);
+        bool retires = service_worker_retires(w, why, sizeof(why));
+        if (w->state == WORKER_OFF && w->again_ms == 0 && s->n_workers > 1) {
+            continue; /* the CPU, while a device does the work */
+        }
+        bool waits = !w->is_running && w->again_ms > now;
+        json_array_append_new(list, json_pack("{s:s, s:o, s:i, s:s, s:i, s:f, s:o}", "name",
+                                              w->name, "device", text_json(w->device), "pid",
+                                              w->is_running ? w->process.pid : 0, "state",
+                                              retires ? "retiring" : states[w->state], "deaths",
+                                              (int)w->n_deaths, "again_in_s",
+                                              waits ? (double)(w->again_ms - now) * 1e-3 : 0.0,
+                                              "why", text_json(why)));
+    }
+    return list;
+}
+
+static json_t *pack_rates(const struct service *s)
+{
+    double jobs = 0, bytes = 0, jobs_15 = 0;
+    for (size_t i = 0; i < 60; i++) {
+        jobs += s->seconds[i].jobs;
+        bytes += (double)s->seconds[i].bytes;
+    }
+    for (size_t i = 0; i < SERVICE_MINUTES; i++) {
+        jobs_15 += s->minutes[i].jobs;
+    }
+    const double age = age_s(s, s->started_ms);
+    const double minute = age < 1 ? 1 : age < 60 ? age : 60;
+    const double quarter = age < 1 ? 1 : age < 60 * SERVICE_MINUTES ? age : 60 * SERVICE_MINUTES;
+    return json_pack("{s:f, s:f, s:f}", "jobs_per_s_1min", jobs / minute, "jobs_per_s_15min",
+                     jobs_15 / quarter, "bytes_per_s_1min", bytes / minute);
+}
+
+/* What a job waits for that is not its turn; NULL: nothing. */
+static const char *reason_of(const struct service *s, const struct service_job *job)
+{
+    if (job->list == WAIT_CLAIM || job->list == WAIT_VERIFY || job->held_ms != 0) {
+        return job->spool->message;
+    }
+    return service_may_end_jobs(s)    ? NULL
+           : job->list == WAIT_FINISH ? "its result is made, and is put in place after the pause"
+                                      : "it has failed, and is put away after the pause";
+}
+
+/* Jobs of one list that wait for something. */
+static void add_waiting(const struct service *s, enum service_list which, json_t *list)
+{
+    const struct service_job *job;
+    TAILQ_FOREACH(job, &s->lists[which], place)
+    {
+        const char *reason = reason_of(s, job);
+        if (reason != NULL && json_array_size(list) < WAITING_SHOWN) {
+            json_array_append_new(list,
+                                  json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
+                                            "reason", text_json(reason), "since_s",
+                                            job->held_ms != 0 ? age_s(s, job->held_ms) : 0.0));
+        }
+    }
+}
+
+/* Large jobs of one list. */
+static void add_large(const struct service *s, enum service_list which, json_t *list)
+{
+    const struct service_job *job;
+    TAILQ_FOREACH(job, &s->lists[which], place)
+    {
+        if (job->large_ms != 0 && json_array_size(list) < WAITING_SHOWN) {
+            char why[SERVICE_WHY_BYTES];
+            const bool is_memory =
+                job->kind != NULL && strcmp(job->kind, status_name(STATUS_NO_MEMORY)) == 0;
+            snprintf(why, sizeof(why),
+                     "%.300s, while others had enough; it is tried again now and then, and nobody "
+                     "waits for it: make room for %s",
+                     job->text != NULL ? job->text : "no space",
+                     is_memory ? "it in memory; it fails when there is none for long"
+                               : "its result");
+            json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
+                                                  "reason", text_json(why), "since_s",
+                                                  age_s(s, job->large_ms)));
+        }
+    }
+}
+
+/* Jobs that are not begun before another of their name has ended. */
+static void add_later(const struct service *s, json_t *list)
+{
+    const struct service_job *job;
+    TAILQ_FOREACH(job, &s->lists[WAIT_ATTEMPT], place)
+    {
+        if (service_stem_waits(s, job) && json_array_size(list) < WAITING_SHOWN) {
+            char why[SERVICE_WHY_BYTES];
+            snprintf(why, sizeof(why),
+                     "its result replaces that of %.300s (job %s), which was dropped before it and "
+                     "is not done yet",
+                     service_stem_before(s, job)->name, service_stem_before(s, job)->spool->id);
+            json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
+                                                  "reason", text_json(why), "since_s", 0.0));
+        }
+    }
+}
+
+/* Files in in/, jobs that were taken out of it but are still being written to, and jobs that are
+ * held. */
+static json_t *pack_waiting(const struct service *s)
+{
+    json_t *list = json_array();
+    if (s->trouble[0] != '\0') { /* a folder that cannot be entered */
+        char why[SERVICE_WHY_BYTES + 80] = "";
+        if (s->n_troubles > 1) {
+            snprintf(why, sizeof(why),
+                     "%zu places cannot be looked at; the first: ", s->n_troubles);
+        }
+        snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s", s->trouble);
+        json_array_append_new(list, json_pack("{s:s, s:o, s:f}", "path", "in", "reason",
+                                              text_json(why), "since_s", age_s(s, s->trouble_ms)));
+    }
+    add_waiting(s, WAIT_FINISH, list);
+    add_waiting(s, WAIT_FAIL, list);
+    add_large(s, WAIT_REQUEUE, list);
+    add_large(s, WAIT_VERIFY, list);
+    add_large(s, WAIT_ATTEMPT, list);
+    add_later(s, list);
+    add_waiting(s, WAIT_CLAIM, list);
+    add_waiting(s, WAIT_VERIFY, list);
+    service_inbox_list(s->inbox, service_now(s), WAITING_SHOWN, list);
+    return list;
+}
+
+static const char *state_name(const struct service *s)
+{
+    return s->is_draining ? "draining"
+           : !s->is_open  ? "starting"
+           : s->is_paused ? "paused"
+                          : "running";
+}
+
+static json_t *iso_time(double seconds)
+{
+    char text[32];
+    struct tm t;
+    const time_t whole = (time_t)seconds;
+    gmtime_r(&whole, &t);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &t);
+    return json_string(text);
+}
+
+static size_t count_queued(const struct service *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < SERVICE_LISTS; i++) {
+        n += s->n_listed[i];
+    }
+    return n - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] - s->n_listed[WAIT_FAIL] -
+           service_jobs_large(s) - service_stem_count(s);
+}
+
+/* Why jobs wait for each other, if they do. */
+static void say_alone(const struct service *s, char *why, size_t why_bytes)
+{
+    const struct service_job *job;
+    if (s->on_trial) {
+        snprintf(why, why_bytes,
+                 "jobs are tried one after the other until one has ended, after: %.400s", s->why);
+        return;
+    }
+    for (enum service_list list = WAIT_WORKER; list <= WAIT_RESULT; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            if (job->suspect) {
+                snprintf(why, why_bytes,
+                         "%s is tried alone, and others wait: %u attempts at it have begun, and "
+                         "earlier ones ended with their worker or the service",
+                         job->name, job->spool->n_attempts);
+                return;
+            }
+        }
+    }
+}
+
+json_t *service_status(const struct service *s)
+{
+    char why[SERVICE_WHY_BYTES];
+    bool ready = service_workers_ready(s, why, sizeof(why)) && s->is_open && !s->is_draining;
+    if (s->is_paused) {
+        snprintf(why, sizeof(why), "%s", s->why);
+    } else if (ready && count_queued(s) > 0) {
+        say_alone(s, why, sizeof(why));
+    }
+    const char *mode = s->watcher != NULL ? watcher_mode(s->watcher) : "not yet";
+    json_t *m =
+        json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:f, s:s, s:b, s:o, s:o}", "schema", 1, "leat",
+                  LEAT_VERSION, "pid", (int)getpid(), "spool", text_json(s->settings->spool),
+                  "output", text_json(s->settings->output), "since", iso_time(s->started_at),
+                  "uptime_s", age_s(s, s->started_ms), "state", state_name(s), "ready", ready,
+                  "why", text_json(why), "watching", text_json(mode));
+    if (m == NULL) {
+        return NULL;
+    }
+    const size_t n_waiting = service_inbox_count(s->inbox) + service_jobs_held(s) +
+                             service_jobs_large(s) + service_stem_count(s);
+    json_object_set_new(m, "n_waiting", json_integer((json_int_t)n_waiting));
+    json_object_set_new(m, "n_troubles", json_integer((json_int_t)s->n_troubles));
+    json_object_set_new(m, "waiting", pack_waiting(s));
+    json_object_set_new(m, "n_queued", json_integer((json_int_t)count_queued(s)));
+    json_object_set_new(m, "in_flight", pack_flight(s));
+    json_object_set_new(m, "done", pack_past(s->done, s->n_done, false));
+    json_object_set_new(m, "failed", pack_past(s->failed, s->n_failed, true));
+    json_object_set_new(m, "totals",
+                        json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)s->n_done, "failed",
+                                  (json_int_t)s->n_failed, "requeued", (json_int_t)s->n_requeued,
+                                  "input_bytes", (json_int_t)s->input_bytes));
+    json_object_set_new(m, "rates", pack_rates(s));
+    json_object_set_new(m, "workers", pack_workers(s));
+    return m;
+}

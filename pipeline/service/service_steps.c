@@ -1,0 +1,500 @@
+/*
+ * service_steps - the steps of the spool, on libuv's pool. One runs at a time, with all jobs that
+ * stand at it; the steps take turns. What comes next for a job follows from its stand and outcome
+ * (watch/spool/spool.h), here and nowhere else.
+ */
+#include "pipeline/service/service_state.h"
+
+#include "formats/base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH = 128,        /* jobs of one step */
+    CLAIMED_LEAST = 32, /* jobs in .work and not yet at a worker, or as many as workers take */
+    VERIFY_MS = 1000,   /* before a file that is still being written is looked at again, at least */
+    AGAIN_MS = 1000,    /* before another attempt at what failed, times the attempts made */
+    SUSPECT_AFTER = 2,  /* attempts found without an end: the service's own may end any, once */
+    OTHERS_MS = 2000 /* after a pause: for others, before the step that wanted room is repeated */
+};
+
+enum kind { STEP_RECOVER, STEP_LOOK, STEP_JOBS };
+
+struct service_step {
+    uv_work_t work;
+    struct service *service;
+    enum kind kind;
+    enum service_list list; /* STEP_JOBS: where the jobs stood */
+    size_t n;
+    struct service_job *jobs[BATCH];
+    struct spool_job *spools[BATCH];
+    struct spool_reason reasons[BATCH];
+    struct service_sight sight; /* STEP_LOOK, and for what takes room */
+    bool no_room;
+    struct spool_recovery found;
+    enum status code;
+    char message[STATUS_MESSAGE_BYTES];
+};
+
+/* --- on the pool ------------------------------------------------------------------------------ */
+
+static void run_jobs(struct service_step *step)
+{
+    struct spool *spool = step->service->spool;
+    switch (step->list) {
+    case WAIT_CLAIM:
+        spool_claim(spool, step->spools, step->n);
+        break;
+    case WAIT_VERIFY:
+        spool_verify(spool, step->spools, step->n);
+        break;
+    case WAIT_ATTEMPT:
+        spool_attempt(spool, step->spools, step->n);
+        break;
+    case WAIT_FINISH:
+        spool_finish(spool, step->spools, step->n);
+        break;
+    case WAIT_REQUEUE:
+    case WAIT_CHARGE:
+        spool_requeue(spool, step->spools, step->n, step->list == WAIT_CHARGE);
+        break;
+    case WAIT_FAIL:
+        spool_fail(spool, step->spools, step->reasons, step->n);
+        break;
+    default:
+        break;
+    }
+}
+
+static void run(uv_work_t *work)
+{
+    struct service_step *step = work->data;
+    struct spool *spool = step->service->spool;
+    const bool takes_room =
+        step->kind == STEP_JOBS && (step->list == WAIT_CLAIM || step->list == WAIT_ATTEMPT);
+    if (takes_room) {
+        service_sight_room(spool, &step->sight);
+        step->no_room = !step->sight.is_good;
+    }
+    if (step->kind == STEP_LOOK) {
+        service_sight_take(spool, &step->sight);
+    }
+    if (step->kind == STEP_RECOVER) {
+        step->code = spool_recover(spool, &step->found);
+        snprintf(step->message, sizeof(step->message), "%s", status_message());
+    } else if (step->kind == STEP_JOBS && !step->no_room) {
+        run_jobs(step);
+    }
+}
+
+/* --- what comes next -------------------------------------------------------------------------- */
+
+static void drop(struct service *s, struct service_job *job)
+{
+    service_job_unlist(s, job);
+    service_job_free(job);
+}
+
+static void end_done(struct service *s, struct service_job *job)
+{
+    service_count_done(s, job);
+    if (s->pause_ms != 0) {
+        log_info("there is room again");
+    }
+    s->on_trial = false;
+    s->pause_ms = 0;
+    s->n_held_in_row = 0;
+    log_info("%s -> %s/%s in %.3f s", job->name, s->settings->output,
+             job->spool->published != NULL ? job->spool->published : job->spool->stem,
+             job->seconds);
+    drop(s, job);
+}
+
+static void end_failed(struct service *s, struct service_job *job)
+{
+    const char *text = job->text != NULL ? job->text : "failed";
+    const bool is_named = service_job_is_named(job, text);
+    service_count_failed(s, job);
+    s->n_held_in_row = 0;
+    log_warning("%s%s%s; moved to failed/%s", is_named ? "" : job->name, is_named ? "" : ": ", text,
+                job->spool->id);
+    drop(s, job);
+}
+
+static const char *message_of(const struct service_job *job)
+{
+    return job->spool->message != NULL ? job->spool->message : "no memory";
+}
+
+/* The list for a job that the spool has no complaint about. */
+static void go_on(struct service *s, struct service_job *job, enum service_list from)
+{
+    switch (job->spool->stand) {
+    case SPOOL_NEW:
+        service_job_list(s, job, WAIT_CLAIM);
+        break;
+    case SPOOL_UNSURE:
+        service_job_list(s, job, WAIT_VERIFY);
+        break;
+    case SPOOL_QUEUED:
+        service_job_list(s, job, WAIT_ATTEMPT);
+        break;
+    case SPOOL_WORKING:
+        service_job_list(s, job, from == WAIT_ATTEMPT ? WAIT_WORKER : WAIT_REQUEUE);
+        break;
+    case SPOOL_DURABLE:
+    case SPOOL_COMMITTED:
+    case SPOOL_PUBLISHED:
+        service_job_list(s, job, WAIT_FINISH);
+        break;
+    case SPOOL_FAILING:
+        service_job_list(s, job, WAIT_FAIL);
+        break;
+    case SPOOL_ENDED:
+        if (from == WAIT_FAIL) {
+            end_failed(s, job);
+        } else {
+            end_done(s, job);
+        }
+        break;
+    }
+}
+
+/* What has become of the job is known: it cannot fail any more, or does so already. */
+static bool is_decided(const struct service_job *job, enum service_list from)
+{
+    const enum spool_stand stand = job->spool->stand;
+    return from == WAIT_FAIL || stand == SPOOL_COMMITTED || stand == SPOOL_PUBLISHED;
+}
+
+/* The spool has a complaint for good; or until somebody puts right what is in a job's way. */
+static void fail(struct service *s, struct service_job *job, enum service_list from,
+                 const char *kind)
+{
+    if (is_decided(job, from)) {
+        service_hold(s, job, from, message_of(job));
+        return;
+    }
+    service_job_blame(job, kind, message_of(job));
+    service_job_list(s, job, WAIT_FAIL);
+}
+
+static void exhaust(struct service *s, struct service_job *job)
+{
+    char text[STATUS_MESSAGE_BYTES], kind[32];
+    snprintf(kind, sizeof(kind), "%s", job->kind != NULL ? job->kind : "exhausted");
+    snprintf(text, sizeof(text), "%u attempts ended without a result; the last: %s",
+             job->spool->n_attempts, job->text != NULL ? job->text : "unknown");
+    service_job_blame(job, kind, text);
+    service_job_list(s, job, WAIT_FAIL);
+}
+
+/* The step did not succeed for want of room: repeated later, from where the job stands. */
+static void want_room(struct service *s, struct service_job *job, enum service_list from)
+{
+    if (is_decided(job, from)) {
+        service_hold(s, job, from, message_of(job));
+        return;
+    }
+    /* What the disk did not take is gone from memory, too: the work is to be done again. */
+    const bool again = from == WAIT_FINISH && job->spool->stand == SPOOL_WORKING;
+    if (again && service_is_large(s, job, message_of(job))) {
+        service_job_blame(job, status_name(STATUS_NO_SPACE), message_of(job));
+    } else {
+        service_pause(s, message_of(job));
+        s->is_short = false;
+        const uint64_t now = service_now(s);
+        job->again_ms = (s->look_for_room_ms > now ? s->look_for_room_ms : now) + OTHERS_MS;
+    }
+    job->excused_at = again ? s->n_done + 1 : job->excused_at;
+    service_job_list(s, job, again ? WAIT_REQUEUE : from);
+}
+
+/* Where leases do not tell, a file that stood still for `settle` is complete. */
+static uint64_t verify_ms(const struct service *s)
+{
+    const uint64_t settle_ms = (uint64_t)(s->settings->settle_s * 1000);
+    return settle_ms > VERIFY_MS ? settle_ms : VERIFY_MS;
+}
+
+/* The job was taken by a step, from list `from`. */
+static void sort(struct service *s, struct service_job *job, enum service_list from)
+{
+    const struct spool_job *spool = job->spool;
+    const uint64_t now = service_now(s);
+    if (from == WAIT_CLAIM) {
+        if (!job->is_settled) {
+            service_inbox_settle(s->inbox, spool, now);
+            job->is_settled = true;
+        } else if (spool->id[0] == '\0') {
+            service_look_for_files(s, spool);
+        }
+        if (spool->id[0] == '\0') {
+            if (spool->outcome == SPOOL_NO_ROOM) {
+                service_pause(s, message_of(job));
+            }
+            drop(s, job);
+            return;
+        }
+        service_stem_join(s, job);
+    }
+    switch (spool->outcome) {
+    case SPOOL_OK:
+        if (from == WAIT_CHARGE) {
+            job->again_ms = now + (uint64_t)AGAIN_MS * spool->n_attempts;
+        } else if (from == WAIT_REQUEUE && job->large_ms != 0) {
+            job->again_ms = service_large_again(s, job);
+        }
+        go_on(s, job, from);
+        break;
+    case SPOOL_WAIT:
+        job->again_ms = now + verify_ms(s);
+        go_on(s, job, from);
+        break;
+    case SPOOL_GONE:
+        drop(s, job);
+        break;
+    case SPOOL_BAD_INPUT:
+        fail(s, job, from, status_name(STATUS_BAD_INPUT));
+        break;
+    case SPOOL_EXHAUSTED:
+        exhaust(s, job);
+        break;
+    case SPOOL_NO_ROOM:
+        want_room(s, job, from);
+        break;
+    case SPOOL_INTERNAL:
+        fail(s, job, from, status_name(STATUS_INTERNAL));
+        break;
+    }
+}
+
+/* What recovery has found becomes jobs; those that memory lacks for are tried again with the next
+ * step. */
+static void take_found(struct service *s)
+{
+    struct spool_recovery *r = &s->found;
+    struct service_job *job;
+    size_t n = 0;
+    while (n < r->n_jobs && (job = service_job_new(r->jobs[n])) != NULL) {
+        job->suspect = r->jobs[n++]->n_attempts >= SUSPECT_AFTER;
+        job->is_settled = true;
+        service_stem_join(s, job);
+        go_on(s, job, SERVICE_LISTS);
+    }
+    if (n > 0) {
+        r->n_jobs -= n;
+        memmove(r->jobs, r->jobs + n, r->n_jobs * sizeof(struct spool_job *));
+    }
+}
+
+static void after_recovery(struct service *s, struct service_step *step)
+{
+    struct spool_recovery *r = &step->found;
+    service_configure(s);
+    if (step->code != STATUS_OK) {
+        log_error("%s", step->message);
+        s->exit_status = 2;
+        s->is_draining = true;
+        return;
+    }
+    if (r->n_jobs + r->n_finished + r->n_failed + r->n_aside > 0) {
+        log_info("found in .work: %zu jobs to go on with, %zu finished now, %zu failed, %zu put "
+                 "aside",
+                 r->n_jobs, r->n_finished, r->n_failed, r->n_aside);
+    }
+    s->found = *r; /* see take_found() */
+}
+
+static void after(uv_work_t *work, int failed)
+{
+    struct service_step *step = work->data;
+    struct service *s = step->service;
+    (void)failed;
+    s->step = NULL;
+    if (step->kind == STEP_RECOVER) {
+        s->is_recovered = true;
+        after_recovery(s, step);
+    } else if (step->kind == STEP_LOOK) {
+        service_sight_heed(s, &step->sight);
+    }
+    if (step->no_room) {
+        service_pause(s, step->sight.why);
+        s->is_short = step->sight.is_short;
+    }
+    for (size_t i = 0; i < step->n; i++) {
+        if (step->no_room) { /* as it was, but for files that were not yet claimed */
+            step->spools[i]->outcome = SPOOL_NO_ROOM;
+        }
+        sort(s, step->jobs[i], step->list);
+    }
+    free(step);
+    service_update(s);
+}
+
+static struct service_step *begin(struct service *s, enum kind kind)
+{
+    struct service_step *step = calloc(1, sizeof(*step));
+    if (step != NULL) {
+        step->service = s;
+        step->kind = kind;
+        step->work.data = step;
+    }
+    return step;
+}
+
+static void start(struct service *s, struct service_step *step)
+{
+    s->step = step;
+    uv_queue_work(&s->loop, &step->work, run, after);
+}
+
+bool service_recover(struct service *s)
+{
+    struct service_step *step = begin(s, STEP_RECOVER);
+    if (step != NULL) {
+        start(s, step);
+    }
+    return step != NULL;
+}
+
+/* --- whose turn ------------------------------------------------------------------------------- */
+
+static void take(struct service_step *step, struct service_job *job)
+{
+    if (step->list == WAIT_ATTEMPT) {
+        job->tried_ms = service_now(step->service);
+    }
+    service_job_unlist(step->service, job);
+    step->reasons[step->n] =
+        (struct spool_reason){job->kind != NULL ? job->kind : status_name(STATUS_INTERNAL),
+                              job->text != NULL ? job->text : message_of(job)};
+    step->jobs[step->n] = job;
+    step->spools[step->n++] = job->spool;
+}
+
+static void take_claims(struct service *s, struct service_step *step)
+{
+    const size_t claimed = service_jobs_claimed(s);
+    size_t most = 0;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        most += s->workers[i]->capacity;
+    }
+    most = most > CLAIMED_LEAST ? most : CLAIMED_LEAST;
+    struct spool_job *spool;
+    while (step->n < BATCH && claimed + step->n < most &&
+           (spool = service_inbox_take(s->inbox, service_now(s))) != NULL) {
+        struct service_job *job = service_job_new(spool);
+        if (job == NULL) {
+            spool->outcome = SPOOL_GONE;
+            service_inbox_settle(s->inbox, spool, service_now(s));
+            spool_job_free(spool);
+            break;
+        }
+        take(step, job);
+    }
+}
+
+/* A suspect is tried when no other one is, and a large job when no other one is; and none before
+ * one whose result it is to replace. */
+static bool may_attempt(const struct service *s, const struct service_step *step,
+                        const struct service_job *job)
+{
+    const struct service_job *other;
+    if (service_stem_before(s, job) != NULL) {
+        return false;
+    }
+    if (!job->suspect && job->large_ms == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < step->n; i++) {
+        if (service_jobs_exclude(job, step->jobs[i])) {
+            return false;
+        }
+    }
+    TAILQ_FOREACH(other, &s->lists[WAIT_WORKER], place)
+    {
+        if (service_jobs_exclude(job, other)) {
+            return false;
+        }
+    }
+    TAILQ_FOREACH(other, &s->lists[WAIT_RESULT], place)
+    {
+        if (service_jobs_exclude(job, other)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool may_run(const struct service *s, enum service_list list)
+{
+    switch (list) {
+    case WAIT_REQUEUE:
+    case WAIT_CHARGE:
+        return true;
+    case WAIT_FINISH:
+    case WAIT_FAIL:
+        return service_may_end_jobs(s);
+    default:
+        return !s->is_paused && !s->is_draining;
+    }
+}
+
+/* The jobs that a step of this list can be done for, now. On trial those that have met no trouble
+ * yet come first. */
+static void gather(struct service *s, struct service_step *step)
+{
+    const uint64_t now = service_now(s);
+    const bool attempt = step->list == WAIT_ATTEMPT;
+    size_t most = attempt ? service_jobs_wanted(s) : BATCH;
+    most = most < BATCH ? most : BATCH;
+    struct service_job *job, *next;
+    for (int all = !(attempt && s->on_trial); all <= 1 && step->n == 0; all++) {
+        for (job = TAILQ_FIRST(&s->lists[step->list]); job != NULL && step->n < most; job = next) {
+            next = TAILQ_NEXT(job, place);
+            if (job->again_ms <= now && (all || job->excused_at == 0) &&
+                (!attempt || may_attempt(s, step, job))) {
+                take(step, job);
+            }
+        }
+    }
+    if (step->list == WAIT_CLAIM) {
+        take_claims(s, step);
+    }
+}
+
+void service_step(struct service *s)
+{
+    static const enum service_list order[] = {WAIT_REQUEUE, WAIT_CHARGE, WAIT_FAIL, WAIT_ATTEMPT,
+                                              WAIT_FINISH,  WAIT_VERIFY, WAIT_CLAIM};
+    enum { KINDS = sizeof(order) / sizeof(*order) };
+    if (s->step != NULL || s->is_closing) {
+        return;
+    }
+    take_found(s);
+    const uint64_t due = s->is_paused ? s->look_for_room_ms : s->look_at_folders_ms;
+    const bool look = !s->is_draining && service_now(s) >= due;
+    struct service_step *step = begin(s, look ? STEP_LOOK : STEP_JOBS);
+    if (step == NULL) {
+        return; /* the next second tries again */
+    }
+    /* What is done already may be put in place below the reserve; that nothing could begin is said
+     * before somebody drops a file. */
+    step->sight.for_room = s->is_paused || service_is_idle(s);
+    for (size_t i = 1; i <= KINDS && !look && step->n == 0; i++) {
+        size_t k = (s->last_step + i) % KINDS;
+        step->list = order[k];
+        if (may_run(s, step->list)) {
+            gather(s, step);
+            s->last_step = step->n > 0 ? k : s->last_step;
+        }
+    }
+    if (look || step->n > 0) {
+        start(s, step);
+    } else {
+        free(step);
+    }
+}

@@ -1,0 +1,464 @@
+/*
+ * service_workers - the worker processes: starting them, noticing that they end, starting them
+ * again with back-off, and giving up on a device that does nothing but end. Which there are is in
+ * service_devices.c.
+ */
+#include "pipeline/service/service_state.h"
+
+#include "formats/base/log.h"
+#include "pipeline/names/machine.h"
+#include "pipeline/names/text.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    /* Jobs sent to a worker, for one in flight there, and in all: while the spool is busy with a
+     * batch it does not run dry, and the batch is large enough to share its fsyncs. */
+    CAPACITY_FACTOR = 16,
+    CAPACITY_MOST = 256,
+    OPEN_MS = 120000,  /* a driver takes its time */
+    END_MS = 5000,     /* after being told to */
+    SILENT_TICKS = 30, /* of jobs' worker, before it is taken for hung */
+    AGAIN_MS = 250,    /* after the second death in a row; doubles up to */
+    AGAIN_MOST_MS = 30000,
+    OUT_AFTER = 5, /* deaths in a row */
+    OUT_MS = 300000
+};
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+static void back_off(struct service_worker *w, bool unfit)
+{
+    uint64_t wait = 0;
+    for (unsigned i = 1; i < w->n_in_row; i++) {
+        wait = wait == 0 ? AGAIN_MS : wait < AGAIN_MOST_MS / 2 ? 2 * wait : AGAIN_MOST_MS;
+    }
+    const bool is_auto = strcmp(w->service->settings->backend, "auto") == 0;
+    w->state = WORKER_OFF;
+    if (unfit && is_auto && !service_worker_is_cpu(w)) { /* there is no such device */
+        w->state = WORKER_OUT;
+        w->again_ms = service_now(w->service) + OUT_MS;
+        return;
+    }
+    if (w->n_in_row >= OUT_AFTER && !service_worker_is_cpu(w)) {
+        w->state = WORKER_OUT;
+        wait = OUT_MS;
+        log_error("%s: %u deaths in a row, the device is left alone for %d s: %s", w->name,
+                  w->n_in_row, OUT_MS / 1000, w->why);
+    }
+    w->again_ms = service_now(w->service) + (unfit && wait < AGAIN_MOST_MS ? AGAIN_MOST_MS : wait);
+}
+
+/* One that has retired: its place has another already. */
+static void forget(struct service_worker *w, bool died)
+{
+    struct service *s = w->service;
+    size_t i = s->n_workers;
+    while (s->workers[i] != w) {
+        i++;
+    }
+    s->workers[i] = s->workers[--s->n_all];
+    s->workers[w->place]->n_deaths += died;
+    free(w);
+}
+
+/* Both the process and its link have ended, and everything it said has been read. */
+static void bury(struct service_worker *w)
+{
+    struct service *s = w->service;
+    const bool unfit = w->is_unfit;
+    const bool wanted = w->is_stopped && !unfit;
+    w->is_running = false;
+    if (!wanted) {
+        w->n_in_row++;
+        w->n_deaths += !unfit;
+        if (!unfit && !w->is_sick && w->kill_ms != UINT64_MAX) {
+            snprintf(w->why, sizeof(w->why), "%s", w->exit_text);
+        }
+        if (!unfit || strcmp(w->unfit_why, w->why) != 0) { /* a device that is out says it once */
+            log_warning("%s: the worker %s: %s", w->name, unfit ? "cannot begin" : "has ended",
+                        w->why);
+        }
+        snprintf(w->unfit_why, sizeof(w->unfit_why), "%s", unfit ? w->why : "");
+    }
+    if (service_jobs_of_dead(w) && service_worker_is_cpu(w)) {
+        w->n_in_row = 0; /* a processor is not at fault; a device might be */
+    }
+    if (s->workers[w->place] != w) {
+        forget(w, !wanted && !unfit);
+        service_update(s);
+        return;
+    }
+    if (wanted) {
+        w->state = WORKER_OFF;
+        w->again_ms = 0;
+        w->why[0] = '\0';
+    } else {
+        back_off(w, unfit);
+    }
+    w->is_told_to_end = w->is_stopped = w->is_stale = false;
+    w->is_sick = w->is_unfit = w->alone = w->makes_way = false;
+    w->kill_ms = 0;
+    w->n_jobs = 0;
+    w->device[0] = '\0';
+    w->since_ms = service_now(s);
+    service_update(s);
+}
+
+static void on_closed(struct service_worker *w)
+{
+    if (--w->n_closing == 0) {
+        bury(w);
+    }
+}
+
+static void on_link_closed(void *user)
+{
+    on_closed(user);
+}
+
+static void on_process_closed(uv_handle_t *handle)
+{
+    on_closed(handle->data);
+}
+
+static void end_if_both(struct service_worker *w)
+{
+    if (w->has_exited && w->is_broken) {
+        const bool was_spawned = w->process.type == UV_PROCESS;
+        w->n_closing = was_spawned ? 2 : 1;
+        worker_link_close(&w->link);
+        if (was_spawned) {
+            uv_close((uv_handle_t *)&w->process, on_process_closed);
+        }
+    }
+}
+
+static void on_ended(uv_process_t *process, int64_t status, int signal)
+{
+    struct service_worker *w = process->data;
+    w->has_exited = true;
+    w->link.lacked_memory =
+        w->link.lacked_memory || (signal == 0 && status == WORKER_LACKED_MEMORY);
+    if (signal != 0) {
+        snprintf(w->exit_text, sizeof(w->exit_text), "killed by signal %d (%s)", signal,
+                 strsignal(signal));
+    } else if (!w->is_sick) {
+        snprintf(w->exit_text, sizeof(w->exit_text), "exit status %d", (int)status);
+    }
+    end_if_both(w);
+}
+
+static void on_broken(void *user, const char *why)
+{
+    struct service_worker *w = user;
+    w->is_broken = true;
+    if (*why != '\0' && !w->has_exited) {
+        service_worker_kill(w, why);
+    } else if (!w->has_exited && w->kill_ms == 0) {
+        w->kill_ms = service_now(w->service) + END_MS;
+    }
+    end_if_both(w);
+}
+
+void service_worker_kill(struct service_worker *w, const char *why)
+{
+    if (w->is_running && !w->has_exited) {
+        snprintf(w->why, sizeof(w->why), "%s", why);
+        w->kill_ms = UINT64_MAX; /* has been killed */
+        uv_process_kill(&w->process, SIGKILL);
+    }
+}
+
+void service_worker_sick(struct service_worker *w, const char *why)
+{
+    if (!w->is_sick) {
+        w->is_sick = true;
+        snprintf(w->exit_text, sizeof(w->exit_text), "its device has failed");
+        snprintf(w->why, sizeof(w->why), "%s", why);
+        w->kill_ms = service_now(w->service) + END_MS;
+    }
+}
+
+/* --- begins ----------------------------------------------------------------------------------- */
+
+static void on_message(void *user, const json_t *message)
+{
+    struct service_worker *w = user;
+    const char *what = json_string_value(json_object_get(message, "is"));
+    w->silent_ticks = 0;
+    if (what != NULL && strcmp(what, "ready") == 0 && w->state == WORKER_STARTING) {
+        const char *device = json_string_value(json_object_get(message, "device"));
+        json_int_t jobs = json_integer_value(json_object_get(message, "jobs"));
+        w->state = WORKER_READY;
+        w->was_ready = true;
+        w->since_ms = service_now(w->service);
+        w->kill_ms = 0;
+        w->why[0] = w->unfit_why[0] = '\0';
+        w->capacity = CAPACITY_FACTOR * (size_t)(jobs < 1 ? 1 : jobs);
+        w->capacity = w->capacity < CAPACITY_MOST ? w->capacity : CAPACITY_MOST;
+        snprintf(w->device, sizeof(w->device), "%s", device != NULL ? device : "");
+        log_info("%s: ready on %s (process %d)", w->name, w->device, w->process.pid);
+        service_update(w->service);
+    } else if (what != NULL && strcmp(what, "unfit") == 0 && w->state == WORKER_STARTING) {
+        const char *text = json_string_value(json_object_get(message, "text"));
+        enum status code = worker_unpack_code(json_string_value(json_object_get(message, "code")));
+        snprintf(w->why, sizeof(w->why), "%s", text != NULL ? text : "it cannot begin");
+        w->is_unfit = true;
+        if (code == STATUS_BAD_ARGUMENT && !w->service->is_open) { /* nothing will ever begin */
+            log_error("%s", w->why);
+            w->service->exit_status = 2;
+            w->service->is_draining = true;
+        }
+    } else {
+        service_job_message(w, message);
+    }
+}
+
+static uint64_t share_of(uint64_t whole, size_t n)
+{
+    return whole / n > 0 ? whole / n : 1;
+}
+
+static void send_open(struct service_worker *w)
+{
+    const struct service *s = w->service;
+    const struct settings *t = s->settings;
+    size_t n = service_worker_is_cpu(w) ? 1 : s->n_workers - (strcmp(t->backend, "auto") == 0);
+    uint64_t threads = share_of(t->threads > 0 ? t->threads : machine_cpus(), n);
+    uint64_t memory = share_of(t->memory > 0 ? t->memory : machine_memory() / 2, n);
+    worker_link_send(&w->link,
+                     json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:i, s:f}", "do", "open",
+                               "spool", worker_pack_name(t->spool), "output",
+                               worker_pack_name(t->output), "backend", w->backend, "threads",
+                               (json_int_t)threads, "jobs", (json_int_t)t->jobs, "memory",
+                               (json_int_t)memory, "level", t->level, "deadline_s", t->deadline_s));
+}
+
+/* The environment with CUDA_VISIBLE_DEVICES; pointers but for *own are borrowed; for free(). */
+static char **make_environment(const struct service_worker *w, char **own)
+{
+    static const char name[] = "CUDA_VISIBLE_DEVICES=";
+    size_t n = 0, kept = 0;
+    while (environ[n] != NULL) {
+        n++;
+    }
+    char **list = calloc(n + 2, sizeof(*list));
+    if (list == NULL || asprintf(own, "%s%s", name, w->visible) < 0) {
+        free(list);
+        *own = NULL;
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (service_worker_is_cpu(w) || strncmp(environ[i], name, sizeof(name) - 1) != 0) {
+            list[kept++] = environ[i];
+        }
+    }
+    if (!service_worker_is_cpu(w)) {
+        list[kept] = *own;
+    }
+    return list;
+}
+
+static int spawn(struct service_worker *w)
+{
+    static char program[] = "leat", command[] = "worker";
+    char *args[] = {program, command, NULL}, *own;
+    uv_stdio_container_t stdio[WORKER_FD + 1] = {
+        [0] = {.flags = UV_IGNORE},
+        [1] = {.flags = UV_IGNORE},
+        [2] = {.flags = UV_INHERIT_FD, .data = {.fd = STDERR_FILENO}},
+        [WORKER_FD] = {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE | UV_WRITABLE_PIPE,
+                       .data = {.stream = (uv_stream_t *)&w->link.pipe}}};
+    char **environment = make_environment(w, &own);
+    if (environment == NULL) {
+        return UV_ENOMEM;
+    }
+    uv_process_options_t options = {.file = "/proc/self/exe",
+                                    .args = args,
+                                    .env = environment,
+                                    .stdio = stdio,
+                                    .stdio_count = WORKER_FD + 1,
+                                    .exit_cb = on_ended};
+    int failed = uv_spawn(&w->service->loop, &w->process, &options);
+    free(environment);
+    free(own);
+    return failed;
+}
+
+static void start(struct service_worker *w)
+{
+    w->link = (struct worker_link){
+        .message = on_message, .broken = on_broken, .closed = on_link_closed, .user = w};
+    uv_pipe_init(&w->service->loop, &w->link.pipe, 0);
+    w->process = (uv_process_t){.data = w};
+    w->has_exited = w->is_broken = false;
+    w->is_running = true;
+    w->silent_ticks = 0;
+    w->is_tried = w->state == WORKER_OUT;
+    w->state = WORKER_STARTING;
+    w->since_ms = service_now(w->service);
+    w->kill_ms = w->since_ms + OPEN_MS;
+    int failed = spawn(w);
+    if (failed != 0) {
+        snprintf(w->exit_text, sizeof(w->exit_text), "it cannot be started: %s",
+                 uv_strerror(failed));
+        w->is_broken = w->has_exited = true;
+        end_if_both(w);
+    } else if (worker_link_start(&w->link) != STATUS_OK) {
+        w->is_broken = true;
+        service_worker_kill(w, status_message());
+    } else {
+        send_open(w);
+    }
+}
+
+/* --- over time -------------------------------------------------------------------------------- */
+
+/* It takes no more jobs, and ends when it has done those that it has. */
+static void retire(struct service_worker *w, bool now)
+{
+    if (!w->is_running || w->has_exited) {
+        return;
+    }
+    w->is_told_to_end = true;
+    if (!w->is_stopped && (now || w->n_jobs == 0)) {
+        w->is_stopped = true;
+        worker_link_send(&w->link, json_pack("{s:s}", "do", "stop"));
+        if (w->kill_ms != UINT64_MAX) {
+            w->kill_ms = service_now(w->service) + END_MS;
+        }
+    }
+}
+
+/* One that has jobs makes place for another, where it may. */
+static void make_place(struct service *s, struct service_worker *w)
+{
+    struct service_worker *next = calloc(1, sizeof(*next));
+    if (next == NULL) {
+        return; /* the next second tries again */
+    }
+    next->service = s;
+    next->place = w->place;
+    snprintf(next->name, sizeof(next->name), "%s", w->name);
+    snprintf(next->backend, sizeof(next->backend), "%s", w->backend);
+    snprintf(next->visible, sizeof(next->visible), "%s", w->visible);
+    next->state = WORKER_OFF;
+    next->since_ms = service_now(s);
+    next->was_ready = w->was_ready;
+    next->n_deaths = w->n_deaths;
+    next->capacity = w->capacity;
+    s->workers[s->n_all++] = w;
+    s->workers[w->place] = next;
+}
+
+/* What is stale retires, unless that would make two of its place that do. */
+static void replace(struct service *s, bool cpu)
+{
+    for (size_t i = 0; i < s->n_workers; i++) {
+        struct service_worker *w = s->workers[i];
+        const bool may = !s->is_draining && service_worker_before(s, i) == NULL;
+        if (w->is_running && w->is_stale && !s->is_draining && (may || w->n_jobs == 0)) {
+            retire(w, false);
+        }
+        if (w->is_running && w->is_told_to_end && !w->is_stopped && may &&
+            (!service_worker_is_cpu(w) || cpu)) {
+            make_place(s, w);
+        }
+    }
+}
+
+void service_workers_step(struct service *s)
+{
+    const uint64_t now = service_now(s);
+    const bool cpu = service_cpu_is_wanted(s);
+    replace(s, cpu);
+    for (size_t i = 0; i < s->n_all; i++) {
+        struct service_worker *w = s->workers[i];
+        if (w->is_running) {
+            if (w->kill_ms != 0 && w->kill_ms != UINT64_MAX && now >= w->kill_ms) {
+                service_worker_kill(w, w->state == WORKER_STARTING ? "it did not begin in time"
+                                                                   : "it did not end when told to");
+            } else if (w->is_told_to_end || (service_worker_is_cpu(w) && !cpu)) {
+                retire(w, false);
+            }
+        } else if (now >= w->again_ms && !s->is_draining && (!service_worker_is_cpu(w) || cpu)) {
+            start(w);
+        }
+    }
+}
+
+void service_workers_tick(struct service *s)
+{
+    for (size_t i = 0; i < s->n_all; i++) {
+        struct service_worker *w = s->workers[i];
+        if (w->is_running && w->n_jobs > 0 && ++w->silent_ticks > SILENT_TICKS) {
+            service_worker_kill(w, "it gave no sign of life");
+        }
+    }
+}
+
+/* Takes the message over. */
+static void tell(struct service_worker *w, json_t *message)
+{
+    if (w->is_running && !w->is_broken) {
+        worker_link_send(&w->link, message);
+    } else {
+        json_decref(message);
+    }
+}
+
+void service_workers_end(struct service *s, bool now)
+{
+    for (size_t i = 0; i < s->n_all; i++) {
+        retire(s->workers[i], now);
+    }
+}
+
+void service_workers_drain(struct service *s)
+{
+    for (size_t i = 0; i < s->n_all; i++) {
+        tell(s->workers[i], json_pack("{s:s}", "do", "drain"));
+    }
+}
+
+void service_workers_renew(struct service *s)
+{
+    for (size_t i = 0; i < s->n_workers; i++) {
+        s->workers[i]->is_stale = s->workers[i]->is_running;
+        s->workers[i]->n_in_row = 0;
+        s->workers[i]->again_ms = 0;
+        if (s->workers[i]->state == WORKER_OUT) {
+            s->workers[i]->state = WORKER_OFF;
+        }
+    }
+}
+
+void service_workers_tell_deadline(struct service *s)
+{
+    for (size_t i = 0; i < s->n_all; i++) {
+        tell(s->workers[i],
+             json_pack("{s:s, s:f}", "do", "set", "deadline_s", s->settings->deadline_s));
+    }
+}
+
+uint64_t service_workers_next_due(const struct service *s)
+{
+    uint64_t first = UINT64_MAX;
+    const bool cpu = service_cpu_is_wanted(s);
+    for (size_t i = 0; i < s->n_all; i++) {
+        const struct service_worker *w = s->workers[i];
+        uint64_t due = w->is_running                                          ? w->kill_ms
+                       : s->is_draining || (service_worker_is_cpu(w) && !cpu) ? UINT64_MAX
+                                                                              : w->again_ms;
+        if (due != 0 && due < first) {
+            first = due;
+        }
+    }
+    return first;
+}

@@ -1,0 +1,293 @@
+/*
+ * settings - the table of long options, which are the keys of the configuration file too, what
+ * their values may be, and lists of settings. Where they come from is in settings_options.c and
+ * settings_config.c, what holds for one input in settings_resolve.c.
+ */
+#include "pipeline/settings/settings.h"
+
+#include "formats/base/log.h"
+#include "pipeline/names/text.h"
+#include "pipeline/settings/settings_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD(name) offsetof(struct settings, name)
+
+/* Who knows a key: everybody; those who compute; the commands for one run; the service. */
+enum {
+    F = SETTINGS_OF_FILE,
+    ALL = F | SETTINGS_OF_RUN | SETTINGS_OF_WATCH | SETTINGS_OF_STATUS | SETTINGS_OF_RETRY,
+    WORK = F | SETTINGS_OF_RUN | SETTINGS_OF_WATCH,
+    RUN = F | SETTINGS_OF_RUN,
+    WATCH = F | SETTINGS_OF_WATCH,
+    SPOOL = F | SETTINGS_OF_WATCH | SETTINGS_OF_STATUS | SETTINGS_OF_RETRY
+};
+
+const struct settings_key settings_keys[] = {
+    {"pipeline", WORK, 'p', SETTINGS_PIPELINE, FIELD(pipeline), 0, 0, NULL, "NAME",
+     "What to compute (default: by route, sub-folder or file name)"},
+    {"output", WORK, 'o', SETTINGS_TEXT, FIELD(output), 0, 0, NULL, "DIR",
+     "Folder for results (default leat-out; of a service SPOOL/out)"},
+    {"backend", WORK, 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
+     "Where to compute (default auto: CUDA when a device passes its self-test)"},
+    {"jobs", WORK, 'j', SETTINGS_COUNT, FIELD(jobs), 0, 4096, NULL, "N",
+     "Files in flight at once (default 0: chosen from the threads)"},
+    {"threads", WORK, 0x100, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
+     "Computing threads (default 0: the CPUs that leat may use)"},
+    {"memory", WORK, 0x101, SETTINGS_SIZE, FIELD(memory), 0, 0, NULL, "SIZE",
+     "Bound on leat's own bulk memory, with K, M, G (default 0: half of the machine's)"},
+    {"deadline", WORK, 0x102, SETTINGS_SECONDS, FIELD(deadline_s), 0, 0, NULL, "SECONDS",
+     "Give up a job that takes longer (default 0: never)"},
+    {"level", WORK, 0x103, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
+     "Compression level of results (default 6)"},
+    {"force", RUN, 0x104, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
+     "Replace results that are already there"},
+    {"json", RUN | SETTINGS_OF_STATUS, 0x105, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,
+     "Print JSON on standard output"},
+    {"spool", SPOOL, 0x106, SETTINGS_TEXT, FIELD(spool), 0, 0, NULL, "DIR",
+     "The watched folder: DIR/in is dropped into; DIR/done and DIR/failed hold what was"},
+    {"keep_inputs", WATCH, 0x107, SETTINGS_SWITCH, FIELD(keep_inputs), 0, 0, NULL, "yes|no",
+     "Move processed inputs to DIR/done (default yes), or delete them"},
+    {"replace", WATCH, 0x108, SETTINGS_SWITCH, FIELD(replace), 0, 0, NULL, NULL,
+     "Replace an earlier result of the same name, instead of naming the new one X~ID"},
+    {"done_file", WATCH, 0x109, SETTINGS_SWITCH, FIELD(done_file), 0, 0, NULL, NULL,
+     "Take X.csv only when X.csv.done is there, too"},
+    {"settle", WATCH, 0x10a, SETTINGS_SECONDS, FIELD(settle_s), 0, 0, NULL, "SECONDS",
+     "Unchanged that long is complete, where the system does not tell (default 2)"},
+    {"rescan", WATCH, 0x10b, SETTINGS_SECONDS, FIELD(rescan_s), 0, 0, NULL, "SECONDS",
+     "Look at the whole folder again that often (default 60; 0: never)"},
+    {"max_attempts", WATCH, 0x10c, SETTINGS_COUNT, FIELD(max_attempts), 1, 1000, NULL, "N",
+     "Attempts at a job that crashes or takes too long (default 3)"},
+    {"reserve", WATCH, 0x10d, SETTINGS_SIZE, FIELD(reserve_bytes), 0, 0, NULL, "SIZE",
+     "Pause when there is less room on the disks (default 256M)"},
+    {"drain", WATCH, 0x10e, SETTINGS_SECONDS, FIELD(drain_s), 0, 0, NULL, "SECONDS",
+     "When told to stop, let running jobs end for that long (default 60)"},
+    {"status_socket", SPOOL, 0x10f, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
+     "Where the service answers leat status (default: in the runtime folder)"},
+    {"failed", SETTINGS_OF_STATUS, 0x110, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
+     "List the failed jobs, with reasons; needs no running service"},
+    {"all", SETTINGS_OF_RETRY, 0x111, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
+     "Every failed job"},
+    {"quiet", ALL, 'q', SETTINGS_SWITCH, FIELD(quiet), 0, 0, NULL, NULL,
+     "Only say what went wrong"},
+    {"verbose", ALL, 'v', SETTINGS_SWITCH, FIELD(verbose), 0, 0, NULL, NULL, "Say more"},
+};
+const size_t settings_n_keys = sizeof(settings_keys) / sizeof(settings_keys[0]);
+
+enum status settings_parse_size(const char *text, uint64_t *out)
+{
+    static const char suffixes[] = "KMG";
+    size_t n = strspn(text, "0123456789.");
+    char number[32];
+    unsigned shift = 0;
+    if (n > 0 && text[n] != '\0' && text[n + 1] == '\0') {
+        const char *suffix = memchr(suffixes, text[n] & ~0x20, sizeof(suffixes) - 1);
+        shift = suffix != NULL ? 10u * ((unsigned)(suffix - suffixes) + 1) : 0;
+    }
+    if (n > 0 && n < sizeof(number) && text[n + (shift > 0)] == '\0') {
+        memcpy(number, text, n);
+        number[n] = '\0';
+        uint64_t whole;
+        double real;
+        if (text_parse_count(number, &whole) && whole <= UINT64_MAX >> shift) {
+            *out = whole << shift;
+            return STATUS_OK;
+        }
+        if (shift > 0 && strchr(number, '.') != NULL && text_parse_real(number, &real) &&
+            ldexp(real, (int)shift) < 0x1p63) {
+            *out = (uint64_t)ldexp(real, (int)shift);
+            return STATUS_OK;
+        }
+    }
+    return status_fail(STATUS_BAD_ARGUMENT, "'%s' is not a size (write 4096, 256M, 1.5G)", text);
+}
+
+enum status settings_blame(enum status status, const char *origin)
+{
+    char message[STATUS_MESSAGE_BYTES];
+    strncpy(message, status_message(), sizeof(message) - 1);
+    message[sizeof(message) - 1] = '\0';
+    return status_fail(status, "%s: %s", origin, message);
+}
+
+/* Whether `text` is one of "a|b|c". */
+static bool is_choice(const char *choices, const char *text)
+{
+    size_t n = strlen(text);
+    for (const char *c = choices; c != NULL; c = strchr(c, '|')) {
+        c += *c == '|';
+        if (n > 0 && strncmp(c, text, n) == 0 && (c[n] == '|' || c[n] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status put_text(char **field, const char *value, const char *origin)
+{
+    if (*value == '\0') {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: the value is empty", origin);
+    }
+    char *copy = strdup(value);
+    if (copy == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory", origin);
+    }
+    free(*field);
+    *field = copy;
+    return STATUS_OK;
+}
+
+static enum status put_count(void *field, const struct settings_key *key, const char *value,
+                             const char *origin)
+{
+    uint64_t count;
+    if (!text_parse_count(value, &count) || count < key->min || count > key->max) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a whole number from %llu to %llu",
+                           origin, value, (unsigned long long)key->min,
+                           (unsigned long long)key->max);
+    }
+    if (key->offset == FIELD(level)) {
+        *(int *)field = (int)count;
+    } else {
+        *(size_t *)field = (size_t)count;
+    }
+    return STATUS_OK;
+}
+
+static enum status put_switch(bool *field, const char *value, const char *origin)
+{
+    if (is_choice("yes|true|on|1", value)) {
+        *field = true;
+    } else if (is_choice("no|false|off|0", value)) {
+        *field = false;
+    } else {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is neither yes nor no", origin, value);
+    }
+    return STATUS_OK;
+}
+
+enum status settings_apply(struct settings *s, const struct settings_key *key, const char *value,
+                           const char *origin)
+{
+    void *field = (char *)s + key->offset;
+    enum status status;
+    const struct stage_ops *stage;
+    switch (key->kind) {
+    case SETTINGS_TEXT:
+        return put_text(field, value, origin);
+    case SETTINGS_PIPELINE:
+        status = settings_find_stage(value, &stage);
+        return status == STATUS_OK ? put_text(field, value, origin)
+                                   : settings_blame(status, origin);
+    case SETTINGS_CHOICE:
+        return is_choice(key->choices, value)
+                   ? put_text(field, value, origin)
+                   : status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is none of %s", origin, value,
+                                 key->choices);
+    case SETTINGS_COUNT:
+        return put_count(field, key, value, origin);
+    case SETTINGS_SIZE:
+        status = settings_parse_size(value, field);
+        return status == STATUS_OK ? STATUS_OK : settings_blame(status, origin);
+    case SETTINGS_SECONDS: {
+        double seconds;
+        if (!text_parse_real(value, &seconds) || !(seconds >= 0 && seconds <= 1e9)) {
+            return status_fail(STATUS_BAD_ARGUMENT,
+                               "%s: '%s' is not a number of seconds from 0 to 1e9", origin, value);
+        }
+        *(double *)field = seconds;
+        return STATUS_OK;
+    }
+    case SETTINGS_SWITCH:
+        return put_switch(field, value, origin);
+    }
+    return status_fail(STATUS_INTERNAL, "%s: key without a kind", origin);
+}
+
+static void free_setting(struct setting *at)
+{
+    free(at->key);
+    free(at->value);
+    free(at->origin);
+}
+
+static size_t find(const struct setting_list *list, const char *key)
+{
+    size_t i = 0;
+    while (i < list->n && strcmp(list->at[i].key, key) != 0) {
+        i++;
+    }
+    return i;
+}
+
+const struct setting *settings_get(const struct setting_list *list, const char *key)
+{
+    size_t i = find(list, key);
+    return i < list->n ? &list->at[i] : NULL;
+}
+
+enum status settings_put(struct setting_list *list, const char *key, const char *value,
+                         const char *origin)
+{
+    struct setting fresh = {strdup(key), strdup(value), strdup(origin)};
+    struct setting *grown = realloc(list->at, (list->n + 1) * sizeof(*grown));
+    if (grown != NULL) {
+        list->at = grown;
+    }
+    if (fresh.key == NULL || fresh.value == NULL || fresh.origin == NULL || grown == NULL) {
+        free_setting(&fresh);
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory for a setting", origin);
+    }
+    size_t i = find(list, key);
+    if (i == list->n) {
+        list->n++;
+    } else {
+        free_setting(&list->at[i]);
+    }
+    list->at[i] = fresh;
+    return STATUS_OK;
+}
+
+void settings_free_list(struct setting_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free_setting(&list->at[i]);
+    }
+    free(list->at);
+}
+
+void settings_free(struct settings *s)
+{
+    free(s->config);
+    free(s->pipeline);
+    free(s->output);
+    free(s->backend);
+    free(s->spool);
+    free(s->status_socket);
+    settings_free_list(&s->set);
+    for (size_t i = 0; i < s->n_routes; i++) {
+        free(s->routes[i].name);
+        free(s->routes[i].origin);
+        free(s->routes[i].match);
+        free(s->routes[i].pipeline);
+        settings_free_list(&s->routes[i].set);
+    }
+    free(s->routes);
+    for (size_t i = 0; i < s->n_pipelines; i++) {
+        free(s->pipelines[i].name);
+        settings_free_list(&s->pipelines[i].set);
+    }
+    free(s->pipelines);
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        free(s->inputs[i]);
+    }
+    free(s->inputs);
+    memset(s, 0, sizeof(*s));
+}
+
+void settings_set_log_level(const struct settings *s)
+{
+    log_set_level(s->quiet ? LOG_LEVEL_WARNING : s->verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+}

@@ -1,0 +1,111 @@
+/*
+ * settings - what the user asked for: configuration file, then command line.
+ *
+ * INI with the long options' names as keys, then sections [route NAME] (match = glob, pipeline,
+ * any parameter) and [pipeline NAME] (default parameters). Command line beats route beats pipeline
+ * beats built-in. Unknown keys are errors that name file, line and the nearest known key.
+ */
+#ifndef LEAT_PIPELINE_SETTINGS_SETTINGS_H
+#define LEAT_PIPELINE_SETTINGS_SETTINGS_H
+
+#include "formats/base/status.h"
+#include "formats/table/table.h"
+#include "stages/stage.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One KEY=VALUE, where it came from ("-s", "leat.conf:12"). All strings owned. */
+struct setting {
+    char *key, *value, *origin;
+};
+
+struct setting_list {
+    struct setting *at;
+    size_t n;
+};
+
+struct settings_route {
+    char *name;
+    char *match;    /* NULL: every table (what the file's own `pipeline` key makes, last of all) */
+    char *pipeline; /* NULL: by sub-folder or name */
+    char *origin;   /* "leat.conf:12": its first key */
+    struct setting_list set;
+};
+
+struct settings_pipeline {
+    char *name;
+    struct setting_list set;
+};
+
+struct settings {
+    char *config;      /* file read; NULL: none */
+    char *pipeline;    /* --pipeline of the command line; NULL: by route or name */
+    char *output;      /* default "leat-out"; of watch absolute, and SPOOL/out */
+    char *backend;     /* "auto", "cpu", "cuda" */
+    size_t jobs;       /* files in flight; 0: chosen from the threads */
+    size_t threads;    /* compute threads; 0: the CPUs this process may use */
+    uint64_t memory;   /* bound on leat's own bulk host memory; 0: half of the machine's */
+    double deadline_s; /* of one job; 0: none */
+    int level;         /* deflate level 1..9, default 6 */
+    bool force, json, quiet, verbose;
+    /* Of the service. Files of the configuration may have these keys whatever the command is. */
+    char *spool;         /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
+    bool keep_inputs;    /* default true: processed inputs go to done/ */
+    bool replace;        /* an earlier result of the same name is replaced */
+    bool done_file;      /* X.csv is taken only when X.csv.done is there */
+    double settle_s;     /* default 2: unchanged that long is complete, where leases do not tell */
+    double rescan_s;     /* default 60; 0: never */
+    double drain_s;      /* default 60: that long running jobs may take to end after SIGTERM */
+    size_t max_attempts; /* default 3; at least 1 */
+    uint64_t reserve_bytes;  /* default 256 MiB: kept free on the spool's and the results' disk */
+    char *status_socket;     /* never NULL for watch; else NULL when not given */
+    bool failed;             /* status --failed */
+    bool all;                /* retry --all */
+    struct setting_list set; /* -s */
+    struct settings_route *routes;
+    size_t n_routes;
+    struct settings_pipeline *pipelines;
+    size_t n_pipelines;
+    char **inputs; /* what is no option: inputs, or the ids of retry */
+    size_t n_inputs;
+};
+
+/* Parses `argv` (argv[0] is the subcommand: "run", "check", "doctor", "watch", "status", "retry")
+ * with that command's options, reads the configuration file, checks every key of every section.
+ * --help and --version print to stdout and set *done. STATUS_BAD_ARGUMENT. */
+enum status settings_parse(int argc, char **argv, struct settings *out,
+                           bool *done) STATUS_MUST_CHECK;
+void settings_free(struct settings *s);
+/* The log says as much as -q and -v ask for. */
+void settings_set_log_level(const struct settings *s);
+
+/* "256M", "1.5G", "4096": bytes with K, M, G (powers of 1024). */
+enum status settings_parse_size(const char *text, uint64_t *out) STATUS_MUST_CHECK;
+
+/* What one file is going to be processed with. `path` is the input's path as the user gave it (for
+ * an archive: archive path, '/', member). */
+struct job_settings {
+    const struct stage_ops *stage;
+    size_t part;                /* which of the stage's parts the file is */
+    struct param_value *params; /* [stage->n_specs], owned */
+    struct table_options table; /* strings borrowed from the settings */
+    char *stem; /* "X" of X.clusters.csv: the result folder's name; owned; valid as a
+                   single path component */
+};
+
+/* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name)
+ * and resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways),
+ * a name that does not tell which part of its job the file is, unknown or unfit parameter. Reader
+ * keys (columns, member, missing_value) are known to every pipeline. */
+enum status settings_resolve(const struct settings *s, const char *path,
+                             struct job_settings *out) STATUS_MUST_CHECK;
+void job_settings_free(struct job_settings *j);
+/* The names that route, for messages: "X.clusters.csv (pearson), ...". Returns out. */
+enum { SETTINGS_NAMES_BYTES = 256 };
+const char *settings_names(char out[SETTINGS_NAMES_BYTES]);
+/* Whether the name routes anywhere at all: folders and archives skip files that do not. */
+bool settings_routes(const struct settings *s, const char *path);
+
+#endif

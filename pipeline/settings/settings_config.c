@@ -1,0 +1,271 @@
+/*
+ * settings_config - the configuration file: INI through libinih.
+ *
+ * libinih is fed line by line, so that every message can name the line. Leading blanks are taken
+ * away before it sees a line: an indented key is a key, not the continuation of the line above. A
+ * comment begins with '#' or ';' at the start of a line, or with ';' after a blank.
+ */
+#include "pipeline/names/text.h"
+#include "pipeline/settings/settings_parts.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* libinih cuts longer section names and keys without a word. */
+enum { LONGEST_NAME = 48 };
+
+struct reading {
+    struct settings *settings;
+    FILE *file;
+    int line;
+    enum status status;
+};
+
+static char *next_line(char *text, int size, void *context)
+{
+    struct reading *r = context;
+    const char *config = r->settings->config;
+    if (r->status != STATUS_OK) {
+        return NULL;
+    }
+    errno = 0;
+    if (fgets(text, size, r->file) == NULL) {
+        if (ferror(r->file)) {
+            r->status = status_fail_errno(errno, "%s: cannot read", config);
+        }
+        return NULL;
+    }
+    r->line++;
+    size_t n = strlen(text);
+    if ((n == 0 || text[n - 1] != '\n') && !feof(r->file)) {
+        r->status =
+            n + 1 == (size_t)size
+                ? status_fail(STATUS_BAD_ARGUMENT, "%s:%d: longer than %d bytes", config, r->line,
+                              size - 2)
+                : status_fail(STATUS_BAD_ARGUMENT, "%s:%d: not text: a zero byte", config, r->line);
+        return NULL;
+    }
+    size_t blanks = strspn(text, " \t");
+    memmove(text, text + blanks, n - blanks + 1);
+    return text;
+}
+
+static enum status no_memory(const char *origin)
+{
+    return status_fail(STATUS_NO_MEMORY, "%s: no memory for the configuration", origin);
+}
+
+/* Makes room for one more element of an array and zeroes it; NULL without memory. */
+static void *append(void *array, size_t *n, size_t bytes)
+{
+    char *grown = realloc(array, (*n + 1) * bytes);
+    if (grown != NULL) {
+        memset(grown + *n * bytes, 0, bytes);
+    }
+    return grown;
+}
+
+static enum status add_route(struct settings *s, const char *name, const char *origin,
+                             struct settings_route **out)
+{
+    struct settings_route *grown = append(s->routes, &s->n_routes, sizeof(*grown));
+    if (grown == NULL) {
+        return no_memory(origin);
+    }
+    s->routes = grown;
+    *out = &s->routes[s->n_routes++];
+    (*out)->name = strdup(name);
+    (*out)->origin = strdup(origin);
+    return (*out)->name != NULL && (*out)->origin != NULL ? STATUS_OK : no_memory(origin);
+}
+
+static enum status read_route_key(struct settings *s, const char *name, const char *key,
+                                  const char *value, const char *origin)
+{
+    struct settings_route *route = NULL;
+    for (size_t i = 0; i < s->n_routes && route == NULL; i++) {
+        route = strcmp(s->routes[i].name, name) == 0 ? &s->routes[i] : NULL;
+    }
+    enum status status = route != NULL ? STATUS_OK : add_route(s, name, origin, &route);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    char **field = strcmp(key, "match") == 0      ? &route->match
+                   : strcmp(key, "pipeline") == 0 ? &route->pipeline
+                                                  : NULL;
+    if (field == NULL) {
+        return settings_put(&route->set, key, value, origin);
+    }
+    const struct stage_ops *stage;
+    if (field == &route->pipeline && settings_find_stage(value, &stage) != STATUS_OK) {
+        return settings_blame(STATUS_BAD_ARGUMENT, origin);
+    }
+    if (*value == '\0') {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: %s is empty", origin, key);
+    }
+    free(*field);
+    *field = strdup(value);
+    return *field != NULL ? STATUS_OK : no_memory(origin);
+}
+
+static enum status read_pipeline_key(struct settings *s, const char *name, const char *key,
+                                     const char *value, const char *origin)
+{
+    const struct stage_ops *stage;
+    enum status status = settings_find_stage(name, &stage);
+    if (status == STATUS_OK) {
+        status = settings_check_parameter(stage, key, value);
+    }
+    if (status != STATUS_OK) {
+        return settings_blame(status, origin);
+    }
+    for (size_t i = 0; i < s->n_pipelines; i++) {
+        if (strcmp(s->pipelines[i].name, name) == 0) {
+            return settings_put(&s->pipelines[i].set, key, value, origin);
+        }
+    }
+    struct settings_pipeline *grown = append(s->pipelines, &s->n_pipelines, sizeof(*grown));
+    char *copy = strdup(name);
+    if (grown != NULL) {
+        s->pipelines = grown;
+    }
+    if (grown == NULL || copy == NULL) {
+        free(copy);
+        return no_memory(origin);
+    }
+    grown[s->n_pipelines++].name = copy;
+    return settings_put(&grown[s->n_pipelines - 1].set, key, value, origin);
+}
+
+static enum status read_top_key(struct settings *s, const char *key, const char *value,
+                                const char *origin)
+{
+    struct text_near near = {.word = key};
+    for (size_t i = 0; i < settings_n_keys; i++) {
+        if ((settings_keys[i].where & SETTINGS_OF_FILE) == 0) {
+            continue;
+        }
+        if (strcmp(settings_keys[i].name, key) == 0) {
+            char whole[STATUS_MESSAGE_BYTES];
+            snprintf(whole, sizeof(whole), "%s: %s", origin, key);
+            return settings_apply(s, &settings_keys[i], value, whole);
+        }
+        text_near_offer(&near, settings_keys[i].name);
+    }
+    if (settings_check_parameter(NULL, key, value) == STATUS_OK) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s' is a pipeline's parameter: put it under [pipeline NAME] or "
+                           "[route NAME]",
+                           origin, key);
+    }
+    return near.best != NULL
+               ? status_fail(STATUS_BAD_ARGUMENT, "%s: unknown key '%s': did you mean '%s'?",
+                             origin, key, near.best)
+               : status_fail(STATUS_BAD_ARGUMENT, "%s: unknown key '%s'", origin, key);
+}
+
+/* "route  x" -> the kind's length, and the name after it. */
+static const char *section_name(const char *section, size_t *n_kind)
+{
+    *n_kind = strcspn(section, " \t");
+    return section + *n_kind + strspn(section + *n_kind, " \t");
+}
+
+static enum status read_key(struct settings *s, const char *section, const char *key,
+                            const char *value, const char *origin)
+{
+    if (strlen(section) > LONGEST_NAME || strlen(key) > LONGEST_NAME) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: the name is longer than %d bytes", origin,
+                           LONGEST_NAME);
+    }
+    if (*section == '\0') {
+        return read_top_key(s, key, value, origin);
+    }
+    size_t n;
+    const char *name = section_name(section, &n);
+    bool route = n == 5 && memcmp(section, "route", n) == 0;
+    bool pipeline = n == 8 && memcmp(section, "pipeline", n) == 0;
+    if (!route && !pipeline) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: unknown section [%s]: there is [route NAME] and [pipeline NAME]",
+                           origin, section);
+    }
+    if (*name == '\0') {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: section [%s] needs a name: [%s NAME]", origin,
+                           section, section);
+    }
+    return route ? read_route_key(s, name, key, value, origin)
+                 : read_pipeline_key(s, name, key, value, origin);
+}
+
+static int handle(void *context, const char *section, const char *key, const char *value)
+{
+    struct reading *r = context;
+    if (r->status == STATUS_OK) {
+        char origin[STATUS_MESSAGE_BYTES / 2];
+        snprintf(origin, sizeof(origin), "%s:%d", r->settings->config, r->line);
+        r->status = read_key(r->settings, section, key, value, origin);
+    }
+    return r->status == STATUS_OK;
+}
+
+/* What can only be judged once a route's pipeline is known. */
+static enum status check_routes(const struct settings *s)
+{
+    for (size_t i = 0; i < s->n_routes; i++) {
+        const struct settings_route *route = &s->routes[i];
+        const struct stage_ops *stage =
+            route->pipeline != NULL ? stage_find(route->pipeline) : NULL;
+        for (size_t k = 0; k < route->set.n; k++) {
+            const struct setting *set = &route->set.at[k];
+            enum status status = settings_check_parameter(stage, set->key, set->value);
+            if (status != STATUS_OK) {
+                return settings_blame(status, set->origin);
+            }
+        }
+        if (route->match == NULL) {
+            return status_fail(STATUS_BAD_ARGUMENT,
+                               "%s: [route %s] matches nothing: add match = GLOB", route->origin,
+                               route->name);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* The file's own `pipeline` key is weaker than every route: it becomes the last one. */
+static enum status add_default_route(struct settings *s)
+{
+    if (s->pipeline == NULL) {
+        return STATUS_OK;
+    }
+    struct settings_route *route;
+    enum status status = add_route(s, "pipeline", s->config, &route);
+    if (status == STATUS_OK) {
+        route->pipeline = s->pipeline;
+        s->pipeline = NULL;
+    }
+    return status;
+}
+
+enum status settings_read_config(struct settings *s)
+{
+    struct reading r = {.settings = s, .file = fopen(s->config, "re")};
+    if (r.file == NULL) {
+        return status_fail_errno(errno, "%s: cannot open the configuration", s->config);
+    }
+    int bad_line = ini_parse_stream(next_line, &r, handle, &r);
+    fclose(r.file);
+    if (bad_line > 0 && (r.status == STATUS_OK || bad_line < r.line)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s:%d: neither [section] nor key = value nor # comment", s->config,
+                           bad_line);
+    }
+    if (r.status != STATUS_OK) {
+        return r.status;
+    }
+    enum status status = check_routes(s);
+    return status == STATUS_OK ? add_default_route(s) : status;
+}

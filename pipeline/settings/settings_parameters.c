@@ -1,0 +1,124 @@
+/*
+ * settings_parameters - which parameters there are, for a stage, for any stage, and for the
+ * readers. Values are judged by stage_parse_param; this file only finds whose they are.
+ */
+#include "formats/base/bytes.h"
+#include "pipeline/names/text.h"
+#include "pipeline/settings/settings_parts.h"
+
+#include <string.h>
+
+/* What every table can be read with, whatever the pipeline. */
+static const char *const reader_keys[] = {"columns", "member", "missing_value"};
+enum { READER_KEYS = sizeof(reader_keys) / sizeof(reader_keys[0]) };
+
+static bool is_reader_key(const char *key)
+{
+    bool is = false;
+    for (size_t i = 0; i < READER_KEYS; i++) {
+        is = is || strcmp(reader_keys[i], key) == 0;
+    }
+    return is;
+}
+
+static enum status take_reader_key(const char *key, const char *value, struct table_options *out)
+{
+    if (*value == '\0') {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: the value is empty", key);
+    }
+    if (strcmp(key, "columns") == 0) {
+        out->columns = value;
+    } else if (strcmp(key, "member") == 0) {
+        out->member = value;
+    } else if (!text_parse_real(value, &out->missing_value)) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s = %s: not a number", key, value);
+    } else {
+        out->has_missing_value = true;
+    }
+    return STATUS_OK;
+}
+
+static enum status unknown_parameter(const struct stage_ops *stage, const char *key)
+{
+    struct text_near near = {.word = key};
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        for (size_t i = 0; i < (*s)->n_specs && (stage == NULL || stage == *s); i++) {
+            text_near_offer(&near, (*s)->specs[i].key);
+        }
+    }
+    for (size_t i = 0; i < READER_KEYS; i++) {
+        text_near_offer(&near, reader_keys[i]);
+    }
+    const char *whose = stage != NULL ? stage->name : "any pipeline";
+    return near.best != NULL
+               ? status_fail(STATUS_BAD_ARGUMENT,
+                             "unknown parameter '%s' of %s: did you mean '%s'?", key, whose,
+                             near.best)
+               : status_fail(STATUS_BAD_ARGUMENT, "unknown parameter '%s' of %s", key, whose);
+}
+
+static const struct param_spec *find_spec(const struct stage_ops *stage, const char *key)
+{
+    for (size_t i = 0; i < stage->n_specs; i++) {
+        if (strcmp(stage->specs[i].key, key) == 0) {
+            return &stage->specs[i];
+        }
+    }
+    return NULL;
+}
+
+enum status settings_take_parameter(struct job_settings *j, const char *key, const char *value)
+{
+    if (is_reader_key(key)) {
+        return take_reader_key(key, value, &j->table);
+    }
+    const struct param_spec *spec = find_spec(j->stage, key);
+    return spec != NULL ? stage_parse_param(spec, value, &j->params[spec - j->stage->specs])
+                        : unknown_parameter(j->stage, key);
+}
+
+enum status settings_check_parameter(const struct stage_ops *stage, const char *key,
+                                     const char *value)
+{
+    if (is_reader_key(key)) {
+        return take_reader_key(key, value, &(struct table_options){0});
+    }
+    enum status status = STATUS_OK;
+    bool known = false;
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        const struct param_spec *spec = stage == NULL || stage == *s ? find_spec(*s, key) : NULL;
+        if (spec != NULL) {
+            known = true;
+            status = stage_parse_param(spec, value, &(struct param_value){0});
+            if (status == STATUS_OK) {
+                return STATUS_OK;
+            }
+        }
+    }
+    return known ? status : unknown_parameter(stage, key);
+}
+
+enum status settings_find_stage(const char *name, const struct stage_ops **out)
+{
+    *out = stage_find(name);
+    if (*out != NULL) {
+        return STATUS_OK;
+    }
+    struct text_near near = {.word = name};
+    struct bytes all = {0};
+    enum status status = STATUS_OK;
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL && status == STATUS_OK;
+         s++) {
+        text_near_offer(&near, (*s)->name);
+        status = bytes_printf(&all, "%s%s", all.len > 0 ? ", " : "", (*s)->name);
+    }
+    if (status == STATUS_OK && near.best != NULL) {
+        status = status_fail(STATUS_BAD_ARGUMENT, "unknown pipeline '%s': did you mean '%s'?", name,
+                             near.best);
+    } else if (status == STATUS_OK) {
+        status = status_fail(STATUS_BAD_ARGUMENT, "unknown pipeline '%s'; there is: %.*s", name,
+                             (int)all.len, (const char *)all.data);
+    }
+    bytes_free(&all);
+    return status;
+}

@@ -1,0 +1,74 @@
+/*
+ * settings_parts - what the files settings*.c share and nobody else needs.
+ */
+#ifndef LEAT_PIPELINE_SETTINGS_SETTINGS_PARTS_H
+#define LEAT_PIPELINE_SETTINGS_SETTINGS_PARTS_H
+
+#include "pipeline/settings/settings.h"
+
+enum settings_kind {
+    SETTINGS_TEXT,
+    SETTINGS_PIPELINE, /* text that names a stage */
+    SETTINGS_CHOICE,
+    SETTINGS_COUNT,
+    SETTINGS_SIZE,
+    SETTINGS_SECONDS,
+    SETTINGS_SWITCH
+};
+
+/* Where a key is known: in the configuration file, and as an option of these commands. */
+enum {
+    SETTINGS_OF_FILE = 1,
+    SETTINGS_OF_RUN = 2, /* run, check and doctor */
+    SETTINGS_OF_WATCH = 4,
+    SETTINGS_OF_STATUS = 8,
+    SETTINGS_OF_RETRY = 16
+};
+
+/* A long option that is also a key of the configuration file. `keep_inputs` is the option
+ * --keep-inputs. */
+struct settings_key {
+    const char *name;
+    unsigned where; /* SETTINGS_OF_... */
+    int letter;     /* the short option, or a number beyond letters */
+    enum settings_kind kind;
+    size_t offset; /* of the field in struct settings */
+    uint64_t min, max;
+    const char *choices; /* "auto|cpu|cuda" */
+    const char *arg, *help;
+};
+extern const struct settings_key settings_keys[];
+extern const size_t settings_n_keys;
+
+/* Sets the field of a key. The message of STATUS_BAD_ARGUMENT begins with `origin` ("--memory",
+ * "leat.conf:3: memory"). */
+enum status settings_apply(struct settings *s, const struct settings_key *key, const char *value,
+                           const char *origin) STATUS_MUST_CHECK;
+
+/* As status_fail, with "ORIGIN: " before the description that this thread has already. */
+enum status settings_blame(enum status status, const char *origin);
+
+/* Sets key to value, over an earlier one of that key; all are copied. */
+enum status settings_put(struct setting_list *list, const char *key, const char *value,
+                         const char *origin) STATUS_MUST_CHECK;
+/* NULL when the list has no such key. */
+const struct setting *settings_get(const struct setting_list *list, const char *key);
+
+/* Frees what the list holds. */
+void settings_free_list(struct setting_list *list);
+
+/* Sets a parameter of the job's stage, or one of the keys that the readers know whatever the stage
+ * (columns, member, missing_value; the value is borrowed). */
+enum status settings_take_parameter(struct job_settings *j, const char *key,
+                                    const char *value) STATUS_MUST_CHECK;
+
+/* Whether a stage (NULL: any stage) or the reader knows the key and takes the value. */
+enum status settings_check_parameter(const struct stage_ops *stage, const char *key,
+                                     const char *value) STATUS_MUST_CHECK;
+/* stage_find, or STATUS_BAD_ARGUMENT with the nearest name and all there are. */
+enum status settings_find_stage(const char *name, const struct stage_ops **out) STATUS_MUST_CHECK;
+
+/* Reads s->config: fields, routes, pipelines; checks every key of every section. */
+enum status settings_read_config(struct settings *s) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,280 @@
+/*
+ * settings_resolve - what holds for one input: its pipeline, every parameter, the result's name.
+ *
+ * The pipeline is that of --pipeline, else of the first matching route, else that of the deepest
+ * sub-folder of the input named after one, else the one that the name asks for. A parameter is
+ * taken from -s, else from the route, else from [pipeline NAME], else built in. A route counts only
+ * for the pipeline that it (or its absence of one) leads to: --pipeline passes over routes to
+ * another.
+ */
+#include "formats/base/file_name.h"
+#include "pipeline/names/input_name.h"
+#include "pipeline/settings/settings_parts.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A glob with a slash is held against the whole path, another one against its last component. In
+ * both '*' also matches slashes. */
+static bool route_matches(const struct settings_route *route, const char *path)
+{
+    if (route->match == NULL) {
+        return true;
+    }
+    if (strchr(route->match, '/') == NULL) {
+        return fnmatch(route->match, input_name_last(path), 0) == 0;
+    }
+    const char *whole = strncmp(path, "./", 2) == 0 ? path + 2 : path;
+    const char *glob = strncmp(route->match, "./", 2) == 0 ? route->match + 2 : route->match;
+    return fnmatch(glob, whole, 0) == 0;
+}
+
+static const struct settings_route *find_route(const struct settings *s, const char *path)
+{
+    for (size_t i = 0; i < s->n_routes; i++) {
+        const struct settings_route *route = &s->routes[i];
+        bool elsewhere = s->pipeline != NULL && route->pipeline != NULL &&
+                         strcmp(s->pipeline, route->pipeline) != 0;
+        if (!elsewhere && route_matches(route, path)) {
+            return route;
+        }
+    }
+    return NULL;
+}
+
+/* Where, in the path, the folders begin that may name a pipeline: at the last component of the
+ * input that the path lies beneath; for an input that is the file itself, at the folder it is in;
+ * for a path that is beneath no input, at its start. */
+static size_t first_folder(const struct settings *s, const char *path)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        size_t n = strlen(s->inputs[i]);
+        while (n > 0 && s->inputs[i][n - 1] == '/') {
+            n--;
+        }
+        bool beneath = n > longest && strncmp(path, s->inputs[i], n) == 0;
+        if (beneath && (path[n] == '/' || path[n] == '\0')) {
+            longest = n;
+        }
+    }
+    if (path[longest] == '\0') { /* step back over the file's own name */
+        while (longest > 0 && path[longest - 1] != '/') {
+            longest--;
+        }
+        longest -= longest > 0;
+    }
+    while (longest > 0 && path[longest - 1] != '/') {
+        longest--;
+    }
+    return longest;
+}
+
+/* The stage that the deepest such folder is named after. */
+static const struct stage_ops *find_by_folder(const struct settings *s, const char *path)
+{
+    const struct stage_ops *found = NULL;
+    const char *slash;
+    for (const char *at = path + first_folder(s, path); (slash = strchr(at, '/')) != NULL;
+         at = slash + 1) {
+        size_t n = (size_t)(slash - at);
+        for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
+            if (strlen((*stage)->name) == n && memcmp((*stage)->name, at, n) == 0) {
+                found = *stage;
+            }
+        }
+    }
+    return found;
+}
+
+/* The number of the stage's part that the name asks for; n_parts: none. A grid's name ends in one
+ * of the known ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
+static size_t find_part(const struct stage_ops *stage, const char *path)
+{
+    size_t i = 0;
+    while (i < stage->n_parts &&
+           !(input_name_asks_for(path, stage->parts[i].suffix) &&
+             (stage->parts[i].kind == STAGE_TABLE || input_name_is_grid(path)))) {
+        i++;
+    }
+    return i;
+}
+
+static const struct stage_ops *find_by_name(const char *path)
+{
+    for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
+        if (find_part(*stage, path) < (*stage)->n_parts) {
+            return *stage;
+        }
+    }
+    return NULL;
+}
+
+/* NULL when there is no way. *route is the route that counts, NULL when none does. */
+static const struct stage_ops *find_stage(const struct settings *s, const char *path,
+                                          const struct settings_route **route)
+{
+    *route = find_route(s, path);
+    if (s->pipeline != NULL) {
+        return stage_find(s->pipeline);
+    }
+    if (*route != NULL && (*route)->pipeline != NULL) {
+        return stage_find((*route)->pipeline);
+    }
+    const struct stage_ops *stage = find_by_folder(s, path);
+    return stage != NULL ? stage : find_by_name(path);
+}
+
+bool settings_routes(const struct settings *s, const char *path)
+{
+    if (*input_name_last(path) == '\0' || file_name_is_temporary(path) ||
+        input_name_is_sidecar(path)) {
+        return false;
+    }
+    const struct settings_route *route;
+    const struct stage_ops *stage = find_stage(s, path, &route);
+    bool by_glob =
+        s->pipeline == NULL && route != NULL && route->pipeline != NULL && route->match != NULL;
+    return stage != NULL && (by_glob || find_part(stage, path) < stage->n_parts ||
+                             (stage->n_parts == 1 && input_name_is_table(path)));
+}
+
+const char *settings_names(char out[SETTINGS_NAMES_BYTES])
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
+        for (size_t i = 0; i < (*stage)->n_parts && n < SETTINGS_NAMES_BYTES; i++) {
+            const struct stage_part *part = &(*stage)->parts[i];
+            n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%sX.%s.%s",
+                                  i > 0   ? " + "
+                                  : n > 0 ? ", "
+                                          : "",
+                                  part->suffix, part->kind == STAGE_GRID ? "tif" : "csv");
+        }
+        if (n < SETTINGS_NAMES_BYTES) {
+            n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, " (%s)", (*stage)->name);
+        }
+    }
+    return out;
+}
+
+/* Whether the name's ending says that no reader knows the file, whatever pipeline is named. Of
+ * any other name there is no telling: formats are told by content. */
+static bool is_foreign(const char *path)
+{
+    static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc", "odt",
+                                          "bz2",  "zst", "lz4", "rar", "gpg", "png",  "jpg"};
+    const char *name = input_name_last(path), *dot = strrchr(name, '.');
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        if (dot != NULL && dot != name && strcasecmp(dot + 1, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status no_way(const char *path)
+{
+    if (is_foreign(path)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: files of this kind are not read: tables are .csv .tsv .txt .npy "
+                           ".npz, grids .asc .tif, archives .zip .tar .tar.gz .tgz .tar.xz .7z; "
+                           "convert it to one of these",
+                           path);
+    }
+    char names[SETTINGS_NAMES_BYTES];
+    const struct stage_ops *first = stage_registry[0];
+    return status_fail(
+        STATUS_BAD_ARGUMENT,
+        "%s: no pipeline takes this: name one with --pipeline %s (or a [route] of the "
+        "configuration), put it into a folder named %s, or give it a name that says it: %s",
+        path, first->name, first->name, settings_names(names));
+}
+
+/* Which part of its job the file is: the only one, or that which its name says. */
+static enum status resolve_part(const char *path, struct job_settings *j)
+{
+    const struct stage_ops *stage = j->stage;
+    j->part = stage->n_parts == 1 ? 0 : find_part(stage, path);
+    if (j->part < stage->n_parts) {
+        return STATUS_OK;
+    }
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "%s: pipeline %s takes %zu files a job; name them X.%s.tif and X.%s.tif (or "
+                       ".asc)",
+                       path, stage->name, stage->n_parts, stage->parts[0].suffix,
+                       stage->parts[1].suffix);
+}
+
+/* The lists that may hold a parameter, strongest first; n of them. */
+static size_t gather(const struct settings *s, const struct settings_route *route,
+                     const struct stage_ops *stage, const struct setting_list *lists[3])
+{
+    size_t n = 0;
+    lists[n++] = &s->set;
+    if (route != NULL) {
+        lists[n++] = &route->set;
+    }
+    for (size_t i = 0; i < s->n_pipelines; i++) {
+        if (strcmp(s->pipelines[i].name, stage->name) == 0) {
+            lists[n++] = &s->pipelines[i].set;
+        }
+    }
+    return n;
+}
+
+static enum status resolve_parameters(const struct settings *s, const struct settings_route *route,
+                                      struct job_settings *j)
+{
+    const struct setting_list *lists[3];
+    size_t n = gather(s, route, j->stage, lists);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < j->stage->n_specs && status == STATUS_OK; i++) {
+        status = stage_parse_param(&j->stage->specs[i], j->stage->specs[i].text, &j->params[i]);
+    }
+    while (n-- > 0) { /* weakest first */
+        for (size_t k = 0; k < lists[n]->n && status == STATUS_OK; k++) {
+            const struct setting *set = &lists[n]->at[k];
+            status = settings_take_parameter(j, set->key, set->value);
+            if (status != STATUS_OK) {
+                status = settings_blame(status, set->origin);
+            }
+        }
+    }
+    return status;
+}
+
+enum status settings_resolve(const struct settings *s, const char *path, struct job_settings *out)
+{
+    memset(out, 0, sizeof(*out));
+    const struct settings_route *route;
+    out->stage = find_stage(s, path, &route);
+    if (out->stage == NULL) {
+        return no_way(path);
+    }
+    enum status status = resolve_part(path, out);
+    if (status == STATUS_OK) {
+        status = input_name_stem(path, out->stage->parts[out->part].suffix, &out->stem);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    out->params = calloc(out->stage->n_specs + 1, sizeof(*out->params));
+    status = out->params != NULL ? resolve_parameters(s, route, out)
+                                 : status_fail(STATUS_NO_MEMORY, "no memory for parameters");
+    if (status != STATUS_OK) {
+        job_settings_free(out);
+    }
+    return status;
+}
+
+void job_settings_free(struct job_settings *j)
+{
+    free(j->params);
+    free(j->stem);
+    memset(j, 0, sizeof(*j));
+}

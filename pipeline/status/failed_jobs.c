@@ -1,0 +1,161 @@
+/*
+ * failed_jobs - see failed_jobs.h.
+ */
+#include "pipeline/status/failed_jobs.h"
+
+#include "formats/base/json_read.h"
+#include "formats/base/percent.h"
+#include "pipeline/names/text.h"
+#include "watch/files/beneath.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A longer reason.json is none of ours. */
+enum { LONGEST_REASON = 1 << 20 };
+
+/* What a record has as %XX, as JSON that may be shown; NULL without memory. */
+static json_t *plain(const char *text)
+{
+    char *bytes;
+    const enum status status = percent_decode(text, &bytes);
+    json_t *shown =
+        status != STATUS_NO_MEMORY ? text_json(status == STATUS_OK ? bytes : text) : NULL;
+    free(bytes);
+    return shown;
+}
+
+static const char *text_of(const json_t *record, const char *key, const char *otherwise)
+{
+    const char *text = json_string_value(json_object_get(record, key));
+    return text != NULL ? text : otherwise;
+}
+
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* A name in ID/in, where no record tells one. */
+static json_t *name_in(int failed_fd, const char *id)
+{
+    char path[300];
+    struct dirent **entries = NULL;
+    json_t *shown = NULL;
+    snprintf(path, sizeof(path), "%s/in", id);
+    int fd = beneath_open(failed_fd, path, O_RDONLY | O_DIRECTORY);
+    int n = fd >= 0 ? scandirat(fd, ".", &entries, is_shown, alphasort) : 0;
+    shown = n > 0 ? text_json(entries[0]->d_name) : json_string("(no input)");
+    for (int i = 0; i < n; i++) {
+        free(entries[i]);
+    }
+    free(entries);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return shown;
+}
+
+/* FOLDER/NAME of the first input. */
+static json_t *name_of(int failed_fd, const char *id, const json_t *record)
+{
+    const char *folder = text_of(record, "folder", "");
+    const char *name = text_of(json_array_get(json_object_get(record, "inputs"), 0), "name", NULL);
+    char *path;
+    if (name == NULL) {
+        return name_in(failed_fd, id);
+    }
+    if (asprintf(&path, "%s%s%s", folder, *folder != '\0' ? "/" : "", name) < 0) {
+        return NULL;
+    }
+    json_t *shown = plain(path);
+    free(path);
+    return shown;
+}
+
+/* The object in ID/NAME. */
+static enum status read_record(int failed_fd, const char *id, const char *name, json_t **out)
+{
+    char path[300];
+    struct stat st;
+    int fd;
+    *out = NULL;
+    snprintf(path, sizeof(path), "%s/%s", id, name);
+    enum status status = beneath_open_file(failed_fd, path, &st, &fd);
+    if (status == STATUS_OK) {
+        status = json_read_fd(fd, LONGEST_REASON, out);
+        close(fd);
+    }
+    return status;
+}
+
+/* Without a reason, what it is about is in the job's record, which has the same keys for that.
+ * NULL: no memory. */
+static json_t *describe(int failed_fd, const char *id)
+{
+    json_t *record, *described = NULL;
+    char *otherwise = NULL;
+    enum status status = read_record(failed_fd, id, "reason.json", &record);
+    int n = status == STATUS_NOT_FOUND ? asprintf(&otherwise, "there is no reason.json")
+                                       : asprintf(&otherwise, "reason.json: %s", status_message());
+    if (n >= 0 && status != STATUS_OK && status != STATUS_NO_MEMORY) {
+        status = read_record(failed_fd, id, "job", &record);
+    }
+    if (n >= 0 && status != STATUS_NO_MEMORY) {
+        described = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I}", "id", text_json(id), "name",
+                              name_of(failed_fd, id, record), "kind",
+                              plain(text_of(record, "kind", "unknown")), "text",
+                              text_json(text_of(record, "reason", otherwise)), "time",
+                              plain(text_of(record, "time", "")), "attempts",
+                              json_integer_value(json_object_get(record, "attempts")));
+    }
+    free(n >= 0 ? otherwise : NULL);
+    json_decref(record);
+    return described;
+}
+
+/* Ids begin with the time: the newest first. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*b)->d_name, (*a)->d_name);
+}
+
+enum status failed_jobs_list(const char *spool, json_t **out)
+{
+    struct dirent **entries = NULL;
+    int n = -1;
+    *out = NULL;
+    int root_fd = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed_fd =
+        root_fd >= 0 ? openat(root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (failed_fd >= 0) {
+        n = scandirat(failed_fd, ".", &entries, is_shown, by_name);
+    }
+    enum status status =
+        n >= 0 ? STATUS_OK : status_fail_errno(errno, "'%s/failed': cannot be listed", spool);
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) {
+        if (json_array_append_new(list, describe(failed_fd, entries[i]->d_name)) != 0) {
+            status = status_fail(STATUS_NO_MEMORY, "'%s/failed': no memory for the list", spool);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (failed_fd >= 0) {
+        close(failed_fd);
+    }
+    if (root_fd >= 0) {
+        close(root_fd);
+    }
+    if (status == STATUS_OK) {
+        *out = list;
+    } else {
+        json_decref(list);
+    }
+    return status;
+}

@@ -1,0 +1,456 @@
+/*
+ * status_socket - see status_socket.h.
+ *
+ * The socket gets its mode before it gets its name (on Linux bind() takes over the mode of the
+ * descriptor), so there is no moment in which others could connect.
+ */
+#include "pipeline/status/status_socket.h"
+
+#include "formats/base/json_read.h"
+#include "formats/base/json_write.h"
+#include "formats/base/log.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* What a client waits for an answer, and how long one may be. */
+enum { ASK_SECONDS = 5, LONGEST_ANSWER = 64 << 20 };
+
+struct client {
+    struct status_socket *owner;
+    uv_pipe_t pipe;
+    uv_timer_t timer;
+    uv_write_t write;
+    char *text;
+    int n_open; /* handles that are not closed yet */
+    struct client *next;
+};
+
+struct status_socket {
+    uv_pipe_t pipe;
+    json_t *(*make)(void *user);
+    void *user;
+    char *path;
+    dev_t device; /* of the socket's name, so that only our own is removed */
+    ino_t inode;
+    struct client *clients;
+    size_t n_clients;
+    bool closed;              /* the listening handle is */
+    uv_pipe_t lost;           /* a connection for which there was no memory */
+    bool turns_away, another; /* that is being ended; another one waits for the same */
+};
+
+/* --- clients --------------------------------------------------------------------------------- */
+
+static void free_when_done(struct status_socket *s)
+{
+    if (s->closed && s->clients == NULL && !s->turns_away) {
+        free(s->path);
+        free(s);
+    }
+}
+
+static void client_closed(uv_handle_t *handle)
+{
+    struct client *c = handle->data;
+    if (--c->n_open > 0) {
+        return;
+    }
+    struct status_socket *s = c->owner;
+    struct client **at = &s->clients;
+    while (*at != c) {
+        at = &(*at)->next;
+    }
+    *at = c->next;
+    s->n_clients--;
+    free(c->text);
+    free(c);
+    free_when_done(s);
+}
+
+static void drop(struct client *c)
+{
+    if (!uv_is_closing((uv_handle_t *)&c->pipe)) {
+        uv_close((uv_handle_t *)&c->pipe, client_closed);
+        uv_close((uv_handle_t *)&c->timer, client_closed);
+    }
+}
+
+static void on_slow(uv_timer_t *timer)
+{
+    drop(timer->data);
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    (void)status;
+    drop(write->data);
+}
+
+/* Only root and ourselves. */
+static bool may_ask(uv_pipe_t *pipe)
+{
+    uv_os_fd_t fd;
+    struct ucred peer;
+    socklen_t n = sizeof(peer);
+    return uv_fileno((uv_handle_t *)pipe, &fd) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
+           (peer.uid == 0 || peer.uid == geteuid());
+}
+
+/* Why there is no document: as far as that can be said without waiting. */
+static bool refuse(struct client *c, const char *why)
+{
+    json_t *refusal = json_pack("{s:s}", "refused", why);
+    char *text = refusal != NULL ? json_dumps(refusal, JSON_COMPACT) : NULL;
+    if (text != NULL) {
+        uv_buf_t buffer = uv_buf_init(text, (unsigned)strlen(text));
+        (void)uv_try_write((uv_stream_t *)&c->pipe, &buffer, 1);
+    }
+    free(text);
+    json_decref(refusal);
+    return false;
+}
+
+static bool answer(struct client *c)
+{
+    struct status_socket *s = c->owner;
+    if (!may_ask(&c->pipe)) {
+        return refuse(c, "only root and the service's own user are answered");
+    }
+    if (s->n_clients > STATUS_SOCKET_CLIENTS) {
+        return refuse(c, "too many others ask at this moment: ask again");
+    }
+    json_t *document = s->make(s->user);
+    c->text = json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(document);
+    if (c->text == NULL) {
+        return false;
+    }
+    uv_buf_t buffer = uv_buf_init(c->text, (unsigned)strlen(c->text));
+    return uv_timer_start(&c->timer, on_slow, STATUS_SOCKET_SLOW_MS, 0) == 0 &&
+           uv_write(&c->write, (uv_stream_t *)&c->pipe, &buffer, 1, on_written) == 0;
+}
+
+static void turned_away(uv_handle_t *handle);
+
+/* Takes a connection and ends it: libuv listens no more while one is not taken. */
+static void turn_away(struct status_socket *s)
+{
+    s->another = s->turns_away;
+    if (!s->turns_away) {
+        s->turns_away = true;
+        uv_pipe_init(s->pipe.loop, &s->lost, 0);
+        s->lost.data = s;
+        (void)uv_accept((uv_stream_t *)&s->pipe, (uv_stream_t *)&s->lost);
+        uv_close((uv_handle_t *)&s->lost, turned_away);
+    }
+}
+
+static void turned_away(uv_handle_t *handle)
+{
+    struct status_socket *s = handle->data;
+    s->turns_away = false;
+    if (s->another && !uv_is_closing((uv_handle_t *)&s->pipe)) {
+        turn_away(s);
+    }
+    free_when_done(s);
+}
+
+static void on_connection(uv_stream_t *stream, int status)
+{
+    struct status_socket *s = stream->data;
+    if (status < 0) {
+        log_warning("%s: cannot accept who asks for the status: %s", s->path, uv_strerror(status));
+        return;
+    }
+    struct client *c = calloc(1, sizeof(*c));
+    if (c == NULL) {
+        log_warning("%s: no memory for who asks for the status", s->path);
+        turn_away(s);
+        return;
+    }
+    uv_pipe_init(stream->loop, &c->pipe, 0);
+    uv_timer_init(stream->loop, &c->timer);
+    c->owner = s;
+    c->pipe.data = c->timer.data = c->write.data = c;
+    c->n_open = 2;
+    c->next = s->clients;
+    s->clients = c;
+    s->n_clients++;
+    if (uv_accept(stream, (uv_stream_t *)&c->pipe) != 0 || !answer(c)) {
+        drop(c);
+    }
+}
+
+/* --- the name -------------------------------------------------------------------------------- */
+
+static enum status make_address(const char *path, struct sockaddr_un *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->sun_family = AF_UNIX;
+    size_t n = strlen(path);
+    if (n == 0 || n >= sizeof(out->sun_path)) {
+        return status_fail(
+            STATUS_BAD_ARGUMENT,
+            "'%s': a socket's name has at most %zu bytes, not %zu: give another with "
+            "--status-socket",
+            path, sizeof(out->sun_path) - 1, n);
+    }
+    memcpy(out->sun_path, path, n);
+    return STATUS_OK;
+}
+
+/* The folder the socket is to lie in: made, and one in which nobody else can replace it. */
+static enum status make_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    snprintf(folder, sizeof(folder), "%.*s",
+             slash == NULL   ? 1
+             : slash == path ? 1
+                             : (int)(slash - path),
+             slash == NULL ? "." : path);
+    struct stat st;
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        return status_fail_errno(errno, "'%s': cannot make the folder of the status socket",
+                                 folder);
+    }
+    if (stat(folder, &st) != 0) {
+        return status_fail_errno(errno, "'%s': cannot look at the folder of the status socket",
+                                 folder);
+    }
+    bool ours = st.st_uid == geteuid() || st.st_uid == 0;
+    bool shared = (st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0;
+    if (!ours || shared) {
+        return status_fail(
+            STATUS_BAD_ARGUMENT,
+            "'%s': others may write to the folder of the status socket: give another "
+            "with --status-socket",
+            folder);
+    }
+    return STATUS_OK;
+}
+
+static int new_socket(int flags)
+{
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+}
+
+/* Removes what a dead service left. */
+static enum status clear_name(const struct sockaddr_un *address)
+{
+    const char *path = address->sun_path;
+    struct stat st;
+    if (lstat(path, &st) != 0) {
+        return errno == ENOENT ? STATUS_OK : status_fail_errno(errno, "'%s'", path);
+    }
+    if (!S_ISSOCK(st.st_mode)) {
+        return status_fail(STATUS_EXISTS, "'%s' is there and is no socket", path);
+    }
+    int fd = new_socket(SOCK_NONBLOCK);
+    if (fd < 0) {
+        return status_fail_errno(errno, "'%s': cannot make a socket", path);
+    }
+    int error = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
+    close(fd);
+    if (error == ENOENT) {
+        return STATUS_OK;
+    }
+    if (error != ECONNREFUSED) {
+        return status_fail(STATUS_EXISTS,
+                           "'%s': a running service answers there: stop it, or give another with "
+                           "--status-socket",
+                           path);
+    }
+    return unlink(path) == 0 || errno == ENOENT
+               ? STATUS_OK
+               : status_fail_errno(errno, "'%s': cannot remove the socket of a dead service", path);
+}
+
+/* A listening socket's descriptor. */
+static enum status bind_name(const struct sockaddr_un *address, int *out)
+{
+    int fd = new_socket(SOCK_NONBLOCK);
+    if (fd < 0 || fchmod(fd, 0600) != 0 ||
+        bind(fd, (const struct sockaddr *)address, sizeof(*address)) != 0) {
+        enum status status =
+            status_fail_errno(errno, "'%s': cannot make the status socket", address->sun_path);
+        if (fd >= 0) {
+            close(fd);
+        }
+        return status;
+    }
+    *out = fd;
+    return STATUS_OK;
+}
+
+/* --- opening and closing --------------------------------------------------------------------- */
+
+static void listener_closed(uv_handle_t *handle)
+{
+    struct status_socket *s = handle->data;
+    s->closed = true;
+    free_when_done(s);
+}
+
+static void remove_name(const struct status_socket *s)
+{
+    struct stat st;
+    if (lstat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode) {
+        unlink(s->path);
+    }
+}
+
+enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make)(void *user),
+                               void *user, struct status_socket **out)
+{
+    *out = NULL;
+    struct sockaddr_un address;
+    struct stat st;
+    int fd = -1;
+    enum status status = make_address(path, &address);
+    if (status == STATUS_OK) {
+        status = make_folder(path);
+    }
+    if (status == STATUS_OK) {
+        status = clear_name(&address);
+    }
+    if (status == STATUS_OK) {
+        status = bind_name(&address, &fd);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct status_socket *s = calloc(1, sizeof(*s));
+    if (s == NULL || (s->path = strdup(path)) == NULL || lstat(path, &st) != 0) {
+        free(s != NULL ? s->path : NULL);
+        free(s);
+        unlink(path);
+        close(fd);
+        return status_fail(STATUS_NO_MEMORY, "'%s': no memory for the status socket", path);
+    }
+    s->make = make;
+    s->user = user;
+    s->device = st.st_dev;
+    s->inode = st.st_ino;
+    uv_pipe_init(loop, &s->pipe, 0);
+    s->pipe.data = s;
+    int error = uv_pipe_open(&s->pipe, fd);
+    if (error != 0) {
+        close(fd);
+    } else {
+        error = uv_listen((uv_stream_t *)&s->pipe, STATUS_SOCKET_CLIENTS, on_connection);
+    }
+    if (error != 0) {
+        status_socket_close(s);
+        return status_fail(STATUS_IO, "'%s': cannot listen: %s", path, uv_strerror(error));
+    }
+    *out = s;
+    return STATUS_OK;
+}
+
+void status_socket_close(struct status_socket *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    remove_name(s);
+    for (struct client *c = s->clients; c != NULL; c = c->next) {
+        drop(c);
+    }
+    uv_close((uv_handle_t *)&s->pipe, listener_closed);
+}
+
+/* --- asking ---------------------------------------------------------------------------------- */
+
+/* Reads to the end. */
+static enum status read_answer(int fd, const char *path, char **text, size_t *len)
+{
+    size_t room = 0;
+    for (;;) {
+        if (*len == room) {
+            room = room > 0 ? 2 * room : 1 << 14;
+            char *grown = room <= LONGEST_ANSWER ? realloc(*text, room) : NULL;
+            if (grown == NULL) {
+                return status_fail(STATUS_NO_MEMORY, "'%s': no memory for the answer", path);
+            }
+            *text = grown;
+        }
+        ssize_t n = read(fd, *text + *len, room - *len);
+        if (n == 0) {
+            return STATUS_OK;
+        }
+        if (n < 0 && errno == EAGAIN) {
+            return status_fail(STATUS_BAD_INPUT, "'%s': no answer within %d s", path, ASK_SECONDS);
+        }
+        if (n < 0 && errno != EINTR) {
+            return status_fail_errno(errno, "'%s': cannot read the answer", path);
+        }
+        *len += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static enum status connect_to(const char *path, int *out)
+{
+    struct sockaddr_un address;
+    const struct timeval most = {.tv_sec = ASK_SECONDS};
+    enum status status = make_address(path, &address);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    int fd = new_socket(0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) != 0 ||
+        connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+        int error = errno;
+        if (fd >= 0) {
+            close(fd);
+        }
+        return error == ECONNREFUSED || error == ENOENT || error == ENOTDIR
+                   ? status_fail(STATUS_NOT_FOUND, "'%s': no service listens there", path)
+               : error == EACCES
+                   ? status_fail(STATUS_IO, "'%s': only root and the service's own user may ask it",
+                                 path)
+                   : status_fail_errno(error, "'%s': cannot ask the service", path);
+    }
+    *out = fd;
+    return STATUS_OK;
+}
+
+enum status status_socket_ask(const char *path, json_t **out)
+{
+    *out = NULL;
+    int fd = -1;
+    enum status status = connect_to(path, &fd);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    char *text = NULL;
+    size_t len = 0;
+    status = read_answer(fd, path, &text, &len);
+    close(fd);
+    if (status == STATUS_OK) {
+        status = json_read(text, len, out);
+        const char *refused = json_string_value(json_object_get(*out, "refused"));
+        if (status != STATUS_NO_MEMORY && (!json_is_object(*out) || refused != NULL)) {
+            status = refused != NULL
+                         ? status_fail(STATUS_BAD_INPUT, "'%s': %s", path, refused)
+                         : status_fail(STATUS_BAD_INPUT,
+                                       len == 0 ? "'%s': the service has no answer: ask again"
+                                                : "'%s': what answers there is not leat",
+                                       path);
+            json_decref(*out);
+            *out = NULL;
+        }
+    }
+    free(text);
+    return status;
+}

@@ -1,0 +1,40 @@
+/*
+ * status_socket - the Unix socket on which the service says what it is doing.
+ *
+ * Who connects gets one JSON document and then the end of the stream; nothing is read from them.
+ * Who is not answered gets {"refused": why}.
+ * Only root and the service's own user are answered: the socket has mode 0600, and SO_PEERCRED is
+ * asked, too. A document never holds up the loop: at most STATUS_SOCKET_CLIENTS are being answered
+ * at a time, and who has not read theirs within STATUS_SOCKET_SLOW_MS is dropped. SIGPIPE must be
+ * ignored.
+ */
+#ifndef LEAT_PIPELINE_STATUS_STATUS_SOCKET_H
+#define LEAT_PIPELINE_STATUS_STATUS_SOCKET_H
+
+#include "formats/base/status.h"
+
+#include <jansson.h>
+#include <uv.h>
+
+enum { STATUS_SOCKET_CLIENTS = 16, STATUS_SOCKET_SLOW_MS = 2000 };
+
+struct status_socket;
+
+/* Listens at `path`, in the loop; the last folder of the path is made (0700) where it is missing.
+ * make(user) is called on the loop's thread for every client and gives it a document to own; NULL:
+ * the client gets nothing. A socket that nobody listens at any more is replaced. STATUS_EXISTS:
+ * somebody does, or something else has that name; STATUS_BAD_ARGUMENT: a path longer than such a
+ * name may be, or a folder in which others could replace the socket; STATUS_NOT_FOUND, STATUS_IO,
+ * STATUS_NO_MEMORY. */
+enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make)(void *user),
+                               void *user, struct status_socket **out) STATUS_MUST_CHECK;
+/* Removes the socket and drops who is connected; make() is not called any more. The memory is given
+ * back by the loop, which must run once more. NULL is fine. */
+void status_socket_close(struct status_socket *s);
+
+/* Asks the service at `path`; waits for seconds at most. STATUS_NOT_FOUND: no service listens
+ * there; STATUS_BAD_INPUT: what answers is not leat, or does not answer us and says why; STATUS_IO
+ * (no permission), STATUS_NO_MEMORY. */
+enum status status_socket_ask(const char *path, json_t **out) STATUS_MUST_CHECK;
+
+#endif

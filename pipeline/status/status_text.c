@@ -1,0 +1,234 @@
+/*
+ * status_text - see status_text.h.
+ */
+#include "pipeline/status/status_text.h"
+
+#include "formats/base/excerpt.h"
+#include "pipeline/names/text.h"
+
+#include <string.h>
+
+/* Of each list that many lines; the document (--json) has more. */
+enum { SHOWN = 8 };
+
+static const char *text_at(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+    return text != NULL ? text : "";
+}
+
+static json_int_t count_at(const json_t *o, const char *key)
+{
+    json_int_t n = json_integer_value(json_object_get(o, key));
+    return n > 0 ? n : 0;
+}
+
+static double number_at(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+/* "  label      ": what follows stands in the second column. */
+static void label(FILE *out, const char *text)
+{
+    fprintf(out, "  %-10s ", text);
+}
+
+static void put_pair(FILE *out, const char *before, const char *text, const char *after)
+{
+    fputs(before, out);
+    text_put(out, text);
+    fputs(after, out);
+}
+
+/* Of `total` things, of which a list holds the first n_listed; `most` of them have been shown. */
+static size_t not_shown(size_t n_listed, size_t most, size_t total)
+{
+    const size_t n = n_listed > total ? n_listed : total;
+    return n - (n_listed < most ? n_listed : most);
+}
+
+/* A word of a command: quoted unless it needs none. */
+static void put_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+,:@%=";
+    if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    putc('\'', out);
+    while (*word != '\0') {
+        char shown[4];
+        if (*word == '\'') {
+            fputs("'\\''", out);
+            word++;
+        } else {
+            fwrite(shown, 1, excerpt_escape_next(shown, &word), out);
+        }
+    }
+    putc('\'', out);
+}
+
+static void print_state(FILE *out, const json_t *d)
+{
+    char duration[TEXT_NUMBER_BYTES];
+    const char *why = text_at(d, "why");
+    put_pair(out, "leat ", text_at(d, "leat"), "");
+    fprintf(out, ", pid %lld: ", (long long)count_at(d, "pid"));
+    text_put(out, text_at(d, "state"));
+    fputs(json_is_true(json_object_get(d, "ready")) ? ", ready" : ", not ready", out);
+    fprintf(out, ", up for %s\n", text_duration(duration, number_at(d, "uptime_s")));
+    if (*why != '\0') {
+        label(out, "");
+        put_pair(out, "", why, "\n");
+    }
+    label(out, "folder");
+    put_pair(out, "", text_at(d, "spool"), "");
+    if (*text_at(d, "watching") != '\0') { /* it is not, yet */
+        put_pair(out, " (", text_at(d, "watching"), ")");
+    }
+    putc('\n', out);
+    label(out, "results");
+    put_pair(out, "", text_at(d, "output"), "\n");
+    if (*text_at(d, "socket") != '\0') {
+        label(out, "asked at");
+        put_pair(out, "", text_at(d, "socket"), "\n");
+    }
+}
+
+static void print_worker(FILE *out, const json_t *w)
+{
+    char duration[TEXT_NUMBER_BYTES];
+    put_pair(out, "", text_at(w, "name"), "");
+    if (*text_at(w, "device") != '\0') {
+        put_pair(out, " (", text_at(w, "device"), ")");
+    }
+    put_pair(out, ": ", text_at(w, "state"), "");
+    if (count_at(w, "pid") > 0) {
+        fprintf(out, ", pid %lld", (long long)count_at(w, "pid"));
+    }
+    if (number_at(w, "again_in_s") > 0) {
+        fprintf(out, ", again in %s", text_duration(duration, number_at(w, "again_in_s")));
+    }
+    if (count_at(w, "deaths") > 0) {
+        fprintf(out, ", %lld death%s", (long long)count_at(w, "deaths"),
+                count_at(w, "deaths") == 1 ? "" : "s");
+    }
+    if (*text_at(w, "why") != '\0') {
+        put_pair(out, ": ", text_at(w, "why"), "");
+    }
+    putc('\n', out);
+}
+
+static void print_job(FILE *out, const json_t *j)
+{
+    char size[TEXT_NUMBER_BYTES], duration[TEXT_NUMBER_BYTES];
+    double bytes = number_at(j, "bytes"), total = number_at(j, "total_bytes");
+    put_pair(out, "", text_at(j, "name"), "");
+    put_pair(out, " (", text_at(j, "pipeline"), "");
+    put_pair(out, " on ", text_at(j, "worker"), ")");
+    if (total > 0 && total < 0x1p63) {
+        double share = bytes > 0 ? bytes / total : 0;
+        fprintf(out, ", %.0f %% of %s read", share < 1 ? 100 * share : 100,
+                text_size(size, (uint64_t)total));
+    }
+    fprintf(out, ", %s", text_duration(duration, number_at(j, "for_s")));
+    if (count_at(j, "attempt") > 1) {
+        fprintf(out, ", attempt %lld", (long long)count_at(j, "attempt"));
+    }
+    putc('\n', out);
+}
+
+static void print_waiting(FILE *out, const json_t *w)
+{
+    char duration[TEXT_NUMBER_BYTES];
+    put_pair(out, "", text_at(w, "path"), "");
+    put_pair(out, ": ", text_at(w, "reason"), "");
+    fprintf(out, " (%s)\n", text_duration(duration, number_at(w, "since_s")));
+}
+
+/* A list under a label: the first ones, a line each, and how many of all there are not. */
+static void print_list(FILE *out, const char *name, const json_t *list, size_t total,
+                       void (*print)(FILE *out, const json_t *entry))
+{
+    size_t n = json_array_size(list);
+    for (size_t i = 0; i < n && i < SHOWN; i++) {
+        label(out, i == 0 ? name : "");
+        print(out, json_array_get(list, i));
+    }
+    if (n > 0 && not_shown(n, SHOWN, total) > 0) {
+        label(out, "");
+        fprintf(out, "and %zu more\n", not_shown(n, SHOWN, total));
+    }
+}
+
+static void print_rates(FILE *out, const json_t *d)
+{
+    const json_t *totals = json_object_get(d, "totals"), *rates = json_object_get(d, "rates");
+    char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES];
+    double bytes = number_at(rates, "bytes_per_s_1min");
+    label(out, "so far");
+    fprintf(out, "%lld done, %lld failed, %lld taken up again; %s read\n",
+            (long long)count_at(totals, "done"), (long long)count_at(totals, "failed"),
+            (long long)count_at(totals, "requeued"),
+            text_size(size, (uint64_t)count_at(totals, "input_bytes")));
+    label(out, "rates");
+    fprintf(out, "%.3g jobs/s and %s/s in the last minute, %.3g jobs/s in the last 15\n",
+            number_at(rates, "jobs_per_s_1min"),
+            text_size(rate, bytes > 0 && bytes < 0x1p63 ? (uint64_t)bytes : 0),
+            number_at(rates, "jobs_per_s_15min"));
+}
+
+void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size_t total,
+                              const char *spool)
+{
+    const size_t n = json_array_size(failed);
+    for (size_t i = 0; i < n && i < most; i++) {
+        const json_t *f = json_array_get(failed, i);
+        put_pair(out, "  ", text_at(f, "id"), "  ");
+        put_pair(out, "", text_at(f, "name"), "");
+        put_pair(out, ": ", text_at(f, "kind"), "\n");
+        put_pair(out, "      ", text_at(f, "text"), "\n");
+    }
+    if (not_shown(n, most, total) > 0) {
+        fprintf(out, "  and %zu more\n", not_shown(n, most, total));
+    }
+    if (n > 0) {
+        fputs("Once mended, try again:  leat retry ", out);
+        put_word(out, text_at(json_array_get(failed, 0), "id"));
+        if (*spool != '\0') {
+            fputs(" --spool ", out);
+            put_word(out, spool);
+        }
+        putc('\n', out);
+    }
+}
+
+void status_text_print(FILE *out, const json_t *document)
+{
+    size_t n_waiting = (size_t)count_at(document, "n_waiting");
+    const json_t *failed = json_object_get(document, "failed");
+    const json_int_t n_failed = count_at(json_object_get(document, "totals"), "failed");
+    print_state(out, document);
+    print_list(out, "workers", json_object_get(document, "workers"), 0, print_worker);
+    print_list(out, "at work", json_object_get(document, "in_flight"), 0, print_job);
+    label(out, "queued");
+    fprintf(out, "%lld\n", (long long)count_at(document, "n_queued"));
+    label(out, "waiting");
+    fprintf(out, "%zu\n", n_waiting);
+    /* Places that cannot be looked at are one entry, which is no file. */
+    print_list(out, "", json_object_get(document, "waiting"),
+               n_waiting + (count_at(document, "n_troubles") > 0), print_waiting);
+    print_rates(out, document);
+    if (json_array_size(failed) > 0) {
+        fputs("Last failures\n", out);
+        status_text_print_failed(out, failed, SHOWN, (size_t)n_failed, text_at(document, "spool"));
+    }
+}
+
+bool status_text_is_ready(const json_t *document)
+{
+    return json_is_true(json_object_get(document, "ready")) &&
+           strcmp(text_at(document, "state"), "running") == 0;
+}

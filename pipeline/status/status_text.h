@@ -1,0 +1,33 @@
+/*
+ * status_text - what the service does, for people: its status document as a page.
+ *
+ * The document has the keys
+ *   schema 1, leat, pid, spool, output, since, uptime_s,
+ *   state "starting" | "running" | "paused" | "draining", ready, why ("" or words), watching,
+ *   n_waiting, waiting [{path, reason, since_s}] (the first hundred), n_troubles, n_queued,
+ *   socket (that was asked),
+ *   in_flight [{id, name, pipeline, worker, attempt, bytes, total_bytes, for_s}],
+ *   done [{id, name, result, seconds}], failed [{id, name, kind, text}] (the last twenty each,
+ * newest first), totals {done, failed, requeued, input_bytes}, rates {jobs_per_s_1min,
+ * jobs_per_s_15min, bytes_per_s_1min}, workers [{name, device, pid, state, deaths, again_in_s,
+ * why}], a worker's state being "starting" | "ready" | "retiring" | "backing off" | "out". What is
+ * missing or of another type is left out of the page, never trusted.
+ */
+#ifndef LEAT_PIPELINE_STATUS_STATUS_TEXT_H
+#define LEAT_PIPELINE_STATUS_STATUS_TEXT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Prints the page. All text of the document is escaped (text_put). */
+void status_text_print(FILE *out, const json_t *document);
+/* Prints the first `most` failures, how many of all `total` are left out (the list may end before),
+ * and the command that tries again, with this spool ("": none) as a shell understands it: entries
+ * {id, name, kind, text}. */
+void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size_t total,
+                              const char *spool);
+/* Whether the service is running and ready. */
+bool status_text_is_ready(const json_t *document);
+
+#endif

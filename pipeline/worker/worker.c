@@ -1,0 +1,456 @@
+/*
+ * worker - `leat worker`: the process in which jobs of the service are computed. It alone opens
+ * what users dropped, and a device's driver; the service sends it jobs (worker_protocol.h) and
+ * survives whatever becomes of it.
+ *
+ * Jobs that come while as many are in flight as the engine takes wait here, so that a place that
+ * becomes free is filled at once. A device's error is the end of the process, since a CUDA context
+ * does not recover from some. Signals that mean the service as a whole are not for the worker: it
+ * ends when told, when the service has gone, or is killed.
+ */
+#include "pipeline/worker/worker.h"
+#include "formats/base/log.h"
+#include "pipeline/engine/job.h"
+#include "pipeline/names/projection.h"
+#include "pipeline/names/text.h"
+#include "pipeline/worker/worker_fault.h"
+#include "pipeline/worker/worker_protocol.h"
+#include "watch/files/beneath.h"
+#include "watch/spool/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+struct task {
+    json_t *message; /* {"do": "job"}; table options borrow from it */
+    const char *id;  /* in it */
+    struct job *job; /* NULL: not begun */
+    struct task *next;
+};
+
+struct worker {
+    uv_loop_t loop;
+    struct worker_link link;
+    uv_timer_t alive;
+    struct settings settings;
+    struct engine engine;
+    struct job_context context;
+    int work_fd;
+    bool is_open, is_draining;       /* draining: no job is begun any more */
+    bool is_ending;                  /* nor does one go on */
+    struct task *tasks, **last_task; /* oldest first; those that were begun stand in front */
+    int result;
+};
+
+static void say_failed(struct worker *w, const char *id, enum status code, const char *text)
+{
+    worker_link_send(&w->link, json_pack("{s:s, s:s, s:s, s:o}", "is", "failed", "id", id, "code",
+                                         status_name(code), "text", worker_pack_name(text)));
+}
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+static enum status open_file(const struct worker *w, const char *id, const json_t *name, int *fd)
+{
+    struct stat st;
+    char path[SPOOL_ID_BYTES + 8 + 256];
+    char *file = worker_unpack_name(name);
+    *fd = -1;
+    enum status code = STATUS_OK;
+    if (file == NULL && json_is_string(name)) {
+        code = status_fail(STATUS_NO_MEMORY, "no memory for the name of a file");
+    } else if (file == NULL || !beneath_is_name(file) || !beneath_is_name(id)) {
+        code = status_fail(STATUS_INTERNAL, "a job came without the names of its files");
+    } else {
+        snprintf(path, sizeof(path), "%s/in/%s", id, file);
+        code = beneath_open_file(w->work_fd, path, &st, fd);
+        /* It was there when the job was claimed: that it is not there now is no fault of its own.
+         */
+        code = code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code;
+    }
+    free(file);
+    return code;
+}
+
+static enum status open_part(const struct worker *w, const char *id, const json_t *from,
+                             struct job_part *part)
+{
+    const json_t *prj = json_object_get(from, "prj");
+    int fd;
+    part->path = worker_unpack_name(json_object_get(from, "path"));
+    enum status code = part->path != NULL
+                           ? open_file(w, id, json_object_get(from, "file"), &part->fd)
+                       : json_is_string(json_object_get(from, "path"))
+                           ? status_fail(STATUS_NO_MEMORY, "no memory for a path")
+                           : status_fail(STATUS_INTERNAL, "a job came without paths");
+    if (code == STATUS_OK && prj != NULL) {
+        code = open_file(w, id, prj, &fd);
+        if (code == STATUS_OK) {
+            code = projection_read(fd, part->path, &part->prj);
+            close(fd);
+        }
+    }
+    return code;
+}
+
+/* What the engine needs, from the message. */
+static enum status open_input(const struct worker *w, const struct task *t, struct job_input *input)
+{
+    char part_folder[SPOOL_ID_BYTES + 8];
+    const json_t *parts = json_object_get(t->message, "parts");
+    *input = (struct job_input){0};
+    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
+        input->parts[i].fd = -1;
+    }
+    enum status code = worker_unpack_settings(t->message, t->id, &input->settings);
+    if (code == STATUS_OK && json_array_size(parts) != input->settings.stage->n_parts) {
+        code = status_fail(STATUS_INTERNAL, "a job came with %zu files", json_array_size(parts));
+    }
+    for (size_t i = 0; code == STATUS_OK && i < input->settings.stage->n_parts; i++) {
+        code = open_part(w, t->id, json_array_get(parts, i), &input->parts[i]);
+        input->n_parts++;
+    }
+    if (code == STATUS_OK) {
+        code = worker_fault(input->parts[0].path);
+    }
+    spool_part_name(t->id, part_folder);
+    input->part_folder = strdup(part_folder);
+    if (code == STATUS_OK && input->part_folder == NULL) {
+        code = status_fail(STATUS_NO_MEMORY, "no memory for a job");
+    }
+    return code;
+}
+
+static void forget(struct worker *w, struct task *task)
+{
+    struct task **at = &w->tasks;
+    while (*at != task) {
+        at = &(*at)->next;
+    }
+    *at = task->next;
+    if (*at == NULL) {
+        w->last_task = at;
+    }
+    json_decref(task->message);
+    free(task);
+}
+
+static void end_if_idle(struct worker *w)
+{
+    if (w->is_ending && w->engine.n_jobs == 0 && !uv_is_closing((uv_handle_t *)&w->alive)) {
+        uv_close((uv_handle_t *)&w->alive, NULL);
+        uv_stop(&w->loop);
+    }
+}
+
+/* No job is begun any more: those that wait go back. */
+static void begin_drain(struct worker *w, const char *why)
+{
+    struct task *next;
+    w->is_draining = true;
+    for (struct task *t = w->tasks; t != NULL; t = next) {
+        next = t->next;
+        if (t->job == NULL) {
+            say_failed(w, t->id, STATUS_CANCELLED, why);
+            forget(w, t);
+        }
+    }
+}
+
+/* Nor does one go on: those in flight are cancelled; then the process ends. */
+static void begin_end(struct worker *w, enum status code, const char *why)
+{
+    if (w->is_ending) {
+        return;
+    }
+    w->is_ending = true;
+    begin_drain(w, why);
+    for (size_t i = 0; i < w->engine.n_jobs; i++) {
+        job_cancel(w->engine.jobs[i], code, why);
+    }
+    end_if_idle(w);
+}
+
+static void fail_task(struct worker *w, struct task *t, enum status code)
+{
+    say_failed(w, t->id, code, status_message());
+    forget(w, t);
+    if (code == STATUS_DEVICE) {
+        w->result = 1;
+        begin_end(w, STATUS_CANCELLED, "the device has failed");
+    }
+}
+
+static void say_begun(struct worker *w, const struct task *t, double deadline_s)
+{
+    worker_link_send(&w->link, json_pack("{s:s, s:s, s:f}", "is", "begun", "id", t->id,
+                                         "deadline_s", deadline_s));
+}
+
+/* Without a deadline while it waits for memory; begun anew when it has it. */
+static void on_put_off(void *user, const struct job *job, double deadline_s)
+{
+    struct worker *w = user;
+    struct task *t = w->tasks;
+    while (t != NULL && t->job != job) {
+        t = t->next;
+    }
+    if (t != NULL) {
+        say_begun(w, t, deadline_s);
+    }
+}
+
+/* Begins jobs that wait while the engine has places. */
+static void begin_jobs(struct worker *w)
+{
+    struct task *t = w->tasks;
+    while (t != NULL && !w->is_draining && w->engine.n_jobs < w->engine.max_jobs) {
+        struct task *next = t->next;
+        if (t->job == NULL) {
+            struct job_input input;
+            say_begun(w, t, w->settings.deadline_s);
+            enum status code = open_input(w, t, &input);
+            if (code == STATUS_OK) {
+                code = job_start(&w->context, &input);
+            } else {
+                job_input_free(&input);
+            }
+            if (code == STATUS_OK) {
+                t->job = w->engine.jobs[w->engine.n_jobs - 1];
+            } else {
+                fail_task(w, t, code);
+            }
+        }
+        t = next;
+    }
+}
+
+static void say_done(struct worker *w, const char *id, const struct job_report *report)
+{
+    json_t *outputs = json_object_get(report->manifest, "outputs");
+    const json_t *timing = json_object_get(report->manifest, "timing");
+    worker_link_send(&w->link,
+                     json_pack("{s:s, s:s, s:f, s:I, s:O}", "is", "done", "id", id, "seconds",
+                               json_number_value(json_object_get(timing, "wall_s")), "bytes",
+                               (json_int_t)report->input_bytes, "outputs", outputs));
+}
+
+/* A job's stem is its id here. */
+static void on_ended(void *user, const struct job_report *report)
+{
+    struct worker *w = user;
+    struct task *t = w->tasks;
+    while (strcmp(t->id, report->stem) != 0) {
+        t = t->next;
+    }
+    if (report->code == STATUS_OK) {
+        say_done(w, t->id, report);
+        forget(w, t);
+    } else {
+        fail_task(w, t, status_set(report->code, report->message));
+    }
+    begin_jobs(w);
+    end_if_idle(w);
+}
+
+static void add_job(struct worker *w, const json_t *message)
+{
+    const char *id = json_string_value(json_object_get(message, "id"));
+    struct task *t = id != NULL ? calloc(1, sizeof(*t)) : NULL;
+    if (w->is_draining || t == NULL) {
+        say_failed(w, id != NULL ? id : "", w->is_draining ? STATUS_CANCELLED : STATUS_NO_MEMORY,
+                   "the worker ends, or has no memory");
+        free(t);
+        return;
+    }
+    t->message = json_incref((json_t *)message);
+    t->id = id;
+    *w->last_task = t;
+    w->last_task = &t->next;
+    if (!uv_is_active((uv_handle_t *)&w->alive)) {
+        uv_timer_again(&w->alive);
+    }
+    begin_jobs(w);
+}
+
+static void on_alive(uv_timer_t *timer)
+{
+    struct worker *w = timer->data;
+    if (w->tasks == NULL) {
+        uv_timer_stop(timer);
+        return;
+    }
+    json_t *bytes = json_object();
+    for (struct task *t = w->tasks; t != NULL; t = t->next) {
+        if (t->job != NULL) {
+            json_object_set_new(bytes, t->id, json_integer((json_int_t)job_bytes_read(t->job)));
+        }
+    }
+    worker_link_send(&w->link, json_pack("{s:s, s:o}", "is", "alive", "bytes", bytes));
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static uint64_t number(const json_t *message, const char *key)
+{
+    json_int_t value = json_integer_value(json_object_get(message, key));
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static enum status open_folders(struct worker *w, const json_t *message)
+{
+    char *spool = worker_unpack_name(json_object_get(message, "spool"));
+    char *output = worker_unpack_name(json_object_get(message, "output"));
+    char *work = NULL;
+    enum status code = STATUS_OK;
+    if (spool == NULL || output == NULL || asprintf(&work, "%s/.work", spool) < 0) {
+        work = NULL;
+        code = status_fail(STATUS_INTERNAL, "the worker was not told its folders");
+    } else {
+        w->work_fd = open(work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        w->context.out_fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (w->work_fd < 0 || w->context.out_fd < 0) {
+            code = status_fail_errno(errno, "cannot open '%s'", w->work_fd < 0 ? work : output);
+        }
+    }
+    free(spool);
+    free(output);
+    free(work);
+    return code;
+}
+
+static void open_engine(struct worker *w, const json_t *message)
+{
+    const char *backend = json_string_value(json_object_get(message, "backend"));
+    w->settings =
+        (struct settings){.backend = strdup(backend != NULL ? backend : "cpu"),
+                          .threads = (size_t)number(message, "threads"),
+                          .jobs = (size_t)number(message, "jobs"),
+                          .memory = number(message, "memory"),
+                          .level = (int)number(message, "level"),
+                          .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};
+    enum status code = open_folders(w, message);
+    if (code == STATUS_OK && w->settings.backend == NULL) {
+        code = status_fail(STATUS_NO_MEMORY, "no memory to begin");
+    }
+    if (code == STATUS_OK) {
+        code = engine_open(&w->loop, &w->settings, &w->engine);
+    }
+    if (code != STATUS_OK) {
+        worker_link_send(&w->link,
+                         json_pack("{s:s, s:s, s:o}", "is", "unfit", "code", status_name(code),
+                                   "text", text_json(status_message())));
+        w->result = 2;
+        begin_end(w, STATUS_CANCELLED, "");
+        return;
+    }
+    w->is_open = true;
+    const struct backend_info *info = &w->engine.info;
+    worker_link_send(&w->link,
+                     json_pack("{s:s, s:s, s:o, s:o, s:I}", "is", "ready", "backend", info->name,
+                               "device", text_json(info->device), "why", text_json(w->engine.why),
+                               "jobs", (json_int_t)w->engine.max_jobs));
+}
+
+static void on_message(void *user, const json_t *message)
+{
+    struct worker *w = user;
+    const char *what = json_string_value(json_object_get(message, "do"));
+    if (what == NULL) {
+        return;
+    }
+    if (strcmp(what, "open") == 0 && !w->is_open && !w->is_ending) {
+        open_engine(w, message);
+    } else if (strcmp(what, "job") == 0 && w->is_open) {
+        add_job(w, message);
+    } else if (strcmp(what, "set") == 0 && w->is_open) {
+        w->settings.deadline_s = json_number_value(json_object_get(message, "deadline_s"));
+    } else if (strcmp(what, "drain") == 0) {
+        begin_drain(w, "the service is told to stop");
+    } else if (strcmp(what, "stop") == 0) {
+        begin_end(w, STATUS_CANCELLED, "the service is told to stop");
+    }
+}
+
+static void on_broken(void *user, const char *why)
+{
+    struct worker *w = user;
+    if (*why != '\0') {
+        log_error("worker: the link to the service is broken: %s", why);
+    }
+    begin_end(w, STATUS_CANCELLED, "the service has gone");
+}
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+/* Dies with the service, and before it when memory is short; see signals above. */
+static void settle_in(void)
+{
+    static const char more[] = "500";
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "leat-worker"); /* it was begun as /proc/self/exe */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (write(fd, more, sizeof(more) - 1) < 0) {
+            log_debug("worker: oom_score_adj: %s", strerror(errno));
+        }
+        close(fd);
+    }
+}
+
+int worker_run(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    struct worker w = {.work_fd = -1};
+    w.context = (struct job_context){.engine = &w.engine,
+                                     .settings = &w.settings,
+                                     .out_fd = -1,
+                                     .ended = on_ended,
+                                     .put_off = on_put_off,
+                                     .user = &w};
+    w.link = (struct worker_link){.message = on_message, .broken = on_broken, .user = &w};
+    w.last_task = &w.tasks;
+    settle_in();
+    if (uv_loop_init(&w.loop) != 0) {
+        log_error("worker: cannot begin");
+        return 2;
+    }
+    uv_timer_init(&w.loop, &w.alive);
+    w.alive.data = &w;
+    uv_timer_start(&w.alive, on_alive, WORKER_ALIVE_MS, WORKER_ALIVE_MS);
+    uv_timer_stop(&w.alive);
+    uv_pipe_init(&w.loop, &w.link.pipe, 0);
+    int failed = uv_pipe_open(&w.link.pipe, WORKER_FD);
+    if (failed != 0 || worker_link_start(&w.link) != STATUS_OK) {
+        log_error("leat worker is started by leat watch, and by nobody else");
+        uv_close((uv_handle_t *)&w.alive, NULL);
+        w.result = 2;
+    } else {
+        uv_run(&w.loop, UV_RUN_DEFAULT);
+    }
+    w.result = w.link.lacked_memory ? WORKER_LACKED_MEMORY : w.result;
+    worker_link_close(&w.link);
+    if (w.is_open) {
+        engine_close(&w.engine);
+    }
+    uv_run(&w.loop, UV_RUN_DEFAULT);
+    uv_loop_close(&w.loop);
+    const int fds[] = {w.work_fd, w.context.out_fd};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+    free(w.settings.backend);
+    return w.result;
+}

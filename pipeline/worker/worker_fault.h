@@ -1,0 +1,27 @@
+/*
+ * worker_fault - where a test may have a worker die, hang or fail with a job.
+ *
+ * Only test builds (LEAT_FAULTS) ask; tests/worker_fault.c answers.
+ */
+#ifndef LEAT_PIPELINE_WORKER_WORKER_FAULT_H
+#define LEAT_PIPELINE_WORKER_WORKER_FAULT_H
+
+#include "formats/base/status.h"
+
+#ifdef LEAT_FAULTS
+
+/* Called with the path of every job's first file when the job begins. What it returns becomes of
+ * the job, unless that is STATUS_OK; may not return. */
+enum status worker_fault(const char *path) STATUS_MUST_CHECK;
+
+#else
+
+static inline enum status worker_fault(const char *path)
+{
+    (void)path;
+    return STATUS_OK;
+}
+
+#endif
+
+#endif

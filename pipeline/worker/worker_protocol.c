@@ -1,0 +1,259 @@
+/*
+ * worker_protocol - see worker_protocol.h.
+ */
+#include "pipeline/worker/worker_protocol.h"
+
+#include "formats/base/json_read.h"
+#include "formats/base/json_write.h"
+#include "formats/base/percent.h"
+#include "pipeline/settings/settings_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* --- the link --------------------------------------------------------------------------------- */
+
+struct letter {
+    uv_write_t write;
+    char *text;
+};
+
+static void give_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    struct worker_link *link = handle->data;
+    buf->base = NULL;
+    buf->len = 0;
+    if (bytes_reserve(&link->unread, suggested) == STATUS_OK) {
+        buf->base = (char *)link->unread.data + link->unread.len;
+        buf->len = link->unread.cap - link->unread.len;
+    }
+}
+
+static void break_link(struct worker_link *link, const char *why)
+{
+    uv_read_stop((uv_stream_t *)&link->pipe);
+    link->broken(link->user, why);
+}
+
+/* Hands out the whole lines; false: a line is no message, or there was no memory to read it. */
+static bool read_lines(struct worker_link *link)
+{
+    size_t begin = 0;
+    bool good = true;
+    while (good && !link->closing) {
+        const char *data = (const char *)link->unread.data;
+        const char *end =
+            link->unread.len > begin ? memchr(data + begin, '\n', link->unread.len - begin) : NULL;
+        if (end == NULL) {
+            break;
+        }
+        size_t n = (size_t)(end - data) - begin;
+        json_t *message;
+        enum status status = json_read(data + begin, n, &message);
+        if (status == STATUS_NO_MEMORY) { /* the want may be over */
+            status = json_read(data + begin, n, &message);
+        }
+        good = json_is_object(message);
+        if (good) {
+            link->message(link->user, message);
+        }
+        link->lacked_memory = link->lacked_memory || status == STATUS_NO_MEMORY;
+        json_decref(message);
+        begin += n + 1;
+    }
+    if (!link->closing) {
+        memmove(link->unread.data, link->unread.data + begin, link->unread.len - begin);
+        link->unread.len -= begin;
+    }
+    return good && link->unread.len <= WORKER_LINE_BYTES_MAX;
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct worker_link *link = stream->data;
+    (void)buf;
+    if (n > 0) {
+        link->unread.len += (size_t)n;
+        if (!read_lines(link) && !link->closing) {
+            break_link(link, link->lacked_memory ? "no memory for what it says"
+                                                 : "it does not speak the protocol");
+        }
+    } else if (n == UV_ENOBUFS) { /* of give_room() */
+        link->lacked_memory = true;
+        break_link(link, "no memory for what it says");
+    } else if (n < 0) {
+        break_link(link, n == UV_EOF || n == UV_ECONNRESET ? "" : uv_strerror((int)n));
+    }
+}
+
+enum status worker_link_start(struct worker_link *link)
+{
+    link->pipe.data = link;
+    int failed = uv_read_start((uv_stream_t *)&link->pipe, give_room, on_read);
+    return failed == 0 ? STATUS_OK
+                       : status_fail(STATUS_IO, "cannot listen to the other process: %s",
+                                     uv_strerror(failed));
+}
+
+static void on_sent(uv_write_t *write, int failed)
+{
+    struct letter *letter = (struct letter *)write;
+    (void)failed;
+    free(letter->text);
+    free(letter);
+}
+
+/* The other end would wait for what was lost: let both ends read that this is the end. */
+static void hang_up(struct worker_link *link)
+{
+    uv_os_fd_t fd;
+    if (!link->closing && uv_fileno((uv_handle_t *)&link->pipe, &fd) == 0) {
+        shutdown(fd, SHUT_RDWR);
+    }
+}
+
+void worker_link_send(struct worker_link *link, json_t *message)
+{
+    struct letter *letter = calloc(1, sizeof(*letter));
+    char *text = json_write(message, JSON_COMPACT | JSON_ENSURE_ASCII);
+    json_decref(message);
+    size_t n = text != NULL ? strlen(text) : 0;
+    if (letter != NULL && text != NULL && !link->closing) {
+        letter->text = text;
+        text[n] = '\n'; /* in the place of the NUL: a letter is no string any more */
+        uv_buf_t buf = uv_buf_init(text, (unsigned)(n + 1));
+        if (uv_write(&letter->write, (uv_stream_t *)&link->pipe, &buf, 1, on_sent) == 0) {
+            return;
+        }
+    }
+    link->lacked_memory = link->lacked_memory || letter == NULL || text == NULL;
+    free(text);
+    free(letter);
+    hang_up(link);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct worker_link *link = handle->data;
+    bytes_free(&link->unread);
+    if (link->closed != NULL) {
+        link->closed(link->user);
+    }
+}
+
+void worker_link_close(struct worker_link *link)
+{
+    if (!link->closing) {
+        link->closing = true;
+        link->pipe.data = link;
+        uv_close((uv_handle_t *)&link->pipe, on_closed);
+    }
+}
+
+/* --- parameters ------------------------------------------------------------------------------- */
+
+static json_t *pack_value(const struct param_spec *spec, const struct param_value *value)
+{
+    if (spec->kind == PARAM_COUNT) {
+        return json_sprintf("%llu", (unsigned long long)value->count);
+    }
+    if (spec->kind == PARAM_REAL) {
+        return json_sprintf("%.17g", value->real);
+    }
+    return stage_choice_json(spec, value->index);
+}
+
+json_t *worker_pack_settings(const struct job_settings *settings)
+{
+    const struct stage_ops *stage = settings->stage;
+    const struct table_options *table = &settings->table;
+    json_t *set = json_object();
+    int failed = 0;
+    for (size_t i = 0; i < stage->n_specs; i++) {
+        failed |= json_object_set_new(set, stage->specs[i].key,
+                                      pack_value(&stage->specs[i], &settings->params[i]));
+    }
+    if (table->columns != NULL) {
+        failed |= json_object_set_new(set, "columns", json_string(table->columns));
+    }
+    if (table->member != NULL) {
+        failed |= json_object_set_new(set, "member", json_string(table->member));
+    }
+    if (table->has_missing_value) {
+        failed |=
+            json_object_set_new(set, "missing_value", json_sprintf("%.17g", table->missing_value));
+    }
+    if (failed != 0) {
+        json_decref(set);
+        return NULL;
+    }
+    return json_pack("{s:s, s:o}", "pipeline", stage->name, "set", set);
+}
+
+enum status worker_unpack_settings(const json_t *packed, const char *stem, struct job_settings *out)
+{
+    const char *name = json_string_value(json_object_get(packed, "pipeline"));
+    json_t *set = json_object_get(packed, "set"), *value;
+    const char *key;
+    *out = (struct job_settings){0};
+    out->stage = name != NULL ? stage_find(name) : NULL;
+    if (out->stage == NULL) {
+        return status_fail(STATUS_BAD_ARGUMENT, "there is no pipeline '%s' in this version of leat",
+                           name != NULL ? name : "");
+    }
+    out->stem = strdup(stem);
+    out->params = calloc(out->stage->n_specs + 1, sizeof(*out->params));
+    enum status code = out->stem != NULL && out->params != NULL
+                           ? STATUS_OK
+                           : status_fail(STATUS_NO_MEMORY, "no memory for parameters");
+    for (size_t i = 0; i < out->stage->n_specs && code == STATUS_OK; i++) {
+        code = stage_parse_param(&out->stage->specs[i], out->stage->specs[i].text, &out->params[i]);
+    }
+    json_object_foreach(set, key, value)
+    {
+        if (code == STATUS_OK) {
+            code = json_is_string(value)
+                       ? settings_take_parameter(out, key, json_string_value(value))
+                       : status_fail(STATUS_BAD_ARGUMENT, "parameter '%s' is no text", key);
+        }
+    }
+    if (code != STATUS_OK) {
+        job_settings_free(out);
+    }
+    return code;
+}
+
+/* --- names and codes -------------------------------------------------------------------------- */
+
+json_t *worker_pack_name(const char *name)
+{
+    char *text = percent_encode(name);
+    json_t *packed = json_string(text); /* NULL for NULL */
+    free(text);
+    return packed;
+}
+
+char *worker_unpack_name(const json_t *packed)
+{
+    char *name;
+    return json_is_string(packed) && percent_decode(json_string_value(packed), &name) == STATUS_OK
+               ? name
+               : NULL;
+}
+
+enum status worker_unpack_code(const char *name)
+{
+    static const enum status codes[] = {
+#define X(code, text, meaning) code,
+        STATUS_LIST(X)
+#undef X
+    };
+    for (size_t i = 0; name != NULL && i < sizeof(codes) / sizeof(*codes); i++) {
+        if (strcmp(status_name(codes[i]), name) == 0) {
+            return codes[i];
+        }
+    }
+    return STATUS_INTERNAL;
+}

@@ -1,0 +1,83 @@
+/*
+ * worker_protocol - what the service and its workers say to each other: a JSON object a line, both
+ * ways, over one socket.
+ *
+ * The service:
+ *   {"do": "open", "spool", "output", "backend", "threads", "jobs", "memory", "level",
+ * "deadline_s"}
+ *   {"do": "job", "id", "pipeline", "set": {KEY: TEXT}, "parts": [{"file", "prj", "path"}]}
+ *   {"do": "set", "deadline_s"}            of jobs that are begun from now on
+ *   {"do": "drain"}                        begin no more, and say so of each job that waits
+ *   {"do": "stop"}                         cancel what runs, too, and say so of each job
+ * The worker:
+ *   {"is": "ready", "backend", "device", "why", "jobs"}     jobs: in flight at the same time
+ *   {"is": "unfit", "code", "text"}                         it cannot open, and ends
+ *   {"is": "begun", "id", "deadline_s"}                     told before anything of it is read;
+ *                                                           once more, with 0, when it has to wait
+ *                                                           for memory, and when it has it
+ *   {"is": "alive", "bytes": {ID: BYTES}}                   every WORKER_ALIVE_MS while jobs run
+ *   {"is": "done", "id", "seconds", "bytes", "outputs"}     outputs as in result.json
+ *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as
+ *                                                           names are, since it may hold one
+ *
+ * The link's end is the other side's death, or its wish that this one end.
+ */
+#ifndef LEAT_PIPELINE_WORKER_WORKER_PROTOCOL_H
+#define LEAT_PIPELINE_WORKER_WORKER_PROTOCOL_H
+
+#include "formats/base/bytes.h"
+#include "pipeline/settings/settings.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <uv.h>
+
+enum {
+    WORKER_FD = 3,                    /* of the worker's end */
+    WORKER_LACKED_MEMORY = 75,        /* exit status: for what it had to say or to hear */
+    WORKER_ALIVE_MS = 500,            /* between signs of life */
+    WORKER_LINE_BYTES_MAX = 64 << 20, /* a longer line is nonsense */
+};
+
+/* One end. Zeroed, with the callbacks and `user` set, before it is started. */
+struct worker_link {
+    uv_pipe_t pipe;
+    struct bytes unread; /* the begin of a line */
+    bool closing;
+    bool lacked_memory; /* this end did, and that broke the link: it is not the other's fault */
+    /* A line that is a JSON object; borrowed. */
+    void (*message)(void *user, const json_t *message);
+    /* The other end has gone (""), or does not speak this language (in words). Called once; close
+     * the link then. */
+    void (*broken)(void *user, const char *why);
+    void (*closed)(void *user);
+    void *user;
+};
+
+/* Begins to read from link->pipe, which is open. */
+enum status worker_link_start(struct worker_link *link) STATUS_MUST_CHECK;
+/* Sends one line, and takes the object over. NULL, for which there was no memory, and what cannot
+ * be sent are the end of the link: `broken` says so, at both ends. */
+void worker_link_send(struct worker_link *link, json_t *message);
+/* What was sent is lost unless the other end has read it; `closed` (may be NULL) follows, and is
+ * when the memory of the link may be given back. Harmless a second time. */
+void worker_link_close(struct worker_link *link);
+
+/* {"pipeline": NAME, "set": {KEY: TEXT}}: everything that settings_resolve has found for a job but
+ * part and stem; every parameter is there, also those that were not set. NULL: a text is not UTF-8,
+ * or no memory. */
+json_t *worker_pack_settings(const struct job_settings *settings);
+/* The reverse. Text is borrowed from `packed`. STATUS_BAD_ARGUMENT: what another version of leat
+ * has written; the message says what is not known. */
+enum status worker_unpack_settings(const json_t *packed, const char *stem,
+                                   struct job_settings *out) STATUS_MUST_CHECK;
+
+/* A name is bytes, JSON is UTF-8: bytes that are no printable ASCII, and '%', stand as %XX. */
+json_t *worker_pack_name(const char *name);
+/* NULL: not such a text, or no memory. For free(). */
+char *worker_unpack_name(const json_t *packed);
+
+/* The status of that name; STATUS_INTERNAL for any other text, and NULL. */
+enum status worker_unpack_code(const char *name);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * pearson_columns - slabs of samples of every series, into the accumulators of the kernels.
+ *
+ * Missing values are the accumulators' business: the matrix needs no mending.
+ */
+#include "stages/pearson/pearson_job.h"
+
+static enum status columns_open(struct pearson_job *job)
+{
+    job->n_series = job->layout.cells;
+    return job->ops->pearson->columns_new(job->queue, job->layout.cells, job->layout.unit_lines,
+                                          job->choice.diff, &job->columns);
+}
+
+static enum status columns_begin(struct pearson_job *job, struct span *unit)
+{
+    return pearson_job_stage(job, unit);
+}
+
+static enum status columns_take(struct pearson_job *job, size_t n_lines)
+{
+    return job->ops->pearson->columns_add(job->queue, job->columns, job->unit, job->layout.type,
+                                          n_lines);
+}
+
+static void columns_release(struct pearson_job *job)
+{
+    if (job->columns != NULL) {
+        job->ops->pearson->columns_free(job->queue, job->columns);
+        job->columns = NULL;
+    }
+    pearson_job_unstage(job);
+}
+
+static enum status columns_finish(struct pearson_job *job)
+{
+    const size_t n = job->n_series, panel = job->layout.panel;
+    job->n_samples = pearson_layout_samples(&job->layout, job->lines);
+    job->moments.capacity = n;
+    enum status st = pearson_job_alloc(job, n, moments_bytes(1), &job->moments.at);
+    for (size_t p = 0; p * panel < n && st == STATUS_OK; p++) {
+        const size_t width = matrix_panel_width(p, panel, n);
+        struct span unused;
+        st = pearson_job_panel(job, width - p * panel, width, &unused);
+    }
+    if (st != STATUS_OK) {
+        return st;
+    }
+    const struct matrix matrix = {
+        .n_series = n, .panel = panel, .type = job->layout.r_type, .panels = job->panels};
+    return job->ops->pearson->columns_finish(job->queue, job->columns, job->moments, &matrix);
+}
+
+const struct pearson_regime pearson_columns_regime = {
+    .open = columns_open,
+    .begin = columns_begin,
+    .take = columns_take,
+    .finish = columns_finish,
+    .mend = NULL,
+    .release = columns_release,
+};

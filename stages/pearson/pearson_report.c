@@ -1,0 +1,357 @@
+/*
+ * pearson_report - the summary of a pearson job, and what its user should be warned of.
+ *
+ * homogeneity is the mean of |r| over the pairs that have a coefficient: 0 where the series have
+ * nothing to do with one another, 1 where they are one. A series is anomalous when its median |r|
+ * lies below the median of these medians by more than 3.5 scaled median absolute deviations
+ * (1.4826 MAD estimates the standard deviation of a normal distribution), and by more than the
+ * error of a coefficient.
+ */
+#include "stages/pearson/pearson_report.h"
+
+#include "formats/result/summary_entry.h"
+#include "stages/pearson/pearson_files.h"
+#include "stages/pearson/pearson_heatmap.h"
+#include "stages/pearson/pearson_job.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { NAMES_WARNED = 10, NAMES_LISTED = 100 }; /* the most names in a sentence, in the summary */
+static const double walk_lag1 =
+    0.9; /* lag-1 autocorrelation from which on levels look like walks */
+
+/* Which series: a property that is looked for. */
+typedef bool property_fn(const struct pearson_job *job, size_t s);
+
+static bool has_few_samples(const struct pearson_job *job, size_t s)
+{
+    return pearson_figures(job, MOMENTS_COUNT)[s] < 2;
+}
+
+static bool is_degenerate(const struct pearson_job *job, size_t s)
+{
+    return moments_degenerate(
+        pearson_figures(job, MOMENTS_COUNT)[s], pearson_figures(job, MOMENTS_M2)[s],
+        pearson_figures(job, MOMENTS_MIN)[s], pearson_figures(job, MOMENTS_MAX)[s]);
+}
+
+/* The squares of the deviations leave the doubles although they are no rounding of the values. */
+static bool is_too_small(const struct pearson_job *job, size_t s)
+{
+    const double min = pearson_figures(job, MOMENTS_MIN)[s];
+    const double max = pearson_figures(job, MOMENTS_MAX)[s];
+    const double count = pearson_figures(job, MOMENTS_COUNT)[s];
+    return !has_few_samples(job, s) &&
+           pearson_figures(job, MOMENTS_M2)[s] < count * MOMENTS_LEAST_VARIANCE &&
+           max - min > 0x1p-40 * fmax(fabs(min), fabs(max));
+}
+
+static bool is_constant(const struct pearson_job *job, size_t s)
+{
+    return is_degenerate(job, s) && !has_few_samples(job, s) && !is_too_small(job, s);
+}
+
+static bool has_gaps(const struct pearson_job *job, size_t s)
+{
+    return pearson_figures(job, MOMENTS_COUNT)[s] < (double)job->n_samples;
+}
+
+static bool is_anomalous(const struct pearson_job *job, size_t s)
+{
+    return job->median_abs[s] < job->anomaly_below;
+}
+
+static size_t count_series(const struct pearson_job *job, property_fn *property)
+{
+    size_t n = 0;
+    for (size_t s = 0; s < job->n_series; s++) {
+        n += property(job, s) ? 1 : 0;
+    }
+    return n;
+}
+
+/* --- medians ------------------------------------------------------------------------------------
+ */
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Sorts n values; NaN when there are none. */
+static double median(double *values, size_t n)
+{
+    if (n == 0) {
+        return NAN;
+    }
+    qsort(values, n, sizeof *values, by_value);
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* Copies the values that are numbers; their number. */
+static size_t copy_defined(double *to, const double *from, size_t n)
+{
+    size_t defined = 0;
+    for (size_t s = 0; s < n; s++) {
+        if (!isnan(from[s])) {
+            to[defined++] = from[s];
+        }
+    }
+    return defined;
+}
+
+static void find_anomalies(struct pearson_job *job, double *scratch)
+{
+    const size_t n = copy_defined(scratch, job->median_abs, job->n_series);
+    const double middle = median(scratch, n);
+    for (size_t s = 0; s < n; s++) {
+        scratch[s] = fabs(scratch[s] - middle);
+    }
+    const double away = 3.5 * 1.4826 * median(scratch, n);
+    const enum pearson_precision used = job->choice.used;
+    const double error = used == PEARSON_EXACT ? 1e-12
+                         : used == PEARSON_F32 ? 1e-6
+                                               : job->ops->pearson->screen_bound(job->n_samples);
+    job->anomaly_below = middle - fmax(away, error);
+}
+
+/* --- warnings -----------------------------------------------------------------------------------
+ */
+
+/* "'a', 'b' and 3 more" of the series that have a property. */
+static enum status put_names(const struct pearson_job *job, property_fn *property,
+                             struct bytes *out)
+{
+    const size_t n = count_series(job, property);
+    enum status st = STATUS_OK;
+    size_t named = 0;
+    for (size_t s = 0; named < n && named < NAMES_WARNED && st == STATUS_OK; s++) {
+        if (property(job, s)) {
+            st = bytes_printf(out, "%s'%s'", named > 0 ? ", " : "", job->names.at[s]);
+            named++;
+        }
+    }
+    if (st == STATUS_OK && n > named) {
+        st = bytes_printf(out, " and %zu more", n - named);
+    }
+    return st;
+}
+
+/* "WHAT, in 3 series: NAMES", when there are such series. */
+static enum status warn_series(const struct pearson_job *job, property_fn *property,
+                               const char *what, struct result *out)
+{
+    const size_t n = count_series(job, property);
+    if (n == 0) {
+        return STATUS_OK;
+    }
+    struct bytes names = {0};
+    enum status st = put_names(job, property, &names);
+    if (st == STATUS_OK) {
+        st = result_warn(out, "%s, in %zu series: %.*s", what, n, (int)names.len,
+                         (const char *)names.data);
+    }
+    bytes_free(&names);
+    return st;
+}
+
+/* Pairs without a coefficient though both series have variance. */
+static uint64_t undefined_in_common(const struct pearson_job *job)
+{
+    const uint64_t n = job->n_series, sound = n - count_series(job, is_degenerate);
+    const uint64_t pairs_of_sound = sound > 0 ? sound * (sound - 1) / 2 : 0;
+    const uint64_t defined = job->survey.n_pairs - job->survey.n_undefined;
+    return pairs_of_sound > defined ? pairs_of_sound - defined : 0;
+}
+
+static enum status warn_pairs(const struct pearson_job *job, struct result *out)
+{
+    const uint64_t undefined = undefined_in_common(job);
+    enum status st = STATUS_OK;
+    if (job->n_series == 1) {
+        st = result_warn(out, "there is one series: no pair to correlate");
+    } else if (job->n_samples == 2) {
+        st =
+            result_warn(out, "each series has 2 %s: every coefficient is -1 or 1 whatever they are",
+                        job->layout.lost != 0 ? "increments" : "samples");
+    }
+    if (st == STATUS_OK && undefined > 0) {
+        st =
+            result_warn(out,
+                        "no coefficient for %llu of %llu pairs: fewer than 2 samples in common, or "
+                        "a series that does not vary on them",
+                        (unsigned long long)undefined, (unsigned long long)job->survey.n_pairs);
+    }
+    return st;
+}
+
+static enum status warn_walks(const struct pearson_job *job, double *scratch, struct result *out)
+{
+    const size_t n = copy_defined(scratch, pearson_figures(job, MOMENTS_LAG1), job->n_series);
+    size_t walks = 0;
+    for (size_t s = 0; s < n; s++) {
+        walks += scratch[s] > walk_lag1 ? 1 : 0;
+    }
+    if (job->choice.diff != PEARSON_DIFF_NONE || walks <= n / 2) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%zu of %zu series look like random walks (median lag-1 autocorrelation "
+                       "%.3f): independent walks correlate at |r| around 0.5 by chance; diff=step "
+                       "or diff=log correlates their increments",
+                       walks, n, median(scratch, n));
+}
+
+static enum status warn(const struct pearson_job *job, double *scratch, struct result *out)
+{
+    enum status st =
+        warn_series(job, has_few_samples, "fewer than 2 values, so no coefficients", out);
+    if (st == STATUS_OK) {
+        st = warn_series(job, is_constant, "no variance, so no coefficients", out);
+    }
+    if (st == STATUS_OK) {
+        st = warn_series(job, is_too_small,
+                         "deviations too small to be squared, so no or rough coefficients (scale "
+                         "them up)",
+                         out);
+    }
+    if (st == STATUS_OK) {
+        st = warn_series(job, has_gaps,
+                         job->choice.diff == PEARSON_DIFF_LOG
+                             ? "missing increments, so pairs use the samples in common"
+                             : "missing values, so pairs use the samples in common",
+                         out);
+    }
+    if (st == STATUS_OK && job->levels.n_no_log > 0) {
+        st = result_warn(out,
+                         "%llu increments have no logarithm, since values are zero or change sign: "
+                         "taken as missing",
+                         (unsigned long long)job->levels.n_no_log);
+    }
+    if (st == STATUS_OK && job->names.n_cut > 0) {
+        const bool one = job->names.n_cut == 1;
+        st = result_warn(out, "%zu %s longer than %d bytes: cut there", job->names.n_cut,
+                         one ? "name of a series is" : "names of series are", SERIES_NAME_BYTES);
+    }
+    if (st == STATUS_OK) {
+        st = warn_pairs(job, out);
+    }
+    return st == STATUS_OK ? warn_walks(job, scratch, out) : st;
+}
+
+/* --- figures ------------------------------------------------------------------------------------
+ */
+
+static json_t *pair(const struct pearson_job *job)
+{
+    if (job->n_found == 0) {
+        return json_null();
+    }
+    const struct matrix_pair *p = &job->pairs[0];
+    return json_pack("{s:I, s:I, s:s, s:s, s:f}", "i", (json_int_t)p->i, "j", (json_int_t)p->j,
+                     "name_i", job->names.at[p->i], "name_j", job->names.at[p->j], "r", p->r);
+}
+
+static json_t *histogram(const struct pearson_job *job)
+{
+    json_t *bins = json_array();
+    for (size_t b = 0; b < MATRIX_BINS; b++) {
+        if (json_array_append_new(bins, summary_integer(job->survey.histogram[b])) != 0) {
+            json_decref(bins);
+            return NULL;
+        }
+    }
+    return bins;
+}
+
+/* {"count": n, "names": [the first of them]} */
+static json_t *series(const struct pearson_job *job, property_fn *property)
+{
+    json_t *names = json_array();
+    const size_t n = count_series(job, property);
+    size_t named = 0;
+    for (size_t s = 0; named < n && named < NAMES_LISTED; s++) {
+        if (property(job, s)) {
+            if (json_array_append_new(names, json_string(job->names.at[s])) != 0) {
+                json_decref(names);
+                return NULL;
+            }
+            named++;
+        }
+    }
+    return json_pack("{s:I, s:o}", "count", (json_int_t)n, "names", names);
+}
+
+static enum status summarise(const struct pearson_job *job, json_t *summary)
+{
+    const struct summary_entry entries[] = {
+        {"median_abs_r", summary_real(job->median_abs_all)},
+        {"homogeneity", summary_real(job->survey.mean_abs)},
+        {"n_pairs", summary_integer(job->survey.n_pairs)},
+        {"n_undefined", summary_integer(job->survey.n_undefined)},
+        {"n_listed", summary_integer(job->n_listed)},
+        {"strongest", pair(job)},
+        {"histogram", histogram(job)},
+        {"anomalous", series(job, is_anomalous)},
+        {"degenerate", series(job, is_degenerate)},
+        {"with_gaps", series(job, has_gaps)},
+    };
+    return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
+}
+
+static enum status describe(const struct pearson_job *job, struct result *out)
+{
+    static const char *const precisions[] = {
+        [PEARSON_EXACT] = "exact", [PEARSON_F32] = "f32", [PEARSON_SCREEN] = "screen"};
+    static const char *const diffs[] = {
+        [PEARSON_DIFF_NONE] = "none", [PEARSON_DIFF_STEP] = "step", [PEARSON_DIFF_LOG] = "log"};
+    const struct pearson_choice *c = &job->choice;
+    const struct summary_entry shape[] = {
+        {"n_series", summary_integer(job->n_series)},
+        {"n_samples", summary_integer(job->n_samples + job->layout.lost)},
+    };
+    const struct summary_entry parameters[] = {
+        {"series", json_string(c->columns ? "columns" : "rows")},
+        {"precision", json_string(precisions[c->asked])},
+        {"precision_used", json_string(precisions[c->used])},
+        {"diff", json_string(diffs[c->diff])},
+        {"missing", json_string(c->reject ? "reject" : "pairwise")},
+        {"r", json_string(c->keep_r ? "upper" : "none")},
+        {"top", summary_integer(c->top)},
+        {"threshold", summary_real(c->threshold)},
+    };
+    enum status st = summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape);
+    const enum status st_parameters =
+        summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
+    return st == STATUS_OK ? st_parameters : st;
+}
+
+enum status pearson_report(struct pearson_job *job, struct result *out)
+{
+    double *scratch = malloc(job->n_series * sizeof *scratch);
+    if (scratch == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the medians of %zu series",
+                           job->n_series);
+    }
+    find_anomalies(job, scratch);
+    enum status st = describe(job, out);
+    if (st == STATUS_OK) {
+        st = summarise(job, out->summary);
+    }
+    if (st == STATUS_OK) {
+        st = warn(job, scratch, out);
+    }
+    free(scratch);
+    if (st == STATUS_OK) {
+        st = pearson_files_npz(job, out);
+    }
+    if (st == STATUS_OK) {
+        st = pearson_files_series(job, out);
+    }
+    if (st == STATUS_OK) {
+        st = pearson_files_pairs(job, out);
+    }
+    return st == STATUS_OK ? pearson_heatmap(job, out) : st;
+}

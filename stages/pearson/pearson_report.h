@@ -1,0 +1,14 @@
+/*
+ * pearson_report - what a pearson job says about its series: files, summary, warnings.
+ */
+#ifndef LEAT_STAGES_PEARSON_PEARSON_REPORT_H
+#define LEAT_STAGES_PEARSON_PEARSON_REPORT_H
+
+#include "formats/result/result.h"
+
+struct pearson_job;
+
+/* Fills the result from a job whose outcome is complete; pieces refer to the job. */
+enum status pearson_report(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * sciddicat_cells - from the files' numbers to the state before the first step.
+ *
+ * NODATA cells that are sinks, or lie on the ring, need an altitude, since their neighbours look at
+ * it: the lowest of the map. The number that stands for NODATA will not do: with -3.4e38, a common
+ * one, every flow towards it would be lost in rounding.
+ */
+#include "stages/sciddicat/sciddicat_cells.h"
+
+#include <math.h>
+
+/* Numbers beyond this are no heights: at 1e9 m, doubles are 1e-7 m apart. */
+static const double most_m = 1e9;
+
+/* What most tools write for NODATA, and take it for where a file names none. */
+static const double usual_nodata = -9999;
+
+static bool is_nodata(const struct grid *g, double value)
+{
+    return g->has_nodata && grid_means_nodata(g->nodata, value);
+}
+
+static enum status refuse(const struct sciddicat_job *job, enum sciddicat_part part, size_t cell,
+                          double value, const char *what)
+{
+    return status_fail(STATUS_BAD_INPUT, "%s: row %zu, column %zu: %g %s",
+                       sciddicat_name(job, part), cell / job->dem->columns + 1,
+                       cell % job->dem->columns + 1, isnan(value) ? (double)NAN : value, what);
+}
+
+static enum status take_altitude(struct sciddicat_job *job, size_t cell, double value)
+{
+    const bool nodata = is_nodata(job->dem, value) || (isnan(value) && !job->dem->has_nodata);
+    if (isnan(value) && !nodata) {
+        return refuse(job, SCIDDICAT_DEM, cell, value,
+                      "is neither an altitude nor the file's NODATA; give such cells either");
+    }
+    if (job->choice.nodata == SCIDDICAT_COMPAT && isnan(value)) {
+        return refuse(job, SCIDDICAT_DEM, cell, value,
+                      "stands for NODATA and cannot be taken as an altitude, as nodata = compat "
+                      "asks for; set nodata = wall or sink");
+    }
+    if (!(fabs(value) <= most_m) && !(nodata && job->choice.nodata != SCIDDICAT_COMPAT)) {
+        return refuse(job, SCIDDICAT_DEM, cell, value,
+                      nodata ? "stands for NODATA and is too far away to be taken as an altitude, "
+                               "as nodata = compat asks for; set nodata = wall or sink"
+                             : "is no altitude in metres; if it stands for NODATA, the file has to "
+                               "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
+    }
+    job->z[cell] = value;
+    job->nodata[cell] = nodata;
+    job->n_nodata += nodata;
+    job->n_usual += value == usual_nodata && !job->dem->has_nodata;
+    return STATUS_OK;
+}
+
+static enum status take_thickness(struct sciddicat_job *job, size_t cell, double value)
+{
+    if (is_nodata(job->source, value)) {
+        value = 0;
+    }
+    if (isnan(value)) {
+        return refuse(job, SCIDDICAT_SOURCE, cell, value,
+                      "is no thickness; write 0 where there is no debris");
+    }
+    if (value < 0) {
+        return refuse(job, SCIDDICAT_SOURCE, cell, value,
+                      "m of debris are fewer than none; if it stands for NODATA, the file has to "
+                      "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
+    }
+    if (value > most_m) {
+        return refuse(job, SCIDDICAT_SOURCE, cell, value, "is no thickness in metres");
+    }
+    job->h[cell] = value + 0.0; /* not -0 */
+    return STATUS_OK;
+}
+
+/* The cell that the k-th number of a part belongs to. */
+static size_t cell_of(const struct sciddicat_job *job, enum sciddicat_part part, size_t k)
+{
+    const struct table_info *t = job->args.inputs[part].table;
+    return t->lines_are_columns ? k % job->dem->rows * job->dem->columns + k / job->dem->rows : k;
+}
+
+enum status sciddicat_cells_take(struct sciddicat_job *job, enum sciddicat_part part,
+                                 const struct table_chunk *chunk)
+{
+    const bool narrow = job->args.inputs[part].table->dtype == DTYPE_F32;
+    if (chunk->n_cells > job->n_cells - job->taken[part]) {
+        return status_fail(STATUS_INTERNAL, "%s: more cells than the %zu announced",
+                           sciddicat_name(job, part), job->n_cells);
+    }
+    for (size_t i = 0; i < chunk->n_cells; i++) {
+        const size_t cell = cell_of(job, part, job->taken[part] + i);
+        const double value =
+            narrow ? (double)((const float *)chunk->values)[i] : ((const double *)chunk->values)[i];
+        const enum status st = part == SCIDDICAT_DEM ? take_altitude(job, cell, value)
+                                                     : take_thickness(job, cell, value);
+        if (st != STATUS_OK) {
+            return st;
+        }
+    }
+    job->taken[part] += chunk->n_cells;
+    return STATUS_OK;
+}
+
+/* --- the start ----------------------------------------------------------------------------------
+ */
+
+static enum status level_holes(struct sciddicat_job *job)
+{
+    double lowest = INFINITY;
+    for (size_t k = 0; k < job->n_cells; k++) {
+        if (!job->nodata[k] && job->z[k] < lowest) {
+            lowest = job->z[k];
+        }
+    }
+    if (isinf(lowest)) {
+        return status_fail(STATUS_BAD_INPUT, "%s: no cell has an altitude, all are NODATA",
+                           sciddicat_name(job, SCIDDICAT_DEM));
+    }
+    for (size_t k = 0; k < job->n_cells; k++) {
+        if (job->nodata[k]) {
+            job->z[k] = lowest;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Notes a cell's debris; gives the altitude of the surface below it. */
+static double start_cell(struct sciddicat_job *job, size_t row, size_t column)
+{
+    struct sciddicat_start *const s = &job->start;
+    const size_t k = row * job->dem->columns + column;
+    const double h = job->h[k], z = job->z[k];
+    s->highest = fmax(s->highest, fabs(z));
+    if (!(h > 0)) {
+        return z;
+    }
+    const bool hole = job->holes && job->nodata[k];
+    if (!hole && (!s->has_crown || z > job->z[s->crown])) {
+        s->crown = k;
+        s->has_crown = true;
+    }
+    s->n_debris++;
+    if (sciddicat_on_ring(job, row, column)) {
+        s->n_ring++;
+        s->ring_m += h;
+        return z;
+    }
+    if (hole) {
+        s->n_nodata++;
+        s->nodata_m += h;
+        return z;
+    }
+    return z - h;
+}
+
+enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface)
+{
+    for (enum sciddicat_part p = 0; p < SCIDDICAT_N_PARTS; p++) {
+        if (job->taken[p] != job->n_cells) {
+            return status_fail(STATUS_INTERNAL, "%s: %zu cells came, %zu were announced",
+                               sciddicat_name(job, p), job->taken[p], job->n_cells);
+        }
+    }
+    job->holes = job->n_nodata > 0 && job->choice.nodata != SCIDDICAT_COMPAT;
+    if (job->holes) {
+        const enum status st = level_holes(job);
+        if (st != STATUS_OK) {
+            return st;
+        }
+    }
+    for (size_t i = 0; i < job->dem->rows; i++) {
+        for (size_t j = 0; j < job->dem->columns; j++) {
+            surface[i * job->dem->columns + j] = start_cell(job, i, j);
+        }
+    }
+    return STATUS_OK;
+}

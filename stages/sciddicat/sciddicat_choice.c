@@ -1,0 +1,219 @@
+/*
+ * sciddicat_choice - parameters, shapes and memory of a landslide.
+ */
+#include "stages/sciddicat/sciddicat_choice.h"
+
+#include "formats/base/checked.h"
+#include "stages/sciddicat/sciddicat_map.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum {
+    STEPS,
+    EPSILON,
+    R,
+    NODATA,
+    SETTLE,
+    SNAPSHOT_EVERY,
+    REPORT_EVERY,
+    RASTER,
+    RASTER_TYPE_OF,
+};
+
+enum { MOST_SNAPSHOTS = 100000, DEFAULT_REPORTS = 100 };
+static const double most_steps = 2147483646.0; /* arrivals are int32, and one more is never */
+
+const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
+    [STEPS] = {.key = "steps",
+               .kind = PARAM_COUNT,
+               .text = "4000",
+               .min = 0,
+               .max = most_steps,
+               .help = "steps of the automaton; 0: the state at the start"},
+    [EPSILON] = {.key = "p_epsilon",
+                 .kind = PARAM_REAL,
+                 .text = "0.001",
+                 .min = 0,
+                 .max = 1e6,
+                 .help = "thickness (m) that adheres and does not move"},
+    [R] = {.key = "p_r",
+           .kind = PARAM_REAL,
+           .text = "0.5",
+           .min = 0,
+           .max = 1,
+           .help = "relaxation: the share of a flow that happens in one step"},
+    [NODATA] = {.key = "nodata",
+                .kind = PARAM_CHOICE,
+                .text = "wall",
+                .choices = "wall|sink|compat",
+                .help = "NODATA cells of the DEM: take no debris, swallow it, or are numbers"},
+    [SETTLE] = {.key = "settle",
+                .kind = PARAM_COUNT,
+                .text = "0",
+                .min = 0,
+                .max = most_steps,
+                .help = "look every so many steps, and stop when no cell has moved; 0: off"},
+    [SNAPSHOT_EVERY] = {.key = "snapshot_every",
+                        .kind = PARAM_COUNT,
+                        .text = "0",
+                        .min = 0,
+                        .max = most_steps,
+                        .help = "write the thickness every so many steps; 0: off"},
+    [REPORT_EVERY] = {.key = "report_every",
+                      .kind = PARAM_COUNT,
+                      .text = "0",
+                      .min = 0,
+                      .max = most_steps,
+                      .help = "steps from row to row of mass.csv.gz; 0: a hundredth of all"},
+    [RASTER] = {.key = "raster",
+                .kind = PARAM_CHOICE,
+                .text = "tif",
+                .choices = "tif|asc.gz",
+                .help = "format of the grids that are written"},
+    [RASTER_TYPE_OF] = {.key = "raster_type",
+                        .kind = PARAM_CHOICE,
+                        .text = "f64",
+                        .choices = "f64|f32",
+                        .help = "numbers of the thickness grids; f64: the simulated bits"},
+};
+
+void sciddicat_choose(const struct stage_args *args, struct sciddicat_choice *out)
+{
+    static const enum sciddicat_nodata policies[] = {SCIDDICAT_WALL, SCIDDICAT_SINK,
+                                                     SCIDDICAT_COMPAT};
+    const struct param_value *p = args->params;
+    const uint64_t steps = p[STEPS].count, every = p[REPORT_EVERY].count;
+    const uint64_t share = steps < DEFAULT_REPORTS ? 1 : steps / DEFAULT_REPORTS;
+    *out =
+        (struct sciddicat_choice){.steps = steps,
+                                  .epsilon = p[EPSILON].real,
+                                  .r = p[R].real,
+                                  .nodata = policies[p[NODATA].index],
+                                  .settle = p[SETTLE].count,
+                                  .snapshot_every = p[SNAPSHOT_EVERY].count,
+                                  .report_every = every > 0 ? every : share,
+                                  .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
+                                  .type = p[RASTER_TYPE_OF].index == 0 ? RASTER_F64 : RASTER_F32};
+}
+
+enum status sciddicat_grid(const struct stage_args *args, enum sciddicat_part part,
+                           struct grid **out)
+{
+    const struct stage_input *in = &args->inputs[part];
+    const struct table_info *t = in->table;
+    *out = NULL;
+    if (t->grid != NULL) {
+        return grid_copy(t->grid, out);
+    }
+    if (t->n_lines == 0) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: a table whose rows are not known before its end is no grid; write "
+                           "it as .asc, .tif or .npy",
+                           in->name);
+    }
+    const enum status st = t->lines_are_columns ? grid_new(t->cells_per_line, t->n_lines, out)
+                                                : grid_new(t->n_lines, t->cells_per_line, out);
+    if (st == STATUS_OK && t->has_missing_value) {
+        (*out)->has_nodata = true;
+        (*out)->nodata = NAN;
+    }
+    return st;
+}
+
+struct sciddicat_params sciddicat_kernel_params(const struct sciddicat_choice *choice,
+                                                const struct grid *dem)
+{
+    return (struct sciddicat_params){.rows = dem->rows,
+                                     .columns = dem->columns,
+                                     .epsilon = choice->epsilon,
+                                     .r = choice->r,
+                                     .nodata = choice->nodata};
+}
+
+struct raster sciddicat_raster(const struct sciddicat_choice *choice, const struct grid *dem,
+                               enum raster_type type)
+{
+    return (struct raster){.grid = dem, .format = choice->format, .type = type};
+}
+
+uint64_t sciddicat_books_rows(const struct sciddicat_choice *choice)
+{
+    return choice->steps / choice->report_every + 2; /* the start, and an end between two reports */
+}
+
+static uint64_t snapshots(const struct sciddicat_choice *choice)
+{
+    return choice->snapshot_every > 0 ? choice->steps / choice->snapshot_every : 0;
+}
+
+static enum status check_shape(const struct stage_args *args, const struct sciddicat_choice *choice,
+                               const struct grid *dem, const struct grid *source)
+{
+    const struct raster raster = sciddicat_raster(choice, dem, choice->type);
+    const char *name = args->inputs[SCIDDICAT_DEM].name;
+    size_t n_cells;
+    if (!checked_mul(dem->rows, dem->columns, &n_cells) || n_cells > (size_t)1 << 31) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%s: %zu rows x %zu columns; up to 2^31 cells can be simulated", name,
+                           dem->rows, dem->columns);
+    }
+    if (snapshots(choice) > MOST_SNAPSHOTS) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "snapshot_every = %" PRIu64 ": that makes %" PRIu64
+                           " snapshots of %" PRIu64 " steps; %d are possible",
+                           choice->snapshot_every, snapshots(choice), choice->steps,
+                           MOST_SNAPSHOTS);
+    }
+    if (choice->nodata == SCIDDICAT_COMPAT &&
+        args->inputs[SCIDDICAT_DEM].table->has_missing_value) {
+        return status_fail(
+            STATUS_BAD_ARGUMENT,
+            "%s: missing_value says that cells are NODATA, and nodata = compat takes "
+            "NODATA for an altitude; set nodata = wall or sink, or leave "
+            "missing_value out",
+            name);
+    }
+    const enum status st = grid_same_place(name, dem, args->inputs[SCIDDICAT_SOURCE].name, source);
+    return st == STATUS_OK ? raster_check(&raster, name) : st;
+}
+
+/* What one thickness grid holds on its way to a file, besides its cells. */
+static size_t kept(const struct sciddicat_choice *choice, const struct grid *dem,
+                   enum raster_type type)
+{
+    const struct raster raster = sciddicat_raster(choice, dem, type);
+    return raster_kept_bytes(&raster);
+}
+
+enum status sciddicat_need(const struct stage_args *args, const struct sciddicat_choice *choice,
+                           const struct grid *dem, const struct grid *source,
+                           struct stage_need *out)
+{
+    const enum status st = check_shape(args, choice, dem, source);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    /* Nothing below wraps: there are at most 2^31 cells, and as many rows of the books. */
+    const struct sciddicat_params params = sciddicat_kernel_params(choice, dem);
+    const size_t n = dem->rows * dem->columns;
+    const size_t given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the kernels have them */
+    const size_t held = 3 * sizeof(double) + sizeof(int32_t) + 1;
+    const size_t run = args->queue->backend->ops->sciddicat->bytes(&params);
+    const size_t snapshot = n * sizeof(double) + kept(choice, dem, choice->type);
+    const size_t last = 2 * kept(choice, dem, choice->type) + kept(choice, dem, RASTER_I32);
+    size_t host = n * held + (size_t)sciddicat_books_rows(choice) * sizeof(struct sciddicat_report);
+    host += sciddicat_map_bytes(dem->rows, dem->columns);
+    if (snapshots(choice) > 0) { /* two results at a time: snapshots, or one and the last result */
+        host += snapshot + (snapshot > last ? snapshot : last);
+    } else {
+        host += last;
+    }
+    size_t memory;
+    if (!checked_add(run, n * given, &memory)) {
+        return status_fail(STATUS_TOO_LARGE, "%s: %zu cells need more than 2^64 bytes",
+                           args->inputs[SCIDDICAT_DEM].name, n);
+    }
+    *out = (struct stage_need){.memory_bytes = memory, .host_bytes = host};
+    return STATUS_OK;
+}

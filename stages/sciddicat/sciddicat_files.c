@@ -1,0 +1,147 @@
+/*
+ * sciddicat_files - cells and rows, given piece by piece on any thread.
+ */
+#include "stages/sciddicat/sciddicat_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THICKNESS_NODATA = -9999, NEVER = -1, BOOK_ROWS = 8192 /* in a piece of text */ };
+
+/* Thicknesses to be written; `own` when they go with the file. */
+struct field {
+    const struct sciddicat_job *job;
+    const double *cells;
+    double *own;
+};
+
+static void free_field(void *context)
+{
+    struct field *f = context;
+    free(f->own);
+    free(f);
+}
+
+static enum status fetch_thickness(void *context, uint64_t first, size_t n, void *dst)
+{
+    const struct field *f = context;
+    const uint8_t *nodata = f->job->holes ? f->job->nodata + first : NULL;
+    const double *from = f->cells + first;
+    for (size_t k = 0; k < n; k++) {
+        const double h = nodata != NULL && nodata[k] ? THICKNESS_NODATA : from[k];
+        if (f->job->choice.type == RASTER_F64) {
+            ((double *)dst)[k] = h;
+        } else {
+            ((float *)dst)[k] = (float)h;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Adds thicknesses; takes over `own`, also on failure. */
+static enum status add_thickness(struct sciddicat_job *job, const char *name, const double *cells,
+                                 double *own, struct result *out)
+{
+    struct raster raster = sciddicat_raster(&job->choice, job->dem, job->choice.type);
+    raster.has_nodata = job->holes;
+    raster.nodata = THICKNESS_NODATA;
+    struct field *f = malloc(sizeof *f);
+    if (f == NULL) {
+        free(own);
+        return status_fail(STATUS_NO_MEMORY, "no memory for %s", name);
+    }
+    *f = (struct field){.job = job, .cells = cells, .own = own};
+    return result_add_raster(out, name, &raster, fetch_thickness, f, free_field);
+}
+
+enum status sciddicat_files_snapshot(struct sciddicat_job *job, struct result *out)
+{
+    char name[40];
+    const int digits = snprintf(NULL, 0, "%llu", (unsigned long long)job->choice.steps);
+    snprintf(name, sizeof name, "snapshots/%0*llu", digits > 6 ? digits : 6,
+             (unsigned long long)job->now.step);
+    double *h = malloc(job->n_cells * sizeof *h);
+    if (h == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %s (%zu cells)", name, job->n_cells);
+    }
+    const enum status st = job->ops->sciddicat->state(job->queue, job->run, h, NULL, NULL);
+    if (st != STATUS_OK) {
+        free(h);
+        return st;
+    }
+    return add_thickness(job, name, h, h, out);
+}
+
+static enum status fetch_arrival(void *context, uint64_t first, size_t n, void *dst)
+{
+    const struct sciddicat_job *job = context;
+    int32_t *to = dst;
+    memcpy(to, job->arrival + first, n * sizeof *to);
+    for (size_t k = 0; k < n && job->holes; k++) {
+        to[k] = job->nodata[first + k] ? NEVER : to[k];
+    }
+    return STATUS_OK;
+}
+
+static enum status add_arrival(struct sciddicat_job *job, struct result *out)
+{
+    struct raster raster = sciddicat_raster(&job->choice, job->dem, RASTER_I32);
+    raster.has_nodata = true;
+    raster.nodata = NEVER;
+    return result_add_raster(out, "arrival", &raster, fetch_arrival, job, NULL);
+}
+
+/* --- the books ----------------------------------------------------------------------------------
+ */
+
+static enum status put_cell(struct bytes *out, double value)
+{
+    const enum status st = result_put_f64(out, value);
+    return st == STATUS_OK ? bytes_append(out, ",", 1) : st;
+}
+
+static enum status put_report(const struct sciddicat_job *job, const struct sciddicat_report *r,
+                              struct bytes *out)
+{
+    const double sums[] = {r->mass, r->lost_edge, r->lost_nodata};
+    enum status st = bytes_printf(out, "%llu,", (unsigned long long)r->step);
+    for (size_t k = 0; k < sizeof sums / sizeof *sums && st == STATUS_OK; k++) {
+        st = put_cell(out, sums[k] * job->scale.area_m2);
+    }
+    if (st == STATUS_OK) {
+        st = bytes_printf(out, "%llu,", (unsigned long long)r->n_active);
+    }
+    if (st == STATUS_OK) {
+        st = result_put_f64(out, r->largest);
+    }
+    return st == STATUS_OK ? bytes_append(out, "\n", 1) : st;
+}
+
+static enum status book_rows(void *context, uint64_t first, size_t n, struct bytes *out)
+{
+    const struct sciddicat_job *job = context;
+    enum status st = STATUS_OK;
+    for (size_t k = 0; k < n && st == STATUS_OK; k++) {
+        st = put_report(job, &job->books[first + k], out);
+    }
+    return st;
+}
+
+enum status sciddicat_files(struct sciddicat_job *job, struct result *out)
+{
+    enum status st = add_thickness(job, "thickness", job->h, NULL, out);
+    if (st == STATUS_OK) {
+        st = add_thickness(job, "max_thickness", job->max_h, NULL, out);
+    }
+    if (st == STATUS_OK) {
+        st = add_arrival(job, out);
+    }
+    if (st == STATUS_OK) {
+        st = result_add_csv(out, "mass",
+                            "step,on_map_m3,lost_edge_m3,lost_nodata_m3,active_cells,"
+                            "max_thickness_m",
+                            job->n_books, BOOK_ROWS, book_rows, job, NULL);
+    }
+    return st;
+}

@@ -1,0 +1,146 @@
+/*
+ * sciddicat_stage - the pipeline `sciddicat`: a debris flow over a terrain, from the altitude
+ * (X.dem.*) and the debris that starts to move (X.source.*).
+ *
+ * The cells are gathered on the host, since the start needs both grids and the picture the
+ * altitude; the automaton then runs on the backend, some steps a call, with snapshots on the way.
+ */
+#include "stages/sciddicat/sciddicat_cells.h"
+#include "stages/sciddicat/sciddicat_march.h"
+#include "stages/sciddicat/sciddicat_report.h"
+
+#include <stdlib.h>
+
+struct stage {
+    struct sciddicat_job job;
+};
+
+/* A DEM that does not know where it lies, not even by control points, lies where the source does:
+ * *by_source. */
+static enum status open_grids(const struct stage_args *args, struct grid **dem,
+                              struct grid **source, bool *by_source)
+{
+    *source = NULL;
+    *by_source = false;
+    enum status st = sciddicat_grid(args, SCIDDICAT_DEM, dem);
+    if (st == STATUS_OK) {
+        st = sciddicat_grid(args, SCIDDICAT_SOURCE, source);
+    }
+    if (st == STATUS_OK && !grid_is_placed(*dem) && grid_find_tag(*dem, GRID_TIEPOINT) == NULL &&
+        grid_is_placed(*source)) {
+        *by_source = true;
+        st = grid_take_place(*dem, *source);
+    }
+    return st;
+}
+
+static enum status sciddicat_plan(const struct stage_args *args, struct stage_need *out)
+{
+    struct sciddicat_choice choice;
+    struct grid *dem, *source;
+    bool by_source;
+    sciddicat_choose(args, &choice);
+    enum status st = open_grids(args, &dem, &source, &by_source);
+    if (st == STATUS_OK) {
+        st = sciddicat_need(args, &choice, dem, source, out);
+    }
+    grid_free(dem);
+    grid_free(source);
+    return st;
+}
+
+static void sciddicat_free(struct stage *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    struct sciddicat_job *const job = &s->job;
+    if (job->run != NULL) {
+        job->ops->sciddicat->close(job->queue, job->run);
+    }
+    free(job->z);
+    free(job->nodata);
+    free(job->h);
+    free(job->max_h);
+    free(job->arrival);
+    free(job->books);
+    grid_free(job->dem);
+    grid_free(job->source);
+    free(s);
+}
+
+static enum status take_memory(struct sciddicat_job *job)
+{
+    const size_t n = job->n_cells;
+    job->z = malloc(n * sizeof *job->z);
+    job->nodata = malloc(n);
+    job->h = malloc(n * sizeof *job->h);
+    job->max_h = malloc(n * sizeof *job->max_h);
+    job->arrival = malloc(n * sizeof *job->arrival);
+    job->books = malloc((size_t)sciddicat_books_rows(&job->choice) * sizeof *job->books);
+    if (job->z == NULL || job->nodata == NULL || job->h == NULL || job->max_h == NULL ||
+        job->arrival == NULL || job->books == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a landslide on %zu cells", n);
+    }
+    return STATUS_OK;
+}
+
+static enum status sciddicat_open(const struct stage_args *args, struct stage **out)
+{
+    struct stage_need need;
+    *out = NULL;
+    struct stage *const s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
+    }
+    struct sciddicat_job *const job = &s->job;
+    job->args = *args;
+    job->queue = args->queue;
+    job->ops = args->queue->backend->ops;
+    sciddicat_choose(args, &job->choice);
+    enum status st = open_grids(args, &job->dem, &job->source, &job->placed_by_source);
+    if (st == STATUS_OK) { /* as in plan(): shapes that fit and can be simulated */
+        st = sciddicat_need(args, &job->choice, job->dem, job->source, &need);
+    }
+    if (st == STATUS_OK) {
+        job->params = sciddicat_kernel_params(&job->choice, job->dem);
+        job->scale = grid_scale_of(job->dem);
+        job->n_cells = job->dem->rows * job->dem->columns;
+        st = take_memory(job);
+    }
+    if (st != STATUS_OK) {
+        sciddicat_free(s);
+        return st;
+    }
+    *out = s;
+    return STATUS_OK;
+}
+
+static enum status sciddicat_push(struct stage *s, size_t part, const struct table_chunk *chunk,
+                                  uint64_t *ticket)
+{
+    *ticket = 0; /* the numbers are copied */
+    return sciddicat_cells_take(&s->job, (enum sciddicat_part)part, chunk);
+}
+
+static enum status sciddicat_finish(struct stage *s, struct result *out, bool *more)
+{
+    const enum status st = sciddicat_march(&s->job, out, more);
+    return st == STATUS_OK && !*more ? sciddicat_report(&s->job, out) : st;
+}
+
+static const struct stage_part parts[] = {
+    [SCIDDICAT_DEM] = {"dem", STAGE_GRID}, [SCIDDICAT_SOURCE] = {"source", STAGE_GRID}};
+
+const struct stage_ops stage_sciddicat = {
+    .name = "sciddicat",
+    .parts = parts,
+    .n_parts = SCIDDICAT_N_PARTS,
+    .specs = sciddicat_specs,
+    .n_specs = SCIDDICAT_N_SPECS,
+    .plan = sciddicat_plan,
+    .open = sciddicat_open,
+    .push = sciddicat_push,
+    .finish = sciddicat_finish,
+    .free = sciddicat_free,
+};

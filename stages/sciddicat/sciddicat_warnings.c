@@ -1,0 +1,219 @@
+/*
+ * sciddicat_warnings - sentences, each where it applies.
+ */
+#include "stages/sciddicat/sciddicat_warnings.h"
+
+#include <math.h>
+
+static double share(const struct sciddicat_job *job, double sum_m)
+{
+    return 100 * sum_m / job->start.thickness;
+}
+
+static double volume(const struct sciddicat_job *job, double sum_m)
+{
+    return sum_m * job->scale.area_m2;
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static enum status warn_start(const struct sciddicat_job *job, struct result *out)
+{
+    const struct sciddicat_start *const s = &job->start;
+    enum status st = STATUS_OK;
+    if (s->n_debris == 0) {
+        return result_warn(out, "%s: no cell carries debris, so nothing moves",
+                           sciddicat_name(job, SCIDDICAT_SOURCE));
+    }
+    if (s->n_ring > 0) {
+        st = result_warn(out,
+                         "%.6g m3 of debris (%zu cell%s) lie on the outermost ring of cells and "
+                         "never move",
+                         volume(job, s->ring_m), s->n_ring, plural(s->n_ring));
+    }
+    if (s->n_nodata > 0 && st == STATUS_OK) {
+        st = result_warn(out,
+                         "%.6g m3 of debris (%zu cell%s) lie where the DEM has NODATA: they never "
+                         "move and are not in the grids that are written",
+                         volume(job, s->nodata_m), s->n_nodata, plural(s->n_nodata));
+    }
+    return st;
+}
+
+static enum status warn_losses(const struct sciddicat_job *job, const struct sciddicat_figures *f,
+                               struct result *out)
+{
+    const struct sciddicat_report *const r = &job->now;
+    enum status st = STATUS_OK;
+    if (r->lost_edge > 0) {
+        st = result_warn(out,
+                         "%.6g m3 of debris (%.3g %%) left the map through its edge; a larger DEM "
+                         "would show where they went",
+                         volume(job, r->lost_edge), share(job, r->lost_edge));
+    }
+    if (r->lost_nodata > 0 && st == STATUS_OK) {
+        st = result_warn(out, "%.6g m3 of debris (%.3g %%) flowed into NODATA cells and are gone",
+                         volume(job, r->lost_nodata), share(job, r->lost_nodata));
+    }
+    if (f->n_dammed > 0 && st == STATUS_OK) {
+        st = result_warn(out,
+                         "debris covered %zu cell%s beside NODATA, which held it back like a wall",
+                         f->n_dammed, plural(f->n_dammed));
+    }
+    if (f->n_on_nodata > 0 && st == STATUS_OK) {
+        st = result_warn(out,
+                         "debris covered %zu NODATA cell%s of the DEM, whose number (%g) nodata = "
+                         "compat takes as an altitude",
+                         f->n_on_nodata, plural(f->n_on_nodata), job->dem->nodata);
+    }
+    return st;
+}
+
+/* Changes of less than a thousandth of what adheres are creep that no one looks for. */
+static enum status warn_motion(const struct sciddicat_job *job, struct result *out)
+{
+    const struct sciddicat_motion *const m = &job->motion;
+    if (!(m->largest > job->choice.epsilon / 1000)) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "not at rest after %llu steps: the last one moved %.3g m3 (%.3g %% of the "
+                       "debris) in %zu cell%s, %.3g m in one of them at most",
+                       (unsigned long long)job->now.step, volume(job, m->sum_m),
+                       share(job, m->sum_m), m->n_cells, plural(m->n_cells), m->largest);
+}
+
+static enum status warn_scale(const struct sciddicat_job *job, struct result *out)
+{
+    const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
+    const double x = job->dem->cell_x, y = fabs(job->dem->cell_y);
+    switch (job->scale.unit) {
+    case GRID_UNKNOWN:
+        return result_warn(out,
+                           "%s does not say how large its cells are (a world file beside it is "
+                           "not looked at: gdal_translate writes it into a GeoTIFF): volumes, "
+                           "areas and lengths are for cells of 1 m x 1 m",
+                           name);
+    case GRID_UNCLEAR:
+        return result_warn(out,
+                           "%s has a coordinate system whose unit is not understood: volumes, "
+                           "areas and lengths are for cells of 1 m x 1 m",
+                           name);
+    case GRID_DEGREES:
+        return result_warn(out,
+                           "%s has a geographic coordinate system: its cells are degrees wide and "
+                           "not square, but the model takes them to be; warp it to a projected one "
+                           "(volumes, areas and lengths are for cells of 1 m x 1 m)",
+                           name);
+    case GRID_OTHER:
+        return result_warn(out,
+                           "%s has a coordinate system whose unit is not the metre: volumes, areas "
+                           "and lengths are for cells of 1 m x 1 m",
+                           name);
+    case GRID_METRES:
+        break;
+    }
+    if (grid_scale_is_sheared(&job->scale)) {
+        return result_warn(
+            out, "%s has cells that are no rectangles: the model takes them to be square", name);
+    }
+    if (fabs(x - y) <= 1e-6 * x) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%s has cells of %.6g m x %.6g m: the model takes them to be square, and "
+                       "debris spreads as far over either side",
+                       name, x, y);
+}
+
+/* Under compat every number is an altitude, as it was asked for. */
+static enum status warn_usual(const struct sciddicat_job *job, struct result *out)
+{
+    if (job->n_usual == 0 || job->choice.nodata == SCIDDICAT_COMPAT) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%s names no NODATA, and %zu cell%s hold%s -9999, which is taken as an "
+                       "altitude; if it stands for NODATA, set missing_value = -9999",
+                       sciddicat_name(job, SCIDDICAT_DEM), job->n_usual, plural(job->n_usual),
+                       job->n_usual == 1 ? "s" : "");
+}
+
+static enum status warn_high(const struct sciddicat_job *job, struct result *out)
+{
+    if (!grid_scale_vertical_unit_not_metre(job->dem)) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%s has altitudes in another unit than the metre, by its coordinate system: "
+                       "they are taken as they are, like the debris, in metres; convert them",
+                       sciddicat_name(job, SCIDDICAT_DEM));
+}
+
+static enum status warn_place(const struct sciddicat_job *job, struct result *out)
+{
+    const char *const dem = sciddicat_name(job, SCIDDICAT_DEM), *const source = sciddicat_name(
+                                                                    job, SCIDDICAT_SOURCE);
+    if (job->placed_by_source) {
+        return result_warn(out,
+                           "%s does not say where it lies: the place and the size of cells are "
+                           "those of %s",
+                           dem, source);
+    }
+    if (grid_other_system(job->dem, job->source)) {
+        return result_warn(out,
+                           "%s and %s have different coordinate systems: the debris is taken to "
+                           "lie in that of the altitudes; if it does not, warp it (gdalwarp "
+                           "-t_srs)",
+                           dem, source);
+    }
+    return STATUS_OK;
+}
+
+static enum status warn_text(const struct sciddicat_job *job, struct result *out)
+{
+    const struct raster raster = sciddicat_raster(&job->choice, job->dem, job->choice.type);
+    const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
+    if (raster_says_system(&raster)) {
+        return STATUS_OK;
+    }
+    if (job->choice.format == RASTER_ASC) {
+        return result_warn(out,
+                           "the coordinate system of %s cannot be said in .asc.gz; raster = tif "
+                           "carries it",
+                           name);
+    }
+    return result_warn(out,
+                       "the .prj of %s is not carried: a GeoTIFF holds only ESRI's PROJCS[...] or "
+                       "GEOGCS[...], without '|', of less than 2300 bytes; raster = asc.gz carries "
+                       "it",
+                       name);
+}
+
+enum status sciddicat_warnings(const struct sciddicat_job *job, const struct sciddicat_figures *f,
+                               struct result *out)
+{
+    enum status st = warn_start(job, out);
+    if (st == STATUS_OK) {
+        st = warn_losses(job, f, out);
+    }
+    if (st == STATUS_OK) {
+        st = warn_motion(job, out);
+    }
+    if (st == STATUS_OK) {
+        st = warn_scale(job, out);
+    }
+    if (st == STATUS_OK) {
+        st = warn_usual(job, out);
+    }
+    if (st == STATUS_OK) {
+        st = warn_high(job, out);
+    }
+    if (st == STATUS_OK) {
+        st = warn_place(job, out);
+    }
+    return st == STATUS_OK ? warn_text(job, out) : st;
+}

@@ -1,0 +1,96 @@
+/*
+ * ready - see ready.h. fcntl(2), F_SETLEASE; a lease that is broken by somebody's open() raises
+ * SIGIO, which would end the process, so SIGURG, which is ignored by default, is chosen instead.
+ */
+#include "watch/arrival/ready.h"
+
+#include "watch/files/beneath.h"
+#include "watch/files/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { LOOK_AGAIN_MS = 1000 }; /* at what is open for writing; closing it is an event as well */
+
+enum ready_writer ready_writer(int fd)
+{
+    if (FAULT_ERROR("ready.lease") != 0 || fcntl(fd, F_SETSIG, SIGURG) != 0) {
+        return READY_WRITER_UNKNOWN;
+    }
+    if (fcntl(fd, F_SETLEASE, F_RDLCK) != 0) {
+        return errno == EAGAIN ? READY_WRITER_OPEN : READY_WRITER_UNKNOWN;
+    }
+    fcntl(fd, F_SETLEASE, F_UNLCK);
+    return READY_WRITER_NONE;
+}
+
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* For how long the file has stood still, as far as is known. */
+static uint64_t still_for(const struct stat *st, uint64_t now_ms, struct ready_memory *m)
+{
+    const struct ready_memory seen = {(uint64_t)st->st_ino, st->st_size, nanoseconds(st->st_mtim),
+                                      nanoseconds(st->st_ctim), now_ms};
+    if (m->since_ms == 0 || m->inode != seen.inode || m->size != seen.size ||
+        m->mtime_ns != seen.mtime_ns || m->ctime_ns != seen.ctime_ns) {
+        *m = seen;
+    }
+    return now_ms - m->since_ms;
+}
+
+static struct ready_answer later(struct ready_answer a, uint64_t again_ms, const char *reason)
+{
+    a.state = READY_LATER;
+    a.again_ms = again_ms;
+    snprintf(a.reason, sizeof(a.reason), "%s", reason);
+    return a;
+}
+
+struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
+                               const struct ready_options *options, struct ready_memory *memory)
+{
+    struct ready_answer a = {.state = READY_YES};
+    enum ready_writer writer = READY_WRITER_UNKNOWN;
+    int fd;
+    enum status code = beneath_open_file(folder_fd, path, &a.st, &fd);
+    if (code == STATUS_NOT_FOUND) {
+        a.state = READY_GONE;
+        return a;
+    }
+    if (code == STATUS_UNSUPPORTED) {
+        const char *unfit = beneath_unfit(&a.st);
+        a.state = READY_NEVER;
+        snprintf(a.reason, sizeof(a.reason), "%s", unfit != NULL ? unfit : "lies behind a link");
+        return a;
+    }
+    if (code != STATUS_OK) {
+        const char *colon = strrchr(status_message(), ':');
+        a = later(a, LOOK_AGAIN_MS, "");
+        snprintf(a.reason, sizeof(a.reason), "cannot be read:%s",
+                 colon != NULL ? colon + 1 : " unknown error");
+        return a;
+    }
+    uint64_t still_ms = still_for(&a.st, now_ms, memory);
+    if (!options->no_lease) {
+        writer = ready_writer(fd);
+    }
+    close(fd);
+    if (writer == READY_WRITER_OPEN) {
+        return later(a, LOOK_AGAIN_MS, "is open for writing");
+    }
+    if ((writer == READY_WRITER_UNKNOWN || a.st.st_size == 0) && still_ms < options->settle_ms) {
+        a = later(a, options->settle_ms - still_ms, "");
+        snprintf(a.reason, sizeof(a.reason), "%s; must stand still for %g s",
+                 a.st.st_size == 0 ? "is empty" : "may be written to",
+                 (double)options->settle_ms / 1e3);
+    }
+    return a;
+}

@@ -1,0 +1,406 @@
+/*
+ * watcher - the loop's side: events, timers, when to look. See watcher.h; the looking itself is in
+ * watcher_look.c.
+ *
+ * While a look is under way the events stay in the kernel's queue (if that overflows, everything is
+ * looked at again), so what the look writes - the watches and their folders - needs no lock.
+ */
+#include "watch/arrival/watcher_state.h"
+
+#include "formats/base/log.h"
+#include "watch/files/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { HINTS_MAX = 4096 }; /* beyond that, everything is looked at */
+
+/* File systems on which others change files without this kernel's notice (linux/magic.h, fs/). */
+static const struct {
+    unsigned long magic;
+    const char *name;
+} network[] = {
+    {0x6969, "NFS"},      {0x517B, "SMB"},        {0xFF534D42, "CIFS"}, {0xFE534D42, "SMB2"},
+    {0x65735546, "FUSE"}, {0x01021997, "9P"},     {0x00C36400, "Ceph"}, {0x5346414F, "AFS"},
+    {0x73757245, "Coda"}, {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"},
+};
+
+static const char *network_name(int fd)
+{
+    struct statfs fs;
+    if (fstatfs(fd, &fs) == 0) {
+        for (size_t i = 0; i < sizeof(network) / sizeof(*network); i++) {
+            if (((unsigned long)fs.f_type & 0xFFFFFFFF) == network[i].magic) {
+                return network[i].name;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void set_mode(struct watcher *w, const char *why_polling)
+{
+    char mode[sizeof(w->mode)];
+    if (why_polling == NULL) {
+        snprintf(mode, sizeof(mode), "inotify");
+    } else {
+        snprintf(mode, sizeof(mode), "polling every %g s: %s", w->options.poll_ms / 1e3,
+                 why_polling);
+    }
+    if (strcmp(mode, w->mode) != 0) {
+        log_info("'%s' is watched by %s", w->path, mode);
+        snprintf(w->mode, sizeof(w->mode), "%s", mode);
+    }
+    w->polls = why_polling != NULL;
+}
+
+static void on_timer(uv_timer_t *timer);
+
+/* Sets the timer for the next look. */
+static void schedule(struct watcher *w)
+{
+    if (w->busy || w->closing) {
+        return;
+    }
+    uint64_t now = uv_now(w->loop);
+    uint64_t due = UINT64_MAX;
+    unsigned period = w->polls ? w->options.poll_ms : w->options.rescan_ms;
+    if (period > 0) {
+        due = w->scanned_ms + period;
+    }
+    if (w->want_scan || w->n_hints > 0) {
+        uint64_t soon = w->hinted_ms + w->options.gather_ms;
+        due = soon < due ? soon : due;
+    }
+    if (w->recount && w->scanned_ms + w->options.poll_ms < due) {
+        due = w->scanned_ms + w->options.poll_ms;
+    }
+    if (due == UINT64_MAX) {
+        uv_timer_stop(&w->timer);
+    } else {
+        uv_timer_start(&w->timer, on_timer, due > now ? due - now : 0, 0);
+    }
+}
+
+static void note_hint(struct watcher *w)
+{
+    if (!w->want_scan && w->n_hints == 0) {
+        w->hinted_ms = uv_now(w->loop);
+    }
+}
+
+static void want_scan(struct watcher *w)
+{
+    note_hint(w);
+    w->want_scan = true;
+}
+
+static void add_hint(struct watcher *w, const char *folder, const char *name)
+{
+    char *path = NULL;
+    if (w->want_scan) {
+        return;
+    }
+    if (w->n_hints < HINTS_MAX && w->hints == NULL) {
+        w->hints = malloc(HINTS_MAX * sizeof(*w->hints));
+    }
+    if (w->n_hints == HINTS_MAX || w->hints == NULL ||
+        asprintf(&path, "%s%s%s", folder, *folder != '\0' ? "/" : "", name) < 0) {
+        want_scan(w);
+        return;
+    }
+    note_hint(w);
+    w->hints[w->n_hints++] = path;
+}
+
+/* A folder was moved, out of the watched one or within it. Nothing that happens in it now is looked
+ * for under its old name. Under the new one, if it has one, it is watched anew: an event of the
+ * folder it was moved to has come before, or a look has met it there, and then it is what its own
+ * watch says already and is looked at again. */
+static void follow(struct watcher *w, const char *folder)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s", folder);
+    if (path[0] != '\0') { /* else it is the watched folder itself */
+        add_hint(w, "", path);
+        watcher_unwatch(w, path);
+    }
+}
+
+static void on_event(struct watcher *w, const struct inotify_event *e)
+{
+    w->counts.n_events++;
+    if ((e->mask & IN_Q_OVERFLOW) != 0) {
+        w->counts.n_overflows++;
+        want_scan(w);
+        return;
+    }
+    const char *folder = watcher_folder_of(w, e->wd);
+    if ((e->mask & (IN_IGNORED | IN_UNMOUNT)) != 0) {
+        if (folder != NULL) {
+            watcher_forget_folder(w, e->wd);
+            want_scan(w);
+        }
+        return;
+    }
+    if (folder != NULL && (e->mask & IN_MOVE_SELF) != 0) {
+        follow(w, folder);
+    } else if (folder != NULL && e->len > 0) {
+        add_hint(w, folder, e->name);
+    }
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct watcher *w = poll->data;
+    _Alignas(struct inotify_event) char buffer[16384];
+    (void)status;
+    (void)events;
+    for (int rounds = 0; rounds < 64; rounds++) { /* the loop has others to serve as well */
+        ssize_t n = read(w->inotify_fd, buffer, sizeof(buffer));
+        if (n <= 0) {
+            break;
+        }
+        for (ssize_t at = 0; at < n;) {
+            const struct inotify_event *e = (const struct inotify_event *)(void *)(buffer + at);
+            on_event(w, e);
+            at += (ssize_t)(sizeof(*e) + e->len);
+        }
+    }
+    schedule(w);
+}
+
+static void listen_to_events(struct watcher *w)
+{
+    if (w->inotify_fd >= 0 && uv_poll_start(&w->poll, UV_READABLE, on_poll) != 0) {
+        set_mode(w, "the event loop refuses inotify");
+    }
+}
+
+static void free_look(struct watcher_look *look)
+{
+    for (size_t i = 0; i < look->n_hints; i++) {
+        free(look->hints[i]);
+    }
+    for (size_t i = 0; i < look->found.n_files; i++) {
+        free(look->found.files[i].path);
+    }
+    free(look->hints);
+    free(look->found.files);
+    *look = (struct watcher_look){0};
+}
+
+static void begin_closing(struct watcher *w);
+
+static void after_look(uv_work_t *work, int status)
+{
+    struct watcher *w = work->data;
+    struct watcher_look *look = &w->look;
+    (void)status;
+    w->busy = false;
+    if (w->closing) {
+        free_look(look);
+        begin_closing(w);
+        return;
+    }
+    if (look->found.complete) {
+        w->counts.n_scans++;
+        if (w->inotify_fd >= 0) {
+            set_mode(w, look->limit[0] != '\0' ? look->limit : NULL);
+        }
+    }
+    w->counts.n_looks += look->n_hints;
+    if (look->out_of_memory) {
+        log_warning("no memory to list '%s'; it is tried again", w->path);
+    }
+    listen_to_events(w);
+    w->recount = look->out_of_memory ||
+                 (look->all ? !look->found.complete : w->recount || look->n_troubles > 0);
+    if (look->n_troubles > 0) {
+        w->options.trouble(w->options.user, look->trouble, look->all ? look->n_troubles : 0);
+    }
+    if (!w->closing) {
+        w->options.found(w->options.user, &look->found);
+    }
+    free_look(look);
+    schedule(w);
+}
+
+static void do_look(uv_work_t *work)
+{
+    watcher_look(work->data);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct watcher *w = timer->data;
+    uint64_t now = uv_now(w->loop);
+    unsigned period = w->polls ? w->options.poll_ms : w->options.rescan_ms;
+    bool all = w->want_scan || (period > 0 && now >= w->scanned_ms + period) ||
+               (w->recount && now >= w->scanned_ms + w->options.poll_ms);
+    w->look = (struct watcher_look){.all = all, .hints = w->hints, .n_hints = w->n_hints};
+    w->hints = NULL;
+    w->n_hints = 0;
+    w->want_scan = false;
+    if (all) {
+        w->scanned_ms = now;
+    }
+    if (w->inotify_fd >= 0) {
+        uv_poll_stop(&w->poll);
+    }
+    w->busy = true;
+    w->work.data = w;
+    if (uv_queue_work(w->loop, &w->work, do_look, after_look) != 0) {
+        w->busy = false;
+        free_look(&w->look);
+        want_scan(w);
+        listen_to_events(w);
+    }
+}
+
+static void open_inotify(struct watcher *w)
+{
+    char why[120];
+    const char *remote = network_name(w->options.folder_fd);
+    w->inotify_fd = -1;
+    if (w->options.poll) {
+        set_mode(w, "asked to");
+        return;
+    }
+    if (remote != NULL) {
+        snprintf(why, sizeof(why), "%s tells nothing of what others do", remote);
+        set_mode(w, why);
+        return;
+    }
+    int error = FAULT_ERROR("watcher.init");
+    if (error == 0) {
+        w->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        error = w->inotify_fd < 0 ? errno : 0;
+    }
+    if (error == 0 && uv_poll_init(w->loop, &w->poll, w->inotify_fd) != 0) {
+        close(w->inotify_fd);
+        w->inotify_fd = -1;
+        error = EINVAL;
+    }
+    if (error == 0) {
+        w->poll.data = w;
+        w->n_handles++;
+        listen_to_events(w);
+        return;
+    }
+    snprintf(why, sizeof(why), "%s (%s)",
+             error == EMFILE ? "the limit fs.inotify.max_user_instances is reached"
+                             : "inotify cannot be used",
+             strerror(error));
+    set_mode(w, why);
+}
+
+enum status watcher_open(uv_loop_t *loop, const struct watcher_options *options,
+                         struct watcher **out)
+{
+    *out = NULL;
+    struct watcher *w = calloc(1, sizeof(*w));
+    char *path = strdup(options->path);
+    int folder_fd = fcntl(options->folder_fd, F_DUPFD_CLOEXEC, 3);
+    if (w == NULL || path == NULL || folder_fd < 0 || uv_timer_init(loop, &w->timer) != 0) {
+        if (folder_fd >= 0) {
+            close(folder_fd);
+        }
+        free(w);
+        free(path);
+        return status_fail(STATUS_NO_MEMORY, "no memory to watch '%s'", options->path);
+    }
+    w->loop = loop;
+    w->options = *options;
+    w->path = path;
+    w->options.path = path;
+    w->options.folder_fd = folder_fd;
+    w->timer.data = w;
+    w->n_handles = 1;
+    w->scanned_ms = uv_now(loop);
+    open_inotify(w);
+    want_scan(w);
+    uv_timer_start(&w->timer, on_timer, 0, 0);
+    *out = w;
+    return STATUS_OK;
+}
+
+static void free_watcher(struct watcher *w)
+{
+    for (size_t i = 0; i < w->n_hints; i++) {
+        free(w->hints[i]);
+    }
+    for (size_t i = 0; i < w->n_folders; i++) {
+        free(w->folders[i].path);
+    }
+    close(w->options.folder_fd);
+    free(w->hints);
+    free(w->folders);
+    free(w->path);
+    free(w);
+}
+
+static void after_close(uv_handle_t *handle)
+{
+    struct watcher *w = handle->data;
+    if (--w->n_handles > 0) {
+        return;
+    }
+    if (w->inotify_fd >= 0) {
+        close(w->inotify_fd);
+    }
+    if (w->closed != NULL) {
+        w->closed(w->closed_user);
+    }
+    free_watcher(w);
+}
+
+static void begin_closing(struct watcher *w)
+{
+    if (w->inotify_fd >= 0) {
+        uv_close((uv_handle_t *)&w->poll, after_close);
+    }
+    uv_close((uv_handle_t *)&w->timer, after_close);
+}
+
+void watcher_close(struct watcher *w, void (*closed)(void *user), void *user)
+{
+    if (w == NULL) {
+        return;
+    }
+    w->closing = true;
+    w->closed = closed;
+    w->closed_user = user;
+    if (!w->busy) { /* else when the look has ended */
+        begin_closing(w);
+    }
+}
+
+void watcher_rescan(struct watcher *w)
+{
+    want_scan(w);
+    schedule(w);
+}
+
+void watcher_hint(struct watcher *w, const char *path)
+{
+    add_hint(w, "", path);
+    schedule(w);
+}
+
+const char *watcher_mode(const struct watcher *w)
+{
+    return w->mode;
+}
+
+struct watcher_counts watcher_counts(const struct watcher *w)
+{
+    return w->counts;
+}

@@ -1,0 +1,342 @@
+/*
+ * disk - see disk.h. CHANGE is the one place where tests may step in between the protocol and the
+ * system.
+ */
+#include "watch/files/disk.h"
+
+#include "watch/files/beneath.h"
+#include "watch/files/fault.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { REMOVE_DEPTH = 64 };
+
+#ifdef LEAT_FAULTS
+/* result = call, unless a test decides otherwise. */
+#define CHANGE(result, call, ...)                                                                  \
+    do {                                                                                           \
+        const struct fault_operation operation_ = {__VA_ARGS__};                                   \
+        int before_ = fault_before(&operation_);                                                   \
+        (result) = before_ == 0 ? (call) : before_ > 0 ? 0 : -1;                                   \
+        if (before_ == 0 && (result) >= 0) {                                                       \
+            fault_after(&operation_);                                                              \
+        }                                                                                          \
+    } while (0)
+#else
+#define CHANGE(result, call, ...)                                                                  \
+    do {                                                                                           \
+        (void)step;                                                                                \
+        (result) = (call);                                                                         \
+    } while (0)
+#endif
+
+static void close_keeping_errno(int fd)
+{
+    int error = errno;
+    close(fd);
+    errno = error;
+}
+
+int disk_make_folder(const char *step, int at_fd, const char *name, mode_t mode)
+{
+    struct stat st;
+    int result;
+    CHANGE(result, mkdirat(at_fd, name, mode), step, "mkdir", -1, at_fd, NULL, name);
+    if (result != 0 && errno == EEXIST && fstatat(at_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(st.st_mode)) {
+        return 0;
+    }
+    return result;
+}
+
+/* Makes `name` in *fd if it is not there, and moves *fd into it. */
+static int enter_folder(const char *step, int *fd, const char *name, mode_t mode)
+{
+    int next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
+    if (next < 0 && errno == ENOENT && disk_make_folder(step, *fd, name, mode) == 0 &&
+        disk_sync(step, *fd) == 0) {
+        next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
+    }
+    close_keeping_errno(*fd);
+    *fd = next;
+    return next;
+}
+
+int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode)
+{
+    char name[NAME_MAX + 1];
+    if (!beneath_is_path(path)) {
+        errno = EXDEV;
+        return -1;
+    }
+    int fd = beneath_open(at_fd, "", O_RDONLY | O_DIRECTORY);
+    while (fd >= 0 && *path != '\0') {
+        size_t len = strcspn(path, "/");
+        memcpy(name, path, len);
+        name[len] = '\0';
+        path += path[len] == '/' ? len + 1 : len;
+        enter_folder(step, &fd, name, mode);
+    }
+    return fd;
+}
+
+int disk_rename(const char *step, int from_fd, const char *from, int to_fd, const char *to)
+{
+    struct stat st;
+    int result;
+    CHANGE(result, renameat2(from_fd, from, to_fd, to, RENAME_NOREPLACE), step, "rename", from_fd,
+           to_fd, from, to);
+    if (result == 0 || (errno != EINVAL && errno != ENOSYS)) {
+        return result;
+    }
+    if (fstatat(to_fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        errno = EEXIST;
+        return -1;
+    }
+    CHANGE(result, renameat(from_fd, from, to_fd, to), step, "rename", from_fd, to_fd, from, to);
+    return result;
+}
+
+int disk_exchange(const char *step, int at_fd, const char *a, const char *b)
+{
+    int result;
+    CHANGE(result, renameat2(at_fd, a, at_fd, b, RENAME_EXCHANGE), step, "exchange", at_fd, at_fd,
+           a, b);
+    return result;
+}
+
+int disk_unlink(const char *step, int at_fd, const char *name)
+{
+    int result;
+    CHANGE(result, unlinkat(at_fd, name, 0), step, "unlink", at_fd, -1, name, NULL);
+    return result;
+}
+
+int disk_remove_folder(const char *step, int at_fd, const char *name)
+{
+    int result;
+    CHANGE(result, unlinkat(at_fd, name, AT_REMOVEDIR), step, "rmdir", at_fd, -1, name, NULL);
+    return result;
+}
+
+static int remove_one(void *user, int at_fd, const char *name, const char *path, bool is_folder)
+{
+    (void)path;
+    return is_folder ? disk_remove_folder(user, at_fd, name) : disk_unlink(user, at_fd, name);
+}
+
+int disk_remove_tree(const char *step, int at_fd, const char *name)
+{
+    struct stat st;
+    if (fstatat(at_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT ? 0 : -1;
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        return disk_unlink(step, at_fd, name);
+    }
+    int fd = beneath_open(at_fd, name, O_RDONLY | O_DIRECTORY);
+    int result = fd >= 0 ? disk_walk(fd, REMOVE_DEPTH, remove_one, (void *)(size_t)step) : -1;
+    if (fd >= 0) {
+        close_keeping_errno(fd);
+    }
+    return result == 0 ? disk_remove_folder(step, at_fd, name) : result;
+}
+
+static int write_all(const char *step, int fd, const char *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n;
+        CHANGE(n, write(fd, data, len), step, "write", -1, fd, NULL, NULL);
+        if (n == 0 || (n < 0 && errno != EINTR)) {
+            return -1;
+        }
+        data += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* With a mode by the umask. */
+static int create_file(const char *step, int at_fd, const char *name, int flags)
+{
+    int fd;
+    CHANGE(fd, openat(at_fd, name, flags | O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0666), step,
+           "create", -1, at_fd, NULL, name);
+    return fd;
+}
+
+int disk_put(const char *step, int at_fd, const char *name, const char *data, size_t len)
+{
+    char fresh[NAME_MAX + 1];
+    snprintf(fresh, sizeof(fresh), "%s.new", name);
+    int fd = create_file(step, at_fd, fresh, O_TRUNC);
+    if (fd < 0) {
+        return -1;
+    }
+    int result = write_all(step, fd, data, len);
+    if (result == 0) {
+        disk_sync_begin(step, fd);
+    }
+    close_keeping_errno(fd);
+    return result;
+}
+
+int disk_put_sync(const char *step, int at_fd, const char *name)
+{
+    char fresh[NAME_MAX + 1];
+    snprintf(fresh, sizeof(fresh), "%s.new", name);
+    return disk_sync_name(step, at_fd, fresh);
+}
+
+int disk_put_name(const char *step, int at_fd, const char *name)
+{
+    char fresh[NAME_MAX + 1];
+    int result;
+    snprintf(fresh, sizeof(fresh), "%s.new", name);
+    CHANGE(result, renameat(at_fd, fresh, at_fd, name), step, "rename", at_fd, at_fd, fresh, name);
+    return result;
+}
+
+/* Cuts the file to whole records, less `less` of them. */
+static int cut(const char *step, int fd, size_t record, off_t less)
+{
+    struct stat st;
+    int result;
+    if (fstat(fd, &st) != 0) {
+        return -1;
+    }
+    off_t n = st.st_size / (off_t)record;
+    off_t size = (n > less ? n - less : 0) * (off_t)record;
+    if (size == st.st_size) {
+        return 0;
+    }
+    CHANGE(result, ftruncate(fd, size), step, "truncate", -1, fd, NULL, NULL);
+    return result;
+}
+
+int disk_append(const char *step, int at_fd, const char *name, const char *record, size_t len)
+{
+    int fd = create_file(step, at_fd, name, O_APPEND);
+    if (fd < 0) {
+        return -1;
+    }
+    int result = cut(step, fd, len, 0);
+    if (result == 0) {
+        result = write_all(step, fd, record, len);
+    }
+    if (result == 0) {
+        disk_sync_begin(step, fd);
+    }
+    close_keeping_errno(fd);
+    return result;
+}
+
+int disk_take_back(const char *step, int at_fd, const char *name, size_t len)
+{
+    int fd = beneath_open(at_fd, name, O_WRONLY);
+    if (fd < 0) {
+        return errno == ENOENT ? 0 : -1;
+    }
+    int result = cut(step, fd, len, 1);
+    close_keeping_errno(fd);
+    return result;
+}
+
+int disk_sync(const char *step, int fd)
+{
+    int result;
+    CHANGE(result, fsync(fd), step, "fsync", -1, fd, NULL, NULL);
+    return result;
+}
+
+int disk_sync_name(const char *step, int at_fd, const char *name)
+{
+    int fd = beneath_open(at_fd, name, O_RDONLY);
+    if (fd < 0) {
+        return -1;
+    }
+    int result = disk_sync(step, fd);
+    close_keeping_errno(fd);
+    return result;
+}
+
+int disk_sync_all(const char *step, int fd)
+{
+    int result;
+    CHANGE(result, syncfs(fd), step, "syncfs", -1, fd, NULL, NULL);
+    return result;
+}
+
+void disk_sync_begin(const char *step, int fd)
+{
+    int result; /* where this cannot be done, fsync does it */
+    CHANGE(result, sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE), step, "begin", -1, fd, NULL,
+           NULL);
+    (void)result;
+}
+
+static int walk(int fd, int depth, char *path, disk_visit *visit, void *user)
+{
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    DIR *folder = own >= 0 ? fdopendir(own) : NULL;
+    size_t len = strlen(path);
+    int result = 0;
+    if (folder == NULL) {
+        if (own >= 0) {
+            close_keeping_errno(own);
+        }
+        return -1;
+    }
+    rewinddir(folder);
+    for (struct dirent *e; result == 0 && (errno = 0, e = readdir(folder)) != NULL;) {
+        struct stat st;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
+            continue;
+        }
+        int n = snprintf(path + len, PATH_MAX - len, "%s%s", len > 0 ? "/" : "", e->d_name);
+        if (n < 0 || (size_t)n >= PATH_MAX - len) {
+            errno = ENAMETOOLONG;
+            result = -1;
+            break;
+        }
+        if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            path[len] = '\0';
+            result = errno == ENOENT ? 0 : -1; /* it has gone meanwhile */
+            continue;
+        }
+        if (S_ISDIR(st.st_mode)) {
+            int below = depth > 0 ? beneath_open(fd, e->d_name, O_RDONLY | O_DIRECTORY) : -1;
+            if (depth == 0) {
+                errno = ELOOP;
+            }
+            result = below >= 0 ? walk(below, depth - 1, path, visit, user) : -1;
+            if (below >= 0) {
+                close_keeping_errno(below);
+            }
+        }
+        if (result == 0) {
+            result = visit(user, fd, e->d_name, path, S_ISDIR(st.st_mode));
+        }
+        path[len] = '\0';
+    }
+    if (result == 0 && errno != 0) {
+        result = -1;
+    }
+    int error = errno;
+    closedir(folder);
+    errno = error;
+    return result;
+}
+
+int disk_walk(int fd, int depth, disk_visit *visit, void *user)
+{
+    char path[PATH_MAX] = "";
+    return walk(fd, depth, path, visit, user);
+}

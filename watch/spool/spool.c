@@ -1,0 +1,414 @@
+/*
+ * spool - opening and locking a spool, ids, room, and small things that all steps
+ * need. See spool.h.
+ */
+#include "watch/spool/spool_state.h"
+
+#include "formats/base/log.h"
+#include "watch/files/beneath.h"
+#include "watch/files/disk.h"
+#include "watch/files/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+enum spool_outcome spool_end(struct spool_job *job, enum spool_outcome outcome, const char *format,
+                             ...)
+{
+    va_list arguments;
+    char *text = NULL;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0) {
+        text = NULL;
+    }
+    va_end(arguments);
+    free(job->message);
+    job->message = text;
+    job->outcome = outcome;
+    return outcome;
+}
+
+enum spool_outcome spool_end_errno(struct spool_job *job, int error, const char *what)
+{
+    /* Names, and what a call may be asked for; all else is a disk's, a server's, the system's. */
+    static const int ours[] = {ENOENT, ENOTDIR, EISDIR, EEXIST,       ENOTEMPTY, ELOOP,
+                               EXDEV,  EINVAL,  EBADF,  ENAMETOOLONG, EFAULT};
+    enum spool_outcome outcome = SPOOL_NO_ROOM;
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
+        if (error == ours[i]) {
+            outcome = SPOOL_INTERNAL;
+        }
+    }
+    return spool_end(job, outcome, "%s: %s", what, strerror(error));
+}
+
+bool spool_begins(struct spool_job *job, enum spool_stand stand)
+{
+    if (job->stand != stand) {
+        return false;
+    }
+    free(job->message);
+    job->message = NULL;
+    job->outcome = SPOOL_OK;
+    return true;
+}
+
+int64_t spool_id_time(const char *id)
+{
+    struct tm t = {0};
+    int us;
+    int end = 0;
+    if (strlen(id) != SPOOL_ID_BYTES - 1 || strspn(id, "0123456789-") != SPOOL_ID_BYTES - 1 ||
+        sscanf(id, "%4d%2d%2d-%2d%2d%2d-%6d%n", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
+               &t.tm_min, &t.tm_sec, &us, &end) != 7 ||
+        end != SPOOL_ID_BYTES - 1) {
+        return -1;
+    }
+    t.tm_year -= 1900;
+    t.tm_mon -= 1;
+    int64_t seconds = timegm(&t);
+    return seconds < 0 || us < 0 ? -1 : seconds * 1000000 + us;
+}
+
+void spool_next_id(struct spool *s, char id[SPOOL_ID_BYTES])
+{
+    struct timespec now;
+    struct tm t;
+    char text[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    us = us > s->last_id_us ? us : s->last_id_us + 1;
+    s->last_id_us = us;
+    time_t seconds = (time_t)(us / 1000000);
+    gmtime_r(&seconds, &t);
+    strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &t);
+    snprintf(id, SPOOL_ID_BYTES, "%.15s-%06u", text, (unsigned)(us % 1000000));
+}
+
+int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES])
+{
+    struct stat st;
+    do {
+        spool_next_id(s, id);
+    } while (fstatat(s->work_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+             fstatat(s->failed_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0);
+    if (disk_make_folder("claim.folder", s->work_fd, id, 0777) != 0) {
+        return -1;
+    }
+    int fd = spool_open_work(s->work_fd, id, "");
+    int result = fd >= 0 ? disk_make_folder("claim.folder", fd, "in", 0777) : -1;
+    int error = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (result != 0) {
+        spool_forget(s, id, false);
+    }
+    errno = error;
+    return result;
+}
+
+int spool_open_work(int work_fd, const char *id, const char *sub)
+{
+    char path[SPOOL_ID_BYTES + 8];
+    snprintf(path, sizeof(path), "%s%s%s", id, *sub != '\0' ? "/" : "", sub);
+    return beneath_open(work_fd, path, O_RDONLY | O_DIRECTORY);
+}
+
+bool spool_forget(struct spool *s, const char *id, bool inputs_left)
+{
+    static const char *const files[] = {"attempts",    "job.new", "commit.new", "reason.json.new",
+                                        "reason.json", "job",     "commit",     "published"};
+    int fd = spool_open_work(s->work_fd, id, "");
+    int error = fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP ? errno : 0;
+    if (fd >= 0) {
+        if (disk_remove_folder("forget.in", fd, "in") != 0 && errno != ENOENT && !inputs_left) {
+            error = errno;
+            close(fd);
+            errno = error;
+            return false;
+        }
+        for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+            if (disk_unlink("forget.file", fd, files[i]) != 0 && errno != ENOENT) {
+                error = errno;
+            }
+        }
+        close(fd);
+    }
+    if (disk_remove_folder("forget.folder", s->work_fd, id) == 0 || errno == ENOENT) {
+        return true;
+    }
+    errno = error != 0 ? error : errno;
+    return false;
+}
+
+void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8])
+{
+    snprintf(name, SPOOL_ID_BYTES + 8, ".%s.part", id);
+}
+
+bool spool_drop_part(struct spool *s, const char *id)
+{
+    char name[SPOOL_ID_BYTES + 8];
+    spool_part_name(id, name);
+    const int error = disk_remove_tree("drop.part", s->out_fd, name) == 0 ? 0 : errno;
+    snprintf(name, sizeof(name), ".%s.old", id);
+    const bool dropped = disk_remove_tree("drop.old", s->out_fd, name) == 0;
+    errno = error != 0 ? error : errno;
+    return dropped && error == 0;
+}
+
+void spool_other_name(const char *name, const char *stem, const char *id, unsigned count,
+                      char other[256])
+{
+    char tail[SPOOL_ID_BYTES + 16];
+    size_t len = strlen(name);
+    size_t head = strlen(stem);
+    int n = count > 1 ? snprintf(tail, sizeof(tail), "~%s-%u", id, count)
+                      : snprintf(tail, sizeof(tail), "~%s", id);
+    size_t more = n > 0 ? (size_t)n : 0;
+    if (strncmp(name, stem, head) != 0 || len - head > 160) {
+        head = len < 160 ? len : 160;
+    }
+    size_t rest = len - head < 64 ? len - head : 64;
+    while (head + more + rest > 255) {
+        head--;
+    }
+    while (head > 0 && (name[head] & 0xC0) == 0x80) { /* not within a character */
+        head--;
+    }
+    snprintf(other, 256, "%.*s%s%s", (int)head, name, tail, name + len - rest);
+}
+
+size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_stand stand)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        count += jobs[i]->stand == stand && jobs[i]->outcome == SPOOL_OK;
+    }
+    return count;
+}
+
+void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_stand stand,
+                    const char *step, int fd, const char *what)
+{
+    int error = disk_sync_all(step, fd) != 0 ? errno : 0;
+    for (size_t i = 0; i < n && error != 0; i++) {
+        if (jobs[i]->stand == stand && jobs[i]->outcome == SPOOL_OK) {
+            spool_end_errno(jobs[i], error, what);
+        }
+    }
+}
+
+void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t n,
+                        enum spool_stand stand, const char *name, const char *step,
+                        const char *step_folder, const char *what)
+{
+    const bool shared = spool_count(jobs, n, stand) >= SPOOL_SHARES;
+    /* Before anything is taken nothing is lost with a torn record: the folders' syncfs is enough.
+     */
+    const int first = shared && stand == SPOOL_NEW ? 1 : 0;
+    const int last = step_folder != NULL ? 2 : 1;
+    for (int phase = first; phase <= last; phase++) {
+        if (shared && phase != 1) {
+            spool_sync_all(jobs, n, stand, phase == 0 ? step : step_folder, s->work_fd, what);
+            continue;
+        }
+        for (size_t i = 0; i < n; i++) {
+            struct spool_job *job = jobs[i];
+            if (job->stand != stand || job->outcome != SPOOL_OK) {
+                continue;
+            }
+            int fd = spool_open_work(s->work_fd, job->id, "");
+            int failed = fd < 0       ? -1
+                         : phase == 0 ? disk_put_sync(step, fd, name)
+                         : phase == 1 ? disk_put_name(step, fd, name)
+                                      : disk_sync(step_folder, fd);
+            if (failed != 0) {
+                spool_end_errno(job, errno, what);
+            }
+            if (fd >= 0) {
+                close(fd);
+            }
+        }
+    }
+}
+
+static enum status take_lock(struct spool *s)
+{
+    char pid[24];
+    s->lock_fd = openat(s->work_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (s->lock_fd < 0) {
+        return status_fail_errno(errno, "the lock '%s/.work/lock' cannot be opened", s->root);
+    }
+    if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK) {
+            return status_fail_errno(errno, "'%s/.work/lock' cannot be locked", s->root);
+        }
+        ssize_t n = pread(s->lock_fd, pid, sizeof(pid) - 1, 0);
+        pid[n > 0 ? n : 0] = '\0';
+        pid[strspn(pid, "0123456789")] = '\0';
+        return status_fail(STATUS_EXISTS,
+                           "'%s' is already watched by process %s; one service a folder", s->root,
+                           *pid != '\0' ? pid : "(unknown)");
+    }
+    int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+    if (ftruncate(s->lock_fd, 0) != 0 || pwrite(s->lock_fd, pid, (size_t)n, 0) != n) {
+        log_debug("the lock's process number could not be written: %s", strerror(errno));
+    }
+    /* Parts in OUT belong to whoever made them: another service's must not be swept. */
+    if (flock(s->out_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        return status_fail(STATUS_EXISTS,
+                           "another service writes its results to '%s'; give each its own", s->out);
+    }
+    return STATUS_OK;
+}
+
+enum status spool_open(const struct spool_options *options, struct spool **out)
+{
+    *out = NULL;
+    struct spool *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the spool");
+    }
+    s->root_fd = s->in_fd = s->done_fd = s->failed_fd = s->work_fd = s->out_fd = s->lock_fd = -1;
+    spool_configure(s, options->delete_inputs, options->replace, options->max_attempts,
+                    options->reserve_bytes);
+    enum status code = STATUS_NO_MEMORY;
+    s->root = strdup(options->root);
+    if (s->root == NULL || (options->out != NULL ? (s->out = strdup(options->out)) == NULL
+                                                 : asprintf(&s->out, "%s/out", s->root) < 0)) {
+        s->out = NULL;
+        status_fail(code, "no memory for the spool");
+        goto fail;
+    }
+    code = spool_open_places(s);
+    if (code == STATUS_OK) {
+        code = take_lock(s);
+    }
+    if (code == STATUS_OK) {
+        code = spool_try_renames(s, s->in_fd);
+    }
+    if (code != STATUS_OK) {
+        goto fail;
+    }
+    *out = s;
+    return STATUS_OK;
+fail:
+    spool_close(s);
+    return code;
+}
+
+void spool_close(struct spool *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    const int fds[] = {s->lock_fd, s->out_fd, s->work_fd, s->failed_fd,
+                       s->done_fd, s->in_fd,  s->root_fd};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+    free(s->root);
+    free(s->out);
+    free(s);
+}
+
+void spool_configure(struct spool *s, bool delete_inputs, bool replace, unsigned max_attempts,
+                     uint64_t reserve_bytes)
+{
+    s->delete_inputs = delete_inputs;
+    s->replace = replace;
+    s->max_attempts = max_attempts;
+    s->reserve_bytes = reserve_bytes;
+}
+
+int spool_in_fd(const struct spool *s)
+{
+    return s->in_fd;
+}
+
+int spool_out_fd(const struct spool *s)
+{
+    return s->out_fd;
+}
+
+bool spool_has_room(struct spool *s, char *why, size_t why_bytes)
+{
+    const struct {
+        const char *path, *name;
+        int fd;
+    } places[] = {{s->root, "/.work", s->work_fd}, {s->out, "", s->out_fd}};
+    if (!spool_check_folders(s, why, why_bytes)) {
+        return false;
+    }
+    const uint64_t wanted =
+        s->is_full && s->reserve_bytes <= UINT64_MAX / 2 ? 2 * s->reserve_bytes : s->reserve_bytes;
+    for (size_t i = 0; i < 2; i++) {
+        struct statvfs v;
+        if (faccessat(places[i].fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+            if (why != NULL) {
+                snprintf(why, why_bytes,
+                         "'%s%s' cannot be written: %s; give the service's user the right to it",
+                         places[i].path, places[i].name, strerror(errno));
+            }
+            return false;
+        }
+        if (fstatvfs(places[i].fd, &v) != 0) {
+            continue; /* the next write says it better */
+        }
+        const uint64_t there = (uint64_t)v.f_bavail * v.f_frsize;
+        if (there < wanted || FAULT_ERROR("room") != 0) {
+            s->is_full = true;
+            if (why != NULL) {
+                snprintf(why, why_bytes, "'%s%s' has %llu MiB left, and %llu MiB are wanted",
+                         places[i].path, places[i].name, (unsigned long long)(there >> 20),
+                         (unsigned long long)(wanted >> 20));
+            }
+            return false;
+        }
+    }
+    s->is_full = false;
+    return true;
+}
+
+bool spool_is_full(const struct spool *s)
+{
+    return s->is_full;
+}
+
+enum spool_outcome spool_outcome_of(enum status code)
+{
+    switch (code) {
+    case STATUS_OK:
+        return SPOOL_OK;
+    case STATUS_BAD_INPUT:
+    case STATUS_BAD_ARGUMENT:
+    case STATUS_NOT_FOUND:
+    case STATUS_UNSUPPORTED:
+    case STATUS_TOO_LARGE:
+    case STATUS_EXISTS:
+        return SPOOL_BAD_INPUT;
+    case STATUS_CHANGED:
+        return SPOOL_WAIT;
+    case STATUS_NO_MEMORY:
+    case STATUS_NO_SPACE:
+    case STATUS_IO:
+    case STATUS_NO_BACKEND:
+    case STATUS_CANCELLED:
+        return SPOOL_NO_ROOM;
+    default:
+        return SPOOL_INTERNAL;
+    }
+}

@@ -1,0 +1,237 @@
+/*
+ * spool - who owns a file that was dropped, and when it is safe to forget it.
+ *
+ *   ROOT/in/sub/X.csv                    dropped
+ *   ROOT/.work/ID/in/X.csv, job          claimed: nobody else moves or takes it any more
+ *   ROOT/.work/ID/attempts               a line before every attempt at the work
+ *   OUT/.ID.part/                        the result while it is being made
+ *   ROOT/.work/ID/commit                 from here a job only rolls forward
+ *   OUT/X/                               published by one rename
+ *   ROOT/.work/ID/published              and that is on disk
+ *   ROOT/done/sub/X.csv                  archived; .work/ID is gone
+ *   ROOT/failed/ID/in/X.csv, reason.json failed, in one rename of the job's folder
+ *
+ * The folders are the truth: a job's state is what lies in .work/ID, and every step is one rename
+ * (or one new file by temp + rename) that has either happened or not. So spool_recover, at start,
+ * knows what to do next with whatever it finds, and nothing it finds can keep it from starting.
+ *
+ *   claim -> [wait -> verify] -> attempt -> (the work, by others) -> durable -> commit -> publish
+ *         -> archive;      fail from anywhere before commit;      requeue -> attempt again
+ *
+ * Steps are synchronous and meant for a thread of libuv's pool. One call at a time per spool: there
+ * are no locks inside; a job belongs to the call while it runs. Every step takes an array of jobs
+ * that stand at it, shares the fsyncs among them, and leaves in each job how that one fared: one
+ * job's trouble is not another's. A step may be repeated for a job whose outcome was SPOOL_NO_ROOM.
+ *
+ * Knows nothing of the jobs' content, of workers or of routes.
+ */
+#ifndef LEAT_WATCH_SPOOL_SPOOL_H
+#define LEAT_WATCH_SPOOL_SPOOL_H
+
+#include "formats/base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* "20261121-030441-123456", UTC and microseconds: unique in this spool, and later jobs sort later.
+ */
+enum { SPOOL_ID_BYTES = 23 };
+
+/* How a step ended for a job. */
+enum spool_outcome {
+    SPOOL_OK,
+    /* claim: an input is not there (any more), and nothing was claimed. Forget the job; what is
+     * left of it in in/ is found by the next look. */
+    SPOOL_GONE,
+    /* claim, verify: claimed, but somebody still writes to an input: verify again later. claim,
+     * with the stand still SPOOL_NEW: an input may not be moved (permissions, another file system):
+     * claim again later.
+     * durable: an input has changed while it was worked on: requeue (no attempt is charged), then
+     * verify, then attempt again. */
+    SPOOL_WAIT,
+    /* The input can never be processed: fail. */
+    SPOOL_BAD_INPUT,
+    /* requeue: max_attempts have been charged: fail. */
+    SPOOL_EXHAUSTED,
+    /* No space, no quota, an I/O error, no descriptors, a server that does not answer, a disk that
+     * is not mounted: nobody's fault. The job stands where it stood; repeat the step when there is
+     * room (spool_has_room). */
+    SPOOL_NO_ROOM,
+    /* What must not happen: files of .work were meddled with. The job can only fail. */
+    SPOOL_INTERNAL,
+};
+
+/* Which step comes next. */
+enum spool_stand {
+    SPOOL_NEW,       /* claim */
+    SPOOL_UNSURE,    /* verify */
+    SPOOL_QUEUED,    /* attempt */
+    SPOOL_WORKING,   /* work, then durable; or requeue */
+    SPOOL_DURABLE,   /* commit */
+    SPOOL_COMMITTED, /* publish */
+    SPOOL_PUBLISHED, /* archive */
+    SPOOL_FAILING,   /* fail */
+    SPOOL_ENDED,     /* nothing of it is left in .work */
+};
+
+/* An input as it was when it was claimed (or last verified). */
+struct spool_file {
+    char *name; /* one component */
+    uint64_t inode, size;
+    int64_t mtime_ns;
+};
+
+struct spool_job {
+    char id[SPOOL_ID_BYTES]; /* "" until claimed */
+    char *folder;            /* of the inputs, below in/; "" is in/ itself */
+    char *stem;              /* what the result is to be called: one component */
+    struct spool_file *files;
+    size_t n_files;
+    json_t *parameters;  /* object, the caller's; recorded with the job; never NULL */
+    json_t *outputs;     /* the caller's, before commit: array of {"name", "bytes", ...} or NULL */
+    char *published;     /* what the result was called in the end: X or X~ID; NULL until known */
+    unsigned n_attempts; /* charged */
+    enum spool_stand stand;
+    enum spool_outcome outcome; /* of the last step */
+    char *message;              /* why it was not SPOOL_OK; NULL: no memory, or it was */
+    void *user;                 /* the caller's */
+    /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
+     * result, whether it has got its name since the start, whether `job` is not yet what the inputs
+     * are, whether the attempt that is being begun has been charged, and whether done/FOLDER cannot
+     * be had, so that the inputs go to done/ itself. */
+    uint64_t part_inode;
+    bool replace, named, changed, charged, astray;
+    char *reason; /* text of reason.json, from the first spool_fail on; NULL before */
+};
+
+/* A job to be claimed: inputs in/FOLDER/NAMES[0 .. n_names), n_names > 0, and a reference to
+ * `parameters` (NULL: an empty object). A marker file (X.done) is one more name. What ready_look
+ * says is never an input may be claimed too, alone: the outcome is SPOOL_BAD_INPUT, and spool_fail
+ * puts it away. STATUS_BAD_ARGUMENT when a name is no single component; STATUS_NO_MEMORY. */
+enum status spool_job_new(const char *folder, const char *stem, const char *const names[],
+                          size_t n_names, json_t *parameters,
+                          struct spool_job **out) STATUS_MUST_CHECK;
+void spool_job_free(struct spool_job *job);
+
+struct spool_options {
+    const char *root;   /* in/ done/ failed/ .work/ lie here; made where they are missing */
+    const char *out;    /* where results go; made where it is missing; NULL: ROOT/out */
+    bool delete_inputs; /* keep_inputs = no: processed inputs are deleted */
+    bool replace; /* an earlier result of leat (it holds a result.json) of that name is replaced */
+    unsigned max_attempts;  /* 3; not 0 */
+    uint64_t reserve_bytes; /* kept free on both file systems; 0: no reserve */
+};
+
+struct spool;
+
+/* Opens and checks the folders and takes the lock. STATUS_BAD_ARGUMENT: folders that must be on one
+ * file system are not (says which), one is no folder, or OUT is ROOT, lies in a folder of it or
+ * cannot be written; STATUS_EXISTS: another process has the lock (says which one);
+ * STATUS_IO, STATUS_NO_SPACE. *out is NULL on failure. */
+enum status spool_open(const struct spool_options *options, struct spool **out) STATUS_MUST_CHECK;
+/* Gives the lock back; jobs stay where they are. NULL is fine. */
+void spool_close(struct spool *s);
+/* From now on, for jobs not yet published: what a changed configuration says. */
+void spool_configure(struct spool *s, bool delete_inputs, bool replace, unsigned max_attempts,
+                     uint64_t reserve_bytes);
+/* Open folders, borrowed: in/ and OUT. */
+int spool_in_fd(const struct spool *s);
+int spool_out_fd(const struct spool *s);
+
+/* What was found in .work at start. */
+struct spool_recovery {
+    struct spool_job **jobs; /* owned; those that still have a step to go, by id */
+    size_t n_jobs;
+    size_t n_finished; /* were committed; published and archived now */
+    size_t n_failed;   /* moved to failed/ now, with a reason each */
+    size_t n_removed;  /* folders without inputs, removed */
+    size_t n_aside;    /* strange things, moved to failed/ with a reason */
+    size_t n_parts;    /* orphan parts in OUT, removed */
+};
+/* Brings everything in .work to a stand from which the steps go on, and rolls forward what was
+ * committed. Called once, before the first claim. Jobs with inputs that need another attempt are
+ * SPOOL_UNSURE; those that could not be rolled forward for want of room stand where they stood.
+ * Fails only when .work or OUT cannot be listed, or memory is out; nothing in them can make it
+ * fail. */
+enum status spool_recover(struct spool *s, struct spool_recovery *out) STATUS_MUST_CHECK;
+void spool_recovery_free(struct spool_recovery *r);
+
+/* The steps. jobs[0 .. n) stand at it; read job->outcome afterwards, and job->stand for what comes
+ * next. */
+
+/* Moves the inputs to .work/ID/in, after `job` is on disk. */
+void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* Looks whether the claimed inputs are complete, unchanging files; what changed since the claim is
+ * recorded anew. */
+void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* Charges an attempt, on disk, and makes OUT/.ID.part/, empty. */
+void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* From SPOOL_WORKING or SPOOL_DURABLE. Takes back the part and, unless `charge`, the attempt (our
+ * side failed, or the input changed). The job is SPOOL_UNSURE again, or SPOOL_EXHAUSTED and
+ * SPOOL_FAILING. */
+void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bool charge);
+/* The result is complete in the part folder: puts it, and the inputs, on disk. SPOOL_WAIT when an
+ * input is not what it was. SPOOL_NO_ROOM: requeue, uncharged, rather than repeat, since what the
+ * disk did not take is gone from memory, too. SPOOL_INTERNAL when a file of job->outputs is not
+ * there with its size, or the part holds something that is no file. */
+void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* Writes `commit`: from here the job only rolls forward. */
+void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* Gives the result its name: the stem; STEM~ID when that is taken and not to be replaced.
+ * SPOOL_NO_ROOM also when the result is not in OUT, and nothing says that it was published. */
+void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* Inputs to done/FOLDER/ (or deleted), then forgets the job: SPOOL_ENDED. */
+void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* durable to archive, each job as far as it comes. */
+void spool_finish(struct spool *s, struct spool_job *const jobs[], size_t n);
+
+/* Why a job fails. */
+struct spool_reason {
+    const char *kind; /* short name, "bad-input": status_name() */
+    const char *text; /* what, where, what to do; may be the job's own message */
+};
+/* jobs[i] goes to failed/ID, with reasons[i] in reason.json: SPOOL_ENDED. From any stand after
+ * claim and before commit; a job that was never claimed ends without a trace. The first reason is
+ * kept: a repeat, also one of what spool_recover could not do for want of room, writes that, and a
+ * whole reason.json that was found in .work/ID is never replaced. */
+void spool_fail(struct spool *s, struct spool_job *const jobs[],
+                const struct spool_reason reasons[], size_t n);
+
+/* Whose fault a worker's failure is: SPOOL_BAD_INPUT (no retry), SPOOL_NO_ROOM (nobody's),
+ * SPOOL_WAIT (an input changed meanwhile, as when spool_durable sees it: requeue, uncharged),
+ * SPOOL_INTERNAL (device, deadline, crash: charge and try again), SPOOL_OK. */
+enum spool_outcome spool_outcome_of(enum status code);
+
+/* Whether ROOT, in/, done/, failed/, .work/ and OUT, which stay open, are still what their paths
+ * lead to; else whatever a step does is lost or ends where nobody looks. `why` (may be NULL) says
+ * which one has been removed or replaced. */
+bool spool_check_folders(const struct spool *s, char *why, size_t why_bytes);
+/* Whether another folder than the one that is open is called ROOT/in: *fd is that, tried as at the
+ * start. *fd < 0: none is, or (with a status that says why) it cannot be used. */
+enum status spool_find_in(const struct spool *s, int *fd) STATUS_MUST_CHECK;
+/* From now on inputs are taken from there; takes fd over. What was claimed is not touched. */
+void spool_adopt_in(struct spool *s, int fd);
+/* Whether spool_check_folders has no complaint, .work/ and OUT may be written, and there is more
+ * room than the reserve on both file systems; once there was not, only when there is twice the
+ * reserve. `why` (may be NULL) says which folder lacks what. */
+bool spool_has_room(struct spool *s, char *why, size_t why_bytes);
+
+/* Whether it was the reserve that the last spool_has_room missed: what is made already can be put
+ * in place. */
+bool spool_is_full(const struct spool *s);
+
+/* ".ID.part", the part folder's name in OUT. */
+void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8]);
+/* Opens input i for reading, in this process. STATUS_INTERNAL when it is not what was verified. */
+enum status spool_open_input(const struct spool *s, const struct spool_job *job, size_t i,
+                             int *fd) STATUS_MUST_CHECK;
+
+/* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure. Needs no
+ * spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such job,
+ * or an input of it is missing, and nothing was moved; STATUS_EXISTS: a file of that name waits in
+ * in/ already, and nothing was moved. */
+enum status spool_retry(const char *root, const char *id) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,480 @@
+/*
+ * spool_claim - from in/ to .work/ID, and what precedes the work: claim, verify, attempt, requeue.
+ *
+ * Order on disk: the record, its folder and .work before any input moves, so that wherever an
+ * input turns up after a crash, where it came from is known. A claim is never undone: what has been
+ * taken stays the spool's, and is waited for there if somebody still writes to it, so that a new
+ * drop of the same name is another job. No part of a job is taken before all are seen to be there.
+ * Of a rename both folders are put on disk, and the one that was left first: on btrfs an fsync of
+ * the other writes the new name alone, and after a power cut the input would have two, while that
+ * of the folder left writes both.
+ */
+#include "watch/spool/spool_state.h"
+
+#include "formats/base/log.h"
+#include "watch/arrival/ready.h"
+#include "watch/files/beneath.h"
+#include "watch/files/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct spool_file identity(char *name, const struct stat *st)
+{
+    return (struct spool_file){name, (uint64_t)st->st_ino, (uint64_t)st->st_size,
+                               (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
+}
+
+static bool is_same(const struct spool_file *a, const struct spool_file *b)
+{
+    return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
+}
+
+/* Writes the record, still under its temporary name. */
+static void put_record(struct spool *s, struct spool_job *job)
+{
+    int fd = spool_open_work(s->work_fd, job->id, "");
+    char *text = spool_record_job(job);
+    errno = fd >= 0 && text == NULL ? ENOMEM : errno;
+    if (fd < 0 || text == NULL || disk_put("claim.job", fd, "job", text, strlen(text)) != 0) {
+        spool_end_errno(job, errno, "the job cannot be recorded");
+    }
+    free(text);
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+/* What stands in the way of this one input alone: it waits. False: the error is another. */
+static bool end_unmovable(struct spool_job *job, const char *name, int error)
+{
+    const char *cure = error == EACCES ? "the service's user needs the right to write to its folder"
+                       : error == EPERM ? "it is immutable, or another user's in a sticky folder"
+                       : error == EXDEV ? "it lies on another file system than the watched folder"
+                       : error == EROFS ? "it lies on what is mounted for reading alone"
+                       : error == EBUSY ? "something is mounted there; unmount it"
+                                        : NULL;
+    if (cure != NULL) {
+        spool_end(job, SPOOL_WAIT, "'%s' may not be moved: %s; %s", name, strerror(error), cure);
+    }
+    return cure != NULL;
+}
+
+/* Sees that all inputs are there and may be moved, and what they are. */
+static bool see_inputs(struct spool *s, struct spool_job *job)
+{
+    int folder = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
+    bool all = folder >= 0 && faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0;
+    for (size_t i = 0; all && i < job->n_files; i++) {
+        struct stat st;
+        all = fstatat(folder, job->files[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (all) {
+            job->files[i] = identity(job->files[i].name, &st);
+        }
+    }
+    if (!all) {
+        int error = errno;
+        if (error == ENOENT || error == ENOTDIR || error == ELOOP) {
+            spool_end(job, SPOOL_GONE, "an input has gone before it could be claimed");
+        } else if (!end_unmovable(job, job->files[0].name, error)) {
+            spool_end_errno(job, error, "the inputs cannot be looked at");
+        }
+    }
+    if (folder >= 0) {
+        close(folder);
+    }
+    return all;
+}
+
+/* Undoes a claim that has taken nothing yet. */
+static void unclaim(struct spool *s, struct spool_job *job)
+{
+    spool_forget(s, job->id, false);
+    job->id[0] = '\0';
+}
+
+void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    struct spool_job **fresh = calloc(n, sizeof(struct spool_job *)); /* recorded now */
+    size_t n_fresh = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        if (!spool_begins(job, SPOOL_NEW) || job->id[0] != '\0' || !see_inputs(s, job)) {
+            continue;
+        }
+        if (fresh == NULL) {
+            spool_end_errno(job, ENOMEM, "the job cannot be recorded");
+            continue;
+        }
+        if (spool_make_work(s, job->id) != 0) {
+            spool_end_errno(job, errno, "the job's folder cannot be made in .work");
+            job->id[0] = '\0';
+            continue;
+        }
+        put_record(s, job);
+        fresh[n_fresh++] = job;
+    }
+    spool_put_in_place(s, fresh, n_fresh, SPOOL_NEW, "job", "claim.job", "claim.job_folder",
+                       "the job cannot be recorded");
+    int error = n_fresh > 0 && disk_sync("claim.work", s->work_fd) != 0 ? errno : 0;
+    for (size_t i = 0; i < n_fresh; i++) {
+        if (error != 0 && fresh[i]->outcome == SPOOL_OK) {
+            spool_end_errno(fresh[i], error, "'.work' cannot be put on disk");
+        }
+        if (fresh[i]->outcome != SPOOL_OK) {
+            unclaim(s, fresh[i]);
+        }
+    }
+    free(fresh);
+    spool_claim_take(s, jobs, n);
+}
+
+/* Opens .work/ID/in; -1: the outcome is set. */
+static int open_taken(struct spool *s, struct spool_job *job)
+{
+    const int fd = spool_open_work(s->work_fd, job->id, "in");
+    if (fd < 0) {
+        spool_end_errno(job, errno, "the job's folder in .work cannot be opened");
+    }
+    return fd;
+}
+
+/* How many inputs are the spool's already. */
+static size_t count_taken(const struct spool_job *job, int to)
+{
+    struct stat st;
+    size_t taken = 0;
+    for (size_t i = 0; i < job->n_files; i++) {
+        taken += fstatat(to, job->files[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    }
+    return taken;
+}
+
+/* Moves one input; false: the outcome is set. *taken counts inputs that are the spool's. */
+static bool take(struct spool_job *job, size_t i, int from, int to, size_t *taken)
+{
+    struct stat st;
+    const char *name = job->files[i].name;
+    if (fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        return true;
+    }
+    if (from >= 0 && disk_rename("claim.take", from, name, to, name) == 0) {
+        (*taken)++;
+        return true;
+    }
+    const int error = errno;
+    if (end_unmovable(job, name, error)) {
+        return false;
+    }
+    if (error != ENOENT && error != ENOTDIR && error != ELOOP) {
+        spool_end_errno(job, error, "an input cannot be moved to .work");
+    } else if (*taken == 0) {
+        spool_end(job, SPOOL_GONE, "'%s' has gone before it could be claimed", name);
+    } else {
+        spool_end(job, SPOOL_BAD_INPUT,
+                  "'%s' was removed before the job could begin; drop all parts of a job again",
+                  name);
+        job->stand = SPOOL_FAILING;
+    }
+    return false;
+}
+
+/* Moves all that are there; whether any input is the spool's now. */
+static bool take_all(struct spool *s, struct spool_job *job)
+{
+    int from = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
+    const int error = from < 0 ? errno : 0;
+    const int to = open_taken(s, job);
+    size_t taken = to >= 0 ? count_taken(job, to) : 0;
+    if (to >= 0 && error != 0 && error != ENOENT && error != ENOTDIR && error != ELOOP &&
+        !end_unmovable(job, job->files[0].name, error)) {
+        spool_end_errno(job, error, "the inputs' folder cannot be opened");
+    }
+    for (size_t i = 0; to >= 0 && job->outcome == SPOOL_OK && i < job->n_files; i++) {
+        if (!take(job, i, from, to, &taken)) {
+            break;
+        }
+    }
+    if (to >= 0) {
+        close(to);
+    }
+    if (from >= 0) {
+        close(from);
+    }
+    if (job->outcome == SPOOL_GONE || (job->outcome == SPOOL_WAIT && taken == 0)) {
+        unclaim(s, job);
+    }
+    return taken > 0;
+}
+
+static void sync_taken(struct spool *s, struct spool_job *job)
+{
+    const int to = spool_open_work(s->work_fd, job->id, "in");
+    if ((to < 0 || disk_sync("claim.taken", to) != 0) && job->outcome == SPOOL_OK) {
+        spool_end_errno(job, errno, "the job's folder cannot be put on disk");
+    }
+    if (to >= 0) {
+        close(to);
+    }
+}
+
+/* Puts on disk that the inputs of these jobs have left their folders, then that they were taken;
+ * also of those that have failed meanwhile. */
+static void sync_moves(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    struct spool_folders left = {.at_fd = s->in_fd, .step = "claim.left"};
+    for (size_t i = 0; i < n; i++) {
+        spool_folders_add(&left, jobs[i]->folder);
+    }
+    spool_folders_sync(&left);
+    for (size_t i = 0; i < n; i++) {
+        const int error = spool_folders_error(&left, jobs[i]->folder);
+        if (error == 0) {
+            sync_taken(s, jobs[i]);
+        } else if (jobs[i]->outcome == SPOOL_OK) {
+            spool_end_errno(jobs[i], error, "the inputs' folder cannot be put on disk");
+        }
+    }
+    spool_folders_free(&left);
+}
+
+void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    const bool shared = spool_count(jobs, n, SPOOL_NEW) >= SPOOL_SHARES;
+    struct spool_job *took[SPOOL_SHARES];
+    size_t n_took = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->stand == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK && take_all(s, jobs[i]) &&
+            !shared) {
+            took[n_took++] = jobs[i];
+        }
+    }
+    if (shared) {
+        spool_sync_all(jobs, n, SPOOL_NEW, "claim.taken", s->work_fd,
+                       "the job's folder cannot be put on disk");
+    } else {
+        sync_moves(s, took, n_took);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->stand == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK) {
+            jobs[i]->stand = SPOOL_UNSURE;
+        }
+    }
+    spool_verify(s, jobs, n);
+}
+
+/* How a claimed input stands; *now is what it is. */
+static enum ready_writer look(struct spool_job *job, int in_fd, size_t i, struct spool_file *now)
+{
+    struct stat st;
+    int fd;
+    char *name = job->files[i].name;
+    enum status code = beneath_open_file(in_fd, name, &st, &fd);
+    *now = identity(name, &st);
+    if (code != STATUS_OK) {
+        if (code == STATUS_UNSUPPORTED) {
+            const char *unfit = beneath_unfit(&st);
+            spool_end(job, SPOOL_BAD_INPUT, "'%s' %s; only files with one name are taken", name,
+                      unfit != NULL ? unfit : "is no file");
+            job->stand = SPOOL_FAILING;
+        } else if (code == STATUS_NOT_FOUND) {
+            spool_end(job, SPOOL_INTERNAL, "'%s' has gone from .work/%s/in", name, job->id);
+            job->stand = SPOOL_FAILING;
+        } else if (errno == EACCES) {
+            spool_end(job, SPOOL_BAD_INPUT, "'%s' may not be read", name);
+            job->stand = SPOOL_FAILING;
+        } else {
+            spool_end(job, SPOOL_NO_ROOM, "%s", status_message());
+        }
+        return READY_WRITER_UNKNOWN;
+    }
+    enum ready_writer writer = ready_writer(fd);
+    close(fd);
+    return writer;
+}
+
+/* Sets WAIT while somebody may be writing, or when what was worked on has changed. What has changed
+ * before the work (true) is taken as it is now. */
+static bool look_at_all(struct spool *s, struct spool_job *job, bool is_worked_on)
+{
+    bool changed = false;
+    const int in_fd = open_taken(s, job);
+    for (size_t i = 0; i < job->n_files && job->outcome == SPOOL_OK; i++) {
+        struct spool_file now;
+        const enum ready_writer writer = look(job, in_fd, i, &now);
+        if (job->outcome != SPOOL_OK) {
+            break;
+        }
+        const bool same = is_same(&now, &job->files[i]);
+        if (!is_worked_on) {
+            job->files[i] = now;
+            changed = changed || !same;
+        }
+        if (writer == READY_WRITER_OPEN ||
+            (!same && (is_worked_on || writer == READY_WRITER_UNKNOWN))) {
+            spool_end(job, SPOOL_WAIT, "'%s' %s", now.name,
+                      is_worked_on ? "was changed while it was worked on"
+                                   : "is still being written");
+        }
+    }
+    if (in_fd >= 0) {
+        close(in_fd);
+    }
+    return changed;
+}
+
+void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        if (!spool_begins(job, SPOOL_UNSURE)) {
+            continue;
+        }
+        if (look_at_all(s, job, false)) {
+            job->changed = true;
+        }
+        if (job->outcome == SPOOL_OK && job->changed) {
+            put_record(s, job);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        if (job->stand == SPOOL_UNSURE && job->outcome == SPOOL_OK) {
+            if (job->changed) {
+                /* Its old record may come back: the next verify finds that it is that. */
+                spool_put_in_place(s, &job, 1, SPOOL_UNSURE, "job", "verify.job", NULL,
+                                   "the job cannot be recorded");
+            }
+            if (job->outcome == SPOOL_OK) {
+                job->changed = false;
+                job->stand = SPOOL_QUEUED;
+            }
+        }
+    }
+}
+
+bool spool_unchanged(struct spool *s, struct spool_job *job)
+{
+    look_at_all(s, job, true);
+    return job->outcome == SPOOL_OK;
+}
+
+static void charge(struct spool *s, struct spool_job *job)
+{
+    char line[SPOOL_ATTEMPT_BYTES + 1];
+    struct tm t;
+    time_t now = time(NULL);
+    gmtime_r(&now, &t);
+    strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%SZ\n", &t);
+    int fd = spool_open_work(s->work_fd, job->id, "");
+    if (fd < 0 || disk_append("attempt.charge", fd, "attempts", line, SPOOL_ATTEMPT_BYTES) != 0) {
+        spool_end_errno(job, errno, "the attempt cannot be recorded");
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+/* Takes a line off `attempts`; what is not whole goes as well. */
+static void take_back(struct spool *s, struct spool_job *job)
+{
+    int fd = spool_open_work(s->work_fd, job->id, "");
+    if (fd < 0) {
+        return;
+    }
+    if (disk_take_back("requeue.take_back", fd, "attempts", SPOOL_ATTEMPT_BYTES) != 0) {
+        log_warning("job %s: an attempt that was not its fault stays charged: %s", job->id,
+                    strerror(errno));
+    }
+    job->n_attempts = spool_read_attempts(fd);
+    close(fd);
+}
+
+/* Puts the charge on disk, unless that has been done. */
+static void sync_charge(struct spool *s, struct spool_job *job, bool shared)
+{
+    int fd = spool_open_work(s->work_fd, job->id, "");
+    if (fd < 0 || (!shared && (disk_sync_name("attempt.charge", fd, "attempts") != 0 ||
+                               disk_sync("attempt.folder", fd) != 0))) {
+        spool_end_errno(job, errno, "the attempt cannot be recorded");
+    } else {
+        job->n_attempts = spool_read_attempts(fd);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static void make_part(struct spool *s, struct spool_job *job)
+{
+    char part[SPOOL_ID_BYTES + 8];
+    spool_part_name(job->id, part);
+    if (!spool_drop_part(s, job->id) ||
+        disk_make_folder("attempt.part", s->out_fd, part, 0777) != 0) {
+        spool_end_errno(job, errno, "the result's part folder cannot be made");
+    }
+}
+
+void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (spool_begins(jobs[i], SPOOL_QUEUED)) {
+            charge(s, jobs[i]);
+            jobs[i]->charged = jobs[i]->outcome == SPOOL_OK;
+        }
+    }
+    const bool shared = spool_count(jobs, n, SPOOL_QUEUED) >= SPOOL_SHARES;
+    if (shared) {
+        spool_sync_all(jobs, n, SPOOL_QUEUED, "attempt.charge", s->work_fd,
+                       "the attempts cannot be recorded");
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->stand == SPOOL_QUEUED && jobs[i]->outcome == SPOOL_OK) {
+            sync_charge(s, jobs[i], shared);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        if (job->stand != SPOOL_QUEUED || !job->charged) {
+            continue;
+        }
+        job->charged = false;
+        if (job->outcome == SPOOL_OK) {
+            make_part(s, job);
+        }
+        if (job->outcome == SPOOL_OK) {
+            job->stand = SPOOL_WORKING;
+        } else {
+            take_back(s, job);
+        }
+    }
+}
+
+void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bool charged)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        if (!spool_begins(job, SPOOL_WORKING) && !spool_begins(job, SPOOL_DURABLE)) {
+            continue;
+        }
+        if (!spool_uncommit(s, job)) {
+            continue;
+        }
+        if (!spool_drop_part(s, job->id)) {
+            log_warning("job %s: a part of its result stays for now: %s", job->id, strerror(errno));
+        }
+        if (!charged) {
+            take_back(s, job);
+        }
+        job->stand = SPOOL_UNSURE;
+        if (charged && job->n_attempts >= s->max_attempts) {
+            job->stand = SPOOL_FAILING;
+            spool_end(job, SPOOL_EXHAUSTED, "%u attempts have ended without a result",
+                      job->n_attempts);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+/*
+ * spool_fail - what cannot be processed, to failed/ with its reason; and back again.
+ *
+ * The reason is on disk within the job's folder before that folder is renamed as a whole, so a job
+ * that is found with a reason has failed, wherever it is found: should the rename not reach the
+ * disk, the next start repeats it. Its folders and records were made with modes by the umask: .work
+ * is closed to others, and in failed/ they read them by its rights.
+ */
+#include "watch/spool/spool_state.h"
+
+#include "formats/base/log.h"
+#include "watch/files/beneath.h"
+#include "watch/files/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One that is there already was written by an earlier spool_fail, and the job only moves. */
+static void put_reason(struct spool *s, struct spool_job *job)
+{
+    int fd = spool_open_work(s->work_fd, job->id, "");
+    if (!spool_drop_part(s, job->id)) {
+        log_warning("job %s: a part of its result stays for now: %s", job->id, strerror(errno));
+    }
+    const bool found = fd >= 0 && spool_has_reason(fd);
+    const int failed =
+        fd < 0  ? -1
+        : found ? disk_sync("fail.folder", fd)
+                : disk_put("fail.reason", fd, "reason.json", job->reason, strlen(job->reason));
+    if (failed != 0) {
+        spool_end_errno(job, errno, "the reason of a failure cannot be written");
+    } else if (found) {
+        spool_fail_move(s, &job, 1);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+/* Whether a job with this stand may fail: claimed, and not committed. */
+static bool may_fail(enum spool_stand stand)
+{
+    return stand < SPOOL_COMMITTED || stand == SPOOL_FAILING;
+}
+
+void spool_fail(struct spool *s, struct spool_job *const jobs[],
+                const struct spool_reason reasons[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        if (!may_fail(job->stand)) {
+            continue;
+        }
+        if (job->id[0] != '\0' && job->reason == NULL) {
+            job->reason = spool_record_reason(job, &reasons[i]);
+        }
+        (void)spool_begins(job, job->stand); /* reasons[i] may have been the job's message */
+        if (job->id[0] == '\0') {
+            job->stand = SPOOL_ENDED;
+        } else if (job->reason == NULL) {
+            spool_end_errno(job, ENOMEM, "the reason of a failure cannot be written");
+        } else if (spool_uncommit(s, job)) {
+            job->stand = SPOOL_FAILING;
+            put_reason(s, job);
+        }
+    }
+    spool_put_in_place(s, jobs, n, SPOOL_FAILING, "reason.json", "fail.reason", "fail.folder",
+                       "the reason of a failure cannot be written");
+    spool_fail_move(s, jobs, n);
+}
+
+/* failed/ID; with ~2 and so on when somebody has put something there. */
+static int move_one(struct spool *s, const struct spool_job *job)
+{
+    char name[SPOOL_ID_BYTES + 16];
+    snprintf(name, sizeof(name), "%s", job->id);
+    for (unsigned count = 2; count < 100; count++) {
+        if (disk_rename("fail.move", s->work_fd, job->id, s->failed_fd, name) == 0 ||
+            errno != EEXIST) {
+            break;
+        }
+        snprintf(name, sizeof(name), "%s~%u", job->id, count);
+    }
+    struct stat st;
+    return fstatat(s->work_fd, job->id, &st, AT_SYMLINK_NOFOLLOW) == 0 ? -1 : 0;
+}
+
+void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->stand == SPOOL_FAILING && jobs[i]->outcome == SPOOL_OK) {
+            if (move_one(s, jobs[i]) != 0) {
+                spool_end_errno(jobs[i], errno, "a failed job cannot be moved to 'failed'");
+            } else {
+                jobs[i]->stand = SPOOL_ENDED;
+            }
+        }
+    }
+}
+
+/* --- retry */
+
+struct retry {
+    const char *step;
+    int to;         /* the folder in in/ */
+    bool only_look; /* whether names are free */
+};
+
+static int move_back(void *user, int at_fd, const char *name, const char *path, bool is_folder)
+{
+    const struct retry *r = user;
+    struct stat st;
+    (void)is_folder;
+    if (strchr(path, '/') != NULL) {
+        return 0; /* it goes with the folder it lies in */
+    }
+    if (r->only_look) {
+        if (fstatat(r->to, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            errno = EEXIST;
+            return -1;
+        }
+        return 0;
+    }
+    return disk_rename(r->step, at_fd, name, r->to, name);
+}
+
+static int find_any(void *user, int at_fd, const char *name, const char *path, bool is_folder)
+{
+    (void)at_fd;
+    (void)name;
+    (void)path;
+    (void)is_folder;
+    *(bool *)user = true;
+    return 0;
+}
+
+/* Whether a retry that was cut short has moved this input to in/ already. */
+static bool is_back(const struct spool_file *file, int to)
+{
+    struct stat st;
+    return to >= 0 && fstatat(to, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_ino == file->inode;
+}
+
+/* STATUS_NOT_FOUND: an input of the job is missing, or (job NULL: nobody knows what they are) there
+ * is none. `from` is the folder that they lie in; -1: there is no such folder. */
+static enum status must_have_inputs(const char *root, const char *id, const struct spool_job *job,
+                                    int from, int in_fd)
+{
+    struct stat st;
+    bool any = false;
+    enum status code = STATUS_OK;
+    if (from >= 0 && disk_walk(from, 64, find_any, &any) != 0) {
+        return status_fail_errno(errno, "'%s/failed/%s/in' cannot be listed", root, id);
+    }
+    if (job == NULL) {
+        return any ? STATUS_OK
+                   : status_fail(STATUS_NOT_FOUND, "'%s/failed/%s/in' holds no input", root, id);
+    }
+    int to = beneath_open(in_fd, job->folder, O_RDONLY | O_DIRECTORY);
+    for (size_t i = 0; code == STATUS_OK && i < job->n_files; i++) {
+        const struct spool_file *file = &job->files[i];
+        const bool is_there = from >= 0 && fstatat(from, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (!is_there && !is_back(file, to)) {
+            code = status_fail(STATUS_NOT_FOUND,
+                               "its input '%s' is missing in '%s/failed/%s/in': put it back there, "
+                               "or drop the job's files again",
+                               file->name, root, id);
+        }
+    }
+    if (to >= 0) {
+        close(to);
+    }
+    return code;
+}
+
+/* Moves the inputs to in/FOLDER, all or none but for a failing disk. */
+static enum status move_inputs(const char *root, const char *id, const char *folder, int from,
+                               int to)
+{
+    struct retry r = {.step = "retry.input", .only_look = true, .to = to};
+    int failed = from >= 0 ? disk_walk(from, 64, move_back, &r) : 0;
+    r.only_look = false;
+    if (failed == 0 && from >= 0) {
+        failed = disk_walk(from, 64, move_back, &r);
+    }
+    if (failed == 0 && from >= 0) {
+        failed = disk_sync("retry.left", from); /* before the other: see spool_claim.c */
+    }
+    if (failed == 0) {
+        failed = disk_sync("retry.in", to);
+    }
+    return failed == 0 ? STATUS_OK
+           : errno == EEXIST
+               ? status_fail(STATUS_EXISTS, "a file of job %s is in '%s/in/%s' again already", id,
+                             root, folder)
+               : status_fail_errno(errno, "the inputs of job %s cannot be moved to '%s/in'", id,
+                                   root);
+}
+
+static void forget_failure(int failed_fd, int job_fd, const char *id)
+{
+    static const char *const files[] = {"attempts",        "job.new", "commit",     "commit.new",
+                                        "reason.json.new", "job",     "reason.json"};
+    disk_remove_folder("retry.forget", job_fd, "in");
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        disk_unlink("retry.forget", job_fd, files[i]);
+    }
+    disk_remove_folder("retry.forget", failed_fd, id);
+}
+
+static enum status retry_in(const char *root, const char *id, int in_fd, int failed_fd, int job_fd)
+{
+    struct spool_job *job = NULL;
+    char own_id[SPOOL_ID_BYTES]; /* id may be "ID~2" */
+    snprintf(own_id, sizeof(own_id), "%s", id);
+    enum status code = spool_read_job(job_fd, own_id, &job);
+    if (code != STATUS_OK && code != STATUS_NOT_FOUND && code != STATUS_BAD_INPUT) {
+        return code;
+    }
+    const char *folder = job != NULL ? job->folder : "";
+    int to = -1;
+    int from = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
+    code = from < 0 && errno != ENOENT
+               ? status_fail_errno(errno, "'%s/failed/%s/in' cannot be opened", root, id)
+               : must_have_inputs(root, id, job, from, in_fd);
+    if (code == STATUS_OK && (to = disk_make_folders("retry.folder", in_fd, folder, 0777)) < 0) {
+        code = status_fail_errno(errno, "'%s/in/%s' cannot be opened", root, folder);
+    }
+    if (code == STATUS_OK) {
+        code = move_inputs(root, id, folder, from, to);
+    }
+    if (code == STATUS_OK) {
+        forget_failure(failed_fd, job_fd, id);
+    }
+    if (to >= 0) {
+        close(to);
+    }
+    if (from >= 0) {
+        close(from);
+    }
+    spool_job_free(job);
+    return code;
+}
+
+enum status spool_retry(const char *root, const char *id)
+{
+    enum status code = STATUS_OK;
+    int in_fd = -1;
+    int failed_fd = -1;
+    int job_fd = -1;
+    int root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd >= 0) {
+        in_fd = openat(root_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        failed_fd = openat(root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (in_fd < 0 || failed_fd < 0) {
+        code = status_fail_errno(errno, "'%s' has no folders 'in' and 'failed'", root);
+    } else if (!beneath_is_name(id) ||
+               ((job_fd = beneath_open(failed_fd, id, O_RDONLY | O_DIRECTORY)) < 0 &&
+                errno != EACCES)) {
+        code = status_fail(STATUS_NOT_FOUND,
+                           "there is no job '%s' in '%s/failed'; leat status --failed lists them",
+                           id, root);
+    } else if (job_fd < 0) {
+        code = status_fail_errno(EACCES, "'%s/failed/%s' cannot be opened", root, id);
+    } else {
+        code = retry_in(root, id, in_fd, failed_fd, job_fd);
+    }
+    const int fds[] = {job_fd, failed_fd, in_fd, root_fd};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+    return code;
+}

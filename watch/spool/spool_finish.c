@@ -1,0 +1,406 @@
+/*
+ * spool_finish - from a complete part to archived inputs: durable, commit, archive; publish, which
+ * comes between the last two, is spool_publish.c.
+ *
+ * Order on disk: the result and the inputs' place before `commit`; `commit` before the result has
+ * its name; the name before the inputs leave .work; the inputs' new place before `commit` is
+ * forgotten.
+ */
+#include "watch/spool/spool_state.h"
+
+#include "formats/base/log.h"
+#include "watch/files/beneath.h"
+#include "watch/files/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PART_DEPTH = 8 };
+
+static int open_part(struct spool *s, const struct spool_job *job)
+{
+    char part[SPOOL_ID_BYTES + 8];
+    spool_part_name(job->id, part);
+    return beneath_open(s->out_fd, part, O_RDONLY | O_DIRECTORY);
+}
+
+/* Begins to write a result file; nothing but files and folders may be there. */
+static int begin_file(void *user, int at_fd, const char *name, const char *path, bool is_folder)
+{
+    (void)user;
+    (void)path;
+    struct stat st;
+    if (is_folder) {
+        return 0;
+    }
+    if (fstatat(at_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return -1;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        errno = ELOOP;
+        return -1;
+    }
+    int fd = beneath_open(at_fd, name, O_RDONLY);
+    if (fd < 0) {
+        return -1;
+    }
+    disk_sync_begin("durable.begin", fd);
+    close(fd);
+    return 0;
+}
+
+static int end_file(void *user, int at_fd, const char *name, const char *path, bool is_folder)
+{
+    (void)user;
+    (void)path;
+    return disk_sync_name(is_folder ? "durable.folder" : "durable.file", at_fd, name);
+}
+
+/* Whether the part holds what the worker said it would. */
+static void check_outputs(struct spool_job *job, int part)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(job->outputs, i, entry)
+    {
+        struct stat st;
+        const char *name = json_string_value(json_object_get(entry, "name"));
+        const json_t *bytes = json_object_get(entry, "bytes");
+        errno = ENOENT;
+        int fd = name != NULL ? beneath_open(part, name, O_PATH) : -1;
+        bool is_there = fd >= 0 && fstat(fd, &st) == 0;
+        int error = is_there ? 0 : errno;
+        bool good = is_there && S_ISREG(st.st_mode) && json_is_integer(bytes) &&
+                    st.st_size == json_integer_value(bytes);
+        if (fd >= 0) {
+            close(fd);
+        }
+        if (!is_there && error != ENOENT && error != ENOTDIR && error != ELOOP && error != EXDEV) {
+            spool_end_errno(job, error, "the result cannot be read again");
+            return;
+        }
+        if (!good) {
+            spool_end(job, SPOOL_INTERNAL, "'%s' is not in the result as it was announced",
+                      name != NULL ? name : "(no name)");
+            return;
+        }
+    }
+}
+
+static void begin_durable(struct spool *s, struct spool_job *job)
+{
+    struct stat st;
+    char why[512];
+    int part = open_part(s, job);
+    if (part < 0 && errno == ENOENT && !spool_check_folders(s, why, sizeof(why))) {
+        spool_end(job, SPOOL_NO_ROOM, "%s", why);
+    } else if (part < 0 || fstat(part, &st) != 0 ||
+               disk_walk(part, PART_DEPTH, begin_file, NULL) != 0) {
+        if (errno == ELOOP) {
+            spool_end(job, SPOOL_INTERNAL, "the result holds something that is no file");
+        } else {
+            spool_end_errno(job, errno, "the result cannot be read again");
+        }
+    } else {
+        job->part_inode = (uint64_t)st.st_ino;
+        check_outputs(job, part);
+    }
+    if (part >= 0) {
+        close(part);
+    }
+    int in_fd = job->outcome == SPOOL_OK ? spool_open_work(s->work_fd, job->id, "in") : -1;
+    for (size_t i = 0; in_fd >= 0 && i < job->n_files; i++) {
+        begin_file(NULL, in_fd, job->files[i].name, "", false);
+    }
+    if (in_fd >= 0) {
+        close(in_fd);
+    }
+}
+
+static void end_durable(struct spool *s, struct spool_job *job)
+{
+    int part = open_part(s, job);
+    if (part < 0 || disk_walk(part, PART_DEPTH, end_file, NULL) != 0 ||
+        disk_sync("durable.part", part) != 0) {
+        spool_end_errno(job, errno, "the result cannot be put on disk");
+    }
+    if (part >= 0) {
+        close(part);
+    }
+    if (job->outcome != SPOOL_OK) {
+        return;
+    }
+    int in_fd = spool_open_work(s->work_fd, job->id, "in");
+    if (in_fd < 0) {
+        spool_end_errno(job, errno, "an input cannot be put on disk");
+    }
+    for (size_t i = 0; i < job->n_files && job->outcome == SPOOL_OK; i++) {
+        if (disk_sync_name("durable.input", in_fd, job->files[i].name) != 0) {
+            spool_end_errno(job, errno, "an input cannot be put on disk");
+        }
+    }
+    if (in_fd >= 0) {
+        close(in_fd);
+    }
+}
+
+void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (spool_begins(jobs[i], SPOOL_WORKING) && spool_unchanged(s, jobs[i])) {
+            begin_durable(s, jobs[i]);
+        }
+    }
+    const size_t count = spool_count(jobs, n, SPOOL_WORKING);
+    const bool any = count > 0;
+    if (count >= SPOOL_SHARES) {
+        spool_sync_all(jobs, n, SPOOL_WORKING, "durable.file", s->out_fd,
+                       "the results cannot be put on disk");
+        spool_sync_all(jobs, n, SPOOL_WORKING, "durable.input", s->work_fd,
+                       "the inputs cannot be put on disk");
+    }
+    for (size_t i = 0; i < n && count < SPOOL_SHARES; i++) {
+        if (jobs[i]->stand == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
+            end_durable(s, jobs[i]);
+        }
+    }
+    /* That the parts are there: a missing one would mean that it has been published. */
+    int error = any && disk_sync("durable.out", s->out_fd) != 0 ? errno : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->stand == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
+            if (error != 0) {
+                spool_end_errno(jobs[i], error, "the output folder cannot be put on disk");
+            } else {
+                jobs[i]->stand = SPOOL_DURABLE;
+            }
+        }
+    }
+}
+
+/* The name the result is going to have, if nobody takes it meanwhile. */
+static bool choose_name(struct spool *s, struct spool_job *job)
+{
+    struct stat st;
+    char other[256];
+    const char *name = job->stem;
+    job->replace = s->replace;
+    if (fstatat(s->out_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !(s->replace && spool_is_result(s, name))) {
+        spool_other_name(job->stem, job->stem, job->id, 1, other);
+        name = other;
+    }
+    free(job->published);
+    job->published = strdup(name);
+    return job->published != NULL;
+}
+
+void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        if (!spool_begins(job, SPOOL_DURABLE)) {
+            continue;
+        }
+        int fd = spool_open_work(s->work_fd, job->id, "");
+        char *text = fd >= 0 && choose_name(s, job) ? spool_record_commit(job) : NULL;
+        errno = fd >= 0 && text == NULL ? ENOMEM : errno;
+        if (text == NULL || disk_put("commit.record", fd, "commit", text, strlen(text)) != 0) {
+            spool_end_errno(job, errno, "the result cannot be committed");
+        }
+        free(text);
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    spool_put_in_place(s, jobs, n, SPOOL_DURABLE, "commit", "commit.record", "commit.folder",
+                       "the result cannot be committed");
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->stand == SPOOL_DURABLE && jobs[i]->outcome == SPOOL_OK) {
+            jobs[i]->stand = SPOOL_COMMITTED;
+        }
+    }
+}
+
+bool spool_uncommit(struct spool *s, struct spool_job *job)
+{
+    if (job->stand != SPOOL_DURABLE) {
+        return true;
+    }
+    int fd = spool_open_work(s->work_fd, job->id, "");
+    bool gone = fd >= 0 && (disk_unlink("uncommit.record", fd, "commit") == 0 || errno == ENOENT) &&
+                disk_sync("uncommit.folder", fd) == 0;
+    if (!gone) {
+        spool_end_errno(job, errno, "a commit that did not succeed cannot be taken back");
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return gone;
+}
+
+/* Moves one input from `from` to its archive. */
+static int archive_file(const struct spool_job *job, const char *name, int from, int to)
+{
+    char other[256];
+    const char *now = name;
+    struct stat st;
+    for (unsigned tries = 1; tries <= SPOOL_NAMES_TRIED; tries++) {
+        if (disk_rename("archive.input", from, name, to, now) == 0) {
+            return 0;
+        }
+        if (errno == ENOENT) { /* archived before a crash, unless it is `to` that has gone */
+            bool moved = fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+            errno = ENOENT;
+            return moved ? 0 : -1;
+        }
+        if (errno != EEXIST) {
+            return -1;
+        }
+        spool_other_name(name, job->stem, job->id, tries, other);
+        now = other;
+    }
+    return -1;
+}
+
+/* done/FOLDER, or done/ itself where somebody has put a file or a link in FOLDER's way. */
+static int open_done(struct spool *s, struct spool_job *job)
+{
+    int to = disk_make_folders("archive.folder", s->done_fd, job->folder, 0777);
+    job->astray =
+        to < 0 && (errno == ENOTDIR || errno == ELOOP || errno == EEXIST || errno == EXDEV);
+    return job->astray ? beneath_open(s->done_fd, "", O_RDONLY | O_DIRECTORY) : to;
+}
+
+/* The folder in done/ that open_done has opened last. */
+static const char *done_folder(const struct spool_job *job)
+{
+    return job->astray ? "" : job->folder;
+}
+
+/* Of a folder that was removed: the job waits. spool_has_room says if a restart is needed. */
+static void end_archive(const struct spool *s, struct spool_job *job, const char *what)
+{
+    const int error = errno;
+    char text[STATUS_MESSAGE_BYTES];
+    if (error == ENOENT) {
+        spool_end(job, SPOOL_NO_ROOM, "%s: '%s/done', or a folder in it, has been removed", what,
+                  s->root);
+        return;
+    }
+    snprintf(text, sizeof(text), "%s (it belongs into '%s/done%s%s')", what, s->root,
+             *job->folder != '\0' ? "/" : "", job->folder);
+    spool_end_errno(job, error, text);
+}
+
+static void archive(struct spool *s, struct spool_job *job)
+{
+    int from = spool_open_work(s->work_fd, job->id, "in");
+    int to = -1;
+    if (from < 0) {
+        job->astray = true; /* half forgotten before a crash: done/FOLDER is not asked for again */
+        if (errno != ENOENT) {
+            spool_end_errno(job, errno, "the job's folder in .work cannot be opened");
+        }
+        return;
+    }
+    if (!s->delete_inputs && (to = open_done(s, job)) < 0) {
+        end_archive(s, job, "the folder for processed inputs cannot be opened");
+    }
+    for (size_t i = 0; i < job->n_files && job->outcome == SPOOL_OK; i++) {
+        const char *name = job->files[i].name;
+        bool gone = to >= 0 ? archive_file(job, name, from, to) == 0
+                            : disk_unlink("archive.delete", from, name) == 0 || errno == ENOENT;
+        if (!gone) {
+            end_archive(s, job, "a processed input cannot be put away");
+        }
+    }
+    if (to >= 0) {
+        close(to);
+    }
+    close(from);
+}
+
+/* What has left is gone for good before the records go that say it was done with: inputs that come
+ * back without one would be taken for a damaged job. What moved to done/ must have left before that
+ * is put on disk: btrfs would keep both names. */
+static void sync_left(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    static const char what[] = "the folder that the inputs have left cannot be put on disk";
+    if (spool_count(jobs, n, SPOOL_PUBLISHED) >= SPOOL_SHARES) {
+        spool_sync_all(jobs, n, SPOOL_PUBLISHED, "archive.left", s->work_fd, what);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->stand != SPOOL_PUBLISHED || jobs[i]->outcome != SPOOL_OK) {
+            continue;
+        }
+        const int fd = spool_open_work(s->work_fd, jobs[i]->id, "in");
+        if (fd < 0 ? errno != ENOENT : disk_sync("archive.left", fd) != 0) {
+            spool_end_errno(jobs[i], errno, what);
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+}
+
+void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    struct spool_folders into = {.at_fd = s->done_fd, .step = "archive.done"};
+    for (size_t i = 0; i < n; i++) {
+        if (spool_begins(jobs[i], SPOOL_PUBLISHED)) {
+            archive(s, jobs[i]);
+            if (!s->delete_inputs) {
+                spool_folders_add(&into, done_folder(jobs[i]));
+            }
+        }
+    }
+    sync_left(s, jobs, n);
+    spool_folders_sync(&into);
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        if (job->stand != SPOOL_PUBLISHED || job->outcome != SPOOL_OK) {
+            continue;
+        }
+        const int error = s->delete_inputs ? 0 : spool_folders_error(&into, done_folder(job));
+        if (error != 0) {
+            spool_end_errno(job, error, "the folder of processed inputs cannot be put on disk");
+            continue;
+        }
+        if (!spool_forget(s, job->id, true)) {
+            log_warning("'%s/.work/%s' stays until the next start: %s", s->root, job->id,
+                        strerror(errno));
+        }
+        job->stand = SPOOL_ENDED;
+    }
+    spool_folders_free(&into);
+}
+
+void spool_finish(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    spool_durable(s, jobs, n);
+    spool_commit(s, jobs, n);
+    spool_publish(s, jobs, n);
+    spool_archive(s, jobs, n);
+}
+
+enum status spool_open_input(const struct spool *s, const struct spool_job *job, size_t i, int *fd)
+{
+    char path[SPOOL_ID_BYTES + 8 + 256];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/in/%s", job->id, job->files[i].name);
+    enum status code = beneath_open_file(s->work_fd, path, &st, fd);
+    if (code == STATUS_OK && (uint64_t)st.st_ino != job->files[i].inode) {
+        close(*fd);
+        *fd = -1;
+        code = STATUS_NOT_FOUND;
+    }
+    return code == STATUS_OK
+               ? code
+               : status_fail(STATUS_INTERNAL, "'%s' of job %s is not what was claimed",
+                             job->files[i].name, job->id);
+}

@@ -1,0 +1,335 @@
+/*
+ * spool_record - the small JSON files in .work/ID: job, commit, reason.json.
+ *
+ * They are written by leat alone and yet never trusted: names are single components, numbers are
+ * numbers, and whatever else is found is no record. A name is bytes, JSON is UTF-8: bytes of names
+ * that are not UTF-8, control characters and '%' stand as %XX. The text of a reason is for people:
+ * only bytes that are not UTF-8 stand so there, and it is never read back.
+ */
+#include "watch/spool/spool_state.h"
+
+#include "formats/base/json_read.h"
+#include "formats/base/json_write.h"
+#include "formats/base/percent.h"
+#include "watch/files/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SCHEMA = 1, RECORD_BYTES_MAX = 16 << 20, DUMP_FLAGS = JSON_INDENT(1) };
+
+static json_t *encode(const char *name)
+{
+    json_t *text = json_string(name);
+    bool plain = text != NULL && strchr(name, '%') == NULL;
+    for (const char *c = name; *c != '\0'; c++) {
+        plain = plain && (unsigned char)*c >= 0x20 && *c != 0x7F;
+    }
+    if (plain) {
+        return text;
+    }
+    json_decref(text);
+    char *escaped = percent_encode(name);
+    text = json_string(escaped); /* NULL for NULL */
+    free(escaped);
+    return text;
+}
+
+/* Bytes of the character that a text begins with; 0: they are not UTF-8. */
+static size_t character(const char *text)
+{
+    for (size_t n = 1; n <= 4 && text[n - 1] != '\0'; n++) {
+        json_t *one = json_stringn(text, n);
+        json_decref(one);
+        if (one != NULL) {
+            return n;
+        }
+    }
+    return 0;
+}
+
+/* As it stands, but for bytes that are not UTF-8. */
+static json_t *encode_text(const char *text)
+{
+    char *escaped = malloc(3 * strlen(text) + 1);
+    char *end = escaped;
+    if (escaped == NULL) {
+        return NULL;
+    }
+    for (const char *c = text; *c != '\0';) {
+        const size_t n = character(c);
+        if (n == 0) {
+            end += sprintf(end, "%%%02X", (unsigned char)*c++);
+        }
+        memcpy(end, c, n);
+        end += n;
+        c += n;
+    }
+    *end = '\0';
+    json_t *encoded = json_string(escaped);
+    free(escaped);
+    return encoded;
+}
+
+/* STATUS_BAD_INPUT: no text, or not one of encode(). */
+static enum status decode(const json_t *text, char **out)
+{
+    *out = NULL;
+    return json_is_string(text) ? percent_decode(json_string_value(text), out)
+                                : status_fail(STATUS_BAD_INPUT, "a name is missing");
+}
+
+/* The text of an object, which is given away; NULL: no memory. */
+static char *dump(json_t *object)
+{
+    char *text = json_write(object, DUMP_FLAGS);
+    json_decref(object);
+    return text;
+}
+
+static json_t *pack_files(const struct spool_job *job)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->n_files && list != NULL; i++) {
+        const struct spool_file *f = &job->files[i];
+        json_t *entry = json_pack("{s:o, s:I, s:I, s:I}", "name", encode(f->name), "inode",
+                                  (json_int_t)f->inode, "bytes", (json_int_t)f->size, "mtime_ns",
+                                  (json_int_t)f->mtime_ns);
+        if (json_array_append_new(list, entry) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    return list;
+}
+
+char *spool_record_job(const struct spool_job *job)
+{
+    return dump(json_pack("{s:i, s:s, s:o, s:o, s:o, s:O}", "schema", SCHEMA, "id", job->id,
+                          "folder", encode(job->folder), "stem", encode(job->stem), "inputs",
+                          pack_files(job), "parameters", job->parameters));
+}
+
+char *spool_record_commit(const struct spool_job *job)
+{
+    json_t *commit = json_pack("{s:i, s:s, s:o, s:I, s:b}", "schema", SCHEMA, "id", job->id,
+                               "final", encode(job->published), "part_inode",
+                               (json_int_t)job->part_inode, "replace", job->replace);
+    if (commit != NULL && job->outputs != NULL &&
+        json_object_set(commit, "outputs", job->outputs) != 0) {
+        json_decref(commit);
+        commit = NULL;
+    }
+    return dump(commit);
+}
+
+char *spool_record_reason(const struct spool_job *job, const struct spool_reason *reason)
+{
+    char text[32];
+    struct tm t;
+    time_t now = time(NULL);
+    gmtime_r(&now, &t);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &t);
+    return dump(json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:o, s:o, s:O}", "schema", SCHEMA, "id",
+                          job->id, "kind", reason->kind, "reason", encode_text(reason->text),
+                          "time", text, "attempts", (int)job->n_attempts, "folder",
+                          encode(job->folder), "inputs", pack_files(job), "parameters",
+                          job->parameters));
+}
+
+/* The object in a small regular file. */
+static enum status read_object(int job_fd, const char *name, json_t **out)
+{
+    struct stat st;
+    json_t *object;
+    int fd;
+    *out = NULL;
+    enum status code = beneath_open_file(job_fd, name, &st, &fd);
+    if (code != STATUS_OK) {
+        return code == STATUS_UNSUPPORTED ? STATUS_BAD_INPUT : code;
+    }
+    code = json_read_fd(fd, RECORD_BYTES_MAX, &object);
+    close(fd);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (json_integer_value(json_object_get(object, "schema")) != SCHEMA) {
+        json_decref(object);
+        return status_fail(STATUS_BAD_INPUT, "'%s' is no record of this version of leat", name);
+    }
+    *out = object;
+    return STATUS_OK;
+}
+
+static enum status read_files(struct spool_job *job, const json_t *list)
+{
+    enum status code =
+        job->n_files > 0 ? STATUS_OK : status_fail(STATUS_BAD_INPUT, "'job' names no input");
+    for (size_t i = 0; i < job->n_files && code == STATUS_OK; i++) {
+        const json_t *entry = json_array_get(list, i);
+        const json_t *inode = json_object_get(entry, "inode");
+        const json_t *bytes = json_object_get(entry, "bytes");
+        const json_t *mtime = json_object_get(entry, "mtime_ns");
+        struct spool_file *file = &job->files[i];
+        *file = (struct spool_file){NULL, (uint64_t)json_integer_value(inode),
+                                    (uint64_t)json_integer_value(bytes), json_integer_value(mtime)};
+        code = decode(json_object_get(entry, "name"), &file->name);
+        if (code == STATUS_OK && (!beneath_is_name(file->name) || !json_is_integer(inode) ||
+                                  !json_is_integer(bytes) || !json_is_integer(mtime))) {
+            code = status_fail(STATUS_BAD_INPUT, "an input of 'job' is not as leat writes it");
+        }
+    }
+    return code;
+}
+
+enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
+{
+    json_t *object;
+    *out = NULL;
+    enum status code = read_object(job_fd, "job", &object);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    const char *own_id = json_string_value(json_object_get(object, "id"));
+    const json_t *inputs = json_object_get(object, "inputs");
+    json_t *parameters = json_object_get(object, "parameters");
+    struct spool_job *job = calloc(1, sizeof(*job));
+    if (job == NULL) {
+        json_decref(object);
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
+    }
+    snprintf(job->id, sizeof(job->id), "%s", id);
+    job->n_files = json_array_size(inputs);
+    job->files = calloc(job->n_files + 1, sizeof(*job->files));
+    job->parameters = json_is_object(parameters) ? json_incref(parameters) : NULL;
+    if (job->files == NULL) {
+        job->n_files = 0;
+        code = status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
+    }
+    if (code == STATUS_OK) {
+        code = decode(json_object_get(object, "folder"), &job->folder);
+    }
+    if (code == STATUS_OK) {
+        code = decode(json_object_get(object, "stem"), &job->stem);
+    }
+    if (code == STATUS_OK) {
+        code = read_files(job, inputs);
+    }
+    if (code == STATUS_OK &&
+        (own_id == NULL || strcmp(own_id, id) != 0 || !beneath_is_path(job->folder) ||
+         !beneath_is_name(job->stem) || job->parameters == NULL)) {
+        code = status_fail(STATUS_BAD_INPUT, "'job' is no record of leat");
+    }
+    json_decref(object);
+    if (code != STATUS_OK) {
+        spool_job_free(job);
+        return code;
+    }
+    *out = job;
+    return STATUS_OK;
+}
+
+enum status spool_read_commit(int job_fd, struct spool_job *job)
+{
+    json_t *object;
+    enum status code = read_object(job_fd, "commit", &object);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    const char *id = json_string_value(json_object_get(object, "id"));
+    const json_t *inode = json_object_get(object, "part_inode");
+    char *final;
+    code = decode(json_object_get(object, "final"), &final);
+    if (code == STATUS_OK && beneath_is_name(final) && json_is_integer(inode) && id != NULL &&
+        strcmp(id, job->id) == 0) {
+        free(job->published);
+        job->published = final;
+        job->part_inode = (uint64_t)json_integer_value(inode);
+        job->replace = json_is_true(json_object_get(object, "replace"));
+    } else {
+        free(final);
+        code = code != STATUS_OK ? code
+                                 : status_fail(STATUS_BAD_INPUT, "'commit' is no record of leat");
+    }
+    json_decref(object);
+    return code;
+}
+
+bool spool_has_reason(int job_fd)
+{
+    json_t *object;
+    bool whole = read_object(job_fd, "reason.json", &object) == STATUS_OK &&
+                 json_is_string(json_object_get(object, "reason"));
+    json_decref(object);
+    return whole;
+}
+
+unsigned spool_read_attempts(int job_fd)
+{
+    struct stat st;
+    if (fstatat(job_fd, "attempts", &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode)) {
+        return 0;
+    }
+    off_t n = st.st_size / SPOOL_ATTEMPT_BYTES;
+    return n < INT_MAX ? (unsigned)n : INT_MAX;
+}
+
+enum status spool_job_new(const char *folder, const char *stem, const char *const names[],
+                          size_t n_names, json_t *parameters, struct spool_job **out)
+{
+    *out = NULL;
+    bool good = n_names > 0 && beneath_is_path(folder) && beneath_is_name(stem) && stem[0] != '.';
+    for (size_t i = 0; i < n_names; i++) {
+        good = good && beneath_is_name(names[i]);
+    }
+    if (!good) {
+        return status_fail(STATUS_BAD_ARGUMENT, "'%s' in '%s' cannot be a job's name", stem,
+                           folder);
+    }
+    struct spool_job *job = calloc(1, sizeof(*job));
+    if (job == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
+    }
+    job->folder = strdup(folder);
+    job->stem = strdup(stem);
+    job->files = calloc(n_names, sizeof(*job->files));
+    job->parameters = parameters != NULL ? json_incref(parameters) : json_object();
+    good =
+        job->folder != NULL && job->stem != NULL && job->files != NULL && job->parameters != NULL;
+    for (size_t i = 0; good && i < n_names; i++) {
+        job->files[i].name = strdup(names[i]);
+        good = job->files[i].name != NULL;
+        job->n_files++;
+    }
+    if (!good) {
+        spool_job_free(job);
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
+    }
+    *out = job;
+    return STATUS_OK;
+}
+
+void spool_job_free(struct spool_job *job)
+{
+    if (job == NULL) {
+        return;
+    }
+    for (size_t i = 0; job->files != NULL && i < job->n_files; i++) {
+        free(job->files[i].name);
+    }
+    free(job->files);
+    free(job->folder);
+    free(job->stem);
+    free(job->published);
+    free(job->message);
+    free(job->reason);
+    json_decref(job->parameters);
+    json_decref(job->outputs);
+    free(job);
+}

@@ -1,0 +1,427 @@
+/*
+ * spool_recover - what is found in .work at start, and what becomes of it.
+ *
+ *   commit, whole                      publish, archive
+ *   reason.json                        it has failed: the rest of the way to failed/
+ *   inputs, record, some still in in/  the claim is finished
+ *   inputs, record                     verify again; too many attempts: fail
+ *   inputs, no whole record or commit  fail, with that as the reason
+ *   no inputs, no commit               remove
+ *   anything that is no job's folder   to failed/, with that as the reason
+ *
+ * Then parts in OUT that belong to nobody.
+ */
+#include "watch/spool/spool_state.h"
+
+#include "formats/base/log.h"
+#include "watch/files/beneath.h"
+#include "watch/files/disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct names {
+    char **names; /* owned, sorted */
+    size_t n, cap;
+};
+
+static void free_names(struct names *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->names[i]);
+    }
+    free(list->names);
+    *list = (struct names){0};
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool add_name(struct names *list, const char *name)
+{
+    if (list->n == list->cap) {
+        size_t cap = list->cap > 0 ? 2 * list->cap : 64;
+        char **names = realloc(list->names, cap * sizeof(*names));
+        if (names == NULL) {
+            return false;
+        }
+        list->names = names;
+        list->cap = cap;
+    }
+    list->names[list->n] = strdup(name);
+    return list->names[list->n] != NULL && ++list->n > 0;
+}
+
+/* Everything in an open folder. */
+static enum status list_names(int folder_fd, const char *what, struct names *out)
+{
+    *out = (struct names){0};
+    int fd = beneath_open(folder_fd, "", O_RDONLY | O_DIRECTORY);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (folder == NULL) {
+        int error = errno;
+        if (fd >= 0) {
+            close(fd);
+        }
+        return status_fail_errno(error, "%s cannot be listed", what);
+    }
+    enum status code = STATUS_OK;
+    for (struct dirent *e; code == STATUS_OK && (errno = 0, e = readdir(folder)) != NULL;) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+            !add_name(out, e->d_name)) {
+            code = status_fail(STATUS_NO_MEMORY, "no memory for what is in %s", what);
+        }
+    }
+    if (code == STATUS_OK && errno != 0) {
+        code = status_fail_errno(errno, "%s cannot be listed", what);
+    }
+    closedir(folder);
+    if (code == STATUS_OK && out->n > 0) {
+        qsort(out->names, out->n, sizeof(*out->names), by_bytes);
+    }
+    if (code != STATUS_OK) {
+        free_names(out);
+    }
+    return code;
+}
+
+static bool keep(struct spool_recovery *r, struct spool_job *job)
+{
+    struct spool_job **jobs = realloc(r->jobs, (r->n_jobs + 1) * sizeof(struct spool_job *));
+    if (jobs == NULL) {
+        spool_job_free(job);
+        return false;
+    }
+    r->jobs = jobs;
+    r->jobs[r->n_jobs++] = job;
+    return true;
+}
+
+/* Fails one job now; counts it in *count. One that cannot fail now, for want of room, is kept. */
+static bool fail_now(struct spool *s, struct spool_recovery *r, struct spool_job *job,
+                     const char *kind, const char *text, size_t *count)
+{
+    const struct spool_reason reason = {kind, text};
+    if (text != NULL) {
+        spool_fail(s, &job, &reason, 1);
+    } else {
+        spool_fail_move(s, &job, 1);
+    }
+    if (job->stand != SPOOL_ENDED) {
+        return keep(r, job);
+    }
+    if (text != NULL) {
+        log_warning("job %s: moved to '%s/failed': %s", job->id, s->root, text);
+    }
+    (*count)++;
+    spool_job_free(job);
+    return true;
+}
+
+/* A job made of what lies in `in/`, for a folder whose record cannot be used. */
+static enum status job_of_names(const char *id, const struct names *inside, struct spool_job **out)
+{
+    static const char *const none[] = {"-"};
+    enum status code = inside->n > 0 ? spool_job_new("", id, (const char *const *)inside->names,
+                                                     inside->n, NULL, out)
+                                     : spool_job_new("", id, none, 1, NULL, out);
+    if (code == STATUS_OK) {
+        snprintf((*out)->id, sizeof((*out)->id), "%s", id);
+        if (inside->n == 0) {
+            free((*out)->files[0].name);
+            (*out)->files[0].name = NULL;
+            (*out)->n_files = 0;
+        }
+    }
+    return code;
+}
+
+/* Moves something that is no job's folder, or holds what no job holds, to failed/. */
+static bool set_aside(struct spool *s, struct spool_recovery *r, const char *name)
+{
+    static const struct names nothing;
+    char id[SPOOL_ID_BYTES];
+    struct spool_job *job;
+    int in_fd = -1;
+    if (spool_make_work(s, id) != 0 || (in_fd = spool_open_work(s->work_fd, id, "in")) < 0 ||
+        disk_rename("aside.take", s->work_fd, name, in_fd, name) != 0) {
+        log_warning("'%s/.work/%s' cannot be set aside: %s", s->root, name, strerror(errno));
+        if (in_fd >= 0) {
+            close(in_fd);
+            spool_forget(s, id, false);
+        }
+        return true;
+    }
+    close(in_fd);
+    if (job_of_names(id, &nothing, &job) != STATUS_OK) {
+        return false;
+    }
+    job->stand = SPOOL_FAILING;
+    return fail_now(s, r, job, "foreign", "this was found in .work, where only leat puts things",
+                    &r->n_aside);
+}
+
+/* Whether this says that there is no such folder; anything else says that it cannot be seen now. */
+static bool is_absent(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
+/* Whether a record was read, or is known to be none. */
+static bool is_known(enum status code)
+{
+    return code == STATUS_OK || code == STATUS_NOT_FOUND || code == STATUS_BAD_INPUT;
+}
+
+/* What a job's folder holds. */
+struct found {
+    struct names inside;
+    bool has_reason;
+    enum status record, commit;
+    size_t n_outside; /* inputs of the record that are not inside */
+};
+
+static enum status look_at(int job_fd, const char *id, struct found *f, struct spool_job **job)
+{
+    struct stat st;
+    *f = (struct found){0};
+    *job = NULL;
+    int in_fd = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
+    if (in_fd < 0 && !is_absent(errno)) {
+        return status_fail_errno(errno, "its inputs cannot be listed");
+    }
+    if (in_fd >= 0) {
+        enum status code = list_names(in_fd, "a job's folder", &f->inside);
+        close(in_fd);
+        if (code != STATUS_OK) {
+            return code;
+        }
+    }
+    f->has_reason =
+        fstatat(job_fd, "reason.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+    f->record = spool_read_job(job_fd, id, job);
+    if (!is_known(f->record)) {
+        return f->record;
+    }
+    if (f->record != STATUS_OK) {
+        enum status code = job_of_names(id, &f->inside, job);
+        if (code != STATUS_OK) {
+            return code;
+        }
+    }
+    f->commit = spool_read_commit(job_fd, *job);
+    if (!is_known(f->commit)) {
+        return f->commit;
+    }
+    for (size_t i = 0; i < (*job)->n_files; i++) {
+        char *name = (*job)->files[i].name;
+        f->n_outside += f->inside.n == 0 || bsearch(&name, f->inside.names, f->inside.n,
+                                                    sizeof(char *), by_bytes) == NULL;
+    }
+    (*job)->n_attempts = spool_read_attempts(job_fd);
+    return STATUS_OK;
+}
+
+/* Whether a folder cannot be removed for what it holds; anything else is the disk's. */
+static bool is_foreign(int error)
+{
+    return error == ENOTEMPTY || error == EEXIST || error == ENOTDIR || error == EISDIR;
+}
+
+/* Removes a folder without inputs. */
+static bool remove_empty(struct spool *s, struct spool_recovery *r, const char *id)
+{
+    spool_drop_part(s, id);
+    if (spool_forget(s, id, false)) {
+        r->n_removed++;
+        return true;
+    }
+    if (is_foreign(errno)) {
+        return set_aside(s, r, id);
+    }
+    log_warning("job %s, which has ended, stays until the next start: %s", id, strerror(errno));
+    return true;
+}
+
+/* A job that is neither committed nor failed, and has inputs. */
+static bool go_on(struct spool *s, struct spool_recovery *r, struct spool_job *job,
+                  const struct found *f)
+{
+    char text[120];
+    spool_drop_part(s, job->id);
+    if (f->n_outside > 0) {
+        job->stand = SPOOL_NEW;
+        spool_claim_take(s, &job, 1);
+        if (job->stand == SPOOL_FAILING) {
+            snprintf(text, sizeof(text), "%s",
+                     job->message != NULL ? job->message : "its inputs cannot be used");
+            return fail_now(s, r, job, "bad-input", text, &r->n_failed);
+        }
+    }
+    if (job->stand != SPOOL_NEW) {
+        job->stand = SPOOL_UNSURE;
+    }
+    if (job->n_attempts >= s->max_attempts) {
+        snprintf(text, sizeof(text), "%u attempts have ended without a result", job->n_attempts);
+        job->stand = SPOOL_FAILING;
+        return fail_now(s, r, job, "exhausted", text, &r->n_failed);
+    }
+    return keep(r, job);
+}
+
+/* false: no memory. */
+static bool recover_one(struct spool *s, struct spool_recovery *r, const char *id)
+{
+    struct found f = {0};
+    struct spool_job *job = NULL;
+    int fd = spool_open_work(s->work_fd, id, "");
+    if (fd < 0 && is_absent(errno)) {
+        return set_aside(s, r, id);
+    }
+    enum status code = STATUS_IO;
+    if (fd < 0) {
+        status_fail_errno(errno, "its folder cannot be opened");
+    } else {
+        code = look_at(fd, id, &f, &job);
+        close(fd);
+    }
+    const bool any = f.inside.n > 0;
+    free_names(&f.inside);
+    if (code != STATUS_OK) {
+        spool_job_free(job);
+        if (code != STATUS_NO_MEMORY) {
+            log_warning("job %s stays until the next start: %s", id, status_message());
+        }
+        return code != STATUS_NO_MEMORY;
+    }
+    if (f.commit == STATUS_OK) {
+        job->stand = SPOOL_COMMITTED;
+        return keep(r, job);
+    }
+    if (!any) {
+        spool_job_free(job);
+        return remove_empty(s, r, id);
+    }
+    job->stand = SPOOL_FAILING;
+    if (f.has_reason) {
+        spool_drop_part(s, id);
+        return fail_now(s, r, job, NULL, NULL, &r->n_failed);
+    }
+    if (f.commit == STATUS_BAD_INPUT) {
+        return fail_now(s, r, job, "internal",
+                        "its commit record is damaged; it may have been published", &r->n_failed);
+    }
+    if (f.record != STATUS_OK) {
+        return fail_now(s, r, job, "internal", "its record is damaged", &r->n_failed);
+    }
+    return go_on(s, r, job, &f);
+}
+
+/* Publishes and archives what was committed; what is left to do stays in the list. */
+static void roll_forward(struct spool *s, struct spool_recovery *r)
+{
+    size_t n = 0;
+    spool_publish(s, r->jobs, r->n_jobs);
+    spool_archive(s, r->jobs, r->n_jobs);
+    for (size_t i = 0; i < r->n_jobs; i++) {
+        if (r->jobs[i]->stand == SPOOL_ENDED) {
+            r->n_finished++;
+            spool_job_free(r->jobs[i]);
+        } else {
+            r->jobs[n++] = r->jobs[i];
+        }
+    }
+    r->n_jobs = n;
+}
+
+/* Removes .ID.part and .ID.old of jobs that are known not to be committed. */
+static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
+{
+    struct names list;
+    enum status code = list_names(s->out_fd, "the output folder", &list);
+    for (size_t i = 0; code == STATUS_OK && i < list.n; i++) {
+        char path[SPOOL_ID_BYTES + 8];
+        char id[SPOOL_ID_BYTES];
+        struct stat st;
+        const char *name = list.names[i];
+        snprintf(id, sizeof(id), "%s", name[0] == '.' ? name + 1 : "");
+        if (spool_id_time(id) < 0 || (strcmp(name + SPOOL_ID_BYTES, ".part") != 0 &&
+                                      strcmp(name + SPOOL_ID_BYTES, ".old") != 0)) {
+            continue;
+        }
+        snprintf(path, sizeof(path), "%s/commit", id);
+        if (fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || !is_absent(errno)) {
+            continue;
+        }
+        if (spool_drop_part(s, id)) {
+            r->n_parts++;
+        } else {
+            log_warning("'%s/%s' cannot be removed: %s", s->out, name, strerror(errno));
+        }
+    }
+    free_names(&list);
+    return code;
+}
+
+/* Ids of this run come after all that are known. */
+static void learn_ids(struct spool *s, const struct names *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        char id[SPOOL_ID_BYTES];
+        snprintf(id, sizeof(id), "%s", list->names[i]);
+        int64_t us = spool_id_time(id);
+        if (us > s->last_id_us && us < (int64_t)253370764800 * 1000000) { /* the year 9999 */
+            s->last_id_us = us;
+        }
+    }
+}
+
+enum status spool_recover(struct spool *s, struct spool_recovery *out)
+{
+    struct names list;
+    *out = (struct spool_recovery){0};
+    enum status code = list_names(s->failed_fd, "'failed'", &list);
+    if (code == STATUS_OK) {
+        learn_ids(s, &list);
+        free_names(&list);
+        code = list_names(s->work_fd, "'.work'", &list);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    learn_ids(s, &list);
+    for (size_t i = 0; i < list.n && code == STATUS_OK; i++) {
+        const char *name = list.names[i];
+        if (strcmp(name, "lock") == 0) {
+            continue;
+        }
+        if (!(spool_id_time(name) >= 0 ? recover_one(s, out, name) : set_aside(s, out, name))) {
+            code = status_fail(STATUS_NO_MEMORY, "no memory for the jobs in '.work'");
+        }
+    }
+    free_names(&list);
+    if (code == STATUS_OK) {
+        roll_forward(s, out);
+        code = sweep_parts(s, out);
+    }
+    if (code != STATUS_OK) {
+        spool_recovery_free(out);
+    }
+    return code;
+}
+
+void spool_recovery_free(struct spool_recovery *r)
+{
+    for (size_t i = 0; i < r->n_jobs; i++) {
+        spool_job_free(r->jobs[i]);
+    }
+    free(r->jobs);
+    *r = (struct spool_recovery){0};
+}

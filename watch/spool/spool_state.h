@@ -1,0 +1,138 @@
+/*
+ * spool_state - what the spool's own files share; no one else includes it.
+ */
+#ifndef LEAT_WATCH_SPOOL_SPOOL_STATE_H
+#define LEAT_WATCH_SPOOL_SPOOL_STATE_H
+
+#include "watch/spool/spool.h"
+
+#include <sys/stat.h>
+
+struct spool {
+    char *root, *out;
+    int root_fd, in_fd, done_fd, failed_fd, work_fd, out_fd, lock_fd;
+    bool delete_inputs, replace;
+    unsigned max_attempts;
+    uint64_t reserve_bytes;
+    bool is_full;       /* there was less room than the reserve, and not yet twice as much */
+    int64_t last_id_us; /* of the youngest id given or found */
+};
+
+/* A line of `attempts`: "2026-11-21T03:04:41Z\n". */
+enum { SPOOL_ATTEMPT_BYTES = 21 };
+
+/* Names that are tried for a result or an archived input, before that is an error. */
+enum { SPOOL_NAMES_TRIED = 100 };
+
+/* --- spool.c */
+
+/* Sets how the step ended for the job; returns `outcome`. */
+enum spool_outcome spool_end(struct spool_job *job, enum spool_outcome outcome, const char *format,
+                             ...) __attribute__((format(printf, 3, 4)));
+/* As spool_end with strerror(error): SPOOL_INTERNAL for a name or a call that is not as it must be,
+ * else SPOOL_NO_ROOM: a disk, a server or the system cannot now. */
+enum spool_outcome spool_end_errno(struct spool_job *job, int error, const char *what);
+/* Whether the job takes part in a step that jobs with this stand take; clears its outcome. */
+bool spool_begins(struct spool_job *job, enum spool_stand stand);
+/* A new id. */
+void spool_next_id(struct spool *s, char id[SPOOL_ID_BYTES]);
+/* The time that an id holds, in microseconds; -1 when it is no id. */
+int64_t spool_id_time(const char *id);
+/* Makes .work/ID and .work/ID/in. Returns 0, or -1 with errno. */
+int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES]);
+/* Opens .work/ID (work_fd/id) or a folder in it; -1 with errno. */
+int spool_open_work(int work_fd, const char *id, const char *sub);
+/* Removes .work/ID and leat's files in it; false, with errno, when it is still there: ENOTEMPTY,
+ * ENOTDIR or EISDIR where something else is in it. While there is something in .work/ID/in nothing
+ * is removed, unless `inputs_left` says that the job's inputs are known to be elsewhere: then the
+ * next recovery sets what is left aside. */
+bool spool_forget(struct spool *s, const char *id, bool inputs_left);
+/* Removes OUT/.ID.part and OUT/.ID.old; false, with errno, when something is left. */
+bool spool_drop_part(struct spool *s, const char *id);
+/* STEM~ID.REST for a name that is taken: behind `stem` where the name begins with it, else at the
+ * end; with "-COUNT" when count > 1. At most 255 bytes. */
+void spool_other_name(const char *name, const char *stem, const char *id, unsigned count,
+                      char other[256]);
+
+/* --- spool_places.c */
+
+/* Makes, opens and checks the folders, where they can serve; the lock is not taken yet. */
+enum status spool_open_places(struct spool *s) STATUS_MUST_CHECK;
+/* Whether OUT is neither ROOT nor in one of its folders (in/ is in_fd); says where it is. */
+enum status spool_check_out(const struct spool *s, int in_fd) STATUS_MUST_CHECK;
+
+/* --- spool_folders.c */
+
+/* Renames a file from in/ through every folder that inputs are moved to: what a claim and an
+ * archive will do. Catches other file systems, bind mounts and missing rights alike. The file is
+ * .leat.probe-1, or with the first number that nobody has taken; one that was left is removed. */
+enum status spool_try_renames(const struct spool *s, int in_fd) STATUS_MUST_CHECK;
+
+/* fsyncs each of several folders once. */
+struct spool_folders {
+    int at_fd;
+    const char *step;
+    struct spool_folder {
+        const char *path; /* borrowed */
+        int error;        /* errno of its fsync; 0: none */
+    } * all;              /* owned */
+    size_t n;
+};
+/* Remembers a folder; without memory, spool_folders_error is ENOMEM for it. */
+void spool_folders_add(struct spool_folders *f, const char *path);
+void spool_folders_sync(struct spool_folders *f);
+/* How the fsync of a folder that was added ended: 0, or errno. */
+int spool_folders_error(const struct spool_folders *f, const char *path);
+void spool_folders_free(struct spool_folders *f);
+
+/* --- spool_record.c */
+
+/* Text of `job` and `commit`, for free(); NULL: no memory. */
+char *spool_record_job(const struct spool_job *job);
+char *spool_record_commit(const struct spool_job *job);
+char *spool_record_reason(const struct spool_job *job, const struct spool_reason *reason);
+/* Reads `job` in an open folder of a job. STATUS_NOT_FOUND; STATUS_BAD_INPUT: no such record. */
+enum status spool_read_job(int job_fd, const char *id, struct spool_job **out) STATUS_MUST_CHECK;
+/* Reads `commit` into the job's published, part_inode and replace; the same statuses. */
+enum status spool_read_commit(int job_fd, struct spool_job *job) STATUS_MUST_CHECK;
+/* Whether there is a whole reason.json. */
+bool spool_has_reason(int job_fd);
+/* Lines of `attempts`. */
+unsigned spool_read_attempts(int job_fd);
+
+/* From so many jobs on, one syncfs for all of them takes the place of an fsync for each file and
+ * folder: every fsync, even of what is on disk already, waits for the disk to empty its cache, a
+ * dozen times a job. The price is that syncfs also waits for what others are writing, which is why
+ * few jobs do not use it. */
+enum { SPOOL_SHARES = 8 };
+/* How many jobs have this stand and SPOOL_OK. */
+size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_stand stand);
+/* syncfs for all jobs that have this stand and SPOOL_OK. */
+void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_stand stand,
+                    const char *step, int fd, const char *what);
+
+/* For all jobs at `stand` whose outcome is SPOOL_OK, the three phases of putting .work/ID/NAME.new,
+ * which has been written, in place: all contents to disk, all renames, all folders to disk. One
+ * after the other for every job, each rename would cost the next fsync a transaction of its own.
+ * `what` begins the message where that fails. step_folder NULL: the folders are not put on disk,
+ * and what stood under that name may be found there again. */
+void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t n,
+                        enum spool_stand stand, const char *name, const char *step,
+                        const char *step_folder, const char *what);
+
+/* --- steps */
+
+/* spool_claim.c: the rest of spool_claim for jobs whose `job` record is on disk: moves what is not
+ * yet there, and verifies. */
+void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* spool_claim.c: whether an input is still what it was; sets the outcome. */
+bool spool_unchanged(struct spool *s, struct spool_job *job);
+/* spool_publish.c: whether OUT/name is an earlier result of leat. */
+bool spool_is_result(struct spool *s, const char *name);
+/* spool_finish.c: before a durable job goes back or fails: a commit whose fsync failed may be
+ * there, and must not be found later. False: it cannot be removed, and the outcome says why. */
+bool spool_uncommit(struct spool *s, struct spool_job *job);
+/* spool_fail.c: moves .work/ID, which holds its reason.json, to failed/. */
+void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n);
+
+#endif
