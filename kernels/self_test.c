@@ -23,7 +23,7 @@ enum { N_PAIRS = N_SERIES * (N_SERIES - 1) / 2, CONSTANT = 5, GAPPED = 11 };
 enum { MAP_ROWS = 41, MAP_COLUMNS = 67, N_CELLS = MAP_ROWS * MAP_COLUMNS, N_STEPS = 90 };
 
 /* Parts of the answer, and how far two backends may lie apart in them. A coefficient's bound holds
- * for both sides, so that twice as much may lie between them (screen: what the two backends state).
+ * for both sides, so that twice as much may lie between them.
  * Moments are right to some hundred roundings, relatively. Figures inherit the bound of the matrix,
  * which is that of missing values. */
 struct part {
@@ -31,13 +31,12 @@ struct part {
     size_t n;
     double bound;
 };
-enum { WALK, MOMENTS, EXACT, F32, SCREEN, COLUMNS, FIGURES, HEAT, DEBRIS, BOOKS, PARTS };
+enum { WALK, MOMENTS, EXACT, F32, COLUMNS, FIGURES, HEAT, DEBRIS, BOOKS, PARTS };
 static const struct part parts[PARTS] = {
     [WALK] = {"walk", (size_t)N_SERIES *N_SAMPLES, 0},
     [MOMENTS] = {"moments", (size_t)MOMENTS_FIELDS *N_SERIES, 1e-12},
     [EXACT] = {"coefficients, exact", N_PAIRS, 2e-10},
     [F32] = {"coefficients, f32", N_PAIRS, 2e-6},
-    [SCREEN] = {"coefficients, screen", N_PAIRS, 0},
     [COLUMNS] = {"coefficients of columns", N_PAIRS, 2e-10},
     [FIGURES] = {"medians and ranks", N_SERIES + 5, 2e-10},
     [HEAT] = {"heatmap", (size_t)SIDE *SIDE, 1e-6},
@@ -91,13 +90,11 @@ static enum status run_open(struct backend *b, struct run *r)
     struct {
         size_t bytes;
         struct span *out;
-    } want[] = {
-        {bytes, &r->x},
-        {bytes, &r->by_columns},
-        {N_SERIES * k->z_bytes(PEARSON_EXACT, N_SAMPLES), &r->z_exact},
-        {N_SERIES * (k->z_bytes(PEARSON_F32, N_SAMPLES) + k->z_bytes(PEARSON_SCREEN, N_SAMPLES)),
-         &r->z},
-        {moments_bytes(N_SERIES), &r->moments}};
+    } want[] = {{bytes, &r->x},
+                {bytes, &r->by_columns},
+                {N_SERIES * k->z_bytes(PEARSON_EXACT, N_SAMPLES), &r->z_exact},
+                {N_SERIES * k->z_bytes(PEARSON_F32, N_SAMPLES), &r->z},
+                {moments_bytes(N_SERIES), &r->moments}};
     for (size_t i = 0; i < sizeof want / sizeof *want && st == STATUS_OK; ++i) {
         st = r->ops->alloc(r->q, want[i].bytes, want[i].out);
     }
@@ -335,23 +332,19 @@ static enum status answer(struct backend *b, struct answers *a)
         st = rows(&r, PEARSON_F32, a->part[F32]);
     }
     if (st == STATUS_OK) {
-        st = rows(&r, PEARSON_SCREEN, a->part[SCREEN]);
-    }
-    if (st == STATUS_OK) {
         st = landslide(&r, a->part[DEBRIS], a->part[BOOKS]);
     }
     run_close(&r);
     return st;
 }
 
-static enum status compare(const struct answers *tested, const struct answers *reference,
-                           double screen)
+static enum status compare(const struct answers *tested, const struct answers *reference)
 {
     for (size_t p = 0; p < PARTS; ++p) {
         for (size_t k = 0; k < parts[p].n; ++k) {
             double a = tested->part[p][k], b = reference->part[p][k];
             bool both_nan = a != a && b != b;
-            double bound = p == SCREEN ? screen : parts[p].bound;
+            double bound = parts[p].bound;
             bound *= p == MOMENTS ? fmax(1, fabs(b)) : 1;
             if (!both_nan && !(fabs(a - b) <= bound)) {
                 return status_fail(STATUS_DEVICE,
@@ -384,9 +377,7 @@ enum status self_test(struct backend *tested, struct backend *reference)
         st = answer(tested, &a);
     }
     if (st == STATUS_OK) {
-        st = compare(&a, &b,
-                     tested->ops->pearson->screen_bound(N_SAMPLES) +
-                         reference->ops->pearson->screen_bound(N_SAMPLES));
+        st = compare(&a, &b);
     }
     free(all);
     return st;

@@ -23,7 +23,7 @@ struct param_spec {
     const char *key;
     enum param_kind kind;
     const char *text;    /* the default, as a user would write it */
-    const char *choices; /* PARAM_CHOICE: "exact|f32|screen" */
+    const char *choices; /* PARAM_CHOICE: "exact|f32" */
     double min, max;     /* PARAM_COUNT and PARAM_REAL: the range accepted, ends included */
     const char *help;    /* half a line */
 };

@@ -3,7 +3,7 @@
  * LEAT_TEST_BACKEND.
  *
  * The bounds are those that kernels/pearson/pearson.h promises: 1e-12 for the exact form, 1e-6 for
- * f32, the backend's own statement for screen, 1e-10 with missing values.
+ * f32, 1e-10 with missing values.
  */
 #include "tests/rows_runner.h"
 
@@ -19,8 +19,6 @@ static void check_all(struct rows c)
     check(&c, 1e-12);
     c.precision = PEARSON_F32;
     check(&c, 1e-6);
-    c.precision = PEARSON_SCREEN;
-    check(&c, under_test_ops()->pearson->screen_bound(c.n_samples));
 }
 
 /* --- shapes and data ------------------------------------------------------------------------- */
@@ -131,7 +129,7 @@ static void pearson_does_not_depend_on_the_panels_beyond_rounding(void **state)
 static void pearson_is_the_same_bits_on_every_run(void **state)
 {
     (void)state;
-    for (int precision = PEARSON_EXACT; precision <= PEARSON_SCREEN; ++precision) {
+    for (int precision = PEARSON_EXACT; precision <= PEARSON_F32; ++precision) {
         struct rows c = {.n_series = under_test_size(300, 70),
                          .n_samples = under_test_size(3000, 200),
                          .panel = 100,
@@ -406,7 +404,7 @@ static void exact_pairs_match_the_reference(void **state)
     }
     reference_round(c.n_series * n, x);
     c.x = x;
-    c.precision = PEARSON_SCREEN;
+    c.precision = PEARSON_F32;
     reference_condensed(x, c.n_series, n, want);
     struct run r;
     run_rows(&c, &r);

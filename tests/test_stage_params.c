@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 static const struct param_spec choice = {
-    .key = "precision", .kind = PARAM_CHOICE, .text = "exact", .choices = "exact|f32|screen"};
+    .key = "diff", .kind = PARAM_CHOICE, .text = "none", .choices = "none|step|log"};
 static const struct param_spec count = {
     .key = "top", .kind = PARAM_COUNT, .text = "1000", .min = 1, .max = 4294967296.0};
 static const struct param_spec real = {
@@ -47,7 +47,7 @@ static void choices_are_taken_and_told_by_their_whole_word(void **state)
 {
     (void)state;
     struct param_value value;
-    static const char *const words[] = {"exact", "f32", "screen"};
+    static const char *const words[] = {"none", "step", "log"};
     for (size_t k = 0; k < 3; k++) {
         assert_int_equal(stage_parse_param(&choice, words[k], &value), STATUS_OK);
         assert_int_equal(value.index, k);
@@ -55,11 +55,11 @@ static void choices_are_taken_and_told_by_their_whole_word(void **state)
         assert_string_equal(json_string_value(told), words[k]);
         json_decref(told);
     }
-    static const char *const wrong[] = {"", "exac", "exactly", "exact|f32", "|", "F32", " f32"};
+    static const char *const wrong[] = {"", "ste", "steps", "none|step", "|", "LOG", " log"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         assert_int_equal(stage_parse_param(&choice, wrong[k], &value), STATUS_BAD_ARGUMENT);
-        assert_non_null(strstr(status_message(), "precision"));
-        assert_non_null(strstr(status_message(), "exact|f32|screen"));
+        assert_non_null(strstr(status_message(), "diff"));
+        assert_non_null(strstr(status_message(), "none|step|log"));
     }
 }
 

@@ -2,9 +2,8 @@
  * The coefficients of the stage `pearson`: shapes, regimes, precisions, gaps, increments, however
  * the table comes in. Runs on the backend that $LEAT_TEST_BACKEND names.
  *
- * Tolerances on r are the contract's (kernels/pearson/pearson.h): 1e-12 exact, 1e-6 f32,
- * screen_bound for screen, to which the rounding of a matrix in f32 (2^-24 of a number up to 1) is
- * added.
+ * Tolerances on r are the contract's (kernels/pearson/pearson.h): 1e-12 exact, 1e-6 f32, to which
+ * the rounding of a matrix in f32 (2^-24 of a number up to 1) is added.
  */
 #include "tests/pearson_runner.h"
 
@@ -13,11 +12,6 @@ static const double exact_bound = 1e-12, f32_bound = 1e-6 + 0x1p-24;
 static const size_t series_counts[] = {1, 2, 3, 33, 1000};
 static const size_t sample_counts[] = {2, 3, 17, 300};
 enum { N_COUNTS = 5, M_COUNTS = 4 };
-
-static double screen_tolerance(size_t n_samples)
-{
-    return counted.ops.pearson->screen_bound(n_samples) + 0x1p-24;
-}
 
 /* The matrix of a job against the reference's. */
 static void check_matrix(const struct sheet *sheet, size_t n_series, size_t n_samples, bool single,
@@ -68,7 +62,7 @@ static void columns_of_floats_give_the_exact_coefficients(void **state)
     check_shapes(false, DTYPE_F32);
 }
 
-static void f32_and_screen_stay_within_their_bounds_for_any_shape(void **state)
+static void f32_stays_within_its_bound_for_any_shape(void **state)
 {
     (void)state;
     for (size_t m = 0; m < N_COUNTS; m++) {
@@ -78,8 +72,6 @@ static void f32_and_screen_stay_within_their_bounds_for_any_shape(void **state)
             sheet.cut = 1;
             sheet.params[1] = "precision=f32";
             check_matrix(&sheet, series, samples, true, f32_bound);
-            sheet.params[1] = "precision=screen";
-            check_matrix(&sheet, series, samples, true, screen_tolerance(samples));
             sheet_free(&sheet);
         }
     }
@@ -89,12 +81,12 @@ static void columns_are_exact_whatever_precision_is_asked(void **state)
 {
     (void)state;
     struct sheet sheet = sheet_new(70, 33, false, DTYPE_F32);
-    sheet_set(&sheet, "precision=screen");
+    sheet_set(&sheet, "precision=f32");
     struct outcome o = run_well(&sheet);
     double *want = reference_matrix(&sheet, 33, 70), *got = read_r(&o, 33, false);
     assert_close(got, want, 33 * 32 / 2, exact_bound);
     assert_string_equal(json_string_value(json_object_get(o.result.parameters, "precision")),
-                        "screen");
+                        "f32");
     assert_string_equal(json_string_value(json_object_get(o.result.parameters, "precision_used")),
                         "exact");
     free(want);
@@ -168,14 +160,13 @@ static void check_cuts(struct sheet *sheet)
 static void results_do_not_depend_on_how_chunks_are_cut(void **state)
 {
     (void)state;
-    static const char *const precisions[] = {"precision=exact", "precision=f32",
-                                             "precision=screen"};
-    for (size_t k = 0; k < 6; k++) {
-        const bool by_lines = k < 3;
-        struct sheet sheet = shape_of(67, 300, by_lines, k % 2 ? DTYPE_F32 : DTYPE_F64);
+    static const char *const precisions[] = {"precision=exact", "precision=f32"};
+    for (size_t k = 0; k < 4; k++) {
+        const bool by_lines = k < 2;
+        struct sheet sheet = shape_of(67, 300, by_lines, k == 1 || k == 2 ? DTYPE_F32 : DTYPE_F64);
         sheet.cells[1000] = NAN;
         sheet.info.n_lines = by_lines ? 67 : 0; /* not known: as a CSV */
-        sheet.params[1] = precisions[k % 3];
+        sheet.params[1] = precisions[k % 2];
         check_cuts(&sheet);
         sheet_free(&sheet);
     }
@@ -184,10 +175,9 @@ static void results_do_not_depend_on_how_chunks_are_cut(void **state)
 static void wrong_guesses_of_the_number_of_lines_do_no_harm(void **state)
 {
     (void)state;
-    static const char *const precisions[] = {"precision=exact", "precision=f32",
-                                             "precision=screen"};
+    static const char *const precisions[] = {"precision=exact", "precision=f32"};
     static const size_t guesses[] = {1, 64, 600, 3000};
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 2; k++) {
         for (size_t g = 0; g < 4; g++) {
             struct sheet sheet = sheet_new(700, 40, true, DTYPE_F64);
             sheet.cut = 1;
@@ -196,10 +186,7 @@ static void wrong_guesses_of_the_number_of_lines_do_no_harm(void **state)
             sheet.info.n_lines = 0;
             sheet.info.n_lines_estimate = guesses[g];
             sheet.params[1] = precisions[k];
-            check_matrix(&sheet, 700, 40, k > 0,
-                         k == 0   ? exact_bound
-                         : k == 1 ? f32_bound
-                                  : screen_tolerance(40));
+            check_matrix(&sheet, 700, 40, k > 0, k == 0 ? exact_bound : f32_bound);
             sheet_free(&sheet);
         }
     }
@@ -239,15 +226,12 @@ static void missing_values_leave_the_samples_in_common(void **state)
     for (size_t m = 0; m < 4; m++) {
         for (size_t n = 0; n < M_COUNTS; n++) {
             const size_t series = counts[m], samples = sample_counts[n];
-            for (size_t k = 0; k < 4; k++) {
-                struct sheet sheet = shape_of(series, samples, k < 3, DTYPE_F64);
-                break_series(&sheet, series, samples, k < 3);
+            for (size_t k = 0; k < 3; k++) {
+                struct sheet sheet = shape_of(series, samples, k < 2, DTYPE_F64);
+                break_series(&sheet, series, samples, k < 2);
                 sheet.cut = 1;
-                sheet.params[1] = k == 1 ? "precision=f32" : k == 2 ? "precision=screen" : NULL;
-                check_matrix(&sheet, series, samples, k == 1 || k == 2,
-                             k == 1   ? f32_bound
-                             : k == 2 ? screen_tolerance(samples)
-                                      : 1e-10);
+                sheet.params[1] = k == 1 ? "precision=f32" : NULL;
+                check_matrix(&sheet, series, samples, k == 1, k == 1 ? f32_bound : 1e-10);
                 sheet_free(&sheet);
             }
         }
@@ -281,7 +265,7 @@ static void a_table_without_any_variance_has_no_coefficient(void **state)
         for (size_t c = 0; c < 12 * 9; c++) {
             sheet.cells[c] = k == 1 ? NAN : 3;
         }
-        sheet.params[1] = k == 3 ? "precision=screen" : NULL;
+        sheet.params[1] = k == 3 ? "precision=f32" : NULL;
         struct outcome o = run_well(&sheet);
         double *r = read_r(&o, 12, k == 3);
         for (size_t p = 0; p < 66; p++) {
@@ -356,8 +340,7 @@ static void check_increments(bool by_lines, const char *precision, const char *d
     struct outcome o = run_well(&sheet);
     const bool single = by_lines && strcmp(precision, "precision=exact") != 0;
     double *want = reference_matrix(&steps, SERIES, SAMPLES - 1), *got = read_r(&o, SERIES, single);
-    assert_close(got, want, SERIES * (SERIES - 1) / 2,
-                 single ? screen_tolerance(SAMPLES) : exact_bound);
+    assert_close(got, want, SERIES * (SERIES - 1) / 2, single ? f32_bound : exact_bound);
     assert_int_equal(json_integer_value(json_object_get(o.result.shape, "n_samples")), SAMPLES);
     check_figures(&o, &steps, SERIES, SAMPLES - 1, by_lines);
     free(want);
@@ -371,7 +354,7 @@ static void increments_are_correlated_when_asked(void **state)
 {
     (void)state;
     for (size_t k = 0; k < 4; k++) {
-        const char *precision = k % 2 ? "precision=screen" : "precision=exact";
+        const char *precision = k % 2 ? "precision=f32" : "precision=exact";
         check_increments(k < 2, precision, "diff=step", false);
         check_increments(k < 2, precision, "diff=log", true);
     }
@@ -384,7 +367,7 @@ int main(void)
         cmocka_unit_test(rows_of_floats_give_the_exact_coefficients),
         cmocka_unit_test(columns_of_doubles_give_the_exact_coefficients),
         cmocka_unit_test(columns_of_floats_give_the_exact_coefficients),
-        cmocka_unit_test(f32_and_screen_stay_within_their_bounds_for_any_shape),
+        cmocka_unit_test(f32_stays_within_its_bound_for_any_shape),
         cmocka_unit_test(columns_are_exact_whatever_precision_is_asked),
         cmocka_unit_test(columns_beyond_one_slab_are_accumulated),
         cmocka_unit_test(long_rows_beyond_one_panel_are_multiplied_with_those_before),

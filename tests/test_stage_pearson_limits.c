@@ -177,9 +177,10 @@ static void plans_cover_what_is_taken(void **state)
 {
     (void)state;
     static const char *const sets[][2] = {
-        {"precision=exact", "diff=none"},  {"precision=exact", "diff=step"},
-        {"precision=screen", "diff=none"}, {"precision=screen", "diff=log"},
-        {"precision=f32", "diff=step"},
+        {"precision=exact", "diff=none"},
+        {"precision=exact", "diff=step"},
+        {"precision=f32", "diff=none"},
+        {"precision=f32", "diff=log"},
     };
     for (size_t k = 0; k < 4 * sizeof sets / sizeof *sets; k++) {
         const bool by_lines = k % 2 == 0;
@@ -293,7 +294,7 @@ static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
 static void memory_comes_back_wherever_it_runs_out(void **state)
 {
     (void)state;
-    static const char *const precisions[] = {"precision=exact", "precision=screen"};
+    static const char *const precisions[] = {"precision=exact", "precision=f32"};
     for (size_t k = 0; k < 4; k++) {
         struct sheet sheet = shape_of(300, 20, k < 2, DTYPE_F64);
         sheet.info.n_lines = 0;

@@ -181,7 +181,7 @@ static void ties_are_cut_by_place_however_many_they_are(void **state)
     }
 }
 
-static void screened_pairs_are_those_of_the_exact_matrix(void **state)
+static void pairs_of_f32_are_those_of_the_exact_matrix(void **state)
 {
     (void)state;
     static const char *const sets[][2] = {{"top=1000", "threshold=0"},
@@ -196,15 +196,15 @@ static void screened_pairs_are_those_of_the_exact_matrix(void **state)
         sheet.params[1] =
             strcmp(sets[k % 4][0], "top=100000000") == 0 ? "top=16000000" : sets[k % 4][0];
         sheet.params[2] = sets[k % 4][1];
-        size_t n_exact, n_screen;
+        size_t n_exact, n_f32;
         struct outcome o = run_well(&sheet);
         struct listed *want = read_pairs(&o, &n_exact);
         outcome_free(&o);
-        sheet.params[3] = "precision=screen";
+        sheet.params[3] = "precision=f32";
         o = run_well(&sheet);
-        struct listed *got = read_pairs(&o, &n_screen);
+        struct listed *got = read_pairs(&o, &n_f32);
         outcome_free(&o);
-        assert_int_equal(n_exact, n_screen);
+        assert_int_equal(n_exact, n_f32);
         assert_true(n_exact > 0);
         for (size_t p = 0; p < n_exact; p++) {
             assert_int_equal(got[p].i, want[p].i);
@@ -217,11 +217,11 @@ static void screened_pairs_are_those_of_the_exact_matrix(void **state)
     }
 }
 
-static void screened_ties_beyond_what_is_held_are_sifted(void **state)
+static void ties_of_f32_beyond_what_is_held_are_sifted(void **state)
 {
     (void)state;
     struct sheet sheet = sheet_new(under_test_size(3000, 100), 2, true, DTYPE_F64);
-    sheet_set(&sheet, "precision=screen");
+    sheet_set(&sheet, "precision=f32");
     sheet_set(&sheet, "r=none");
     struct outcome o = run_well(&sheet);
     size_t n;
@@ -475,8 +475,8 @@ int main(void)
         cmocka_unit_test(deviations_of_fewer_than_two_values_are_nan),
         cmocka_unit_test(pairs_are_the_top_and_those_that_reach_the_threshold),
         cmocka_unit_test(ties_are_cut_by_place_however_many_they_are),
-        cmocka_unit_test(screened_pairs_are_those_of_the_exact_matrix),
-        cmocka_unit_test(screened_ties_beyond_what_is_held_are_sifted),
+        cmocka_unit_test(pairs_of_f32_are_those_of_the_exact_matrix),
+        cmocka_unit_test(ties_of_f32_beyond_what_is_held_are_sifted),
         cmocka_unit_test(the_summary_is_that_of_the_matrix),
         cmocka_unit_test(a_series_unlike_the_others_is_an_anomaly),
         cmocka_unit_test(an_anomaly_lies_three_and_a_half_scaled_mads_below),

@@ -22,14 +22,14 @@
  * precision; where 36 do not, it is taken in double (digits_double_cuda.cu):
  *
  *   P  L   products                        P  L   products
- *   2  1      3   screen                   6  5     21   exact, crest to 10 or so
- *   3  2      6   f32, crest to 4; screen  6  6     26   exact, crest to 100 or so
- *   3  3      8   f32, crest to 14         6 10     36   exact, crest to 111
- *   4  6     16   f32, screen              doubles       exact
+ *   3  2      6   f32, crest to 4          6  5     21   exact, crest to 10 or so
+ *   3  3      8   f32, crest to 14         6  6     26   exact, crest to 100 or so
+ *   4  6     16   f32                      6 10     36   exact, crest to 111
+ *                                          doubles       exact
  *
  * 16 products leave out at most 2 * 0.503 * 2^-24 / 127 * C = 4.73e-10 C: 4.85e-7 for 2^20 samples
  * and C = sqrt(N), the most there is. So they are enough for f32 up to 2^22 - 2^18 samples of any
- * kind, and for screen up to the longest series.
+ * kind.
  *
  * The result depends on the data and the shape alone: sums of integers have no order.
  *
@@ -44,13 +44,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Digits of PEARSON_F32 and PEARSON_SCREEN, and of PEARSON_EXACT. */
+/* Digits of PEARSON_F32, and of PEARSON_EXACT. */
 enum { DIGITS_SHORT = 4, DIGITS_LONG = 6 };
 
 /* What the products may leave out.
  *
  * f32: 1e-6 less the rounding of the result to float (2^-25) and that of two sweeps (2^-25 of what
- * the first gives, which is below 0.04). screen: what 3 products keep to a crest of 7.
+ * the first gives, which is below 0.04).
  *
  * exact: 1e-12 less, with u = 2^-53 and for N <= 2^20,
  *     10 u  the roundings of z,
@@ -58,9 +58,8 @@ enum { DIGITS_SHORT = 4, DIGITS_LONG = 6 };
  *     32 u  the sums of orders in double (value_of: 8 of parts within ||D_0|| ||D'_0|| <= 4),
  *    450 u  the sums of chunks: at most 150 (3 sweeps of 49 chunks, or 132 blocks) within 3,
  * 8.3e-14 in all. Beyond 2^20 samples the last grows with N / 2^20. */
-#define DIGITS_F32_BOUND    9.5e-7
-#define DIGITS_SCREEN_BOUND 5.0e-4
-#define DIGITS_EXACT_BOUND  8.0e-13
+#define DIGITS_F32_BOUND   9.5e-7
+#define DIGITS_EXACT_BOUND 8.0e-13
 
 /* Series up to here never need doubles: 36 products leave out 7.21e-15 C, and C <= sqrt(N). */
 enum { DIGITS_EXACT_SAMPLES = 12288 };

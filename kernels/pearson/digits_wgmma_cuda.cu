@@ -38,7 +38,7 @@ enum {
 };
 
 /* What the tiles of a matrix may take, by precision: which sweeps, see digits_cuda.h. */
-enum tile_step { STEP_3, STEP_6, STEP_8, STEP_16, STEP_21, STEP_26, STEP_36, STEP_DOUBLE };
+enum tile_step { STEP_6, STEP_8, STEP_16, STEP_21, STEP_26, STEP_36, STEP_DOUBLE };
 
 /* Blocks that a launch should have for every multiprocessor to have work; fixed, so that the sums
  * depend on the shape alone. */
@@ -53,7 +53,6 @@ struct tile_args {
     size_t width;
     double *partial; /* NULL: straight to r; else [gridDim.y][n_a][n_b] sums */
     float bound;
-    bool screen;
     bool doubles_follow; /* the kernel that takes what is left out */
 };
 
@@ -170,9 +169,6 @@ __device__ __forceinline__ enum tile_step choose_step(const tile_args &args,
             digits_left_out_by_all(a[DIGITS_LONG - 1], b[DIGITS_LONG - 1]) <= args.bound;
         return enough || !args.doubles_follow ? STEP_36 : STEP_DOUBLE;
     }
-    if (args.screen && digits_left_out<2, 1>(a, b) <= args.bound) {
-        return STEP_3;
-    }
     if (digits_left_out<3, 2>(a, b) <= args.bound) {
         return STEP_6;
     }
@@ -221,10 +217,6 @@ __device__ __forceinline__ void take_chunk(const W &worker, enum tile_step step,
         }
         worker.template sweep<orders<3, 6, 6>>(tile, add || step == STEP_36);
         worker.template sweep<orders<0, 2, 3>>(tile, true);
-        return;
-    }
-    if (step == STEP_3) {
-        worker.template sweep<orders<0, 1, 2>>(tile, add);
         return;
     }
     if (step == STEP_8) {
@@ -433,12 +425,11 @@ enum status cuda_digits_wgmma(struct cuda_queue *q, enum pearson_precision preci
     args.n_b = p->n_b;
     args.r = p->r.at;
     args.width = p->width;
-    args.screen = precision == PEARSON_SCREEN;
     if (precision == PEARSON_EXACT) {
         args.bound = (float)DIGITS_EXACT_BOUND;
         args.doubles_follow = p->n_samples > DIGITS_EXACT_SAMPLES;
         return launch<double>(q, &args, p, form);
     }
-    args.bound = (float)(args.screen ? DIGITS_SCREEN_BOUND : DIGITS_F32_BOUND);
+    args.bound = (float)DIGITS_F32_BOUND;
     return launch<float>(q, &args, p, form);
 }

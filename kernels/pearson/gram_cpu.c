@@ -1,7 +1,7 @@
 /*
  * gram_cpu - tiles of coefficients from standardized rows.
  *
- * Every precision is the same product in double; f32 and screen round the coefficient when it is
+ * Every precision is the same product in double; f32 rounds the coefficient when it is
  * stored, which saves half of the matrix. Arithmetic in float takes as long (252 against 248 ms for
  * 8192 x 8192 on two cores), and no bound of 1e-6 on it holds for every BLAS.
  *
@@ -47,12 +47,6 @@ struct gram_job {
     size_t n_tiles;
     atomic_bool failed;
 };
-
-double cpu_screen_bound(size_t n_samples)
-{
-    (void)n_samples;
-    return 1e-12 + 0x1p-25;
-}
 
 /* --- the grid -------------------------------------------------------------------------------- */
 

@@ -23,14 +23,18 @@
 #include "kernels/matrix/matrix.h"
 #include "kernels/means/means.h"
 
-/* How r is taken and stored: EXACT as double; F32 and SCREEN as float, pairs that matter are taken
- * again by exact_pairs.
- *
- * The absolute error of r, for N <= 2^20 samples of any finite values, is within 1e-12 (EXACT),
- * 1e-6 (F32), `pearson_kernels.screen_bound` (SCREEN); in columns within 1e-12, in slabs of 256
- * samples or more; of pairs of which one series has missing samples within 1e-10, and the rounding
- * to float where it is stored so. Each backend derives its own where it takes the products. */
-enum pearson_precision { PEARSON_EXACT, PEARSON_F32, PEARSON_SCREEN };
+/* How r is taken and stored: EXACT as double; F32 as float, and pairs that matter are taken again
+ * by exact_pairs. */
+enum pearson_precision { PEARSON_EXACT, PEARSON_F32 };
+
+/* The absolute error of r stays within this for N <= 2^20 samples of any finite values; in columns
+ * always within that of EXACT, in slabs of 256 samples or more; of pairs of which one series has
+ * missing samples within 1e-10, and the rounding to float where it is stored so. Each backend
+ * derives its own where it takes the products. */
+static inline double pearson_bound(enum pearson_precision precision)
+{
+    return precision == PEARSON_EXACT ? 1e-12 : 1e-6;
+}
 
 /* The most samples of a series in a row: what is beneath the products, BLAS and the device's tensor
  * copies, counts them in 31 bits. Series in columns have no such limit. */
@@ -85,9 +89,6 @@ struct pearson_kernels {
                              const struct pearson_side *b, enum dtype x_type,
                              struct moments moments, struct span r, size_t width, enum dtype type,
                              uint64_t *n_unsure) STATUS_MUST_CHECK;
-
-    /* The absolute error that PEARSON_SCREEN coefficients of these series stay within (rows). */
-    double (*screen_bound)(size_t n_samples);
 
     /* Takes n pairs again in double from the series themselves (rows of x as standardize got them):
      * within 1e-12, pairs with missing samples within 1e-10; sets pairs[k].r. `pairs` is host

@@ -196,7 +196,6 @@ const struct pearson_kernels cpu_pearson = {
     .standardize = standardize,
     .gram = cpu_gram,
     .gram_gaps = cpu_gram_gaps,
-    .screen_bound = cpu_screen_bound,
     .exact_pairs = cpu_exact_pairs,
     .columns_bytes = cpu_columns_bytes,
     .columns_new = cpu_columns_new,

@@ -20,7 +20,6 @@ enum status cpu_gram(struct queue *q, enum pearson_precision precision, size_t n
                      struct span za, size_t first_a, size_t n_a, struct span zb, size_t first_b,
                      size_t n_b, struct moments moments, struct span r,
                      size_t width) STATUS_MUST_CHECK;
-double cpu_screen_bound(size_t n_samples);
 
 /* cpu_gaps, cpu_pairs */
 enum status cpu_gram_gaps(struct queue *q, size_t n_samples, const struct pearson_side *a,

@@ -141,13 +141,6 @@ enum status gram(struct queue *queue, enum pearson_precision precision, size_t n
     return precision == PEARSON_EXACT ? exact_gram(q, &panel) : cuda_digits_blas(q, &panel);
 }
 
-double screen_bound(size_t n_samples)
-{
-    (void)n_samples;
-    /* and the rounding to float: of any length, see digits_cuda.h */
-    return DIGITS_SCREEN_BOUND + 1e-7;
-}
-
 } // namespace
 
 const struct pearson_kernels cuda_pearson = {
@@ -156,7 +149,6 @@ const struct pearson_kernels cuda_pearson = {
     .standardize = cuda_standardize,
     .gram = gram,
     .gram_gaps = cuda_gram_gaps,
-    .screen_bound = screen_bound,
     .exact_pairs = cuda_exact_pairs,
     .columns_bytes = cuda_columns_bytes,
     .columns_new = cuda_columns_new,

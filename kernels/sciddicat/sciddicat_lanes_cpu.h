@@ -31,7 +31,7 @@ typedef sciddicat_real sciddicat_number; /* of neighbours alive */
 /* `r` gets, part by part, what the expression is; a part's number is p. */
 #define LANES_EACH(type, expression)                                                               \
     type r;                                                                                        \
-    for (int p = 0; p < PARTS; ++p) {                                                              \
+    for (size_t p = 0; p < PARTS; ++p) {                                                           \
         r.part[p] = (expression);                                                                  \
     }                                                                                              \
     return r
@@ -44,7 +44,7 @@ LANES_INLINE sciddicat_real lanes_load(const double *from)
 
 LANES_INLINE void lanes_store(double *to, sciddicat_real x)
 {
-    for (int p = 0; p < PARTS; ++p) {
+    for (size_t p = 0; p < PARTS; ++p) {
         *(lanes_f64_anywhere *)(to + p * WIDTH) = x.part[p];
     }
 }
@@ -54,10 +54,10 @@ LANES_INLINE sciddicat_real lanes_all(double x)
     LANES_EACH(sciddicat_real, x + (lanes_f64){0});
 }
 
-LANES_INLINE lanes_i64 lanes_bit(int p)
+LANES_INLINE lanes_i64 lanes_bit(size_t p)
 {
     lanes_i64 bit = {0};
-    for (int l = 0; l < WIDTH; ++l) {
+    for (size_t l = 0; l < WIDTH; ++l) {
         bit[l] = (int64_t)1 << (p * WIDTH + l);
     }
     return bit;
@@ -81,7 +81,7 @@ LANES_INLINE int64_t lanes_any_of(lanes_i64 m)
 LANES_INLINE unsigned lanes_bits(sciddicat_mask m)
 {
     lanes_i64 all = {0};
-    for (int p = 0; p < PARTS; ++p) {
+    for (size_t p = 0; p < PARTS; ++p) {
         all |= m.part[p] & lanes_bit(p);
     }
     return (unsigned)lanes_any_of(all);
@@ -106,7 +106,7 @@ LANES_INLINE sciddicat_mask lanes_but(sciddicat_mask a, sciddicat_mask b)
 LANES_INLINE bool lanes_any(sciddicat_mask m)
 {
     lanes_i64 all = {0};
-    for (int p = 0; p < PARTS; ++p) {
+    for (size_t p = 0; p < PARTS; ++p) {
         all |= m.part[p];
     }
     return lanes_any_of(all) != 0;

@@ -44,8 +44,8 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
     [PRECISION] = {.key = "precision",
                    .kind = PARAM_CHOICE,
                    .text = "exact",
-                   .choices = "exact|f32|screen",
-                   .help = "error of r: 1e-12, 1e-6, or more; of the pairs reported 1e-12"},
+                   .choices = "exact|f32",
+                   .help = "error of r: 1e-12 or 1e-6; of the pairs reported 1e-12"},
     [DIFF] = {.key = "diff",
               .kind = PARAM_CHOICE,
               .text = "none",
@@ -77,7 +77,7 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
 
 void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
 {
-    static const enum pearson_precision precisions[] = {PEARSON_EXACT, PEARSON_F32, PEARSON_SCREEN};
+    static const enum pearson_precision precisions[] = {PEARSON_EXACT, PEARSON_F32};
     static const enum pearson_diff diffs[] = {PEARSON_DIFF_NONE, PEARSON_DIFF_STEP,
                                               PEARSON_DIFF_LOG};
     const struct param_value *p = args->params;

@@ -110,11 +110,7 @@ static void find_anomalies(struct pearson_job *job, double *scratch)
         scratch[s] = fabs(scratch[s] - middle);
     }
     const double away = 3.5 * 1.4826 * median(scratch, n);
-    const enum pearson_precision used = job->choice.used;
-    const double error = used == PEARSON_EXACT ? 1e-12
-                         : used == PEARSON_F32 ? 1e-6
-                                               : job->ops->pearson->screen_bound(job->n_samples);
-    job->anomaly_below = middle - fmax(away, error);
+    job->anomaly_below = middle - fmax(away, pearson_bound(job->choice.used));
 }
 
 /* --- warnings -----------------------------------------------------------------------------------
@@ -303,8 +299,7 @@ static enum status summarise(const struct pearson_job *job, json_t *summary)
 
 static enum status describe(const struct pearson_job *job, struct result *out)
 {
-    static const char *const precisions[] = {
-        [PEARSON_EXACT] = "exact", [PEARSON_F32] = "f32", [PEARSON_SCREEN] = "screen"};
+    static const char *const precisions[] = {[PEARSON_EXACT] = "exact", [PEARSON_F32] = "f32"};
     static const char *const diffs[] = {
         [PEARSON_DIFF_NONE] = "none", [PEARSON_DIFF_STEP] = "step", [PEARSON_DIFF_LOG] = "log"};
     const struct pearson_choice *c = &job->choice;

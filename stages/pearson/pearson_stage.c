@@ -321,8 +321,7 @@ static enum status find_pairs(struct pearson_job *job)
                                     .moments = job->moments};
     enum status st = STATUS_OK;
     if (choice->used != PEARSON_EXACT) { /* the pairs listed are taken again, from the series */
-        wanted.bound =
-            choice->used == PEARSON_F32 ? 1e-6 : job->ops->pearson->screen_bound(job->n_samples);
+        wanted.bound = pearson_bound(choice->used);
         st = pearson_rows_series(job, &wanted.x);
     }
     if (st == STATUS_OK) {

@@ -24,9 +24,7 @@ gzip -k rows.clusters.csv
 sums out.5 rows.clusters.csv.gz >five
 grep rows one >rows.one
 cmp rows.one five || fail "the gzipped table gives other results"
-for precision in f32 screen; do
-    sums out.$precision.1 --threads 1 -s precision=$precision array.clusters.npy >p1
-    sums out.$precision.2 --threads 3 -s precision=$precision array.clusters.npy >p2
-    cmp p1 p2 || fail "results differ with precision $precision"
-done
+sums out.f32.1 --threads 1 -s precision=f32 array.clusters.npy >p1
+sums out.f32.2 --threads 3 -s precision=f32 array.clusters.npy >p2
+cmp p1 p2 || fail "results differ with precision f32"
 echo "identical"

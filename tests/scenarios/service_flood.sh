@@ -1,11 +1,9 @@
 #!/bin/sh
 # More files than the kernel's queue of events holds (16,384) are dropped while the service stands still under SIGSTOP:
-# nothing is lost, doubled, torn or left over. LEAT_SERVICE_FILES: how many; 50,000 in memory where it has 2 GB of room,
-# 20,000 on a disk, 2,000 where a sanitizer watches.
+# nothing is lost, doubled, torn or left over. LEAT_SERVICE_FILES: how many; 20,000, and 2,000 where a sanitizer watches.
 files=20000
 if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] && [ "$(df -Pk /dev/shm | awk 'NR == 2 { print $4 }')" -gt 2000000 ]; then
     export TMPDIR=/dev/shm
-    files=50000
 fi
 . "$(dirname "$0")/lib.sh"
 "$LEAT" watch --help >/dev/null 2>&1 || skip "this leat has no watch"
