@@ -3,10 +3,10 @@
 # `test`, checked with). Says nothing and changes nothing when all of it is there.
 set -eu
 
-build='gcc g++ cmake ninja-build pkg-config libc6-dev libuv1-dev zlib1g-dev libminizip-dev
+build='gcc g++ cmake ninja-build pkg-config libc6-dev libuv1-dev zlib1g-dev libisal-dev libminizip-dev
     libarchive-dev libfast-float-dev libopenblas-dev libjansson-dev libinih-dev libpng-dev
     libtiff-dev libsystemd-dev'
-test='clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 libcmocka-dev python3
+test='clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 libcmocka-dev libdeflate-dev python3
     python3-numpy python3-pandas python3-scipy gdal-bin pigz zip unzip xz-utils zstd util-linux procps rsync
     systemd e2fsprogs xfsprogs'
 

@@ -74,10 +74,10 @@ static inline unsigned char *make_content(enum content kind, size_t n)
     return data;
 }
 
-static inline struct squeezer *new_squeezer(int level)
+static inline struct deflater *new_deflater(int level)
 {
-    struct squeezer *s = NULL;
-    assert_int_equal(squeezer_new(level, &s), STATUS_OK);
+    struct deflater *s = NULL;
+    assert_int_equal(deflater_new(level, &s), STATUS_OK);
     return s;
 }
 

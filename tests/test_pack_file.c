@@ -62,23 +62,23 @@ static struct bytes close_and_read(struct pack *p, int dir)
     return file;
 }
 
-/* Squeezes the member's last piece and appends it. */
-static void append_last(struct pack *p, struct squeezer *s, const void *data, size_t len)
+/* Deflates the member's last piece and appends it. */
+static void append_last(struct pack *p, struct deflater *s, const void *data, size_t len)
 {
     struct pack_piece piece = {.crc = 0};
-    assert_int_equal(pack_squeeze(s, PACK_ZIP, data, len, true, &piece), STATUS_OK);
+    assert_int_equal(pack_deflate(s, PACK_ZIP, data, len, true, &piece), STATUS_OK);
     assert_int_equal(pack_append(p, &piece), STATUS_OK);
     bytes_free(&piece.packed);
 }
 
-/* Squeezes member after member of a file from its last piece to its first, or in order, and packs
+/* Deflates member after member of a file from its last piece to its first, or in order, and packs
  * them. */
 static struct bytes pack_all(enum pack_kind kind, int level, bool backwards, size_t n_members,
                              const struct bytes *members)
 {
     struct pack *p;
     const int dir = open_dir();
-    struct squeezer *s = new_squeezer(level);
+    struct deflater *s = new_deflater(level);
     assert_int_equal(pack_open(dir, "out", kind, &p), STATUS_OK);
     for (size_t m = 0; m < n_members; m++) {
         const size_t n = members[m].len > 0 ? (members[m].len - 1) / PIECE + 1 : 1;
@@ -88,7 +88,7 @@ static struct bytes pack_all(enum pack_kind kind, int level, bool backwards, siz
             const size_t k = backwards ? n - 1 - i : i, at = k * PIECE;
             const size_t len = members[m].len - at < PIECE ? members[m].len - at : PIECE;
             assert_int_equal(
-                pack_squeeze(s, kind, members[m].data + at, len, k + 1 == n, &pieces[k]),
+                pack_deflate(s, kind, members[m].data + at, len, k + 1 == n, &pieces[k]),
                 STATUS_OK);
         }
         if (kind == PACK_ZIP) {
@@ -102,7 +102,7 @@ static struct bytes pack_all(enum pack_kind kind, int level, bool backwards, siz
         }
         free(pieces);
     }
-    squeezer_free(s);
+    deflater_free(s);
     return close_and_read(p, dir);
 }
 
@@ -239,12 +239,12 @@ static void members_beyond_4_gib_get_wide_sizes(void **state)
     (void)state;
     struct pack *p;
     const int dir = open_dir();
-    struct squeezer *s = new_squeezer(1);
+    struct deflater *s = new_deflater(1);
     struct pack_piece piece = {.crc = 0};
     unsigned char *zeros = make_content(ZEROS, PIECE);
     assert_int_equal(pack_open(dir, "out", PACK_ZIP, &p), STATUS_OK);
     assert_int_equal(pack_member(p, "big.npy"), STATUS_OK);
-    assert_int_equal(pack_squeeze(s, PACK_ZIP, zeros, PIECE, false, &piece), STATUS_OK);
+    assert_int_equal(pack_deflate(s, PACK_ZIP, zeros, PIECE, false, &piece), STATUS_OK);
     for (size_t k = 0; k + 1 < N_PIECES; k++) {
         assert_int_equal(pack_append(p, &piece), STATUS_OK);
     }
@@ -262,7 +262,7 @@ static void members_beyond_4_gib_get_wide_sizes(void **state)
 
     bytes_free(&file);
     bytes_free(&piece.packed);
-    squeezer_free(s);
+    deflater_free(s);
     free(zeros);
 }
 
@@ -281,7 +281,7 @@ static void members_that_begin_beyond_4_gib_get_wide_offsets(void **state)
     assert_int_equal(pack_file_adopt(&f, fd, "out"), STATUS_OK);
     f.size = hole;
     assert_int_equal(pack_new(&f, PACK_ZIP, &p), STATUS_OK);
-    struct squeezer *s = new_squeezer(1);
+    struct deflater *s = new_deflater(1);
     assert_int_equal(pack_member(p, "m0.npy"), STATUS_OK);
     append_last(p, s, "abc", 3);
     assert_int_equal(pack_close(p, &size, &crc), STATUS_OK);
@@ -294,7 +294,7 @@ static void members_that_begin_beyond_4_gib_get_wide_offsets(void **state)
     assert_next_is(a, "m0.npy", "abc");
     archive_read_free(a);
     close(again);
-    squeezer_free(s);
+    deflater_free(s);
     assert_int_equal(unlinkat(dir, "out", 0), 0);
     close_dir(dir);
 }
@@ -306,9 +306,9 @@ static void more_members_than_16_bits_count_are_all_found(void **state)
     struct pack *p;
     size_t found = 0;
     const int dir = open_dir();
-    struct squeezer *s = new_squeezer(1);
+    struct deflater *s = new_deflater(1);
     struct pack_piece piece = {.crc = 0};
-    assert_int_equal(pack_squeeze(s, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
+    assert_int_equal(pack_deflate(s, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
     assert_int_equal(pack_open(dir, "out", PACK_ZIP, &p), STATUS_OK);
     for (size_t m = 0; m < N; m++) {
         char name[32];
@@ -326,7 +326,7 @@ static void more_members_than_16_bits_count_are_all_found(void **state)
     archive_read_free(a);
     bytes_free(&file);
     bytes_free(&piece.packed);
-    squeezer_free(s);
+    deflater_free(s);
 }
 
 static void an_existing_name_is_never_written_to(void **state)
@@ -365,13 +365,13 @@ static void a_full_disk_is_reported_by_name_at_the_latest_when_closing(void **st
         struct pack_file f;
         uint64_t size;
         uint32_t crc;
-        struct squeezer *s = new_squeezer(6);
+        struct deflater *s = new_deflater(6);
         struct pack_piece piece = {.crc = 0};
         unsigned char *raw = make_content(NOISE, lengths[k]);
         assert_int_equal(pack_file_adopt(&f, open("/dev/full", O_WRONLY), "full.csv.gz"),
                          STATUS_OK);
         assert_int_equal(pack_new(&f, PACK_GZIP, &p), STATUS_OK);
-        assert_int_equal(pack_squeeze(s, PACK_GZIP, raw, lengths[k], true, &piece), STATUS_OK);
+        assert_int_equal(pack_deflate(s, PACK_GZIP, raw, lengths[k], true, &piece), STATUS_OK);
         enum status st = pack_append(p, &piece);
         if (st == STATUS_OK) {
             assert_int_equal(k, 0); /* the large one was not gathered */
@@ -383,7 +383,7 @@ static void a_full_disk_is_reported_by_name_at_the_latest_when_closing(void **st
         assert_non_null(strstr(status_message(), "full.csv.gz"));
         bytes_free(&piece.packed);
         free(raw);
-        squeezer_free(s);
+        deflater_free(s);
     }
 }
 
@@ -394,10 +394,10 @@ static void a_member_without_its_last_piece_is_a_fault(void **state)
     uint64_t size;
     uint32_t crc;
     const int dir = open_dir();
-    struct squeezer *s = new_squeezer(6);
+    struct deflater *s = new_deflater(6);
     struct pack_piece piece = {.crc = 0};
     assert_int_equal(pack_open(dir, "out", PACK_ZIP, &p), STATUS_OK);
-    assert_int_equal(pack_squeeze(s, PACK_ZIP, "abc", 3, false, &piece), STATUS_OK);
+    assert_int_equal(pack_deflate(s, PACK_ZIP, "abc", 3, false, &piece), STATUS_OK);
     assert_int_equal(pack_append(p, &piece), STATUS_INTERNAL); /* no member yet */
     assert_int_equal(pack_member(p, "a.npy"), STATUS_OK);
     assert_int_equal(pack_append(p, &piece), STATUS_OK);
@@ -408,7 +408,7 @@ static void a_member_without_its_last_piece_is_a_fault(void **state)
     assert_int_equal(pack_close(p, &size, &crc), STATUS_INTERNAL);
     assert_int_equal(unlinkat(dir, "out", 0), 0);
     bytes_free(&piece.packed);
-    squeezer_free(s);
+    deflater_free(s);
     close_dir(dir);
 }
 

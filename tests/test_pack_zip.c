@@ -15,12 +15,12 @@ struct made {
     char path[32];
     int fd; /* of the pack */
     struct pack *pack;
-    struct squeezer *squeezer;
+    struct deflater *deflater;
 };
 
 static struct made begin(void)
 {
-    struct made m = {.path = "/tmp/leat-zip-XXXXXX", .squeezer = new_squeezer(1)};
+    struct made m = {.path = "/tmp/leat-zip-XXXXXX", .deflater = new_deflater(1)};
     struct pack_file file;
     m.fd = mkstemp(m.path);
     assert_true(m.fd >= 0);
@@ -32,7 +32,7 @@ static struct made begin(void)
 static void append(struct made *m, const void *data, size_t n, bool last)
 {
     struct pack_piece piece = {.crc = 0};
-    assert_int_equal(pack_squeeze(m->squeezer, PACK_ZIP, data, n, last, &piece), STATUS_OK);
+    assert_int_equal(pack_deflate(m->deflater, PACK_ZIP, data, n, last, &piece), STATUS_OK);
     assert_int_equal(pack_append(m->pack, &piece), STATUS_OK);
     bytes_free(&piece.packed);
 }
@@ -43,7 +43,7 @@ static uint64_t end(struct made *m)
     uint64_t bytes;
     uint32_t crc;
     assert_int_equal(pack_close(m->pack, &bytes, &crc), STATUS_OK);
-    squeezer_free(m->squeezer);
+    deflater_free(m->deflater);
     return bytes;
 }
 
@@ -77,7 +77,7 @@ static void a_wide_end_is_written_from_65535_members_on(void **state)
     for (size_t n = 65534; n <= 65536; n++) {
         struct made m = begin();
         struct pack_piece piece = {.crc = 0};
-        assert_int_equal(pack_squeeze(m.squeezer, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
+        assert_int_equal(pack_deflate(m.deflater, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
         for (size_t i = 0; i < n; i++) {
             char name[32];
             snprintf(name, sizeof name, "m%zu", i);
@@ -183,7 +183,7 @@ static void a_size_is_wide_from_32_bits_of_ones_on(void **state)
         assert_int_equal(pack_member(m.pack, "m"), STATUS_OK);
         append(&m, "abc", 3, false);
         struct pack_piece piece = {.crc = 0};
-        assert_int_equal(pack_squeeze(m.squeezer, PACK_ZIP, "x", 1, true, &piece), STATUS_OK);
+        assert_int_equal(pack_deflate(m.deflater, PACK_ZIP, "x", 1, true, &piece), STATUS_OK);
         m.pack->member.raw_bytes = raw - 1;
         m.pack->member.packed_bytes = packed - piece.packed.len;
         assert_int_equal(pack_append(m.pack, &piece), STATUS_OK);

@@ -265,15 +265,15 @@ static void the_pieces_pack_to_the_same_file(void **state)
     assert_non_null(mkdtemp(folder));
     const int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct pack *pack;
-    struct squeezer *squeezer;
+    struct deflater *deflater;
     struct pack_piece piece = {.crc = 0};
     assert_int_equal(pack_open(dir, "map.tif", PACK_RAW, &pack), STATUS_OK);
-    assert_int_equal(squeezer_new(6, &squeezer), STATUS_OK);
+    assert_int_equal(deflater_new(PACK_LEVEL, &deflater), STATUS_OK);
     for (uint64_t i = 0; i < m->n_pieces; i++) {
         struct bytes raw = {.len = 0};
         assert_int_equal(m->piece(m->context, i, &raw), STATUS_OK);
         assert_int_equal(
-            pack_squeeze(squeezer, PACK_RAW, raw.data, raw.len, i + 1 == m->n_pieces, &piece),
+            pack_deflate(deflater, PACK_RAW, raw.data, raw.len, i + 1 == m->n_pieces, &piece),
             STATUS_OK);
         assert_int_equal(pack_append(pack, &piece), STATUS_OK);
         bytes_free(&raw);
@@ -283,7 +283,7 @@ static void the_pieces_pack_to_the_same_file(void **state)
     assert_int_equal(pack_close(pack, &bytes, &crc), STATUS_OK);
     assert_int_equal(bytes, expected.len);
     assert_int_equal(crc, crc32_z(0, expected.data, expected.len));
-    squeezer_free(squeezer);
+    deflater_free(deflater);
     bytes_free(&piece.packed);
     bytes_free(&expected);
     result_free(&r);

@@ -282,10 +282,10 @@ static struct result sample_result(void)
 
 static void write_result(const struct result *r, int dir)
 {
-    struct squeezer *s;
+    struct deflater *s;
     struct bytes raw = {.len = 0};
     struct pack_piece piece = {.crc = 0};
-    assert_int_equal(squeezer_new(6, &s), STATUS_OK);
+    assert_int_equal(deflater_new(PACK_LEVEL, &s), STATUS_OK);
     for (size_t i = 0; i < r->n_files; i++) {
         const struct result_file *f = &r->files[i];
         struct pack *p;
@@ -301,7 +301,7 @@ static void write_result(const struct result *r, int dir)
                 bytes_clear(&raw);
                 assert_int_equal(member->piece(member->context, k, &raw), STATUS_OK);
                 assert_int_equal(
-                    pack_squeeze(s, f->kind, raw.data, raw.len, k + 1 == member->n_pieces, &piece),
+                    pack_deflate(s, f->kind, raw.data, raw.len, k + 1 == member->n_pieces, &piece),
                     STATUS_OK);
                 assert_int_equal(pack_append(p, &piece), STATUS_OK);
             }
@@ -310,7 +310,7 @@ static void write_result(const struct result *r, int dir)
     }
     bytes_free(&raw);
     bytes_free(&piece.packed);
-    squeezer_free(s);
+    deflater_free(s);
 }
 
 static void numpy_and_pandas_read_what_is_written(void **state)

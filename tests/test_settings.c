@@ -110,7 +110,7 @@ static void defaults_are_those_that_are_documented(void **state)
     assert_string_equal(s.output, "leat-out");
     assert_string_equal(s.backend, "auto");
     assert_int_equal(s.jobs + s.threads + s.memory, 0);
-    assert_int_equal(s.level, 6);
+    assert_int_equal(s.level, 1);
     assert_false(s.force || s.json || s.quiet || s.verbose);
     settings_free(&s);
     s = must_parse("doctor");

@@ -2,7 +2,6 @@
  * test_source - files and gzip streams give the same bytes however they are read, and say where
  * they are damaged.
  */
-#include "formats/base/crc.h"
 #include "formats/source/source.h"
 #include "tests/read_fault.h"
 #include "tests/table_support.h"
@@ -327,18 +326,6 @@ static void folders_and_pipes_are_refused(void **state)
     source_free(NULL);
 }
 
-static void crc_extends_as_that_of_zlib_at_every_length_and_alignment(void **state)
-{
-    (void)state;
-    struct bytes b = some_bytes(1000);
-    static const uint32_t starts[] = {0, 1, 0x12345678, UINT32_MAX};
-    for (size_t n = 0; n <= 600; n++) {
-        const uint32_t start = starts[n % 4];
-        assert_int_equal(crc_extend(start, b.data + n % 17, n), crc32_z(start, b.data + n % 17, n));
-    }
-    bytes_free(&b);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,7 +341,6 @@ int main(void)
         cmocka_unit_test(a_read_that_fails_once_leaves_bytes_and_checksum_right),
         cmocka_unit_test(file_that_changes_while_it_is_read_is_told),
         cmocka_unit_test(folders_and_pipes_are_refused),
-        cmocka_unit_test(crc_extends_as_that_of_zlib_at_every_length_and_alignment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

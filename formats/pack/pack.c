@@ -1,6 +1,6 @@
 /*
  * pack - an output file from pieces that are already deflated: keeps the order, the sums and the
- * container's rules; compresses nothing itself (pack_squeeze.c).
+ * container's rules; compresses nothing itself (pack_deflate.c).
  *
  * Sources: RFC 1951 (a run of blocks that ends on a byte with no final block may be followed by
  * another), RFC 1952 (gzip).

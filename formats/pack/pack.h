@@ -3,7 +3,8 @@
  *
  * One kind for each container: PACK_RAW (bytes as they are: .png, .json, .npy), PACK_GZIP (.csv.gz)
  * and PACK_ZIP (.npz: several members). Output is deterministic: no clock, no user, no host name in
- * it, and the same pieces give the same bytes whoever deflated them.
+ * it, and the same pieces give the same bytes whoever deflated them, on processors of one kind
+ * (deflate takes the instructions that a processor has).
  */
 #ifndef LEAT_FORMATS_PACK_PACK_H
 #define LEAT_FORMATS_PACK_PACK_H
@@ -20,11 +21,13 @@ enum pack_kind { PACK_RAW, PACK_GZIP, PACK_ZIP };
 /* Raw bytes in one piece: all but the last piece of a member have this many, or (text) up to it. */
 enum { PACK_PIECE_BYTES = 1 << 20 };
 
-struct pack;
-struct squeezer; /* one thread's deflate state; reused from piece to piece */
+enum { PACK_LEVEL = 1 }; /* by default */
 
-/* A piece on its way: made from raw bytes by pack_squeeze on any thread, then appended in order.
- * Zeroed before its first use; may be squeezed into again, which keeps the memory of `packed`. */
+struct pack;
+struct deflater; /* one thread's deflate state; reused from piece to piece */
+
+/* A piece on its way: made from raw bytes by pack_deflate on any thread, then appended in order.
+ * Zeroed before its first use; may be used again, which keeps the memory of `packed`. */
 struct pack_piece {
     struct bytes packed; /* what goes into the file; freed by the caller */
     uint64_t raw_bytes;  /* what it stands for */
@@ -33,14 +36,14 @@ struct pack_piece {
     bool last;           /* of its member */
 };
 
-/* level 0 (stored) to 9 (smallest), as in gzip. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
-enum status squeezer_new(int level, struct squeezer **out) STATUS_MUST_CHECK;
-void squeezer_free(struct squeezer *s);
+/* Level 0 (stored) to 9 (smallest): 1 to 3 by ISA-L, hundreds of MB/s; 4 to 9 by zlib, tens of
+ * MB/s, to save some 3 % of text and nothing of measured numbers. STATUS_BAD_ARGUMENT,
+ * STATUS_NO_MEMORY. */
+enum status deflater_new(int level, struct deflater **out) STATUS_MUST_CHECK;
+void deflater_free(struct deflater *s);
 
-/* Deflates one piece (copies it for PACK_RAW). `last` marks a member's last piece. Whether matching
- * pays is found out on the piece itself, so numbers that do not repeat cost only Huffman coding;
- * the choice depends on the bytes alone. */
-enum status pack_squeeze(struct squeezer *s, enum pack_kind kind, const void *raw, size_t n,
+/* Deflates one piece (copies it for PACK_RAW). `last` marks a member's last piece. */
+enum status pack_deflate(struct deflater *s, enum pack_kind kind, const void *raw, size_t n,
                          bool last, struct pack_piece *out) STATUS_MUST_CHECK;
 
 /* Creates the file `name` in the directory (must not exist, mode 0666 less umask); the FOLDER of

@@ -5,11 +5,11 @@
  */
 #include "formats/pack/pack_file.h"
 
-#include "formats/base/crc.h"
 #include "formats/base/io_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <isa-l.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ enum status pack_file_put_known(struct pack_file *f, const void *data, size_t n,
 
 enum status pack_file_put(struct pack_file *f, const void *data, size_t n)
 {
-    return pack_file_put_known(f, data, n, crc_extend(0, data, n));
+    return pack_file_put_known(f, data, n, crc32_gzip_refl(0, data, n));
 }
 
 enum status pack_file_finish(struct pack_file *f)

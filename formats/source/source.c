@@ -12,12 +12,12 @@
 #include "formats/source/source.h"
 
 #include "formats/base/checked.h"
-#include "formats/base/crc.h"
 #include "formats/base/io_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <isa-l.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static enum status read_pieces(const struct source *s, uint64_t offset, unsigned
         if (status) {
             return status;
         }
-        *crc = crc_extend(*crc, dst + *n, got);
+        *crc = crc32_gzip_refl(*crc, dst + *n, got);
         *n += got;
     }
     return STATUS_OK;
@@ -405,7 +405,7 @@ enum status source_crc(struct source *s, uint32_t *out)
     size_t n;
     do {
         status = pread_full(s, at, piece, READ_BYTES, &n);
-        crc = crc_extend(crc, piece, n);
+        crc = crc32_gzip_refl(crc, piece, n);
         at += n;
     } while (!status && n == READ_BYTES);
     free(piece);

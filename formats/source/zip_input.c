@@ -8,9 +8,8 @@
  */
 #include "formats/source/zip_input.h"
 
-#include "formats/base/crc.h"
-
 #include <inttypes.h>
+#include <isa-l.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -363,7 +362,7 @@ enum status zip_input_read(struct zip_input *z, void *dst, size_t cap, size_t *n
             return status;
         }
         end = end || (z->method == ZIP_INPUT_STORED && got == 0);
-        z->crc = crc_extend(z->crc, to, got);
+        z->crc = crc32_gzip_refl(z->crc, to, got);
         z->left -= got;
         *n += got;
     }

@@ -184,7 +184,7 @@ static enum status make_slots(struct engine *e, int level)
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu slots", e->n_slots);
     }
     for (size_t i = 0; i < e->n_slots; i++) {
-        enum status code = squeezer_new(level, &e->slots[i].squeezer);
+        enum status code = deflater_new(level, &e->slots[i].deflater);
         if (code != STATUS_OK) {
             return code;
         }
@@ -314,7 +314,7 @@ static void free_pools(struct engine *e)
     }
     free(e->blocks);
     for (size_t i = 0; e->slots != NULL && i < e->n_slots; i++) {
-        squeezer_free(e->slots[i].squeezer);
+        deflater_free(e->slots[i].deflater);
         bytes_free(&e->slots[i].raw);
         for (size_t p = 0; p < SLOT_PIECES; p++) {
             bytes_free(&e->slots[i].pieces[p].packed);

@@ -70,7 +70,7 @@ struct block {
 enum { SLOT_PIECES = 16 };
 
 struct slot {
-    struct squeezer *squeezer;
+    struct deflater *deflater;
     struct bytes raw;
     struct pack_piece pieces[SLOT_PIECES];
     struct job *job; /* whose slot it is at present */

@@ -4,10 +4,10 @@
  * order. Members of one piece travel together, so that a small result costs few tasks. While one
  * result is written, the stage computes the next, but no further ahead.
  */
-#include "formats/base/crc.h"
 #include "formats/base/json_write.h"
 #include "pipeline/engine/job_state.h"
 
+#include <isa-l.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void encode_work(struct engine_task *task)
         bytes_clear(&s->raw);
         code = m->piece(m->context, piece, &s->raw);
         if (code == STATUS_OK) {
-            code = pack_squeeze(s->squeezer, f->kind, s->raw.data, s->raw.len,
+            code = pack_deflate(s->deflater, f->kind, s->raw.data, s->raw.len,
                                 piece + 1 == m->n_pieces, &s->pieces[i]);
         }
         if (++piece == m->n_pieces) {
@@ -197,7 +197,7 @@ static enum status write_manifest(struct job *job)
     }
     struct pack_piece piece = {.packed = {.data = (unsigned char *)text, .len = strlen(text)}};
     piece.raw_bytes = piece.packed.len;
-    piece.crc = piece.packed_crc = crc_extend(0, text, piece.packed.len);
+    piece.crc = piece.packed_crc = crc32_gzip_refl(0, piece.packed.data, piece.packed.len);
     piece.last = true;
     struct pack *pack = NULL;
     uint64_t bytes;

@@ -19,8 +19,7 @@
 #include <zlib.h>
 
 enum {
-    BATCH_MAX = 64, /* pieces, each about 1 MiB */
-    GZIP_LEVEL = 6,
+    BATCH_MAX = 64,      /* pieces, each about 1 MiB */
     KEEP_BYTES = 1 << 29 /* of deflated tiles */
 };
 
@@ -72,7 +71,7 @@ struct work {
     struct terrain terrain;
     size_t batch_pieces;
     struct piece batches[2][BATCH_MAX];
-    struct squeezer *squeezers[BATCH_MAX];
+    struct deflater *deflaters[BATCH_MAX];
     struct failure failure;
     uint64_t bytes; /* written */
     double share;   /* of all work, that is done before this file */
@@ -97,7 +96,7 @@ static enum status make_piece(struct writing *g, size_t index)
     bytes_clear(&p->raw);
     enum status status = g->member->piece(g->member->context, at, &p->raw);
     if (status == STATUS_OK && w->order->pair->is_gzipped) {
-        status = pack_squeeze(w->squeezers[index], PACK_GZIP, p->raw.data, p->raw.len,
+        status = pack_deflate(w->deflaters[index], PACK_GZIP, p->raw.data, p->raw.len,
                               at + 1 == g->member->n_pieces, &p->packed);
     }
     return status;
@@ -262,7 +261,7 @@ static enum status acquire(struct work *w)
     w->batch_pieces = wanted < BATCH_MAX ? wanted : BATCH_MAX;
     for (size_t i = 0; w->order->pair->is_gzipped && i < w->batch_pieces && status == STATUS_OK;
          i++) {
-        status = squeezer_new(GZIP_LEVEL, &w->squeezers[i]);
+        status = deflater_new(PACK_LEVEL, &w->deflaters[i]);
     }
     return status;
 }
@@ -270,7 +269,7 @@ static enum status acquire(struct work *w)
 static void release(struct work *w)
 {
     for (size_t i = 0; i < BATCH_MAX; i++) {
-        squeezer_free(w->squeezers[i]);
+        deflater_free(w->deflaters[i]);
         for (size_t k = 0; k < 2; k++) {
             bytes_free(&w->batches[k][i].raw);
             bytes_free(&w->batches[k][i].packed.packed);

@@ -41,7 +41,7 @@ const struct settings_key settings_keys[] = {
     {"deadline", WORK, 0x102, SETTINGS_SECONDS, FIELD(deadline_s), 0, 0, NULL, "SECONDS",
      "Give up a job that takes longer (default 0: never)"},
     {"level", WORK, 0x103, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
-     "Compression level of results (default 6)"},
+     "Compression level of results (default 1)"},
     {"force", RUN, 0x104, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
      "Replace results that are already there"},
     {"json", RUN | SETTINGS_OF_STATUS, 0x105, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,

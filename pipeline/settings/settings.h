@@ -48,7 +48,7 @@ struct settings {
     size_t threads;    /* compute threads; 0: the CPUs this process may use */
     uint64_t memory;   /* bound on leat's own bulk host memory; 0: half of the machine's */
     double deadline_s; /* of one job; 0: none */
-    int level;         /* deflate level 1..9, default 6 */
+    int level;         /* deflate level 1..9, default PACK_LEVEL */
     bool force, json, quiet, verbose;
     /* Of the service. Files of the configuration may have these keys whatever the command is. */
     char *spool;         /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */

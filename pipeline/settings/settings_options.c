@@ -2,6 +2,7 @@
  * settings_options - the command lines of run, check, doctor and of the service's commands. What
  * they say is kept aside until the configuration file has been read, and then laid over it.
  */
+#include "formats/pack/pack.h"
 #include "pipeline/names/text.h"
 #include "pipeline/settings/options.h"
 #include "pipeline/settings/settings_parts.h"
@@ -214,7 +215,7 @@ static enum status check_set(const struct settings *s)
 static enum status set_defaults(struct settings *s)
 {
     s->backend = strdup("auto");
-    s->level = 6;
+    s->level = PACK_LEVEL;
     s->keep_inputs = true;
     s->settle_s = 2;
     s->rescan_s = s->drain_s = 60;
