@@ -77,7 +77,7 @@ static int unknown(const char *name)
     if (near.best != NULL) {
         log_error("unknown command '%s': did you mean '%s'?", name, near.best);
     } else if (name[0] == '-') {
-        log_error("'%s' stands before the command: leat COMMAND [OPTION...] (see leat --help)",
+        log_error("option '%s' must follow the command: leat COMMAND [OPTION...] (see leat --help)",
                   name);
     } else {
         log_error("unknown command '%s' (see leat --help)", name);

@@ -159,7 +159,7 @@ static void links_and_devices_are_refused(void **state)
     assert_null(next_entry(a).refused);
     assert_string_equal(next_entry(a).refused, "it is a link");
     assert_string_equal(next_entry(a).refused, "it is a link");
-    assert_string_equal(next_entry(a).refused, "it is no regular file");
+    assert_string_equal(next_entry(a).refused, "it is not a regular file");
     assert_end(a);
     archive_input_free(a);
     bytes_free(&b);

@@ -277,7 +277,8 @@ static void cells_that_are_not_square_are_told(void **state)
     slide_free(&s);
 }
 
-/* What the user calls NODATA is no altitude: as one it would be a pit that swallows the slide. */
+/* What the user calls NODATA is not an altitude: as one it would be a pit that swallows the slide.
+ */
 static void compat_and_a_missing_value_exclude_one_another(void **state)
 {
     (void)state;

@@ -82,12 +82,12 @@ static void the_page_tells_what_the_document_holds(void **state)
         "             sub/a.clusters.csv: somebody still writes to it (12.5 s)\n",
         "             b.dem.asc: b.source.* is missing (1 min 15 s)\n"
         "             and 9 more\n",
-        "  so far     1234 done, 3 failed, 2 taken up again; 5.00 GiB read\n",
+        "  so far     1234 done, 3 failed, 2 requeued; 5.00 GiB read\n",
         "  rates      12.3 jobs/s and 45.0 MiB/s in the last minute, 0.5 jobs/s in the last 15\n",
         "  20261121-030441-000003  f.clusters.csv: internal\n      the worker died 3 times\n"
         "  20261121-030441-000002  e.clusters.csv: bad-input\n      line 2, column 3: no number\n",
         "  and 1 more\n"
-        "Once mended, try again:  leat retry 20261121-030441-000003 --spool /srv/leat\n",
+        "After fixing the cause:  leat retry 20261121-030441-000003 --spool /srv/leat\n",
     };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         must_hold(text, parts[i]);

@@ -264,13 +264,13 @@ static void text_among_numbers_is_refused_with_its_place(void **state)
     static const struct {
         const char *text, *where, *what;
     } cases[] = {
-        {HEAD "1 2 x3\n4 5 6\n", "line 6, column 3", "'x3' is no number"},
-        {HEAD "1 2 3\n\n4 5 -\n", "line 8, column 3", "'-' is no number"},
-        {HEAD "1 2 3 4 1,2.5 6\n", "line 6, column 5", "'1,2.5' is no number"},
-        {HEAD "1 2 3 4\n5 inf\n", "line 7, column 2", "'inf' is no number"},
+        {HEAD "1 2 x3\n4 5 6\n", "line 6, column 3", "'x3' is not a number"},
+        {HEAD "1 2 3\n\n4 5 -\n", "line 8, column 3", "'-' is not a number"},
+        {HEAD "1 2 3 4 1,2.5 6\n", "line 6, column 5", "'1,2.5' is not a number"},
+        {HEAD "1 2 3 4\n5 inf\n", "line 7, column 2", "'inf' is not a number"},
         {HEAD "1 2 3\n4 1e999 6\n", "line 7, column 2", "beyond the largest double"},
-        {HEAD "1 2 3\n4 5 \x1a\n", "line 7, column 3", "'\\x1a' is no number"},
-        {HEAD "1;2;3\n4;5;6 1 2 3 4\n", "line 6, column 1", "'1;2;3' is no number"},
+        {HEAD "1 2 3\n4 5 \x1a\n", "line 7, column 3", "'\\x1a' is not a number"},
+        {HEAD "1;2;3\n4;5;6 1 2 3 4\n", "line 6, column 1", "'1;2;3' is not a number"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

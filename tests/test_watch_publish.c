@@ -65,7 +65,7 @@ static void committed_result_is_kept_while_another_folder_is_mounted_in_place_of
     the_one_job_has_ended("1");
 }
 
-/* The commit of a job has its name, and cannot be put on disk. */
+/* The commit of a job has its name, and cannot be synced. */
 static struct spool_job *new_half_committed_job(void)
 {
     char path[64];

@@ -214,7 +214,7 @@ static void input_that_cannot_be_put_on_disk_is_not_passed_over(void **state)
     fclose(spool_fault->trace);
     spool_fault_clear();
     expect(job, SPOOL_INTERNAL, SPOOL_WORKING);
-    assert_non_null(strstr(job->message, "an input cannot be put on disk"));
+    assert_non_null(strstr(job->message, "an input cannot be synced"));
     spool_job_free(job);
 }
 

@@ -76,7 +76,7 @@ enum status grid_set_prj(struct grid *g, const char *text) STATUS_MUST_CHECK;
 
 /* Derives place, cell size and rotation from the tags, as far as they tell them. `name` is what the
  * message calls the grid. STATUS_BAD_INPUT (cells without a size or an area, or beyond
- * GRID_MAX_CELL; a place that is no number). */
+ * GRID_MAX_CELL; a place that is not a number). */
 enum status grid_place_by_tags(struct grid *g, const char *name) STATUS_MUST_CHECK;
 
 /* Is it known where the grid lies? */

@@ -98,7 +98,7 @@ static bool find(const char *text, const char *const words[], struct node *out)
     return false;
 }
 
-/* UNIT["name", metres ...]; 0: it is no number above 0. */
+/* UNIT["name", metres ...]; 0: it is not a number above 0. */
 static double factor_of(const struct node *unit)
 {
     const char *at = unit->inside;

@@ -263,7 +263,7 @@ static const char *judge_kind(struct archive_entry *e)
         return "it is a link";
     }
     if (archive_entry_filetype(e) != AE_IFREG) {
-        return "it is no regular file";
+        return "it is not a regular file";
     }
     if (archive_entry_is_encrypted(e)) {
         return "it is encrypted, and leat takes no passwords";

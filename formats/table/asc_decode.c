@@ -56,7 +56,7 @@ static enum status take_value(const struct asc *a, const struct table *t, struct
         const char other = a->point == '.' ? ',' : '.';
         if (!decimal_parse(text, v.n, other, out)) {
             return status_fail(
-                STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu: '%s' is no number",
+                STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu: '%s' is not a number",
                 source_name(t->source), line, column + 1, excerpt_of(v.text, v.n).text);
         }
         if (table_may_be_grouped(text, v.n, other)) {

@@ -146,7 +146,8 @@ static enum status read_line(struct header *h, const struct asc_value *word, uin
         h->value[k] = NAN;
     } else if (!parse(&v, &h->value[k]) || !isfinite(h->value[k])) {
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: line %" PRIu64 ", column 2: %s is '%s', which is no finite number",
+                           "%s: line %" PRIu64
+                           ", column 2: %s is '%s', which is not a finite number",
                            h->file, line, key_names[k], excerpt_of(v.text, v.n).text);
     }
     h->line[k] = line;

@@ -237,7 +237,7 @@ enum status npy_parse_header(const char *where, const char *text, size_t n, size
     *out = (struct npy_header){.header_bytes = offset + n};
     unsigned seen = 0;
     if (!take(&k, '{')) {
-        return fail_literal(&k, "is no dict literal");
+        return fail_literal(&k, "is not a dict literal");
     }
     bool comma = true;
     while (!take(&k, '}')) {
@@ -278,7 +278,7 @@ enum status npy_read_header(const struct npy_reader *r, struct npy_header *out)
         return status;
     }
     if (memcmp(prefix, "\x93NUMPY", 6) != 0) {
-        return status_fail(STATUS_BAD_INPUT, "%s: is no npy array", r->where);
+        return status_fail(STATUS_BAD_INPUT, "%s: is not an npy array", r->where);
     }
     if (prefix[6] < 1 || prefix[6] > 3 || prefix[7] != 0) {
         return status_fail(STATUS_UNSUPPORTED, "%s: is npy version %d.%d; leat reads 1.0 to 3.0",

@@ -100,8 +100,8 @@ struct source *table_source(struct table *t);
 enum status table_next(struct table *t, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
 
 /* Turns raw bytes into numbers: correctly rounded doubles, NaN where missing. Does not change `t`
- * and may run on many chunks of it at once. In a CSV a ragged row, a cell that is no number, or an
- * infinity is STATUS_BAD_INPUT; infinities of arrays are passed on. */
+ * and may run on many chunks of it at once. In a CSV a ragged row, a cell that is not a number, or
+ * an infinity is STATUS_BAD_INPUT; infinities of arrays are passed on. */
 enum status table_decode(const struct table *t, struct table_chunk *c) STATUS_MUST_CHECK;
 
 /* How a table is read: table_decode runs on at most n_threads threads and begins chunks in file

@@ -308,7 +308,7 @@ static enum status read_nodata(struct table *t, const struct tif_handle *h, stru
     (void)snprintf(copy, sizeof copy, "%.*s", (int)(n < sizeof copy ? n : sizeof copy),
                    (const char *)text);
     if (!parse_nodata(copy, &g->nodata)) {
-        return table_warn(t, "its NODATA value, '%s', is no number: no cell is taken for one",
+        return table_warn(t, "its NODATA value, '%s', is not a number: no cell is taken for one",
                           excerpt_of(copy, strlen(copy)).text);
     }
     if (shape->kind == TIF_FLOAT && shape->sample_bytes == sizeof(float)) {

@@ -44,7 +44,7 @@ static void tell_success(const struct told *told, const struct job_report *r)
         tell_warnings(r);
         tell_done(s, r);
     } else if (told->n_done == JOBS_TOLD + 1) {
-        log_info("of further jobs only failures are told (-v: all)");
+        log_info("further successful jobs are not listed (-v: all)");
     }
 }
 

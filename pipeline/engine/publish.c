@@ -88,7 +88,7 @@ enum status publish_vacant(int out_fd, const char *stem, bool replace)
     if (!publish_is_result(out_fd, stem)) {
         return status_fail(
             STATUS_EXISTS,
-            "'%s' in the output folder is no result of leat and is left alone; move it "
+            "'%s' in the output folder is not a result of leat and is left alone; move it "
             "away, or choose another --output",
             stem);
     }

@@ -238,8 +238,8 @@ static enum status refuse_option(int key, const char *kind)
     while (o->name == NULL || o->key != key) {
         o++;
     }
-    return status_fail(STATUS_BAD_ARGUMENT, "--%s is no option of %s (see leat generate --help)",
-                       o->name, kind);
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "--%s is not an option of %s (see leat generate --help)", o->name, kind);
 }
 
 static enum status finish_clusters(const struct reading *in, struct generate_order *o)

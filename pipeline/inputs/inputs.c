@@ -151,7 +151,7 @@ static enum status open_archive(struct inputs *in, const char *path)
     }
     if (!S_ISREG(st.st_mode)) {
         close(fd);
-        return status_fail(STATUS_BAD_INPUT, "'%s' is no regular file", path);
+        return status_fail(STATUS_BAD_INPUT, "'%s' is not a regular file", path);
     }
     code = archive_input_open(fd, path, &in->stop, &in->archive);
     if (code == STATUS_OK) {
@@ -422,7 +422,7 @@ static enum status only_sidecars(struct inputs *in, struct job_input *out)
     in->n_sidecars = 0;
     name_failure(out, path);
     return status_fail(STATUS_BAD_ARGUMENT,
-                       "'%s' is kept beside a grid or a table and is no input itself: name that",
+                       "'%s' is a sidecar file of a grid or a table, not an input: name that",
                        path);
 }
 

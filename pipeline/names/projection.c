@@ -40,10 +40,10 @@ enum status projection_read(int fd, const char *path, char **out)
     }
     if (n > PROJECTION_MAX_BYTES || memchr(text, '\0', n) != NULL) {
         free(text);
-        return status_fail(STATUS_BAD_INPUT,
-                           "'%s' is no text of at most %d bytes, as a coordinate system is; remove "
-                           "or replace it",
-                           path, PROJECTION_MAX_BYTES);
+        return status_fail(
+            STATUS_BAD_INPUT,
+            "'%s' is not a valid .prj (text, at most %d bytes); remove or replace it", path,
+            PROJECTION_MAX_BYTES);
     }
     text[n] = '\0';
     *out = text;

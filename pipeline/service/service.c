@@ -372,7 +372,7 @@ static enum status start_handles(struct service *s)
     }
     if (status_socket_open(&s->loop, s->settings->status_socket, make_status, s, &s->socket) !=
         STATUS_OK) {
-        log_warning("leat status will find nobody: %s", status_message());
+        log_warning("status socket unavailable: %s", status_message());
     }
     return STATUS_OK;
 }

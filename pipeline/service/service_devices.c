@@ -121,8 +121,7 @@ bool service_worker_retires(const struct service_worker *w, char *why, size_t wh
         : service_worker_is_cpu(w) && !service_cpu_is_wanted(s) ? "a device works again"
         : w->makes_way ? "another takes its place for a job that is tried alone"
                        : "the configuration has changed, and another takes its place";
-    snprintf(why, why_bytes, "gets no more jobs and ends when it has done its %zu: %s", w->n_jobs,
-             cause);
+    snprintf(why, why_bytes, "draining, %zu jobs left: %s", w->n_jobs, cause);
     return true;
 }
 

@@ -63,7 +63,7 @@ static void refuse(struct service_inbox *inbox, struct file *f)
 {
     char names[SETTINGS_NAMES_BYTES];
     if (input_name_is_sidecar(f->path)) {
-        service_inbox_reason(f, "is kept beside a grid or a table and not looked at; it may go");
+        service_inbox_reason(f, "sidecar file of a grid or a table, ignored");
     } else if (archive_input_named(f->path)) {
         service_inbox_reason(
             f, "archives are not unpacked here: unpack it into the folder, or give it to "
@@ -293,7 +293,7 @@ uint64_t service_inbox_next_due(const struct service_inbox *inbox)
     return first;
 }
 
-/* Something that is no regular file: for a moment, or for good? */
+/* Something that is not a regular file: for a moment, or for good? */
 static void look_never(struct service_inbox *inbox, struct file *f, const char *reason,
                        uint64_t now_ms)
 {

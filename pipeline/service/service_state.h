@@ -45,7 +45,7 @@ struct service_job {
     double deadline_s;
     struct service_worker *worker;
     uint64_t again_ms; /* not before */
-    uint64_t held_ms;  /* since when its own end cannot be put on disk; 0: it can */
+    uint64_t held_ms;  /* since when its own end cannot be synced; 0: it can */
     uint64_t tried_ms; /* when it was last attempted */
     uint64_t large_ms; /* since when it alone has no space or memory; 0: it has, or nobody has */
     unsigned n_alone;  /* how often that looked so */

@@ -212,12 +212,12 @@ static void add_large(const struct service *s, enum service_list which, json_t *
             char why[SERVICE_WHY_BYTES];
             const bool is_memory =
                 job->kind != NULL && strcmp(job->kind, status_name(STATUS_NO_MEMORY)) == 0;
-            snprintf(why, sizeof(why),
-                     "%.300s, while others had enough; it is tried again now and then, and nobody "
-                     "waits for it: make room for %s",
-                     job->text != NULL ? job->text : "no space",
-                     is_memory ? "it in memory; it fails when there is none for long"
-                               : "its result");
+            snprintf(
+                why, sizeof(why),
+                "%.300s, while others had enough; retried periodically, other jobs continue: make "
+                "room for %s",
+                job->text != NULL ? job->text : "no space",
+                is_memory ? "it in memory; it fails when there is none for long" : "its result");
             json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
                                                   "reason", text_json(why), "since_s",
                                                   age_s(s, job->large_ms)));

@@ -252,8 +252,7 @@ static enum status make_absolute(char **path)
     }
     char *here = get_current_dir_name();
     if (here == NULL) {
-        return status_fail_errno(errno, "where is '%s'? The working directory cannot be told",
-                                 *path);
+        return status_fail_errno(errno, "cannot resolve '%s': no working directory", *path);
     }
     const bool made = asprintf(&absolute, "%s/%s", here, *path) >= 0;
     free(here);

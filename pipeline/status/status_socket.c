@@ -168,7 +168,7 @@ static void on_connection(uv_stream_t *stream, int status)
 {
     struct status_socket *s = stream->data;
     if (status < 0) {
-        log_warning("%s: cannot accept who asks for the status: %s", s->path, uv_strerror(status));
+        log_warning("%s: accept failed on the status socket: %s", s->path, uv_strerror(status));
         return;
     }
     struct client *c = calloc(1, sizeof(*c));
@@ -253,7 +253,7 @@ static enum status clear_name(const struct sockaddr_un *address)
         return errno == ENOENT ? STATUS_OK : status_fail_errno(errno, "'%s'", path);
     }
     if (!S_ISSOCK(st.st_mode)) {
-        return status_fail(STATUS_EXISTS, "'%s' is there and is no socket", path);
+        return status_fail(STATUS_EXISTS, "'%s' exists and is not a socket", path);
     }
     int fd = new_socket(SOCK_NONBLOCK);
     if (fd < 0) {

@@ -169,7 +169,7 @@ static void print_rates(FILE *out, const json_t *d)
     char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES];
     double bytes = number_at(rates, "bytes_per_s_1min");
     label(out, "so far");
-    fprintf(out, "%lld done, %lld failed, %lld taken up again; %s read\n",
+    fprintf(out, "%lld done, %lld failed, %lld requeued; %s read\n",
             (long long)count_at(totals, "done"), (long long)count_at(totals, "failed"),
             (long long)count_at(totals, "requeued"),
             text_size(size, (uint64_t)count_at(totals, "input_bytes")));
@@ -195,7 +195,7 @@ void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size
         fprintf(out, "  and %zu more\n", not_shown(n, most, total));
     }
     if (n > 0) {
-        fputs("Once mended, try again:  leat retry ", out);
+        fputs("After fixing the cause:  leat retry ", out);
         put_word(out, text_at(json_array_get(failed, 0), "id"));
         if (*spool != '\0') {
             fputs(" --spool ", out);

@@ -372,9 +372,9 @@ static void on_message(void *user, const json_t *message)
     } else if (strcmp(what, "set") == 0 && w->is_open) {
         w->settings.deadline_s = json_number_value(json_object_get(message, "deadline_s"));
     } else if (strcmp(what, "drain") == 0) {
-        begin_drain(w, "the service is told to stop");
+        begin_drain(w, "the service is stopping");
     } else if (strcmp(what, "stop") == 0) {
-        begin_end(w, STATUS_CANCELLED, "the service is told to stop");
+        begin_end(w, STATUS_CANCELLED, "the service is stopping");
     }
 }
 

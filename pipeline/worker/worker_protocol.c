@@ -77,8 +77,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     if (n > 0) {
         link->unread.len += (size_t)n;
         if (!read_lines(link) && !link->closing) {
-            break_link(link, link->lacked_memory ? "no memory for what it says"
-                                                 : "it does not speak the protocol");
+            break_link(link, link->lacked_memory ? "no memory for what it says" : "protocol error");
         }
     } else if (n == UV_ENOBUFS) { /* of give_room() */
         link->lacked_memory = true;
@@ -216,7 +215,7 @@ enum status worker_unpack_settings(const json_t *packed, const char *stem, struc
         if (code == STATUS_OK) {
             code = json_is_string(value)
                        ? settings_take_parameter(out, key, json_string_value(value))
-                       : status_fail(STATUS_BAD_ARGUMENT, "parameter '%s' is no text", key);
+                       : status_fail(STATUS_BAD_ARGUMENT, "parameter '%s' is not text", key);
         }
     }
     if (code != STATUS_OK) {

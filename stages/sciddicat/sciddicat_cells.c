@@ -41,11 +41,12 @@ static enum status take_altitude(struct sciddicat_job *job, size_t cell, double 
                       "asks for; set nodata = wall or sink");
     }
     if (!(fabs(value) <= most_m) && !(nodata && job->choice.nodata != SCIDDICAT_COMPAT)) {
-        return refuse(job, SCIDDICAT_DEM, cell, value,
-                      nodata ? "stands for NODATA and is too far away to be taken as an altitude, "
-                               "as nodata = compat asks for; set nodata = wall or sink"
-                             : "is no altitude in metres; if it stands for NODATA, the file has to "
-                               "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
+        return refuse(
+            job, SCIDDICAT_DEM, cell, value,
+            nodata ? "stands for NODATA and is too far away to be taken as an altitude, "
+                     "as nodata = compat asks for; set nodata = wall or sink"
+                   : "is not an altitude in metres; if it stands for NODATA, the file has to "
+                     "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
     }
     job->z[cell] = value;
     job->nodata[cell] = nodata;
@@ -61,7 +62,7 @@ static enum status take_thickness(struct sciddicat_job *job, size_t cell, double
     }
     if (isnan(value)) {
         return refuse(job, SCIDDICAT_SOURCE, cell, value,
-                      "is no thickness; write 0 where there is no debris");
+                      "is not a thickness; write 0 where there is no debris");
     }
     if (value < 0) {
         return refuse(job, SCIDDICAT_SOURCE, cell, value,
@@ -69,7 +70,7 @@ static enum status take_thickness(struct sciddicat_job *job, size_t cell, double
                       "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
     }
     if (value > most_m) {
-        return refuse(job, SCIDDICAT_SOURCE, cell, value, "is no thickness in metres");
+        return refuse(job, SCIDDICAT_SOURCE, cell, value, "is not a thickness in metres");
     }
     job->h[cell] = value + 0.0; /* not -0 */
     return STATUS_OK;

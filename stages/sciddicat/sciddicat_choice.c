@@ -107,10 +107,11 @@ enum status sciddicat_grid(const struct stage_args *args, enum sciddicat_part pa
         return grid_copy(t->grid, out);
     }
     if (t->n_lines == 0) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: a table whose rows are not known before its end is no grid; write "
-                           "it as .asc, .tif or .npy",
-                           in->name);
+        return status_fail(
+            STATUS_BAD_INPUT,
+            "%s: a table whose rows are not known before its end is not a grid; write "
+            "it as .asc, .tif or .npy",
+            in->name);
     }
     const enum status st = t->lines_are_columns ? grid_new(t->cells_per_line, t->n_lines, out)
                                                 : grid_new(t->n_lines, t->cells_per_line, out);

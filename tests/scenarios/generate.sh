@@ -122,9 +122,9 @@ expect 2 "$LEAT" generate dem --active 0.9 -o wrong
 says 'active.*quarter'
 expect 2 "$LEAT" generate dem --rows 65536 --columns 65536 -o wrong
 expect 2 "$LEAT" generate dem --series 3 -o wrong
-says 'series is no option of dem'
+says 'series is not an option of dem'
 expect 2 "$LEAT" generate clusters --rows 3 -o wrong.csv
-says 'rows is no option of clusters'
+says 'rows is not an option of clusters'
 expect 2 "$LEAT" generate dem -b cpu -o wrong
 expect 2 "$LEAT" generate dem -o wrong.png
 says 'wrong\.png.*X\.asc'

@@ -60,7 +60,7 @@ says "9 files that are kept beside grids and tables passed over, 'in/a.dem.asc.a
 [ "$(grep -c "passed over" stderr)" -eq 1 ] || fail "files beside grids are told of in more than one line"
 for beside in prj asc.qml; do # -q: something went wrong
     expect 2 "$LEAT" run -q -b cpu -o out in/a.dem.$beside
-    says "'in/a.dem.$beside' is kept beside a grid or a table and is no input itself"
+    says "'in/a.dem.$beside' is a sidecar file of a grid or a table, not an input"
     [ "$(wc -l <stderr)" -eq 1 ] || { cat stderr; fail "more than one line on a file beside a grid"; }
 done
 

@@ -27,14 +27,14 @@ grep -q 'no failed jobs' stdout || fail "an empty folder is not said to be empty
 expect 0 "$LEAT" retry --spool s --all
 says 'holds no jobs'
 
-failed $a '' a.clusters.csv 'line 2, column 3: 50% of it is no number'
+failed $a '' a.clusters.csv 'line 2, column 3: 50% of it is not a number'
 failed $b sub/deep b.clusters.csv 'the worker died'
 failed $c '' 'c%1B[2J.csv' 'strange name'
 mv "s/failed/$c/in/c%1B[2J.csv" "s/failed/$c/in/$(printf 'c\033[2J.csv')"
 mkdir s/failed/$d
 expect 0 "$LEAT" status --failed --spool s
 grep -q "^  $a  a.clusters.csv: bad-input$" stdout || { cat stdout; fail "$a is not listed"; }
-grep -q '^      line 2, column 3: 50% of it is no number$' stdout || { cat stdout; fail "no reason"; }
+grep -q '^      line 2, column 3: 50% of it is not a number$' stdout || { cat stdout; fail "no reason"; }
 grep -q "^  $b  sub/deep/b.clusters.csv: bad-input$" stdout || { cat stdout; fail "$b is not listed"; }
 grep -q "^  $c  c.x1b\[2J.csv: bad-input$" stdout || { cat stdout; fail "$c is not listed, or not escaped"; }
 grep -q "^  $d  (no input): unknown$" stdout || { cat stdout; fail "what has no reason is not listed"; }
@@ -45,7 +45,7 @@ import json, sys
 jobs = {j["id"]: j for j in json.load(open("stdout"))}
 assert len(jobs) == 4, jobs
 assert jobs[sys.argv[1]] == {"id": sys.argv[1], "name": "a.clusters.csv", "kind": "bad-input", "attempts": 1,
-    "text": "line 2, column 3: 50% of it is no number", "time": "2026-11-21T03:04:41Z"}, jobs
+    "text": "line 2, column 3: 50% of it is not a number", "time": "2026-11-21T03:04:41Z"}, jobs
 assert jobs[sys.argv[2]]["name"] == "c\x1b[2J.csv", jobs
 P
 
@@ -114,7 +114,7 @@ for name in s "it's a folder" '$HOME;x' '~' 'Größe замер'; do
     mkdir -p "./$name/in"
     [ "$name" = s ] || { mkdir "$name/failed" && mv s/failed/$a "$name/failed/"; }
     expect 0 "$LEAT" status --failed --spool "$name"
-    offered=$(sed -n 's/^Once mended, try again:  leat //p' stdout)
+    offered=$(sed -n 's/^After fixing the cause:  leat //p' stdout)
     eval "expect 0 \"\$LEAT\" $offered"
     [ -f "$name/in/n.clusters.csv" ] || fail "it did not work: $offered"
     failed $a '' n.clusters.csv 'no number'

@@ -11,7 +11,7 @@ begin() {
 trap 'status=$?; [ $status -eq 0 ] || cat ./*.log >&2; kill ${one:-} ${two:-} 2>/dev/null; wait; rm -rf "$scratch"' EXIT
 begin one
 begin two
-grep -q "leat status will find nobody: '$scratch/leat/status.sock'.*--status-socket" two.log ||
+grep -q "status socket unavailable: '$scratch/leat/status.sock'.*--status-socket" two.log ||
     { cat two.log >&2; fail "the second does not say that it has no status"; }
 expect 0 "$LEAT" status --spool one
 grep -q "asked at *$scratch/leat/status.sock" stdout || { cat stdout; fail "which socket was asked"; }

@@ -151,7 +151,8 @@ enum status beneath_open_file(int at_fd, const char *path, struct stat *st, int 
         fd = unfit == NULL ? beneath_open(at_fd, path, O_RDONLY) : -1;
     }
     if (unfit != NULL) {
-        return status_fail(STATUS_UNSUPPORTED, "'%s' %s; only files with one name are taken", path,
+        return status_fail(STATUS_UNSUPPORTED,
+                           "'%s' %s; only regular files without hard links are accepted", path,
                            unfit);
     }
     if (fd < 0) {

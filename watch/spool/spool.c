@@ -372,7 +372,7 @@ bool spool_has_room(struct spool *s, char *why, size_t why_bytes)
         if (there < wanted || FAULT_ERROR("room") != 0) {
             s->is_full = true;
             if (why != NULL) {
-                snprintf(why, why_bytes, "'%s%s' has %llu MiB left, and %llu MiB are wanted",
+                snprintf(why, why_bytes, "'%s%s' has %llu MiB free, %llu MiB required",
                          places[i].path, places[i].name, (unsigned long long)(there >> 20),
                          (unsigned long long)(wanted >> 20));
             }

@@ -55,7 +55,7 @@ static bool end_unmovable(struct spool_job *job, const char *name, int error)
     const char *cure = error == EACCES ? "the service's user needs the right to write to its folder"
                        : error == EPERM ? "it is immutable, or another user's in a sticky folder"
                        : error == EXDEV ? "it lies on another file system than the watched folder"
-                       : error == EROFS ? "it lies on what is mounted for reading alone"
+                       : error == EROFS ? "it lies on a read-only file system"
                        : error == EBUSY ? "something is mounted there; unmount it"
                                         : NULL;
     if (cure != NULL) {
@@ -123,7 +123,7 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
     int error = n_fresh > 0 && disk_sync("claim.work", s->work_fd) != 0 ? errno : 0;
     for (size_t i = 0; i < n_fresh; i++) {
         if (error != 0 && fresh[i]->outcome == SPOOL_OK) {
-            spool_end_errno(fresh[i], error, "'.work' cannot be put on disk");
+            spool_end_errno(fresh[i], error, "'.work' cannot be synced");
         }
         if (fresh[i]->outcome != SPOOL_OK) {
             unclaim(s, fresh[i]);
@@ -215,7 +215,7 @@ static void sync_taken(struct spool *s, struct spool_job *job)
 {
     const int to = spool_open_work(s->work_fd, job->id, "in");
     if ((to < 0 || disk_sync("claim.taken", to) != 0) && job->outcome == SPOOL_OK) {
-        spool_end_errno(job, errno, "the job's folder cannot be put on disk");
+        spool_end_errno(job, errno, "the job's folder cannot be synced");
     }
     if (to >= 0) {
         close(to);
@@ -236,7 +236,7 @@ static void sync_moves(struct spool *s, struct spool_job *const jobs[], size_t n
         if (error == 0) {
             sync_taken(s, jobs[i]);
         } else if (jobs[i]->outcome == SPOOL_OK) {
-            spool_end_errno(jobs[i], error, "the inputs' folder cannot be put on disk");
+            spool_end_errno(jobs[i], error, "the inputs' folder cannot be synced");
         }
     }
     spool_folders_free(&left);
@@ -255,7 +255,7 @@ void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
     }
     if (shared) {
         spool_sync_all(jobs, n, SPOOL_NEW, "claim.taken", s->work_fd,
-                       "the job's folder cannot be put on disk");
+                       "the job's folder cannot be synced");
     } else {
         sync_moves(s, took, n_took);
     }
@@ -278,8 +278,9 @@ static enum ready_writer look(struct spool_job *job, int in_fd, size_t i, struct
     if (code != STATUS_OK) {
         if (code == STATUS_UNSUPPORTED) {
             const char *unfit = beneath_unfit(&st);
-            spool_end(job, SPOOL_BAD_INPUT, "'%s' %s; only files with one name are taken", name,
-                      unfit != NULL ? unfit : "is no file");
+            spool_end(job, SPOOL_BAD_INPUT,
+                      "'%s' %s; only regular files without hard links are accepted", name,
+                      unfit != NULL ? unfit : "is not a file");
             job->stand = SPOOL_FAILING;
         } else if (code == STATUS_NOT_FOUND) {
             spool_end(job, SPOOL_INTERNAL, "'%s' has gone from .work/%s/in", name, job->id);

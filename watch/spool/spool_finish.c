@@ -101,7 +101,7 @@ static void begin_durable(struct spool *s, struct spool_job *job)
     } else if (part < 0 || fstat(part, &st) != 0 ||
                disk_walk(part, PART_DEPTH, begin_file, NULL) != 0) {
         if (errno == ELOOP) {
-            spool_end(job, SPOOL_INTERNAL, "the result holds something that is no file");
+            spool_end(job, SPOOL_INTERNAL, "the result holds something that is not a file");
         } else {
             spool_end_errno(job, errno, "the result cannot be read again");
         }
@@ -126,7 +126,7 @@ static void end_durable(struct spool *s, struct spool_job *job)
     int part = open_part(s, job);
     if (part < 0 || disk_walk(part, PART_DEPTH, end_file, NULL) != 0 ||
         disk_sync("durable.part", part) != 0) {
-        spool_end_errno(job, errno, "the result cannot be put on disk");
+        spool_end_errno(job, errno, "the result cannot be synced");
     }
     if (part >= 0) {
         close(part);
@@ -136,11 +136,11 @@ static void end_durable(struct spool *s, struct spool_job *job)
     }
     int in_fd = spool_open_work(s->work_fd, job->id, "in");
     if (in_fd < 0) {
-        spool_end_errno(job, errno, "an input cannot be put on disk");
+        spool_end_errno(job, errno, "an input cannot be synced");
     }
     for (size_t i = 0; i < job->n_files && job->outcome == SPOOL_OK; i++) {
         if (disk_sync_name("durable.input", in_fd, job->files[i].name) != 0) {
-            spool_end_errno(job, errno, "an input cannot be put on disk");
+            spool_end_errno(job, errno, "an input cannot be synced");
         }
     }
     if (in_fd >= 0) {
@@ -159,9 +159,9 @@ void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
     const bool any = count > 0;
     if (count >= SPOOL_SHARES) {
         spool_sync_all(jobs, n, SPOOL_WORKING, "durable.file", s->out_fd,
-                       "the results cannot be put on disk");
+                       "the results cannot be synced");
         spool_sync_all(jobs, n, SPOOL_WORKING, "durable.input", s->work_fd,
-                       "the inputs cannot be put on disk");
+                       "the inputs cannot be synced");
     }
     for (size_t i = 0; i < n && count < SPOOL_SHARES; i++) {
         if (jobs[i]->stand == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
@@ -173,7 +173,7 @@ void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
     for (size_t i = 0; i < n; i++) {
         if (jobs[i]->stand == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
             if (error != 0) {
-                spool_end_errno(jobs[i], error, "the output folder cannot be put on disk");
+                spool_end_errno(jobs[i], error, "the output folder cannot be synced");
             } else {
                 jobs[i]->stand = SPOOL_DURABLE;
             }
@@ -329,7 +329,7 @@ static void archive(struct spool *s, struct spool_job *job)
  * is put on disk: btrfs would keep both names. */
 static void sync_left(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
-    static const char what[] = "the folder that the inputs have left cannot be put on disk";
+    static const char what[] = "the folder that the inputs have left cannot be synced";
     if (spool_count(jobs, n, SPOOL_PUBLISHED) >= SPOOL_SHARES) {
         spool_sync_all(jobs, n, SPOOL_PUBLISHED, "archive.left", s->work_fd, what);
         return;
@@ -368,7 +368,7 @@ void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
         }
         const int error = s->delete_inputs ? 0 : spool_folders_error(&into, done_folder(job));
         if (error != 0) {
-            spool_end_errno(job, error, "the folder of processed inputs cannot be put on disk");
+            spool_end_errno(job, error, "the folder of processed inputs cannot be synced");
             continue;
         }
         if (!spool_forget(s, job->id, true)) {

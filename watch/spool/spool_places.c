@@ -138,7 +138,7 @@ enum status spool_open_places(struct spool *s)
     int above =
         code == STATUS_OK ? openat(s->out_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (code == STATUS_OK && (fsync(s->root_fd) != 0 || (above >= 0 && fsync(above) != 0))) {
-        code = status_fail_errno(errno, "the folders in '%s' cannot be put on disk", s->root);
+        code = status_fail_errno(errno, "the folders in '%s' cannot be synced", s->root);
     }
     if (above >= 0) {
         close(above);

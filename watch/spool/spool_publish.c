@@ -112,7 +112,7 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
             continue;
         }
         if (error != 0) {
-            spool_end_errno(job, error, "the output folder cannot be put on disk");
+            spool_end_errno(job, error, "the output folder cannot be synced");
             continue;
         }
         unmarked = mark(s, job) ? unmarked : errno;

@@ -161,7 +161,7 @@ static enum status read_object(int job_fd, const char *name, json_t **out)
     }
     if (json_integer_value(json_object_get(object, "schema")) != SCHEMA) {
         json_decref(object);
-        return status_fail(STATUS_BAD_INPUT, "'%s' is no record of this version of leat", name);
+        return status_fail(STATUS_BAD_INPUT, "'%s' is not a record of this version of leat", name);
     }
     *out = object;
     return STATUS_OK;
@@ -224,7 +224,7 @@ enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
     if (code == STATUS_OK &&
         (own_id == NULL || strcmp(own_id, id) != 0 || !beneath_is_path(job->folder) ||
          !beneath_is_name(job->stem) || job->parameters == NULL)) {
-        code = status_fail(STATUS_BAD_INPUT, "'job' is no record of leat");
+        code = status_fail(STATUS_BAD_INPUT, "'job' is not a record of leat");
     }
     json_decref(object);
     if (code != STATUS_OK) {
@@ -254,8 +254,9 @@ enum status spool_read_commit(int job_fd, struct spool_job *job)
         job->replace = json_is_true(json_object_get(object, "replace"));
     } else {
         free(final);
-        code = code != STATUS_OK ? code
-                                 : status_fail(STATUS_BAD_INPUT, "'commit' is no record of leat");
+        code = code != STATUS_OK
+                   ? code
+                   : status_fail(STATUS_BAD_INPUT, "'commit' is not a record of leat");
     }
     json_decref(object);
     return code;
