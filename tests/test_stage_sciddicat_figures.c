@@ -273,7 +273,7 @@ static void nodata_beyond_all_measure_is_known_by_any_of_its_digits(void **state
         assert_int_equal(json_integer_value(json_object_get(o.last.shape, "nodata_cells")), 1);
         outcome_free(&o);
         s.cells[DEM][8 * 12 + 3] = -cells[i]; /* on the other side it is nothing */
-        CHECK_REFUSED(&s, STATUS_BAD_INPUT, "row 9, column 4", "no altitude");
+        CHECK_REFUSED(&s, STATUS_BAD_INPUT, "row 9, column 4", "not an altitude");
         slide_free(&s);
     }
 }

@@ -14,14 +14,14 @@ static void cells_that_cannot_be_are_named_by_row_and_column(void **state)
         int part;
         double value;
         const char *policy, *text;
-    } bad[] = {{SOURCE, NAN, "nodata=wall", "no thickness"},
-               {SOURCE, INFINITY, "nodata=wall", "no thickness"},
+    } bad[] = {{SOURCE, NAN, "nodata=wall", "not a thickness"},
+               {SOURCE, INFINITY, "nodata=wall", "not a thickness"},
                {SOURCE, -INFINITY, "nodata=wall", "fewer than none"},
                {SOURCE, -0.5, "nodata=sink", "fewer than none"},
-               {SOURCE, 1e10, "nodata=compat", "no thickness"},
+               {SOURCE, 1e10, "nodata=compat", "not a thickness"},
                {DEM, NAN, "nodata=wall", "neither an altitude"},
-               {DEM, INFINITY, "nodata=wall", "no altitude"},
-               {DEM, -INFINITY, "nodata=compat", "no altitude"},
+               {DEM, INFINITY, "nodata=wall", "not an altitude"},
+               {DEM, -INFINITY, "nodata=compat", "not an altitude"},
                {DEM, -3.4028234663852886e38, "nodata=sink", "gdal_translate -a_nodata"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         for (unsigned cut = 0; cut < 2; cut++) {

@@ -430,7 +430,7 @@ static void room_is_missed_below_the_reserve_and_found_above_twice_of_it(void **
     assert_true(spool_has_room(s, why, sizeof(why)));
     spool_configure(s, false, false, 3, UINT64_MAX / 4);
     assert_false(spool_has_room(s, why, sizeof(why)));
-    assert_non_null(strstr(why, "MiB left"));
+    assert_non_null(strstr(why, "MiB free"));
     spool_configure(s, false, false, 3, 1);
     assert_true(spool_has_room(s, NULL, 0));
 }

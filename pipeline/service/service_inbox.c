@@ -63,7 +63,7 @@ static void refuse(struct service_inbox *inbox, struct file *f)
 {
     char names[SETTINGS_NAMES_BYTES];
     if (input_name_is_sidecar(f->path)) {
-        service_inbox_reason(f, "sidecar file of a grid or a table, ignored");
+        service_inbox_reason(f, "is a sidecar file of a grid or a table, ignored");
     } else if (archive_input_named(f->path)) {
         service_inbox_reason(
             f, "archives are not unpacked here: unpack it into the folder, or give it to "
