@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const size_t cut = 1 + (size_t)data[1] * data[1] * 16;
     fuzz_require(deflater_new(data[0] % LEVELS, &deflater) == STATUS_OK);
+    fuzz_require(bytes_reserve(&raw, 1) == STATUS_OK); /* an address, also of no bytes */
     for (unsigned k = 0; k <= data[2] % MOST_TIMES; k++) {
         fuzz_require(bytes_append(&raw, data + 3, size - 3) == STATUS_OK);
     }
