@@ -40,10 +40,10 @@ struct pack_piece {
  * MB/s, to save some 3 % of text and nothing of measured numbers. STATUS_BAD_ARGUMENT,
  * STATUS_NO_MEMORY. */
 enum status deflater_new(int level, struct deflater **out) STATUS_MUST_CHECK;
-void deflater_free(struct deflater *s);
+void deflater_free(struct deflater *d);
 
 /* Deflates one piece (copies it for PACK_RAW). `last` marks a member's last piece. */
-enum status pack_deflate(struct deflater *s, enum pack_kind kind, const void *raw, size_t n,
+enum status pack_deflate(struct deflater *d, enum pack_kind kind, const void *raw, size_t n,
                          bool last, struct pack_piece *out) STATUS_MUST_CHECK;
 
 /* Creates the file `name` in the directory (must not exist, mode 0666 less umask); the FOLDER of
