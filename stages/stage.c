@@ -1,16 +1,16 @@
 /*
- * stage - the registry of stages; how the text of a parameter becomes a value, and a choice its
- * word again.
+ * stage - finds a stage by name; how the text of a parameter becomes a value, and JSON.
  */
 #include "stages/stage.h"
+
+#include "formats/base/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-const struct stage_ops *const stage_registry[] = {&stage_pearson, &stage_sciddicat, NULL};
 
 const struct stage_ops *stage_find(const char *name)
 {
@@ -36,7 +36,7 @@ static enum status parse_choice(const struct param_spec *spec, const char *text,
         }
         choice = end != NULL ? end + 1 : NULL;
     }
-    return status_fail(STATUS_BAD_ARGUMENT, "%s = %s: not one of %s", spec->key, text,
+    return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not one of %s", spec->key, text,
                        spec->choices);
 }
 
@@ -50,7 +50,7 @@ static enum status parse_count(const struct param_spec *spec, const char *text,
                !__builtin_add_overflow(count, (uint64_t)(*c - '0'), &count);
     }
     if (!good || (double)count < spec->min || (double)count > spec->max) {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s = %s: not a whole number from %.0f to %.0f",
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a whole number from %.0f to %.0f",
                            spec->key, text, spec->min, spec->max);
     }
     out->count = count;
@@ -64,10 +64,39 @@ static enum status parse_real(const struct param_spec *spec, const char *text,
     const bool begins = *text != '\0' && !isspace((unsigned char)*text);
     const double real = begins ? strtod(text, &end) : NAN;
     if (!begins || *end != '\0' || !(real >= spec->min && real <= spec->max)) {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s = %s: not a number from %g to %g", spec->key,
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a number from %g to %g", spec->key,
                            text, spec->min, spec->max);
     }
     out->real = real;
+    return STATUS_OK;
+}
+
+/* Whether a character other than printable ones begins at `text`, also a byte that is not UTF-8. */
+static bool is_unprintable(const char *text)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    const char *after = text;
+    const uint32_t c = utf8_next(&after);
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) ||
+           (c == 0xfffd && strncmp(text, replacement, sizeof replacement - 1) != 0);
+}
+
+static enum status parse_text(const struct param_spec *spec, const char *text,
+                              struct param_value *out)
+{
+    const size_t n = strlen(text);
+    if ((double)n < spec->min || (double)n > spec->max) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' has %zu bytes, not %.0f to %.0f",
+                           spec->key, text, n, spec->min, spec->max);
+    }
+    for (const char *at = text; *at != '\0'; utf8_next(&at)) {
+        if (is_unprintable(at)) {
+            return status_fail(STATUS_BAD_ARGUMENT,
+                               "%s: '%s' has a control character, or is not UTF-8, at byte %td",
+                               spec->key, text, at - text + 1);
+        }
+    }
+    out->text = text;
     return STATUS_OK;
 }
 
@@ -82,14 +111,26 @@ enum status stage_parse_param(const struct param_spec *spec, const char *text,
         return parse_count(spec, text, out);
     case PARAM_REAL:
         return parse_real(spec, text, out);
+    case PARAM_TEXT:
+        return parse_text(spec, text, out);
     }
     return status_fail(STATUS_INTERNAL, "%s: a parameter of unknown kind", spec->key);
 }
 
-json_t *stage_choice_json(const struct param_spec *spec, size_t index)
+json_t *stage_param_json(const struct param_spec *spec, const struct param_value *value)
 {
     const char *choice = spec->choices;
-    for (size_t i = 0; i < index; i++) {
+    switch (spec->kind) {
+    case PARAM_COUNT:
+        return json_integer((json_int_t)value->count);
+    case PARAM_REAL:
+        return json_real(value->real);
+    case PARAM_TEXT:
+        return json_string(value->text);
+    case PARAM_CHOICE:
+        break;
+    }
+    for (size_t i = 0; i < value->index; i++) {
         choice += strcspn(choice, "|") + 1;
     }
     return json_stringn(choice, strcspn(choice, "|"));

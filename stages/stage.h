@@ -17,22 +17,25 @@
 #include <stdint.h>
 
 /* One parameter that a user can set. */
-enum param_kind { PARAM_CHOICE, PARAM_COUNT, PARAM_REAL };
+enum param_kind { PARAM_CHOICE, PARAM_COUNT, PARAM_REAL, PARAM_TEXT };
 
 struct param_spec {
     const char *key;
     enum param_kind kind;
     const char *text;    /* the default, as a user would write it */
     const char *choices; /* PARAM_CHOICE: "exact|f32" */
-    double min, max;     /* PARAM_COUNT and PARAM_REAL: the range accepted, ends included */
+    double min, max;     /* the range accepted, ends included; of PARAM_TEXT that of its bytes */
     const char *help;    /* half a line */
 };
 
-/* The value of one parameter: `index` of the choice, or `count`, or `real`. */
+/* The value of one parameter: `index` of the choice, or `count`, or `real`, or `text`. The text is
+ * UTF-8 without control characters; it is borrowed from what was parsed, which the owner of a job's
+ * settings keeps for as long as the job. Nothing in a value is ever freed: values may be copied. */
 struct param_value {
     size_t index;
     uint64_t count;
     double real;
+    const char *text;
 };
 
 struct stage; /* one job's state */
@@ -105,12 +108,11 @@ extern const struct stage_ops *const stage_registry[];
 /* By name; NULL when there is none. */
 const struct stage_ops *stage_find(const char *name);
 
-/* Parses one parameter; the message of STATUS_BAD_ARGUMENT names key, text, and what is accepted.
- */
+/* Parses one parameter; the message of STATUS_BAD_ARGUMENT begins with the key and names the text,
+ * and what is accepted. The value of a PARAM_TEXT is `text` itself. */
 enum status stage_parse_param(const struct param_spec *spec, const char *text,
                               struct param_value *out) STATUS_MUST_CHECK;
-/* The word of a PARAM_CHOICE at an index that stage_parse_param gave, as a JSON string; NULL when
- * there is no memory. */
-json_t *stage_choice_json(const struct param_spec *spec, size_t index);
+/* A value as result.json has it: a number, or a string. NULL when there is no memory. */
+json_t *stage_param_json(const struct param_spec *spec, const struct param_value *value);
 
 #endif

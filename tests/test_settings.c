@@ -101,6 +101,22 @@ static void options_are_read_long_and_short(void **state)
     settings_free(&s);
 }
 
+static void long_options_may_be_abbreviated_and_follow_operands(void **state)
+{
+    (void)state;
+    struct settings s = must_parse("run a --mem 3M --js -qj7 b --out=x -- --force -");
+    assert_int_equal(s.memory, 3 << 20);
+    assert_int_equal(s.jobs, 7);
+    assert_string_equal(s.output, "x");
+    assert_true(s.json && s.quiet && !s.force);
+    assert_int_equal(s.n_inputs, 4);
+    assert_string_equal(s.inputs[0], "a");
+    assert_string_equal(s.inputs[1], "b");
+    assert_string_equal(s.inputs[2], "--force");
+    assert_string_equal(s.inputs[3], "-");
+    settings_free(&s);
+}
+
 static void defaults_are_those_that_are_documented(void **state)
 {
     (void)state;
@@ -279,6 +295,7 @@ int main(void)
         cmocka_unit_test(one_configuration_serves_run_and_watch),
         cmocka_unit_test(sizes_are_powers_of_1024_and_nothing_else),
         cmocka_unit_test(options_are_read_long_and_short),
+        cmocka_unit_test(long_options_may_be_abbreviated_and_follow_operands),
         cmocka_unit_test(defaults_are_those_that_are_documented),
         cmocka_unit_test(a_configuration_sets_what_long_options_set),
         cmocka_unit_test(command_line_beats_route_beats_pipeline_beats_built_in),

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ static void choices_are_taken_and_told_by_their_whole_word(void **state)
     for (size_t k = 0; k < 3; k++) {
         assert_int_equal(stage_parse_param(&choice, words[k], &value), STATUS_OK);
         assert_int_equal(value.index, k);
-        json_t *told = stage_choice_json(&choice, k);
+        json_t *told = stage_param_json(&choice, &value);
         assert_string_equal(json_string_value(told), words[k]);
         json_decref(told);
     }
@@ -109,6 +110,128 @@ static void reals_are_finite_numbers_within_their_range(void **state)
     }
 }
 
+static void texts_are_utf8_without_control_characters_and_of_bounded_bytes(void **state)
+{
+    (void)state;
+    static const struct param_spec text = {
+        .key = "expr", .kind = PARAM_TEXT, .text = "x", .min = 1, .max = 12};
+    struct param_value value;
+    static const char *const good[] = {"x",
+                                       "123456789012",
+                                       "a = \"b\"; #",
+                                       "\\'",
+                                       " ",
+                                       "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+                                       "\xef\xbf\xbd"};
+    for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+        if (stage_parse_param(&text, good[k], &value) != STATUS_OK) {
+            fail_msg("%s", status_message());
+        }
+        assert_ptr_equal(value.text, good[k]);
+        json_t *told = stage_param_json(&text, &value);
+        assert_string_equal(json_string_value(told), good[k]);
+        json_decref(told);
+    }
+    static const struct {
+        const char *text, *said;
+    } wrong[] = {{"", "0 bytes, not 1 to 12"},  {"1234567890123", "13 bytes, not 1 to 12"},
+                 {"a\tb", "at byte 2"},         {"ab\n", "at byte 3"},
+                 {"\x1b[2J", "at byte 1"},      {"a\x7f", "at byte 2"},
+                 {"\xc2\x80", "at byte 1"},     {"\xc2\x9f", "at byte 1"},
+                 {"\xc3\xa9\xe9", "at byte 3"}, {"\xe2\x82", "at byte 1"},
+                 {"\xed\xa0\x80", "at byte 1"}};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        assert_int_equal(stage_parse_param(&text, wrong[k].text, &value), STATUS_BAD_ARGUMENT);
+        assert_null(value.text);
+        if (strncmp(status_message(), "expr: ", 6) != 0 ||
+            strstr(status_message(), wrong[k].said) == NULL) {
+            fail_msg("%zu: %s", k, status_message());
+        }
+    }
+}
+
+static void numbers_stand_in_json_as_numbers(void **state)
+{
+    (void)state;
+    struct param_value value;
+    assert_int_equal(stage_parse_param(&count, "4294967296", &value), STATUS_OK);
+    json_t *told = stage_param_json(&count, &value);
+    assert_true(json_integer_value(told) == INT64_C(4294967296));
+    json_decref(told);
+    assert_int_equal(stage_parse_param(&real, "0.1", &value), STATUS_OK);
+    told = stage_param_json(&real, &value);
+    assert_true(json_is_real(told) && json_real_value(told) == 0.1);
+    json_decref(told);
+}
+
+/* --- the man page ----------------------------------------------------------------------------- */
+
+static char *read_man_page(void)
+{
+    FILE *f = fopen(MAN_PAGE, "r");
+    if (f == NULL) { /* the program has been taken to another machine */
+        skip();
+    }
+    char *text = NULL;
+    size_t room = 0;
+    assert_true(getdelim(&text, &room, '\0', f) > 0);
+    fclose(f);
+    return text;
+}
+
+/* The first line that begins like this, from `at` on and before `end`; NULL: none. */
+static char *find_line(char *at, const char *end, const char *begin)
+{
+    while (at < end && strncmp(at, begin, strlen(begin)) != 0) {
+        at = strchr(at, '\n') + 1;
+    }
+    return at < end ? at : NULL;
+}
+
+static void man_page_has_the_parameters_of_every_stage_in_their_order(void **state)
+{
+    (void)state;
+    char *page = read_man_page(), *page_end = page + strlen(page);
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        char line[256];
+        snprintf(line, sizeof line, ".Ss Parameters of %s\n", (*s)->name);
+        char *at = find_line(page, page_end, line);
+        assert_non_null(at);
+        char *const end = find_line(at, page_end, ".El\n");
+        assert_non_null(end);
+        for (size_t k = 0; k < (*s)->n_specs; k++) {
+            const struct param_spec *spec = &(*s)->specs[k];
+            at = find_line(at, end, ".It ");
+            assert_non_null(at);
+            snprintf(line, sizeof line, ".It Cm %s Ns = Ns %s", spec->key,
+                     spec->kind == PARAM_CHOICE ? "Cm " : "Ar ");
+            for (const char *c = spec->choices; c != NULL && *c != '\0'; c++) {
+                snprintf(line + strlen(line), sizeof line - strlen(line), *c == '|' ? " %c " : "%c",
+                         *c);
+            }
+            strcat(line, spec->kind == PARAM_CHOICE ? "\n" : "");
+            if (strncmp(at, line, strlen(line)) != 0) {
+                fail_msg("the page has '%.40s' in the place of '%s'", at, line);
+            }
+            at = strchr(at, '\n') + 1;
+            char *next = find_line(at, end, ".It ");
+            next = next != NULL ? next : end;
+            snprintf(line, sizeof line, "(default %s", spec->text);
+            const char *told = memmem(at, (size_t)(next - at), line, strlen(line));
+            const bool is_first = spec->kind == PARAM_CHOICE &&
+                                  strncmp(spec->choices, spec->text, strlen(spec->text)) == 0;
+            if (!is_first && (told == NULL || strchr("):;,", told[strlen(line)]) == NULL)) {
+                fail_msg("%s: the page has no '%s'", spec->key, line);
+            }
+        }
+        at = find_line(at, end, ".It ");
+        if (at != NULL) {
+            fail_msg("%s has no '%.40s'", (*s)->name, at);
+        }
+    }
+    free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +240,9 @@ int main(void)
         cmocka_unit_test(choices_are_taken_and_told_by_their_whole_word),
         cmocka_unit_test(counts_are_whole_numbers_within_their_range),
         cmocka_unit_test(reals_are_finite_numbers_within_their_range),
+        cmocka_unit_test(texts_are_utf8_without_control_characters_and_of_bounded_bytes),
+        cmocka_unit_test(numbers_stand_in_json_as_numbers),
+        cmocka_unit_test(man_page_has_the_parameters_of_every_stage_in_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ struct result {
     size_t n_files;
     struct result_file *files;
     json_t *shape;      /* object: n_series, n_samples, ... */
-    json_t *parameters; /* object: every effective parameter of the stage */
+    json_t *parameters; /* object: parameters that are not as they were asked for, and new ones */
     json_t *summary;    /* object: the stage's figures */
     json_t *warnings;   /* array of strings in plain words */
 };

@@ -25,7 +25,8 @@ static void print_parameters(json_t *parameters)
     json_object_foreach(parameters, key, value)
     {
         if (json_is_string(value)) {
-            printf(" %s=%s", key, json_string_value(value));
+            printf(" %s=", key);
+            text_put(stdout, json_string_value(value));
         } else {
             printf(" %s=%.15g", key, json_number_value(value));
         }

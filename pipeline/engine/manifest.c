@@ -170,24 +170,18 @@ static json_t *pack_checked_shape(const struct job *job)
                      "cells_per_line", (json_int_t)info->cells_per_line);
 }
 
-static json_t *parameter(const struct param_spec *spec, const struct param_value *value)
-{
-    if (spec->kind == PARAM_COUNT) {
-        return json_integer((json_int_t)value->count);
-    }
-    if (spec->kind == PARAM_REAL) {
-        return json_real(value->real);
-    }
-    return stage_choice_json(spec, value->index);
-}
-
-/* check: the parameters as they were asked for, since no stage has settled what they come to. */
-static json_t *pack_asked_parameters(const struct job *job)
+/* As they were asked for, and over them what the stage has made of them: check runs no stage. */
+static json_t *pack_parameters(const struct job *job)
 {
     const struct job_settings *s = &job->input.settings;
     json_t *list = json_object();
     for (size_t i = 0; i < s->stage->n_specs; i++) {
-        put(&list, s->stage->specs[i].key, parameter(&s->stage->specs[i], &s->params[i]));
+        put(&list, s->stage->specs[i].key, stage_param_json(&s->stage->specs[i], &s->params[i]));
+    }
+    if (list != NULL && job->result.parameters != NULL &&
+        json_object_update(list, job->result.parameters) != 0) {
+        json_decref(list);
+        return NULL;
     }
     return list;
 }
@@ -201,12 +195,11 @@ enum status manifest_make(const struct job *job, json_t **out)
 {
     const struct backend_info *info = &job->engine->info;
     bool check = job->context.check_only;
-    json_t *m =
-        json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
-                  LEAT_VERSION, "pipeline", job->input.settings.stage->name, "parameters",
-                  check ? pack_asked_parameters(job) : shared(job->result.parameters), "reader",
-                  pack_reader(job), "inputs", pack_inputs(job), "backend", "name", info->name,
-                  "device", text_json(info->device), "detail", text_json(info->detail));
+    json_t *m = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
+                          LEAT_VERSION, "pipeline", job->input.settings.stage->name, "parameters",
+                          pack_parameters(job), "reader", pack_reader(job), "inputs",
+                          pack_inputs(job), "backend", "name", info->name, "device",
+                          text_json(info->device), "detail", text_json(info->detail));
     put(&m, "shape", check ? pack_checked_shape(job) : shared(job->result.shape));
     put(&m, "warnings", pack_warnings(job));
     put(&m, "memory",

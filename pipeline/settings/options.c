@@ -1,32 +1,26 @@
 /*
  * options - see options.h.
- *
- * argp runs silently here (no messages, no exit). It does not hand out which argument it choked on,
- * but at the end it calls the parsers once more with ARGP_KEY_ERROR; the argument is then found
- * from the position in argv, looked at again, and described.
  */
 #include "pipeline/settings/options.h"
 
 #include "pipeline/names/text.h"
 
-#include <errno.h>
+#include <assert.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_VERSION = 0x1000, DONE = ECANCELED };
-
-struct parsing {
-    const char *command;
-    const struct argp *argp, *whole;
-    void *input;
-    const char *past, *at; /* the arguments before and at argp's position when it failed */
-    bool done;
+static const struct option_entry own_entries[] = {
+    {"help", 'h', NULL, "Print this and exit", NULL},
+    {"version", 0, NULL, "Print the version and exit", NULL},
 };
 
-static const struct argp_option own_options[] = {
-    {"help", 'h', NULL, 0, "Print this and exit", -1},
-    {"version", KEY_VERSION, NULL, 0, "Print the version and exit", -1},
-    {0},
+enum {
+    OWN = sizeof(own_entries) / sizeof(own_entries[0]),
+    FIRST = 0x100,         /* what getopt_long returns for the first entry's name, and so on */
+    WIDTH = 79,            /* of the help */
+    HELP_COLUMN = 29,      /* where the options' help begins */
+    LONGEST_SENTENCE = 400 /* of an option's help */
 };
 
 void options_print_version(void)
@@ -36,183 +30,201 @@ void options_print_version(void)
            "compressed results.\n");
 }
 
-/* Walks the command's options, then our own; NULL after the last. */
-static const struct argp_option *option_at(const struct parsing *p, size_t index)
+/* The command's entries, then our own; NULL after the last. */
+static const struct option_entry *entry_at(const struct options *o, size_t i)
 {
-    size_t n = 0;
-    while (p->argp->options[n].name != NULL || p->argp->options[n].key != 0 ||
-           p->argp->options[n].doc != NULL) {
-        n++;
-    }
-    if (index < n) {
-        return &p->argp->options[index];
-    }
-    index -= n;
-    return index < sizeof(own_options) / sizeof(own_options[0]) - 1 ? &own_options[index] : NULL;
+    return i < o->n_entries         ? &o->entries[i]
+           : i < o->n_entries + OWN ? &own_entries[i - o->n_entries]
+                                    : NULL;
 }
 
-/* What is wrong with "--name" or "--name=value"; STATUS_OK when nothing is. */
-static enum status describe_long(const struct parsing *p, const char *text)
+/* By what getopt_long returns. */
+static const struct option_entry *find(const struct options *o, int value)
 {
-    char name[64];
-    size_t n = strcspn(text + 2, "=");
-    if (n >= sizeof(name)) {
-        return status_fail(STATUS_BAD_ARGUMENT, "unknown option '%s' (see %s --help)", text,
-                           p->command);
+    const struct option_entry *e;
+    for (size_t i = 0; (e = entry_at(o, i)) != NULL; i++) {
+        if (value == FIRST + (int)i || (e->letter != 0 && value == e->letter)) {
+            return e;
+        }
     }
-    memcpy(name, text + 2, n);
-    name[n] = '\0';
+    return NULL;
+}
+
+/* --- help ------------------------------------------------------------------------------------- */
+
+/* The words from `column` on, in lines that begin at `indent`. */
+static void print_wrapped(const char *text, int column, int indent)
+{
+    while (*text != '\0') {
+        const int n = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + n > WIDTH) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        }
+        column += printf("%s%.*s", column > indent ? " " : "", n, text);
+        text += n;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void print_entry(const struct option_entry *e, bool first)
+{
+    char help[LONGEST_SENTENCE];
+    if (e->name == NULL) {
+        printf("%s%s\n", first ? "" : "\n", e->help);
+        return;
+    }
+    int column = e->letter != 0 ? printf("  -%c, ", e->letter) : printf("      ");
+    column += printf("--%s%s%s", e->name, e->arg != NULL ? "=" : "", e->arg != NULL ? e->arg : "");
+    if (column + 2 > HELP_COLUMN) {
+        putchar('\n');
+        column = 0;
+    }
+    printf("%*s", HELP_COLUMN - column, "");
+    snprintf(help, sizeof(help), e->initial != NULL ? "%s (default %s)" : "%s", e->help,
+             e->initial);
+    print_wrapped(help, HELP_COLUMN, HELP_COLUMN);
+}
+
+static void print_help(const struct options *o)
+{
+    printf("Usage: leat %s [OPTION...]%s%s\n", o->command, *o->operands != '\0' ? " " : "",
+           o->operands);
+    print_wrapped(o->about, 0, 0);
+    putchar('\n');
+    const struct option_entry *e;
+    for (size_t i = 0; (e = entry_at(o, i)) != NULL; i++) {
+        if (e->help != NULL) {
+            print_entry(e, i == 0);
+        }
+    }
+    putchar('\n');
+    print_wrapped(o->notes, 0, 0);
+}
+
+/* --- mistakes --------------------------------------------------------------------------------- */
+
+/* `word` is what was given, `name` what may be a name in it, `wrong` what is no option of it. */
+static enum status refuse_unknown(const struct options *o, const char *word, const char *name,
+                                  const char *wrong)
+{
     struct text_near near = {.word = name};
-    const struct argp_option *found = NULL, *o;
-    size_t n_found = 0;
-    for (size_t i = 0; (o = option_at(p, i)) != NULL; i++) {
-        if (o->name == NULL) {
+    const struct option_entry *e;
+    for (size_t i = 0; (e = entry_at(o, i)) != NULL; i++) {
+        text_near_offer(&near, e->name != NULL ? e->name : "");
+    }
+    return near.best != NULL ? status_fail(STATUS_BAD_ARGUMENT,
+                                           "leat %s: unknown option '%s'; did you mean --%s?",
+                                           o->command, word, near.best)
+                             : status_fail(STATUS_BAD_ARGUMENT,
+                                           "leat %s: unknown option '%s'; see leat %s --help",
+                                           o->command, wrong, o->command);
+}
+
+/* A long option of which getopt_long says no more than that it is wrong. */
+static enum status refuse_long(const struct options *o, const char *name, size_t n)
+{
+    char shown[64];
+    const struct option_entry *e, *first = NULL, *second = NULL;
+    for (size_t i = 0; (e = entry_at(o, i)) != NULL; i++) {
+        if (e->name != NULL && strncmp(e->name, name, n) == 0) {
+            second = first != NULL && second == NULL ? e : second;
+            first = first != NULL ? first : e;
+        }
+    }
+    snprintf(shown, sizeof(shown), "--%.*s", (int)n, name);
+    return second == NULL ? refuse_unknown(o, shown, shown + 2, shown)
+                          : status_fail(STATUS_BAD_ARGUMENT,
+                                        "leat %s: option '%s' is ambiguous; write --%s or --%s",
+                                        o->command, shown, first->name, second->name);
+}
+
+/* A letter, in a word such as "-vZ". getopt_long has passed the word if it ends with the letter. */
+static enum status refuse_letter(const struct options *o, char *const argv[], char letter)
+{
+    const char shown[] = {'-', letter, '\0'};
+    const char *word = argv[optind - 1];
+    const size_t n = strlen(word);
+    if (word[0] != '-' || word[1] == '-' || word[n - 1] != letter) {
+        word = argv[optind];
+    }
+    return refuse_unknown(o, word, word[2] != '\0' ? word + 1 : "", shown); /* -memory */
+}
+
+static enum status refuse(const struct options *o, char *const argv[], int returned)
+{
+    const struct option_entry *e = find(o, optopt);
+    if (optopt == 0) {
+        const char *name = argv[optind - 1] + 2;
+        return refuse_long(o, name, strcspn(name, "="));
+    }
+    if (e == NULL) {
+        return refuse_letter(o, argv, (char)optopt);
+    }
+    return returned == ':' ? status_fail(STATUS_BAD_ARGUMENT,
+                                         "leat %s: option '--%s' needs a value; write --%s=%s",
+                                         o->command, e->name, e->name, e->arg)
+                           : status_fail(STATUS_BAD_ARGUMENT,
+                                         "leat %s: option '--%s' takes no value; write --%s",
+                                         o->command, e->name, e->name);
+}
+
+/* --- parsing ---------------------------------------------------------------------------------- */
+
+/* The tables of getopt_long. */
+static void list_options(const struct options *o, struct option longs[OPTIONS_MAX + OWN + 1],
+                         char letters[2 * (OPTIONS_MAX + OWN) + 2])
+{
+    const struct option_entry *e;
+    assert(o->n_entries <= OPTIONS_MAX);
+    *letters++ = ':';
+    for (size_t i = 0; (e = entry_at(o, i)) != NULL; i++) {
+        if (e->name == NULL) {
             continue;
         }
-        text_near_offer(&near, o->name);
-        if (strcmp(o->name, name) == 0) {
-            found = o;
-            n_found = 1;
-            break;
-        }
-        if (strncmp(o->name, name, n) == 0) {
-            found = o;
-            n_found++;
+        *longs++ = (struct option){.name = e->name,
+                                   .has_arg = e->arg != NULL ? required_argument : no_argument,
+                                   .val = FIRST + (int)i};
+        if (e->letter != 0) {
+            *letters++ = e->letter;
+            *letters = ':';
+            letters += e->arg != NULL;
         }
     }
-    if (n_found > 1) {
-        return status_fail(STATUS_BAD_ARGUMENT, "option '--%s' is ambiguous (nearest is --%s)",
-                           name, found->name);
-    }
-    if (found == NULL && near.best != NULL) {
-        return status_fail(STATUS_BAD_ARGUMENT, "unknown option '--%s': did you mean --%s?", name,
-                           near.best);
-    }
-    if (found == NULL) {
-        return status_fail(STATUS_BAD_ARGUMENT, "unknown option '--%s' (see %s --help)", name,
-                           p->command);
-    }
-    if (found->arg != NULL && text[2 + n] == '\0') {
-        return status_fail(STATUS_BAD_ARGUMENT, "option '--%s' needs a value: --%s=%s", found->name,
-                           found->name, found->arg);
-    }
-    if (found->arg == NULL && text[2 + n] == '=') {
-        return status_fail(STATUS_BAD_ARGUMENT, "option '--%s' takes no value", found->name);
-    }
-    return STATUS_OK;
+    *longs = (struct option){0};
+    *letters = '\0';
 }
 
-/* The same for "-x" and "-xyz". */
-static enum status describe_short(const struct parsing *p, const char *text)
+enum status options_parse(const struct options *o, int argc, char **argv, void *user, bool *done)
 {
-    for (const char *c = text + 1; *c != '\0'; c++) {
-        const struct argp_option *o, *found = NULL;
-        for (size_t i = 0; found == NULL && (o = option_at(p, i)) != NULL; i++) {
-            found = o->key == *c ? o : NULL;
-        }
-        if (found == NULL) {
-            /* -memory for --memory */
-            struct text_near near = {.word = text + 1};
-            for (size_t i = 0; text[2] != '\0' && (o = option_at(p, i)) != NULL; i++) {
-                text_near_offer(&near, o->name != NULL ? o->name : "");
-            }
-            if (near.best != NULL) {
-                return status_fail(STATUS_BAD_ARGUMENT, "unknown option '%s': did you mean --%s?",
-                                   text, near.best);
-            }
-            return status_fail(STATUS_BAD_ARGUMENT, "unknown option '-%c' (see %s --help)", *c,
-                               p->command);
-        }
-        if (found->arg != NULL) {
-            return c[1] != '\0' ? STATUS_OK
-                                : status_fail(STATUS_BAD_ARGUMENT,
-                                              "option '-%c' (--%s) needs a value: -%c %s", *c,
-                                              found->name, *c, found->arg);
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status describe(const struct parsing *p, const char *text)
-{
-    if (text == NULL || text[0] != '-' || text[1] == '\0') {
-        return STATUS_OK;
-    }
-    return text[1] == '-' ? describe_long(p, text) : describe_short(p, text);
-}
-
-/* getopt has stepped past a bad argument, except when a bad letter stands inside "-xyz". */
-static enum status describe_failure(const struct parsing *p)
-{
-    const char *at = p->at;
+    struct option longs[OPTIONS_MAX + OWN + 1];
+    char letters[2 * (OPTIONS_MAX + OWN) + 2];
     enum status status = STATUS_OK;
-    if (at != NULL && at[0] == '-' && at[1] != '-' && at[1] != '\0' && at[2] != '\0') {
-        status = describe(p, at);
+    int returned;
+    list_options(o, longs, letters);
+    *done = false;
+    optind = 0; /* glibc: begin again */
+    opterr = 0;
+    while ((returned = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+        if (returned == '?' || returned == ':') {
+            return refuse(o, argv, returned);
+        }
+        const struct option_entry *e = find(o, returned);
+        *done = e == &own_entries[0] || e == &own_entries[1];
+        if (e == &own_entries[0]) {
+            print_help(o);
+        } else if (e == &own_entries[1]) {
+            options_print_version();
+        } else {
+            status = o->take(user, e, optarg);
+        }
+        if (*done || status != STATUS_OK) {
+            return status;
+        }
     }
-    if (status == STATUS_OK) {
-        status = describe(p, p->past);
-    }
-    if (status == STATUS_OK) {
-        status = status_fail(STATUS_BAD_ARGUMENT, "cannot understand '%s' (see %s --help)",
-                             at != NULL        ? at
-                             : p->past != NULL ? p->past
-                                               : "",
-                             p->command);
+    while (optind < argc && status == STATUS_OK) {
+        status = o->take(user, NULL, argv[optind++]);
     }
     return status;
-}
-
-static error_t parse_own(int key, char *arg, struct argp_state *state)
-{
-    struct parsing *p = state->input;
-    (void)arg;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = p->input;
-        return 0;
-    case 'h': {
-        char name[64];
-        snprintf(name, sizeof(name), "%s", p->command);
-        argp_help(p->whole, stdout, ARGP_HELP_STD_HELP & ~(unsigned)ARGP_HELP_EXIT_OK, name);
-        p->done = true;
-        return DONE;
-    }
-    case KEY_VERSION:
-        options_print_version();
-        p->done = true;
-        return DONE;
-    case ARGP_KEY_ERROR:
-        p->past = state->next > 1 ? state->argv[state->next - 1] : NULL;
-        p->at = state->next < state->argc ? state->argv[state->next] : NULL;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-enum status options_parse(const char *command, const struct argp *argp, int argc, char **argv,
-                          void *input, bool *done)
-{
-    struct argp own = *argp;
-    own.args_doc = own.doc = NULL;
-    const struct argp_child children[] = {{&own, 0, NULL, 0}, {0}};
-    const struct argp whole = {.options = own_options,
-                               .parser = parse_own,
-                               .children = children,
-                               .args_doc = argp->args_doc,
-                               .doc = argp->doc};
-    struct parsing p = {.command = command, .argp = argp, .whole = &whole, .input = input};
-    error_t error =
-        argp_parse(&whole, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &p);
-    *done = p.done;
-    if (p.done || error == 0) {
-        return STATUS_OK;
-    }
-    if (error >= OPTIONS_ERROR) {
-        return (enum status)(error - OPTIONS_ERROR);
-    }
-    if (error == ENOMEM) {
-        return status_fail_errno(error, "cannot read the options");
-    }
-    return describe_failure(&p);
 }

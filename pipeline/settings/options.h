@@ -1,32 +1,46 @@
 /*
- * options - command-line options by glibc's argp, with errors as statuses instead of exits.
+ * options - a command line by getopt_long: one table of options a command, from which its help is
+ * made, and errors as statuses.
  *
- * Adds -h/--help and --version to a command's own options. A mistyped option is named together with
- * the nearest one there is.
+ * Adds -h/--help and --version to a command's own options. Long options may be abbreviated, options
+ * may follow operands, and "--" ends them. A mistyped option is named together with the nearest one
+ * there is.
  */
 #ifndef LEAT_PIPELINE_SETTINGS_OPTIONS_H
 #define LEAT_PIPELINE_SETTINGS_OPTIONS_H
 
 #include "formats/base/status.h"
 
-#include <argp.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-/* What a parser function of an argp returns for a status; it is not ARGP_ERR_UNKNOWN nor an errno.
- */
-enum { OPTIONS_ERROR = 100000 };
+/* The most entries of a command's table. */
+enum { OPTIONS_MAX = 40 };
 
-static inline error_t options_error(enum status status)
-{
-    return status == STATUS_OK ? 0 : OPTIONS_ERROR + (error_t)status;
-}
+/* Without a name: a heading of the help; without `help` too: nothing. */
+struct option_entry {
+    const char *name;
+    char letter;         /* 0: none */
+    const char *arg;     /* what the help calls the value; NULL: it takes none */
+    const char *help;    /* one sentence */
+    const char *initial; /* the default, for the help; NULL: none, or `help` says it */
+};
 
-/* Parses argv[1..argc-1]. `command` is what help calls it ("leat run"). The parser gets `input` as
- * its state's input; it returns options_error() of a described status, 0, or ARGP_ERR_UNKNOWN.
- * --help and --version print to stdout and set *done. argv may be reordered. STATUS_BAD_ARGUMENT.
- */
-enum status options_parse(const char *command, const struct argp *argp, int argc, char **argv,
-                          void *input, bool *done) STATUS_MUST_CHECK;
+struct options {
+    const char *command;       /* "run" */
+    const char *operands;      /* "INPUT..."; "": none */
+    const char *about, *notes; /* before and after the options in the help */
+    const struct option_entry *entries;
+    size_t n_entries;
+    /* Takes an option with its value (NULL: it takes none) or, where `option` is NULL, an operand;
+     * all operands come after all options. The value is a string of argv. */
+    enum status (*take)(void *user, const struct option_entry *option, const char *value);
+};
+
+/* Parses argv[1..argc-1]. --help and --version print to stdout, set *done and end it. argv is
+ * reordered. One thread at a time. STATUS_BAD_ARGUMENT, or what take() returned. */
+enum status options_parse(const struct options *options, int argc, char **argv, void *user,
+                          bool *done) STATUS_MUST_CHECK;
 
 /* Prints "leat VERSION" and one line about it to stdout. */
 void options_print_version(void);

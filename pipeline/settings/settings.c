@@ -26,6 +26,10 @@ enum {
 };
 
 const struct settings_key settings_keys[] = {
+    {"config", ALL & ~F, 'c', SETTINGS_TEXT, FIELD(config), 0, 0, NULL, "FILE",
+     "Read settings from FILE"},
+    {"set", WORK & ~F, 's', SETTINGS_PARAMETER, FIELD(set), 0, 0, NULL, "KEY=VALUE",
+     "Set a parameter of the pipeline (repeatable)"},
     {"pipeline", WORK, 'p', SETTINGS_PIPELINE, FIELD(pipeline), 0, 0, NULL, "NAME",
      "What to compute (default: by route, sub-folder or file name)"},
     {"output", WORK, 'o', SETTINGS_TEXT, FIELD(output), 0, 0, NULL, "DIR",
@@ -34,41 +38,41 @@ const struct settings_key settings_keys[] = {
      "Where to compute (default auto: CUDA when a device passes its self-test)"},
     {"jobs", WORK, 'j', SETTINGS_COUNT, FIELD(jobs), 0, 4096, NULL, "N",
      "Files in flight at once (default 0: chosen from the threads)"},
-    {"threads", WORK, 0x100, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
+    {"threads", WORK, 0, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
      "Computing threads (default 0: the CPUs that leat may use)"},
-    {"memory", WORK, 0x101, SETTINGS_SIZE, FIELD(memory), 0, 0, NULL, "SIZE",
+    {"memory", WORK, 0, SETTINGS_SIZE, FIELD(memory), 0, 0, NULL, "SIZE",
      "Bound on leat's own bulk memory, with K, M, G (default 0: half of the machine's)"},
-    {"deadline", WORK, 0x102, SETTINGS_SECONDS, FIELD(deadline_s), 0, 0, NULL, "SECONDS",
+    {"deadline", WORK, 0, SETTINGS_SECONDS, FIELD(deadline_s), 0, 0, NULL, "SECONDS",
      "Give up a job that takes longer (default 0: never)"},
-    {"level", WORK, 0x103, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
+    {"level", WORK, 0, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
      "Compression level of results (default 1)"},
-    {"force", RUN, 0x104, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
+    {"force", RUN, 0, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
      "Replace results that are already there"},
-    {"json", RUN | SETTINGS_OF_STATUS, 0x105, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,
+    {"json", RUN | SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,
      "Print JSON on standard output"},
-    {"spool", SPOOL, 0x106, SETTINGS_TEXT, FIELD(spool), 0, 0, NULL, "DIR",
+    {"spool", SPOOL, 0, SETTINGS_TEXT, FIELD(spool), 0, 0, NULL, "DIR",
      "The watched folder: DIR/in is dropped into; DIR/done and DIR/failed hold what was"},
-    {"keep_inputs", WATCH, 0x107, SETTINGS_SWITCH, FIELD(keep_inputs), 0, 0, NULL, "yes|no",
+    {"keep_inputs", WATCH, 0, SETTINGS_SWITCH, FIELD(keep_inputs), 0, 0, NULL, "yes|no",
      "Move processed inputs to DIR/done (default yes), or delete them"},
-    {"replace", WATCH, 0x108, SETTINGS_SWITCH, FIELD(replace), 0, 0, NULL, NULL,
+    {"replace", WATCH, 0, SETTINGS_SWITCH, FIELD(replace), 0, 0, NULL, NULL,
      "Replace an earlier result of the same name, instead of naming the new one X~ID"},
-    {"done_file", WATCH, 0x109, SETTINGS_SWITCH, FIELD(done_file), 0, 0, NULL, NULL,
+    {"done_file", WATCH, 0, SETTINGS_SWITCH, FIELD(done_file), 0, 0, NULL, NULL,
      "Take X.csv only when X.csv.done is there, too"},
-    {"settle", WATCH, 0x10a, SETTINGS_SECONDS, FIELD(settle_s), 0, 0, NULL, "SECONDS",
+    {"settle", WATCH, 0, SETTINGS_SECONDS, FIELD(settle_s), 0, 0, NULL, "SECONDS",
      "Unchanged that long is complete, where the system does not tell (default 2)"},
-    {"rescan", WATCH, 0x10b, SETTINGS_SECONDS, FIELD(rescan_s), 0, 0, NULL, "SECONDS",
+    {"rescan", WATCH, 0, SETTINGS_SECONDS, FIELD(rescan_s), 0, 0, NULL, "SECONDS",
      "Look at the whole folder again that often (default 60; 0: never)"},
-    {"max_attempts", WATCH, 0x10c, SETTINGS_COUNT, FIELD(max_attempts), 1, 1000, NULL, "N",
+    {"max_attempts", WATCH, 0, SETTINGS_COUNT, FIELD(max_attempts), 1, 1000, NULL, "N",
      "Attempts at a job that crashes or takes too long (default 3)"},
-    {"reserve", WATCH, 0x10d, SETTINGS_SIZE, FIELD(reserve_bytes), 0, 0, NULL, "SIZE",
+    {"reserve", WATCH, 0, SETTINGS_SIZE, FIELD(reserve_bytes), 0, 0, NULL, "SIZE",
      "Pause when there is less room on the disks (default 256M)"},
-    {"drain", WATCH, 0x10e, SETTINGS_SECONDS, FIELD(drain_s), 0, 0, NULL, "SECONDS",
+    {"drain", WATCH, 0, SETTINGS_SECONDS, FIELD(drain_s), 0, 0, NULL, "SECONDS",
      "When told to stop, let running jobs end for that long (default 60)"},
-    {"status_socket", SPOOL, 0x10f, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
+    {"status_socket", SPOOL, 0, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
      "Where the service answers leat status (default: in the runtime folder)"},
-    {"failed", SETTINGS_OF_STATUS, 0x110, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
+    {"failed", SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
      "List the failed jobs, with reasons; needs no running service"},
-    {"all", SETTINGS_OF_RETRY, 0x111, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
+    {"all", SETTINGS_OF_RETRY, 0, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
      "Every failed job"},
     {"quiet", ALL, 'q', SETTINGS_SWITCH, FIELD(quiet), 0, 0, NULL, NULL,
      "Only say what went wrong"},
@@ -104,12 +108,10 @@ enum status settings_parse_size(const char *text, uint64_t *out)
     return status_fail(STATUS_BAD_ARGUMENT, "'%s' is not a size (write 4096, 256M, 1.5G)", text);
 }
 
-enum status settings_blame(enum status status, const char *origin)
+enum status settings_prefix_error(enum status status, const char *origin)
 {
-    char message[STATUS_MESSAGE_BYTES];
-    strncpy(message, status_message(), sizeof(message) - 1);
-    message[sizeof(message) - 1] = '\0';
-    return status_fail(status, "%s: %s", origin, message);
+    return status == STATUS_OK ? STATUS_OK
+                               : status_fail(status, "%s: %s", origin, status_message());
 }
 
 /* Whether `text` is one of "a|b|c". */
@@ -137,6 +139,19 @@ static enum status put_text(char **field, const char *value, const char *origin)
     free(*field);
     *field = copy;
     return STATUS_OK;
+}
+
+static enum status put_parameter(struct setting_list *list, const char *text, const char *origin)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not KEY=VALUE", origin, text);
+    }
+    char *key = strndup(text, (size_t)(equals - text));
+    const enum status status = key != NULL ? settings_put(list, key, equals + 1, origin)
+                                           : status_fail(STATUS_NO_MEMORY, "%s: no memory", origin);
+    free(key);
+    return status;
 }
 
 static enum status put_count(void *field, const struct settings_key *key, const char *value,
@@ -180,7 +195,7 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     case SETTINGS_PIPELINE:
         status = settings_find_stage(value, &stage);
         return status == STATUS_OK ? put_text(field, value, origin)
-                                   : settings_blame(status, origin);
+                                   : settings_prefix_error(status, origin);
     case SETTINGS_CHOICE:
         return is_choice(key->choices, value)
                    ? put_text(field, value, origin)
@@ -189,8 +204,7 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     case SETTINGS_COUNT:
         return put_count(field, key, value, origin);
     case SETTINGS_SIZE:
-        status = settings_parse_size(value, field);
-        return status == STATUS_OK ? STATUS_OK : settings_blame(status, origin);
+        return settings_prefix_error(settings_parse_size(value, field), origin);
     case SETTINGS_SECONDS: {
         double seconds;
         if (!text_parse_real(value, &seconds) || !(seconds >= 0 && seconds <= 1e9)) {
@@ -202,6 +216,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     }
     case SETTINGS_SWITCH:
         return put_switch(field, value, origin);
+    case SETTINGS_PARAMETER:
+        return put_parameter(field, value, origin);
     }
     return status_fail(STATUS_INTERNAL, "%s: key without a kind", origin);
 }

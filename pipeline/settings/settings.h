@@ -89,8 +89,9 @@ enum status settings_parse_size(const char *text, uint64_t *out) STATUS_MUST_CHE
 struct job_settings {
     const struct stage_ops *stage;
     size_t part;                /* which of the stage's parts the file is */
-    struct param_value *params; /* [stage->n_specs], owned */
-    struct table_options table; /* strings borrowed from the settings */
+    struct param_value *params; /* [stage->n_specs], owned; their texts, */
+    struct table_options table; /* and strings of these, borrowed from the settings (of a worker:
+                                   from the request), which outlive the job */
     char *stem; /* "X" of X.clusters.csv: the result folder's name; owned; valid as a
                    single path component */
 };

@@ -101,7 +101,7 @@ static enum status read_route_key(struct settings *s, const char *name, const ch
     }
     const struct stage_ops *stage;
     if (field == &route->pipeline && settings_find_stage(value, &stage) != STATUS_OK) {
-        return settings_blame(STATUS_BAD_ARGUMENT, origin);
+        return settings_prefix_error(STATUS_BAD_ARGUMENT, origin);
     }
     if (*value == '\0') {
         return status_fail(STATUS_BAD_ARGUMENT, "%s: %s is empty", origin, key);
@@ -120,7 +120,7 @@ static enum status read_pipeline_key(struct settings *s, const char *name, const
         status = settings_check_parameter(stage, key, value);
     }
     if (status != STATUS_OK) {
-        return settings_blame(status, origin);
+        return settings_prefix_error(status, origin);
     }
     for (size_t i = 0; i < s->n_pipelines; i++) {
         if (strcmp(s->pipelines[i].name, name) == 0) {
@@ -219,12 +219,9 @@ static enum status check_routes(const struct settings *s)
         const struct settings_route *route = &s->routes[i];
         const struct stage_ops *stage =
             route->pipeline != NULL ? stage_find(route->pipeline) : NULL;
-        for (size_t k = 0; k < route->set.n; k++) {
-            const struct setting *set = &route->set.at[k];
-            enum status status = settings_check_parameter(stage, set->key, set->value);
-            if (status != STATUS_OK) {
-                return settings_blame(status, set->origin);
-            }
+        const enum status status = settings_check_parameters(stage, &route->set);
+        if (status != STATUS_OK) {
+            return status;
         }
         if (route->match == NULL) {
             return status_fail(STATUS_BAD_ARGUMENT,

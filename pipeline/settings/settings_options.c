@@ -1,12 +1,12 @@
 /*
  * settings_options - the command lines of run, check, doctor and of the service's commands. What
- * they say is kept aside until the configuration file has been read, and then laid over it.
+ * they say is applied once the configuration file has been read, since it is stronger.
  */
 #include "formats/pack/pack.h"
-#include "pipeline/names/text.h"
 #include "pipeline/settings/options.h"
 #include "pipeline/settings/settings_parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,67 +16,50 @@
 struct command {
     const char *name;
     unsigned where; /* SETTINGS_OF_...: which keys are its options */
-    const char *args_doc, *doc;
-    bool takes_inputs, takes_parameters, needs_spool;
+    const char *operands, *about, *notes;
 };
 
 static const struct command commands[] = {
     {"run", SETTINGS_OF_RUN, "INPUT...",
-     "Processes files, folders and archives, and leaves a folder of results for each input set."
-     "\vINPUT is a table (CSV, TSV, .npy, each also gzipped, or .npz), a folder, or an archive. "
-     "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done.",
-     true, true, false},
+     "Processes files, folders and archives, and leaves a folder of results for each input set.",
+     "INPUT is a table (CSV, TSV, .npy, each also gzipped, or .npz), a folder, or an archive. "
+     "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done."},
     {"check", SETTINGS_OF_RUN, "INPUT...",
-     "Reads and validates inputs, and says what run would do with them, without doing it."
-     "\vExit status: 0 every input is fit, 1 some input is not, 2 nothing could be checked.",
-     true, true, false},
+     "Reads and validates inputs, and says what run would do with them, without doing it.",
+     "Exit status: 0 every input is fit, 1 some input is not, 2 nothing could be checked."},
     {"doctor", SETTINGS_OF_RUN, "",
-     "Says what works here and what does not: backends, devices, driver, limits, folders."
-     "\vExit status: 0 the backend asked for works, 2 it does not.",
-     false, true, false},
-    {"watch", SETTINGS_OF_WATCH, "",
-     "Processes what is dropped into a folder, until told to stop."
-     "\vDIR/in is watched, with its sub-folders. SIGTERM ends it, SIGHUP has it read its "
-     "configuration again. Exit status: 0 stopped as asked, 2 could not start.",
-     false, true, true},
+     "Says what works here and what does not: backends, devices, driver, limits, folders.",
+     "Exit status: 0 the backend asked for works, 2 it does not."},
+    {"watch", SETTINGS_OF_WATCH, "", "Processes what is dropped into a folder, until told to stop.",
+     "DIR/in is watched, with its sub-folders. SIGTERM ends it, SIGHUP has it read its "
+     "configuration again. Exit status: 0 stopped as asked, 2 could not start."},
     {"status", SETTINGS_OF_STATUS, "",
-     "Says what a running service is doing, what waits and for what, and how its last jobs ended."
-     "\vExit status: 0 running and ready, 1 running and not ready (or paused), 2 no service "
-     "answers.",
-     false, false, false},
+     "Says what a running service is doing, what waits and for what, and how its last jobs ended.",
+     "Exit status: 0 running and ready, 1 running and not ready (or paused), 2 no service "
+     "answers."},
     {"retry", SETTINGS_OF_RETRY, "ID...",
-     "Puts failed jobs back into the watched folder, as a new drop."
-     "\vIDs are those of leat status --failed. Exit status: 0 all of them, 1 some not, 2 none.",
-     true, false, false},
+     "Puts failed jobs back into the watched folder, as a new drop.",
+     "IDs are those of leat status --failed. Exit status: 0 all of them, 1 some not, 2 none."},
 };
 
+enum { LONGEST_OPTION = 24 };
+
+/* What the command line says; all by the index in settings_keys. */
 struct given {
     const struct command *command;
     struct settings *settings;
-    struct setting_list list; /* options, in the table's keys */
+    struct option_entry options[OPTIONS_MAX]; /* no name: not an option of this command */
+    char names[OPTIONS_MAX][LONGEST_OPTION];  /* "keep-inputs" */
+    const char *values[OPTIONS_MAX];          /* NULL: not given */
 };
-
-static enum status put_parameter(struct settings *s, const char *text)
-{
-    const char *equals = strchr(text, '=');
-    if (equals == NULL || equals == text) {
-        return status_fail(STATUS_BAD_ARGUMENT, "-s '%s': write -s KEY=VALUE", text);
-    }
-    char *key = strndup(text, (size_t)(equals - text));
-    if (key == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "-s: no memory");
-    }
-    enum status status = settings_put(&s->set, key, equals + 1, "-s");
-    free(key);
-    return status;
-}
 
 static enum status put_input(struct given *g, const char *text)
 {
     struct settings *s = g->settings;
-    if (!g->command->takes_inputs || *text == '\0') {
-        return status_fail(STATUS_BAD_ARGUMENT, "'%s': leat %s takes no such argument", text,
-                           g->command->name);
+    if (*g->command->operands == '\0' || *text == '\0') {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "leat %s: '%s' is not an argument of it; see leat %s --help",
+                           g->command->name, text, g->command->name);
     }
     char **grown = realloc(s->inputs, (s->n_inputs + 1) * sizeof(*grown));
     if (grown == NULL) {
@@ -88,127 +71,68 @@ static enum status put_input(struct given *g, const char *text)
                                         : status_fail(STATUS_NO_MEMORY, "no memory for an input");
 }
 
-static enum status put_config(struct settings *s, const char *text)
+static enum status apply_option(struct given *g, size_t i, const char *value)
 {
-    free(s->config);
-    s->config = strdup(text);
-    return s->config != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "--config: no memory");
+    char origin[LONGEST_OPTION + 2];
+    snprintf(origin, sizeof(origin), "--%s", g->names[i]);
+    return settings_apply(g->settings, &settings_keys[i], value, origin);
 }
 
-/* The option of a key: "keep-inputs". Returns out. */
-enum { LONGEST_OPTION = 24 };
-static const char *name_option(char out[LONGEST_OPTION], const struct settings_key *key)
+/* Keys of the file wait until it has been read; others are applied at once. */
+static enum status take(void *user, const struct option_entry *option, const char *value)
 {
-    snprintf(out, LONGEST_OPTION, "%s", key->name);
-    for (char *c = out; (c = strchr(c, '_')) != NULL;) {
-        *c = '-';
+    struct given *g = user;
+    if (option == NULL) {
+        return put_input(g, value);
     }
-    return out;
+    const size_t i = (size_t)(option - g->options);
+    value = value != NULL ? value : "yes";
+    if ((settings_keys[i].where & SETTINGS_OF_FILE) == 0) {
+        return apply_option(g, i, value);
+    }
+    g->values[i] = value;
+    return STATUS_OK;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct given *g = state->input;
-    switch (key) {
-    case 'c':
-        return options_error(put_config(g->settings, arg));
-    case 's':
-        return options_error(put_parameter(g->settings, arg));
-    case ARGP_KEY_ARG:
-        return options_error(put_input(g, arg));
-    default:
-        break;
-    }
-    for (size_t i = 0; i < settings_n_keys; i++) {
-        if (settings_keys[i].letter == key) {
-            char name[LONGEST_OPTION], origin[LONGEST_OPTION + 2];
-            snprintf(origin, sizeof(origin), "--%s", name_option(name, &settings_keys[i]));
-            return options_error(
-                settings_put(&g->list, settings_keys[i].name, arg != NULL ? arg : "yes", origin));
-        }
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
-/* The keys that the command knows, as options: their names are in `names`. */
-static void list_keys(const struct command *command, struct argp_option *options,
-                      char (*names)[LONGEST_OPTION])
-{
-    size_t n = 0;
-    for (size_t i = 0; i < settings_n_keys; i++) {
-        const struct settings_key *key = &settings_keys[i];
-        if ((key->where & command->where) == 0) {
-            continue;
-        }
-        options[n] = (struct argp_option){.name = name_option(names[n], key),
-                                          .key = key->letter,
-                                          .arg = key->arg,
-                                          .doc = key->help};
-        n++;
-    }
-}
-
-/* argp's own table, from ours and the two options that are no keys of the file. */
 static enum status parse_options(struct given *g, int argc, char **argv, bool *done)
 {
-    enum status status = STATUS_OK;
-    struct argp_option *options = calloc(settings_n_keys + 3, sizeof(*options));
-    char(*names)[LONGEST_OPTION] = calloc(settings_n_keys, sizeof(*names));
-    if (options == NULL || names == NULL) {
-        status = status_fail(STATUS_NO_MEMORY, "no memory for the options");
-        goto end;
+    const struct command *c = g->command;
+    const struct options options = {.command = c->name,
+                                    .operands = c->operands,
+                                    .about = c->about,
+                                    .notes = c->notes,
+                                    .entries = g->options,
+                                    .n_entries = settings_n_keys,
+                                    .take = take};
+    assert(settings_n_keys <= OPTIONS_MAX);
+    for (size_t i = 0; i < settings_n_keys; i++) {
+        const struct settings_key *key = &settings_keys[i];
+        if ((key->where & c->where) == 0) {
+            continue;
+        }
+        snprintf(g->names[i], LONGEST_OPTION, "%s", key->name);
+        for (char *at = g->names[i]; (at = strchr(at, '_')) != NULL;) {
+            *at = '-';
+        }
+        g->options[i] = (struct option_entry){g->names[i], key->letter, key->arg, key->help, NULL};
     }
-    size_t n = 0;
-    options[n++] = (struct argp_option){
-        .name = "config", .key = 'c', .arg = "FILE", .doc = "Read settings from FILE"};
-    if (g->command->takes_parameters) {
-        options[n++] = (struct argp_option){.name = "set",
-                                            .key = 's',
-                                            .arg = "KEY=VALUE",
-                                            .doc = "Set a parameter of the pipeline (repeatable)"};
-    }
-    list_keys(g->command, options + n, names);
-    struct argp argp = {.options = options,
-                        .parser = parse,
-                        .args_doc = g->command->args_doc,
-                        .doc = g->command->doc};
-    char name[32];
-    snprintf(name, sizeof(name), "leat %s", g->command->name);
-    status = options_parse(name, &argp, argc, argv, g, done);
-end:
-    free(names);
-    free(options);
-    return status;
+    return options_parse(&options, argc, argv, g, done);
 }
 
-static enum status lay_over(struct settings *s, const struct setting_list *list)
+static enum status apply_overrides(struct given *g)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        for (size_t k = 0; k < settings_n_keys; k++) {
-            if (strcmp(settings_keys[k].name, list->at[i].key) == 0) {
-                enum status status =
-                    settings_apply(s, &settings_keys[k], list->at[i].value, list->at[i].origin);
-                if (status != STATUS_OK) {
-                    return status;
-                }
-            }
-        }
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < settings_n_keys && status == STATUS_OK; i++) {
+        status = g->values[i] != NULL ? apply_option(g, i, g->values[i]) : STATUS_OK;
     }
-    return STATUS_OK;
+    return status;
 }
 
 /* -s, for the pipeline of --pipeline or for any. */
 static enum status check_set(const struct settings *s)
 {
     const struct stage_ops *stage = s->pipeline != NULL ? stage_find(s->pipeline) : NULL;
-    for (size_t i = 0; i < s->set.n; i++) {
-        const struct setting *set = &s->set.at[i];
-        enum status status = settings_check_parameter(stage, set->key, set->value);
-        if (status != STATUS_OK) {
-            return settings_blame(status, set->origin);
-        }
-    }
-    return STATUS_OK;
+    return settings_check_parameters(stage, &s->set);
 }
 
 /* What does not depend on the rest. */
@@ -267,20 +191,17 @@ static enum status make_absolute(char **path)
 /* What was not given and depends on what was. */
 static enum status fill_in(struct settings *s, const struct command *command)
 {
-    bool watch = (command->where & SETTINGS_OF_WATCH) != 0;
-    enum status code = watch ? make_absolute(&s->spool) : STATUS_OK;
-    if (watch && code == STATUS_OK) {
-        code = make_absolute(&s->output);
+    const bool watch = (command->where & SETTINGS_OF_WATCH) != 0;
+    enum status status = watch ? make_absolute(&s->spool) : STATUS_OK;
+    if (watch && status == STATUS_OK) {
+        status = make_absolute(&s->output);
     }
-    if (code != STATUS_OK) {
-        return code;
+    if (status != STATUS_OK) {
+        return status;
     }
-    if (s->output == NULL && watch) {
-        if (asprintf(&s->output, "%s/out", s->spool) < 0) {
-            s->output = NULL;
-        }
-    } else if (s->output == NULL) {
-        s->output = strdup("leat-out");
+    if (s->output == NULL &&
+        asprintf(&s->output, "%s%s", watch ? s->spool : "leat-out", watch ? "/out" : "") < 0) {
+        s->output = NULL;
     }
     if (s->status_socket == NULL && watch) {
         s->status_socket = default_socket(s);
@@ -294,24 +215,22 @@ static enum status fill_in(struct settings *s, const struct command *command)
 static enum status check_given(const struct settings *s, const struct command *command)
 {
     const char *name = command->name;
-    if (command->needs_spool && s->spool == NULL) {
+    if ((command->where & SETTINGS_OF_WATCH) != 0 && s->spool == NULL) {
         return status_fail(STATUS_BAD_ARGUMENT,
-                           "no watched folder given: leat %s --spool DIR, or spool = DIR in the "
-                           "configuration (see leat %s --help)",
+                           "leat %s: no watched folder given; add --spool DIR, or spool = DIR to "
+                           "the configuration (see leat %s --help)",
                            name, name);
     }
-    if ((command->where & SETTINGS_OF_RETRY) != 0) {
-        return s->n_inputs > 0 || s->all
-                   ? STATUS_OK
-                   : status_fail(STATUS_BAD_ARGUMENT,
-                                 "no job named: leat retry ID..., or --all (see leat status "
-                                 "--failed)");
+    if (*command->operands == '\0' || s->n_inputs > 0 || s->all) {
+        return STATUS_OK;
     }
-    if (command->takes_inputs && s->n_inputs == 0) {
-        return status_fail(STATUS_BAD_ARGUMENT, "no input given: leat %s %s (see leat %s --help)",
-                           name, command->args_doc, name);
-    }
-    return STATUS_OK;
+    return (command->where & SETTINGS_OF_RETRY) != 0
+               ? status_fail(STATUS_BAD_ARGUMENT,
+                             "leat retry: no job named; write leat retry ID..., or --all (see leat "
+                             "status --failed)")
+               : status_fail(STATUS_BAD_ARGUMENT,
+                             "leat %s: no input given; write leat %s %s (see leat %s --help)", name,
+                             name, command->operands, name);
 }
 
 static enum status read_all(struct given *g, int argc, char **argv, bool *done)
@@ -324,19 +243,12 @@ static enum status read_all(struct given *g, int argc, char **argv, bool *done)
     if (status != STATUS_OK || *done) {
         return status;
     }
-    if (s->config != NULL) {
-        status = settings_read_config(s);
+    if ((s->config != NULL && (status = settings_read_config(s)) != STATUS_OK) ||
+        (status = apply_overrides(g)) != STATUS_OK || (status = check_set(s)) != STATUS_OK ||
+        (status = check_given(s, g->command)) != STATUS_OK) {
+        return status;
     }
-    if (status == STATUS_OK) {
-        status = lay_over(s, &g->list);
-    }
-    if (status == STATUS_OK) {
-        status = check_set(s);
-    }
-    if (status == STATUS_OK) {
-        status = check_given(s, g->command);
-    }
-    return status == STATUS_OK ? fill_in(s, g->command) : status;
+    return fill_in(s, g->command);
 }
 
 enum status settings_parse(int argc, char **argv, struct settings *out, bool *done)
@@ -349,8 +261,7 @@ enum status settings_parse(int argc, char **argv, struct settings *out, bool *do
             g.command = &commands[i];
         }
     }
-    enum status status = read_all(&g, argc, argv, done);
-    settings_free_list(&g.list);
+    const enum status status = read_all(&g, argc, argv, done);
     if (status != STATUS_OK) {
         settings_free(out);
     }

@@ -2,10 +2,11 @@
  * settings_parameters - which parameters there are, for a stage, for any stage, and for the
  * readers. Values are judged by stage_parse_param; this file only finds whose they are.
  */
-#include "formats/base/bytes.h"
 #include "pipeline/names/text.h"
 #include "pipeline/settings/settings_parts.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What every table can be read with, whatever the pipeline. */
@@ -31,7 +32,7 @@ static enum status take_reader_key(const char *key, const char *value, struct ta
     } else if (strcmp(key, "member") == 0) {
         out->member = value;
     } else if (!text_parse_real(value, &out->missing_value)) {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s = %s: not a number", key, value);
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a number", key, value);
     } else {
         out->has_missing_value = true;
     }
@@ -67,6 +68,19 @@ static const struct param_spec *find_spec(const struct stage_ops *stage, const c
     return NULL;
 }
 
+enum status settings_take_defaults(struct job_settings *j)
+{
+    enum status status = STATUS_OK;
+    j->params = calloc(j->stage->n_specs + 1, sizeof(*j->params));
+    if (j->params == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for parameters");
+    }
+    for (size_t i = 0; i < j->stage->n_specs && status == STATUS_OK; i++) {
+        status = stage_parse_param(&j->stage->specs[i], j->stage->specs[i].text, &j->params[i]);
+    }
+    return status;
+}
+
 enum status settings_take_parameter(struct job_settings *j, const char *key, const char *value)
 {
     if (is_reader_key(key)) {
@@ -98,6 +112,18 @@ enum status settings_check_parameter(const struct stage_ops *stage, const char *
     return known ? status : unknown_parameter(stage, key);
 }
 
+enum status settings_check_parameters(const struct stage_ops *stage,
+                                      const struct setting_list *list)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < list->n && status == STATUS_OK; i++) {
+        const struct setting *set = &list->at[i];
+        status = settings_prefix_error(settings_check_parameter(stage, set->key, set->value),
+                                       set->origin);
+    }
+    return status;
+}
+
 enum status settings_find_stage(const char *name, const struct stage_ops **out)
 {
     *out = stage_find(name);
@@ -105,20 +131,14 @@ enum status settings_find_stage(const char *name, const struct stage_ops **out)
         return STATUS_OK;
     }
     struct text_near near = {.word = name};
-    struct bytes all = {0};
-    enum status status = STATUS_OK;
-    for (const struct stage_ops *const *s = stage_registry; *s != NULL && status == STATUS_OK;
-         s++) {
+    char all[SETTINGS_NAMES_BYTES] = "";
+    size_t n = 0;
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL && n < sizeof(all); s++) {
         text_near_offer(&near, (*s)->name);
-        status = bytes_printf(&all, "%s%s", all.len > 0 ? ", " : "", (*s)->name);
+        n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", n > 0 ? ", " : "", (*s)->name);
     }
-    if (status == STATUS_OK && near.best != NULL) {
-        status = status_fail(STATUS_BAD_ARGUMENT, "unknown pipeline '%s': did you mean '%s'?", name,
-                             near.best);
-    } else if (status == STATUS_OK) {
-        status = status_fail(STATUS_BAD_ARGUMENT, "unknown pipeline '%s'; there is: %.*s", name,
-                             (int)all.len, (const char *)all.data);
-    }
-    bytes_free(&all);
-    return status;
+    return near.best != NULL
+               ? status_fail(STATUS_BAD_ARGUMENT, "unknown pipeline '%s': did you mean '%s'?", name,
+                             near.best)
+               : status_fail(STATUS_BAD_ARGUMENT, "unknown pipeline '%s'; there is: %s", name, all);
 }

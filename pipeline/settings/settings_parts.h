@@ -13,7 +13,8 @@ enum settings_kind {
     SETTINGS_COUNT,
     SETTINGS_SIZE,
     SETTINGS_SECONDS,
-    SETTINGS_SWITCH
+    SETTINGS_SWITCH,
+    SETTINGS_PARAMETER /* KEY=VALUE, into a list */
 };
 
 /* Where a key is known: in the configuration file, and as an option of these commands. */
@@ -25,12 +26,12 @@ enum {
     SETTINGS_OF_RETRY = 16
 };
 
-/* A long option that is also a key of the configuration file. `keep_inputs` is the option
+/* A long option, or a key of the configuration file, or both. `keep_inputs` is the option
  * --keep-inputs. */
 struct settings_key {
     const char *name;
     unsigned where; /* SETTINGS_OF_... */
-    int letter;     /* the short option, or a number beyond letters */
+    char letter;    /* the short option; 0: none */
     enum settings_kind kind;
     size_t offset; /* of the field in struct settings */
     uint64_t min, max;
@@ -45,8 +46,8 @@ extern const size_t settings_n_keys;
 enum status settings_apply(struct settings *s, const struct settings_key *key, const char *value,
                            const char *origin) STATUS_MUST_CHECK;
 
-/* As status_fail, with "ORIGIN: " before the description that this thread has already. */
-enum status settings_blame(enum status status, const char *origin);
+/* The status as it is, with "ORIGIN: " before the description of a failure. */
+enum status settings_prefix_error(enum status status, const char *origin) STATUS_MUST_CHECK;
 
 /* Sets key to value, over an earlier one of that key; all are copied. */
 enum status settings_put(struct setting_list *list, const char *key, const char *value,
@@ -57,14 +58,19 @@ const struct setting *settings_get(const struct setting_list *list, const char *
 /* Frees what the list holds. */
 void settings_free_list(struct setting_list *list);
 
+/* Gives the job of j->stage its stage's parameters, with their defaults. */
+enum status settings_take_defaults(struct job_settings *j) STATUS_MUST_CHECK;
 /* Sets a parameter of the job's stage, or one of the keys that the readers know whatever the stage
- * (columns, member, missing_value; the value is borrowed). */
+ * (columns, member, missing_value). Texts are borrowed. */
 enum status settings_take_parameter(struct job_settings *j, const char *key,
                                     const char *value) STATUS_MUST_CHECK;
 
 /* Whether a stage (NULL: any stage) or the reader knows the key and takes the value. */
 enum status settings_check_parameter(const struct stage_ops *stage, const char *key,
                                      const char *value) STATUS_MUST_CHECK;
+/* The same for a whole list; messages begin with where a setting comes from. */
+enum status settings_check_parameters(const struct stage_ops *stage,
+                                      const struct setting_list *list) STATUS_MUST_CHECK;
 /* stage_find, or STATUS_BAD_ARGUMENT with the nearest name and all there are. */
 enum status settings_find_stage(const char *name, const struct stage_ops **out) STATUS_MUST_CHECK;
 

@@ -232,17 +232,12 @@ static enum status resolve_parameters(const struct settings *s, const struct set
 {
     const struct setting_list *lists[3];
     size_t n = gather(s, route, j->stage, lists);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < j->stage->n_specs && status == STATUS_OK; i++) {
-        status = stage_parse_param(&j->stage->specs[i], j->stage->specs[i].text, &j->params[i]);
-    }
+    enum status status = settings_take_defaults(j);
     while (n-- > 0) { /* weakest first */
         for (size_t k = 0; k < lists[n]->n && status == STATUS_OK; k++) {
             const struct setting *set = &lists[n]->at[k];
-            status = settings_take_parameter(j, set->key, set->value);
-            if (status != STATUS_OK) {
-                status = settings_blame(status, set->origin);
-            }
+            status = settings_prefix_error(settings_take_parameter(j, set->key, set->value),
+                                           set->origin);
         }
     }
     return status;
@@ -260,12 +255,9 @@ enum status settings_resolve(const struct settings *s, const char *path, struct 
     if (status == STATUS_OK) {
         status = input_name_stem(path, out->stage->parts[out->part].suffix, &out->stem);
     }
-    if (status != STATUS_OK) {
-        return status;
+    if (status == STATUS_OK) {
+        status = resolve_parameters(s, route, out);
     }
-    out->params = calloc(out->stage->n_specs + 1, sizeof(*out->params));
-    status = out->params != NULL ? resolve_parameters(s, route, out)
-                                 : status_fail(STATUS_NO_MEMORY, "no memory for parameters");
     if (status != STATUS_OK) {
         job_settings_free(out);
     }

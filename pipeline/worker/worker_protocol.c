@@ -153,6 +153,7 @@ void worker_link_close(struct worker_link *link)
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
+/* As text: a count and a real number come back to the bit. */
 static json_t *pack_value(const struct param_spec *spec, const struct param_value *value)
 {
     if (spec->kind == PARAM_COUNT) {
@@ -161,7 +162,7 @@ static json_t *pack_value(const struct param_spec *spec, const struct param_valu
     if (spec->kind == PARAM_REAL) {
         return json_sprintf("%.17g", value->real);
     }
-    return stage_choice_json(spec, value->index);
+    return stage_param_json(spec, value);
 }
 
 json_t *worker_pack_settings(const struct job_settings *settings)
@@ -203,13 +204,9 @@ enum status worker_unpack_settings(const json_t *packed, const char *stem, struc
                            name != NULL ? name : "");
     }
     out->stem = strdup(stem);
-    out->params = calloc(out->stage->n_specs + 1, sizeof(*out->params));
-    enum status code = out->stem != NULL && out->params != NULL
-                           ? STATUS_OK
+    enum status code = out->stem != NULL
+                           ? settings_take_defaults(out)
                            : status_fail(STATUS_NO_MEMORY, "no memory for parameters");
-    for (size_t i = 0; i < out->stage->n_specs && code == STATUS_OK; i++) {
-        code = stage_parse_param(&out->stage->specs[i], out->stage->specs[i].text, &out->params[i]);
-    }
     json_object_foreach(set, key, value)
     {
         if (code == STATUS_OK) {

@@ -297,27 +297,19 @@ static enum status summarise(const struct pearson_job *job, json_t *summary)
     return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
 }
 
+/* Which of series=auto it was, and what becomes of precision where series lie across lines. */
 static enum status describe(const struct pearson_job *job, struct result *out)
 {
     static const char *const precisions[] = {[PEARSON_EXACT] = "exact", [PEARSON_F32] = "f32"};
-    static const char *const diffs[] = {
-        [PEARSON_DIFF_NONE] = "none", [PEARSON_DIFF_STEP] = "step", [PEARSON_DIFF_LOG] = "log"};
-    const struct pearson_choice *c = &job->choice;
     const struct summary_entry shape[] = {
         {"n_series", summary_integer(job->n_series)},
         {"n_samples", summary_integer(job->n_samples + job->layout.lost)},
     };
     const struct summary_entry parameters[] = {
-        {"series", json_string(c->columns ? "columns" : "rows")},
-        {"precision", json_string(precisions[c->asked])},
-        {"precision_used", json_string(precisions[c->used])},
-        {"diff", json_string(diffs[c->diff])},
-        {"missing", json_string(c->reject ? "reject" : "pairwise")},
-        {"r", json_string(c->keep_r ? "upper" : "none")},
-        {"top", summary_integer(c->top)},
-        {"threshold", summary_real(c->threshold)},
+        {"series", json_string(job->choice.columns ? "columns" : "rows")},
+        {"precision_used", json_string(precisions[job->choice.used])},
     };
-    enum status st = summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape);
+    const enum status st = summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape);
     const enum status st_parameters =
         summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
     return st == STATUS_OK ? st_parameters : st;

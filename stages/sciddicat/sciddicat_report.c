@@ -94,9 +94,6 @@ static enum status summarise(const struct sciddicat_job *job, const struct scidd
 
 static enum status describe(const struct sciddicat_job *job, struct result *out)
 {
-    static const char *const policies[] = {
-        [SCIDDICAT_WALL] = "wall", [SCIDDICAT_SINK] = "sink", [SCIDDICAT_COMPAT] = "compat"};
-    const struct sciddicat_choice *const c = &job->choice;
     const bool sized = job->scale.unit == GRID_METRES;
     const struct summary_entry shape[] = {
         {"rows", summary_integer(job->dem->rows)},
@@ -107,15 +104,7 @@ static enum status describe(const struct sciddicat_job *job, struct result *out)
         {"cell_y_m", sized ? summary_real(job->scale.cell_y_m) : json_null()},
     };
     const struct summary_entry parameters[] = {
-        {"steps", summary_integer(c->steps)},
-        {"p_epsilon", json_real(c->epsilon)},
-        {"p_r", json_real(c->r)},
-        {"nodata", json_string(policies[c->nodata])},
-        {"settle", summary_integer(c->settle)},
-        {"snapshot_every", summary_integer(c->snapshot_every)},
-        {"report_every", summary_integer(c->report_every)},
-        {"raster", json_string(c->format == RASTER_TIF ? "tif" : "asc.gz")},
-        {"raster_type", json_string(c->type == RASTER_F64 ? "f64" : "f32")},
+        {"report_every", summary_integer(job->choice.report_every)}, /* where it was 0 */
     };
     const enum status st = summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape);
     const enum status st_parameters =

@@ -15,6 +15,14 @@ grep -q 'parameters: series=rows precision=exact .*top=7' stdout || { cat stdout
 expect 0 "$LEAT" check -b cpu --json good.clusters.csv -s threshold=0.5
 json stdout 'o[0]["status"] == "ok" and o[0]["parameters"] == dict(series="auto", precision="exact", diff="none",
     missing="pairwise", r="upper", top=1000, threshold=0.5)'
+# run: every parameter too, and what has become of it.
+expect 0 "$LEAT" run -b cpu --json -o parameters good.clusters.csv -s threshold=0.5 -s precision=f32 -s series=columns
+json stdout 'o[0]["parameters"] == dict(series="columns", precision="f32", diff="none", missing="pairwise", r="upper",
+    top=1000, threshold=0.5, precision_used="exact")'
+expect 0 "$LEAT" generate dem --rows 20 --columns 20 -o slope.asc
+expect 0 "$LEAT" run -b cpu --json -o parameters slope.dem.asc slope.source.asc -s steps=400
+json stdout 'o[0]["parameters"] == dict(steps=400, p_epsilon=0.001, p_r=0.5, nodata="wall", settle=0,
+    snapshot_every=0, report_every=4, raster="tif", raster_type="f64")'
 "$LEAT" generate clusters --series 4000 --samples 40 -o wide.clusters.csv -q || fail "generate"
 "$LEAT" generate clusters --series 4000 --samples 40 -o wide.clusters.npy -q || fail "generate"
 for file in wide.clusters.csv wide.clusters.npy; do
