@@ -78,6 +78,12 @@ struct settings {
 enum status settings_parse(int argc, char **argv, struct settings *out,
                            bool *done) STATUS_MUST_CHECK;
 void settings_free(struct settings *s);
+/* The places where a service answers that was not given one, in their order, and owned by the
+ * caller; begin with *at = 0. NULL: no more (or no memory). `own`: for a service, which takes the
+ * first; else for one who asks. The last of them, in the spool, leaves *at == SETTINGS_SOCKETS.
+ * --status-socket is the only place where it is given. */
+enum { SETTINGS_SOCKETS = 4 };
+char *settings_next_socket(const struct settings *s, bool own, size_t *at);
 /* The log says as much as -q and -v ask for. */
 void settings_set_log_level(const struct settings *s);
 

@@ -148,23 +148,27 @@ static enum status set_defaults(struct settings *s)
     return s->backend != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for settings");
 }
 
-/* Where the service answers, unless told: in the folder that systemd made for it, in the system's
- * for root, in the user's, or beside the jobs. */
-static char *default_socket(const struct settings *s)
+char *settings_next_socket(const struct settings *s, bool own, size_t *at)
 {
-    const char *made = getenv("RUNTIME_DIRECTORY"), *user = getenv("XDG_RUNTIME_DIR");
+    const char *const places[SETTINGS_SOCKETS][2] = {
+        {getenv("RUNTIME_DIRECTORY"), "status.sock"}, /* by systemd, several with ':' between */
+        {own && geteuid() != 0 ? NULL : "/run/leat", "status.sock"},
+        {getenv("XDG_RUNTIME_DIR"), "leat/status.sock"},
+        {s->spool, ".run/status.sock"}};
     char *path = NULL;
-    int n;
-    if (made != NULL && *made != '\0') {
-        n = asprintf(&path, "%.*s/status.sock", (int)strcspn(made, ":"), made);
-    } else if (geteuid() == 0) {
-        n = asprintf(&path, "/run/leat/status.sock");
-    } else if (user != NULL && *user != '\0') {
-        n = asprintf(&path, "%s/leat/status.sock", user);
-    } else {
-        n = asprintf(&path, "%s/.run/status.sock", s->spool);
+    if (s->status_socket != NULL) {
+        return (*at)++ == 0 ? strdup(s->status_socket) : NULL;
     }
-    return n >= 0 ? path : NULL;
+    while (path == NULL && *at < SETTINGS_SOCKETS) {
+        const size_t i = (*at)++;
+        const char *folder = places[i][0];
+        if (folder != NULL && *folder != '\0' &&
+            asprintf(&path, "%.*s/%s", (int)(i == 0 ? strcspn(folder, ":") : strlen(folder)),
+                     folder, places[i][1]) < 0) {
+            return NULL;
+        }
+    }
+    return path;
 }
 
 /* A service's folders are spoken of far from where it was started. */
@@ -204,7 +208,8 @@ static enum status fill_in(struct settings *s, const struct command *command)
         s->output = NULL;
     }
     if (s->status_socket == NULL && watch) {
-        s->status_socket = default_socket(s);
+        size_t at = 0;
+        s->status_socket = settings_next_socket(s, true, &at);
     }
     return s->output != NULL && (s->status_socket != NULL || !watch)
                ? STATUS_OK

@@ -10,10 +10,9 @@
 #include <jansson.h>
 
 /* The document of the service at --status-socket or, where none is given, at the first of the usual
- * places at which one listens: the spool's, the system's, the user's; its path is added as
- * "socket". With --spool it must be that spool's service, and who refuses to answer elsewhere is
- * none. STATUS_NOT_FOUND: none (says where it was looked for, and how to start it); as
- * status_socket_ask. */
+ * places (settings_next_socket) at which one answers; its path is added as "socket". With --spool
+ * it must be that spool's service. STATUS_NOT_FOUND: none (says where it was looked for, and how to
+ * start it); as status_socket_ask. */
 enum status status_ask(const struct settings *s, json_t **out) STATUS_MUST_CHECK;
 
 /* The watched folder: --spool, else what a running service says; owned by the caller.

@@ -29,8 +29,7 @@ struct client {
     uv_timer_t timer;
     uv_write_t write;
     char *text;
-    int n_open; /* handles that are not closed yet */
-    struct client *next;
+    int n_open; /* handles that are not closed yet; 0: the place is free */
 };
 
 struct status_socket {
@@ -40,22 +39,23 @@ struct status_socket {
     char *path;
     dev_t device; /* of the socket's name, so that only our own is removed */
     ino_t inode;
-    struct client *clients;
+    struct client clients[STATUS_SOCKET_CLIENTS];
     size_t n_clients;
-    bool closed;              /* the listening handle is */
-    uv_pipe_t lost;           /* a connection for which there was no memory */
-    bool turns_away, another; /* that is being ended; another one waits for the same */
+    bool waits;  /* a connection, for a place; libuv listens no more meanwhile */
+    bool closed; /* the listening handle is */
 };
 
 /* --- clients --------------------------------------------------------------------------------- */
 
 static void free_when_done(struct status_socket *s)
 {
-    if (s->closed && s->clients == NULL && !s->turns_away) {
+    if (s->closed && s->n_clients == 0) {
         free(s->path);
         free(s);
     }
 }
+
+static void take_waiting(struct status_socket *s);
 
 static void client_closed(uv_handle_t *handle)
 {
@@ -64,14 +64,9 @@ static void client_closed(uv_handle_t *handle)
         return;
     }
     struct status_socket *s = c->owner;
-    struct client **at = &s->clients;
-    while (*at != c) {
-        at = &(*at)->next;
-    }
-    *at = c->next;
-    s->n_clients--;
     free(c->text);
-    free(c);
+    s->n_clients--;
+    take_waiting(s);
     free_when_done(s);
 }
 
@@ -94,41 +89,9 @@ static void on_written(uv_write_t *write, int status)
     drop(write->data);
 }
 
-/* Only root and ourselves. */
-static bool may_ask(uv_pipe_t *pipe)
-{
-    uv_os_fd_t fd;
-    struct ucred peer;
-    socklen_t n = sizeof(peer);
-    return uv_fileno((uv_handle_t *)pipe, &fd) == 0 &&
-           getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
-           (peer.uid == 0 || peer.uid == geteuid());
-}
-
-/* Why there is no document: as far as that can be said without waiting. */
-static bool refuse(struct client *c, const char *why)
-{
-    json_t *refusal = json_pack("{s:s}", "refused", why);
-    char *text = refusal != NULL ? json_dumps(refusal, JSON_COMPACT) : NULL;
-    if (text != NULL) {
-        uv_buf_t buffer = uv_buf_init(text, (unsigned)strlen(text));
-        (void)uv_try_write((uv_stream_t *)&c->pipe, &buffer, 1);
-    }
-    free(text);
-    json_decref(refusal);
-    return false;
-}
-
 static bool answer(struct client *c)
 {
-    struct status_socket *s = c->owner;
-    if (!may_ask(&c->pipe)) {
-        return refuse(c, "only root and the service's own user are answered");
-    }
-    if (s->n_clients > STATUS_SOCKET_CLIENTS) {
-        return refuse(c, "too many others ask at this moment: ask again");
-    }
-    json_t *document = s->make(s->user);
+    json_t *document = c->owner->make(c->owner->user);
     c->text = json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(document);
     if (c->text == NULL) {
@@ -139,29 +102,25 @@ static bool answer(struct client *c)
            uv_write(&c->write, (uv_stream_t *)&c->pipe, &buffer, 1, on_written) == 0;
 }
 
-static void turned_away(uv_handle_t *handle);
-
-/* Takes a connection and ends it: libuv listens no more while one is not taken. */
-static void turn_away(struct status_socket *s)
+static void take_waiting(struct status_socket *s)
 {
-    s->another = s->turns_away;
-    if (!s->turns_away) {
-        s->turns_away = true;
-        uv_pipe_init(s->pipe.loop, &s->lost, 0);
-        s->lost.data = s;
-        (void)uv_accept((uv_stream_t *)&s->pipe, (uv_stream_t *)&s->lost);
-        uv_close((uv_handle_t *)&s->lost, turned_away);
+    if (!s->waits || s->n_clients == STATUS_SOCKET_CLIENTS ||
+        uv_is_closing((uv_handle_t *)&s->pipe)) {
+        return;
     }
-}
-
-static void turned_away(uv_handle_t *handle)
-{
-    struct status_socket *s = handle->data;
-    s->turns_away = false;
-    if (s->another && !uv_is_closing((uv_handle_t *)&s->pipe)) {
-        turn_away(s);
+    struct client *c = s->clients;
+    while (c->n_open > 0) {
+        c++;
     }
-    free_when_done(s);
+    *c = (struct client){.owner = s, .n_open = 2};
+    uv_pipe_init(s->pipe.loop, &c->pipe, 0);
+    uv_timer_init(s->pipe.loop, &c->timer);
+    c->pipe.data = c->timer.data = c->write.data = c;
+    s->n_clients++;
+    s->waits = false;
+    if (uv_accept((uv_stream_t *)&s->pipe, (uv_stream_t *)&c->pipe) != 0 || !answer(c)) {
+        drop(c);
+    }
 }
 
 static void on_connection(uv_stream_t *stream, int status)
@@ -171,23 +130,8 @@ static void on_connection(uv_stream_t *stream, int status)
         log_warning("%s: accept failed on the status socket: %s", s->path, uv_strerror(status));
         return;
     }
-    struct client *c = calloc(1, sizeof(*c));
-    if (c == NULL) {
-        log_warning("%s: no memory for who asks for the status", s->path);
-        turn_away(s);
-        return;
-    }
-    uv_pipe_init(stream->loop, &c->pipe, 0);
-    uv_timer_init(stream->loop, &c->timer);
-    c->owner = s;
-    c->pipe.data = c->timer.data = c->write.data = c;
-    c->n_open = 2;
-    c->next = s->clients;
-    s->clients = c;
-    s->n_clients++;
-    if (uv_accept(stream, (uv_stream_t *)&c->pipe) != 0 || !answer(c)) {
-        drop(c);
-    }
+    s->waits = true;
+    take_waiting(s);
 }
 
 /* --- the name -------------------------------------------------------------------------------- */
@@ -315,18 +259,11 @@ enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make
     *out = NULL;
     struct sockaddr_un address;
     struct stat st;
+    enum status status;
     int fd = -1;
-    enum status status = make_address(path, &address);
-    if (status == STATUS_OK) {
-        status = make_folder(path);
-    }
-    if (status == STATUS_OK) {
-        status = clear_name(&address);
-    }
-    if (status == STATUS_OK) {
-        status = bind_name(&address, &fd);
-    }
-    if (status != STATUS_OK) {
+    if ((status = make_address(path, &address)) != STATUS_OK ||
+        (status = make_folder(path)) != STATUS_OK || (status = clear_name(&address)) != STATUS_OK ||
+        (status = bind_name(&address, &fd)) != STATUS_OK) {
         return status;
     }
     struct status_socket *s = calloc(1, sizeof(*s));
@@ -363,8 +300,10 @@ void status_socket_close(struct status_socket *s)
         return;
     }
     remove_name(s);
-    for (struct client *c = s->clients; c != NULL; c = c->next) {
-        drop(c);
+    for (struct client *c = s->clients; c < s->clients + STATUS_SOCKET_CLIENTS; c++) {
+        if (c->n_open > 0) {
+            drop(c);
+        }
     }
     uv_close((uv_handle_t *)&s->pipe, listener_closed);
 }
@@ -416,9 +355,6 @@ static enum status connect_to(const char *path, int *out)
         }
         return error == ECONNREFUSED || error == ENOENT || error == ENOTDIR
                    ? status_fail(STATUS_NOT_FOUND, "'%s': no service listens there", path)
-               : error == EACCES
-                   ? status_fail(STATUS_IO, "'%s': only root and the service's own user may ask it",
-                                 path)
                    : status_fail_errno(error, "'%s': cannot ask the service", path);
     }
     *out = fd;
@@ -437,19 +373,13 @@ enum status status_socket_ask(const char *path, json_t **out)
     size_t len = 0;
     status = read_answer(fd, path, &text, &len);
     close(fd);
-    if (status == STATUS_OK) {
-        status = json_read(text, len, out);
-        const char *refused = json_string_value(json_object_get(*out, "refused"));
-        if (status != STATUS_NO_MEMORY && (!json_is_object(*out) || refused != NULL)) {
-            status = refused != NULL
-                         ? status_fail(STATUS_BAD_INPUT, "'%s': %s", path, refused)
-                         : status_fail(STATUS_BAD_INPUT,
-                                       len == 0 ? "'%s': the service has no answer: ask again"
-                                                : "'%s': what answers there is not leat",
-                                       path);
-            json_decref(*out);
-            *out = NULL;
-        }
+    if (status == STATUS_OK && len == 0) {
+        status = status_fail(STATUS_BAD_INPUT, "'%s': the service has no answer; ask again", path);
+    } else if (status == STATUS_OK && (status = json_read(text, len, out)) != STATUS_NO_MEMORY &&
+               !json_is_object(*out)) {
+        status = status_fail(STATUS_BAD_INPUT, "'%s': what answers there is not leat", path);
+        json_decref(*out);
+        *out = NULL;
     }
     free(text);
     return status;

@@ -2,11 +2,9 @@
  * status_socket - the Unix socket on which the service says what it is doing.
  *
  * Who connects gets one JSON document and then the end of the stream; nothing is read from them.
- * Who is not answered gets {"refused": why}.
- * Only root and the service's own user are answered: the socket has mode 0600, and SO_PEERCRED is
- * asked, too. A document never holds up the loop: at most STATUS_SOCKET_CLIENTS are being answered
- * at a time, and who has not read theirs within STATUS_SOCKET_SLOW_MS is dropped. SIGPIPE must be
- * ignored.
+ * Only root and the service's own user can: the socket has mode 0600. A document never holds up the
+ * loop: STATUS_SOCKET_CLIENTS are answered at a time, others wait to be accepted, and who has not
+ * read theirs within STATUS_SOCKET_SLOW_MS is dropped. SIGPIPE must be ignored.
  */
 #ifndef LEAT_PIPELINE_STATUS_STATUS_SOCKET_H
 #define LEAT_PIPELINE_STATUS_STATUS_SOCKET_H
@@ -33,8 +31,8 @@ enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make
 void status_socket_close(struct status_socket *s);
 
 /* Asks the service at `path`; waits for seconds at most. STATUS_NOT_FOUND: no service listens
- * there; STATUS_BAD_INPUT: what answers is not leat, or does not answer us and says why; STATUS_IO
- * (no permission), STATUS_NO_MEMORY. */
+ * there; STATUS_BAD_INPUT: what answers is not leat, or there is no answer; STATUS_IO (no
+ * permission), STATUS_NO_MEMORY. */
 enum status status_socket_ask(const char *path, json_t **out) STATUS_MUST_CHECK;
 
 #endif

@@ -80,8 +80,8 @@ expect 2 "$LEAT" status --spool other
 mv user/leat/status.sock s
 unserve
 
-# refuse PATH: refuses there to answer, until killed.
-refuse() {
+# say_nothing PATH: ends every connection there, until killed.
+say_nothing() {
     "$python" - "$scratch/$1" <<'P' &
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX)
@@ -90,22 +90,21 @@ s.listen(4)
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 while True:
     c, _ = s.accept()
-    c.sendall(b'{"refused": "only others are answered"}')
     c.close()
 P
     served=$!
-    wait_for "something refuses" test -S "$1"
+    wait_for "something listens" test -S "$1"
 }
-# Who is not the folder's own is told of and no reason; without a folder it is all there is to say.
-refuse user/leat/status.sock
+# What is not the folder's own is reported and no reason; without a folder it is all there is to say.
+say_nothing user/leat/status.sock
 expect 2 "$LEAT" status --spool other
-says "no service answers at 'other/.run/status.sock', .*'$scratch/user/leat/status.sock' \(only others are answered\)"
+says "no service answers at .*'$scratch/user/leat/status.sock' \(the service has no answer; ask again\), 'other/.run/status.sock'"
 says "leat watch --spool other'"
-[ -S /run/leat/status.sock ] || { expect 2 "$LEAT" status && says "error: '$scratch/user/leat/status.sock': only others"; }
+[ -S /run/leat/status.sock ] || { expect 2 "$LEAT" status && says "error: '$scratch/user/leat/status.sock': the service has"; }
 unserve
 mkdir other/.run
-refuse other/.run/status.sock
+say_nothing other/.run/status.sock
 expect 2 "$LEAT" status --spool other
-says "error: 'other/.run/status.sock': only others"
+says "error: 'other/.run/status.sock': the service has no answer; ask again"
 unserve
 echo "the page, the document, and what is said without a service"
