@@ -20,7 +20,7 @@ static void input_that_may_not_be_moved_waits_and_says_what_to_do(void **state)
     } cases[] = {{EACCES, "right to write"},
                  {EPERM, "immutable"},
                  {EXDEV, "file system"},
-                 {EROFS, "read-only file system"},
+                 {EROFS, "mount its file system for writing"},
                  {EBUSY, "unmount it"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         drop("in/sub/x.csv");

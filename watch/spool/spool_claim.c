@@ -55,7 +55,7 @@ static bool end_unmovable(struct spool_job *job, const char *name, int error)
     const char *cure = error == EACCES ? "the service's user needs the right to write to its folder"
                        : error == EPERM ? "it is immutable, or another user's in a sticky folder"
                        : error == EXDEV ? "it lies on another file system than the watched folder"
-                       : error == EROFS ? "it lies on a read-only file system"
+                       : error == EROFS ? "mount its file system for writing, or move it elsewhere"
                        : error == EBUSY ? "something is mounted there; unmount it"
                                         : NULL;
     if (cure != NULL) {
