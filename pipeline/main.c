@@ -22,20 +22,21 @@
 #include <unistd.h>
 
 struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *help;
+    const char *name, *help;
+    int (*run)(int argc, char **argv); /* or: */
+    enum status (*run_with)(const struct settings *s, int *exit_status);
 };
 
 static const struct command commands[] = {
-    {"run", command_run, "process files, folders and archives, then exit"},
-    {"check", command_check, "read and validate only; say what run would do"},
-    {"watch", command_watch, "watch a folder until told to stop"},
-    {"generate", command_generate, "make input data"},
-    {"status", command_status, "say what a running service is doing, and how its last jobs ended"},
-    {"retry", command_retry, "put failed jobs back into the watched folder"},
-    {"doctor", command_doctor, "say what works here and what does not"},
-    {"worker", worker_run, NULL}, /* of watch's own: not for people */
+    {"run", "process files, folders and archives, then exit", NULL, command_run},
+    {"check", "read and validate only; say what run would do", NULL, command_check},
+    {"watch", "watch a folder until told to stop", command_watch, NULL},
+    {"generate", "make input data", command_generate, NULL},
+    {"status", "say what a running service is doing, and how its last jobs ended", NULL,
+     command_status},
+    {"retry", "put failed jobs back into the watched folder", NULL, command_retry},
+    {"doctor", "say what works here and what does not", NULL, command_doctor},
+    {"worker", NULL, worker_run, NULL}, /* of watch's own: not for people */
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]), NOTHING_DONE = 2 };
 
@@ -85,6 +86,27 @@ static int unknown(const char *name)
     return NOTHING_DONE;
 }
 
+static int run(const struct command *c, int argc, char **argv)
+{
+    struct settings s;
+    bool done;
+    int exit_status = 0;
+    if (c->run != NULL) {
+        return c->run(argc, argv);
+    }
+    enum status status = settings_parse(argc, argv, &s, &done);
+    if (status == STATUS_OK && !done) {
+        settings_set_log_level(&s);
+        status = c->run_with(&s, &exit_status);
+    }
+    if (status != STATUS_OK) {
+        log_error("%s", status_message());
+        exit_status = NOTHING_DONE;
+    }
+    settings_free(&s);
+    return exit_status;
+}
+
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) {
@@ -108,9 +130,9 @@ static int dispatch(int argc, char **argv)
     if (help) {
         static char option[] = "--help";
         char *ask[] = {argv[2], option, NULL};
-        return command->run(2, ask);
+        return run(command, 2, ask);
     }
-    return command->run(argc - 1, argv + 1);
+    return run(command, argc - 1, argv + 1);
 }
 
 /* Whether the reader of standard output has gone. */

@@ -43,10 +43,15 @@ static void sizes_are_powers_of_1024_and_nothing_else(void **state)
         {"17179869183G", UINT64_C(17179869183) << 30},
     };
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        uint64_t bytes = 77;
-        if (settings_parse_size(good[i].text, &bytes) != STATUS_OK || bytes != good[i].bytes) {
-            fail_msg("%s gives %llu", good[i].text, (unsigned long long)bytes);
+        char option[64];
+        snprintf(option, sizeof(option), "--memory=%s", good[i].text);
+        struct settings s;
+        bool done;
+        char *argv[] = {"run", option, "x", NULL};
+        if (settings_parse(3, argv, &s, &done) != STATUS_OK || s.memory != good[i].bytes) {
+            fail_msg("%s gives %llu", good[i].text, (unsigned long long)s.memory);
         }
+        settings_free(&s);
     }
     static const char *const bad[] = {"",
                                       "K",
@@ -72,10 +77,15 @@ static void sizes_are_powers_of_1024_and_nothing_else(void **state)
                                       "1,5G",
                                       "\xc3\xa9"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        uint64_t bytes = 77;
-        if (settings_parse_size(bad[i], &bytes) != STATUS_BAD_ARGUMENT || bytes != 77) {
-            fail_msg("'%s' gives %llu", bad[i], (unsigned long long)bytes);
+        char option[64];
+        snprintf(option, sizeof(option), "--memory=%s", bad[i]);
+        struct settings s;
+        bool done;
+        char *argv[] = {"run", option, "x", NULL};
+        if (settings_parse(3, argv, &s, &done) != STATUS_BAD_ARGUMENT) {
+            fail_msg("'%s' gives %llu", bad[i], (unsigned long long)s.memory);
         }
+        assert_non_null(strstr(status_message(), "is not a size"));
     }
 }
 

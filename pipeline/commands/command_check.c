@@ -80,31 +80,12 @@ static void on_ended(void *user, const struct job_report *r)
     }
 }
 
-int command_check(int argc, char **argv)
+enum status command_check(const struct settings *s, int *exit_status)
 {
-    struct settings settings;
-    bool done = false;
-    enum status code = settings_parse(argc, argv, &settings, &done);
-    int exit_status = 2;
-    if (code == STATUS_OK && done) {
-        exit_status = 0;
-    } else if (code == STATUS_OK) {
-        struct runner_totals totals;
-        settings_set_log_level(&settings);
-        code = runner_run(&settings, true, on_ended, &settings, &totals);
-        if (code == STATUS_OK) {
-            if (totals.interrupted && totals.n_failed == 0) {
-                log_warning("stopped by a signal");
-            }
-            exit_status = totals.interrupted                                       ? 1
-                          : totals.n_failed == 0 && totals.n_done > 0              ? 0
-                          : totals.n_done > 0 || totals.n_failed > totals.n_absent ? 1
-                                                                                   : 2;
-        }
+    struct runner_totals totals;
+    enum status code = runner_run(s, true, on_ended, (void *)s, &totals);
+    if (code == STATUS_OK) {
+        *exit_status = runner_exit_status(&totals);
     }
-    if (code != STATUS_OK) {
-        log_error("%s", status_message());
-    }
-    settings_free(&settings);
-    return exit_status;
+    return code;
 }

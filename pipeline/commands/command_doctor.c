@@ -2,7 +2,6 @@
  * command_doctor - leat doctor: what works here and what does not, for people or (--json) for
  * programs. It says what was tried, not what ought to be.
  */
-#include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/commands/doctor.h"
 #include "pipeline/names/text.h"
@@ -11,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NOTHING_DONE = 2 };
 
 /* --- for people ------------------------------------------------------------------------------ */
 
@@ -177,7 +174,7 @@ static enum status print_json(const struct settings *s, const struct doctor_repo
     return STATUS_OK;
 }
 
-static enum status print_report(const struct settings *s, bool *works)
+enum status command_doctor(const struct settings *s, int *exit_status)
 {
     struct doctor_report *r = malloc(sizeof(*r));
     if (r == NULL) {
@@ -189,22 +186,7 @@ static enum status print_report(const struct settings *s, bool *works)
     } else if (status == STATUS_OK) {
         print_text(s, r);
     }
-    *works = status == STATUS_OK && r->chosen != NULL;
+    *exit_status = r->chosen != NULL ? 0 : 2;
     free(r);
     return status;
-}
-
-int command_doctor(int argc, char **argv)
-{
-    struct settings s;
-    bool done, works = true;
-    enum status status = settings_parse(argc, argv, &s, &done);
-    if (status == STATUS_OK && !done) {
-        status = print_report(&s, &works);
-    }
-    if (status != STATUS_OK) {
-        log_error("%s", status_message());
-    }
-    settings_free(&s);
-    return status == STATUS_OK && works ? 0 : NOTHING_DONE;
 }

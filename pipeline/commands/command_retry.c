@@ -4,7 +4,6 @@
  */
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/settings/settings.h"
 #include "pipeline/status/failed_jobs.h"
 #include "pipeline/status/status_ask.h"
 #include "watch/spool/spool.h"
@@ -46,37 +45,22 @@ static enum status retry_all(const char *spool, struct retried *r)
     return STATUS_OK;
 }
 
-static enum status retry(const struct settings *s, struct retried *r)
+enum status command_retry(const struct settings *s, int *exit_status)
 {
     char *spool;
+    struct retried r = {0};
     if (s->all && s->n_inputs > 0) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "--all means every failed job: leave it out, or '%s'", s->inputs[0]);
     }
     enum status code = status_ask_spool(s, &spool);
     if (code == STATUS_OK && s->all) {
-        code = retry_all(spool, r);
+        code = retry_all(spool, &r);
     }
     for (size_t i = 0; code == STATUS_OK && i < s->n_inputs && !s->all; i++) {
-        retry_one(spool, s->inputs[i], r);
+        retry_one(spool, s->inputs[i], &r);
     }
     free(spool);
+    *exit_status = r.n_failed == 0 ? 0 : r.n_done > 0 ? 1 : 2;
     return code;
-}
-
-int command_retry(int argc, char **argv)
-{
-    struct settings settings;
-    struct retried r = {0};
-    bool done = false;
-    enum status code = settings_parse(argc, argv, &settings, &done);
-    if (code == STATUS_OK && !done) {
-        settings_set_log_level(&settings);
-        code = retry(&settings, &r);
-    }
-    if (code != STATUS_OK) {
-        log_error("%s", status_message());
-    }
-    settings_free(&settings);
-    return code != STATUS_OK ? 2 : r.n_failed == 0 ? 0 : r.n_done > 0 ? 1 : 2;
 }

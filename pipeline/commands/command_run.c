@@ -64,9 +64,6 @@ static void on_ended(void *user, const struct job_report *r)
 
 static void tell_totals(const struct settings *s, const struct runner_totals *t)
 {
-    if (t->interrupted && t->n_failed == 0) {
-        log_warning("stopped by a signal");
-    }
     if (s->quiet || t->n_done + t->n_failed == 0) {
         return;
     }
@@ -78,31 +75,14 @@ static void tell_totals(const struct settings *s, const struct runner_totals *t)
              t->efficiency.bound_by);
 }
 
-int command_run(int argc, char **argv)
+enum status command_run(const struct settings *s, int *exit_status)
 {
-    struct settings settings;
-    bool done = false;
-    enum status code = settings_parse(argc, argv, &settings, &done);
-    struct runner_totals totals = {0};
-    int exit_status = 2;
-    if (code == STATUS_OK && done) {
-        exit_status = 0;
-    } else if (code == STATUS_OK) {
-        struct told told = {.settings = &settings};
-        settings_set_log_level(&settings);
-        code = runner_run(&settings, false, on_ended, &told, &totals);
-        if (code == STATUS_OK) {
-            tell_totals(&settings, &totals);
-            bool nothing = totals.n_done == 0 && totals.n_failed == totals.n_absent;
-            exit_status = totals.interrupted                 ? 1
-                          : totals.n_failed == 0 && !nothing ? 0
-                          : nothing                          ? 2
-                                                             : 1;
-        }
+    struct runner_totals totals;
+    struct told told = {.settings = s};
+    enum status code = runner_run(s, false, on_ended, &told, &totals);
+    if (code == STATUS_OK) {
+        *exit_status = runner_exit_status(&totals);
+        tell_totals(s, &totals);
     }
-    if (code != STATUS_OK) {
-        log_error("%s", status_message());
-    }
-    settings_free(&settings);
-    return exit_status;
+    return code;
 }

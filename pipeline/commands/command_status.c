@@ -2,9 +2,7 @@
  * command_status - leat status: what a running service is doing, for people or (--json) as the
  * service says it; --failed: what lies in failed/, whether a service runs or not.
  */
-#include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/settings/settings.h"
 #include "pipeline/status/failed_jobs.h"
 #include "pipeline/status/status_ask.h"
 #include "pipeline/status/status_text.h"
@@ -39,15 +37,18 @@ static enum status print_failed(const struct settings *s)
     return code;
 }
 
-/* *ready: the exit status is 0. */
-static enum status print_status(const struct settings *s, bool *ready)
+enum status command_status(const struct settings *s, int *exit_status)
 {
     json_t *document;
+    *exit_status = 0;
+    if (s->failed) {
+        return print_failed(s);
+    }
     enum status code = status_ask(s, &document);
     if (code != STATUS_OK) {
         return code;
     }
-    *ready = status_text_is_ready(document);
+    *exit_status = status_text_is_ready(document) ? 0 : 1;
     if (s->json) {
         print_json(document);
     } else {
@@ -55,20 +56,4 @@ static enum status print_status(const struct settings *s, bool *ready)
     }
     json_decref(document);
     return STATUS_OK;
-}
-
-int command_status(int argc, char **argv)
-{
-    struct settings settings;
-    bool done = false, ready = true;
-    enum status code = settings_parse(argc, argv, &settings, &done);
-    if (code == STATUS_OK && !done) {
-        settings_set_log_level(&settings);
-        code = settings.failed ? print_failed(&settings) : print_status(&settings, &ready);
-    }
-    if (code != STATUS_OK) {
-        log_error("%s", status_message());
-    }
-    settings_free(&settings);
-    return code != STATUS_OK ? 2 : ready ? 0 : 1;
 }

@@ -1,16 +1,21 @@
 /*
- * commands - the subcommands of leat; each takes argv from its own name on and returns the exit
- * status: 0 all done, 1 some job failed, 2 nothing could be done.
+ * commands - the subcommands of leat. Exit statuses: 0 all done, 1 some job failed, 2 nothing could
+ * be done.
  */
 #ifndef LEAT_PIPELINE_COMMANDS_COMMANDS_H
 #define LEAT_PIPELINE_COMMANDS_COMMANDS_H
 
-int command_run(int argc, char **argv);
-int command_check(int argc, char **argv);
+#include "pipeline/settings/settings.h"
+
+/* These take argv from their own name on and return the exit status. */
 int command_generate(int argc, char **argv);
 int command_watch(int argc, char **argv);
-int command_status(int argc, char **argv);
-int command_retry(int argc, char **argv);
-int command_doctor(int argc, char **argv);
+
+/* A failure is not logged yet; its exit status is 2. */
+enum status command_run(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
+enum status command_check(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
+enum status command_status(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
+enum status command_retry(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
+enum status command_doctor(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
 
 #endif

@@ -380,6 +380,20 @@ close_loop:
     return code;
 }
 
+int runner_exit_status(const struct runner_totals *t)
+{
+    if (t->interrupted) {
+        if (t->n_failed == 0) {
+            log_warning("stopped by a signal");
+        }
+        return 1;
+    }
+    if (t->n_done == 0 && t->n_failed == t->n_absent) {
+        return 2;
+    }
+    return t->n_failed == 0 ? 0 : 1;
+}
+
 void runner_tell_failure(const struct job_report *report)
 {
     if (strstr(report->message, report->path) != NULL) {

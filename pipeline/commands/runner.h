@@ -25,6 +25,10 @@ enum status runner_run(const struct settings *settings, bool check_only,
                        void (*ended)(void *user, const struct job_report *report), void *user,
                        struct runner_totals *out) STATUS_MUST_CHECK;
 
+/* 0 all done, 1 some failed or a signal has stopped it (which is logged), 2 nothing could be done.
+ */
+int runner_exit_status(const struct runner_totals *totals);
+
 /* Logs why a job failed; the input's name stands in the line once. */
 void runner_tell_failure(const struct job_report *report);
 

@@ -100,7 +100,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-size_t text_distance(const char *a, const char *b)
+static size_t distance_between(const char *a, const char *b)
 {
     size_t n_a = strlen(a), n_b = strlen(b);
     if (n_a > LONGEST_WORD || n_b > LONGEST_WORD) {
@@ -130,7 +130,7 @@ void text_near_offer(struct text_near *near, const char *candidate)
     if (n_word == 0) {
         return;
     }
-    size_t distance = text_distance(near->word, candidate);
+    size_t distance = distance_between(near->word, candidate);
     /* What begins alike counts as near: "thread" for "threads", "prec" for "precision". */
     if (n_word >= 3 && n_word < n_candidate && strncmp(near->word, candidate, n_word) == 0) {
         distance = 1;

@@ -33,11 +33,8 @@ bool text_parse_real(const char *text, double *out);
  * for NULL, and when there is no memory. */
 json_t *text_json(const char *text);
 
-/* Letters that must be inserted, removed, replaced or swapped with their neighbour to make b of a.
- */
-size_t text_distance(const char *a, const char *b);
-
-/* The nearest of several words to a mistyped one:
+/* The nearest of several words to a mistyped one, by the letters that must be inserted, removed,
+ * replaced or swapped with their neighbour:
  *     struct text_near near = {.word = word};
  *     text_near_offer(&near, "jobs"); ...
  *     near.best                        NULL when nothing offered is near

@@ -80,51 +80,10 @@ const struct settings_key settings_keys[] = {
 };
 const size_t settings_n_keys = sizeof(settings_keys) / sizeof(settings_keys[0]);
 
-enum status settings_parse_size(const char *text, uint64_t *out)
-{
-    static const char suffixes[] = "KMG";
-    size_t n = strspn(text, "0123456789.");
-    char number[32];
-    unsigned shift = 0;
-    if (n > 0 && text[n] != '\0' && text[n + 1] == '\0') {
-        const char *suffix = memchr(suffixes, text[n] & ~0x20, sizeof(suffixes) - 1);
-        shift = suffix != NULL ? 10u * ((unsigned)(suffix - suffixes) + 1) : 0;
-    }
-    if (n > 0 && n < sizeof(number) && text[n + (shift > 0)] == '\0') {
-        memcpy(number, text, n);
-        number[n] = '\0';
-        uint64_t whole;
-        double real;
-        if (text_parse_count(number, &whole) && whole <= UINT64_MAX >> shift) {
-            *out = whole << shift;
-            return STATUS_OK;
-        }
-        if (shift > 0 && strchr(number, '.') != NULL && text_parse_real(number, &real) &&
-            ldexp(real, (int)shift) < 0x1p63) {
-            *out = (uint64_t)ldexp(real, (int)shift);
-            return STATUS_OK;
-        }
-    }
-    return status_fail(STATUS_BAD_ARGUMENT, "'%s' is not a size (write 4096, 256M, 1.5G)", text);
-}
-
 enum status settings_prefix_error(enum status status, const char *origin)
 {
     return status == STATUS_OK ? STATUS_OK
                                : status_fail(status, "%s: %s", origin, status_message());
-}
-
-/* Whether `text` is one of "a|b|c". */
-static bool is_choice(const char *choices, const char *text)
-{
-    size_t n = strlen(text);
-    for (const char *c = choices; c != NULL; c = strchr(c, '|')) {
-        c += *c == '|';
-        if (n > 0 && strncmp(c, text, n) == 0 && (c[n] == '|' || c[n] == '\0')) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static enum status put_text(char **field, const char *value, const char *origin)
@@ -154,57 +113,72 @@ static enum status put_parameter(struct setting_list *list, const char *text, co
     return status;
 }
 
-static enum status put_count(void *field, const struct settings_key *key, const char *value,
-                             const char *origin)
+/* A number, and K, M or G behind it for a power of 1024. */
+static enum status put_size(uint64_t *field, const char *value, const char *origin)
 {
-    uint64_t count;
-    if (!text_parse_count(value, &count) || count < key->min || count > key->max) {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a whole number from %llu to %llu",
-                           origin, value, (unsigned long long)key->min,
-                           (unsigned long long)key->max);
+    static const char suffixes[] = "KMG";
+    const size_t n = strspn(value, "0123456789.");
+    const char *suffix =
+        n > 0 && value[n] != '\0' ? memchr(suffixes, value[n] & ~0x20, sizeof(suffixes) - 1) : NULL;
+    const unsigned shift = suffix != NULL ? 10u * ((unsigned)(suffix - suffixes) + 1) : 0;
+    char number[32] = "";
+    uint64_t whole;
+    double real;
+    if (n < sizeof(number) && value[n + (shift > 0)] == '\0') {
+        memcpy(number, value, n);
     }
-    if (key->offset == FIELD(level)) {
-        *(int *)field = (int)count;
-    } else {
-        *(size_t *)field = (size_t)count;
+    if (text_parse_count(number, &whole) && whole <= UINT64_MAX >> shift) {
+        *field = whole << shift;
+        return STATUS_OK;
     }
-    return STATUS_OK;
-}
-
-static enum status put_switch(bool *field, const char *value, const char *origin)
-{
-    if (is_choice("yes|true|on|1", value)) {
-        *field = true;
-    } else if (is_choice("no|false|off|0", value)) {
-        *field = false;
-    } else {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is neither yes nor no", origin, value);
+    if (shift > 0 && strchr(number, '.') != NULL && text_parse_real(number, &real) &&
+        ldexp(real, (int)shift) < 0x1p63) {
+        *field = (uint64_t)ldexp(real, (int)shift);
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a size (write 4096, 256M, 1.5G)",
+                       origin, value);
 }
 
 enum status settings_apply(struct settings *s, const struct settings_key *key, const char *value,
                            const char *origin)
 {
     void *field = (char *)s + key->offset;
-    enum status status;
+    const bool is_count = key->kind == SETTINGS_COUNT;
+    const struct param_spec spec = {
+        .key = origin,
+        .kind = is_count ? PARAM_COUNT : PARAM_CHOICE,
+        .choices = key->kind == SETTINGS_SWITCH ? "no|yes|false|true|off|on|0|1" : key->choices,
+        .min = (double)key->min,
+        .max = (double)key->max};
+    struct param_value parsed;
     const struct stage_ops *stage;
+    enum status status = STATUS_OK;
+    if (is_count || key->kind == SETTINGS_CHOICE || key->kind == SETTINGS_SWITCH) {
+        status = stage_parse_param(&spec, value, &parsed);
+    } else if (key->kind == SETTINGS_PIPELINE) {
+        status = settings_prefix_error(settings_find_stage(value, &stage), origin);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
     switch (key->kind) {
     case SETTINGS_TEXT:
-        return put_text(field, value, origin);
     case SETTINGS_PIPELINE:
-        status = settings_find_stage(value, &stage);
-        return status == STATUS_OK ? put_text(field, value, origin)
-                                   : settings_prefix_error(status, origin);
     case SETTINGS_CHOICE:
-        return is_choice(key->choices, value)
-                   ? put_text(field, value, origin)
-                   : status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is none of %s", origin, value,
-                                 key->choices);
+        return put_text(field, value, origin);
     case SETTINGS_COUNT:
-        return put_count(field, key, value, origin);
+        if (key->offset == FIELD(level)) {
+            *(int *)field = (int)parsed.count;
+        } else {
+            *(size_t *)field = (size_t)parsed.count;
+        }
+        return STATUS_OK;
+    case SETTINGS_SWITCH:
+        *(bool *)field = parsed.index % 2 == 1;
+        return STATUS_OK;
     case SETTINGS_SIZE:
-        return settings_prefix_error(settings_parse_size(value, field), origin);
+        return put_size(field, value, origin);
     case SETTINGS_SECONDS: {
         double seconds;
         if (!text_parse_real(value, &seconds) || !(seconds >= 0 && seconds <= 1e9)) {
@@ -214,8 +188,6 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
         *(double *)field = seconds;
         return STATUS_OK;
     }
-    case SETTINGS_SWITCH:
-        return put_switch(field, value, origin);
     case SETTINGS_PARAMETER:
         return put_parameter(field, value, origin);
     }
@@ -236,12 +208,6 @@ static size_t find(const struct setting_list *list, const char *key)
         i++;
     }
     return i;
-}
-
-const struct setting *settings_get(const struct setting_list *list, const char *key)
-{
-    size_t i = find(list, key);
-    return i < list->n ? &list->at[i] : NULL;
 }
 
 enum status settings_put(struct setting_list *list, const char *key, const char *value,
@@ -266,12 +232,24 @@ enum status settings_put(struct setting_list *list, const char *key, const char 
     return STATUS_OK;
 }
 
-void settings_free_list(struct setting_list *list)
+static void free_list(struct setting_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
         free_setting(&list->at[i]);
     }
     free(list->at);
+}
+
+static void free_sections(struct settings_section *sections, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(sections[i].name);
+        free(sections[i].origin);
+        free(sections[i].match);
+        free(sections[i].pipeline);
+        free_list(&sections[i].set);
+    }
+    free(sections);
 }
 
 void settings_free(struct settings *s)
@@ -282,20 +260,9 @@ void settings_free(struct settings *s)
     free(s->backend);
     free(s->spool);
     free(s->status_socket);
-    settings_free_list(&s->set);
-    for (size_t i = 0; i < s->n_routes; i++) {
-        free(s->routes[i].name);
-        free(s->routes[i].origin);
-        free(s->routes[i].match);
-        free(s->routes[i].pipeline);
-        settings_free_list(&s->routes[i].set);
-    }
-    free(s->routes);
-    for (size_t i = 0; i < s->n_pipelines; i++) {
-        free(s->pipelines[i].name);
-        settings_free_list(&s->pipelines[i].set);
-    }
-    free(s->pipelines);
+    free_list(&s->set);
+    free_sections(s->routes, s->n_routes);
+    free_sections(s->pipelines, s->n_pipelines);
     for (size_t i = 0; i < s->n_inputs; i++) {
         free(s->inputs[i]);
     }

@@ -26,16 +26,12 @@ struct setting_list {
     size_t n;
 };
 
-struct settings_route {
+/* [route NAME] or [pipeline NAME]. All strings owned. */
+struct settings_section {
     char *name;
-    char *match;    /* NULL: every table (what the file's own `pipeline` key makes, last of all) */
-    char *pipeline; /* NULL: by sub-folder or name */
     char *origin;   /* "leat.conf:12": its first key */
-    struct setting_list set;
-};
-
-struct settings_pipeline {
-    char *name;
+    char *match;    /* NULL: every table (what the file's own `pipeline` key makes, last of all) */
+    char *pipeline; /* of a route; NULL: by sub-folder or name */
     struct setting_list set;
 };
 
@@ -64,10 +60,8 @@ struct settings {
     bool failed;             /* status --failed */
     bool all;                /* retry --all */
     struct setting_list set; /* -s */
-    struct settings_route *routes;
-    size_t n_routes;
-    struct settings_pipeline *pipelines;
-    size_t n_pipelines;
+    struct settings_section *routes, *pipelines;
+    size_t n_routes, n_pipelines;
     char **inputs; /* what is no option: inputs, or the ids of retry */
     size_t n_inputs;
 };
@@ -86,9 +80,6 @@ enum { SETTINGS_SOCKETS = 4 };
 char *settings_next_socket(const struct settings *s, bool own, size_t *at);
 /* The log says as much as -q and -v ask for. */
 void settings_set_log_level(const struct settings *s);
-
-/* "256M", "1.5G", "4096": bytes with K, M, G (powers of 1024). */
-enum status settings_parse_size(const char *text, uint64_t *out) STATUS_MUST_CHECK;
 
 /* What one file is going to be processed with. `path` is the input's path as the user gave it (for
  * an archive: archive path, '/', member). */

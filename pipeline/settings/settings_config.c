@@ -58,40 +58,33 @@ static enum status no_memory(const char *origin)
     return status_fail(STATUS_NO_MEMORY, "%s: no memory for the configuration", origin);
 }
 
-/* Makes room for one more element of an array and zeroes it; NULL without memory. */
-static void *append(void *array, size_t *n, size_t bytes)
+/* The section of that name, made where it is missing; NULL without memory. */
+static struct settings_section *find_section(struct settings_section **sections, size_t *n,
+                                             const char *name, const char *origin)
 {
-    char *grown = realloc(array, (*n + 1) * bytes);
-    if (grown != NULL) {
-        memset(grown + *n * bytes, 0, bytes);
+    for (size_t i = 0; i < *n; i++) {
+        if (strcmp((*sections)[i].name, name) == 0) {
+            return &(*sections)[i];
+        }
     }
-    return grown;
-}
-
-static enum status add_route(struct settings *s, const char *name, const char *origin,
-                             struct settings_route **out)
-{
-    struct settings_route *grown = append(s->routes, &s->n_routes, sizeof(*grown));
-    if (grown == NULL) {
-        return no_memory(origin);
+    struct settings_section fresh = {.name = strdup(name), .origin = strdup(origin)};
+    struct settings_section *grown = realloc(*sections, (*n + 1) * sizeof(*grown));
+    *sections = grown != NULL ? grown : *sections;
+    if (grown == NULL || fresh.name == NULL || fresh.origin == NULL) {
+        free(fresh.name);
+        free(fresh.origin);
+        return NULL;
     }
-    s->routes = grown;
-    *out = &s->routes[s->n_routes++];
-    (*out)->name = strdup(name);
-    (*out)->origin = strdup(origin);
-    return (*out)->name != NULL && (*out)->origin != NULL ? STATUS_OK : no_memory(origin);
+    grown[*n] = fresh;
+    return &grown[(*n)++];
 }
 
 static enum status read_route_key(struct settings *s, const char *name, const char *key,
                                   const char *value, const char *origin)
 {
-    struct settings_route *route = NULL;
-    for (size_t i = 0; i < s->n_routes && route == NULL; i++) {
-        route = strcmp(s->routes[i].name, name) == 0 ? &s->routes[i] : NULL;
-    }
-    enum status status = route != NULL ? STATUS_OK : add_route(s, name, origin, &route);
-    if (status != STATUS_OK) {
-        return status;
+    struct settings_section *route = find_section(&s->routes, &s->n_routes, name, origin);
+    if (route == NULL) {
+        return no_memory(origin);
     }
     char **field = strcmp(key, "match") == 0      ? &route->match
                    : strcmp(key, "pipeline") == 0 ? &route->pipeline
@@ -122,22 +115,8 @@ static enum status read_pipeline_key(struct settings *s, const char *name, const
     if (status != STATUS_OK) {
         return settings_prefix_error(status, origin);
     }
-    for (size_t i = 0; i < s->n_pipelines; i++) {
-        if (strcmp(s->pipelines[i].name, name) == 0) {
-            return settings_put(&s->pipelines[i].set, key, value, origin);
-        }
-    }
-    struct settings_pipeline *grown = append(s->pipelines, &s->n_pipelines, sizeof(*grown));
-    char *copy = strdup(name);
-    if (grown != NULL) {
-        s->pipelines = grown;
-    }
-    if (grown == NULL || copy == NULL) {
-        free(copy);
-        return no_memory(origin);
-    }
-    grown[s->n_pipelines++].name = copy;
-    return settings_put(&grown[s->n_pipelines - 1].set, key, value, origin);
+    struct settings_section *section = find_section(&s->pipelines, &s->n_pipelines, name, origin);
+    return section != NULL ? settings_put(&section->set, key, value, origin) : no_memory(origin);
 }
 
 static enum status read_top_key(struct settings *s, const char *key, const char *value,
@@ -216,7 +195,7 @@ static int handle(void *context, const char *section, const char *key, const cha
 static enum status check_routes(const struct settings *s)
 {
     for (size_t i = 0; i < s->n_routes; i++) {
-        const struct settings_route *route = &s->routes[i];
+        const struct settings_section *route = &s->routes[i];
         const struct stage_ops *stage =
             route->pipeline != NULL ? stage_find(route->pipeline) : NULL;
         const enum status status = settings_check_parameters(stage, &route->set);
@@ -232,19 +211,20 @@ static enum status check_routes(const struct settings *s)
     return STATUS_OK;
 }
 
-/* The file's own `pipeline` key is weaker than every route: it becomes the last one. */
+/* The file's own `pipeline` key is weaker than every route: it becomes the last one, with a name
+ * that no section has. */
 static enum status add_default_route(struct settings *s)
 {
     if (s->pipeline == NULL) {
         return STATUS_OK;
     }
-    struct settings_route *route;
-    enum status status = add_route(s, "pipeline", s->config, &route);
-    if (status == STATUS_OK) {
-        route->pipeline = s->pipeline;
-        s->pipeline = NULL;
+    struct settings_section *route = find_section(&s->routes, &s->n_routes, "", s->config);
+    if (route == NULL) {
+        return no_memory(s->config);
     }
-    return status;
+    route->pipeline = s->pipeline;
+    s->pipeline = NULL;
+    return STATUS_OK;
 }
 
 enum status settings_read_config(struct settings *s)

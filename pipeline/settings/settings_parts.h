@@ -52,12 +52,6 @@ enum status settings_prefix_error(enum status status, const char *origin) STATUS
 /* Sets key to value, over an earlier one of that key; all are copied. */
 enum status settings_put(struct setting_list *list, const char *key, const char *value,
                          const char *origin) STATUS_MUST_CHECK;
-/* NULL when the list has no such key. */
-const struct setting *settings_get(const struct setting_list *list, const char *key);
-
-/* Frees what the list holds. */
-void settings_free_list(struct setting_list *list);
-
 /* Gives the job of j->stage its stage's parameters, with their defaults. */
 enum status settings_take_defaults(struct job_settings *j) STATUS_MUST_CHECK;
 /* Sets a parameter of the job's stage, or one of the keys that the readers know whatever the stage

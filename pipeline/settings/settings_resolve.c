@@ -19,7 +19,7 @@
 
 /* A glob with a slash is held against the whole path, another one against its last component. In
  * both '*' also matches slashes. */
-static bool route_matches(const struct settings_route *route, const char *path)
+static bool route_matches(const struct settings_section *route, const char *path)
 {
     if (route->match == NULL) {
         return true;
@@ -32,10 +32,10 @@ static bool route_matches(const struct settings_route *route, const char *path)
     return fnmatch(glob, whole, 0) == 0;
 }
 
-static const struct settings_route *find_route(const struct settings *s, const char *path)
+static const struct settings_section *find_route(const struct settings *s, const char *path)
 {
     for (size_t i = 0; i < s->n_routes; i++) {
-        const struct settings_route *route = &s->routes[i];
+        const struct settings_section *route = &s->routes[i];
         bool elsewhere = s->pipeline != NULL && route->pipeline != NULL &&
                          strcmp(s->pipeline, route->pipeline) != 0;
         if (!elsewhere && route_matches(route, path)) {
@@ -115,7 +115,7 @@ static const struct stage_ops *find_by_name(const char *path)
 
 /* NULL when there is no way. *route is the route that counts, NULL when none does. */
 static const struct stage_ops *find_stage(const struct settings *s, const char *path,
-                                          const struct settings_route **route)
+                                          const struct settings_section **route)
 {
     *route = find_route(s, path);
     if (s->pipeline != NULL) {
@@ -134,7 +134,7 @@ bool settings_routes(const struct settings *s, const char *path)
         input_name_is_sidecar(path)) {
         return false;
     }
-    const struct settings_route *route;
+    const struct settings_section *route;
     const struct stage_ops *stage = find_stage(s, path, &route);
     bool by_glob =
         s->pipeline == NULL && route != NULL && route->pipeline != NULL && route->match != NULL;
@@ -211,7 +211,7 @@ static enum status resolve_part(const char *path, struct job_settings *j)
 }
 
 /* The lists that may hold a parameter, strongest first; n of them. */
-static size_t gather(const struct settings *s, const struct settings_route *route,
+static size_t gather(const struct settings *s, const struct settings_section *route,
                      const struct stage_ops *stage, const struct setting_list *lists[3])
 {
     size_t n = 0;
@@ -227,8 +227,8 @@ static size_t gather(const struct settings *s, const struct settings_route *rout
     return n;
 }
 
-static enum status resolve_parameters(const struct settings *s, const struct settings_route *route,
-                                      struct job_settings *j)
+static enum status resolve_parameters(const struct settings *s,
+                                      const struct settings_section *route, struct job_settings *j)
 {
     const struct setting_list *lists[3];
     size_t n = gather(s, route, j->stage, lists);
@@ -246,7 +246,7 @@ static enum status resolve_parameters(const struct settings *s, const struct set
 enum status settings_resolve(const struct settings *s, const char *path, struct job_settings *out)
 {
     memset(out, 0, sizeof(*out));
-    const struct settings_route *route;
+    const struct settings_section *route;
     out->stage = find_stage(s, path, &route);
     if (out->stage == NULL) {
         return no_way(path);
