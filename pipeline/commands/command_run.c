@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* Of a run of many jobs the first are told one by one, the others only when they fail (-v: all). */
-enum { JOBS_TOLD = 16 };
+/* Of many jobs the first are listed, the others only when they fail (-v: all). */
+enum { JOBS_LISTED = 16 };
 
 struct told {
     const struct settings *settings;
@@ -40,10 +40,10 @@ static void tell_success(const struct told *told, const struct job_report *r)
     if (s->quiet) {
         return;
     }
-    if (s->verbose || told->n_done <= JOBS_TOLD) {
+    if (s->verbose || told->n_done <= JOBS_LISTED) {
         tell_warnings(r);
         tell_done(s, r);
-    } else if (told->n_done == JOBS_TOLD + 1) {
+    } else if (told->n_done == JOBS_LISTED + 1) {
         log_info("further successful jobs are not listed (-v: all)");
     }
 }

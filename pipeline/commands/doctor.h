@@ -48,7 +48,7 @@ struct doctor_report {
 /* Compiler that leat was built with: "gcc 12.2.0". */
 const char *doctor_compiler(void);
 
-/* Fails only for want of memory or threads; what does not work is in the report. */
+/* Fails only because of insufficient memory or threads; what does not work is in the report. */
 enum status doctor_examine(const struct settings *s, struct doctor_report *out) STATUS_MUST_CHECK;
 
 #endif

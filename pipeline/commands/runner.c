@@ -4,11 +4,12 @@
 #include "pipeline/commands/runner.h"
 
 #include "formats/base/log.h"
-#include "pipeline/commands/progress.h"
 #include "pipeline/inputs/inputs.h"
+#include "pipeline/names/text.h"
 
 #include <search.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -59,29 +60,37 @@ static int compare_stems(const void *a, const void *b)
 static void free_stem(void *stem)
 {
     struct stem *s = stem;
-    free(s->name);
-    free(s->path);
-    free(s);
+    if (s != NULL) {
+        free(s->name);
+        free(s->path);
+        free(s);
+    }
 }
 
-static double elapsed_s(const struct runner *r)
-{
-    return (double)(crew_now_ns() - r->started_ns) * 1e-9;
-}
-
+/* One line at the bottom of a terminal: jobs, bytes, rate, time left. */
 static void draw(uv_timer_t *timer)
 {
     const struct runner *r = timer->data;
-    struct progress p = {.n_done = r->totals->n_done,
-                         .n_failed = r->totals->n_failed,
-                         .n_running = r->engine.n_jobs,
-                         .bytes = r->totals->input_bytes,
-                         .total_bytes = r->total_bytes,
-                         .elapsed_s = elapsed_s(r)};
+    const double elapsed_s = (double)(crew_now_ns() - r->started_ns) * 1e-9;
+    uint64_t bytes = r->totals->input_bytes;
     for (size_t i = 0; i < r->engine.n_jobs; i++) {
-        p.bytes += job_bytes_read(r->engine.jobs[i]);
+        bytes += job_bytes_read(r->engine.jobs[i]);
     }
-    progress_draw(&p);
+    const double per_second = elapsed_s > 0 ? (double)bytes / elapsed_s : 0;
+    char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], left[TEXT_NUMBER_BYTES];
+    char line[256], rest[64] = "", failed[48] = "";
+    if (r->total_bytes > bytes && per_second > 0) {
+        snprintf(rest, sizeof(rest), ", %.0f %%, %s left",
+                 100.0 * (double)bytes / (double)r->total_bytes,
+                 text_duration(left, (double)(r->total_bytes - bytes) / per_second));
+    }
+    if (r->totals->n_failed > 0) {
+        snprintf(failed, sizeof(failed), ", %zu failed", r->totals->n_failed);
+    }
+    snprintf(line, sizeof(line), "%zu done, %zu running%s: %s, %s/s%s", r->totals->n_done,
+             r->engine.n_jobs, failed, text_size(size, bytes),
+             text_size(rate, (uint64_t)per_second), rest);
+    log_progress(line);
 }
 
 static void count(struct runner *r, const struct job_report *report)
@@ -146,14 +155,12 @@ static void close_handles(struct runner *r)
 /* Two inputs of one run never share a result: the second is refused, also with --force. */
 static enum status claim_stem(struct runner *r, const struct job_input *input)
 {
-    struct stem *s = calloc(1, sizeof(*s));
-    if (s == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a name");
+    struct stem *s = calloc(1, sizeof(*s)), **found = NULL;
+    if (s != NULL) {
+        s->name = strdup(input->settings.stem);
+        s->path = strdup(input->parts[0].path);
+        found = s->name != NULL && s->path != NULL ? tsearch(s, &r->stems, compare_stems) : NULL;
     }
-    s->name = strdup(input->settings.stem);
-    s->path = strdup(input->parts[0].path);
-    struct stem **found =
-        s->name != NULL && s->path != NULL ? tsearch(s, &r->stems, compare_stems) : NULL;
     if (found != NULL && *found == s) {
         return STATUS_OK;
     }
@@ -346,26 +353,26 @@ enum status runner_run(const struct settings *settings, bool check_only,
     if (r->engine.info.advice[0] != '\0') {
         log_info("%s", r->engine.info.advice);
     }
-    if (!check_only &&
-        (code = publish_open_output(settings->output, &r->context.out_fd)) != STATUS_OK) {
-        goto close_engine;
-    }
     if (!check_only) {
+        if ((code = publish_open_output(settings->output, &r->context.out_fd)) != STATUS_OK) {
+            goto close_engine;
+        }
         publish_sweep(r->context.out_fd);
     }
-    code = inputs_open(settings, r->context.out_fd, &r->inputs);
-    if (code == STATUS_OK) {
-        note_begin(r);
-        code = start_handles(r);
-        if (code == STATUS_OK) {
-            feed(r);
-            uv_run(&r->loop, UV_RUN_DEFAULT);
-        } else {
-            close_handles(r);
-        }
-        progress_clear();
-        add_up(r);
+    if ((code = inputs_open(settings, r->context.out_fd, &r->inputs)) != STATUS_OK) {
+        goto close_output;
     }
+    note_begin(r);
+    code = start_handles(r);
+    if (code == STATUS_OK) {
+        feed(r);
+        uv_run(&r->loop, UV_RUN_DEFAULT);
+    } else {
+        close_handles(r);
+    }
+    log_progress(NULL);
+    add_up(r);
+close_output:
     inputs_free(r->inputs);
     tdestroy(r->stems, free_stem);
     if (r->context.out_fd >= 0) {

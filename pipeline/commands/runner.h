@@ -29,7 +29,7 @@ enum status runner_run(const struct settings *settings, bool check_only,
  */
 int runner_exit_status(const struct runner_totals *totals);
 
-/* Logs why a job failed; the input's name stands in the line once. */
+/* Logs why a job failed; the input's name is in the line once. */
 void runner_tell_failure(const struct job_report *report);
 
 #endif

@@ -21,8 +21,8 @@ struct stat input_walk_output(const char *output);
 /* Whether the folder is not gone into: hidden, that of results, or a result in it. */
 bool input_walk_skips(const struct stat *output, const FTSENT *entry);
 
-/* Bytes of all files that come of what the command line names, as far as can be seen without
- * opening them; of those that were seen until *stop. */
+/* Bytes of all files that the command line names, as far as can be seen without opening them; of
+ * those that were seen until *stop. */
 uint64_t input_walk_bytes(const struct settings *settings, const struct stat *output,
                           const atomic_bool *stop);
 

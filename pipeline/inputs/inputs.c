@@ -27,7 +27,7 @@ struct inputs {
     struct stat output; /* the folder of results */
     atomic_bool stop;
     size_t next;                   /* argument to look at next */
-    size_t n_taken;                /* of the present argument: inputs, and failures told */
+    size_t n_taken;                /* of the present argument: inputs and failures */
     size_t n_all;                  /* of all arguments */
     FTS *walk;                     /* the folder being walked; NULL: none */
     struct archive_input *archive; /* being read; NULL: none */
@@ -84,7 +84,7 @@ void inputs_free(struct inputs *in)
     }
 }
 
-/* Resolves the file's settings; *got when a job comes of it: else it waits for other parts. */
+/* Resolves the file's settings; *got when that makes a job: else it waits for other parts. */
 static enum status take_input(struct inputs *in, const char *path, int fd, struct job_input *out,
                               bool *got)
 {
@@ -110,12 +110,16 @@ static enum status take_input(struct inputs *in, const char *path, int fd, struc
     return code;
 }
 
-static void name_failure(struct job_input *out, const char *path)
+/* The code as it is; a failure gets the path that it is about. */
+static enum status about(struct job_input *out, const char *path, enum status code)
 {
-    out->parts[0] = (struct job_part){.fd = -1, .path = strdup(path)};
+    if (code != STATUS_OK) {
+        out->parts[0] = (struct job_part){.fd = -1, .path = strdup(path)};
+    }
+    return code;
 }
 
-/* A file that is no input; what lies beside grids is told of at the end, in one line. */
+/* A file that is not an input; sidecar files are reported at the end, in one line. */
 static void pass_over(struct inputs *in, const char *path)
 {
     log_debug("'%s': no pipeline takes it, skipped", path);
@@ -127,9 +131,8 @@ static void pass_over(struct inputs *in, const char *path)
 static void tell_sidecars(struct inputs *in)
 {
     if (in->n_sidecars > 0) {
-        log_info("%zu %s beside grids and tables passed over, '%s' first", in->n_sidecars,
-                 in->n_sidecars == 1 ? "file that is kept" : "files that are kept",
-                 in->sidecar != NULL ? in->sidecar : "");
+        log_info("%zu sidecar file%s of grids and tables ignored, '%s' first", in->n_sidecars,
+                 in->n_sidecars == 1 ? "" : "s", in->sidecar != NULL ? in->sidecar : "");
         in->n_sidecars = 0;
     }
 }
@@ -139,27 +142,22 @@ static void tell_sidecars(struct inputs *in)
 static enum status open_archive(struct inputs *in, const char *path)
 {
     struct stat st;
-    enum status code;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) {
-        return status_fail_errno(errno, "cannot open '%s'", path);
-    }
-    if (fstat(fd, &st) != 0) {
-        code = status_fail_errno(errno, "cannot look at '%s'", path);
-        close(fd);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        enum status code = status_fail_errno(errno, "cannot open '%s'", path);
+        if (fd >= 0) {
+            close(fd);
+        }
         return code;
     }
     if (!S_ISREG(st.st_mode)) {
         close(fd);
         return status_fail(STATUS_BAD_INPUT, "'%s' is not a regular file", path);
     }
-    code = archive_input_open(fd, path, &in->stop, &in->archive);
-    if (code == STATUS_OK) {
-        in->archive_path = strdup(path);
-        if (in->archive_path == NULL) {
-            close_archive(in);
-            code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
-        }
+    enum status code = archive_input_open(fd, path, &in->stop, &in->archive);
+    if (code == STATUS_OK && (in->archive_path = strdup(path)) == NULL) {
+        close_archive(in);
+        code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
     return code;
 }
@@ -232,19 +230,13 @@ static enum status take_member(struct inputs *in, const struct archive_input_ent
                            entry->refused);
     } else if (kind == MEMBER_PROJECTION) {
         code = take_projection(in, path);
-    } else {
-        code = unpack_member(in, &fd);
-        if (code == STATUS_OK) {
-            return take_input(in, path, fd, out, got);
-        }
-    }
-    if (code != STATUS_OK) {
-        name_failure(out, path);
+    } else if ((code = unpack_member(in, &fd)) == STATUS_OK) {
+        return take_input(in, path, fd, out, got);
     }
     if (kind == MEMBER_PROJECTION && code != STATUS_OK && code != STATUS_BAD_INPUT) {
-        close_archive(in); /* its grid must not be taken for one without */
+        close_archive(in); /* its grid must not be processed without it */
     }
-    return code;
+    return about(out, path, code);
 }
 
 /* Goes on to the next member that a pipeline takes, or to the archive's end; *got when that makes a
@@ -256,18 +248,16 @@ static enum status next_member(struct inputs *in, struct job_input *out, bool *g
     enum status code = archive_input_next(in->archive, &entry, &end);
     char *raw_path = NULL, *path = NULL;
     if (code != STATUS_OK || end) {
-        if (code != STATUS_OK) {
-            name_failure(out, in->archive_path);
-        }
+        code = about(out, in->archive_path, code);
         close_archive(in);
         return code;
     }
     if (asprintf(&raw_path, "%s/%s", in->archive_path, entry.raw) < 0 ||
         asprintf(&path, "%s/%s", in->archive_path, entry.name) < 0) {
-        name_failure(out, in->archive_path);
+        code = about(out, in->archive_path, status_fail(STATUS_NO_MEMORY, "no memory for a path"));
         close_archive(in);
         free(raw_path);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+        return code;
     }
     enum member_kind kind = judge_member(in, entry.raw, raw_path);
     code = kind != MEMBER_PASSED_OVER ? take_member(in, &entry, kind, path, out, got) : STATUS_OK;
@@ -282,22 +272,18 @@ static enum status next_member(struct inputs *in, struct job_input *out, bool *g
 static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_input *out,
                              bool *got)
 {
-    enum status code = STATUS_OK;
     *got = false;
     if (file_name_is_temporary(entry->fts_name)) {
-        return code;
+        return STATUS_OK;
     }
     if (archive_input_named(entry->fts_name)) {
-        code = open_archive(in, entry->fts_path);
-        if (code != STATUS_OK) {
-            name_failure(out, entry->fts_path);
-        }
-    } else if (settings_routes(in->settings, entry->fts_path)) {
-        code = take_input(in, entry->fts_path, -1, out, got);
-    } else {
-        pass_over(in, entry->fts_path);
+        return about(out, entry->fts_path, open_archive(in, entry->fts_path));
     }
-    return code;
+    if (settings_routes(in->settings, entry->fts_path)) {
+        return take_input(in, entry->fts_path, -1, out, got);
+    }
+    pass_over(in, entry->fts_path);
+    return STATUS_OK;
 }
 
 static void pass_over_link(const struct inputs *in, const FTSENT *entry)
@@ -328,8 +314,8 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
         case FTS_DNR:
         case FTS_ERR:
         case FTS_NS:
-            name_failure(out, entry->fts_path);
-            return status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path);
+            return about(out, entry->fts_path,
+                         status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path));
         case FTS_DP:
             in->leaving = strdup(entry->fts_path);
             break;
@@ -352,8 +338,8 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
         fts_close(in->walk);
         in->walk = NULL;
         if (error != 0) {
-            name_failure(out, in->settings->inputs[in->next - 1]);
-            return status_fail_errno(error, "the folder cannot be read to its end");
+            return about(out, in->settings->inputs[in->next - 1],
+                         status_fail_errno(error, "the folder cannot be read to its end"));
         }
     }
     return STATUS_OK;
@@ -366,26 +352,24 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
 {
     const char *path = in->settings->inputs[in->next++];
     struct stat st;
-    enum status code = STATUS_OK;
     in->n_taken = 0;
     if (stat(path, &st) != 0) {
-        code = status_fail_errno(errno, "cannot find '%s'", path);
-    } else if (S_ISDIR(st.st_mode)) {
+        return about(out, path, status_fail_errno(errno, "cannot find '%s'", path));
+    }
+    if (S_ISDIR(st.st_mode)) {
         in->walk = input_walk_start(path);
-        if (in->walk == NULL) {
-            code = status_fail_errno(errno, "cannot read '%s'", path);
-        }
-    } else if (archive_input_named(path)) {
-        code = open_archive(in, path);
-    } else if (input_name_is_sidecar(path)) {
-        pass_over(in, path); /* a shell's X.* */
-    } else {
+        return in->walk != NULL
+                   ? STATUS_OK
+                   : about(out, path, status_fail_errno(errno, "cannot read '%s'", path));
+    }
+    if (archive_input_named(path)) {
+        return about(out, path, open_archive(in, path));
+    }
+    if (!input_name_is_sidecar(path)) {
         return take_input(in, path, -1, out, got);
     }
-    if (code != STATUS_OK) {
-        name_failure(out, path);
-    }
-    return code;
+    pass_over(in, path); /* a shell's X.* */
+    return STATUS_OK;
 }
 
 /* A folder or an archive that was given has come to its end. */
@@ -397,11 +381,12 @@ static enum status end_argument(struct inputs *in, struct job_input *out)
     }
     const bool named = in->settings->pipeline != NULL;
     char names[SETTINGS_NAMES_BYTES];
-    name_failure(out, path);
-    return status_fail(STATUS_BAD_ARGUMENT,
-                       "'%s' holds no file that %s takes; give them names like %s%s%s", path,
-                       named ? in->settings->pipeline : "a pipeline", settings_names(names),
-                       named ? "" : ", or give --pipeline ", named ? "" : stage_registry[0]->name);
+    return about(out, path,
+                 status_fail(STATUS_BAD_ARGUMENT,
+                             "'%s' holds no file that %s takes; give them names like %s%s%s", path,
+                             named ? in->settings->pipeline : "a pipeline", settings_names(names),
+                             named ? "" : ", or give --pipeline ",
+                             named ? "" : stage_registry[0]->name));
 }
 
 /* What waits in a folder that has ended lacks its other parts: one of them. */
@@ -420,10 +405,10 @@ static enum status only_sidecars(struct inputs *in, struct job_input *out)
 {
     const char *path = in->settings->inputs[0];
     in->n_sidecars = 0;
-    name_failure(out, path);
-    return status_fail(STATUS_BAD_ARGUMENT,
-                       "'%s' is a sidecar file of a grid or a table, not an input: name that",
-                       path);
+    return about(out, path,
+                 status_fail(STATUS_BAD_ARGUMENT,
+                             "'%s' is a sidecar file of a grid or a table, not an input; name that",
+                             path));
 }
 
 /* One step to the next input; *end: there is none. */

@@ -27,7 +27,7 @@ enum status parts_add(struct parts *p, struct job_part *part, struct job_setting
                       struct job_input *out, bool *complete) STATUS_MUST_CHECK;
 
 /* Takes the text (over, in every case) of the .prj at `path` for the job whose last part comes
- * after it. Too many, and those for which none comes, are told of and not carried. */
+ * after it. Too many, and those for which none comes, are warned of and not carried. */
 enum status parts_add_projection(struct parts *p, const char *path, char *text) STATUS_MUST_CHECK;
 
 /* Gives up one job that still waits and lies beneath `folder` ("": anywhere): STATUS_BAD_INPUT,

@@ -100,6 +100,13 @@ struct job_settings {
 enum status settings_resolve(const struct settings *s, const char *path,
                              struct job_settings *out) STATUS_MUST_CHECK;
 void job_settings_free(struct job_settings *j);
+/* Gives the job of j->stage its stage's parameters, with their defaults. */
+enum status settings_take_defaults(struct job_settings *j) STATUS_MUST_CHECK;
+/* Sets a parameter of the job's stage, or one of the keys that the readers know whatever the stage
+ * (columns, member, missing_value). Texts are borrowed. */
+enum status settings_take_parameter(struct job_settings *j, const char *key,
+                                    const char *value) STATUS_MUST_CHECK;
+
 /* The names that route, for messages: "X.clusters.csv (pearson), ...". Returns out. */
 enum { SETTINGS_NAMES_BYTES = 256 };
 const char *settings_names(char out[SETTINGS_NAMES_BYTES]);

@@ -52,13 +52,6 @@ enum status settings_prefix_error(enum status status, const char *origin) STATUS
 /* Sets key to value, over an earlier one of that key; all are copied. */
 enum status settings_put(struct setting_list *list, const char *key, const char *value,
                          const char *origin) STATUS_MUST_CHECK;
-/* Gives the job of j->stage its stage's parameters, with their defaults. */
-enum status settings_take_defaults(struct job_settings *j) STATUS_MUST_CHECK;
-/* Sets a parameter of the job's stage, or one of the keys that the readers know whatever the stage
- * (columns, member, missing_value). Texts are borrowed. */
-enum status settings_take_parameter(struct job_settings *j, const char *key,
-                                    const char *value) STATUS_MUST_CHECK;
-
 /* Whether a stage (NULL: any stage) or the reader knows the key and takes the value. */
 enum status settings_check_parameter(const struct stage_ops *stage, const char *key,
                                      const char *value) STATUS_MUST_CHECK;

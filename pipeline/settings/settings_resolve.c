@@ -113,7 +113,7 @@ static const struct stage_ops *find_by_name(const char *path)
     return NULL;
 }
 
-/* NULL when there is no way. *route is the route that counts, NULL when none does. */
+/* NULL when no pipeline takes it. *route is the route that counts, NULL when none does. */
 static const struct stage_ops *find_stage(const struct settings *s, const char *path,
                                           const struct settings_section **route)
 {
@@ -162,8 +162,8 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
     return out;
 }
 
-/* Whether the name's ending says that no reader knows the file, whatever pipeline is named. Of
- * any other name there is no telling: formats are told by content. */
+/* Whether the name's ending says that no reader knows the file, whatever pipeline is named. Any
+ * other name says nothing: formats are recognized by content. */
 static bool is_foreign(const char *path)
 {
     static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc", "odt",
@@ -177,7 +177,7 @@ static bool is_foreign(const char *path)
     return false;
 }
 
-static enum status no_way(const char *path)
+static enum status refuse_path(const char *path)
 {
     if (is_foreign(path)) {
         return status_fail(STATUS_BAD_ARGUMENT,
@@ -249,7 +249,7 @@ enum status settings_resolve(const struct settings *s, const char *path, struct 
     const struct settings_section *route;
     out->stage = find_stage(s, path, &route);
     if (out->stage == NULL) {
-        return no_way(path);
+        return refuse_path(path);
     }
     enum status status = resolve_part(path, out);
     if (status == STATUS_OK) {

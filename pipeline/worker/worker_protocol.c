@@ -6,7 +6,6 @@
 #include "formats/base/json_read.h"
 #include "formats/base/json_write.h"
 #include "formats/base/percent.h"
-#include "pipeline/settings/settings_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@ for beside in f1.clusters.csvt f1.clusters.csv.aux.xml f1.clusters.cpg deep/pear
     echo not a table >in/$beside
 done
 expect 0 "$LEAT" run -b cpu -o out --json in
-says '4 files that are kept beside grids and tables passed over'
+says '4 sidecar files of grids and tables ignored'
 [ "$(wc -l <stdout)" -eq 201 ] || fail "$(wc -l <stdout) JSON lines instead of 201"
 [ "$(ls -A out | wc -l)" -eq 201 ] || fail "$(ls -A out | wc -l) results instead of 201"
 [ -f out/bare/pearson.npz ] || fail "the sub-folder named after the pipeline was not used"

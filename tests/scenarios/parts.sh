@@ -56,8 +56,8 @@ for kind in asc.qml tif.msk wld tfw tifw qpj asc.ovr cpg; do
 done
 run 0 -o globbed in/a.*
 results globbed "a "
-says "9 files that are kept beside grids and tables passed over, 'in/a.dem.asc.aux.xml' first"
-[ "$(grep -c "passed over" stderr)" -eq 1 ] || fail "files beside grids are told of in more than one line"
+says "9 sidecar files of grids and tables ignored, 'in/a.dem.asc.aux.xml' first"
+[ "$(grep -c 'sidecar files' stderr)" -eq 1 ] || fail "sidecar files are reported in more than one line"
 for beside in prj asc.qml; do # -q: something went wrong
     expect 2 "$LEAT" run -q -b cpu -o out in/a.dem.$beside
     says "'in/a.dem.$beside' is a sidecar file of a grid or a table, not an input"
