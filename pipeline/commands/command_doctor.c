@@ -1,15 +1,229 @@
 /*
- * command_doctor - leat doctor: what works here and what does not, for people or (--json) for
- * programs. It says what was tried, not what ought to be.
+ * command_doctor - leat doctor: what works here and what does not, found out by trying it: backends
+ * (opened, self-tested), the output folder (a file made in it, unless it is not there yet), limits,
+ * libraries. For people or (--json) for programs.
  */
+#include "formats/base/status.h"
+#include "kernels/backend.h"
+#include "kernels/self_test.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/commands/doctor.h"
+#include "pipeline/engine/crew.h"
+#include "pipeline/names/machine.h"
 #include "pipeline/names/text.h"
 
+#include <archive.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
+#include <png.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <uv.h>
+#include <zlib.h>
+
+struct doctor_backend {
+    bool works;
+    struct backend_info info;          /* when it works */
+    char reason[STATUS_MESSAGE_BYTES]; /* when it does not */
+    double seconds;                    /* that opening and testing it took */
+};
+
+struct doctor_folder {
+    bool exists, writable;
+    char where[4096]; /* absolute: the folder, or the nearest one above it that is there */
+    char reason[STATUS_MESSAGE_BYTES]; /* when it is not writable */
+    uint64_t free_bytes;
+};
+
+enum { DOCTOR_LIBRARIES = 5 };
+
+struct doctor_report {
+    char system[256]; /* "Linux 6.1.0 x86_64" */
+    size_t cpus, threads;
+    uint64_t memory_bytes, memory_bound; /* of the machine; of leat's bulk memory */
+    struct machine_limits group;
+    uint64_t open_files, locked_bytes; /* UINT64_MAX: no limit */
+    struct doctor_backend cpu, cuda;
+    const struct doctor_backend *chosen; /* what --backend gets; NULL: it does not work */
+    struct doctor_folder output;
+    struct {
+        const char *name;
+        char version[64];
+    } libraries[DOCTOR_LIBRARIES];
+};
+
+/* Compiler that leat was built with: "gcc 12.2.0". */
+static const char *compiler(void)
+{
+#ifdef __clang__
+    return __VERSION__;
+#else
+    return "gcc " __VERSION__;
+#endif
+}
+
+/* --- backends -------------------------------------------------------------------------------- */
+
+/* Opening CUDA's backend includes its self-test; the CPU's is tested against itself, which shows
+ * that the kernels run here and give the same bits twice. */
+static void examine_backend(const char *name, const struct backend_config *config,
+                            struct doctor_backend *out)
+{
+    struct backend *b = NULL;
+    char why[STATUS_MESSAGE_BYTES];
+    uint64_t from = crew_now_ns();
+    enum status status = backend_select(name, config, why, sizeof(why), &b);
+    if (status == STATUS_OK && strcmp(name, "cpu") == 0) {
+        status = self_test(b, b);
+    }
+    out->seconds = (double)(crew_now_ns() - from) * 1e-9;
+    out->works = status == STATUS_OK;
+    if (out->works) {
+        b->ops->describe(b, &out->info);
+    } else {
+        snprintf(out->reason, sizeof(out->reason), "%s", status_message());
+    }
+    if (b != NULL) {
+        b->ops->close(b);
+    }
+}
+
+static enum status examine_backends(const struct settings *s, struct doctor_report *r)
+{
+    struct crew *crew;
+    enum status status = crew_new(r->threads, &crew);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct backend_config config = {.executor = crew_executor(crew)};
+    examine_backend("cpu", &config, &r->cpu);
+    examine_backend("cuda", &config, &r->cuda);
+    crew_free(crew);
+    bool wants_cuda = strcmp(s->backend, "cuda") == 0;
+    bool takes_cuda = strcmp(s->backend, "cpu") != 0 && r->cuda.works;
+    if (takes_cuda) {
+        r->chosen = &r->cuda;
+    } else if (!wants_cuda && r->cpu.works) {
+        r->chosen = &r->cpu;
+    }
+    return STATUS_OK;
+}
+
+/* --- folders --------------------------------------------------------------------------------- */
+
+/* The folder itself, or the nearest existing one above it. Ends at "/" or ".". */
+static void find_existing(const char *path, char *where, size_t size, bool *exists)
+{
+    struct stat st;
+    snprintf(where, size, "%s", path);
+    *exists = stat(where, &st) == 0;
+    bool there = *exists;
+    while (!there) {
+        size_t n = strlen(where);
+        while (n > 1 && where[n - 1] == '/') {
+            where[--n] = '\0';
+        }
+        char *slash = strrchr(where, '/');
+        if (slash == NULL) {
+            snprintf(where, size, ".");
+            return;
+        }
+        slash[slash == where ? 1 : 0] = '\0';
+        there = stat(where, &st) == 0 || strcmp(where, "/") == 0;
+    }
+}
+
+static enum status try_writing(const char *folder)
+{
+    int fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof(path), "%s/.leat.%ld.tmp", folder, (long)getpid());
+        if (n < 0 || (size_t)n >= sizeof(path)) {
+            return status_fail(STATUS_BAD_ARGUMENT, "%s: the name is too long", folder);
+        }
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0) {
+            unlink(path);
+        }
+    }
+    if (fd < 0) {
+        return status_fail_errno(errno, "%s: cannot write", folder);
+    }
+    close(fd);
+    return STATUS_OK;
+}
+
+static void examine_folder(const char *path, struct doctor_folder *out)
+{
+    char near[PATH_MAX], whole[PATH_MAX];
+    find_existing(path, near, sizeof(near), &out->exists);
+    snprintf(out->where, sizeof(out->where), "%s", realpath(near, whole) != NULL ? whole : near);
+    out->writable = try_writing(near) == STATUS_OK;
+    if (!out->writable) {
+        snprintf(out->reason, sizeof(out->reason), "%s", status_message());
+    }
+    struct statvfs fs;
+    if (statvfs(near, &fs) == 0) {
+        out->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    }
+}
+
+/* --- the rest -------------------------------------------------------------------------------- */
+
+static uint64_t read_limit(__rlimit_resource_t which)
+{
+    struct rlimit limit;
+    return getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
+                                                                            : limit.rlim_cur;
+}
+
+static void add_library(struct doctor_report *r, size_t index, const char *name,
+                        const char *version)
+{
+    r->libraries[index].name = name;
+    snprintf(r->libraries[index].version, sizeof(r->libraries[index].version), "%s", version);
+}
+
+static void list_libraries(struct doctor_report *r)
+{
+    const char *blank = strrchr(archive_version_string(), ' '); /* "libarchive 3.6.2" */
+    add_library(r, 0, "libuv", uv_version_string());
+    add_library(r, 1, "zlib", zlibVersion());
+    add_library(r, 2, "libarchive", blank != NULL ? blank + 1 : archive_version_string());
+    add_library(r, 3, "libpng", png_get_libpng_ver(NULL));
+    add_library(r, 4, "jansson", jansson_version_str());
+}
+
+/* Fails only because of insufficient memory or threads; what does not work is in the report. */
+static enum status examine(const struct settings *s, struct doctor_report *out)
+{
+    memset(out, 0, sizeof(*out));
+    struct utsname u;
+    if (uname(&u) == 0) {
+        snprintf(out->system, sizeof(out->system), "%s %s %s", u.sysname, u.release, u.machine);
+    }
+    out->cpus = machine_cpus();
+    out->threads = s->threads > 0 ? s->threads : out->cpus;
+    out->memory_bytes = machine_memory();
+    out->memory_bound = s->memory > 0 ? s->memory : out->memory_bytes / 2;
+    machine_read_limits(&out->group);
+    out->open_files = read_limit(RLIMIT_NOFILE);
+    out->locked_bytes = read_limit(RLIMIT_MEMLOCK);
+    list_libraries(out);
+    examine_folder(s->output, &out->output);
+    return examine_backends(s, out);
+}
 
 /* --- for people ------------------------------------------------------------------------------ */
 
@@ -85,7 +299,7 @@ static void print_limits(const struct doctor_report *r)
 static void print_text(const struct settings *s, const struct doctor_report *r)
 {
     char total[TEXT_NUMBER_BYTES], bound[TEXT_NUMBER_BYTES];
-    printf("leat %s (%s)\n\nMachine\n", LEAT_VERSION, doctor_compiler());
+    printf("leat %s (%s)\n\nMachine\n", LEAT_VERSION, compiler());
     line("system", "%s", r->system);
     line("processors", "%zu usable, %zu computing thread%s", r->cpus, r->threads,
          r->threads == 1 ? "" : "s");
@@ -152,8 +366,8 @@ static json_t *report_object(const struct settings *s, const struct doctor_repor
                   limit(r->locked_bytes), "group_memory_bytes", limit(r->group.memory_bytes),
                   "group_cpu_milli", limit(r->group.cpu_milli));
     return json_pack("{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:o, s:o}", "works",
-                     r->chosen != NULL, "version", LEAT_VERSION, "compiler", doctor_compiler(),
-                     "machine", machine, "backend_asked", s->backend, "backend",
+                     r->chosen != NULL, "version", LEAT_VERSION, "compiler", compiler(), "machine",
+                     machine, "backend_asked", s->backend, "backend",
                      r->chosen == NULL      ? NULL
                      : r->chosen == &r->cpu ? "cpu"
                                             : "cuda",
@@ -180,7 +394,7 @@ enum status command_doctor(const struct settings *s, int *exit_status)
     if (r == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the report");
     }
-    enum status status = doctor_examine(s, r);
+    enum status status = examine(s, r);
     if (status == STATUS_OK && s->json) {
         status = print_json(s, r);
     } else if (status == STATUS_OK) {

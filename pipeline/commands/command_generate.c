@@ -130,7 +130,7 @@ int command_generate(int argc, char **argv)
         return 0;
     }
     if (is_stdout) {
-        return 1; /* whoever closed the pipe knows */
+        return 1; /* the reader has closed the pipe */
     }
     log_error("%s", status_message());
     return begun ? 1 : NOTHING_DONE;

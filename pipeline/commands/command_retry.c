@@ -25,7 +25,7 @@ static void retry_one(const char *spool, const char *id, struct retried *r)
     }
 }
 
-/* Those that lie there when it begins: what fails again meanwhile is not tried once more. */
+/* Those that are there at the start: what fails again during this is not retried. */
 static enum status retry_all(const char *spool, struct retried *r)
 {
     json_t *list, *job;

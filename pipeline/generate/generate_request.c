@@ -14,9 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CLUSTERS = 1, DEM = 2, BOTH = CLUSTERS | DEM };
-
-/* Options with a value that is a parameter's. */
+/* Options that are parameters: of clusters, of dem, of both. */
 enum {
     SERIES,
     SAMPLES,
@@ -25,13 +23,15 @@ enum {
     LAYOUT,
     GAPS,
     BACKEND,
-    ROWS,
+    OF_DEM,
+    ROWS = OF_DEM,
     COLUMNS,
     CELL,
     ACTIVE,
     SLIDES,
     NODATA,
-    SEED,
+    OF_BOTH,
+    SEED = OF_BOTH,
     TYPE,
     THREADS,
     PARAMETERS
@@ -39,79 +39,31 @@ enum {
 
 #define MOST_CELLS ((double)TERRAIN_MAX_CELLS)
 
-static const struct parameter {
-    int of; /* kinds */
-    char letter;
-    const char *arg; /* NULL: the choices */
-    struct param_spec spec;
-} parameters[PARAMETERS] = {
-    [SERIES] = {CLUSTERS,
-                0,
-                "M",
-                {"series", PARAM_COUNT, "64", NULL, 1, 0x1p48, "Number of series"}},
-    [SAMPLES] = {CLUSTERS,
-                 0,
-                 "N",
-                 {"samples", PARAM_COUNT, "256", NULL, 1, 0x1p48, "Samples of each"}},
-    [EPSILON] = {CLUSTERS,
-                 0,
-                 "E",
-                 {"epsilon", PARAM_REAL, "0.01", NULL, 0, 1,
-                  "A sample varies the one before by a uniform fraction in [-E, E], E below 1"}},
-    [START] = {CLUSTERS,
-               0,
-               "V",
-               {"start", PARAM_REAL, "100", NULL, -FLT_MAX, FLT_MAX,
-                "First sample of every series"}},
-    [LAYOUT] = {CLUSTERS,
-                0,
-                NULL,
-                {"layout", PARAM_CHOICE, "rows", "rows|columns", 0, 0,
-                 "A series a row, or a series a column under a header of names"}},
-    [GAPS] = {CLUSTERS,
-              0,
-              "FRACTION",
-              {"gaps", PARAM_REAL, "0", NULL, 0, 1, "Share of samples that are missing"}},
-    [BACKEND] = {CLUSTERS,
-                 'b',
-                 NULL,
-                 {"backend", PARAM_CHOICE, "cpu", "auto|cpu|cuda", 0, 0,
-                  "Where to compute; writing takes longer, and the bits are the same"}},
-    [ROWS] = {DEM, 0, "R", {"rows", PARAM_COUNT, "600", NULL, 1, MOST_CELLS, "Rows of the map"}},
-    [COLUMNS] = {DEM,
-                 0,
-                 "C",
-                 {"columns", PARAM_COUNT, "500", NULL, 1, MOST_CELLS, "Columns of it"}},
-    [CELL] = {DEM, 0, "METRES", {"cell", PARAM_REAL, "10", NULL, 0.01, 1000, "Side of a cell"}},
-    [ACTIVE] = {DEM,
-                0,
-                "FRACTION",
-                {"active", PARAM_REAL, "0.005", NULL, 0, 1,
-                 "Share of the map that debris covers at the start"}},
-    [SLIDES] = {DEM,
-                0,
-                "N",
-                {"slides", PARAM_COUNT, NULL, NULL, 1, MOST_CELLS,
-                 "Separate heaps of debris (default: one on every slope, and a slope for half a "
-                 "million cells)"}},
-    [NODATA] = {DEM,
-                0,
-                "FRACTION",
-                {"nodata", PARAM_REAL, "0", NULL, 0, 0.9,
-                 "Share of the map, around it, that has no altitude"}},
-    [SEED] = {BOTH,
-              0,
-              "N",
-              {"seed", PARAM_COUNT, "0", NULL, 0, 0x1p64, "Seed of the random numbers"}},
-    [TYPE] = {BOTH,
-              0,
-              NULL,
-              {"type", PARAM_CHOICE, "f64", "f64|f32", 0, 0, "Precision of the numbers"}},
-    [THREADS] = {BOTH,
-                 0,
-                 "N",
-                 {"threads", PARAM_COUNT, "0", NULL, 0, 4096,
-                  "Computing threads; 0: the CPUs that leat may use"}},
+static const struct param_spec specs[PARAMETERS] = {
+    [SERIES] = {"series", PARAM_COUNT, "64", NULL, 1, 0x1p48, "Number of series"},
+    [SAMPLES] = {"samples", PARAM_COUNT, "256", NULL, 1, 0x1p48, "Samples of each"},
+    [EPSILON] = {"epsilon", PARAM_REAL, "0.01", NULL, 0, 1,
+                 "A sample varies the one before by a uniform fraction of at most this, below 1"},
+    [START] = {"start", PARAM_REAL, "100", NULL, -FLT_MAX, FLT_MAX, "First sample of every series"},
+    [LAYOUT] = {"layout", PARAM_CHOICE, "rows", "rows|columns", 0, 0,
+                "A series a row, or a series a column under a header of names"},
+    [GAPS] = {"gaps", PARAM_REAL, "0", NULL, 0, 1, "Share of samples that are missing"},
+    [BACKEND] = {"backend", PARAM_CHOICE, "cpu", "auto|cpu|cuda", 0, 0,
+                 "Where to compute; writing takes longer, and the bits are the same"},
+    [ROWS] = {"rows", PARAM_COUNT, "600", NULL, 1, MOST_CELLS, "Rows of the map"},
+    [COLUMNS] = {"columns", PARAM_COUNT, "500", NULL, 1, MOST_CELLS, "Columns of it"},
+    [CELL] = {"cell", PARAM_REAL, "10", NULL, 0.01, 1000, "Side of a cell in metres"},
+    [ACTIVE] = {"active", PARAM_REAL, "0.005", NULL, 0, 1,
+                "Share of the map that debris covers at the start"},
+    [SLIDES] = {"slides", PARAM_COUNT, NULL, NULL, 1, MOST_CELLS,
+                "Separate heaps of debris (default: one on every slope, and a slope for half a "
+                "million cells)"},
+    [NODATA] = {"nodata", PARAM_REAL, "0", NULL, 0, 0.9,
+                "Share of the map, around it, that has no altitude"},
+    [SEED] = {"seed", PARAM_COUNT, "0", NULL, 0, 0x1p64, "Seed of the random numbers"},
+    [TYPE] = {"type", PARAM_CHOICE, "f64", "f64|f32", 0, 0, "Precision of the numbers"},
+    [THREADS] = {"threads", PARAM_COUNT, "0", NULL, 0, 4096,
+                 "Computing threads; 0: the CPUs that leat may use"},
 };
 
 static const struct option_entry others[] = {
@@ -152,14 +104,13 @@ static enum status take_kind(struct reading *in, const char *text)
 
 static enum status take_parameter(struct reading *in, size_t i, const char *text)
 {
-    const enum status status = stage_parse_param(&parameters[i].spec, text, &in->values[i]);
+    const enum status status = stage_parse_param(&specs[i], text, &in->values[i]);
     in->given[i] = true;
     if (status != STATUS_OK) {
         return status_fail(status, "--%s", status_message());
     }
     return (i == EPSILON || i == ACTIVE) && in->values[i].real >= 1
-               ? status_fail(STATUS_BAD_ARGUMENT, "--%s: '%s' is not below 1",
-                             parameters[i].spec.key, text)
+               ? status_fail(STATUS_BAD_ARGUMENT, "--%s: '%s' is not below 1", specs[i].key, text)
                : STATUS_OK;
 }
 
@@ -170,7 +121,7 @@ static enum status take(void *user, const struct option_entry *option, const cha
         return take_kind(in, value);
     }
     for (size_t i = 0; i < PARAMETERS; i++) {
-        if (option->name == parameters[i].spec.key) {
+        if (option->name == specs[i].key) {
             return take_parameter(in, i, value);
         }
     }
@@ -187,17 +138,16 @@ static enum status take(void *user, const struct option_entry *option, const cha
 /* The table of options: parameters under the heading of their kind, then the others. */
 static size_t list_options(struct option_entry *out)
 {
-    static const char *const headings[] = {
-        [CLUSTERS] = "Of clusters:", [DEM] = "Of dem:", [BOTH] = "Of both:"};
+    static const char *const args[] = {[PARAM_COUNT] = "N", [PARAM_REAL] = "X"};
     size_t n = 0;
     for (size_t i = 0; i < PARAMETERS; i++) {
-        const struct parameter *p = &parameters[i];
-        if (i == 0 || p->of != p[-1].of) {
-            out[n++] = (struct option_entry){.help = headings[p->of]};
+        const struct param_spec *p = &specs[i];
+        if (i == 0 || i == OF_DEM || i == OF_BOTH) {
+            out[n++].help = i == 0 ? "Of clusters:" : i == OF_DEM ? "Of dem:" : "Of both:";
         }
-        out[n++] =
-            (struct option_entry){p->spec.key, p->letter, p->arg != NULL ? p->arg : p->spec.choices,
-                                  p->spec.help, p->spec.text};
+        out[n++] = (struct option_entry){p->key, i == BACKEND ? 'b' : '\0',
+                                         p->choices != NULL ? p->choices : args[p->kind], p->help,
+                                         p->text};
     }
     memcpy(out + n, others, sizeof(others));
     return n + OTHERS;
@@ -254,9 +204,10 @@ enum status generate_request_parse(int argc, char **argv, struct generate_reques
     const struct options options = {
         .command = "generate",
         .operands = "KIND",
-        .about = "Makes input data. KIND is clusters, series that each begin at V and wander; or "
-                 "dem, a map of mountain slopes with debris in their channels, as a pair of grids: "
-                 "the altitudes, and how much of them is debris.",
+        .about =
+            "Makes input data. KIND is clusters, series that begin at one value and wander; or "
+            "dem, a map of mountain slopes with debris in their channels, as a pair of grids: "
+            "the altitudes, and how much of them is debris.",
         .notes = "The same options give the same bytes on every machine and backend. Exit status: "
                  "0 written, 1 writing failed, 2 nothing could be done.",
         .entries = in.options,
@@ -265,7 +216,7 @@ enum status generate_request_parse(int argc, char **argv, struct generate_reques
     enum status status = STATUS_OK;
     *r = (struct generate_request){.kind = GENERATE_NONE};
     for (size_t i = 0; i < PARAMETERS && status == STATUS_OK; i++) {
-        const struct param_spec *spec = &parameters[i].spec;
+        const struct param_spec *spec = &specs[i];
         status = spec->text != NULL ? stage_parse_param(spec, spec->text, &in.values[i]) : status;
     }
     if (status == STATUS_OK) {
@@ -279,16 +230,17 @@ enum status generate_request_parse(int argc, char **argv, struct generate_reques
                            "leat generate: no kind given; write leat generate clusters, or dem "
                            "(see leat generate --help)");
     }
-    const int kind = r->kind == GENERATE_CLUSTERS ? CLUSTERS : DEM;
-    for (size_t i = 0; i < PARAMETERS; i++) {
-        if (in.given[i] && (parameters[i].of & kind) == 0) {
+    const bool clusters = r->kind == GENERATE_CLUSTERS;
+    const size_t first = clusters ? OF_DEM : 0, end = clusters ? OF_BOTH : OF_DEM;
+    for (size_t i = first; i < end; i++) { /* those of the other kind */
+        if (in.given[i]) {
             return status_fail(STATUS_BAD_ARGUMENT,
                                "--%s is not an option of %s (see leat generate --help)",
-                               parameters[i].spec.key, in.kind);
+                               specs[i].key, in.kind);
         }
     }
     r->threads = in.values[THREADS].count;
-    return kind == CLUSTERS ? finish_clusters(&in, r) : finish_dem(&in, r);
+    return clusters ? finish_clusters(&in, r) : finish_dem(&in, r);
 }
 
 void generate_request_free(struct generate_request *r)

@@ -59,7 +59,7 @@ uint64_t input_walk_bytes(const struct settings *settings, const struct stat *ou
     for (size_t i = 0; i < settings->n_inputs && !atomic_load(stop); i++) {
         FTS *walk = input_walk_start(settings->inputs[i]);
         FTSENT *entry;
-        /* at least one entry: fts_close() forgets what nobody has read */
+        /* at least one entry: fts_close() leaks a walk that was never read */
         while (walk != NULL && (entry = fts_read(walk)) != NULL && !atomic_load(stop)) {
             if (entry->fts_info == FTS_D && input_walk_skips(output, entry)) {
                 fts_set(walk, entry, FTS_SKIP);

@@ -15,7 +15,7 @@
 /* In byte order of names, not following links; for fts_close(). NULL: errno says why. */
 FTS *input_walk_start(const char *path);
 
-/* What tells the folder of results; zeroes, which are no folder's, when it is not there. */
+/* What identifies the folder of results; zeroes, which no folder has, when it is not there. */
 struct stat input_walk_output(const char *output);
 
 /* Whether the folder is not gone into: hidden, that of results, or a result in it. */

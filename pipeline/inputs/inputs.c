@@ -400,7 +400,7 @@ static enum status give_up(struct inputs *in, struct job_input *out)
     return code;
 }
 
-/* Nothing was named but what lies beside inputs. */
+/* Only sidecar files were named. */
 static enum status only_sidecars(struct inputs *in, struct job_input *out)
 {
     const char *path = in->settings->inputs[0];

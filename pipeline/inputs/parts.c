@@ -181,7 +181,7 @@ static bool find_projection(void *context, const char *path)
     return wanted->found != NULL;
 }
 
-/* Gives the parts of a job that are there the texts that lie beside them, several the same one. */
+/* Gives the parts of a job that are there the texts of their .prj files; several may share one. */
 static enum status take_projections(struct parts *p, struct job_input *job)
 {
     struct projection *taken[STAGE_MAX_PARTS] = {NULL};
@@ -351,7 +351,7 @@ enum status parts_give_up(struct parts *p, const char *folder, struct job_input 
     if (code != STATUS_OK || w == NULL) {
         return code != STATUS_OK ? code : give_up_projections(p, folder);
     }
-    code = take_projections(p, &w->input); /* nobody misses those */
+    code = take_projections(p, &w->input); /* they are not reported as left over */
     if (code == STATUS_OK) {
         code = lacks(w);
     }

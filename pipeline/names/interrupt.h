@@ -1,7 +1,7 @@
 /*
  * interrupt - SIGINT and SIGTERM while a file is being written: they are noted, so that the work
  * can stop at its next step and leave nothing behind. The second of them ends the process, since
- * that step may never come: a pipe that nobody reads. For one piece of work at a time.
+ * that step may never come: a pipe that is not read. For one piece of work at a time.
  */
 #ifndef LEAT_PIPELINE_NAMES_INTERRUPT_H
 #define LEAT_PIPELINE_NAMES_INTERRUPT_H

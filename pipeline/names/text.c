@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer words are not compared letter by letter: nobody mistypes them into a key. */
+/* Longer words are not compared letter by letter: no key is as long. */
 enum { LONGEST_WORD = 63 };
 
 const char *text_size(char out[TEXT_NUMBER_BYTES], uint64_t bytes)

@@ -1,5 +1,5 @@
 /*
- * settings_parts - what the files settings*.c share and nobody else needs.
+ * settings_parts - what only the files settings*.c share.
  */
 #ifndef LEAT_PIPELINE_SETTINGS_SETTINGS_PARTS_H
 #define LEAT_PIPELINE_SETTINGS_SETTINGS_PARTS_H

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A longer reason.json is none of ours. */
+/* leat writes no longer reason.json. */
 enum { LONGEST_REASON = 1 << 20 };
 
 /* What a record has as %XX, as JSON that may be shown; NULL without memory. */
@@ -41,7 +41,7 @@ static int is_shown(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* A name in ID/in, where no record tells one. */
+/* A name in ID/in, where no record has one. */
 static json_t *name_in(int failed_fd, const char *id)
 {
     char path[300];

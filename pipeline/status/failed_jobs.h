@@ -1,5 +1,5 @@
 /*
- * failed_jobs - what lies in the spool's failed/, as its reason.json files tell it.
+ * failed_jobs - what is in the spool's failed/, by its reason.json files.
  *
  * Reads the folder itself; needs no service. Follows no link in it.
  */

@@ -34,8 +34,8 @@ static void note(struct search *search, const char *path, const char *instead)
              path, *instead != '\0' ? " (" : "", instead, *instead != '\0' ? ")" : "");
 }
 
-/* Whether the service that is meant answers at the path. Where a spool is named, what fails at a
- * place that is not its own is as little its service as one of another spool. */
+/* Whether the service that is meant answers at the path. Where a spool is named, a failure at a
+ * place that is not in it may be another service's, and is only noted. */
 static bool ask_at(struct search *search, const char *path, bool own, json_t **out)
 {
     const struct settings *s = search->settings;

@@ -41,7 +41,7 @@ struct status_socket {
     ino_t inode;
     struct client clients[STATUS_SOCKET_CLIENTS];
     size_t n_clients;
-    bool waits;  /* a connection, for a place; libuv listens no more meanwhile */
+    bool waits;  /* a connection, for a place; libuv does not listen until it is taken */
     bool closed; /* the listening handle is */
 };
 
@@ -152,7 +152,7 @@ static enum status make_address(const char *path, struct sockaddr_un *out)
     return STATUS_OK;
 }
 
-/* The folder the socket is to lie in: made, and one in which nobody else can replace it. */
+/* The socket's folder: made, and one in which no other user can replace the socket. */
 static enum status make_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -310,33 +310,6 @@ void status_socket_close(struct status_socket *s)
 
 /* --- asking ---------------------------------------------------------------------------------- */
 
-/* Reads to the end. */
-static enum status read_answer(int fd, const char *path, char **text, size_t *len)
-{
-    size_t room = 0;
-    for (;;) {
-        if (*len == room) {
-            room = room > 0 ? 2 * room : 1 << 14;
-            char *grown = room <= LONGEST_ANSWER ? realloc(*text, room) : NULL;
-            if (grown == NULL) {
-                return status_fail(STATUS_NO_MEMORY, "'%s': no memory for the answer", path);
-            }
-            *text = grown;
-        }
-        ssize_t n = read(fd, *text + *len, room - *len);
-        if (n == 0) {
-            return STATUS_OK;
-        }
-        if (n < 0 && errno == EAGAIN) {
-            return status_fail(STATUS_BAD_INPUT, "'%s': no answer within %d s", path, ASK_SECONDS);
-        }
-        if (n < 0 && errno != EINTR) {
-            return status_fail_errno(errno, "'%s': cannot read the answer", path);
-        }
-        *len += n > 0 ? (size_t)n : 0;
-    }
-}
-
 static enum status connect_to(const char *path, int *out)
 {
     struct sockaddr_un address;
@@ -369,18 +342,18 @@ enum status status_socket_ask(const char *path, json_t **out)
     if (status != STATUS_OK) {
         return status;
     }
-    char *text = NULL;
-    size_t len = 0;
-    status = read_answer(fd, path, &text, &len);
+    status = json_read_fd(fd, LONGEST_ANSWER, out);
     close(fd);
-    if (status == STATUS_OK && len == 0) {
-        status = status_fail(STATUS_BAD_INPUT, "'%s': the service has no answer; ask again", path);
-    } else if (status == STATUS_OK && (status = json_read(text, len, out)) != STATUS_NO_MEMORY &&
-               !json_is_object(*out)) {
-        status = status_fail(STATUS_BAD_INPUT, "'%s': what answers there is not leat", path);
+    if (status == STATUS_IO) {
+        return status_fail(status, "'%s': no answer within %d s: %s", path, ASK_SECONDS,
+                           status_message());
+    }
+    if (status == STATUS_OK && !json_is_object(*out)) {
         json_decref(*out);
         *out = NULL;
+        status = status_fail(STATUS_BAD_INPUT, "not an object");
     }
-    free(text);
-    return status;
+    return status == STATUS_OK ? STATUS_OK
+                               : status_fail(status, "'%s': no answer of a service (%s); ask again",
+                                             path, status_message());
 }

@@ -20,7 +20,7 @@ struct status_socket;
 
 /* Listens at `path`, in the loop; the last folder of the path is made (0700) where it is missing.
  * make(user) is called on the loop's thread for every client and gives it a document to own; NULL:
- * the client gets nothing. A socket that nobody listens at any more is replaced. STATUS_EXISTS:
+ * the client gets nothing. A socket of a dead service is replaced. STATUS_EXISTS:
  * somebody does, or something else has that name; STATUS_BAD_ARGUMENT: a path longer than such a
  * name may be, or a folder in which others could replace the socket; STATUS_NOT_FOUND, STATUS_IO,
  * STATUS_NO_MEMORY. */
@@ -31,8 +31,8 @@ enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make
 void status_socket_close(struct status_socket *s);
 
 /* Asks the service at `path`; waits for seconds at most. STATUS_NOT_FOUND: no service listens
- * there; STATUS_BAD_INPUT: what answers is not leat, or there is no answer; STATUS_IO (no
- * permission), STATUS_NO_MEMORY. */
+ * there; STATUS_BAD_INPUT: what answers is not leat, or has no answer; STATUS_IO (none in
+ * time, no permission), STATUS_NO_MEMORY. */
 enum status status_socket_ask(const char *path, json_t **out) STATUS_MUST_CHECK;
 
 #endif

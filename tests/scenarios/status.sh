@@ -98,13 +98,13 @@ P
 # What is not the folder's own is reported and no reason; without a folder it is all there is to say.
 say_nothing user/leat/status.sock
 expect 2 "$LEAT" status --spool other
-says "no service answers at .*'$scratch/user/leat/status.sock' \(the service has no answer; ask again\), 'other/.run/status.sock'"
+says "no service answers at .*'$scratch/user/leat/status.sock' \(no answer of a service .*; ask again\), 'other/.run/status.sock'"
 says "leat watch --spool other'"
-[ -S /run/leat/status.sock ] || { expect 2 "$LEAT" status && says "error: '$scratch/user/leat/status.sock': the service has"; }
+[ -S /run/leat/status.sock ] || { expect 2 "$LEAT" status && says "error: '$scratch/user/leat/status.sock': no answer of a service"; }
 unserve
 mkdir other/.run
 say_nothing other/.run/status.sock
 expect 2 "$LEAT" status --spool other
-says "error: 'other/.run/status.sock': the service has no answer; ask again"
+says "error: 'other/.run/status.sock': no answer of a service .*; ask again"
 unserve
 echo "the page, the document, and what is said without a service"
