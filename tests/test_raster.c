@@ -171,11 +171,11 @@ static void what_is_kept_stays_within_its_bound(void **state)
         }
         struct result r = make_result(&raster, &c);
         const struct result_member *const m = last_member(&r);
-        const struct raster_tif *const tif = m->context;
+        const struct raster_source *const source = m->context;
         struct bytes file = {.len = 0};
         for (uint64_t i = 0; i < m->n_pieces; i++) {
             assert_int_equal(m->piece(m->context, i, &file), STATUS_OK);
-            assert_true(tif->kept_bytes <= raster_kept_bytes(&raster));
+            assert_true(source->kept_bytes <= raster_kept_bytes(&raster));
         }
         assert_true(file.len > raster_kept_bytes(&raster) / 2);
         assert_true(file.len <= raster_kept_bytes(&raster) + 4096);
@@ -207,12 +207,13 @@ static void tiles_that_there_is_no_room_to_keep_are_made_again_the_same(void **s
 {
     (void)state;
     struct grid *const g = make_grid(900, 1100);
+    const size_t group_bytes = 1 << 20; /* raw, of the tiles in a piece */
     struct raster raster = {.grid = g};
     struct cells c = make_cells(RASTER_F64, g->rows * g->columns, false);
     struct bytes whole = make_file(&raster, &c);
     const int at_once = atomic_exchange(&c.n_fetches, 0);
     for (size_t groups = 0; groups < 4; groups++) {
-        raster.keep_bytes = 1 + 3 * groups * RASTER_GROUP_BYTES;
+        raster.keep_bytes = 1 + 3 * groups * group_bytes;
         assert_true(raster_kept_bytes(&raster) <= raster.keep_bytes);
         struct bytes again = make_file(&raster, &c);
         assert_int_equal(again.len, whole.len);
@@ -230,7 +231,7 @@ static void tiles_that_there_is_no_room_to_keep_are_made_again_the_same(void **s
 static void the_longest_numbers_fit_a_piece(void **state)
 {
     (void)state;
-    const size_t n = 3 * RASTER_TEXT_CELLS + 1;
+    const size_t n = 3 * (PACK_PIECE_BYTES / 27) + 1; /* one more than three pieces hold */
     struct grid *const g = make_grid(1, n);
     const struct raster raster = {.grid = g, .format = RASTER_ASC};
     struct cells c = {.data = malloc(8 * n), .width = 8};
@@ -326,21 +327,17 @@ static void a_big_head_fits_the_same_tiles(void **state)
     (void)state;
     struct grid *const g = make_grid(300, 600);
     struct cells c = make_cells(RASTER_F64, g->rows * g->columns, true);
-    struct raster_source source = {.raster = {.grid = g, .has_nodata = true, .nodata = -9999},
-                                   .grid = g,
-                                   .fetch = fetch,
-                                   .context = &c};
-    struct raster_tif *tif;
+    const struct raster raster = {.grid = g, .has_nodata = true, .nodata = -9999};
+    struct result result = make_result(&raster, &c);
+    const struct result_member *const m = last_member(&result);
     struct bytes all = {.len = 0}, file = {.len = 0};
     uint64_t end;
-    assert_int_equal(raster_tif_new(&source, &tif), STATUS_OK);
-    const uint64_t n = raster_tif_pieces(tif);
-    for (uint64_t i = 0; i <= n / 2; i++) {
-        assert_int_equal(raster_tif_piece(tif, i, &all), STATUS_OK);
+    for (uint64_t i = 0; i <= m->n_pieces / 2; i++) {
+        assert_int_equal(m->piece(m->context, i, &all), STATUS_OK);
     }
-    assert_int_equal(raster_tif_head(tif, true, &file, &end), STATUS_OK);
-    for (uint64_t i = n / 2 + 1; i < n; i++) {
-        assert_int_equal(raster_tif_piece(tif, i, &file), STATUS_OK);
+    assert_int_equal(raster_tif_head(m->context, true, &file, &end), STATUS_OK);
+    for (uint64_t i = m->n_pieces / 2 + 1; i < m->n_pieces; i++) {
+        assert_int_equal(m->piece(m->context, i, &file), STATUS_OK);
     }
     assert_int_equal(end, file.len);
     assert_memory_equal(file.data, "II+\0", 4);
@@ -350,7 +347,8 @@ static void a_big_head_fits_the_same_tiles(void **state)
     reading_free(&r);
     bytes_free(&file);
     bytes_free(&all);
-    raster_tif_free(tif); /* the grid with it */
+    result_free(&result);
+    grid_free(g);
     free(c.data);
 }
 

@@ -4,48 +4,61 @@
  * Keys as ArcGIS reads them; dx and dy, which GDAL reads, where cells are not square. Numbers have
  * the fewest digits that read back as the same ones in the raster's type.
  */
-#include "formats/base/shortest.h"
 #include "formats/result/raster_file.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t raster_asc_pieces(const struct raster_source *s)
+/* Pieces have so many cells, whatever the rows: each at most 26 bytes of text. */
+enum { PIECE_CELLS = PACK_PIECE_BYTES / 27 };
+
+static enum status asc_check(const struct raster *raster, const char *name)
 {
-    const uint64_t n_cells = (uint64_t)s->grid->rows * s->grid->columns;
-    return (n_cells - 1) / RASTER_TEXT_CELLS + 1;
+    const struct grid *const g = raster->grid;
+    return g->is_rotated || g->cell_y < 0
+               ? status_fail(STATUS_BAD_ARGUMENT,
+                             "%s: an ASCII grid cannot say that its rows do not go from north to "
+                             "south; use raster = tif",
+                             name)
+               : STATUS_OK;
 }
 
-static enum status put_number(struct bytes *out, const char *key, double value)
+static bool asc_says_system(const struct raster *raster)
 {
-    enum status st = bytes_printf(out, "%s ", key);
-    if (st == STATUS_OK) {
-        st = result_put_f64(out, value);
-    }
-    return st == STATUS_OK ? bytes_append(out, "\n", 1) : st;
+    return raster->grid->prj != NULL || grid_find_tag(raster->grid, GRID_GEO_KEYS) == NULL;
+}
+
+static enum status asc_open(struct raster_source *s, uint64_t *n_pieces)
+{
+    const uint64_t n_cells = (uint64_t)s->grid->rows * s->grid->columns;
+    *n_pieces = (n_cells - 1) / PIECE_CELLS + 1;
+    return STATUS_OK;
+}
+
+/* A number as text with its NUL. */
+struct number {
+    char text[SHORTEST_BYTES + 1];
+};
+
+static struct number number_of(double value)
+{
+    struct number n;
+    n.text[shortest_f64(value, n.text)] = '\0';
+    return n;
 }
 
 static enum status put_header(const struct raster_source *s, struct bytes *out)
 {
     const struct grid *const g = s->grid;
     const bool square = g->cell_x == g->cell_y;
-    char nodata[SHORTEST_BYTES];
-    const size_t n = raster_nodata_text(&s->raster, nodata);
-    enum status st = bytes_printf(out, "ncols %zu\nnrows %zu\n", g->columns, g->rows);
-    if (st == STATUS_OK) {
-        st = put_number(out, g->is_centred ? "xllcenter" : "xllcorner", g->x);
-    }
-    if (st == STATUS_OK) {
-        st = put_number(out, g->is_centred ? "yllcenter" : "yllcorner", g->y);
-    }
-    if (st == STATUS_OK) {
-        st = put_number(out, square ? "cellsize" : "dx", g->cell_x);
-    }
-    if (st == STATUS_OK && !square) {
-        st = put_number(out, "dy", g->cell_y);
-    }
-    return st == STATUS_OK && n > 0 ? bytes_printf(out, "NODATA_value %.*s\n", (int)n, nodata) : st;
+    const char *const corner = g->is_centred ? "center" : "corner";
+    const struct number height = number_of(g->cell_y);
+    return bytes_printf(out, "ncols %zu\nnrows %zu\nxll%s %s\nyll%s %s\n%s %s\n%s%s%s%s%s%s",
+                        g->columns, g->rows, corner, number_of(g->x).text, corner,
+                        number_of(g->y).text, square ? "cellsize" : "dx", number_of(g->cell_x).text,
+                        square ? "" : "dy ", square ? "" : height.text, square ? "" : "\n",
+                        s->nodata[0] ? "NODATA_value " : "", s->nodata, s->nodata[0] ? "\n" : "");
 }
 
 static size_t put_cell(enum raster_type type, const unsigned char *cell, char *text)
@@ -66,31 +79,44 @@ static size_t put_cell(enum raster_type type, const unsigned char *cell, char *t
     }
 }
 
-enum status raster_asc_piece(void *source, uint64_t index, struct bytes *out)
+static enum status asc_piece(struct raster_source *s, uint64_t index, struct bytes *out)
 {
-    const struct raster_source *const s = source;
     const size_t columns = s->grid->columns, width = raster_type_bytes(s->raster.type);
-    const uint64_t n_cells = (uint64_t)s->grid->rows * columns, first = index * RASTER_TEXT_CELLS;
-    const size_t n =
-        n_cells - first < RASTER_TEXT_CELLS ? (size_t)(n_cells - first) : (size_t)RASTER_TEXT_CELLS;
+    const uint64_t n_cells = (uint64_t)s->grid->rows * columns, first = index * PIECE_CELLS;
+    const size_t n = n_cells - first < PIECE_CELLS ? (size_t)(n_cells - first) : PIECE_CELLS;
     assert(first < n_cells);
-    enum status st = index == 0 ? put_header(s, out) : STATUS_OK;
     unsigned char *const cells = malloc(n * width);
     if (cells == NULL) {
-        st = status_fail(STATUS_NO_MEMORY, "no memory for %zu cells of a grid", n);
-    }
-    if (st == STATUS_OK) {
-        st = s->fetch(s->context, first, n, cells);
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu cells of a grid", n);
     }
     size_t column = (size_t)(first % columns);
-    for (size_t i = 0; i < n && st == STATUS_OK; i++) {
-        st = bytes_reserve(out, SHORTEST_BYTES + 1);
-        if (st == STATUS_OK) {
-            out->len += put_cell(s->raster.type, cells + i * width, (char *)out->data + out->len);
-            column = column + 1 < columns ? column + 1 : 0;
-            out->data[out->len++] = column == 0 ? '\n' : ' ';
-        }
+    enum status st = index == 0 ? put_header(s, out) : STATUS_OK;
+    if (st != STATUS_OK) {
+        goto done;
     }
+    st = s->fetch(s->context, first, n, cells);
+    if (st != STATUS_OK) {
+        goto done;
+    }
+    for (size_t i = 0; i < n; i++) {
+        st = bytes_reserve(out, SHORTEST_BYTES + 1);
+        if (st != STATUS_OK) {
+            goto done;
+        }
+        out->len += put_cell(s->raster.type, cells + i * width, (char *)out->data + out->len);
+        column = column + 1 < columns ? column + 1 : 0;
+        out->data[out->len++] = column == 0 ? '\n' : ' ';
+    }
+done:
     free(cells);
     return st;
 }
+
+const struct raster_file_ops raster_asc_ops = {
+    .suffix = ".asc.gz",
+    .kind = PACK_GZIP,
+    .open = asc_open,
+    .piece = asc_piece,
+    .check = asc_check,
+    .says_system = asc_says_system,
+};
