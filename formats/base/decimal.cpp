@@ -7,10 +7,12 @@
  */
 #include "formats/base/decimal.h"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <fast_float/fast_float.h>
+#include <strings.h>
 
 namespace
 {
@@ -233,6 +235,27 @@ extern "C" bool decimal_parse(const char *text, size_t n, char point, double *ou
     }
     *out = value;
     return true;
+}
+
+extern "C" bool decimal_parse_special(const char *text, size_t n, double *out)
+{
+    static const struct {
+        const char *word;
+        size_t n;
+        double value;
+    } words[] = {{"nan", 3, NAN}, {"inf", 3, INFINITY}, {"infinity", 8, INFINITY}};
+    const bool negative = n > 0 && *text == '-';
+    if (negative || (n > 0 && *text == '+')) {
+        text++;
+        n--;
+    }
+    for (const auto &w : words) {
+        if (n == w.n && strncasecmp(text, w.word, n) == 0) {
+            *out = negative ? -w.value : w.value;
+            return true;
+        }
+    }
+    return false;
 }
 
 extern "C" void decimal_run_cells(struct decimal_run *run)

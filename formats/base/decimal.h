@@ -15,9 +15,13 @@ extern "C" {
 #endif
 
 /* Parses all of text[0 .. n) with `point` between the integer and the fraction; false, with *out
- * untouched, when it is not a number. Infinite when beyond the range; "inf" and "nan" are no
+ * untouched, when it is not a number. Infinite when beyond the range; "inf" and "nan" are not
  * numbers. */
 bool decimal_parse(const char *text, size_t n, char point, double *out);
+
+/* The words for what is not finite: "nan", "inf", "infinity" in any case of letters, with or
+ * without a sign; false, with *out untouched, for any other text. */
+bool decimal_parse_special(const char *text, size_t n, double *out);
 
 /* A run of neighbouring columns in a delimited text, whose cells are taken as long as they are
  * plain finite numbers. */

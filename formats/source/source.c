@@ -361,6 +361,15 @@ bool source_is_packed(const struct source *s)
     return s->packed;
 }
 
+uint64_t source_most_bytes(const struct source *s)
+{
+    uint64_t most = s->file_bytes;
+    if (s->packed && __builtin_mul_overflow(most, DEFLATE_MAX_RATIO, &most)) {
+        most = UINT64_MAX;
+    }
+    return most;
+}
+
 void source_set_helpers(struct source *s, const struct source_helpers *helpers)
 {
     s->helpers = *helpers;

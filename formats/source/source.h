@@ -18,6 +18,9 @@
 
 struct source;
 
+/* Deflate never unpacks to more than this many times its bytes. */
+enum { DEFLATE_MAX_RATIO = 1032 };
+
 /* Opens an input. `fd` is taken over (closed by source_free, also when this fails). `name` is what
  * messages call the input (a path); copied. Only regular files: others are STATUS_BAD_INPUT. */
 enum status source_open(int fd, const char *name, struct source **out) STATUS_MUST_CHECK;
@@ -42,6 +45,8 @@ uint64_t source_file_bytes(const struct source *s);
 uint64_t source_file_offset(const struct source *s);
 /* True when the bytes are being unpacked, so that source_file_bytes is not their number. */
 bool source_is_packed(const struct source *s);
+/* The most bytes that can come out: those of the file, or what deflate can make of them. */
+uint64_t source_most_bytes(const struct source *s);
 /* The open descriptor, for formats that must seek (zip); borrowed. */
 int source_fd(const struct source *s);
 /* Fails with STATUS_CHANGED when the file has not the length and the time of change any more that

@@ -190,17 +190,14 @@ static bool is_word(const unsigned char *text, size_t n, const char *word)
 
 static enum csv_value word_value(const unsigned char *text, size_t n)
 {
+    double special;
     if (is_word(text, n, "na") || is_word(text, n, "n/a") || is_word(text, n, "null")) {
         return CSV_MISSING;
     }
-    if (n > 0 && (*text == '-' || *text == '+')) {
-        text++;
-        n--;
+    if (!decimal_parse_special((const char *)text, n, &special)) {
+        return CSV_WORD;
     }
-    if (is_word(text, n, "nan")) {
-        return CSV_MISSING;
-    }
-    return is_word(text, n, "inf") || is_word(text, n, "infinity") ? CSV_INFINITE : CSV_WORD;
+    return isnan(special) ? CSV_MISSING : CSV_INFINITE;
 }
 
 enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell *cell,

@@ -29,11 +29,7 @@ struct decoding {
 /* The line of the file in which p stands. */
 static uint64_t line_of(const struct decoding *k, const unsigned char *p)
 {
-    uint64_t line = k->c->first_line;
-    for (const unsigned char *q = k->c->raw; q < p; q++) {
-        line += *q == '\n';
-    }
-    return line;
+    return k->c->first_line + table_count_byte(k->c->raw, (size_t)(p - k->c->raw), '\n');
 }
 
 /* The name of a kept file column in parentheses, or nothing. */

@@ -21,12 +21,7 @@ enum {
 
 static uint64_t count_lines(const unsigned char *p, const unsigned char *end)
 {
-    uint64_t n = 0;
-    while ((p = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL)) {
-        p++;
-        n++;
-    }
-    return n;
+    return table_count_byte(p, (size_t)(end - p), '\n');
 }
 
 /* Has the column shown what it is? One of words is looked at as long as others are. */

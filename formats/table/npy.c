@@ -1,5 +1,9 @@
 /*
- * npy - NumPy arrays as tables.
+ * npy - NumPy arrays as tables: header, and numbers in chunks.
+ *
+ * The header is magic, version, length, dict literal. Its parser is strict, for what NumPy writes:
+ * {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with the three keys in any order,
+ * each once, either kind of quotes, any blanks. No evaluation, no other literal, no recursion.
  *
  * Numbers in this machine's layout (f4 and f8 in its byte order) are read straight into the chunk's
  * values; others become doubles (f4 in the other byte order: floats) when they are decoded. A
@@ -7,20 +11,323 @@
  */
 #include "formats/table/npy.h"
 
-#include <byteswap.h>
+#include "formats/base/checked.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* --- header ----------------------------------------------------------------------------------- */
+
+enum {
+    PREFIX_BYTES = 8, /* magic and version */
+    MAX_HEADER_BYTES = 64 << 10
+};
+
+struct cursor {
+    const char *where;
+    const char *begin, *p, *end;
+    size_t offset; /* of begin, in the array's bytes */
+};
+
+static enum status fail_at(const struct cursor *k, enum status code, const char *trouble)
+{
+    return status_fail(code, "%s: byte %zu: %s", k->where, k->offset + (size_t)(k->p - k->begin),
+                       trouble);
+}
+
+static enum status fail_literal(const struct cursor *k, const char *trouble)
+{
+    const size_t left = (size_t)(k->end - k->p);
+    return status_fail(STATUS_BAD_INPUT, "%s: byte %zu: the npy header %s at \"%s\"", k->where,
+                       k->offset + (size_t)(k->p - k->begin), trouble,
+                       excerpt_of(k->p, left < 24 ? left : 24).text);
+}
+
+static void skip_space(struct cursor *k)
+{
+    while (k->p < k->end && (*k->p == ' ' || *k->p == '\n' || *k->p == '\t' || *k->p == '\r')) {
+        k->p++;
+    }
+}
+
+/* Takes the character c, blanks before it allowed. */
+static bool take(struct cursor *k, char c)
+{
+    skip_space(k);
+    if (k->p == k->end || *k->p != c) {
+        return false;
+    }
+    k->p++;
+    return true;
+}
+
+static bool take_word(struct cursor *k, const char *word)
+{
+    const size_t n = strlen(word);
+    skip_space(k);
+    if ((size_t)(k->end - k->p) < n || memcmp(k->p, word, n) != 0) {
+        return false;
+    }
+    k->p += n;
+    return true;
+}
+
+/* A quoted string without escapes. */
+static enum status take_string(struct cursor *k, const char **text, size_t *n)
+{
+    skip_space(k);
+    if (k->p == k->end || (*k->p != '\'' && *k->p != '"')) {
+        return fail_literal(k, "has no string");
+    }
+    const char *const close = memchr(k->p + 1, *k->p, (size_t)(k->end - k->p - 1));
+    if (!close) {
+        return fail_literal(k, "has a string without an end");
+    }
+    *text = k->p + 1;
+    *n = (size_t)(close - *text);
+    if (memchr(*text, '\\', *n)) {
+        return fail_literal(k, "has a string with a backslash");
+    }
+    k->p = close + 1;
+    return STATUS_OK;
+}
+
+static bool is_item(char kind, char bytes)
+{
+    return kind == 'f' ? bytes == '4' || bytes == '8'
+                       : (kind == 'i' || kind == 'u') &&
+                             (bytes == '1' || bytes == '2' || bytes == '4' || bytes == '8');
+}
+
+static enum status take_descr(struct cursor *k, struct npy_header *h)
+{
+    const char *text;
+    size_t n;
+    skip_space(k);
+    if (k->p < k->end && *k->p == '[') {
+        return fail_at(k, STATUS_UNSUPPORTED,
+                       "a structured array (records); leat reads arrays of one number type");
+    }
+    const enum status status = take_string(k, &text, &n);
+    if (status) {
+        return status;
+    }
+    const char *const whole = text;
+    const size_t whole_n = n;
+    char order = '=';
+    if (n > 0 && memchr("<>=|", *text, 4)) {
+        order = *text;
+        text++;
+        n--;
+    }
+    if (n == 2 && is_item(text[0], text[1]) && (order != '|' || text[1] == '1')) {
+        const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+        h->kind = text[0] == 'f' ? TABLE_FLOAT : text[0] == 'i' ? TABLE_INT : TABLE_UINT;
+        h->item_bytes = (size_t)(text[1] - '0');
+        h->swapped =
+            h->item_bytes > 1 && (order == '<' || order == '>') && (order == '<') != little;
+        return STATUS_OK;
+    }
+    return status_fail(STATUS_UNSUPPORTED,
+                       "%s: byte %zu: %s \"%s\"; leat reads f4, f8, i1 to i8 and u1 to u8",
+                       k->where, k->offset + (size_t)(whole - k->begin),
+                       n > 0 && *text == 'O' ? "Python objects, dtype" : "numbers of dtype",
+                       excerpt_of(whole, whole_n).text);
+}
+
+static enum status take_order(struct cursor *k, struct npy_header *h)
+{
+    h->fortran = take_word(k, "True");
+    if (!h->fortran && !take_word(k, "False")) {
+        return fail_literal(k, "has no True or False for fortran_order");
+    }
+    return STATUS_OK;
+}
+
+static enum status take_count(struct cursor *k, size_t *out)
+{
+    size_t value = 0;
+    skip_space(k);
+    const char *const digits = k->p;
+    for (; k->p < k->end && *k->p >= '0' && *k->p <= '9'; k->p++) {
+        if (!checked_mul(value, 10, &value) || !checked_add(value, (size_t)(*k->p - '0'), &value)) {
+            return fail_literal(k, "has a dimension beyond what this machine can count");
+        }
+    }
+    if (k->p == digits) {
+        return fail_literal(k, "has no count of 0 or more in its shape");
+    }
+    if (k->p < k->end && *k->p == 'L') { /* Python 2 */
+        k->p++;
+    }
+    *out = value;
+    return STATUS_OK;
+}
+
+static enum status take_shape(struct cursor *k, struct npy_header *h)
+{
+    if (!take(k, '(')) {
+        return fail_literal(k, "has no tuple for shape");
+    }
+    bool comma = true;
+    while (!take(k, ')')) {
+        size_t count = 0;
+        if (!comma) {
+            return fail_literal(k, "has no comma in its shape");
+        }
+        const enum status status = take_count(k, &count);
+        if (status) {
+            return status;
+        }
+        if (h->n_dims < 2) {
+            h->shape[h->n_dims] = count;
+        }
+        h->n_dims++;
+        comma = take(k, ',');
+    }
+    return h->n_dims == 1 && !comma ? fail_literal(k, "has a number, no tuple, for shape")
+                                    : STATUS_OK;
+}
+
+/* Key, colon, value. `seen` has a bit for each key. */
+static enum status take_entry(struct cursor *k, struct npy_header *h, unsigned *seen)
+{
+    static const struct {
+        const char *name;
+        enum status (*take)(struct cursor *k, struct npy_header *h);
+    } keys[] = {{"descr", take_descr}, {"fortran_order", take_order}, {"shape", take_shape}};
+    const char *name;
+    size_t n;
+    const enum status status = take_string(k, &name, &n);
+    if (status) {
+        return status;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        if (strlen(keys[i].name) != n || memcmp(name, keys[i].name, n) != 0) {
+            continue;
+        }
+        if (*seen & 1u << i) {
+            return fail_literal(k, "has a key twice, before");
+        }
+        *seen |= 1u << i;
+        return take(k, ':') ? keys[i].take(k, h) : fail_literal(k, "has no colon");
+    }
+    return fail_literal(k, "has a key that is not descr, fortran_order or shape, before");
+}
+
+static enum status check_shape(const char *where, struct npy_header *h)
+{
+    if (h->n_dims < 1 || h->n_dims > 2) {
+        return status_fail(STATUS_UNSUPPORTED,
+                           "%s: has %zu dimensions; leat reads arrays of 1 or 2", where, h->n_dims);
+    }
+    const size_t columns = h->n_dims == 2 ? h->shape[1] : 1;
+    size_t bytes;
+    if (!checked_mul(h->shape[0], columns, &h->n_items) ||
+        !checked_mul(h->n_items, h->item_bytes, &bytes)) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: claims %zu x %zu numbers, more than any file can hold", where,
+                           h->shape[0], columns);
+    }
+    if (h->n_items == 0) {
+        return status_fail(STATUS_BAD_INPUT, "%s: holds no numbers (%zu x %zu)", where, h->shape[0],
+                           columns);
+    }
+    h->data_bytes = bytes;
+    return STATUS_OK;
+}
+
+/* Parses the literal text[0 .. n), which begins at byte `offset` of the array. */
+static enum status parse_literal(const char *where, const char *text, size_t n, size_t offset,
+                                 struct npy_header *out)
+{
+    struct cursor k = {where, text, text, text + n, offset};
+    *out = (struct npy_header){.header_bytes = offset + n};
+    unsigned seen = 0;
+    if (!take(&k, '{')) {
+        return fail_literal(&k, "is not a dict literal");
+    }
+    bool comma = true;
+    while (!take(&k, '}')) {
+        if (!comma) {
+            return fail_literal(&k, "has no comma between its entries");
+        }
+        const enum status status = take_entry(&k, out, &seen);
+        if (status) {
+            return status;
+        }
+        comma = take(&k, ',');
+    }
+    skip_space(&k);
+    if (k.p != k.end) {
+        return fail_literal(&k, "goes on behind its dict");
+    }
+    if (seen != 7) {
+        return fail_literal(&k, "lacks one of descr, fortran_order, shape");
+    }
+    return check_shape(where, out);
+}
+
+static enum status read_head(const struct npy_reader *r, void *dst, size_t n)
+{
+    size_t got;
+    const enum status status = r->read(r->from, dst, n, &got);
+    if (!status && got < n) {
+        return status_fail(STATUS_BAD_INPUT, "%s: ends within its npy header", r->where);
+    }
+    return status;
+}
+
+enum status npy_read_header(const struct npy_reader *r, struct npy_header *out)
+{
+    unsigned char prefix[PREFIX_BYTES], length[4] = {0};
+    enum status status = read_head(r, prefix, sizeof prefix);
+    if (status) {
+        return status;
+    }
+    if (memcmp(prefix, "\x93NUMPY", 6) != 0) {
+        return status_fail(STATUS_BAD_INPUT, "%s: is not an npy array", r->where);
+    }
+    if (prefix[6] < 1 || prefix[6] > 3 || prefix[7] != 0) {
+        return status_fail(STATUS_UNSUPPORTED, "%s: is npy version %d.%d; leat reads 1.0 to 3.0",
+                           r->where, prefix[6], prefix[7]);
+    }
+    const size_t length_bytes = prefix[6] == 1 ? 2 : 4;
+    status = read_head(r, length, length_bytes);
+    if (status) {
+        return status;
+    }
+    const size_t n = (size_t)length[0] | (size_t)length[1] << 8 | (size_t)length[2] << 16 |
+                     (size_t)length[3] << 24;
+    if (n > MAX_HEADER_BYTES) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: claims an npy header of %zu bytes; at most %d are believed",
+                           r->where, n, MAX_HEADER_BYTES);
+    }
+    char *const text = malloc(n + 1);
+    if (!text) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory for its header", r->where);
+    }
+    status = read_head(r, text, n);
+    if (!status) {
+        status = parse_literal(r->where, text, n, PREFIX_BYTES + length_bytes, out);
+    }
+    free(text);
+    return status;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
 static bool is_direct(const struct npy_header *h)
 {
-    return h->kind == 'f' && !h->swapped;
+    return h->kind == TABLE_FLOAT && !h->swapped;
 }
 
 static enum dtype npy_dtype(const struct npy_header *h)
 {
-    return h->kind == 'f' && h->item_bytes == 4 ? DTYPE_F32 : DTYPE_F64;
+    return h->kind == TABLE_FLOAT && h->item_bytes == 4 ? DTYPE_F32 : DTYPE_F64;
 }
 
 void npy_describe(const struct npy_header *h, struct table_info *info)
@@ -111,72 +418,29 @@ static void mark_missing_f32(float *values, size_t n, float missing)
     }
 }
 
-static void swap_f32(const unsigned char *raw, size_t n, float *out)
+static inline void swap_items(unsigned char *p, size_t n, size_t bytes)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, raw + 4 * i, sizeof bits);
-        bits = bswap_32(bits);
-        memcpy(out + i, &bits, sizeof bits);
-    }
-}
-
-static void swap_f64(const unsigned char *raw, size_t n, double *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, raw + 8 * i, sizeof bits);
-        bits = bswap_64(bits);
-        memcpy(out + i, &bits, sizeof bits);
-    }
-}
-
-static void widen_8(const unsigned char *raw, size_t n, bool is_signed, double *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        out[i] = is_signed ? (double)(int8_t)raw[i] : (double)raw[i];
-    }
-}
-
-/* Integers of 16, 32 or 64 bits to doubles; those of 64 bits are rounded to nearest. */
-#define DEFINE_WIDEN(bits)                                                                         \
-    static void widen_##bits(const unsigned char *raw, size_t n, bool is_signed, bool swapped,     \
-                             double *out)                                                          \
-    {                                                                                              \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            uint##bits##_t u;                                                                      \
-            memcpy(&u, raw + i * sizeof u, sizeof u);                                              \
-            u = swapped ? bswap_##bits(u) : u;                                                     \
-            out[i] = is_signed ? (double)(int##bits##_t)u : (double)u;                             \
-        }                                                                                          \
-    }
-DEFINE_WIDEN(16)
-DEFINE_WIDEN(32)
-DEFINE_WIDEN(64)
-
-static void convert(const struct npy_header *h, const unsigned char *raw, size_t n, void *values)
-{
-    const bool is_signed = h->kind == 'i';
-    if (h->kind == 'f') {
-        if (h->item_bytes == 4) {
-            swap_f32(raw, n, values);
-        } else {
-            swap_f64(raw, n, values);
+    for (const unsigned char *const end = p + n * bytes; p < end; p += bytes) {
+        for (size_t i = 0; i < bytes / 2; i++) {
+            const unsigned char low = p[i];
+            p[i] = p[bytes - 1 - i];
+            p[bytes - 1 - i] = low;
         }
-        return;
     }
-    switch (h->item_bytes) {
-    case 1:
-        widen_8(raw, n, is_signed, values);
-        break;
+}
+
+/* Turns n items to this machine's byte order, in place. */
+static void swap(unsigned char *raw, size_t n, size_t item_bytes)
+{
+    switch (item_bytes) { /* loops of one size run in vectors */
     case 2:
-        widen_16(raw, n, is_signed, h->swapped, values);
+        swap_items(raw, n, 2);
         break;
     case 4:
-        widen_32(raw, n, is_signed, h->swapped, values);
+        swap_items(raw, n, 4);
         break;
     default:
-        widen_64(raw, n, is_signed, h->swapped, values);
+        swap_items(raw, n, 8);
         break;
     }
 }
@@ -185,8 +449,13 @@ enum status npy_array_decode(const struct table *t, const struct npy_array *a,
                              struct table_chunk *c)
 {
     const struct npy_header *const h = &a->header;
-    if (!is_direct(h)) {
-        convert(h, c->raw, c->n_cells, c->values);
+    if (h->swapped) {
+        swap(c->raw, c->n_cells, h->item_bytes);
+    }
+    if (!is_direct(h) && npy_dtype(h) == DTYPE_F32) {
+        memcpy(c->values, c->raw, c->n_cells * sizeof(float));
+    } else if (!is_direct(h)) {
+        table_widen(h->kind, h->item_bytes, c->raw, c->n_cells, c->values);
     }
     if (!t->options.has_missing_value) {
         return STATUS_OK;
@@ -222,14 +491,8 @@ static enum status npy_open(struct table *t)
         return status;
     }
     npy_describe(&a->header, &t->info);
-    const uint64_t bytes = source_file_bytes(t->source);
-    if (source_is_packed(t->source)) {
-        const uint64_t most =
-            bytes < UINT64_MAX / DEFLATE_MAX_RATIO ? bytes * DEFLATE_MAX_RATIO : UINT64_MAX;
-        return npy_check_size(a, most, true);
-    }
-    const uint64_t header = a->header.header_bytes;
-    return npy_check_size(a, bytes > header ? bytes - header : 0, false);
+    const uint64_t bytes = source_most_bytes(t->source), header = a->header.header_bytes;
+    return npy_check_size(a, bytes > header ? bytes - header : 0, source_is_packed(t->source));
 }
 
 static enum status npy_next(struct table *t, struct table_chunk *c, bool *end)

@@ -18,7 +18,7 @@ struct npy_reader {
 };
 
 struct npy_header {
-    char kind;         /* f, i or u */
+    enum table_kind kind;
     size_t item_bytes; /* 1, 2, 4 or 8; for f 4 or 8 */
     bool swapped;      /* not in this machine's byte order */
     bool fortran;
@@ -32,10 +32,6 @@ struct npy_header {
 /* Reads up to the first number. STATUS_BAD_INPUT (no such header), _UNSUPPORTED (a type or a number
  * of dimensions that leat does not take). */
 enum status npy_read_header(const struct npy_reader *r, struct npy_header *out) STATUS_MUST_CHECK;
-
-/* Parses the literal text[0 .. n), which begins at byte `offset` of the array. */
-enum status npy_parse_header(const char *where, const char *text, size_t n, size_t offset,
-                             struct npy_header *out) STATUS_MUST_CHECK;
 
 /* An array whose header has been read, and how much of its data has been. */
 struct npy_array {
@@ -54,8 +50,5 @@ enum status npy_check_size(const struct npy_array *a, uint64_t available,
 enum status npy_array_next(struct npy_array *a, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
 enum status npy_array_decode(const struct table *t, const struct npy_array *a,
                              struct table_chunk *c) STATUS_MUST_CHECK;
-
-/* Deflate never unpacks to more than this many times its bytes. */
-enum { DEFLATE_MAX_RATIO = 1032 };
 
 #endif

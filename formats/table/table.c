@@ -9,10 +9,6 @@
 #include "formats/base/checked.h"
 #include "formats/table/table_format.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -161,120 +157,9 @@ size_t table_decode_bytes(const struct table_info *info, const struct table_load
     return checked_mul(n, info->decode_bytes, &bytes) ? bytes : SIZE_MAX;
 }
 
-enum { COLUMN_BITS = 24 }; /* of line and column in one number */
-static const uint64_t last_column = ((uint64_t)1 << COLUMN_BITS) - 1;
-
-bool table_may_be_grouped(const char *text, size_t n, char sign)
-{
-    if (n > 0 && (*text == '-' || *text == '+')) {
-        text++;
-        n--;
-    }
-    if (n < 5 || n > 7 || text[n - 4] != sign || text[0] == '0') {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (i != n - 4 && (text[i] < '0' || text[i] > '9')) {
-            return false;
-        }
-    }
-    return true;
-}
-
-void table_note_grouped(const struct table *t, uint64_t line, size_t column)
-{
-    const uint64_t place = line << COLUMN_BITS | (column < last_column ? column : last_column);
-    uint64_t first = atomic_load(t->first_grouped);
-    while ((first == 0 || place < first) &&
-           !atomic_compare_exchange_weak(t->first_grouped, &first, place)) {
-    }
-}
-
-enum status table_end(struct table *t)
-{
-    const uint64_t place = atomic_exchange(t->first_grouped, 0);
-    if (place == 0) {
-        return STATUS_OK;
-    }
-    const enum status status = table_warn(
-        t,
-        "%s: line %" PRIu64 ", column %" PRIu64 ": a comma or point before three digits was taken "
-        "for a decimal sign; leave it out if it parts thousands",
-        source_name(t->source), place >> COLUMN_BITS, (place & last_column) + 1);
-    t->info.warnings = (const char *const *)t->warnings;
-    t->info.n_warnings = t->n_warnings;
-    return status;
-}
-
 void table_chunk_clear(struct table_chunk *c)
 {
     free(c->labels);
     c->labels = NULL;
     c->labels_len = c->labels_cap = c->n_labels = 0;
-}
-
-enum status table_warn(struct table *t, const char *format, ...)
-{
-    if (t->n_warnings == t->warnings_cap) {
-        const size_t cap = 2 * t->warnings_cap + 4;
-        char **warnings = realloc(t->warnings, cap * sizeof *warnings);
-        if (!warnings) {
-            return status_fail(STATUS_NO_MEMORY, "no memory for a warning");
-        }
-        t->warnings = warnings;
-        t->warnings_cap = cap;
-    }
-    va_list args;
-    va_start(args, format);
-    const int n = vasprintf(&t->warnings[t->n_warnings], format, args);
-    va_end(args);
-    if (n < 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a warning");
-    }
-    t->n_warnings++;
-    return STATUS_OK;
-}
-
-enum status table_skip(struct table *t, size_t n)
-{
-    unsigned char gone[4096];
-    while (n > 0) {
-        size_t got;
-        const enum status status =
-            source_read(t->source, gone, n < sizeof gone ? n : sizeof gone, &got);
-        if (status || got == 0) {
-            return status;
-        }
-        n -= got;
-    }
-    return STATUS_OK;
-}
-
-size_t table_mark_missing(double *values, size_t n, double missing)
-{
-    size_t n_missing = 0;
-    for (size_t i = 0; i < n; i++) {
-        const double v = values[i];
-        values[i] = v == missing ? NAN : v;
-        n_missing += v == missing || v != v;
-    }
-    return n_missing;
-}
-
-void table_add_nodata(const struct table *t, struct grid *g)
-{
-    if (t->options.has_missing_value && !g->has_nodata) {
-        g->has_nodata = true;
-        g->nodata = NAN;
-    }
-}
-
-size_t table_mark_nodata(double *values, size_t n, double missing, double nodata)
-{
-    size_t n_missing = 0;
-    for (size_t i = 0; i < n; i++) {
-        values[i] = grid_means_nodata(missing, values[i]) ? nodata : values[i];
-        n_missing += values[i] != values[i];
-    }
-    return n_missing;
 }

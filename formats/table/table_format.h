@@ -54,10 +54,22 @@ void table_note_grouped(const struct table *t, uint64_t line, size_t column);
 /* Replaces the numbers that equal `missing` by NaN; the number of NaN there are then. */
 size_t table_mark_missing(double *values, size_t n, double missing);
 
-/* The option missing_value in a grid: such cells become NODATA, by the number that the file has for
- * that; NaN is that number where the file has none. */
-void table_add_nodata(const struct table *t, struct grid *g);
+/* How many of p[0 .. n) are that byte. */
+size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte);
+
+/* Tells t->info about a grid, which is borrowed. With the option missing_value, cells of that value
+ * become NODATA, by the number that the file has for that; NaN is that number where the file has
+ * none. */
+void table_set_grid(struct table *t, struct grid *g);
 /* `missing`: the option's value, in the type of the cells. The number of NaN there are then. */
 size_t table_mark_nodata(double *values, size_t n, double missing, double nodata);
+
+/* Numbers as they lie in files: unsigned and signed integers of 1, 2, 4, 8 bytes, floats of 2, 4,
+ * 8. */
+enum table_kind { TABLE_UINT, TABLE_INT, TABLE_FLOAT };
+/* n numbers of that many bytes each, in this machine's byte order, to doubles; 64-bit integers are
+ * rounded to nearest. `from` need not be aligned. */
+void table_widen(enum table_kind kind, size_t bytes, const unsigned char *from, size_t n,
+                 double *out);
 
 #endif

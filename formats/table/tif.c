@@ -75,11 +75,7 @@ static enum status tif_open(struct table *t)
     if (st != STATUS_OK) {
         return st;
     }
-    table_add_nodata(t, s->grid);
-    t->info.dtype = DTYPE_F64;
-    t->info.n_lines = t->info.n_lines_estimate = s->shape.rows;
-    t->info.cells_per_line = s->shape.columns;
-    t->info.grid = s->grid;
+    table_set_grid(t, s->grid);
     t->info.n_bands = (s->shape.rows - 1) / s->shape.band_rows + 1;
     t->info.band_cells = tif_band_rows(&s->shape, 0) * s->shape.columns;
     t->info.decode_bytes = t->info.band_cells * s->shape.sample_bytes + s->shape.handle_bytes;
@@ -258,14 +254,15 @@ static enum status tif_decode(const struct table *t, struct table_chunk *c)
         }
         const size_t in_band = tif_band_rows(shape, index) * shape->columns - from;
         const size_t left = c->n_cells - done, n = left < in_band ? left : in_band;
-        tif_widen(shape, b->samples + from * shape->sample_bytes, n, values + done);
+        table_widen(shape->kind, shape->sample_bytes, b->samples + from * shape->sample_bytes, n,
+                    values + done);
         release_cells(s, b, n);
         done += n;
         cell += n;
     }
     if (t->options.has_missing_value) {
         const double given = t->options.missing_value;
-        const bool narrow = shape->kind == TIF_FLOAT && shape->sample_bytes == sizeof(float);
+        const bool narrow = shape->kind == TABLE_FLOAT && shape->sample_bytes == sizeof(float);
         (void)table_mark_nodata(values, c->n_cells, narrow ? (double)(float)given : given,
                                 s->grid->nodata);
     }

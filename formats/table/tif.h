@@ -24,12 +24,10 @@ enum {
 /* Tags of GDAL's. */
 enum { TIF_GDAL_METADATA = 42112, TIF_GDAL_NODATA = 42113 };
 
-enum tif_kind { TIF_UINT, TIF_INT, TIF_FLOAT };
-
 /* How the samples lie in the file. A strile is a strip or a tile. */
 struct tif_shape {
     size_t rows, columns;
-    enum tif_kind kind;
+    enum table_kind kind;
     size_t sample_bytes;                /* 1, 2, 4, 8; floats 2, 4, 8 */
     bool tiled, deflated, unpacked;     /* unpacked: as it is, not compressed */
     size_t strile_rows, strile_columns; /* strips: strile_columns = columns */
@@ -108,8 +106,6 @@ enum status tif_band_decode(const struct tif_shape *shape, struct tif_handle *h,
 /* Rows of a band: fewer in the last one. */
 size_t tif_band_rows(const struct tif_shape *shape, size_t index);
 
-/* n samples to doubles; 64-bit integers are rounded to nearest. */
-void tif_widen(const struct tif_shape *shape, const unsigned char *samples, size_t n, double *out);
 /* The sample nearest to `value` when that is exactly one, else zero. */
 void tif_narrow(const struct tif_shape *shape, double value, unsigned char *sample);
 

@@ -10,70 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits. */
-static double widen_half(uint16_t bits)
-{
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double magnitude;
-    if (exponent == 31) {
-        magnitude = fraction == 0 ? INFINITY : NAN;
-    } else if (exponent == 0) {
-        magnitude = ldexp(fraction, -24);
-    } else {
-        magnitude = ldexp(1024 + fraction, exponent - 25);
-    }
-    return bits >> 15 != 0 ? -magnitude : magnitude;
-}
-
-#define DEFINE_WIDEN(type)                                                                         \
-    static void widen_##type(const unsigned char *samples, size_t n, double *out)                  \
-    {                                                                                              \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            type v;                                                                                \
-            memcpy(&v, samples + i * sizeof v, sizeof v);                                          \
-            out[i] = (double)v;                                                                    \
-        }                                                                                          \
-    }
-DEFINE_WIDEN(uint8_t)
-DEFINE_WIDEN(int8_t)
-DEFINE_WIDEN(uint16_t)
-DEFINE_WIDEN(int16_t)
-DEFINE_WIDEN(uint32_t)
-DEFINE_WIDEN(int32_t)
-DEFINE_WIDEN(uint64_t)
-DEFINE_WIDEN(int64_t)
-DEFINE_WIDEN(float)
-DEFINE_WIDEN(double)
-
-static void widen_halves(const unsigned char *samples, size_t n, double *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint16_t bits;
-        memcpy(&bits, samples + i * sizeof bits, sizeof bits);
-        out[i] = widen_half(bits);
-    }
-}
-
-typedef void widen_fn(const unsigned char *samples, size_t n, double *out);
-
-/* By kind and log2 of the sample's bytes. */
-static widen_fn *const wideners[3][4] = {
-    [TIF_UINT] = {widen_uint8_t, widen_uint16_t, widen_uint32_t, widen_uint64_t},
-    [TIF_INT] = {widen_int8_t, widen_int16_t, widen_int32_t, widen_int64_t},
-    [TIF_FLOAT] = {NULL, widen_halves, widen_float, widen_double},
-};
-
-void tif_widen(const struct tif_shape *shape, const unsigned char *samples, size_t n, double *out)
-{
-    widen_fn *const widen = wideners[shape->kind][__builtin_ctzll(shape->sample_bytes)];
-    assert(widen != NULL);
-    widen(samples, n, out);
-}
-
 static void narrow_integer(const struct tif_shape *shape, double value, unsigned char *sample)
 {
     const int bits = (int)(8 * shape->sample_bytes);
-    const bool is_signed = shape->kind == TIF_INT;
+    const bool is_signed = shape->kind == TABLE_INT;
     const double end = ldexp(1, is_signed ? bits - 1 : bits);
     if (value != floor(value) || value >= end || value < (is_signed ? -end : 0)) {
         return;
@@ -89,7 +29,7 @@ static void narrow_integer(const struct tif_shape *shape, double value, unsigned
 void tif_narrow(const struct tif_shape *shape, double value, unsigned char *sample)
 {
     memset(sample, 0, shape->sample_bytes);
-    if (shape->kind != TIF_FLOAT) {
+    if (shape->kind != TABLE_FLOAT) {
         narrow_integer(shape, value, sample);
     } else if (shape->sample_bytes == sizeof(double)) {
         memcpy(sample, &value, sizeof value);

@@ -9,7 +9,6 @@
 
 #include "formats/base/checked.h"
 #include "formats/base/decimal.h"
-#include "formats/table/npy.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -84,18 +83,18 @@ static enum status check_samples(const char *name, const struct directory *d, st
     switch (d->format) {
     case SAMPLEFORMAT_UINT:
     case SAMPLEFORMAT_VOID:
-        s->kind = TIF_UINT;
+        s->kind = TABLE_UINT;
         break;
     case SAMPLEFORMAT_INT:
-        s->kind = TIF_INT;
+        s->kind = TABLE_INT;
         break;
     case SAMPLEFORMAT_IEEEFP:
-        s->kind = TIF_FLOAT;
+        s->kind = TABLE_FLOAT;
         break;
     default:
         return status_fail(STATUS_UNSUPPORTED, "%s: its samples are complex numbers", name);
     }
-    if (!whole || (s->kind == TIF_FLOAT && d->bits == 8)) {
+    if (!whole || (s->kind == TABLE_FLOAT && d->bits == 8)) {
         return status_fail(STATUS_UNSUPPORTED,
                            "%s: its samples have %d bits, not 8, 16, 32 or 64; convert it: "
                            "gdal_translate -ot Float32",
@@ -279,19 +278,7 @@ static bool parse_nodata(const char *text, double *out)
     while (n > 0 && text[n - 1] == ' ') {
         n--;
     }
-    const bool negative = n > 0 && *text == '-';
-    if (decimal_parse(text, n, '.', out)) {
-        return true;
-    }
-    if (n == 3U + negative && strncasecmp(text + negative, "nan", 3) == 0) {
-        *out = NAN;
-        return true;
-    }
-    if (n == 3U + negative && strncasecmp(text + negative, "inf", 3) == 0) {
-        *out = negative ? -INFINITY : INFINITY;
-        return true;
-    }
-    return false;
+    return decimal_parse(text, n, '.', out) || decimal_parse_special(text, n, out);
 }
 
 static enum status read_nodata(struct table *t, const struct tif_handle *h, struct tif_shape *shape,
@@ -311,7 +298,7 @@ static enum status read_nodata(struct table *t, const struct tif_handle *h, stru
         return table_warn(t, "its NODATA value, '%s', is not a number: no cell is taken for one",
                           excerpt_of(copy, strlen(copy)).text);
     }
-    if (shape->kind == TIF_FLOAT && shape->sample_bytes == sizeof(float)) {
+    if (shape->kind == TABLE_FLOAT && shape->sample_bytes == sizeof(float)) {
         g->nodata = (double)(float)g->nodata; /* the text may be longer than what is stored */
     }
     g->has_nodata = true;

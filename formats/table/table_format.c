@@ -1,0 +1,203 @@
+/*
+ * table_format - what the formats of tables share.
+ */
+#include "formats/table/table_format.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum status table_warn(struct table *t, const char *format, ...)
+{
+    if (t->n_warnings == t->warnings_cap) {
+        const size_t cap = 2 * t->warnings_cap + 4;
+        char **warnings = realloc(t->warnings, cap * sizeof *warnings);
+        if (!warnings) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for a warning");
+        }
+        t->warnings = warnings;
+        t->warnings_cap = cap;
+    }
+    va_list args;
+    va_start(args, format);
+    const int n = vasprintf(&t->warnings[t->n_warnings], format, args);
+    va_end(args);
+    if (n < 0) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a warning");
+    }
+    t->n_warnings++;
+    return STATUS_OK;
+}
+
+enum status table_skip(struct table *t, size_t n)
+{
+    unsigned char gone[4096];
+    while (n > 0) {
+        size_t got;
+        const enum status status =
+            source_read(t->source, gone, n < sizeof gone ? n : sizeof gone, &got);
+        if (status || got == 0) {
+            return status;
+        }
+        n -= got;
+    }
+    return STATUS_OK;
+}
+
+size_t table_mark_missing(double *values, size_t n, double missing)
+{
+    size_t n_missing = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double v = values[i];
+        values[i] = v == missing ? NAN : v;
+        n_missing += v == missing || v != v;
+    }
+    return n_missing;
+}
+
+size_t table_mark_nodata(double *values, size_t n, double missing, double nodata)
+{
+    size_t n_missing = 0;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = grid_means_nodata(missing, values[i]) ? nodata : values[i];
+        n_missing += values[i] != values[i];
+    }
+    return n_missing;
+}
+
+size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte)
+{
+    enum { STEP = 255 }; /* so that a byte holds the count, and the loop runs in vectors */
+    size_t total = 0;
+    for (size_t from = 0; from < n; from += STEP) {
+        const size_t step = n - from < STEP ? n - from : STEP;
+        unsigned char count = 0;
+        for (size_t i = 0; i < step; i++) {
+            count = (unsigned char)(count + (p[from + i] == byte));
+        }
+        total += count;
+    }
+    return total;
+}
+
+void table_set_grid(struct table *t, struct grid *g)
+{
+    if (t->options.has_missing_value && !g->has_nodata) {
+        g->has_nodata = true;
+        g->nodata = NAN;
+    }
+    t->info.dtype = DTYPE_F64;
+    t->info.n_lines = t->info.n_lines_estimate = g->rows;
+    t->info.cells_per_line = g->columns;
+    t->info.grid = g;
+}
+
+enum { COLUMN_BITS = 24 }; /* of line and column in one number */
+static const uint64_t last_column = ((uint64_t)1 << COLUMN_BITS) - 1;
+
+bool table_may_be_grouped(const char *text, size_t n, char sign)
+{
+    if (n > 0 && (*text == '-' || *text == '+')) {
+        text++;
+        n--;
+    }
+    if (n < 5 || n > 7 || text[n - 4] != sign || text[0] == '0') {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i != n - 4 && (text[i] < '0' || text[i] > '9')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void table_note_grouped(const struct table *t, uint64_t line, size_t column)
+{
+    const uint64_t place = line << COLUMN_BITS | (column < last_column ? column : last_column);
+    uint64_t first = atomic_load(t->first_grouped);
+    while ((first == 0 || place < first) &&
+           !atomic_compare_exchange_weak(t->first_grouped, &first, place)) {
+    }
+}
+
+enum status table_end(struct table *t)
+{
+    const uint64_t place = atomic_exchange(t->first_grouped, 0);
+    if (place == 0) {
+        return STATUS_OK;
+    }
+    const enum status status = table_warn(
+        t,
+        "%s: line %" PRIu64 ", column %" PRIu64 ": a comma or point before three digits was taken "
+        "for a decimal sign; leave it out if it parts thousands",
+        source_name(t->source), place >> COLUMN_BITS, (place & last_column) + 1);
+    t->info.warnings = (const char *const *)t->warnings;
+    t->info.n_warnings = t->n_warnings;
+    return status;
+}
+
+/* IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits. */
+static double widen_half(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double magnitude;
+    if (exponent == 31) {
+        magnitude = fraction == 0 ? INFINITY : NAN;
+    } else if (exponent == 0) {
+        magnitude = ldexp(fraction, -24);
+    } else {
+        magnitude = ldexp(1024 + fraction, exponent - 25);
+    }
+    return bits >> 15 != 0 ? -magnitude : magnitude;
+}
+
+#define DEFINE_WIDEN(type)                                                                         \
+    static void widen_##type(const unsigned char *from, size_t n, double *out)                     \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            type v;                                                                                \
+            memcpy(&v, from + i * sizeof v, sizeof v);                                             \
+            out[i] = (double)v;                                                                    \
+        }                                                                                          \
+    }
+DEFINE_WIDEN(uint8_t)
+DEFINE_WIDEN(int8_t)
+DEFINE_WIDEN(uint16_t)
+DEFINE_WIDEN(int16_t)
+DEFINE_WIDEN(uint32_t)
+DEFINE_WIDEN(int32_t)
+DEFINE_WIDEN(uint64_t)
+DEFINE_WIDEN(int64_t)
+DEFINE_WIDEN(float)
+DEFINE_WIDEN(double)
+
+static void widen_halves(const unsigned char *from, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + i * sizeof bits, sizeof bits);
+        out[i] = widen_half(bits);
+    }
+}
+
+typedef void widen_fn(const unsigned char *from, size_t n, double *out);
+
+/* By kind and log2 of the sample's bytes. */
+static widen_fn *const wideners[3][4] = {
+    [TABLE_UINT] = {widen_uint8_t, widen_uint16_t, widen_uint32_t, widen_uint64_t},
+    [TABLE_INT] = {widen_int8_t, widen_int16_t, widen_int32_t, widen_int64_t},
+    [TABLE_FLOAT] = {NULL, widen_halves, widen_float, widen_double},
+};
+
+void table_widen(enum table_kind kind, size_t bytes, const unsigned char *from, size_t n,
+                 double *out)
+{
+    widen_fn *const widen = wideners[kind][__builtin_ctzll(bytes)];
+    assert(widen != NULL);
+    widen(from, n, out);
+}
