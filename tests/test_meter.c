@@ -3,7 +3,7 @@
  * what is made of them.
  */
 #include "formats/base/busy_union.h"
-#include "formats/pack/pack_file.h"
+#include "formats/pack/pack.h"
 #include "formats/source/source.h"
 #include "pipeline/engine/crew.h"
 #include "pipeline/engine/efficiency.h"
@@ -218,11 +218,16 @@ static void calls_to_files_and_nothing_else_are_told(void **state)
     assert_true(seen.n_reads > 1);
     assert_int_equal(seen.n_in, seen.n_reads);
     assert_int_equal(seen.n_out, 0);
-    struct pack_file file;
-    assert_int_equal(pack_file_adopt(&file, open(name, O_WRONLY | O_TRUNC), name), STATUS_OK);
-    assert_int_equal(pack_file_put(&file, content, N), STATUS_OK);
-    assert_int_equal(pack_file_finish(&file), STATUS_OK);
-    pack_file_drop(&file);
+    struct pack *pack;
+    const struct pack_piece piece = {.packed = {.data = (unsigned char *)content, .len = N}};
+    uint64_t size;
+    uint32_t crc;
+    const int dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(pack_open(dir, name + strlen("/tmp/"), PACK_RAW, &pack), STATUS_OK);
+    assert_int_equal(pack_append(pack, &piece), STATUS_OK);
+    assert_int_equal(pack_close(pack, &size, &crc), STATUS_OK);
+    close(dir);
     assert_int_equal(seen.n_out, 2); /* it is written, and closed */
     assert_int_equal(io_watch_pread(-1, content, 1, 0), -1);
     assert_int_equal(errno, EBADF);

@@ -2,7 +2,6 @@
  * Pieces of packs: whatever the bytes, who deflates them and the level, what they join to is opened
  * by zlib, and is the same to the byte every time. The files they make: test_pack_file.c.
  */
-#include "formats/pack/pack_file.h"
 #include "tests/pack_support.h"
 
 #include <math.h>

@@ -2,8 +2,7 @@
  * Files of packs: gzip and zip of members of any size and number open with readers that are not
  * ours (zlib, libarchive); a name that is there and a disk that is full are told.
  */
-#include "formats/pack/pack_container.h"
-#include "formats/pack/pack_file.h"
+#include "formats/pack/pack_state.h"
 #include "tests/pack_support.h"
 
 #include <archive.h>
@@ -272,15 +271,12 @@ static void members_that_begin_beyond_4_gib_get_wide_offsets(void **state)
     const uint64_t hole =
         5ull << 30; /* a sparse file; what precedes the first member is no matter */
     struct pack *p;
-    struct pack_file f;
     uint64_t size;
     uint32_t crc;
     const int dir = open_dir();
-    const int fd = openat(dir, "out", O_RDWR | O_CREAT | O_EXCL, 0600);
-    assert_true(fd >= 0 && lseek(fd, (off_t)hole, SEEK_SET) == (off_t)hole);
-    assert_int_equal(pack_file_adopt(&f, fd, "out"), STATUS_OK);
-    f.size = hole;
-    assert_int_equal(pack_new(&f, PACK_ZIP, &p), STATUS_OK);
+    assert_int_equal(pack_open(dir, "out", PACK_ZIP, &p), STATUS_OK);
+    assert_true(lseek(p->fd, (off_t)hole, SEEK_SET) == (off_t)hole);
+    p->size = hole;
     struct deflater *s = new_deflater(1);
     assert_int_equal(pack_member(p, "m0.npy"), STATUS_OK);
     append_last(p, s, "abc", 3);
@@ -362,15 +358,15 @@ static void a_full_disk_is_reported_by_name_at_the_latest_when_closing(void **st
     static const size_t lengths[] = {10, 3 * PIECE};
     for (size_t k = 0; k < 2; k++) {
         struct pack *p;
-        struct pack_file f;
         uint64_t size;
         uint32_t crc;
+        const int dir = open_dir(), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
         struct deflater *s = new_deflater(6);
         struct pack_piece piece = {.crc = 0};
         unsigned char *raw = make_content(NOISE, lengths[k]);
-        assert_int_equal(pack_file_adopt(&f, open("/dev/full", O_WRONLY), "full.csv.gz"),
-                         STATUS_OK);
-        assert_int_equal(pack_new(&f, PACK_GZIP, &p), STATUS_OK);
+        assert_int_equal(pack_open(dir, "full.csv.gz", PACK_GZIP, &p), STATUS_OK);
+        assert_int_equal(dup2(full, p->fd), p->fd);
+        close(full);
         assert_int_equal(pack_deflate(s, PACK_GZIP, raw, lengths[k], true, &piece), STATUS_OK);
         enum status st = pack_append(p, &piece);
         if (st == STATUS_OK) {
@@ -384,6 +380,8 @@ static void a_full_disk_is_reported_by_name_at_the_latest_when_closing(void **st
         bytes_free(&piece.packed);
         free(raw);
         deflater_free(s);
+        assert_int_equal(unlinkat(dir, "full.csv.gz", 0), 0);
+        close_dir(dir);
     }
 }
 

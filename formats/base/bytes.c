@@ -5,6 +5,7 @@
 
 #include "formats/base/checked.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,6 +64,23 @@ enum status bytes_printf(struct bytes *b, const char *format, ...)
         st = bytes_reserve(b, (size_t)n + 1);
     }
     return st;
+}
+
+void bytes_put(struct bytes *b, const void *data, size_t n, enum status *failed)
+{
+    if (*failed == STATUS_OK) {
+        *failed = bytes_append(b, data, n);
+    }
+}
+
+void bytes_put_le(struct bytes *b, uint64_t value, size_t n, enum status *failed)
+{
+    unsigned char bytes[sizeof value];
+    assert(n <= sizeof bytes);
+    for (size_t i = 0; i < n; i++) {
+        bytes[i] = (unsigned char)(value >> (8 * i));
+    }
+    bytes_put(b, bytes, n, failed);
 }
 
 void bytes_clear(struct bytes *b)

@@ -246,19 +246,12 @@ struct writer {
 
 static void put_bytes(struct writer *w, struct bytes *to, const void *data, size_t n)
 {
-    if (w->st == STATUS_OK) {
-        w->st = bytes_append(to, data, n);
-    }
+    bytes_put(to, data, n, &w->st);
 }
 
 static void put(struct writer *w, struct bytes *to, uint64_t v, size_t n)
 {
-    unsigned char bytes[8];
-    assert(n <= sizeof bytes);
-    for (size_t i = 0; i < n; i++) {
-        bytes[i] = (unsigned char)(v >> (8 * i));
-    }
-    put_bytes(w, to, bytes, n);
+    bytes_put_le(to, v, n, &w->st);
 }
 
 /* Ends an entry whose `n` bytes of values lie at values[from ..]: into the entry when they fit. */

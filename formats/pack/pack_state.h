@@ -1,0 +1,33 @@
+/*
+ * pack_state - an output file while it is written. Private to the packs and their tests.
+ */
+#ifndef LEAT_FORMATS_PACK_PACK_STATE_H
+#define LEAT_FORMATS_PACK_PACK_STATE_H
+
+#include "formats/pack/pack.h"
+
+/* What has been appended to a member. */
+struct pack_member_state {
+    char *name;            /* owned; NULL unless PACK_ZIP */
+    uint64_t offset;       /* in the file, of the container's bytes before it */
+    uint64_t raw_bytes;    /* of the pieces appended */
+    uint64_t packed_bytes; /* what they take in the file */
+    uint32_t crc;          /* of the raw bytes */
+    bool begun;            /* a piece has been appended */
+    bool complete;         /* the last one has */
+    bool streamed;         /* zip: sizes stand after the data */
+};
+
+struct pack {
+    int fd;              /* owned; -1 when closed */
+    char *name;          /* owned; for messages */
+    struct bytes buffer; /* put and not yet written */
+    uint64_t size;       /* bytes put so far */
+    uint32_t crc;        /* CRC-32 of them */
+    const struct pack_container *container;
+    struct pack_member_state member;
+    uint64_t n_members;
+    struct bytes directory; /* what a zip has at its end */
+};
+
+#endif
