@@ -1,20 +1,25 @@
 /*
- * file_name - what the name of a file says.
+ * file_name - see file_name.h.
  */
 #include "formats/base/file_name.h"
 
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
+
+bool file_name_ends(const char *name, const char *ending)
+{
+    const size_t len = strlen(name), n = strlen(ending);
+    return len >= n && strcasecmp(name + len - n, ending) == 0;
+}
 
 bool file_name_is_temporary(const char *path)
 {
     static const char *const endings[] = {".part", ".tmp", ".filepart", ".crdownload", "~"};
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
-    size_t len = strlen(name);
-    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
-        size_t n = strlen(endings[i]);
-        if (len >= n && strcasecmp(name + len - n, endings[i]) == 0) {
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (file_name_ends(name, endings[i])) {
             return true;
         }
     }

@@ -30,6 +30,22 @@ ssize_t io_watch_pread(int fd, void *dst, size_t n, off_t at)
     return got;
 }
 
+size_t io_watch_pread_all(int fd, void *dst, size_t n, uint64_t at, int *error)
+{
+    size_t done = 0;
+    ssize_t got = 1;
+    *error = 0;
+    while (done < n && got != 0) {
+        got = io_watch_pread(fd, (char *)dst + done, n - done, (off_t)(at + done));
+        if (got < 0 && errno != EINTR) {
+            *error = errno;
+            break;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return done;
+}
+
 ssize_t io_watch_write(int fd, const void *src, size_t n)
 {
     note(true, true);

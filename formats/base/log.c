@@ -110,37 +110,18 @@ bool log_enabled(enum log_level level)
     return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
 }
 
-void log_error(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print(LOG_LEVEL_ERROR, format, args);
-    va_end(args);
-}
-
-void log_warning(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print(LOG_LEVEL_WARNING, format, args);
-    va_end(args);
-}
-
-void log_info(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print(LOG_LEVEL_INFO, format, args);
-    va_end(args);
-}
-
-void log_debug(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print(LOG_LEVEL_DEBUG, format, args);
-    va_end(args);
-}
+#define DEFINE_LOG(name, level)                                                                    \
+    void log_##name(const char *format, ...)                                                       \
+    {                                                                                              \
+        va_list args;                                                                              \
+        va_start(args, format);                                                                    \
+        print(level, format, args);                                                                \
+        va_end(args);                                                                              \
+    }
+DEFINE_LOG(error, LOG_LEVEL_ERROR)
+DEFINE_LOG(warning, LOG_LEVEL_WARNING)
+DEFINE_LOG(info, LOG_LEVEL_INFO)
+DEFINE_LOG(debug, LOG_LEVEL_DEBUG)
 
 bool log_has_progress(void)
 {

@@ -1,66 +1,61 @@
 /*
- * utf8 - strict decoding: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+ * utf8 - strict decoding.
  *
  * Source: RFC 3629; the ranges of the second byte are those of its section 4.
  */
 #include "formats/base/utf8.h"
 
-static const uint32_t replacement = 0xfffd;
+#include <stdbool.h>
+#include <string.h>
 
-uint32_t utf8_next(const char **text)
+enum { REPLACEMENT = 0xfffd };
+
+size_t utf8_decode(const void *text, size_t n, uint32_t *point)
 {
-    const unsigned char *p = (const unsigned char *)*text;
-    const unsigned lead = *p;
+    const unsigned char *const p = text;
+    const unsigned lead = p[0];
+    const size_t len = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
     unsigned low = 0x80, high = 0xbf; /* of the next byte */
-    unsigned more;
-    uint32_t point;
-    if (lead == 0) {
-        return 0;
+    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4) {
+        *point = UTF8_WRONG;
+        return 1;
     }
-    p++;
-    if (lead < 0x80) {
-        more = 0;
-        point = lead;
-    } else if (lead >= 0xc2 && lead <= 0xdf) {
-        more = 1;
-        point = lead & 0x1f;
-    } else if (lead >= 0xe0 && lead <= 0xef) {
-        more = 2;
-        point = lead & 0x0f;
-        low = lead == 0xe0 ? 0xa0 : low;
-        high = lead == 0xed ? 0x9f : high;
-    } else if (lead >= 0xf0 && lead <= 0xf4) {
-        more = 3;
-        point = lead & 0x07;
-        low = lead == 0xf0 ? 0x90 : low;
-        high = lead == 0xf4 ? 0x8f : high;
-    } else {
-        more = 0;
-        point = replacement;
-    }
-    for (; more > 0; more--) {
-        if (*p < low || *p > high) {
-            point = replacement;
-            break;
+    low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : low;
+    high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : high;
+    *point = len == 1 ? lead : lead & (0x7fU >> len);
+    for (size_t i = 1; i < len; i++) {
+        if (i == n || p[i] < low || p[i] > high) {
+            *point = UTF8_WRONG;
+            return i;
         }
-        point = point << 6 | (*p++ & 0x3f);
+        *point = *point << 6 | (p[i] & 0x3fU);
         low = 0x80;
         high = 0xbf;
     }
-    *text = (const char *)p;
-    return point;
+    return len;
+}
+
+uint32_t utf8_next(const char **text)
+{
+    uint32_t point;
+    if (**text == '\0') {
+        return 0;
+    }
+    *text += utf8_decode(*text, strnlen(*text, 4), &point);
+    return point == UTF8_WRONG ? REPLACEMENT : point;
 }
 
 enum status utf8_append_valid(struct bytes *out, const char *text)
 {
-    enum status st = STATUS_OK;
-    while (*text != '\0' && st == STATUS_OK) {
+    while (*text != '\0') {
         const char *const from = text;
-        const uint32_t point = utf8_next(&text);
-        const size_t n = (size_t)(text - from);
         /* three bytes that mean U+FFFD are themselves what stands for it */
-        st = point == replacement ? bytes_append(out, "\xef\xbf\xbd", 3)
-                                  : bytes_append(out, from, n);
+        const bool wrong = utf8_next(&text) == REPLACEMENT;
+        const enum status st = wrong ? bytes_append(out, "\xef\xbf\xbd", 3)
+                                     : bytes_append(out, from, (size_t)(text - from));
+        if (st != STATUS_OK) {
+            return st;
+        }
     }
-    return st;
+    return STATUS_OK;
 }

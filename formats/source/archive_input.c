@@ -9,6 +9,7 @@
 #include "formats/source/archive_input.h"
 
 #include "formats/base/excerpt.h"
+#include "formats/base/file_name.h"
 #include "formats/source/archive_layer.h"
 
 #include <archive.h>
@@ -40,10 +41,8 @@ struct archive_input {
 bool archive_input_named(const char *name)
 {
     static const char *const ends[] = {".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".7z"};
-    const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        const size_t len = strlen(ends[i]);
-        if (n > len && strcasecmp(name + n - len, ends[i]) == 0) {
+        if (strcasecmp(name, ends[i]) != 0 && file_name_ends(name, ends[i])) {
             return true;
         }
     }

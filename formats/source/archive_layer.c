@@ -5,6 +5,7 @@
  */
 #include "formats/source/archive_layer.h"
 
+#include "formats/base/io_watch.h"
 #include "formats/source/source.h"
 
 #include <archive.h>
@@ -47,16 +48,13 @@ static enum kind kind_of(const unsigned char *head, size_t n)
                : KIND_NONE;
 }
 
-/* Up to `cap` bytes of the file at `offset`; *n = 0 only at its end. */
+/* Up to `cap` bytes of the file at `offset`; *n < cap only at its end. */
 static enum status read_file(int fd, const char *name, uint64_t offset, void *dst, size_t cap,
                              size_t *n)
 {
-    ssize_t got;
-    do {
-        got = pread(fd, dst, cap, (off_t)offset);
-    } while (got < 0 && errno == EINTR);
-    *n = got < 0 ? 0 : (size_t)got;
-    return got < 0 ? status_fail_errno(errno, "%s: cannot be read", name) : STATUS_OK;
+    int error;
+    *n = io_watch_pread_all(fd, dst, cap, offset, &error);
+    return error != 0 ? status_fail_errno(error, "%s: cannot be read", name) : STATUS_OK;
 }
 
 static bool is_stopped(const struct archive_layer *l)

@@ -51,25 +51,11 @@ struct source {
 static enum status pread_full(const struct source *s, uint64_t offset, void *dst, size_t cap,
                               size_t *n)
 {
-    *n = 0;
-    while (*n < cap) {
-        const size_t left = cap - *n;
-        const size_t want = left < READ_BYTES ? left : READ_BYTES;
-        const ssize_t got =
-            io_watch_pread(s->fd, (unsigned char *)dst + *n, want, (off_t)(offset + (uint64_t)*n));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return status_fail_errno(errno, "%s: cannot read at byte %" PRIu64, s->name,
-                                     offset + (uint64_t)*n);
-        }
-        if (got == 0) {
-            break;
-        }
-        *n += (size_t)got;
-    }
-    return STATUS_OK;
+    int error;
+    *n = io_watch_pread_all(s->fd, dst, cap, offset, &error);
+    return error == 0 ? STATUS_OK
+                      : status_fail_errno(error, "%s: cannot read at byte %" PRIu64, s->name,
+                                          offset + (uint64_t)*n);
 }
 
 /* Reads up to `cap` bytes from `offset` on and extends *crc by them. */

@@ -138,7 +138,7 @@ static enum status skip_comment(struct table *t, struct table_chunk *c)
 
 /* A line of which the chunk's text shows no filled cell. Looks further: *kind tells what the line
  * is. A blank one is passed; the text of one with data is given back. */
-static enum status look_beyond(struct table *t, struct table_chunk *c, enum csv_line *kind)
+static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_line *kind)
 {
     struct csv *const csv = t->state;
     enum status status = carry_back(csv, c->raw, c->raw_len);
@@ -228,7 +228,7 @@ static enum status pass_obstacle(struct table *t, struct table_chunk *c, bool at
         csv->offset += c->raw_len; /* blanks before a line's first cell mean nothing */
         return STATUS_OK;
     }
-    const enum status status = look_beyond(t, c, &kind);
+    const enum status status = read_ahead(t, c, &kind);
     *filled = kind == CSV_LINE_DATA;
     return status;
 }

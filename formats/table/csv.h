@@ -1,5 +1,5 @@
 /*
- * csv - delimited text: grammar, dialect, columns; for formats/csv_format*.c alone.
+ * csv - delimited text: grammar, dialect, columns; for formats/table/csv*.c alone.
  *
  * Lines end with LF or CR LF (of several CRs all belong to the line's end, as at the text's end). A
  * CR anywhere else outside of quotes is refused: it ends a line for whoever wrote it. A line whose
@@ -98,6 +98,10 @@ enum csv_line {
  * cell that is refused. */
 enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, const unsigned char **next);
+/* The first line with data that begins in p .. end, at the start of a line; `end`: there is none.
+ */
+const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned char *p,
+                                   const unsigned char *end);
 /* Whether the line at p, which is data, is such a comment, whatever quotes are in it: *cell is its
  * text up to the CR, or as far as there is. */
 bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
@@ -112,8 +116,7 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
 /* Copies a cell's text, fit for a name, with a NUL, to dst[cell->n + 1]; returns its length. */
 size_t csv_copy_text(const struct csv_cell *cell, char *dst);
 
-/* --- the head: csv_dialect.c, csv_head.c, csv_names.c, csv_settle.c,
- * csv_columns.c */
+/* --- the head: csv_dialect.c, csv_head.c, csv_names.c, csv_shape.c */
 
 /* Chooses delimiter and decimal point from the text's first lines; `whole`: the text is the file.
  * Returns whether it is the comma where blanks and decimal commas would do as well. */
@@ -125,10 +128,41 @@ enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_li
                           size_t *n_lines_estimate) STATUS_MUST_CHECK;
 void csv_shape_free(struct csv_shape *shape);
 
-/* Marks the columns that the option chooses: chosen[c] = 1 for file column c, else 0. `names` are
- * those of all columns, NULL without a header. STATUS_BAD_ARGUMENT. */
-enum status csv_choose_columns(const char *option, const char *file, size_t n_columns,
-                               const char *const *names, unsigned char *chosen) STATUS_MUST_CHECK;
+/* What a column has shown: in the first line, and in those after it. */
+enum {
+    CSV_FIRST_NUMBER = 1,
+    CSV_FIRST_WORD = 2,
+    CSV_FIRST_MARK = 4,
+    CSV_SEEN_NUMBER = 8,
+    CSV_SEEN_WORD = 16,
+    CSV_SEEN_MARK = 32
+};
+
+struct csv_head {
+    const char *file;
+    const unsigned char *text, *end;     /* without a byte order mark */
+    bool whole;                          /* the text is the whole file */
+    bool blanks_would_do;                /* as delimiters, in place of the comma */
+    unsigned char *seen;                 /* [n_columns] */
+    size_t n_columns, n_open;            /* n_open: columns that have not shown a number */
+    size_t n_lines;                      /* data lines walked, the first one included */
+    uint64_t line;                       /* from 1, of the line being walked */
+    uint64_t first_line;                 /* that of the first data line */
+    const unsigned char *first, *second; /* where the first data line begins, and what follows it */
+    uint64_t second_line;
+};
+
+/* Decides whether the first line holds names. One that does not counts like all others from then
+ * on: what it has shown is added to what its columns have. What is not plain goes to the table's
+ * warnings. STATUS_NO_MEMORY. */
+enum status csv_decide_header(struct table *t, struct csv_head *h, const struct csv_dialect *d,
+                              bool *has_header) STATUS_MUST_CHECK;
+
+/* Decides what the table is from what all its columns have shown: fills everything of *shape but
+ * the dialect and where reading begins, and adds to the table's warnings. STATUS_BAD_INPUT (no
+ * numbers), STATUS_BAD_ARGUMENT (the option `columns`), STATUS_NO_MEMORY. */
+enum status csv_decide_shape(struct table *t, struct csv_head *h,
+                             struct csv_shape *shape) STATUS_MUST_CHECK;
 
 /* --- csv_cut.c: where a chunk may end */
 

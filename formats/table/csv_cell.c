@@ -183,6 +183,17 @@ enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
     return CSV_LINE_SKIPPED;
 }
 
+const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned char *p,
+                                   const unsigned char *end)
+{
+    const unsigned char *next = end;
+    while (p < end && csv_line_kind(d, p, end, &next) != CSV_LINE_DATA) {
+        p = next;
+        next = end;
+    }
+    return p;
+}
+
 static bool is_word(const unsigned char *text, size_t n, const char *word)
 {
     return n == strlen(word) && strncasecmp((const char *)text, word, n) == 0;

@@ -71,12 +71,7 @@ static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
 {
     *trial = (struct trial){0};
     const unsigned char *p = text;
-    while (p < end && trial->n_lines < TRIED_LINES) {
-        const unsigned char *next = end;
-        if (csv_line_kind(d, p, end, &next) != CSV_LINE_DATA) {
-            p = next;
-            continue;
-        }
+    while ((p = csv_find_data(d, p, end)) < end && trial->n_lines < TRIED_LINES) {
         size_t n_cells = 0;
         enum csv_after after;
         do {

@@ -5,9 +5,9 @@
  * The head is looked at until every column has shown what it is: after two lines for a table of
  * numbers. For a column that has shown words only no more than TEXT_LINES are waited for, though it
  * is looked at in all the text that there is; one that has shown nothing is waited for within
- * HEAD_BYTES. What is made of it is decided in csv_settle.c.
+ * HEAD_BYTES. What is made of it is decided in csv_shape.c.
  */
-#include "formats/table/csv_head.h"
+#include "formats/table/csv.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static uint64_t count_lines(const unsigned char *p, const unsigned char *end)
 }
 
 /* Has the column shown what it is? One of words is looked at as long as others are. */
-static bool is_settled(unsigned seen, size_t n_lines)
+static bool is_known(unsigned seen, size_t n_lines)
 {
     return (seen & CSV_SEEN_NUMBER) != 0 || ((seen & CSV_SEEN_WORD) != 0 && n_lines > TEXT_LINES);
 }
@@ -115,11 +115,11 @@ static enum status walk_line(struct csv_head *h, const struct csv_dialect *d,
 }
 
 /* Columns that have not shown what they are. */
-static size_t count_unsettled(const struct csv_head *h)
+static size_t count_unknown(const struct csv_head *h)
 {
     size_t n = 0;
     for (size_t c = 0; c < h->n_columns; c++) {
-        n += !is_settled(h->seen[c], h->n_lines);
+        n += !is_known(h->seen[c], h->n_lines);
     }
     return n;
 }
@@ -132,12 +132,11 @@ static enum status walk(struct csv_head *h, const struct csv_dialect *d)
     h->n_lines = 0;
     h->n_open = SIZE_MAX;
     while (p < h->end && h->n_open > 0) {
-        const unsigned char *const begin = p;
-        const unsigned char *next = h->end;
-        if (csv_line_kind(d, p, h->end, &next) != CSV_LINE_DATA) {
-            h->line += count_lines(p, next);
-            p = next;
-            continue;
+        const unsigned char *const begin = csv_find_data(d, p, h->end);
+        h->line += count_lines(p, begin);
+        p = begin;
+        if (p == h->end) {
+            break;
         }
         bool complete;
         struct csv_cell comment;
@@ -246,7 +245,7 @@ static enum status look_far_enough(struct table *t, struct csv_shape *shape, str
         if (status) {
             return status;
         }
-        if (h->whole || (h->n_lines >= 2 && (count_unsettled(h) == 0 || want >= HEAD_BYTES))) {
+        if (h->whole || (h->n_lines >= 2 && (count_unknown(h) == 0 || want >= HEAD_BYTES))) {
             return STATUS_OK;
         }
         const bool endless = ends.n < 2 && ends.looked_at - ends.after_last > max_line;
@@ -280,20 +279,14 @@ static size_t count_data_lines(const struct csv_head *h, const struct csv_dialec
                                const unsigned char *data)
 {
     size_t n = 0;
-    for (const unsigned char *p = data; p < h->end;) {
-        const unsigned char *next = h->end;
+    for (const unsigned char *p = data; (p = csv_find_data(d, p, h->end)) < h->end; n++) {
         struct csv_cell cell;
-        if (csv_line_kind(d, p, h->end, &next) != CSV_LINE_DATA) {
-            p = next;
-            continue;
-        }
         do {
             p = csv_cell_scan(d, p, h->end, &cell);
             if (cell.unclosed) {
                 return 0;
             }
         } while (csv_pass(d, &p, h->end) == CSV_MORE);
-        n++;
     }
     return n;
 }
@@ -306,7 +299,7 @@ enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_li
     shape->dialect.missing = t->options.missing_value;
     enum status status = look_far_enough(t, shape, &h);
     if (!status) {
-        status = csv_settle(t, &h, shape);
+        status = csv_decide_shape(t, &h, shape);
     }
     if (!status) {
         /* The whole stream's bytes before the data: the byte order mark stands before h.text. */

@@ -12,7 +12,7 @@
  *
  * An empty first cell, and words over columns of words, may stand before them.
  */
-#include "formats/table/csv_head.h"
+#include "formats/table/csv.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -102,12 +102,8 @@ static struct first_line look_at_first(const struct csv_head *h, const struct cs
 static struct lines_below look_below(const struct csv_head *h, const struct csv_dialect *d)
 {
     struct lines_below b = {.is_indexed = true};
-    for (const unsigned char *p = h->second; p < h->end && b.n < LOOKED_AT;) {
-        const unsigned char *next = h->end;
-        if (csv_line_kind(d, p, h->end, &next) != CSV_LINE_DATA) {
-            p = next;
-            continue;
-        }
+    const unsigned char *p = h->second;
+    while ((p = csv_find_data(d, p, h->end)) < h->end && b.n < LOOKED_AT) {
         enum csv_after after;
         size_t c = 0;
         do {
@@ -182,7 +178,7 @@ static enum status judge_numbers(struct table *t, const struct csv_head *h,
                : warn_of_numbers(t, h, &f);
 }
 
-enum status csv_settle_header(struct table *t, struct csv_head *h, const struct csv_dialect *d,
+enum status csv_decide_header(struct table *t, struct csv_head *h, const struct csv_dialect *d,
                               bool *has_header)
 {
     enum status status = STATUS_OK;

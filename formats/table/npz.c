@@ -27,18 +27,12 @@ struct npz {
     struct npy_array array;
 };
 
-static enum status fail_empty(const struct npz *z)
-{
-    return status_fail(STATUS_BAD_INPUT, "%s: is a zip archive without members",
-                       source_name(z->source));
-}
-
 /* --- members */
 
 static bool is_named_npy(const struct zip_input_member *m)
 {
-    const size_t n = strlen(m->name);
-    return n >= 4 && strcmp(m->name + n - 4, ".npy") == 0;
+    const char *const dot = strrchr(m->name, '.');
+    return dot && strcmp(dot, ".npy") == 0;
 }
 
 static enum status name_member(struct npz *z, const struct zip_input_member *m)
@@ -82,17 +76,15 @@ static enum status open_member(struct npz *z, const struct zip_input_member *m)
     }
     z->array = (struct npy_array){.reader = {read_member, z, z->where}};
     status = npy_read_header(&z->array.reader, &z->array.header);
-    if (!status) {
-        const uint64_t header = z->array.header.header_bytes;
-        status = npy_check_size(&z->array, m->bytes > header ? m->bytes - header : 0, false);
+    if (status) {
+        return status;
     }
-    return status;
+    const uint64_t header = z->array.header.header_bytes;
+    return npy_check_size(&z->array, m->bytes > header ? m->bytes - header : 0, false);
 }
 
-/* Calls `look` for each member in turn, until it says stop. */
-struct visit {
-    enum status (*look)(struct npz *z, const struct zip_input_member *m, struct visit *v,
-                        bool *stop);
+/* What the members seen so far say about which one is meant. */
+struct choice {
     const char *wanted;               /* a member's name, or NULL */
     size_t n_two, n_one;              /* suitable members, by dimensions */
     struct zip_input_member two, one; /* the last of them */
@@ -100,10 +92,50 @@ struct visit {
     struct bytes names;
 };
 
-static enum status visit_members(struct npz *z, struct visit *v)
+static enum status list_member(const struct zip_input_member *m, struct choice *v)
 {
-    bool stop = false;
-    for (v->n_members = 0;; v->n_members++) {
+    if (v->n_members >= MAX_LISTED) {
+        return v->n_members == MAX_LISTED ? bytes_printf(&v->names, ", ...") : STATUS_OK;
+    }
+    return bytes_printf(&v->names, "%s\"%s\"", v->n_members ? ", " : "",
+                        excerpt_of(m->name, strlen(m->name)).text);
+}
+
+/* Whether the member has the name that is wanted, perhaps without its .npy. */
+static bool is_wanted(const struct zip_input_member *m, const char *wanted)
+{
+    const size_t n = strlen(wanted);
+    return strcmp(m->name, wanted) == 0 ||
+           (is_named_npy(m) && strlen(m->name) == n + 4 && memcmp(m->name, wanted, n) == 0);
+}
+
+/* Notes whether a member is an array that could be meant. */
+static enum status consider(struct npz *z, const struct zip_input_member *m, struct choice *v)
+{
+    if (v->wanted) {
+        if (is_wanted(m, v->wanted)) {
+            v->n_two = 1;
+            v->two = *m;
+        }
+        return STATUS_OK;
+    }
+    if (!is_named_npy(m)) {
+        return STATUS_OK;
+    }
+    const enum status status = open_member(z, m);
+    if (status) {
+        return status == STATUS_NO_MEMORY || status == STATUS_IO ? status : STATUS_OK;
+    }
+    const bool two = z->array.header.n_dims == 2;
+    *(two ? &v->n_two : &v->n_one) += 1;
+    *(two ? &v->two : &v->one) = *m;
+    return STATUS_OK;
+}
+
+/* Looks at one member after the other, until the wanted one is found. */
+static enum status look_at_members(struct npz *z, struct choice *v)
+{
+    for (v->n_members = 0; !v->wanted || v->n_two == 0; v->n_members++) {
         struct zip_input_member m;
         bool end;
         enum status status = zip_input_next(z->zip, &m, &end);
@@ -114,65 +146,25 @@ static enum status visit_members(struct npz *z, struct visit *v)
             return status_fail(STATUS_UNSUPPORTED, "%s: has more than %d members",
                                source_name(z->source), MAX_MEMBERS);
         }
-        status = v->look(z, &m, v, &stop);
-        if (status || stop) {
+        status = list_member(&m, v);
+        if (status) {
+            return status;
+        }
+        status = consider(z, &m, v);
+        if (status) {
             return status;
         }
     }
-}
-
-static enum status list_member(const struct zip_input_member *m, struct visit *v)
-{
-    if (v->n_members >= MAX_LISTED) {
-        return v->n_members == MAX_LISTED ? bytes_printf(&v->names, ", ...") : STATUS_OK;
-    }
-    return bytes_printf(&v->names, "%s\"%s\"", v->n_members ? ", " : "",
-                        excerpt_of(m->name, strlen(m->name)).text);
-}
-
-/* Looks whether a member is an array that could be meant. */
-static enum status look_suitable(struct npz *z, const struct zip_input_member *m, struct visit *v,
-                                 bool *stop)
-{
-    (void)stop;
-    enum status status = list_member(m, v);
-    if (status || !is_named_npy(m)) {
-        return status;
-    }
-    status = open_member(z, m);
-    if (status) {
-        return status == STATUS_NO_MEMORY || status == STATUS_IO ? status : STATUS_OK;
-    }
-    const bool two = z->array.header.n_dims == 2;
-    *(two ? &v->n_two : &v->n_one) += 1;
-    *(two ? &v->two : &v->one) = *m;
     return STATUS_OK;
 }
 
-static enum status look_wanted(struct npz *z, const struct zip_input_member *m, struct visit *v,
-                               bool *stop)
-{
-    (void)z;
-    const enum status status = list_member(m, v);
-    const size_t n = strlen(v->wanted);
-    const bool same =
-        strcmp(m->name, v->wanted) == 0 ||
-        (is_named_npy(m) && strlen(m->name) == n + 4 && memcmp(m->name, v->wanted, n) == 0);
-    if (same && !status) {
-        *stop = true;
-        v->n_two = 1;
-        v->two = *m;
-    }
-    return status;
-}
-
-static enum status fail_choice(const struct npz *z, const struct visit *v)
+static enum status fail_choice(const struct npz *z, const struct choice *v)
 {
     const char *const file = source_name(z->source);
     const int n = (int)v->names.len;
     const char *const names = (const char *)v->names.data;
     if (v->n_members == 0) {
-        return fail_empty(z);
+        return status_fail(STATUS_BAD_INPUT, "%s: is a zip archive without members", file);
     }
     if (v->wanted) {
         return status_fail(STATUS_BAD_ARGUMENT, "%s: has no member \"%s\"; its members are %.*s",
@@ -193,8 +185,8 @@ static enum status fail_choice(const struct npz *z, const struct visit *v)
 /* Finds the member that is meant. */
 static enum status choose_member(struct npz *z, const char *wanted, struct zip_input_member *m)
 {
-    struct visit v = {.look = wanted ? look_wanted : look_suitable, .wanted = wanted};
-    enum status status = visit_members(z, &v);
+    struct choice v = {.wanted = wanted};
+    enum status status = look_at_members(z, &v);
     if (!status && (v.n_two > 1 || (v.n_two == 0 && (wanted || v.n_one != 1)))) {
         status = fail_choice(z, &v);
     }
@@ -235,26 +227,26 @@ static enum status npz_open(struct table *t)
     z->source = t->source;
     struct zip_input_member m;
     enum status status = zip_input_open(t->source, &z->zip);
-    if (!status) {
-        status = choose_member(z, t->options.member, &m);
+    if (status) {
+        return status;
     }
-    if (!status) {
-        status = open_member(z, &m);
+    status = choose_member(z, t->options.member, &m);
+    if (status) {
+        return status;
     }
-    if (!status) {
-        npy_describe(&z->array.header, &t->info);
+    status = open_member(z, &m);
+    if (status) {
+        return status;
     }
-    return status;
+    npy_describe(&z->array.header, &t->info);
+    return STATUS_OK;
 }
 
 static enum status npz_next(struct table *t, struct table_chunk *c, bool *end)
 {
     struct npz *const z = t->state;
-    enum status status = npy_array_next(&z->array, c, end);
-    if (!status && *end) {
-        status = zip_input_end(z->zip);
-    }
-    return status;
+    const enum status status = npy_array_next(&z->array, c, end);
+    return status || !*end ? status : zip_input_end(z->zip);
 }
 
 static enum status npz_decode(const struct table *t, struct table_chunk *c)

@@ -7,11 +7,10 @@
 #include "formats/table/table.h"
 
 #include "formats/base/checked.h"
+#include "formats/base/file_name.h"
 #include "formats/table/table_format.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 static const struct table_format *const formats[] = {&npy_format, &npz_format, &tif_format,
                                                      &asc_format, &csv_format};
@@ -20,9 +19,7 @@ enum { MAGIC_BYTES = 64, N_FORMATS = sizeof formats / sizeof formats[0] };
 
 static bool is_called_asc(const char *name)
 {
-    const size_t n = strlen(name), n_packed = strlen(".asc.gz"), n_plain = strlen(".asc");
-    return (n >= n_plain && strcasecmp(name + n - n_plain, ".asc") == 0) ||
-           (n >= n_packed && strcasecmp(name + n - n_packed, ".asc.gz") == 0);
+    return file_name_ends(name, ".asc") || file_name_ends(name, ".asc.gz");
 }
 
 static enum status recognise(struct table *t)
@@ -52,7 +49,7 @@ static enum status recognise(struct table *t)
 }
 
 /* What is said about a table of another format is not looked at, and that is told. */
-static enum status settle_options(struct table *t)
+static enum status check_options(struct table *t)
 {
     const struct table_options *const o = &t->options;
     enum status status = STATUS_OK;
@@ -91,7 +88,7 @@ enum status table_open(struct source *src, const struct table_options *options, 
         status = t->format->open(t);
     }
     if (!status) {
-        status = settle_options(t);
+        status = check_options(t);
     }
     if (status) {
         table_free(t);

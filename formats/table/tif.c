@@ -65,12 +65,11 @@ static enum status tif_open(struct table *t)
     t->state = s;
     struct tif_handle *h = NULL;
     enum status st = tif_handle_open(t->source, &h);
-    if (st == STATUS_OK) {
-        st = tif_read_shape(t, h, &s->shape);
+    if (st != STATUS_OK) {
+        return st;
     }
-    if (st == STATUS_OK) {
-        st = tif_read_grid(t, h, &s->shape, &s->grid);
-    }
+    st = tif_read_shape(t, h, &s->shape);
+    st = st != STATUS_OK ? st : tif_read_grid(t, h, &s->shape, &s->grid);
     tif_handle_free(h); /* it may stand at another directory now */
     if (st != STATUS_OK) {
         return st;

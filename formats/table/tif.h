@@ -1,5 +1,5 @@
 /*
- * tif - GeoTIFF grids through libtiff; for formats/tif_format*.c alone.
+ * tif - GeoTIFF grids through libtiff; for formats/table/tif*.c alone.
  *
  * An image is cut into bands: so many rows that whole strips, or whole rows of tiles, hold them. A
  * band is decoded once, by whichever thread first needs a cell of it, and forgotten when all its
@@ -94,11 +94,6 @@ struct tif {
     struct tif_handle *handles; /* free ones */
     struct tif_band *bands;     /* alive */
 };
-
-/* Before a deflated strile is decoded: it must be whole and unpack to `least` to `most` bytes. What
- * is wrong with it (h->error: with its reading); NULL: nothing. */
-const char *tif_prepare_deflate(struct tif_handle *h, uint32_t strile, uint64_t least,
-                                uint64_t most);
 
 /* Decodes band `index` into samples[]. */
 enum status tif_band_decode(const struct tif_shape *shape, struct tif_handle *h, const char *name,

@@ -12,27 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A failure leaves h->error, and not -1: libtiff adds up what it gets, and would write in front of
+ * its buffer. */
 static tmsize_t read_file(thandle_t handle, void *dst, tmsize_t n)
 {
     struct tif_handle *const h = handle;
-    tmsize_t done = 0;
-    while (done < n) {
-        const ssize_t got = io_watch_pread(h->fd, (char *)dst + done, (size_t)(n - done),
-                                           (off_t)(h->at + (uint64_t)done));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            h->error = errno; /* not -1: libtiff adds up what it gets, and writes in front of its
-                                 buffer then */
-        }
-        if (got <= 0) {
-            break;
-        }
-        done += got;
-    }
-    h->at += (uint64_t)done;
-    return done;
+    int error;
+    const size_t done = io_watch_pread_all(h->fd, dst, (size_t)n, h->at, &error);
+    h->error = error != 0 ? error : h->error;
+    h->at += done;
+    return (tmsize_t)done;
 }
 
 static tmsize_t refuse_write(thandle_t handle, void *src, tmsize_t n)

@@ -230,19 +230,23 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h, struct tif_sha
                                             d.scheme == COMPRESSION_ADOBE_DEFLATE,
                                 .unpacked = d.scheme == COMPRESSION_NONE};
     enum status st = check_samples(name, &d, shape);
-    if (st == STATUS_OK) {
-        st = find_codec(name, d.scheme, &codec);
+    if (st != STATUS_OK) {
+        return st;
     }
-    if (st == STATUS_OK) {
-        st = lay_out(name, &d, shape);
+    st = find_codec(name, d.scheme, &codec);
+    if (st != STATUS_OK) {
+        return st;
     }
-    if (st == STATUS_OK) {
-        st = check_striles(name, h, shape, codec->ratio, &largest);
+    st = lay_out(name, &d, shape);
+    if (st != STATUS_OK) {
+        return st;
     }
-    if (st == STATUS_OK) {
-        shape->handle_bytes = handle_bytes(&d, codec, shape, largest);
+    st = check_striles(name, h, shape, codec->ratio, &largest);
+    if (st != STATUS_OK) {
+        return st;
     }
-    return st;
+    shape->handle_bytes = handle_bytes(&d, codec, shape, largest);
+    return STATUS_OK;
 }
 
 /* --- what is carried and what is not ---------------------------------------------------------- */
@@ -257,17 +261,19 @@ static enum status copy_tags(const char *name, const struct tif_handle *h, struc
         {GRID_TRANSFORMATION, GRID_DOUBLE}, {GRID_GEO_KEYS, GRID_SHORT},
         {GRID_GEO_DOUBLES, GRID_DOUBLE},    {GRID_GEO_ASCII, GRID_ASCII},
     };
-    enum status st = STATUS_OK;
-    for (size_t i = 0; i < GRID_MAX_TAGS && st == STATUS_OK; i++) {
+    for (size_t i = 0; i < GRID_MAX_TAGS; i++) {
         size_t n;
         const void *values;
-        st = tif_handle_tag(h, name, (uint32_t)carried[i].number, (TIFFDataType)carried[i].type, &n,
-                            &values);
+        enum status st = tif_handle_tag(h, name, (uint32_t)carried[i].number,
+                                        (TIFFDataType)carried[i].type, &n, &values);
         if (st == STATUS_OK && n > 0) {
             st = grid_add_tag(g, carried[i].number, carried[i].type, n, values);
         }
+        if (st != STATUS_OK) {
+            return st;
+        }
     }
-    return st;
+    return STATUS_OK;
 }
 
 /* A number as GDAL writes it: blanks around it, nan, inf. */
@@ -337,15 +343,15 @@ static enum status warn_of_more_images(struct table *t, struct tif_handle *h)
         n_masks += (type & FILETYPE_MASK) != 0 && (type & FILETYPE_REDUCEDIMAGE) == 0;
         n_images += (type & (FILETYPE_MASK | FILETYPE_REDUCEDIMAGE)) == 0;
     }
-    enum status st = STATUS_OK;
     if (n_masks > 0) {
-        st = table_warn(t, "its mask is not looked at: cells without a number are known by NODATA "
-                           "alone");
+        const enum status st = table_warn(
+            t, "its mask is not looked at: cells without a number are known by NODATA alone");
+        if (st != STATUS_OK) {
+            return st;
+        }
     }
-    if (n_images > 0 && st == STATUS_OK) {
-        st = table_warn(t, "it holds %d more images: the first one is taken", n_images);
-    }
-    return st;
+    return n_images > 0 ? table_warn(t, "it holds %d more images: the first one is taken", n_images)
+                        : STATUS_OK;
 }
 
 enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shape *shape,
@@ -359,17 +365,21 @@ enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shap
             excerpt_of(h->lost, strlen(h->lost)).text);
     }
     enum status st = grid_new(shape->rows, shape->columns, out);
-    if (st == STATUS_OK) {
-        st = copy_tags(name, h, *out);
+    if (st != STATUS_OK) {
+        return st;
     }
-    if (st == STATUS_OK) {
-        st = grid_place_by_tags(*out, name);
+    st = copy_tags(name, h, *out);
+    if (st != STATUS_OK) {
+        return st;
     }
-    if (st == STATUS_OK) {
-        st = read_nodata(t, h, shape, *out);
+    st = grid_place_by_tags(*out, name);
+    if (st != STATUS_OK) {
+        return st;
     }
-    if (st == STATUS_OK) {
-        st = warn_of_scale(t, h);
+    st = read_nodata(t, h, shape, *out);
+    if (st != STATUS_OK) {
+        return st;
     }
-    return st == STATUS_OK ? warn_of_more_images(t, h) : st;
+    st = warn_of_scale(t, h);
+    return st != STATUS_OK ? st : warn_of_more_images(t, h);
 }

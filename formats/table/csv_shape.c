@@ -1,5 +1,5 @@
 /*
- * csv_settle - what the first lines of a delimited text mean: which columns hold numbers, and
+ * csv_shape - what the first lines of a delimited text mean: which columns hold numbers, and
  * what their names are (that they have names: csv_names.c).
  *
  * A column that shows nothing but empty cells in all of the head is left out with a warning. When a
@@ -7,8 +7,12 @@
  * how to keep it (columns = ...): leaving numbers out silently would be wrong, and so would a shape
  * that changes under way. A column of words stays left out, whatever follows. A column that says
  * that it is missing (NA, the missing value) is kept when the file goes on beyond the head.
+ *
+ * The `columns` option, "3-9,T,RH", has numbers from 1, ranges of them, or names. A word that is a
+ * number within the table's width is that column; anything else is looked up among the header's
+ * names. Names that hold a comma cannot be said this way.
  */
-#include "formats/table/csv_head.h"
+#include "formats/table/csv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,7 +78,7 @@ static enum status warn_left(struct table *t, const struct csv_head *h,
 }
 
 /* Decides what becomes of each column (h->seen becomes its kind), with warnings. */
-static enum status settle_columns(struct table *t, struct csv_head *h, struct csv_shape *shape)
+static enum status decide_columns(struct table *t, struct csv_head *h, struct csv_shape *shape)
 {
     size_t n_left = 0;
     for (size_t c = 0; c < h->n_columns; c++) {
@@ -97,6 +101,88 @@ static enum status settle_columns(struct table *t, struct csv_head *h, struct cs
     return STATUS_OK;
 }
 
+/* Digits at *p; false when there are none or they are too many. */
+static bool read_number(const char **p, const char *end, size_t *out)
+{
+    size_t value = 0, digits = 0;
+    for (; *p < end && **p >= '0' && **p <= '9' && digits < 10; digits++) {
+        value = 10 * value + (size_t)(*(*p)++ - '0');
+    }
+    *out = value;
+    return digits > 0;
+}
+
+/* "7" or "3-9", within 1 .. n_columns. */
+static bool read_range(const char *word, size_t n, size_t n_columns, size_t *first, size_t *last)
+{
+    const char *const end = word + n;
+    if (!read_number(&word, end, first)) {
+        return false;
+    }
+    *last = *first;
+    if (word < end && *word == '-') {
+        word++;
+        if (!read_number(&word, end, last)) {
+            return false;
+        }
+    }
+    return word == end && *first >= 1 && *first <= *last && *last <= n_columns;
+}
+
+static bool choose_name(const char *word, size_t n, size_t n_columns, const char *const *names,
+                        unsigned char *chosen)
+{
+    bool found = false;
+    for (size_t c = 0; names && c < n_columns; c++) {
+        if (strlen(names[c]) == n && memcmp(names[c], word, n) == 0) {
+            chosen[c] = 1;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static enum status choose_word(const char *word, size_t n, const char *file, size_t n_columns,
+                               const char *const *names, unsigned char *chosen)
+{
+    size_t first, last;
+    if (read_range(word, n, n_columns, &first, &last)) {
+        memset(chosen + first - 1, 1, last - first + 1);
+        return STATUS_OK;
+    }
+    if (choose_name(word, n, n_columns, names, chosen)) {
+        return STATUS_OK;
+    }
+    return status_fail(
+        STATUS_BAD_ARGUMENT, "%s: columns: no column \"%s\"; it has columns 1 to %zu%s", file,
+        excerpt_of(word, n).text, n_columns,
+        names ? ", or write a name as its first line has it" : " and no header line with names");
+}
+
+/* Marks the columns that the option chooses: chosen[c] = 1 for file column c, else 0. */
+static enum status choose_columns(const char *option, const char *file, size_t n_columns,
+                                  const char *const *names, unsigned char *chosen)
+{
+    memset(chosen, 0, n_columns);
+    const char *p = option;
+    for (;;) {
+        const char *const comma = strchrnul(p, ',');
+        const char *word = p, *end = comma;
+        while (word < end && *word == ' ') {
+            word++;
+        }
+        while (end > word && end[-1] == ' ') {
+            end--;
+        }
+        const enum status status =
+            choose_word(word, (size_t)(end - word), file, n_columns, names, chosen);
+        if (status || *comma == '\0') {
+            return status;
+        }
+        p = comma + 1;
+    }
+}
+
 /* The `columns` option overrules what the columns show; the label column stays when not chosen. */
 static enum status apply_choice(const struct table *t, struct csv_head *h,
                                 const struct csv_shape *shape)
@@ -105,8 +191,8 @@ static enum status apply_choice(const struct table *t, struct csv_head *h,
     if (!chosen) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", h->n_columns);
     }
-    const enum status status = csv_choose_columns(t->options.columns, source_name(t->source),
-                                                  h->n_columns, shape->names, chosen);
+    const enum status status = choose_columns(t->options.columns, source_name(t->source),
+                                              h->n_columns, shape->names, chosen);
     for (size_t c = 0; !status && c < h->n_columns; c++) {
         const bool is_label = h->seen[c] == CSV_LABEL;
         h->seen[c] = (unsigned char)(chosen[c] ? CSV_KEEP : is_label ? CSV_LABEL : CSV_LEFT);
@@ -141,7 +227,7 @@ static enum status make_runs(const struct csv_head *h, struct csv_shape *shape)
     return STATUS_OK;
 }
 
-enum status csv_settle(struct table *t, struct csv_head *h, struct csv_shape *shape)
+enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_shape *shape)
 {
     if (h->n_lines == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: holds no cell, only blank lines and comments",
@@ -156,26 +242,31 @@ enum status csv_settle(struct table *t, struct csv_head *h, struct csv_shape *sh
                             "if blanks delimit and commas are decimal, write semicolons for the "
                             "blanks",
                             h->first_line, h->n_columns);
+        if (status) {
+            return status;
+        }
     }
-    if (!status) {
-        status = csv_settle_header(t, h, &shape->dialect, &shape->has_header);
+    status = csv_decide_header(t, h, &shape->dialect, &shape->has_header);
+    if (status) {
+        return status;
     }
-    if (!status && shape->has_header) {
-        status = read_names(h, &shape->dialect, shape);
+    status = shape->has_header ? read_names(h, &shape->dialect, shape) : STATUS_OK;
+    if (status) {
+        return status;
     }
-    if (!status) {
-        status = settle_columns(t, h, shape);
+    status = decide_columns(t, h, shape);
+    if (status) {
+        return status;
     }
-    if (!status && t->options.columns) {
-        status = apply_choice(t, h, shape);
+    status = t->options.columns ? apply_choice(t, h, shape) : STATUS_OK;
+    if (status) {
+        return status;
     }
-    if (!status) {
-        status = make_runs(h, shape);
-    }
+    status = make_runs(h, shape);
     if (!status && shape->n_kept == 0) {
-        status = status_fail(STATUS_BAD_INPUT,
-                             "%s: no column holds a number in the %zu lines from line %" PRIu64,
-                             h->file, h->n_lines, h->first_line);
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: no column holds a number in the %zu lines from line %" PRIu64,
+                           h->file, h->n_lines, h->first_line);
     }
     return status;
 }
