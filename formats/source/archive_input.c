@@ -1,7 +1,12 @@
 /*
  * archive_input - archives through libarchive, which is handed bytes and never a path to write to.
- * Only the readers named in archive_input.h are switched on, and none of libarchive's filters: what
- * is around a tar is taken off by archive_layer.c.
+ * Only the readers named in archive_input.h are switched on.
+ *
+ * A tar may have one layer of compression around it, gzip or xz. Both give their checksums behind
+ * what they are of, so a layer is unpacked to its end once before the first byte of it is used. A
+ * second layer within it is refused. Gzip comes through source.c, which checks CRC and length of
+ * every member; libarchive does not. Xz comes through libarchive, with this one filter switched on,
+ * so that it looks for no other.
  *
  * libarchive turns names into the character set of the thread's locale, and the C locale has no
  * letters beyond ASCII: opening and going to an entry happen in C.UTF-8.
@@ -10,11 +15,13 @@
 
 #include "formats/base/excerpt.h"
 #include "formats/base/file_name.h"
-#include "formats/source/archive_layer.h"
+#include "formats/base/io_watch.h"
+#include "formats/source/source.h"
 
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -22,20 +29,26 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 128 << 10, PART_BYTES = 255 };
+enum { BLOCK_BYTES = 128 << 10, PART_BYTES = 255, MAGIC_BYTES = 6 };
+
+enum layer { LAYER_NONE, LAYER_GZIP, LAYER_XZ };
+static const char *const layer_names[] = {"", "gzip", "xz"};
 
 struct archive_input {
     int fd, error;      /* error: the system's, in reading it */
     enum status failed; /* in taking off the layer, which has described it */
     char *name;
-    struct archive_layer *layer; /* NULL: the file itself is the archive */
+    enum layer layer; /* around the archive */
+    struct source *gzip;
+    struct archive *xz;
+    uint64_t xz_offset; /* of the file, read for xz so far */
     struct archive *archive;
     locale_t utf8; /* 0 when the system has none: names beyond ASCII may be refused then */
     bool opened;   /* a format was recognised: libarchive may be asked about it */
     const atomic_bool *stop; /* NULL: never */
     uint64_t n_entries;
     char entry_name[ARCHIVE_INPUT_NAME_BYTES + 1];
-    unsigned char packed[BLOCK_BYTES], block[BLOCK_BYTES];
+    unsigned char xz_packed[BLOCK_BYTES], packed[BLOCK_BYTES], block[BLOCK_BYTES];
 };
 
 bool archive_input_named(const char *name)
@@ -54,6 +67,166 @@ static bool is_stopped(const struct archive_input *a)
     return a->stop && atomic_load(a->stop);
 }
 
+static enum status fail_stopped(const struct archive_input *a)
+{
+    return status_fail(STATUS_CANCELLED, "%s: stopped", a->name);
+}
+
+static enum status fail_no_memory(const char *name, const char *what)
+{
+    return status_fail(STATUS_NO_MEMORY, "%s: no memory to %s", name, what);
+}
+
+/* --- the layer around it ---------------------------------------------------------------------- */
+
+static enum layer layer_of(const unsigned char *head, size_t n)
+{
+    static const unsigned char xz[] = {0xfd, '7', 'z', 'X', 'Z', 0};
+    if (n >= 3 && memcmp(head, "\x1f\x8b\x08", 3) == 0) {
+        return LAYER_GZIP;
+    }
+    return n >= sizeof xz && memcmp(head, xz, sizeof xz) == 0 ? LAYER_XZ : LAYER_NONE;
+}
+
+/* Up to `cap` bytes of the file at `offset`; *n < cap only at its end. */
+static enum status read_file(const struct archive_input *a, uint64_t offset, void *dst, size_t cap,
+                             size_t *n)
+{
+    int error;
+    *n = io_watch_pread_all(a->fd, dst, cap, offset, &error);
+    return error != 0 ? status_fail_errno(error, "%s: cannot be read", a->name) : STATUS_OK;
+}
+
+static la_ssize_t read_xz_packed(struct archive *archive, void *data, const void **bytes)
+{
+    struct archive_input *a = data;
+    size_t n = 0;
+    if (!a->failed) { /* nothing more is read after a failure */
+        a->failed = is_stopped(a)
+                        ? fail_stopped(a)
+                        : read_file(a, a->xz_offset, a->xz_packed, sizeof a->xz_packed, &n);
+    }
+    if (a->failed) {
+        archive_set_error(archive, EIO, "cannot be read");
+        return ARCHIVE_FATAL;
+    }
+    a->xz_offset += n;
+    *bytes = a->xz_packed;
+    return (la_ssize_t)n;
+}
+
+static enum status fail_xz(const struct archive_input *a)
+{
+    const char *const why = archive_error_string(a->xz);
+    if (a->failed) {
+        return a->failed; /* which has been described */
+    }
+    if (archive_errno(a->xz) == ENOMEM) {
+        return fail_no_memory(a->name, "unpack xz");
+    }
+    return status_fail(STATUS_BAD_INPUT, "%s: compressed byte %" PRIu64 ": damaged xz data (%s)",
+                       a->name, a->xz_offset, why ? why : "no reason given");
+}
+
+static enum status begin_xz(struct archive_input *a)
+{
+    struct archive_entry *entry;
+    a->xz_offset = 0;
+    a->xz = archive_read_new();
+    if (!a->xz || archive_read_append_filter(a->xz, ARCHIVE_FILTER_XZ) != ARCHIVE_OK ||
+        archive_read_support_format_raw(a->xz) != ARCHIVE_OK ||
+        archive_read_set_read_callback(a->xz, read_xz_packed) != ARCHIVE_OK ||
+        archive_read_set_callback_data(a->xz, a) != ARCHIVE_OK) {
+        return fail_no_memory(a->name, "unpack xz");
+    }
+    return archive_read_open1(a->xz) == ARCHIVE_OK && !a->failed &&
+                   archive_read_next_header(a->xz, &entry) == ARCHIVE_OK && !a->failed
+               ? STATUS_OK
+               : fail_xz(a);
+}
+
+static void end_layer(struct archive_input *a)
+{
+    source_free(a->gzip);
+    a->gzip = NULL;
+    if (a->xz) {
+        (void)archive_read_free(a->xz);
+        a->xz = NULL;
+    }
+}
+
+/* Goes to the layer's begin. */
+static enum status begin_layer(struct archive_input *a)
+{
+    end_layer(a);
+    if (a->layer == LAYER_XZ) {
+        return begin_xz(a);
+    }
+    const int fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) {
+        return status_fail_errno(errno, "%s: cannot be opened", a->name);
+    }
+    const enum status status = source_open(fd, a->name, &a->gzip);
+    if (!status) {
+        source_stop_at(a->gzip, a->stop);
+    }
+    return status;
+}
+
+/* Unpacks up to `cap` bytes; *n = 0 only at the end. */
+static enum status read_layer(struct archive_input *a, void *dst, size_t cap, size_t *n)
+{
+    if (a->gzip) {
+        return source_read(a->gzip, dst, cap, n);
+    }
+    const la_ssize_t got = archive_read_data(a->xz, dst, cap);
+    *n = got < 0 ? 0 : (size_t)got;
+    return got < 0 || a->failed ? fail_xz(a) : STATUS_OK;
+}
+
+/* Unpacks what is left of the layer: that checks it. */
+static enum status drain_layer(struct archive_input *a)
+{
+    for (size_t n = 1; n > 0;) {
+        const enum status status =
+            is_stopped(a) ? fail_stopped(a) : read_layer(a, a->packed, sizeof a->packed, &n);
+        if (status) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Recognises the layer, if there is one, and checks all of it; it is at its begin then. */
+static enum status open_layer(struct archive_input *a)
+{
+    size_t n;
+    enum status status = read_file(a, 0, a->packed, MAGIC_BYTES, &n);
+    a->layer = status ? LAYER_NONE : layer_of(a->packed, n);
+    if (a->layer == LAYER_NONE) {
+        return status;
+    }
+    status = begin_layer(a);
+    if (status) {
+        return status;
+    }
+    status = read_layer(a, a->packed, sizeof a->packed, &n);
+    if (status) {
+        return status;
+    }
+    const enum layer inner = layer_of(a->packed, n);
+    if (inner != LAYER_NONE) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: is compressed twice (%s within %s), and one layer is unpacked; "
+                           "unpack the outer one first",
+                           a->name, layer_names[inner], layer_names[a->layer]);
+    }
+    status = drain_layer(a);
+    return status ? status : begin_layer(a);
+}
+
+/* --- the archive ------------------------------------------------------------------------------ */
+
 /* libarchive asks for the next bytes of the file. All its work, skipping included, waits for this:
  * an unwanted gigabyte in a few packed kilobytes is not unpacked to the end after a stop. */
 static la_ssize_t read_packed(struct archive *archive, void *data, const void **bytes)
@@ -66,8 +239,8 @@ static la_ssize_t read_packed(struct archive *archive, void *data, const void **
     }
     if (a->layer) {
         size_t n = 0;
-        if (!a->failed) { /* there is no going on after a failure */
-            a->failed = archive_layer_read(a->layer, a->packed, sizeof a->packed, &n);
+        if (!a->failed) { /* nothing more is read after a failure */
+            a->failed = read_layer(a, a->packed, sizeof a->packed, &n);
         }
         if (a->failed) {
             archive_set_error(archive, EIO, "cannot be unpacked");
@@ -116,7 +289,7 @@ static enum status fail_archive(const struct archive_input *a, const char *doing
     const char *const why = archive_error_string(a->archive);
     const int error = archive_errno(a->archive);
     if (is_stopped(a)) {
-        return status_fail(STATUS_CANCELLED, "%s: stopped", a->name);
+        return fail_stopped(a);
     }
     if (a->failed) {
         return a->failed;
@@ -125,7 +298,7 @@ static enum status fail_archive(const struct archive_input *a, const char *doing
         return status_fail_errno(a->error, "%s: cannot be read", a->name);
     }
     if (error == ENOMEM) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to unpack it", a->name);
+        return fail_no_memory(a->name, "unpack it");
     }
     if (a->opened && archive_read_has_encrypted_entries(a->archive) > 0) {
         return status_fail(STATUS_UNSUPPORTED, "%s: is encrypted, and leat takes no passwords",
@@ -156,7 +329,7 @@ enum status archive_input_open(int fd, const char *name, const atomic_bool *stop
     struct archive_input *a = calloc(1, sizeof *a);
     if (!a) {
         close(fd);
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
+        return fail_no_memory(name, "open it");
     }
     a->fd = fd;
     a->stop = stop;
@@ -165,15 +338,15 @@ enum status archive_input_open(int fd, const char *name, const atomic_bool *stop
     errno = 0;
     a->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); /* some systems have none */
     if (!a->name || !a->archive || (!a->utf8 && errno == ENOMEM)) {
-        status = status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
+        status = fail_no_memory(name, "open it");
         goto fail;
     }
-    status = archive_layer_open(fd, name, stop, &a->layer);
+    status = open_layer(a);
     if (status) {
         goto fail;
     }
     if (!support_formats(a)) {
-        status = status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
+        status = fail_no_memory(name, "open it");
         goto fail;
     }
     if (lseek(fd, 0, SEEK_SET) != 0) {
@@ -203,7 +376,7 @@ void archive_input_free(struct archive_input *a)
     if (a->archive) {
         (void)archive_read_free(a->archive);
     }
-    archive_layer_free(a->layer);
+    end_layer(a);
     if (a->utf8) {
         freelocale(a->utf8);
     }
@@ -289,25 +462,14 @@ static void judge_entry(struct archive_input *a, struct archive_entry *e,
     }
 }
 
-/* Behind a tar's last entry: what the layer's end says holds for this reading too. */
-static enum status read_to_end(struct archive_input *a)
-{
-    size_t n = a->layer ? 1 : 0;
-    enum status status = STATUS_OK;
-    while (!status && n > 0) {
-        status = is_stopped(a) ? status_fail(STATUS_CANCELLED, "%s: stopped", a->name)
-                               : archive_layer_read(a->layer, a->packed, sizeof a->packed, &n);
-    }
-    return status;
-}
-
 static enum status find_entry(struct archive_input *a, struct archive_input_entry *entry, bool *end)
 {
     for (;;) {
         struct archive_entry *e;
         const int result = archive_read_next_header(a->archive, &e);
         if (result == ARCHIVE_EOF && !has_failed(a)) {
-            const enum status status = read_to_end(a);
+            /* what the layer's end says holds for this reading too */
+            const enum status status = a->layer ? drain_layer(a) : STATUS_OK;
             *end = !status;
             return status;
         }

@@ -116,7 +116,7 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
 /* Copies a cell's text, fit for a name, with a NUL, to dst[cell->n + 1]; returns its length. */
 size_t csv_copy_text(const struct csv_cell *cell, char *dst);
 
-/* --- the head: csv_dialect.c, csv_head.c, csv_names.c, csv_shape.c */
+/* --- the head: csv_dialect.c, csv_head.c, csv_shape.c */
 
 /* Chooses delimiter and decimal point from the text's first lines; `whole`: the text is the file.
  * Returns whether it is the comma where blanks and decimal commas would do as well. */
@@ -152,37 +152,11 @@ struct csv_head {
     uint64_t second_line;
 };
 
-/* Decides whether the first line holds names. One that does not counts like all others from then
- * on: what it has shown is added to what its columns have. What is not plain goes to the table's
- * warnings. STATUS_NO_MEMORY. */
-enum status csv_decide_header(struct table *t, struct csv_head *h, const struct csv_dialect *d,
-                              bool *has_header) STATUS_MUST_CHECK;
-
 /* Decides what the table is from what all its columns have shown: fills everything of *shape but
  * the dialect and where reading begins, and adds to the table's warnings. STATUS_BAD_INPUT (no
  * numbers), STATUS_BAD_ARGUMENT (the option `columns`), STATUS_NO_MEMORY. */
 enum status csv_decide_shape(struct table *t, struct csv_head *h,
                              struct csv_shape *shape) STATUS_MUST_CHECK;
-
-/* --- csv_cut.c: where a chunk may end */
-
-struct csv_cut {
-    const struct csv_dialect *dialect;
-    const unsigned char *text; /* from the start of a cell on ... */
-    size_t n;
-    size_t column;    /* ... with this number in its line */
-    bool filled;      /* that line is known to hold a filled cell */
-    size_t max_cells; /* the chunk's room */
-};
-
-/* A place to end the chunk: after a line or, within a line that is longer than the text, after a
- * delimiter. n = 0: there is none. */
-struct csv_place {
-    size_t n;
-    size_t n_lines; /* line ends before it */
-    size_t column;  /* of the cell after it */
-};
-struct csv_place csv_find_cut(const struct csv_cut *cut);
 
 /* --- csv_decode.c */
 

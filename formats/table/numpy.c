@@ -1,5 +1,6 @@
 /*
- * npy - NumPy arrays as tables: header, and numbers in chunks.
+ * numpy - NumPy arrays as tables: an .npy, or a member of an .npz, which is a zip archive of them,
+ * stored or deflated.
  *
  * The header is magic, version, length, dict literal. Its parser is strict, for what NumPy writes:
  * {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with the three keys in any order,
@@ -8,15 +9,49 @@
  * Numbers in this machine's layout (f4 and f8 in its byte order) are read straight into the chunk's
  * values; others become doubles (f4 in the other byte order: floats) when they are decoded. A
  * one-dimensional array is one line. NaN is missing; infinities are passed on as they are.
+ *
+ * Member names are only ever compared and shown, never used as paths. A member is believed to
+ * unpack to no more than deflate can make of its bytes. Its CRC-32 is checked when its end has been
+ * read.
+ *
+ * Source: numpy.lib.format, versions 1.0 to 3.0.
  */
-#include "formats/table/npy.h"
-
+#include "formats/base/bytes.h"
 #include "formats/base/checked.h"
+#include "formats/source/zip_input.h"
+#include "formats/table/table_format.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Where an array's bytes come from. `where` names it in messages; both are borrowed. */
+struct reader {
+    enum status (*read)(void *from, void *dst, size_t cap, size_t *n);
+    void *from;
+    const char *where;
+};
+
+struct header {
+    enum table_kind kind;
+    size_t item_bytes; /* 1, 2, 4 or 8; for f 4 or 8 */
+    bool swapped;      /* not in this machine's byte order */
+    bool fortran;
+    size_t n_dims; /* 1 or 2 */
+    size_t shape[2];
+    size_t n_items;        /* their product, >= 1 */
+    uint64_t header_bytes; /* before the first number */
+    uint64_t data_bytes;   /* n_items * item_bytes */
+};
+
+/* An array whose header has been read, and how much of its data has been. */
+struct array {
+    struct reader reader;
+    struct header header;
+    uint64_t done_bytes;
+};
 
 /* --- header ----------------------------------------------------------------------------------- */
 
@@ -101,7 +136,7 @@ static bool is_item(char kind, char bytes)
                              (bytes == '1' || bytes == '2' || bytes == '4' || bytes == '8');
 }
 
-static enum status take_descr(struct cursor *k, struct npy_header *h)
+static enum status take_descr(struct cursor *k, struct header *h)
 {
     const char *text;
     size_t n;
@@ -137,7 +172,7 @@ static enum status take_descr(struct cursor *k, struct npy_header *h)
                        excerpt_of(whole, whole_n).text);
 }
 
-static enum status take_order(struct cursor *k, struct npy_header *h)
+static enum status take_order(struct cursor *k, struct header *h)
 {
     h->fortran = take_word(k, "True");
     if (!h->fortran && !take_word(k, "False")) {
@@ -166,7 +201,7 @@ static enum status take_count(struct cursor *k, size_t *out)
     return STATUS_OK;
 }
 
-static enum status take_shape(struct cursor *k, struct npy_header *h)
+static enum status take_shape(struct cursor *k, struct header *h)
 {
     if (!take(k, '(')) {
         return fail_literal(k, "has no tuple for shape");
@@ -192,11 +227,11 @@ static enum status take_shape(struct cursor *k, struct npy_header *h)
 }
 
 /* Key, colon, value. `seen` has a bit for each key. */
-static enum status take_entry(struct cursor *k, struct npy_header *h, unsigned *seen)
+static enum status take_entry(struct cursor *k, struct header *h, unsigned *seen)
 {
     static const struct {
         const char *name;
-        enum status (*take)(struct cursor *k, struct npy_header *h);
+        enum status (*take)(struct cursor *k, struct header *h);
     } keys[] = {{"descr", take_descr}, {"fortran_order", take_order}, {"shape", take_shape}};
     const char *name;
     size_t n;
@@ -217,7 +252,7 @@ static enum status take_entry(struct cursor *k, struct npy_header *h, unsigned *
     return fail_literal(k, "has a key that is not descr, fortran_order or shape, before");
 }
 
-static enum status check_shape(const char *where, struct npy_header *h)
+static enum status check_shape(const char *where, struct header *h)
 {
     if (h->n_dims < 1 || h->n_dims > 2) {
         return status_fail(STATUS_UNSUPPORTED,
@@ -241,10 +276,10 @@ static enum status check_shape(const char *where, struct npy_header *h)
 
 /* Parses the literal text[0 .. n), which begins at byte `offset` of the array. */
 static enum status parse_literal(const char *where, const char *text, size_t n, size_t offset,
-                                 struct npy_header *out)
+                                 struct header *out)
 {
     struct cursor k = {where, text, text, text + n, offset};
-    *out = (struct npy_header){.header_bytes = offset + n};
+    *out = (struct header){.header_bytes = offset + n};
     unsigned seen = 0;
     if (!take(&k, '{')) {
         return fail_literal(&k, "is not a dict literal");
@@ -270,7 +305,7 @@ static enum status parse_literal(const char *where, const char *text, size_t n, 
     return check_shape(where, out);
 }
 
-static enum status read_head(const struct npy_reader *r, void *dst, size_t n)
+static enum status read_head(const struct reader *r, void *dst, size_t n)
 {
     size_t got;
     const enum status status = r->read(r->from, dst, n, &got);
@@ -280,7 +315,8 @@ static enum status read_head(const struct npy_reader *r, void *dst, size_t n)
     return status;
 }
 
-enum status npy_read_header(const struct npy_reader *r, struct npy_header *out)
+/* Reads up to the first number. */
+static enum status read_header(const struct reader *r, struct header *out)
 {
     unsigned char prefix[PREFIX_BYTES], length[4] = {0};
     enum status status = read_head(r, prefix, sizeof prefix);
@@ -320,17 +356,18 @@ enum status npy_read_header(const struct npy_reader *r, struct npy_header *out)
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-static bool is_direct(const struct npy_header *h)
+static bool is_direct(const struct header *h)
 {
     return h->kind == TABLE_FLOAT && !h->swapped;
 }
 
-static enum dtype npy_dtype(const struct npy_header *h)
+static enum dtype npy_dtype(const struct header *h)
 {
     return h->kind == TABLE_FLOAT && h->item_bytes == 4 ? DTYPE_F32 : DTYPE_F64;
 }
 
-void npy_describe(const struct npy_header *h, struct table_info *info)
+/* Tells t->info about the array. */
+static void describe(const struct header *h, struct table_info *info)
 {
     const bool columns = h->n_dims == 2 && h->fortran;
     const size_t lines = h->n_dims == 2 ? h->shape[0] : 1;
@@ -342,9 +379,11 @@ void npy_describe(const struct npy_header *h, struct table_info *info)
     info->lines_are_columns = columns;
 }
 
-enum status npy_check_size(const struct npy_array *a, uint64_t available, bool at_most)
+/* Checks that what is left for the numbers, `available` bytes, is what the header claims; with
+ * at_most, that it is not less. */
+static enum status check_size(const struct array *a, uint64_t available, bool at_most)
 {
-    const struct npy_header *const h = &a->header;
+    const struct header *const h = &a->header;
     if (available < h->data_bytes) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: byte %" PRIu64 ": its header claims %zu numbers of %zu bytes, but "
@@ -361,7 +400,7 @@ enum status npy_check_size(const struct npy_array *a, uint64_t available, bool a
 }
 
 /* Everything has been read: there must be no more. Reading on also has a packed stream checked. */
-static enum status check_end(const struct npy_array *a)
+static enum status check_end(const struct array *a)
 {
     unsigned char more;
     size_t n;
@@ -374,9 +413,9 @@ static enum status check_end(const struct npy_array *a)
                        a->header.header_bytes + a->header.data_bytes);
 }
 
-enum status npy_array_next(struct npy_array *a, struct table_chunk *c, bool *end)
+static enum status array_next(struct array *a, struct table_chunk *c, bool *end)
 {
-    const struct npy_header *const h = &a->header;
+    const struct header *const h = &a->header;
     const uint64_t left = h->data_bytes - a->done_bytes;
     if (left == 0) {
         *end = true;
@@ -445,10 +484,9 @@ static void swap(unsigned char *raw, size_t n, size_t item_bytes)
     }
 }
 
-enum status npy_array_decode(const struct table *t, const struct npy_array *a,
-                             struct table_chunk *c)
+static enum status array_decode(const struct table *t, const struct array *a, struct table_chunk *c)
 {
-    const struct npy_header *const h = &a->header;
+    const struct header *const h = &a->header;
     if (h->swapped) {
         swap(c->raw, c->n_cells, h->item_bytes);
     }
@@ -480,29 +518,29 @@ static enum status read_source(void *from, void *dst, size_t cap, size_t *n)
 
 static enum status npy_open(struct table *t)
 {
-    struct npy_array *const a = calloc(1, sizeof *a);
+    struct array *const a = calloc(1, sizeof *a);
     if (!a) {
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
     }
     t->state = a;
-    a->reader = (struct npy_reader){read_source, t->source, source_name(t->source)};
-    const enum status status = npy_read_header(&a->reader, &a->header);
+    a->reader = (struct reader){read_source, t->source, source_name(t->source)};
+    const enum status status = read_header(&a->reader, &a->header);
     if (status) {
         return status;
     }
-    npy_describe(&a->header, &t->info);
+    describe(&a->header, &t->info);
     const uint64_t bytes = source_most_bytes(t->source), header = a->header.header_bytes;
-    return npy_check_size(a, bytes > header ? bytes - header : 0, source_is_packed(t->source));
+    return check_size(a, bytes > header ? bytes - header : 0, source_is_packed(t->source));
 }
 
 static enum status npy_next(struct table *t, struct table_chunk *c, bool *end)
 {
-    return npy_array_next(t->state, c, end);
+    return array_next(t->state, c, end);
 }
 
 static enum status npy_decode(const struct table *t, struct table_chunk *c)
 {
-    return npy_array_decode(t, t->state, c);
+    return array_decode(t, t->state, c);
 }
 
 const struct table_format npy_format = {
@@ -512,4 +550,252 @@ const struct table_format npy_format = {
     .next = npy_next,
     .decode = npy_decode,
     .close = free,
+};
+
+/* --- members of .npz -------------------------------------------------------------------------- */
+
+enum {
+    MAX_MEMBERS = 10000, /* looked at */
+    MAX_LISTED = 12
+};
+
+struct npz {
+    struct source *source;
+    struct zip_input *zip;
+    char *where; /* "FILE: member NAME" */
+    struct array array;
+};
+
+static bool is_named_npy(const struct zip_input_member *m)
+{
+    const char *const dot = strrchr(m->name, '.');
+    return dot && strcmp(dot, ".npy") == 0;
+}
+
+static enum status name_member(struct npz *z, const struct zip_input_member *m)
+{
+    free(z->where);
+    z->where = NULL;
+    if (asprintf(&z->where, "%s: member \"%s\"", source_name(z->source),
+                 excerpt_of(m->name, strlen(m->name)).text) < 0) {
+        z->where = NULL;
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(z->source));
+    }
+    return STATUS_OK;
+}
+
+static enum status read_member(void *from, void *dst, size_t cap, size_t *n)
+{
+    struct npz *const z = from;
+    return zip_input_read(z->zip, dst, cap, n);
+}
+
+/* Opens a member as an array. */
+static enum status open_member(struct npz *z, const struct zip_input_member *m)
+{
+    enum status status = name_member(z, m);
+    if (status) {
+        return status;
+    }
+    if (m->encrypted) {
+        return status_fail(STATUS_UNSUPPORTED, "%s: is encrypted", z->where);
+    }
+    if (m->packed_bytes > source_file_bytes(z->source) ||
+        m->bytes / DEFLATE_MAX_RATIO > m->packed_bytes ||
+        (m->method == ZIP_INPUT_STORED && m->bytes != m->packed_bytes)) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: claims %" PRIu64 " bytes packed into %" PRIu64 ", which cannot be",
+                           z->where, m->bytes, m->packed_bytes);
+    }
+    status = zip_input_begin(z->zip, m, z->where);
+    if (status) {
+        return status;
+    }
+    z->array = (struct array){.reader = {read_member, z, z->where}};
+    status = read_header(&z->array.reader, &z->array.header);
+    if (status) {
+        return status;
+    }
+    const uint64_t header = z->array.header.header_bytes;
+    return check_size(&z->array, m->bytes > header ? m->bytes - header : 0, false);
+}
+
+/* What the members seen so far say about which one is meant. */
+struct choice {
+    const char *wanted;               /* a member's name, or NULL */
+    size_t n_two, n_one;              /* suitable members, by dimensions */
+    struct zip_input_member two, one; /* the last of them */
+    size_t n_members;
+    struct bytes names;
+};
+
+static enum status list_member(const struct zip_input_member *m, struct choice *v)
+{
+    if (v->n_members >= MAX_LISTED) {
+        return v->n_members == MAX_LISTED ? bytes_printf(&v->names, ", ...") : STATUS_OK;
+    }
+    return bytes_printf(&v->names, "%s\"%s\"", v->n_members ? ", " : "",
+                        excerpt_of(m->name, strlen(m->name)).text);
+}
+
+/* Whether the member has the name that is wanted, perhaps without its .npy. */
+static bool is_wanted(const struct zip_input_member *m, const char *wanted)
+{
+    const size_t n = strlen(wanted);
+    return strcmp(m->name, wanted) == 0 ||
+           (is_named_npy(m) && strlen(m->name) == n + 4 && memcmp(m->name, wanted, n) == 0);
+}
+
+/* Notes whether a member is an array that could be meant. */
+static enum status consider(struct npz *z, const struct zip_input_member *m, struct choice *v)
+{
+    if (v->wanted) {
+        if (is_wanted(m, v->wanted)) {
+            v->n_two = 1;
+            v->two = *m;
+        }
+        return STATUS_OK;
+    }
+    if (!is_named_npy(m)) {
+        return STATUS_OK;
+    }
+    const enum status status = open_member(z, m);
+    if (status) {
+        return status == STATUS_NO_MEMORY || status == STATUS_IO ? status : STATUS_OK;
+    }
+    const bool two = z->array.header.n_dims == 2;
+    *(two ? &v->n_two : &v->n_one) += 1;
+    *(two ? &v->two : &v->one) = *m;
+    return STATUS_OK;
+}
+
+/* Looks at one member after the other, until the wanted one is found. */
+static enum status look_at_members(struct npz *z, struct choice *v)
+{
+    for (v->n_members = 0; !v->wanted || v->n_two == 0; v->n_members++) {
+        struct zip_input_member m;
+        bool end;
+        enum status status = zip_input_next(z->zip, &m, &end);
+        if (status || end) {
+            return status;
+        }
+        if (v->n_members == MAX_MEMBERS) {
+            return status_fail(STATUS_UNSUPPORTED, "%s: has more than %d members",
+                               source_name(z->source), MAX_MEMBERS);
+        }
+        status = list_member(&m, v);
+        if (status) {
+            return status;
+        }
+        status = consider(z, &m, v);
+        if (status) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status fail_choice(const struct npz *z, const struct choice *v)
+{
+    const char *const file = source_name(z->source);
+    const int n = (int)v->names.len;
+    const char *const names = (const char *)v->names.data;
+    if (v->n_members == 0) {
+        return status_fail(STATUS_BAD_INPUT, "%s: is a zip archive without members", file);
+    }
+    if (v->wanted) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: has no member \"%s\"; its members are %.*s",
+                           file, excerpt_of(v->wanted, strlen(v->wanted)).text, n, names);
+    }
+    if (v->n_two + v->n_one == 0) {
+        const char *const why = v->n_members == 1 && z->where ? status_message() : "";
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: no member is a readable array of numbers in one or two dimensions "
+                           "(%.*s)%s%s",
+                           file, n, names, *why ? ": " : "", why);
+    }
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: %zu members could be meant (%.*s); say which one with `member`", file,
+                       v->n_two > 0 ? v->n_two : v->n_one, n, names);
+}
+
+/* Finds the member that is meant. */
+static enum status choose_member(struct npz *z, const char *wanted, struct zip_input_member *m)
+{
+    struct choice v = {.wanted = wanted};
+    enum status status = look_at_members(z, &v);
+    if (!status && (v.n_two > 1 || (v.n_two == 0 && (wanted || v.n_one != 1)))) {
+        status = fail_choice(z, &v);
+    }
+    *m = v.n_two == 1 ? v.two : v.one;
+    bytes_free(&v.names);
+    return status;
+}
+
+static bool npz_suits(const unsigned char *head, size_t n)
+{
+    return n >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
+}
+
+static void npz_close(void *state)
+{
+    struct npz *const z = state;
+    if (!z) {
+        return;
+    }
+    zip_input_free(z->zip);
+    free(z->where);
+    free(z);
+}
+
+static enum status npz_open(struct table *t)
+{
+    if (source_is_packed(t->source)) {
+        return status_fail(STATUS_UNSUPPORTED, "%s: is a gzipped zip archive; unpack it first",
+                           source_name(t->source));
+    }
+    struct npz *const z = calloc(1, sizeof *z);
+    if (!z) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
+    }
+    t->state = z;
+    z->source = t->source;
+    struct zip_input_member m;
+    enum status status = zip_input_open(t->source, &z->zip);
+    if (status) {
+        return status;
+    }
+    status = choose_member(z, t->options.member, &m);
+    if (status) {
+        return status;
+    }
+    status = open_member(z, &m);
+    if (status) {
+        return status;
+    }
+    describe(&z->array.header, &t->info);
+    return STATUS_OK;
+}
+
+static enum status npz_next(struct table *t, struct table_chunk *c, bool *end)
+{
+    struct npz *const z = t->state;
+    const enum status status = array_next(&z->array, c, end);
+    return status || !*end ? status : zip_input_end(z->zip);
+}
+
+static enum status npz_decode(const struct table *t, struct table_chunk *c)
+{
+    const struct npz *const z = t->state;
+    return array_decode(t, &z->array, c);
+}
+
+const struct table_format npz_format = {
+    .name = "npz",
+    .takes_member = true,
+    .suits = npz_suits,
+    .open = npz_open,
+    .next = npz_next,
+    .decode = npz_decode,
+    .close = npz_close,
 };
