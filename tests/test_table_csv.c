@@ -451,8 +451,8 @@ static void options_of_other_formats_are_told(void **state)
     assert_false(r.info->uses_columns || r.info->uses_member);
     assert_int_equal(r.info->n_warnings, 2);
     assert_string_equal(r.info->warnings[0],
-                        "in.x: columns = 1-2 is not looked at: it is for CSV and TSV");
-    assert_string_equal(r.info->warnings[1], "in.x: member = a is not looked at: it is for .npz");
+                        "in.x: columns = 1-2 is ignored: it applies to CSV and TSV");
+    assert_string_equal(r.info->warnings[1], "in.x: member = a is ignored: it applies to .npz");
     reading_free(&r);
     r = read_text("1,2,3\n4,5,6\n", &options);
     ASSERT_NUMBERS(&r, 1, 2, 4, 5);

@@ -38,17 +38,21 @@ enum status bytes_reserve(struct bytes *b, size_t more)
 enum status bytes_append(struct bytes *b, const void *data, size_t n)
 {
     const enum status st = bytes_reserve(b, n);
-    if (st == STATUS_OK && n > 0) {
-        memcpy(b->data + b->len, data, n);
-        b->len += n;
+    if (st != STATUS_OK || n == 0) {
+        return st;
     }
-    return st;
+    memcpy(b->data + b->len, data, n);
+    b->len += n;
+    return STATUS_OK;
 }
 
 enum status bytes_printf(struct bytes *b, const char *format, ...)
 {
-    enum status st = bytes_reserve(b, 64);
-    while (st == STATUS_OK) {
+    for (size_t want = 64;;) {
+        const enum status st = bytes_reserve(b, want);
+        if (st != STATUS_OK) {
+            return st;
+        }
         const size_t room = b->cap - b->len;
         va_list args;
         va_start(args, format);
@@ -59,11 +63,10 @@ enum status bytes_printf(struct bytes *b, const char *format, ...)
         }
         if ((size_t)n < room) {
             b->len += (size_t)n;
-            break;
+            return STATUS_OK;
         }
-        st = bytes_reserve(b, (size_t)n + 1);
+        want = (size_t)n + 1;
     }
-    return st;
 }
 
 void bytes_put(struct bytes *b, const void *data, size_t n, enum status *failed)

@@ -40,7 +40,7 @@ struct decimal_run {
  * followed by the delimiter or, for the last column of a line, by LF or CR LF; after a line's end
  * the column is 0, and a run that is the whole line goes on with the next. Stops at column `last`,
  * when the room is full, and before the first cell that is anything else. Blanks before a number
- * are passed over. */
+ * are skipped. */
 void decimal_run_cells(struct decimal_run *run);
 
 #ifdef __cplusplus

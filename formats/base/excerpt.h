@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Text as messages show it: bytes that are no UTF-8, and controls, spelt \xNN; cut with "..." where
- * it does not fit. */
+/* Text as messages show it: bytes that are not UTF-8, and controls, spelt \xNN; cut with "..."
+ * where it does not fit. */
 struct excerpt {
     char text[64];
 };
@@ -25,7 +25,7 @@ size_t excerpt_escape_next(char dst[4], const char **text);
 /* True when text[0 .. n) is UTF-8 without control characters. */
 bool excerpt_is_clean(const void *text, size_t n);
 
-/* Makes text fit for names, in place: bytes that are no UTF-8, and controls, become '?'. */
+/* Makes text fit for names, in place: bytes that are not UTF-8, and controls, become '?'. */
 void excerpt_clean(char *text, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * io_watch - reading and writing files, with somebody told when a thread begins and ends to wait
- * for one, so that the time in such calls can be told from that of all the rest.
+ * io_watch - reading and writing files with a callback before and after each call, so that the
+ * time spent in such calls can be measured apart from all other time.
  */
 #ifndef LEAT_FORMATS_BASE_IO_WATCH_H
 #define LEAT_FORMATS_BASE_IO_WATCH_H
@@ -15,7 +15,7 @@ struct io_watch {
     void (*note)(struct io_watch *watch, bool writes, bool begins);
 };
 
-/* Who is told of this thread's calls from now on; NULL: nobody. Borrowed. */
+/* Sets the watch of this thread's calls from now on; NULL: none. Borrowed. */
 void io_watch_thread(struct io_watch *watch);
 
 /* Reads up to n bytes at `at`, fewer only at the file's end or after a failure; *error is its

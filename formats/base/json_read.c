@@ -12,18 +12,18 @@
 
 enum { PIECE_BYTES = 1 << 14 };
 
-/* jansson has asked this thread's malloc() in vain. */
-static _Thread_local bool lacked_memory;
+/* malloc() has failed for jansson in this thread. */
+static _Thread_local bool out_of_memory;
 
 static void *allocate(size_t n)
 {
     void *memory = malloc(n);
-    lacked_memory = lacked_memory || memory == NULL;
+    out_of_memory = out_of_memory || memory == NULL;
     return memory;
 }
 
 /* Before any other use of jansson, as it wants. */
-__attribute__((constructor)) static void listen_to_memory(void)
+__attribute__((constructor)) static void set_allocator(void)
 {
     json_set_alloc_funcs(allocate, free);
 }
@@ -31,38 +31,42 @@ __attribute__((constructor)) static void listen_to_memory(void)
 enum status json_read(const void *text, size_t n, json_t **out)
 {
     json_error_t error = {.line = 0};
-    lacked_memory = false;
+    out_of_memory = false;
     *out = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
-    if (lacked_memory) {
+    if (out_of_memory) {
         json_decref(*out);
         *out = NULL;
         return status_fail(STATUS_NO_MEMORY, "no memory for JSON text of %zu bytes", n);
     }
     return *out != NULL
                ? STATUS_OK
-               : status_fail(STATUS_BAD_INPUT, "no JSON: line %d: %s", error.line, error.text);
+               : status_fail(STATUS_BAD_INPUT, "not JSON: line %d: %s", error.line, error.text);
 }
 
 enum status json_read_fd(int fd, size_t n_max, json_t **out)
 {
     struct bytes text = {0};
-    enum status status = STATUS_OK;
+    enum status status;
+    ssize_t n;
     *out = NULL;
-    for (bool at_end = false; !at_end && status == STATUS_OK;) {
+    do {
         status = bytes_reserve(&text, PIECE_BYTES);
-        const ssize_t n =
-            status == STATUS_OK ? read(fd, text.data + text.len, text.cap - text.len) : 0;
-        at_end = n == 0;
-        text.len += n > 0 ? (size_t)n : 0;
+        if (status != STATUS_OK) {
+            goto done;
+        }
+        n = read(fd, text.data + text.len, text.cap - text.len);
         if (n < 0 && errno != EINTR) {
             status = status_fail_errno(errno, "cannot be read");
-        } else if (text.len > n_max) {
-            status = status_fail(STATUS_BAD_INPUT, "longer than %zu bytes", n_max);
+            goto done;
         }
-    }
-    if (status == STATUS_OK) {
-        status = json_read(text.data, text.len, out);
-    }
+        text.len += n > 0 ? (size_t)n : 0;
+        if (text.len > n_max) {
+            status = status_fail(STATUS_BAD_INPUT, "longer than %zu bytes", n_max);
+            goto done;
+        }
+    } while (n != 0);
+    status = json_read(text.data, text.len, out);
+done:
     bytes_free(&text);
     return status;
 }

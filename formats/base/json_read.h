@@ -1,5 +1,5 @@
 /*
- * json_read - JSON text becomes a value, and want of memory is told for what it is.
+ * json_read - JSON text becomes a value; insufficient memory is reported as such.
  *
  * jansson's own readers (2.14, the lexer's lex_save) go on where a string's buffer cannot grow: the
  * text is then read without a character, or called invalid.

@@ -39,7 +39,7 @@ static bool to_journal, to_terminal;
 static char progress[4 * PROGRESS_BYTES + 1]; /* under lock: what stands in the last line */
 static size_t progress_len;
 
-static void look_at_stderr(void)
+static void probe_stderr(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
     uintmax_t dev, ino;
@@ -57,7 +57,7 @@ static size_t put(char *dst, const char *text)
     return n;
 }
 
-/* Writes all or gives up: there is nobody to tell. */
+/* Writes all; a failure cannot be reported. */
 static void write_all(const char *data, size_t n)
 {
     while (n > 0) {
@@ -76,7 +76,7 @@ static void print(enum log_level level, const char *format, va_list args)
 
 static void print(enum log_level level, const char *format, va_list args)
 {
-    if (!log_enabled(level)) {
+    if ((int)level > atomic_load_explicit(&max_level, memory_order_relaxed)) {
         return;
     }
     const int kept_errno = errno;
@@ -84,7 +84,7 @@ static void print(enum log_level level, const char *format, va_list args)
     if (vsnprintf(text, sizeof text, format, args) < 0) {
         snprintf(text, sizeof text, "%s", format);
     }
-    pthread_once(&once, look_at_stderr);
+    pthread_once(&once, probe_stderr);
     pthread_mutex_lock(&lock);
     size_t len = 0;
     if (progress_len > 0) {
@@ -105,11 +105,6 @@ void log_set_level(enum log_level level)
     atomic_store_explicit(&max_level, (int)level, memory_order_relaxed);
 }
 
-bool log_enabled(enum log_level level)
-{
-    return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
-}
-
 #define DEFINE_LOG(name, level)                                                                    \
     void log_##name(const char *format, ...)                                                       \
     {                                                                                              \
@@ -125,7 +120,7 @@ DEFINE_LOG(debug, LOG_LEVEL_DEBUG)
 
 bool log_has_progress(void)
 {
-    pthread_once(&once, look_at_stderr);
+    pthread_once(&once, probe_stderr);
     return to_terminal;
 }
 

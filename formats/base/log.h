@@ -1,5 +1,5 @@
 /*
- * log - what leat tells a person while it runs: one line an event, on stderr.
+ * log - messages to the user while leat runs: one line an event, on stderr.
  *
  * Nothing else writes to stderr. Safe from any thread; a line is never torn. What is not plain text
  * is shown as \xNN (excerpt_escape), so that a file's name or content cannot command a terminal or
@@ -15,8 +15,6 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 
 /* Lines above this level are dropped; LOG_LEVEL_INFO at start. */
 void log_set_level(enum log_level level);
-/* Whether a line of that level would be printed. */
-bool log_enabled(enum log_level level);
 
 /* Prints one line; text beyond 4000 bytes is cut. errno is kept. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -28,7 +26,7 @@ void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool log_has_progress(void);
 /* Draws (replaces) the progress line at the bottom of the terminal; NULL or "" takes it away. Lines
  * that are logged meanwhile appear above it. Cut to the terminal's width. Nothing happens when
- * stderr is no terminal. */
+ * stderr is not a terminal. */
 void log_progress(const char *text);
 
 #endif

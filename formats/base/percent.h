@@ -10,7 +10,7 @@
 /* The text, for free(); NULL: no memory. */
 char *percent_encode(const char *name);
 
-/* The name that the text stands for, for free(); what is no %XX stands for itself.
+/* The name that the text stands for, for free(); what is not %XX stands for itself.
  * STATUS_BAD_INPUT: two such digits do not follow on a '%', or they are 00; STATUS_NO_MEMORY. *out
  * is then NULL. */
 enum status percent_decode(const char *text, char **out) STATUS_MUST_CHECK;

@@ -3,7 +3,7 @@
  * container's rules; compresses nothing itself (pack_deflate.c).
  *
  * Small puts are gathered, large ones are written from where they are: a small file costs one
- * write(2). Nothing is synced: whoever publishes a result knows when it must be on disk.
+ * write(2). Nothing is synced: the caller that publishes a result does.
  *
  * A zip's member of one piece gets a local header that holds its sizes. A longer one is streamed:
  * its sizes follow it in a data descriptor (flag bit 3, 64-bit fields, announced by a zip64 extra

@@ -3,8 +3,8 @@
  *
  * One kind for each container: PACK_RAW (bytes as they are: .png, .json, .npy), PACK_GZIP (.csv.gz)
  * and PACK_ZIP (.npz: several members). Output is deterministic: no clock, no user, no host name in
- * it, and the same pieces give the same bytes whoever deflated them, on processors of one kind
- * (deflate takes the instructions that a processor has).
+ * it, and the same pieces give the same bytes whichever thread deflated them, on processors of one
+ * kind (deflate takes the instructions that a processor has).
  */
 #ifndef LEAT_FORMATS_PACK_PACK_H
 #define LEAT_FORMATS_PACK_PACK_H

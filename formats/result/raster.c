@@ -6,9 +6,7 @@
 
 #include "formats/result/raster_file.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,9 +51,7 @@ static void free_source(void *context)
     if (s->ops->close != NULL) {
         s->ops->close(s);
     }
-    if (s->free_context != NULL) {
-        s->free_context(s->context);
-    }
+    result_free_context(s->context, s->free_context);
     grid_free(s->grid);
     free(s);
 }
@@ -67,9 +63,7 @@ static enum status new_source(const struct raster *raster, result_fetch_fn *fetc
     struct raster_source *const s = calloc(1, sizeof *s);
     *out = NULL;
     if (s == NULL) {
-        if (free_context != NULL) {
-            free_context(context);
-        }
+        result_free_context(context, free_context);
         return status_fail(STATUS_NO_MEMORY, "no memory to write a grid");
     }
     *s = (struct raster_source){.raster = *raster,
@@ -104,10 +98,8 @@ static enum status prj_piece(void *text, uint64_t index, struct bytes *out)
 static enum status add_file(struct result *r, const char *name, const char *suffix,
                             enum pack_kind kind, struct result_file **out)
 {
-    char file_name[sizeof r->files->name];
-    const int len = snprintf(file_name, sizeof file_name, "%s%s", name, suffix);
-    assert((size_t)len < sizeof file_name);
-    (void)len;
+    char file_name[RESULT_NAME_BYTES];
+    result_set_name(file_name, name, suffix);
     return result_add_file(r, file_name, kind, out);
 }
 

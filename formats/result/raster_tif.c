@@ -78,32 +78,16 @@ static struct tiling tiling_of(const struct grid *g)
                            .down = (g->rows - 1) / rows + 1};
 }
 
-/* planes[0 .. width * n): the bytes of the row's n values, the highest of all first. */
-#define DEFINE_SORT_BYTES(type)                                                                    \
-    static void sort_bytes_##type(const unsigned char *row, size_t n, unsigned char *planes)       \
-    {                                                                                              \
-        type v[TILE];                                                                              \
-        memcpy(v, row, n * sizeof v[0]);                                                           \
-        for (size_t b = 0; b < sizeof v[0]; b++) {                                                 \
-            for (size_t i = 0; i < n; i++) {                                                       \
-                planes[b * n + i] = (unsigned char)(v[i] >> (8 * (sizeof v[0] - 1 - b)));          \
-            }                                                                                      \
-        }                                                                                          \
-    }
-DEFINE_SORT_BYTES(uint32_t)
-DEFINE_SORT_BYTES(uint64_t)
-
 static void predict_floats(const unsigned char *row, size_t n, size_t bytes, unsigned char *out)
 {
-    unsigned char planes[8 * TILE];
-    if (bytes == 8) {
-        sort_bytes_uint64_t(row, n, planes);
-    } else {
-        sort_bytes_uint32_t(row, n, planes);
-    }
-    out[0] = planes[0];
-    for (size_t i = 1; i < n * bytes; i++) {
-        out[i] = (unsigned char)(planes[i] - planes[i - 1]);
+    unsigned char before = 0;
+    for (size_t b = 0; b < bytes; b++) { /* the highest byte of all numbers first */
+        const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+        const unsigned char *from = row + (little ? bytes - 1 - b : b);
+        for (size_t i = 0; i < n; i++, from += bytes) {
+            *out++ = (unsigned char)(*from - before);
+            before = *from;
+        }
     }
 }
 
@@ -128,10 +112,13 @@ static enum status fetch_row(const struct raster_source *s, size_t row, size_t l
     const size_t width = raster_type_bytes(s->raster.type), columns = s->grid->columns;
     const size_t n = columns - left < tile_columns ? columns - left : tile_columns;
     const enum status st = s->fetch(s->context, (uint64_t)row * columns + left, n, cells);
-    for (size_t i = n; i < tile_columns && st == STATUS_OK; i++) {
+    if (st != STATUS_OK) {
+        return st;
+    }
+    for (size_t i = n; i < tile_columns; i++) {
         memcpy(cells + i * width, cells + (n - 1) * width, width);
     }
-    return st;
+    return STATUS_OK;
 }
 
 /* The tile after its predictor. */

@@ -17,6 +17,13 @@ static enum status no_memory(const char *what)
     return status_fail(STATUS_NO_MEMORY, "no memory for %s", what);
 }
 
+void result_set_name(char name[RESULT_NAME_BYTES], const char *stem, const char *suffix)
+{
+    const int len = snprintf(name, RESULT_NAME_BYTES, "%s%s", stem, suffix);
+    assert(len >= 0 && len < RESULT_NAME_BYTES);
+    (void)len;
+}
+
 enum status result_init(struct result *r)
 {
     *r = (struct result){.shape = json_object(),
@@ -35,9 +42,7 @@ void result_free(struct result *r)
     for (size_t i = 0; i < r->n_files; i++) {
         const struct result_file *f = &r->files[i];
         for (size_t k = 0; k < f->n_members; k++) {
-            if (f->members[k].free_context != NULL) {
-                f->members[k].free_context(f->members[k].context);
-            }
+            result_free_context(f->members[k].context, f->members[k].free_context);
         }
         free(f->members);
     }
@@ -60,9 +65,7 @@ enum status result_add_file(struct result *r, const char *name, enum pack_kind k
     r->files = files;
     struct result_file *f = &files[r->n_files++];
     *f = (struct result_file){.kind = kind};
-    const int len = snprintf(f->name, sizeof f->name, "%s", name);
-    assert(len > 0 && (size_t)len < sizeof f->name);
-    (void)len;
+    result_set_name(f->name, name, "");
     *out = f;
     return STATUS_OK;
 }
@@ -73,18 +76,14 @@ enum status result_add_member(struct result_file *f, const char *name, uint64_t 
     assert(n_pieces > 0 && (f->kind == PACK_ZIP ? name != NULL : f->n_members == 0));
     struct result_member *members = reallocarray(f->members, f->n_members + 1, sizeof *members);
     if (members == NULL) {
-        if (free_context != NULL) {
-            free_context(context);
-        }
+        result_free_context(context, free_context);
         return no_memory(f->name);
     }
     f->members = members;
     struct result_member *m = &members[f->n_members++];
     *m = (struct result_member){
         .n_pieces = n_pieces, .piece = piece, .context = context, .free_context = free_context};
-    const int len = snprintf(m->name, sizeof m->name, "%s", name != NULL ? name : "");
-    assert((size_t)len < sizeof m->name);
-    (void)len;
+    result_set_name(m->name, name != NULL ? name : "", "");
     return STATUS_OK;
 }
 

@@ -18,16 +18,19 @@
  * of 8 bytes. Called from any thread, pieces of one result in any order and at the same time. */
 typedef enum status result_piece_fn(void *context, uint64_t index, struct bytes *out);
 
+enum { RESULT_NAME_BYTES = 48 };
+
 struct result_member {
-    char name[48];     /* "r.npy" in a zip; unused otherwise */
-    uint64_t n_pieces; /* >= 1 */
+    char name[RESULT_NAME_BYTES]; /* "r.npy" in a zip; unused otherwise */
+    uint64_t n_pieces;            /* >= 1 */
     result_piece_fn *piece;
     void *context; /* given to piece; owned by this member when free_context is set */
     void (*free_context)(void *context);
 };
 
 struct result_file {
-    char name[48]; /* "pearson.npz"; may lie in a sub-folder: "snapshots/000100.tif" */
+    char name[RESULT_NAME_BYTES]; /* "pearson.npz"; may lie in a sub-folder: "snapshots/000100.tif"
+                                   */
     enum pack_kind kind;
     size_t n_members; /* 1 unless PACK_ZIP */
     struct result_member *members;
@@ -46,6 +49,16 @@ struct result {
 enum status result_init(struct result *r) STATUS_MUST_CHECK;
 /* Frees everything the result holds; *r is zeroed. */
 void result_free(struct result *r);
+
+/* The name STEM followed by SUFFIX, which together are shorter than RESULT_NAME_BYTES. */
+void result_set_name(char name[RESULT_NAME_BYTES], const char *stem, const char *suffix);
+/* Frees a context that is not taken into a result; free_context may be NULL. */
+static inline void result_free_context(void *context, void (*free_context)(void *))
+{
+    if (free_context != NULL) {
+        free_context(context);
+    }
+}
 
 /* Appends an empty file; the pointer is valid until the next call. STATUS_NO_MEMORY. */
 enum status result_add_file(struct result *r, const char *name, enum pack_kind kind,

@@ -25,9 +25,7 @@ struct csv {
 static void csv_free(void *context)
 {
     struct csv *c = context;
-    if (c->free_context != NULL) {
-        c->free_context(c->context);
-    }
+    result_free_context(c->context, c->free_context);
     free(c->header);
     free(c);
 }
@@ -36,15 +34,9 @@ static enum status csv_piece(void *context, uint64_t index, struct bytes *out)
 {
     const struct csv *c = context;
     const uint64_t first = index * c->rows_per_piece;
-    enum status st = STATUS_OK;
-    if (index == 0) {
-        st = bytes_append(out, c->header, strlen(c->header));
-        if (st == STATUS_OK) {
-            st = bytes_append(out, "\n", 1);
-        }
-    }
     const uint64_t left = c->n_rows - first;
     const size_t n = left < c->rows_per_piece ? (size_t)left : c->rows_per_piece;
+    const enum status st = index == 0 ? bytes_printf(out, "%s\n", c->header) : STATUS_OK;
     return st == STATUS_OK && n > 0 ? c->rows(c->context, first, n, out) : st;
 }
 
@@ -53,13 +45,11 @@ enum status result_add_csv(struct result *r, const char *name, const char *heade
                            void (*free_context)(void *))
 {
     struct result_file *f;
-    char file_name[sizeof f->name];
+    char file_name[RESULT_NAME_BYTES];
     assert(rows_per_piece > 0);
     struct csv *c = malloc(sizeof *c);
     if (c == NULL) {
-        if (free_context != NULL) {
-            free_context(context);
-        }
+        result_free_context(context, free_context);
         return status_fail(STATUS_NO_MEMORY, "no memory for %s.csv.gz", name);
     }
     *c = (struct csv){.header = strdup(header),
@@ -72,9 +62,7 @@ enum status result_add_csv(struct result *r, const char *name, const char *heade
         csv_free(c);
         return status_fail(STATUS_NO_MEMORY, "no memory for %s.csv.gz", name);
     }
-    const int len = snprintf(file_name, sizeof file_name, "%s.csv.gz", name);
-    assert((size_t)len < sizeof file_name);
-    (void)len;
+    result_set_name(file_name, name, ".csv.gz");
     const enum status st = result_add_file(r, file_name, PACK_GZIP, &f);
     if (st != STATUS_OK) {
         csv_free(c);

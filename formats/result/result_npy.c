@@ -42,9 +42,7 @@ static const struct {
 static void npy_free(void *context)
 {
     struct npy *a = context;
-    if (a->free_context != NULL) {
-        a->free_context(a->context);
-    }
+    result_free_context(a->context, a->free_context);
     free(a);
 }
 
@@ -56,18 +54,20 @@ static enum status npy_piece(void *context, uint64_t index, struct bytes *out)
     size_t n = left < PACK_PIECE_BYTES ? (size_t)left : PACK_PIECE_BYTES;
     const uint64_t first = index == 0 ? 0 : (from - a->header_bytes) / a->element_bytes;
     enum status st = bytes_reserve(out, n);
-    if (st == STATUS_OK && index == 0) {
-        st = bytes_append(out, a->header, a->header_bytes);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    if (index == 0) {
+        memcpy(out->data + out->len, a->header, a->header_bytes);
+        out->len += a->header_bytes;
         n -= a->header_bytes;
     }
-    if (st != STATUS_OK || n == 0) {
-        return st;
+    if (n == 0) {
+        return STATUS_OK;
     }
     assert(out->len % sizeof(uint64_t) == 0);
     st = a->fetch(a->context, first, n / a->element_bytes, out->data + out->len);
-    if (st == STATUS_OK) {
-        out->len += n;
-    }
+    out->len += st == STATUS_OK ? n : 0;
     return st;
 }
 
@@ -76,16 +76,14 @@ static void make_header(struct npy *a, const char *descr, size_t n_dims, const s
 {
     char *const text = a->header + PREFIX_BYTES;
     const size_t room = sizeof a->header - PREFIX_BYTES;
-    int len;
-    if (n_dims == 0) {
-        len = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (), }", descr);
-    } else if (n_dims == 1) {
-        len = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (%zu,), }",
-                       descr, dims[0]);
-    } else {
-        len = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (%zu, %zu), }",
-                       descr, dims[0], dims[1]);
+    char shape[64] = "()";
+    if (n_dims == 1) {
+        snprintf(shape, sizeof shape, "(%zu,)", dims[0]);
+    } else if (n_dims == 2) {
+        snprintf(shape, sizeof shape, "(%zu, %zu)", dims[0], dims[1]);
     }
+    const int len = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
+                             descr, shape);
     assert(len > 0 && (size_t)len + 1 < room);
     const size_t whole = PREFIX_BYTES + (size_t)len + 1;
     a->header_bytes = (whole + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
@@ -109,16 +107,13 @@ struct stream {
 static enum status add_stream(struct result_file *f, const char *name, const struct stream *s,
                               result_fetch_fn *fetch, void *context, void (*free_context)(void *))
 {
-    char member[sizeof f->members->name];
+    char member[RESULT_NAME_BYTES];
     size_t bytes, total;
-    const int len = snprintf(member, sizeof member, "%s.npy", name);
-    assert(f->kind == PACK_ZIP && (size_t)len < sizeof member);
-    (void)len;
+    assert(f->kind == PACK_ZIP);
+    result_set_name(member, name, ".npy");
     struct npy *a = malloc(sizeof *a);
     if (a == NULL) {
-        if (free_context != NULL) {
-            free_context(context);
-        }
+        result_free_context(context, free_context);
         return status_fail(STATUS_NO_MEMORY, "no memory for array %s", name);
     }
     *a = (struct npy){.element_bytes = s->element_bytes,
@@ -154,9 +149,7 @@ enum status result_add_array(struct result_file *f, const char *name, enum npy_t
                        .n_elements = 1};
     for (size_t i = 0; i < n_dims; i++) {
         if (!checked_mul(s.n_elements, dims[i], &s.n_elements)) {
-            if (free_context != NULL) {
-                free_context(context);
-            }
+            result_free_context(context, free_context);
             return status_fail(STATUS_TOO_LARGE, "array %s has too many elements", name);
         }
     }
@@ -205,9 +198,11 @@ struct strings {
 static void strings_free(void *context)
 {
     struct strings *s = context;
-    free(s->starts);
-    bytes_free(&s->text);
-    free(s);
+    if (s != NULL) {
+        free(s->starts);
+        bytes_free(&s->text);
+        free(s);
+    }
 }
 
 static enum status strings_fetch(void *context, uint64_t first, size_t n, void *dst)
@@ -233,19 +228,17 @@ enum status result_add_strings(struct result_file *f, const char *name, size_t n
     char descr[24];
     size_t longest = 0, n_points;
     struct strings *s = calloc(1, sizeof *s);
-    enum status st = s == NULL ? STATUS_NO_MEMORY : STATUS_OK;
-    for (size_t i = 0; i < n && st == STATUS_OK; i++) {
-        st = bytes_append(&s->text, strings[i], strlen(strings[i]) + 1);
+    if (s == NULL) {
+        goto no_memory;
     }
-    if (st == STATUS_OK) {
-        s->starts = calloc(n + 1, sizeof s->starts[0]);
-        st = s->starts == NULL ? STATUS_NO_MEMORY : STATUS_OK;
-    }
-    if (st != STATUS_OK) {
-        if (s != NULL) {
-            strings_free(s);
+    for (size_t i = 0; i < n; i++) {
+        if (bytes_append(&s->text, strings[i], strlen(strings[i]) + 1) != STATUS_OK) {
+            goto no_memory;
         }
-        return status_fail(STATUS_NO_MEMORY, "no memory for the strings of %s", name);
+    }
+    s->starts = calloc(n + 1, sizeof s->starts[0]);
+    if (s->starts == NULL) {
+        goto no_memory;
     }
     const char *text = (const char *)s->text.data;
     for (size_t i = 0; i < n; i++) {
@@ -269,4 +262,7 @@ enum status result_add_strings(struct result_file *f, const char *name, size_t n
                                   .dims = &n,
                                   .n_elements = n_points};
     return add_stream(f, name, &stream, strings_fetch, s, strings_free);
+no_memory:
+    strings_free(s);
+    return status_fail(STATUS_NO_MEMORY, "no memory for the strings of %s", name);
 }

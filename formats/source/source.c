@@ -7,7 +7,7 @@
  * looked at and not consumed. Once it is used up, reading goes into the caller's memory.
  *
  * Gzip: RFC 1952. Members follow each other; zero bytes after the last one (tape padding) are
- * passed over as gzip -d does, anything else there is an error.
+ * skipped as gzip -d does, anything else there is an error.
  */
 #include "formats/source/source.h"
 
@@ -92,7 +92,7 @@ static void read_portion(void *arg, size_t i)
     p->crc[i] = 0;
     if (read_pieces(p->s, p->s->offset + i * p->bytes, p->dst + i * p->bytes, p->bytes, &p->n[i],
                     &p->crc[i]) != STATUS_OK) {
-        p->n[i] = 0; /* it is read again, and the error told, by the thread that asked */
+        p->n[i] = 0; /* read again by the calling thread, which reports the error */
         p->crc[i] = 0;
     }
 }

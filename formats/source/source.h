@@ -56,7 +56,7 @@ enum status source_check_unchanged(const struct source *s) STATUS_MUST_CHECK;
  * that way (formats that seek, an early end) is read now. STATUS_IO. */
 enum status source_crc(struct source *s, uint32_t *out) STATUS_MUST_CHECK;
 /* Reads up to `cap` of the file's own bytes at `offset`, for formats that seek (zip); what is
- * consumed in order stays as it is, but source_file_offset tells the furthest place read.
+ * consumed in order stays as it is, but source_file_offset gives the furthest place read.
  * *n < cap only at the end of the file. STATUS_IO. */
 enum status source_read_at(struct source *s, uint64_t offset, void *dst, size_t cap,
                            size_t *n) STATUS_MUST_CHECK;

@@ -55,15 +55,6 @@ static uint64_t get(const unsigned char *p, size_t n)
     return value;
 }
 
-/* Exactly n bytes at a place; *there is false when the file has not so many. */
-static enum status read_exactly(struct zip_input *z, uint64_t at, void *dst, size_t n, bool *there)
-{
-    size_t got;
-    const enum status status = source_read_at(z->source, at, dst, n, &got);
-    *there = !status && got == n;
-    return status;
-}
-
 /* --- the directory ---------------------------------------------------------------------------- */
 
 static enum status fail_end(const struct zip_input *z)
@@ -80,6 +71,15 @@ static enum status fail_directory(const struct zip_input *z)
                        source_name(z->source));
 }
 
+/* Exactly n bytes at a place; what `fail` says when the file has not so many. */
+static enum status read_exactly(struct zip_input *z, uint64_t at, void *dst, size_t n,
+                                enum status (*fail)(const struct zip_input *z))
+{
+    size_t got;
+    const enum status status = source_read_at(z->source, at, dst, n, &got);
+    return status || got == n ? status : fail(z);
+}
+
 /* The zip64 end of the directory, whose locator stands before the end at `end_at`; *there: it is.
  */
 static enum status read_wide_end(struct zip_input *z, uint64_t end_at, unsigned char *wide,
@@ -90,14 +90,13 @@ static enum status read_wide_end(struct zip_input *z, uint64_t end_at, unsigned 
     if (end_at < LOCATOR_BYTES) {
         return STATUS_OK;
     }
-    enum status status = read_exactly(z, end_at - LOCATOR_BYTES, locator, sizeof locator, there);
-    if (status || !*there || memcmp(locator, "PK\6\7", 4) != 0) {
-        *there = false;
+    enum status status = read_exactly(z, end_at - LOCATOR_BYTES, locator, sizeof locator, fail_end);
+    if (status || memcmp(locator, "PK\6\7", 4) != 0) {
         return status;
     }
-    status = read_exactly(z, get(locator + 8, 8), wide, WIDE_END_BYTES, there);
-    *there = *there && memcmp(wide, "PK\6\6", 4) == 0;
-    return status ? status : *there ? STATUS_OK : fail_end(z);
+    status = read_exactly(z, get(locator + 8, 8), wide, WIDE_END_BYTES, fail_end);
+    *there = !status && memcmp(wide, "PK\6\6", 4) == 0;
+    return status || *there ? status : fail_end(z);
 }
 
 /* The last place in the file where the directory may end. */
@@ -109,7 +108,10 @@ static enum status find_end(struct zip_input *z, unsigned char *end, uint64_t *e
     unsigned char *const tail = z->text; /* which has the room */
     size_t got;
     const enum status status = source_read_at(z->source, file - n, tail, n, &got);
-    for (size_t i = got; !status && i >= END_BYTES; i--) {
+    if (status) {
+        return status;
+    }
+    for (size_t i = got; i >= END_BYTES; i--) {
         const unsigned char *const p = tail + i - END_BYTES;
         if (memcmp(p, "PK\5\6", 4) == 0 && get(p + 20, 2) <= got - i) {
             memcpy(end, p, END_BYTES);
@@ -117,7 +119,7 @@ static enum status find_end(struct zip_input *z, unsigned char *end, uint64_t *e
             return STATUS_OK;
         }
     }
-    return status ? status : fail_end(z);
+    return fail_end(z);
 }
 
 static enum status find_directory(struct zip_input *z)
@@ -208,23 +210,22 @@ static void take_wide(struct zip_input_member *m, const unsigned char *extra, si
 enum status zip_input_next(struct zip_input *z, struct zip_input_member *m, bool *end)
 {
     unsigned char e[ENTRY_BYTES];
-    bool there;
     *end = z->n_left == 0;
     if (*end) {
         return STATUS_OK;
     }
-    enum status status = read_exactly(z, z->at, e, sizeof e, &there);
-    if (status || !there || memcmp(e, "PK\1\2", 4) != 0) {
-        return status ? status : fail_directory(z);
+    enum status status = read_exactly(z, z->at, e, sizeof e, fail_directory);
+    if (status) {
+        return status;
     }
     const size_t n_name = (size_t)get(e + 28, 2), n_extra = (size_t)get(e + 30, 2);
     const uint64_t n = ENTRY_BYTES + n_name + n_extra + get(e + 32, 2);
-    if (n > z->dir_end - z->at) {
+    if (memcmp(e, "PK\1\2", 4) != 0 || n > z->dir_end - z->at) {
         return fail_directory(z);
     }
-    status = read_exactly(z, z->at + ENTRY_BYTES, z->text, n_name + n_extra, &there);
-    if (status || !there) {
-        return status ? status : fail_directory(z);
+    status = read_exactly(z, z->at + ENTRY_BYTES, z->text, n_name + n_extra, fail_directory);
+    if (status) {
+        return status;
     }
     *m = (struct zip_input_member){.method = (unsigned)get(e + 10, 2),
                                    .encrypted = (get(e + 8, 2) & ENCRYPTED) != 0,
@@ -252,27 +253,32 @@ static bool agrees(const unsigned char *field, uint64_t value)
     return get(field, 4) == wide_32 || get(field, 4) == value;
 }
 
+static enum status fail_local(const struct zip_input *z)
+{
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: byte %" PRIu64 ": its header there is damaged, or cut short", z->where,
+                       z->offset);
+}
+
 /* Its own header, which the directory must agree with. */
 static enum status read_local(struct zip_input *z, const struct zip_input_member *m)
 {
     unsigned char h[LOCAL_BYTES];
-    const uint64_t file = source_file_bytes(z->source);
-    bool there;
-    const enum status status = read_exactly(z, m->offset, h, sizeof h, &there);
+    z->offset = m->offset;
+    const enum status status = read_exactly(z, m->offset, h, sizeof h, fail_local);
     if (status) {
         return status;
     }
-    const uint64_t before = there ? LOCAL_BYTES + get(h + 26, 2) + get(h + 28, 2) : 0;
-    const bool knows = there && (get(h + 6, 2) & STREAMED) == 0;
-    if (!there || memcmp(h, "PK\3\4", 4) != 0 || get(h + 8, 2) != m->method ||
+    const uint64_t before = LOCAL_BYTES + get(h + 26, 2) + get(h + 28, 2);
+    const uint64_t left = source_file_bytes(z->source) - m->offset;
+    const bool knows = (get(h + 6, 2) & STREAMED) == 0;
+    if (memcmp(h, "PK\3\4", 4) != 0 || get(h + 8, 2) != m->method ||
         (knows && (get(h + 14, 4) != m->crc || !agrees(h + 18, m->packed_bytes) ||
                    !agrees(h + 22, m->bytes))) ||
-        before > file - m->offset || m->packed_bytes > file - m->offset - before) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: byte %" PRIu64 ": its header there is damaged, or cut short",
-                           z->where, m->offset);
+        before > left || m->packed_bytes > left - before) {
+        return fail_local(z);
     }
-    z->offset = m->offset + before;
+    z->offset += before;
     return STATUS_OK;
 }
 
@@ -282,7 +288,7 @@ enum status zip_input_begin(struct zip_input *z, const struct zip_input_member *
     z->where = where;
     if (m->method != ZIP_INPUT_STORED && m->method != ZIP_INPUT_DEFLATED) {
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: is packed in a way that is not known here (method %u); pack it by "
+                           "%s: its compression is not supported (method %u); pack it by "
                            "deflate",
                            where, m->method);
     }

@@ -2,7 +2,7 @@
  * zip_input - the members of a zip archive, by its directory and at any place; stored or deflated,
  * with the wide sizes and places of zip64.
  *
- * Names, sizes and places are claims of whoever made the archive: names are only to be compared and
+ * Names, sizes and places are claims of the archive: names are only to be compared and
  * shown, sizes to be checked before anything is sized by them. Sequential; one thread at a time.
  */
 #ifndef LEAT_FORMATS_SOURCE_ZIP_INPUT_H

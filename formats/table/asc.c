@@ -91,17 +91,9 @@ enum key {
     NODATA_VALUE,
     N_KEYS
 };
-
-static const char *const key_names[N_KEYS] = {[NCOLS] = "ncols",
-                                              [NROWS] = "nrows",
-                                              [XLLCORNER] = "xllcorner",
-                                              [YLLCORNER] = "yllcorner",
-                                              [XLLCENTER] = "xllcenter",
-                                              [YLLCENTER] = "yllcenter",
-                                              [CELLSIZE] = "cellsize",
-                                              [DX] = "dx",
-                                              [DY] = "dy",
-                                              [NODATA_VALUE] = "nodata_value"};
+static const char *const key_names[N_KEYS] = {"ncols",     "nrows",       "xllcorner", "yllcorner",
+                                              "xllcenter", "yllcenter",   "cellsize",  "dx",
+                                              "dy",        "nodata_value"};
 
 /* The header while it is being read. */
 struct header {
@@ -134,7 +126,7 @@ static bool begins_key(unsigned char c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-/* A byte order mark is passed over. */
+/* A byte order mark is skipped. */
 static size_t mark_bytes(const unsigned char *head, size_t n)
 {
     return n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -263,8 +255,7 @@ static enum status take_origin(const struct header *h, struct grid *g)
     g->is_centred = h->line[XLLCENTER] > 0 || h->line[YLLCENTER] > 0;
     const enum key *const pair = keys[g->is_centred];
     if (h->line[pair[0]] == 0 || h->line[pair[1]] == 0) {
-        return missing(h, h->line[pair[0]] == 0 ? (g->is_centred ? "xllcenter" : "xllcorner")
-                                                : (g->is_centred ? "yllcenter" : "yllcorner"));
+        return missing(h, key_names[pair[h->line[pair[0]] > 0]]);
     }
     g->x = h->value[pair[0]];
     g->y = h->value[pair[1]];

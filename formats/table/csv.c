@@ -8,7 +8,7 @@
  * Without a quote in the text the cut is at the last line end, or the last delimiter of a long
  * line, and what has to be counted is line ends and delimiters: all of it at the speed of memory.
  * With quotes, or when the cells may not fit the chunk's room, the text is walked cell by cell. A
- * line is only cut when it is known to hold a filled cell, so that whoever decodes a piece of it
+ * line is only cut when it is known to hold a filled cell, so that the decoder of a piece of it
  * knows that it is not a blank line; a comment never is.
  */
 #include "formats/table/csv.h"
@@ -225,9 +225,10 @@ static enum status csv_open(struct table *t)
     csv->max_line_bytes = max_line ? max_line : CSV_MAX_LINE_BYTES;
     size_t n_lines, estimate;
     enum status status = csv_read_head(t, &csv->shape, &n_lines, &estimate);
-    if (!status) {
-        status = table_skip(t, csv->shape.data_offset);
+    if (status) {
+        return status;
     }
+    status = table_skip(t, csv->shape.data_offset);
     if (status) {
         return status;
     }
@@ -320,15 +321,18 @@ static enum status skip_comment(struct table *t, struct table_chunk *c)
     return carry_back(csv, c->raw + n, c->raw_len - n);
 }
 
-/* A line of which the chunk's text shows no filled cell. Looks further: *kind tells what the line
+/* A line of which the chunk's text shows no filled cell. Reads further: *kind says what the line
  * is. A blank one is passed; the text of one with data is given back. */
 static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_line *kind)
 {
     struct csv *const csv = t->state;
-    enum status status = carry_back(csv, c->raw, c->raw_len);
     const unsigned char *next = NULL;
     size_t got = LOOK_BYTES;
-    while (!status) {
+    enum status status = carry_back(csv, c->raw, c->raw_len);
+    if (status) {
+        return status;
+    }
+    for (;;) {
         const unsigned char *const begin = csv->carry.data + csv->carry_at;
         const unsigned char *const end = csv->carry.data + csv->carry.len;
         *kind = csv_line_kind(&csv->shape.dialect, begin, end, &next);
@@ -348,12 +352,15 @@ static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_l
                                source_name(t->source), csv->line, csv->max_line_bytes);
         }
         status = bytes_reserve(&csv->carry, LOOK_BYTES);
-        if (!status) {
-            status = source_read(t->source, csv->carry.data + csv->carry.len, LOOK_BYTES, &got);
-            csv->carry.len += status ? 0 : got;
+        if (status) {
+            return status;
         }
+        status = source_read(t->source, csv->carry.data + csv->carry.len, LOOK_BYTES, &got);
+        if (status) {
+            return status;
+        }
+        csv->carry.len += got;
     }
-    return status;
 }
 
 static enum status fail_cell_size(const struct table *t, const struct table_chunk *c, bool at_end)

@@ -2,7 +2,7 @@
  * csv - delimited text: grammar, dialect, columns; for formats/table/csv*.c alone.
  *
  * Lines end with LF or CR LF (of several CRs all belong to the line's end, as at the text's end). A
- * CR anywhere else outside of quotes is refused: it ends a line for whoever wrote it. A line whose
+ * CR anywhere else outside of quotes is refused: the writer meant it to end a line. A line whose
  * first character is # is a comment; one that holds nothing but delimiters and blanks is passed
  * over. A cell is the text between two delimiters without the blanks around it; a cell that begins
  * with a quote ends with the next quote that is not doubled (RFC 4180), and may hold delimiters and
@@ -42,11 +42,11 @@ struct csv_run {
     enum csv_kind kind;
 };
 
-/* What the head told. */
+/* What the head says. */
 struct csv_shape {
     struct csv_dialect dialect;
     size_t n_columns;    /* of the file */
-    uint64_t shape_line; /* the line, from 1, that told n_columns */
+    uint64_t shape_line; /* the line, from 1, that gave n_columns */
     struct csv_run *runs;
     size_t n_runs;
     size_t n_kept;

@@ -23,7 +23,7 @@ struct decoding {
     size_t column; /* of the cell at p */
     size_t run;    /* that holds the column */
     size_t n_missing;
-    bool grouped; /* a cell has been told to table_note_grouped() */
+    bool grouped; /* a cell has been passed to table_note_grouped() */
 };
 
 /* The line of the file in which p stands. */

@@ -14,7 +14,7 @@
  * though it may have some ("PM 2.5,PM 10").
  *
  * "T,C p,hPa" over "1,5 1013,2" has the same form and is read by the same rule, but blanks would do
- * as well there: that is told.
+ * as well there: a warning says so.
  */
 #include "formats/table/csv.h"
 

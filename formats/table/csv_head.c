@@ -95,13 +95,14 @@ static enum status walk_line(struct csv_head *h, const struct csv_dialect *d,
         struct csv_cell cell;
         *p = csv_cell_scan(d, *p, h->end, &cell);
         enum status status = check_cell(h, &cell, column);
-        if (!status && is_first) {
-            status = add_column(h, &cap);
-        }
         if (status) {
             return status;
         }
         if (is_first) {
+            status = add_column(h, &cap);
+            if (status) {
+                return status;
+            }
             h->seen[column] = (unsigned char)(cell_bit(d, &cell) >> 3);
         } else if (column < h->n_columns && (h->seen[column] & CSV_SEEN_NUMBER) == 0) {
             h->seen[column] |= (unsigned char)cell_bit(d, &cell);
@@ -166,7 +167,7 @@ static enum status walk(struct csv_head *h, const struct csv_dialect *d)
     return STATUS_OK;
 }
 
-/* Refuses what is no text in an encoding that can be read; passes a byte order mark. */
+/* Refuses what is not text in an encoding that can be read; passes a byte order mark. */
 static enum status check_text(struct csv_head *h)
 {
     const size_t n = (size_t)(h->end - h->text);
@@ -274,7 +275,7 @@ static size_t estimate_lines(const struct source *s, const struct csv_head *h)
 }
 
 /* Lines with data from `data` on, in a text that is the whole file; 0 when a quote is not closed,
- * for then there is no telling. */
+ * for then it is unknown. */
 static size_t count_data_lines(const struct csv_head *h, const struct csv_dialect *d,
                                const unsigned char *data)
 {
@@ -298,20 +299,26 @@ enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_li
     shape->dialect.has_missing = t->options.has_missing_value;
     shape->dialect.missing = t->options.missing_value;
     enum status status = look_far_enough(t, shape, &h);
-    if (!status) {
-        status = csv_decide_shape(t, &h, shape);
+    if (status) {
+        goto done;
     }
-    if (!status) {
-        /* The whole stream's bytes before the data: the byte order mark stands before h.text. */
-        const unsigned char *whole_text;
-        size_t n;
-        status = source_peek(t->source, 0, &whole_text, &n);
-        const unsigned char *const data = shape->has_header ? h.second : h.text;
-        shape->data_offset = status ? 0 : (size_t)(data - whole_text);
-        shape->data_line = shape->has_header ? h.second_line : 1;
-        *n_lines = h.whole ? count_data_lines(&h, &shape->dialect, data) : 0;
-        *n_lines_estimate = *n_lines > 0 ? *n_lines : estimate_lines(t->source, &h);
+    status = csv_decide_shape(t, &h, shape);
+    if (status) {
+        goto done;
     }
+    /* The whole stream's bytes before the data: the byte order mark stands before h.text. */
+    const unsigned char *whole_text;
+    size_t n;
+    status = source_peek(t->source, 0, &whole_text, &n);
+    if (status) {
+        goto done;
+    }
+    const unsigned char *const data = shape->has_header ? h.second : h.text;
+    shape->data_offset = (size_t)(data - whole_text);
+    shape->data_line = shape->has_header ? h.second_line : 1;
+    *n_lines = h.whole ? count_data_lines(&h, &shape->dialect, data) : 0;
+    *n_lines_estimate = *n_lines > 0 ? *n_lines : estimate_lines(t->source, &h);
+done:
     free(h.seen);
     return status;
 }

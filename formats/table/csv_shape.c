@@ -146,8 +146,9 @@ static bool has_numbers_below(const struct csv_head *h, unsigned first)
     return false;
 }
 
-/* Numbers that look like names, and are data for want of more: whole ones at equal distances beside
- * words over words, as years are; just 0 and 1; or any behind an empty cell over numbers. */
+/* Numbers that look like names, and are data because there is no more evidence: whole ones at equal
+ * distances beside words over words, as years are; just 0 and 1; or any behind an empty cell over
+ * numbers. */
 static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
                                    const struct first_line *f)
 {
@@ -164,7 +165,7 @@ static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
                : STATUS_OK;
 }
 
-/* Whether numbers in the first line are names; that is told, and so is a doubt. */
+/* Whether numbers in the first line are names; a warning says so, and names a doubt. */
 static enum status judge_numbers(struct table *t, const struct csv_head *h,
                                  const struct csv_dialect *d, bool *has_header)
 {

@@ -347,9 +347,7 @@ static enum status read_header(const struct reader *r, struct header *out)
         return status_fail(STATUS_NO_MEMORY, "%s: no memory for its header", r->where);
     }
     status = read_head(r, text, n);
-    if (!status) {
-        status = parse_literal(r->where, text, n, PREFIX_BYTES + length_bytes, out);
-    }
+    status = status ? status : parse_literal(r->where, text, n, PREFIX_BYTES + length_bytes, out);
     free(text);
     return status;
 }

@@ -48,23 +48,25 @@ static enum status recognise(struct table *t)
     return STATUS_OK;
 }
 
-/* What is said about a table of another format is not looked at, and that is told. */
+/* Options for a table of another format are ignored, with a warning. */
 static enum status check_options(struct table *t)
 {
     const struct table_options *const o = &t->options;
-    enum status status = STATUS_OK;
     t->info.has_missing_value = o->has_missing_value;
     t->info.uses_columns = o->columns && t->format->takes_columns;
     t->info.uses_member = o->member && t->format->takes_member;
     if (o->columns && !t->info.uses_columns) {
-        status = table_warn(t, "%s: columns = %s is not looked at: it is for CSV and TSV",
-                            source_name(t->source), o->columns);
+        const enum status status =
+            table_warn(t, "%s: columns = %s is ignored: it applies to CSV and TSV",
+                       source_name(t->source), o->columns);
+        if (status) {
+            return status;
+        }
     }
-    if (o->member && !t->info.uses_member && !status) {
-        status = table_warn(t, "%s: member = %s is not looked at: it is for .npz",
-                            source_name(t->source), o->member);
-    }
-    return status;
+    return o->member && !t->info.uses_member
+               ? table_warn(t, "%s: member = %s is ignored: it applies to .npz",
+                            source_name(t->source), o->member)
+               : STATUS_OK;
 }
 
 enum status table_open(struct source *src, const struct table_options *options, struct table **out)
@@ -83,21 +85,25 @@ enum status table_open(struct source *src, const struct table_options *options, 
         t->options = *options;
     }
     enum status status = recognise(t);
-    if (!status) {
-        t->info.format = t->format->name;
-        status = t->format->open(t);
-    }
-    if (!status) {
-        status = check_options(t);
-    }
     if (status) {
-        table_free(t);
-        return status;
+        goto fail;
+    }
+    t->info.format = t->format->name;
+    status = t->format->open(t);
+    if (status) {
+        goto fail;
+    }
+    status = check_options(t);
+    if (status) {
+        goto fail;
     }
     t->info.warnings = (const char *const *)t->warnings;
     t->info.n_warnings = t->n_warnings;
     *out = t;
     return STATUS_OK;
+fail:
+    table_free(t);
+    return status;
 }
 
 void table_free(struct table *t)

@@ -4,7 +4,7 @@
  * with a georeference; cells without a number are delivered as the number that stands for it in the
  * file (NaN where that has none).
  *
- * The way of a chunk: table_next() fills it with raw bytes, in file order, one thread at a time;
+ * The life of a chunk: table_next() fills it with raw bytes, in file order, one thread at a time;
  * table_decode() turns the raw bytes into numbers, on any thread, chunks in any order. The numbers
  * of the chunks, one after the other in file order, are the table row by row ("lines": the rows of
  * a CSV or of a C-ordered array, the columns of a Fortran-ordered one). A chunk may begin and end
@@ -78,15 +78,15 @@ struct table_chunk {
     size_t labels_len, labels_cap, n_labels;
 };
 
-/* Recognises the format from the content, reads the head, and tells the shape. The source is taken
+/* Recognises the format from the content, reads the head, and gives the shape. The source is taken
  * over (freed with the table, also when this fails). Every size that a header claims has been
  * checked against the file before this returns. STATUS_BAD_INPUT, _BAD_ARGUMENT (columns, member),
- * _UNSUPPORTED, _IO, _NO_MEMORY. A source called X.asc or X.asc.gz is no CSV, whatever is in it.
+ * _UNSUPPORTED, _IO, _NO_MEMORY. A source called X.asc or X.asc.gz is not a CSV, whatever is in it.
  *
  * CSV: columns without a number in the head (at least 64 lines or the whole file; up to 4 MiB as
  * long as a column has shown nothing but empty cells) are left out with a warning. A first number
  * further down in a column that was empty all over the head makes table_decode fail with a message
- * that says how to keep the column; in a column of words it is passed over. */
+ * that says how to keep the column; in a column of words it is ignored. */
 enum status table_open(struct source *src, const struct table_options *options,
                        struct table **out) STATUS_MUST_CHECK;
 void table_free(struct table *t);

@@ -1,8 +1,8 @@
 /*
  * tif - GeoTIFF grids as tables.
  *
- * table_next gives cells away in order, without reading them: it tells the system which part of the
- * file is wanted soon. table_decode reads and unpacks, on many threads at a time.
+ * table_next hands out cells in order, without reading them: it advises the system which part of
+ * the file is needed soon. table_decode reads and unpacks, on many threads at a time.
  */
 #include "formats/table/tif.h"
 
@@ -82,7 +82,7 @@ static enum status tif_open(struct table *t)
 }
 
 /* Asks the system for the part of the file that the bands up to the one of cell `last` will be in,
- * if they lie in order, and tells the source how far the reading has come. */
+ * if they lie in order, and notes in the source how far reading has come. */
 static enum status announce(struct table *t, uint64_t last)
 {
     struct tif *const s = t->state;
@@ -126,7 +126,7 @@ static enum status tif_next(struct table *t, struct table_chunk *c, bool *end)
 }
 
 /* A free handle, or a new one. */
-static enum status take_handle(const struct table *t, struct tif_handle **out)
+static enum status acquire_handle(const struct table *t, struct tif_handle **out)
 {
     struct tif *const s = t->state;
     pthread_mutex_lock(&s->lock);
@@ -138,7 +138,7 @@ static enum status take_handle(const struct table *t, struct tif_handle **out)
     return *out != NULL ? STATUS_OK : tif_handle_open(t->source, out);
 }
 
-static void give_handle(struct tif *s, struct tif_handle *h)
+static void release_handle(struct tif *s, struct tif_handle *h)
 {
     pthread_mutex_lock(&s->lock);
     h->next = s->handles;
@@ -156,10 +156,10 @@ static enum status decode_band(const struct table *t, struct tif_band *b)
         return status_fail(STATUS_NO_MEMORY, "%s: no memory for %zu bytes of rows", s->name, bytes);
     }
     struct tif_handle *h;
-    enum status st = take_handle(t, &h);
+    enum status st = acquire_handle(t, &h);
     if (st == STATUS_OK) {
         st = tif_band_decode(&s->shape, h, s->name, b->index, b->samples);
-        give_handle(s, h);
+        release_handle(s, h);
     }
     if (st != STATUS_OK) {
         free(b->samples);

@@ -3,7 +3,7 @@
  *
  * An image is cut into bands: so many rows that whole strips, or whole rows of tiles, hold them. A
  * band is decoded once, by whichever thread first needs a cell of it, and forgotten when all its
- * cells have been given away. A chunk holds whole bands, or is within one: so there are never more
+ * cells have been handed out. A chunk holds whole bands, or is within one: so there are never more
  * of them than threads. libtiff's handles are not for several threads: each decoding thread takes
  * one of its own from a pool. All of them read through one descriptor.
  */
@@ -75,7 +75,7 @@ enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shap
 struct tif_band {
     size_t index;
     enum { TIF_DECODING, TIF_DECODED, TIF_FAILED } state;
-    size_t cells_left;      /* not yet given away */
+    size_t cells_left;      /* not yet handed out */
     unsigned char *samples; /* owned */
     enum status code;       /* of a failure ... */
     char *message;          /* ... owned */

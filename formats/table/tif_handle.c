@@ -1,5 +1,5 @@
 /*
- * tif_handle - libtiff kept on a lead: it reads through our descriptor, allocates within a
+ * tif_handle - libtiff contained: it reads through our descriptor, allocates within a
  * bound, and says what is wrong to us alone, never to stderr or to a handler of the process.
  */
 #include "formats/table/tif.h"
@@ -64,7 +64,7 @@ static int note_error(TIFF *tif, void *user, const char *module, const char *for
     if (h->first[0] == '\0') {
         (void)vsnprintf(h->first, sizeof h->first, format, args);
     }
-    return 1; /* dealt with */
+    return 1; /* handled */
 }
 
 /* Warnings are of no interest, but for those of a tag of ours that was left out (a place or a
@@ -115,8 +115,7 @@ enum status tif_handle_open(const struct source *s, struct tif_handle **out)
     h->tif = open_tiff(h, options);
     TIFFOpenOptionsFree(options);
     if (h->tif == NULL) {
-        const enum status st =
-            tif_handle_fail(h, "%s: is no TIFF that can be read", source_name(s));
+        const enum status st = tif_handle_fail(h, "%s: is not a readable TIFF", source_name(s));
         tif_handle_free(h);
         return st;
     }

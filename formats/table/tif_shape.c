@@ -114,7 +114,7 @@ static enum status find_codec(const char *name, uint16_t scheme, const struct co
     }
     const TIFFCodec *const codec = TIFFFindCODEC(scheme);
     return status_fail(STATUS_UNSUPPORTED,
-                       "%s: its compression, %d (%s), is none that leat reads; convert it: "
+                       "%s: its compression, %d (%s), is not supported; convert it: "
                        "gdal_translate -co COMPRESS=DEFLATE",
                        name, scheme, codec != NULL ? codec->name : "unknown");
 }
@@ -331,7 +331,7 @@ static enum status warn_of_scale(struct table *t, const struct tif_handle *h)
     return STATUS_OK;
 }
 
-/* Further directories: smaller copies of the grid are passed over in silence. Leaves the handle at
+/* Further directories: smaller copies of the grid are skipped silently. Leaves the handle at
  * the directory it stands at. */
 static enum status warn_of_more_images(struct table *t, struct tif_handle *h)
 {
@@ -345,7 +345,7 @@ static enum status warn_of_more_images(struct table *t, struct tif_handle *h)
     }
     if (n_masks > 0) {
         const enum status st = table_warn(
-            t, "its mask is not looked at: cells without a number are known by NODATA alone");
+            t, "its mask is ignored: cells without a number are recognized by NODATA alone");
         if (st != STATUS_OK) {
             return st;
         }
@@ -361,7 +361,7 @@ enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shap
     if (h->lost[0] != '\0') {
         return status_fail(
             STATUS_BAD_INPUT,
-            "%s: a tag that tells its place or NODATA cannot be read: libtiff says: %s", name,
+            "%s: a tag with its georeference or NODATA cannot be read: libtiff says: %s", name,
             excerpt_of(h->lost, strlen(h->lost)).text);
     }
     enum status st = grid_new(shape->rows, shape->columns, out);

@@ -125,9 +125,9 @@ json said/m3/result.json 'o["shape"]["nodata_cells"] == 1 and not any("-9999" in
 
 # What the reader is told for other formats is not said to have been used.
 expect 0 "$LEAT" run -b "$backend" -o told -s columns=1-2 -s member=x good.dem.asc good.source.asc
-says 'warning: .*good.dem.asc: columns = 1-2 is not looked at'
-says 'warning: .*good.source.asc: member = x is not looked at'
-json told/good/result.json 'o["reader"] == {} and sum("not looked at" in w for w in o["warnings"]) == 4'
+says 'warning: .*good.dem.asc: columns = 1-2 is ignored'
+says 'warning: .*good.source.asc: member = x is ignored'
+json told/good/result.json 'o["reader"] == {} and sum("is ignored: it applies" in w for w in o["warnings"]) == 4'
 printf '1,2,3\n4,5,7\n6,7,9\n' >some.clusters.csv
 expect 0 "$LEAT" run -q -b "$backend" -o told -s columns=1-2 -s member=x some.clusters.csv
 json told/some/result.json 'o["reader"] == {"columns": "1-2"}'
