@@ -46,6 +46,8 @@ enum stage_part_kind { STAGE_TABLE, STAGE_GRID };
 struct stage_part {
     const char *suffix; /* "clusters" of X.clusters.csv: it also routes the file to the stage */
     enum stage_part_kind kind;
+    const char *columns; /* key of the PARAM_TEXT that chooses this part's columns; NULL: the
+                            reader's key "columns" does */
 };
 
 enum { STAGE_MAX_PARTS = 2 };
@@ -70,7 +72,8 @@ struct stage_args {
 struct stage_need {
     uint64_t memory_bytes; /* backend memory: counted against --memory on the CPU backend */
     uint64_t host_bytes;   /* host memory besides */
-    bool estimated;        /* the shape is not known before the end */
+    bool estimated;        /* a shape is not known before the end */
+    bool rereads;          /* end_pass() is going to ask for parts once more */
 };
 
 struct stage_ops {
@@ -86,9 +89,21 @@ struct stage_ops {
     enum status (*open)(const struct stage_args *args, struct stage **out) STATUS_MUST_CHECK;
     /* The next n_cells numbers of a part (values in its table's dtype, in memory from host_alloc),
      * with the chunk they came in (labels). A part's numbers come when all of the part before it
-     * are there. *ticket tells, through upload_wait, when the memory may be reused. */
+     * are there; of any part the length may be unknown until then. *ticket tells, through
+     * upload_wait, when the memory may be reused. */
     enum status (*push)(struct stage *s, size_t part, const struct table_chunk *chunk,
                         uint64_t *ticket) STATUS_MUST_CHECK;
+    /* May be NULL. Called after every push: adds to `out`, which has neither files nor texts, files
+     * that are complete, or that a later result continues (`more`), so that what is larger than
+     * memory is written while input is still read. The pieces of a portion may be read, from any
+     * thread, until the second push after it: two sets of buffers in turn are enough. plan() counts
+     * them, and 1 MiB for each file and array that grows. */
+    enum status (*portion)(struct stage *s, struct result *out) STATUS_MUST_CHECK;
+    /* May be NULL. All numbers that were asked for are in: *part, which is n_parts, becomes the
+     * part to be pushed once more, from its first number on; or stays. Chunks are cut at other
+     * places then, and have neither labels nor n_missing nor lines. It may say START_OVER, as the
+     * first finish() may. */
+    enum status (*end_pass)(struct stage *s, size_t *part) STATUS_MUST_CHECK;
     /* All numbers are in: goes on with the computation and fills `out`, which is empty, with files
      * whose pieces are read while the stage is alive. With *more set (it is false) it is called
      * again, with another result: the files of this one are written in the meantime, and a job can

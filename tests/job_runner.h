@@ -44,14 +44,21 @@ static struct {
     bool starts_over, always;        /* finish wants the numbers once more; also the second time */
     unsigned n_results;              /* that finish gives; each has files of its own */
     size_t cells_of_part;            /* in each of a job of two */
+    bool grows;                      /* each push gives 8 bytes of a file that goes on */
+    bool never_ends, holds_nothing;  /* that file is not ended; a result has an empty file */
+    bool own_folder;                 /* the result is left in a folder that is there before */
+    unsigned n_passes;               /* over the first part, after the first */
+    void (*between)(void);           /* called before each of them */
     atomic_int n_open, most_open, n_opened;
     unsigned n_plans;
+    size_t most_lines; /* that a plan was asked for, in all parts */
     _Atomic double last_seen;
 } fake;
 
 struct stage {
     const struct queue *queue;
     bool started_over;
+    unsigned n_passes, n_pushes;
     double next; /* the number expected next: files count up from 0 */
     size_t part, n_cells;
     unsigned n_results;
@@ -70,13 +77,18 @@ static inline char letter_of(const char *path)
 
 static inline enum status fake_plan(const struct stage_args *args, struct stage_need *out)
 {
-    const struct table_info *t = args->inputs[0].table;
-    size_t lines = t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
+    size_t lines = 0;
+    for (size_t i = 0; i < STAGE_MAX_PARTS && args->inputs[i].table != NULL; i++) {
+        const struct table_info *t = args->inputs[i].table;
+        lines += t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
+    }
+    fake.most_lines = lines > fake.most_lines ? lines : fake.most_lines;
     const uint64_t fixed = fake.bytes_of[(letter_of(args->inputs[0].name) - 'a') % 26];
     const uint64_t wanted = fixed != 0 ? fixed : fake.bytes_per_line * lines;
     fake.n_plans++;
     *out = (struct stage_need){.memory_bytes = args->started_over ? 2 * wanted : wanted,
-                               .estimated = t->n_lines == 0};
+                               .rereads = fake.n_passes > 0,
+                               .estimated = args->inputs[0].table->n_lines == 0};
     return fail_at(AT_PLAN);
 }
 
@@ -141,6 +153,42 @@ static inline enum status fake_piece(void *context, uint64_t index, struct bytes
     return bytes_append(out, block, sizeof(block));
 }
 
+static inline enum status growing_piece(void *context, uint64_t index, struct bytes *out)
+{
+    (void)context;
+    (void)index;
+    return bytes_append(out, "portion\n", 8);
+}
+
+static inline enum status grow(struct result *out, bool more)
+{
+    struct result_file *f;
+    enum status code = result_add_file(out, "growing", PACK_RAW, &f);
+    if (code == STATUS_OK && !fake.holds_nothing) {
+        code = result_add_member(f, NULL, 1, growing_piece, NULL, NULL);
+    }
+    out->files[0].more = more || fake.never_ends;
+    return code;
+}
+
+static inline enum status fake_portion(struct stage *s, struct result *out)
+{
+    s->n_pushes++;
+    return fake.grows ? grow(out, true) : STATUS_OK;
+}
+
+static inline enum status fake_end_pass(struct stage *s, size_t *part)
+{
+    if (s->n_passes < fake.n_passes) {
+        s->n_passes++;
+        s->part = *part = 0;
+        s->next = 0;
+        s->n_cells = 0;
+        fake.between();
+    }
+    return STATUS_OK;
+}
+
 static inline enum status fake_finish(struct stage *s, struct result *out, bool *more)
 {
     struct result_file *f;
@@ -157,6 +205,9 @@ static inline enum status fake_finish(struct stage *s, struct result *out, bool 
         code = status_fail(STATUS_START_OVER, "once more");
     }
     *more = ++s->n_results < fake.n_results;
+    if (fake.grows && code == STATUS_OK) {
+        return grow(out, false);
+    }
     const bool empty = s->n_results % 4 == 2; /* also such results come */
     for (int i = 0; i < 3 && code == STATUS_OK && !empty; i++) {
         char name[32];
@@ -176,13 +227,16 @@ static inline void fake_free(struct stage *s)
     free(s);
 }
 
-static const struct stage_part fake_parts[] = {{"fake", STAGE_TABLE}, {"more", STAGE_TABLE}};
+static const struct stage_part fake_parts[] = {{.suffix = "fake", .kind = STAGE_TABLE},
+                                               {.suffix = "more", .kind = STAGE_TABLE}};
 static const struct stage_ops fake_stage = {.name = "fake",
                                             .parts = fake_parts,
                                             .n_parts = 1,
                                             .plan = fake_plan,
                                             .open = fake_open,
                                             .push = fake_push,
+                                            .portion = fake_portion,
+                                            .end_pass = fake_end_pass,
                                             .finish = fake_finish,
                                             .free = fake_free};
 static const struct stage_ops fake_pair = {.name = "pair",
@@ -191,6 +245,8 @@ static const struct stage_ops fake_pair = {.name = "pair",
                                            .plan = fake_plan,
                                            .open = fake_open,
                                            .push = fake_push,
+                                           .portion = fake_portion,
+                                           .end_pass = fake_end_pass,
                                            .finish = fake_finish,
                                            .free = fake_free};
 
@@ -224,6 +280,10 @@ static inline void start_next(struct running *r)
         input.settings.stage = &fake_pair;
         input.n_parts = 2;
         input.parts[1] = (struct job_part){.fd = -1, .path = strdup(r->second)};
+    }
+    if (fake.own_folder) {
+        input.part_folder = strdup(".given.part");
+        assert_true(mkdirat(r->context.out_fd, input.part_folder, 0777) == 0);
     }
     input.settings.stem = strdup(stem);
     assert_int_equal(job_start(&r->context, &input), STATUS_OK);
@@ -259,7 +319,7 @@ static inline void cancel_what_starts_over(uv_check_t *check)
 {
     struct running *r = check->data;
     for (size_t i = 0; i < r->engine.n_jobs; i++) {
-        if (r->engine.jobs[i]->again) {
+        if (r->engine.jobs[i]->restart_pending) {
             job_cancel(r->engine.jobs[i], STATUS_CANCELLED, "on purpose");
         }
     }
@@ -382,9 +442,12 @@ static inline int reset(void **state)
     fake.most_open = 0;
     fake.n_opened = 0;
     fake.n_plans = 0;
+    fake.most_lines = 0;
     fake.gate_shut = fake.is_finishing = fake.was_stopped = fake.finish_waits = false;
     fake.cancel_again = fake.starts_over = fake.always = fake.check_only = false;
     fake.look = NULL;
+    fake.grows = fake.never_ends = fake.holds_nothing = fake.own_folder = false;
+    fake.n_passes = fake.n_results = 0;
     memset(fake.bytes_of, 0, sizeof(fake.bytes_of));
     memset(fake.opened, 0, sizeof(fake.opened));
     return 0;

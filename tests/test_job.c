@@ -66,6 +66,115 @@ static void results_that_come_one_after_the_other_make_one_folder(void **state)
     free(path);
 }
 
+static size_t size_of(const char *name)
+{
+    char path[96];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/out/%s", folder, name);
+    return stat(path, &st) == 0 ? (size_t)st.st_size : SIZE_MAX;
+}
+
+static void portions_of_an_attempt_that_starts_over_are_gone(void **state)
+{
+    (void)state;
+    char *path = counting_csv("over.csv", 60000, 7);
+    struct settings settings = small_settings();
+    for (int own = 0; own < 2; own++) {
+        fake.grows = fake.starts_over = true;
+        fake.own_folder = own == 1;
+        assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+        const size_t size = size_of(own ? ".given.part/growing" : "job1/growing");
+        assert_true(size > 3 * 8 && size < 1000); /* a block each, and the end */
+        assert_int_equal(entries_of_output(), 1);
+        remove_output();
+    }
+    free(path);
+}
+
+static void results_that_do_not_end_well_are_not_published(void **state)
+{
+    (void)state;
+    char *path = counting_csv("faulty.csv", 600, 7);
+    struct settings settings = small_settings();
+    fake.grows = fake.never_ends = true;
+    struct outcome o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.code, STATUS_INTERNAL);
+    assert_non_null(strstr(o.message, "growing was to be continued"));
+    fake.holds_nothing = true;
+    o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.code, STATUS_INTERNAL);
+    assert_non_null(strstr(o.message, "growing holds nothing"));
+    assert_int_equal(entries_of_output(), 0);
+    free(path);
+}
+
+static char *read_again;
+
+static void do_nothing(void)
+{
+}
+
+/* Another file of the same length takes the name. */
+static void replace_file(void)
+{
+    char command[160];
+    snprintf(command, sizeof(command), "tac %s >%s.new && mv %s.new %s", read_again, read_again,
+             read_again, read_again);
+    assert_int_equal(system(command), 0);
+}
+
+static void write_in_place(void)
+{
+    FILE *f = fopen(read_again, "r+");
+    assert_non_null(f);
+    fputs("9", f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void parts_are_read_as_often_as_the_stage_asks(void **state)
+{
+    (void)state;
+    read_again = counting_csv("passes.csv", 60000, 7);
+    char *other = counting_csv("other.csv", 60000, 7);
+    struct settings settings = small_settings();
+    fake.cells_of_part = 60000 * 7;
+    fake.n_passes = 3;
+    fake.between = do_nothing;
+    assert_int_equal(run_pairs(read_again, other, 2, &settings).n_ok, 2);
+    assert_true(fake.last_seen == 60000 * 7);
+    remove_output();
+    free(read_again);
+    free(other);
+}
+
+/* A .npy file is read again itself. */
+static void a_file_that_changes_between_passes_fails_and_one_that_is_replaced_does_not(void **state)
+{
+    (void)state;
+    struct settings settings = small_settings();
+    char command[320];
+    fake.cells_of_part = 60000;
+    fake.n_passes = 2;
+    for (int k = 0; k < 2; k++) {
+        assert_true(asprintf(&read_again, "%s/changes%d.npy", folder, k) > 0);
+        snprintf(command, sizeof(command),
+                 "/usr/bin/python3 -c 'import struct, sys; h = b\"{\\x27descr\\x27: \\x27<f8\\x27, "
+                 "\\x27fortran_order\\x27: False, \\x27shape\\x27: (30000, 2), }\"; "
+                 "h += b\" \" * (117 - len(h)) + b\"\\n\"; "
+                 "open(sys.argv[1], \"wb\").write(b\"\\x93NUMPY\\1\\0\\x76\\0\" + h + "
+                 "struct.pack(\"<60000d\", *range(60000)))' %s",
+                 read_again);
+        assert_int_equal(system(command), 0);
+        fake.between = k == 0 ? replace_file : write_in_place;
+        const struct outcome o = run_jobs(read_again, 1, &settings);
+        assert_int_equal(o.n_ok, k == 0);
+        assert_true(k == 0 || o.code == STATUS_CHANGED);
+        assert_int_equal(entries_of_output(), k == 0);
+        remove_output();
+        free(read_again);
+    }
+}
+
 /* Whichever comes first: the block whose reading fails, or the numbers of the one before it. */
 static void check_of_a_damaged_file_ends(void **state)
 {
@@ -218,6 +327,11 @@ int main(void)
         cmocka_unit_test_setup(cells_arrive_in_file_order_over_many_blocks, reset),
         cmocka_unit_test_setup(pieces_are_written_in_order_whoever_makes_them, reset),
         cmocka_unit_test_setup(results_that_come_one_after_the_other_make_one_folder, reset),
+        cmocka_unit_test_setup(portions_of_an_attempt_that_starts_over_are_gone, reset),
+        cmocka_unit_test_setup(results_that_do_not_end_well_are_not_published, reset),
+        cmocka_unit_test_setup(parts_are_read_as_often_as_the_stage_asks, reset),
+        cmocka_unit_test_setup(
+            a_file_that_changes_between_passes_fails_and_one_that_is_replaced_does_not, reset),
         cmocka_unit_test_setup(check_of_a_damaged_file_ends, reset),
         cmocka_unit_test_setup(files_of_a_job_come_one_after_the_other, reset),
         cmocka_unit_test_setup(failure_at_any_step_is_reported_and_leaves_nothing, reset),

@@ -77,6 +77,29 @@ static void jobs_that_outgrow_the_memory_together_start_over(void **state)
     free(path);
 }
 
+static void the_second_part_of_a_job_reserves_more_too(void **state)
+{
+    (void)state;
+    char *first = counting_csv("short.csv", 1000, 3), *second = misleading_csv("long.csv");
+    struct settings settings = small_settings();
+    fake.cells_of_part = 3000;
+    fake.bytes_per_line = 150;
+    struct outcome o = run_pairs(first, second, 1, &settings);
+    assert_int_equal(o.n_ok, 1);
+    assert_true(fake.last_seen == 300000);
+    assert_true(fake.most_lines >= 101000);
+    remove_output();
+    fake.bytes_per_line = 1000;
+    o = run_pairs(first, second, 1, &settings);
+    assert_int_equal(o.code, STATUS_TOO_LARGE);
+    fake.check_only = true; /* it is known there, too */
+    o = run_pairs(first, second, 1, &settings);
+    assert_int_equal(o.code, STATUS_TOO_LARGE);
+    assert_int_equal(entries_of_output(), 0);
+    free(first);
+    free(second);
+}
+
 static void job_that_outgrows_all_memory_fails_with_the_bytes(void **state)
 {
     (void)state;
@@ -349,6 +372,7 @@ int main(void)
         cmocka_unit_test_setup(job_that_can_never_fit_says_how_many_bytes_it_needs, reset),
         cmocka_unit_test_setup(job_that_outgrows_its_guess_reserves_more, reset),
         cmocka_unit_test_setup(jobs_that_outgrow_the_memory_together_start_over, reset),
+        cmocka_unit_test_setup(the_second_part_of_a_job_reserves_more_too, reset),
         cmocka_unit_test_setup(job_that_outgrows_all_memory_fails_with_the_bytes, reset),
         cmocka_unit_test_setup(stage_that_starts_over_gets_its_numbers_and_its_memory_once_more,
                                reset),

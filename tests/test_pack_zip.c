@@ -199,11 +199,120 @@ static void a_size_is_wide_from_32_bits_of_ones_on(void **state)
     }
 }
 
+static struct pack_piece piece_of(const struct made *m, const void *data, size_t n)
+{
+    struct pack_piece piece = {.crc = 0};
+    assert_int_equal(pack_deflate(m->deflater, PACK_ZIP, data, n, false, &piece), STATUS_OK);
+    return piece;
+}
+
+static void members_that_grow_together_are_gathered_behind_their_heads(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x", "y", "none"};
+    char folder[] = "/tmp/leat-zip-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    struct made m = {.deflater = new_deflater(1)};
+    snprintf(m.path, sizeof m.path, "%s/m.zip", folder);
+    const int dir = open(folder, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(pack_open(dir, "m.zip", PACK_ZIP, &m.pack), STATUS_OK);
+    unsigned char *content = make_content(NUMBERS, PIECE);
+    struct pack_piece piece = piece_of(&m, content, PIECE), head = piece_of(&m, "head", 4);
+    assert_int_equal(pack_member(m.pack, "first"), STATUS_OK);
+    append(&m, "abc", 3, true);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(pack_grow(m.pack, names[i % 2], &piece), STATUS_OK);
+    }
+    assert_int_equal(pack_gather(m.pack, "y", &head, 2 * PIECE), STATUS_OK);
+    assert_int_equal(pack_member(m.pack, "between"), STATUS_OK);
+    append(&m, "abc", 3, true);
+    assert_int_equal(pack_gather(m.pack, "x", &head, 3 * PIECE), STATUS_OK);
+    uint64_t bytes;
+    uint32_t crc;
+    assert_int_equal(pack_close(m.pack, &bytes, &crc), STATUS_OK);
+
+    FILE *f = fopen(m.path, "r");
+    unsigned char *whole = malloc(bytes + 1);
+    assert_true(f != NULL && fread(whole, 1, bytes + 1, f) == bytes);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(crc32(0, whole, (uInt)bytes), crc);
+    free(whole);
+
+    struct source *s;
+    struct zip_input *z = read_back(&m, &s);
+    static const struct {
+        const char *name;
+        size_t n_pieces;
+    } expected[] = {{"first", 0}, {"y", 2}, {"between", 0}, {"x", 3}};
+    for (size_t i = 0; i < 4; i++) {
+        struct zip_input_member member;
+        bool over;
+        assert_int_equal(zip_input_next(z, &member, &over), STATUS_OK);
+        assert_string_equal(member.name, expected[i].name);
+        const size_t n = expected[i].n_pieces;
+        assert_int_equal(member.bytes, n > 0 ? 4 + n * PIECE : 3);
+        unsigned char *text = malloc(4 + 3 * PIECE);
+        size_t got = 0, k;
+        assert_int_equal(zip_input_begin(z, &member, member.name), STATUS_OK);
+        do {
+            assert_int_equal(zip_input_read(z, text + got, 4 + 3 * PIECE - got, &k), STATUS_OK);
+            got += k;
+        } while (k > 0 && got < member.bytes);
+        assert_memory_equal(text, n > 0 ? "head" : "abc", n > 0 ? 4 : 3);
+        for (size_t j = 0; j < n; j++) {
+            assert_memory_equal(text + 4 + j * PIECE, content, PIECE);
+        }
+        assert_int_equal(zip_input_end(z), STATUS_OK);
+        free(text);
+    }
+    zip_input_free(z);
+    source_free(s);
+    ask("unzip -v", "unzip -tq %s", m.path);
+    assert_int_equal(unlink(m.path), 0);
+    assert_int_equal(rmdir(folder), 0); /* nothing else is in it */
+    close(dir);
+    deflater_free(m.deflater);
+    bytes_free(&piece.packed);
+    bytes_free(&head.packed);
+    free(content);
+}
+
+static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/leat-zip-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    struct made m = {.deflater = new_deflater(1)};
+    snprintf(m.path, sizeof m.path, "%s/m.zip", folder);
+    const int dir = open(folder, O_RDONLY | O_DIRECTORY);
+    struct pack_piece head = piece_of(&m, "head", 4);
+    for (int ended = 0; ended < 2; ended++) {
+        uint64_t bytes;
+        uint32_t crc;
+        assert_int_equal(pack_open(dir, "m.zip", PACK_ZIP, &m.pack), STATUS_OK);
+        assert_int_equal(pack_gather(m.pack, "empty", &head, 0), STATUS_OK);
+        assert_int_equal(pack_grow(m.pack, "x", &head), STATUS_OK);
+        assert_int_equal(ended ? pack_gather(m.pack, "x", &head, 8)
+                               : pack_close(m.pack, &bytes, &crc),
+                         STATUS_INTERNAL);
+        if (ended) {
+            pack_abandon(m.pack);
+        }
+        assert_int_equal(unlink(m.path), 0);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    close(dir);
+    bytes_free(&head.packed);
+    deflater_free(m.deflater);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wide_end_is_written_from_65535_members_on),
         cmocka_unit_test(a_size_is_wide_from_32_bits_of_ones_on),
+        cmocka_unit_test(members_that_grow_together_are_gathered_behind_their_heads),
+        cmocka_unit_test(a_member_that_grew_otherwise_than_its_head_says_is_a_fault),
         cmocka_unit_test(both_sizes_of_a_member_may_be_beyond_4_gib),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

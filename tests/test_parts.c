@@ -14,7 +14,8 @@
 
 #include <cmocka.h>
 
-static const struct stage_part pair_parts[] = {{"dem", STAGE_GRID}, {"source", STAGE_GRID}};
+static const struct stage_part pair_parts[] = {{.suffix = "dem", .kind = STAGE_GRID},
+                                               {.suffix = "source", .kind = STAGE_GRID}};
 static const struct stage_ops pair = {.name = "pair", .parts = pair_parts, .n_parts = 2};
 
 static struct parts *parts;

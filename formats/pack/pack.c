@@ -302,6 +302,7 @@ enum status pack_open(int dir_fd, const char *name, enum pack_kind kind, struct 
         return status_fail(STATUS_NO_MEMORY, "no memory to write %s", name);
     }
     p->fd = fd;
+    p->dir_fd = dir_fd;
     p->container = &containers[kind];
     *out = p;
     return STATUS_OK;
@@ -365,6 +366,9 @@ static enum status finish(struct pack *p)
     if (st != STATUS_OK) {
         return st;
     }
+    if (p->growths != NULL) {
+        return status_fail(STATUS_INTERNAL, "%s: a member has grown and was not ended", p->name);
+    }
     st = p->container->finish != NULL ? p->container->finish(p) : STATUS_OK;
     if (st != STATUS_OK) {
         return st;
@@ -397,6 +401,7 @@ void pack_abandon(struct pack *p)
     }
     free(p->name);
     bytes_free(&p->buffer);
+    pack_growth_free(p->growths);
     bytes_free(&p->directory);
     free(p->member.name);
     free(p);

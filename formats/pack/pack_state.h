@@ -28,6 +28,12 @@ struct pack {
     struct pack_member_state member;
     uint64_t n_members;
     struct bytes directory; /* what a zip has at its end */
+    int dir_fd;             /* where the file lies; borrowed */
+    struct pack_growth *growths;
+    unsigned n_growths; /* begun so far */
 };
+
+/* Members that grow; the whole list. */
+void pack_growth_free(struct pack_growth *g);
 
 #endif

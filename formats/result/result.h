@@ -11,6 +11,7 @@
 #include "formats/pack/pack.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,9 +21,17 @@ typedef enum status result_piece_fn(void *context, uint64_t index, struct bytes 
 
 enum { RESULT_NAME_BYTES = 48 };
 
+enum result_growth {
+    RESULT_WHOLE,
+    RESULT_PORTION, /* of a member of a PACK_ZIP that grows: more comes in later results */
+    RESULT_HEAD     /* what stands before all portions: it ends the member */
+};
+
 struct result_member {
     char name[RESULT_NAME_BYTES]; /* "r.npy" in a zip; unused otherwise */
-    uint64_t n_pieces;            /* >= 1 */
+    enum result_growth growth;
+    uint64_t portions_bytes; /* RESULT_HEAD: of all portions, unpacked */
+    uint64_t n_pieces;       /* >= 1 */
     result_piece_fn *piece;
     void *context; /* given to piece; owned by this member when free_context is set */
     void (*free_context)(void *context);
@@ -32,7 +41,8 @@ struct result_file {
     char name[RESULT_NAME_BYTES]; /* "pearson.npz"; may lie in a sub-folder: "snapshots/000100.tif"
                                    */
     enum pack_kind kind;
-    size_t n_members; /* 1 unless PACK_ZIP */
+    bool more;        /* a file of the same name and kind in a later result continues it */
+    size_t n_members; /* >= 1; 1 unless PACK_ZIP */
     struct result_member *members;
 };
 
@@ -84,6 +94,24 @@ typedef enum status result_fetch_fn(void *context, uint64_t first, size_t n, voi
 enum status result_add_array(struct result_file *f, const char *name, enum npy_type type,
                              size_t n_dims, const size_t *dims, result_fetch_fn *fetch,
                              void *context, void (*free_context)(void *)) STATUS_MUST_CHECK;
+/* A portion of an array that grows: n > 0 elements that follow those of earlier portions, counted
+ * from 0 by `fetch`, in files of one name with `more` set. Its length may be unknown, and no
+ * portion is kept in memory. */
+enum status result_add_portion(struct result_file *f, const char *name, enum npy_type type,
+                               uint64_t n, result_fetch_fn *fetch, void *context,
+                               void (*free_context)(void *)) STATUS_MUST_CHECK;
+/* Ends it, with its final shape; there may have been no portion, for a shape without elements. A
+ * shape that is not that of the portions fails the job with STATUS_INTERNAL when it is written.
+ * `first_fastest`: neighbours differ in the first dimension (NumPy's fortran_order), so that the
+ * rows of several curves can grow at their ends. */
+enum status result_end_portions(struct result_file *f, const char *name, enum npy_type type,
+                                size_t n_dims, const size_t *dims,
+                                bool first_fastest) STATUS_MUST_CHECK;
+/* The head of a .npy file, NPY_HEAD_BYTES long whatever the shape: it can be written when the data
+ * are. */
+enum { NPY_HEAD_BYTES = 192 };
+void result_npy_head(char head[NPY_HEAD_BYTES], enum npy_type type, size_t n_dims,
+                     const size_t *dims);
 /* As above, from memory that is copied. */
 enum status result_add_copy(struct result_file *f, const char *name, enum npy_type type,
                             size_t n_dims, const size_t *dims, const void *data) STATUS_MUST_CHECK;
@@ -94,8 +122,9 @@ enum status result_add_strings(struct result_file *f, const char *name, size_t n
 
 /* Writes rows [first, first + n) of a text table to out, lines ended by \n. */
 typedef enum status result_rows_fn(void *context, uint64_t first, size_t n, struct bytes *out);
-/* Adds NAME.csv.gz: `header` (without newline; copied), then n_rows rows, rows_per_piece in each
- * piece. On failure the context is freed, as with every function here that takes one. */
+/* Adds NAME.csv.gz: `header` (without newline; copied; NULL: none, since this goes on from a result
+ * before), then n_rows rows, rows_per_piece in each piece. On failure the context is freed, as with
+ * every function here that takes one. */
 enum status result_add_csv(struct result *r, const char *name, const char *header, uint64_t n_rows,
                            size_t rows_per_piece, result_rows_fn *rows, void *context,
                            void (*free_context)(void *)) STATUS_MUST_CHECK;

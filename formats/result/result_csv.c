@@ -36,7 +36,8 @@ static enum status csv_piece(void *context, uint64_t index, struct bytes *out)
     const uint64_t first = index * c->rows_per_piece;
     const uint64_t left = c->n_rows - first;
     const size_t n = left < c->rows_per_piece ? (size_t)left : c->rows_per_piece;
-    const enum status st = index == 0 ? bytes_printf(out, "%s\n", c->header) : STATUS_OK;
+    const bool headed = index == 0 && c->header != NULL;
+    const enum status st = headed ? bytes_printf(out, "%s\n", c->header) : STATUS_OK;
     return st == STATUS_OK && n > 0 ? c->rows(c->context, first, n, out) : st;
 }
 
@@ -52,13 +53,13 @@ enum status result_add_csv(struct result *r, const char *name, const char *heade
         result_free_context(context, free_context);
         return status_fail(STATUS_NO_MEMORY, "no memory for %s.csv.gz", name);
     }
-    *c = (struct csv){.header = strdup(header),
+    *c = (struct csv){.header = header != NULL ? strdup(header) : NULL,
                       .n_rows = n_rows,
                       .rows_per_piece = rows_per_piece,
                       .rows = rows,
                       .context = context,
                       .free_context = free_context};
-    if (c->header == NULL) {
+    if (header != NULL && c->header == NULL) {
         csv_free(c);
         return status_fail(STATUS_NO_MEMORY, "no memory for %s.csv.gz", name);
     }

@@ -19,11 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_ALIGNMENT = 64, PREFIX_BYTES = 10, MAX_HEADER_BYTES = 192 };
+enum { HEADER_ALIGNMENT = 64, PREFIX_BYTES = 10 };
 
 struct npy {
-    char header[MAX_HEADER_BYTES];
-    size_t header_bytes;
+    char header[NPY_HEAD_BYTES];
+    size_t header_bytes;  /* 0: a portion has none */
     size_t element_bytes; /* divides PACK_PIECE_BYTES */
     uint64_t total_bytes; /* of the stream */
     result_fetch_fn *fetch;
@@ -71,29 +71,33 @@ static enum status npy_piece(void *context, uint64_t index, struct bytes *out)
     return st;
 }
 
-/* Writes magic, version, length and the dictionary, padded with blanks and ended by a newline. */
-static void make_header(struct npy *a, const char *descr, size_t n_dims, const size_t *dims)
+/* Writes magic, version, length and the dictionary, padded with blanks to a multiple of 64 bytes,
+ * at least `least`, and ended by a newline; its length. */
+static size_t make_header(char header[NPY_HEAD_BYTES], const char *descr, bool first_fastest,
+                          size_t n_dims, const size_t *dims, size_t least)
 {
-    char *const text = a->header + PREFIX_BYTES;
-    const size_t room = sizeof a->header - PREFIX_BYTES;
-    char shape[64] = "()";
+    char shape[48] = "";
     if (n_dims == 1) {
-        snprintf(shape, sizeof shape, "(%zu,)", dims[0]);
+        snprintf(shape, sizeof shape, "%zu,", dims[0]);
     } else if (n_dims == 2) {
-        snprintf(shape, sizeof shape, "(%zu, %zu)", dims[0], dims[1]);
+        snprintf(shape, sizeof shape, "%zu, %zu", dims[0], dims[1]);
     }
-    const int len = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
-                             descr, shape);
+    char *const text = header + PREFIX_BYTES;
+    const size_t room = NPY_HEAD_BYTES - PREFIX_BYTES;
+    const int len = snprintf(text, room, "{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }",
+                             descr, first_fastest ? "True" : "False", shape);
     assert(len > 0 && (size_t)len + 1 < room);
-    const size_t whole = PREFIX_BYTES + (size_t)len + 1;
-    a->header_bytes = (whole + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
-    assert(a->header_bytes <= sizeof a->header);
-    const size_t dict_bytes = a->header_bytes - PREFIX_BYTES;
-    memcpy(a->header, "\x93NUMPY\x01\x00", 8);
-    a->header[8] = (char)(dict_bytes & 255);
-    a->header[9] = (char)(dict_bytes >> 8);
+    size_t whole = PREFIX_BYTES + (size_t)len + 1;
+    whole = (whole + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
+    whole = whole < least ? least : whole;
+    assert(whole <= NPY_HEAD_BYTES);
+    const size_t dict_bytes = whole - PREFIX_BYTES;
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = (char)(dict_bytes & 255);
+    header[9] = (char)(dict_bytes >> 8);
     memset(text + len, ' ', dict_bytes - (size_t)len);
     text[dict_bytes - 1] = '\n';
+    return whole;
 }
 
 /* What a stream of elements is: type as NumPy writes it, shape, and how many to fetch. */
@@ -102,6 +106,9 @@ struct stream {
     size_t element_bytes, n_dims;
     const size_t *dims;
     size_t n_elements;
+    bool first_fastest;
+    enum result_growth growth;
+    uint64_t portions_bytes;
 };
 
 static enum status add_stream(struct result_file *f, const char *name, const struct stream *s,
@@ -120,7 +127,9 @@ static enum status add_stream(struct result_file *f, const char *name, const str
                       .fetch = fetch,
                       .context = context,
                       .free_context = free_context};
-    make_header(a, s->descr, s->n_dims, s->dims);
+    if (s->growth != RESULT_PORTION) {
+        a->header_bytes = make_header(a->header, s->descr, s->first_fastest, s->n_dims, s->dims, 0);
+    }
     if (!checked_mul(s->n_elements, s->element_bytes, &bytes) ||
         !checked_add(bytes, a->header_bytes, &total)) {
         npy_free(a);
@@ -129,10 +138,28 @@ static enum status add_stream(struct result_file *f, const char *name, const str
     }
     a->total_bytes = total;
     const uint64_t n_pieces = (total - 1) / PACK_PIECE_BYTES + 1;
-    return result_add_member(f, member, n_pieces, npy_piece, a, npy_free);
+    const enum status st = result_add_member(f, member, n_pieces, npy_piece, a, npy_free);
+    if (st == STATUS_OK) {
+        f->members[f->n_members - 1].growth = s->growth;
+        f->members[f->n_members - 1].portions_bytes = s->portions_bytes;
+    }
+    return st;
 }
 
 static const char byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
+
+static void make_descr(char descr[8], enum npy_type type)
+{
+    snprintf(descr, 8, "%c%s", types[type].bytes > 1 ? byte_order : '|', types[type].code);
+}
+
+void result_npy_head(char head[NPY_HEAD_BYTES], enum npy_type type, size_t n_dims,
+                     const size_t *dims)
+{
+    char descr[8];
+    make_descr(descr, type);
+    make_header(head, descr, false, n_dims, dims, NPY_HEAD_BYTES);
+}
 
 enum status result_add_array(struct result_file *f, const char *name, enum npy_type type,
                              size_t n_dims, const size_t *dims, result_fetch_fn *fetch,
@@ -140,8 +167,7 @@ enum status result_add_array(struct result_file *f, const char *name, enum npy_t
 {
     char descr[8];
     assert(type != NPY_UNICODE && n_dims <= 2);
-    snprintf(descr, sizeof descr, "%c%s", types[type].bytes > 1 ? byte_order : '|',
-             types[type].code);
+    make_descr(descr, type);
     struct stream s = {.descr = descr,
                        .element_bytes = types[type].bytes,
                        .n_dims = n_dims,
@@ -154,6 +180,40 @@ enum status result_add_array(struct result_file *f, const char *name, enum npy_t
         }
     }
     return add_stream(f, name, &s, fetch, context, free_context);
+}
+
+enum status result_add_portion(struct result_file *f, const char *name, enum npy_type type,
+                               uint64_t n, result_fetch_fn *fetch, void *context,
+                               void (*free_context)(void *))
+{
+    assert(type != NPY_UNICODE);
+    if (n == 0) {
+        result_free_context(context, free_context);
+        return status_fail(STATUS_INTERNAL, "a portion of array %s is empty", name);
+    }
+    const struct stream s = {
+        .element_bytes = types[type].bytes, .n_elements = n, .growth = RESULT_PORTION};
+    return add_stream(f, name, &s, fetch, context, free_context);
+}
+
+enum status result_end_portions(struct result_file *f, const char *name, enum npy_type type,
+                                size_t n_dims, const size_t *dims, bool first_fastest)
+{
+    char descr[8];
+    assert(type != NPY_UNICODE && n_dims <= 2);
+    make_descr(descr, type);
+    uint64_t bytes = types[type].bytes; /* no overflow: so many have been written */
+    for (size_t i = 0; i < n_dims; i++) {
+        bytes *= dims[i];
+    }
+    const struct stream s = {.descr = descr,
+                             .portions_bytes = bytes,
+                             .element_bytes = types[type].bytes,
+                             .n_dims = n_dims,
+                             .dims = dims,
+                             .first_fastest = first_fastest,
+                             .growth = RESULT_HEAD};
+    return add_stream(f, name, &s, NULL, NULL, NULL);
 }
 
 struct copy {

@@ -14,7 +14,7 @@
 const char *const engine_lane_names[ENGINE_LANES] = {"read", "decode", "device", "encode", "write"};
 
 enum {
-    FILES_PER_JOB = 8, /* input, part folder, output, and room */
+    FILES_PER_JOB = 16, /* inputs and their copies, part folder, outputs that grow, and room */
     READ_THREADS_MIN = 2,
     READ_THREADS_MAX = 8,
     WRITE_THREADS = 2,

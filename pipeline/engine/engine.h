@@ -58,8 +58,9 @@ enum block_state {
 
 struct block {
     struct table_chunk chunk;
-    struct job *job; /* whose block it is at present */
-    size_t part;     /* of the job's inputs */
+    struct job *job;     /* whose block it is at present */
+    size_t part;         /* of the job's inputs */
+    struct table *table; /* that it is read from */
     struct engine_task task;
     enum block_state state;
     uint64_t ticket; /* of its upload */

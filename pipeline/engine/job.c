@@ -76,7 +76,22 @@ static size_t longest_line(const struct engine *e)
     return share < (1u << 20) ? 1u << 20 : share > (64u << 20) ? 64u << 20 : (size_t)share;
 }
 
-static enum status open_part(const struct job *job, struct job_part *part, struct table **out)
+struct table_options job_table_options(const struct job *job, size_t part)
+{
+    const struct stage_ops *stage = job->input.settings.stage;
+    struct table_options options = job->input.settings.table;
+    options.prj = job->input.parts[part].prj;
+    for (size_t i = 0; i < stage->n_specs && stage->parts[part].columns != NULL; i++) {
+        if (strcmp(stage->specs[i].key, stage->parts[part].columns) == 0) {
+            const char *text = job->input.settings.params[i].text;
+            options.columns = *text != '\0' ? text : NULL;
+        }
+    }
+    return options;
+}
+
+enum status job_open_part(const struct job *job, const struct job_part *part,
+                          const struct table_options *options, struct table **out)
 {
     int fd = part->fd >= 0 ? fcntl(part->fd, F_DUPFD_CLOEXEC, 3)
                            : open(part->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -93,10 +108,9 @@ static enum status open_part(const struct job *job, struct job_part *part, struc
     if (code == STATUS_OK) {
         const struct executor readers = crew_executor(job->engine->reading);
         source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
-        struct table_options options = job->input.settings.table;
-        options.max_line_bytes = longest_line(job->engine);
-        options.prj = part->prj;
-        code = table_open(source, &options, out);
+        struct table_options all = *options;
+        all.max_line_bytes = longest_line(job->engine);
+        code = table_open(source, &all, out);
     }
     return code;
 }
@@ -120,7 +134,8 @@ static enum status open_input(struct job *job)
             code = find_projection(part);
         }
         if (code == STATUS_OK) {
-            code = open_part(job, part, &job->tables[i]);
+            const struct table_options options = job_table_options(job, i);
+            code = job_open_part(job, part, &options, &job->tables[i]);
         }
     }
     return code;
@@ -206,6 +221,13 @@ static void put_off_deadline(struct job *job, bool waits)
 
 /* --- end -------------------------------------------------------------------------------------- */
 
+static bool starts_over(const struct job *job)
+{
+    return job->restart_pending
+               ? job->code == STATUS_TOO_LARGE || job->code == STATUS_START_OVER
+               : job->code == STATUS_NO_SPACE && job->has_copied && !job->without_copies;
+}
+
 static void end_work(struct engine_task *task)
 {
     struct job *job = task->owner;
@@ -224,6 +246,9 @@ static void end_work(struct engine_task *task)
         ops->busy(job->queue, &unused, true);
         ops->rest(job->queue);
     }
+    table_free(job->again);
+    job->again = NULL;
+    job_copies_close(job);
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         if (job->tables[i] != NULL && job->code_at_end == STATUS_BAD_INPUT &&
             task->code == STATUS_OK) {
@@ -266,7 +291,7 @@ static void begin(struct job *job);
 
 static void replace_failure(struct job *job, enum status code, const char *message)
 {
-    job->again = false;
+    job->restart_pending = job->has_copied = false;
     free(job->message);
     job->code = code;
     job->message = strdup(message);
@@ -291,7 +316,7 @@ static void end_finished(struct engine_task *task)
     e->host_used -= job->host_reserved;
     e->device_used -= job->device_reserved;
     job->host_reserved = job->device_reserved = 0;
-    if (job->again && (job->code == STATUS_TOO_LARGE || job->code == STATUS_START_OVER)) {
+    if (starts_over(job)) {
         begin(job);
         job_step_all(e);
         return;
@@ -312,6 +337,7 @@ static void begin_ending(struct job *job)
 {
     job->phase = JOB_ENDING;
     job->code_at_end = job->code;
+    job->restarts = starts_over(job);
     job_run(job, &job->device_task, LANE_DEVICE, end_work, end_finished);
 }
 
@@ -344,7 +370,11 @@ void job_step(struct job *job)
         }
         break;
     case JOB_STREAMING:
-        job_stream_step(job);
+        if (job_output_write(job)) { /* portions, if the stage hands out any */
+            job_stream_step(job);
+        } else {
+            job_step(job);
+        }
         break;
     case JOB_FINISHING:
         job_output_step(job);
@@ -364,6 +394,8 @@ void job_step(struct job *job)
 /* Also a second time, when a job starts over: everything but its input and estimate is anew. */
 static void begin(struct job *job)
 {
+    size_t lines_estimate[STAGE_MAX_PARTS];
+    memcpy(lines_estimate, job->lines_estimate, sizeof lines_estimate);
     free(job->message);
     json_decref(job->manifest);
     *job = (struct job){.context = job->context,
@@ -371,9 +403,14 @@ static void begin(struct job *job)
                         .input = job->input,
                         .deadline = job->deadline,
                         .deadline_s = job->deadline_s,
-                        .lines_estimate = job->lines_estimate,
+                        .end_part = job->input.n_parts,
+                        .without_copies = job->without_copies || job->code == STATUS_NO_SPACE,
                         .started_over = job->started_over || job->code == STATUS_START_OVER,
                         .started_ns = crew_now_ns()};
+    memcpy(job->lines_estimate, lines_estimate, sizeof lines_estimate);
+    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
+        job->copies[i].fd = -1;
+    }
     job->disks = disk_meter_of(&job->engine->disks);
     for (size_t i = 0; i < ENGINE_LANES; i++) {
         job->accounts[i].watch = &job->disks.watch;
@@ -406,7 +443,7 @@ enum status job_start(const struct job_context *context, struct job_input *input
 
 void job_cancel(struct job *job, enum status code, const char *message)
 {
-    if (job->again) { /* it would have started over: that is no reason any more */
+    if (starts_over(job)) { /* it would have started over: that is no reason any more */
         replace_failure(job, code, message);
     } else if (job->phase < JOB_PUBLISHING) {
         job_fail(job, code, message);

@@ -25,23 +25,21 @@ struct stage_args job_args(const struct job *job)
     return args;
 }
 
-/* What the stage needs when the first table is as `info` says. */
-static enum status plan_table(const struct job *job, const struct table_info *info,
-                              struct stage_need *need)
+/* What the stage needs when the tables that do not know their length have at least so many lines.
+ */
+static enum status plan(const struct job *job, const size_t lines[STAGE_MAX_PARTS],
+                        struct stage_need *need)
 {
     struct stage_args args = job_args(job);
-    args.inputs[0].table = info;
-    return job->input.settings.stage->plan(&args, need);
-}
-
-/* What the stage needs when the first table has `lines` lines, if it does not know better. */
-static enum status plan(const struct job *job, size_t lines, struct stage_need *need)
-{
-    struct table_info info = *table_info(job->tables[0]);
-    if (info.n_lines == 0 && info.n_lines_estimate < lines) {
-        info.n_lines_estimate = lines;
+    struct table_info infos[STAGE_MAX_PARTS];
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        infos[i] = *args.inputs[i].table;
+        if (infos[i].n_lines == 0 && infos[i].n_lines_estimate < lines[i]) {
+            infos[i].n_lines_estimate = lines[i];
+        }
+        args.inputs[i].table = &infos[i];
     }
-    return plan_table(job, &info, need);
+    return job->input.settings.stage->plan(&args, need);
 }
 
 /* What decoding the tables holds beside the blocks: of all, since the end of one may still be
@@ -139,9 +137,11 @@ static bool reserve(struct job *job, const struct stage_need *need)
 
 bool job_plan(struct job *job)
 {
-    const struct table_info *info = table_info(job->tables[0]);
-    if (job->lines_estimate < info->n_lines_estimate) {
-        job->lines_estimate = info->n_lines_estimate;
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        const size_t estimate = table_info(job->tables[i])->n_lines_estimate;
+        if (job->lines_estimate[i] < estimate) {
+            job->lines_estimate[i] = estimate;
+        }
     }
     enum status code = plan(job, job->lines_estimate, &job->need);
     if (code != STATUS_OK) {
@@ -158,10 +158,9 @@ bool job_reserve(struct job *job)
     return reserve(job, job->context.check_only ? &none : &job->need);
 }
 
-bool job_reserve_lines(struct job *job, size_t lines)
+bool job_reserve_lines(struct job *job, size_t part, size_t lines)
 {
-    if (job->context.check_only || table_info(job->tables[0])->n_lines != 0 ||
-        lines <= job->lines_estimate) {
+    if (table_info(job->tables[part])->n_lines != 0 || lines <= job->lines_estimate[part]) {
         return true;
     }
     /* Half as much again, so that this is not asked for every block; no more than there is when
@@ -170,12 +169,12 @@ bool job_reserve_lines(struct job *job, size_t lines)
     struct stage_need need;
     for (size_t i = 0; i < 2; i++) {
         uint64_t host, device;
-        enum status code = plan(job, estimates[i], &need);
+        job->lines_estimate[part] = estimates[i];
+        enum status code = plan(job, job->lines_estimate, &need);
         if (code != STATUS_OK) {
             job_fail(job, code, status_message());
             return false;
         }
-        job->lines_estimate = estimates[i];
         bytes_wanted(job, &need, &host, &device);
         if (host <= job->engine->host_limit && device <= job->engine->device_limit) {
             break;
@@ -185,7 +184,7 @@ bool job_reserve_lines(struct job *job, size_t lines)
         if (job->code == STATUS_OK) {
             /* Others hold the memory, and may be waiting for this one's blocks: start over once it
              * is there. */
-            job->again = true;
+            job->restart_pending = true;
             job_fail(job, STATUS_TOO_LARGE, "starting over with more memory");
         }
         return false;
@@ -193,21 +192,37 @@ bool job_reserve_lines(struct job *job, size_t lines)
     return true;
 }
 
+/* What the stage needs for the lines that were counted. */
+static enum status plan_counted(struct job *job)
+{
+    struct stage_args args = job_args(job);
+    struct table_info counted[STAGE_MAX_PARTS];
+    bool known = true;
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        struct table_info *info = &counted[i];
+        *info = *args.inputs[i].table;
+        const size_t lines = (size_t)(job->cells[i] / info->cells_per_line);
+        if (lines == 0) {
+            return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", args.inputs[i].name);
+        }
+        known = known && info->n_lines != 0;
+        info->n_lines = info->n_lines_estimate = lines;
+        if (lines > job->lines_estimate[i]) {
+            job->lines_estimate[i] = lines;
+        }
+        args.inputs[i].table = info;
+    }
+    if (known) {
+        return STATUS_OK;
+    }
+    const enum status code = job->input.settings.stage->plan(&args, &job->need);
+    /* run knows no more than its estimate when it begins */
+    return code == STATUS_OK ? plan(job, job->lines_estimate, &job->need) : code;
+}
+
 bool job_check_lines(struct job *job)
 {
-    struct table_info counted = *table_info(job->tables[0]);
-    bool known = counted.n_lines != 0;
-    size_t lines = (size_t)(job->cells / counted.cells_per_line);
-    enum status code = STATUS_OK;
-    if (lines == 0) {
-        code = status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->input.parts[0].path);
-    } else if (!known) {
-        counted.n_lines = counted.n_lines_estimate = lines;
-        code = plan_table(job, &counted, &job->need);
-        if (code == STATUS_OK) { /* run knows no more than its estimate when it begins */
-            code = plan(job, lines > job->lines_estimate ? lines : job->lines_estimate, &job->need);
-        }
-    }
+    const enum status code = plan_counted(job);
     if (code != STATUS_OK) {
         job_fail(job, code, status_message());
         return false;

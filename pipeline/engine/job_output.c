@@ -2,7 +2,8 @@
  * job_output - from the stage's results to the published folder. Pieces are made and deflated on
  * the encode lane, several at a time; one write task at a time appends those that are next in
  * order. Members of one piece travel together, so that a small result costs few tasks. While one
- * result is written, the stage computes the next, but no further ahead.
+ * result is written, the stage computes the next, but no further ahead. A file that goes on in a
+ * later result stays open.
  */
 #include "formats/base/json_write.h"
 #include "pipeline/engine/job_state.h"
@@ -26,8 +27,9 @@ static void encode_work(struct engine_task *task)
         bytes_clear(&s->raw);
         code = m->piece(m->context, piece, &s->raw);
         if (code == STATUS_OK) {
+            const bool ends = m->growth == RESULT_WHOLE && !(f->more && f->kind != PACK_ZIP);
             code = pack_deflate(s->deflater, f->kind, s->raw.data, s->raw.len,
-                                piece + 1 == m->n_pieces, &s->pieces[i]);
+                                ends && piece + 1 == m->n_pieces, &s->pieces[i]);
         }
         if (++piece == m->n_pieces) {
             piece = 0;
@@ -65,10 +67,14 @@ static void advance(struct job *job)
     }
 }
 
+/* Portions travel alone, since they are large. */
 static bool lone_piece(const struct job *job)
 {
-    return !job->all_encoding &&
-           job->result.files[job->next_file].members[job->next_member].n_pieces == 1;
+    if (job->all_encoding) {
+        return false;
+    }
+    const struct result_file *f = &job->result.files[job->next_file];
+    return !f->more && f->members[job->next_member].n_pieces == 1;
 }
 
 static void start_encoding(struct job *job, struct slot *s)
@@ -95,28 +101,39 @@ static void start_encoding(struct job *job, struct slot *s)
 
 /* --- write ------------------------------------------------------------------------------------ */
 
-static enum status write_piece(struct job *job, size_t file, size_t member, uint64_t piece,
-                               const struct pack_piece *packed)
+static enum status append_piece(struct pack *pack, const struct result_file *f,
+                                const struct result_member *m, uint64_t index,
+                                const struct pack_piece *piece)
+{
+    if (m->growth == RESULT_PORTION) {
+        return pack_grow(pack, m->name, piece);
+    }
+    if (m->growth == RESULT_HEAD) {
+        return pack_gather(pack, m->name, piece, m->portions_bytes);
+    }
+    const enum status code =
+        index == 0 && f->kind == PACK_ZIP ? pack_member(pack, m->name) : STATUS_OK;
+    return code == STATUS_OK ? pack_append(pack, piece) : code;
+}
+
+static enum status write_piece(const struct job *job, size_t file, size_t member, uint64_t index,
+                               const struct pack_piece *piece)
 {
     const struct result_file *f = &job->result.files[file];
-    enum status code = STATUS_OK;
-    if (member == 0 && piece == 0) {
-        code = pack_open(job->publish.part_fd, f->name, f->kind, &job->pack);
-    }
-    if (code == STATUS_OK && piece == 0 && f->kind == PACK_ZIP) {
-        code = pack_member(job->pack, f->members[member].name);
-    }
+    const struct result_member *m = &f->members[member];
+    struct job_output_file *output = &job->outputs[job->output_of[file]];
+    enum status code = output->pack == NULL
+                           ? pack_open(job->publish.part_fd, f->name, f->kind, &output->pack)
+                           : STATUS_OK;
     if (code == STATUS_OK) {
-        code = pack_append(job->pack, packed);
+        code = append_piece(output->pack, f, m, index, piece);
     }
-    if (code == STATUS_OK && member + 1 == f->n_members &&
-        piece + 1 == f->members[member].n_pieces) {
-        struct pack *pack = job->pack;
-        job->pack = NULL;
-        struct job_output_file *output = &job->outputs[job->first_output + file];
-        code = pack_close(pack, &output->bytes, &output->crc);
+    if (code != STATUS_OK || f->more || member + 1 < f->n_members || index + 1 < m->n_pieces) {
+        return code;
     }
-    return code;
+    struct pack *pack = output->pack;
+    output->pack = NULL;
+    return pack_close(pack, &output->bytes, &output->crc);
 }
 
 static enum status write_slots(struct job *job)
@@ -215,10 +232,23 @@ static enum status write_manifest(struct job *job)
     return code;
 }
 
+static enum status check_outputs(const struct job *job)
+{
+    for (size_t i = 0; i < job->n_outputs; i++) {
+        if (job->outputs[i].pack != NULL) {
+            return status_fail(STATUS_INTERNAL, "%s was to be continued", job->outputs[i].name);
+        }
+    }
+    return STATUS_OK;
+}
+
 static void publish_work(struct engine_task *task)
 {
     struct job *job = task->owner;
-    enum status code = write_manifest(job);
+    enum status code = check_outputs(job);
+    if (code == STATUS_OK) {
+        code = write_manifest(job);
+    }
     if (code == STATUS_OK && job->input.part_folder != NULL) {
         publish_leave(&job->publish);
     } else if (code == STATUS_OK && !job->context.check_only) {
@@ -265,19 +295,37 @@ static void finish_finished(struct engine_task *task)
     struct job *job = task->owner;
     job->on_device = false;
     job->has_next = true;
-    job->again = task->code == STATUS_START_OVER && !job->started_over;
-    if (job_task_ended(job, task)) {
-        job_stream_drop(job); /* blocks that were left to upload */
-    }
+    job->restart_pending = task->code == STATUS_START_OVER && !job->started_over;
+    job_task_ended(job, task);
     job_step_all(job->engine);
+}
+
+/* The output that the file goes on with; a new one unless it is open from an earlier result. */
+static size_t find_output(struct job *job, const struct result_file *f)
+{
+    size_t i = 0;
+    while (i < job->n_outputs &&
+           (job->outputs[i].pack == NULL || strcmp(job->outputs[i].name, f->name) != 0)) {
+        i++;
+    }
+    if (i == job->n_outputs) {
+        job->outputs[i] = (struct job_output_file){0};
+        memcpy(job->outputs[i].name, f->name, sizeof(f->name));
+        job->n_outputs++;
+    }
+    return i;
 }
 
 /* Makes the result that was computed the one that is written. */
 static enum status adopt_next(struct job *job)
 {
-    const size_t n = job->n_outputs + job->next.n_files;
-    struct job_output_file *outputs = realloc(job->outputs, (n + 1) * sizeof(*outputs));
-    if (outputs == NULL) {
+    const size_t n = job->next.n_files;
+    struct job_output_file *outputs =
+        reallocarray(job->outputs, job->n_outputs + n + 1, sizeof(*outputs));
+    job->outputs = outputs != NULL ? outputs : job->outputs;
+    size_t *output_of = reallocarray(job->output_of, n + 1, sizeof(*output_of));
+    job->output_of = output_of != NULL ? output_of : job->output_of;
+    if (outputs == NULL || output_of == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the list of outputs");
     }
     result_free(&job->result);
@@ -285,17 +333,16 @@ static enum status adopt_next(struct job *job)
     job->next = (struct result){0};
     job->has_next = false;
     job->has_result = true;
-    job->outputs = outputs;
-    job->first_output = job->n_outputs;
-    job->n_outputs = n;
-    for (size_t i = 0; i < job->result.n_files; i++) {
-        struct job_output_file *output = &outputs[job->first_output + i];
-        *output = (struct job_output_file){0};
-        memcpy(output->name, job->result.files[i].name, sizeof(output->name));
+    for (size_t i = 0; i < n; i++) {
+        const struct result_file *f = &job->result.files[i];
+        if (f->n_members == 0) {
+            return status_fail(STATUS_INTERNAL, "%s holds nothing", f->name);
+        }
+        output_of[i] = find_output(job, f);
     }
     job->next_file = job->next_member = 0;
     job->next_piece = 0;
-    job->all_encoding = job->result.n_files == 0;
+    job->all_encoding = n == 0;
     return STATUS_OK;
 }
 
@@ -322,20 +369,29 @@ void job_output_begin(struct job *job)
     job_step(job);
 }
 
+bool job_output_write(struct job *job)
+{
+    while (job->has_result || job->has_next) {
+        if (job->has_result && !write_result(job)) {
+            return true;
+        }
+        job->has_result = false;
+        const enum status code = job->has_next ? adopt_next(job) : STATUS_OK;
+        if (code != STATUS_OK) {
+            job_fail(job, code, status_message());
+            return false;
+        }
+    }
+    return true;
+}
+
 void job_output_step(struct job *job)
 {
-    if (job->has_result && write_result(job)) {
-        job->has_result = false;
-    }
-    if (!job->has_result && job->has_next) {
-        if (adopt_next(job) != STATUS_OK) {
-            job_fail(job, STATUS_NO_MEMORY, status_message());
-        }
+    if (!job_output_write(job)) {
         job_step(job);
     } else if (!job->on_device && job->more && !job->has_next) {
         job->on_device = true;
         job_run(job, &job->device_task, LANE_DEVICE, finish_work, finish_finished);
-        job_step(job);
     } else if (!job->on_device && !job->more && !job->has_result && !job->has_next) {
         start_publishing(job);
     }
@@ -343,13 +399,21 @@ void job_output_step(struct job *job)
 
 void job_output_drop(struct job *job)
 {
-    pack_abandon(job->pack);
-    job->pack = NULL;
-    publish_abandon(&job->publish);
+    for (size_t i = 0; i < job->n_outputs; i++) {
+        pack_abandon(job->outputs[i].pack);
+    }
+    if (job->restarts && job->input.part_folder != NULL) {
+        publish_empty(&job->publish);
+    } else {
+        publish_abandon(&job->publish);
+    }
     result_free(&job->result);
     result_free(&job->next);
     free(job->outputs);
+    free(job->output_of);
     job->outputs = NULL;
+    job->output_of = NULL;
+    job->n_outputs = 0;
 }
 
 void job_output_give_slots(struct job *job)

@@ -1,7 +1,8 @@
 /*
  * job_state - a job's inside, shared by the files that make up the state machine: job.c (life and
- * death), job_memory.c, job_stream.c (reading to the stage), job_output.c (from the stage's result
- * to the published folder), manifest.c (result.json).
+ * death), job_memory.c, job_stream.c (reading to the stage), job_copy.c (decoded
+ * numbers for later passes), job_output.c (from the stage's results to the published folder),
+ * manifest.c (result.json).
  */
 #ifndef LEAT_PIPELINE_ENGINE_JOB_STATE_H
 #define LEAT_PIPELINE_ENGINE_JOB_STATE_H
@@ -22,6 +23,14 @@ struct job_output_file {
     char name[48];
     uint64_t bytes;
     uint32_t crc;
+    struct pack *pack; /* open: being written, or to be continued by a later result */
+};
+
+/* The decoded numbers of a part, for passes after the first. */
+struct job_copy {
+    int fd; /* -1: none */
+    bool given_up;
+    uint64_t bytes; /* written */
 };
 
 struct job {
@@ -34,8 +43,9 @@ struct job {
     enum status code;        /* of the first failure */
     enum status code_at_end; /* `code` as JOB_ENDING began: job_cancel may change it meanwhile */
     char *message;
-    bool again;        /* needs more memory than was free, or the stage said so: start over */
-    bool started_over; /* the stage said so */
+    bool restart_pending; /* needs more memory than was free, or the stage said so: start over */
+    bool restarts;     /* as JOB_ENDING began: it is going to start over */
+    bool started_over;    /* the stage said so */
     uv_timer_t *deadline;
     double deadline_s; /* as the job began; 0: none */
     bool waits;        /* for memory, which does not count */
@@ -44,28 +54,33 @@ struct job {
     struct stage *stage;
     struct queue *queue;
     struct stage_need need;
-    size_t lines_estimate; /* when the first table does not know its length: grows with its lines */
-    uint64_t host_wanted, device_wanted; /* of JOB_WAITING */
+    size_t lines_estimate[STAGE_MAX_PARTS]; /* of tables that do not know their length: grow with
+                                               their lines */
+    uint64_t host_wanted, device_wanted;    /* of JOB_WAITING */
     uint64_t host_reserved, device_reserved;
 
     /* streaming */
     struct block *first_block, **last_block; /* read and not yet pushed, in file order */
-    struct block *uploading;             /* pushed; the device may still read them; oldest first */
-    struct block *pushing;               /* taken by the push task */
-    bool reading, read_ended, on_device; /* a task of that kind is running; all has been read */
-    size_t part;                         /* that is being read */
-    uint64_t cells;                      /* of the first part, pushed so far */
-    uint64_t bytes_read;                 /* of all files; for progress */
+    struct block *uploading;                 /* pushed; the device may still read it */
+    struct block *pushing;                   /* taken by the push task */
+    bool reading, read_ended, on_device;     /* a task of that kind is running; all has been read */
+    size_t part, end_part;                   /* that is being read; where this pass ends */
+    struct table *again; /* of later passes; NULL in the first, which reads tables */
+    uint64_t again_cells; /* of this later pass, so far */
+    struct job_copy copies[STAGE_MAX_PARTS];
+    bool has_copied, without_copies; /* in this attempt; since there was no room for them */
+    uint64_t cells[STAGE_MAX_PARTS]; /* of each part, pushed in the first pass */
+    uint64_t bytes_read;             /* of all files; for progress */
     uint32_t crc[STAGE_MAX_PARTS];
 
     /* output: one result is written while the stage computes the next */
     struct result result, next;
     bool has_result, has_next, more; /* more: the stage is not at its end */
     struct publish publish;
-    struct pack *pack;
     struct job_output_file *outputs; /* of all results so far */
-    size_t n_outputs, first_output;  /* first_output: of the present result */
-    size_t next_file, next_member;   /* the next piece to be encoded */
+    size_t n_outputs;
+    size_t *output_of;             /* each file of the present result */
+    size_t next_file, next_member; /* the next piece to be encoded */
     uint64_t next_piece;
     bool all_encoding, writing;
     struct slot *first_slot, **last_slot; /* in order of pieces */
@@ -101,10 +116,10 @@ bool job_reserve(struct job *job);
 /* Whether the job may take so many bytes more: they are free, and no earlier job waits that would
  * have to wait for them. */
 bool job_memory_may_take(const struct job *job, uint64_t more_host, uint64_t more_device);
-/* Makes sure that memory is reserved for a table of so many lines; false when the job now has to
- * end (or to start over, `again`). */
-bool job_reserve_lines(struct job *job, size_t lines);
-/* check, when all cells have been counted: whether run would do with so many lines, by their shape
+/* Makes sure that memory is reserved for a part of so many lines; false when the job now has to
+ * end (or to start over, `restart_pending`). */
+bool job_reserve_lines(struct job *job, size_t part, size_t lines);
+/* check, when all cells have been counted: whether run would do with the lines they make, by shape
  * and by the memory they take; false when the job has failed. */
 bool job_check_lines(struct job *job);
 
@@ -112,9 +127,23 @@ bool job_check_lines(struct job *job);
 void job_stream_step(struct job *job);
 void job_stream_drop(struct job *job);
 
+/* job_copy.c, on lanes: keeps the block's numbers if its part is to be read again. */
+void job_copy_add(struct job *job, const struct block *b);
+/* The copy of a part as a table; *out is NULL when there is none. */
+enum status job_copy_open(const struct job *job, size_t part, struct table **out) STATUS_MUST_CHECK;
+void job_copies_close(struct job *job);
+
+/* job.c: how the user wants a part to be read. */
+struct table_options job_table_options(const struct job *job, size_t part);
+enum status job_open_part(const struct job *job, const struct job_part *part,
+                          const struct table_options *options,
+                          struct table **out) STATUS_MUST_CHECK;
+
 /* job_output.c */
 void job_output_begin(struct job *job);
 void job_output_step(struct job *job);
+/* Goes on to write the results that are there; false when the job has failed. */
+bool job_output_write(struct job *job);
 /* Removes what was not published; on a lane, since it deletes files. */
 void job_output_drop(struct job *job);
 /* On the loop thread, when no task of the job runs. */

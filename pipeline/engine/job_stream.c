@@ -1,7 +1,10 @@
 /*
  * job_stream - from the file to the stage: one read at a time in file order, decoding in any order,
- * pushing in file order again. A failed block is reported when all before it have been pushed, so
- * that the first error in the file is the one that the user sees.
+ * pushing in file order again, one block after the other. A failed block is reported when all
+ * before it have been pushed, so that the first error in the file is the one that the user sees.
+ *
+ * The first pass reads all parts. A stage may ask for one of them once more, as often as it likes:
+ * it is then decoded again, or read from a copy of its numbers (job_copy.c).
  */
 #include "pipeline/engine/job_state.h"
 
@@ -12,14 +15,14 @@ static void read_work(struct engine_task *task)
     struct block *b = task->owner;
     struct job *job = b->job;
     bool end = false;
-    enum status code = table_next(job->tables[b->part], &b->chunk, &end);
+    enum status code = table_next(b->table, &b->chunk, &end);
     if (code == STATUS_OK && end) {
-        struct source *source = table_source(job->tables[b->part]);
-        code = source_crc(source, &job->crc[b->part]);
-        if (code == STATUS_OK) {
-            code = source_check_unchanged(source);
-        }
+        struct source *file = table_source(job->tables[b->part]);
         b->state = BLOCK_END;
+        code = job->again == NULL ? source_crc(file, &job->crc[b->part]) : STATUS_OK;
+        if (code == STATUS_OK) {
+            code = source_check_unchanged(file);
+        }
     }
     engine_task_result(task, code);
 }
@@ -27,7 +30,7 @@ static void read_work(struct engine_task *task)
 static void decode_work(struct engine_task *task)
 {
     struct block *b = task->owner;
-    engine_task_result(task, table_decode(b->job->tables[b->part], &b->chunk));
+    engine_task_result(task, table_decode(b->table, &b->chunk));
 }
 
 static void start_block(struct block *b, enum engine_lane lane, void (*work)(struct engine_task *),
@@ -47,7 +50,7 @@ static void decode_finished(struct engine_task *task)
     struct job *job = b->job;
     job->running--;
     b->state = task->code == STATUS_OK ? BLOCK_READY : BLOCK_FAILED;
-    size_t bytes = b->chunk.n_cells * dtype_bytes(table_info(job->tables[b->part])->dtype);
+    size_t bytes = b->chunk.n_cells * dtype_bytes(table_info(b->table)->dtype);
     job->lane_bytes[LANE_DECODE] += b->chunk.raw_len > 0 ? b->chunk.raw_len : bytes;
     job->lane_bytes[LANE_DEVICE] += bytes;
     job_step(job);
@@ -60,19 +63,42 @@ static void drop_block(struct job *job, struct block *b)
     engine_give_block(job->engine, b);
 }
 
+static void drop_list(struct job *job, struct block **list)
+{
+    struct block *b = *list;
+    *list = NULL;
+    while (b != NULL) {
+        struct block *next = b->next;
+        drop_block(job, b);
+        b = next;
+    }
+}
+
+/* Bytes of the files, for progress: the first pass counts. */
+static void count_bytes_read(struct job *job)
+{
+    if (job->again != NULL) {
+        return;
+    }
+    job->bytes_read = 0;
+    for (size_t i = 0; i <= job->part; i++) {
+        job->bytes_read += source_file_offset(table_source(job->tables[i]));
+    }
+    job->lane_bytes[LANE_READ] = job->bytes_read;
+}
+
 static void read_finished(struct engine_task *task)
 {
     struct block *b = task->owner;
     struct job *job = b->job;
     job->running--;
     job->reading = false;
-    job->bytes_read = 0;
-    for (size_t i = 0; i <= job->part; i++) {
-        job->bytes_read += source_file_offset(table_source(job->tables[i]));
-    }
-    job->lane_bytes[LANE_READ] = job->bytes_read;
+    count_bytes_read(job);
     if (task->code == STATUS_OK && b->state == BLOCK_END) {
-        job->read_ended = ++job->part == job->input.n_parts;
+        if (job->again != NULL) {
+            job->lane_bytes[LANE_READ] += source_file_offset(table_source(job->again));
+        }
+        job->read_ended = ++job->part == job->end_part;
         drop_block(job, b);
         job_step_all(job->engine);
         return;
@@ -98,115 +124,199 @@ static void start_reading(struct job *job)
     job->reading = true;
     b->job = job;
     b->part = job->part;
+    b->table = job->again != NULL ? job->again : job->tables[job->part];
     b->state = BLOCK_READING;
     start_block(b, LANE_READ, read_work, read_finished);
 }
 
 /* --- push ------------------------------------------------------------------------------------- */
 
-/* Hands the blocks over, then waits until the device has read the older ones; the last one is left
- * to the next push, so that there is a copy under way while the next blocks come. */
-static enum status push_blocks(struct job *job)
+/* Hands the block over, and takes what is finished; then waits until the device has read the block
+ * before it, so that there is a copy under way while the next block comes. */
+static enum status push_block(struct job *job)
 {
     const struct stage_ops *stage = job->input.settings.stage;
     const struct backend_ops *ops = job->queue->backend->ops;
+    struct block *b = job->pushing;
     enum status code = STATUS_OK;
-    for (struct block *b = job->pushing; b != NULL && code == STATUS_OK; b = b->next) {
+    if (b != NULL && job->again != NULL) { /* the same from a copy as from the file */
+        b->chunk.n_labels = b->chunk.n_missing = b->chunk.first_column = 0;
+        b->chunk.first_line = 0;
+    }
+    if (b != NULL) {
+        job_copy_add(job, b);
         code = stage->push(job->stage, b->part, &b->chunk, &b->ticket);
-    }
-    for (struct block *b = job->uploading; b != NULL && code == STATUS_OK; b = b->next) {
-        code = ops->upload_wait(job->queue, b->ticket);
-    }
-    for (struct block *b = job->pushing; b != NULL && code == STATUS_OK; b = b->next) {
-        if (b->next != NULL || job->engine->on_cpu) {
-            code = ops->upload_wait(job->queue, b->ticket);
+        if (code == STATUS_OK && stage->portion != NULL) {
+            code = stage->portion(job->stage, &job->next);
         }
+    }
+    if (code == STATUS_OK && job->uploading != NULL) {
+        code = ops->upload_wait(job->queue, job->uploading->ticket);
+    }
+    if (code == STATUS_OK && b != NULL && job->engine->on_cpu) {
+        code = ops->upload_wait(job->queue, b->ticket);
     }
     return code;
 }
 
 static void push_work(struct engine_task *task)
 {
-    engine_task_result(task, push_blocks(task->owner));
+    engine_task_result(task, push_block(task->owner));
 }
 
 static void push_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->on_device = false;
+    job->has_next = job->next.n_files > 0;
     if (job_task_ended(job, task)) {
-        struct block *b = job->uploading;
-        job->uploading = NULL;
-        while (b != NULL) {
-            struct block *next = b->next;
-            drop_block(job, b);
-            b = next;
+        drop_list(job, &job->uploading);
+        if (job->engine->on_cpu) {
+            drop_list(job, &job->pushing);
+        } else {
+            job->uploading = job->pushing;
+            job->pushing = NULL;
         }
-        for (b = job->pushing; b != NULL;) {
-            struct block *next = b->next;
-            if (next != NULL || job->engine->on_cpu) {
-                drop_block(job, b);
-            } else {
-                b->state = BLOCK_UPLOADING;
-                job->uploading = b;
-            }
-            b = next;
-        }
-        job->pushing = NULL;
     }
     job_step_all(job->engine);
 }
 
-/* Takes the blocks that are ready off the front of the list; books the first part's cells. */
+/* Takes the first block off the list if it is ready; counts its cells. */
 static struct block *take_ready(struct job *job)
 {
-    struct block *first = job->first_block, **end = &job->first_block;
-    while (*end != NULL && (*end)->state == BLOCK_READY) {
-        job->cells += (*end)->part == 0 ? (*end)->chunk.n_cells : 0;
-        end = &(*end)->next;
-    }
-    if (end == &job->first_block) {
+    struct block *b = job->first_block;
+    if (b == NULL || b->state != BLOCK_READY) {
         return NULL;
     }
-    job->first_block = *end;
+    job->first_block = b->next;
     if (job->first_block == NULL) {
         job->last_block = &job->first_block;
     }
-    *end = NULL;
-    return first;
+    b->next = NULL;
+    uint64_t *cells = job->again == NULL ? &job->cells[b->part] : &job->again_cells;
+    *cells += b->chunk.n_cells;
+    return b;
 }
 
-/* The device has nothing to do: gives it what is ready, lets it return its last block when blocks
- * are short, or finishes. */
+/* --- passes ----------------------------------------------------------------------------------- */
+
+/* What was asked for has been pushed: the stage may want to see a part once more. */
+static void pass_work(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    const struct stage_ops *stage = job->input.settings.stage;
+    job->part = job->input.n_parts;
+    engine_task_result(task, stage->end_pass(job->stage, &job->part));
+}
+
+static enum status changed(const struct job *job, size_t part)
+{
+    return status_fail(STATUS_CHANGED, "'%s' changed while it was read",
+                       job->input.parts[part].path);
+}
+
+/* Opens the copy, or the same open file once more: another one may have its name by now. */
+static enum status reopen(struct job *job)
+{
+    struct table *first = job->tables[job->part], *table = NULL;
+    enum status code = job_copy_open(job, job->part, &table);
+    if (code == STATUS_OK && table == NULL) {
+        const struct table_options options = job_table_options(job, job->part);
+        struct job_part part = job->input.parts[job->part];
+        part.fd = source_fd(table_source(first));
+        code = job_open_part(job, &part, &options, &table);
+    }
+    table_free(job->again);
+    job->again = table;
+    if (code != STATUS_OK) {
+        return code;
+    }
+    const struct table_info *now = table_info(table), *then = table_info(first);
+    return now->dtype == then->dtype && now->cells_per_line == then->cells_per_line ? STATUS_OK
+                                                                                  : changed(job, job->part);
+}
+
+static void reopen_work(struct engine_task *task)
+{
+    engine_task_result(task, reopen(task->owner));
+}
+
+static void reopen_finished(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    job->on_device = false;
+    if (job_task_ended(job, task)) {
+        job->end_part = job->part + 1;
+        job->again_cells = 0;
+        job->read_ended = false;
+    }
+    job_step(job);
+}
+
+static void pass_finished(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    job->on_device = false;
+    job->restart_pending = task->code == STATUS_START_OVER && !job->started_over;
+    if (job_task_ended(job, task)) {
+        if (job->part < job->input.n_parts) {
+            job->on_device = true;
+            job_run(job, &job->device_task, LANE_READ, reopen_work, reopen_finished);
+            return;
+        }
+        job_output_begin(job);
+        return;
+    }
+    job_step(job);
+}
+
+static void end_pass(struct job *job)
+{
+    if (job->input.settings.stage->end_pass == NULL) {
+        job_output_begin(job);
+        return;
+    }
+    job->on_device = true;
+    job_run(job, &job->device_task, LANE_DEVICE, pass_work, pass_finished);
+}
+
+/* Whether the block just taken may be pushed: there is memory for the lines so far, and a later pass
+ * brings no more than the first. */
+static bool may_push(struct job *job)
+{
+    const size_t part = job->pushing->part;
+    const size_t per_line = table_info(job->tables[part])->cells_per_line;
+    if (job->again == NULL) {
+        return job_reserve_lines(job, part, (job->cells[part] + per_line - 1) / per_line);
+    }
+    if (job->again_cells > job->cells[part]) {
+        job_fail(job, changed(job, part), status_message());
+    }
+    return job->code == STATUS_OK;
+}
+
+/* The device has nothing to do: gives it the next block, lets it return its last one when blocks
+ * are short or no more come, or ends the pass. What the stage has handed out must have been taken
+ * up before. */
 static void feed_device(struct job *job)
 {
     job->pushing = take_ready(job);
-    size_t per_line = table_info(job->tables[0])->cells_per_line;
-    if (job->pushing != NULL) {
-        size_t lines = (size_t)((job->cells + per_line - 1) / per_line);
-        if (!job_reserve_lines(job, lines)) {
-            job_step(job);
-            return;
-        }
-    }
-    if (job->pushing != NULL || (job->uploading != NULL && job->engine->free_blocks == NULL)) {
+    const bool ended = job->read_ended && job->first_block == NULL && job->pushing == NULL;
+    if (job->pushing != NULL && !may_push(job)) {
+        job_step(job);
+    } else if (job->pushing != NULL ||
+               (job->uploading != NULL && (ended || job->engine->free_blocks == NULL))) {
         job->on_device = true;
         job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
-    } else if (job->read_ended && job->first_block == NULL) {
-        job_output_begin(job);
+    } else if (ended && job->again != NULL && job->again_cells != job->cells[job->end_part - 1]) {
+        job_fail(job, changed(job, job->end_part - 1), status_message());
+        job_step(job);
+    } else if (ended) {
+        end_pass(job);
     }
 }
 
-static void drop_list(struct job *job, struct block *b)
-{
-    while (b != NULL) {
-        struct block *next = b->next;
-        drop_block(job, b);
-        b = next;
-    }
-}
-
-/* check: the numbers are only counted, and the shape that comes of it is held against the stage and
+/* check: the numbers are only counted, and the shapes that result are held against the stage and
  * the limits. */
 static void count_blocks(struct job *job)
 {
@@ -222,7 +332,9 @@ static void count_blocks(struct job *job)
 void job_stream_step(struct job *job)
 {
     if (job->context.check_only) { /* to take them is to count them; one that failed may be next */
-        drop_list(job, take_ready(job));
+        for (struct block *b; (b = take_ready(job)) != NULL;) {
+            drop_block(job, b);
+        }
     }
     if (job->first_block != NULL && job->first_block->state == BLOCK_FAILED && !job->on_device) {
         struct engine_task *task = &job->first_block->task;
@@ -235,16 +347,15 @@ void job_stream_step(struct job *job)
     }
     if (job->context.check_only) {
         count_blocks(job);
-    } else if (!job->on_device) {
+    } else if (!job->on_device && !job->has_next) {
         feed_device(job);
     }
 }
 
 void job_stream_drop(struct job *job)
 {
-    drop_list(job, job->first_block);
-    drop_list(job, job->pushing);
-    drop_list(job, job->uploading);
-    job->first_block = job->pushing = job->uploading = NULL;
+    drop_list(job, &job->first_block);
+    drop_list(job, &job->pushing);
+    drop_list(job, &job->uploading);
     job->last_block = &job->first_block;
 }

@@ -85,7 +85,8 @@ static json_t *pack_reader(const struct job *job)
     json_t *reader = json_object();
     bool columns = false, member = false; /* some part's format looks at them */
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        columns = columns || table_info(job->tables[i])->uses_columns;
+        columns = columns || (table_info(job->tables[i])->uses_columns &&
+                              job->input.settings.stage->parts[i].columns == NULL);
         member = member || table_info(job->tables[i])->uses_member;
     }
     if (columns) {
@@ -166,7 +167,7 @@ static json_t *pack_timing(const struct job *job)
 static json_t *pack_checked_shape(const struct job *job)
 {
     const struct table_info *info = table_info(job->tables[0]);
-    return json_pack("{s:I, s:I}", "lines", (json_int_t)(job->cells / info->cells_per_line),
+    return json_pack("{s:I, s:I}", "lines", (json_int_t)(job->cells[0] / info->cells_per_line),
                      "cells_per_line", (json_int_t)info->cells_per_line);
 }
 

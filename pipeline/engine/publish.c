@@ -99,27 +99,34 @@ enum status publish_vacant(int out_fd, const char *stem, bool replace)
                                  stem);
 }
 
-/* Removes the folder `name` and what is in it. */
-static void remove_folder(int at_fd, const char *name, int depth)
+static void remove_folder(int at_fd, const char *name, int depth);
+
+/* Removes what is in the folder; `fd` is closed. */
+static void empty_folder(int fd, int depth)
 {
-    int fd = openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     if (folder == NULL) {
         if (fd >= 0) {
             close(fd);
         }
-    } else {
-        struct dirent *entry;
-        while ((entry = readdir(folder)) != NULL) {
-            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
-                continue;
-            }
-            if (unlinkat(fd, entry->d_name, 0) != 0 && depth > 0) {
-                remove_folder(fd, entry->d_name, depth - 1);
-            }
-        }
-        closedir(folder);
+        return;
     }
+    struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+            continue;
+        }
+        if (unlinkat(fd, entry->d_name, 0) != 0 && depth > 0) {
+            remove_folder(fd, entry->d_name, depth - 1);
+        }
+    }
+    closedir(folder);
+}
+
+/* Removes the folder `name` and what is in it. */
+static void remove_folder(int at_fd, const char *name, int depth)
+{
+    empty_folder(openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), depth);
     if (unlinkat(at_fd, name, AT_REMOVEDIR) != 0 && unlinkat(at_fd, name, 0) != 0) {
         log_warning("left behind in the output folder: '%s' (%s)", name, strerror(errno));
     }
@@ -328,5 +335,13 @@ void publish_abandon(struct publish *p)
         close(p->part_fd);
         p->part_fd = -1;
         remove_folder(p->out_fd, p->part, 1);
+    }
+}
+
+void publish_empty(struct publish *p)
+{
+    if (p->part_fd >= 0) {
+        empty_folder(p->part_fd, 1);
+        p->part_fd = -1;
     }
 }

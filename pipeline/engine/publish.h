@@ -43,5 +43,7 @@ void publish_sweep(int out_fd);
 void publish_leave(struct publish *p);
 /* Removes the part folder and what is in it, if there is one. */
 void publish_abandon(struct publish *p);
+/* Removes what is in it: for a folder that somebody else has made, and that is begun once more. */
+void publish_empty(struct publish *p);
 
 #endif

@@ -374,7 +374,7 @@ static enum status pearson_finish(struct stage *s, struct result *out, bool *mor
     return st == STATUS_OK ? pearson_report(job, out) : st;
 }
 
-static const struct stage_part pearson_parts[] = {{"clusters", STAGE_TABLE}};
+static const struct stage_part pearson_parts[] = {{.suffix = "clusters", .kind = STAGE_TABLE}};
 
 const struct stage_ops stage_pearson = {
     .name = "pearson",

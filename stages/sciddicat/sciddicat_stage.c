@@ -130,7 +130,8 @@ static enum status sciddicat_finish(struct stage *s, struct result *out, bool *m
 }
 
 static const struct stage_part parts[] = {
-    [SCIDDICAT_DEM] = {"dem", STAGE_GRID}, [SCIDDICAT_SOURCE] = {"source", STAGE_GRID}};
+    [SCIDDICAT_DEM] = {.suffix = "dem", .kind = STAGE_GRID},
+    [SCIDDICAT_SOURCE] = {.suffix = "source", .kind = STAGE_GRID}};
 
 const struct stage_ops stage_sciddicat = {
     .name = "sciddicat",

@@ -177,9 +177,11 @@ def tarred(files):
 
 
 def jobs():
-    """Every pipeline, and between them every reader and writer."""
+    """Every pipeline, and between them every reader and writer; `scores` (tests/seams) reads a part several times and
+    hands out results while it does."""
     yield Job("pearson", {"b.clusters.csv": table()})
     yield Job("sciddicat", {"a.dem.asc": grid(False), "a.source.asc": grid(True)}, "-s", "steps=20")
+    yield Job("scores", {"s.values.csv": table(), "s.query.csv": table(seed=2)}, "-s", "query_columns=1-2")
     if not EVERYTHING:
         return
     array = numpy.random.default_rng(1).normal(size=(7, 30))

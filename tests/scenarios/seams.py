@@ -1,0 +1,128 @@
+"""Runs the pipelines of tests/seams and compares what they write with NumPy; see seams.sh."""
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+import zlib
+
+import numpy
+
+LEAT = os.environ["LEAT_FAULTY"]
+SMALL = ["--threads", "2", "--memory", "28M"]
+N, COLUMNS = 400_000, 3  # 9.6 MB of numbers and more text, beside some 8 MB for jobs
+TITLE = "a \"title\"; with = and # ünd"
+
+
+def run(*arguments, status=0, says=None):
+    done = subprocess.run([LEAT, "run", "-q", "-b", "cpu", *SMALL, *arguments], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    assert says is None or re.search(says, done.stderr), done.stderr
+
+
+def about(folder):
+    with open(os.path.join(folder, "result.json"), encoding="utf-8") as f:
+        told = json.load(f)
+    for output in told["outputs"]:
+        path = os.path.join(folder, output["name"])
+        with open(path, "rb") as f:
+            data = f.read()
+        assert len(data) == output["bytes"] and f"{zlib.crc32(data):08x}" == output["crc32"], output
+    for given in told["inputs"]:
+        with open(given["name"], "rb") as f:
+            data = f.read()
+        assert len(data) == given["bytes"] and f"{zlib.crc32(data):08x}" == given["crc32"], given
+    assert sorted(os.listdir(folder)) == sorted(["result.json"] + [o["name"] for o in told["outputs"]])
+    return told
+
+
+def read(folder, name):
+    """The array of NAME.npz, a row a column of the input; the text must say the same."""
+    assert zipfile.ZipFile(f"{folder}/{name}.npz").testzip() is None
+    with numpy.load(f"{folder}/{name}.npz") as z:
+        array, shape = z[name] if name in z else numpy.empty((0, 0)), z["shape"]
+    with gzip.open(f"{folder}/{name}.csv.gz", "rt") as f:
+        assert f.readline() == "number\n"
+        text = numpy.array(f.read().replace("\n", ",").split(",")[:-1], dtype=float).reshape(-1, array.shape[0])
+    assert array.shape == (shape[1], shape[0]), (array.shape, shape)
+    assert numpy.array_equal(text, array.T), "the text says something else"
+    return array
+
+
+def write(name, table, header=None, pack=False):
+    with (gzip.open(name, "wt", 1) if pack else open(name, "w", encoding="utf-8")) as f:
+        if header:
+            f.write(",".join(header) + "\n")
+        f.writelines(",".join(map(repr, row)) + "\n" for row in table.tolist())
+
+
+random = numpy.random.default_rng(1)
+table = random.integers(-999999, 999999, (N, COLUMNS)) / 64.0
+write("long.numbers.csv", table)
+write("packed.numbers.csv.gz", table[:40_000], pack=True)
+numpy.save("array.numbers.npy", table.astype("f4"))
+write("one.numbers.csv", table[:1])
+run("-o", "out", "-s", f"title={TITLE}", "long.numbers.csv", "packed.numbers.csv.gz", "array.numbers.npy",
+    "one.numbers.csv")
+assert about("out/long")["parameters"] == {"title": TITLE}
+assert numpy.array_equal(read("out/long", "sums"), numpy.cumsum(table, axis=0).T)
+assert numpy.array_equal(read("out/packed", "sums"), numpy.cumsum(table[:40_000], axis=0).T)
+assert numpy.array_equal(read("out/array", "sums"), numpy.cumsum(table.astype("f4").astype("f8"), axis=0).T)
+assert numpy.array_equal(read("out/one", "sums"), table[:1].T)
+assert about("out/long")["memory"]["host_bytes"] < 4 << 20, "it was planned as if it had to hold the file"
+print("results while input streams: as NumPy sums")
+
+# Two parts of unknown length, each with columns of its own; read again from a copy, from text, and as they are.
+values, queries = table[:, 0], table[:100_000, 1]
+write("a.values.csv", table, ["v", "w", "u"])
+write("a.query.csv", table[:100_000], ["v", "w", "u"])
+write("b.values.csv.gz", values[:, None], pack=True)
+write("b.query.csv", queries[:, None])
+numpy.save("c.values.npy", values[:, None])
+numpy.save("c.query.npy", queries[:, None])
+run("-o", "out", "-s", "columns=v", "-s", "query_columns=w", "a.values.csv", "a.query.csv")
+run("-o", "out", "b.values.csv.gz", "b.query.csv", "c.values.npy", "c.query.npy")
+want = (queries - values.mean()) / values.std()
+for job in "abc":
+    got = read(f"out/{job}", "scores")
+    assert got.shape == (1, 100_000) and numpy.allclose(got[0], want, rtol=1e-12, atol=1e-12), job
+    assert numpy.array_equal(got, read("out/a", "scores")), job
+assert about("out/a")["parameters"] == {"query_columns": "w"}
+# A pass that reads text again decodes it again; a copy of its numbers, or an array, is only read.
+decoded = {job: about(f"out/{job}")["timing"]["lanes"]["decode"]["bytes"] for job in "ac"}
+text = os.path.getsize("a.values.csv") + os.path.getsize("a.query.csv")
+assert decoded["a"] < text + 8 * (N + 100_000) + 100, decoded
+print("several passes: as NumPy scores")
+
+# Where the copy has no room the text is decoded again.
+os.mkdir("small")
+if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=5m,mode=700", "leat", "small"],
+                  stderr=subprocess.DEVNULL).returncode == 0:
+    try:
+        run("-o", "small/out", "-s", "columns=v", "-s", "query_columns=w", "a.values.csv", "a.query.csv")
+        assert numpy.array_equal(read("small/out/a", "scores"), read("out/a", "scores"))
+        again = about("small/out/a")["timing"]["lanes"]["decode"]["bytes"]
+        assert again > text * 3 // 2, (again, text)
+        run("-o", "small/out", "long.numbers.csv", status=1, says="[Nn]o space left")
+        assert os.listdir("small/out") == ["a"], os.listdir("small/out")
+    finally:
+        subprocess.run(["umount", "-l", "small"], check=True)
+    print("a full disk: decoded again, or failed with the reason")
+else:
+    print("NOT SHOWN here: a full disk (no disk can be mounted)")
+
+# A mistake in the last line, when most of the result has been written.
+with open("long.numbers.csv", "a", encoding="utf-8") as f:
+    f.write("1,2,oops\n")
+run("-o", "bad", "long.numbers.csv", status=1, says=rf"long.numbers.csv: line {N + 1}, column 3: .oops")
+assert os.listdir("bad") == [], os.listdir("bad")
+
+# check knows both lengths.
+check = subprocess.run([LEAT, "check", "-b", "cpu", *SMALL, "-s", "columns=v", "-s", "query_columns=w", "a.values.csv",
+                        "a.query.csv"], stdout=subprocess.PIPE, text=True, check=True).stdout
+assert "scores" in check and str(N) in check.replace(",", ""), check
+run("-o", "bad", "a.query.csv", status=1, says="the other part of the job is missing: scores needs a.values")
+run("-o", "bad", "-s", "query_columns=" + "w" * 1001, "a.values.csv", "a.query.csv", status=2, says="query_columns")
+sys.exit(0)
