@@ -18,7 +18,7 @@ static size_t threads_now = THREADS;
 /* --- the executor: threads made for every call, which take indices from one counter -------------
  */
 
-struct crew {
+struct thread_pool {
     size_t n;
     void (*body)(void *arg, size_t index);
     void *arg;
@@ -27,7 +27,7 @@ struct crew {
 
 static void *work(void *arg)
 {
-    struct crew *c = arg;
+    struct thread_pool *c = arg;
     for (size_t i = atomic_fetch_add(&c->next, 1); i < c->n; i = atomic_fetch_add(&c->next, 1)) {
         c->body(c->arg, i);
     }
@@ -37,7 +37,7 @@ static void *work(void *arg)
 static void run_on_threads(void *context, size_t n, void (*body)(void *, size_t), void *arg)
 {
     size_t n_threads = *(const size_t *)context;
-    struct crew c = {.n = n, .body = body, .arg = arg};
+    struct thread_pool c = {.n = n, .body = body, .arg = arg};
     pthread_t others[MOST_THREADS];
     size_t started = 0;
     while (started + 1 < n_threads && started + 1 < n && started < MOST_THREADS &&

@@ -341,7 +341,7 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
     snprintf(out, sizeof(out), "%s/out", folder);
     assert_int_equal(publish_open_output(out, &out_fd), STATUS_OK);
     uv_loop_init(&loop);
-    const uint64_t begun_ns = crew_now_ns();
+    const uint64_t begun_ns = thread_pool_now_ns();
     assert_int_equal(engine_open(&loop, settings, &r.engine), STATUS_OK);
     r.context = (struct job_context){.engine = &r.engine,
                                      .settings = settings,
@@ -370,7 +370,7 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
         uv_close((uv_handle_t *)&r.check, NULL);
     }
     assert_int_equal(r.engine.host_used, 0);
-    const double wall_s = 1e-9 * (double)(crew_now_ns() - begun_ns);
+    const double wall_s = 1e-9 * (double)(thread_pool_now_ns() - begun_ns);
     assert_int_equal(r.engine.disks.in.n_users + r.engine.disks.out.n_users, 0);
     assert_true(1e-9 * (double)r.engine.disks.in.total_ns <= wall_s);
     assert_true(r.outcome.n_ok == 0 || r.engine.disks.in.total_ns > 0);

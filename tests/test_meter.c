@@ -5,9 +5,9 @@
 #include "formats/base/busy_union.h"
 #include "formats/pack/pack.h"
 #include "formats/source/source.h"
-#include "pipeline/engine/crew.h"
 #include "pipeline/engine/efficiency.h"
 #include "pipeline/engine/meter.h"
+#include "pipeline/engine/thread_pool.h"
 #include "tests/patience.h"
 
 #include <errno.h>
@@ -105,13 +105,13 @@ static void count(struct io_watch *watch, bool writes, bool begins)
 }
 
 struct writing {
-    struct crew_task task;
+    struct thread_pool_task task;
     struct executor executor;
     int fd;
     atomic_int n_there;
 };
 
-/* All threads of the crew are in the loop at the same time. */
+/* All threads of the thread pool are in the loop at the same time. */
 static void write_one(void *arg, size_t index)
 {
     struct writing *w = arg;
@@ -125,7 +125,7 @@ static void write_one(void *arg, size_t index)
     assert_int_equal(io_watch_write(w->fd, "x", 1), 1);
 }
 
-static void write_in_loop(struct crew_task *task)
+static void write_in_loop(struct thread_pool_task *task)
 {
     struct writing *w = (struct writing *)task;
     if (task->account != NULL) {
@@ -135,7 +135,7 @@ static void write_in_loop(struct crew_task *task)
     }
 }
 
-static void nothing(struct crew_task *task)
+static void nothing(struct thread_pool_task *task)
 {
     (void)task;
 }
@@ -144,22 +144,22 @@ static void calls_of_a_task_and_its_loops_are_told_to_its_account(void **state)
 {
     (void)state;
     struct counting told = {.watch = {count}};
-    struct crew_account account = {.watch = &told.watch};
-    struct crew *crew;
+    struct thread_pool_account account = {.watch = &told.watch};
+    struct thread_pool *pool;
     int fds[2];
     assert_int_equal(pipe(fds), 0);
-    assert_int_equal(crew_new(2, &crew), STATUS_OK);
+    assert_int_equal(thread_pool_new(2, &pool), STATUS_OK);
     struct writing first = {.task = {.work = write_in_loop, .done = nothing, .account = &account},
-                            .executor = crew_executor(crew),
+                            .executor = thread_pool_executor(pool),
                             .fd = fds[1]};
     struct writing others[4]; /* of nobody, on the same threads */
-    crew_submit(crew, 0, &first.task);
+    thread_pool_submit(pool, 0, &first.task);
     for (size_t i = 0; i < 4; i++) {
         others[i] =
             (struct writing){.task = {.work = write_in_loop, .done = nothing}, .fd = fds[1]};
-        crew_submit(crew, 0, &others[i].task);
+        thread_pool_submit(pool, 0, &others[i].task);
     }
-    crew_free(crew);
+    thread_pool_free(pool);
     assert_int_equal(told.begun, N_LOOP);
     assert_int_equal(told.ended, N_LOOP);
     close(fds[0]);
@@ -329,39 +329,39 @@ static void burn(void *arg, size_t i)
     } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 2000000);
 }
 
-static void burn_in_task(struct crew_task *task)
+static void burn_in_task(struct thread_pool_task *task)
 {
     burn(task, 0);
 }
 
 static atomic_int n_burnt;
 
-static void burnt(struct crew_task *task)
+static void burnt(struct thread_pool_task *task)
 {
     (void)task;
     atomic_fetch_add(&n_burnt, 1);
 }
 
-static void cpu_time_of_a_crew_is_that_of_its_threads(void **state)
+static void cpu_time_of_a_pool_is_that_of_its_threads(void **state)
 {
     (void)state;
-    struct crew *crew;
-    struct crew_task tasks[10];
-    assert_int_equal(crew_new(2, &crew), STATUS_OK);
-    const uint64_t begin = crew_now_ns();
-    const double before = crew_cpu_s(crew);
+    struct thread_pool *pool;
+    struct thread_pool_task tasks[10];
+    assert_int_equal(thread_pool_new(2, &pool), STATUS_OK);
+    const uint64_t begin = thread_pool_now_ns();
+    const double before = thread_pool_cpu_s(pool);
     for (size_t i = 0; i < 10; i++) {
-        tasks[i] = (struct crew_task){.work = burn_in_task, .done = burnt};
-        crew_submit(crew, 0, &tasks[i]);
+        tasks[i] = (struct thread_pool_task){.work = burn_in_task, .done = burnt};
+        thread_pool_submit(pool, 0, &tasks[i]);
     }
     while (n_burnt < 10) {
-        burn(NULL, 0); /* on this thread, which is none of the crew's */
+        burn(NULL, 0); /* on this thread, which is not one of the pool */
     }
-    const double used = crew_cpu_s(crew) - before;
+    const double used = thread_pool_cpu_s(pool) - before;
     assert_true(used >= 0.02);
-    assert_true(used <= 2 * 1e-9 * (double)(crew_now_ns() - begin));
-    crew_free(crew);
-    assert_true(crew_cpu_s(NULL) == 0);
+    assert_true(used <= 2 * 1e-9 * (double)(thread_pool_now_ns() - begin));
+    thread_pool_free(pool);
+    assert_true(thread_pool_cpu_s(NULL) == 0);
 }
 
 int main(void)
@@ -377,7 +377,7 @@ int main(void)
         cmocka_unit_test(union_of_very_many_intervals_never_counts_twice),
         cmocka_unit_test(efficiency_is_the_busiest_resource_over_the_time),
         cmocka_unit_test(cpu_time_is_over_what_there_is_of_it),
-        cmocka_unit_test(cpu_time_of_a_crew_is_that_of_its_threads),
+        cmocka_unit_test(cpu_time_of_a_pool_is_that_of_its_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
  */
 #include "kernels/base/queue_cpu.h"
 #include "kernels/sciddicat/phases_cpu.h"
-#include "pipeline/engine/crew.h"
+#include "pipeline/engine/thread_pool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,10 +71,10 @@ static void phases_do_every_piece_once_with_several_threads(void **state)
 {
     (void)state;
     for (size_t n = 2; n < 6; ++n) {
-        struct crew *crew;
-        assert_int_equal(crew_new(n, &crew), STATUS_OK);
-        run_phases(crew_executor(crew));
-        crew_free(crew);
+        struct thread_pool *pool;
+        assert_int_equal(thread_pool_new(n, &pool), STATUS_OK);
+        run_phases(thread_pool_executor(pool));
+        thread_pool_free(pool);
     }
 }
 

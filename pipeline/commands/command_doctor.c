@@ -7,7 +7,7 @@
 #include "kernels/backend.h"
 #include "kernels/self_test.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/engine/crew.h"
+#include "pipeline/engine/thread_pool.h"
 #include "pipeline/names/machine.h"
 #include "pipeline/names/text.h"
 
@@ -81,12 +81,12 @@ static void examine_backend(const char *name, const struct backend_config *confi
 {
     struct backend *b = NULL;
     char why[STATUS_MESSAGE_BYTES];
-    uint64_t from = crew_now_ns();
+    uint64_t from = thread_pool_now_ns();
     enum status status = backend_select(name, config, why, sizeof(why), &b);
     if (status == STATUS_OK && strcmp(name, "cpu") == 0) {
         status = self_test(b, b);
     }
-    out->seconds = (double)(crew_now_ns() - from) * 1e-9;
+    out->seconds = (double)(thread_pool_now_ns() - from) * 1e-9;
     out->works = status == STATUS_OK;
     if (out->works) {
         b->ops->describe(b, &out->info);
@@ -100,15 +100,15 @@ static void examine_backend(const char *name, const struct backend_config *confi
 
 static enum status examine_backends(const struct settings *s, struct doctor_report *r)
 {
-    struct crew *crew;
-    enum status status = crew_new(r->threads, &crew);
+    struct thread_pool *pool;
+    enum status status = thread_pool_new(r->threads, &pool);
     if (status != STATUS_OK) {
         return status;
     }
-    struct backend_config config = {.executor = crew_executor(crew)};
+    struct backend_config config = {.executor = thread_pool_executor(pool)};
     examine_backend("cpu", &config, &r->cpu);
     examine_backend("cuda", &config, &r->cuda);
-    crew_free(crew);
+    thread_pool_free(pool);
     bool wants_cuda = strcmp(s->backend, "cuda") == 0;
     bool takes_cuda = strcmp(s->backend, "cpu") != 0 && r->cuda.works;
     if (takes_cuda) {

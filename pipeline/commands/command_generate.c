@@ -4,7 +4,7 @@
  */
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/engine/crew.h"
+#include "pipeline/engine/thread_pool.h"
 #include "pipeline/generate/generate_request.h"
 #include "pipeline/names/machine.h"
 #include "pipeline/names/text.h"
@@ -35,9 +35,9 @@ static void report_dem(const struct generate_dem_order *o, size_t n_slides, uint
              text_duration(time, seconds));
 }
 
-/* The work is done on a thread of the crew, which then lends it the others. */
+/* The work is done on a thread of the pool, which then lends it the others. */
 struct job {
-    struct crew_task task;
+    struct thread_pool_task task;
     const struct generate_request *request;
     struct executor executor;
     enum status status;
@@ -59,11 +59,11 @@ static enum status make_clusters(const struct generate_request *r, const struct 
     if (why[0] != '\0') {
         log_debug("%s", why);
     }
-    uint64_t bytes = 0, from = crew_now_ns();
+    uint64_t bytes = 0, from = thread_pool_now_ns();
     status = generate_file(&r->clusters, backend, executor, &bytes);
     *begun = bytes > 0;
     if (status == STATUS_OK) {
-        report_clusters(&r->clusters, backend, bytes, (double)(crew_now_ns() - from) * 1e-9);
+        report_clusters(&r->clusters, backend, bytes, (double)(thread_pool_now_ns() - from) * 1e-9);
     }
     backend->ops->close(backend);
     return status;
@@ -72,17 +72,17 @@ static enum status make_clusters(const struct generate_request *r, const struct 
 static enum status make_dem(const struct generate_request *r, const struct executor *executor,
                             bool *begun)
 {
-    uint64_t bytes = 0, from = crew_now_ns();
+    uint64_t bytes = 0, from = thread_pool_now_ns();
     size_t n_slides = 0;
     const enum status status = generate_dem(&r->dem, executor, &bytes, &n_slides);
     *begun = bytes > 0 || status == STATUS_CANCELLED;
     if (status == STATUS_OK) {
-        report_dem(&r->dem, n_slides, bytes, (double)(crew_now_ns() - from) * 1e-9);
+        report_dem(&r->dem, n_slides, bytes, (double)(thread_pool_now_ns() - from) * 1e-9);
     }
     return status;
 }
 
-static void job_work(struct crew_task *task)
+static void job_work(struct thread_pool_task *task)
 {
     struct job *job = (struct job *)task;
     const struct generate_request *const r = job->request;
@@ -91,25 +91,25 @@ static void job_work(struct crew_task *task)
     snprintf(job->message, sizeof(job->message), "%s", status_message());
 }
 
-static void job_done(struct crew_task *task)
+static void job_done(struct thread_pool_task *task)
 {
     sem_post(&((struct job *)task)->finished);
 }
 
-static enum status generate_on_crew(const struct generate_request *r, bool *begun)
+static enum status generate_on_pool(const struct generate_request *r, bool *begun)
 {
-    struct crew *crew;
+    struct thread_pool *pool;
     struct job job = {.task = {.work = job_work, .done = job_done}, .request = r};
-    enum status status = crew_new(r->threads > 0 ? (size_t)r->threads : machine_cpus(), &crew);
+    enum status status = thread_pool_new(r->threads > 0 ? (size_t)r->threads : machine_cpus(), &pool);
     if (status != STATUS_OK) {
         return status;
     }
     sem_init(&job.finished, 0, 0);
-    job.executor = crew_executor(crew);
-    crew_submit(crew, 0, &job.task);
+    job.executor = thread_pool_executor(pool);
+    thread_pool_submit(pool, 0, &job.task);
     while (sem_wait(&job.finished) != 0) {
     }
-    crew_free(crew);
+    thread_pool_free(pool);
     sem_destroy(&job.finished);
     *begun = job.begun;
     return job.status == STATUS_OK ? STATUS_OK : status_set(job.status, job.message);
@@ -121,7 +121,7 @@ int command_generate(int argc, char **argv)
     bool done = false, begun = false;
     enum status status = generate_request_parse(argc, argv, &r, &done);
     if (status == STATUS_OK && !done) {
-        status = generate_on_crew(&r, &begun);
+        status = generate_on_pool(&r, &begun);
     }
     const bool is_stdout = r.kind == GENERATE_CLUSTERS && status == STATUS_CANCELLED &&
                            strcmp(r.clusters.path, "-") == 0;

@@ -42,7 +42,7 @@ struct runner {
     uv_signal_t signals[2];
     int n_signals;
     uint64_t total_bytes, size_found, started_ns;
-    struct crew_account account; /* of finding inputs, which archives are unpacked for */
+    struct thread_pool_account account; /* of finding inputs, which archives are unpacked for */
     struct queue_busy device;    /* when the run began, as are the next */
     double compute_s, all_s;
 };
@@ -71,7 +71,7 @@ static void free_stem(void *stem)
 static void draw(uv_timer_t *timer)
 {
     const struct runner *r = timer->data;
-    const double elapsed_s = (double)(crew_now_ns() - r->started_ns) * 1e-9;
+    const double elapsed_s = (double)(thread_pool_now_ns() - r->started_ns) * 1e-9;
     uint64_t bytes = r->totals->input_bytes;
     for (size_t i = 0; i < r->engine.n_jobs; i++) {
         bytes += job_bytes_read(r->engine.jobs[i]);
@@ -291,8 +291,8 @@ static double process_cpu_s(void)
 static void note_begin(struct runner *r)
 {
     r->account.watch = &r->engine.disks.watch;
-    r->started_ns = crew_now_ns();
-    r->compute_s = crew_cpu_s(r->engine.compute);
+    r->started_ns = thread_pool_now_ns();
+    r->compute_s = thread_pool_cpu_s(r->engine.compute);
     r->all_s = process_cpu_s();
     r->engine.backend->ops->busy_all(r->engine.backend, &r->device);
 }
@@ -303,9 +303,9 @@ static void add_up(struct runner *r)
     struct engine *e = &r->engine;
     struct queue_busy device;
     e->backend->ops->busy_all(e->backend, &device);
-    const double compute_s = crew_cpu_s(e->compute) - r->compute_s,
+    const double compute_s = thread_pool_cpu_s(e->compute) - r->compute_s,
                  all_s = process_cpu_s() - r->all_s;
-    const uint64_t now = crew_now_ns();
+    const uint64_t now = thread_pool_now_ns();
     t->wall_s = (double)(now - r->started_ns) * 1e-9;
     const struct efficiency_times times = {
         .cpu_s = efficiency_cpu_s(compute_s, e->n_threads, all_s, e->n_cpus),

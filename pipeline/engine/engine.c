@@ -1,7 +1,7 @@
 /*
- * engine - see engine.h. What runs where: reading and writing have crews of their own (they wait
- * for disks), decoding, CPU kernels and encoding share the compute crew, later lanes first; a CUDA
- * device has a crew that feeds it, since its calls wait for copies.
+ * engine - see engine.h. What runs where: reading and writing have thread pools of their own (they
+ * wait for disks), decoding, CPU kernels and encoding share the compute pool, later lanes first; a
+ * CUDA device has a thread pool that feeds it, since its calls wait for copies.
  */
 #include "pipeline/engine/engine.h"
 
@@ -22,18 +22,18 @@ enum {
     JOBS_WAITING = 6, /* beyond one a thread: small ones wait for lanes more than they compute */
     BLOCK_BYTES_MIN = 320 << 10,
     BLOCK_BYTES_MAX = 5 << 20,
-    SLOT_BYTES = 5 << 19 /* a piece raw and packed, and deflate's own state */
+    ENCODE_BUFFER_BYTES = 5 << 19 /* a piece raw and packed, and deflate's own state */
 };
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-static void run_work(struct crew_task *base)
+static void run_work(struct thread_pool_task *base)
 {
     struct engine_task *task = (struct engine_task *)base;
     task->work(task);
 }
 
-static void report_done(struct crew_task *base)
+static void report_done(struct thread_pool_task *base)
 {
     struct engine_task *task = (struct engine_task *)base;
     struct engine *e = task->engine;
@@ -64,31 +64,32 @@ static void on_wake(uv_async_t *wake)
 }
 
 void engine_start(struct engine *e, struct engine_task *task, enum engine_lane lane,
-                  struct crew_account *account)
+                  struct thread_pool_account *account)
 {
-    struct crew *crew = e->compute;
+    struct thread_pool *pool = e->compute;
     unsigned priority = 0;
     switch (lane) {
     case LANE_READ:
-        crew = e->reading;
+        pool = e->reading;
         break;
     case LANE_WRITE:
-        crew = e->writing;
+        pool = e->writing;
         break;
     case LANE_ENCODE:
         priority = 2;
         break;
     case LANE_DEVICE:
-        crew = e->on_cpu ? e->compute : e->device;
+        pool = e->on_cpu ? e->compute : e->device;
         priority = 1;
         break;
     default:
         break;
     }
-    task->base = (struct crew_task){.work = run_work, .done = report_done, .account = account};
+    task->base =
+        (struct thread_pool_task){.work = run_work, .done = report_done, .account = account};
     task->engine = e;
     task->code = STATUS_OK;
-    crew_submit(crew, priority, &task->base);
+    thread_pool_submit(pool, priority, &task->base);
 }
 
 void engine_task_result(struct engine_task *task, enum status code)
@@ -125,21 +126,21 @@ void engine_give_block(struct engine *e, struct block *b)
     e->free_blocks = b;
 }
 
-struct slot *engine_take_slot(struct engine *e)
+struct encode_buffer *engine_take_encode_buffer(struct engine *e)
 {
-    struct slot *s = e->free_slots;
+    struct encode_buffer *s = e->free_encode_buffers;
     if (s != NULL) {
-        e->free_slots = s->next;
+        e->free_encode_buffers = s->next;
         s->next = NULL;
         s->ready = false;
     }
     return s;
 }
 
-void engine_give_slot(struct engine *e, struct slot *s)
+void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s)
 {
-    s->next = e->free_slots;
-    e->free_slots = s;
+    s->next = e->free_encode_buffers;
+    e->free_encode_buffers = s;
 }
 
 struct queue *engine_take_queue(struct engine *e)
@@ -177,18 +178,19 @@ static enum status make_blocks(struct engine *e)
     return STATUS_OK;
 }
 
-static enum status make_slots(struct engine *e, int level)
+static enum status make_encode_buffers(struct engine *e, int level)
 {
-    e->slots = calloc(e->n_slots, sizeof(*e->slots));
-    if (e->slots == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu slots", e->n_slots);
+    e->encode_buffers = calloc(e->n_encode_buffers, sizeof(*e->encode_buffers));
+    if (e->encode_buffers == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu encode buffers",
+                           e->n_encode_buffers);
     }
-    for (size_t i = 0; i < e->n_slots; i++) {
-        enum status code = deflater_new(level, &e->slots[i].deflater);
+    for (size_t i = 0; i < e->n_encode_buffers; i++) {
+        enum status code = deflater_new(level, &e->encode_buffers[i].deflater);
         if (code != STATUS_OK) {
             return code;
         }
-        engine_give_slot(e, &e->slots[i]);
+        engine_give_encode_buffer(e, &e->encode_buffers[i]);
     }
     return STATUS_OK;
 }
@@ -211,16 +213,18 @@ static enum status make_queues(struct engine *e)
     return STATUS_OK;
 }
 
-/* Shares --memory out: an eighth for blocks within their limits, the slots, the rest for jobs. */
+/* Shares --memory out: an eighth for blocks within their limits, the encode buffers, the rest for
+ * jobs. */
 static enum status share_memory(struct engine *e, uint64_t memory)
 {
     e->n_blocks = 2 * e->n_threads + 4;
-    e->n_slots = 2 * e->n_threads + 2;
+    e->n_encode_buffers = 2 * e->n_threads + 2;
     uint64_t block = memory / 8 / e->n_blocks / 4096 * 4096;
     e->block_bytes = block < BLOCK_BYTES_MIN   ? BLOCK_BYTES_MIN
                      : block > BLOCK_BYTES_MAX ? BLOCK_BYTES_MAX
                                                : (size_t)block;
-    uint64_t fixed = (uint64_t)e->n_blocks * e->block_bytes + (uint64_t)e->n_slots * SLOT_BYTES;
+    uint64_t fixed = (uint64_t)e->n_blocks * e->block_bytes +
+                     (uint64_t)e->n_encode_buffers * ENCODE_BUFFER_BYTES;
     uint64_t least = fixed + (8u << 20);
     if (memory < least) {
         return status_fail(STATUS_BAD_ARGUMENT,
@@ -233,18 +237,18 @@ static enum status share_memory(struct engine *e, uint64_t memory)
     return STATUS_OK;
 }
 
-static enum status start_crews(struct engine *e)
+static enum status start_pools(struct engine *e)
 {
     const size_t n_read = e->n_threads / 2;
-    enum status code = crew_new(n_read < READ_THREADS_MIN   ? READ_THREADS_MIN
-                                : n_read > READ_THREADS_MAX ? READ_THREADS_MAX
-                                                            : n_read,
-                                &e->reading);
+    enum status code = thread_pool_new(n_read < READ_THREADS_MIN   ? READ_THREADS_MIN
+                                       : n_read > READ_THREADS_MAX ? READ_THREADS_MAX
+                                                                   : n_read,
+                                       &e->reading);
     if (code == STATUS_OK) {
-        code = crew_new(WRITE_THREADS, &e->writing);
+        code = thread_pool_new(WRITE_THREADS, &e->writing);
     }
     if (code == STATUS_OK && !e->on_cpu) {
-        code = crew_new(DEVICE_THREADS, &e->device);
+        code = thread_pool_new(DEVICE_THREADS, &e->device);
     }
     return code;
 }
@@ -280,11 +284,11 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct
     e->max_jobs = settings->jobs > 0 ? settings->jobs : e->n_threads + JOBS_WAITING;
     limit_jobs(e);
 
-    enum status code = crew_new(e->n_threads, &e->compute);
+    enum status code = thread_pool_new(e->n_threads, &e->compute);
     if (code != STATUS_OK) {
         goto fail;
     }
-    struct backend_config config = {.executor = crew_executor(e->compute)};
+    struct backend_config config = {.executor = thread_pool_executor(e->compute)};
     code = backend_select(settings->backend, &config, e->why, sizeof(e->why), &e->backend);
     if (code != STATUS_OK) {
         goto fail;
@@ -292,9 +296,9 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct
     e->backend->ops->describe(e->backend, &e->info);
     e->on_cpu = e->backend->ops == &backend_cpu;
     code = share_memory(e, settings->memory > 0 ? settings->memory : machine_memory() / 2);
-    if (code != STATUS_OK || (code = start_crews(e)) != STATUS_OK ||
+    if (code != STATUS_OK || (code = start_pools(e)) != STATUS_OK ||
         (code = make_blocks(e)) != STATUS_OK ||
-        (code = make_slots(e, settings->level)) != STATUS_OK ||
+        (code = make_encode_buffers(e, settings->level)) != STATUS_OK ||
         (code = make_queues(e)) != STATUS_OK) {
         goto fail;
     }
@@ -313,14 +317,14 @@ static void free_pools(struct engine *e)
         }
     }
     free(e->blocks);
-    for (size_t i = 0; e->slots != NULL && i < e->n_slots; i++) {
-        deflater_free(e->slots[i].deflater);
-        bytes_free(&e->slots[i].raw);
-        for (size_t p = 0; p < SLOT_PIECES; p++) {
-            bytes_free(&e->slots[i].pieces[p].packed);
+    for (size_t i = 0; e->encode_buffers != NULL && i < e->n_encode_buffers; i++) {
+        deflater_free(e->encode_buffers[i].deflater);
+        bytes_free(&e->encode_buffers[i].raw);
+        for (size_t p = 0; p < ENCODE_BUFFER_PIECES; p++) {
+            bytes_free(&e->encode_buffers[i].pieces[p].packed);
         }
     }
-    free(e->slots);
+    free(e->encode_buffers);
     for (size_t i = 0; i < e->n_queues; i++) {
         e->backend->ops->queue_free(e->queues[i]);
     }
@@ -330,10 +334,10 @@ static void free_pools(struct engine *e)
 
 void engine_close(struct engine *e)
 {
-    crew_free(e->reading);
-    crew_free(e->writing);
-    crew_free(e->device);
-    crew_free(e->compute);
+    thread_pool_free(e->reading);
+    thread_pool_free(e->writing);
+    thread_pool_free(e->device);
+    thread_pool_free(e->compute);
     free_pools(e);
     if (e->backend != NULL) {
         e->backend->ops->close(e->backend);

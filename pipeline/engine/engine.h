@@ -4,7 +4,7 @@
  * The loop thread decides and never computes, parses, compresses or waits: it starts tasks on lanes
  * and is told when they have finished. All state of the engine and of its jobs is touched by the
  * loop thread alone, or belongs to exactly one running task. So there is no lock but those of the
- * crews and of the list of finished tasks.
+ * thread pools and of the list of finished tasks.
  *
  * Bulk data travels in blocks from one pool made at start (page-locked when the backend is CUDA). A
  * job that finds the pool empty waits for a block: that is the back-pressure. Blocks are taken only
@@ -18,8 +18,8 @@
 #include "formats/pack/pack.h"
 #include "formats/table/table.h"
 #include "kernels/backend.h"
-#include "pipeline/engine/crew.h"
 #include "pipeline/engine/meter.h"
+#include "pipeline/engine/thread_pool.h"
 #include "pipeline/settings/settings.h"
 
 #include <stdbool.h>
@@ -34,9 +34,9 @@ extern const char *const engine_lane_names[ENGINE_LANES];
 struct engine;
 struct job;
 
-/* Work for a lane. `work` runs on the lane's crew; then `finished` runs on the loop thread. */
+/* Work for a lane. `work` runs on the lane's pool; then `finished` runs on the loop thread. */
 struct engine_task {
-    struct crew_task base;
+    struct thread_pool_task base;
     struct engine *engine;
     void (*work)(struct engine_task *task);
     void (*finished)(struct engine_task *task);
@@ -68,19 +68,19 @@ struct block {
 };
 
 /* Pieces of results on their way: made by the encode lane, appended by the write lane. */
-enum { SLOT_PIECES = 16 };
+enum { ENCODE_BUFFER_PIECES = 16 };
 
-struct slot {
+struct encode_buffer {
     struct deflater *deflater;
     struct bytes raw;
-    struct pack_piece pieces[SLOT_PIECES];
-    struct job *job; /* whose slot it is at present */
+    struct pack_piece pieces[ENCODE_BUFFER_PIECES];
+    struct job *job; /* whose buffer it is at present */
     struct engine_task task;
     size_t file, member; /* of the first piece */
     uint64_t piece;
     size_t n_pieces; /* pieces of one member, or the only pieces of so many members */
     bool ready;
-    struct slot *next;
+    struct encode_buffer *next;
 };
 
 struct engine {
@@ -88,7 +88,8 @@ struct engine {
     uv_async_t wake;
     pthread_mutex_t finished_lock;
     struct engine_task *finished_first, **finished_last;
-    struct crew *compute, *reading, *writing, *device; /* device: NULL when the CPU computes */
+    struct thread_pool *compute, *reading, *writing,
+        *device; /* device: NULL when the CPU computes */
     struct backend *backend;
     struct backend_info info;
     char why[256]; /* why this backend; "" when there is nothing to say */
@@ -96,8 +97,8 @@ struct engine {
     bool on_cpu;
     struct block *blocks, *free_blocks;
     size_t n_blocks, block_bytes;
-    struct slot *slots, *free_slots;
-    size_t n_slots;
+    struct encode_buffer *encode_buffers, *free_encode_buffers;
+    size_t n_encode_buffers;
     struct queue **queues; /* idle ones */
     size_t n_queues;
     uint64_t host_limit, host_used;     /* bytes for jobs, within --memory */
@@ -116,7 +117,7 @@ void engine_close(struct engine *e);
 
 /* Starts a task; `account` may be NULL. */
 void engine_start(struct engine *e, struct engine_task *task, enum engine_lane lane,
-                  struct crew_account *account);
+                  struct thread_pool_account *account);
 /* For work(): keeps the status and this thread's message in the task. */
 void engine_task_result(struct engine_task *task, enum status code);
 /* For finished(): forgets the message. */
@@ -125,8 +126,8 @@ void engine_task_clear(struct engine_task *task);
 /* NULL when there is none free. */
 struct block *engine_take_block(struct engine *e);
 void engine_give_block(struct engine *e, struct block *b);
-struct slot *engine_take_slot(struct engine *e);
-void engine_give_slot(struct engine *e, struct slot *s);
+struct encode_buffer *engine_take_encode_buffer(struct engine *e);
+void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s);
 struct queue *engine_take_queue(struct engine *e);
 void engine_give_queue(struct engine *e, struct queue *q);
 

@@ -60,10 +60,10 @@ bool job_task_ended(struct job *job, struct engine_task *task)
     return job->code == STATUS_OK;
 }
 
-void job_step_all(struct engine *e)
+void job_advance_all(struct engine *e)
 {
     for (size_t i = 0; i < e->n_jobs; i++) {
-        job_step(e->jobs[i]);
+        job_advance(e->jobs[i]);
     }
 }
 
@@ -106,7 +106,7 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
     struct source *source;
     enum status code = source_open(fd, part->path, &source);
     if (code == STATUS_OK) {
-        const struct executor readers = crew_executor(job->engine->reading);
+        const struct executor readers = thread_pool_executor(job->engine->reading);
         source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
         struct table_options all = *options;
         all.max_line_bytes = longest_line(job->engine);
@@ -156,7 +156,7 @@ static void open_finished(struct engine_task *task)
             job->phase = JOB_WAITING;
         }
     }
-    job_step(job);
+    job_advance(job);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -174,7 +174,7 @@ static void start_finished(struct engine_task *task)
     if (job_task_ended(job, task)) {
         job->phase = JOB_STREAMING;
     }
-    job_step(job);
+    job_advance(job);
 }
 
 /* --- deadline --------------------------------------------------------------------------------- */
@@ -307,7 +307,7 @@ static void end_finished(struct engine_task *task)
     }
     job_task_ended(job, task);
     job_stream_drop(job);
-    job_output_give_slots(job);
+    job_output_give_encode_buffers(job);
     if (job->queue != NULL) {
         job->queue->stop = NULL;
         engine_give_queue(e, job->queue);
@@ -318,7 +318,7 @@ static void end_finished(struct engine_task *task)
     job->host_reserved = job->device_reserved = 0;
     if (starts_over(job)) {
         begin(job);
-        job_step_all(e);
+        job_advance_all(e);
         return;
     }
     forget(job);
@@ -330,7 +330,7 @@ static void end_finished(struct engine_task *task)
     free(job->message);
     job_input_free(&job->input);
     free(job);
-    job_step_all(e);
+    job_advance_all(e);
 }
 
 static void begin_ending(struct job *job)
@@ -341,7 +341,7 @@ static void begin_ending(struct job *job)
     job_run(job, &job->device_task, LANE_DEVICE, end_work, end_finished);
 }
 
-void job_step(struct job *job)
+void job_advance(struct job *job)
 {
     if (job->phase == JOB_ENDING) {
         return;
@@ -358,26 +358,26 @@ void job_step(struct job *job)
             put_off_deadline(job, false);
             if (job->context.check_only) {
                 job->phase = JOB_STREAMING;
-                job_stream_step(job);
+                job_stream_advance(job);
                 break;
             }
             job->phase = JOB_STARTING;
             job_run(job, &job->device_task, LANE_DEVICE, start_work, start_finished);
         } else if (job->code != STATUS_OK) {
-            job_step(job);
+            job_advance(job);
         } else {
             put_off_deadline(job, true);
         }
         break;
     case JOB_STREAMING:
         if (job_output_write(job)) { /* portions, if the stage hands out any */
-            job_stream_step(job);
+            job_stream_advance(job);
         } else {
-            job_step(job);
+            job_advance(job);
         }
         break;
     case JOB_FINISHING:
-        job_output_step(job);
+        job_output_advance(job);
         break;
     case JOB_PUBLISHING:
         if (job->running == 0) {
@@ -406,7 +406,7 @@ static void begin(struct job *job)
                         .end_part = job->input.n_parts,
                         .without_copies = job->without_copies || job->code == STATUS_NO_SPACE,
                         .started_over = job->started_over || job->code == STATUS_START_OVER,
-                        .started_ns = crew_now_ns()};
+                        .started_ns = thread_pool_now_ns()};
     memcpy(job->lines_estimate, lines_estimate, sizeof lines_estimate);
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         job->copies[i].fd = -1;
@@ -416,7 +416,7 @@ static void begin(struct job *job)
         job->accounts[i].watch = &job->disks.watch;
     }
     job->last_block = &job->first_block;
-    job->last_slot = &job->first_slot;
+    job->last_encoded = &job->first_encoded;
     job->publish.part_fd = -1;
     job_run(job, &job->open_task, LANE_READ, open_work, open_finished);
 }
@@ -447,7 +447,7 @@ void job_cancel(struct job *job, enum status code, const char *message)
         replace_failure(job, code, message);
     } else if (job->phase < JOB_PUBLISHING) {
         job_fail(job, code, message);
-        job_step(job);
+        job_advance(job);
     }
 }
 

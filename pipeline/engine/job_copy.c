@@ -2,8 +2,8 @@
  * job_copy - the numbers of a part as the first pass has decoded them, for the passes after it: a
  * .npy file without a name in the output folder. Text and packed bytes are worth it, since reading
  * doubles costs a tenth of decoding them; numbers that lie in their file as in memory are not. A
- * copy that does not find room is given up, and the part is decoded again; a job that fails for lack
- * of room although it has copies starts over without them.
+ * copy that does not find room is given up, and the part is decoded again; a job that fails for
+ * lack of room although it has copies starts over without them.
  */
 #include "pipeline/engine/job_state.h"
 

@@ -16,7 +16,7 @@
 
 static void encode_work(struct engine_task *task)
 {
-    struct slot *s = task->owner;
+    struct encode_buffer *s = task->owner;
     const struct job *job = s->job;
     size_t file = s->file, member = s->member;
     uint64_t piece = s->piece;
@@ -44,14 +44,14 @@ static void encode_work(struct engine_task *task)
 
 static void encode_finished(struct engine_task *task)
 {
-    struct slot *s = task->owner;
+    struct encode_buffer *s = task->owner;
     struct job *job = s->job;
     s->ready = true;
     for (size_t i = 0; i < s->n_pieces; i++) {
         job->lane_bytes[LANE_ENCODE] += s->pieces[i].raw_bytes;
     }
     job_task_ended(job, task);
-    job_step(job);
+    job_advance(job);
 }
 
 /* Moves the cursor past the piece; notes when it was the last. */
@@ -77,7 +77,7 @@ static bool lone_piece(const struct job *job)
     return !f->more && f->members[job->next_member].n_pieces == 1;
 }
 
-static void start_encoding(struct job *job, struct slot *s)
+static void start_encoding(struct job *job, struct encode_buffer *s)
 {
     s->job = job;
     s->file = job->next_file;
@@ -86,12 +86,12 @@ static void start_encoding(struct job *job, struct slot *s)
     s->n_pieces = 1;
     bool lone = lone_piece(job);
     advance(job);
-    while (lone && s->n_pieces < SLOT_PIECES && lone_piece(job)) {
+    while (lone && s->n_pieces < ENCODE_BUFFER_PIECES && lone_piece(job)) {
         s->n_pieces++;
         advance(job);
     }
-    *job->last_slot = s;
-    job->last_slot = &s->next;
+    *job->last_encoded = s;
+    job->last_encoded = &s->next;
     job->running++;
     s->task.owner = s;
     s->task.work = encode_work;
@@ -136,14 +136,14 @@ static enum status write_piece(const struct job *job, size_t file, size_t member
     return pack_close(pack, &output->bytes, &output->crc);
 }
 
-static enum status write_slots(struct job *job)
+static enum status write_encoded(struct job *job)
 {
     enum status code = STATUS_OK;
     if (job->publish.part_fd < 0) {
         code = publish_begin(job->context.out_fd, job->input.settings.stem, job->input.part_folder,
                              &job->publish);
     }
-    for (struct slot *s = job->written; s != NULL && code == STATUS_OK; s = s->next) {
+    for (struct encode_buffer *s = job->written; s != NULL && code == STATUS_OK; s = s->next) {
         size_t file = s->file, member = s->member;
         for (size_t i = 0; i < s->n_pieces && code == STATUS_OK; i++) {
             code = write_piece(job, file, member, s->piece, &s->pieces[i]);
@@ -158,15 +158,15 @@ static enum status write_slots(struct job *job)
 
 static void write_work(struct engine_task *task)
 {
-    engine_task_result(task, write_slots(task->owner));
+    engine_task_result(task, write_encoded(task->owner));
 }
 
-static void give_slots(struct job *job, struct slot *s)
+static void give_encode_buffers(struct job *job, struct encode_buffer *s)
 {
     while (s != NULL) {
-        struct slot *next = s->next;
+        struct encode_buffer *next = s->next;
         engine_task_clear(&s->task);
-        engine_give_slot(job->engine, s);
+        engine_give_encode_buffer(job->engine, s);
         s = next;
     }
 }
@@ -175,25 +175,25 @@ static void write_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->writing = false;
-    give_slots(job, job->written);
+    give_encode_buffers(job, job->written);
     job->written = NULL;
     job_task_ended(job, task);
-    job_step_all(job->engine);
+    job_advance_all(job->engine);
 }
 
 static void start_writing(struct job *job)
 {
-    struct slot **end = &job->first_slot;
+    struct encode_buffer **end = &job->first_encoded;
     while (*end != NULL && (*end)->ready) {
         end = &(*end)->next;
     }
-    if (end == &job->first_slot) {
+    if (end == &job->first_encoded) {
         return;
     }
-    job->written = job->first_slot;
-    job->first_slot = *end;
-    if (job->first_slot == NULL) {
-        job->last_slot = &job->first_slot;
+    job->written = job->first_encoded;
+    job->first_encoded = *end;
+    if (job->first_encoded == NULL) {
+        job->last_encoded = &job->first_encoded;
     }
     *end = NULL;
     job->writing = true;
@@ -261,13 +261,13 @@ static void publish_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job_task_ended(job, task);
-    job_step(job);
+    job_advance(job);
 }
 
 static void start_publishing(struct job *job)
 {
     job->phase = JOB_PUBLISHING;
-    job->wall_ns = crew_now_ns() - job->started_ns;
+    job->wall_ns = thread_pool_now_ns() - job->started_ns;
     for (size_t i = 0; i < job->n_outputs; i++) {
         job->lane_bytes[LANE_WRITE] += job->outputs[i].bytes;
     }
@@ -297,7 +297,7 @@ static void finish_finished(struct engine_task *task)
     job->has_next = true;
     job->restart_pending = task->code == STATUS_START_OVER && !job->started_over;
     job_task_ended(job, task);
-    job_step_all(job->engine);
+    job_advance_all(job->engine);
 }
 
 /* The output that the file goes on with; a new one unless it is open from an earlier result. */
@@ -350,7 +350,7 @@ static enum status adopt_next(struct job *job)
 static bool write_result(struct job *job)
 {
     while (!job->all_encoding) {
-        struct slot *s = engine_take_slot(job->engine);
+        struct encode_buffer *s = engine_take_encode_buffer(job->engine);
         if (s == NULL) {
             break;
         }
@@ -359,14 +359,14 @@ static bool write_result(struct job *job)
     if (!job->writing) {
         start_writing(job);
     }
-    return job->all_encoding && job->first_slot == NULL && !job->writing;
+    return job->all_encoding && job->first_encoded == NULL && !job->writing;
 }
 
 void job_output_begin(struct job *job)
 {
     job->phase = JOB_FINISHING;
     job->more = !job->context.check_only;
-    job_step(job);
+    job_advance(job);
 }
 
 bool job_output_write(struct job *job)
@@ -385,10 +385,10 @@ bool job_output_write(struct job *job)
     return true;
 }
 
-void job_output_step(struct job *job)
+void job_output_advance(struct job *job)
 {
     if (!job_output_write(job)) {
-        job_step(job);
+        job_advance(job);
     } else if (!job->on_device && job->more && !job->has_next) {
         job->on_device = true;
         job_run(job, &job->device_task, LANE_DEVICE, finish_work, finish_finished);
@@ -416,10 +416,10 @@ void job_output_drop(struct job *job)
     job->n_outputs = 0;
 }
 
-void job_output_give_slots(struct job *job)
+void job_output_give_encode_buffers(struct job *job)
 {
-    give_slots(job, job->first_slot);
-    give_slots(job, job->written);
-    job->first_slot = job->written = NULL;
-    job->last_slot = &job->first_slot;
+    give_encode_buffers(job, job->first_encoded);
+    give_encode_buffers(job, job->written);
+    job->first_encoded = job->written = NULL;
+    job->last_encoded = &job->first_encoded;
 }

@@ -44,7 +44,7 @@ struct job {
     enum status code_at_end; /* `code` as JOB_ENDING began: job_cancel may change it meanwhile */
     char *message;
     bool restart_pending; /* needs more memory than was free, or the stage said so: start over */
-    bool restarts;     /* as JOB_ENDING began: it is going to start over */
+    bool restarts;        /* as JOB_ENDING began: it is going to start over */
     bool started_over;    /* the stage said so */
     uv_timer_t *deadline;
     double deadline_s; /* as the job began; 0: none */
@@ -65,7 +65,7 @@ struct job {
     struct block *pushing;                   /* taken by the push task */
     bool reading, read_ended, on_device;     /* a task of that kind is running; all has been read */
     size_t part, end_part;                   /* that is being read; where this pass ends */
-    struct table *again; /* of later passes; NULL in the first, which reads tables */
+    struct table *again;  /* of later passes; NULL in the first, which reads tables */
     uint64_t again_cells; /* of this later pass, so far */
     struct job_copy copies[STAGE_MAX_PARTS];
     bool has_copied, without_copies; /* in this attempt; since there was no room for them */
@@ -83,12 +83,12 @@ struct job {
     size_t next_file, next_member; /* the next piece to be encoded */
     uint64_t next_piece;
     bool all_encoding, writing;
-    struct slot *first_slot, **last_slot; /* in order of pieces */
-    struct slot *written;                 /* taken by the write task */
+    struct encode_buffer *first_encoded, **last_encoded; /* in order of pieces */
+    struct encode_buffer *written;                       /* taken by the write task */
     json_t *manifest;
 
     struct engine_task open_task, device_task, write_task;
-    struct crew_account accounts[ENGINE_LANES];
+    struct thread_pool_account accounts[ENGINE_LANES];
     struct disk_meter disks;
     uint64_t lane_bytes[ENGINE_LANES];
     struct queue_busy busy;
@@ -96,9 +96,9 @@ struct job {
 };
 
 /* Decides what comes next; called after every change. */
-void job_step(struct job *job);
-/* Lets every job look again, since memory, a block or a slot has become free. */
-void job_step_all(struct engine *e);
+void job_advance(struct job *job);
+/* Lets every job look again, since memory, a block or an encode buffer has become free. */
+void job_advance_all(struct engine *e);
 /* Keeps the first failure. */
 void job_fail(struct job *job, enum status code, const char *message);
 /* Starts one of the job's tasks; `finished` must call job_task_ended first. */
@@ -124,7 +124,7 @@ bool job_reserve_lines(struct job *job, size_t part, size_t lines);
 bool job_check_lines(struct job *job);
 
 /* job_stream.c */
-void job_stream_step(struct job *job);
+void job_stream_advance(struct job *job);
 void job_stream_drop(struct job *job);
 
 /* job_copy.c, on lanes: keeps the block's numbers if its part is to be read again. */
@@ -141,13 +141,13 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
 
 /* job_output.c */
 void job_output_begin(struct job *job);
-void job_output_step(struct job *job);
+void job_output_advance(struct job *job);
 /* Goes on to write the results that are there; false when the job has failed. */
 bool job_output_write(struct job *job);
 /* Removes what was not published; on a lane, since it deletes files. */
 void job_output_drop(struct job *job);
 /* On the loop thread, when no task of the job runs. */
-void job_output_give_slots(struct job *job);
+void job_output_give_encode_buffers(struct job *job);
 
 /* manifest.c: result.json of a finished job, as a new reference in *out. */
 enum status manifest_make(const struct job *job, json_t **out) STATUS_MUST_CHECK;

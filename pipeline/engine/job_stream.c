@@ -53,7 +53,7 @@ static void decode_finished(struct engine_task *task)
     size_t bytes = b->chunk.n_cells * dtype_bytes(table_info(b->table)->dtype);
     job->lane_bytes[LANE_DECODE] += b->chunk.raw_len > 0 ? b->chunk.raw_len : bytes;
     job->lane_bytes[LANE_DEVICE] += bytes;
-    job_step(job);
+    job_advance(job);
 }
 
 static void drop_block(struct job *job, struct block *b)
@@ -100,7 +100,7 @@ static void read_finished(struct engine_task *task)
         }
         job->read_ended = ++job->part == job->end_part;
         drop_block(job, b);
-        job_step_all(job->engine);
+        job_advance_all(job->engine);
         return;
     }
     *job->last_block = b;
@@ -112,7 +112,7 @@ static void read_finished(struct engine_task *task)
         b->state = BLOCK_DECODING;
         start_block(b, LANE_DECODE, decode_work, decode_finished);
     }
-    job_step(job);
+    job_advance(job);
 }
 
 static void start_reading(struct job *job)
@@ -178,7 +178,7 @@ static void push_finished(struct engine_task *task)
             job->pushing = NULL;
         }
     }
-    job_step_all(job->engine);
+    job_advance_all(job->engine);
 }
 
 /* Takes the first block off the list if it is ready; counts its cells. */
@@ -232,8 +232,9 @@ static enum status reopen(struct job *job)
         return code;
     }
     const struct table_info *now = table_info(table), *then = table_info(first);
-    return now->dtype == then->dtype && now->cells_per_line == then->cells_per_line ? STATUS_OK
-                                                                                  : changed(job, job->part);
+    return now->dtype == then->dtype && now->cells_per_line == then->cells_per_line
+               ? STATUS_OK
+               : changed(job, job->part);
 }
 
 static void reopen_work(struct engine_task *task)
@@ -250,7 +251,7 @@ static void reopen_finished(struct engine_task *task)
         job->again_cells = 0;
         job->read_ended = false;
     }
-    job_step(job);
+    job_advance(job);
 }
 
 static void pass_finished(struct engine_task *task)
@@ -267,7 +268,7 @@ static void pass_finished(struct engine_task *task)
         job_output_begin(job);
         return;
     }
-    job_step(job);
+    job_advance(job);
 }
 
 static void end_pass(struct job *job)
@@ -280,8 +281,8 @@ static void end_pass(struct job *job)
     job_run(job, &job->device_task, LANE_DEVICE, pass_work, pass_finished);
 }
 
-/* Whether the block just taken may be pushed: there is memory for the lines so far, and a later pass
- * brings no more than the first. */
+/* Whether the block just taken may be pushed: there is memory for the lines so far, and a later
+ * pass brings no more than the first. */
 static bool may_push(struct job *job)
 {
     const size_t part = job->pushing->part;
@@ -303,14 +304,14 @@ static void feed_device(struct job *job)
     job->pushing = take_ready(job);
     const bool ended = job->read_ended && job->first_block == NULL && job->pushing == NULL;
     if (job->pushing != NULL && !may_push(job)) {
-        job_step(job);
+        job_advance(job);
     } else if (job->pushing != NULL ||
                (job->uploading != NULL && (ended || job->engine->free_blocks == NULL))) {
         job->on_device = true;
         job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
     } else if (ended && job->again != NULL && job->again_cells != job->cells[job->end_part - 1]) {
         job_fail(job, changed(job, job->end_part - 1), status_message());
-        job_step(job);
+        job_advance(job);
     } else if (ended) {
         end_pass(job);
     }
@@ -324,12 +325,12 @@ static void count_blocks(struct job *job)
         if (job_check_lines(job)) {
             job_output_begin(job);
         } else {
-            job_step(job);
+            job_advance(job);
         }
     }
 }
 
-void job_stream_step(struct job *job)
+void job_stream_advance(struct job *job)
 {
     if (job->context.check_only) { /* to take them is to count them; one that failed may be next */
         for (struct block *b; (b = take_ready(job)) != NULL;) {
@@ -339,7 +340,7 @@ void job_stream_step(struct job *job)
     if (job->first_block != NULL && job->first_block->state == BLOCK_FAILED && !job->on_device) {
         struct engine_task *task = &job->first_block->task;
         job_fail(job, task->code, task->message != NULL ? task->message : status_text(task->code));
-        job_step(job);
+        job_advance(job);
         return;
     }
     if (!job->reading && !job->read_ended) {

@@ -127,7 +127,7 @@ static json_t *pack_lanes(const struct job *job, const struct efficiency_times *
 static struct efficiency_times times_of(const struct job *job, double *cpu_s)
 {
     const struct engine *e = job->engine;
-    const uint64_t now = crew_now_ns();
+    const uint64_t now = thread_pool_now_ns();
     struct disk_meter *disks = (struct disk_meter *)&job->disks;
     double compute = cpu_of(job, LANE_DECODE) + cpu_of(job, LANE_ENCODE);
     compute += e->on_cpu ? cpu_of(job, LANE_DEVICE) : 0;

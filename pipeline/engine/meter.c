@@ -3,7 +3,7 @@
  */
 #include "pipeline/engine/meter.h"
 
-#include "pipeline/engine/crew.h"
+#include "pipeline/engine/thread_pool.h"
 
 /* Threads look at the clock before they get the lock: a begin or an end may lie before one of
  * another thread that came first. */
@@ -41,7 +41,7 @@ double meter_s(struct meter *m, uint64_t now_ns)
 
 static void note(struct io_watch *watch, bool writes, bool begins)
 {
-    const uint64_t now = crew_now_ns();
+    const uint64_t now = thread_pool_now_ns();
     for (struct disk_meter *d = (struct disk_meter *)watch; d != NULL; d = d->whole) {
         struct meter *m = writes ? &d->out : &d->in;
         if (begins) {

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* Times are crew_now_ns(). Any thread. */
+/* Times are thread_pool_now_ns(). Any thread. */
 struct meter {
     pthread_mutex_t lock;
     size_t n_users;

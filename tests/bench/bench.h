@@ -12,7 +12,7 @@
 #include "formats/base/dtype.h"
 #include "formats/base/status.h"
 #include "kernels/backend.h"
-#include "pipeline/engine/crew.h"
+#include "pipeline/engine/thread_pool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

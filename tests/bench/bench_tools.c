@@ -21,7 +21,7 @@ extern char **environ;
 
 double bench_now_s(void)
 {
-    return (double)crew_now_ns() * 1e-9;
+    return (double)thread_pool_now_ns() * 1e-9;
 }
 
 static int ascending(const void *a, const void *b)

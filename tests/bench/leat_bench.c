@@ -371,44 +371,44 @@ static int run_on_backend(struct bench *b, const struct options *o)
     return code == STATUS_NO_BACKEND ? 77 : exit_status;
 }
 
-/* All of it runs as a task of the crew, so that the crew's threads are all the threads there are.
+/* All of it runs as a task of the pool, so that the threads of the pool are all the threads there are.
  */
 struct whole {
-    struct crew_task task;
+    struct thread_pool_task task;
     struct bench *bench;
     const struct options *options;
     int exit_status;
     sem_t finished;
 };
 
-static void run_whole(struct crew_task *task)
+static void run_whole(struct thread_pool_task *task)
 {
     struct whole *w = (struct whole *)task;
     w->exit_status = run_on_backend(w->bench, w->options);
 }
 
-static void whole_done(struct crew_task *task)
+static void whole_done(struct thread_pool_task *task)
 {
     sem_post(&((struct whole *)task)->finished);
 }
 
-static int run_in_crew(struct bench *b, const struct options *o)
+static int parallel_for(struct bench *b, const struct options *o)
 {
     struct whole whole = {.task = {.work = run_whole, .done = whole_done},
                           .bench = b,
                           .options = o,
                           .exit_status = 1};
-    struct crew *crew = NULL;
-    if (crew_new(b->n_threads, &crew) != STATUS_OK) {
+    struct thread_pool *pool = NULL;
+    if (thread_pool_new(b->n_threads, &pool) != STATUS_OK) {
         fprintf(stderr, "leat-bench: %s\n", status_message());
         return 1;
     }
-    b->executor = crew_executor(crew);
+    b->executor = thread_pool_executor(pool);
     sem_init(&whole.finished, 0, 0);
-    crew_submit(crew, 0, &whole.task);
+    thread_pool_submit(pool, 0, &whole.task);
     while (sem_wait(&whole.finished) != 0) {
     }
-    crew_free(crew);
+    thread_pool_free(pool);
     return whole.exit_status;
 }
 
@@ -438,7 +438,7 @@ int main(int argc, char **argv)
     if (!find_places(&b)) {
         return 1;
     }
-    int exit_status = run_in_crew(&b, &o);
+    int exit_status = parallel_for(&b, &o);
     const char *const remove[] = {"rm", "-rf", b.scratch, NULL};
     return bench_spawn(remove, NULL, 0) == STATUS_OK ? exit_status : 1;
 }

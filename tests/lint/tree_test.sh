@@ -46,7 +46,7 @@ may_not kernels/means/x_cuda.cu kernels/means/means_cpu.h
 may_not kernels/x.c kernels/pearson/pearson_cpu.h
 may_not kernels/x.c stages/stage.h
 may_not stages/pearson/x.c kernels/pearson/pearson_cpu.h
-may_not stages/pearson/x.h pipeline/engine/crew.h
+may_not stages/pearson/x.h pipeline/engine/thread_pool.h
 may_not stages/pearson/x.h stages/sciddicat/sciddicat_job.h
 may_not stages/x.c neighbour.h
 may_not watch/files/x.c watch/spool/spool.h

@@ -1,43 +1,43 @@
 /*
- * crew - threads, tasks and shared loops. See crew.h.
+ * thread_pool - threads, tasks and shared loops. See thread_pool.h.
  *
- * One mutex for a crew: it is held for a few instructions each time. A loop is a `batch` on its
- * caller's stack; threads that join it are counted, and the caller leaves only when all who joined
- * have left.
+ * One mutex for a thread pool: it is held for a few instructions each time. A loop is a `loop` on
+ * its caller's stack; threads that join it are counted, and the caller leaves only when all who
+ * joined have left.
  */
-#include "pipeline/engine/crew.h"
+#include "pipeline/engine/thread_pool.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
-struct batch {
+struct loop {
     size_t n;
     atomic_size_t next;
     void (*body)(void *arg, size_t index);
     void *arg;
-    struct crew_account *account;
+    struct thread_pool_account *account;
     size_t joined; /* threads at work on it, besides the caller */
-    struct batch *later;
+    struct loop *later;
 };
 
 struct queue_of_tasks {
-    struct crew_task *first, **last;
+    struct thread_pool_task *first, **last;
 };
 
-struct crew {
+struct thread_pool {
     pthread_mutex_t lock;
-    pthread_cond_t work; /* a task or a batch has come, or the end */
-    pthread_cond_t left; /* somebody left a batch */
-    struct queue_of_tasks tasks[CREW_PRIORITIES];
-    struct batch *batches; /* newest first: inner loops before outer ones */
+    pthread_cond_t work; /* a task or a loop has come, or the end */
+    pthread_cond_t left; /* somebody left a loop */
+    struct queue_of_tasks tasks[THREAD_POOL_PRIORITIES];
+    struct loop *loops; /* newest first: inner loops before outer ones */
     bool ending;
     size_t n_threads;
     pthread_t threads[];
 };
 
-static _Thread_local struct crew_account *current_account;
+static _Thread_local struct thread_pool_account *current_account;
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -47,21 +47,21 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 /* Whose work this thread does from now on. */
-static void work_for(struct crew_account *account)
+static void work_for(struct thread_pool_account *account)
 {
     current_account = account;
     io_watch_thread(account != NULL ? account->watch : NULL);
 }
 
-uint64_t crew_now_ns(void)
+uint64_t thread_pool_now_ns(void)
 {
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-static struct crew_task *take_task(struct crew *c)
+static struct thread_pool_task *take_task(struct thread_pool *c)
 {
-    for (size_t p = CREW_PRIORITIES; p-- > 0;) {
-        struct crew_task *task = c->tasks[p].first;
+    for (size_t p = THREAD_POOL_PRIORITIES; p-- > 0;) {
+        struct thread_pool_task *task = c->tasks[p].first;
         if (task != NULL) {
             c->tasks[p].first = task->next;
             if (task->next == NULL) {
@@ -73,16 +73,16 @@ static struct crew_task *take_task(struct crew *c)
     return NULL;
 }
 
-static struct batch *open_batch(const struct crew *c)
+static struct loop *open_loop(const struct thread_pool *c)
 {
-    struct batch *b = c->batches;
+    struct loop *b = c->loops;
     while (b != NULL && atomic_load_explicit(&b->next, memory_order_relaxed) >= b->n) {
         b = b->later;
     }
     return b;
 }
 
-static void work_on_batch(struct batch *b)
+static void work_on_loop(struct loop *b)
 {
     size_t i;
     while ((i = atomic_fetch_add_explicit(&b->next, 1, memory_order_relaxed)) < b->n) {
@@ -91,14 +91,14 @@ static void work_on_batch(struct batch *b)
 }
 
 /* Called with the lock held; returns with it held. */
-static void help_batch(struct crew *c, struct batch *b)
+static void help_loop(struct thread_pool *c, struct loop *b)
 {
     b->joined++;
     pthread_mutex_unlock(&c->lock);
-    struct crew_account *account = b->account;
+    struct thread_pool_account *account = b->account;
     work_for(account);
     uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    work_on_batch(b);
+    work_on_loop(b);
     if (account != NULL) {
         atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
     }
@@ -108,15 +108,15 @@ static void help_batch(struct crew *c, struct batch *b)
     pthread_cond_broadcast(&c->left);
 }
 
-static void do_task(struct crew_task *task)
+static void do_task(struct thread_pool_task *task)
 {
-    struct crew_account *account = task->account;
+    struct thread_pool_account *account = task->account;
     work_for(account);
-    uint64_t wall = crew_now_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t wall = thread_pool_now_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     task->work(task);
     if (account != NULL) {
         atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
-        atomic_fetch_add(&account->busy_ns, crew_now_ns() - wall);
+        atomic_fetch_add(&account->busy_ns, thread_pool_now_ns() - wall);
     }
     work_for(NULL);
     task->done(task);
@@ -124,15 +124,15 @@ static void do_task(struct crew_task *task)
 
 static void *thread_main(void *arg)
 {
-    struct crew *c = arg;
+    struct thread_pool *c = arg;
     pthread_mutex_lock(&c->lock);
     for (;;) {
-        struct batch *b = open_batch(c);
+        struct loop *b = open_loop(c);
         if (b != NULL) {
-            help_batch(c, b);
+            help_loop(c, b);
             continue;
         }
-        struct crew_task *task = take_task(c);
+        struct thread_pool_task *task = take_task(c);
         if (task != NULL) {
             pthread_mutex_unlock(&c->lock);
             do_task(task);
@@ -148,24 +148,24 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-enum status crew_new(size_t n_threads, struct crew **out)
+enum status thread_pool_new(size_t n_threads, struct thread_pool **out)
 {
     *out = NULL;
-    struct crew *c = calloc(1, sizeof(*c) + n_threads * sizeof(c->threads[0]));
+    struct thread_pool *c = calloc(1, sizeof(*c) + n_threads * sizeof(c->threads[0]));
     if (c == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu threads", n_threads);
     }
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->work, NULL);
     pthread_cond_init(&c->left, NULL);
-    for (size_t p = 0; p < CREW_PRIORITIES; p++) {
+    for (size_t p = 0; p < THREAD_POOL_PRIORITIES; p++) {
         c->tasks[p].last = &c->tasks[p].first;
     }
     for (; c->n_threads < n_threads; c->n_threads++) {
         int error = pthread_create(&c->threads[c->n_threads], NULL, thread_main, c);
         if (error != 0) {
             size_t which = c->n_threads + 1;
-            crew_free(c);
+            thread_pool_free(c);
             return status_fail_errno(error, "cannot start thread %zu of %zu", which, n_threads);
         }
     }
@@ -173,7 +173,7 @@ enum status crew_new(size_t n_threads, struct crew **out)
     return STATUS_OK;
 }
 
-void crew_free(struct crew *c)
+void thread_pool_free(struct thread_pool *c)
 {
     if (c == NULL) {
         return;
@@ -191,7 +191,7 @@ void crew_free(struct crew *c)
     free(c);
 }
 
-void crew_submit(struct crew *c, unsigned priority, struct crew_task *task)
+void thread_pool_submit(struct thread_pool *c, unsigned priority, struct thread_pool_task *task)
 {
     task->next = NULL;
     pthread_mutex_lock(&c->lock);
@@ -203,30 +203,30 @@ void crew_submit(struct crew *c, unsigned priority, struct crew_task *task)
 
 static void run_loop(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg)
 {
-    struct crew *c = context;
+    struct thread_pool *c = context;
     if (n <= 1 || c->n_threads == 1) {
         for (size_t i = 0; i < n; i++) {
             body(arg, i);
         }
         return;
     }
-    struct batch b = {.n = n, .body = body, .arg = arg, .account = current_account};
+    struct loop b = {.n = n, .body = body, .arg = arg, .account = current_account};
     atomic_init(&b.next, 0);
     pthread_mutex_lock(&c->lock);
-    b.later = c->batches;
-    c->batches = &b;
+    b.later = c->loops;
+    c->loops = &b;
     pthread_mutex_unlock(&c->lock);
     if (n > 2) {
         pthread_cond_broadcast(&c->work);
     } else {
         pthread_cond_signal(&c->work);
     }
-    work_on_batch(&b);
+    work_on_loop(&b);
     pthread_mutex_lock(&c->lock);
     while (b.joined != 0) {
         pthread_cond_wait(&c->left, &c->lock);
     }
-    struct batch **link = &c->batches;
+    struct loop **link = &c->loops;
     while (*link != &b) {
         link = &(*link)->later;
     }
@@ -234,7 +234,7 @@ static void run_loop(void *context, size_t n, void (*body)(void *arg, size_t ind
     pthread_mutex_unlock(&c->lock);
 }
 
-double crew_cpu_s(const struct crew *c)
+double thread_pool_cpu_s(const struct thread_pool *c)
 {
     uint64_t ns = 0;
     for (size_t i = 0; c != NULL && i < c->n_threads; i++) {
@@ -244,7 +244,7 @@ double crew_cpu_s(const struct crew *c)
     return (double)ns * 1e-9;
 }
 
-struct executor crew_executor(struct crew *c)
+struct executor thread_pool_executor(struct thread_pool *c)
 {
     return (struct executor){.n_threads = c->n_threads, .run = run_loop, .context = c};
 }

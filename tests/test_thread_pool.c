@@ -1,8 +1,8 @@
 /*
- * Crews: every task runs once, priorities hold, loops cover every index on any thread, time is
- * booked.
+ * Thread pools: every task runs once, priorities hold, loops cover every index on any thread, time
+ * is booked.
  */
-#include "pipeline/engine/crew.h"
+#include "pipeline/engine/thread_pool.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,39 +16,39 @@
 enum { N_TASKS = 1000, N_INDEXES = 10007 };
 
 struct counted {
-    struct crew_task task;
+    struct thread_pool_task task;
     atomic_int *n_worked, *n_done;
 };
 
-static void count_work(struct crew_task *task)
+static void count_work(struct thread_pool_task *task)
 {
     atomic_fetch_add(((struct counted *)task)->n_worked, 1);
 }
 
-static void count_done(struct crew_task *task)
+static void count_done(struct thread_pool_task *task)
 {
     atomic_fetch_add(((struct counted *)task)->n_done, 1);
 }
 
-static void every_task_runs_once_and_is_done_before_the_crew_ends(void **state)
+static void every_task_runs_once_and_is_done_before_the_pool_ends(void **state)
 {
     (void)state;
     atomic_int worked = 0, done = 0;
     static struct counted tasks[N_TASKS];
-    struct crew *crew;
-    assert_int_equal(crew_new(3, &crew), STATUS_OK);
+    struct thread_pool *pool;
+    assert_int_equal(thread_pool_new(3, &pool), STATUS_OK);
     for (int i = 0; i < N_TASKS; i++) {
         tasks[i] = (struct counted){
             .task = {.work = count_work, .done = count_done}, .n_worked = &worked, .n_done = &done};
-        crew_submit(crew, (unsigned)i % CREW_PRIORITIES, &tasks[i].task);
+        thread_pool_submit(pool, (unsigned)i % THREAD_POOL_PRIORITIES, &tasks[i].task);
     }
-    crew_free(crew);
+    thread_pool_free(pool);
     assert_int_equal(worked, N_TASKS);
     assert_int_equal(done, N_TASKS);
 }
 
 struct ordered {
-    struct crew_task task;
+    struct thread_pool_task task;
     int name;
 };
 
@@ -56,7 +56,7 @@ static int order[8];
 static atomic_int n_ordered, n_at_gate;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-static void note_order(struct crew_task *task)
+static void note_order(struct thread_pool_task *task)
 {
     atomic_fetch_add(&n_at_gate, 1);
     pthread_mutex_lock(&gate); /* held by the test until all are queued */
@@ -64,7 +64,7 @@ static void note_order(struct crew_task *task)
     order[atomic_fetch_add(&n_ordered, 1)] = ((struct ordered *)task)->name;
 }
 
-static void nothing(struct crew_task *task)
+static void nothing(struct thread_pool_task *task)
 {
     (void)task;
 }
@@ -75,19 +75,19 @@ static void higher_priorities_go_first_and_equal_ones_in_order_of_arrival(void *
     static struct ordered tasks[7];
     static const unsigned priorities[7] = {0, 0, 0, 1, 2, 1, 2};
     static const int expected[7] = {0, 4, 6, 3, 5, 1, 2};
-    struct crew *crew;
+    struct thread_pool *pool;
     n_ordered = 0;
-    assert_int_equal(crew_new(1, &crew), STATUS_OK);
+    assert_int_equal(thread_pool_new(1, &pool), STATUS_OK);
     pthread_mutex_lock(&gate);
     for (int i = 0; i < 7; i++) {
         tasks[i] = (struct ordered){.task = {.work = note_order, .done = nothing}, .name = i};
-        crew_submit(crew, priorities[i], &tasks[i].task);
+        thread_pool_submit(pool, priorities[i], &tasks[i].task);
         while (n_at_gate == 0) { /* the only thread takes the first one and stands at the gate */
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         }
     }
     pthread_mutex_unlock(&gate);
-    crew_free(crew);
+    thread_pool_free(pool);
     assert_memory_equal(order, expected, sizeof(expected));
 }
 
@@ -101,9 +101,9 @@ static void loop_covers_each_index_once(void **state)
     (void)state;
     static const size_t sizes[] = {0, 1, 2, 31, 32, 33, 257, N_INDEXES};
     for (size_t threads = 1; threads <= 4; threads++) {
-        struct crew *crew;
-        assert_int_equal(crew_new(threads, &crew), STATUS_OK);
-        struct executor executor = crew_executor(crew);
+        struct thread_pool *pool;
+        assert_int_equal(thread_pool_new(threads, &pool), STATUS_OK);
+        struct executor executor = thread_pool_executor(pool);
         assert_int_equal(executor.n_threads, threads);
         for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
             atomic_int *marks = calloc(N_INDEXES + 1, sizeof(*marks));
@@ -114,7 +114,7 @@ static void loop_covers_each_index_once(void **state)
             }
             free(marks);
         }
-        crew_free(crew);
+        thread_pool_free(pool);
     }
 }
 
@@ -138,16 +138,16 @@ static void outer(void *arg, size_t i)
 static void loops_nest(void **state)
 {
     (void)state;
-    struct crew *crew;
-    assert_int_equal(crew_new(3, &crew), STATUS_OK);
-    struct nested n = {.executor = crew_executor(crew)};
+    struct thread_pool *pool;
+    assert_int_equal(thread_pool_new(3, &pool), STATUS_OK);
+    struct nested n = {.executor = thread_pool_executor(pool)};
     n.executor.run(n.executor.context, 40, outer, &n);
     assert_int_equal(n.total, 40 * 39 / 2);
-    crew_free(crew);
+    thread_pool_free(pool);
 }
 
 struct looping {
-    struct crew_task task;
+    struct thread_pool_task task;
     struct executor executor;
 };
 
@@ -162,7 +162,7 @@ static void burn(void *arg, size_t i)
     } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 2000000);
 }
 
-static void loop_in_task(struct crew_task *task)
+static void loop_in_task(struct thread_pool_task *task)
 {
     struct looping *l = (struct looping *)task;
     l->executor.run(l->executor.context, 20, burn, NULL);
@@ -171,13 +171,13 @@ static void loop_in_task(struct crew_task *task)
 static void cpu_time_of_a_loop_is_booked_on_its_callers_account(void **state)
 {
     (void)state;
-    struct crew *crew;
-    assert_int_equal(crew_new(2, &crew), STATUS_OK);
-    struct crew_account account = {0};
+    struct thread_pool *pool;
+    assert_int_equal(thread_pool_new(2, &pool), STATUS_OK);
+    struct thread_pool_account account = {0};
     struct looping l = {.task = {.work = loop_in_task, .done = nothing, .account = &account},
-                        .executor = crew_executor(crew)};
-    crew_submit(crew, 0, &l.task);
-    crew_free(crew);
+                        .executor = thread_pool_executor(pool)};
+    thread_pool_submit(pool, 0, &l.task);
+    thread_pool_free(pool);
     /* 20 bodies of 2 ms each, on whichever threads; busy is the caller's wall time alone. */
     assert_true(account.cpu_ns >= 40000000);
     assert_true(account.busy_ns > 0);
@@ -186,7 +186,7 @@ static void cpu_time_of_a_loop_is_booked_on_its_callers_account(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_runs_once_and_is_done_before_the_crew_ends),
+        cmocka_unit_test(every_task_runs_once_and_is_done_before_the_pool_ends),
         cmocka_unit_test(higher_priorities_go_first_and_equal_ones_in_order_of_arrival),
         cmocka_unit_test(loop_covers_each_index_once),
         cmocka_unit_test(loops_nest),
