@@ -163,8 +163,7 @@ enum status pack_gather(struct pack *p, const char *member, const struct pack_pi
     if (g->raw_bytes != raw_bytes) {
         return status_fail(STATUS_INTERNAL,
                            "%s: member %s has grown to %llu bytes, but its head says %llu", p->name,
-                           member, (unsigned long long)g->raw_bytes,
-                           (unsigned long long)raw_bytes);
+                           member, (unsigned long long)g->raw_bytes, (unsigned long long)raw_bytes);
     }
     enum status st = pack_member(p, member);
     if (st == STATUS_OK) {

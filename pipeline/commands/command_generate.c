@@ -100,7 +100,8 @@ static enum status generate_on_pool(const struct generate_request *r, bool *begu
 {
     struct thread_pool *pool;
     struct job job = {.task = {.work = job_work, .done = job_done}, .request = r};
-    enum status status = thread_pool_new(r->threads > 0 ? (size_t)r->threads : machine_cpus(), &pool);
+    enum status status =
+        thread_pool_new(r->threads > 0 ? (size_t)r->threads : machine_cpus(), &pool);
     if (status != STATUS_OK) {
         return status;
     }

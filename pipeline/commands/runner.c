@@ -43,7 +43,7 @@ struct runner {
     int n_signals;
     uint64_t total_bytes, size_found, started_ns;
     struct thread_pool_account account; /* of finding inputs, which archives are unpacked for */
-    struct queue_busy device;    /* when the run began, as are the next */
+    struct queue_busy device;           /* when the run began, as are the next */
     double compute_s, all_s;
 };
 

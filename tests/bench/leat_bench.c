@@ -371,7 +371,8 @@ static int run_on_backend(struct bench *b, const struct options *o)
     return code == STATUS_NO_BACKEND ? 77 : exit_status;
 }
 
-/* All of it runs as a task of the pool, so that the threads of the pool are all the threads there are.
+/* All of it runs as a task of the pool, so that the threads of the pool are all the threads there
+ * are.
  */
 struct whole {
     struct thread_pool_task task;
