@@ -11,10 +11,10 @@
 
 enum { UTF8_WRONG = 0x110000 };
 
-/* Decodes the character at p[0 .. n), n > 0: no overlong forms, no surrogates, nothing beyond
+/* Decodes the character at text[0 .. n), n > 0: no overlong forms, no surrogates, nothing beyond
  * U+10FFFF. Returns its bytes. Where there is none *point is UTF8_WRONG, and the bytes are those of
  * the longest run that begins a character, at least 1. */
-size_t utf8_decode(const void *p, size_t n, uint32_t *point);
+size_t utf8_decode(const void *text, size_t n, uint32_t *point);
 
 /* The code point at *text, which is moved past it; 0, unmoved, at the final NUL. Each longest run
  * of bytes that begins a character but does not complete it is one U+FFFD, as is any other wrong

@@ -78,16 +78,29 @@ static struct tiling tiling_of(const struct grid *g)
                            .down = (g->rows - 1) / rows + 1};
 }
 
+/* planes[0 .. bytes * n): the bytes of the row's n values, the highest of all first. */
+static inline void sort_bytes(const unsigned char *row, size_t n, size_t bytes,
+                              unsigned char *planes)
+{
+    for (size_t b = 0; b < bytes; b++) {
+        const size_t at = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? bytes - 1 - b : b;
+        for (size_t i = 0; i < n; i++) {
+            planes[b * n + i] = row[i * bytes + at];
+        }
+    }
+}
+
 static void predict_floats(const unsigned char *row, size_t n, size_t bytes, unsigned char *out)
 {
-    unsigned char before = 0;
-    for (size_t b = 0; b < bytes; b++) { /* the highest byte of all numbers first */
-        const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-        const unsigned char *from = row + (little ? bytes - 1 - b : b);
-        for (size_t i = 0; i < n; i++, from += bytes) {
-            *out++ = (unsigned char)(*from - before);
-            before = *from;
-        }
+    unsigned char planes[8 * TILE] = {0};
+    if (bytes == 8) { /* loops of one size run in vectors */
+        sort_bytes(row, n, 8, planes);
+    } else {
+        sort_bytes(row, n, 4, planes);
+    }
+    out[0] = planes[0];
+    for (size_t i = 1; i < n * bytes; i++) {
+        out[i] = (unsigned char)(planes[i] - planes[i - 1]);
     }
 }
 
