@@ -40,6 +40,15 @@ enum status {
 
 #define STATUS_MUST_CHECK __attribute__((warn_unused_result))
 
+/* Leaves the function with the status of a call that failed; for functions with nothing to undo. */
+#define STATUS_TRY(...)                                                                            \
+    do {                                                                                           \
+        const enum status status_ = (__VA_ARGS__);                                                 \
+        if (status_ != STATUS_OK) {                                                                \
+            return status_;                                                                        \
+        }                                                                                          \
+    } while (0)
+
 /* The longest description kept, with its final NUL. */
 enum { STATUS_MESSAGE_BYTES = 1024 };
 

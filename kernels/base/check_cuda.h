@@ -43,12 +43,4 @@ static inline enum status cuda_launched(const char *kernel)
         }                                                                                          \
     } while (0)
 
-#define STATUS_TRY(...)                                                                            \
-    do {                                                                                           \
-        const enum status status_ = (__VA_ARGS__);                                                 \
-        if (status_ != STATUS_OK) {                                                                \
-            return status_;                                                                        \
-        }                                                                                          \
-    } while (0)
-
 #endif
