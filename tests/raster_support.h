@@ -66,7 +66,7 @@ static inline struct grid *make_grid(size_t rows, size_t columns)
 {
     struct grid *g;
     assert_int_equal(grid_new(rows, columns, &g), STATUS_OK);
-    g->has_place = true;
+    g->has_origin = true;
     g->x = 1000;
     g->y = 2000;
     g->cell_x = g->cell_y = 10;

@@ -52,7 +52,7 @@ static inline struct slide slide_new(size_t rows, size_t columns)
         assert_non_null(s.cells[part]);
         assert_int_equal(grid_new(rows, columns, &s.grids[part]), STATUS_OK);
         struct grid *const g = s.grids[part];
-        g->has_place = true;
+        g->has_origin = true;
         g->x = 1000;
         g->y = 2000;
         g->cell_x = g->cell_y = 10;

@@ -85,9 +85,9 @@ static void assert_file(const char *name, const struct map *m, const double *cel
     assert_non_null(g);
     assert_int_equal(g->rows, m->rows);
     assert_int_equal(g->columns, m->columns);
-    assert_true(g->has_place && !(g->cell_x < m->t.order.cell_m) &&
+    assert_true(g->has_origin && !(g->cell_x < m->t.order.cell_m) &&
                 !(g->cell_x > m->t.order.cell_m));
-    assert_true(fabs(grid_west(g)) < 1e-9 && fabs(grid_south(g)) < 1e-9);
+    assert_true(fabs(grid_extent_of(g).west) < 1e-9 && fabs(grid_extent_of(g).south) < 1e-9);
     assert_int_equal(r.n_numbers, m->rows * m->columns);
     assert_int_equal(r.info->dtype, DTYPE_F64);
     for (size_t k = 0; k < r.n_numbers; k++) {

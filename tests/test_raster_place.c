@@ -87,9 +87,9 @@ static void a_place_survives_the_way_from_text_to_tags(void **state)
         const struct raster raster = {.grid = g};
         struct reading r = read_raster(&raster);
         const struct grid *const got = r.info->grid;
-        assert_int_equal(grid_same_place("a", g, "b", got), STATUS_OK);
-        assert_true(got->has_place && grid_north(got) == (k == 1 ? 2050 : 2060));
-        assert_true(grid_west(got) == (k == 1 ? 995 : 1000));
+        assert_int_equal(grid_check_aligned("a", g, "b", got), STATUS_OK);
+        assert_true(got->has_origin && grid_extent_of(got).north == (k == 1 ? 2050 : 2060));
+        assert_true(grid_extent_of(got).west == (k == 1 ? 995 : 1000));
         assert_int_equal(got->n_tags, 2); /* and none of a coordinate system, that it has not */
         assert_null(grid_find_tag(got, GRID_GEO_KEYS));
         reading_free(&r);
@@ -105,7 +105,7 @@ static void tags_are_carried_verbatim(void **state)
     static const char text[] = "here|";
     (void)state;
     struct grid *const g = make_grid(3, 2);
-    g->has_place = false;
+    g->has_origin = false;
     assert_int_equal(grid_add_tag(g, GRID_GEO_ASCII, GRID_ASCII, sizeof text, text), STATUS_OK);
     assert_int_equal(grid_add_tag(g, GRID_TRANSFORMATION, GRID_DOUBLE, 16, matrix), STATUS_OK);
     assert_int_equal(grid_add_tag(g, GRID_GEO_KEYS, GRID_SHORT, COUNT(keys), keys), STATUS_OK);

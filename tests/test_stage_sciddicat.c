@@ -138,9 +138,9 @@ static void rasters_carry_place_and_nodata(void **state)
     for (size_t f = 0; f < 4; f++) {
         struct grid *g = NULL;
         free(read_raster(&o, files[f].name, 600, &g));
-        assert_true(g->has_place && g->has_nodata && g->nodata == files[f].nodata);
-        assert_true(grid_west(g) == 1000 && grid_south(g) == 2000 && g->cell_x == 10 &&
-                    g->cell_y == 10);
+        assert_true(g->has_origin && g->has_nodata && g->nodata == files[f].nodata);
+        assert_true(grid_extent_of(g).west == 1000 && grid_extent_of(g).south == 2000 &&
+                    g->cell_x == 10 && g->cell_y == 10);
         grid_free(g);
     }
     outcome_free(&o);

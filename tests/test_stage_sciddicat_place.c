@@ -201,9 +201,9 @@ static void place(struct grid *g, double xc, double xr, double x, double yc, dou
 {
     const double matrix[16] = {xc, xr, 0, x, yc, yr, 0, y, 0, 0, 0, 0, 0, 0, 0, 1};
     g->n_tags = 0;
-    g->has_place = false;
+    g->has_origin = false;
     assert_int_equal(grid_add_tag(g, GRID_TRANSFORMATION, GRID_DOUBLE, 16, matrix), STATUS_OK);
-    assert_int_equal(grid_place_by_tags(g, "g"), STATUS_OK);
+    assert_int_equal(grid_georeference_by_tags(g, "g"), STATUS_OK);
 }
 
 /* The stage's answer to two such grids. */
@@ -277,10 +277,10 @@ static void a_turned_grid_of_points_lies_half_a_cell_further(void **state)
             free(g->tags[t].values);
         }
         g->n_tags = 0;
-        g->has_place = false;
+        g->has_origin = false;
         assert_int_equal(grid_add_tag(g, GRID_TRANSFORMATION, GRID_DOUBLE, 16, matrix), STATUS_OK);
         assert_int_equal(grid_add_tag(g, GRID_GEO_KEYS, GRID_SHORT, 8, point), STATUS_OK);
-        assert_int_equal(grid_place_by_tags(g, "g"), STATUS_OK);
+        assert_int_equal(grid_georeference_by_tags(g, "g"), STATUS_OK);
         struct outcome o = run_slide(&s);
         assert_int_equal(o.status, k == 0 ? STATUS_BAD_INPUT : STATUS_OK);
         outcome_free(&o);
@@ -344,19 +344,20 @@ static void a_dem_without_a_place_takes_that_of_the_source(void **state)
 {
     (void)state;
     struct slide s = quiet(NULL);
-    s.grids[DEM]->has_place = false;
+    s.grids[DEM]->has_origin = false;
     s.grids[DEM]->cell_x = s.grids[DEM]->cell_y = 1;
     struct outcome o = run_well(&s);
     struct grid *g = NULL;
     free(read_raster(&o, "thickness.tif", slide_cells(&s), &g));
-    assert_true(g->has_place && grid_west(g) == 1000 && grid_south(g) == 2000 && g->cell_x == 10);
+    assert_true(g->has_origin && grid_extent_of(g).west == 1000 &&
+                grid_extent_of(g).south == 2000 && g->cell_x == 10);
     grid_free(g);
     assert_true(is_warned(&o, "dem.x does not say where it lies: the place and the size of cells "
                               "are those of source.x"));
     assert_int_equal(json_array_size(o.last.warnings), 1);
     assert_true(summary_number(&o, "volume_start_m3") == 0.05);
     outcome_free(&o);
-    s.grids[SOURCE]->has_place = false; /* then nobody knows */
+    s.grids[SOURCE]->has_origin = false; /* then nobody knows */
     o = run_well(&s);
     assert_true(is_warned(&o, "how large its cells are"));
     assert_int_equal(json_array_size(o.last.warnings), 1);

@@ -113,7 +113,7 @@ static void grids_that_do_not_fit_are_refused_before_any_number(void **state)
     s.grids[SOURCE]->columns = 12;
     s.grids[SOURCE]->x = 1010;
     CHECK_REFUSED(&s, STATUS_BAD_INPUT, "place", "dem.x", "source.x");
-    s.grids[SOURCE]->has_place = false;
+    s.grids[SOURCE]->has_origin = false;
     struct outcome o = run_well(&s);
     outcome_free(&o);
     s.grids[DEM]->cell_y = s.grids[SOURCE]->cell_y = -10;

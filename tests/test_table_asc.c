@@ -22,10 +22,10 @@ static void keys_in_any_case_and_order_give_the_grid(void **state)
     assert_non_null(g);
     assert_int_equal(g->rows, 2);
     assert_int_equal(g->columns, 3);
-    assert_true(g->has_place && !g->is_centred && !g->is_rotated);
+    assert_true(g->has_origin && !g->is_centred && !g->is_rotated);
     assert_true(g->x == -1.5 && g->y == 400 && g->cell_x == 2.5 && g->cell_y == 2.5);
     assert_true(g->has_nodata && g->nodata == -9999);
-    assert_true(grid_north(g) == 405 && grid_east(g) == 6);
+    assert_true(grid_extent_of(g).north == 405 && grid_extent_of(g).east == 6);
     reading_free(&r);
 }
 
@@ -47,8 +47,8 @@ static void a_centred_origin_lies_half_a_cell_further_in(void **state)
     ASSERT_NUMBERS(&r, 7, 8);
     const struct grid *const g = r.info->grid;
     assert_true(g->is_centred && g->x == 10 && g->y == 20);
-    assert_true(grid_west(g) == 8 && grid_south(g) == 18);
-    assert_true(grid_east(g) == 16 && grid_north(g) == 22);
+    assert_true(grid_extent_of(g).west == 8 && grid_extent_of(g).south == 18);
+    assert_true(grid_extent_of(g).east == 16 && grid_extent_of(g).north == 22);
     reading_free(&r);
 }
 

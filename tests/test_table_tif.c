@@ -208,8 +208,8 @@ static void nodata_is_the_number_that_is_stored(void **state)
         assert_true(r.info->grid->has_nodata);
         const double got = r.info->grid->nodata;
         assert_true(isnan(cases[i].value) ? isnan(got) : got == cases[i].value);
-        assert_true(grid_is_nodata(r.info->grid, got));
-        assert_false(grid_is_nodata(r.info->grid, 1));
+        assert_true(grid_matches_nodata(r.info->grid->nodata, got));
+        assert_false(grid_matches_nodata(r.info->grid->nodata, 1));
         assert_int_equal(r.info->n_warnings, 0);
         reading_free(&r);
     }
@@ -242,9 +242,9 @@ static void a_georeference_is_carried_and_understood(void **state)
     assert_memory_equal(grid_find_tag(g, GRID_PIXEL_SCALE)->values, scale, sizeof scale);
     assert_memory_equal(grid_find_tag(g, GRID_TIEPOINT)->values, tie, sizeof tie);
     assert_memory_equal(grid_find_tag(g, GRID_GEO_KEYS)->values, keys, sizeof keys);
-    assert_true(g->has_place && !g->is_centred && !g->is_rotated);
-    assert_true(grid_west(g) == 1000 && grid_north(g) == 2000);
-    assert_true(grid_east(g) == 1050 && grid_south(g) == 1920);
+    assert_true(g->has_origin && !g->is_centred && !g->is_rotated);
+    assert_true(grid_extent_of(g).west == 1000 && grid_extent_of(g).north == 2000);
+    assert_true(grid_extent_of(g).east == 1050 && grid_extent_of(g).south == 1920);
     assert_true(g->cell_x == 10 && g->cell_y == 20);
     reading_free(&r);
 }
@@ -259,14 +259,14 @@ static void a_transformation_may_rotate_or_turn_a_grid(void **state)
     s.doubles[2] = upward;
     struct reading r = read_spec(&s);
     assert_int_equal(r.status, STATUS_OK);
-    assert_true(r.info->grid->has_place && r.info->grid->cell_x == 3);
-    assert_true(r.info->grid->cell_y == -4 && grid_north(r.info->grid) == 200);
-    assert_true(grid_south(r.info->grid) == 216);
+    assert_true(r.info->grid->has_origin && r.info->grid->cell_x == 3);
+    assert_true(r.info->grid->cell_y == -4 && grid_extent_of(r.info->grid).north == 200);
+    assert_true(grid_extent_of(r.info->grid).south == 216);
     reading_free(&r);
     s.doubles[2] = rotated;
     r = read_spec(&s);
     assert_int_equal(r.status, STATUS_OK);
-    assert_true(!r.info->grid->has_place && r.info->grid->is_rotated);
+    assert_true(!r.info->grid->has_origin && r.info->grid->is_rotated);
     assert_true(r.info->grid->cell_x == 5 && r.info->grid->cell_y == 5);
     reading_free(&r);
 }

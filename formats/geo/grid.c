@@ -1,5 +1,5 @@
 /*
- * grid - where a grid lies, and what is carried of it. Coordinate systems are not interpreted.
+ * grid - the georeference of a grid, and comparing two. Coordinate systems are not interpreted.
  *
  * Source: OGC GeoTIFF 1.1 (19-008r4), 7.4: ModelTiepoint and ModelPixelScale, or
  * ModelTransformation, lead from raster space, whose (0, 0) is the outer corner of the first cell
@@ -115,21 +115,11 @@ enum status grid_set_prj(struct grid *g, const char *text)
     return n > 0 && g->prj == NULL ? no_memory() : STATUS_OK;
 }
 
-/* The numbers of a tag that holds at least `least` doubles; NULL: there is none such. */
+/* The numbers of a tag that holds at least `least` doubles; NULL when there is none. */
 static const double *doubles(const struct grid *g, enum grid_tag_number number, size_t least)
 {
     const struct grid_tag *const t = grid_find_tag(g, number);
     return t != NULL && t->type == GRID_DOUBLE && t->count >= least ? t->values : NULL;
-}
-
-static bool all_finite(const double *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(values[i])) {
-            return false;
-        }
-    }
-    return true;
 }
 
 unsigned grid_key(const struct grid *g, unsigned key)
@@ -160,7 +150,7 @@ static bool is_flat(const double a[6], double cell_x, double cell_y)
     return !(fabs(sine) > 1e-9);
 }
 
-enum status grid_place_by_tags(struct grid *g, const char *name)
+enum status grid_georeference_by_tags(struct grid *g, const char *name)
 {
     const double *const scale = doubles(g, GRID_PIXEL_SCALE, 2);
     const double *const tie = doubles(g, GRID_TIEPOINT, 6);
@@ -176,10 +166,10 @@ enum status grid_place_by_tags(struct grid *g, const char *name)
                                 tie[4] + tie[1] * scale[1]},
                sizeof a);
     } else {
-        return STATUS_OK; /* no place, or one by ground control points that only the tags tell */
+        return STATUS_OK; /* none, or ground control points, which stay in the tags */
     }
     const double cell_x = hypot(a[0], a[3]), cell_y = hypot(a[1], a[4]);
-    if (!all_finite(a, 6) || !is_side(cell_x) || !is_side(cell_y)) {
+    if (!isfinite(a[2]) || !isfinite(a[5]) || !is_side(cell_x) || !is_side(cell_y)) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: its georeference gives cells of %g x %g, not above 0 and up to %g; "
                            "correct it or remove it",
@@ -192,17 +182,17 @@ enum status grid_place_by_tags(struct grid *g, const char *name)
                            name);
     }
     g->is_rotated = a[1] != 0 || a[3] != 0 || a[0] < 0;
-    g->has_place = !g->is_rotated;
+    g->has_origin = !g->is_rotated;
     g->is_centred = grid_key(g, KEY_RASTER_TYPE) == RASTER_IS_POINT;
     g->cell_x = cell_x;
     g->cell_y = g->is_rotated ? cell_y : -a[4];
     /* From the first row to the last one: outer corner to outer corner, or centre to centre. */
     g->x = a[2];
     g->y = a[5] - g->cell_y * (double)(g->is_centred ? g->rows - 1 : g->rows);
-    memcpy(g->turned, a, sizeof a);
+    memcpy(g->transform, a, sizeof a);
     if (g->is_centred) { /* from the first cell's centre to its corner */
-        g->turned[2] -= (a[0] + a[1]) / 2;
-        g->turned[5] -= (a[3] + a[4]) / 2;
+        g->transform[2] -= (a[0] + a[1]) / 2;
+        g->transform[5] -= (a[3] + a[4]) / 2;
     }
     if (!isfinite(g->y)) {
         return status_fail(STATUS_BAD_INPUT, "%s: its georeference places it at y = %g", name,
@@ -211,33 +201,20 @@ enum status grid_place_by_tags(struct grid *g, const char *name)
     return STATUS_OK;
 }
 
-double grid_west(const struct grid *g)
+struct grid_extent grid_extent_of(const struct grid *g)
 {
-    return g->is_centred ? g->x - g->cell_x / 2 : g->x;
+    const double west = g->is_centred ? g->x - g->cell_x / 2 : g->x;
+    const double south = g->is_centred ? g->y - g->cell_y / 2 : g->y;
+    return (struct grid_extent){.west = west,
+                                .east = west + g->cell_x * (double)g->columns,
+                                .north = south + g->cell_y * (double)g->rows,
+                                .south = south};
 }
 
-double grid_south(const struct grid *g)
-{
-    return g->is_centred ? g->y - g->cell_y / 2 : g->y;
-}
-
-double grid_east(const struct grid *g)
-{
-    return grid_west(g) + g->cell_x * (double)g->columns;
-}
-
-double grid_north(const struct grid *g)
-{
-    return grid_south(g) + g->cell_y * (double)g->rows;
-}
-
-enum status grid_take_place(struct grid *g, const struct grid *from)
+enum status grid_copy_georeference(struct grid *g, const struct grid *from)
 {
     struct grid *placed;
-    enum status st = grid_copy(from, &placed);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(grid_copy(from, &placed));
     const struct grid old = *g;
     *g = *placed;
     g->rows = old.rows;
@@ -251,15 +228,6 @@ enum status grid_take_place(struct grid *g, const struct grid *from)
 
 /* --- two grids -------------------------------------------------------------------------------- */
 
-static enum status different(const char *what, const char *name_a, const char *place_a,
-                             const char *name_b, const char *place_b)
-{
-    return status_fail(STATUS_BAD_INPUT,
-                       "the grids differ in %s: %s is %s, %s is %s; cut or warp one to the other's "
-                       "cells",
-                       what, name_a, place_a, name_b, place_b);
-}
-
 struct corner {
     double x, y;
 };
@@ -267,59 +235,57 @@ struct corner {
 /* The outer corners: of the first row, of the last one. */
 static void find_corners(const struct grid *g, struct corner corners[4])
 {
+    const struct grid_extent e = grid_extent_of(g);
+    const double *const t = g->transform;
     for (int k = 0; k < 4; k++) {
         const double row = k < 2 ? 0 : (double)g->rows, column = k % 2 ? (double)g->columns : 0;
-        if (g->is_rotated) {
-            const double *const t = g->turned;
-            corners[k] = (struct corner){t[0] * column + t[1] * row + t[2],
-                                         t[3] * column + t[4] * row + t[5]};
-        } else {
-            corners[k] = (struct corner){k % 2 ? grid_east(g) : grid_west(g),
-                                         k < 2 ? grid_north(g) : grid_south(g)};
-        }
+        corners[k] = g->is_rotated
+                         ? (struct corner){t[0] * column + t[1] * row + t[2],
+                                           t[3] * column + t[4] * row + t[5]}
+                         : (struct corner){k % 2 ? e.east : e.west, k < 2 ? e.north : e.south};
     }
 }
 
-static void describe_place(const struct grid *g, char *text, size_t n)
+static void describe_extent(const struct grid *g, const struct corner c[4], char *text, size_t n)
 {
-    struct corner c[4];
-    find_corners(g, c);
     if (g->is_rotated) {
         snprintf(text, n,
                  "at the corners (%.10g, %.10g) (%.10g, %.10g) (%.10g, %.10g) (%.10g, %.10g)",
                  c[0].x, c[0].y, c[1].x, c[1].y, c[2].x, c[2].y, c[3].x, c[3].y);
     } else {
-        snprintf(text, n, "x %.10g to %.10g, y %.10g to %.10g by cells of %.10g x %.10g",
-                 grid_west(g), grid_east(g), grid_south(g), grid_north(g), g->cell_x, g->cell_y);
+        snprintf(text, n, "x %.10g to %.10g, y %.10g to %.10g by cells of %.10g x %.10g", c[0].x,
+                 c[1].x, c[2].y, c[0].y, g->cell_x, g->cell_y);
     }
 }
 
-enum status grid_same_place(const char *name_a, const struct grid *a, const char *name_b,
-                            const struct grid *b)
+enum status grid_check_aligned(const char *name_a, const struct grid *a, const char *name_b,
+                               const struct grid *b)
 {
     char text_a[200], text_b[200];
+    const char *differ = NULL;
     if (a->rows != b->rows || a->columns != b->columns) {
+        differ = "shape";
         snprintf(text_a, sizeof text_a, "%zu rows x %zu columns", a->rows, a->columns);
         snprintf(text_b, sizeof text_b, "%zu rows x %zu columns", b->rows, b->columns);
-        return different("shape", name_a, text_a, name_b, text_b);
+    } else if (grid_is_georeferenced(a) && grid_is_georeferenced(b)) {
+        const double near = fmin(a->cell_x, fabs(a->cell_y)) / 100;
+        struct corner of_a[4], of_b[4];
+        find_corners(a, of_a);
+        find_corners(b, of_b);
+        for (int k = 0; k < 4; k++) {
+            if (!(fabs(of_a[k].x - of_b[k].x) <= near && fabs(of_a[k].y - of_b[k].y) <= near)) {
+                differ = "place";
+            }
+        }
+        describe_extent(a, of_a, text_a, sizeof text_a);
+        describe_extent(b, of_b, text_b, sizeof text_b);
     }
-    if (!grid_is_placed(a) || !grid_is_placed(b)) {
-        return STATUS_OK;
-    }
-    const double near = fmin(a->cell_x, fabs(a->cell_y)) / 100;
-    struct corner of_a[4], of_b[4];
-    find_corners(a, of_a);
-    find_corners(b, of_b);
-    bool same = true;
-    for (int k = 0; k < 4; k++) {
-        same = same && fabs(of_a[k].x - of_b[k].x) <= near && fabs(of_a[k].y - of_b[k].y) <= near;
-    }
-    if (same) {
-        return STATUS_OK;
-    }
-    describe_place(a, text_a, sizeof text_a);
-    describe_place(b, text_b, sizeof text_b);
-    return different("place", name_a, text_a, name_b, text_b);
+    return differ == NULL
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT,
+                             "the grids differ in %s: %s is %s, %s is %s; cut or warp one to the "
+                             "other's cells",
+                             differ, name_a, text_a, name_b, text_b);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -334,7 +300,7 @@ static bool same_text(const char *a, const char *b)
     }
 }
 
-bool grid_other_system(const struct grid *a, const struct grid *b)
+bool grid_systems_differ(const struct grid *a, const struct grid *b)
 {
     enum { MODEL = 1024, GEODETIC = 2048, PROJECTED = 3072, PROJECTION = 3074, UNIT = 3076 };
     static const unsigned keys[] = {MODEL, GEODETIC, PROJECTED, PROJECTION, UNIT};

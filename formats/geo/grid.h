@@ -1,10 +1,10 @@
 /*
- * grid - what a table of terrain knows beyond its numbers: where it lies, and which number says
- * that a cell has none (NODATA).
+ * grid - what a table of terrain has beyond its numbers: the georeference, and the number that
+ * marks a cell without one (NODATA).
  *
  * The rows are the table's lines, as stored: the first one is the northernmost where cell_y > 0.
- * The place is (x, y) and the cells' size; the coordinate system is carried, never interpreted: as
- * GeoTIFF tags, copied verbatim, or as the text of the .prj file that lies beside an .asc.
+ * The georeference is (x, y) and the cells' size; the coordinate system is carried, never
+ * interpreted: as GeoTIFF tags, copied verbatim, or as the text of the .prj file beside an .asc.
  */
 #ifndef LEAT_FORMATS_GEO_GRID_H
 #define LEAT_FORMATS_GEO_GRID_H
@@ -41,16 +41,16 @@ struct grid_tag {
 
 struct grid {
     size_t rows, columns; /* >= 1 each */
-    bool has_place;       /* x, y are known */
+    bool has_origin;      /* x, y are known */
     bool is_rotated;      /* the axes are not those of the map, or a row goes from east to west:
-                             `turned` tells the place, has_place is false */
+                             `transform` holds the georeference, has_origin is false */
     bool is_centred;      /* (x, y) was given as a cell's centre, else as its outer corner */
     double x, y;   /* of the first cell of the last row: the lower left one where cell_y > 0 */
     double cell_x; /* width of a cell, > 0, up to GRID_MAX_CELL, in units of the coordinate system
                       (1: unknown) */
     double cell_y; /* its height, > 0; < 0: the rows go from south to north */
-    double turned[6]; /* is_rotated: outer corners of cells, x = turned[0] column + turned[1] row +
-                         turned[2], y likewise by turned[3 .. 5] */
+    double transform[6]; /* is_rotated: outer corners of cells, x = transform[0] column +
+                            transform[1] row + transform[2], y likewise by transform[3 .. 5] */
     bool has_nodata;
     double nodata; /* cells that equal it (NaN: are NaN) have no number */
     size_t n_tags;
@@ -58,7 +58,7 @@ struct grid {
     char *prj; /* text of a .prj file; owned; NULL: none */
 };
 
-/* A grid without a place, cells of 1 x 1. STATUS_NO_MEMORY. */
+/* A grid without a georeference, cells of 1 x 1. STATUS_NO_MEMORY. */
 enum status grid_new(size_t rows, size_t columns, struct grid **out) STATUS_MUST_CHECK;
 enum status grid_copy(const struct grid *g, struct grid **out) STATUS_MUST_CHECK;
 /* NULL is fine. */
@@ -74,36 +74,31 @@ unsigned grid_key(const struct grid *g, unsigned key);
 /* Sets the text of the .prj, copied, without blanks and line ends around it; NULL or "": none. */
 enum status grid_set_prj(struct grid *g, const char *text) STATUS_MUST_CHECK;
 
-/* Derives place, cell size and rotation from the tags, as far as they tell them. `name` is what the
- * message calls the grid. STATUS_BAD_INPUT (cells without a size or an area, or beyond
- * GRID_MAX_CELL; a place that is not a number). */
-enum status grid_place_by_tags(struct grid *g, const char *name) STATUS_MUST_CHECK;
+/* Derives origin, cell size and rotation from the tags, as far as they hold them. `name` is what
+ * the message calls the grid. STATUS_BAD_INPUT (cells without a size or an area, or beyond
+ * GRID_MAX_CELL; an origin that is not a number). */
+enum status grid_georeference_by_tags(struct grid *g, const char *name) STATUS_MUST_CHECK;
 
 /* Is it known where the grid lies? */
-static inline bool grid_is_placed(const struct grid *g)
+static inline bool grid_is_georeferenced(const struct grid *g)
 {
-    return g->has_place || g->is_rotated;
+    return g->has_origin || g->is_rotated;
 }
-/* Gives a grid the place, the cells' size and the coordinate system of another of the same shape,
- * instead of its own. STATUS_NO_MEMORY: it is as it was. */
-enum status grid_take_place(struct grid *g, const struct grid *from) STATUS_MUST_CHECK;
+/* Gives a grid the georeference and the coordinate system of another of the same shape, instead of
+ * its own. STATUS_NO_MEMORY: it is as it was. */
+enum status grid_copy_georeference(struct grid *g, const struct grid *from) STATUS_MUST_CHECK;
 
-/* The outer edges, in the coordinate system's units. */
-double grid_west(const struct grid *g);
-double grid_south(const struct grid *g); /* of the last row; the larger one when cell_y < 0 */
-double grid_east(const struct grid *g);
-double grid_north(const struct grid *g); /* of the first row */
+/* The outer edges of a grid that has an origin, in the coordinate system's units. */
+struct grid_extent {
+    double west, east;
+    double north, south; /* of the first row, of the last one: the larger one when cell_y < 0 */
+};
+struct grid_extent grid_extent_of(const struct grid *g);
 
-/* True when the cell has no number. */
-static inline bool grid_is_nodata(const struct grid *g, double value)
-{
-    return value != value || (g->has_nodata && value == g->nodata);
-}
-
-/* The same where NODATA is told by people and tools: the lowest number of a type of floats, the
- * most common one beside -9999, with as many digits as they like. Where `nodata` is beyond 1e38,
- * all beyond that with its sign are meant. */
-static inline bool grid_means_nodata(double nodata, double value)
+/* Whether a value is the one that people and tools give as NODATA: often the lowest number of a
+ * type of floats, with any number of digits. Where `nodata` is beyond 1e38, all beyond that with
+ * its sign are meant. */
+static inline bool grid_matches_nodata(double nodata, double value)
 {
     if (isnan(nodata)) {
         return isnan(value);
@@ -112,14 +107,14 @@ static inline bool grid_means_nodata(double nodata, double value)
            (fabs(nodata) > 1e38 && fabs(value) > 1e38 && copysign(value, nodata) == value);
 }
 
-/* Fails with STATUS_BAD_INPUT unless both have the same shape and, where both know it, the same
- * place: all four corners within a hundredth of a cell of each other (tools round what they write).
- * The names are what the message calls them. */
-enum status grid_same_place(const char *name_a, const struct grid *a, const char *name_b,
-                            const struct grid *b) STATUS_MUST_CHECK;
+/* Fails with STATUS_BAD_INPUT unless both have the same shape and, where both are georeferenced,
+ * the same extent: all four corners within a hundredth of a cell of each other (tools round what
+ * they write). The names are what the message calls them. */
+enum status grid_check_aligned(const char *name_a, const struct grid *a, const char *name_b,
+                               const struct grid *b) STATUS_MUST_CHECK;
 
 /* True when both name a coordinate system in the same way (GeoTIFF keys, .prj) and not the same
  * one. Texts are compared but for blanks. */
-bool grid_other_system(const struct grid *a, const struct grid *b);
+bool grid_systems_differ(const struct grid *a, const struct grid *b);
 
 #endif

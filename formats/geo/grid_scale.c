@@ -2,8 +2,8 @@
  * grid_scale - the unit of a grid's cells, from GeoTIFF keys or from the text of a .prj.
  *
  * Only what is certain counts: a coordinate system that is geographic has degrees, one that names
- * another unit than the metre has that, and one that is told as EPSG's code alone has metres where
- * these are known to be its unit. Without a coordinate system the unit is taken to be the metre,
+ * another unit than the metre has that, and one given as EPSG's code alone has metres where these
+ * are known to be its unit. Without a coordinate system the unit is taken to be the metre,
  * which is what DEMs for such models come in; with one that is not understood, to be unclear.
  *
  * Sources: OGC GeoTIFF 1.1, 7.2 (keys 1024, 3072, 3076, 4096 and 4099); EPSG's registry, 10.076.
@@ -84,11 +84,12 @@ static bool is_in_metres(unsigned system)
         {31370, 31370}, {31461, 31469}, {31700, 31700}, {31965, 32000}, {32100, 32161},
         {32180, 32260}, {32301, 32360}, {32401, 32460}, {32501, 32560}, {32600, 32663},
         {32700, 32766}};
-    size_t i = 0;
-    while (i < sizeof ranges / sizeof ranges[0] && ranges[i][1] < system) {
-        i++;
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (ranges[i][0] <= system && system <= ranges[i][1]) {
+            return true;
+        }
     }
-    return i < sizeof ranges / sizeof ranges[0] && ranges[i][0] <= system;
+    return false;
 }
 
 /* The keys name no unit of length. */
@@ -102,7 +103,7 @@ static enum grid_unit unit_by_system(const struct grid *g)
 
 static enum grid_unit unit_of(const struct grid *g)
 {
-    if (!grid_is_placed(g)) {
+    if (!grid_is_georeferenced(g)) {
         return GRID_UNKNOWN;
     }
     const unsigned linear = grid_key(g, KEY_LINEAR_UNIT);
@@ -121,11 +122,12 @@ static bool is_in_feet(unsigned system)
 {
     static const uint16_t in_feet[] = {5614, 5702, 5754, 6130, 6131, 6132, 6358,
                                        6359, 6360, 8050, 8051, 8052, 8053, 8228};
-    size_t i = 0;
-    while (i < sizeof in_feet / sizeof in_feet[0] && in_feet[i] != system) {
-        i++;
+    for (size_t i = 0; i < sizeof in_feet / sizeof in_feet[0]; i++) {
+        if (in_feet[i] == system) {
+            return true;
+        }
     }
-    return i < sizeof in_feet / sizeof in_feet[0];
+    return false;
 }
 
 bool grid_scale_vertical_unit_not_metre(const struct grid *g)
@@ -159,7 +161,7 @@ struct grid_scale grid_scale_of(const struct grid *g)
     s.column_m[0] = g->cell_x;
     s.row_m[1] = -g->cell_y;
     if (g->is_rotated) {
-        const double *const t = g->turned;
+        const double *const t = g->transform;
         s.column_m[0] = t[0];
         s.column_m[1] = t[3];
         s.row_m[0] = t[1];
@@ -177,6 +179,7 @@ bool grid_scale_is_sheared(const struct grid_scale *s)
 
 void grid_scale_centre(const struct grid *g, size_t row, size_t column, double *x, double *y)
 {
-    *x = grid_west(g) + ((double)column + 0.5) * g->cell_x;
-    *y = grid_north(g) - ((double)row + 0.5) * g->cell_y;
+    const struct grid_extent e = grid_extent_of(g);
+    *x = e.west + ((double)column + 0.5) * g->cell_x;
+    *y = e.north - ((double)row + 0.5) * g->cell_y;
 }

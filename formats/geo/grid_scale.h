@@ -1,5 +1,5 @@
 /*
- * grid_scale - how large the cells of a grid are, as far as its file tells it for certain.
+ * grid_scale - how large the cells of a grid are, as far as its file says it for certain.
  */
 #ifndef LEAT_FORMATS_GEO_GRID_SCALE_H
 #define LEAT_FORMATS_GEO_GRID_SCALE_H
@@ -29,7 +29,7 @@ bool grid_scale_is_sheared(const struct grid_scale *s);
 /* True when the coordinate system measures altitudes in another unit than the metre. */
 bool grid_scale_vertical_unit_not_metre(const struct grid *g);
 
-/* The centre of a cell in the grid's coordinates; the grid has a place. */
+/* The centre of a cell in the grid's coordinates; the grid has an origin. */
 void grid_scale_centre(const struct grid *g, size_t row, size_t column, double *x, double *y);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * wkt - the units of a coordinate system that is told as well-known text.
+ * wkt - the units of a coordinate system that is given as well-known text.
  *
  * Read are ESRI's dialect, OGC's first one, and ISO 19162 (WKT 2), as far as it takes to find the
  * unit of lengths on the map and that of altitudes. Nothing is said of datums and projections.
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 enum wkt_kind {
-    WKT_UNKNOWN,    /* no coordinate system of a map, or one whose unit is not told */
+    WKT_UNKNOWN,    /* no coordinate system of a map, or one without a unit */
     WKT_PROJECTED,  /* lengths */
     WKT_GEOGRAPHIC, /* angles */
 };

@@ -398,9 +398,9 @@ static void put_place(struct writer *w, const struct grid *g)
 {
     if (g->n_tags > 0) {
         put_tags(w, g);
-    } else if (g->has_place) {
+    } else if (g->has_origin) {
         const double scale[3] = {g->cell_x, g->cell_y, 0};
-        const double tie[6] = {0, 0, 0, grid_west(g), grid_north(g), 0};
+        const double tie[6] = {0, 0, 0, grid_extent_of(g).west, grid_extent_of(g).north, 0};
         put_doubles(w, GRID_PIXEL_SCALE, scale, 3);
         put_doubles(w, GRID_TIEPOINT, tie, 6);
         put_keys(w, g->prj);

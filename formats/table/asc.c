@@ -259,7 +259,7 @@ static enum status take_origin(const struct header *h, struct grid *g)
     }
     g->x = h->value[pair[0]];
     g->y = h->value[pair[1]];
-    g->has_place = true;
+    g->has_origin = true;
     return STATUS_OK;
 }
 

@@ -63,7 +63,7 @@ size_t table_mark_nodata(double *values, size_t n, double missing, double nodata
 {
     size_t n_missing = 0;
     for (size_t i = 0; i < n; i++) {
-        values[i] = grid_means_nodata(missing, values[i]) ? nodata : values[i];
+        values[i] = grid_matches_nodata(missing, values[i]) ? nodata : values[i];
         n_missing += values[i] != values[i];
     }
     return n_missing;

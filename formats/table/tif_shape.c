@@ -372,7 +372,7 @@ enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shap
     if (st != STATUS_OK) {
         return st;
     }
-    st = grid_place_by_tags(*out, name);
+    st = grid_georeference_by_tags(*out, name);
     if (st != STATUS_OK) {
         return st;
     }

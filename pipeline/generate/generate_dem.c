@@ -220,7 +220,7 @@ static enum status write_both(struct work *w, struct new_file *source, struct ne
     if (status != STATUS_OK) {
         return status;
     }
-    grid->has_place = true;
+    grid->has_origin = true;
     grid->cell_x = grid->cell_y = w->terrain.order.cell_m;
     status = write_grid(w, grid, false, source);
     if (status == STATUS_OK) {

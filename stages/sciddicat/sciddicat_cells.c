@@ -17,7 +17,7 @@ static const double usual_nodata = -9999;
 
 static bool is_nodata(const struct grid *g, double value)
 {
-    return g->has_nodata && grid_means_nodata(g->nodata, value);
+    return g->has_nodata && grid_matches_nodata(g->nodata, value);
 }
 
 static enum status refuse(const struct sciddicat_job *job, enum sciddicat_part part, size_t cell,

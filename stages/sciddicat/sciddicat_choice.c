@@ -175,7 +175,8 @@ static enum status check_shape(const struct stage_args *args, const struct scidd
             "missing_value out",
             name);
     }
-    const enum status st = grid_same_place(name, dem, args->inputs[SCIDDICAT_SOURCE].name, source);
+    const enum status st =
+        grid_check_aligned(name, dem, args->inputs[SCIDDICAT_SOURCE].name, source);
     return st == STATUS_OK ? raster_check(&raster, name) : st;
 }
 

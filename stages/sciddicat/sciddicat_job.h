@@ -36,8 +36,8 @@ struct sciddicat_job {
     struct sciddicat_params params;
     const struct backend_ops *ops;
     struct queue *queue;
-    struct grid *dem, *source; /* owned */
-    bool placed_by_source;     /* the DEM did not know where it lies */
+    struct grid *dem, *source;    /* owned */
+    bool georeferenced_by_source; /* the DEM did not know where it lies */
     struct grid_scale scale;
     size_t n_cells;
 

@@ -213,7 +213,7 @@ static void draw_lengths(struct map *m)
 static void draw_north(struct map *m)
 {
     const struct layout *const l = &m->at;
-    if (!m->job->dem->has_place) {
+    if (!m->job->dem->has_origin) {
         return;
     }
     const long right = l->left + most(l->width, LEAST_WIDTH * l->dot);

@@ -26,10 +26,10 @@ static enum status open_grids(const struct stage_args *args, struct grid **dem,
     if (st == STATUS_OK) {
         st = sciddicat_grid(args, SCIDDICAT_SOURCE, source);
     }
-    if (st == STATUS_OK && !grid_is_placed(*dem) && grid_find_tag(*dem, GRID_TIEPOINT) == NULL &&
-        grid_is_placed(*source)) {
+    if (st == STATUS_OK && !grid_is_georeferenced(*dem) &&
+        grid_find_tag(*dem, GRID_TIEPOINT) == NULL && grid_is_georeferenced(*source)) {
         *by_source = true;
-        st = grid_take_place(*dem, *source);
+        st = grid_copy_georeference(*dem, *source);
     }
     return st;
 }
@@ -98,7 +98,7 @@ static enum status sciddicat_open(const struct stage_args *args, struct stage **
     job->queue = args->queue;
     job->ops = args->queue->backend->ops;
     sciddicat_choose(args, &job->choice);
-    enum status st = open_grids(args, &job->dem, &job->source, &job->placed_by_source);
+    enum status st = open_grids(args, &job->dem, &job->source, &job->georeferenced_by_source);
     if (st == STATUS_OK) { /* as in plan(): shapes that fit and can be simulated */
         st = sciddicat_need(args, &job->choice, job->dem, job->source, &need);
     }

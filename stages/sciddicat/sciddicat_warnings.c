@@ -157,13 +157,13 @@ static enum status warn_place(const struct sciddicat_job *job, struct result *ou
 {
     const char *const dem = sciddicat_name(job, SCIDDICAT_DEM), *const source = sciddicat_name(
                                                                     job, SCIDDICAT_SOURCE);
-    if (job->placed_by_source) {
+    if (job->georeferenced_by_source) {
         return result_warn(out,
                            "%s does not say where it lies: the place and the size of cells are "
                            "those of %s",
                            dem, source);
     }
-    if (grid_other_system(job->dem, job->source)) {
+    if (grid_systems_differ(job->dem, job->source)) {
         return result_warn(out,
                            "%s and %s have different coordinate systems: the debris is taken to "
                            "lie in that of the altitudes; if it does not, warp it (gdalwarp "

@@ -53,7 +53,7 @@ static void write_and_read(const struct grid *g, struct bytes *numbers)
     fuzz_require(table_open(fuzz_source(file.data, file.len), NULL, &t) == STATUS_OK);
     const struct grid *const got = table_info(t)->grid;
     compare_tags(g, got);
-    fuzz_require(got->has_nodata == g->has_nodata && got->has_place == g->has_place);
+    fuzz_require(got->has_nodata == g->has_nodata && got->has_origin == g->has_origin);
     table_free(t);
     bytes_free(&file);
     bytes_free(&again);
