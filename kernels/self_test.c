@@ -276,7 +276,7 @@ static enum status slide(struct run *r, struct span z, struct span h, double *de
                                        .nodata = SCIDDICAT_WALL};
     struct sciddicat_report report = {0};
     void *state = NULL;
-    enum status st = k->open(r->q, &p, z, h, (struct span){0}, &state);
+    enum status st = k->open(r->q, &p, &(struct sciddicat_input){.z = z, .h = h}, &state);
     if (st == STATUS_OK) {
         st = k->advance(r->q, state, N_STEPS, &report);
     }

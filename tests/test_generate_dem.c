@@ -251,7 +251,7 @@ static void debris_runs_down_its_channel_and_stays_there(void **state)
     struct sciddicat_report report;
     sciddicat_reference_report(s, &report);
     assert_true(!(report.lost_edge > 0)); /* the hollow holds it */
-    const double bound = sciddicat_books_bound(&p, left + right, STEPS);
+    const double bound = sciddicat_mass_balance_bound(&p, left + right, STEPS);
     assert_true(fabs(mass_between(s, 0, COLUMNS / 2) - left) <= bound);
     assert_true(fabs(mass_between(s, COLUMNS / 2, COLUMNS) - right) <= bound);
     double below = 0;

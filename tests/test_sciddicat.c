@@ -72,7 +72,8 @@ static void *open_run(const struct map *m)
     struct span nodata = under_test_put(m->nodata, cells(m));
     void *run;
     assert_true(kernels()->bytes(&m->p) > cells(m) * sizeof(double));
-    ASSERT_OK(kernels()->open(under_test_queue, &m->p, z, h, nodata, &run));
+    ASSERT_OK(
+        kernels()->open(under_test_queue, &m->p, &(struct sciddicat_input){z, h, nodata}, &run));
     under_test_release(z);
     under_test_release(h);
     under_test_release(nodata);
@@ -198,7 +199,7 @@ static void sciddicat_matches_the_reference_on_a_large_map(void **state)
     }
 }
 
-static void sciddicat_keeps_its_bits_and_books_over_thousands_of_steps(void **state)
+static void sciddicat_keeps_its_bits_and_mass_over_thousands_of_steps(void **state)
 {
     (void)state;
     static const uint64_t n_steps[] = {500, 1, 1499, 3000};
@@ -211,7 +212,7 @@ static void sciddicat_keeps_its_bits_and_books_over_thousands_of_steps(void **st
         for (size_t i = 0; i < sizeof n_steps / sizeof n_steps[0]; ++i) {
             struct sciddicat_report r = check(&s, under_test_size(n_steps[i], 30));
             const double off = fabs(r.mass + r.lost_edge + r.lost_nodata - mass);
-            assert_true(off <= sciddicat_books_bound(&m.p, mass, r.step));
+            assert_true(off <= sciddicat_mass_balance_bound(&m.p, mass, r.step));
             assert_true(r.lost_edge > 0);
             assert_int_equal(r.lost_nodata > 0, policy == SCIDDICAT_SINK);
         }
@@ -364,7 +365,8 @@ static void sciddicat_refuses_what_is_no_map(void **state)
     struct span z = under_test_put(some, sizeof some);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
         void *run = &run;
-        assert_int_equal(kernels()->open(under_test_queue, &wrong[i], z, z, (struct span){0}, &run),
+        assert_int_equal(kernels()->open(under_test_queue, &wrong[i],
+                                         &(struct sciddicat_input){.z = z, .h = z}, &run),
                          STATUS_BAD_ARGUMENT);
         assert_null(run);
     }
@@ -454,7 +456,8 @@ static void sciddicat_gives_the_hashes_of_the_tessina_landslide(void **state)
         ASSERT_OK(kernels()->state(under_test_queue, run, h, NULL, NULL));
         assert_int_equal(r.step, known[i].step);
         assert_int_equal(sciddicat_reference_hash(h, cells(&m) * sizeof *h), known[i].hash);
-        assert_true(fabs(r.mass + r.lost_edge - mass) <= sciddicat_books_bound(&m.p, mass, r.step));
+        assert_true(fabs(r.mass + r.lost_edge - mass) <=
+                    sciddicat_mass_balance_bound(&m.p, mass, r.step));
     }
     kernels()->close(under_test_queue, run);
     free(h);
@@ -466,7 +469,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sciddicat_matches_the_reference_on_every_shape),
         cmocka_unit_test(sciddicat_matches_the_reference_on_a_large_map),
-        cmocka_unit_test(sciddicat_keeps_its_bits_and_books_over_thousands_of_steps),
+        cmocka_unit_test(sciddicat_keeps_its_bits_and_mass_over_thousands_of_steps),
         cmocka_unit_test(sciddicat_settles_ties_as_written),
         cmocka_unit_test(sciddicat_moves_debris_across_every_boundary),
         cmocka_unit_test(sciddicat_without_debris_nothing_moves),

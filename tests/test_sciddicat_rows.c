@@ -17,11 +17,11 @@ enum { ROWS = 3, SEGMENTS = 9, CELLS = SEGMENTS * SEGMENT, AROUND = ROW_PAD_CELL
 
 /* Three rows, of which the middle one is looked at, and what they emit. */
 struct field {
-    double z[ROWS][CELLS + 2 * AROUND], h[ROWS][CELLS + 2 * AROUND], peak[CELLS + 2 * AROUND];
+    double z[ROWS][CELLS + 2 * AROUND], h[ROWS][CELLS + 2 * AROUND], max_h[CELLS + 2 * AROUND];
     double to[ROWS][SIDES][CELLS + 2 * AROUND];
     int32_t arrival[CELLS + 2 * AROUND];
     uint8_t active[ROWS][SEGMENTS + 2 * ROW_PAD_SEGMENTS], live[SEGMENTS + 2 * ROW_PAD_SEGMENTS];
-    uint8_t takes[ROWS][SEGMENTS + 2 * ROW_PAD_SEGMENTS];
+    uint8_t accepts[ROWS][SEGMENTS + 2 * ROW_PAD_SEGMENTS];
     uint8_t emitted[ROWS][SEGMENTS + 2 * ROW_PAD_SEGMENTS];
     struct sciddicat_row row[ROWS];
     struct sciddicat_flows flows[ROWS];
@@ -51,20 +51,21 @@ static struct field *field_new(uint64_t seed, double scale, int walls)
             f->h[i][j] = scale == 1 ? 2 * reference_uniform(&g) : 3 * scale;
         }
         random_bits(&g, f->active[i] + ROW_PAD_SEGMENTS, 0.4);
-        random_bits(&g, f->takes[i] + ROW_PAD_SEGMENTS, 0.8);
+        random_bits(&g, f->accepts[i] + ROW_PAD_SEGMENTS, 0.8);
     }
     random_bits(&g, f->live + ROW_PAD_SEGMENTS, 0.9);
     for (size_t i = 0; i < ROWS; ++i) {
         uint8_t *active = f->active[i] + ROW_PAD_SEGMENTS;
-        f->row[i] = (struct sciddicat_row){.h = f->h[i] + AROUND,
-                                           .z = f->z[i] + AROUND,
-                                           .peak = f->peak + AROUND,
-                                           .arrival = f->arrival + AROUND,
-                                           .active = active,
-                                           .live = f->live + ROW_PAD_SEGMENTS,
-                                           .takes = walls ? f->takes[i] + ROW_PAD_SEGMENTS : NULL,
-                                           .begin = 1,
-                                           .end = SEGMENTS - 1};
+        f->row[i] =
+            (struct sciddicat_row){.h = f->h[i] + AROUND,
+                                   .z = f->z[i] + AROUND,
+                                   .max_h = f->max_h + AROUND,
+                                   .arrival = f->arrival + AROUND,
+                                   .active = active,
+                                   .live = f->live + ROW_PAD_SEGMENTS,
+                                   .accepts = walls ? f->accepts[i] + ROW_PAD_SEGMENTS : NULL,
+                                   .begin = 1,
+                                   .end = SEGMENTS - 1};
         active[0] = active[SEGMENTS - 1] = active[4] = 0;
         f->flows[i].active = f->emitted[i] + ROW_PAD_SEGMENTS;
         for (size_t n = 0; n < SIDES; ++n) {
@@ -73,7 +74,7 @@ static struct field *field_new(uint64_t seed, double scale, int walls)
     }
     for (size_t j = 0; j < CELLS; ++j) {
         f->arrival[j + AROUND] = j % 3 ? -1 : 4;
-        f->peak[j + AROUND] = reference_uniform(&g) < 0.5 ? 0.5 : 9;
+        f->max_h[j + AROUND] = reference_uniform(&g) < 0.5 ? 0.5 : 9;
     }
     return f;
 }
@@ -93,11 +94,11 @@ static void check_flows(const struct field *f, const struct sciddicat_rule *by)
                                           (z - 1)[j] + (h - 1)[j], z[j + 1] + h[j + 1],
                                           f->row[2].z[j] + f->row[2].h[j]};
         sciddicat_mask alive[SCIDDICAT_SEEN] = {1, 1, 1, 1, 1};
-        if (row->takes != NULL) {
-            alive[1] = bit(f->row[0].takes, j);
-            alive[2] = j > 0 && bit(row->takes, j - 1);
-            alive[3] = j + 1 < CELLS && bit(row->takes, j + 1);
-            alive[4] = bit(f->row[2].takes, j);
+        if (row->accepts != NULL) {
+            alive[1] = bit(f->row[0].accepts, j);
+            alive[2] = j > 0 && bit(row->accepts, j - 1);
+            alive[3] = j + 1 < CELLS && bit(row->accepts, j + 1);
+            alive[4] = bit(f->row[2].accepts, j);
         }
         const double average = sciddicat_average(h[j] - by->epsilon, u, alive);
         for (size_t n = 0; n < SIDES; ++n) {
@@ -142,13 +143,13 @@ static void sciddicat_rows_take_the_same_in_every_set(void **state)
             for (size_t r = 0; r < ROWS; ++r) {
                 set->emit(&rule, &ring, &f->row[r], &ring, &f->flows[r]);
             }
-            assert_true(set->take(&rule, &f->row[1], &f->flows[0], &f->flows[1], &f->flows[2]));
+            assert_true(set->update(&rule, &f->row[1], &f->flows[0], &f->flows[1], &f->flows[2]));
             if (first == NULL) {
                 first = f;
                 continue;
             }
             assert_memory_equal(f->h, first->h, sizeof f->h);
-            assert_memory_equal(f->peak, first->peak, sizeof f->peak);
+            assert_memory_equal(f->max_h, first->max_h, sizeof f->max_h);
             assert_memory_equal(f->arrival, first->arrival, sizeof f->arrival);
             assert_memory_equal(f->active, first->active, sizeof f->active);
             assert_int_equal(f->row[1].begin, first->row[1].begin);

@@ -1,18 +1,18 @@
 /*
- * What the stage `sciddicat` reports: books that balance, figures of what went where; on the
+ * What the stage `sciddicat` reports: a mass balance, and what went where; on the
  * backend LEAT_TEST_BACKEND.
  */
 #include "tests/sciddicat_runner.h"
 
-/* --- books and figures --------------------------------------------------------------------------
+/* --- mass and summary --------------------------------------------------------------------------
  */
 
-struct book_row {
+struct balance_row {
     unsigned long long step, n_active;
     double on_map, lost_edge, lost_nodata, largest;
 };
 
-static size_t read_books(const struct outcome *o, struct book_row *rows, size_t most)
+static size_t read_mass_balance(const struct outcome *o, struct balance_row *rows, size_t most)
 {
     struct bytes text = {0};
     const struct made_file *const f = find_file(o, "mass.csv.gz");
@@ -25,7 +25,7 @@ static size_t read_books(const struct outcome *o, struct book_row *rows, size_t 
     assert_string_equal(line,
                         "step,on_map_m3,lost_edge_m3,lost_nodata_m3,active_cells,max_thickness_m");
     while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
-        struct book_row *const r = &rows[n++];
+        struct balance_row *const r = &rows[n++];
         assert_true(n <= most);
         assert_int_equal(sscanf(line, "%llu,%lf,%lf,%lf,%llu,%lf", &r->step, &r->on_map,
                                 &r->lost_edge, &r->lost_nodata, &r->n_active, &r->largest),
@@ -35,7 +35,7 @@ static size_t read_books(const struct outcome *o, struct book_row *rows, size_t 
     return n;
 }
 
-static void books_have_a_row_a_report_and_balance(void **state)
+static void the_mass_balance_has_a_row_a_report(void **state)
 {
     (void)state;
     static const struct {
@@ -55,8 +55,8 @@ static void books_have_a_row_a_report_and_balance(void **state)
                                       "snapshot_every=60", "raster=asc.gz"};
         memcpy(s.params, params, sizeof params);
         struct outcome o = run_well(&s);
-        struct book_row rows[128];
-        assert_int_equal(read_books(&o, rows, 128), cases[i].n);
+        struct balance_row rows[128];
+        assert_int_equal(read_mass_balance(&o, rows, 128), cases[i].n);
         assert_true(rows[0].step == 0 && rows[0].on_map == 200 && rows[0].n_active == 2);
         assert_true(cases[i].n < 2 || rows[1].step == cases[i].second);
         assert_true(rows[cases[i].n - 1].step == cases[i].last);
@@ -64,7 +64,7 @@ static void books_have_a_row_a_report_and_balance(void **state)
             const double off = rows[k].on_map + rows[k].lost_edge + rows[k].lost_nodata - 200;
             assert_true(fabs(off) <= summary_number(&o, "balance_bound_m3") + 200 * 0x1p-50);
         }
-        const struct book_row *const end = &rows[cases[i].n - 1];
+        const struct balance_row *const end = &rows[cases[i].n - 1];
         assert_true(summary_number(&o, "volume_end_m3") == end->on_map);
         assert_true(summary_number(&o, "lost_edge_m3") == end->lost_edge);
         assert_true(summary_number(&o, "lost_nodata_m3") == end->lost_nodata);
@@ -87,7 +87,7 @@ static enum status losing_advance(struct queue *q, void *run, uint64_t n,
     return st;
 }
 
-static void books_that_do_not_balance_are_a_fault_of_leat(void **state)
+static void a_mass_that_does_not_balance_is_a_fault_of_leat(void **state)
 {
     (void)state;
     struct slide s = slope(20, 15, 4, 7);
@@ -100,13 +100,13 @@ static void books_that_do_not_balance_are_a_fault_of_leat(void **state)
     struct outcome o = run_slide(&s);
     counted.ops.sciddicat = good;
     assert_int_equal(o.status, STATUS_INTERNAL);
-    assert_non_null(strstr(o.message, "in 10 steps"));
+    assert_non_null(strstr(o.message, "after 10 steps"));
     outcome_free(&o);
     slide_free(&s);
 }
 
 /* With nothing that adheres, thicknesses come down to the rounding of altitudes. */
-static void books_balance_without_adherence(void **state)
+static void the_mass_balances_without_adherence(void **state)
 {
     (void)state;
     struct slide s = slope(40, 15, 4, 7);
@@ -308,9 +308,9 @@ static void the_last_step_is_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(books_have_a_row_a_report_and_balance),
-        cmocka_unit_test(books_that_do_not_balance_are_a_fault_of_leat),
-        cmocka_unit_test(books_balance_without_adherence),
+        cmocka_unit_test(the_mass_balance_has_a_row_a_report),
+        cmocka_unit_test(a_mass_that_does_not_balance_is_a_fault_of_leat),
+        cmocka_unit_test(the_mass_balances_without_adherence),
         cmocka_unit_test(figures_are_those_of_a_slide_down_a_gutter),
         cmocka_unit_test(the_crown_is_the_first_of_the_highest_cells),
         cmocka_unit_test(the_toe_is_the_farthest_of_the_lowest_cells),

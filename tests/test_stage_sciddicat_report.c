@@ -16,8 +16,8 @@ static void cells_that_cannot_be_are_named_by_row_and_column(void **state)
         const char *policy, *text;
     } bad[] = {{SOURCE, NAN, "nodata=wall", "not a thickness"},
                {SOURCE, INFINITY, "nodata=wall", "not a thickness"},
-               {SOURCE, -INFINITY, "nodata=wall", "fewer than none"},
-               {SOURCE, -0.5, "nodata=sink", "fewer than none"},
+               {SOURCE, -INFINITY, "nodata=wall", "is below 0"},
+               {SOURCE, -0.5, "nodata=sink", "is below 0"},
                {SOURCE, 1e10, "nodata=compat", "not a thickness"},
                {DEM, NAN, "nodata=wall", "neither an altitude"},
                {DEM, INFINITY, "nodata=wall", "not an altitude"},

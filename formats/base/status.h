@@ -40,7 +40,7 @@ enum status {
 
 #define STATUS_MUST_CHECK __attribute__((warn_unused_result))
 
-/* Leaves the function with the status of a call that failed; for functions with nothing to undo. */
+/* Leaves the function with the status of a call that failed. */
 #define STATUS_TRY(...)                                                                            \
     do {                                                                                           \
         const enum status status_ = (__VA_ARGS__);                                                 \

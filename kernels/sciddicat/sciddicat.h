@@ -53,9 +53,9 @@ STATUS_MUST_CHECK static inline enum status sciddicat_count_cells(const struct s
 }
 
 /*
- * Figures after a step, the same bits on every run and backend. A sum over the map is taken row by
- * row and then over the rows' sums, both in 32 lanes: lane l adds, from 0, the items l, l + 32, ...
- * in order; then lane l < w gets lane l + w added for w = 16, 8, 4, 2, 1. What leaves the map is
+ * The state after a step, the same bits on every run and backend. A sum over the map is made row by
+ * row and then over the rows' sums, both as 32 partial sums: the l-th adds, from 0, the items l,
+ * l + 32, ... in order; then l + w is added to l < w for w = 16, 8, 4, 2, 1. What leaves the map is
  * added up, in order of the steps and from N, W, E, S, for every cell that it leaves through.
  */
 struct sciddicat_report {
@@ -77,21 +77,26 @@ struct sciddicat_report {
  * cell: 4 u M. Each of the three sums rounds (C + R) / 32 + 12 times. M never exceeds the mass at
  * the start.
  */
-static inline double sciddicat_books_bound(const struct sciddicat_params *p, double mass_at_start,
-                                           uint64_t steps)
+static inline double sciddicat_mass_balance_bound(const struct sciddicat_params *p,
+                                                  double mass_at_start, uint64_t steps)
 {
     const size_t roundings = p->rows / 32 + p->columns / 32 + 14;
     return 0x1p-53 * mass_at_start * (28 * (double)steps + 4 * (double)roundings);
 }
 
+/* rows * columns numbers each, in backend memory. */
+struct sciddicat_input {
+    struct span z;      /* doubles: the surface under the debris */
+    struct span h;      /* doubles >= 0; -0.0 counts as 0 */
+    struct span nodata; /* bytes, 1: NODATA; {NULL, 0}: none is */
+};
+
 struct sciddicat_kernels {
     /* Bytes of backend memory that a run needs. */
     size_t (*bytes)(const struct sciddicat_params *p);
-    /* Starts a run: z and h are rows * columns finite doubles in backend memory (copied), h >= 0,
-     * nodata a byte a cell (1: NODATA; {NULL, 0}: none). z is the surface under the debris; -0.0 in
-     * h counts as 0. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
-    enum status (*open)(struct queue *q, const struct sciddicat_params *p, struct span z,
-                        struct span h, struct span nodata, void **run) STATUS_MUST_CHECK;
+    /* Starts a run; the input, finite numbers, is copied. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
+    enum status (*open)(struct queue *q, const struct sciddicat_params *p,
+                        const struct sciddicat_input *in, void **run) STATUS_MUST_CHECK;
     void (*close)(struct queue *q, void *run); /* NULL is fine */
     /* n_steps more steps (0: none); waits, and reports the state after them. */
     enum status (*advance)(struct queue *q, void *run, uint64_t n_steps,

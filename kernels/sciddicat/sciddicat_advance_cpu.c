@@ -1,10 +1,14 @@
 /*
  * sciddicat_advance_cpu - steps on all cores: the map cut into bands, a few steps at a time.
  *
+ * A step goes over the rows of a band from north to south. Three rows of flows are kept: those of
+ * row i + 1 are made from the old h of rows i to i + 2, then row i is updated, then those of row
+ * i - 1 are cleared.
+ *
  * Rows with active cells are cut into bands of about the same number of busy segments, and every
  * band makes BAND_STEPS steps on its own: first all bands copy the rows around them, then all
  * compute, their own rows in place. The bits are those of one band. Between rounds threads do not
- * sleep (phases_cpu.h): a round of a small landslide takes less time than to wake them.
+ * sleep (phases_cpu.h): a round of a small landslide takes less time than waking them.
  */
 #include "kernels/sciddicat/sciddicat_run_cpu.h"
 
@@ -12,7 +16,83 @@
 
 #include <string.h>
 
-/* The first and the last of the segments that a band looks at in its steps. */
+/* --- a band --------------------------------------------------------------------------------- */
+
+static struct sciddicat_row *band_row(const struct sciddicat_band *b, size_t i)
+{
+    if (i < b->first) {
+        return &b->north[i + b->n_north - b->first];
+    }
+    return i < b->last ? &b->rows[i] : &b->south[i - b->last];
+}
+
+static bool has_active(const struct sciddicat_band *b, size_t i)
+{
+    if (i + b->n_north < b->first || i >= b->last + b->n_south) {
+        return false;
+    }
+    const struct sciddicat_row *row = band_row(b, i);
+    return row->begin < row->end;
+}
+
+/* The slot's flows become those of row i, if it emits any. */
+static void emit(struct sciddicat_band *b, const struct sciddicat_rule *rule, size_t i)
+{
+    if (has_active(b, i)) {
+        b->set->emit(rule, band_row(b, i - 1), band_row(b, i), band_row(b, i + 1),
+                     &b->flows[i % 3]);
+    }
+}
+
+/* One step of rows [from, to). */
+static void step(struct sciddicat_band *b, const struct sciddicat_rule *rule, size_t from,
+                 size_t to)
+{
+    const size_t begin = cpu_max(from, b->top - (b->top > 0)), end = cpu_min(to, b->bottom + 1);
+    size_t top = end, bottom = begin;
+    b->moved = false;
+    if (begin >= end) {
+        b->top = b->bottom = from;
+        return;
+    }
+    if (begin > 0) {
+        emit(b, rule, begin - 1);
+    }
+    emit(b, rule, begin);
+    for (size_t i = begin; i < end; ++i) {
+        /* The three slots are those of rows i - 1, i and i + 1; row -1's is empty. */
+        struct sciddicat_flows *north = &b->flows[(i + 2) % 3], *south = &b->flows[(i + 1) % 3];
+        emit(b, rule, i + 1);
+        const bool moved = b->set->update(rule, band_row(b, i), north, &b->flows[i % 3], south);
+        b->moved |= moved && i >= b->first && i < b->last;
+        if (has_active(b, i)) {
+            top = cpu_min(top, i);
+            bottom = i + 1;
+        }
+        b->set->clear(north);
+    }
+    b->set->clear(&b->flows[(end - 1) % 3]);
+    b->set->clear(&b->flows[end % 3]);
+    b->top = top;
+    b->bottom = cpu_max(top, bottom);
+}
+
+/* n_steps more steps after step `at`. */
+static void band_advance(struct sciddicat_band *b, const struct sciddicat_params *p, uint64_t at,
+                         uint64_t n_steps)
+{
+    struct sciddicat_rule rule = {.epsilon = p->epsilon, .r = p->r};
+    for (uint64_t left = n_steps; left-- > 0;) {
+        const size_t reach = left < p->rows ? 2 * (size_t)left : p->rows;
+        const size_t from = b->first > reach ? b->first - reach : 0;
+        rule.step = ++at;
+        step(b, &rule, from, cpu_min(b->last + reach, p->rows));
+    }
+}
+
+/* --- cutting the map -------------------------------------------------------------------------- */
+
+/* The first and the last of the segments that a band reads in its steps. */
 static void columns_in_reach(const struct sciddicat_band *b, const struct cpu_sciddicat_run *r,
                              size_t *begin, size_t *end)
 {
@@ -29,7 +109,7 @@ static void columns_in_reach(const struct sciddicat_band *b, const struct cpu_sc
     *end = cpu_min(*end + margin, r->row_segments - (size_t)2 * ROW_PAD_SEGMENTS);
 }
 
-/* A row of the halo becomes a copy of one of the map, as far as the band looks at it. Beyond, its
+/* A row of the halo becomes a copy of one of the map, as far as the band reads it. Beyond, its
  * bits must be clear, also those of the round before. */
 static void copy_row(const struct sciddicat_row *from, struct sciddicat_row *to, size_t begin,
                      size_t end)
@@ -39,7 +119,7 @@ static void copy_row(const struct sciddicat_row *from, struct sciddicat_row *to,
     copy.h = to->h;
     copy.active = to->active;
     copy.guess = to->guess;
-    copy.peak = NULL;
+    copy.max_h = NULL;
     copy.arrival = NULL;
     *to = copy;
     if (begin < end) {
@@ -166,7 +246,7 @@ static void piece(void *arg, size_t index)
     const struct rounds *t = arg;
     const struct cpu_sciddicat_run *r = t->run;
     if (t->copied) {
-        cpu_sciddicat_band_advance(&r->bands[index], &r->p, r->step, r->n_steps);
+        band_advance(&r->bands[index], &r->p, r->step, r->n_steps);
     } else {
         copy_halo(r, &r->bands[index]);
     }
@@ -183,7 +263,7 @@ void cpu_sciddicat_advance(struct queue *q, struct cpu_sciddicat_run *r, uint64_
         }
         if (t.left > 0 && t.work < TEAM_WORK) {
             const uint64_t n = r->most_bands > 1 ? round_steps(t.left) : t.left;
-            cpu_sciddicat_band_advance(&r->whole, &r->p, r->step, n);
+            band_advance(&r->whole, &r->p, r->step, n);
             r->moved = r->whole.moved;
             r->step += n;
             t.left -= n;

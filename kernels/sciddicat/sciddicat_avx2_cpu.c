@@ -9,9 +9,10 @@
 #pragma GCC target("avx2")
 #endif
 
-#define LANES_BYTES 32
-#include "kernels/sciddicat/sciddicat_lanes_cpu.h"
-#include "kernels/sciddicat/sciddicat_row_cpu.h"
+#define VECTOR_BYTES 32
+#include "kernels/sciddicat/sciddicat_vector_cpu.h"
+
+#include "kernels/sciddicat/sciddicat_row_cpu.h" /* of the vectors above */
 
 const struct sciddicat_row_kernels cpu_sciddicat_avx2 = SCIDDICAT_ROW_KERNELS("avx2");
 

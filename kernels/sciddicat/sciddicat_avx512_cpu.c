@@ -9,8 +9,9 @@
 #pragma GCC target("avx512f")
 #endif
 
-#include "kernels/sciddicat/sciddicat_lanes512_cpu.h"
-#include "kernels/sciddicat/sciddicat_row_cpu.h"
+#include "kernels/sciddicat/sciddicat_vector512_cpu.h"
+
+#include "kernels/sciddicat/sciddicat_row_cpu.h" /* of the vectors above */
 
 const struct sciddicat_row_kernels cpu_sciddicat_avx512 = SCIDDICAT_ROW_KERNELS("avx512");
 

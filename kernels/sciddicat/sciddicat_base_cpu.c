@@ -2,9 +2,10 @@
  * sciddicat_base_cpu - rows with the instruction set that every processor of the kind has, and the
  * choice between the sets.
  */
-#define LANES_BYTES 16
-#include "kernels/sciddicat/sciddicat_lanes_cpu.h"
-#include "kernels/sciddicat/sciddicat_row_cpu.h"
+#define VECTOR_BYTES 16
+#include "kernels/sciddicat/sciddicat_vector_cpu.h"
+
+#include "kernels/sciddicat/sciddicat_row_cpu.h" /* of the vectors above */
 
 const struct sciddicat_row_kernels cpu_sciddicat_base = SCIDDICAT_ROW_KERNELS("base");
 

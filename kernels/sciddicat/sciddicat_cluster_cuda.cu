@@ -3,10 +3,10 @@
  * kernel by one cluster of blocks, whose shared memory holds all that moves.
  *
  * A step of a few thousand cells takes less than a launch or a barrier of the whole device; between
- * the blocks of a cluster word goes in some 200 cycles (sciddicat_exchange_cuda.h). Tiles are
- * dealt out to the blocks (sciddicat_deal_cuda.h). When a cell at the edge of one becomes active
- * and the tile beside it is not resident, all write their tiles back and deal anew: some 30 times
- * in the 4000 steps of the Tessina landslide.
+ * the blocks of a cluster a message takes some 200 cycles (sciddicat_exchange_cuda.h). Tiles are
+ * partitioned among the blocks (sciddicat_partition_cuda.h). When a cell at the edge of one becomes
+ * active and the tile beside it is not resident, all write their tiles back and partition again:
+ * some 30 times in the 4000 steps of the Tessina landslide.
  *
  * A thread keeps one cell, its state in registers, from when the cell can first change: when it or
  * one beside it is active. A step has two halves, with an exchange after each.
@@ -19,11 +19,11 @@
  * cell that becomes active calls the four beside it.
  *
  * Needs compute capability 9.0. Latency sets the time: some 3800 cycles a step on an H200, of which
- * the slowest warp's flows take 1200 to 2000 and the new h some 800; every instruction in the way
+ * the slowest warp's flows take 1200 to 2000 and the new h some 800; every instruction in the path
  * of most warps shows. Of the flows 99.5 % end at the first try, but in nearly all steps some warp
  * has a cell that needs two or three.
  */
-#include "kernels/sciddicat/sciddicat_deal_cuda.h"
+#include "kernels/sciddicat/sciddicat_partition_cuda.h"
 
 namespace
 {
@@ -41,9 +41,9 @@ struct cell {
     int r, c, k;             /* k: of the tile with its border */
     bool live, emitted;      /* emitted: its flows are not all 0 */
     bool changed, activated; /* in the last step: h; it became active */
-    unsigned takes;          /* bit n: neighbour n does */
+    unsigned accepts;        /* bit n: neighbour n does */
     unsigned guess;          /* at those that are left; see sciddicat_outflow() */
-    double h, z, beside_z[SIDES], level[SIDES], flow[SIDES], peak;
+    double h, z, beside_z[SIDES], level[SIDES], flow[SIDES], max_h;
     route vertical, horizontal; /* to the tile north or south, west or east, when at an edge */
 };
 
@@ -58,24 +58,24 @@ __device__ __forceinline__ cell load_cell(const sciddicat_map &m, memory &s, int
     x.live = (t.kind[x.k] & SCIDDICAT_LIVE) != 0;
     x.emitted = x.changed = x.activated = false;
     x.guess = 0;
-    x.takes = 0xf;
+    x.accepts = 0xf;
     x.h = t.h[x.k];
     x.z = t.z[x.k];
-    x.peak = t.peak[code % CELLS];
+    x.max_h = t.max_h[code % CELLS];
     x.vertical = x.horizontal = {0, 0, 0};
     const int at[SIDES] = {x.k - SPAN, x.k - 1, x.k + 1, x.k + SPAN};
 #pragma unroll
     for (int n = 0; n < SIDES; n++) {
         x.beside_z[n] = t.z[at[n]];
         x.flow[n] = x.level[n] = 0;
-        if (m.walls && (t.kind[at[n]] & SCIDDICAT_TAKES) == 0) {
-            x.takes &= ~(1u << n);
+        if (m.walls && (t.kind[at[n]] & SCIDDICAT_ACCEPTS) == 0) {
+            x.accepts &= ~(1u << n);
         }
     }
     return x;
 }
 
-/* The way to the slot on side n, where the cell's h and flow have these offsets. */
+/* The route to the slot on side n, where the cell's h and flow have these offsets. */
 __device__ __forceinline__ route route_to(memory &s, const slot &t, int n, unsigned h,
                                           unsigned flow)
 {
@@ -138,7 +138,7 @@ __device__ __forceinline__ void emit(const sciddicat_map &m, memory &s, cell &x,
     const bool emits = x.live && x.h > m.epsilon;
     if (emits ? look_around(t, x) : x.emitted) {
         if (emits) {
-            sciddicat_outflow(m, x.z, x.h, x.level, x.takes, &x.guess, x.flow);
+            sciddicat_outflow(m, x.z, x.h, x.level, x.accepts, &x.guess, x.flow);
         } else {
             x.flow[0] = x.flow[1] = x.flow[2] = x.flow[3] = 0;
         }
@@ -158,10 +158,10 @@ __device__ __forceinline__ void emit(const sciddicat_map &m, memory &s, cell &x,
     }
 }
 
-__device__ void ask_to_deal(memory &s, unsigned step, unsigned flows)
+__device__ void request_partition(memory &s, unsigned step, unsigned flows)
 {
     for (unsigned rank = 0; rank < cluster_size(); rank++) {
-        send_word(s, (int)rank, cluster_address(&s.deal_anew[step % 2], rank), step, flows);
+        send_message(s, (int)rank, cluster_address(&s.repartition[step % 2], rank), step, flows);
     }
 }
 
@@ -174,8 +174,9 @@ __device__ bool call_over_edge(memory &s, const slot &t, int n, int along, unsig
     if (rank < 0) {
         return false;
     }
-    send_word(s, rank, t.beside[n] + SLOT_AT(called, (SIDES - 1 - n) * TILE + along), step, flows);
-    send_word(s, rank, cluster_address(&s.last_call[step % 2], (unsigned)rank), step, flows);
+    send_message(s, rank, t.beside[n] + SLOT_AT(called, (SIDES - 1 - n) * TILE + along), step,
+                 flows);
+    send_message(s, rank, cluster_address(&s.last_call[step % 2], (unsigned)rank), step, flows);
     return true;
 }
 
@@ -194,7 +195,7 @@ __device__ void call_outside(memory &s, const cell &x, unsigned step, unsigned f
         }
     }
     if (!all) {
-        ask_to_deal(s, step, flows);
+        request_partition(s, step, flows);
     }
 }
 
@@ -238,8 +239,8 @@ struct change {
 };
 
 /* B. */
-__device__ __forceinline__ change take(const sciddicat_map &m, memory &s, cell &x,
-                                       unsigned long long number)
+__device__ __forceinline__ change update(const sciddicat_map &m, memory &s, cell &x,
+                                         unsigned long long number)
 {
     slot &t = s.slots[x.code / CELLS];
     const double before = x.h;
@@ -247,12 +248,12 @@ __device__ __forceinline__ change take(const sciddicat_map &m, memory &s, cell &
                               t.to_west[x.r * (TILE + 1) + x.c + 1],
                               t.to_north[(x.r + 1) * TILE + x.c]};
     if (!x.live) {
-        x.peak = sciddicat_taken(x.peak, in);
+        x.max_h = sciddicat_received(x.max_h, in);
         return {false, false};
     }
     x.h = sciddicat_thickness(before, in, x.flow);
     t.h[x.k] = x.h;
-    x.peak = x.h > x.peak ? x.h : x.peak;
+    x.max_h = x.h > x.max_h ? x.h : x.max_h;
     const change result = {x.h != before, x.h > m.epsilon && !(before > m.epsilon)};
     if (result.activated && t.arrival[x.r * TILE + x.c] < 0) {
         t.arrival[x.r * TILE + x.c] = (int)number;
@@ -272,16 +273,16 @@ __device__ __forceinline__ void send_h(const cell &x)
 }
 
 /* Cells that were called when all threads had one: all that can befall them in this step is that
- * something flows in. Then tiles are dealt anew. True when some h changed. */
-__device__ bool take_rest(const sciddicat_map &m, memory &s, unsigned long long number)
+ * something flows in. Then follows a new partition. True when some h changed. */
+__device__ bool update_rest(const sciddicat_map &m, memory &s, unsigned long long number)
 {
     bool changed = false;
     for (unsigned y = threadIdx.x + THREADS; y < *(volatile unsigned *)&s.n_listed; y += THREADS) {
         const int code = *(volatile unsigned short *)&s.list[y];
         if (code != NO_CELL) {
             cell x = load_cell(m, s, code);
-            changed |= take(m, s, x, number).changed;
-            s.slots[code / CELLS].peak[code % CELLS] = x.peak;
+            changed |= update(m, s, x, number).changed;
+            s.slots[code / CELLS].max_h[code % CELLS] = x.max_h;
         }
     }
     return changed;
@@ -299,8 +300,8 @@ __device__ __forceinline__ unsigned pick_up_new(const sciddicat_map &m, memory &
     return n;
 }
 
-/* Steps until all are done or tiles have to be dealt anew; how many are done then. *n_flows: how
- * many exchanges of flows there have been; the last one before a deal is in vain. */
+/* Steps until all are done or a new partition is needed; how many are done then. *n_flows: how many
+ * exchanges of flows there have been; the last one before a partition has no effect. */
 __device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done, unsigned *n_flows)
 {
     const sciddicat_map &m = a.m;
@@ -319,7 +320,7 @@ __device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done,
         }
         await(s, flows, (*n_flows)++ / 2);
         flows ^= 1;
-        if (*(volatile unsigned *)&s.deal_anew[done % 2] == done) {
+        if (*(volatile unsigned *)&s.repartition[done % 2] == done) {
             break;
         }
         if (*(volatile unsigned *)&s.last_call[done % 2] == done) {
@@ -330,15 +331,15 @@ __device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done,
         done++;
         change result = {false, false};
         if (n_listed > THREADS) {
-            result.changed = take_rest(m, s, a.base + done);
+            result.changed = update_rest(m, s, a.base + done);
             if (threadIdx.x == 0 && done != a.n_steps) {
-                ask_to_deal(s, done, flows);
+                request_partition(s, done, flows);
             }
             __syncthreads();
         }
         announce(s, AFTER_THICKNESS);
         if (x.code != NO_CELL) {
-            const change own = take(m, s, x, a.base + done);
+            const change own = update(m, s, x, a.base + done);
             x.changed = own.changed;
             x.activated = own.activated;
             result.changed |= own.changed;
@@ -353,7 +354,7 @@ __device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done,
         await(s, AFTER_THICKNESS, done - 1);
     }
     if (x.code != NO_CELL) {
-        s.slots[x.code / CELLS].peak[x.code % CELLS] = x.peak;
+        s.slots[x.code / CELLS].max_h[x.code % CELLS] = x.max_h;
     }
     __syncthreads();
     return done;
@@ -374,7 +375,7 @@ __global__ void __launch_bounds__(THREADS, 1) cluster_steps(const __grid_constan
     __syncthreads();
     cluster_barrier();
     while (done < a.n_steps) {
-        const int n_slots = deal(a.m, s);
+        const int n_slots = partition(a.m, s);
         if (n_slots < 0) {
             break;
         }

@@ -3,44 +3,24 @@
  *
  * A step touches segments of eight cells in which something can happen, some 1 % of a map on which
  * debris flows (sciddicat_row_cpu.h); several threads take bands of rows (cpu_sciddicat_advance).
- * Reports look again at rows that have changed alone.
- *
- * The serial program from which the model is known visits every cell three times a step.
+ * Reports read only rows that have changed.
  */
 #include "kernels/sciddicat/sciddicat_run_cpu.h"
 
-#include "formats/base/checked.h"
+#include "kernels/base/clones_cpu.h"
 #include "kernels/base/queue_cpu.h"
+#include "kernels/sciddicat/sciddicat_carver.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     TASK_CELLS = 1 << 16, /* in one piece of a pass over the map */
-    ALIGN = 64
+    ALIGN = 64,
+    PARTS = 32 /* of a sum */
 };
 
 /* --- memory ---------------------------------------------------------------------------------- */
-
-/* Takes pieces off a range of memory, or only counts them. */
-struct carver {
-    char *at; /* NULL: only count */
-    size_t used;
-    bool overflow;
-};
-
-static void *carve(struct carver *c, size_t count, size_t size)
-{
-    size_t bytes, end;
-    if (!checked_mul(count, size, &bytes) || !checked_add(c->used, bytes, &end) ||
-        !checked_add(end, ALIGN - 1, &end)) {
-        c->overflow = true;
-        return NULL;
-    }
-    char *piece = c->at == NULL ? NULL : c->at + c->used;
-    c->used = end - end % ALIGN;
-    return piece;
-}
 
 static void carve_row(struct carver *c, const struct cpu_sciddicat_run *r,
                       struct sciddicat_row *row, bool own)
@@ -50,15 +30,16 @@ static void carve_row(struct carver *c, const struct cpu_sciddicat_run *r,
     uint8_t *guess = carve(c, r->row_cells, 1);
     struct sciddicat_row made = {0};
     if (own) {
-        double *z = carve(c, r->row_cells, sizeof *z), *peak = carve(c, r->row_cells, sizeof *peak);
+        double *z = carve(c, r->row_cells, sizeof *z),
+               *max_h = carve(c, r->row_cells, sizeof *max_h);
         int32_t *arrival = carve(c, r->row_cells, sizeof *arrival);
-        uint8_t *live = carve(c, r->row_segments, 1), *takes = carve(c, r->row_segments, 1);
+        uint8_t *live = carve(c, r->row_segments, 1), *accepts = carve(c, r->row_segments, 1);
         if (c->at != NULL) {
             made.z = z + ROW_PAD_CELLS;
-            made.peak = peak + ROW_PAD_CELLS;
+            made.max_h = max_h + ROW_PAD_CELLS;
             made.arrival = arrival + ROW_PAD_CELLS;
             made.live = live + ROW_PAD_SEGMENTS;
-            made.takes = takes + ROW_PAD_SEGMENTS;
+            made.accepts = accepts + ROW_PAD_SEGMENTS;
         }
     }
     if (c->at != NULL) {
@@ -91,7 +72,7 @@ static void carve_map(struct carver *c, struct cpu_sciddicat_run *r)
 {
     struct sciddicat_row *rows = carve(c, r->p.rows, sizeof *rows);
     r->rows = rows;
-    r->figures = carve(c, r->p.rows, sizeof *r->figures);
+    r->stats = carve(c, r->p.rows, sizeof *r->stats);
     for (size_t i = 0; i < r->p.rows; ++i) {
         carve_row(c, r, rows == NULL ? NULL : &rows[i], true);
     }
@@ -116,7 +97,6 @@ static void carve_band(struct carver *c, const struct cpu_sciddicat_run *r,
     }
 }
 
-/* Everything; what a run of so many bands amounts to. */
 static void carve_all(struct carver *c, struct cpu_sciddicat_run *r)
 {
     carve_map(c, r);
@@ -131,10 +111,7 @@ static enum status shape(struct cpu_sciddicat_run *r, const struct sciddicat_par
                          size_t most_bands)
 {
     size_t cells;
-    const enum status st = sciddicat_count_cells(p, &cells);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(sciddicat_count_cells(p, &cells));
     *r = (struct cpu_sciddicat_run){.p = *p};
     const size_t segments = cpu_pieces(p->columns, SEGMENT);
     r->row_cells = segments * SEGMENT + (size_t)2 * ROW_PAD_CELLS;
@@ -146,12 +123,12 @@ static enum status shape(struct cpu_sciddicat_run *r, const struct sciddicat_par
 static size_t run_bytes(const struct sciddicat_params *p)
 {
     struct cpu_sciddicat_run r;
-    struct carver c = {0};
+    struct carver c = {.align = ALIGN};
     if (shape(&r, p, MOST_BANDS) != STATUS_OK) {
         return 0;
     }
     carve_all(&c, &r);
-    return c.overflow ? SIZE_MAX : c.used;
+    return carver_bytes(&c);
 }
 
 /* --- opening and closing --------------------------------------------------------------------- */
@@ -176,19 +153,20 @@ static void start_row(const struct cpu_sciddicat_run *r, size_t i)
     memcpy(row->z, r->given_z + at, columns * sizeof *row->z);
     for (size_t j = 0; j < columns; ++j) {
         const bool ring = ring_row || j == 0 || j + 1 == columns;
-        const bool hole = !ring && nodata != NULL && nodata[at + j] != 0;
+        const bool is_nodata = nodata != NULL && nodata[at + j] != 0;
+        const int kind = sciddicat_kind_of(ring, is_nodata, r->p.nodata == SCIDDICAT_WALL);
         const double h = r->given_h[at + j] + 0.0;
         row->h[j] = h;
         row->arrival[j] = h > r->p.epsilon ? 0 : -1;
-        if (!ring && !hole) {
-            row->peak[j] = h;
+        if ((kind & SCIDDICAT_LIVE) != 0) {
+            row->max_h[j] = h;
             set_bit(row->live, j);
             if (h > r->p.epsilon) {
                 set_bit(row->active, j);
             }
         }
-        if (!hole || r->p.nodata != SCIDDICAT_WALL) {
-            set_bit(row->takes, j);
+        if ((kind & SCIDDICAT_ACCEPTS) != 0) {
+            set_bit(row->accepts, j);
         }
     }
     const uint32_t segments = (uint32_t)cpu_pieces(columns, SEGMENT);
@@ -200,7 +178,7 @@ static void start_row(const struct cpu_sciddicat_run *r, size_t i)
         }
     }
     if (r->p.nodata != SCIDDICAT_WALL || nodata == NULL) {
-        row->takes = NULL;
+        row->accepts = NULL;
     }
     row->touched = true;
 }
@@ -223,61 +201,144 @@ static void run_close(struct queue *q, void *run)
     }
 }
 
-static enum status run_open(struct queue *q, const struct sciddicat_params *p, struct span z,
-                            struct span h, struct span nodata, void **out)
+static enum status open_run(struct queue *q, const struct sciddicat_params *p,
+                            const struct sciddicat_input *in, struct cpu_sciddicat_run *r)
 {
     const struct executor *e = &((struct cpu_backend *)q->backend)->executor;
+    struct carver c = {.align = ALIGN};
+    STATUS_TRY(shape(r, p, cpu_min(e->n_threads, MOST_BANDS)));
+    const size_t cells = p->rows * p->columns;
+    STATUS_TRY(cpu_expect(in->z, cells, sizeof(double), "z"));
+    STATUS_TRY(cpu_expect(in->h, cells, sizeof(double), "h"));
+    if (in->nodata.at != NULL) {
+        STATUS_TRY(cpu_expect(in->nodata, cells, 1, "nodata"));
+    }
+    carve_all(&c, r);
+    STATUS_TRY(q->backend->ops->alloc(q, carver_bytes(&c), &r->memory));
+    STATUS_TRY(q->backend->ops->zero(q, r->memory));
+    c = (struct carver){.at = r->memory.at, .align = ALIGN};
+    carve_all(&c, r);
+    r->given_z = in->z.at;
+    r->given_h = in->h.at;
+    r->given_nodata = p->nodata == SCIDDICAT_COMPAT ? NULL : in->nodata.at;
+    cpu_run(q, cpu_pieces(p->rows, task_rows(r)), start_body, r);
+    r->whole.rows = r->rows;
+    r->whole.last = r->whole.bottom = p->rows;
+    return STATUS_OK;
+}
+
+static enum status run_open(struct queue *q, const struct sciddicat_params *p,
+                            const struct sciddicat_input *in, void **out)
+{
     *out = NULL;
-    struct cpu_sciddicat_run *r = malloc(sizeof *r);
+    struct cpu_sciddicat_run *r = calloc(1, sizeof *r);
     if (r == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a run");
     }
-    struct carver c = {0};
-    enum status st = shape(r, p, cpu_min(e->n_threads, MOST_BANDS));
-    const size_t cells = p->rows * p->columns;
-    if (st == STATUS_OK) {
-        st = cpu_expect(z, cells, sizeof(double), "z");
-    }
-    if (st == STATUS_OK) {
-        st = cpu_expect(h, cells, sizeof(double), "h");
-    }
-    if (st == STATUS_OK && nodata.at != NULL) {
-        st = cpu_expect(nodata, cells, 1, "nodata");
-    }
-    if (st != STATUS_OK) {
-        free(r);
-        return st;
-    }
-    carve_all(&c, r);
-    st = q->backend->ops->alloc(q, c.overflow ? SIZE_MAX : c.used, &r->memory);
-    if (st == STATUS_OK) {
-        st = q->backend->ops->zero(q, r->memory);
-    }
+    const enum status st = open_run(q, p, in, r);
     if (st != STATUS_OK) {
         run_close(q, r);
         return st;
     }
-    c = (struct carver){.at = r->memory.at};
-    carve_all(&c, r);
-    r->given_z = z.at;
-    r->given_h = h.at;
-    r->given_nodata = p->nodata == SCIDDICAT_COMPAT ? NULL : nodata.at;
-    cpu_run(q, cpu_pieces(p->rows, task_rows(r)), start_body, r);
-    r->whole.rows = r->rows;
-    r->whole.last = r->whole.bottom = p->rows;
     *out = r;
     return STATUS_OK;
 }
 
 /* --- reports --------------------------------------------------------------------------------- */
 
-static void figures_body(void *arg, size_t index)
+/* The sum of the partial sums, by halves. */
+static double fold(double *part)
+{
+    for (size_t w = PARTS / 2; w > 0; w /= 2) {
+        for (size_t l = 0; l < w; ++l) {
+            part[l] += part[l + w];
+        }
+    }
+    return part[0];
+}
+
+/* The sum of n numbers, `apart` doubles from one to the next. */
+CPU_CLONES static double sum_up(const double *x, size_t n, size_t apart)
+{
+    double part[PARTS] = {0};
+    for (size_t k = 0; k < n; k += PARTS) {
+        const size_t width = cpu_min(PARTS, n - k);
+        for (size_t l = 0; l < width; ++l) {
+            part[l] += x[(k + l) * apart];
+        }
+    }
+    return fold(part);
+}
+
+/* Sums, counts and compares in one pass. */
+CPU_CLONES static void add_mass(const double *h, size_t n, double epsilon,
+                                struct sciddicat_row_stats *out)
+{
+    double part[PARTS] = {0}, largest[PARTS];
+    uint64_t active[PARTS] = {0};
+    for (size_t l = 0; l < PARTS; ++l) {
+        largest[l] = h[0];
+    }
+    size_t k = 0;
+    for (; k + PARTS <= n; k += PARTS) {
+        for (size_t l = 0; l < PARTS; ++l) {
+            const double x = h[k + l];
+            part[l] += x;
+            largest[l] = x > largest[l] ? x : largest[l];
+            active[l] += x > epsilon;
+        }
+    }
+    for (size_t l = 0; k + l < n; ++l) {
+        const double x = h[k + l];
+        part[l] += x;
+        largest[l] = x > largest[l] ? x : largest[l];
+        active[l] += x > epsilon;
+    }
+    out->mass = fold(part);
+    out->largest = largest[0];
+    out->n_active = active[0];
+    for (size_t l = 1; l < PARTS; ++l) {
+        out->largest = largest[l] > out->largest ? largest[l] : out->largest;
+        out->n_active += active[l];
+    }
+}
+
+/* What has flowed into cells that are neither on the ring nor updated. */
+static double sum_lost_nodata(const struct sciddicat_row *row, size_t n)
+{
+    double part[PARTS] = {0};
+    for (size_t j = 1; j + 1 < n; ++j) {
+        if ((row->live[j / SEGMENT] >> (j % SEGMENT) & 1) == 0) {
+            part[j % PARTS] += row->max_h[j];
+        }
+    }
+    return fold(part);
+}
+
+static void row_stats(const struct sciddicat_params *p, const struct sciddicat_row *row, size_t i,
+                      struct sciddicat_row_stats *out)
+{
+    const bool ring = i == 0 || i + 1 == p->rows;
+    add_mass(row->h, p->columns, p->epsilon, out);
+    out->lost_nodata = 0;
+    if (ring || p->columns == 1) {
+        out->lost_edge = sum_up(row->max_h, p->columns, 1);
+    } else {
+        /* The partial sums of the cells between are zeros. */
+        out->lost_edge = row->max_h[0] + row->max_h[p->columns - 1];
+        if (p->nodata == SCIDDICAT_SINK) {
+            out->lost_nodata = sum_lost_nodata(row, p->columns);
+        }
+    }
+}
+
+static void stats_body(void *arg, size_t index)
 {
     const struct cpu_sciddicat_run *r = arg;
     const size_t n = task_rows(r), end = cpu_min((index + 1) * n, r->p.rows);
     for (size_t i = index * n; i < end; ++i) {
         if (r->rows[i].touched) {
-            cpu_sciddicat_figures(&r->p, &r->rows[i], i, &r->figures[i]);
+            row_stats(&r->p, &r->rows[i], i, &r->stats[i]);
             r->rows[i].touched = false;
         }
     }
@@ -285,18 +346,18 @@ static void figures_body(void *arg, size_t index)
 
 static void report(struct queue *q, struct cpu_sciddicat_run *r, struct sciddicat_report *out)
 {
-    const struct sciddicat_row_figures *f = r->figures;
-    const size_t rows = r->p.rows, apart = sizeof *f / sizeof f->mass;
-    cpu_run(q, cpu_pieces(rows, task_rows(r)), figures_body, r);
+    const struct sciddicat_row_stats *s = r->stats;
+    const size_t rows = r->p.rows, apart = sizeof *s / sizeof s->mass;
+    cpu_run(q, cpu_pieces(rows, task_rows(r)), stats_body, r);
     *out = (struct sciddicat_report){.step = r->step,
-                                     .mass = cpu_sciddicat_sum(&f->mass, rows, apart),
-                                     .lost_edge = cpu_sciddicat_sum(&f->lost_edge, rows, apart),
-                                     .lost_nodata = cpu_sciddicat_sum(&f->lost_nodata, rows, apart),
-                                     .largest = f->largest,
+                                     .mass = sum_up(&s->mass, rows, apart),
+                                     .lost_edge = sum_up(&s->lost_edge, rows, apart),
+                                     .lost_nodata = sum_up(&s->lost_nodata, rows, apart),
+                                     .largest = s->largest,
                                      .moved = r->moved};
     for (size_t i = 0; i < rows; ++i) {
-        out->largest = f[i].largest > out->largest ? f[i].largest : out->largest;
-        out->n_active += f[i].n_active;
+        out->largest = s[i].largest > out->largest ? s[i].largest : out->largest;
+        out->n_active += s[i].n_active;
     }
 }
 
@@ -324,7 +385,7 @@ static enum status run_state(struct queue *q, void *run, double *h, double *max_
         }
         for (size_t j = 0; max_h != NULL && j < columns; ++j) {
             const bool live = (row->live[j / SEGMENT] >> j % SEGMENT & 1) != 0;
-            max_h[i * columns + j] = live ? row->peak[j] : row->h[j];
+            max_h[i * columns + j] = live ? row->max_h[j] : row->h[j];
         }
     }
     return STATUS_OK;

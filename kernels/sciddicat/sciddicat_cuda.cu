@@ -5,13 +5,12 @@
  * (cuda_sciddicat_cluster); from then on, and on devices without clusters, every step is a kernel
  * over a list of tiles (cuda_sciddicat_sweep). The bits are the same, also those of the CPU.
  *
- * Reports: a warp a row adds up in the 32 lanes that the contract fixes, then a warp a figure adds
- * the rows. Bytes: h and kinds once.
+ * Reports: a warp a row makes the 32 partial sums that the contract fixes, then a warp a statistic
+ * adds the rows. Bytes: h and kinds once.
  */
 #include "kernels/base/reduce_cuda.h"
+#include "kernels/sciddicat/sciddicat_carver.h"
 #include "kernels/sciddicat/sciddicat_cuda.h"
-
-#include "formats/base/checked.h"
 
 #include <new>
 
@@ -19,13 +18,14 @@ namespace
 {
 
 const int THREADS = 256, WARPS = THREADS / 32;
+const size_t ALIGN = 256; /* bytes, of arrays */
 /* Blocks of a step over a list: about as many as the device holds. */
 const unsigned BLOCKS_A_MULTIPROCESSOR = 4;
 /* Steps that a cluster makes in one kernel: their number fits 32 bits. */
 const uint64_t CLUSTER_STEPS = (uint64_t)1 << 30;
 
-/* Figures of the rows, a field after the other, then those of the map. */
-struct figures {
+/* Of the rows, a field after the other, then those of the map. */
+struct stats {
     double *mass, *lost_edge, *lost_nodata, *largest;
     unsigned long long *n_active;
 };
@@ -40,7 +40,7 @@ struct sciddicat_run {
     struct sciddicat_params p;
     struct sciddicat_map map;
     struct sciddicat_lists lists;
-    struct figures rows;
+    struct stats rows;
     struct answer *answer;
     struct span memory;
     double *h[2]; /* of even and odd steps, when swept */
@@ -54,47 +54,33 @@ struct sciddicat_run {
 /* --- memory ------------------------------------------------------------------------------------
  */
 
-struct carver {
-    char *at;
-    size_t used;
-    bool overflow;
+template <typename T> void carve_array(carver *c, size_t n, T **piece)
+{
+    *piece = (T *)carve(c, n, sizeof(T));
+}
 
-    template <typename T> T *take(size_t n)
-    {
-        size_t bytes, end;
-        if (!checked_mul(n, sizeof(T), &bytes) || !checked_add(used, bytes, &end) ||
-            !checked_add(end, 255, &end)) {
-            overflow = true;
-            return nullptr;
-        }
-        T *p = at == nullptr ? nullptr : (T *)(void *)(at + used);
-        used = end - end % 256;
-        return p;
-    }
-};
-
-void carve(carver *c, sciddicat_run *r)
+void carve_all(carver *c, sciddicat_run *r)
 {
     const size_t rows = r->p.rows;
-    r->map.z = c->take<double>(r->cells);
-    r->map.kind = c->take<unsigned char>(r->cells);
-    r->map.peak = c->take<double>(r->cells);
-    r->map.arrival = c->take<int>(r->cells);
-    r->h[0] = c->take<double>(r->cells);
-    r->h[1] = c->take<double>(r->cells);
-    r->map.hot = c->take<unsigned char>(r->tiles);
-    r->map.place = c->take<int>(r->tiles);
-    r->lists.tile[0] = c->take<int>(r->tiles);
-    r->lists.tile[1] = c->take<int>(r->tiles);
-    r->lists.listed_for = c->take<unsigned>(r->tiles);
-    r->lists.n = c->take<unsigned>(3);
-    r->map.progress = c->take<struct sciddicat_progress>(1);
-    r->rows.mass = c->take<double>(rows);
-    r->rows.lost_edge = c->take<double>(rows);
-    r->rows.lost_nodata = c->take<double>(rows);
-    r->rows.largest = c->take<double>(rows);
-    r->rows.n_active = c->take<unsigned long long>(rows);
-    r->answer = c->take<struct answer>(1);
+    carve_array(c, r->cells, &r->map.z);
+    carve_array(c, r->cells, &r->map.kind);
+    carve_array(c, r->cells, &r->map.max_h);
+    carve_array(c, r->cells, &r->map.arrival);
+    carve_array(c, r->cells, &r->h[0]);
+    carve_array(c, r->cells, &r->h[1]);
+    carve_array(c, r->tiles, &r->map.hot);
+    carve_array(c, r->tiles, &r->map.place);
+    carve_array(c, r->tiles, &r->lists.tile[0]);
+    carve_array(c, r->tiles, &r->lists.tile[1]);
+    carve_array(c, r->tiles, &r->lists.listed_for);
+    carve_array(c, 3, &r->lists.n);
+    carve_array(c, 1, &r->map.progress);
+    carve_array(c, rows, &r->rows.mass);
+    carve_array(c, rows, &r->rows.lost_edge);
+    carve_array(c, rows, &r->rows.lost_nodata);
+    carve_array(c, rows, &r->rows.largest);
+    carve_array(c, rows, &r->rows.n_active);
+    carve_array(c, 1, &r->answer);
 }
 
 enum status shape(sciddicat_run *r, const struct sciddicat_params *p)
@@ -117,12 +103,12 @@ enum status shape(sciddicat_run *r, const struct sciddicat_params *p)
 size_t run_bytes(const struct sciddicat_params *p)
 {
     sciddicat_run r;
-    carver c = {};
+    carver c = {nullptr, ALIGN, 0, false};
     if (shape(&r, p) != STATUS_OK) {
         return 0;
     }
-    carve(&c, &r);
-    return c.overflow ? SIZE_MAX : c.used;
+    carve_all(&c, &r);
+    return carver_bytes(&c);
 }
 
 /* --- the start ----------------------------------------------------------------------------------
@@ -144,13 +130,12 @@ __global__ void start_cells(sciddicat_map m, given g, double *z, unsigned char *
     }
     const long long i = k / m.columns, j = k % m.columns;
     const bool ring = i == 0 || j == 0 || i == m.rows - 1 || j == m.columns - 1;
-    const bool hole = !ring && g.nodata != nullptr && g.nodata[k] != 0;
+    const int of = sciddicat_kind_of(ring, g.nodata != nullptr && g.nodata[k] != 0, g.wall);
     const double h = __dadd_rn(g.h[k], 0.0);
     z[k] = g.z[k];
-    kind[k] = (unsigned char)((ring || hole ? 0 : SCIDDICAT_LIVE) |
-                              (hole && g.wall ? 0 : SCIDDICAT_TAKES) | (ring ? SCIDDICAT_RING : 0));
+    kind[k] = (unsigned char)of;
     h0[k] = h1[k] = h;
-    m.peak[k] = ring || hole ? 0 : h;
+    m.max_h[k] = (of & SCIDDICAT_LIVE) != 0 ? h : 0;
     m.arrival[k] = h > m.epsilon ? 0 : -1;
 }
 
@@ -200,37 +185,36 @@ void run_close(struct queue *queue, void *run)
 }
 
 enum status open_run(struct queue *queue, sciddicat_run *r, const struct sciddicat_params *p,
-                     struct span z, struct span h, struct span nodata)
+                     const struct sciddicat_input *in)
 {
-    carver c = {};
+    carver c = {nullptr, ALIGN, 0, false};
     STATUS_TRY(shape(r, p));
-    STATUS_TRY(cuda_expect(z, r->cells, sizeof(double), "z"));
-    STATUS_TRY(cuda_expect(h, r->cells, sizeof(double), "h"));
-    const bool counts = nodata.at != nullptr && p->nodata != SCIDDICAT_COMPAT;
+    STATUS_TRY(cuda_expect(in->z, r->cells, sizeof(double), "z"));
+    STATUS_TRY(cuda_expect(in->h, r->cells, sizeof(double), "h"));
+    const bool counts = in->nodata.at != nullptr && p->nodata != SCIDDICAT_COMPAT;
     if (counts) {
-        STATUS_TRY(cuda_expect(nodata, r->cells, 1, "nodata"));
+        STATUS_TRY(cuda_expect(in->nodata, r->cells, 1, "nodata"));
     }
-    carve(&c, r);
-    STATUS_TRY(cuda_alloc(queue, c.overflow ? SIZE_MAX : c.used, &r->memory));
-    c = {};
-    c.at = (char *)r->memory.at;
-    carve(&c, r);
+    carve_all(&c, r);
+    STATUS_TRY(cuda_alloc(queue, carver_bytes(&c), &r->memory));
+    c = {(char *)r->memory.at, ALIGN, 0, false};
+    carve_all(&c, r);
     r->cluster_size = cuda_sciddicat_cluster_size(cuda_queue_of(queue)->backend);
     r->map.walls = counts && p->nodata == SCIDDICAT_WALL;
-    const given g = {(const double *)z.at, (const double *)h.at,
-                     counts ? (const unsigned char *)nodata.at : nullptr, r->map.walls};
+    const given g = {(const double *)in->z.at, (const double *)in->h.at,
+                     counts ? (const unsigned char *)in->nodata.at : nullptr, r->map.walls};
     return start(queue, r, g);
 }
 
-enum status run_open(struct queue *queue, const struct sciddicat_params *p, struct span z,
-                     struct span h, struct span nodata, void **out)
+enum status run_open(struct queue *queue, const struct sciddicat_params *p,
+                     const struct sciddicat_input *in, void **out)
 {
     *out = nullptr;
     sciddicat_run *r = new (std::nothrow) sciddicat_run();
     if (r == nullptr) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a run (%zu bytes)", sizeof *r);
     }
-    const enum status status = open_run(queue, r, p, z, h, nodata);
+    const enum status status = open_run(queue, r, p, in);
     if (status != STATUS_OK) {
         run_close(queue, r);
         return status;
@@ -251,7 +235,7 @@ __device__ __forceinline__ unsigned long long warp_count(unsigned long long n)
 }
 
 /* A warp a row. */
-__global__ void __launch_bounds__(THREADS) row_figures(sciddicat_map m, const double *h, figures f)
+__global__ void __launch_bounds__(THREADS) row_stats(sciddicat_map m, const double *h, stats f)
 {
     const long long i = blockIdx.x * (long long)WARPS + threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
@@ -268,9 +252,9 @@ __global__ void __launch_bounds__(THREADS) row_figures(sciddicat_map m, const do
         largest = greater(x, largest);
         active += x > m.epsilon;
         if ((kind & SCIDDICAT_RING) != 0) {
-            edge += m.peak[k];
+            edge += m.max_h[k];
         } else if ((kind & SCIDDICAT_LIVE) == 0) {
-            nodata += m.peak[k];
+            nodata += m.max_h[k];
         }
     }
     mass = warp_sum(mass);
@@ -287,9 +271,8 @@ __global__ void __launch_bounds__(THREADS) row_figures(sciddicat_map m, const do
     }
 }
 
-/* One block, a warp a figure. */
-__global__ void map_figures(figures f, long long rows, const sciddicat_progress *progress,
-                            answer *out)
+/* One block, a warp a statistic. */
+__global__ void map_stats(stats f, long long rows, const sciddicat_progress *progress, answer *out)
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const double *sums[3] = {f.mass, f.lost_edge, f.lost_nodata};
@@ -322,11 +305,10 @@ __global__ void map_figures(figures f, long long rows, const sciddicat_progress 
 
 enum status launch_report(sciddicat_run *r, const double *h, cudaStream_t stream)
 {
-    row_figures<<<(unsigned)cuda_pieces(r->p.rows, WARPS), THREADS, 0, stream>>>(r->map, h,
-                                                                                 r->rows);
-    STATUS_TRY(cuda_launched("figures of the rows"));
-    map_figures<<<1, 4 * 32, 0, stream>>>(r->rows, r->map.rows, r->map.progress, r->answer);
-    return cuda_launched("figures of the map");
+    row_stats<<<(unsigned)cuda_pieces(r->p.rows, WARPS), THREADS, 0, stream>>>(r->map, h, r->rows);
+    STATUS_TRY(cuda_launched("statistics of the rows"));
+    map_stats<<<1, 4 * 32, 0, stream>>>(r->rows, r->map.rows, r->map.progress, r->answer);
+    return cuda_launched("statistics of the map");
 }
 
 /* --- steps --------------------------------------------------------------------------------------
@@ -423,7 +405,7 @@ __global__ void largest_ever(sciddicat_map m, const double *h, double *out)
 {
     const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (k < m.rows * m.columns) {
-        out[k] = (m.kind[k] & SCIDDICAT_LIVE) != 0 ? m.peak[k] : h[k];
+        out[k] = (m.kind[k] & SCIDDICAT_LIVE) != 0 ? m.max_h[k] : h[k];
     }
 }
 

@@ -15,15 +15,9 @@
 
 const int SCIDDICAT_TILE = 16, SCIDDICAT_TILE_CELLS = SCIDDICAT_TILE * SCIDDICAT_TILE;
 
-enum sciddicat_kind {
-    SCIDDICAT_LIVE = 1,  /* may emit and is updated */
-    SCIDDICAT_TAKES = 2, /* can be among the alive */
-    SCIDDICAT_RING = 4,
-    SCIDDICAT_GUESS = 8 /* and the four bits above: the last guess, see sciddicat_flows_from() */
-};
-
-/* N, W, E, S: of flows, neighbours. */
-enum sciddicat_side { SIDE_NORTH, SIDE_WEST, SIDE_EAST, SIDE_SOUTH, SIDES };
+/* Of a cell's byte `kind`, above the bits of enum sciddicat_kind: the last guess, see
+ * sciddicat_flows_from(). */
+const int SCIDDICAT_GUESS = 8;
 
 /* What the steps leave for the host. */
 struct sciddicat_progress {
@@ -36,14 +30,14 @@ struct sciddicat_map {
     long long rows, columns;
     int tile_rows, tile_columns;
     double epsilon, r;
-    bool walls; /* some cells do not take */
+    bool walls; /* some cells do not accept */
     const double *z;
     unsigned char *kind;
     /* LIVE cells: the largest h so far; others: what has flowed into them. */
-    double *peak;
+    double *max_h;
     int *arrival;
     unsigned char *hot; /* a tile: sciddicat_heat() */
-    int *place;         /* a tile: where in the cluster it is, or -1 */
+    int *place;         /* a tile: slot * size + block in the cluster, or -1 */
     struct sciddicat_progress *progress;
 };
 
@@ -65,15 +59,15 @@ __device__ __forceinline__ bool sciddicat_inside(const sciddicat_map &m, long lo
     return i >= 0 && j >= 0 && i < m.rows && j < m.columns;
 }
 
-/* The flows to N, W, E, S of a cell that emits; level: z + h of those; takes: bit n for neighbour
+/* The flows to N, W, E, S of a cell that emits; level: z + h of those; accepts: bit n for neighbour
  * n. *guess: see sciddicat_flows_from(). */
 __device__ __forceinline__ void sciddicat_outflow(const sciddicat_map &m, double z, double h,
-                                                  const double *level, unsigned takes,
+                                                  const double *level, unsigned accepts,
                                                   unsigned *guess, double *flow)
 {
     const double u[SCIDDICAT_SEEN] = {__dadd_rn(z, m.epsilon), level[0], level[1], level[2],
                                       level[3]};
-    sciddicat_flows_from(__dsub_rn(h, m.epsilon), u, m.r, takes << 1 | 1, guess, flow);
+    sciddicat_flows_from(__dsub_rn(h, m.epsilon), u, m.r, accepts << 1 | 1, guess, flow);
 }
 
 /* cuda_sciddicat_cluster: up to n_steps steps after step `base` by one cluster of `size` blocks, as

@@ -1,5 +1,5 @@
 /*
- * sciddicat_exchange_cuda - what the blocks of a cluster keep in shared memory, and how word goes
+ * sciddicat_exchange_cuda - what the blocks of a cluster keep in shared memory, and how messages go
  * between them. A part of cuda_sciddicat_cluster.
  *
  * Data for other blocks are sent by asynchronous stores that count their bytes at a barrier in the
@@ -8,9 +8,9 @@
  *
  * So blocks may be half a step apart. Nothing is overwritten that is still to be read: what goes
  * into a border over an edge is sent after the cell beyond has sent in the half step before, and
- * that cell, live or not, reads its border before it sends. Words carry the step by which they are
- * judged, in places for even and odd steps. Exchanges of flows take two barriers in turn, since
- * words for the next one can come to a block that still waits for the last.
+ * that cell, live or not, reads its border before it sends. Messages carry the step by which they
+ * are judged, in places for even and odd steps. Exchanges of flows take two barriers in turn, since
+ * messages for the next one can come to a block that still waits for the last.
  */
 #ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_EXCHANGE_CUDA_H
 #define LEAT_KERNELS_SCIDDICAT_SCIDDICAT_EXCHANGE_CUDA_H
@@ -31,7 +31,7 @@ struct slot {
     double h[SPAN * SPAN], z[SPAN * SPAN];
     double to_north[(TILE + 1) * TILE], to_south[(TILE + 1) * TILE]; /* row r: at r; at r + 1 */
     double to_west[TILE * (TILE + 1)], to_east[TILE * (TILE + 1)];   /* column c: at c; at c + 1 */
-    double peak[CELLS];
+    double max_h[CELLS];
     int arrival[CELLS];
     unsigned listed[CELLS / 32]; /* a bit a cell */
     unsigned called[EDGES]; /* by side: the step in which the tile beside last called the cell */
@@ -40,18 +40,18 @@ struct slot {
     unsigned char kind[SPAN * SPAN];
 };
 
-/* The n-th exchange of flows is AFTER_FLOWS + n % 2: words for the next one may come early. */
+/* The n-th exchange of flows is AFTER_FLOWS + n % 2: messages for the next one may come early. */
 enum exchange { AFTER_FLOWS, AFTER_FLOWS_ODD, AFTER_THICKNESS, EXCHANGES };
 
 struct memory {
     slot slots[SLOTS];
     unsigned long long arrived[EXCHANGES];
     unsigned steady[MOST_BLOCKS];       /* bytes that go to each block in every exchange */
-    unsigned sent[MOST_BLOCKS];         /* and besides, with the next flows: words */
+    unsigned sent[MOST_BLOCKS];         /* and besides, with the next flows: messages */
     unsigned short list[SLOTS * CELLS]; /* slot, row, column; thread x has the x-th */
     unsigned n_listed;
-    unsigned last_call[2]; /* the step in which another block last called a cell; even, odd */
-    unsigned deal_anew[2]; /* the step after which some block wants tiles dealt anew; even, odd */
+    unsigned last_call[2];   /* the step in which another block last called a cell; even, odd */
+    unsigned repartition[2]; /* the step after which some block wants a new partition; even, odd */
     unsigned too_many;
     unsigned long long scan[WARPS];
     int tile[SLOTS];
@@ -69,7 +69,7 @@ struct job {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/* Cells of a block when tiles are dealt: leaves threads for those that are called. */
+/* Cells of a block after a partition: leaves threads for those that are called. */
 const unsigned MOST_CELLS = THREADS * 7 / 8;
 constexpr int NO_CELL = 0xffff;
 
@@ -118,9 +118,9 @@ __device__ __forceinline__ void send(unsigned at, double v, unsigned barrier)
         : "memory");
 }
 
-/* Sends word to block `rank`; it is there after exchange `flows`, the next one of flows. */
-__device__ __forceinline__ void send_word(memory &s, int rank, unsigned at, unsigned v,
-                                          unsigned flows)
+/* Sends a message to block `rank`; it is there after exchange `flows`, the next one of flows. */
+__device__ __forceinline__ void send_message(memory &s, int rank, unsigned at, unsigned v,
+                                             unsigned flows)
 {
     asm volatile(
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(at),
@@ -146,7 +146,7 @@ __device__ __forceinline__ void begin_exchanges(memory &s)
 /* Tells all blocks how many bytes will come from here in this exchange. */
 __device__ __forceinline__ void announce(memory &s, unsigned e)
 {
-    const unsigned to = threadIdx.x / 32; /* a warp each: one that tells all takes longer */
+    const unsigned to = threadIdx.x / 32; /* a warp each: one for all takes longer */
     if (threadIdx.x % 32 == 0 && to < cluster_size()) {
         unsigned bytes = s.steady[to];
         if (e != AFTER_THICKNESS) {

@@ -28,40 +28,40 @@
 
 /* True when the guess of all lanes that emit holds; then `alive`, which comes in as for the rounds,
  * goes out as they would leave it. */
-LANES_INLINE bool guess_holds(sciddicat_real m, const sciddicat_real *u, const uint8_t *guess,
-                              sciddicat_mask *alive, sciddicat_real *average)
+VECTOR_INLINE bool guess_holds(sciddicat_real m, const sciddicat_real *u, const uint8_t *guess,
+                               sciddicat_mask *alive, sciddicat_real *average)
 {
     sciddicat_mask set[SCIDDICAT_SEEN];
-    sciddicat_real sum = m, most = lanes_all(0), least = lanes_all(INFINITY), others = least;
+    sciddicat_real sum = m, most = vector_all(0), least = vector_all(INFINITY), others = least;
     bool tiny = false;
-    const sciddicat_number number = lanes_of_guess(guess, set);
+    const sciddicat_number number = vector_of_guess(guess, set);
     for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
         sum = sciddicat_add_alive(sum, set[n], u[n]);
-        most = lanes_most(most, set[n], u[n]);
-        least = lanes_least(least, set[n], u[n]);
-        others = lanes_least(others, lanes_but(alive[n], set[n]), u[n]);
+        most = vector_most(most, set[n], u[n]);
+        least = vector_least(least, set[n], u[n]);
+        others = vector_least(others, vector_but(alive[n], set[n]), u[n]);
     }
     const sciddicat_real a = sciddicat_mean(sum, number, false, &tiny);
-    const sciddicat_mask flows = lanes_greater(a, most);
-    const sciddicat_mask one = lanes_or(flows, lanes_up_to(a, least));
+    const sciddicat_mask flows = vector_greater(a, most);
+    const sciddicat_mask one = vector_or(flows, vector_up_to(a, least));
     const sciddicat_mask apart =
-        lanes_greater(sciddicat_subtract(others, a), sciddicat_multiply(a, lanes_all(0x1p-45)));
+        vector_greater(sciddicat_subtract(others, a), sciddicat_multiply(a, vector_all(0x1p-45)));
     /* No guess, levels below 0, or such that remainders underflow. */
     const sciddicat_mask sound =
-        lanes_and(lanes_greater(a, lanes_all(0x1p-800)), lanes_up_to(lanes_all(0), least));
-    if (lanes_any(lanes_but(alive[0], lanes_and(lanes_and(one, apart), sound)))) {
+        vector_and(vector_greater(a, vector_all(0x1p-800)), vector_up_to(vector_all(0), least));
+    if (vector_any(vector_but(alive[0], vector_and(vector_and(one, apart), sound)))) {
         return false;
     }
-    const sciddicat_mask moves = lanes_and(alive[0], flows);
+    const sciddicat_mask moves = vector_and(alive[0], flows);
     for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
-        alive[n] = lanes_and(set[n], moves);
+        alive[n] = vector_and(set[n], moves);
     }
     *average = a;
     return true;
 }
 
 /* A byte of 0 or 1 for each of eight bits. */
-LANES_INLINE uint64_t guess_spread(unsigned bits)
+VECTOR_INLINE uint64_t guess_spread(unsigned bits)
 {
     const uint64_t one_each = bits * 0x0101010101010101u & 0x8040201008040201u;
     return (one_each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
@@ -69,21 +69,21 @@ LANES_INLINE uint64_t guess_spread(unsigned bits)
 
 /* The next guess: those left; where nobody is, those at the lowest level, to 2^-44 of it. A byte a
  * cell: how many they are, and bit 3 + n for u_n. */
-LANES_INLINE void guess_keep(const sciddicat_mask *start, const sciddicat_mask *left,
-                             const sciddicat_real *u, uint8_t *guess)
+VECTOR_INLINE void guess_keep(const sciddicat_mask *start, const sciddicat_mask *left,
+                              const sciddicat_real *u, uint8_t *guess)
 {
     sciddicat_real lowest = u[0];
     sciddicat_mask some = left[0];
     for (int n = 1; n < SCIDDICAT_SEEN; ++n) {
-        lowest = lanes_least(lowest, start[n], u[n]);
-        some = lanes_or(some, left[n]);
+        lowest = vector_least(lowest, start[n], u[n]);
+        some = vector_or(some, left[n]);
     }
-    lowest = sciddicat_add(lowest, sciddicat_multiply(lowest, lanes_all(0x1p-44)));
+    lowest = sciddicat_add(lowest, sciddicat_multiply(lowest, vector_all(0x1p-44)));
     uint64_t cells = 0;
     for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
-        const sciddicat_mask low = lanes_and(start[n], lanes_up_to(u[n], lowest));
-        const sciddicat_mask kept = lanes_or(left[n], lanes_but(low, some));
-        cells += guess_spread(lanes_bits(kept)) * ((8u << n) + 1);
+        const sciddicat_mask low = vector_and(start[n], vector_up_to(u[n], lowest));
+        const sciddicat_mask kept = vector_or(left[n], vector_but(low, some));
+        cells += guess_spread(vector_bits(kept)) * ((8u << n) + 1);
     }
     memcpy(guess, &cells, sizeof cells);
 }

@@ -118,13 +118,13 @@ SCIDDICAT_RULE unsigned sciddicat_lowest(const double *u)
 }
 
 /* The flows to N, W, E, S of a cell that emits m = h - eps and sees u. A bit n stands for u_n.
- * takes: which are alive at the start, the cell itself among them. *guess: which will be left, or
+ * accepts: which are alive at the start, the cell itself among them. *guess: which will be left, or
  * 0; then a guess for the next step. */
-SCIDDICAT_RULE void sciddicat_flows_from(double m, const double *u, double r, unsigned takes,
+SCIDDICAT_RULE void sciddicat_flows_from(double m, const double *u, double r, unsigned accepts,
                                          unsigned *guess, double *flow)
 {
-    int32_t signs = takes == SCIDDICAT_ALL ? 0 : -1;
-    unsigned set = *guess != 0 ? *guess : sciddicat_lowest(u), start = 0, begin = takes;
+    int32_t signs = accepts == SCIDDICAT_ALL ? 0 : -1;
+    unsigned set = *guess != 0 ? *guess : sciddicat_lowest(u), start = 0, begin = accepts;
     for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
         signs |= sciddicat_high(u[n]);
     }
@@ -149,7 +149,7 @@ SCIDDICAT_RULE void sciddicat_flows_from(double m, const double *u, double r, un
             }
             return;
         }
-        begin = start == 0 ? takes : start == set ? set & lower : start;
+        begin = start == 0 ? accepts : start == set ? set & lower : start;
         set = lower;
     }
     sciddicat_mask alive[SCIDDICAT_SEEN];

@@ -1,12 +1,12 @@
 /*
- * sciddicat_row_cpu - the two halves of a step over one row: what its cells emit, and what it
- * takes.
+ * sciddicat_row_cpu - the two halves of a step over one row: what its cells emit, and how it is
+ * updated.
  *
- * The text of one instruction set's functions, included where its lanes have been chosen; it
- * defines SCIDDICAT_ROW_KERNELS, a table of them.
+ * The text of one instruction set's functions, included where its vectors are defined; it defines
+ * SCIDDICAT_ROW_KERNELS, a table of them.
  *
- * h is updated in place: a row is taken when the flows of the next one are known, and then nobody
- * looks at its old h any more.
+ * h is updated in place: a row is updated when the flows of the next one are known, after which its
+ * old h is not read any more.
  */
 #ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_ROW_CPU_H
 #define LEAT_KERNELS_SCIDDICAT_SCIDDICAT_ROW_CPU_H
@@ -18,52 +18,53 @@
 #include <string.h>
 
 /* Bits of a segment's cells, of those to their west, of those to their east. */
-LANES_INLINE sciddicat_mask bits_at(const uint8_t *segment)
+VECTOR_INLINE sciddicat_mask bits_at(const uint8_t *segment)
 {
-    return lanes_of_bits(segment[0]);
+    return vector_of_bits(segment[0]);
 }
 
-LANES_INLINE sciddicat_mask bits_west(const uint8_t *segment)
+VECTOR_INLINE sciddicat_mask bits_west(const uint8_t *segment)
 {
-    return lanes_of_bits((((unsigned)segment[0] << 1) | (segment[-1] >> 7)) & 0xff);
+    return vector_of_bits((((unsigned)segment[0] << 1) | (segment[-1] >> 7)) & 0xff);
 }
 
-LANES_INLINE sciddicat_mask bits_east(const uint8_t *segment)
+VECTOR_INLINE sciddicat_mask bits_east(const uint8_t *segment)
 {
-    return lanes_of_bits(((unsigned)segment[0] >> 1) | ((segment[1] & 1u) << 7));
+    return vector_of_bits(((unsigned)segment[0] >> 1) | ((segment[1] & 1u) << 7));
 }
 
-LANES_INLINE sciddicat_real level(const struct sciddicat_row *row, ptrdiff_t at)
+VECTOR_INLINE sciddicat_real level(const struct sciddicat_row *row, ptrdiff_t at)
 {
-    return sciddicat_add(lanes_load(row->z + at), lanes_load(row->h + at));
+    return sciddicat_add(vector_load(row->z + at), vector_load(row->h + at));
 }
 
-LANES_INLINE void flow_out(const sciddicat_mask *alive, sciddicat_real average,
-                           const sciddicat_real *u, sciddicat_real pr, struct sciddicat_flows *f,
-                           ptrdiff_t at)
+VECTOR_INLINE void flow_out(const sciddicat_mask *alive, sciddicat_real average,
+                            const sciddicat_real *u, sciddicat_real pr, struct sciddicat_flows *f,
+                            ptrdiff_t at)
 {
     for (size_t n = 0; n < SIDES; ++n) {
-        lanes_store(f->to[n] + at, sciddicat_flow(alive[n + 1], average, u[n + 1], pr));
+        vector_store(f->to[n] + at, sciddicat_flow(alive[n + 1], average, u[n + 1], pr));
     }
 }
 
-LANES_INLINE void emit_segment(const struct sciddicat_rule *rule, const struct sciddicat_row *north,
-                               const struct sciddicat_row *self, const struct sciddicat_row *south,
-                               size_t s, struct sciddicat_flows *f)
+VECTOR_INLINE void emit_segment(const struct sciddicat_rule *rule,
+                                const struct sciddicat_row *north, const struct sciddicat_row *self,
+                                const struct sciddicat_row *south, size_t s,
+                                struct sciddicat_flows *f)
 {
     const ptrdiff_t at = (ptrdiff_t)(s * SEGMENT);
-    const sciddicat_real epsilon = lanes_all(rule->epsilon), pr = lanes_all(rule->r);
-    const sciddicat_real m = sciddicat_subtract(lanes_load(self->h + at), epsilon);
-    const sciddicat_real u[SCIDDICAT_SEEN] = {sciddicat_add(lanes_load(self->z + at), epsilon),
+    const sciddicat_real epsilon = vector_all(rule->epsilon), pr = vector_all(rule->r);
+    const sciddicat_real m = sciddicat_subtract(vector_load(self->h + at), epsilon);
+    const sciddicat_real u[SCIDDICAT_SEEN] = {sciddicat_add(vector_load(self->z + at), epsilon),
                                               level(north, at), level(self, at - 1),
                                               level(self, at + 1), level(south, at)};
     const sciddicat_mask emits = bits_at(self->active + s);
     sciddicat_mask alive[SCIDDICAT_SEEN] = {emits, emits, emits, emits, emits};
-    if (self->takes != NULL) {
-        alive[1] = lanes_and(emits, bits_at(north->takes + s));
-        alive[2] = lanes_and(emits, bits_west(self->takes + s));
-        alive[3] = lanes_and(emits, bits_east(self->takes + s));
-        alive[4] = lanes_and(emits, bits_at(south->takes + s));
+    if (self->accepts != NULL) {
+        alive[1] = vector_and(emits, bits_at(north->accepts + s));
+        alive[2] = vector_and(emits, bits_west(self->accepts + s));
+        alive[3] = vector_and(emits, bits_east(self->accepts + s));
+        alive[4] = vector_and(emits, bits_at(south->accepts + s));
     }
     sciddicat_real average;
     uint8_t *guess = self->guess == NULL ? NULL : self->guess + s * SEGMENT;
@@ -118,41 +119,42 @@ static void arrive(int32_t *arrival, unsigned bits, uint64_t step)
     }
 }
 
-/* The largest h so far, and what has been taken. */
-LANES_INLINE sciddicat_real new_peak(sciddicat_real peak, sciddicat_real h, sciddicat_mask live,
-                                     const sciddicat_real *in)
+/* The largest h so far, or what has flowed in. */
+VECTOR_INLINE sciddicat_real new_max_h(sciddicat_real max_h, sciddicat_real h, sciddicat_mask live,
+                                       const sciddicat_real *in)
 {
-    const sciddicat_real largest = lanes_choose(lanes_greater(h, peak), h, peak);
-    return lanes_choose(live, largest, sciddicat_taken(peak, in));
+    const sciddicat_real largest = vector_choose(vector_greater(h, max_h), h, max_h);
+    return vector_choose(live, largest, sciddicat_received(max_h, in));
 }
 
 /* True when some h changes. */
-LANES_INLINE bool take_segment(const struct sciddicat_rule *rule, struct sciddicat_row *self,
-                               const struct sciddicat_flows *north,
-                               const struct sciddicat_flows *own,
-                               const struct sciddicat_flows *south, size_t s)
+VECTOR_INLINE bool update_segment(const struct sciddicat_rule *rule, struct sciddicat_row *self,
+                                  const struct sciddicat_flows *north,
+                                  const struct sciddicat_flows *own,
+                                  const struct sciddicat_flows *south, size_t s)
 {
     const ptrdiff_t at = (ptrdiff_t)(s * SEGMENT);
     const sciddicat_real in[SIDES] = {
-        lanes_load(north->to[SOUTH] + at), lanes_load(own->to[EAST] + at - 1),
-        lanes_load(own->to[WEST] + at + 1), lanes_load(south->to[NORTH] + at)};
+        vector_load(north->to[SIDE_SOUTH] + at), vector_load(own->to[SIDE_EAST] + at - 1),
+        vector_load(own->to[SIDE_WEST] + at + 1), vector_load(south->to[SIDE_NORTH] + at)};
     const sciddicat_real out[SIDES] = {
-        lanes_load(own->to[NORTH] + at), lanes_load(own->to[WEST] + at),
-        lanes_load(own->to[EAST] + at), lanes_load(own->to[SOUTH] + at)};
+        vector_load(own->to[SIDE_NORTH] + at), vector_load(own->to[SIDE_WEST] + at),
+        vector_load(own->to[SIDE_EAST] + at), vector_load(own->to[SIDE_SOUTH] + at)};
     const sciddicat_mask live = bits_at(self->live + s);
-    const sciddicat_real before = lanes_load(self->h + at);
-    const sciddicat_real h = lanes_choose(live, sciddicat_thickness(before, in, out), before);
-    const unsigned bits = lanes_bits(lanes_and(live, lanes_greater(h, lanes_all(rule->epsilon))));
-    lanes_store(self->h + at, h);
-    if (self->peak != NULL) {
-        lanes_store(self->peak + at, new_peak(lanes_load(self->peak + at), h, live, in));
+    const sciddicat_real before = vector_load(self->h + at);
+    const sciddicat_real h = vector_choose(live, sciddicat_thickness(before, in, out), before);
+    const unsigned bits =
+        vector_bits(vector_and(live, vector_greater(h, vector_all(rule->epsilon))));
+    vector_store(self->h + at, h);
+    if (self->max_h != NULL) {
+        vector_store(self->max_h + at, new_max_h(vector_load(self->max_h + at), h, live, in));
     }
     const unsigned arrived = bits & ~(unsigned)self->active[s];
     if (arrived != 0 && self->arrival != NULL) {
         arrive(self->arrival + at, arrived, rule->step);
     }
     self->active[s] = (uint8_t)bits;
-    return lanes_differ(h, before);
+    return vector_differ(h, before);
 }
 
 /* Where a row's active cells begin and end, and in how many segments they are. */
@@ -182,9 +184,9 @@ static uint32_t end_of(uint32_t other, uint32_t begin, uint32_t end)
     return begin < end && end > other ? end : other;
 }
 
-static bool take(const struct sciddicat_rule *rule, struct sciddicat_row *self,
-                 const struct sciddicat_flows *north, const struct sciddicat_flows *own,
-                 const struct sciddicat_flows *south)
+static bool update(const struct sciddicat_rule *rule, struct sciddicat_row *self,
+                   const struct sciddicat_flows *north, const struct sciddicat_flows *own,
+                   const struct sciddicat_flows *south)
 {
     uint32_t begin = begin_of(UINT32_MAX, own->begin - (own->begin > 0), own->end);
     uint32_t end = own->begin < own->end ? own->end + 1 : 0;
@@ -196,7 +198,7 @@ static bool take(const struct sciddicat_rule *rule, struct sciddicat_row *self,
         const unsigned near =
             at[0] | (at[-1] >> 7) | (at[1] & 1u) | north->active[s] | south->active[s];
         if (near != 0) {
-            moved |= take_segment(rule, self, north, own, south, s);
+            moved |= update_segment(rule, self, north, own, south, s);
         }
     }
     survey(self, begin, end);
@@ -206,7 +208,7 @@ static bool take(const struct sciddicat_rule *rule, struct sciddicat_row *self,
 
 #define SCIDDICAT_ROW_KERNELS(set)                                                                 \
     {                                                                                              \
-        .name = set, .emit = emit, .clear = clear, .take = take                                    \
+        .name = set, .emit = emit, .clear = clear, .update = update                                \
     }
 
 #endif

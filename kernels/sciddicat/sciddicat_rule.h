@@ -1,12 +1,11 @@
 /*
  * sciddicat_rule - the transition of the automaton (sciddicat.h), once, for both backends.
  *
- * It is written for lanes that decide together. Here a lane is one cell, in C and in CUDA; who
- * wants several at a time defines SCIDDICAT_LANES and gives the types and operations below for
- * them, before this header. Every operation rounds on its own.
+ * The types are those of one cell, in C and in CUDA; for a vector of cells, define SCIDDICAT_VECTOR
+ * and the types and operations below before this header. Every operation rounds on its own.
  *
  * Adding 0 for a dead neighbour changes no bit: m > 0, so the sum is never -0. A round after the
- * last one that matters gives the same average again, so lanes that are done wait for the others.
+ * last one that matters gives the same average again, so cells that are done wait for the others.
  */
 #ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_RULE_H
 #define LEAT_KERNELS_SCIDDICAT_SCIDDICAT_RULE_H
@@ -21,8 +20,22 @@
 
 /* What a cell sees: itself, then N, W, E, S. */
 enum { SCIDDICAT_SEEN = 5 };
+enum sciddicat_side { SIDE_NORTH, SIDE_WEST, SIDE_EAST, SIDE_SOUTH, SIDES };
 
-#ifndef SCIDDICAT_LANES
+/* What a cell does: bits. */
+enum sciddicat_kind {
+    SCIDDICAT_LIVE = 1,    /* may emit and is updated */
+    SCIDDICAT_ACCEPTS = 2, /* can be among the alive */
+    SCIDDICAT_RING = 4
+};
+
+SCIDDICAT_RULE int sciddicat_kind_of(bool ring, bool nodata, bool wall)
+{
+    return ring ? SCIDDICAT_ACCEPTS | SCIDDICAT_RING
+                : (nodata ? 0 : SCIDDICAT_LIVE) | (nodata && wall ? 0 : SCIDDICAT_ACCEPTS);
+}
+
+#ifndef SCIDDICAT_VECTOR
 
 typedef double sciddicat_real;
 typedef bool sciddicat_mask;
@@ -105,7 +118,7 @@ __device__ static __forceinline__ double2 sciddicat_share(int n)
  * sum / n, rounded once, without a division (P. Markstein, "IA-64 and elementary functions", 2000):
  * with r = 1 / n rounded and q = sum r, q + r (sum - q n) by fused operations is the rounded
  * quotient, as long as the remainder does not underflow; where it might, *tiny is set, and `divide`
- * has to be. None alive: anything, as no flow comes of it.
+ * has to be. None alive: anything, as nothing flows.
  */
 SCIDDICAT_RULE sciddicat_real sciddicat_mean(sciddicat_real sum, sciddicat_number n, bool divide,
                                              bool *tiny)
@@ -178,13 +191,13 @@ SCIDDICAT_RULE sciddicat_real sciddicat_thickness(sciddicat_real h, const sciddi
     return h;
 }
 
-/* What a cell that lets debris off the map has taken so far. */
-SCIDDICAT_RULE sciddicat_real sciddicat_taken(sciddicat_real taken, const sciddicat_real *in)
+/* What a cell through which debris leaves the map has received so far. */
+SCIDDICAT_RULE sciddicat_real sciddicat_received(sciddicat_real sum, const sciddicat_real *in)
 {
     for (int n = 0; n < SCIDDICAT_SEEN - 1; ++n) {
-        taken = sciddicat_add(taken, in[n]);
+        sum = sciddicat_add(sum, in[n]);
     }
-    return taken;
+    return sum;
 }
 
 #endif

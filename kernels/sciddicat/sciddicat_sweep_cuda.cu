@@ -40,7 +40,7 @@ __device__ __forceinline__ unsigned make_flows(const sciddicat_map &m, tile_memo
     if ((t.kind[k] & SCIDDICAT_LIVE) != 0 && t.h[k] > m.epsilon) {
         const int at[SIDES] = {k - SPAN, k - 1, k + 1, k + SPAN};
         double level[SIDES];
-        unsigned takes = 0xf;
+        unsigned accepts = 0xf;
 #pragma unroll
         for (int n = 0; n < SIDES; n++) {
             level[n] = __dadd_rn(t.z[at[n]], t.h[at[n]]);
@@ -48,10 +48,10 @@ __device__ __forceinline__ unsigned make_flows(const sciddicat_map &m, tile_memo
         if (m.walls) {
 #pragma unroll
             for (int n = 0; n < SIDES; n++) {
-                takes &= ~((unsigned)((t.kind[at[n]] & SCIDDICAT_TAKES) == 0) << n);
+                accepts &= ~((unsigned)((t.kind[at[n]] & SCIDDICAT_ACCEPTS) == 0) << n);
             }
         }
-        sciddicat_outflow(m, t.z[k], t.h[k], level, takes, &guess, flow);
+        sciddicat_outflow(m, t.z[k], t.h[k], level, accepts, &guess, flow);
     }
 #pragma unroll
     for (int n = 0; n < SIDES; n++) {
@@ -94,8 +94,8 @@ struct cell_result {
 };
 
 /* The new h of the cell at k of the tile and `at` of the map. */
-__device__ __forceinline__ cell_result take(const sciddicat_map &m, const tile_memory &t, int k,
-                                            long long at, double *h, unsigned long long step)
+__device__ __forceinline__ cell_result update(const sciddicat_map &m, const tile_memory &t, int k,
+                                              long long at, double *h, unsigned long long step)
 {
     const double in[SIDES] = {t.flow[SIDE_SOUTH][k - SPAN], t.flow[SIDE_EAST][k - 1],
                               t.flow[SIDE_WEST][k + 1], t.flow[SIDE_NORTH][k + SPAN]};
@@ -104,14 +104,14 @@ __device__ __forceinline__ cell_result take(const sciddicat_map &m, const tile_m
     const double before = t.h[k];
     if ((t.kind[k] & SCIDDICAT_LIVE) == 0) {
         if (in[0] > 0 || in[1] > 0 || in[2] > 0 || in[3] > 0) {
-            m.peak[at] = sciddicat_taken(m.peak[at], in);
+            m.max_h[at] = sciddicat_received(m.max_h[at], in);
         }
         return {false, false};
     }
     const double now = sciddicat_thickness(before, in, out);
     h[at] = now;
-    if (now > before && now > m.peak[at]) {
-        m.peak[at] = now;
+    if (now > before && now > m.max_h[at]) {
+        m.max_h[at] = now;
     }
     if (now > m.epsilon && !(before > m.epsilon) && m.arrival[at] < 0) {
         m.arrival[at] = (int)step;
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads();
         cell_result result = {false, false};
         if (sciddicat_inside(m, row + r, column + c)) {
-            result = take(m, t, k, at, h_to, step + 1);
+            result = update(m, t, k, at, h_to, step + 1);
         }
         list_next(m, lists, tile, result, next, lists.tile[next % 2], &lists.n[next % 3]);
         if (__syncthreads_or(result.changed) != 0 && threadIdx.x == 0) {

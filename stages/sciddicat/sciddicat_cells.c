@@ -1,19 +1,16 @@
 /*
  * sciddicat_cells - from the files' numbers to the state before the first step.
  *
- * NODATA cells that are sinks, or lie on the ring, need an altitude, since their neighbours look at
- * it: the lowest of the map. The number that stands for NODATA will not do: with -3.4e38, a common
- * one, every flow towards it would be lost in rounding.
+ * NODATA cells that are sinks, or lie on the ring, need an altitude, which their neighbours compare
+ * with their own: the lowest of the map. The number that stands for NODATA does not serve: with
+ * -3.4e38, a common one, every flow towards it would be lost in rounding.
  */
-#include "stages/sciddicat/sciddicat_cells.h"
+#include "stages/sciddicat/sciddicat_job.h"
 
 #include <math.h>
 
 /* Numbers beyond this are no heights: at 1e9 m, doubles are 1e-7 m apart. */
 static const double most_m = 1e9;
-
-/* What most tools write for NODATA, and take it for where a file names none. */
-static const double usual_nodata = -9999;
 
 static bool is_nodata(const struct grid *g, double value)
 {
@@ -28,7 +25,7 @@ static enum status refuse(const struct sciddicat_job *job, enum sciddicat_part p
                        cell % job->dem->columns + 1, isnan(value) ? (double)NAN : value, what);
 }
 
-static enum status take_altitude(struct sciddicat_job *job, size_t cell, double value)
+static enum status add_altitude(struct sciddicat_job *job, size_t cell, double value)
 {
     const bool nodata = is_nodata(job->dem, value) || (isnan(value) && !job->dem->has_nodata);
     if (isnan(value) && !nodata) {
@@ -51,11 +48,11 @@ static enum status take_altitude(struct sciddicat_job *job, size_t cell, double 
     job->z[cell] = value;
     job->nodata[cell] = nodata;
     job->n_nodata += nodata;
-    job->n_usual += value == usual_nodata && !job->dem->has_nodata;
+    job->n_minus_9999 += value == -9999 && !job->dem->has_nodata;
     return STATUS_OK;
 }
 
-static enum status take_thickness(struct sciddicat_job *job, size_t cell, double value)
+static enum status add_thickness(struct sciddicat_job *job, size_t cell, double value)
 {
     if (is_nodata(job->source, value)) {
         value = 0;
@@ -66,8 +63,8 @@ static enum status take_thickness(struct sciddicat_job *job, size_t cell, double
     }
     if (value < 0) {
         return refuse(job, SCIDDICAT_SOURCE, cell, value,
-                      "m of debris are fewer than none; if it stands for NODATA, the file has to "
-                      "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
+                      "m of debris is below 0; if it stands for NODATA, the file has to say so "
+                      "(NODATA_value, gdal_translate -a_nodata), or missing_value");
     }
     if (value > most_m) {
         return refuse(job, SCIDDICAT_SOURCE, cell, value, "is not a thickness in metres");
@@ -83,32 +80,29 @@ static size_t cell_of(const struct sciddicat_job *job, enum sciddicat_part part,
     return t->lines_are_columns ? k % job->dem->rows * job->dem->columns + k / job->dem->rows : k;
 }
 
-enum status sciddicat_cells_take(struct sciddicat_job *job, enum sciddicat_part part,
-                                 const struct table_chunk *chunk)
+enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part part,
+                                const struct table_chunk *chunk)
 {
     const bool narrow = job->args.inputs[part].table->dtype == DTYPE_F32;
-    if (chunk->n_cells > job->n_cells - job->taken[part]) {
+    if (chunk->n_cells > job->n_cells - job->n_received[part]) {
         return status_fail(STATUS_INTERNAL, "%s: more cells than the %zu announced",
                            sciddicat_name(job, part), job->n_cells);
     }
     for (size_t i = 0; i < chunk->n_cells; i++) {
-        const size_t cell = cell_of(job, part, job->taken[part] + i);
+        const size_t cell = cell_of(job, part, job->n_received[part] + i);
         const double value =
             narrow ? (double)((const float *)chunk->values)[i] : ((const double *)chunk->values)[i];
-        const enum status st = part == SCIDDICAT_DEM ? take_altitude(job, cell, value)
-                                                     : take_thickness(job, cell, value);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(part == SCIDDICAT_DEM ? add_altitude(job, cell, value)
+                                         : add_thickness(job, cell, value));
     }
-    job->taken[part] += chunk->n_cells;
+    job->n_received[part] += chunk->n_cells;
     return STATUS_OK;
 }
 
 /* --- the start ----------------------------------------------------------------------------------
  */
 
-static enum status level_holes(struct sciddicat_job *job)
+static enum status fill_nodata(struct sciddicat_job *job)
 {
     double lowest = INFINITY;
     for (size_t k = 0; k < job->n_cells; k++) {
@@ -138,8 +132,8 @@ static double start_cell(struct sciddicat_job *job, size_t row, size_t column)
     if (!(h > 0)) {
         return z;
     }
-    const bool hole = job->holes && job->nodata[k];
-    if (!hole && (!s->has_crown || z > job->z[s->crown])) {
+    const bool masked = sciddicat_masks(job, k);
+    if (!masked && (!s->has_crown || z > job->z[s->crown])) {
         s->crown = k;
         s->has_crown = true;
     }
@@ -149,7 +143,7 @@ static double start_cell(struct sciddicat_job *job, size_t row, size_t column)
         s->ring_m += h;
         return z;
     }
-    if (hole) {
+    if (masked) {
         s->n_nodata++;
         s->nodata_m += h;
         return z;
@@ -160,17 +154,14 @@ static double start_cell(struct sciddicat_job *job, size_t row, size_t column)
 enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface)
 {
     for (enum sciddicat_part p = 0; p < SCIDDICAT_N_PARTS; p++) {
-        if (job->taken[p] != job->n_cells) {
+        if (job->n_received[p] != job->n_cells) {
             return status_fail(STATUS_INTERNAL, "%s: %zu cells came, %zu were announced",
-                               sciddicat_name(job, p), job->taken[p], job->n_cells);
+                               sciddicat_name(job, p), job->n_received[p], job->n_cells);
         }
     }
-    job->holes = job->n_nodata > 0 && job->choice.nodata != SCIDDICAT_COMPAT;
-    if (job->holes) {
-        const enum status st = level_holes(job);
-        if (st != STATUS_OK) {
-            return st;
-        }
+    job->is_masked = job->n_nodata > 0 && job->choice.nodata != SCIDDICAT_COMPAT;
+    if (job->is_masked) {
+        STATUS_TRY(fill_nodata(job));
     }
     for (size_t i = 0; i < job->dem->rows; i++) {
         for (size_t j = 0; j < job->dem->columns; j++) {

@@ -4,7 +4,7 @@
 #include "stages/sciddicat/sciddicat_choice.h"
 
 #include "formats/base/checked.h"
-#include "stages/sciddicat/sciddicat_map.h"
+#include "stages/sciddicat/sciddicat_job.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -80,21 +80,19 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
 
 void sciddicat_choose(const struct stage_args *args, struct sciddicat_choice *out)
 {
-    static const enum sciddicat_nodata policies[] = {SCIDDICAT_WALL, SCIDDICAT_SINK,
-                                                     SCIDDICAT_COMPAT};
     const struct param_value *p = args->params;
     const uint64_t steps = p[STEPS].count, every = p[REPORT_EVERY].count;
     const uint64_t share = steps < DEFAULT_REPORTS ? 1 : steps / DEFAULT_REPORTS;
-    *out =
-        (struct sciddicat_choice){.steps = steps,
-                                  .epsilon = p[EPSILON].real,
-                                  .r = p[R].real,
-                                  .nodata = policies[p[NODATA].index],
-                                  .settle = p[SETTLE].count,
-                                  .snapshot_every = p[SNAPSHOT_EVERY].count,
-                                  .report_every = every > 0 ? every : share,
-                                  .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
-                                  .type = p[RASTER_TYPE_OF].index == 0 ? RASTER_F64 : RASTER_F32};
+    *out = (struct sciddicat_choice){
+        .steps = steps,
+        .epsilon = p[EPSILON].real,
+        .r = p[R].real,
+        .nodata = (enum sciddicat_nodata)p[NODATA].index /* in the same order */,
+        .settle = p[SETTLE].count,
+        .snapshot_every = p[SNAPSHOT_EVERY].count,
+        .report_every = every > 0 ? every : share,
+        .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
+        .type = p[RASTER_TYPE_OF].index == 0 ? RASTER_F64 : RASTER_F32};
 }
 
 enum status sciddicat_grid(const struct stage_args *args, enum sciddicat_part part,
@@ -113,13 +111,11 @@ enum status sciddicat_grid(const struct stage_args *args, enum sciddicat_part pa
             "it as .asc, .tif or .npy",
             in->name);
     }
-    const enum status st = t->lines_are_columns ? grid_new(t->cells_per_line, t->n_lines, out)
-                                                : grid_new(t->n_lines, t->cells_per_line, out);
-    if (st == STATUS_OK && t->has_missing_value) {
-        (*out)->has_nodata = true;
-        (*out)->nodata = NAN;
-    }
-    return st;
+    STATUS_TRY(t->lines_are_columns ? grid_new(t->cells_per_line, t->n_lines, out)
+                                    : grid_new(t->n_lines, t->cells_per_line, out));
+    (*out)->has_nodata = t->has_missing_value;
+    (*out)->nodata = t->has_missing_value ? (double)NAN : 0;
+    return STATUS_OK;
 }
 
 struct sciddicat_params sciddicat_kernel_params(const struct sciddicat_choice *choice,
@@ -138,7 +134,7 @@ struct raster sciddicat_raster(const struct sciddicat_choice *choice, const stru
     return (struct raster){.grid = dem, .format = choice->format, .type = type};
 }
 
-uint64_t sciddicat_books_rows(const struct sciddicat_choice *choice)
+uint64_t sciddicat_n_reports(const struct sciddicat_choice *choice)
 {
     return choice->steps / choice->report_every + 2; /* the start, and an end between two reports */
 }
@@ -175,14 +171,13 @@ static enum status check_shape(const struct stage_args *args, const struct scidd
             "missing_value out",
             name);
     }
-    const enum status st =
-        grid_check_aligned(name, dem, args->inputs[SCIDDICAT_SOURCE].name, source);
-    return st == STATUS_OK ? raster_check(&raster, name) : st;
+    STATUS_TRY(grid_check_aligned(name, dem, args->inputs[SCIDDICAT_SOURCE].name, source));
+    return raster_check(&raster, name);
 }
 
-/* What one thickness grid holds on its way to a file, besides its cells. */
-static size_t kept(const struct sciddicat_choice *choice, const struct grid *dem,
-                   enum raster_type type)
+/* What one grid keeps until its file is written, besides its cells. */
+static size_t kept_bytes(const struct sciddicat_choice *choice, const struct grid *dem,
+                         enum raster_type type)
 {
     const struct raster raster = sciddicat_raster(choice, dem, type);
     return raster_kept_bytes(&raster);
@@ -192,19 +187,17 @@ enum status sciddicat_need(const struct stage_args *args, const struct sciddicat
                            const struct grid *dem, const struct grid *source,
                            struct stage_need *out)
 {
-    const enum status st = check_shape(args, choice, dem, source);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    /* Nothing below wraps: there are at most 2^31 cells, and as many rows of the books. */
+    STATUS_TRY(check_shape(args, choice, dem, source));
+    /* Nothing below wraps: there are at most 2^31 cells, and as many reports. */
     const struct sciddicat_params params = sciddicat_kernel_params(choice, dem);
     const size_t n = dem->rows * dem->columns;
     const size_t given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the kernels have them */
     const size_t held = 3 * sizeof(double) + sizeof(int32_t) + 1;
     const size_t run = args->queue->backend->ops->sciddicat->bytes(&params);
-    const size_t snapshot = n * sizeof(double) + kept(choice, dem, choice->type);
-    const size_t last = 2 * kept(choice, dem, choice->type) + kept(choice, dem, RASTER_I32);
-    size_t host = n * held + (size_t)sciddicat_books_rows(choice) * sizeof(struct sciddicat_report);
+    const size_t snapshot = n * sizeof(double) + kept_bytes(choice, dem, choice->type);
+    const size_t last =
+        2 * kept_bytes(choice, dem, choice->type) + kept_bytes(choice, dem, RASTER_I32);
+    size_t host = n * held + (size_t)sciddicat_n_reports(choice) * sizeof(struct sciddicat_report);
     host += sciddicat_map_bytes(dem->rows, dem->columns);
     if (snapshots(choice) > 0) { /* two results at a time: snapshots, or one and the last result */
         host += snapshot + (snapshot > last ? snapshot : last);

@@ -17,7 +17,7 @@ struct sciddicat_choice {
     uint64_t steps;
     double epsilon, r;
     enum sciddicat_nodata nodata;
-    uint64_t settle;         /* look so often whether any cell still moved; 0: never */
+    uint64_t settle;         /* steps between checks whether any cell still moves; 0: never */
     uint64_t snapshot_every; /* 0: none */
     uint64_t report_every;   /* >= 1 */
     enum raster_format format;
@@ -26,22 +26,22 @@ struct sciddicat_choice {
 
 void sciddicat_choose(const struct stage_args *args, struct sciddicat_choice *out);
 
-/* The grid of a part: as its file says, or without a place where the file is of another format.
+/* The grid of a part: as its file says; without a georeference if the file is of another format.
  * STATUS_BAD_INPUT (not known how many lines it has), STATUS_NO_MEMORY. */
 enum status sciddicat_grid(const struct stage_args *args, enum sciddicat_part part,
                            struct grid **out) STATUS_MUST_CHECK;
 
-/* What the kernels are told; the DEM's shape has been checked. */
+/* For the kernels; the DEM's shape has been checked. */
 struct sciddicat_params sciddicat_kernel_params(const struct sciddicat_choice *choice,
                                                 const struct grid *dem);
 
-/* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not said yet.
+/* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
  */
 struct raster sciddicat_raster(const struct sciddicat_choice *choice, const struct grid *dem,
                                enum raster_type type);
 
-/* Rows of the books at most. */
-uint64_t sciddicat_books_rows(const struct sciddicat_choice *choice);
+/* Reports at most. */
+uint64_t sciddicat_n_reports(const struct sciddicat_choice *choice);
 
 /* Can it be done, and what does it take? STATUS_BAD_INPUT, _BAD_ARGUMENT, _TOO_LARGE. */
 enum status sciddicat_need(const struct stage_args *args, const struct sciddicat_choice *choice,

@@ -1,15 +1,14 @@
 /*
  * sciddicat_files - cells and rows, given piece by piece on any thread.
  */
-#include "stages/sciddicat/sciddicat_files.h"
+#include "stages/sciddicat/sciddicat_job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { THICKNESS_NODATA = -9999, NEVER = -1, BOOK_ROWS = 8192 /* in a piece of text */ };
+enum { THICKNESS_NODATA = -9999, NEVER = -1, ROWS_PER_PIECE = 8192 /* of text */ };
 
-/* Thicknesses to be written; `own` when they go with the file. */
+/* Thicknesses to be written; `own`: they are freed with the file. */
 struct field {
     const struct sciddicat_job *job;
     const double *cells;
@@ -26,10 +25,9 @@ static void free_field(void *context)
 static enum status fetch_thickness(void *context, uint64_t first, size_t n, void *dst)
 {
     const struct field *f = context;
-    const uint8_t *nodata = f->job->holes ? f->job->nodata + first : NULL;
-    const double *from = f->cells + first;
     for (size_t k = 0; k < n; k++) {
-        const double h = nodata != NULL && nodata[k] ? THICKNESS_NODATA : from[k];
+        const double h =
+            sciddicat_masks(f->job, first + k) ? THICKNESS_NODATA : f->cells[first + k];
         if (f->job->choice.type == RASTER_F64) {
             ((double *)dst)[k] = h;
         } else {
@@ -39,12 +37,12 @@ static enum status fetch_thickness(void *context, uint64_t first, size_t n, void
     return STATUS_OK;
 }
 
-/* Adds thicknesses; takes over `own`, also on failure. */
+/* Adds thicknesses; owns `own`, also on failure. */
 static enum status add_thickness(struct sciddicat_job *job, const char *name, const double *cells,
                                  double *own, struct result *out)
 {
     struct raster raster = sciddicat_raster(&job->choice, job->dem, job->choice.type);
-    raster.has_nodata = job->holes;
+    raster.has_nodata = job->is_masked;
     raster.nodata = THICKNESS_NODATA;
     struct field *f = malloc(sizeof *f);
     if (f == NULL) {
@@ -77,9 +75,8 @@ static enum status fetch_arrival(void *context, uint64_t first, size_t n, void *
 {
     const struct sciddicat_job *job = context;
     int32_t *to = dst;
-    memcpy(to, job->arrival + first, n * sizeof *to);
-    for (size_t k = 0; k < n && job->holes; k++) {
-        to[k] = job->nodata[first + k] ? NEVER : to[k];
+    for (size_t k = 0; k < n; k++) {
+        to[k] = sciddicat_masks(job, first + k) ? NEVER : job->arrival[first + k];
     }
     return STATUS_OK;
 }
@@ -92,56 +89,39 @@ static enum status add_arrival(struct sciddicat_job *job, struct result *out)
     return result_add_raster(out, "arrival", &raster, fetch_arrival, job, NULL);
 }
 
-/* --- the books ----------------------------------------------------------------------------------
+/* --- the mass balance ---------------------------------------------------------------------------
  */
-
-static enum status put_cell(struct bytes *out, double value)
-{
-    const enum status st = result_put_f64(out, value);
-    return st == STATUS_OK ? bytes_append(out, ",", 1) : st;
-}
 
 static enum status put_report(const struct sciddicat_job *job, const struct sciddicat_report *r,
                               struct bytes *out)
 {
     const double sums[] = {r->mass, r->lost_edge, r->lost_nodata};
-    enum status st = bytes_printf(out, "%llu,", (unsigned long long)r->step);
-    for (size_t k = 0; k < sizeof sums / sizeof *sums && st == STATUS_OK; k++) {
-        st = put_cell(out, sums[k] * job->scale.area_m2);
+    STATUS_TRY(bytes_printf(out, "%llu,", (unsigned long long)r->step));
+    for (size_t k = 0; k < sizeof sums / sizeof *sums; k++) {
+        STATUS_TRY(result_put_f64(out, sums[k] * job->scale.area_m2));
+        STATUS_TRY(bytes_append(out, ",", 1));
     }
-    if (st == STATUS_OK) {
-        st = bytes_printf(out, "%llu,", (unsigned long long)r->n_active);
-    }
-    if (st == STATUS_OK) {
-        st = result_put_f64(out, r->largest);
-    }
-    return st == STATUS_OK ? bytes_append(out, "\n", 1) : st;
+    STATUS_TRY(bytes_printf(out, "%llu,", (unsigned long long)r->n_active));
+    STATUS_TRY(result_put_f64(out, r->largest));
+    return bytes_append(out, "\n", 1);
 }
 
-static enum status book_rows(void *context, uint64_t first, size_t n, struct bytes *out)
+static enum status put_reports(void *context, uint64_t first, size_t n, struct bytes *out)
 {
     const struct sciddicat_job *job = context;
-    enum status st = STATUS_OK;
-    for (size_t k = 0; k < n && st == STATUS_OK; k++) {
-        st = put_report(job, &job->books[first + k], out);
+    for (size_t k = 0; k < n; k++) {
+        STATUS_TRY(put_report(job, &job->reports[first + k], out));
     }
-    return st;
+    return STATUS_OK;
 }
 
 enum status sciddicat_files(struct sciddicat_job *job, struct result *out)
 {
-    enum status st = add_thickness(job, "thickness", job->h, NULL, out);
-    if (st == STATUS_OK) {
-        st = add_thickness(job, "max_thickness", job->max_h, NULL, out);
-    }
-    if (st == STATUS_OK) {
-        st = add_arrival(job, out);
-    }
-    if (st == STATUS_OK) {
-        st = result_add_csv(out, "mass",
-                            "step,on_map_m3,lost_edge_m3,lost_nodata_m3,active_cells,"
-                            "max_thickness_m",
-                            job->n_books, BOOK_ROWS, book_rows, job, NULL);
-    }
-    return st;
+    STATUS_TRY(add_thickness(job, "thickness", job->h, NULL, out));
+    STATUS_TRY(add_thickness(job, "max_thickness", job->max_h, NULL, out));
+    STATUS_TRY(add_arrival(job, out));
+    return result_add_csv(out, "mass",
+                          "step,on_map_m3,lost_edge_m3,lost_nodata_m3,active_cells,"
+                          "max_thickness_m",
+                          job->n_reports, ROWS_PER_PIECE, put_reports, job, NULL);
 }

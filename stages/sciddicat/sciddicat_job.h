@@ -1,8 +1,6 @@
 /*
- * sciddicat_job - what the parts of the stage `sciddicat` share: one landslide's state.
- *
- * Cells come in (sciddicat_cells), the automaton runs (sciddicat_march), and files, figures and a
- * picture are made of what it leaves (sciddicat_files, _report, _map).
+ * sciddicat_job - one landslide's state, and the parts of the stage `sciddicat` that work on it:
+ * cells come in, the automaton runs, and files, a summary and a picture are made from its result.
  */
 #ifndef LEAT_STAGES_SCIDDICAT_SCIDDICAT_JOB_H
 #define LEAT_STAGES_SCIDDICAT_SCIDDICAT_JOB_H
@@ -17,7 +15,7 @@ struct sciddicat_start {
     size_t crown;     /* the highest of these; the first of equals */
     size_t n_ring;    /* of them on the outermost ring ... */
     double ring_m;    /* ... and the sum of their thicknesses: it never moves */
-    size_t n_nodata;  /* others on NODATA cells, where these are none (wall, sink) ... */
+    size_t n_nodata;  /* others on masked NODATA cells ... */
     double nodata_m;  /* ... which do not move either */
     double highest;   /* largest |altitude| */
     double thickness; /* sum over the map, as the kernels add it up */
@@ -37,29 +35,35 @@ struct sciddicat_job {
     const struct backend_ops *ops;
     struct queue *queue;
     struct grid *dem, *source;    /* owned */
-    bool georeferenced_by_source; /* the DEM did not know where it lies */
+    bool georeferenced_by_source; /* the DEM itself has no georeference */
     struct grid_scale scale;
     size_t n_cells;
 
     /* [n_cells] each, row by row */
     double *z;       /* altitude as given; of NODATA cells, unless compat, the lowest of the map */
     uint8_t *nodata; /* 1: the DEM has no number there */
-    double *h;       /* at the start; from the end on: at the end */
-    double *max_h;   /* at the end: the largest ever */
+    double *h;       /* at the start; after the run: at the end */
+    double *max_h;   /* after the run: the largest ever */
     int32_t *arrival;
-    size_t taken[SCIDDICAT_N_PARTS];
+    size_t n_received[SCIDDICAT_N_PARTS];
     size_t n_nodata;
-    size_t n_usual; /* altitudes of exactly -9999, in a DEM that names no NODATA */
-    bool holes;     /* NODATA cells are treated as such: there are some, and not compat */
+    size_t n_minus_9999; /* altitudes of exactly that, in a DEM that names no NODATA */
+    bool is_masked;      /* NODATA cells are treated as such: there are some, and not compat */
 
     struct sciddicat_start start;
     void *run; /* of the kernels; NULL before the start and after the end */
     bool started, settled;
     struct sciddicat_report now;
-    struct sciddicat_report *books; /* the start, every report, the end */
-    size_t n_books;
+    struct sciddicat_report *reports; /* the start, every report, the end */
+    size_t n_reports;
     struct sciddicat_motion motion;
 };
+
+/* Is it a NODATA cell that is treated as one? */
+static inline bool sciddicat_masks(const struct sciddicat_job *job, size_t k)
+{
+    return job->is_masked && job->nodata[k];
+}
 
 static inline const char *sciddicat_name(const struct sciddicat_job *job, enum sciddicat_part part)
 {
@@ -71,7 +75,84 @@ static inline bool sciddicat_on_ring(const struct sciddicat_job *job, size_t row
     return row == 0 || column == 0 || row + 1 == job->dem->rows || column + 1 == job->dem->columns;
 }
 
-/* By how much the books may be off after the present step, in metres summed over cells. */
-double sciddicat_job_bound(const struct sciddicat_job *job);
+/* --- sciddicat_cells: the numbers of the two grids ---------------------------------------------
+ *
+ * A cell of the DEM is NODATA when it holds the number that the file gives for that, or the one
+ * given as missing_value; NaN too, unless the file gives another number. Where that number is
+ * beyond 1e38, all beyond it with its sign are. NODATA of the source means no debris, under every
+ * policy.
+ */
+
+/* Stores the next n_cells numbers of a part. STATUS_BAD_INPUT names file, row and column (from 1).
+ */
+enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part part,
+                                const struct table_chunk *chunk) STATUS_MUST_CHECK;
+/* All numbers are there: fills job->start (but the sum), gives NODATA cells their altitude, and
+ * writes the surface under the debris, n_cells numbers, to `surface`. STATUS_BAD_INPUT (no cell has
+ * an altitude), STATUS_INTERNAL. */
+enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface) STATUS_MUST_CHECK;
+
+/* --- sciddicat_simulate: the run of the automaton ----------------------------------------------
+ */
+
+/* Runs for about half a second, or until a snapshot has been added to `out`; *more is set unless
+ * the end was reached: then h, max_h, arrival and motion are there, and the backend's memory is
+ * released. STATUS_INTERNAL when the mass does not balance. */
+enum status sciddicat_simulate(struct sciddicat_job *job, struct result *out,
+                               bool *more) STATUS_MUST_CHECK;
+/* By how much the mass may be off after the present step, in metres summed over cells. */
+double sciddicat_mass_bound(const struct sciddicat_job *job);
+
+/* --- sciddicat_files: grids and the mass balance as files --------------------------------------
+ *
+ * thickness, max_thickness: metres; NODATA cells of the DEM hold -9999 and are marked as NODATA,
+ * unless the policy is compat, where they are cells like any other. arrival: the first step after
+ * which a cell's debris was thicker than p_epsilon, 0 where it was from the start; -1, which is
+ * marked as NODATA, where it never was. mass.csv.gz: the mass balance, a row a report.
+ */
+
+/* Adds snapshots/NNNNNN of the present thickness, copied; the step has six digits or as many as
+ * the last step. */
+enum status sciddicat_files_snapshot(struct sciddicat_job *job,
+                                     struct result *out) STATUS_MUST_CHECK;
+/* Adds all others; their pieces read the job. The run is over. */
+enum status sciddicat_files(struct sciddicat_job *job, struct result *out) STATUS_MUST_CHECK;
+
+/* --- sciddicat_map: the picture -----------------------------------------------------------------
+ */
+
+/* Host memory that drawing takes, at most, for a grid of that shape. */
+size_t sciddicat_map_bytes(size_t rows, size_t columns);
+/* Adds map.png; it is drawn when its piece is asked for. The run is over. */
+enum status sciddicat_map(struct sciddicat_job *job, struct result *out) STATUS_MUST_CHECK;
+
+/* --- sciddicat_summary, sciddicat_warnings: what result.json says ------------------------------
+ *
+ * A cell was covered when its debris was thicker than p_epsilon at some step. The crown is the
+ * highest cell with an altitude that carried debris at the start (of several the first in the order
+ * of rows), the toe the lowest one covered: of several the one farthest from the crown on the map,
+ * of these the first in the order of rows. Their distance on the map and their difference in
+ * altitude give the angle of reach (A. Heim's Fahrboeschung), by which the mobility of landslides
+ * is compared.
+ */
+struct sciddicat_summary {
+    size_t n_covered;          /* cells ever covered */
+    size_t first_row, end_row; /* of their rectangle; 0 and 0 when there are none */
+    size_t first_column, end_column;
+    size_t n_dammed;    /* of them: beside a NODATA cell that is a wall */
+    size_t n_on_nodata; /* of them: NODATA cells, under compat */
+    size_t deepest;     /* the cell with the largest thickness ever, but for NODATA */
+    size_t toe;         /* n_covered > 0 */
+    bool has_runout;    /* there are a crown and a toe: */
+    double drop_m;      /* from one to the other */
+    double runout_m;    /* on the map, centre to centre */
+};
+
+/* Fills shape, parameters, summary and warnings. The run is over. */
+enum status sciddicat_summarise(const struct sciddicat_job *job,
+                                struct result *out) STATUS_MUST_CHECK;
+/* What a landslide's user should know before believing the numbers. */
+enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
+                           struct result *out) STATUS_MUST_CHECK;
 
 #endif

@@ -1,16 +1,15 @@
 /*
- * sciddicat_map - the picture of a landslide: a title, the map, a scale of lengths with the
- * direction of north, and a legend.
+ * sciddicat_map - the picture of a landslide, map.png: a title, the map, a scale of lengths with
+ * the direction of north, and a legend.
  *
- * Small grids are enlarged by a whole factor, so that the picture can be looked at as it is; cells
- * are drawn square. Colours go with the square root of the thickness, since most debris is thin;
- * where it was, or is, thinner than about a hundredth of the thickest, a film is shown. So is what
+ * Small grids are enlarged by a whole factor, to be large enough to look at; cells are drawn
+ * square. Terrain is grey, with a cool tint where debris was. The colours of debris go with the
+ * square root of the thickness, since most debris is thin; their lightness falls evenly (CIE L* 90,
+ * 75, 58, 40, 22) from yellow to a dark red, so that thickness can be read without hue. Where
+ * debris was, or is, thinner than about a hundredth of the thickest, a film is shown. So is what
  * adheres: emptied cells come down to p_epsilon from above, and are a little thicker in the end.
  */
-#include "stages/sciddicat/sciddicat_map.h"
-
 #include "formats/result/png_image.h"
-#include "stages/sciddicat/sciddicat_colours.h"
 #include "stages/sciddicat/sciddicat_relief.h"
 
 #include <math.h>
@@ -30,6 +29,12 @@ enum {
     MARK = 5,         /* from the bar to the text beside it */
     PICTURE_BYTES = 8 /* a pixel: colours, palette, what is written */
 };
+
+enum { COLOUR_NODATA = 0xe9ebee, COLOUR_INK = 0x202020, COLOUR_PAPER = 0xffffff };
+
+/* Steps of light and of thickness: the picture has a palette. */
+enum { SHADES = 44, DEPTHS = 24, DEBRIS_SHADES = 6 };
+_Static_assert(2 * SHADES + DEPTHS * DEBRIS_SHADES + 3 <= 256, "a palette");
 
 static const double least_m = 1e-6; /* the shortest scale of thicknesses */
 
@@ -52,7 +57,7 @@ struct map {
     char film[32], cells[48]; /* what the legend says of them */
 };
 
-static long most(long a, long b)
+static long greater_of(long a, long b)
 {
     return a > b ? a : b;
 }
@@ -69,8 +74,8 @@ static struct layout lay_out(size_t width, size_t height, long legend)
     const long gap = GAP * l.dot, line = GLYPH * l.dot;
     l.left = gap;
     l.top = 2 * gap + line;
-    l.legend = l.left + most(l.width, LEAST_WIDTH * l.dot) + 2 * gap;
-    l.below = l.top + most(l.height, LEAST_HEIGHT * l.dot) + gap;
+    l.legend = l.left + greater_of(l.width, LEAST_WIDTH * l.dot) + 2 * gap;
+    l.below = l.top + greater_of(l.height, LEAST_HEIGHT * l.dot) + gap;
     l.all_width = l.legend + legend * l.dot + gap;
     l.all_height = l.below + line + gap;
     return l;
@@ -95,6 +100,56 @@ static double round_down(double x)
 static double round_up(double x)
 {
     return x * (round_down(2 * x) > 1.9 * x ? 2 : 2.5);
+}
+
+/* --- colours, 0xRRGGBB --------------------------------------------------------------------------
+ */
+
+/* Which of n steps a value from 0 to 1 falls in, as that step's middle. */
+static double in_steps(double value, int n)
+{
+    const int step = value > 0 ? (int)(value * n) : 0;
+    return ((step < n ? step : n - 1) + 0.5) / n;
+}
+
+static uint32_t channel(uint32_t rgb, int shift)
+{
+    return rgb >> shift & 0xff;
+}
+
+/* From a to b by t from 0 to 1. */
+static uint32_t mix(uint32_t a, uint32_t b, double t)
+{
+    uint32_t mixed = 0;
+    for (int shift = 16; shift >= 0; shift -= 8) {
+        const double v = (1 - t) * channel(a, shift) + t * channel(b, shift);
+        mixed = mixed << 8 | (uint32_t)(v + 0.5);
+    }
+    return mixed;
+}
+
+/* Of terrain in a light from 0 to 1 (level ground: sqrt(1/2)). */
+static uint32_t terrain_colour(double shade)
+{
+    return mix(0x34373b, 0xffffff, in_steps(shade, SHADES));
+}
+
+/* Of terrain that debris has passed over, and left no more than a film on. */
+static uint32_t film_colour(double shade)
+{
+    return mix(terrain_colour(shade), 0x7a3fbf, 0.3);
+}
+
+/* Of debris, `depth` from 0 to 1 of the scale. */
+static uint32_t debris_colour(double depth, double shade)
+{
+    static const uint32_t scale[] = {0xffe27a, 0xf7ab3c, 0xdd6b2b, 0xa62c2b, 0x5a1029};
+    enum { PIECES = sizeof scale / sizeof *scale - 1 };
+    const double at = in_steps(depth, DEPTHS) * PIECES;
+    const size_t piece = (size_t)at;
+    const uint32_t colour = mix(scale[piece], scale[piece + 1], at - (double)piece);
+    const double light = in_steps(shade, DEBRIS_SHADES) - 0.7; /* level ground: as it is */
+    return light < 0 ? mix(colour, 0x000000, -0.6 * light) : mix(colour, 0xffffff, 0.6 * light);
 }
 
 /* --- the map ------------------------------------------------------------------------------------
@@ -124,13 +179,13 @@ static uint32_t colour_of(const struct map *m, size_t k)
     const double shade = (double)m->relief.shade[k];
     switch (surface_of(m, k)) {
     case DEBRIS:
-        return sciddicat_debris_colour(depth_of(m, (double)m->relief.debris[k]), shade);
+        return debris_colour(depth_of(m, (double)m->relief.debris[k]), shade);
     case FILM:
-        return sciddicat_film_colour(shade);
+        return film_colour(shade);
     case NO_DATA:
         return COLOUR_NODATA;
     default:
-        return sciddicat_terrain_colour(shade);
+        return terrain_colour(shade);
     }
 }
 
@@ -152,6 +207,11 @@ static bool is_start(const struct sciddicat_relief *r, long y, long x)
            r->covered[(size_t)y * r->width + (size_t)x] == RELIEF_START;
 }
 
+static void put_ink(struct map *m, long x, long y, long width, long height)
+{
+    png_image_fill(&m->image, x, y, width, height, COLOUR_INK);
+}
+
 /* A line around the cells that were covered at the start, within them. */
 static void draw_start(struct map *m)
 {
@@ -163,17 +223,14 @@ static void draw_start(struct map *m)
             if (!is_start(r, y, x)) {
                 continue;
             }
-            if (!is_start(r, y - 1, x)) {
-                png_image_fill(&m->image, left, top, n, thick, COLOUR_INK);
-            }
-            if (!is_start(r, y + 1, x)) {
-                png_image_fill(&m->image, left, top + n - thick, n, thick, COLOUR_INK);
-            }
-            if (!is_start(r, y, x - 1)) {
-                png_image_fill(&m->image, left, top, thick, n, COLOUR_INK);
-            }
-            if (!is_start(r, y, x + 1)) {
-                png_image_fill(&m->image, left + n - thick, top, thick, n, COLOUR_INK);
+            const long end = n - thick;
+            for (long by = -1; by <= 1; by += 2) {
+                if (!is_start(r, y + by, x)) {
+                    put_ink(m, left, top + (by > 0 ? end : 0), n, thick);
+                }
+                if (!is_start(r, y, x + by)) {
+                    put_ink(m, left + (by > 0 ? end : 0), top, thick, n);
+                }
             }
         }
     }
@@ -198,32 +255,31 @@ static void draw_lengths(struct map *m)
     const long x = l->left, y = l->below + (GLYPH * l->dot - thick) / 2;
     const bool known = m->job->scale.unit == GRID_METRES;
     char text[48];
-    png_image_fill(&m->image, x, y, pixels, thick, COLOUR_INK);
+    put_ink(m, x, y, pixels, thick);
     png_image_fill(&m->image, x + l->dot, y + l->dot, pixels / 2 - l->dot, thick - 2 * l->dot,
                    COLOUR_PAPER);
-    snprintf(text, sizeof text,
-             known && length >= 1000 ? "%g km"
-             : known                 ? "%g m"
-                                     : "%g cells",
-             known && length >= 1000 ? length / 1000 : length);
+    const bool in_km = known && length >= 1000;
+    snprintf(text, sizeof text, "%g %s", in_km ? length / 1000 : length,
+             in_km   ? "km"
+             : known ? "m"
+                     : "cells");
     put_text(m, x + pixels + GAP * l->dot, l->below, text);
 }
 
-/* "N" under an arrow, at the right end of the line of scales; where it is known. */
+/* "N" under an arrow, at the right end of the line of scales, if the direction is known. */
 static void draw_north(struct map *m)
 {
     const struct layout *const l = &m->at;
     if (!m->job->dem->has_origin) {
         return;
     }
-    const long right = l->left + most(l->width, LEAST_WIDTH * l->dot);
+    const long right = l->left + greater_of(l->width, LEAST_WIDTH * l->dot);
     const long x = right - 5 * l->dot, d = l->dot;
     put_text(m, x, l->below, "N");
     for (long k = 0; k < 4; k++) { /* a head of 7 dots across and a shaft beside the letter */
-        png_image_fill(&m->image, x - (6 + k) * d, l->below + k * d, (2 * k + 1) * d, d,
-                       COLOUR_INK);
+        put_ink(m, x - (6 + k) * d, l->below + k * d, (2 * k + 1) * d, d);
     }
-    png_image_fill(&m->image, x - 6 * d, l->below + 4 * d, d, 3 * d, COLOUR_INK);
+    put_ink(m, x - 6 * d, l->below + 4 * d, d, 3 * d);
 }
 
 /* --- legend -------------------------------------------------------------------------------------
@@ -231,17 +287,17 @@ static void draw_north(struct map *m)
 
 static const char at_start[] = "at the start", drawn_square[] = "drawn square";
 
-/* In dots, with room for every text that it may hold; a number beside the bar has eight characters
- * at most. */
+/* In dots, with room for every text that it may hold; a number beside the bar has at most eight
+ * characters. */
 static long legend_width(const struct map *m)
 {
     const long beside = BAR + MARK;
-    long width = most(beside + png_image_text_width(1, "1.23e-05"),
-                      beside + png_image_text_width(1, at_start));
-    width = most(width, beside + png_image_text_width(1, m->film));
+    long width = greater_of(beside + png_image_text_width(1, "1.23e-05"),
+                            beside + png_image_text_width(1, at_start));
+    width = greater_of(width, beside + png_image_text_width(1, m->film));
     if (!m->is_square) {
-        width = most(width, png_image_text_width(1, m->cells));
-        width = most(width, png_image_text_width(1, drawn_square));
+        width = greater_of(width, png_image_text_width(1, m->cells));
+        width = greater_of(width, png_image_text_width(1, drawn_square));
     }
     return width;
 }
@@ -252,11 +308,11 @@ static void put_mark(struct map *m, long y, double value)
     const long d = m->at.dot, x = m->at.legend + BAR * d;
     char text[32];
     snprintf(text, sizeof text, "%.3g", value);
-    png_image_fill(&m->image, x, y, 3 * d, d, COLOUR_INK);
+    put_ink(m, x, y, 3 * d, d);
     put_text(m, x + MARK * d, y - GLYPH * d / 2, text);
 }
 
-/* The bar of thicknesses with round numbers beside it; gives the line below it. */
+/* The bar of thicknesses with round numbers beside it; returns the line below it. */
 static long draw_bar(struct map *m, long y)
 {
     const struct layout *const l = &m->at;
@@ -264,8 +320,7 @@ static long draw_bar(struct map *m, long y)
     const long height = room < BAR_HEIGHT * d ? room : BAR_HEIGHT * d, width = BAR * d;
     for (long k = 0; k < height; k++) {
         const double depth = 1 - ((double)k + 0.5) / (double)height;
-        png_image_fill(&m->image, l->legend, y + k, width, 1,
-                       sciddicat_debris_colour(depth, M_SQRT1_2));
+        png_image_fill(&m->image, l->legend, y + k, width, 1, debris_colour(depth, M_SQRT1_2));
     }
     long free_from = y + height; /* above the mark before; the end of the scale has one */
     put_mark(m, y, m->top_m);
@@ -281,7 +336,7 @@ static long draw_bar(struct map *m, long y)
     return y + height + GAP * d;
 }
 
-/* A square of a colour and what it means; gives the line below it. */
+/* A square of a colour and what it means; returns the line below it. */
 static long draw_key(struct map *m, long y, uint32_t rgb, const char *text)
 {
     const struct layout *const l = &m->at;
@@ -307,7 +362,7 @@ static void draw_legend(struct map *m)
         y += line;
     }
     if (shown[FILM]) {
-        y = draw_key(m, y, sciddicat_film_colour(M_SQRT1_2), m->film);
+        y = draw_key(m, y, film_colour(M_SQRT1_2), m->film);
     }
     if (m->job->start.n_debris > 0) {
         const long d = m->at.dot;
@@ -337,8 +392,8 @@ static void draw_title(struct map *m)
              m->job->settled ? ", at rest" : "");
     const long all = (l->all_width - 2L * GAP * l->dot) / (6 * l->dot); /* characters */
     const long room = all - (long)strlen(steps);
-    snprintf(title, sizeof title, "%.*s%s", (int)most(room, 1), slash != NULL ? slash + 1 : path,
-             steps);
+    snprintf(title, sizeof title, "%.*s%s", (int)greater_of(room, 1),
+             slash != NULL ? slash + 1 : path, steps);
     put_text(m, l->left, GAP * l->dot, title);
 }
 
@@ -356,17 +411,14 @@ static enum status draw(struct map *m, struct bytes *out)
         !grid_scale_is_sheared(s) && fabs(s->cell_x_m - s->cell_y_m) <= 1e-6 * s->cell_x_m;
     snprintf(m->cells, sizeof m->cells, "cells %.4g m x %.4g m", s->cell_x_m, s->cell_y_m);
     m->at = lay_out(m->relief.width, m->relief.height, legend_width(m));
-    enum status st = png_image_new((size_t)m->at.all_width, (size_t)m->at.all_height, &m->image);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(png_image_new((size_t)m->at.all_width, (size_t)m->at.all_height, &m->image));
     draw_title(m);
     draw_cells(m);
     draw_start(m);
     draw_lengths(m);
     draw_north(m);
     draw_legend(m);
-    st = png_image_encode(&m->image, out);
+    const enum status st = png_image_encode(&m->image, out);
     png_image_release(&m->image);
     return st;
 }
@@ -375,17 +427,15 @@ static enum status map_piece(void *context, uint64_t index, struct bytes *out)
 {
     struct map m = {.job = context};
     (void)index; /* there is one */
-    enum status st = sciddicat_relief_new(m.job, &m.relief);
-    if (st == STATUS_OK) {
-        st = draw(&m, out);
-        sciddicat_relief_free(&m.relief);
-    }
+    STATUS_TRY(sciddicat_relief_new(m.job, &m.relief));
+    const enum status st = draw(&m, out);
+    sciddicat_relief_free(&m.relief);
     return st;
 }
 
 enum status sciddicat_map(struct sciddicat_job *job, struct result *out)
 {
     struct result_file *f;
-    const enum status st = result_add_file(out, "map.png", PACK_RAW, &f);
-    return st == STATUS_OK ? result_add_member(f, NULL, 1, map_piece, job, NULL) : st;
+    STATUS_TRY(result_add_file(out, "map.png", PACK_RAW, &f));
+    return result_add_member(f, NULL, 1, map_piece, job, NULL);
 }

@@ -117,7 +117,7 @@ static void reduce_cell(const struct sciddicat_job *job, const struct frame *fra
     for (size_t i = row * n; i < end_i; i++) {
         for (size_t j = x * n; j < end_j; j++) {
             const size_t k = (frame->row + i) * job->dem->columns + frame->column + j;
-            if (job->nodata[k] && job->holes) {
+            if (sciddicat_masks(job, k)) {
                 continue;
             }
             sum += job->nodata[k] ? 0 : job->z[k];

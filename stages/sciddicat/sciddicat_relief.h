@@ -5,7 +5,7 @@
  * Only the rectangle that holds cells with numbers is shown, and of one that is too large for the
  * picture the part around the debris: by half of its length, on each side. What is still too
  * large is reduced by a whole factor: altitudes are averaged, the thickest debris counts. The first
- * row is the northernmost, also where the grid's last one is.
+ * row is the northernmost, also if that is the grid's last one.
  */
 #ifndef LEAT_STAGES_SCIDDICAT_SCIDDICAT_RELIEF_H
 #define LEAT_STAGES_SCIDDICAT_SCIDDICAT_RELIEF_H

@@ -5,9 +5,7 @@
  * The cells are gathered on the host, since the start needs both grids and the picture the
  * altitude; the automaton then runs on the backend, some steps a call, with snapshots on the way.
  */
-#include "stages/sciddicat/sciddicat_cells.h"
-#include "stages/sciddicat/sciddicat_march.h"
-#include "stages/sciddicat/sciddicat_report.h"
+#include "stages/sciddicat/sciddicat_job.h"
 
 #include <stdlib.h>
 
@@ -15,23 +13,17 @@ struct stage {
     struct sciddicat_job job;
 };
 
-/* A DEM that does not know where it lies, not even by control points, lies where the source does:
- * *by_source. */
+/* A DEM without a georeference, even by control points, gets that of the source: *by_source. */
 static enum status open_grids(const struct stage_args *args, struct grid **dem,
                               struct grid **source, bool *by_source)
 {
     *source = NULL;
     *by_source = false;
-    enum status st = sciddicat_grid(args, SCIDDICAT_DEM, dem);
-    if (st == STATUS_OK) {
-        st = sciddicat_grid(args, SCIDDICAT_SOURCE, source);
-    }
-    if (st == STATUS_OK && !grid_is_georeferenced(*dem) &&
-        grid_find_tag(*dem, GRID_TIEPOINT) == NULL && grid_is_georeferenced(*source)) {
-        *by_source = true;
-        st = grid_copy_georeference(*dem, *source);
-    }
-    return st;
+    STATUS_TRY(sciddicat_grid(args, SCIDDICAT_DEM, dem));
+    STATUS_TRY(sciddicat_grid(args, SCIDDICAT_SOURCE, source));
+    *by_source = !grid_is_georeferenced(*dem) && grid_find_tag(*dem, GRID_TIEPOINT) == NULL &&
+                 grid_is_georeferenced(*source);
+    return *by_source ? grid_copy_georeference(*dem, *source) : STATUS_OK;
 }
 
 static enum status sciddicat_plan(const struct stage_args *args, struct stage_need *out)
@@ -63,13 +55,13 @@ static void sciddicat_free(struct stage *s)
     free(job->h);
     free(job->max_h);
     free(job->arrival);
-    free(job->books);
+    free(job->reports);
     grid_free(job->dem);
     grid_free(job->source);
     free(s);
 }
 
-static enum status take_memory(struct sciddicat_job *job)
+static enum status alloc_grids(struct sciddicat_job *job)
 {
     const size_t n = job->n_cells;
     job->z = malloc(n * sizeof *job->z);
@@ -77,37 +69,38 @@ static enum status take_memory(struct sciddicat_job *job)
     job->h = malloc(n * sizeof *job->h);
     job->max_h = malloc(n * sizeof *job->max_h);
     job->arrival = malloc(n * sizeof *job->arrival);
-    job->books = malloc((size_t)sciddicat_books_rows(&job->choice) * sizeof *job->books);
+    job->reports = malloc((size_t)sciddicat_n_reports(&job->choice) * sizeof *job->reports);
     if (job->z == NULL || job->nodata == NULL || job->h == NULL || job->max_h == NULL ||
-        job->arrival == NULL || job->books == NULL) {
+        job->arrival == NULL || job->reports == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a landslide on %zu cells", n);
     }
     return STATUS_OK;
 }
 
-static enum status sciddicat_open(const struct stage_args *args, struct stage **out)
+static enum status open_job(const struct stage_args *args, struct sciddicat_job *job)
 {
     struct stage_need need;
+    job->args = *args;
+    job->queue = args->queue;
+    job->ops = args->queue->backend->ops;
+    sciddicat_choose(args, &job->choice);
+    STATUS_TRY(open_grids(args, &job->dem, &job->source, &job->georeferenced_by_source));
+    /* as in plan(): shapes that fit and can be simulated */
+    STATUS_TRY(sciddicat_need(args, &job->choice, job->dem, job->source, &need));
+    job->params = sciddicat_kernel_params(&job->choice, job->dem);
+    job->scale = grid_scale_of(job->dem);
+    job->n_cells = job->dem->rows * job->dem->columns;
+    return alloc_grids(job);
+}
+
+static enum status sciddicat_open(const struct stage_args *args, struct stage **out)
+{
     *out = NULL;
     struct stage *const s = calloc(1, sizeof *s);
     if (s == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a job");
     }
-    struct sciddicat_job *const job = &s->job;
-    job->args = *args;
-    job->queue = args->queue;
-    job->ops = args->queue->backend->ops;
-    sciddicat_choose(args, &job->choice);
-    enum status st = open_grids(args, &job->dem, &job->source, &job->georeferenced_by_source);
-    if (st == STATUS_OK) { /* as in plan(): shapes that fit and can be simulated */
-        st = sciddicat_need(args, &job->choice, job->dem, job->source, &need);
-    }
-    if (st == STATUS_OK) {
-        job->params = sciddicat_kernel_params(&job->choice, job->dem);
-        job->scale = grid_scale_of(job->dem);
-        job->n_cells = job->dem->rows * job->dem->columns;
-        st = take_memory(job);
-    }
+    const enum status st = open_job(args, &s->job);
     if (st != STATUS_OK) {
         sciddicat_free(s);
         return st;
@@ -120,13 +113,18 @@ static enum status sciddicat_push(struct stage *s, size_t part, const struct tab
                                   uint64_t *ticket)
 {
     *ticket = 0; /* the numbers are copied */
-    return sciddicat_cells_take(&s->job, (enum sciddicat_part)part, chunk);
+    return sciddicat_cells_add(&s->job, (enum sciddicat_part)part, chunk);
 }
 
 static enum status sciddicat_finish(struct stage *s, struct result *out, bool *more)
 {
-    const enum status st = sciddicat_march(&s->job, out, more);
-    return st == STATUS_OK && !*more ? sciddicat_report(&s->job, out) : st;
+    STATUS_TRY(sciddicat_simulate(&s->job, out, more));
+    if (*more) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(sciddicat_summarise(&s->job, out));
+    STATUS_TRY(sciddicat_files(&s->job, out));
+    return sciddicat_map(&s->job, out);
 }
 
 static const struct stage_part parts[] = {

@@ -1,7 +1,7 @@
 /*
  * sciddicat_warnings - sentences, each where it applies.
  */
-#include "stages/sciddicat/sciddicat_warnings.h"
+#include "stages/sciddicat/sciddicat_job.h"
 
 #include <math.h>
 
@@ -23,56 +23,56 @@ static const char *plural(size_t n)
 static enum status warn_start(const struct sciddicat_job *job, struct result *out)
 {
     const struct sciddicat_start *const s = &job->start;
-    enum status st = STATUS_OK;
     if (s->n_debris == 0) {
         return result_warn(out, "%s: no cell carries debris, so nothing moves",
                            sciddicat_name(job, SCIDDICAT_SOURCE));
     }
     if (s->n_ring > 0) {
-        st = result_warn(out,
-                         "%.6g m3 of debris (%zu cell%s) lie on the outermost ring of cells and "
-                         "never move",
-                         volume(job, s->ring_m), s->n_ring, plural(s->n_ring));
+        STATUS_TRY(result_warn(out,
+                               "%.6g m3 of debris (%zu cell%s) lie on the outermost ring of cells "
+                               "and never move",
+                               volume(job, s->ring_m), s->n_ring, plural(s->n_ring)));
     }
-    if (s->n_nodata > 0 && st == STATUS_OK) {
-        st = result_warn(out,
-                         "%.6g m3 of debris (%zu cell%s) lie where the DEM has NODATA: they never "
-                         "move and are not in the grids that are written",
-                         volume(job, s->nodata_m), s->n_nodata, plural(s->n_nodata));
+    if (s->n_nodata == 0) {
+        return STATUS_OK;
     }
-    return st;
+    return result_warn(out,
+                       "%.6g m3 of debris (%zu cell%s) lie where the DEM has NODATA: they never "
+                       "move and are not in the grids that are written",
+                       volume(job, s->nodata_m), s->n_nodata, plural(s->n_nodata));
 }
 
-static enum status warn_losses(const struct sciddicat_job *job, const struct sciddicat_figures *f,
+static enum status warn_losses(const struct sciddicat_job *job, const struct sciddicat_summary *s,
                                struct result *out)
 {
     const struct sciddicat_report *const r = &job->now;
-    enum status st = STATUS_OK;
     if (r->lost_edge > 0) {
-        st = result_warn(out,
-                         "%.6g m3 of debris (%.3g %%) left the map through its edge; a larger DEM "
-                         "would show where they went",
-                         volume(job, r->lost_edge), share(job, r->lost_edge));
+        STATUS_TRY(result_warn(out,
+                               "%.6g m3 of debris (%.3g %%) left the map through its edge; a "
+                               "larger DEM would show where they went",
+                               volume(job, r->lost_edge), share(job, r->lost_edge)));
     }
-    if (r->lost_nodata > 0 && st == STATUS_OK) {
-        st = result_warn(out, "%.6g m3 of debris (%.3g %%) flowed into NODATA cells and are gone",
-                         volume(job, r->lost_nodata), share(job, r->lost_nodata));
+    if (r->lost_nodata > 0) {
+        STATUS_TRY(result_warn(out,
+                               "%.6g m3 of debris (%.3g %%) flowed into NODATA cells and are gone",
+                               volume(job, r->lost_nodata), share(job, r->lost_nodata)));
     }
-    if (f->n_dammed > 0 && st == STATUS_OK) {
-        st = result_warn(out,
-                         "debris covered %zu cell%s beside NODATA, which held it back like a wall",
-                         f->n_dammed, plural(f->n_dammed));
+    if (s->n_dammed > 0) {
+        STATUS_TRY(result_warn(out,
+                               "debris covered %zu cell%s beside NODATA, which held it back like "
+                               "a wall",
+                               s->n_dammed, plural(s->n_dammed)));
     }
-    if (f->n_on_nodata > 0 && st == STATUS_OK) {
-        st = result_warn(out,
-                         "debris covered %zu NODATA cell%s of the DEM, whose number (%g) nodata = "
-                         "compat takes as an altitude",
-                         f->n_on_nodata, plural(f->n_on_nodata), job->dem->nodata);
+    if (s->n_on_nodata == 0) {
+        return STATUS_OK;
     }
-    return st;
+    return result_warn(out,
+                       "debris covered %zu NODATA cell%s of the DEM, whose number (%g) nodata = "
+                       "compat takes as an altitude",
+                       s->n_on_nodata, plural(s->n_on_nodata), job->dem->nodata);
 }
 
-/* Changes of less than a thousandth of what adheres are creep that no one looks for. */
+/* Changes of less than a thousandth of what adheres are creep, and not reported. */
 static enum status warn_motion(const struct sciddicat_job *job, struct result *out)
 {
     const struct sciddicat_motion *const m = &job->motion;
@@ -118,7 +118,7 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
     }
     if (grid_scale_is_sheared(&job->scale)) {
         return result_warn(
-            out, "%s has cells that are no rectangles: the model takes them to be square", name);
+            out, "%s has cells that are not rectangles: the model takes them to be square", name);
     }
     if (fabs(x - y) <= 1e-6 * x) {
         return STATUS_OK;
@@ -130,19 +130,19 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
 }
 
 /* Under compat every number is an altitude, as it was asked for. */
-static enum status warn_usual(const struct sciddicat_job *job, struct result *out)
+static enum status warn_minus_9999(const struct sciddicat_job *job, struct result *out)
 {
-    if (job->n_usual == 0 || job->choice.nodata == SCIDDICAT_COMPAT) {
+    if (job->n_minus_9999 == 0 || job->choice.nodata == SCIDDICAT_COMPAT) {
         return STATUS_OK;
     }
     return result_warn(out,
                        "%s names no NODATA, and %zu cell%s hold%s -9999, which is taken as an "
                        "altitude; if it stands for NODATA, set missing_value = -9999",
-                       sciddicat_name(job, SCIDDICAT_DEM), job->n_usual, plural(job->n_usual),
-                       job->n_usual == 1 ? "s" : "");
+                       sciddicat_name(job, SCIDDICAT_DEM), job->n_minus_9999,
+                       plural(job->n_minus_9999), job->n_minus_9999 == 1 ? "s" : "");
 }
 
-static enum status warn_high(const struct sciddicat_job *job, struct result *out)
+static enum status warn_vertical_unit(const struct sciddicat_job *job, struct result *out)
 {
     if (!grid_scale_vertical_unit_not_metre(job->dem)) {
         return STATUS_OK;
@@ -153,7 +153,7 @@ static enum status warn_high(const struct sciddicat_job *job, struct result *out
                        sciddicat_name(job, SCIDDICAT_DEM));
 }
 
-static enum status warn_place(const struct sciddicat_job *job, struct result *out)
+static enum status warn_georeference(const struct sciddicat_job *job, struct result *out)
 {
     const char *const dem = sciddicat_name(job, SCIDDICAT_DEM), *const source = sciddicat_name(
                                                                     job, SCIDDICAT_SOURCE);
@@ -173,7 +173,7 @@ static enum status warn_place(const struct sciddicat_job *job, struct result *ou
     return STATUS_OK;
 }
 
-static enum status warn_text(const struct sciddicat_job *job, struct result *out)
+static enum status warn_system(const struct sciddicat_job *job, struct result *out)
 {
     const struct raster raster = sciddicat_raster(&job->choice, job->dem, job->choice.type);
     const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
@@ -193,27 +193,15 @@ static enum status warn_text(const struct sciddicat_job *job, struct result *out
                        name);
 }
 
-enum status sciddicat_warnings(const struct sciddicat_job *job, const struct sciddicat_figures *f,
-                               struct result *out)
+enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
+                           struct result *out)
 {
-    enum status st = warn_start(job, out);
-    if (st == STATUS_OK) {
-        st = warn_losses(job, f, out);
-    }
-    if (st == STATUS_OK) {
-        st = warn_motion(job, out);
-    }
-    if (st == STATUS_OK) {
-        st = warn_scale(job, out);
-    }
-    if (st == STATUS_OK) {
-        st = warn_usual(job, out);
-    }
-    if (st == STATUS_OK) {
-        st = warn_high(job, out);
-    }
-    if (st == STATUS_OK) {
-        st = warn_place(job, out);
-    }
-    return st == STATUS_OK ? warn_text(job, out) : st;
+    STATUS_TRY(warn_start(job, out));
+    STATUS_TRY(warn_losses(job, s, out));
+    STATUS_TRY(warn_motion(job, out));
+    STATUS_TRY(warn_scale(job, out));
+    STATUS_TRY(warn_minus_9999(job, out));
+    STATUS_TRY(warn_vertical_unit(job, out));
+    STATUS_TRY(warn_georeference(job, out));
+    return warn_system(job, out);
 }

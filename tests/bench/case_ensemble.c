@@ -45,7 +45,7 @@ static enum status ensemble_job(struct ensemble *e, struct queue *q, size_t i)
         code = ops->upload(q, h, m->h, bytes, &ticket);
     }
     if (code == STATUS_OK) {
-        code = ops->sciddicat->open(q, &m->p, z, h, (struct span){0}, &run);
+        code = ops->sciddicat->open(q, &m->p, &(struct sciddicat_input){.z = z, .h = h}, &run);
     }
     if (code == STATUS_OK) {
         code = ops->sciddicat->advance(q, run, e->n_steps, &report);

@@ -74,8 +74,8 @@ static enum status sciddicat_prepare(struct bench *b, void *state)
         k->close(b->queue, s->run);
         s->run = NULL;
     }
-    const enum status code =
-        k->open(b->queue, &s->slide.p, s->at_z, s->at_h, (struct span){0}, &s->run);
+    const enum status code = k->open(
+        b->queue, &s->slide.p, &(struct sciddicat_input){.z = s->at_z, .h = s->at_h}, &s->run);
     return code == STATUS_OK ? b->backend->ops->finish(b->queue) : code;
 }
 

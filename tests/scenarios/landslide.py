@@ -1,5 +1,5 @@
 """The Tessina landslide against what the published programs give: hashes of the thickness, rasters in text and
-as GDAL reads the others, books and figures. Runs in the folder of the results."""
+as GDAL reads the others, balance and figures. Runs in the folder of the results."""
 import csv
 import gzip
 import hashlib
@@ -68,16 +68,16 @@ if os.path.exists("thickness.bin"):
     check("snapshot", np.array_equal(np.fromfile("001000.bin").reshape(SHAPE), thousand))
 
 with gzip.open("one/tessina/mass.csv.gz", "rt") as f:
-    books = list(csv.DictReader(f))
-check("books", [int(b["step"]) for b in books] == list(range(0, 4001, 40)))
+    balance = list(csv.DictReader(f))
+check("balance", [int(b["step"]) for b in balance] == list(range(0, 4001, 40)))
 summary = json.load(open("one/tessina/result.json"))["summary"]
 start, bound = summary["volume_start_m3"], summary["balance_bound_m3"]
 check("start", start == 555700)
-for b in books:
+for b in balance:
     off = float(b["on_map_m3"]) + float(b["lost_edge_m3"]) + float(b["lost_nodata_m3"]) - start
     check("balance", abs(off) <= bound < 1e-3)
-check("active cells", int(books[-1]["active_cells"]) == (h > 0.001).sum() == summary["active_cells"])
-check("thickest", float(books[-1]["max_thickness_m"]) == h.max() == summary["max_thickness_m"])
+check("active cells", int(balance[-1]["active_cells"]) == (h > 0.001).sum() == summary["active_cells"])
+check("thickest", float(balance[-1]["max_thickness_m"]) == h.max() == summary["max_thickness_m"])
 check("thickest ever", summary["deepest_ever"]["thickness_m"] == largest.max())
 check("covered", summary["covered_cells"] == (arrival >= 0).sum() and summary["covered_m2"] == 100 * (arrival >= 0).sum())
 check("the steps went on", not summary["settled"] and summary["steps"] == 4000)

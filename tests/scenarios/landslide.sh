@@ -42,7 +42,7 @@ slide fine good.dem.asc good.source.asc
 [ -f fine/good/map.png ] || fail "no picture of a small slide"
 
 bad_source a1 "$head5" '0 0 0 0\n0 2 nan 0\n0 0 0 0\n' 'row 2, column 3: .*not a thickness'
-bad_source a2 "$head5" '0 0 0 0\n0 2 0 0\n0 -1.5 0 0\n' 'row 3, column 2: -1.5 m of debris are fewer than none'
+bad_source a2 "$head5" '0 0 0 0\n0 2 0 0\n0 -1.5 0 0\n' 'row 3, column 2: -1.5 m of debris is below 0'
 bad_source a3 "$head5" '0 0 0 0\n0 2 0 0\n0 0 1e400 0\n' "line 9, column 3: '1e400' is beyond"
 bad_source a4 "$head5" '0 0 0 0\n0 two 0 0\n0 0 0 0\n' "line 8, column 2: 'two' is not a number"
 bad_dem a5 "$head5" '9 9 9 9\n9 nan 9 9\n9 9 9 9\n' 'row 2, column 2: .*neither an altitude'

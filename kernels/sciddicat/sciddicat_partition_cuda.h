@@ -1,8 +1,8 @@
 /*
- * sciddicat_deal_cuda - which tiles a cluster holds, which block has which, and their way from and
- * to the map. A part of cuda_sciddicat_cluster.
+ * sciddicat_partition_cuda - which tiles a cluster holds, which block has which, and their way from
+ * and to the map. A part of cuda_sciddicat_cluster.
  *
- * Residents are the hot tiles and those beside them. They are dealt in the order of their active
+ * Residents are the hot tiles and those beside them. They are given, in the order of their active
  * cells, to the blocks there and back again, so that each gets about as many.
  */
 #ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_DEAL_CUDA_H
@@ -82,7 +82,7 @@ __device__ __forceinline__ int block_of(int k, int size)
 }
 
 /* How many tiles this block has now; -1: too many for all. A place is slot * size + block. */
-__device__ int deal(const sciddicat_map &m, memory &s)
+__device__ int partition(const sciddicat_map &m, memory &s)
 {
     const int n = find_residents(m, s), size = (int)cluster_size(), rank = (int)cluster_rank();
     for (int x = threadIdx.x; x < n; x += THREADS) {
@@ -157,7 +157,7 @@ __device__ void load_rest(const job &a, memory &s, int n_slots)
         const long long i = tile_row(a.m, tile) + k / TILE, j = tile_column(a.m, tile) + k % TILE;
         const bool inside = sciddicat_inside(a.m, i, j);
         const long long at = i * a.m.columns + j;
-        t.peak[k] = inside ? __ldcg(a.m.peak + at) : 0;
+        t.max_h[k] = inside ? __ldcg(a.m.max_h + at) : 0;
         t.arrival[k] = inside ? __ldcg(a.m.arrival + at) : 0;
     }
     for (int x = threadIdx.x; x < n_slots * flows; x += THREADS) {
@@ -188,7 +188,7 @@ __device__ void load_rest(const job &a, memory &s, int n_slots)
     if (threadIdx.x < 2) {
         s.n_listed = 0;
         s.last_call[threadIdx.x] = ~0u;
-        s.deal_anew[threadIdx.x] = ~0u;
+        s.repartition[threadIdx.x] = ~0u;
     }
     if (threadIdx.x < SLOTS) {
         s.active[threadIdx.x] = 0;
@@ -240,7 +240,7 @@ __device__ void write_back(const job &a, memory &s, int n_slots)
         if (sciddicat_inside(a.m, i, j)) {
             const long long at = i * a.m.columns + j;
             __stcg(a.h + at, t.h[k]);
-            __stcg(a.m.peak + at, t.peak[x % CELLS]);
+            __stcg(a.m.max_h + at, t.max_h[x % CELLS]);
             __stcg(a.m.arrival + at, t.arrival[x % CELLS]);
             if (is_active(a.m, t, k)) {
                 atomicAdd(&s.active[x / CELLS], 1u);

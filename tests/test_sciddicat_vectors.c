@@ -1,5 +1,5 @@
 /*
- * test_sciddicat_lanes - rows that begin with guesses at who is left, right and wrong ones, emit
+ * test_sciddicat_vectors - rows that begin with guesses at who is left, right and wrong ones, emit
  * the bits of the rounds begun with all, in every instruction set that this processor has: on
  * levels apart by any power of two down to their last bit, equal, below 0, and tiny.
  */
@@ -28,7 +28,7 @@ enum {
 struct strip {
     double z[ROWS][CELLS + 2 * AROUND], h[ROWS][CELLS + 2 * AROUND];
     double to[SIDES][CELLS + 2 * AROUND];
-    uint8_t active[SEGMENTS + 2 * ROW_PAD_SEGMENTS], takes[ROWS][SEGMENTS + 2 * ROW_PAD_SEGMENTS];
+    uint8_t active[SEGMENTS + 2 * ROW_PAD_SEGMENTS], accepts[ROWS][SEGMENTS + 2 * ROW_PAD_SEGMENTS];
     uint8_t emitted[SEGMENTS + 2 * ROW_PAD_SEGMENTS], guess[CELLS + 2 * AROUND];
     struct sciddicat_row row[ROWS];
     struct sciddicat_flows flows;
@@ -81,12 +81,12 @@ static void put_row(struct strip *s, size_t i, size_t kind, double epsilon,
         s->h[i][j] = epsilon + debris(kind, g);
     }
     for (size_t k = 0; k < SEGMENTS; ++k) {
-        s->takes[i][k + ROW_PAD_SEGMENTS] = (uint8_t) ~(1u << below(g, 16));
+        s->accepts[i][k + ROW_PAD_SEGMENTS] = (uint8_t) ~(1u << below(g, 16));
     }
     s->row[i] = (struct sciddicat_row){.h = s->h[i] + AROUND,
                                        .z = s->z[i] + AROUND,
                                        .active = s->active + ROW_PAD_SEGMENTS,
-                                       .takes = s->takes[i] + ROW_PAD_SEGMENTS,
+                                       .accepts = s->accepts[i] + ROW_PAD_SEGMENTS,
                                        .guess = s->guess + AROUND,
                                        .end = SEGMENTS};
 }
@@ -108,14 +108,14 @@ static int bit(const uint8_t *bits, size_t j)
 }
 
 /* Who takes part in what cell j emits. */
-static void takers(const struct strip *s, size_t j, sciddicat_mask *alive)
+static void acceptors(const struct strip *s, size_t j, sciddicat_mask *alive)
 {
-    const bool walls = s->row[1].takes != NULL;
+    const bool walls = s->row[1].accepts != NULL;
     alive[0] = true;
-    alive[1] = !walls || bit(s->row[0].takes, j);
-    alive[2] = !walls || (j > 0 && bit(s->row[1].takes, j - 1));
-    alive[3] = !walls || (j + 1 < CELLS && bit(s->row[1].takes, j + 1));
-    alive[4] = !walls || bit(s->row[2].takes, j);
+    alive[1] = !walls || bit(s->row[0].accepts, j);
+    alive[2] = !walls || (j > 0 && bit(s->row[1].accepts, j - 1));
+    alive[3] = !walls || (j + 1 < CELLS && bit(s->row[1].accepts, j + 1));
+    alive[4] = !walls || bit(s->row[2].accepts, j);
 }
 
 /* What cell j sees. */
@@ -139,7 +139,7 @@ static void guess_at_random(struct strip *s, double epsilon, struct reference_ra
         sciddicat_mask alive[SCIDDICAT_SEEN];
         double u[SCIDDICAT_SEEN];
         const size_t chosen = below(g, 32);
-        takers(s, j, alive);
+        acceptors(s, j, alive);
         levels(s, j, epsilon, u);
         s->guess[j + AROUND] = 0;
         for (unsigned n = 0; n < SCIDDICAT_SEEN; ++n) {
@@ -163,7 +163,7 @@ static struct strip *strip_new(uint64_t seed, double epsilon, struct reference_r
     for (size_t i = 0; i < ROWS; ++i) {
         put_row(s, i, kind_of(seed), epsilon, g);
         if (seed % 4 != 0) {
-            s->row[i].takes = NULL;
+            s->row[i].accepts = NULL;
         }
     }
     if (kind_of(seed) != 4 && below(g, 2)) {
@@ -192,7 +192,7 @@ static void emit_and_compare(const struct sciddicat_row_kernels *set, struct str
         double u[SCIDDICAT_SEEN];
         levels(s, j, rule->epsilon, u);
         sciddicat_mask alive[SCIDDICAT_SEEN];
-        takers(s, j, alive);
+        acceptors(s, j, alive);
         const double average = sciddicat_average(m, u, alive);
         for (size_t n = 0; n < SIDES; ++n) {
             const double flow = sciddicat_flow(alive[n + 1], average, u[n + 1], rule->r);
@@ -207,7 +207,7 @@ static void emit_and_compare(const struct sciddicat_row_kernels *set, struct str
     set->clear(&s->flows);
 }
 
-static void sciddicat_lanes_end_with_the_bits_of_the_rounds_from_any_guess(void **state)
+static void sciddicat_vectors_end_with_the_bits_of_the_rounds_from_any_guess(void **state)
 {
     (void)state;
     const struct sciddicat_row_kernels *set;
@@ -227,7 +227,7 @@ static void sciddicat_lanes_end_with_the_bits_of_the_rounds_from_any_guess(void 
     }
 }
 
-static void sciddicat_lanes_keep_who_is_left(void **state)
+static void sciddicat_vectors_keep_who_is_left(void **state)
 {
     (void)state;
     const struct sciddicat_row_kernels *set;
@@ -253,8 +253,8 @@ static void sciddicat_lanes_keep_who_is_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sciddicat_lanes_end_with_the_bits_of_the_rounds_from_any_guess),
-        cmocka_unit_test(sciddicat_lanes_keep_who_is_left),
+        cmocka_unit_test(sciddicat_vectors_end_with_the_bits_of_the_rounds_from_any_guess),
+        cmocka_unit_test(sciddicat_vectors_keep_who_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,94 +1,94 @@
 /*
- * sciddicat_lanes512_cpu - the operations of sciddicat_rule.h for the cells of a segment in a
+ * sciddicat_vector512_cpu - the operations of sciddicat_rule.h for the cells of a segment in a
  * register of AVX-512; a mask is a mask register.
  *
  * A mean is a product with the rounded reciprocal and two fused operations that give the rounded
  * quotient (sciddicat_rule.h, sciddicat_mean), a third of the time of a division.
  */
-#ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_LANES512_CPU_H
-#define LEAT_KERNELS_SCIDDICAT_SCIDDICAT_LANES512_CPU_H
+#ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_VECTOR512_CPU_H
+#define LEAT_KERNELS_SCIDDICAT_SCIDDICAT_VECTOR512_CPU_H
 
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define LANES_INLINE static inline __attribute__((always_inline))
+#define VECTOR_INLINE static inline __attribute__((always_inline))
 
-#define SCIDDICAT_LANES 8
+#define SCIDDICAT_VECTOR 8
 typedef __m512d sciddicat_real;
 typedef __mmask8 sciddicat_mask;
 typedef __m512i sciddicat_number; /* of neighbours alive */
 
-LANES_INLINE sciddicat_real lanes_load(const double *from)
+VECTOR_INLINE sciddicat_real vector_load(const double *from)
 {
     return _mm512_loadu_pd(from);
 }
 
-LANES_INLINE void lanes_store(double *to, sciddicat_real x)
+VECTOR_INLINE void vector_store(double *to, sciddicat_real x)
 {
     _mm512_storeu_pd(to, x);
 }
 
-LANES_INLINE sciddicat_real lanes_all(double x)
+VECTOR_INLINE sciddicat_real vector_all(double x)
 {
     return _mm512_set1_pd(x);
 }
 
 /* A byte of bits a segment. */
-LANES_INLINE sciddicat_mask lanes_of_bits(unsigned bits)
+VECTOR_INLINE sciddicat_mask vector_of_bits(unsigned bits)
 {
     return (__mmask8)bits;
 }
 
-LANES_INLINE unsigned lanes_bits(sciddicat_mask m)
+VECTOR_INLINE unsigned vector_bits(sciddicat_mask m)
 {
     return m;
 }
 
-LANES_INLINE bool lanes_any(sciddicat_mask m)
+VECTOR_INLINE bool vector_any(sciddicat_mask m)
 {
     return m != 0;
 }
 
-LANES_INLINE sciddicat_mask lanes_and(sciddicat_mask a, sciddicat_mask b)
+VECTOR_INLINE sciddicat_mask vector_and(sciddicat_mask a, sciddicat_mask b)
 {
     return (__mmask8)(a & b);
 }
 
-LANES_INLINE sciddicat_mask lanes_or(sciddicat_mask a, sciddicat_mask b)
+VECTOR_INLINE sciddicat_mask vector_or(sciddicat_mask a, sciddicat_mask b)
 {
     return (__mmask8)(a | b);
 }
 
 /* a without b. */
-LANES_INLINE sciddicat_mask lanes_but(sciddicat_mask a, sciddicat_mask b)
+VECTOR_INLINE sciddicat_mask vector_but(sciddicat_mask a, sciddicat_mask b)
 {
     return (__mmask8)(a & ~b);
 }
 
-LANES_INLINE sciddicat_mask lanes_greater(sciddicat_real a, sciddicat_real b)
+VECTOR_INLINE sciddicat_mask vector_greater(sciddicat_real a, sciddicat_real b)
 {
     return _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ);
 }
 
-LANES_INLINE sciddicat_mask lanes_up_to(sciddicat_real a, sciddicat_real b)
+VECTOR_INLINE sciddicat_mask vector_up_to(sciddicat_real a, sciddicat_real b)
 {
     return _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ);
 }
 
-LANES_INLINE sciddicat_real lanes_least(sciddicat_real least, sciddicat_mask m, sciddicat_real x)
+VECTOR_INLINE sciddicat_real vector_least(sciddicat_real least, sciddicat_mask m, sciddicat_real x)
 {
     return _mm512_mask_min_pd(least, m, least, x);
 }
 
-LANES_INLINE sciddicat_real lanes_most(sciddicat_real most, sciddicat_mask m, sciddicat_real x)
+VECTOR_INLINE sciddicat_real vector_most(sciddicat_real most, sciddicat_mask m, sciddicat_real x)
 {
     return _mm512_mask_max_pd(most, m, most, x);
 }
 
 /* The sets that guess_keep wrote; their numbers, of which sciddicat_mean looks at three bits. */
-LANES_INLINE sciddicat_number lanes_of_guess(const uint8_t *guess, sciddicat_mask *set)
+VECTOR_INLINE sciddicat_number vector_of_guess(const uint8_t *guess, sciddicat_mask *set)
 {
     const __m512i cells = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)guess));
     for (int n = 0; n < 5; ++n) {
@@ -98,50 +98,50 @@ LANES_INLINE sciddicat_number lanes_of_guess(const uint8_t *guess, sciddicat_mas
 }
 
 /* a where the mask is set, else b. */
-LANES_INLINE sciddicat_real lanes_choose(sciddicat_mask m, sciddicat_real a, sciddicat_real b)
+VECTOR_INLINE sciddicat_real vector_choose(sciddicat_mask m, sciddicat_real a, sciddicat_real b)
 {
     return _mm512_mask_blend_pd(m, b, a);
 }
 
 /* Whether some bit of some lane differs. */
-LANES_INLINE bool lanes_differ(sciddicat_real a, sciddicat_real b)
+VECTOR_INLINE bool vector_differ(sciddicat_real a, sciddicat_real b)
 {
     return _mm512_cmpneq_epi64_mask(_mm512_castpd_si512(a), _mm512_castpd_si512(b)) != 0;
 }
 
-LANES_INLINE sciddicat_real sciddicat_add(sciddicat_real a, sciddicat_real b)
+VECTOR_INLINE sciddicat_real sciddicat_add(sciddicat_real a, sciddicat_real b)
 {
     return _mm512_add_pd(a, b);
 }
 
-LANES_INLINE sciddicat_real sciddicat_subtract(sciddicat_real a, sciddicat_real b)
+VECTOR_INLINE sciddicat_real sciddicat_subtract(sciddicat_real a, sciddicat_real b)
 {
     return _mm512_sub_pd(a, b);
 }
 
-LANES_INLINE sciddicat_real sciddicat_multiply(sciddicat_real a, sciddicat_real b)
+VECTOR_INLINE sciddicat_real sciddicat_multiply(sciddicat_real a, sciddicat_real b)
 {
     return _mm512_mul_pd(a, b);
 }
 
-LANES_INLINE sciddicat_real sciddicat_keep(sciddicat_mask m, sciddicat_real x)
+VECTOR_INLINE sciddicat_real sciddicat_keep(sciddicat_mask m, sciddicat_real x)
 {
     return _mm512_maskz_mov_pd(m, x);
 }
 
-LANES_INLINE sciddicat_real sciddicat_add_alive(sciddicat_real sum, sciddicat_mask m,
-                                                sciddicat_real x)
+VECTOR_INLINE sciddicat_real sciddicat_add_alive(sciddicat_real sum, sciddicat_mask m,
+                                                 sciddicat_real x)
 {
     return _mm512_mask_add_pd(sum, m, sum, x);
 }
 
 /* NaN counts as above. */
-LANES_INLINE sciddicat_mask sciddicat_above(sciddicat_mask m, sciddicat_real a, sciddicat_real b)
+VECTOR_INLINE sciddicat_mask sciddicat_above(sciddicat_mask m, sciddicat_real a, sciddicat_real b)
 {
     return _mm512_mask_cmp_pd_mask(m, a, b, _CMP_NLE_UQ);
 }
 
-LANES_INLINE sciddicat_number sciddicat_count(const sciddicat_mask *m)
+VECTOR_INLINE sciddicat_number sciddicat_count(const sciddicat_mask *m)
 {
     const __m512i one = _mm512_set1_epi64(1);
     __m512i n = _mm512_maskz_mov_epi64(m[0], one);
@@ -151,13 +151,13 @@ LANES_INLINE sciddicat_number sciddicat_count(const sciddicat_mask *m)
     return n;
 }
 
-LANES_INLINE bool sciddicat_differ(sciddicat_number a, sciddicat_number b)
+VECTOR_INLINE bool sciddicat_differ(sciddicat_number a, sciddicat_number b)
 {
     return _mm512_cmpneq_epi64_mask(a, b) != 0;
 }
 
-LANES_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, sciddicat_number n, bool divide,
-                                           bool *tiny)
+VECTOR_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, sciddicat_number n, bool divide,
+                                            bool *tiny)
 {
     const __m512d shares = _mm512_setr_pd(0, 1, 0.5, 1.0 / 3.0, 0.25, 0.2, 0, 0);
     const __m512d numbers = _mm512_setr_pd(0, 1, 2, 3, 4, 5, 6, 7);

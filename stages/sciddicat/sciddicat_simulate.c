@@ -1,18 +1,16 @@
 /*
- * sciddicat_march - rounds of steps, books, snapshots, and the end.
+ * sciddicat_simulate - the run: in rounds of steps that end where the state is needed, with the
+ * mass checked at every report.
  *
  * Where rounds end changes no bit of the state, so neither do the clock, snapshots or reports.
  */
-#include "stages/sciddicat/sciddicat_march.h"
-
-#include "stages/sciddicat/sciddicat_cells.h"
-#include "stages/sciddicat/sciddicat_files.h"
+#include "stages/sciddicat/sciddicat_job.h"
 
 #include <math.h>
 #include <time.h>
 
 enum { ROUND_STEPS = 4096 };
-static const uint64_t round_cells = UINT64_C(1) << 28; /* looked at, at most */
+static const uint64_t round_cells = UINT64_C(1) << 28; /* cells times steps, at most */
 static const double slice_s = 0.5;
 
 /*
@@ -21,11 +19,11 @@ static const double slice_s = 0.5;
  * flows from C cells may exceed that by 28 u L C, and thicknesses may fall below 0 by as much: in
  * the balance that is less than 512 u^2 L C a step.
  */
-double sciddicat_job_bound(const struct sciddicat_job *job)
+double sciddicat_mass_bound(const struct sciddicat_job *job)
 {
     const double mass = job->start.thickness, steps = (double)job->now.step;
     const double levels = 0x1p-97 * (job->start.highest + mass) * (double)job->n_cells * steps;
-    return sciddicat_books_bound(&job->params, mass, job->now.step) + levels;
+    return sciddicat_mass_balance_bound(&job->params, mass, job->now.step) + levels;
 }
 
 /* --- the start ----------------------------------------------------------------------------------
@@ -38,36 +36,36 @@ static void release(const struct sciddicat_job *job, struct span s)
     }
 }
 
-static enum status put(const struct sciddicat_job *job, const void *from, size_t bytes,
-                       struct span *out)
+static enum status upload(const struct sciddicat_job *job, const void *from, size_t bytes,
+                          struct span *out)
 {
     uint64_t ticket = 0;
-    enum status st = job->ops->alloc(job->queue, bytes, out);
+    const enum status st = job->ops->alloc(job->queue, bytes, out);
     if (st != STATUS_OK) {
         *out = (struct span){0};
         return st;
     }
-    st = job->ops->upload(job->queue, *out, from, bytes, &ticket);
-    return st == STATUS_OK ? job->ops->upload_wait(job->queue, ticket) : st;
+    STATUS_TRY(job->ops->upload(job->queue, *out, from, bytes, &ticket));
+    return job->ops->upload_wait(job->queue, ticket);
 }
 
 static enum status open_run(struct sciddicat_job *job, const double *surface)
 {
     const size_t bytes = job->n_cells * sizeof(double);
-    struct span z = {0}, h = {0}, nodata = {0};
-    enum status st = put(job, surface, bytes, &z);
+    struct sciddicat_input in = {.z = {0}};
+    enum status st = upload(job, surface, bytes, &in.z);
     if (st == STATUS_OK) {
-        st = put(job, job->h, bytes, &h);
+        st = upload(job, job->h, bytes, &in.h);
     }
-    if (st == STATUS_OK && job->holes) {
-        st = put(job, job->nodata, job->n_cells, &nodata);
+    if (st == STATUS_OK && job->is_masked) {
+        st = upload(job, job->nodata, job->n_cells, &in.nodata);
     }
     if (st == STATUS_OK) {
-        st = job->ops->sciddicat->open(job->queue, &job->params, z, h, nodata, &job->run);
+        st = job->ops->sciddicat->open(job->queue, &job->params, &in, &job->run);
     }
-    release(job, z);
-    release(job, h);
-    release(job, nodata);
+    release(job, in.z);
+    release(job, in.h);
+    release(job, in.nodata);
     return st;
 }
 
@@ -78,23 +76,16 @@ static enum status advance(struct sciddicat_job *job, uint64_t n_steps)
 
 static enum status begin(struct sciddicat_job *job)
 {
-    enum status st = sciddicat_cells_start(job, job->max_h);
-    if (st == STATUS_OK) {
-        st = open_run(job, job->max_h);
-    }
-    if (st == STATUS_OK) {
-        st = advance(job, 0);
-    }
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(sciddicat_cells_start(job, job->max_h));
+    STATUS_TRY(open_run(job, job->max_h));
+    STATUS_TRY(advance(job, 0));
     job->started = true;
     job->start.thickness = job->now.mass;
-    job->books[job->n_books++] = job->now;
+    job->reports[job->n_reports++] = job->now;
     return STATUS_OK;
 }
 
-/* --- on the way ---------------------------------------------------------------------------------
+/* --- rounds -------------------------------------------------------------------------------------
  */
 
 static bool is_over(const struct sciddicat_job *job)
@@ -107,57 +98,53 @@ static bool is_due(uint64_t step, uint64_t every)
     return every > 0 && step > 0 && step % every == 0;
 }
 
-static uint64_t sooner(uint64_t stop, uint64_t step, uint64_t every)
+static uint64_t earlier_of(uint64_t stop, uint64_t step, uint64_t every)
 {
     const uint64_t next = every > 0 ? step - step % every + every : stop;
     return next < stop ? next : stop;
 }
 
-/* Where the round that begins now ends. */
+/* The last step of the round that begins now. */
 static uint64_t next_stop(const struct sciddicat_job *job)
 {
     const struct sciddicat_choice *c = &job->choice;
     const uint64_t step = job->now.step, fits = round_cells / job->n_cells;
     const uint64_t most = fits < 1 ? 1 : fits < ROUND_STEPS ? fits : ROUND_STEPS;
     uint64_t stop = step + most < c->steps ? step + most : c->steps;
-    stop = sooner(stop, step, c->report_every);
-    stop = sooner(stop, step, c->snapshot_every);
-    return sooner(stop, step, c->settle);
+    stop = earlier_of(stop, step, c->report_every);
+    stop = earlier_of(stop, step, c->snapshot_every);
+    return earlier_of(stop, step, c->settle);
 }
 
-static enum status balance(struct sciddicat_job *job)
+static enum status check_mass_balance(struct sciddicat_job *job)
 {
     const struct sciddicat_report *r = &job->now;
     const double off = r->mass + r->lost_edge + r->lost_nodata - job->start.thickness;
-    const double bound = sciddicat_job_bound(job);
+    const double bound = sciddicat_mass_bound(job);
     if (!(fabs(off) <= bound)) {
         return status_fail(
             STATUS_INTERNAL,
-            "%s: %g m of debris (summed over cells) came from nowhere in %llu steps; "
-            "rounding explains %g",
+            "%s: the mass is off by %g m of debris (summed over cells) after %llu steps; rounding "
+            "explains %g",
             sciddicat_name(job, SCIDDICAT_DEM), off, (unsigned long long)r->step, bound);
     }
-    job->books[job->n_books++] = *r;
+    job->reports[job->n_reports++] = *r;
     return STATUS_OK;
 }
 
-/* One round; the last step of all is taken on its own, between two looks at the state. */
-static enum status take_round(struct sciddicat_job *job)
+/* The last step of all is made on its own, between two copies of the state. */
+static enum status simulate_round(struct sciddicat_job *job)
 {
     const uint64_t stop = next_stop(job);
     const bool last = stop == job->choice.steps;
-    enum status st = advance(job, stop - job->now.step - (last ? 1 : 0));
-    if (st == STATUS_OK && last) {
-        st = job->ops->sciddicat->state(job->queue, job->run, job->max_h, NULL, NULL);
-        if (st == STATUS_OK) {
-            st = advance(job, 1);
-        }
-    }
-    if (st != STATUS_OK) {
-        return st;
+    STATUS_TRY(advance(job, stop - job->now.step - (last ? 1 : 0)));
+    if (last) {
+        STATUS_TRY(job->ops->sciddicat->state(job->queue, job->run, job->max_h, NULL, NULL));
+        STATUS_TRY(advance(job, 1));
     }
     job->settled = is_due(stop, job->choice.settle) && !job->now.moved;
-    return is_due(stop, job->choice.report_every) || is_over(job) ? balance(job) : STATUS_OK;
+    return is_due(stop, job->choice.report_every) || is_over(job) ? check_mass_balance(job)
+                                                                  : STATUS_OK;
 }
 
 /* --- the end ------------------------------------------------------------------------------------
@@ -196,20 +183,19 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-enum status sciddicat_march(struct sciddicat_job *job, struct result *out, bool *more)
+enum status sciddicat_simulate(struct sciddicat_job *job, struct result *out, bool *more)
 {
     const double began = now_s();
-    enum status st = job->started ? STATUS_OK : begin(job);
-    while (st == STATUS_OK && !is_over(job)) {
-        st = take_round(job);
-        if (st == STATUS_OK && is_due(job->now.step, job->choice.snapshot_every)) {
+    if (!job->started) {
+        STATUS_TRY(begin(job));
+    }
+    while (!is_over(job)) {
+        STATUS_TRY(simulate_round(job));
+        const bool has_snapshot = is_due(job->now.step, job->choice.snapshot_every);
+        if (has_snapshot || (!is_over(job) && now_s() - began > slice_s)) {
             *more = true;
-            return sciddicat_files_snapshot(job, out);
-        }
-        if (st == STATUS_OK && !is_over(job) && now_s() - began > slice_s) {
-            *more = true;
-            return STATUS_OK;
+            return has_snapshot ? sciddicat_files_snapshot(job, out) : STATUS_OK;
         }
     }
-    return st == STATUS_OK ? end(job) : st;
+    return end(job);
 }

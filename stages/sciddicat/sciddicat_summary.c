@@ -1,0 +1,215 @@
+/*
+ * sciddicat_summary - shape, parameters and summary as they stand in result.json.
+ *
+ * Volumes are sums of thickness times the cells' area; where that is not known, it is 1 m2, and a
+ * warning says so. Rows and columns count from 1, as in messages.
+ */
+#include "formats/result/summary_entry.h"
+#include "stages/sciddicat/sciddicat_job.h"
+
+#include <math.h>
+
+/* --- one pass over the grids --------------------------------------------------------------------
+ */
+
+/* Cells on the ring are beside nothing that holds debris back: they take it. */
+static bool is_dammed(const struct sciddicat_job *job, size_t row, size_t column)
+{
+    const size_t columns = job->dem->columns, k = row * columns + column;
+    const size_t next[4] = {k - columns, k - 1, k + 1, k + columns};
+    if (job->choice.nodata != SCIDDICAT_WALL || sciddicat_on_ring(job, row, column)) {
+        return false;
+    }
+    for (size_t n = 0; n < 4; n++) {
+        if (sciddicat_masks(job, next[n]) &&
+            !sciddicat_on_ring(job, next[n] / columns, next[n] % columns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* From the crown, on the map, centre to centre. */
+static double distance_m(const struct sciddicat_job *job, size_t k)
+{
+    const size_t columns = job->dem->columns, crown = job->start.crown;
+    const size_t row = k / columns, crown_row = crown / columns;
+    const double down = (double)row - (double)crown_row;
+    const double right = (double)(k % columns) - (double)(crown % columns);
+    const struct grid_scale *const s = &job->scale;
+    return hypot(right * s->column_m[0] + down * s->row_m[0],
+                 right * s->column_m[1] + down * s->row_m[1]);
+}
+
+static bool is_further_down(const struct sciddicat_job *job, size_t k, size_t toe)
+{
+    return job->z[k] < job->z[toe] ||
+           (job->z[k] == job->z[toe] && distance_m(job, k) > distance_m(job, toe));
+}
+
+static void add_covered(const struct sciddicat_job *job, size_t row, size_t column,
+                        struct sciddicat_summary *s)
+{
+    const size_t k = row * job->dem->columns + column;
+    if (s->n_covered == 0) {
+        s->first_row = row;
+        s->first_column = column;
+        s->toe = k;
+    }
+    s->toe = is_further_down(job, k, s->toe) ? k : s->toe;
+    s->first_column = column < s->first_column ? column : s->first_column;
+    s->end_column = column + 1 > s->end_column ? column + 1 : s->end_column;
+    s->end_row = row + 1;
+    s->n_covered++;
+    s->n_dammed += is_dammed(job, row, column);
+    s->n_on_nodata += job->nodata[k] && !job->is_masked;
+}
+
+static void measure(const struct sciddicat_job *job, struct sciddicat_summary *out)
+{
+    const size_t columns = job->dem->columns;
+    struct sciddicat_summary s = {.n_covered = 0};
+    for (size_t i = 0; i < job->dem->rows; i++) {
+        for (size_t j = 0; j < columns; j++) {
+            const size_t k = i * columns + j;
+            if (sciddicat_masks(job, k)) {
+                continue;
+            }
+            if (sciddicat_masks(job, s.deepest) || job->max_h[k] > job->max_h[s.deepest]) {
+                s.deepest = k;
+            }
+            if (job->arrival[k] >= 0) {
+                add_covered(job, i, j, &s);
+            }
+        }
+    }
+    s.has_runout = s.n_covered > 0 && job->start.has_crown;
+    if (s.has_runout) {
+        s.drop_m = job->z[job->start.crown] - job->z[s.toe];
+        s.runout_m = distance_m(job, s.toe);
+    }
+    *out = s;
+}
+
+/* --- result.json --------------------------------------------------------------------------------
+ */
+
+static json_t *volume(const struct sciddicat_job *job, double sum_m)
+{
+    return summary_real(sum_m * job->scale.area_m2);
+}
+
+/* A cell's position, and one value there. */
+static json_t *cell_json(const struct sciddicat_job *job, size_t cell, const char *key,
+                         double value)
+{
+    const size_t row = cell / job->dem->columns, column = cell % job->dem->columns;
+    json_t *const at = json_pack("{s:o, s:I, s:I}", key, summary_real(value), "row",
+                                 (json_int_t)row + 1, "column", (json_int_t)column + 1);
+    if (at != NULL && job->dem->has_origin) {
+        double x, y;
+        grid_scale_centre(job->dem, row, column, &x, &y);
+        if (json_object_set_new(at, "x", summary_real(x)) != 0 ||
+            json_object_set_new(at, "y", summary_real(y)) != 0) {
+            json_decref(at);
+            return NULL;
+        }
+    }
+    return at;
+}
+
+static json_t *altitude(const struct sciddicat_job *job, bool known, size_t cell)
+{
+    return known ? cell_json(job, cell, "altitude_m", job->z[cell]) : json_null();
+}
+
+/* The rows and columns that were covered. */
+static json_t *extent(const struct sciddicat_summary *s)
+{
+    return s->n_covered == 0
+               ? json_null()
+               : json_pack("{s:I, s:I, s:I, s:I}", "first_row", (json_int_t)s->first_row + 1,
+                           "last_row", (json_int_t)s->end_row, "first_column",
+                           (json_int_t)s->first_column + 1, "last_column",
+                           (json_int_t)s->end_column);
+}
+
+static json_t *motion(const struct sciddicat_job *job)
+{
+    const struct sciddicat_motion *const m = &job->motion;
+    return json_pack("{s:I, s:o, s:o}", "cells", (json_int_t)m->n_cells, "volume_m3",
+                     volume(job, m->sum_m), "largest_change_m", summary_real(m->largest));
+}
+
+static enum status put_summary(const struct sciddicat_job *job, const struct sciddicat_summary *s,
+                               json_t *summary)
+{
+    const struct sciddicat_report *const r = &job->now;
+    const double start = job->start.thickness;
+    const struct summary_entry entries[] = {
+        {"steps", summary_integer(r->step)},
+        {"settled", json_boolean(job->settled)},
+        {"volume_start_m3", volume(job, start)},
+        {"volume_end_m3", volume(job, r->mass)},
+        {"lost_edge_m3", volume(job, r->lost_edge)},
+        {"lost_nodata_m3", volume(job, r->lost_nodata)},
+        {"balance_error_m3", volume(job, r->mass + r->lost_edge + r->lost_nodata - start)},
+        {"balance_bound_m3", volume(job, sciddicat_mass_bound(job))},
+        {"last_step", motion(job)},
+        {"active_cells", summary_integer(r->n_active)},
+        {"max_thickness_m", summary_real(r->largest)},
+        {"deepest_ever", cell_json(job, s->deepest, "thickness_m", job->max_h[s->deepest])},
+        {"covered_cells", summary_integer(s->n_covered)},
+        {"covered_m2", summary_real((double)s->n_covered * job->scale.area_m2)},
+        {"covered_extent", extent(s)},
+        {"crown", altitude(job, job->start.has_crown, job->start.crown)},
+        {"toe", altitude(job, s->n_covered > 0, s->toe)},
+        {"drop_m", s->has_runout ? summary_real(s->drop_m) : json_null()},
+        {"runout_m", s->has_runout ? summary_real(s->runout_m) : json_null()},
+        {"reach_angle_deg", s->has_runout && s->runout_m > 0
+                                ? summary_real(atan2(s->drop_m, s->runout_m) * 180 / M_PI)
+                                : json_null()},
+    };
+    return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
+}
+
+static enum status put_shape(const struct sciddicat_job *job, json_t *shape)
+{
+    const bool has_size = job->scale.unit == GRID_METRES;
+    const struct summary_entry entries[] = {
+        {"rows", summary_integer(job->dem->rows)},
+        {"columns", summary_integer(job->dem->columns)},
+        {"nodata_cells", summary_integer(job->n_nodata)},
+        {"source_cells", summary_integer(job->start.n_debris)},
+        {"cell_x_m", has_size ? summary_real(job->scale.cell_x_m) : json_null()},
+        {"cell_y_m", has_size ? summary_real(job->scale.cell_y_m) : json_null()},
+    };
+    return summary_entry_put(shape, entries, sizeof entries / sizeof *entries);
+}
+
+/* As given, but for report_every, which is written as it is in effect. */
+static enum status put_parameters(const struct sciddicat_job *job, json_t *parameters)
+{
+    for (size_t k = 0; k < SCIDDICAT_N_SPECS; k++) {
+        const struct param_spec *const spec = &sciddicat_specs[k];
+        const struct param_value *const v = &job->args.params[k];
+        const struct summary_entry entry = {
+            spec->key, spec->kind == PARAM_CHOICE  ? stage_choice_json(spec, v->index)
+                       : spec->kind == PARAM_COUNT ? summary_integer(v->count)
+                                                   : json_real(v->real)};
+        STATUS_TRY(summary_entry_put(parameters, &entry, 1));
+    }
+    const struct summary_entry effective = {"report_every",
+                                            summary_integer(job->choice.report_every)};
+    return summary_entry_put(parameters, &effective, 1);
+}
+
+enum status sciddicat_summarise(const struct sciddicat_job *job, struct result *out)
+{
+    struct sciddicat_summary s;
+    measure(job, &s);
+    STATUS_TRY(put_shape(job, out->shape));
+    STATUS_TRY(put_parameters(job, out->parameters));
+    STATUS_TRY(put_summary(job, &s, out->summary));
+    return sciddicat_warn(job, &s, out);
+}
