@@ -138,33 +138,33 @@ static void gaps_do_not_depend_on_the_walk(void **state)
     assert_true(fabs(sum / (double)n_gaps) < 6 * walk.epsilon / sqrt(3.0 * (double)n_gaps));
 }
 
-/* --- slabs ----------------------------------------------------------------------------------- */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
-static void slabs_hold_every_cell_once_and_in_order(void **state)
+static void blocks_hold_every_cell_once_and_in_order(void **state)
 {
     (void)state;
     static const uint64_t shapes[][2] = {{1, 1},
-                                         {1, GENERATE_SLAB_CELLS},
-                                         {1, GENERATE_SLAB_CELLS + 1},
-                                         {3, GENERATE_SLAB_CELLS - 1},
-                                         {2, 3 * GENERATE_SLAB_CELLS},
-                                         {GENERATE_SLAB_CELLS, 1},
-                                         {GENERATE_SLAB_CELLS + 1, 1},
+                                         {1, GENERATE_BLOCK_CELLS},
+                                         {1, GENERATE_BLOCK_CELLS + 1},
+                                         {3, GENERATE_BLOCK_CELLS - 1},
+                                         {2, 3 * GENERATE_BLOCK_CELLS},
+                                         {GENERATE_BLOCK_CELLS, 1},
+                                         {GENERATE_BLOCK_CELLS + 1, 1},
                                          {1000003, 31},
                                          {7, UINT64_C(10000000)}};
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         struct generate_source g = {.n_lines = shapes[i][0], .cells_per_line = shapes[i][1]};
-        struct generate_slab slabs[2] = {0};
+        struct generate_block blocks[2] = {0};
         uint64_t cell = 0;
         size_t k = 0;
-        for (bool is = generate_source_next(&g, NULL, &slabs[0]); is; k++) {
-            const struct generate_slab *s = &slabs[k % 2];
+        for (bool is = generate_source_next(&g, NULL, &blocks[0]); is; k++) {
+            const struct generate_block *s = &blocks[k % 2];
             assert_int_equal(s->first_line * g.cells_per_line + s->first_cell, cell);
             size_t n = s->n_lines * s->cells_per_line;
-            assert_in_range(n, 1, GENERATE_SLAB_CELLS);
+            assert_in_range(n, 1, GENERATE_BLOCK_CELLS);
             assert_true(s->cells_per_line == g.cells_per_line || s->n_lines == 1);
             cell += n;
-            is = generate_source_next(&g, s, &slabs[(k + 1) % 2]);
+            is = generate_source_next(&g, s, &blocks[(k + 1) % 2]);
         }
         assert_int_equal(cell, g.n_lines * g.cells_per_line);
     }
@@ -212,7 +212,7 @@ static struct bytes generated(struct generate_order order)
 static void rows_and_columns_hold_the_same_numbers(void **state)
 {
     (void)state;
-    /* beyond one slab, with a part of a slab at the end, and lines longer than a piece */
+    /* beyond one block, with a part of a block at the end, and lines longer than a piece */
     enum { N_SERIES = 700, N_SAMPLES = 1601 };
     struct generate_order order = {
         .n_series = N_SERIES, .n_samples = N_SAMPLES, .type = DTYPE_F64, .gaps = 0.05};
@@ -239,10 +239,10 @@ static void rows_and_columns_hold_the_same_numbers(void **state)
     bytes_free(&columns);
 }
 
-static void a_row_longer_than_a_slab_has_the_bits_of_the_kernel(void **state)
+static void a_row_longer_than_a_block_has_the_bits_of_the_kernel(void **state)
 {
     (void)state;
-    size_t n = GENERATE_SLAB_CELLS + 4097;
+    size_t n = GENERATE_BLOCK_CELLS + 4097;
     struct bytes file =
         generated((struct generate_order){.n_series = 2, .n_samples = n, .type = DTYPE_F32});
     struct span room = under_test_room(2 * n * sizeof(float));
@@ -398,9 +398,9 @@ int main(void)
         cmocka_unit_test(a_sample_varies_the_one_before_by_at_most_epsilon),
         cmocka_unit_test(gaps_have_the_share_asked_for),
         cmocka_unit_test(gaps_do_not_depend_on_the_walk),
-        cmocka_unit_test(slabs_hold_every_cell_once_and_in_order),
+        cmocka_unit_test(blocks_hold_every_cell_once_and_in_order),
         cmocka_unit_test(rows_and_columns_hold_the_same_numbers),
-        cmocka_unit_test(a_row_longer_than_a_slab_has_the_bits_of_the_kernel),
+        cmocka_unit_test(a_row_longer_than_a_block_has_the_bits_of_the_kernel),
         cmocka_unit_test(text_reads_back_as_the_same_numbers),
         cmocka_unit_test(what_no_file_can_hold_is_refused),
         cmocka_unit_test(a_new_file_appears_when_it_is_whole),

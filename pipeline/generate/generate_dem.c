@@ -1,27 +1,75 @@
 /*
  * generate_dem - see generate_dem.h.
  *
- * A grid is written in pieces (raster.h). In every step, spread over the threads, a batch of pieces
- * is made and the batch before it is written. A GeoTIFF's head needs the sizes of all tiles: those
- * for which there is no room until they are written are made twice.
+ * A grid is written in pieces (raster.h) by a piece_writer. A GeoTIFF's head needs the sizes of all
+ * tiles: those that do not fit in KEEP_BYTES until they are written are made twice.
  */
 #include "pipeline/generate/generate_dem.h"
 
-#include "formats/base/log.h"
-#include "pipeline/generate/new_file.h"
-#include "pipeline/names/failure.h"
+#include "pipeline/generate/piece_writer.h"
 #include "pipeline/names/interrupt.h"
-#include "pipeline/names/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <zlib.h>
 
-enum {
-    BATCH_MAX = 64,      /* pieces, each about 1 MiB */
-    KEEP_BYTES = 1 << 29 /* of deflated tiles */
-};
+enum { KEEP_BYTES = 1 << 29 /* of deflated tiles */ };
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+/* Takes `ending` off the name of n letters, if it ends so. */
+static bool take_off(const char *name, size_t *n, const char *ending)
+{
+    const size_t len = strlen(ending);
+    const bool has = *n >= len && strncasecmp(name + *n - len, ending, len) == 0;
+    *n -= has ? len : 0;
+    return has;
+}
+
+enum status generate_pair_of(const char *output, struct generate_pair *out)
+{
+    static const char *const endings[] = {".tif", ".asc", ".asc.gz"};
+    const char *const slash = strrchr(output, '/'), *const name = slash ? slash + 1 : output;
+    size_t n = strlen(name), kind = 0;
+    *out = (struct generate_pair){.dem = NULL};
+    while (kind < 3 && !take_off(name, &n, endings[kind])) {
+        kind++;
+    }
+    if (!take_off(name, &n, ".dem")) {
+        take_off(name, &n, ".source");
+    }
+    if (n == 0 || (n == 1 && name[0] == '-') || (kind == 3 && memchr(name, '.', n) != NULL)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: dem writes two files, X.dem.tif and X.source.tif: name them X, "
+                           "X.tif, X.asc or X.asc.gz",
+                           output);
+    }
+    out->format = kind == 1 || kind == 2 ? RASTER_ASC : RASTER_TIF;
+    out->is_gzipped = kind == 2;
+    const int stem = (int)(name - output) + (int)n;
+    const char *const ending = endings[kind % 3];
+    if (asprintf(&out->dem, "%.*s.dem%s", stem, output, ending) < 0) {
+        out->dem = NULL;
+    }
+    if (asprintf(&out->source, "%.*s.source%s", stem, output, ending) < 0) {
+        out->source = NULL;
+    }
+    if (out->dem == NULL || out->source == NULL) {
+        generate_pair_free(out);
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory", output);
+    }
+    return STATUS_OK;
+}
+
+void generate_pair_free(struct generate_pair *pair)
+{
+    free(pair->dem);
+    free(pair->source);
+    *pair = (struct generate_pair){.dem = NULL};
+}
 
 /* --- cells ----------------------------------------------------------------------------------- */
 
@@ -58,131 +106,115 @@ static enum status fetch(void *context, uint64_t first, size_t n, void *dst)
     return STATUS_OK;
 }
 
-/* --- pieces ---------------------------------------------------------------------------------- */
-
-struct piece {
-    struct bytes raw;
-    struct pack_piece packed; /* when gzipped */
-};
+/* --- pieces, each about 1 MiB ----------------------------------------------------------------- */
 
 struct work {
     const struct generate_dem_order *order;
     const struct executor *executor;
     struct terrain terrain;
     size_t batch_pieces;
-    struct piece batches[2][BATCH_MAX];
-    struct deflater *deflaters[BATCH_MAX];
-    struct failure failure;
+    struct deflater *deflaters[PIECE_WRITER_BATCH]; /* when gzipped, like `raw` */
+    struct bytes raw[PIECE_WRITER_BATCH];
     uint64_t bytes; /* written */
-    double share;   /* of all work, that is done before this file */
 };
 
-/* One of the two files on its way. */
+/* Of a piece before it was deflated. */
+struct trailer {
+    uint32_t crc;
+    uint64_t n_bytes;
+};
+
+/* One of the two files while it is written. */
 struct writing {
     struct work *work;
     const struct result_member *member;
-    struct new_file *file;
-    uint64_t first; /* piece of the batch that is being made */
-    size_t n_made, n_written;
-    uint32_t crc; /* of what has been gzipped */
-    uint64_t raw_bytes;
+    struct trailer *trailers; /* [n_pieces], when gzipped */
+    double share;             /* of all work, that is done before this file */
 };
 
-static enum status make_piece(struct writing *g, size_t index)
+static size_t n_pieces(void *context, uint64_t batch)
 {
-    struct work *const w = g->work;
-    struct piece *const p = &w->batches[g->first / w->batch_pieces % 2][index];
-    const uint64_t at = g->first + index;
-    bytes_clear(&p->raw);
-    enum status status = g->member->piece(g->member->context, at, &p->raw);
-    if (status == STATUS_OK && w->order->pair->is_gzipped) {
-        status = pack_deflate(w->deflaters[index], PACK_GZIP, p->raw.data, p->raw.len,
-                              at + 1 == g->member->n_pieces, &p->packed);
+    const struct writing *const g = context;
+    const uint64_t most = g->work->batch_pieces, first = batch * most, n = g->member->n_pieces;
+    return first >= n ? 0 : (size_t)(n - first < most ? n - first : most);
+}
+
+static double share_before(const void *context, uint64_t batch)
+{
+    const struct writing *const g = context;
+    const double first = (double)(batch * g->work->batch_pieces);
+    return g->share + fmin(first / (double)g->member->n_pieces, 1) / 2;
+}
+
+static enum status make_piece(void *context, uint64_t batch, size_t index, struct bytes *out)
+{
+    const struct writing *const g = context;
+    const uint64_t at = batch * g->work->batch_pieces + index;
+    if (g->trailers == NULL) {
+        return g->member->piece(g->member->context, at, out);
     }
+    struct bytes *const raw = &g->work->raw[index];
+    struct pack_piece piece = {.packed = *out};
+    bytes_clear(raw);
+    STATUS_TRY(g->member->piece(g->member->context, at, raw));
+    const enum status status = pack_deflate(g->work->deflaters[index], PACK_GZIP, raw->data,
+                                            raw->len, at + 1 == g->member->n_pieces, &piece);
+    *out = piece.packed;
+    g->trailers[at] = (struct trailer){piece.crc, piece.raw_bytes};
     return status;
 }
 
-static enum status put(struct writing *g, const void *data, size_t n)
+static enum status write_pieces(struct writing *g, struct new_file *file)
+{
+    const struct piece_source pieces = {.name = g->work->order->pair->dem,
+                                        .context = g,
+                                        .n_pieces = n_pieces,
+                                        .make = make_piece,
+                                        .share_before = share_before};
+    return piece_writer_run(&pieces, g->work->executor, file, &g->work->bytes);
+}
+
+static enum status put(struct writing *g, struct new_file *file, const void *data, size_t n)
 {
     g->work->bytes += n;
-    return new_file_write(g->file, data, n);
-}
-
-static enum status write_piece(struct writing *g, const struct piece *p)
-{
-    if (!g->work->order->pair->is_gzipped) {
-        return put(g, p->raw.data, p->raw.len);
-    }
-    g->crc = (uint32_t)crc32_combine(g->crc, p->packed.crc, (off_t)p->packed.raw_bytes);
-    g->raw_bytes += p->packed.raw_bytes;
-    return put(g, p->packed.packed.data, p->packed.packed.len);
-}
-
-/* Task 0 writes the batch before, the others make a piece each. */
-static void do_task(void *arg, size_t index)
-{
-    struct writing *const g = arg;
-    struct work *const w = g->work;
-    if (index > 0) {
-        failure_note(&w->failure, make_piece(g, index - 1));
-        return;
-    }
-    const struct piece *const batch = w->batches[(g->first / w->batch_pieces + 1) % 2];
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < g->n_written && status == STATUS_OK; i++) {
-        status = write_piece(g, &batch[i]);
-    }
-    failure_note(&w->failure, status);
-}
-
-static void show_progress(const struct writing *g)
-{
-    char done[TEXT_NUMBER_BYTES], line[128];
-    const double part = (double)g->first / (double)g->member->n_pieces;
-    snprintf(line, sizeof(line), "generating: %3.0f %%, %s", 100 * (g->work->share + part / 2),
-             text_size(done, g->work->bytes));
-    log_progress(line);
-}
-
-static enum status write_pieces(struct writing *g)
-{
-    struct work *const w = g->work;
-    const uint64_t n = g->member->n_pieces;
-    enum status status = STATUS_OK;
-    while (status == STATUS_OK && (g->first < n || g->n_made > 0)) {
-        const uint64_t left = g->first < n ? n - g->first : 0;
-        g->n_written = g->n_made;
-        g->n_made = left < w->batch_pieces ? (size_t)left : w->batch_pieces;
-        w->executor->run(w->executor->context, 1 + g->n_made, do_task, g);
-        g->first += w->batch_pieces;
-        status = failure_first(&w->failure);
-        if (status == STATUS_OK) {
-            status = interrupt_check(w->order->pair->dem);
-        }
-        if (log_has_progress()) {
-            show_progress(g);
-        }
-    }
-    return status;
+    return new_file_write(file, data, n);
 }
 
 /* The frame of RFC 1952 around what has been deflated. */
-static enum status write_gzip(struct writing *g)
+static enum status write_gzip(struct writing *g, struct new_file *file)
 {
     static const unsigned char head[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
     unsigned char tail[8];
-    enum status status = put(g, head, sizeof(head));
-    if (status == STATUS_OK) {
-        status = write_pieces(g);
+    uint32_t crc = 0, n_bytes = 0;
+    STATUS_TRY(put(g, file, head, sizeof(head)));
+    STATUS_TRY(write_pieces(g, file));
+    for (uint64_t i = 0; i < g->member->n_pieces; i++) {
+        crc = (uint32_t)crc32_combine(crc, g->trailers[i].crc, (off_t)g->trailers[i].n_bytes);
+        n_bytes += (uint32_t)g->trailers[i].n_bytes; /* modulo 2^32, as the format has it */
     }
     for (unsigned i = 0; i < 4; i++) {
-        tail[i] = (unsigned char)(g->crc >> (8 * i));
-        tail[4 + i] = (unsigned char)(g->raw_bytes >> (8 * i));
+        tail[i] = (unsigned char)(crc >> (8 * i));
+        tail[4 + i] = (unsigned char)(n_bytes >> (8 * i));
     }
-    return status == STATUS_OK ? put(g, tail, sizeof(tail)) : status;
+    return put(g, file, tail, sizeof(tail));
 }
 
 /* --- the pair -------------------------------------------------------------------------------- */
+
+static enum status write_member(struct work *w, const struct result_member *member, bool is_dem,
+                                struct new_file *file)
+{
+    struct writing g = {.work = w, .member = member, .share = is_dem ? 0.5 : 0};
+    if (!w->order->pair->is_gzipped) {
+        return write_pieces(&g, file);
+    }
+    g.trailers = calloc((size_t)member->n_pieces, sizeof(*g.trailers));
+    const enum status status = g.trailers != NULL
+                                   ? write_gzip(&g, file)
+                                   : status_fail(STATUS_NO_MEMORY, "no memory to generate with");
+    free(g.trailers);
+    return status;
+}
 
 static enum status write_grid(struct work *w, const struct grid *grid, bool is_dem,
                               struct new_file *file)
@@ -197,16 +229,11 @@ static enum status write_grid(struct work *w, const struct grid *grid, bool is_d
                           .type = raster.type,
                           .fill = is_dem ? terrain_surface : terrain_debris};
     struct result result;
-    enum status status = result_init(&result);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = result_add_raster(&result, is_dem ? "dem" : "source", &raster, fetch, &cells, NULL);
+    STATUS_TRY(result_init(&result));
+    enum status status =
+        result_add_raster(&result, is_dem ? "dem" : "source", &raster, fetch, &cells, NULL);
     if (status == STATUS_OK) {
-        struct writing g = {.work = w, .member = result.files[0].members, .file = file};
-        w->share = is_dem ? 0.5 : 0;
-        status = w->order->pair->is_gzipped ? write_gzip(&g) : write_pieces(&g);
-        log_progress(NULL);
+        status = write_member(w, result.files[0].members, is_dem, file);
     }
     result_free(&result);
     return status;
@@ -215,14 +242,10 @@ static enum status write_grid(struct work *w, const struct grid *grid, bool is_d
 static enum status write_both(struct work *w, struct new_file *source, struct new_file *dem)
 {
     struct grid *grid;
-    enum status status =
-        grid_new((size_t)w->terrain.order.rows, (size_t)w->terrain.order.columns, &grid);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    STATUS_TRY(grid_new((size_t)w->terrain.order.rows, (size_t)w->terrain.order.columns, &grid));
     grid->has_origin = true;
     grid->cell_x = grid->cell_y = w->terrain.order.cell_m;
-    status = write_grid(w, grid, false, source);
+    enum status status = write_grid(w, grid, false, source);
     if (status == STATUS_OK) {
         status = write_grid(w, grid, true, dem);
     }
@@ -233,71 +256,51 @@ static enum status write_both(struct work *w, struct new_file *source, struct ne
 static enum status write_pair(struct work *w)
 {
     const struct generate_dem_order *const o = w->order;
-    struct new_file *source = NULL, *dem = NULL;
-    enum status status = new_file_open(o->pair->source, o->force, &source);
-    if (status == STATUS_OK) {
-        status = new_file_open(o->pair->dem, o->force, &dem);
+    struct new_file *source, *dem;
+    STATUS_TRY(new_file_open(o->pair->source, o->force, &source));
+    enum status status = new_file_open(o->pair->dem, o->force, &dem);
+    if (status != STATUS_OK) {
+        new_file_abandon(source);
+        return status;
     }
-    if (status == STATUS_OK) {
-        status = write_both(w, source, dem);
-    }
-    if (status == STATUS_OK) {
+    status = write_both(w, source, dem);
+    if (status != STATUS_OK) {
+        new_file_abandon(source);
+    } else {
         status = new_file_commit(source);
-        source = NULL;
     }
-    if (status == STATUS_OK) {
-        status = new_file_commit(dem);
-        dem = NULL;
+    if (status != STATUS_OK) {
+        new_file_abandon(dem);
+        return status;
     }
-    new_file_abandon(source);
-    new_file_abandon(dem);
-    return status;
+    return new_file_commit(dem);
 }
 
-static enum status acquire(struct work *w)
+static enum status generate(struct work *w)
 {
     const size_t wanted = 2 * w->executor->n_threads;
-    enum status status = terrain_plan(&w->order->terrain, &w->terrain);
-    w->batch_pieces = wanted < BATCH_MAX ? wanted : BATCH_MAX;
-    for (size_t i = 0; w->order->pair->is_gzipped && i < w->batch_pieces && status == STATUS_OK;
-         i++) {
-        status = deflater_new(PACK_LEVEL, &w->deflaters[i]);
+    struct interrupt interrupt;
+    STATUS_TRY(terrain_plan(&w->order->terrain, &w->terrain));
+    w->batch_pieces = wanted < PIECE_WRITER_BATCH ? wanted : PIECE_WRITER_BATCH;
+    for (size_t i = 0; w->order->pair->is_gzipped && i < w->batch_pieces; i++) {
+        STATUS_TRY(deflater_new(PACK_LEVEL, &w->deflaters[i]));
     }
+    interrupt_watch(&interrupt);
+    const enum status status = write_pair(w);
+    interrupt_leave(&interrupt);
     return status;
-}
-
-static void release(struct work *w)
-{
-    for (size_t i = 0; i < BATCH_MAX; i++) {
-        deflater_free(w->deflaters[i]);
-        for (size_t k = 0; k < 2; k++) {
-            bytes_free(&w->batches[k][i].raw);
-            bytes_free(&w->batches[k][i].packed.packed);
-        }
-    }
-    failure_end(&w->failure);
-    free(w);
 }
 
 enum status generate_dem(const struct generate_dem_order *order, const struct executor *executor,
                          uint64_t *bytes, size_t *n_slides)
 {
-    struct work *const w = calloc(1, sizeof(*w));
-    if (w == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory to generate with");
+    struct work w = {.order = order, .executor = executor};
+    const enum status status = generate(&w);
+    *bytes = w.bytes;
+    *n_slides = w.terrain.n_slides;
+    for (size_t i = 0; i < PIECE_WRITER_BATCH; i++) {
+        deflater_free(w.deflaters[i]);
+        bytes_free(&w.raw[i]);
     }
-    w->order = order;
-    w->executor = executor;
-    failure_init(&w->failure);
-    enum status status = acquire(w);
-    if (status == STATUS_OK) {
-        struct interrupt interrupt;
-        interrupt_watch(&interrupt);
-        status = write_pair(w);
-        interrupt_leave(&interrupt);
-    }
-    *bytes = w->bytes;
-    *n_slides = w->terrain.n_slides;
-    release(w);
     return status;
 }

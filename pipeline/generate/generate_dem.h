@@ -7,8 +7,22 @@
 
 #include "formats/result/raster.h"
 #include "kernels/backend.h"
-#include "pipeline/generate/generate_pair.h"
 #include "pipeline/generate/terrain.h"
+
+#include <stdbool.h>
+
+/* The pair that a name asks for: X, X.tif, X.asc or X.asc.gz, each perhaps with .dem or .source
+ * behind the X, are X.dem.tif and X.source.tif, or .asc, or .asc.gz. */
+struct generate_pair {
+    char *dem, *source; /* owned */
+    enum raster_format format;
+    bool is_gzipped;
+};
+
+/* STATUS_BAD_ARGUMENT: another ending, or no X. */
+enum status generate_pair_of(const char *output, struct generate_pair *out) STATUS_MUST_CHECK;
+/* Fine for a pair of zeros. */
+void generate_pair_free(struct generate_pair *pair);
 
 struct generate_dem_order {
     struct terrain_order terrain;

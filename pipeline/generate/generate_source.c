@@ -1,6 +1,6 @@
 /*
  * generate_source - see generate_source.h. Whole rows come from the backend's kernel; columns, and
- * rows longer than a slab, from walk.h, which can go on where it stopped.
+ * rows longer than a block, from walk.h, which can go on where it stopped.
  */
 #include "pipeline/generate/generate_source.h"
 
@@ -44,20 +44,17 @@ enum status generate_source_open(const struct generate_order *order, struct back
     g->backend = backend;
     g->n_lines = order->columns ? order->n_samples : order->n_series;
     g->cells_per_line = order->columns ? order->n_series : order->n_samples;
-    enum status status = check_size(g);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    STATUS_TRY(check_size(g));
     uint64_t cells = g->n_lines * g->cells_per_line;
-    g->slab_bytes = (cells < GENERATE_SLAB_CELLS ? (size_t)cells : GENERATE_SLAB_CELLS) *
-                    dtype_bytes(order->type);
+    g->block_bytes = (cells < GENERATE_BLOCK_CELLS ? (size_t)cells : GENERATE_BLOCK_CELLS) *
+                     dtype_bytes(order->type);
     g->value = calloc(order->columns ? (size_t)order->n_series : 1, sizeof(double));
     if (g->value == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %llu series",
                            (unsigned long long)order->n_series);
     }
-    status = backend->ops->queue_new(backend, &g->queue);
-    return status == STATUS_OK ? backend->ops->alloc(g->queue, g->slab_bytes, &g->device) : status;
+    STATUS_TRY(backend->ops->queue_new(backend, &g->queue));
+    return backend->ops->alloc(g->queue, g->block_bytes, &g->device);
 }
 
 void generate_source_close(struct generate_source *g)
@@ -72,8 +69,8 @@ void generate_source_close(struct generate_source *g)
     memset(g, 0, sizeof(*g));
 }
 
-bool generate_source_next(const struct generate_source *g, const struct generate_slab *before,
-                          struct generate_slab *s)
+bool generate_source_next(const struct generate_source *g, const struct generate_block *before,
+                          struct generate_block *s)
 {
     s->first_line = s->first_cell = 0;
     if (before != NULL) {
@@ -83,13 +80,13 @@ bool generate_source_next(const struct generate_source *g, const struct generate
     }
     uint64_t cells = g->cells_per_line - s->first_cell, lines = g->n_lines - s->first_line;
     uint64_t lines_that_fit =
-        g->cells_per_line < GENERATE_SLAB_CELLS ? GENERATE_SLAB_CELLS / g->cells_per_line : 1;
-    s->cells_per_line = cells < GENERATE_SLAB_CELLS ? (size_t)cells : GENERATE_SLAB_CELLS;
+        g->cells_per_line < GENERATE_BLOCK_CELLS ? GENERATE_BLOCK_CELLS / g->cells_per_line : 1;
+    s->cells_per_line = cells < GENERATE_BLOCK_CELLS ? (size_t)cells : GENERATE_BLOCK_CELLS;
     s->n_lines = (size_t)(lines < lines_that_fit ? lines : lines_that_fit);
     return lines > 0;
 }
 
-static enum status fill_rows(struct generate_source *g, const struct generate_slab *s)
+static enum status fill_rows(struct generate_source *g, const struct generate_block *s)
 {
     const struct generate_order *o = g->order;
     const struct backend_ops *ops = g->backend->ops;
@@ -102,7 +99,7 @@ static enum status fill_rows(struct generate_source *g, const struct generate_sl
     return status;
 }
 
-static void fill_part_of_row(struct generate_source *g, const struct generate_slab *s)
+static void fill_part_of_row(struct generate_source *g, const struct generate_block *s)
 {
     const struct walk_piece piece = {.first_series = s->first_line,
                                      .first_sample = s->first_cell,
@@ -118,13 +115,13 @@ static void fill_part_of_row(struct generate_source *g, const struct generate_sl
 
 struct columns_fill {
     const struct generate_source *source;
-    const struct generate_slab *slab;
+    const struct generate_block *block;
 };
 
 static void fill_columns_task(void *arg, size_t index)
 {
     const struct columns_fill *c = arg;
-    const struct generate_slab *s = c->slab;
+    const struct generate_block *s = c->block;
     const struct generate_order *o = c->source->order;
     size_t first = index * COLUMNS_PER_TASK, n = s->cells_per_line - first;
     const struct walk_piece piece = {.first_series = first,
@@ -139,7 +136,7 @@ static void fill_columns_task(void *arg, size_t index)
     walk_fill(&o->walk, &piece);
 }
 
-enum status generate_source_fill(struct generate_source *g, const struct generate_slab *s)
+enum status generate_source_fill(struct generate_source *g, const struct generate_block *s)
 {
     if (g->order->columns) {
         size_t n_tasks = (s->cells_per_line + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK;
@@ -147,14 +144,14 @@ enum status generate_source_fill(struct generate_source *g, const struct generat
         g->executor->run(g->executor->context, n_tasks, fill_columns_task, &fill);
         return STATUS_OK;
     }
-    if (g->cells_per_line > GENERATE_SLAB_CELLS) {
+    if (g->cells_per_line > GENERATE_BLOCK_CELLS) {
         fill_part_of_row(g, s);
         return STATUS_OK;
     }
     return fill_rows(g, s);
 }
 
-bool generate_source_is_gap(const struct generate_source *g, const struct generate_slab *s,
+bool generate_source_is_gap(const struct generate_source *g, const struct generate_block *s,
                             size_t cell)
 {
     const struct generate_order *o = g->order;

@@ -1,7 +1,7 @@
 /*
- * generate_source - the numbers of a file that is being generated, slab after slab.
+ * generate_source - the numbers of a file that is being generated, block after block.
  *
- * The file is a matrix, line by line. A slab is its next GENERATE_SLAB_CELLS cells at most: whole
+ * The file is a matrix, line by line. A block is its next GENERATE_BLOCK_CELLS cells at most: whole
  * lines, or a part of one line that is longer.
  */
 #ifndef LEAT_PIPELINE_GENERATE_GENERATE_SOURCE_H
@@ -11,14 +11,14 @@
 
 #include <stddef.h>
 
-enum { GENERATE_SLAB_CELLS = 1 << 20 };
+enum { GENERATE_BLOCK_CELLS = 1 << 20 };
 
 struct generate_source {
     const struct generate_order *order;
     const struct executor *executor;
     struct backend *backend;
     uint64_t n_lines, cells_per_line; /* of the whole file */
-    size_t slab_bytes;                /* of the largest slab's values */
+    size_t block_bytes;               /* of the largest block's values */
     struct queue *queue;
     struct span device; /* rows, on the backend */
     double *value;      /* columns, or the one row that is cut: where each walk stands */
@@ -31,22 +31,22 @@ enum status generate_source_open(const struct generate_order *order, struct back
 /* Fine after a failed open. */
 void generate_source_close(struct generate_source *g);
 
-struct generate_slab {
+struct generate_block {
     uint64_t first_line;
     uint64_t first_cell; /* within the line */
     size_t n_lines, cells_per_line;
-    void *values; /* the caller's, slab_bytes of the backend's host memory */
+    void *values; /* the caller's, block_bytes of the backend's host memory */
 };
 
-/* Where the slab after `before` (NULL: the first one) lies; its values are left alone. False when
+/* Where the block after `before` (NULL: the first one) lies; its values are left alone. False when
  * there is none. */
-bool generate_source_next(const struct generate_source *g, const struct generate_slab *before,
-                          struct generate_slab *s);
+bool generate_source_next(const struct generate_source *g, const struct generate_block *before,
+                          struct generate_block *s);
 /* Computes the values. Slabs are filled in order, one at a time. */
 enum status generate_source_fill(struct generate_source *g,
-                                 const struct generate_slab *s) STATUS_MUST_CHECK;
-/* Whether a cell of the slab, counted from its first, is to be missing. */
-bool generate_source_is_gap(const struct generate_source *g, const struct generate_slab *s,
+                                 const struct generate_block *s) STATUS_MUST_CHECK;
+/* Whether a cell of the block, counted from its first, is to be missing. */
+bool generate_source_is_gap(const struct generate_source *g, const struct generate_block *s,
                             size_t cell);
 
 #endif

@@ -33,10 +33,9 @@ static enum status open_folder(struct new_file *f)
         return status_fail(STATUS_NO_MEMORY, "%s: no memory", f->path);
     }
     f->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    enum status status = STATUS_OK;
-    if (f->folder_fd < 0) {
-        status = status_fail_errno(errno, "%s: cannot open the folder", folder);
-    }
+    const enum status status = f->folder_fd >= 0
+                                   ? STATUS_OK
+                                   : status_fail_errno(errno, "%s: cannot open the folder", folder);
     free(folder);
     return status;
 }
@@ -79,8 +78,8 @@ static enum status open_any(struct new_file *f)
     if (exists && !f->force) {
         return status_fail(STATUS_EXISTS, "%s: is there already (--force replaces it)", f->path);
     }
-    enum status status = open_folder(f);
-    return status == STATUS_OK ? open_part(f) : status;
+    STATUS_TRY(open_folder(f));
+    return open_part(f);
 }
 
 enum status new_file_open(const char *path, bool force, struct new_file **out)
@@ -113,7 +112,7 @@ enum status new_file_write(struct new_file *f, const void *data, size_t n)
             at += written;
             n -= (size_t)written;
         } else if (errno == EPIPE) {
-            return status_fail(STATUS_CANCELLED, "%s: nobody reads it any more", f->path);
+            return status_fail(STATUS_CANCELLED, "%s: the reader has closed it", f->path);
         } else if (errno != EINTR) {
             return status_fail_errno(errno, "%s: cannot write", f->path);
         }
@@ -143,15 +142,12 @@ static enum status give_name(struct new_file *f)
 
 enum status new_file_commit(struct new_file *f)
 {
-    enum status status = STATUS_OK;
-    int fd = f->fd;
+    const int fd = f->fd;
     f->fd = -1;
-    if (close(fd) != 0) {
-        status = status_fail_errno(errno, "%s: cannot write", f->path);
-    }
-    if (status == STATUS_OK && f->part[0] != '\0') {
-        status = give_name(f);
-    }
+    const enum status status = close(fd) != 0
+                                   ? status_fail_errno(errno, "%s: cannot write", f->path)
+                               : f->part[0] != '\0' ? give_name(f)
+                                                    : STATUS_OK;
     new_file_abandon(f);
     return status;
 }
