@@ -397,6 +397,23 @@ __global__ void __launch_bounds__(THREADS, 1) cluster_steps(const __grid_constan
 #endif
 }
 
+struct launch {
+    struct cudaLaunchConfig_st config;
+    struct cudaLaunchAttribute_st attribute;
+
+    launch(unsigned size, cudaStream_t stream) : config(), attribute()
+    {
+        attribute.id = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim = {size, 1, 1};
+        config.gridDim = dim3(size);
+        config.blockDim = dim3(THREADS);
+        config.dynamicSmemBytes = sizeof(memory);
+        config.stream = stream;
+        config.attrs = &attribute;
+        config.numAttrs = 1;
+    }
+};
+
 } // namespace
 
 int cuda_sciddicat_cluster_size(const struct cuda_backend *b)
@@ -409,17 +426,9 @@ int cuda_sciddicat_cluster_size(const struct cuda_backend *b)
                 cudaFuncSetAttribute(cluster_steps, cudaFuncAttributeNonPortableClusterSizeAllowed,
                                      1) == cudaSuccess;
     for (int size = 16; fine && size >= 4; size /= 2) {
-        struct cudaLaunchConfig_st config = {};
-        struct cudaLaunchAttribute_st attribute = {};
+        const launch l((unsigned)size, nullptr);
         int most = 0;
-        attribute.id = cudaLaunchAttributeClusterDimension;
-        attribute.val.clusterDim = {(unsigned)size, 1, 1};
-        config.gridDim = dim3((unsigned)size);
-        config.blockDim = dim3(THREADS);
-        config.dynamicSmemBytes = sizeof(memory);
-        config.attrs = &attribute;
-        config.numAttrs = 1;
-        if (cudaOccupancyMaxActiveClusters(&most, cluster_steps, &config) == cudaSuccess &&
+        if (cudaOccupancyMaxActiveClusters(&most, cluster_steps, &l.config) == cudaSuccess &&
             most > 0) {
             return size;
         }
@@ -432,16 +441,7 @@ enum status cuda_sciddicat_cluster(const struct sciddicat_map *m, double *h, uin
                                    unsigned n_steps, int size, cudaStream_t stream)
 {
     const job a = {*m, h, base, n_steps};
-    struct cudaLaunchConfig_st config = {};
-    struct cudaLaunchAttribute_st attribute = {};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {(unsigned)size, 1, 1};
-    config.gridDim = dim3((unsigned)size);
-    config.blockDim = dim3(THREADS);
-    config.dynamicSmemBytes = sizeof(memory);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    CUDA_TRY(cudaLaunchKernelEx(&config, cluster_steps, a), "steps of the automaton");
+    const launch l((unsigned)size, stream);
+    CUDA_TRY(cudaLaunchKernelEx(&l.config, cluster_steps, a), "steps of the automaton");
     return cuda_launched("steps of the automaton");
 }

@@ -169,14 +169,7 @@ static void start_row(const struct cpu_sciddicat_run *r, size_t i)
             set_bit(row->accepts, j);
         }
     }
-    const uint32_t segments = (uint32_t)cpu_pieces(columns, SEGMENT);
-    for (uint32_t s = 0; s < segments; ++s) {
-        if (row->active[s] != 0) {
-            row->begin = row->n_busy == 0 ? s : row->begin;
-            row->end = s + 1;
-            ++row->n_busy;
-        }
-    }
+    sciddicat_row_survey(row, 0, (uint32_t)cpu_pieces(columns, SEGMENT));
     if (r->p.nodata != SCIDDICAT_WALL || nodata == NULL) {
         row->accepts = NULL;
     }

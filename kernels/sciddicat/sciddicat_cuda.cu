@@ -144,8 +144,8 @@ __global__ void __launch_bounds__(SCIDDICAT_TILE_CELLS) find_hot(sciddicat_map m
 {
     for (long long tile = blockIdx.x; tile < (long long)m.tile_rows * m.tile_columns;
          tile += gridDim.x) {
-        const long long i = tile / m.tile_columns * SCIDDICAT_TILE + threadIdx.x / SCIDDICAT_TILE;
-        const long long j = tile % m.tile_columns * SCIDDICAT_TILE + threadIdx.x % SCIDDICAT_TILE;
+        const long long i = sciddicat_tile_row(m, (int)tile) + threadIdx.x / SCIDDICAT_TILE;
+        const long long j = sciddicat_tile_column(m, (int)tile) + threadIdx.x % SCIDDICAT_TILE;
         const long long k = i * m.columns + j;
         const bool active =
             sciddicat_inside(m, i, j) && (m.kind[k] & SCIDDICAT_LIVE) != 0 && h[k] > m.epsilon;

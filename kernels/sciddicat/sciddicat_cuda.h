@@ -59,6 +59,33 @@ __device__ __forceinline__ bool sciddicat_inside(const sciddicat_map &m, long lo
     return i >= 0 && j >= 0 && i < m.rows && j < m.columns;
 }
 
+/* Of the first cell of a tile. */
+__device__ __forceinline__ long long sciddicat_tile_row(const sciddicat_map &m, int tile)
+{
+    return (long long)(tile / m.tile_columns) * SCIDDICAT_TILE;
+}
+
+__device__ __forceinline__ long long sciddicat_tile_column(const sciddicat_map &m, int tile)
+{
+    return (long long)(tile % m.tile_columns) * SCIDDICAT_TILE;
+}
+
+/* The tile beside on side n, or -1. */
+__device__ __forceinline__ int sciddicat_tile_beside(const sciddicat_map &m, int tile, int n)
+{
+    const int i = tile / m.tile_columns, j = tile % m.tile_columns;
+    switch (n) {
+    case SIDE_NORTH:
+        return i > 0 ? tile - m.tile_columns : -1;
+    case SIDE_WEST:
+        return j > 0 ? tile - 1 : -1;
+    case SIDE_EAST:
+        return j + 1 < m.tile_columns ? tile + 1 : -1;
+    default:
+        return i + 1 < m.tile_rows ? tile + m.tile_columns : -1;
+    }
+}
+
 /* The flows to N, W, E, S of a cell that emits; level: z + h of those; accepts: bit n for neighbour
  * n. *guess: see sciddicat_flows_from(). */
 __device__ __forceinline__ void sciddicat_outflow(const sciddicat_map &m, double z, double h,

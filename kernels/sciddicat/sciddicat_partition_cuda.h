@@ -103,34 +103,8 @@ __device__ int partition(const sciddicat_map &m, memory &s)
     return n < 0 ? -1 : rounds + (turn < n % size);
 }
 
-/* The tile beside on side n, or -1. */
-__device__ __forceinline__ int tile_beside(const sciddicat_map &m, int tile, int n)
-{
-    const int i = tile / m.tile_columns, j = tile % m.tile_columns;
-    switch (n) {
-    case SIDE_NORTH:
-        return i > 0 ? tile - m.tile_columns : -1;
-    case SIDE_WEST:
-        return j > 0 ? tile - 1 : -1;
-    case SIDE_EAST:
-        return j + 1 < m.tile_columns ? tile + 1 : -1;
-    default:
-        return i + 1 < m.tile_rows ? tile + m.tile_columns : -1;
-    }
-}
-
 /* --- to and from the map -----------------------------------------------------------------------
  */
-
-__device__ __forceinline__ long long tile_row(const sciddicat_map &m, int tile)
-{
-    return (long long)(tile / m.tile_columns) * TILE;
-}
-
-__device__ __forceinline__ long long tile_column(const sciddicat_map &m, int tile)
-{
-    return (long long)(tile % m.tile_columns) * TILE;
-}
 
 __device__ void load_cells(const job &a, memory &s, int n_slots)
 {
@@ -138,8 +112,8 @@ __device__ void load_cells(const job &a, memory &s, int n_slots)
     for (int x = threadIdx.x; x < n_slots * cells; x += THREADS) {
         slot &t = s.slots[x / cells];
         const int k = x % cells, tile = s.tile[x / cells];
-        const long long i = tile_row(a.m, tile) + k / SPAN - 1;
-        const long long j = tile_column(a.m, tile) + k % SPAN - 1;
+        const long long i = sciddicat_tile_row(a.m, tile) + k / SPAN - 1;
+        const long long j = sciddicat_tile_column(a.m, tile) + k % SPAN - 1;
         const bool inside = sciddicat_inside(a.m, i, j);
         const long long at = i * a.m.columns + j;
         t.h[k] = inside ? __ldcg(a.h + at) : 0;
@@ -154,7 +128,8 @@ __device__ void load_rest(const job &a, memory &s, int n_slots)
     for (int x = threadIdx.x; x < n_slots * CELLS; x += THREADS) {
         slot &t = s.slots[x / CELLS];
         const int k = x % CELLS, tile = s.tile[x / CELLS];
-        const long long i = tile_row(a.m, tile) + k / TILE, j = tile_column(a.m, tile) + k % TILE;
+        const long long i = sciddicat_tile_row(a.m, tile) + k / TILE,
+                        j = sciddicat_tile_column(a.m, tile) + k % TILE;
         const bool inside = sciddicat_inside(a.m, i, j);
         const long long at = i * a.m.columns + j;
         t.max_h[k] = inside ? __ldcg(a.m.max_h + at) : 0;
@@ -173,7 +148,7 @@ __device__ void load_rest(const job &a, memory &s, int n_slots)
     }
     for (int x = threadIdx.x; x < n_slots * SIDES; x += THREADS) {
         slot &t = s.slots[x / SIDES];
-        const int beside = tile_beside(a.m, s.tile[x / SIDES], x % SIDES);
+        const int beside = sciddicat_tile_beside(a.m, s.tile[x / SIDES], x % SIDES);
         const int place = beside < 0 ? -1 : __ldcg(a.m.place + beside);
         t.owner[x % SIDES] = place < 0 ? -1 : place % size;
         t.beside[x % SIDES] =
@@ -236,7 +211,8 @@ __device__ void write_back(const job &a, memory &s, int n_slots)
         const slot &t = s.slots[x / CELLS];
         const int r = x % CELLS / TILE, c = x % TILE, k = (r + 1) * SPAN + c + 1;
         const int tile = s.tile[x / CELLS];
-        const long long i = tile_row(a.m, tile) + r, j = tile_column(a.m, tile) + c;
+        const long long i = sciddicat_tile_row(a.m, tile) + r,
+                        j = sciddicat_tile_column(a.m, tile) + c;
         if (sciddicat_inside(a.m, i, j)) {
             const long long at = i * a.m.columns + j;
             __stcg(a.h + at, t.h[k]);

@@ -157,22 +157,6 @@ VECTOR_INLINE bool update_segment(const struct sciddicat_rule *rule, struct scid
     return vector_differ(h, before);
 }
 
-/* Where a row's active cells begin and end, and in how many segments they are. */
-static void survey(struct sciddicat_row *row, uint32_t begin, uint32_t end)
-{
-    uint32_t first = 0, last = 0, n_busy = 0;
-    for (uint32_t s = begin; s < end; ++s) {
-        if (row->active[s] != 0) {
-            first = n_busy == 0 ? s : first;
-            last = s + 1;
-            ++n_busy;
-        }
-    }
-    row->begin = first;
-    row->end = last;
-    row->n_busy = n_busy;
-}
-
 /* The lesser of two beginnings, of which empty ranges have none. */
 static uint32_t begin_of(uint32_t other, uint32_t begin, uint32_t end)
 {
@@ -201,7 +185,7 @@ static bool update(const struct sciddicat_rule *rule, struct sciddicat_row *self
             moved |= update_segment(rule, self, north, own, south, s);
         }
     }
-    survey(self, begin, end);
+    sciddicat_row_survey(self, begin, end);
     self->touched |= begin < end;
     return moved;
 }

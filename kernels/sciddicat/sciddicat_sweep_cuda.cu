@@ -158,8 +158,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     for (unsigned l = blockIdx.x; l < n; l += gridDim.x) {
         const int tile = list[l];
-        const long long row = (long long)(tile / m.tile_columns) * TILE;
-        const long long column = (long long)(tile % m.tile_columns) * TILE;
+        const long long row = sciddicat_tile_row(m, tile), column = sciddicat_tile_column(m, tile);
         load_tile(m, t, h_from, row, column);
         __syncthreads();
         const int r = threadIdx.x / TILE, c = threadIdx.x % TILE;
@@ -192,21 +191,14 @@ __global__ void list_hot(sciddicat_map m, sciddicat_lists lists, unsigned step)
     if (tile >= (long long)m.tile_rows * m.tile_columns || m.hot[tile] == 0) {
         return;
     }
-    const int i = (int)(tile / m.tile_columns), j = (int)(tile % m.tile_columns);
     int *list = lists.tile[step % 2];
     unsigned *n = &lists.n[step % 3];
     enlist(lists, (int)tile, step, list, n);
-    if (i > 0) {
-        enlist(lists, (int)tile - m.tile_columns, step, list, n);
-    }
-    if (i + 1 < m.tile_rows) {
-        enlist(lists, (int)tile + m.tile_columns, step, list, n);
-    }
-    if (j > 0) {
-        enlist(lists, (int)tile - 1, step, list, n);
-    }
-    if (j + 1 < m.tile_columns) {
-        enlist(lists, (int)tile + 1, step, list, n);
+    for (int side = 0; side < SIDES; side++) {
+        const int beside = sciddicat_tile_beside(m, (int)tile, side);
+        if (beside >= 0) {
+            enlist(lists, beside, step, list, n);
+        }
     }
 }
 

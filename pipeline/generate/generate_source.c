@@ -99,56 +99,46 @@ static enum status fill_rows(struct generate_source *g, const struct generate_bl
     return status;
 }
 
-static void fill_part_of_row(struct generate_source *g, const struct generate_block *s)
-{
-    const struct walk_piece piece = {.first_series = s->first_line,
-                                     .first_sample = s->first_cell,
-                                     .n_series = 1,
-                                     .n_samples = s->cells_per_line,
-                                     .series_step = 0,
-                                     .sample_step = 1,
-                                     .type = g->order->type,
-                                     .out = s->values,
-                                     .value = g->value};
-    walk_fill(&g->order->walk, &piece);
-}
-
-struct columns_fill {
+struct walk_job {
     const struct generate_source *source;
     const struct generate_block *block;
 };
 
-static void fill_columns_task(void *arg, size_t index)
+/* Series in columns, COLUMNS_PER_TASK of them; or a part of one row. */
+static void walk_task(void *arg, size_t index)
 {
-    const struct columns_fill *c = arg;
-    const struct generate_block *s = c->block;
-    const struct generate_order *o = c->source->order;
-    size_t first = index * COLUMNS_PER_TASK, n = s->cells_per_line - first;
-    const struct walk_piece piece = {.first_series = first,
-                                     .first_sample = s->first_line,
-                                     .n_series = n < COLUMNS_PER_TASK ? n : COLUMNS_PER_TASK,
-                                     .n_samples = s->n_lines,
-                                     .series_step = 1,
-                                     .sample_step = s->cells_per_line,
-                                     .type = o->type,
-                                     .out = (char *)s->values + first * dtype_bytes(o->type),
-                                     .value = c->source->value + first};
+    const struct walk_job *const f = arg;
+    const struct generate_block *const b = f->block;
+    const struct generate_order *const o = f->source->order;
+    const size_t first = index * COLUMNS_PER_TASK, left = b->cells_per_line - first;
+    struct walk_piece piece = {.first_series = b->first_line,
+                               .first_sample = b->first_cell,
+                               .n_series = 1,
+                               .n_samples = b->cells_per_line,
+                               .sample_step = 1,
+                               .type = o->type,
+                               .out = (char *)b->values + first * dtype_bytes(o->type),
+                               .value = f->source->value + first};
+    if (o->columns) {
+        piece.first_series = first;
+        piece.first_sample = b->first_line;
+        piece.n_series = left < COLUMNS_PER_TASK ? left : COLUMNS_PER_TASK;
+        piece.n_samples = b->n_lines;
+        piece.series_step = 1;
+        piece.sample_step = b->cells_per_line;
+    }
     walk_fill(&o->walk, &piece);
 }
 
-enum status generate_source_fill(struct generate_source *g, const struct generate_block *s)
+enum status generate_source_fill(struct generate_source *g, const struct generate_block *b)
 {
-    if (g->order->columns) {
-        size_t n_tasks = (s->cells_per_line + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK;
-        struct columns_fill fill = {g, s};
-        g->executor->run(g->executor->context, n_tasks, fill_columns_task, &fill);
-        return STATUS_OK;
+    if (!g->order->columns && g->cells_per_line <= GENERATE_BLOCK_CELLS) {
+        return fill_rows(g, b);
     }
-    if (g->cells_per_line > GENERATE_BLOCK_CELLS) {
-        fill_part_of_row(g, s);
-        return STATUS_OK;
-    }
-    return fill_rows(g, s);
+    struct walk_job fill = {g, b};
+    const size_t n_tasks = g->order->columns ? (b->cells_per_line - 1) / COLUMNS_PER_TASK + 1 : 1;
+    g->executor->run(g->executor->context, n_tasks, walk_task, &fill);
+    return STATUS_OK;
 }
 
 bool generate_source_is_gap(const struct generate_source *g, const struct generate_block *s,

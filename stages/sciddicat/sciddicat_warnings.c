@@ -88,33 +88,20 @@ static enum status warn_motion(const struct sciddicat_job *job, struct result *o
 
 static enum status warn_scale(const struct sciddicat_job *job, struct result *out)
 {
+    static const char *const unknown[] = {
+        [GRID_UNKNOWN] =
+            "does not say how large its cells are (a world file beside it is not read: "
+            "gdal_translate writes it into a GeoTIFF)",
+        [GRID_UNCLEAR] = "has a coordinate system whose unit is not understood",
+        [GRID_DEGREES] = "has a geographic coordinate system: its cells are degrees wide and not "
+                         "square, but the model takes them to be; warp it to a projected one",
+        [GRID_OTHER] = "has a coordinate system whose unit is not the metre",
+    };
     const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
     const double x = job->dem->cell_x, y = fabs(job->dem->cell_y);
-    switch (job->scale.unit) {
-    case GRID_UNKNOWN:
-        return result_warn(out,
-                           "%s does not say how large its cells are (a world file beside it is "
-                           "not looked at: gdal_translate writes it into a GeoTIFF): volumes, "
-                           "areas and lengths are for cells of 1 m x 1 m",
-                           name);
-    case GRID_UNCLEAR:
-        return result_warn(out,
-                           "%s has a coordinate system whose unit is not understood: volumes, "
-                           "areas and lengths are for cells of 1 m x 1 m",
-                           name);
-    case GRID_DEGREES:
-        return result_warn(out,
-                           "%s has a geographic coordinate system: its cells are degrees wide and "
-                           "not square, but the model takes them to be; warp it to a projected one "
-                           "(volumes, areas and lengths are for cells of 1 m x 1 m)",
-                           name);
-    case GRID_OTHER:
-        return result_warn(out,
-                           "%s has a coordinate system whose unit is not the metre: volumes, areas "
-                           "and lengths are for cells of 1 m x 1 m",
-                           name);
-    case GRID_METRES:
-        break;
+    if (job->scale.unit != GRID_METRES) {
+        return result_warn(out, "%s %s: volumes, areas and lengths are for cells of 1 m x 1 m",
+                           name, unknown[job->scale.unit]);
     }
     if (grid_scale_is_sheared(&job->scale)) {
         return result_warn(
