@@ -22,47 +22,49 @@ enum {
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
+/* A number a cell of a row, and a bit: where the first cell has its own. */
+static void *carve_cells(struct carver *c, const struct cpu_sciddicat_run *r, size_t size)
+{
+    char *const at = carve(c, r->row_cells, size);
+    return at == NULL ? NULL : at + ROW_PAD_CELLS * size;
+}
+
+static uint8_t *carve_bits(struct carver *c, const struct cpu_sciddicat_run *r)
+{
+    uint8_t *const at = carve(c, r->row_segments, 1);
+    return at == NULL ? NULL : at + ROW_PAD_SEGMENTS;
+}
+
+/* row: NULL while only counting. */
 static void carve_row(struct carver *c, const struct cpu_sciddicat_run *r,
                       struct sciddicat_row *row, bool own)
 {
-    double *h = carve(c, r->row_cells, sizeof *h);
-    uint8_t *active = carve(c, r->row_segments, 1);
-    uint8_t *guess = carve(c, r->row_cells, 1);
-    struct sciddicat_row made = {0};
+    struct sciddicat_row made = {.h = carve_cells(c, r, sizeof *made.h)};
+    made.active = carve_bits(c, r);
+    made.guess = carve_cells(c, r, 1);
     if (own) {
-        double *z = carve(c, r->row_cells, sizeof *z),
-               *max_h = carve(c, r->row_cells, sizeof *max_h);
-        int32_t *arrival = carve(c, r->row_cells, sizeof *arrival);
-        uint8_t *live = carve(c, r->row_segments, 1), *accepts = carve(c, r->row_segments, 1);
-        if (c->at != NULL) {
-            made.z = z + ROW_PAD_CELLS;
-            made.max_h = max_h + ROW_PAD_CELLS;
-            made.arrival = arrival + ROW_PAD_CELLS;
-            made.live = live + ROW_PAD_SEGMENTS;
-            made.accepts = accepts + ROW_PAD_SEGMENTS;
-        }
+        made.z = carve_cells(c, r, sizeof *made.z);
+        made.max_h = carve_cells(c, r, sizeof *made.max_h);
+        made.arrival = carve_cells(c, r, sizeof *made.arrival);
+        made.live = carve_bits(c, r);
+        made.accepts = carve_bits(c, r);
     }
-    if (c->at != NULL) {
-        made.h = h + ROW_PAD_CELLS;
-        made.active = active + ROW_PAD_SEGMENTS;
-        made.guess = guess + ROW_PAD_CELLS;
+    if (row != NULL) {
         *row = made;
     }
 }
 
 static void carve_flows(struct carver *c, const struct cpu_sciddicat_run *r,
-                        struct sciddicat_band *b)
+                        struct sciddicat_flows flows[3])
 {
     for (size_t i = 0; i < 3; ++i) {
-        struct sciddicat_flows flows = {0};
+        struct sciddicat_flows made = {.begin = 0};
         for (size_t n = 0; n < SIDES; ++n) {
-            double *to = carve(c, r->row_cells, sizeof *to);
-            flows.to[n] = to == NULL ? NULL : to + ROW_PAD_CELLS;
+            made.to[n] = carve_cells(c, r, sizeof *made.to[n]);
         }
-        uint8_t *active = carve(c, r->row_segments, 1);
-        flows.active = active == NULL ? NULL : active + ROW_PAD_SEGMENTS;
-        if (c->at != NULL) {
-            b->flows[i] = flows;
+        made.active = carve_bits(c, r);
+        if (flows != NULL) {
+            flows[i] = made;
         }
     }
 }
@@ -70,13 +72,12 @@ static void carve_flows(struct carver *c, const struct cpu_sciddicat_run *r,
 /* All that a run keeps for its map. */
 static void carve_map(struct carver *c, struct cpu_sciddicat_run *r)
 {
-    struct sciddicat_row *rows = carve(c, r->p.rows, sizeof *rows);
-    r->rows = rows;
+    r->rows = carve(c, r->p.rows, sizeof *r->rows);
     r->stats = carve(c, r->p.rows, sizeof *r->stats);
     for (size_t i = 0; i < r->p.rows; ++i) {
-        carve_row(c, r, rows == NULL ? NULL : &rows[i], true);
+        carve_row(c, r, r->rows == NULL ? NULL : &r->rows[i], true);
     }
-    carve_flows(c, r, &r->whole);
+    carve_flows(c, r, r->whole.flows);
     r->whole.set = cpu_sciddicat_set(0);
 }
 
@@ -88,8 +89,8 @@ static void carve_band(struct carver *c, const struct cpu_sciddicat_run *r,
     for (size_t i = 0; i < (size_t)2 * HALO_ROWS; ++i) {
         carve_row(c, r, halo == NULL ? NULL : &halo[i], false);
     }
-    carve_flows(c, r, b);
-    if (c->at != NULL) {
+    carve_flows(c, r, b == NULL ? NULL : b->flows);
+    if (b != NULL) {
         b->rows = r->rows;
         b->set = r->whole.set;
         b->north = halo;
@@ -100,10 +101,9 @@ static void carve_band(struct carver *c, const struct cpu_sciddicat_run *r,
 static void carve_all(struct carver *c, struct cpu_sciddicat_run *r)
 {
     carve_map(c, r);
-    struct sciddicat_band *bands = carve(c, r->most_bands, sizeof *bands);
-    r->bands = bands;
+    r->bands = carve(c, r->most_bands, sizeof *r->bands);
     for (size_t b = 0; r->most_bands > 1 && b < r->most_bands; ++b) {
-        carve_band(c, r, bands == NULL ? NULL : &bands[b]);
+        carve_band(c, r, r->bands == NULL ? NULL : &r->bands[b]);
     }
 }
 

@@ -51,8 +51,7 @@ struct sciddicat_run {
     bool sweeping; /* both copies of h are the same but where listed */
 };
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 template <typename T> void carve_array(carver *c, size_t n, T **piece)
 {
@@ -111,8 +110,7 @@ size_t run_bytes(const struct sciddicat_params *p)
     return carver_bytes(&c);
 }
 
-/* --- the start ----------------------------------------------------------------------------------
- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 struct given {
     const double *z, *h;
@@ -223,8 +221,7 @@ enum status run_open(struct queue *queue, const struct sciddicat_params *p,
     return STATUS_OK;
 }
 
-/* --- reports ------------------------------------------------------------------------------------
- */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ unsigned long long warp_count(unsigned long long n)
 {
@@ -311,8 +308,7 @@ enum status launch_report(sciddicat_run *r, const double *h, cudaStream_t stream
     return cuda_launched("statistics of the map");
 }
 
-/* --- steps --------------------------------------------------------------------------------------
- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 /* The copy of h that holds the present state. */
 double *present(const sciddicat_run *r)

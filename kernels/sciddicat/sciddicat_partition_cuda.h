@@ -103,8 +103,7 @@ __device__ int partition(const sciddicat_map &m, memory &s)
     return n < 0 ? -1 : rounds + (turn < n % size);
 }
 
-/* --- to and from the map -----------------------------------------------------------------------
- */
+/* --- to and from the map ---------------------------------------------------------------------- */
 
 __device__ void load_cells(const job &a, memory &s, int n_slots)
 {

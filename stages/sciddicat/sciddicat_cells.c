@@ -99,8 +99,7 @@ enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part p
     return STATUS_OK;
 }
 
-/* --- the start ----------------------------------------------------------------------------------
- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 static enum status fill_nodata(struct sciddicat_job *job)
 {

@@ -1,10 +1,9 @@
 /*
  * sciddicat_choice - parameters, shapes and memory of a landslide.
  */
-#include "stages/sciddicat/sciddicat_choice.h"
+#include "stages/sciddicat/sciddicat_job.h"
 
 #include "formats/base/checked.h"
-#include "stages/sciddicat/sciddicat_job.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -89,8 +89,7 @@ static enum status add_arrival(struct sciddicat_job *job, struct result *out)
     return result_add_raster(out, "arrival", &raster, fetch_arrival, job, NULL);
 }
 
-/* --- the mass balance ---------------------------------------------------------------------------
- */
+/* --- the mass balance ------------------------------------------------------------------------- */
 
 static enum status put_report(const struct sciddicat_job *job, const struct sciddicat_report *r,
                               struct bytes *out)

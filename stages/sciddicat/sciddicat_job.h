@@ -6,7 +6,23 @@
 #define LEAT_STAGES_SCIDDICAT_SCIDDICAT_JOB_H
 
 #include "formats/geo/grid_scale.h"
-#include "stages/sciddicat/sciddicat_choice.h"
+#include "formats/result/raster.h"
+#include "kernels/sciddicat/sciddicat.h"
+#include "stages/stage.h"
+
+enum sciddicat_part { SCIDDICAT_DEM, SCIDDICAT_SOURCE, SCIDDICAT_N_PARTS };
+
+/* What the user chose. */
+struct sciddicat_choice {
+    uint64_t steps;
+    double epsilon, r;
+    enum sciddicat_nodata nodata;
+    uint64_t settle;         /* steps between checks whether any cell still moves; 0: never */
+    uint64_t snapshot_every; /* 0: none */
+    uint64_t report_every;   /* >= 1 */
+    enum raster_format format;
+    enum raster_type type; /* of thicknesses */
+};
 
 /* The debris before the first step. */
 struct sciddicat_start {
@@ -75,6 +91,35 @@ static inline bool sciddicat_on_ring(const struct sciddicat_job *job, size_t row
     return row == 0 || column == 0 || row + 1 == job->dem->rows || column + 1 == job->dem->columns;
 }
 
+/* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
+
+enum { SCIDDICAT_N_SPECS = 9 };
+extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
+
+void sciddicat_choose(const struct stage_args *args, struct sciddicat_choice *out);
+
+/* The grid of a part: as its file says; without a georeference if the file is of another format.
+ * STATUS_BAD_INPUT (not known how many lines it has), STATUS_NO_MEMORY. */
+enum status sciddicat_grid(const struct stage_args *args, enum sciddicat_part part,
+                           struct grid **out) STATUS_MUST_CHECK;
+
+/* For the kernels; the DEM's shape has been checked. */
+struct sciddicat_params sciddicat_kernel_params(const struct sciddicat_choice *choice,
+                                                const struct grid *dem);
+
+/* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
+ */
+struct raster sciddicat_raster(const struct sciddicat_choice *choice, const struct grid *dem,
+                               enum raster_type type);
+
+/* Reports at most. */
+uint64_t sciddicat_n_reports(const struct sciddicat_choice *choice);
+
+/* Can it be done, and what does it take? STATUS_BAD_INPUT, _BAD_ARGUMENT, _TOO_LARGE. */
+enum status sciddicat_need(const struct stage_args *args, const struct sciddicat_choice *choice,
+                           const struct grid *dem, const struct grid *source,
+                           struct stage_need *out) STATUS_MUST_CHECK;
+
 /* --- sciddicat_cells: the numbers of the two grids ---------------------------------------------
  *
  * A cell of the DEM is NODATA when it holds the number that the file gives for that, or the one
@@ -92,8 +137,7 @@ enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part p
  * an altitude), STATUS_INTERNAL. */
 enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface) STATUS_MUST_CHECK;
 
-/* --- sciddicat_simulate: the run of the automaton ----------------------------------------------
- */
+/* --- sciddicat_simulate: the run of the automaton --------------------------------------------- */
 
 /* Runs for about half a second, or until a snapshot has been added to `out`; *more is set unless
  * the end was reached: then h, max_h, arrival and motion are there, and the backend's memory is
@@ -118,8 +162,7 @@ enum status sciddicat_files_snapshot(struct sciddicat_job *job,
 /* Adds all others; their pieces read the job. The run is over. */
 enum status sciddicat_files(struct sciddicat_job *job, struct result *out) STATUS_MUST_CHECK;
 
-/* --- sciddicat_map: the picture -----------------------------------------------------------------
- */
+/* --- sciddicat_map: the picture --------------------------------------------------------------- */
 
 /* Host memory that drawing takes, at most, for a grid of that shape. */
 size_t sciddicat_map_bytes(size_t rows, size_t columns);

@@ -102,8 +102,7 @@ static double round_up(double x)
     return x * (round_down(2 * x) > 1.9 * x ? 2 : 2.5);
 }
 
-/* --- colours, 0xRRGGBB --------------------------------------------------------------------------
- */
+/* --- colours, 0xRRGGBB ------------------------------------------------------------------------ */
 
 /* Which of n steps a value from 0 to 1 falls in, as that step's middle. */
 static double in_steps(double value, int n)
@@ -152,8 +151,7 @@ static uint32_t debris_colour(double depth, double shade)
     return light < 0 ? mix(colour, 0x000000, -0.6 * light) : mix(colour, 0xffffff, 0.6 * light);
 }
 
-/* --- the map ------------------------------------------------------------------------------------
- */
+/* --- the map ---------------------------------------------------------------------------------- */
 
 /* Where a thickness is on the scale of colours. */
 static double depth_of(const struct map *m, double thickness)
@@ -236,8 +234,7 @@ static void draw_start(struct map *m)
     }
 }
 
-/* --- scales -------------------------------------------------------------------------------------
- */
+/* --- scales ----------------------------------------------------------------------------------- */
 
 static void put_text(struct map *m, long x, long y, const char *text)
 {
@@ -282,8 +279,7 @@ static void draw_north(struct map *m)
     put_ink(m, x - 6 * d, l->below + 4 * d, d, 3 * d);
 }
 
-/* --- legend -------------------------------------------------------------------------------------
- */
+/* --- legend ----------------------------------------------------------------------------------- */
 
 static const char at_start[] = "at the start", drawn_square[] = "drawn square";
 

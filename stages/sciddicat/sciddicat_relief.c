@@ -103,11 +103,11 @@ static struct frame find_frame(const struct sciddicat_job *job)
     return f;
 }
 
-/* Cell (y, x) of the relief from the grid's cells that it stands for. */
-static void reduce_cell(const struct sciddicat_job *job, const struct frame *frame, size_t y,
-                        size_t x, struct sciddicat_relief *r)
+/* Cell `at` of the relief from the grid's cells that it stands for. */
+static void reduce_cell(const struct sciddicat_job *job, const struct frame *frame, size_t at,
+                        struct sciddicat_relief *r)
 {
-    const size_t n = r->factor, at = y * r->width + x;
+    const size_t n = r->factor, y = at / r->width, x = at % r->width;
     const size_t row = job->dem->cell_y < 0 ? r->height - 1 - y : y;
     const size_t end_i = (row + 1) * n < frame->rows ? (row + 1) * n : frame->rows;
     const size_t end_j = (x + 1) * n < frame->columns ? (x + 1) * n : frame->columns;
@@ -133,8 +133,7 @@ static void reduce_cell(const struct sciddicat_job *job, const struct frame *fra
     r->covered[at] = (uint8_t)covered;
 }
 
-/* --- shading ------------------------------------------------------------------------------------
- */
+/* --- shading ---------------------------------------------------------------------------------- */
 
 struct slope {
     double x, y; /* to the east, to the north */
@@ -167,8 +166,9 @@ static double altitude_at(const struct sciddicat_relief *r, size_t y, size_t x, 
 }
 
 static struct slope slope_at(const struct sciddicat_relief *r, const struct grid_scale *scale,
-                             size_t y, size_t x)
+                             size_t k)
 {
+    const size_t y = k / r->width, x = k % r->width;
     const double a = altitude_at(r, y, x, -1, -1), b = altitude_at(r, y, x, -1, 0),
                  c = altitude_at(r, y, x, -1, 1), d = altitude_at(r, y, x, 0, -1),
                  f = altitude_at(r, y, x, 0, 1), g = altitude_at(r, y, x, 1, -1),
@@ -182,13 +182,11 @@ static double exaggeration(const struct sciddicat_relief *r, const struct grid_s
 {
     double sum = 0;
     size_t count = 0;
-    for (size_t y = 0; y < r->height; y++) {
-        for (size_t x = 0; x < r->width; x++) {
-            if (!isnan(r->altitude[y * r->width + x])) {
-                const struct slope s = slope_at(r, scale, y, x);
-                sum += hypot(s.x, s.y);
-                count++;
-            }
+    for (size_t k = 0; k < r->width * r->height; k++) {
+        if (!isnan(r->altitude[k])) {
+            const struct slope s = slope_at(r, scale, k);
+            sum += hypot(s.x, s.y);
+            count++;
         }
     }
     if (!(sum > 0)) {
@@ -201,17 +199,14 @@ static double exaggeration(const struct sciddicat_relief *r, const struct grid_s
 static void shade(struct sciddicat_relief *r, const struct grid_scale *scale)
 {
     const double by = exaggeration(r, scale);
-    for (size_t y = 0; y < r->height; y++) {
-        for (size_t x = 0; x < r->width; x++) {
-            if (isnan(r->altitude[y * r->width + x])) {
-                r->shade[y * r->width + x] = (float)M_SQRT1_2; /* as if it were level */
-                continue;
-            }
-            const struct slope s = slope_at(r, scale, y, x);
+    for (size_t k = 0; k < r->width * r->height; k++) {
+        double light = M_SQRT1_2; /* without an altitude: as if it were level */
+        if (!isnan(r->altitude[k])) {
+            const struct slope s = slope_at(r, scale, k);
             const double p = by * s.x, q = by * s.y;
-            const double light = (0.5 * p - 0.5 * q + M_SQRT1_2) / sqrt(1 + p * p + q * q);
-            r->shade[y * r->width + x] = light > 0 ? (float)light : 0;
+            light = (0.5 * p - 0.5 * q + M_SQRT1_2) / sqrt(1 + p * p + q * q);
         }
+        r->shade[k] = light > 0 ? (float)light : 0;
     }
 }
 
@@ -232,10 +227,8 @@ enum status sciddicat_relief_new(const struct sciddicat_job *job, struct sciddic
         return status_fail(STATUS_NO_MEMORY, "no memory for a picture of %zu x %zu cells", r.width,
                            r.height);
     }
-    for (size_t y = 0; y < r.height; y++) {
-        for (size_t x = 0; x < r.width; x++) {
-            reduce_cell(job, &frame, y, x, &r);
-        }
+    for (size_t k = 0; k < n; k++) {
+        reduce_cell(job, &frame, k, &r);
     }
     shade(&r, &job->scale);
     return STATUS_OK;

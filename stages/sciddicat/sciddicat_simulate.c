@@ -26,8 +26,7 @@ double sciddicat_mass_bound(const struct sciddicat_job *job)
     return sciddicat_mass_balance_bound(&job->params, mass, job->now.step) + levels;
 }
 
-/* --- the start ----------------------------------------------------------------------------------
- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 static void release(const struct sciddicat_job *job, struct span s)
 {
@@ -85,8 +84,7 @@ static enum status begin(struct sciddicat_job *job)
     return STATUS_OK;
 }
 
-/* --- rounds -------------------------------------------------------------------------------------
- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 static bool is_over(const struct sciddicat_job *job)
 {
@@ -147,8 +145,7 @@ static enum status simulate_round(struct sciddicat_job *job)
                                                                   : STATUS_OK;
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void measure_motion(struct sciddicat_job *job, const double *before)
 {

@@ -9,8 +9,7 @@
 
 #include <math.h>
 
-/* --- one pass over the grids --------------------------------------------------------------------
- */
+/* --- one pass over the grids ------------------------------------------------------------------ */
 
 /* Cells on the ring are beside nothing that holds debris back: they take it. */
 static bool is_dammed(const struct sciddicat_job *job, size_t row, size_t column)
@@ -91,8 +90,7 @@ static void measure(const struct sciddicat_job *job, struct sciddicat_summary *o
     *out = s;
 }
 
-/* --- result.json --------------------------------------------------------------------------------
- */
+/* --- result.json ------------------------------------------------------------------------------ */
 
 static json_t *volume(const struct sciddicat_job *job, double sum_m)
 {
