@@ -48,7 +48,7 @@ static const char *word_before(const char *first, const char *at)
     return at;
 }
 
-/* The node whose bracket is at `open`; what is before `first` is no keyword of it. */
+/* The node whose bracket is at `open`; its keyword does not begin before `first`. */
 static struct node node_at(const char *first, const char *open, const char *end)
 {
     const char *close = next_bracket(open + 1, end);

@@ -1,9 +1,9 @@
 /*
  * phases_cpu - threads that hand phases on without sleeping. See phases_cpu.h.
  *
- * One word tells which phase is open and how many pieces it has; a piece is begun by who first
- * writes the phase's number on it; who finishes the last one opens the next phase. Whoever leaves
- * holds no piece, so somebody who does is still there to go on.
+ * One word holds the number of the open phase and how many pieces it has. The thread that first
+ * writes that number on a piece does the piece; the one that finishes the last piece opens the next
+ * phase. A thread that leaves holds no piece, so the one that does goes on.
  */
 #include "kernels/sciddicat/phases_cpu.h"
 
@@ -34,7 +34,7 @@ static void open_phase(struct team *t, uint64_t number)
     atomic_store_explicit(&t->open, n == 0 ? ended : number * one_phase + n, memory_order_release);
 }
 
-/* True for the one who is to do it. */
+/* True for one thread: it does the piece. */
 static bool begin_piece(struct team *t, size_t i, uint64_t number)
 {
     uint64_t before = atomic_load_explicit(&t->begun[i], memory_order_relaxed);

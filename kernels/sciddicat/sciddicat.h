@@ -15,8 +15,8 @@
  * The ring never emits and is never updated; its z + h is what its neighbours see; what flows into
  * it has left the map. NODATA cells that are not on the ring:
  *   compat  numbers like any other;
- *   sink    as the ring: what flows into them is gone;
- *   wall    emit nothing and take no flow: not among the alive at the start; z is not looked at.
+ *   sink    as the ring: what flows into them leaves the map;
+ *   wall    emit nothing and take no flow: not among the alive at the start; z is not read.
  * On the ring NODATA makes no difference.
  */
 #ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_H

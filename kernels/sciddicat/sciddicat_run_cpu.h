@@ -8,7 +8,7 @@
 #include "kernels/sciddicat/sciddicat_cpu.h"
 
 enum {
-    BAND_STEPS = 8, /* steps without a look at other bands: fewer cost waiting, more halo */
+    BAND_STEPS = 8, /* between copies of other bands' rows: fewer cost waiting, more halo */
     BAND_ROWS = 64, /* of the map, to a band */
     MOST_BANDS = CPU_MOST_PIECES,
     BAND_LEAST_ROWS = 24,     /* active rows, below which halos cost more than they bring */

@@ -19,26 +19,10 @@ enum { WRITE_BYTES = 8 << 20 };
 struct new_file {
     char *path;       /* as messages call it */
     const char *name; /* its last component */
-    int folder_fd;    /* -1: written to directly */
+    char *part;       /* beside it, under a hidden name; NULL: written to directly, or named */
     int fd;
     bool force;
-    char part[32]; /* the hidden name; "" when there is none */
 };
-
-static enum status open_folder(struct new_file *f)
-{
-    size_t n = (size_t)(f->name - f->path);
-    char *folder = n > 0 ? strndup(f->path, n) : strdup(".");
-    if (folder == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory", f->path);
-    }
-    f->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const enum status status = f->folder_fd >= 0
-                                   ? STATUS_OK
-                                   : status_fail_errno(errno, "%s: cannot open the folder", folder);
-    free(folder);
-    return status;
-}
 
 static enum status open_part(struct new_file *f)
 {
@@ -46,11 +30,18 @@ static enum status open_part(struct new_file *f)
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
         return status_fail_errno(errno, "%s: no random number for a hidden name", f->path);
     }
-    snprintf(f->part, sizeof(f->part), ".leat.%016llx.tmp", (unsigned long long)random);
-    f->fd = openat(f->folder_fd, f->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (asprintf(&f->part, "%.*s.leat.%016llx.tmp", (int)(f->name - f->path), f->path,
+                 (unsigned long long)random) < 0) {
+        f->part = NULL;
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory", f->path);
+    }
+    f->fd = open(f->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (f->fd < 0) {
-        f->part[0] = '\0';
-        return status_fail_errno(errno, "%s: cannot create a file beside it", f->path);
+        const enum status status =
+            status_fail_errno(errno, "%s: cannot create a file beside it", f->path);
+        free(f->part);
+        f->part = NULL;
+        return status;
     }
     return STATUS_OK;
 }
@@ -78,7 +69,6 @@ static enum status open_any(struct new_file *f)
     if (exists && !f->force) {
         return status_fail(STATUS_EXISTS, "%s: is there already (--force replaces it)", f->path);
     }
-    STATUS_TRY(open_folder(f));
     return open_part(f);
 }
 
@@ -92,7 +82,7 @@ enum status new_file_open(const char *path, bool force, struct new_file **out)
     }
     const char *slash = strrchr(f->path, '/');
     f->name = slash != NULL ? slash + 1 : f->path;
-    f->folder_fd = f->fd = -1;
+    f->fd = -1;
     f->force = force;
     enum status status = open_any(f);
     if (status == STATUS_OK) {
@@ -123,20 +113,17 @@ enum status new_file_write(struct new_file *f, const void *data, size_t n)
 /* One step where the file system can rename without replacing; link and unlink where it cannot. */
 static enum status give_name(struct new_file *f)
 {
-    bool named;
-    if (f->force) {
-        named = renameat(f->folder_fd, f->part, f->folder_fd, f->name) == 0;
-    } else {
-        named = renameat2(f->folder_fd, f->part, f->folder_fd, f->name, RENAME_NOREPLACE) == 0;
-        if (!named && (errno == EINVAL || errno == ENOSYS)) {
-            named = linkat(f->folder_fd, f->part, f->folder_fd, f->name, 0) == 0 &&
-                    unlinkat(f->folder_fd, f->part, 0) == 0;
-        }
+    const unsigned flags = f->force ? 0 : RENAME_NOREPLACE;
+    bool is_named = renameat2(AT_FDCWD, f->part, AT_FDCWD, f->path, flags) == 0;
+    if (!is_named && (errno == EINVAL || errno == ENOSYS)) {
+        is_named = f->force ? rename(f->part, f->path) == 0
+                            : link(f->part, f->path) == 0 && unlink(f->part) == 0;
     }
-    if (!named) {
+    if (!is_named) {
         return status_fail_errno(errno, "%s: cannot give the file its name", f->path);
     }
-    f->part[0] = '\0';
+    free(f->part);
+    f->part = NULL;
     return STATUS_OK;
 }
 
@@ -146,8 +133,8 @@ enum status new_file_commit(struct new_file *f)
     f->fd = -1;
     const enum status status = close(fd) != 0
                                    ? status_fail_errno(errno, "%s: cannot write", f->path)
-                               : f->part[0] != '\0' ? give_name(f)
-                                                    : STATUS_OK;
+                               : f->part != NULL ? give_name(f)
+                                                 : STATUS_OK;
     new_file_abandon(f);
     return status;
 }
@@ -160,12 +147,10 @@ void new_file_abandon(struct new_file *f)
     if (f->fd >= 0) {
         close(f->fd);
     }
-    if (f->part[0] != '\0') {
-        unlinkat(f->folder_fd, f->part, 0);
+    if (f->part != NULL) {
+        unlink(f->part);
     }
-    if (f->folder_fd >= 0) {
-        close(f->folder_fd);
-    }
+    free(f->part);
     free(f->path);
     free(f);
 }

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* Numbers beyond this are no heights: at 1e9 m, doubles are 1e-7 m apart. */
+/* Numbers beyond this are not heights: at 1e9 m, doubles are 1e-7 m apart. */
 static const double most_m = 1e9;
 
 static bool is_nodata(const struct grid *g, double value)
