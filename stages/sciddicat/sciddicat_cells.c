@@ -32,12 +32,12 @@ static enum status add_altitude(struct sciddicat_job *job, size_t cell, double v
         return refuse(job, SCIDDICAT_DEM, cell, value,
                       "is neither an altitude nor the file's NODATA; give such cells either");
     }
-    if (job->choice.nodata == SCIDDICAT_COMPAT && isnan(value)) {
+    if (job->params.nodata == SCIDDICAT_COMPAT && isnan(value)) {
         return refuse(job, SCIDDICAT_DEM, cell, value,
                       "stands for NODATA and cannot be taken as an altitude, as nodata = compat "
                       "asks for; set nodata = wall or sink");
     }
-    if (!(fabs(value) <= most_m) && !(nodata && job->choice.nodata != SCIDDICAT_COMPAT)) {
+    if (!(fabs(value) <= most_m) && !(nodata && job->params.nodata != SCIDDICAT_COMPAT)) {
         return refuse(
             job, SCIDDICAT_DEM, cell, value,
             nodata ? "stands for NODATA and is too far away to be taken as an altitude, "
@@ -158,7 +158,7 @@ enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface)
                                sciddicat_name(job, p), job->n_received[p], job->n_cells);
         }
     }
-    job->is_masked = job->n_nodata > 0 && job->choice.nodata != SCIDDICAT_COMPAT;
+    job->is_masked = job->n_nodata > 0 && job->params.nodata != SCIDDICAT_COMPAT;
     if (job->is_masked) {
         STATUS_TRY(fill_nodata(job));
     }

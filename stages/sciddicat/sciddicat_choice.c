@@ -77,24 +77,21 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                         .help = "numbers of the thickness grids; f64: the simulated bits"},
 };
 
-void sciddicat_choose(const struct stage_args *args, struct sciddicat_choice *out)
+static struct sciddicat_choice choice_of(const struct param_value *p)
 {
-    const struct param_value *p = args->params;
     const uint64_t steps = p[STEPS].count, every = p[REPORT_EVERY].count;
     const uint64_t share = steps < DEFAULT_REPORTS ? 1 : steps / DEFAULT_REPORTS;
-    *out = (struct sciddicat_choice){
-        .steps = steps,
-        .epsilon = p[EPSILON].real,
-        .r = p[R].real,
-        .nodata = (enum sciddicat_nodata)p[NODATA].index /* in the same order */,
-        .settle = p[SETTLE].count,
-        .snapshot_every = p[SNAPSHOT_EVERY].count,
-        .report_every = every > 0 ? every : share,
-        .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
-        .type = p[RASTER_TYPE_OF].index == 0 ? RASTER_F64 : RASTER_F32};
+    return (struct sciddicat_choice){.steps = steps,
+                                     .settle = p[SETTLE].count,
+                                     .snapshot_every = p[SNAPSHOT_EVERY].count,
+                                     .report_every = every > 0 ? every : share,
+                                     .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
+                                     .type =
+                                         p[RASTER_TYPE_OF].index == 0 ? RASTER_F64 : RASTER_F32};
 }
 
-enum status sciddicat_grid(const struct stage_args *args, enum sciddicat_part part,
+/* The grid of a part: as its file says; without a georeference if the file is of another format. */
+static enum status grid_of(const struct stage_args *args, enum sciddicat_part part,
                            struct grid **out)
 {
     const struct stage_input *in = &args->inputs[part];
@@ -117,52 +114,52 @@ enum status sciddicat_grid(const struct stage_args *args, enum sciddicat_part pa
     return STATUS_OK;
 }
 
-struct sciddicat_params sciddicat_kernel_params(const struct sciddicat_choice *choice,
-                                                const struct grid *dem)
+/* A DEM without a georeference, even by control points, gets that of the source. */
+static enum status open_grids(struct sciddicat_job *job)
 {
-    return (struct sciddicat_params){.rows = dem->rows,
-                                     .columns = dem->columns,
-                                     .epsilon = choice->epsilon,
-                                     .r = choice->r,
-                                     .nodata = choice->nodata};
+    STATUS_TRY(grid_of(&job->args, SCIDDICAT_DEM, &job->dem));
+    STATUS_TRY(grid_of(&job->args, SCIDDICAT_SOURCE, &job->source));
+    job->georeferenced_by_source = !grid_is_georeferenced(job->dem) &&
+                                   grid_find_tag(job->dem, GRID_TIEPOINT) == NULL &&
+                                   grid_is_georeferenced(job->source);
+    return job->georeferenced_by_source ? grid_copy_georeference(job->dem, job->source) : STATUS_OK;
 }
 
-struct raster sciddicat_raster(const struct sciddicat_choice *choice, const struct grid *dem,
-                               enum raster_type type)
+struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type type)
 {
-    return (struct raster){.grid = dem, .format = choice->format, .type = type};
+    return (struct raster){.grid = job->dem, .format = job->choice.format, .type = type};
 }
 
-uint64_t sciddicat_n_reports(const struct sciddicat_choice *choice)
+size_t sciddicat_n_reports(const struct sciddicat_job *job)
 {
-    return choice->steps / choice->report_every + 2; /* the start, and an end between two reports */
+    /* the start, and an end between two reports */
+    return (size_t)(job->choice.steps / job->choice.report_every) + 2;
 }
 
-static uint64_t snapshots(const struct sciddicat_choice *choice)
+static uint64_t n_snapshots(const struct sciddicat_choice *c)
 {
-    return choice->snapshot_every > 0 ? choice->steps / choice->snapshot_every : 0;
+    return c->snapshot_every > 0 ? c->steps / c->snapshot_every : 0;
 }
 
-static enum status check_shape(const struct stage_args *args, const struct sciddicat_choice *choice,
-                               const struct grid *dem, const struct grid *source)
+static enum status check_shape(const struct sciddicat_job *job)
 {
-    const struct raster raster = sciddicat_raster(choice, dem, choice->type);
-    const char *name = args->inputs[SCIDDICAT_DEM].name;
+    const struct sciddicat_choice *const c = &job->choice;
+    const struct raster raster = sciddicat_raster(job, c->type);
+    const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
     size_t n_cells;
-    if (!checked_mul(dem->rows, dem->columns, &n_cells) || n_cells > (size_t)1 << 31) {
+    if (!checked_mul(job->dem->rows, job->dem->columns, &n_cells) || n_cells > (size_t)1 << 31) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: %zu rows x %zu columns; up to 2^31 cells can be simulated", name,
-                           dem->rows, dem->columns);
+                           job->dem->rows, job->dem->columns);
     }
-    if (snapshots(choice) > MOST_SNAPSHOTS) {
+    if (n_snapshots(c) > MOST_SNAPSHOTS) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "snapshot_every = %" PRIu64 ": that makes %" PRIu64
                            " snapshots of %" PRIu64 " steps; %d are possible",
-                           choice->snapshot_every, snapshots(choice), choice->steps,
-                           MOST_SNAPSHOTS);
+                           c->snapshot_every, n_snapshots(c), c->steps, MOST_SNAPSHOTS);
     }
-    if (choice->nodata == SCIDDICAT_COMPAT &&
-        args->inputs[SCIDDICAT_DEM].table->has_missing_value) {
+    if (job->params.nodata == SCIDDICAT_COMPAT &&
+        job->args.inputs[SCIDDICAT_DEM].table->has_missing_value) {
         return status_fail(
             STATUS_BAD_ARGUMENT,
             "%s: missing_value says that cells are NODATA, and nodata = compat takes "
@@ -170,35 +167,33 @@ static enum status check_shape(const struct stage_args *args, const struct scidd
             "missing_value out",
             name);
     }
-    STATUS_TRY(grid_check_aligned(name, dem, args->inputs[SCIDDICAT_SOURCE].name, source));
+    STATUS_TRY(
+        grid_check_aligned(name, job->dem, sciddicat_name(job, SCIDDICAT_SOURCE), job->source));
     return raster_check(&raster, name);
 }
 
 /* What one grid keeps until its file is written, besides its cells. */
-static size_t kept_bytes(const struct sciddicat_choice *choice, const struct grid *dem,
-                         enum raster_type type)
+static size_t kept_bytes(const struct sciddicat_job *job, enum raster_type type)
 {
-    const struct raster raster = sciddicat_raster(choice, dem, type);
+    const struct raster raster = sciddicat_raster(job, type);
     return raster_kept_bytes(&raster);
 }
 
-enum status sciddicat_need(const struct stage_args *args, const struct sciddicat_choice *choice,
-                           const struct grid *dem, const struct grid *source,
-                           struct stage_need *out)
+static enum status find_need(const struct sciddicat_job *job, struct stage_need *out)
 {
-    STATUS_TRY(check_shape(args, choice, dem, source));
-    /* Nothing below wraps: there are at most 2^31 cells, and as many reports. */
-    const struct sciddicat_params params = sciddicat_kernel_params(choice, dem);
-    const size_t n = dem->rows * dem->columns;
+    /* But for the kernels' bytes nothing wraps: there are at most 2^31 cells, and as many reports.
+     */
+    const size_t n = job->n_cells;
     const size_t given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the kernels have them */
     const size_t held = 3 * sizeof(double) + sizeof(int32_t) + 1;
-    const size_t run = args->queue->backend->ops->sciddicat->bytes(&params);
-    const size_t snapshot = n * sizeof(double) + kept_bytes(choice, dem, choice->type);
-    const size_t last =
-        2 * kept_bytes(choice, dem, choice->type) + kept_bytes(choice, dem, RASTER_I32);
-    size_t host = n * held + (size_t)sciddicat_n_reports(choice) * sizeof(struct sciddicat_report);
-    host += sciddicat_map_bytes(dem->rows, dem->columns);
-    if (snapshots(choice) > 0) { /* two results at a time: snapshots, or one and the last result */
+    const size_t run = job->ops->sciddicat->bytes(&job->params);
+    const size_t thickness = kept_bytes(job, job->choice.type);
+    const size_t snapshot = n * sizeof(double) + thickness;
+    const size_t last = 2 * thickness + kept_bytes(job, RASTER_I32);
+    size_t host = n * held + sciddicat_n_reports(job) * sizeof(struct sciddicat_report) +
+                  sciddicat_map_bytes(job->dem->rows, job->dem->columns);
+    if (n_snapshots(&job->choice) >
+        0) { /* two results at a time: snapshots, or one and the last result */
         host += snapshot + (snapshot > last ? snapshot : last);
     } else {
         host += last;
@@ -206,8 +201,29 @@ enum status sciddicat_need(const struct stage_args *args, const struct sciddicat
     size_t memory;
     if (!checked_add(run, n * given, &memory)) {
         return status_fail(STATUS_TOO_LARGE, "%s: %zu cells need more than 2^64 bytes",
-                           args->inputs[SCIDDICAT_DEM].name, n);
+                           sciddicat_name(job, SCIDDICAT_DEM), n);
     }
     *out = (struct stage_need){.memory_bytes = memory, .host_bytes = host};
     return STATUS_OK;
+}
+
+enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job *job,
+                            struct stage_need *need)
+{
+    const struct param_value *const p = args->params;
+    job->args = *args;
+    job->queue = args->queue;
+    job->ops = args->queue->backend->ops;
+    job->choice = choice_of(p);
+    STATUS_TRY(open_grids(job));
+    job->params = (struct sciddicat_params){
+        .rows = job->dem->rows,
+        .columns = job->dem->columns,
+        .epsilon = p[EPSILON].real,
+        .r = p[R].real,
+        .nodata = (enum sciddicat_nodata)p[NODATA].index}; /* in the order of the choices */
+    STATUS_TRY(check_shape(job));
+    job->scale = grid_scale_of(job->dem);
+    job->n_cells = job->dem->rows * job->dem->columns;
+    return find_need(job, need);
 }

@@ -41,7 +41,7 @@ static enum status fetch_thickness(void *context, uint64_t first, size_t n, void
 static enum status add_thickness(struct sciddicat_job *job, const char *name, const double *cells,
                                  double *own, struct result *out)
 {
-    struct raster raster = sciddicat_raster(&job->choice, job->dem, job->choice.type);
+    struct raster raster = sciddicat_raster(job, job->choice.type);
     raster.has_nodata = job->is_masked;
     raster.nodata = THICKNESS_NODATA;
     struct field *f = malloc(sizeof *f);
@@ -83,7 +83,7 @@ static enum status fetch_arrival(void *context, uint64_t first, size_t n, void *
 
 static enum status add_arrival(struct sciddicat_job *job, struct result *out)
 {
-    struct raster raster = sciddicat_raster(&job->choice, job->dem, RASTER_I32);
+    struct raster raster = sciddicat_raster(job, RASTER_I32);
     raster.has_nodata = true;
     raster.nodata = NEVER;
     return result_add_raster(out, "arrival", &raster, fetch_arrival, job, NULL);

@@ -400,7 +400,7 @@ static enum status draw(struct map *m, struct bytes *out)
         thickest = fmax(thickest, (double)m->relief.debris[k]);
     }
     m->top_m = fmax(thickest, least_m);
-    m->film_m = fmax(round_down(m->top_m / 100), 2 * m->job->choice.epsilon);
+    m->film_m = fmax(round_down(m->top_m / 100), 2 * m->job->params.epsilon);
     snprintf(m->film, sizeof m->film, "passed, <%.3g m", m->film_m);
     const struct grid_scale *const s = &m->job->scale;
     m->is_square =

@@ -13,31 +13,12 @@ struct stage {
     struct sciddicat_job job;
 };
 
-/* A DEM without a georeference, even by control points, gets that of the source: *by_source. */
-static enum status open_grids(const struct stage_args *args, struct grid **dem,
-                              struct grid **source, bool *by_source)
-{
-    *source = NULL;
-    *by_source = false;
-    STATUS_TRY(sciddicat_grid(args, SCIDDICAT_DEM, dem));
-    STATUS_TRY(sciddicat_grid(args, SCIDDICAT_SOURCE, source));
-    *by_source = !grid_is_georeferenced(*dem) && grid_find_tag(*dem, GRID_TIEPOINT) == NULL &&
-                 grid_is_georeferenced(*source);
-    return *by_source ? grid_copy_georeference(*dem, *source) : STATUS_OK;
-}
-
 static enum status sciddicat_plan(const struct stage_args *args, struct stage_need *out)
 {
-    struct sciddicat_choice choice;
-    struct grid *dem, *source;
-    bool by_source;
-    sciddicat_choose(args, &choice);
-    enum status st = open_grids(args, &dem, &source, &by_source);
-    if (st == STATUS_OK) {
-        st = sciddicat_need(args, &choice, dem, source, out);
-    }
-    grid_free(dem);
-    grid_free(source);
+    struct sciddicat_job job = {.n_cells = 0};
+    const enum status st = sciddicat_shape(args, &job, out);
+    grid_free(job.dem);
+    grid_free(job.source);
     return st;
 }
 
@@ -69,7 +50,7 @@ static enum status alloc_grids(struct sciddicat_job *job)
     job->h = malloc(n * sizeof *job->h);
     job->max_h = malloc(n * sizeof *job->max_h);
     job->arrival = malloc(n * sizeof *job->arrival);
-    job->reports = malloc((size_t)sciddicat_n_reports(&job->choice) * sizeof *job->reports);
+    job->reports = malloc(sciddicat_n_reports(job) * sizeof *job->reports);
     if (job->z == NULL || job->nodata == NULL || job->h == NULL || job->max_h == NULL ||
         job->arrival == NULL || job->reports == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a landslide on %zu cells", n);
@@ -77,30 +58,18 @@ static enum status alloc_grids(struct sciddicat_job *job)
     return STATUS_OK;
 }
 
-static enum status open_job(const struct stage_args *args, struct sciddicat_job *job)
-{
-    struct stage_need need;
-    job->args = *args;
-    job->queue = args->queue;
-    job->ops = args->queue->backend->ops;
-    sciddicat_choose(args, &job->choice);
-    STATUS_TRY(open_grids(args, &job->dem, &job->source, &job->georeferenced_by_source));
-    /* as in plan(): shapes that fit and can be simulated */
-    STATUS_TRY(sciddicat_need(args, &job->choice, job->dem, job->source, &need));
-    job->params = sciddicat_kernel_params(&job->choice, job->dem);
-    job->scale = grid_scale_of(job->dem);
-    job->n_cells = job->dem->rows * job->dem->columns;
-    return alloc_grids(job);
-}
-
 static enum status sciddicat_open(const struct stage_args *args, struct stage **out)
 {
+    struct stage_need need;
     *out = NULL;
     struct stage *const s = calloc(1, sizeof *s);
     if (s == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a job");
     }
-    const enum status st = open_job(args, &s->job);
+    enum status st = sciddicat_shape(args, &s->job, &need);
+    if (st == STATUS_OK) {
+        st = alloc_grids(&s->job);
+    }
     if (st != STATUS_OK) {
         sciddicat_free(s);
         return st;

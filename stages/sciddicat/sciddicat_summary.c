@@ -16,7 +16,7 @@ static bool is_dammed(const struct sciddicat_job *job, size_t row, size_t column
 {
     const size_t columns = job->dem->columns, k = row * columns + column;
     const size_t next[4] = {k - columns, k - 1, k + 1, k + columns};
-    if (job->choice.nodata != SCIDDICAT_WALL || sciddicat_on_ring(job, row, column)) {
+    if (job->params.nodata != SCIDDICAT_WALL || sciddicat_on_ring(job, row, column)) {
         return false;
     }
     for (size_t n = 0; n < 4; n++) {

@@ -76,7 +76,7 @@ static enum status warn_losses(const struct sciddicat_job *job, const struct sci
 static enum status warn_motion(const struct sciddicat_job *job, struct result *out)
 {
     const struct sciddicat_motion *const m = &job->motion;
-    if (!(m->largest > job->choice.epsilon / 1000)) {
+    if (!(m->largest > job->params.epsilon / 1000)) {
         return STATUS_OK;
     }
     return result_warn(out,
@@ -119,7 +119,7 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
 /* Under compat every number is an altitude, as it was asked for. */
 static enum status warn_minus_9999(const struct sciddicat_job *job, struct result *out)
 {
-    if (job->n_minus_9999 == 0 || job->choice.nodata == SCIDDICAT_COMPAT) {
+    if (job->n_minus_9999 == 0 || job->params.nodata == SCIDDICAT_COMPAT) {
         return STATUS_OK;
     }
     return result_warn(out,
@@ -162,7 +162,7 @@ static enum status warn_georeference(const struct sciddicat_job *job, struct res
 
 static enum status warn_system(const struct sciddicat_job *job, struct result *out)
 {
-    const struct raster raster = sciddicat_raster(&job->choice, job->dem, job->choice.type);
+    const struct raster raster = sciddicat_raster(job, job->choice.type);
     const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
     if (raster_says_system(&raster)) {
         return STATUS_OK;
