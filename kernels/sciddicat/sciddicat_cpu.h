@@ -36,14 +36,17 @@ struct sciddicat_row {
 /* Where a row's active cells begin and end, and in how many segments they are, of [begin, end). */
 static inline void sciddicat_row_survey(struct sciddicat_row *row, uint32_t begin, uint32_t end)
 {
-    row->begin = row->end = row->n_busy = 0;
+    uint32_t first = 0, last = 0, n_busy = 0;
     for (uint32_t s = begin; s < end; ++s) {
         if (row->active[s] != 0) {
-            row->begin = row->n_busy == 0 ? s : row->begin;
-            row->end = s + 1;
-            ++row->n_busy;
+            first = n_busy == 0 ? s : first;
+            last = s + 1;
+            ++n_busy;
         }
     }
+    row->begin = first;
+    row->end = last;
+    row->n_busy = n_busy;
 }
 
 /* What the cells of one row emit in this step, to N, W, E, S: 0 where none does. */

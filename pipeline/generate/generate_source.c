@@ -70,31 +70,31 @@ void generate_source_close(struct generate_source *g)
 }
 
 bool generate_source_next(const struct generate_source *g, const struct generate_block *before,
-                          struct generate_block *s)
+                          struct generate_block *b)
 {
-    s->first_line = s->first_cell = 0;
+    b->first_line = b->first_cell = 0;
     if (before != NULL) {
         bool line_goes_on = before->first_cell + before->cells_per_line < g->cells_per_line;
-        s->first_line = line_goes_on ? before->first_line : before->first_line + before->n_lines;
-        s->first_cell = line_goes_on ? before->first_cell + before->cells_per_line : 0;
+        b->first_line = line_goes_on ? before->first_line : before->first_line + before->n_lines;
+        b->first_cell = line_goes_on ? before->first_cell + before->cells_per_line : 0;
     }
-    uint64_t cells = g->cells_per_line - s->first_cell, lines = g->n_lines - s->first_line;
+    uint64_t cells = g->cells_per_line - b->first_cell, lines = g->n_lines - b->first_line;
     uint64_t lines_that_fit =
         g->cells_per_line < GENERATE_BLOCK_CELLS ? GENERATE_BLOCK_CELLS / g->cells_per_line : 1;
-    s->cells_per_line = cells < GENERATE_BLOCK_CELLS ? (size_t)cells : GENERATE_BLOCK_CELLS;
-    s->n_lines = (size_t)(lines < lines_that_fit ? lines : lines_that_fit);
+    b->cells_per_line = cells < GENERATE_BLOCK_CELLS ? (size_t)cells : GENERATE_BLOCK_CELLS;
+    b->n_lines = (size_t)(lines < lines_that_fit ? lines : lines_that_fit);
     return lines > 0;
 }
 
-static enum status fill_rows(struct generate_source *g, const struct generate_block *s)
+static enum status fill_rows(struct generate_source *g, const struct generate_block *b)
 {
     const struct generate_order *o = g->order;
     const struct backend_ops *ops = g->backend->ops;
-    enum status status = ops->philox->walk_rows(g->queue, &o->walk, s->first_line, s->n_lines,
-                                                s->cells_per_line, o->type, g->device);
+    enum status status = ops->philox->walk_rows(g->queue, &o->walk, b->first_line, b->n_lines,
+                                                b->cells_per_line, o->type, g->device);
     if (status == STATUS_OK) {
-        status = ops->download(g->queue, s->values, g->device,
-                               s->n_lines * s->cells_per_line * dtype_bytes(o->type));
+        status = ops->download(g->queue, b->values, g->device,
+                               b->n_lines * b->cells_per_line * dtype_bytes(o->type));
     }
     return status;
 }
@@ -141,12 +141,12 @@ enum status generate_source_fill(struct generate_source *g, const struct generat
     return STATUS_OK;
 }
 
-bool generate_source_is_gap(const struct generate_source *g, const struct generate_block *s,
+bool generate_source_is_gap(const struct generate_source *g, const struct generate_block *b,
                             size_t cell)
 {
     const struct generate_order *o = g->order;
-    uint64_t line = s->first_line + cell / s->cells_per_line;
-    uint64_t in_line = s->first_cell + cell % s->cells_per_line;
+    uint64_t line = b->first_line + cell / b->cells_per_line;
+    uint64_t in_line = b->first_cell + cell % b->cells_per_line;
     return o->gaps > 0 &&
            walk_is_gap(&o->walk, o->gaps, o->columns ? in_line : line, o->columns ? line : in_line);
 }

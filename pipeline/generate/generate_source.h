@@ -41,12 +41,12 @@ struct generate_block {
 /* Where the block after `before` (NULL: the first one) lies; its values are left alone. False when
  * there is none. */
 bool generate_source_next(const struct generate_source *g, const struct generate_block *before,
-                          struct generate_block *s);
+                          struct generate_block *b);
 /* Computes the values. Slabs are filled in order, one at a time. */
 enum status generate_source_fill(struct generate_source *g,
-                                 const struct generate_block *s) STATUS_MUST_CHECK;
+                                 const struct generate_block *b) STATUS_MUST_CHECK;
 /* Whether a cell of the block, counted from its first, is to be missing. */
-bool generate_source_is_gap(const struct generate_source *g, const struct generate_block *s,
+bool generate_source_is_gap(const struct generate_source *g, const struct generate_block *b,
                             size_t cell);
 
 #endif
