@@ -186,17 +186,9 @@ static enum status put_shape(const struct sciddicat_job *job, json_t *shape)
 }
 
 /* As given, but for report_every, which is written as it is in effect. */
+/* Where it was 0. */
 static enum status put_parameters(const struct sciddicat_job *job, json_t *parameters)
 {
-    for (size_t k = 0; k < SCIDDICAT_N_SPECS; k++) {
-        const struct param_spec *const spec = &sciddicat_specs[k];
-        const struct param_value *const v = &job->args.params[k];
-        const struct summary_entry entry = {
-            spec->key, spec->kind == PARAM_CHOICE  ? stage_choice_json(spec, v->index)
-                       : spec->kind == PARAM_COUNT ? summary_integer(v->count)
-                                                   : json_real(v->real)};
-        STATUS_TRY(summary_entry_put(parameters, &entry, 1));
-    }
     const struct summary_entry effective = {"report_every",
                                             summary_integer(job->choice.report_every)};
     return summary_entry_put(parameters, &effective, 1);
