@@ -102,10 +102,10 @@ static inline struct spool_job *new_job(const char *folder, const char *stem, co
 }
 
 static inline void expect(const struct spool_job *job, enum spool_outcome outcome,
-                          enum spool_stand stand)
+                          enum spool_state state)
 {
-    if (job->outcome != outcome || job->stand != stand) {
-        fail_msg("outcome %d, stand %d: %s", (int)job->outcome, (int)job->stand,
+    if (job->outcome != outcome || job->state != state) {
+        fail_msg("outcome %d, state %d: %s", (int)job->outcome, (int)job->state,
                  job->message != NULL ? job->message : "");
     }
 }

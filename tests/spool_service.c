@@ -117,7 +117,7 @@ static void fail_all(struct service *v)
     static struct spool_reason reasons[JOBS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < v->n; i++) {
-        if (v->jobs[i]->stand == SPOOL_WORKING && strcmp(v->jobs[i]->stem, "bad") == 0) {
+        if (v->jobs[i]->state == SPOOL_WORKING && strcmp(v->jobs[i]->stem, "bad") == 0) {
             reasons[n] = (struct spool_reason){"bad-input", "it is named so"};
             jobs[n++] = v->jobs[i];
         }
@@ -129,7 +129,7 @@ static void work_on_all(struct service *v)
 {
     for (size_t i = 0; i < v->n; i++) {
         struct spool_job *job = v->jobs[i];
-        if (job->stand != SPOOL_WORKING || strcmp(job->stem, "bad") == 0) {
+        if (job->state != SPOOL_WORKING || strcmp(job->stem, "bad") == 0) {
             continue;
         }
         if (!work(v->spool, job) || (strcmp(job->stem, "again") == 0 && !v->has_requeued)) {
@@ -163,10 +163,10 @@ static void step(struct service *v)
         struct spool_job *job = v->jobs[i];
         const struct spool_reason reason = {"bad-input", job->message};
         /* A commit that failed is tried again, or, as when the service ends, given up. */
-        const bool is_given_up = job->stand == SPOOL_DURABLE && v->n_uncommitted++ % 2 == 0;
-        if (job->stand == SPOOL_WORKING || is_given_up) {
+        const bool is_given_up = job->state == SPOOL_DURABLE && v->n_uncommitted++ % 2 == 0;
+        if (job->state == SPOOL_WORKING || is_given_up) {
             spool_requeue(v->spool, &job, 1, false);
-        } else if (job->stand == SPOOL_FAILING) {
+        } else if (job->state == SPOOL_FAILING) {
             spool_fail(v->spool, &job, &reason, 1);
         }
     }
@@ -177,7 +177,7 @@ static bool drop_ended(struct service *v)
 {
     size_t n = 0;
     for (size_t i = 0; i < v->n; i++) {
-        if (v->jobs[i]->stand == SPOOL_ENDED || v->jobs[i]->outcome == SPOOL_GONE) {
+        if (v->jobs[i]->state == SPOOL_ENDED || v->jobs[i]->outcome == SPOOL_GONE) {
             spool_job_free(v->jobs[i]);
         } else {
             v->jobs[n++] = v->jobs[i];
@@ -219,7 +219,7 @@ bool spool_service_run(const struct spool_service_options *options)
     }
     bool good = v.n == 0;
     for (size_t i = 0; i < v.n; i++) {
-        fprintf(stderr, "job %s stays at %d: %s\n", v.jobs[i]->id, (int)v.jobs[i]->stand,
+        fprintf(stderr, "job %s stays at %d: %s\n", v.jobs[i]->id, (int)v.jobs[i]->state,
                 v.jobs[i]->message != NULL ? v.jobs[i]->message : "");
         spool_job_free(v.jobs[i]);
     }

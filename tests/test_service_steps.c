@@ -82,7 +82,7 @@ static int tear_down(void **state)
 
 static void finish(void)
 {
-    while (service.step != NULL || service.looking != NULL) {
+    while (service.step != NULL || service.readiness != NULL) {
         uv_run(&service.loop, UV_RUN_ONCE);
     }
 }
@@ -109,7 +109,7 @@ static void drop(const char *path)
 
 static void look(void)
 {
-    service_look_at_files(&service);
+    readiness_batch_start(&service);
     finish();
 }
 
@@ -124,7 +124,7 @@ static void claim_in_vain(void)
     struct service_job *job = TAILQ_FIRST(&service.lists[WAIT_CLAIM]);
     assert_non_null(job);
     assert_int_not_equal(job->spool->id[0], '\0');
-    assert_int_equal(job->spool->outcome, SPOOL_NO_ROOM);
+    assert_int_equal(job->spool->outcome, SPOOL_TRANSIENT);
     assert_int_equal(service_inbox_count(service.inbox), 0);
     job->again_ms = 0;
     service.is_paused = false;

@@ -29,7 +29,7 @@ static void input_that_may_not_be_moved_waits_and_says_what_to_do(void **state)
         spool_fault->error = cases[i].error;
         spool_claim(s, &job, 1);
         assert_int_equal(job->outcome, SPOOL_WAIT);
-        assert_int_equal(job->stand, SPOOL_NEW);
+        assert_int_equal(job->state, SPOOL_NEW);
         assert_string_equal(job->id, "");
         assert_non_null(strstr(job->message, "'x.csv' may not be moved"));
         assert_non_null(strstr(job->message, cases[i].cure));
@@ -38,7 +38,7 @@ static void input_that_may_not_be_moved_waits_and_says_what_to_do(void **state)
         spool_fault_clear();
         spool_claim(s, &job, 1);
         assert_int_equal(job->outcome, SPOOL_OK);
-        assert_int_equal(job->stand, SPOOL_QUEUED);
+        assert_int_equal(job->state, SPOOL_QUEUED);
         spool_job_free(job);
     }
 }
@@ -65,11 +65,11 @@ static void folder_that_may_not_be_written_costs_no_change_on_disk_and_no_neighb
     spool_claim(s, jobs, 2);
     assert_int_equal(is_root ? seteuid(0) : 0, 0);
     assert_int_equal(jobs[0]->outcome, SPOOL_WAIT);
-    assert_int_equal(jobs[0]->stand, SPOOL_NEW);
+    assert_int_equal(jobs[0]->state, SPOOL_NEW);
     assert_string_equal(jobs[0]->id, "");
     assert_non_null(strstr(jobs[0]->message, "right to write"));
     assert_int_equal(n_changes, 0);
-    assert_int_equal(jobs[1]->stand, SPOOL_QUEUED);
+    assert_int_equal(jobs[1]->state, SPOOL_QUEUED);
     spool_job_free(jobs[0]);
     spool_job_free(jobs[1]);
 }
@@ -122,7 +122,7 @@ static void inputs_are_taken_from_a_new_in_and_what_was_claimed_goes_on(void **s
     drop("in/old.csv");
     struct spool_job *old = new_job("", "x", "old.csv", NULL);
     spool_claim(s, &old, 1);
-    assert_int_equal(old->stand, SPOOL_QUEUED);
+    assert_int_equal(old->state, SPOOL_QUEUED);
     assert_int_equal(renameat(root_fd, "in", root_fd, "away"), 0);
     assert_int_equal(must_find_in(), -1); /* there is none */
     assert_false(spool_check_folders(s, why, sizeof(why)));
@@ -138,7 +138,7 @@ static void inputs_are_taken_from_a_new_in_and_what_was_claimed_goes_on(void **s
     drop("in/new.csv");
     struct spool_job *new = new_job("", "x", "new.csv", NULL);
     spool_claim(s, &new, 1);
-    assert_int_equal(new->stand, SPOOL_QUEUED);
+    assert_int_equal(new->state, SPOOL_QUEUED);
     is_empty("in");
     work_on(old);
     assert_true(is_there(root_fd, "done/old.csv"));

@@ -54,8 +54,8 @@ static void committed_result_is_kept_while_another_folder_is_mounted_in_place_of
         start();
         assert_int_equal(r.n_finished, 0);
         assert_int_equal(r.n_jobs, 1);
-        assert_int_equal(r.jobs[0]->outcome, SPOOL_NO_ROOM);
-        assert_int_equal(r.jobs[0]->stand, SPOOL_COMMITTED);
+        assert_int_equal(r.jobs[0]->outcome, SPOOL_TRANSIENT);
+        assert_int_equal(r.jobs[0]->state, SPOOL_COMMITTED);
         assert_non_null(strstr(r.jobs[0]->message, "/out': is another folder mounted there?"));
         holds(path, "1");
     }
@@ -74,7 +74,7 @@ static struct spool_job *new_half_committed_job(void)
     strcpy(spool_fault->fail_step, "commit.folder");
     spool_fault->error = EIO;
     spool_commit(s, &job, 1);
-    expect(job, SPOOL_NO_ROOM, SPOOL_DURABLE);
+    expect(job, SPOOL_TRANSIENT, SPOOL_DURABLE);
     spool_fault_clear();
     snprintf(path, sizeof(path), ".work/%s/commit", job->id);
     assert_true(is_there(root_fd, path));
@@ -86,11 +86,11 @@ static void commit_that_failed_is_not_found_after_the_job_went_back(void **state
     (void)state;
     struct spool_job *job = new_half_committed_job();
     spool_requeue(s, &job, 1, false);
-    expect(job, SPOOL_OK, SPOOL_UNSURE);
+    expect(job, SPOOL_OK, SPOOL_UNVERIFIED);
     spool_job_free(job);
     start();
     assert_int_equal(r.n_jobs, 1);
-    assert_int_equal(r.jobs[0]->stand, SPOOL_UNSURE);
+    assert_int_equal(r.jobs[0]->state, SPOOL_UNVERIFIED);
     assert_int_equal(r.jobs[0]->n_attempts, 0);
     spool_verify(s, r.jobs, 1);
     work_on(r.jobs[0]);
@@ -106,7 +106,7 @@ static void job_whose_commit_failed_and_cannot_be_taken_back_stays(void **state)
         strcpy(spool_fault->fail_step, steps[i]);
         spool_fault->error = EIO;
         spool_requeue(s, &job, 1, true);
-        expect(job, SPOOL_NO_ROOM, SPOOL_DURABLE);
+        expect(job, SPOOL_TRANSIENT, SPOOL_DURABLE);
         assert_int_equal(count_entries(root_fd, "out"), 1); /* its part */
     }
     spool_fault_clear();
@@ -182,7 +182,7 @@ static void result_is_not_replaced_while_it_may_not_be_on_disk(void **state)
     strcpy(spool_fault->fail_step, "publish.marks");
     spool_fault->error = EIO;
     spool_publish(s, &job, 1);
-    expect(job, SPOOL_NO_ROOM, SPOOL_COMMITTED);
+    expect(job, SPOOL_TRANSIENT, SPOOL_COMMITTED);
     holds("out/a/data/0", "1");
     spool_fault_clear();
     spool_finish(s, &job, 1);
@@ -202,7 +202,7 @@ static void replaced_result_does_not_come_back_when_the_new_one_is_taken_away(vo
     strcpy(spool_fault->fail_step, "publish.out");
     spool_fault->error = EIO;
     spool_publish(s, &job, 1);
-    expect(job, SPOOL_NO_ROOM, SPOOL_COMMITTED);
+    expect(job, SPOOL_TRANSIENT, SPOOL_COMMITTED);
     holds("out/a/data/0", "2");
     assert_int_equal(renameat(root_fd, "out/a", root_fd, "taken"), 0);
     spool_fault_clear();

@@ -94,7 +94,7 @@ static void claimed_job_is_queued_again_with_its_parameters(void **state)
     assert_string_equal(r.jobs[0]->id, ID);
     assert_string_equal(r.jobs[0]->folder, "sub");
     assert_int_equal(r.jobs[0]->n_attempts, 1);
-    assert_int_equal(r.jobs[0]->stand, SPOOL_UNSURE);
+    assert_int_equal(r.jobs[0]->state, SPOOL_UNVERIFIED);
     is_empty("out");
     spool_verify(s, r.jobs, 1);
     spool_verify(s, r.jobs, 1);
@@ -102,7 +102,7 @@ static void claimed_job_is_queued_again_with_its_parameters(void **state)
     assert_int_equal(r.jobs[0]->n_attempts, 2);
     assert_true(make_result(s, r.jobs[0]));
     spool_finish(s, r.jobs, 1);
-    assert_int_equal(r.jobs[0]->stand, SPOOL_ENDED);
+    assert_int_equal(r.jobs[0]->state, SPOOL_ENDED);
     holds("done/sub/a.csv", "1");
     nothing_but_the_lock_is_left();
 }
@@ -216,12 +216,12 @@ static void committed_job_that_cannot_be_published_now_is_kept(void **state)
     spool_fault->error = EIO;
     start();
     assert_int_equal(r.n_jobs, 1);
-    assert_int_equal(r.jobs[0]->outcome, SPOOL_NO_ROOM);
-    assert_int_equal(r.jobs[0]->stand, SPOOL_COMMITTED);
+    assert_int_equal(r.jobs[0]->outcome, SPOOL_TRANSIENT);
+    assert_int_equal(r.jobs[0]->state, SPOOL_COMMITTED);
     spool_fault_clear();
     spool_publish(s, r.jobs, 1);
     spool_archive(s, r.jobs, 1);
-    assert_int_equal(r.jobs[0]->stand, SPOOL_ENDED);
+    assert_int_equal(r.jobs[0]->state, SPOOL_ENDED);
     holds("out/a/result.json", "{}");
 }
 
@@ -271,11 +271,11 @@ static void fail_again(void)
 {
     const struct spool_reason unknown = {"internal", "unknown"};
     assert_int_equal(r.n_jobs, 1);
-    assert_int_equal(r.jobs[0]->stand, SPOOL_FAILING);
-    assert_int_equal(r.jobs[0]->outcome, SPOOL_NO_ROOM);
+    assert_int_equal(r.jobs[0]->state, SPOOL_FAILING);
+    assert_int_equal(r.jobs[0]->outcome, SPOOL_TRANSIENT);
     spool_fault_clear();
     spool_fail(s, r.jobs, &unknown, 1);
-    assert_int_equal(r.jobs[0]->stand, SPOOL_ENDED);
+    assert_int_equal(r.jobs[0]->state, SPOOL_ENDED);
 }
 
 static void no_room_at_start(const char *step)

@@ -192,9 +192,9 @@ static void writer_that_holds_the_file_through_the_claim_is_waited_for(void **st
     int fd = openat(root_fd, "in/a.csv", O_WRONLY | O_APPEND);
     struct spool_job *job = new_job("", "a", "a.csv", NULL);
     spool_claim(s, &job, 1);
-    expect(job, SPOOL_WAIT, SPOOL_UNSURE);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
     spool_verify(s, &job, 1);
-    expect(job, SPOOL_WAIT, SPOOL_UNSURE);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
     assert_int_equal(write(fd, "2", 1), 1);
     close(fd);
     spool_verify(s, &job, 1);
@@ -234,11 +234,11 @@ static void input_that_changes_during_the_work_is_worked_on_again(void **state)
     spool_finish(s, &job, 1);
     expect(job, SPOOL_WAIT, SPOOL_WORKING);
     spool_requeue(s, &job, 1, false);
-    expect(job, SPOOL_OK, SPOOL_UNSURE);
+    expect(job, SPOOL_OK, SPOOL_UNVERIFIED);
     assert_int_equal(job->n_attempts, 0);
     is_empty("out");
     spool_verify(s, &job, 1);
-    expect(job, SPOOL_WAIT, SPOOL_UNSURE);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
     close(fd);
     close(reader);
     spool_verify(s, &job, 1);
@@ -272,7 +272,7 @@ static void another_file_of_the_same_size_and_time_is_another_input(void **state
     int writer = openat(root_fd, "in/a.csv", O_WRONLY);
     struct spool_job *job = new_job("", "a", "a.csv", NULL);
     spool_claim(s, &job, 1);
-    expect(job, SPOOL_WAIT, SPOOL_UNSURE);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
     close(writer);
     const ino_t inode = put_another(job);
     spool_verify(s, &job, 1);
@@ -291,13 +291,13 @@ static void another_file_of_the_same_size_and_time_is_waited_for_without_leases(
     struct spool_job *job = new_job("", "a", "a.csv", NULL);
     int writer = openat(root_fd, "in/a.csv", O_WRONLY);
     spool_claim(s, &job, 1);
-    expect(job, SPOOL_WAIT, SPOOL_UNSURE);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
     close(writer);
     put_another(job);
     strcpy(spool_fault->fail_step, "ready.lease");
     spool_fault->error = EINVAL;
     spool_verify(s, &job, 1); /* who has put it there may be writing to it */
-    expect(job, SPOOL_WAIT, SPOOL_UNSURE);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
     spool_verify(s, &job, 1);
     work_on(job);
     spool_job_free(job);

@@ -105,7 +105,7 @@ static void attempts_are_counted_over_restarts_until_there_are_too_many(void **s
     spool_verify(s, &job, 1);
     spool_attempt(s, &job, 1);
     spool_requeue(s, &job, 1, true);
-    expect(job, SPOOL_OK, SPOOL_UNSURE);
+    expect(job, SPOOL_OK, SPOOL_UNVERIFIED);
     spool_verify(s, &job, 1);
     spool_attempt(s, &job, 1);
     assert_int_equal(job->n_attempts, 2);
@@ -139,12 +139,12 @@ static void our_side_fails_and_the_job_stands_where_it_stood(void **state)
         spool_fault->fail_at = k;
         spool_fault->error = errors[k % (sizeof(errors) / sizeof(*errors))];
         unsigned n_failed = 0;
-        for (int rounds = 0; job->stand != SPOOL_ENDED && rounds < 20; rounds++) {
-            switch (job->stand) {
+        for (int rounds = 0; job->state != SPOOL_ENDED && rounds < 20; rounds++) {
+            switch (job->state) {
             case SPOOL_NEW:
                 spool_claim(s, &job, 1);
                 break;
-            case SPOOL_UNSURE:
+            case SPOOL_UNVERIFIED:
                 spool_verify(s, &job, 1);
                 break;
             case SPOOL_QUEUED:
@@ -154,7 +154,7 @@ static void our_side_fails_and_the_job_stands_where_it_stood(void **state)
                 assert_int_equal(job->n_attempts, 1);
                 assert_true(make_result(s, job));
                 spool_durable(s, &job, 1);
-                if (job->outcome == SPOOL_NO_ROOM) {
+                if (job->outcome == SPOOL_TRANSIENT) {
                     n_failed++;
                     spool_requeue(s, &job, 1, false);
                 }
@@ -171,7 +171,7 @@ static void our_side_fails_and_the_job_stands_where_it_stood(void **state)
             }
             if (job->outcome != SPOOL_OK) {
                 n_failed++;
-                expect(job, SPOOL_NO_ROOM, job->stand);
+                expect(job, SPOOL_TRANSIENT, job->state);
             }
         }
         spool_fault_clear();
@@ -317,7 +317,7 @@ static void folder_of_done_that_cannot_be_synced_is_the_trouble_of_its_jobs_alon
     spool_fault->fail_at = 3; /* after two renames: the fsync of done/ */
     spool_archive(s, jobs, 2);
     spool_fault_clear();
-    expect(jobs[0], SPOOL_NO_ROOM, SPOOL_PUBLISHED);
+    expect(jobs[0], SPOOL_TRANSIENT, SPOOL_PUBLISHED);
     expect(jobs[1], SPOOL_OK, SPOOL_ENDED);
     spool_archive(s, jobs, 1);
     expect(jobs[0], SPOOL_OK, SPOOL_ENDED);
@@ -334,10 +334,10 @@ static void result_that_went_with_its_folder_is_made_again_and_fails_nothing(voi
     snprintf(command, sizeof(command), "rm -rf %s/out; mkdir %s/out", root, root);
     assert_int_equal(system(command), 0);
     spool_finish(s, &job, 1);
-    expect(job, SPOOL_NO_ROOM, SPOOL_WORKING);
+    expect(job, SPOOL_TRANSIENT, SPOOL_WORKING);
     assert_non_null(strstr(job->message, "/out' has been removed"));
     spool_requeue(s, &job, 1, false);
-    expect(job, SPOOL_OK, SPOOL_UNSURE);
+    expect(job, SPOOL_OK, SPOOL_UNVERIFIED);
     assert_int_equal(job->n_attempts, 0);
     spool_job_free(job);
 }
@@ -353,7 +353,7 @@ static void input_stays_in_work_when_done_has_been_removed_until_the_next_start(
         assert_int_equal(unlinkat(root_fd, "done", AT_REMOVEDIR), 0);
         assert_int_equal(mkdirat(root_fd, "done", 0777), 0);
         spool_finish(s, &job, 1);
-        expect(job, SPOOL_NO_ROOM, SPOOL_PUBLISHED);
+        expect(job, SPOOL_TRANSIENT, SPOOL_PUBLISHED);
         assert_non_null(strstr(job->message, "done"));
         snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
         holds(path, "1");

@@ -22,11 +22,6 @@ enum { TICK_MS = 1000, POLL_MS = 5000, GATHER_MS = 50, LOCK_TRIES = 20, LOCK_AGA
  * that brings the machine down must not do so for ever. */
 enum { RECOVERIES = 8 };
 
-uint64_t service_now(const struct service *s)
-{
-    return uv_now(&s->loop);
-}
-
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static void close_all(struct service *s)
@@ -46,9 +41,9 @@ static void close_all(struct service *s)
 static bool is_drained(const struct service *s)
 {
     size_t left = s->n_listed[WAIT_RESULT] + s->n_listed[WAIT_WORKER];
-    if (service_may_end_jobs(s)) { /* else the next start goes on from where they stand */
+    if (backpressure_may_end_jobs(s)) { /* else the next start goes on from where they stand */
         left += s->n_listed[WAIT_FINISH] + s->n_listed[WAIT_FAIL] + s->n_listed[WAIT_REQUEUE] +
-                s->n_listed[WAIT_CHARGE] - service_jobs_held(s);
+                s->n_listed[WAIT_CHARGE] - backpressure_n_deferred(s);
     }
     return left == 0 && s->step == NULL;
 }
@@ -62,7 +57,7 @@ static void put_back(struct service *s)
     }
     for (job = TAILQ_FIRST(&s->lists[WAIT_FINISH]); job != NULL; job = next) {
         next = TAILQ_NEXT(job, place);
-        if (!service_may_end_jobs(s) && job->spool->stand < SPOOL_COMMITTED) {
+        if (!backpressure_may_end_jobs(s) && job->spool->state < SPOOL_COMMITTED) {
             service_job_list(s, job, WAIT_REQUEUE);
         }
     }
@@ -90,7 +85,7 @@ static void begin_drain(struct service *s)
     s->is_draining = true;
     s->drain_ms = service_now(s) + (uint64_t)(s->settings->drain_s * 1000);
     notify_stopping();
-    log_info("told to stop: %zu jobs may end within %g s", service_jobs_begun(s),
+    log_info("service is stopping: %zu jobs may end within %g s", service_jobs_begun(s),
              s->settings->drain_s);
     service_workers_drain(s);
 }
@@ -146,13 +141,6 @@ static void read_again(struct service *s)
         watcher_rescan(s->watcher);
     }
     notify_ready();
-}
-
-void service_configure(struct service *s)
-{
-    const struct settings *t = s->settings;
-    spool_configure(s->spool, !t->keep_inputs, t->replace, (unsigned)t->max_attempts,
-                    t->reserve_bytes);
 }
 
 /* Puts settings that were read again in force, between steps of the spool. */
@@ -261,7 +249,7 @@ static void arm(struct service *s)
     const uint64_t now = service_now(s);
     const uint64_t other = service_workers_next_due(s);
     uint64_t due = service_inbox_next_due(s->inbox);
-    if (s->looking != NULL || s->is_draining || due <= now) {
+    if (s->readiness != NULL || s->is_draining || due <= now) {
         due = UINT64_MAX; /* its end decides again; or it could not begin: the next second tries */
     }
     due = other < due ? other : due;
@@ -287,7 +275,7 @@ void service_update(struct service *s)
         service_dispatch(s);
     }
     service_workers_step(s);
-    service_look_at_files(s);
+    readiness_batch_start(s);
     if (s->is_draining) {
         put_back(s);
     }

@@ -34,7 +34,7 @@ static struct service_worker *add(struct service *s, const char *backend, size_t
         return NULL;
     }
     w->service = s;
-    w->state = WORKER_OFF;
+    w->state = WORKER_BACKOFF;
     w->since_ms = service_now(s);
     snprintf(w->backend, sizeof(w->backend), "%s", backend);
     if (strcmp(backend, "cpu") == 0) {
@@ -95,7 +95,8 @@ bool service_cpu_is_wanted(const struct service *s)
     bool wanted = true;
     for (size_t i = 0; i < s->n_workers; i++) {
         const struct service_worker *w = s->workers[i];
-        const bool is_out = w->state == WORKER_OUT || (w->state == WORKER_STARTING && w->is_tried);
+        const bool is_out =
+            w->state == WORKER_DISABLED || (w->state == WORKER_STARTING && w->is_tried);
         wanted = wanted && (service_worker_is_cpu(w) || is_out);
     }
     return wanted;
@@ -158,7 +159,7 @@ bool service_workers_ready(const struct service *s, char *why, size_t why_bytes)
     for (size_t i = 0; i < s->n_workers; i++) {
         const struct service_worker *w = s->workers[i];
         any = any || w->state == WORKER_READY;
-        bool missing = w->state == WORKER_OUT || w->state == WORKER_OFF;
+        bool missing = w->state == WORKER_DISABLED || w->state == WORKER_BACKOFF;
         bool asked_for = !service_worker_is_cpu(w) &&
                          (w->was_ready || strcmp(s->settings->backend, "cuda") == 0);
         lost = lost || (missing && asked_for);

@@ -76,11 +76,11 @@ static void refuse(struct service_inbox *inbox, struct file *f)
     hold(inbox, f);
 }
 
-static void leave_doubles(struct service_inbox *inbox, struct file *f)
+static void leave_duplicates(struct service_inbox *inbox, struct file *f)
 {
-    if (f->is_double) {
-        TAILQ_REMOVE(&inbox->doubles, f, double_place);
-        f->is_double = false;
+    if (f->is_duplicate) {
+        TAILQ_REMOVE(&inbox->duplicates, f, duplicate_place);
+        f->is_duplicate = false;
     }
 }
 
@@ -93,7 +93,7 @@ void service_inbox_route(struct service_inbox *inbox, struct file *f, uint64_t n
     const struct settings *s = inbox->settings;
     bool is_marker = s->done_file && input_name_without(f->path, ".done") < strlen(f->path);
     service_inbox_leave(inbox, f);
-    leave_doubles(inbox, f);
+    leave_duplicates(inbox, f);
     f->is_complete = f->is_beside = false;
     f->never_since_ms = 0;
     free(f->reason);
@@ -156,12 +156,13 @@ static struct gathered gather(const struct service_inbox *inbox)
 }
 
 /* A file has left its place in a job: another one may take it. */
-static void route_doubles(struct service_inbox *inbox, uint64_t now_ms)
+static void route_duplicates(struct service_inbox *inbox, uint64_t now_ms)
 {
     struct file *f, *next;
-    struct file *const last = TAILQ_LAST(&inbox->doubles, files); /* what still is one goes there */
-    for (f = TAILQ_FIRST(&inbox->doubles); f != NULL; f = f != last ? next : NULL) {
-        next = TAILQ_NEXT(f, double_place);
+    struct file *const last =
+        TAILQ_LAST(&inbox->duplicates, files); /* what still is one goes there */
+    for (f = TAILQ_FIRST(&inbox->duplicates); f != NULL; f = f != last ? next : NULL) {
+        next = TAILQ_NEXT(f, duplicate_place);
         service_inbox_route(inbox, f, now_ms);
     }
 }
@@ -170,7 +171,7 @@ void service_inbox_forget(struct service_inbox *inbox, struct file *f, uint64_t 
 {
     const bool is_part = f->group != NULL && f->group->stage->n_parts > 1;
     service_inbox_leave(inbox, f);
-    leave_doubles(inbox, f);
+    leave_duplicates(inbox, f);
     TAILQ_REMOVE(&inbox->lists[f->list], f, place);
     tdelete(f, &inbox->by_path, by_path);
     inbox->n_files--;
@@ -182,8 +183,8 @@ void service_inbox_forget(struct service_inbox *inbox, struct file *f, uint64_t 
         }
     }
     free_file(f);
-    if (is_part) { /* a file that is a whole job has no doubles */
-        route_doubles(inbox, now_ms);
+    if (is_part) { /* a file that is a whole job has no duplicates */
+        route_duplicates(inbox, now_ms);
     }
 }
 
@@ -391,7 +392,7 @@ enum status service_inbox_new(const struct settings *settings, struct service_in
     for (size_t i = 0; i < LISTS; i++) {
         TAILQ_INIT(&inbox->lists[i]);
     }
-    TAILQ_INIT(&inbox->doubles);
+    TAILQ_INIT(&inbox->duplicates);
     TAILQ_INIT(&inbox->ready);
     return STATUS_OK;
 }

@@ -282,8 +282,8 @@ void service_inbox_join(struct service_inbox *inbox, struct file *f, const struc
         return;
     }
     if (g->parts[job->part] != NULL) {
-        f->is_double = true;
-        TAILQ_INSERT_TAIL(&inbox->doubles, f, double_place);
+        f->is_duplicate = true;
+        TAILQ_INSERT_TAIL(&inbox->duplicates, f, duplicate_place);
         service_inbox_reason(f, "%s is the %s of its job already; remove one of them",
                              input_name_last(g->parts[job->part]->path),
                              job->stage->parts[job->part].suffix);

@@ -27,11 +27,11 @@ struct file {
     char *path;
     struct stat st;
     enum list list;
-    TAILQ_ENTRY(file) place, double_place;
+    TAILQ_ENTRY(file) place, duplicate_place;
     struct group *group; /* NULL: not a part of a job */
     size_t part;
-    bool is_complete, is_beside, is_double, again; /* again: found anew while it was claimed */
-    char *reason;                                  /* NULL: by the list */
+    bool is_complete, is_beside, is_duplicate, again; /* again: found anew while it was claimed */
+    char *reason;                                     /* NULL: by the list */
     struct ready_memory memory;
     uint64_t since_ms, look_ms, never_since_ms;
     unsigned long found; /* the number of the complete look that found it */
@@ -53,7 +53,7 @@ struct service_inbox {
     const struct settings *settings;
     void *by_path, *by_key; /* trees of struct file, struct group */
     struct files lists[LISTS];
-    struct files doubles; /* whose place in a job is taken */
+    struct files duplicates; /* whose place in a job is taken */
     struct groups ready;
     size_t n_files;
     unsigned long n_found;

@@ -37,7 +37,7 @@ struct service_job *service_job_new(struct spool_job *spool)
 
 void service_job_free(struct service_job *job)
 {
-    service_stem_leave(job);
+    result_name_queue_leave(job);
     spool_job_free(job->spool);
     free(job->name);
     free(job->kind);
@@ -76,12 +76,21 @@ bool service_job_is_named(const struct service_job *job, const char *text)
     return is_named;
 }
 
-void service_job_blame(struct service_job *job, const char *kind, const char *text)
+void service_job_set_failure(struct service_job *job, const char *kind, const char *text)
 {
     free(job->kind);
     free(job->text);
     job->kind = strdup(kind);
     job->text = strdup(text);
+}
+
+bool service_is_idle(const struct service *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < SERVICE_LISTS; i++) {
+        n += s->n_listed[i];
+    }
+    return n == 0;
 }
 
 /* --- to a worker ------------------------------------------------------------------------------ */
@@ -110,7 +119,7 @@ size_t service_jobs_claimed(const struct service *s)
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
             n += job->large_ms == 0 && job->spool->outcome != SPOOL_WAIT &&
-                 !service_stem_waits(s, job);
+                 !result_name_queue_waits(s, job);
         }
     }
     return n;
@@ -124,7 +133,7 @@ size_t service_jobs_wanted(const struct service *s)
     }
     size_t taken = s->n_listed[WAIT_WORKER];
     if (s->on_trial) {
-        return n > 0 && taken == 0 && !service_trial_is_open(s);
+        return n > 0 && taken == 0 && !backpressure_trial_is_open(s);
     }
     return n > taken ? n - taken : 0;
 }
@@ -280,19 +289,20 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
 }
 
 /* Our side failed, or so it says; see "No room" in service.h. */
-static void excuse(struct service *s, struct service_job *job, enum status code, const char *text)
+static void on_transient_failure(struct service *s, struct service_job *job, enum status code,
+                                 const char *text)
 {
-    bool others_went_on = job->excused_at != 0 && s->n_done + 1 > job->excused_at;
-    const bool large =
-        (code == STATUS_NO_SPACE || code == STATUS_NO_MEMORY) && service_is_large(s, job, text);
+    bool others_went_on = job->transient_at != 0 && s->n_done + 1 > job->transient_at;
+    const bool large = (code == STATUS_NO_SPACE || code == STATUS_NO_MEMORY) &&
+                       backpressure_is_large(s, job, text);
     const bool charge =
         (others_went_on && code == STATUS_IO) ||
         (large && code == STATUS_NO_MEMORY && service_now(s) >= job->large_ms + MEMORY_MS);
     if (code != STATUS_CANCELLED && !charge && !large) {
-        service_pause(s, text);
+        backpressure_pause(s, text);
     }
     if (code != STATUS_CANCELLED && !charge) {
-        job->excused_at = s->n_done + 1;
+        job->transient_at = s->n_done + 1;
     }
     send_back(s, job, charge);
 }
@@ -309,7 +319,7 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
         free(told);
         return;
     }
-    service_job_blame(job, status_name(code), text);
+    service_job_set_failure(job, status_name(code), text);
     leave(job);
     switch (spool_outcome_of(code)) {
     case SPOOL_BAD_INPUT:
@@ -318,8 +328,8 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     case SPOOL_WAIT: /* as when spool_durable sees it */
         service_job_list(s, job, WAIT_REQUEUE);
         break;
-    case SPOOL_NO_ROOM:
-        excuse(s, job, code, text);
+    case SPOOL_TRANSIENT:
+        on_transient_failure(s, job, code, text);
         break;
     default:
         log_warning("%s: %s; it is tried again (job %s)", job->name, text, job->spool->id);
@@ -376,7 +386,7 @@ void service_job_message(struct service_worker *w, const json_t *message)
 static void charge_dead(struct service *s, struct service_job *job, const char *kind,
                         const char *text)
 {
-    service_job_blame(job, kind, text);
+    service_job_set_failure(job, kind, text);
     log_warning("%s: %s (job %s)", job->name, text, job->spool->id);
     leave(job);
     send_back(s, job, true);
@@ -403,7 +413,7 @@ bool service_jobs_of_dead(struct service_worker *w)
         } else if (job == w->overdue || (w->is_late && n_begun == 1)) {
             charge_dead(s, job, status_name(STATUS_DEADLINE),
                         "it took longer than its deadline, and did not stop when told to");
-        } else if (w->overdue != NULL || w->is_stopped || w->link.lacked_memory) {
+        } else if (w->overdue != NULL || w->is_stopped || w->link.out_of_memory) {
             leave(job);
             send_back(s, job, false);
         } else if (n_begun == 1) {
@@ -417,7 +427,7 @@ bool service_jobs_of_dead(struct service_worker *w)
             send_back(s, job, false);
         }
     }
-    const bool blamed = (n_begun == 1 && !w->link.lacked_memory) || w->overdue != NULL;
+    const bool blamed = (n_begun == 1 && !w->link.out_of_memory) || w->overdue != NULL;
     w->overdue = NULL;
     w->is_late = false;
     return blamed;

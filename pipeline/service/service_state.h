@@ -1,9 +1,9 @@
 /*
  * service_state - the service's inside, shared by the files that make it up: service.c (life, and
- * what comes next), service_steps.c (the spool), service_room.c (pauses), service_looks.c (files in
- * in/), service_jobs.c (jobs at workers, blame), service_stems.c (which of several results stays),
- * service_devices.c (which workers), service_workers.c (their processes), service_status.c
- * (figures).
+ * what comes next), service_steps.c (the spool), backpressure.c (pauses), health.c (the
+ * spool's folders), readiness_batch.c (files in in/), service_jobs.c (jobs at workers, blame),
+ * result_name_queue.c (which of several results stays), service_devices.c (which workers),
+ * service_workers.c (their processes), service_status.c (figures).
  */
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
@@ -37,31 +37,32 @@ struct service_job {
     char *name;              /* "in/sub/X.csv", its first file */
     enum service_list list;  /* SERVICE_LISTS: none, while a step of the spool has it */
     TAILQ_ENTRY(service_job) place;
-    struct service_stem *stem; /* NULL: not claimed, or no memory: waits for none of its name */
-    TAILQ_ENTRY(service_job) stem_place;
+    struct result_name_queue
+        *result_queue; /* NULL: not claimed, or no memory: waits for none of its name */
+    TAILQ_ENTRY(service_job) result_place;
     bool is_settled; /* its files have left the inbox: what is found there is a new drop */
     bool suspect;    /* is tried alone */
     bool begun;      /* by the worker, with that deadline (0: none): */
     double deadline_s;
     struct service_worker *worker;
-    uint64_t again_ms; /* not before */
-    uint64_t held_ms;  /* since when its own end cannot be synced; 0: it can */
-    uint64_t tried_ms; /* when it was last attempted */
-    uint64_t large_ms; /* since when it alone has no space or memory; 0: it has, or nobody has */
-    unsigned n_alone;  /* how often that looked so */
+    uint64_t again_ms;    /* not before */
+    uint64_t deferred_ms; /* since when its own end cannot be synced; 0: it can */
+    uint64_t tried_ms;    /* when it was last attempted */
+    uint64_t large_ms;    /* since when it alone has no space or memory; 0: it has, or nobody has */
+    unsigned n_alone;     /* how often that looked so */
     uint64_t bytes, total_bytes, begun_ms;
-    uint64_t lived_ms; /* how long it had worked when its worker died with others' */
-    size_t excused_at; /* jobs done when it was last sent back without charge, + 1; 0: never */
-    double seconds;    /* that the work took */
-    char *kind, *text; /* of its last failure; NULL: none */
+    uint64_t lived_ms;   /* how long it had worked when its worker died with others' */
+    size_t transient_at; /* jobs done when it was last sent back without charge, + 1; 0: never */
+    double seconds;      /* that the work took */
+    char *kind, *text;   /* of its last failure; NULL: none */
 };
 TAILQ_HEAD(service_jobs, service_job);
 
 enum worker_state {
-    WORKER_OFF, /* "backing off", until again_ms */
+    WORKER_BACKOFF, /* "backing off", until again_ms */
     WORKER_STARTING,
     WORKER_READY,
-    WORKER_OUT, /* until again_ms */
+    WORKER_DISABLED, /* until again_ms */
 };
 
 /* A process, or its place. What a place has of settings that need a new process (threads, memory,
@@ -103,7 +104,7 @@ struct service_past {
 };
 
 struct service_step;
-struct service_looking;
+struct readiness_batch;
 
 struct service {
     uv_loop_t loop;
@@ -126,10 +127,10 @@ struct service {
     struct spool_recovery found; /* jobs that are yet to be listed */
     struct service_jobs lists[SERVICE_LISTS];
     size_t n_listed[SERVICE_LISTS];
-    void *stems;                     /* a tree: see service_stems.c */
+    void *result_queues;             /* a tree: see result_name_queue.c */
     struct service_step *step;       /* being run by the pool; NULL: none */
     size_t last_step;                /* its place in their order */
-    struct service_looking *looking; /* files are being looked at by the pool; NULL: none */
+    struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
 
     struct service_worker *workers[2 * SERVICE_WORKERS];
     size_t n_workers, n_all; /* places; and behind them those that retire */
@@ -139,7 +140,7 @@ struct service {
     char why[SERVICE_WHY_BYTES]; /* it is paused */
     uint64_t pause_ms, look_for_room_ms, paused_ms; /* paused_ms: when last */
     uint64_t look_at_folders_ms;                    /* while it is not paused */
-    size_t n_held_in_row;                           /* jobs held since one ended */
+    size_t n_deferred_in_row;                       /* jobs held since one ended */
 
     uint64_t started_ms;
     double started_at; /* seconds since 1970 */
@@ -158,13 +159,15 @@ struct service {
     uint64_t second;                         /* the present one */
 };
 
+static inline uint64_t service_now(const struct service *s)
+{
+    return uv_now(&s->loop);
+}
+
 /* --- service.c */
 
 /* Decides what comes next, after every change. */
 void service_update(struct service *s);
-uint64_t service_now(const struct service *s);
-/* The spool heeds the settings; between its steps. */
-void service_configure(struct service *s);
 
 /* --- service_steps.c */
 
@@ -172,53 +175,57 @@ void service_configure(struct service *s);
 void service_step(struct service *s);
 /* Begins with recovery. */
 bool service_recover(struct service *s); /* false: no memory */
+/* The spool heeds the settings; between its steps. */
+void service_configure(struct service *s);
 
-/* --- service_room.c */
+/* --- backpressure.c */
 
 /* No room: claims and attempts wait. */
-void service_pause(struct service *s, const char *why);
-/* Nothing is left to be tried. */
-bool service_is_idle(const struct service *s);
-/* What the spool's folders look like: for_room tells whether room is looked for, too. */
-struct service_sight {
+void backpressure_pause(struct service *s, const char *why);
+/* There is room again, and no job is on trial. */
+void backpressure_end(struct service *s);
+/* On trial: whether a job that was tried since the last pause may still meet the trouble that led
+ * to it. Those that ran before say nothing, however long they take. */
+bool backpressure_trial_is_open(const struct service *s);
+/* What became of the job is known, and cannot be put where it belongs, which may be for this job
+ * alone (a folder of its own in done/ that is not ours): the same step is repeated later. */
+void backpressure_defer(struct service *s, struct service_job *job, const char *why);
+/* Whether what is made, or has failed, is put where it belongs now. */
+bool backpressure_may_end_jobs(const struct service *s);
+/* Jobs that are deferred, by themselves or all. */
+size_t backpressure_n_deferred(const struct service *s);
+/* The job has met no space, or no memory. Whether that is its own trouble: it has done so time and
+ * again while others ended. Such a job is large: it pauses nobody, and is tried again later and
+ * later, one of them at a time, uncharged. */
+bool backpressure_is_large(struct service *s, struct service_job *job, const char *why);
+/* When a large job is tried again. */
+uint64_t backpressure_large_again(const struct service *s, const struct service_job *job);
+/* Whether one of the two has to wait for the other: both are large, or both suspects. */
+bool backpressure_jobs_exclude(const struct service_job *a, const struct service_job *b);
+/* Large jobs that wait. */
+size_t backpressure_n_large(const struct service *s);
+
+/* --- health.c */
+
+/* The state of the spool's folders; for_room: room is looked for, too. */
+struct health {
     bool for_room, is_good, is_short; /* short: of the reserve, and of nothing else */
     int in_fd;                        /* another folder is in/ now; -1: none is */
     char why[SERVICE_WHY_BYTES];
 };
-/* On any thread, between steps of the spool: looks; and looks only whether there is room. */
-void service_sight_take(struct spool *spool, struct service_sight *sight);
-void service_sight_room(struct spool *spool, struct service_sight *sight);
-/* Begins or ends a pause, and takes a new in/ up. */
-void service_sight_heed(struct service *s, const struct service_sight *sight);
-/* On trial: whether a job that was tried since the last pause may still meet the trouble that led
- * to it. Those that ran before say nothing, however long they take. */
-bool service_trial_is_open(const struct service *s);
-/* What became of the job is known, and cannot be put where it belongs, which may be for this job
- * alone (a folder of its own in done/ that is not ours): it waits in `list` by itself. */
-void service_hold(struct service *s, struct service_job *job, enum service_list list,
-                  const char *why);
-/* Whether what is made, or has failed, is put where it belongs now. */
-bool service_may_end_jobs(const struct service *s);
-/* Jobs that are held, by themselves or all. */
-size_t service_jobs_held(const struct service *s);
-/* The job has met no space, or no memory. Whether that is its own trouble: it has done so time and
- * again while others ended. Such a job is large: it pauses nobody, and is tried again later and
- * later, one of them at a time, uncharged. */
-bool service_is_large(struct service *s, struct service_job *job, const char *why);
-/* When a large job is tried again. */
-uint64_t service_large_again(const struct service *s, const struct service_job *job);
-/* Whether one of the two has to wait for the other: both are large, or both suspects. */
-bool service_jobs_exclude(const struct service_job *a, const struct service_job *b);
-/* Large jobs that wait. */
-size_t service_jobs_large(const struct service *s);
+/* On any thread, between steps of the spool; the second looks only for room. */
+void health_probe(struct spool *spool, struct health *health);
+void health_probe_room(struct spool *spool, struct health *health);
+/* Begins or ends a pause, and adopts a new in/. */
+void health_apply(struct service *s, const struct health *health);
 
-/* --- service_looks.c */
+/* --- readiness_batch.c */
 
 /* Starts to look at files in in/ that are due. */
-void service_look_at_files(struct service *s);
+void readiness_batch_start(struct service *s);
 /* The job's claim is given up, and the inbox knows nothing of its files any more: the watcher looks
  * for those that are still there. */
-void service_look_for_files(struct service *s, const struct spool_job *spool);
+void readiness_batch_hint(struct service *s, const struct spool_job *spool);
 
 /* --- service_jobs.c */
 
@@ -231,7 +238,9 @@ void service_job_unlist(struct service *s, struct service_job *job);
 /* Whether the text, as the log shows it, names the job's first file. */
 bool service_job_is_named(const struct service_job *job, const char *text);
 /* Why it failed last; copied. */
-void service_job_blame(struct service_job *job, const char *kind, const char *text);
+void service_job_set_failure(struct service_job *job, const char *kind, const char *text);
+/* Whether there is no job at all. */
+bool service_is_idle(const struct service *s);
 /* Jobs that workers have begun, as far as is known. */
 size_t service_jobs_begun(const struct service *s);
 /* Jobs that are claimed, not yet at a worker, and go on: not those that wait for something of their
@@ -248,17 +257,17 @@ bool service_jobs_of_dead(struct service_worker *w);
 /* Finds jobs that are beyond their deadline and grace, and has their workers killed. */
 void service_check_deadlines(struct service *s);
 
-/* --- service_stems.c */
+/* --- result_name_queue.c */
 
 /* A job that is claimed takes its place among those whose results have the same name. */
-void service_stem_join(struct service *s, struct service_job *job);
-void service_stem_leave(struct service_job *job);
+void result_name_queue_join(struct service *s, struct service_job *job);
+void result_name_queue_leave(struct service_job *job);
 /* The first of its name that the job's result must come after; NULL: none. */
-const struct service_job *service_stem_before(const struct service *s,
-                                              const struct service_job *job);
+const struct service_job *result_name_queue_before(const struct service *s,
+                                                   const struct service_job *job);
 /* Whether it could be attempted, but for that; how many such jobs there are. */
-bool service_stem_waits(const struct service *s, const struct service_job *job);
-size_t service_stem_count(const struct service *s);
+bool result_name_queue_waits(const struct service *s, const struct service_job *job);
+size_t result_name_queue_count(const struct service *s);
 
 /* --- service_devices.c */
 

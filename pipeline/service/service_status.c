@@ -143,7 +143,7 @@ static json_t *pack_workers(const struct service *s)
         char why[SERVICE_WHY_BYTES];
         snprintf(why, sizeof(why), "%s", w->why);
         bool retires = service_worker_retires(w, why, sizeof(why));
-        if (w->state == WORKER_OFF && w->again_ms == 0 && s->n_workers > 1) {
+        if (w->state == WORKER_BACKOFF && w->again_ms == 0 && s->n_workers > 1) {
             continue; /* the CPU, while a device does the work */
         }
         bool waits = !w->is_running && w->again_ms > now;
@@ -178,12 +178,12 @@ static json_t *pack_rates(const struct service *s)
 /* What a job waits for that is not its turn; NULL: nothing. */
 static const char *reason_of(const struct service *s, const struct service_job *job)
 {
-    if (job->list == WAIT_CLAIM || job->list == WAIT_VERIFY || job->held_ms != 0) {
+    if (job->list == WAIT_CLAIM || job->list == WAIT_VERIFY || job->deferred_ms != 0) {
         return job->spool->message;
     }
-    return service_may_end_jobs(s)    ? NULL
-           : job->list == WAIT_FINISH ? "its result is made, and is put in place after the pause"
-                                      : "it has failed, and is put away after the pause";
+    return backpressure_may_end_jobs(s) ? NULL
+           : job->list == WAIT_FINISH   ? "its result is made, and is put in place after the pause"
+                                        : "it has failed, and is put away after the pause";
 }
 
 /* Jobs of one list that wait for something. */
@@ -194,10 +194,10 @@ static void add_waiting(const struct service *s, enum service_list which, json_t
     {
         const char *reason = reason_of(s, job);
         if (reason != NULL && json_array_size(list) < WAITING_SHOWN) {
-            json_array_append_new(list,
-                                  json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
-                                            "reason", text_json(reason), "since_s",
-                                            job->held_ms != 0 ? age_s(s, job->held_ms) : 0.0));
+            json_array_append_new(
+                list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name), "reason",
+                                text_json(reason), "since_s",
+                                job->deferred_ms != 0 ? age_s(s, job->deferred_ms) : 0.0));
         }
     }
 }
@@ -231,12 +231,13 @@ static void add_later(const struct service *s, json_t *list)
     const struct service_job *job;
     TAILQ_FOREACH(job, &s->lists[WAIT_ATTEMPT], place)
     {
-        if (service_stem_waits(s, job) && json_array_size(list) < WAITING_SHOWN) {
+        if (result_name_queue_waits(s, job) && json_array_size(list) < WAITING_SHOWN) {
             char why[SERVICE_WHY_BYTES];
             snprintf(why, sizeof(why),
                      "its result replaces that of %.300s (job %s), which was dropped before it and "
                      "is not done yet",
-                     service_stem_before(s, job)->name, service_stem_before(s, job)->spool->id);
+                     result_name_queue_before(s, job)->name,
+                     result_name_queue_before(s, job)->spool->id);
             json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
                                                   "reason", text_json(why), "since_s", 0.0));
         }
@@ -295,7 +296,7 @@ static size_t count_queued(const struct service *s)
         n += s->n_listed[i];
     }
     return n - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] - s->n_listed[WAIT_FAIL] -
-           service_jobs_large(s) - service_stem_count(s);
+           backpressure_n_large(s) - result_name_queue_count(s);
 }
 
 /* Why jobs wait for each other, if they do. */
@@ -340,8 +341,8 @@ json_t *service_status(const struct service *s)
     if (m == NULL) {
         return NULL;
     }
-    const size_t n_waiting = service_inbox_count(s->inbox) + service_jobs_held(s) +
-                             service_jobs_large(s) + service_stem_count(s);
+    const size_t n_waiting = service_inbox_count(s->inbox) + backpressure_n_deferred(s) +
+                             backpressure_n_large(s) + result_name_queue_count(s);
     json_object_set_new(m, "n_waiting", json_integer((json_int_t)n_waiting));
     json_object_set_new(m, "n_troubles", json_integer((json_int_t)s->n_troubles));
     json_object_set_new(m, "waiting", pack_waiting(s));

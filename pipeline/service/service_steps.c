@@ -1,6 +1,6 @@
 /*
  * service_steps - the steps of the spool, on libuv's pool. One runs at a time, with all jobs that
- * stand at it; the steps take turns. What comes next for a job follows from its stand and outcome
+ * stand at it; the steps take turns. What comes next for a job follows from its state and outcome
  * (watch/spool/spool.h), here and nowhere else.
  */
 #include "pipeline/service/service_state.h"
@@ -31,7 +31,7 @@ struct service_step {
     struct service_job *jobs[BATCH];
     struct spool_job *spools[BATCH];
     struct spool_reason reasons[BATCH];
-    struct service_sight sight; /* STEP_LOOK, and for what takes room */
+    struct health health; /* STEP_LOOK, and for what takes room */
     bool no_room;
     struct spool_recovery found;
     enum status code;
@@ -75,11 +75,11 @@ static void run(uv_work_t *work)
     const bool takes_room =
         step->kind == STEP_JOBS && (step->list == WAIT_CLAIM || step->list == WAIT_ATTEMPT);
     if (takes_room) {
-        service_sight_room(spool, &step->sight);
-        step->no_room = !step->sight.is_good;
+        health_probe_room(spool, &step->health);
+        step->no_room = !step->health.is_good;
     }
     if (step->kind == STEP_LOOK) {
-        service_sight_take(spool, &step->sight);
+        health_probe(spool, &step->health);
     }
     if (step->kind == STEP_RECOVER) {
         step->code = spool_recover(spool, &step->found);
@@ -100,12 +100,8 @@ static void drop(struct service *s, struct service_job *job)
 static void end_done(struct service *s, struct service_job *job)
 {
     service_count_done(s, job);
-    if (s->pause_ms != 0) {
-        log_info("there is room again");
-    }
-    s->on_trial = false;
-    s->pause_ms = 0;
-    s->n_held_in_row = 0;
+    backpressure_end(s);
+    s->n_deferred_in_row = 0;
     log_info("%s -> %s/%s in %.3f s", job->name, s->settings->output,
              job->spool->published != NULL ? job->spool->published : job->spool->stem,
              job->seconds);
@@ -117,7 +113,7 @@ static void end_failed(struct service *s, struct service_job *job)
     const char *text = job->text != NULL ? job->text : "failed";
     const bool is_named = service_job_is_named(job, text);
     service_count_failed(s, job);
-    s->n_held_in_row = 0;
+    s->n_deferred_in_row = 0;
     log_warning("%s%s%s; moved to failed/%s", is_named ? "" : job->name, is_named ? "" : ": ", text,
                 job->spool->id);
     drop(s, job);
@@ -131,11 +127,11 @@ static const char *message_of(const struct service_job *job)
 /* The list for a job that the spool has no complaint about. */
 static void go_on(struct service *s, struct service_job *job, enum service_list from)
 {
-    switch (job->spool->stand) {
+    switch (job->spool->state) {
     case SPOOL_NEW:
         service_job_list(s, job, WAIT_CLAIM);
         break;
-    case SPOOL_UNSURE:
+    case SPOOL_UNVERIFIED:
         service_job_list(s, job, WAIT_VERIFY);
         break;
     case SPOOL_QUEUED:
@@ -165,8 +161,8 @@ static void go_on(struct service *s, struct service_job *job, enum service_list 
 /* What has become of the job is known: it cannot fail any more, or does so already. */
 static bool is_decided(const struct service_job *job, enum service_list from)
 {
-    const enum spool_stand stand = job->spool->stand;
-    return from == WAIT_FAIL || stand == SPOOL_COMMITTED || stand == SPOOL_PUBLISHED;
+    const enum spool_state state = job->spool->state;
+    return from == WAIT_FAIL || state == SPOOL_COMMITTED || state == SPOOL_PUBLISHED;
 }
 
 /* The spool has a complaint for good; or until somebody puts right what is in a job's way. */
@@ -174,10 +170,11 @@ static void fail(struct service *s, struct service_job *job, enum service_list f
                  const char *kind)
 {
     if (is_decided(job, from)) {
-        service_hold(s, job, from, message_of(job));
+        backpressure_defer(s, job, message_of(job));
+        service_job_list(s, job, from);
         return;
     }
-    service_job_blame(job, kind, message_of(job));
+    service_job_set_failure(job, kind, message_of(job));
     service_job_list(s, job, WAIT_FAIL);
 }
 
@@ -187,28 +184,29 @@ static void exhaust(struct service *s, struct service_job *job)
     snprintf(kind, sizeof(kind), "%s", job->kind != NULL ? job->kind : "exhausted");
     snprintf(text, sizeof(text), "%u attempts ended without a result; the last: %s",
              job->spool->n_attempts, job->text != NULL ? job->text : "unknown");
-    service_job_blame(job, kind, text);
+    service_job_set_failure(job, kind, text);
     service_job_list(s, job, WAIT_FAIL);
 }
 
-/* The step did not succeed for want of room: repeated later, from where the job stands. */
+/* The step did not succeed because of insufficient room: repeated later, from where the job is. */
 static void want_room(struct service *s, struct service_job *job, enum service_list from)
 {
     if (is_decided(job, from)) {
-        service_hold(s, job, from, message_of(job));
+        backpressure_defer(s, job, message_of(job));
+        service_job_list(s, job, from);
         return;
     }
     /* What the disk did not take is gone from memory, too: the work is to be done again. */
-    const bool again = from == WAIT_FINISH && job->spool->stand == SPOOL_WORKING;
-    if (again && service_is_large(s, job, message_of(job))) {
-        service_job_blame(job, status_name(STATUS_NO_SPACE), message_of(job));
+    const bool again = from == WAIT_FINISH && job->spool->state == SPOOL_WORKING;
+    if (again && backpressure_is_large(s, job, message_of(job))) {
+        service_job_set_failure(job, status_name(STATUS_NO_SPACE), message_of(job));
     } else {
-        service_pause(s, message_of(job));
+        backpressure_pause(s, message_of(job));
         s->is_short = false;
         const uint64_t now = service_now(s);
         job->again_ms = (s->look_for_room_ms > now ? s->look_for_room_ms : now) + OTHERS_MS;
     }
-    job->excused_at = again ? s->n_done + 1 : job->excused_at;
+    job->transient_at = again ? s->n_done + 1 : job->transient_at;
     service_job_list(s, job, again ? WAIT_REQUEUE : from);
 }
 
@@ -229,23 +227,23 @@ static void sort(struct service *s, struct service_job *job, enum service_list f
             service_inbox_settle(s->inbox, spool, now);
             job->is_settled = true;
         } else if (spool->id[0] == '\0') {
-            service_look_for_files(s, spool);
+            readiness_batch_hint(s, spool);
         }
         if (spool->id[0] == '\0') {
-            if (spool->outcome == SPOOL_NO_ROOM) {
-                service_pause(s, message_of(job));
+            if (spool->outcome == SPOOL_TRANSIENT) {
+                backpressure_pause(s, message_of(job));
             }
             drop(s, job);
             return;
         }
-        service_stem_join(s, job);
+        result_name_queue_join(s, job);
     }
     switch (spool->outcome) {
     case SPOOL_OK:
         if (from == WAIT_CHARGE) {
             job->again_ms = now + (uint64_t)AGAIN_MS * spool->n_attempts;
         } else if (from == WAIT_REQUEUE && job->large_ms != 0) {
-            job->again_ms = service_large_again(s, job);
+            job->again_ms = backpressure_large_again(s, job);
         }
         go_on(s, job, from);
         break;
@@ -262,13 +260,20 @@ static void sort(struct service *s, struct service_job *job, enum service_list f
     case SPOOL_EXHAUSTED:
         exhaust(s, job);
         break;
-    case SPOOL_NO_ROOM:
+    case SPOOL_TRANSIENT:
         want_room(s, job, from);
         break;
     case SPOOL_INTERNAL:
         fail(s, job, from, status_name(STATUS_INTERNAL));
         break;
     }
+}
+
+void service_configure(struct service *s)
+{
+    const struct settings *t = s->settings;
+    spool_configure(s->spool, !t->keep_inputs, t->replace, (unsigned)t->max_attempts,
+                    t->reserve_bytes);
 }
 
 /* What recovery has found becomes jobs; those that memory lacks for are tried again with the next
@@ -281,7 +286,7 @@ static void take_found(struct service *s)
     while (n < r->n_jobs && (job = service_job_new(r->jobs[n])) != NULL) {
         job->suspect = r->jobs[n++]->n_attempts >= SUSPECT_AFTER;
         job->is_settled = true;
-        service_stem_join(s, job);
+        result_name_queue_join(s, job);
         go_on(s, job, SERVICE_LISTS);
     }
     if (n > 0) {
@@ -318,15 +323,15 @@ static void after(uv_work_t *work, int failed)
         s->is_recovered = true;
         after_recovery(s, step);
     } else if (step->kind == STEP_LOOK) {
-        service_sight_heed(s, &step->sight);
+        health_apply(s, &step->health);
     }
     if (step->no_room) {
-        service_pause(s, step->sight.why);
-        s->is_short = step->sight.is_short;
+        backpressure_pause(s, step->health.why);
+        s->is_short = step->health.is_short;
     }
     for (size_t i = 0; i < step->n; i++) {
         if (step->no_room) { /* as it was, but for files that were not yet claimed */
-            step->spools[i]->outcome = SPOOL_NO_ROOM;
+            step->spools[i]->outcome = SPOOL_TRANSIENT;
         }
         sort(s, step->jobs[i], step->list);
     }
@@ -403,26 +408,26 @@ static bool may_attempt(const struct service *s, const struct service_step *step
                         const struct service_job *job)
 {
     const struct service_job *other;
-    if (service_stem_before(s, job) != NULL) {
+    if (result_name_queue_before(s, job) != NULL) {
         return false;
     }
     if (!job->suspect && job->large_ms == 0) {
         return true;
     }
     for (size_t i = 0; i < step->n; i++) {
-        if (service_jobs_exclude(job, step->jobs[i])) {
+        if (backpressure_jobs_exclude(job, step->jobs[i])) {
             return false;
         }
     }
     TAILQ_FOREACH(other, &s->lists[WAIT_WORKER], place)
     {
-        if (service_jobs_exclude(job, other)) {
+        if (backpressure_jobs_exclude(job, other)) {
             return false;
         }
     }
     TAILQ_FOREACH(other, &s->lists[WAIT_RESULT], place)
     {
-        if (service_jobs_exclude(job, other)) {
+        if (backpressure_jobs_exclude(job, other)) {
             return false;
         }
     }
@@ -437,7 +442,7 @@ static bool may_run(const struct service *s, enum service_list list)
         return true;
     case WAIT_FINISH:
     case WAIT_FAIL:
-        return service_may_end_jobs(s);
+        return backpressure_may_end_jobs(s);
     default:
         return !s->is_paused && !s->is_draining;
     }
@@ -455,7 +460,7 @@ static void gather(struct service *s, struct service_step *step)
     for (int all = !(attempt && s->on_trial); all <= 1 && step->n == 0; all++) {
         for (job = TAILQ_FIRST(&s->lists[step->list]); job != NULL && step->n < most; job = next) {
             next = TAILQ_NEXT(job, place);
-            if (job->again_ms <= now && (all || job->excused_at == 0) &&
+            if (job->again_ms <= now && (all || job->transient_at == 0) &&
                 (!attempt || may_attempt(s, step, job))) {
                 take(step, job);
             }
@@ -483,7 +488,7 @@ void service_step(struct service *s)
     }
     /* What is done already may be put in place below the reserve; that nothing could begin is said
      * before somebody drops a file. */
-    step->sight.for_room = s->is_paused || service_is_idle(s);
+    step->health.for_room = s->is_paused || service_is_idle(s);
     for (size_t i = 1; i <= KINDS && !look && step->n == 0; i++) {
         size_t k = (s->last_step + i) % KINDS;
         step->list = order[k];

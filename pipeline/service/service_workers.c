@@ -39,14 +39,14 @@ static void back_off(struct service_worker *w, bool unfit)
         wait = wait == 0 ? AGAIN_MS : wait < AGAIN_MOST_MS / 2 ? 2 * wait : AGAIN_MOST_MS;
     }
     const bool is_auto = strcmp(w->service->settings->backend, "auto") == 0;
-    w->state = WORKER_OFF;
+    w->state = WORKER_BACKOFF;
     if (unfit && is_auto && !service_worker_is_cpu(w)) { /* there is no such device */
-        w->state = WORKER_OUT;
+        w->state = WORKER_DISABLED;
         w->again_ms = service_now(w->service) + OUT_MS;
         return;
     }
     if (w->n_in_row >= OUT_AFTER && !service_worker_is_cpu(w)) {
-        w->state = WORKER_OUT;
+        w->state = WORKER_DISABLED;
         wait = OUT_MS;
         log_error("%s: %u deaths in a row, the device is left alone for %d s: %s", w->name,
                   w->n_in_row, OUT_MS / 1000, w->why);
@@ -68,7 +68,7 @@ static void forget(struct service_worker *w, bool died)
 }
 
 /* Both the process and its link have ended, and everything it said has been read. */
-static void bury(struct service_worker *w)
+static void reap(struct service_worker *w)
 {
     struct service *s = w->service;
     const bool unfit = w->is_unfit;
@@ -95,7 +95,7 @@ static void bury(struct service_worker *w)
         return;
     }
     if (wanted) {
-        w->state = WORKER_OFF;
+        w->state = WORKER_BACKOFF;
         w->again_ms = 0;
         w->why[0] = '\0';
     } else {
@@ -113,7 +113,7 @@ static void bury(struct service_worker *w)
 static void on_closed(struct service_worker *w)
 {
     if (--w->n_closing == 0) {
-        bury(w);
+        reap(w);
     }
 }
 
@@ -143,8 +143,8 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 {
     struct service_worker *w = process->data;
     w->has_exited = true;
-    w->link.lacked_memory =
-        w->link.lacked_memory || (signal == 0 && status == WORKER_LACKED_MEMORY);
+    w->link.out_of_memory =
+        w->link.out_of_memory || (signal == 0 && status == WORKER_OUT_OF_MEMORY);
     if (signal != 0) {
         snprintf(w->exit_text, sizeof(w->exit_text), "killed by signal %d (%s)", signal,
                  strsignal(signal));
@@ -300,7 +300,7 @@ static void start(struct service_worker *w)
     w->has_exited = w->is_broken = false;
     w->is_running = true;
     w->silent_ticks = 0;
-    w->is_tried = w->state == WORKER_OUT;
+    w->is_tried = w->state == WORKER_DISABLED;
     w->state = WORKER_STARTING;
     w->since_ms = service_now(w->service);
     w->kill_ms = w->since_ms + OPEN_MS;
@@ -348,7 +348,7 @@ static void make_place(struct service *s, struct service_worker *w)
     snprintf(next->name, sizeof(next->name), "%s", w->name);
     snprintf(next->backend, sizeof(next->backend), "%s", w->backend);
     snprintf(next->visible, sizeof(next->visible), "%s", w->visible);
-    next->state = WORKER_OFF;
+    next->state = WORKER_BACKOFF;
     next->since_ms = service_now(s);
     next->was_ready = w->was_ready;
     next->n_deaths = w->n_deaths;
@@ -433,8 +433,8 @@ void service_workers_renew(struct service *s)
         s->workers[i]->is_stale = s->workers[i]->is_running;
         s->workers[i]->n_in_row = 0;
         s->workers[i]->again_ms = 0;
-        if (s->workers[i]->state == WORKER_OUT) {
-            s->workers[i]->state = WORKER_OFF;
+        if (s->workers[i]->state == WORKER_DISABLED) {
+            s->workers[i]->state = WORKER_BACKOFF;
         }
     }
 }

@@ -438,7 +438,7 @@ int worker_run(int argc, char **argv)
     } else {
         uv_run(&w.loop, UV_RUN_DEFAULT);
     }
-    w.result = w.link.lacked_memory ? WORKER_LACKED_MEMORY : w.result;
+    w.result = w.link.out_of_memory ? WORKER_OUT_OF_MEMORY : w.result;
     worker_link_close(&w.link);
     if (w.is_open) {
         engine_close(&w.engine);

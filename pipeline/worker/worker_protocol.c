@@ -14,7 +14,7 @@
 
 /* --- the link --------------------------------------------------------------------------------- */
 
-struct letter {
+struct write_request {
     uv_write_t write;
     char *text;
 };
@@ -58,7 +58,7 @@ static bool read_lines(struct worker_link *link)
         if (good) {
             link->message(link->user, message);
         }
-        link->lacked_memory = link->lacked_memory || status == STATUS_NO_MEMORY;
+        link->out_of_memory = link->out_of_memory || status == STATUS_NO_MEMORY;
         json_decref(message);
         begin += n + 1;
     }
@@ -76,10 +76,10 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     if (n > 0) {
         link->unread.len += (size_t)n;
         if (!read_lines(link) && !link->closing) {
-            break_link(link, link->lacked_memory ? "no memory for what it says" : "protocol error");
+            break_link(link, link->out_of_memory ? "no memory for what it says" : "protocol error");
         }
     } else if (n == UV_ENOBUFS) { /* of give_room() */
-        link->lacked_memory = true;
+        link->out_of_memory = true;
         break_link(link, "no memory for what it says");
     } else if (n < 0) {
         break_link(link, n == UV_EOF || n == UV_ECONNRESET ? "" : uv_strerror((int)n));
@@ -97,10 +97,10 @@ enum status worker_link_start(struct worker_link *link)
 
 static void on_sent(uv_write_t *write, int failed)
 {
-    struct letter *letter = (struct letter *)write;
+    struct write_request *request = (struct write_request *)write;
     (void)failed;
-    free(letter->text);
-    free(letter);
+    free(request->text);
+    free(request);
 }
 
 /* The other end would wait for what was lost: let both ends read that this is the end. */
@@ -114,21 +114,21 @@ static void hang_up(struct worker_link *link)
 
 void worker_link_send(struct worker_link *link, json_t *message)
 {
-    struct letter *letter = calloc(1, sizeof(*letter));
+    struct write_request *request = calloc(1, sizeof(*request));
     char *text = json_write(message, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(message);
     size_t n = text != NULL ? strlen(text) : 0;
-    if (letter != NULL && text != NULL && !link->closing) {
-        letter->text = text;
-        text[n] = '\n'; /* in the place of the NUL: a letter is no string any more */
+    if (request != NULL && text != NULL && !link->closing) {
+        request->text = text;
+        text[n] = '\n'; /* in the place of the NUL: a request is no string any more */
         uv_buf_t buf = uv_buf_init(text, (unsigned)(n + 1));
-        if (uv_write(&letter->write, (uv_stream_t *)&link->pipe, &buf, 1, on_sent) == 0) {
+        if (uv_write(&request->write, (uv_stream_t *)&link->pipe, &buf, 1, on_sent) == 0) {
             return;
         }
     }
-    link->lacked_memory = link->lacked_memory || letter == NULL || text == NULL;
+    link->out_of_memory = link->out_of_memory || request == NULL || text == NULL;
     free(text);
-    free(letter);
+    free(request);
     hang_up(link);
 }
 

@@ -34,7 +34,7 @@
 
 enum {
     WORKER_FD = 3,                    /* of the worker's end */
-    WORKER_LACKED_MEMORY = 75,        /* exit status: for what it had to say or to hear */
+    WORKER_OUT_OF_MEMORY = 75,        /* exit status: for what it had to say or to hear */
     WORKER_ALIVE_MS = 500,            /* between signs of life */
     WORKER_LINE_BYTES_MAX = 64 << 20, /* a longer line is nonsense */
 };
@@ -44,7 +44,7 @@ struct worker_link {
     uv_pipe_t pipe;
     struct bytes unread; /* the begin of a line */
     bool closing;
-    bool lacked_memory; /* this end did, and that broke the link: it is not the other's fault */
+    bool out_of_memory; /* this end did, and that broke the link: it is not the other's fault */
     /* A line that is a JSON object; borrowed. */
     void (*message)(void *user, const json_t *message);
     /* The other end has gone (""), or does not speak this language (in words). Called once; close

@@ -172,7 +172,7 @@ static int create_file(const char *step, int at_fd, const char *name, int flags)
     return fd;
 }
 
-int disk_put(const char *step, int at_fd, const char *name, const char *data, size_t len)
+int disk_write_temp(const char *step, int at_fd, const char *name, const char *data, size_t len)
 {
     char fresh[NAME_MAX + 1];
     snprintf(fresh, sizeof(fresh), "%s.new", name);
@@ -188,14 +188,14 @@ int disk_put(const char *step, int at_fd, const char *name, const char *data, si
     return result;
 }
 
-int disk_put_sync(const char *step, int at_fd, const char *name)
+int disk_fsync_temp(const char *step, int at_fd, const char *name)
 {
     char fresh[NAME_MAX + 1];
     snprintf(fresh, sizeof(fresh), "%s.new", name);
     return disk_sync_name(step, at_fd, fresh);
 }
 
-int disk_put_name(const char *step, int at_fd, const char *name)
+int disk_rename_temp(const char *step, int at_fd, const char *name)
 {
     char fresh[NAME_MAX + 1];
     int result;

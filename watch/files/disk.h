@@ -29,11 +29,11 @@ int disk_remove_folder(const char *step, int at_fd, const char *name);
 int disk_remove_tree(const char *step, int at_fd, const char *name);
 
 /* Writes NAME.new and has the system begin to put it on disk. */
-int disk_put(const char *step, int at_fd, const char *name, const char *data, size_t len);
+int disk_write_temp(const char *step, int at_fd, const char *name, const char *data, size_t len);
 /* Puts NAME.new on disk. */
-int disk_put_sync(const char *step, int at_fd, const char *name);
+int disk_fsync_temp(const char *step, int at_fd, const char *name);
 /* Renames NAME.new to NAME, replacing it; the folder is not synced. */
-int disk_put_name(const char *step, int at_fd, const char *name);
+int disk_rename_temp(const char *step, int at_fd, const char *name);
 /* Appends to a file (made when missing) after cutting it to a whole number of records. */
 int disk_append(const char *step, int at_fd, const char *name, const char *record, size_t len);
 /* Takes the last record off again. */

@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum spool_outcome spool_end(struct spool_job *job, enum spool_outcome outcome, const char *format,
-                             ...)
+enum spool_outcome spool_set_outcome(struct spool_job *job, enum spool_outcome outcome,
+                                     const char *format, ...)
 {
     va_list arguments;
     char *text = NULL;
@@ -37,23 +37,23 @@ enum spool_outcome spool_end(struct spool_job *job, enum spool_outcome outcome, 
     return outcome;
 }
 
-enum spool_outcome spool_end_errno(struct spool_job *job, int error, const char *what)
+enum spool_outcome spool_set_outcome_errno(struct spool_job *job, int error, const char *what)
 {
     /* Names, and what a call may be asked for; all else is a disk's, a server's, the system's. */
     static const int ours[] = {ENOENT, ENOTDIR, EISDIR, EEXIST,       ENOTEMPTY, ELOOP,
                                EXDEV,  EINVAL,  EBADF,  ENAMETOOLONG, EFAULT};
-    enum spool_outcome outcome = SPOOL_NO_ROOM;
+    enum spool_outcome outcome = SPOOL_TRANSIENT;
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
         if (error == ours[i]) {
             outcome = SPOOL_INTERNAL;
         }
     }
-    return spool_end(job, outcome, "%s: %s", what, strerror(error));
+    return spool_set_outcome(job, outcome, "%s: %s", what, strerror(error));
 }
 
-bool spool_begins(struct spool_job *job, enum spool_stand stand)
+bool spool_enter_step(struct spool_job *job, enum spool_state state)
 {
-    if (job->stand != stand) {
+    if (job->state != state) {
         return false;
     }
     free(job->message);
@@ -167,6 +167,23 @@ bool spool_drop_part(struct spool *s, const char *id)
     return dropped && error == 0;
 }
 
+bool spool_uncommit(struct spool *s, struct spool_job *job)
+{
+    if (job->state != SPOOL_DURABLE) {
+        return true;
+    }
+    int fd = spool_open_work(s->work_fd, job->id, "");
+    bool gone = fd >= 0 && (disk_unlink("uncommit.record", fd, "commit") == 0 || errno == ENOENT) &&
+                disk_sync("uncommit.folder", fd) == 0;
+    if (!gone) {
+        spool_set_outcome_errno(job, errno, "a commit that did not succeed cannot be taken back");
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return gone;
+}
+
 void spool_other_name(const char *name, const char *stem, const char *id, unsigned count,
                       char other[256])
 {
@@ -189,52 +206,52 @@ void spool_other_name(const char *name, const char *stem, const char *id, unsign
     snprintf(other, 256, "%.*s%s%s", (int)head, name, tail, name + len - rest);
 }
 
-size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_stand stand)
+size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_state state)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
-        count += jobs[i]->stand == stand && jobs[i]->outcome == SPOOL_OK;
+        count += jobs[i]->state == state && jobs[i]->outcome == SPOOL_OK;
     }
     return count;
 }
 
-void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_stand stand,
+void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_state state,
                     const char *step, int fd, const char *what)
 {
     int error = disk_sync_all(step, fd) != 0 ? errno : 0;
     for (size_t i = 0; i < n && error != 0; i++) {
-        if (jobs[i]->stand == stand && jobs[i]->outcome == SPOOL_OK) {
-            spool_end_errno(jobs[i], error, what);
+        if (jobs[i]->state == state && jobs[i]->outcome == SPOOL_OK) {
+            spool_set_outcome_errno(jobs[i], error, what);
         }
     }
 }
 
 void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t n,
-                        enum spool_stand stand, const char *name, const char *step,
+                        enum spool_state state, const char *name, const char *step,
                         const char *step_folder, const char *what)
 {
-    const bool shared = spool_count(jobs, n, stand) >= SPOOL_SHARES;
+    const bool shared = spool_count(jobs, n, state) >= SPOOL_SHARES;
     /* Before anything is taken nothing is lost with a torn record: the folders' syncfs is enough.
      */
-    const int first = shared && stand == SPOOL_NEW ? 1 : 0;
+    const int first = shared && state == SPOOL_NEW ? 1 : 0;
     const int last = step_folder != NULL ? 2 : 1;
     for (int phase = first; phase <= last; phase++) {
         if (shared && phase != 1) {
-            spool_sync_all(jobs, n, stand, phase == 0 ? step : step_folder, s->work_fd, what);
+            spool_sync_all(jobs, n, state, phase == 0 ? step : step_folder, s->work_fd, what);
             continue;
         }
         for (size_t i = 0; i < n; i++) {
             struct spool_job *job = jobs[i];
-            if (job->stand != stand || job->outcome != SPOOL_OK) {
+            if (job->state != state || job->outcome != SPOOL_OK) {
                 continue;
             }
             int fd = spool_open_work(s->work_fd, job->id, "");
             int failed = fd < 0       ? -1
-                         : phase == 0 ? disk_put_sync(step, fd, name)
-                         : phase == 1 ? disk_put_name(step, fd, name)
+                         : phase == 0 ? disk_fsync_temp(step, fd, name)
+                         : phase == 1 ? disk_rename_temp(step, fd, name)
                                       : disk_sync(step_folder, fd);
             if (failed != 0) {
-                spool_end_errno(job, errno, what);
+                spool_set_outcome_errno(job, errno, what);
             }
             if (fd >= 0) {
                 close(fd);
@@ -407,7 +424,7 @@ enum spool_outcome spool_outcome_of(enum status code)
     case STATUS_IO:
     case STATUS_NO_BACKEND:
     case STATUS_CANCELLED:
-        return SPOOL_NO_ROOM;
+        return SPOOL_TRANSIENT;
     default:
         return SPOOL_INTERNAL;
     }

@@ -21,7 +21,8 @@
  * Steps are synchronous and meant for a thread of libuv's pool. One call at a time per spool: there
  * are no locks inside; a job belongs to the call while it runs. Every step takes an array of jobs
  * that stand at it, shares the fsyncs among them, and leaves in each job how that one fared: one
- * job's trouble is not another's. A step may be repeated for a job whose outcome was SPOOL_NO_ROOM.
+ * job's trouble is not another's. A step may be repeated for a job whose outcome was
+ * SPOOL_TRANSIENT.
  *
  * Knows nothing of the jobs' content, of workers or of routes.
  */
@@ -46,7 +47,7 @@ enum spool_outcome {
      * left of it in in/ is found by the next look. */
     SPOOL_GONE,
     /* claim, verify: claimed, but somebody still writes to an input: verify again later. claim,
-     * with the stand still SPOOL_NEW: an input may not be moved (permissions, another file system):
+     * with the state still SPOOL_NEW: an input may not be moved (permissions, another file system):
      * claim again later.
      * durable: an input has changed while it was worked on: requeue (no attempt is charged), then
      * verify, then attempt again. */
@@ -58,22 +59,22 @@ enum spool_outcome {
     /* No space, no quota, an I/O error, no descriptors, a server that does not answer, a disk that
      * is not mounted: nobody's fault. The job stands where it stood; repeat the step when there is
      * room (spool_has_room). */
-    SPOOL_NO_ROOM,
+    SPOOL_TRANSIENT,
     /* What must not happen: files of .work were meddled with. The job can only fail. */
     SPOOL_INTERNAL,
 };
 
 /* Which step comes next. */
-enum spool_stand {
-    SPOOL_NEW,       /* claim */
-    SPOOL_UNSURE,    /* verify */
-    SPOOL_QUEUED,    /* attempt */
-    SPOOL_WORKING,   /* work, then durable; or requeue */
-    SPOOL_DURABLE,   /* commit */
-    SPOOL_COMMITTED, /* publish */
-    SPOOL_PUBLISHED, /* archive */
-    SPOOL_FAILING,   /* fail */
-    SPOOL_ENDED,     /* nothing of it is left in .work */
+enum spool_state {
+    SPOOL_NEW,        /* claim */
+    SPOOL_UNVERIFIED, /* verify */
+    SPOOL_QUEUED,     /* attempt */
+    SPOOL_WORKING,    /* work, then durable; or requeue */
+    SPOOL_DURABLE,    /* commit */
+    SPOOL_COMMITTED,  /* publish */
+    SPOOL_PUBLISHED,  /* archive */
+    SPOOL_FAILING,    /* fail */
+    SPOOL_ENDED,      /* nothing of it is left in .work */
 };
 
 /* An input as it was when it was claimed (or last verified). */
@@ -93,7 +94,7 @@ struct spool_job {
     json_t *outputs;     /* the caller's, before commit: array of {"name", "bytes", ...} or NULL */
     char *published;     /* what the result was called in the end: X or X~ID; NULL until known */
     unsigned n_attempts; /* charged */
-    enum spool_stand stand;
+    enum spool_state state;
     enum spool_outcome outcome; /* of the last step */
     char *message;              /* why it was not SPOOL_OK; NULL: no memory, or it was */
     void *user;                 /* the caller's */
@@ -102,7 +103,7 @@ struct spool_job {
      * are, whether the attempt that is being begun has been charged, and whether done/FOLDER cannot
      * be had, so that the inputs go to done/ itself. */
     uint64_t part_inode;
-    bool replace, named, changed, charged, astray;
+    bool replace, named, changed, charged, done_folder_blocked;
     char *reason; /* text of reason.json, from the first spool_fail on; NULL before */
 };
 
@@ -127,7 +128,7 @@ struct spool_options {
 struct spool;
 
 /* Opens and checks the folders and takes the lock. STATUS_BAD_ARGUMENT: folders that must be on one
- * file system are not (says which), one is no folder, or OUT is ROOT, lies in a folder of it or
+ * file system are not (says which), one is not a folder, or OUT is ROOT, lies in a folder of it or
  * cannot be written; STATUS_EXISTS: another process has the lock (says which one);
  * STATUS_IO, STATUS_NO_SPACE. *out is NULL on failure. */
 enum status spool_open(const struct spool_options *options, struct spool **out) STATUS_MUST_CHECK;
@@ -150,37 +151,37 @@ struct spool_recovery {
     size_t n_aside;    /* strange things, moved to failed/ with a reason */
     size_t n_parts;    /* orphan parts in OUT, removed */
 };
-/* Brings everything in .work to a stand from which the steps go on, and rolls forward what was
+/* Brings everything in .work to a state from which the steps go on, and rolls forward what was
  * committed. Called once, before the first claim. Jobs with inputs that need another attempt are
- * SPOOL_UNSURE; those that could not be rolled forward for want of room stand where they stood.
- * Fails only when .work or OUT cannot be listed, or memory is out; nothing in them can make it
- * fail. */
+ * SPOOL_UNVERIFIED; those that could not be rolled forward because of insufficient room stay as
+ * they were. Fails only when .work or OUT cannot be listed, or memory is out; nothing in them can
+ * make it fail. */
 enum status spool_recover(struct spool *s, struct spool_recovery *out) STATUS_MUST_CHECK;
 void spool_recovery_free(struct spool_recovery *r);
 
-/* The steps. jobs[0 .. n) stand at it; read job->outcome afterwards, and job->stand for what comes
+/* The steps. jobs[0 .. n) stand at it; read job->outcome afterwards, and job->state for what comes
  * next. */
 
 /* Moves the inputs to .work/ID/in, after `job` is on disk. */
 void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Looks whether the claimed inputs are complete, unchanging files; what changed since the claim is
- * recorded anew. */
+ * recorded again. */
 void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Charges an attempt, on disk, and makes OUT/.ID.part/, empty. */
 void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* From SPOOL_WORKING or SPOOL_DURABLE. Takes back the part and, unless `charge`, the attempt (our
- * side failed, or the input changed). The job is SPOOL_UNSURE again, or SPOOL_EXHAUSTED and
+ * side failed, or the input changed). The job is SPOOL_UNVERIFIED again, or SPOOL_EXHAUSTED and
  * SPOOL_FAILING. */
 void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bool charge);
 /* The result is complete in the part folder: puts it, and the inputs, on disk. SPOOL_WAIT when an
- * input is not what it was. SPOOL_NO_ROOM: requeue, uncharged, rather than repeat, since what the
+ * input is not what it was. SPOOL_TRANSIENT: requeue, uncharged, rather than repeat, since what the
  * disk did not take is gone from memory, too. SPOOL_INTERNAL when a file of job->outputs is not
- * there with its size, or the part holds something that is no file. */
+ * there with its size, or the part holds something that is not a file. */
 void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Writes `commit`: from here the job only rolls forward. */
 void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Gives the result its name: the stem; STEM~ID when that is taken and not to be replaced.
- * SPOOL_NO_ROOM also when the result is not in OUT, and nothing says that it was published. */
+ * SPOOL_TRANSIENT also when the result is not in OUT, and nothing says that it was published. */
 void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Inputs to done/FOLDER/ (or deleted), then forgets the job: SPOOL_ENDED. */
 void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n);
@@ -192,14 +193,14 @@ struct spool_reason {
     const char *kind; /* short name, "bad-input": status_name() */
     const char *text; /* what, where, what to do; may be the job's own message */
 };
-/* jobs[i] goes to failed/ID, with reasons[i] in reason.json: SPOOL_ENDED. From any stand after
+/* jobs[i] goes to failed/ID, with reasons[i] in reason.json: SPOOL_ENDED. From any state after
  * claim and before commit; a job that was never claimed ends without a trace. The first reason is
- * kept: a repeat, also one of what spool_recover could not do for want of room, writes that, and a
- * whole reason.json that was found in .work/ID is never replaced. */
+ * kept: a repeat, also one of what spool_recover could not do because of insufficient room, writes
+ * that, and a whole reason.json that was found in .work/ID is never replaced. */
 void spool_fail(struct spool *s, struct spool_job *const jobs[],
                 const struct spool_reason reasons[], size_t n);
 
-/* Whose fault a worker's failure is: SPOOL_BAD_INPUT (no retry), SPOOL_NO_ROOM (nobody's),
+/* Whose fault a worker's failure is: SPOOL_BAD_INPUT (no retry), SPOOL_TRANSIENT (nobody's),
  * SPOOL_WAIT (an input changed meanwhile, as when spool_durable sees it: requeue, uncharged),
  * SPOOL_INTERNAL (device, deadline, crash: charge and try again), SPOOL_OK. */
 enum spool_outcome spool_outcome_of(enum status code);

@@ -35,13 +35,14 @@ static bool is_same(const struct spool_file *a, const struct spool_file *b)
 }
 
 /* Writes the record, still under its temporary name. */
-static void put_record(struct spool *s, struct spool_job *job)
+static void write_record(struct spool *s, struct spool_job *job)
 {
     int fd = spool_open_work(s->work_fd, job->id, "");
     char *text = spool_record_job(job);
     errno = fd >= 0 && text == NULL ? ENOMEM : errno;
-    if (fd < 0 || text == NULL || disk_put("claim.job", fd, "job", text, strlen(text)) != 0) {
-        spool_end_errno(job, errno, "the job cannot be recorded");
+    if (fd < 0 || text == NULL ||
+        disk_write_temp("claim.job", fd, "job", text, strlen(text)) != 0) {
+        spool_set_outcome_errno(job, errno, "the job cannot be recorded");
     }
     free(text);
     if (fd >= 0) {
@@ -59,7 +60,8 @@ static bool end_unmovable(struct spool_job *job, const char *name, int error)
                        : error == EBUSY ? "something is mounted there; unmount it"
                                         : NULL;
     if (cure != NULL) {
-        spool_end(job, SPOOL_WAIT, "'%s' may not be moved: %s; %s", name, strerror(error), cure);
+        spool_set_outcome(job, SPOOL_WAIT, "'%s' may not be moved: %s; %s", name, strerror(error),
+                          cure);
     }
     return cure != NULL;
 }
@@ -79,9 +81,9 @@ static bool see_inputs(struct spool *s, struct spool_job *job)
     if (!all) {
         int error = errno;
         if (error == ENOENT || error == ENOTDIR || error == ELOOP) {
-            spool_end(job, SPOOL_GONE, "an input has gone before it could be claimed");
+            spool_set_outcome(job, SPOOL_GONE, "an input has gone before it could be claimed");
         } else if (!end_unmovable(job, job->files[0].name, error)) {
-            spool_end_errno(job, error, "the inputs cannot be looked at");
+            spool_set_outcome_errno(job, error, "the inputs cannot be looked at");
         }
     }
     if (folder >= 0) {
@@ -103,19 +105,19 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
     size_t n_fresh = 0;
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!spool_begins(job, SPOOL_NEW) || job->id[0] != '\0' || !see_inputs(s, job)) {
+        if (!spool_enter_step(job, SPOOL_NEW) || job->id[0] != '\0' || !see_inputs(s, job)) {
             continue;
         }
         if (fresh == NULL) {
-            spool_end_errno(job, ENOMEM, "the job cannot be recorded");
+            spool_set_outcome_errno(job, ENOMEM, "the job cannot be recorded");
             continue;
         }
         if (spool_make_work(s, job->id) != 0) {
-            spool_end_errno(job, errno, "the job's folder cannot be made in .work");
+            spool_set_outcome_errno(job, errno, "the job's folder cannot be made in .work");
             job->id[0] = '\0';
             continue;
         }
-        put_record(s, job);
+        write_record(s, job);
         fresh[n_fresh++] = job;
     }
     spool_put_in_place(s, fresh, n_fresh, SPOOL_NEW, "job", "claim.job", "claim.job_folder",
@@ -123,7 +125,7 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
     int error = n_fresh > 0 && disk_sync("claim.work", s->work_fd) != 0 ? errno : 0;
     for (size_t i = 0; i < n_fresh; i++) {
         if (error != 0 && fresh[i]->outcome == SPOOL_OK) {
-            spool_end_errno(fresh[i], error, "'.work' cannot be synced");
+            spool_set_outcome_errno(fresh[i], error, "'.work' cannot be synced");
         }
         if (fresh[i]->outcome != SPOOL_OK) {
             unclaim(s, fresh[i]);
@@ -138,7 +140,7 @@ static int open_taken(struct spool *s, struct spool_job *job)
 {
     const int fd = spool_open_work(s->work_fd, job->id, "in");
     if (fd < 0) {
-        spool_end_errno(job, errno, "the job's folder in .work cannot be opened");
+        spool_set_outcome_errno(job, errno, "the job's folder in .work cannot be opened");
     }
     return fd;
 }
@@ -171,14 +173,14 @@ static bool take(struct spool_job *job, size_t i, int from, int to, size_t *take
         return false;
     }
     if (error != ENOENT && error != ENOTDIR && error != ELOOP) {
-        spool_end_errno(job, error, "an input cannot be moved to .work");
+        spool_set_outcome_errno(job, error, "an input cannot be moved to .work");
     } else if (*taken == 0) {
-        spool_end(job, SPOOL_GONE, "'%s' has gone before it could be claimed", name);
+        spool_set_outcome(job, SPOOL_GONE, "'%s' has gone before it could be claimed", name);
     } else {
-        spool_end(job, SPOOL_BAD_INPUT,
-                  "'%s' was removed before the job could begin; drop all parts of a job again",
-                  name);
-        job->stand = SPOOL_FAILING;
+        spool_set_outcome(
+            job, SPOOL_BAD_INPUT,
+            "'%s' was removed before the job could begin; drop all parts of a job again", name);
+        job->state = SPOOL_FAILING;
     }
     return false;
 }
@@ -192,7 +194,7 @@ static bool take_all(struct spool *s, struct spool_job *job)
     size_t taken = to >= 0 ? count_taken(job, to) : 0;
     if (to >= 0 && error != 0 && error != ENOENT && error != ENOTDIR && error != ELOOP &&
         !end_unmovable(job, job->files[0].name, error)) {
-        spool_end_errno(job, error, "the inputs' folder cannot be opened");
+        spool_set_outcome_errno(job, error, "the inputs' folder cannot be opened");
     }
     for (size_t i = 0; to >= 0 && job->outcome == SPOOL_OK && i < job->n_files; i++) {
         if (!take(job, i, from, to, &taken)) {
@@ -215,7 +217,7 @@ static void sync_taken(struct spool *s, struct spool_job *job)
 {
     const int to = spool_open_work(s->work_fd, job->id, "in");
     if ((to < 0 || disk_sync("claim.taken", to) != 0) && job->outcome == SPOOL_OK) {
-        spool_end_errno(job, errno, "the job's folder cannot be synced");
+        spool_set_outcome_errno(job, errno, "the job's folder cannot be synced");
     }
     if (to >= 0) {
         close(to);
@@ -236,7 +238,7 @@ static void sync_moves(struct spool *s, struct spool_job *const jobs[], size_t n
         if (error == 0) {
             sync_taken(s, jobs[i]);
         } else if (jobs[i]->outcome == SPOOL_OK) {
-            spool_end_errno(jobs[i], error, "the inputs' folder cannot be synced");
+            spool_set_outcome_errno(jobs[i], error, "the inputs' folder cannot be synced");
         }
     }
     spool_folders_free(&left);
@@ -248,7 +250,7 @@ void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
     struct spool_job *took[SPOOL_SHARES];
     size_t n_took = 0;
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->stand == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK && take_all(s, jobs[i]) &&
+        if (jobs[i]->state == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK && take_all(s, jobs[i]) &&
             !shared) {
             took[n_took++] = jobs[i];
         }
@@ -260,8 +262,8 @@ void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
         sync_moves(s, took, n_took);
     }
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->stand == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK) {
-            jobs[i]->stand = SPOOL_UNSURE;
+        if (jobs[i]->state == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK) {
+            jobs[i]->state = SPOOL_UNVERIFIED;
         }
     }
     spool_verify(s, jobs, n);
@@ -278,18 +280,18 @@ static enum ready_writer look(struct spool_job *job, int in_fd, size_t i, struct
     if (code != STATUS_OK) {
         if (code == STATUS_UNSUPPORTED) {
             const char *unfit = beneath_unfit(&st);
-            spool_end(job, SPOOL_BAD_INPUT,
-                      "'%s' %s; only regular files without hard links are accepted", name,
-                      unfit != NULL ? unfit : "is not a file");
-            job->stand = SPOOL_FAILING;
+            spool_set_outcome(job, SPOOL_BAD_INPUT,
+                              "'%s' %s; only regular files without hard links are accepted", name,
+                              unfit != NULL ? unfit : "is not a file");
+            job->state = SPOOL_FAILING;
         } else if (code == STATUS_NOT_FOUND) {
-            spool_end(job, SPOOL_INTERNAL, "'%s' has gone from .work/%s/in", name, job->id);
-            job->stand = SPOOL_FAILING;
+            spool_set_outcome(job, SPOOL_INTERNAL, "'%s' has gone from .work/%s/in", name, job->id);
+            job->state = SPOOL_FAILING;
         } else if (errno == EACCES) {
-            spool_end(job, SPOOL_BAD_INPUT, "'%s' may not be read", name);
-            job->stand = SPOOL_FAILING;
+            spool_set_outcome(job, SPOOL_BAD_INPUT, "'%s' may not be read", name);
+            job->state = SPOOL_FAILING;
         } else {
-            spool_end(job, SPOOL_NO_ROOM, "%s", status_message());
+            spool_set_outcome(job, SPOOL_TRANSIENT, "%s", status_message());
         }
         return READY_WRITER_UNKNOWN;
     }
@@ -317,9 +319,9 @@ static bool look_at_all(struct spool *s, struct spool_job *job, bool is_worked_o
         }
         if (writer == READY_WRITER_OPEN ||
             (!same && (is_worked_on || writer == READY_WRITER_UNKNOWN))) {
-            spool_end(job, SPOOL_WAIT, "'%s' %s", now.name,
-                      is_worked_on ? "was changed while it was worked on"
-                                   : "is still being written");
+            spool_set_outcome(job, SPOOL_WAIT, "'%s' %s", now.name,
+                              is_worked_on ? "was changed while it was worked on"
+                                           : "is still being written");
         }
     }
     if (in_fd >= 0) {
@@ -332,27 +334,27 @@ void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!spool_begins(job, SPOOL_UNSURE)) {
+        if (!spool_enter_step(job, SPOOL_UNVERIFIED)) {
             continue;
         }
         if (look_at_all(s, job, false)) {
             job->changed = true;
         }
         if (job->outcome == SPOOL_OK && job->changed) {
-            put_record(s, job);
+            write_record(s, job);
         }
     }
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (job->stand == SPOOL_UNSURE && job->outcome == SPOOL_OK) {
+        if (job->state == SPOOL_UNVERIFIED && job->outcome == SPOOL_OK) {
             if (job->changed) {
                 /* Its old record may come back: the next verify finds that it is that. */
-                spool_put_in_place(s, &job, 1, SPOOL_UNSURE, "job", "verify.job", NULL,
+                spool_put_in_place(s, &job, 1, SPOOL_UNVERIFIED, "job", "verify.job", NULL,
                                    "the job cannot be recorded");
             }
             if (job->outcome == SPOOL_OK) {
                 job->changed = false;
-                job->stand = SPOOL_QUEUED;
+                job->state = SPOOL_QUEUED;
             }
         }
     }
@@ -373,7 +375,7 @@ static void charge(struct spool *s, struct spool_job *job)
     strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%SZ\n", &t);
     int fd = spool_open_work(s->work_fd, job->id, "");
     if (fd < 0 || disk_append("attempt.charge", fd, "attempts", line, SPOOL_ATTEMPT_BYTES) != 0) {
-        spool_end_errno(job, errno, "the attempt cannot be recorded");
+        spool_set_outcome_errno(job, errno, "the attempt cannot be recorded");
     }
     if (fd >= 0) {
         close(fd);
@@ -401,7 +403,7 @@ static void sync_charge(struct spool *s, struct spool_job *job, bool shared)
     int fd = spool_open_work(s->work_fd, job->id, "");
     if (fd < 0 || (!shared && (disk_sync_name("attempt.charge", fd, "attempts") != 0 ||
                                disk_sync("attempt.folder", fd) != 0))) {
-        spool_end_errno(job, errno, "the attempt cannot be recorded");
+        spool_set_outcome_errno(job, errno, "the attempt cannot be recorded");
     } else {
         job->n_attempts = spool_read_attempts(fd);
     }
@@ -416,14 +418,14 @@ static void make_part(struct spool *s, struct spool_job *job)
     spool_part_name(job->id, part);
     if (!spool_drop_part(s, job->id) ||
         disk_make_folder("attempt.part", s->out_fd, part, 0777) != 0) {
-        spool_end_errno(job, errno, "the result's part folder cannot be made");
+        spool_set_outcome_errno(job, errno, "the result's part folder cannot be made");
     }
 }
 
 void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (spool_begins(jobs[i], SPOOL_QUEUED)) {
+        if (spool_enter_step(jobs[i], SPOOL_QUEUED)) {
             charge(s, jobs[i]);
             jobs[i]->charged = jobs[i]->outcome == SPOOL_OK;
         }
@@ -434,13 +436,13 @@ void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
                        "the attempts cannot be recorded");
     }
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->stand == SPOOL_QUEUED && jobs[i]->outcome == SPOOL_OK) {
+        if (jobs[i]->state == SPOOL_QUEUED && jobs[i]->outcome == SPOOL_OK) {
             sync_charge(s, jobs[i], shared);
         }
     }
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (job->stand != SPOOL_QUEUED || !job->charged) {
+        if (job->state != SPOOL_QUEUED || !job->charged) {
             continue;
         }
         job->charged = false;
@@ -448,7 +450,7 @@ void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
             make_part(s, job);
         }
         if (job->outcome == SPOOL_OK) {
-            job->stand = SPOOL_WORKING;
+            job->state = SPOOL_WORKING;
         } else {
             take_back(s, job);
         }
@@ -459,7 +461,7 @@ void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bo
 {
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!spool_begins(job, SPOOL_WORKING) && !spool_begins(job, SPOOL_DURABLE)) {
+        if (!spool_enter_step(job, SPOOL_WORKING) && !spool_enter_step(job, SPOOL_DURABLE)) {
             continue;
         }
         if (!spool_uncommit(s, job)) {
@@ -471,11 +473,11 @@ void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bo
         if (!charged) {
             take_back(s, job);
         }
-        job->stand = SPOOL_UNSURE;
+        job->state = SPOOL_UNVERIFIED;
         if (charged && job->n_attempts >= s->max_attempts) {
-            job->stand = SPOOL_FAILING;
-            spool_end(job, SPOOL_EXHAUSTED, "%u attempts have ended without a result",
-                      job->n_attempts);
+            job->state = SPOOL_FAILING;
+            spool_set_outcome(job, SPOOL_EXHAUSTED, "%u attempts have ended without a result",
+                              job->n_attempts);
         }
     }
 }

@@ -20,19 +20,19 @@
 #include <unistd.h>
 
 /* One that is there already was written by an earlier spool_fail, and the job only moves. */
-static void put_reason(struct spool *s, struct spool_job *job)
+static void write_reason(struct spool *s, struct spool_job *job)
 {
     int fd = spool_open_work(s->work_fd, job->id, "");
     if (!spool_drop_part(s, job->id)) {
         log_warning("job %s: a part of its result stays for now: %s", job->id, strerror(errno));
     }
     const bool found = fd >= 0 && spool_has_reason(fd);
-    const int failed =
-        fd < 0  ? -1
-        : found ? disk_sync("fail.folder", fd)
-                : disk_put("fail.reason", fd, "reason.json", job->reason, strlen(job->reason));
+    const int failed = fd < 0  ? -1
+                       : found ? disk_sync("fail.folder", fd)
+                               : disk_write_temp("fail.reason", fd, "reason.json", job->reason,
+                                                 strlen(job->reason));
     if (failed != 0) {
-        spool_end_errno(job, errno, "the reason of a failure cannot be written");
+        spool_set_outcome_errno(job, errno, "the reason of a failure cannot be written");
     } else if (found) {
         spool_fail_move(s, &job, 1);
     }
@@ -41,10 +41,10 @@ static void put_reason(struct spool *s, struct spool_job *job)
     }
 }
 
-/* Whether a job with this stand may fail: claimed, and not committed. */
-static bool may_fail(enum spool_stand stand)
+/* Whether a job with this state may fail: claimed, and not committed. */
+static bool may_fail(enum spool_state state)
 {
-    return stand < SPOOL_COMMITTED || stand == SPOOL_FAILING;
+    return state < SPOOL_COMMITTED || state == SPOOL_FAILING;
 }
 
 void spool_fail(struct spool *s, struct spool_job *const jobs[],
@@ -52,20 +52,20 @@ void spool_fail(struct spool *s, struct spool_job *const jobs[],
 {
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!may_fail(job->stand)) {
+        if (!may_fail(job->state)) {
             continue;
         }
         if (job->id[0] != '\0' && job->reason == NULL) {
             job->reason = spool_record_reason(job, &reasons[i]);
         }
-        (void)spool_begins(job, job->stand); /* reasons[i] may have been the job's message */
+        (void)spool_enter_step(job, job->state); /* reasons[i] may have been the job's message */
         if (job->id[0] == '\0') {
-            job->stand = SPOOL_ENDED;
+            job->state = SPOOL_ENDED;
         } else if (job->reason == NULL) {
-            spool_end_errno(job, ENOMEM, "the reason of a failure cannot be written");
+            spool_set_outcome_errno(job, ENOMEM, "the reason of a failure cannot be written");
         } else if (spool_uncommit(s, job)) {
-            job->stand = SPOOL_FAILING;
-            put_reason(s, job);
+            job->state = SPOOL_FAILING;
+            write_reason(s, job);
         }
     }
     spool_put_in_place(s, jobs, n, SPOOL_FAILING, "reason.json", "fail.reason", "fail.folder",
@@ -92,11 +92,11 @@ static int move_one(struct spool *s, const struct spool_job *job)
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->stand == SPOOL_FAILING && jobs[i]->outcome == SPOOL_OK) {
+        if (jobs[i]->state == SPOOL_FAILING && jobs[i]->outcome == SPOOL_OK) {
             if (move_one(s, jobs[i]) != 0) {
-                spool_end_errno(jobs[i], errno, "a failed job cannot be moved to 'failed'");
+                spool_set_outcome_errno(jobs[i], errno, "a failed job cannot be moved to 'failed'");
             } else {
-                jobs[i]->stand = SPOOL_ENDED;
+                jobs[i]->state = SPOOL_ENDED;
             }
         }
     }

@@ -80,12 +80,12 @@ static void check_outputs(struct spool_job *job, int part)
             close(fd);
         }
         if (!is_there && error != ENOENT && error != ENOTDIR && error != ELOOP && error != EXDEV) {
-            spool_end_errno(job, error, "the result cannot be read again");
+            spool_set_outcome_errno(job, error, "the result cannot be read again");
             return;
         }
         if (!good) {
-            spool_end(job, SPOOL_INTERNAL, "'%s' is not in the result as it was announced",
-                      name != NULL ? name : "(no name)");
+            spool_set_outcome(job, SPOOL_INTERNAL, "'%s' is not in the result as it was announced",
+                              name != NULL ? name : "(no name)");
             return;
         }
     }
@@ -97,13 +97,13 @@ static void begin_durable(struct spool *s, struct spool_job *job)
     char why[512];
     int part = open_part(s, job);
     if (part < 0 && errno == ENOENT && !spool_check_folders(s, why, sizeof(why))) {
-        spool_end(job, SPOOL_NO_ROOM, "%s", why);
+        spool_set_outcome(job, SPOOL_TRANSIENT, "%s", why);
     } else if (part < 0 || fstat(part, &st) != 0 ||
                disk_walk(part, PART_DEPTH, begin_file, NULL) != 0) {
         if (errno == ELOOP) {
-            spool_end(job, SPOOL_INTERNAL, "the result holds something that is not a file");
+            spool_set_outcome(job, SPOOL_INTERNAL, "the result holds something that is not a file");
         } else {
-            spool_end_errno(job, errno, "the result cannot be read again");
+            spool_set_outcome_errno(job, errno, "the result cannot be read again");
         }
     } else {
         job->part_inode = (uint64_t)st.st_ino;
@@ -126,7 +126,7 @@ static void end_durable(struct spool *s, struct spool_job *job)
     int part = open_part(s, job);
     if (part < 0 || disk_walk(part, PART_DEPTH, end_file, NULL) != 0 ||
         disk_sync("durable.part", part) != 0) {
-        spool_end_errno(job, errno, "the result cannot be synced");
+        spool_set_outcome_errno(job, errno, "the result cannot be synced");
     }
     if (part >= 0) {
         close(part);
@@ -136,11 +136,11 @@ static void end_durable(struct spool *s, struct spool_job *job)
     }
     int in_fd = spool_open_work(s->work_fd, job->id, "in");
     if (in_fd < 0) {
-        spool_end_errno(job, errno, "an input cannot be synced");
+        spool_set_outcome_errno(job, errno, "an input cannot be synced");
     }
     for (size_t i = 0; i < job->n_files && job->outcome == SPOOL_OK; i++) {
         if (disk_sync_name("durable.input", in_fd, job->files[i].name) != 0) {
-            spool_end_errno(job, errno, "an input cannot be synced");
+            spool_set_outcome_errno(job, errno, "an input cannot be synced");
         }
     }
     if (in_fd >= 0) {
@@ -151,7 +151,7 @@ static void end_durable(struct spool *s, struct spool_job *job)
 void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (spool_begins(jobs[i], SPOOL_WORKING) && spool_unchanged(s, jobs[i])) {
+        if (spool_enter_step(jobs[i], SPOOL_WORKING) && spool_unchanged(s, jobs[i])) {
             begin_durable(s, jobs[i]);
         }
     }
@@ -164,18 +164,18 @@ void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
                        "the inputs cannot be synced");
     }
     for (size_t i = 0; i < n && count < SPOOL_SHARES; i++) {
-        if (jobs[i]->stand == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
+        if (jobs[i]->state == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
             end_durable(s, jobs[i]);
         }
     }
     /* That the parts are there: a missing one would mean that it has been published. */
     int error = any && disk_sync("durable.out", s->out_fd) != 0 ? errno : 0;
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->stand == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
+        if (jobs[i]->state == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
             if (error != 0) {
-                spool_end_errno(jobs[i], error, "the output folder cannot be synced");
+                spool_set_outcome_errno(jobs[i], error, "the output folder cannot be synced");
             } else {
-                jobs[i]->stand = SPOOL_DURABLE;
+                jobs[i]->state = SPOOL_DURABLE;
             }
         }
     }
@@ -202,14 +202,15 @@ void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!spool_begins(job, SPOOL_DURABLE)) {
+        if (!spool_enter_step(job, SPOOL_DURABLE)) {
             continue;
         }
         int fd = spool_open_work(s->work_fd, job->id, "");
         char *text = fd >= 0 && choose_name(s, job) ? spool_record_commit(job) : NULL;
         errno = fd >= 0 && text == NULL ? ENOMEM : errno;
-        if (text == NULL || disk_put("commit.record", fd, "commit", text, strlen(text)) != 0) {
-            spool_end_errno(job, errno, "the result cannot be committed");
+        if (text == NULL ||
+            disk_write_temp("commit.record", fd, "commit", text, strlen(text)) != 0) {
+            spool_set_outcome_errno(job, errno, "the result cannot be committed");
         }
         free(text);
         if (fd >= 0) {
@@ -219,27 +220,10 @@ void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n)
     spool_put_in_place(s, jobs, n, SPOOL_DURABLE, "commit", "commit.record", "commit.folder",
                        "the result cannot be committed");
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->stand == SPOOL_DURABLE && jobs[i]->outcome == SPOOL_OK) {
-            jobs[i]->stand = SPOOL_COMMITTED;
+        if (jobs[i]->state == SPOOL_DURABLE && jobs[i]->outcome == SPOOL_OK) {
+            jobs[i]->state = SPOOL_COMMITTED;
         }
     }
-}
-
-bool spool_uncommit(struct spool *s, struct spool_job *job)
-{
-    if (job->stand != SPOOL_DURABLE) {
-        return true;
-    }
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    bool gone = fd >= 0 && (disk_unlink("uncommit.record", fd, "commit") == 0 || errno == ENOENT) &&
-                disk_sync("uncommit.folder", fd) == 0;
-    if (!gone) {
-        spool_end_errno(job, errno, "a commit that did not succeed cannot be taken back");
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return gone;
 }
 
 /* Moves one input from `from` to its archive. */
@@ -270,15 +254,15 @@ static int archive_file(const struct spool_job *job, const char *name, int from,
 static int open_done(struct spool *s, struct spool_job *job)
 {
     int to = disk_make_folders("archive.folder", s->done_fd, job->folder, 0777);
-    job->astray =
+    job->done_folder_blocked =
         to < 0 && (errno == ENOTDIR || errno == ELOOP || errno == EEXIST || errno == EXDEV);
-    return job->astray ? beneath_open(s->done_fd, "", O_RDONLY | O_DIRECTORY) : to;
+    return job->done_folder_blocked ? beneath_open(s->done_fd, "", O_RDONLY | O_DIRECTORY) : to;
 }
 
 /* The folder in done/ that open_done has opened last. */
 static const char *done_folder(const struct spool_job *job)
 {
-    return job->astray ? "" : job->folder;
+    return job->done_folder_blocked ? "" : job->folder;
 }
 
 /* Of a folder that was removed: the job waits. spool_has_room says if a restart is needed. */
@@ -287,13 +271,13 @@ static void end_archive(const struct spool *s, struct spool_job *job, const char
     const int error = errno;
     char text[STATUS_MESSAGE_BYTES];
     if (error == ENOENT) {
-        spool_end(job, SPOOL_NO_ROOM, "%s: '%s/done', or a folder in it, has been removed", what,
-                  s->root);
+        spool_set_outcome(job, SPOOL_TRANSIENT,
+                          "%s: '%s/done', or a folder in it, has been removed", what, s->root);
         return;
     }
     snprintf(text, sizeof(text), "%s (it belongs into '%s/done%s%s')", what, s->root,
              *job->folder != '\0' ? "/" : "", job->folder);
-    spool_end_errno(job, error, text);
+    spool_set_outcome_errno(job, error, text);
 }
 
 static void archive(struct spool *s, struct spool_job *job)
@@ -301,9 +285,10 @@ static void archive(struct spool *s, struct spool_job *job)
     int from = spool_open_work(s->work_fd, job->id, "in");
     int to = -1;
     if (from < 0) {
-        job->astray = true; /* half forgotten before a crash: done/FOLDER is not asked for again */
+        job->done_folder_blocked =
+            true; /* half forgotten before a crash: done/FOLDER is not asked for again */
         if (errno != ENOENT) {
-            spool_end_errno(job, errno, "the job's folder in .work cannot be opened");
+            spool_set_outcome_errno(job, errno, "the job's folder in .work cannot be opened");
         }
         return;
     }
@@ -335,12 +320,12 @@ static void sync_left(struct spool *s, struct spool_job *const jobs[], size_t n)
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->stand != SPOOL_PUBLISHED || jobs[i]->outcome != SPOOL_OK) {
+        if (jobs[i]->state != SPOOL_PUBLISHED || jobs[i]->outcome != SPOOL_OK) {
             continue;
         }
         const int fd = spool_open_work(s->work_fd, jobs[i]->id, "in");
         if (fd < 0 ? errno != ENOENT : disk_sync("archive.left", fd) != 0) {
-            spool_end_errno(jobs[i], errno, what);
+            spool_set_outcome_errno(jobs[i], errno, what);
         }
         if (fd >= 0) {
             close(fd);
@@ -352,7 +337,7 @@ void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     struct spool_folders into = {.at_fd = s->done_fd, .step = "archive.done"};
     for (size_t i = 0; i < n; i++) {
-        if (spool_begins(jobs[i], SPOOL_PUBLISHED)) {
+        if (spool_enter_step(jobs[i], SPOOL_PUBLISHED)) {
             archive(s, jobs[i]);
             if (!s->delete_inputs) {
                 spool_folders_add(&into, done_folder(jobs[i]));
@@ -363,19 +348,19 @@ void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
     spool_folders_sync(&into);
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (job->stand != SPOOL_PUBLISHED || job->outcome != SPOOL_OK) {
+        if (job->state != SPOOL_PUBLISHED || job->outcome != SPOOL_OK) {
             continue;
         }
         const int error = s->delete_inputs ? 0 : spool_folders_error(&into, done_folder(job));
         if (error != 0) {
-            spool_end_errno(job, error, "the folder of processed inputs cannot be synced");
+            spool_set_outcome_errno(job, error, "the folder of processed inputs cannot be synced");
             continue;
         }
         if (!spool_forget(s, job->id, true)) {
             log_warning("'%s/.work/%s' stays until the next start: %s", s->root, job->id,
                         strerror(errno));
         }
-        job->stand = SPOOL_ENDED;
+        job->state = SPOOL_ENDED;
     }
     spool_folders_free(&into);
 }

@@ -108,11 +108,11 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
     int unmarked = 0;
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (job->stand != SPOOL_COMMITTED || job->outcome != SPOOL_OK) {
+        if (job->state != SPOOL_COMMITTED || job->outcome != SPOOL_OK) {
             continue;
         }
         if (error != 0) {
-            spool_end_errno(job, error, "the output folder cannot be synced");
+            spool_set_outcome_errno(job, error, "the output folder cannot be synced");
             continue;
         }
         unmarked = mark(s, job) ? unmarked : errno;
@@ -121,7 +121,7 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
             log_warning("'%s': an earlier result stays for now as '.%s': %s", s->out, job->id,
                         strerror(errno));
         }
-        job->stand = SPOOL_PUBLISHED;
+        job->state = SPOOL_PUBLISHED;
     }
     return error != 0 ? error : unmarked;
 }
@@ -132,7 +132,7 @@ static bool may_replace(struct spool *s, struct spool_job *const jobs[], size_t 
 {
     bool same = false;
     for (size_t i = 0; i < at; i++) {
-        same = same || (jobs[i]->stand == SPOOL_COMMITTED && jobs[i]->outcome == SPOOL_OK &&
+        same = same || (jobs[i]->state == SPOOL_COMMITTED && jobs[i]->outcome == SPOOL_OK &&
                         strcmp(jobs[i]->published, jobs[at]->published) == 0);
     }
     const int error = same ? settle(s, jobs, at) : 0;
@@ -158,11 +158,11 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
     if (fstatat(s->out_fd, part, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         const int was = errno == ENOENT ? was_published(s, job) : -1;
         if (was < 0) {
-            spool_end_errno(job, errno, "the result cannot be published");
+            spool_set_outcome_errno(job, errno, "the result cannot be published");
         } else if (was == 0) {
-            spool_end(job, SPOOL_NO_ROOM,
-                      "its result, '%s', is not in '%s': is another folder mounted there?", part,
-                      s->out);
+            spool_set_outcome(job, SPOOL_TRANSIENT,
+                              "its result, '%s', is not in '%s': is another folder mounted there?",
+                              part, s->out);
         }
         return;
     }
@@ -196,14 +196,14 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
         free(job->published);
         job->published = copy;
     }
-    spool_end_errno(job, error, "the result cannot be published");
+    spool_set_outcome_errno(job, error, "the result cannot be published");
 }
 
 void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     bool known = false;
     for (size_t i = 0; i < n; i++) {
-        if (spool_begins(jobs[i], SPOOL_COMMITTED)) {
+        if (spool_enter_step(jobs[i], SPOOL_COMMITTED)) {
             publish(s, jobs, i, &known);
         }
     }

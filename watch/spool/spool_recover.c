@@ -114,7 +114,7 @@ static bool fail_now(struct spool *s, struct spool_recovery *r, struct spool_job
     } else {
         spool_fail_move(s, &job, 1);
     }
-    if (job->stand != SPOOL_ENDED) {
+    if (job->state != SPOOL_ENDED) {
         return keep(r, job);
     }
     if (text != NULL) {
@@ -163,7 +163,7 @@ static bool set_aside(struct spool *s, struct spool_recovery *r, const char *nam
     if (job_of_names(id, &nothing, &job) != STATUS_OK) {
         return false;
     }
-    job->stand = SPOOL_FAILING;
+    job->state = SPOOL_FAILING;
     return fail_now(s, r, job, "foreign", "this was found in .work, where only leat puts things",
                     &r->n_aside);
 }
@@ -257,20 +257,20 @@ static bool go_on(struct spool *s, struct spool_recovery *r, struct spool_job *j
     char text[120];
     spool_drop_part(s, job->id);
     if (f->n_outside > 0) {
-        job->stand = SPOOL_NEW;
+        job->state = SPOOL_NEW;
         spool_claim_take(s, &job, 1);
-        if (job->stand == SPOOL_FAILING) {
+        if (job->state == SPOOL_FAILING) {
             snprintf(text, sizeof(text), "%s",
                      job->message != NULL ? job->message : "its inputs cannot be used");
             return fail_now(s, r, job, "bad-input", text, &r->n_failed);
         }
     }
-    if (job->stand != SPOOL_NEW) {
-        job->stand = SPOOL_UNSURE;
+    if (job->state != SPOOL_NEW) {
+        job->state = SPOOL_UNVERIFIED;
     }
     if (job->n_attempts >= s->max_attempts) {
         snprintf(text, sizeof(text), "%u attempts have ended without a result", job->n_attempts);
-        job->stand = SPOOL_FAILING;
+        job->state = SPOOL_FAILING;
         return fail_now(s, r, job, "exhausted", text, &r->n_failed);
     }
     return keep(r, job);
@@ -302,14 +302,14 @@ static bool recover_one(struct spool *s, struct spool_recovery *r, const char *i
         return code != STATUS_NO_MEMORY;
     }
     if (f.commit == STATUS_OK) {
-        job->stand = SPOOL_COMMITTED;
+        job->state = SPOOL_COMMITTED;
         return keep(r, job);
     }
     if (!any) {
         spool_job_free(job);
         return remove_empty(s, r, id);
     }
-    job->stand = SPOOL_FAILING;
+    job->state = SPOOL_FAILING;
     if (f.has_reason) {
         spool_drop_part(s, id);
         return fail_now(s, r, job, NULL, NULL, &r->n_failed);
@@ -331,7 +331,7 @@ static void roll_forward(struct spool *s, struct spool_recovery *r)
     spool_publish(s, r->jobs, r->n_jobs);
     spool_archive(s, r->jobs, r->n_jobs);
     for (size_t i = 0; i < r->n_jobs; i++) {
-        if (r->jobs[i]->stand == SPOOL_ENDED) {
+        if (r->jobs[i]->state == SPOOL_ENDED) {
             r->n_finished++;
             spool_job_free(r->jobs[i]);
         } else {

@@ -27,13 +27,13 @@ enum { SPOOL_NAMES_TRIED = 100 };
 /* --- spool.c */
 
 /* Sets how the step ended for the job; returns `outcome`. */
-enum spool_outcome spool_end(struct spool_job *job, enum spool_outcome outcome, const char *format,
-                             ...) __attribute__((format(printf, 3, 4)));
-/* As spool_end with strerror(error): SPOOL_INTERNAL for a name or a call that is not as it must be,
- * else SPOOL_NO_ROOM: a disk, a server or the system cannot now. */
-enum spool_outcome spool_end_errno(struct spool_job *job, int error, const char *what);
-/* Whether the job takes part in a step that jobs with this stand take; clears its outcome. */
-bool spool_begins(struct spool_job *job, enum spool_stand stand);
+enum spool_outcome spool_set_outcome(struct spool_job *job, enum spool_outcome outcome,
+                                     const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* As spool_set_outcome with strerror(error): SPOOL_INTERNAL for a name or a call that is not as it
+ * must be, else SPOOL_TRANSIENT: a disk, a server or the system cannot now. */
+enum spool_outcome spool_set_outcome_errno(struct spool_job *job, int error, const char *what);
+/* Whether the job takes part in a step that jobs in this state take; clears its outcome. */
+bool spool_enter_step(struct spool_job *job, enum spool_state state);
 /* A new id. */
 void spool_next_id(struct spool *s, char id[SPOOL_ID_BYTES]);
 /* The time that an id holds, in microseconds; -1 when it is no id. */
@@ -49,6 +49,9 @@ int spool_open_work(int work_fd, const char *id, const char *sub);
 bool spool_forget(struct spool *s, const char *id, bool inputs_left);
 /* Removes OUT/.ID.part and OUT/.ID.old; false, with errno, when something is left. */
 bool spool_drop_part(struct spool *s, const char *id);
+/* Before a durable job goes back or fails: a commit whose fsync failed may be there, and must not
+ * be found later. False: it cannot be removed, and the outcome says why. */
+bool spool_uncommit(struct spool *s, struct spool_job *job);
 /* STEM~ID.REST for a name that is taken: behind `stem` where the name begins with it, else at the
  * end; with "-COUNT" when count > 1. At most 255 bytes. */
 void spool_other_name(const char *name, const char *stem, const char *id, unsigned count,
@@ -105,19 +108,19 @@ unsigned spool_read_attempts(int job_fd);
  * dozen times a job. The price is that syncfs also waits for what others are writing, which is why
  * few jobs do not use it. */
 enum { SPOOL_SHARES = 8 };
-/* How many jobs have this stand and SPOOL_OK. */
-size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_stand stand);
-/* syncfs for all jobs that have this stand and SPOOL_OK. */
-void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_stand stand,
+/* How many jobs have this state and SPOOL_OK. */
+size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_state state);
+/* syncfs for all jobs that have this state and SPOOL_OK. */
+void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_state state,
                     const char *step, int fd, const char *what);
 
-/* For all jobs at `stand` whose outcome is SPOOL_OK, the three phases of putting .work/ID/NAME.new,
+/* For all jobs in `state` whose outcome is SPOOL_OK, the three phases of putting .work/ID/NAME.new,
  * which has been written, in place: all contents to disk, all renames, all folders to disk. One
  * after the other for every job, each rename would cost the next fsync a transaction of its own.
  * `what` begins the message where that fails. step_folder NULL: the folders are not put on disk,
  * and what stood under that name may be found there again. */
 void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t n,
-                        enum spool_stand stand, const char *name, const char *step,
+                        enum spool_state state, const char *name, const char *step,
                         const char *step_folder, const char *what);
 
 /* --- steps */
@@ -129,9 +132,6 @@ void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
 bool spool_unchanged(struct spool *s, struct spool_job *job);
 /* spool_publish.c: whether OUT/name is an earlier result of leat. */
 bool spool_is_result(struct spool *s, const char *name);
-/* spool_finish.c: before a durable job goes back or fails: a commit whose fsync failed may be
- * there, and must not be found later. False: it cannot be removed, and the outcome says why. */
-bool spool_uncommit(struct spool *s, struct spool_job *job);
 /* spool_fail.c: moves .work/ID, which holds its reason.json, to failed/. */
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n);
 

@@ -1,6 +1,6 @@
 /*
- * service_looks - files in in/ are looked at on libuv's pool, many at a time: opening them may wait
- * for a disk. A job whose claim is given up leaves files that the watcher has to look for.
+ * readiness_batch - files in in/ are looked at on libuv's pool, many at a time: opening them may
+ * wait for a disk. A job whose claim is given up leaves files that the watcher has to look for.
  */
 #include "pipeline/service/service_state.h"
 
@@ -12,7 +12,7 @@
 
 enum { LOOKS = 256 };
 
-struct service_looking {
+struct readiness_batch {
     uv_work_t work;
     struct service *service;
     int in_fd; /* owned: another folder may become in/ meanwhile */
@@ -24,7 +24,7 @@ struct service_looking {
 
 static void look(uv_work_t *work)
 {
-    struct service_looking *l = work->data;
+    struct readiness_batch *l = work->data;
     for (size_t i = 0; i < l->n; i++) {
         struct service_look *look = &l->looks[i];
         look->answer = ready_look(l->in_fd, look->path, l->now_ms, &l->options, &look->memory);
@@ -33,22 +33,23 @@ static void look(uv_work_t *work)
 
 static void looked(uv_work_t *work, int failed)
 {
-    struct service_looking *l = work->data;
+    struct readiness_batch *l = work->data;
     struct service *s = l->service;
     (void)failed;
-    s->looking = NULL;
+    s->readiness = NULL;
     close(l->in_fd);
     service_inbox_looked(s->inbox, l->looks, l->n, service_now(s));
     free(l);
     service_update(s);
 }
 
-void service_look_at_files(struct service *s)
+void readiness_batch_start(struct service *s)
 {
-    if (s->looking != NULL || s->is_draining || service_inbox_next_due(s->inbox) > service_now(s)) {
+    if (s->readiness != NULL || s->is_draining ||
+        service_inbox_next_due(s->inbox) > service_now(s)) {
         return;
     }
-    struct service_looking *l = calloc(1, sizeof(*l));
+    struct readiness_batch *l = calloc(1, sizeof(*l));
     const int in_fd = fcntl(spool_in_fd(s->spool), F_DUPFD_CLOEXEC, 3);
     if (l == NULL || in_fd < 0) { /* the next second tries again */
         free(l);
@@ -63,11 +64,11 @@ void service_look_at_files(struct service *s)
     l->options = (struct ready_options){.settle_ms = (uint64_t)(s->settings->settle_s * 1000)};
     l->n = service_inbox_due(s->inbox, l->now_ms, l->looks, LOOKS);
     l->work.data = l;
-    s->looking = l;
+    s->readiness = l;
     uv_queue_work(&s->loop, &l->work, look, looked);
 }
 
-void service_look_for_files(struct service *s, const struct spool_job *spool)
+void readiness_batch_hint(struct service *s, const struct spool_job *spool)
 {
     for (size_t i = 0; i < spool->n_files && s->watcher != NULL; i++) {
         char path[PATH_MAX]; /* a longer one cannot be in in/ */

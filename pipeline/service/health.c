@@ -1,0 +1,64 @@
+/*
+ * health - whether the spool's folders are where they were and have room: probed on libuv's pool,
+ * applied on the loop.
+ */
+#include "pipeline/service/service_state.h"
+
+#include "formats/base/log.h"
+
+#include <stdio.h>
+
+enum {
+    PROBE_MS = 1000,        /* before room that was not there is looked for again */
+    PROBE_FOLDERS_MS = 5000 /* before it is looked again whether the folders are where they were */
+};
+
+void health_probe_room(struct spool *spool, struct health *health)
+{
+    health->is_good = spool_has_room(spool, health->why, sizeof(health->why));
+    health->is_short =
+        !health->is_good && spool_is_full(spool) && spool_check_folders(spool, NULL, 0);
+}
+
+void health_probe(struct spool *spool, struct health *health)
+{
+    if (spool_find_in(spool, &health->in_fd) != STATUS_OK) {
+        health->is_good = false;
+        snprintf(health->why, sizeof(health->why), "%s", status_message());
+    } else if (health->in_fd < 0 && health->for_room) {
+        health_probe_room(spool, health);
+    } else if (health->in_fd < 0) {
+        health->is_good = spool_check_folders(spool, health->why, sizeof(health->why));
+    }
+}
+
+/* Files that lay in the one of before and were not claimed are forgotten with the first look. */
+static void take_up(struct service *s, int in_fd)
+{
+    log_info("'%s/in' is another folder now, and is watched from now on", s->settings->spool);
+    spool_adopt_in(s->spool, in_fd);
+    watcher_close(s->watcher, NULL, NULL);
+    s->watcher = NULL; /* another is opened at once */
+    s->look_for_room_ms = s->look_at_folders_ms = service_now(s);
+}
+
+void health_apply(struct service *s, const struct health *health)
+{
+    const uint64_t now = service_now(s);
+    s->look_at_folders_ms = now + PROBE_FOLDERS_MS;
+    if (health->in_fd >= 0) {
+        take_up(s, health->in_fd);
+    } else if (!health->is_good && !s->is_paused) {
+        backpressure_pause(s, health->why);
+        s->is_short = health->is_short;
+    } else if (!health->is_good) {
+        snprintf(s->why, sizeof(s->why), "%s", health->why);
+        s->is_short = health->is_short;
+        s->look_for_room_ms = now + PROBE_MS;
+    } else if (health->for_room) {
+        s->is_paused = false;
+        if (service_is_idle(s)) {
+            backpressure_end(s);
+        }
+    }
+}
