@@ -3,6 +3,7 @@
 
 #include "formats/base/file_name.h"
 #include "tests/spool_support.h"
+#include "watch/files/beneath.h"
 #include "watch/files/disk.h"
 #include "watch/files/fault.h"
 
@@ -86,16 +87,14 @@ static bool work(struct spool *s, const struct spool_job *job)
     char name[24];
     char text[8192];
     spool_part_name(job->id, part);
-    int out = openat(spool_out_fd(s), part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int out = openat(s->out_fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = out >= 0 && disk_make_folder("work", out, "data", 0777) == 0;
     int data = good ? openat(out, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     for (size_t i = 0; good && i < job->n_files; i++) {
-        int fd;
-        good = spool_open_input(s, job, i, &fd) == STATUS_OK;
+        int fd = open_input(s, job, i);
+        good = fd >= 0;
         ssize_t n = good ? read(fd, text, sizeof(text) - 1) : -1;
-        if (good) {
-            close(fd);
-        }
+        beneath_close(fd);
         text[n > 0 ? n : 0] = '\0';
         snprintf(name, sizeof(name), "%zu", i);
         good = good && write_seen(data, name, text);

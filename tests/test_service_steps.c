@@ -6,6 +6,7 @@
 #include "tests/patience.h"
 #include "tests/settings_given.h"
 #include "tests/spool_support.h"
+#include "watch/arrival/watcher_state.h"
 
 #include <errno.h>
 
@@ -187,7 +188,7 @@ static void part_that_a_repeated_claim_leaves_is_looked_for(void **state)
     assert_int_equal(uv_timer_init(&service.loop, &guard), 0);
     uv_timer_start(&guard, on_late, 60000 * patience(), 0);
     assert_int_equal(watcher_open(&service.loop, &options, &service.watcher), STATUS_OK);
-    while (watcher_counts(service.watcher).n_scans == 0) {
+    while (service.watcher->n_scans == 0) {
         uv_run(&service.loop, UV_RUN_ONCE);
     }
     assert_int_equal(unlinkat(root_fd, "in/x.dem.asc", 0), 0);

@@ -8,7 +8,7 @@
 #include "tests/patience.h"
 #include "tests/spool_fault.h"
 #include "tests/spool_support.h"
-#include "watch/arrival/watcher.h"
+#include "watch/arrival/watcher_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

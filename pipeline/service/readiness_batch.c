@@ -4,6 +4,8 @@
  */
 #include "pipeline/service/service_state.h"
 
+#include "watch/files/beneath.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -53,9 +55,7 @@ void readiness_batch_start(struct service *s)
     const int in_fd = fcntl(spool_in_fd(s->spool), F_DUPFD_CLOEXEC, 3);
     if (l == NULL || in_fd < 0) { /* the next second tries again */
         free(l);
-        if (in_fd >= 0) {
-            close(in_fd);
-        }
+        beneath_close(in_fd);
         return;
     }
     l->service = s;

@@ -447,9 +447,7 @@ int worker_run(int argc, char **argv)
     uv_loop_close(&w.loop);
     const int fds[] = {w.work_fd, w.context.out_fd};
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
-        if (fds[i] >= 0) {
-            close(fds[i]);
-        }
+        beneath_close(fds[i]);
     }
     free(w.settings.backend);
     return w.result;

@@ -8,6 +8,7 @@
 #include "watch/arrival/watcher_state.h"
 
 #include "formats/base/log.h"
+#include "watch/files/beneath.h"
 #include "watch/files/fault.h"
 
 #include <errno.h>
@@ -136,9 +137,8 @@ static void follow(struct watcher *w, const char *folder)
 
 static void on_event(struct watcher *w, const struct inotify_event *e)
 {
-    w->counts.n_events++;
     if ((e->mask & IN_Q_OVERFLOW) != 0) {
-        w->counts.n_overflows++;
+        w->n_overflows++;
         want_scan(w);
         return;
     }
@@ -211,12 +211,11 @@ static void after_look(uv_work_t *work, int status)
         return;
     }
     if (look->found.complete) {
-        w->counts.n_scans++;
+        w->n_scans++;
         if (w->inotify_fd >= 0) {
             set_mode(w, look->limit[0] != '\0' ? look->limit : NULL);
         }
     }
-    w->counts.n_looks += look->n_hints;
     if (look->out_of_memory) {
         log_warning("no memory to list '%s'; it is tried again", w->path);
     }
@@ -310,9 +309,7 @@ enum status watcher_open(uv_loop_t *loop, const struct watcher_options *options,
     char *path = strdup(options->path);
     int folder_fd = fcntl(options->folder_fd, F_DUPFD_CLOEXEC, 3);
     if (w == NULL || path == NULL || folder_fd < 0 || uv_timer_init(loop, &w->timer) != 0) {
-        if (folder_fd >= 0) {
-            close(folder_fd);
-        }
+        beneath_close(folder_fd);
         free(w);
         free(path);
         return status_fail(STATUS_NO_MEMORY, "no memory to watch '%s'", options->path);
@@ -353,9 +350,7 @@ static void after_close(uv_handle_t *handle)
     if (--w->n_handles > 0) {
         return;
     }
-    if (w->inotify_fd >= 0) {
-        close(w->inotify_fd);
-    }
+    beneath_close(w->inotify_fd);
     if (w->closed != NULL) {
         w->closed(w->closed_user);
     }
@@ -398,9 +393,4 @@ void watcher_hint(struct watcher *w, const char *path)
 const char *watcher_mode(const struct watcher *w)
 {
     return w->mode;
-}
-
-struct watcher_counts watcher_counts(const struct watcher *w)
-{
-    return w->counts;
 }

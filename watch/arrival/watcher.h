@@ -72,10 +72,5 @@ void watcher_hint(struct watcher *w, const char *path);
 /* How the folder is watched, for `leat status`: "inotify", or "polling every 5 s: NFS has no
  * events". Valid until the next callback. */
 const char *watcher_mode(const struct watcher *w);
-/* Since the start: complete looks, looks at hinted paths, events read, overflows of the queue. */
-struct watcher_counts {
-    unsigned long n_scans, n_looks, n_events, n_overflows;
-};
-struct watcher_counts watcher_counts(const struct watcher *w);
 
 #endif

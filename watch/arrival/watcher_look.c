@@ -236,9 +236,7 @@ static void look_at_all(struct watcher *w)
         note_trouble(&w->look, w->path,
                      fd >= 0 || errno == ENOENT ? "has been removed; make it again"
                                                 : strerror(errno));
-        if (fd >= 0) {
-            close(fd);
-        }
+        beneath_close(fd);
         return;
     }
     for (size_t i = 0; i < w->n_folders; i++) {
@@ -284,9 +282,7 @@ static void look_at_hint(struct watcher *w, const char *hint)
     snprintf(path, sizeof(path), "%s", hint);
     int fd = beneath_open(w->options.folder_fd, path, O_PATH);
     int error = fd >= 0 && fstat(fd, &st) == 0 ? 0 : errno;
-    if (fd >= 0) {
-        close(fd);
-    }
+    beneath_close(fd);
     if (error != 0) {
         note_closed(&w->look, path, error);
         return;

@@ -43,7 +43,7 @@ struct watcher {
     } * folders;
     size_t n_folders, folders_cap;
     char mode[160];
-    struct watcher_counts counts;
+    unsigned long n_scans, n_overflows; /* complete looks; overflows of the events' queue */
     void (*closed)(void *user);
     void *closed_user;
 };

@@ -4,6 +4,8 @@
  */
 #include "watch/files/beneath.h"
 
+#include "watch/files/fault.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -56,13 +58,19 @@ bool beneath_is_path(const char *path)
     return true;
 }
 
-int beneath_open_walking(int at_fd, const char *path, int flags)
+void beneath_close(int fd)
+{
+    int error = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    errno = error;
+}
+
+/* beneath_open component by component, for kernels without openat2. */
+static int open_walking(int at_fd, const char *path, int flags)
 {
     char name[NAME_MAX + 1];
-    if (!beneath_is_path(path)) {
-        errno = EXDEV;
-        return -1;
-    }
     int fd = openat(at_fd, ".", (*path == '\0' ? flags : O_PATH | O_DIRECTORY) | ALWAYS);
     while (fd >= 0 && *path != '\0' && next_component(&path, name)) {
         int next = openat(fd, name, (*path == '\0' ? flags : O_PATH | O_DIRECTORY) | ALWAYS);
@@ -94,7 +102,10 @@ int beneath_open(int at_fd, const char *path, int flags)
         return -1;
     }
     for (int tries = 0; tries < 16; tries++) {
-        long fd = syscall(SYS_openat2, at_fd, *path == '\0' ? "." : path, &how, sizeof(how));
+        errno = FAULT_ERROR("beneath.openat2");
+        long fd = errno == 0
+                      ? syscall(SYS_openat2, at_fd, *path == '\0' ? "." : path, &how, sizeof(how))
+                      : -1;
         if (fd >= 0) {
             return (int)fd;
         }
@@ -105,7 +116,7 @@ int beneath_open(int at_fd, const char *path, int flags)
             return -1;
         }
     }
-    return beneath_open_walking(at_fd, path, flags);
+    return open_walking(at_fd, path, flags);
 }
 
 const char *beneath_unfit(const struct stat *st)

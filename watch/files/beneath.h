@@ -18,8 +18,8 @@
  * O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK and O_NOCTTY are added. Returns the descriptor, owned by the
  * caller, or -1 with errno: ELOOP or EXDEV where the path leads over a link or out. */
 int beneath_open(int at_fd, const char *path, int flags);
-/* The same by components, for kernels without openat2. */
-int beneath_open_walking(int at_fd, const char *path, int flags);
+/* Closes, keeping errno; -1 is fine. */
+void beneath_close(int fd);
 
 /* Opens a regular file with one link for reading; *st is its stat. STATUS_UNSUPPORTED, with the
  * reason ("is a link", "is a FIFO", "has 2 names"), when it is something else, which is then not

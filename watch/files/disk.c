@@ -37,13 +37,6 @@ enum { REMOVE_DEPTH = 64 };
     } while (0)
 #endif
 
-static void close_keeping_errno(int fd)
-{
-    int error = errno;
-    close(fd);
-    errno = error;
-}
-
 int disk_make_folder(const char *step, int at_fd, const char *name, mode_t mode)
 {
     struct stat st;
@@ -57,16 +50,15 @@ int disk_make_folder(const char *step, int at_fd, const char *name, mode_t mode)
 }
 
 /* Makes `name` in *fd if it is not there, and moves *fd into it. */
-static int enter_folder(const char *step, int *fd, const char *name, mode_t mode)
+static void enter_folder(const char *step, int *fd, const char *name, mode_t mode)
 {
     int next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
     if (next < 0 && errno == ENOENT && disk_make_folder(step, *fd, name, mode) == 0 &&
         disk_sync(step, *fd) == 0) {
         next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
     }
-    close_keeping_errno(*fd);
+    beneath_close(*fd);
     *fd = next;
-    return next;
 }
 
 int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode)
@@ -143,12 +135,11 @@ int disk_remove_tree(const char *step, int at_fd, const char *name)
     }
     int fd = beneath_open(at_fd, name, O_RDONLY | O_DIRECTORY);
     int result = fd >= 0 ? disk_walk(fd, REMOVE_DEPTH, remove_one, (void *)(size_t)step) : -1;
-    if (fd >= 0) {
-        close_keeping_errno(fd);
-    }
+    beneath_close(fd);
     return result == 0 ? disk_remove_folder(step, at_fd, name) : result;
 }
 
+/* Writes all, and has the system begin to put it on disk. */
 static int write_all(const char *step, int fd, const char *data, size_t len)
 {
     while (len > 0) {
@@ -160,6 +151,7 @@ static int write_all(const char *step, int fd, const char *data, size_t len)
         data += n > 0 ? n : 0;
         len -= n > 0 ? (size_t)n : 0;
     }
+    disk_sync_begin(step, fd);
     return 0;
 }
 
@@ -172,35 +164,36 @@ static int create_file(const char *step, int at_fd, const char *name, int flags)
     return fd;
 }
 
+struct temp {
+    char name[NAME_MAX + 1];
+};
+
+static struct temp temp_of(const char *name)
+{
+    struct temp temp;
+    snprintf(temp.name, sizeof(temp.name), "%s.new", name);
+    return temp;
+}
+
 int disk_write_temp(const char *step, int at_fd, const char *name, const char *data, size_t len)
 {
-    char fresh[NAME_MAX + 1];
-    snprintf(fresh, sizeof(fresh), "%s.new", name);
-    int fd = create_file(step, at_fd, fresh, O_TRUNC);
-    if (fd < 0) {
-        return -1;
-    }
-    int result = write_all(step, fd, data, len);
-    if (result == 0) {
-        disk_sync_begin(step, fd);
-    }
-    close_keeping_errno(fd);
+    int fd = create_file(step, at_fd, temp_of(name).name, O_TRUNC);
+    int result = fd >= 0 ? write_all(step, fd, data, len) : -1;
+    beneath_close(fd);
     return result;
 }
 
 int disk_fsync_temp(const char *step, int at_fd, const char *name)
 {
-    char fresh[NAME_MAX + 1];
-    snprintf(fresh, sizeof(fresh), "%s.new", name);
-    return disk_sync_name(step, at_fd, fresh);
+    return disk_sync_name(step, at_fd, temp_of(name).name);
 }
 
 int disk_rename_temp(const char *step, int at_fd, const char *name)
 {
-    char fresh[NAME_MAX + 1];
+    const struct temp temp = temp_of(name);
     int result;
-    snprintf(fresh, sizeof(fresh), "%s.new", name);
-    CHANGE(result, renameat(at_fd, fresh, at_fd, name), step, "rename", at_fd, at_fd, fresh, name);
+    CHANGE(result, renameat(at_fd, temp.name, at_fd, name), step, "rename", at_fd, at_fd, temp.name,
+           name);
     return result;
 }
 
@@ -224,17 +217,8 @@ static int cut(const char *step, int fd, size_t record, off_t less)
 int disk_append(const char *step, int at_fd, const char *name, const char *record, size_t len)
 {
     int fd = create_file(step, at_fd, name, O_APPEND);
-    if (fd < 0) {
-        return -1;
-    }
-    int result = cut(step, fd, len, 0);
-    if (result == 0) {
-        result = write_all(step, fd, record, len);
-    }
-    if (result == 0) {
-        disk_sync_begin(step, fd);
-    }
-    close_keeping_errno(fd);
+    int result = fd >= 0 && cut(step, fd, len, 0) == 0 ? write_all(step, fd, record, len) : -1;
+    beneath_close(fd);
     return result;
 }
 
@@ -245,7 +229,7 @@ int disk_take_back(const char *step, int at_fd, const char *name, size_t len)
         return errno == ENOENT ? 0 : -1;
     }
     int result = cut(step, fd, len, 1);
-    close_keeping_errno(fd);
+    beneath_close(fd);
     return result;
 }
 
@@ -259,11 +243,8 @@ int disk_sync(const char *step, int fd)
 int disk_sync_name(const char *step, int at_fd, const char *name)
 {
     int fd = beneath_open(at_fd, name, O_RDONLY);
-    if (fd < 0) {
-        return -1;
-    }
-    int result = disk_sync(step, fd);
-    close_keeping_errno(fd);
+    int result = fd >= 0 ? disk_sync(step, fd) : -1;
+    beneath_close(fd);
     return result;
 }
 
@@ -289,9 +270,7 @@ static int walk(int fd, int depth, char *path, disk_visit *visit, void *user)
     size_t len = strlen(path);
     int result = 0;
     if (folder == NULL) {
-        if (own >= 0) {
-            close_keeping_errno(own);
-        }
+        beneath_close(own);
         return -1;
     }
     rewinddir(folder);
@@ -317,9 +296,7 @@ static int walk(int fd, int depth, char *path, disk_visit *visit, void *user)
                 errno = ELOOP;
             }
             result = below >= 0 ? walk(below, depth - 1, path, visit, user) : -1;
-            if (below >= 0) {
-                close_keeping_errno(below);
-            }
+            beneath_close(below);
         }
         if (result == 0) {
             result = visit(user, fd, e->d_name, path, S_ISDIR(st.st_mode));

@@ -79,7 +79,7 @@ int64_t spool_id_time(const char *id)
     return seconds < 0 || us < 0 ? -1 : seconds * 1000000 + us;
 }
 
-void spool_next_id(struct spool *s, char id[SPOOL_ID_BYTES])
+static void next_id(struct spool *s, char id[SPOOL_ID_BYTES])
 {
     struct timespec now;
     struct tm t;
@@ -98,7 +98,7 @@ int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES])
 {
     struct stat st;
     do {
-        spool_next_id(s, id);
+        next_id(s, id);
     } while (fstatat(s->work_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
              fstatat(s->failed_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0);
     if (disk_make_folder("claim.folder", s->work_fd, id, 0777) != 0) {
@@ -106,14 +106,12 @@ int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES])
     }
     int fd = spool_open_work(s->work_fd, id, "");
     int result = fd >= 0 ? disk_make_folder("claim.folder", fd, "in", 0777) : -1;
-    int error = errno;
-    if (fd >= 0) {
-        close(fd);
-    }
+    beneath_close(fd);
     if (result != 0) {
+        const int error = errno;
         spool_forget(s, id, false);
+        errno = error;
     }
-    errno = error;
     return result;
 }
 
@@ -132,9 +130,7 @@ bool spool_forget(struct spool *s, const char *id, bool inputs_left)
     int error = fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP ? errno : 0;
     if (fd >= 0) {
         if (disk_remove_folder("forget.in", fd, "in") != 0 && errno != ENOENT && !inputs_left) {
-            error = errno;
-            close(fd);
-            errno = error;
+            beneath_close(fd);
             return false;
         }
         for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
@@ -178,9 +174,7 @@ bool spool_uncommit(struct spool *s, struct spool_job *job)
     if (!gone) {
         spool_set_outcome_errno(job, errno, "a commit that did not succeed cannot be taken back");
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    beneath_close(fd);
     return gone;
 }
 
@@ -206,22 +200,61 @@ void spool_other_name(const char *name, const char *stem, const char *id, unsign
     snprintf(other, 256, "%.*s%s%s", (int)head, name, tail, name + len - rest);
 }
 
+bool spool_is_at(const struct spool_job *job, enum spool_state state)
+{
+    return job->state == state && job->outcome == SPOOL_OK;
+}
+
+void spool_advance(struct spool_job *const jobs[], size_t n, enum spool_state from,
+                   enum spool_state to)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (spool_is_at(jobs[i], from)) {
+            jobs[i]->state = to;
+        }
+    }
+}
+
 size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_state state)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
-        count += jobs[i]->state == state && jobs[i]->outcome == SPOOL_OK;
+        count += spool_is_at(jobs[i], state);
     }
     return count;
+}
+
+void spool_fail_all(struct spool_job *const jobs[], size_t n, enum spool_state state, int error,
+                    const char *what)
+{
+    for (size_t i = 0; i < n && error != 0; i++) {
+        if (spool_is_at(jobs[i], state)) {
+            spool_set_outcome_errno(jobs[i], error, what);
+        }
+    }
 }
 
 void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_state state,
                     const char *step, int fd, const char *what)
 {
-    int error = disk_sync_all(step, fd) != 0 ? errno : 0;
-    for (size_t i = 0; i < n && error != 0; i++) {
-        if (jobs[i]->state == state && jobs[i]->outcome == SPOOL_OK) {
-            spool_set_outcome_errno(jobs[i], error, what);
+    spool_fail_all(jobs, n, state, disk_sync_all(step, fd) != 0 ? errno : 0, what);
+}
+
+void spool_sync_folders(struct spool_job *const jobs[], size_t n, const char *step, int at_fd)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->folder_error != SPOOL_UNSYNCED) {
+            continue;
+        }
+        const char *folder = spool_folder_of(jobs[i]);
+        /* A folder that has been removed meanwhile holds nothing that could be lost. */
+        const bool done = disk_sync_name(step, at_fd, folder) == 0 || errno == ENOENT;
+        const int error = done ? 0 : errno;
+        for (size_t k = i; k < n; k++) {
+            if (jobs[k]->folder_error == SPOOL_UNSYNCED &&
+                strcmp(spool_folder_of(jobs[k]), folder) == 0) {
+                jobs[k]->folder_error = error;
+            }
         }
     }
 }
@@ -242,7 +275,7 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
         }
         for (size_t i = 0; i < n; i++) {
             struct spool_job *job = jobs[i];
-            if (job->state != state || job->outcome != SPOOL_OK) {
+            if (!spool_is_at(job, state)) {
                 continue;
             }
             int fd = spool_open_work(s->work_fd, job->id, "");
@@ -253,9 +286,7 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
             if (failed != 0) {
                 spool_set_outcome_errno(job, errno, what);
             }
-            if (fd >= 0) {
-                close(fd);
-            }
+            beneath_close(fd);
         }
     }
 }
@@ -308,14 +339,8 @@ enum status spool_open(const struct spool_options *options, struct spool **out)
         status_fail(code, "no memory for the spool");
         goto fail;
     }
-    code = spool_open_places(s);
-    if (code == STATUS_OK) {
-        code = take_lock(s);
-    }
-    if (code == STATUS_OK) {
-        code = spool_try_renames(s, s->in_fd);
-    }
-    if (code != STATUS_OK) {
+    if ((code = spool_open_places(s)) != STATUS_OK || (code = take_lock(s)) != STATUS_OK ||
+        (code = spool_try_renames(s, s->in_fd)) != STATUS_OK) {
         goto fail;
     }
     *out = s;
@@ -330,13 +355,13 @@ void spool_close(struct spool *s)
     if (s == NULL) {
         return;
     }
-    const int fds[] = {s->lock_fd, s->out_fd, s->work_fd, s->failed_fd,
-                       s->done_fd, s->in_fd,  s->root_fd};
-    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
-        if (fds[i] >= 0) {
-            close(fds[i]);
-        }
-    }
+    beneath_close(s->lock_fd);
+    beneath_close(s->out_fd);
+    beneath_close(s->work_fd);
+    beneath_close(s->failed_fd);
+    beneath_close(s->done_fd);
+    beneath_close(s->in_fd);
+    beneath_close(s->root_fd);
     free(s->root);
     free(s->out);
     free(s);
@@ -354,11 +379,6 @@ void spool_configure(struct spool *s, bool delete_inputs, bool replace, unsigned
 int spool_in_fd(const struct spool *s)
 {
     return s->in_fd;
-}
-
-int spool_out_fd(const struct spool *s)
-{
-    return s->out_fd;
 }
 
 bool spool_has_room(struct spool *s, char *why, size_t why_bytes)

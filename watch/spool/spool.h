@@ -104,7 +104,8 @@ struct spool_job {
      * be had, so that the inputs go to done/ itself. */
     uint64_t part_inode;
     bool replace, named, changed, charged, done_folder_blocked;
-    char *reason; /* text of reason.json, from the first spool_fail on; NULL before */
+    int folder_error; /* of the last fsync of its folder in in/ or done/; 0: none */
+    char *reason;     /* text of reason.json, from the first spool_fail on; NULL before */
 };
 
 /* A job to be claimed: inputs in/FOLDER/NAMES[0 .. n_names), n_names > 0, and a reference to
@@ -137,9 +138,8 @@ void spool_close(struct spool *s);
 /* From now on, for jobs not yet published: what a changed configuration says. */
 void spool_configure(struct spool *s, bool delete_inputs, bool replace, unsigned max_attempts,
                      uint64_t reserve_bytes);
-/* Open folders, borrowed: in/ and OUT. */
+/* The open folder in/, borrowed. */
 int spool_in_fd(const struct spool *s);
-int spool_out_fd(const struct spool *s);
 
 /* What was found in .work at start. */
 struct spool_recovery {
@@ -225,10 +225,6 @@ bool spool_is_full(const struct spool *s);
 
 /* ".ID.part", the part folder's name in OUT. */
 void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8]);
-/* Opens input i for reading, in this process. STATUS_INTERNAL when it is not what was verified. */
-enum status spool_open_input(const struct spool *s, const struct spool_job *job, size_t i,
-                             int *fd) STATUS_MUST_CHECK;
-
 /* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure. Needs no
  * spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such job,
  * or an input of it is missing, and nothing was moved; STATUS_EXISTS: a file of that name waits in

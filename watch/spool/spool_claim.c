@@ -45,9 +45,7 @@ static void write_record(struct spool *s, struct spool_job *job)
         spool_set_outcome_errno(job, errno, "the job cannot be recorded");
     }
     free(text);
-    if (fd >= 0) {
-        close(fd);
-    }
+    beneath_close(fd);
 }
 
 /* What stands in the way of this one input alone: it waits. False: the error is another. */
@@ -86,9 +84,7 @@ static bool see_inputs(struct spool *s, struct spool_job *job)
             spool_set_outcome_errno(job, error, "the inputs cannot be looked at");
         }
     }
-    if (folder >= 0) {
-        close(folder);
-    }
+    beneath_close(folder);
     return all;
 }
 
@@ -122,11 +118,9 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
     }
     spool_put_in_place(s, fresh, n_fresh, SPOOL_NEW, "job", "claim.job", "claim.job_folder",
                        "the job cannot be recorded");
-    int error = n_fresh > 0 && disk_sync("claim.work", s->work_fd) != 0 ? errno : 0;
+    const int error = n_fresh > 0 && disk_sync("claim.work", s->work_fd) != 0 ? errno : 0;
+    spool_fail_all(fresh, n_fresh, SPOOL_NEW, error, "'.work' cannot be synced");
     for (size_t i = 0; i < n_fresh; i++) {
-        if (error != 0 && fresh[i]->outcome == SPOOL_OK) {
-            spool_set_outcome_errno(fresh[i], error, "'.work' cannot be synced");
-        }
         if (fresh[i]->outcome != SPOOL_OK) {
             unclaim(s, fresh[i]);
         }
@@ -201,12 +195,8 @@ static bool take_all(struct spool *s, struct spool_job *job)
             break;
         }
     }
-    if (to >= 0) {
-        close(to);
-    }
-    if (from >= 0) {
-        close(from);
-    }
+    beneath_close(to);
+    beneath_close(from);
     if (job->outcome == SPOOL_GONE || (job->outcome == SPOOL_WAIT && taken == 0)) {
         unclaim(s, job);
     }
@@ -219,29 +209,25 @@ static void sync_taken(struct spool *s, struct spool_job *job)
     if ((to < 0 || disk_sync("claim.taken", to) != 0) && job->outcome == SPOOL_OK) {
         spool_set_outcome_errno(job, errno, "the job's folder cannot be synced");
     }
-    if (to >= 0) {
-        close(to);
-    }
+    beneath_close(to);
 }
 
 /* Puts on disk that the inputs of these jobs have left their folders, then that they were taken;
  * also of those that have failed meanwhile. */
 static void sync_moves(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
-    struct spool_folders left = {.at_fd = s->in_fd, .step = "claim.left"};
     for (size_t i = 0; i < n; i++) {
-        spool_folders_add(&left, jobs[i]->folder);
+        jobs[i]->folder_error = SPOOL_UNSYNCED;
     }
-    spool_folders_sync(&left);
+    spool_sync_folders(jobs, n, "claim.left", s->in_fd);
     for (size_t i = 0; i < n; i++) {
-        const int error = spool_folders_error(&left, jobs[i]->folder);
-        if (error == 0) {
+        if (jobs[i]->folder_error == 0) {
             sync_taken(s, jobs[i]);
         } else if (jobs[i]->outcome == SPOOL_OK) {
-            spool_set_outcome_errno(jobs[i], error, "the inputs' folder cannot be synced");
+            spool_set_outcome_errno(jobs[i], jobs[i]->folder_error,
+                                    "the inputs' folder cannot be synced");
         }
     }
-    spool_folders_free(&left);
 }
 
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
@@ -250,8 +236,7 @@ void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
     struct spool_job *took[SPOOL_SHARES];
     size_t n_took = 0;
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->state == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK && take_all(s, jobs[i]) &&
-            !shared) {
+        if (spool_is_at(jobs[i], SPOOL_NEW) && take_all(s, jobs[i]) && !shared) {
             took[n_took++] = jobs[i];
         }
     }
@@ -261,11 +246,7 @@ void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n)
     } else {
         sync_moves(s, took, n_took);
     }
-    for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->state == SPOOL_NEW && jobs[i]->outcome == SPOOL_OK) {
-            jobs[i]->state = SPOOL_UNVERIFIED;
-        }
-    }
+    spool_advance(jobs, n, SPOOL_NEW, SPOOL_UNVERIFIED);
     spool_verify(s, jobs, n);
 }
 
@@ -324,9 +305,7 @@ static bool look_at_all(struct spool *s, struct spool_job *job, bool is_worked_o
                                            : "is still being written");
         }
     }
-    if (in_fd >= 0) {
-        close(in_fd);
-    }
+    beneath_close(in_fd);
     return changed;
 }
 
@@ -346,7 +325,7 @@ void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n)
     }
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (job->state == SPOOL_UNVERIFIED && job->outcome == SPOOL_OK) {
+        if (spool_is_at(job, SPOOL_UNVERIFIED)) {
             if (job->changed) {
                 /* Its old record may come back: the next verify finds that it is that. */
                 spool_put_in_place(s, &job, 1, SPOOL_UNVERIFIED, "job", "verify.job", NULL,
@@ -377,9 +356,7 @@ static void charge(struct spool *s, struct spool_job *job)
     if (fd < 0 || disk_append("attempt.charge", fd, "attempts", line, SPOOL_ATTEMPT_BYTES) != 0) {
         spool_set_outcome_errno(job, errno, "the attempt cannot be recorded");
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    beneath_close(fd);
 }
 
 /* Takes a line off `attempts`; what is not whole goes as well. */
@@ -407,9 +384,7 @@ static void sync_charge(struct spool *s, struct spool_job *job, bool shared)
     } else {
         job->n_attempts = spool_read_attempts(fd);
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    beneath_close(fd);
 }
 
 static void make_part(struct spool *s, struct spool_job *job)
@@ -436,7 +411,7 @@ void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
                        "the attempts cannot be recorded");
     }
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->state == SPOOL_QUEUED && jobs[i]->outcome == SPOOL_OK) {
+        if (spool_is_at(jobs[i], SPOOL_QUEUED)) {
             sync_charge(s, jobs[i], shared);
         }
     }

@@ -36,9 +36,7 @@ static void write_reason(struct spool *s, struct spool_job *job)
     } else if (found) {
         spool_fail_move(s, &job, 1);
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    beneath_close(fd);
 }
 
 /* Whether a job with this state may fail: claimed, and not committed. */
@@ -92,7 +90,7 @@ static int move_one(struct spool *s, const struct spool_job *job)
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->state == SPOOL_FAILING && jobs[i]->outcome == SPOOL_OK) {
+        if (spool_is_at(jobs[i], SPOOL_FAILING)) {
             if (move_one(s, jobs[i]) != 0) {
                 spool_set_outcome_errno(jobs[i], errno, "a failed job cannot be moved to 'failed'");
             } else {
@@ -172,9 +170,7 @@ static enum status must_have_inputs(const char *root, const char *id, const stru
                                file->name, root, id);
         }
     }
-    if (to >= 0) {
-        close(to);
-    }
+    beneath_close(to);
     return code;
 }
 
@@ -237,12 +233,8 @@ static enum status retry_in(const char *root, const char *id, int in_fd, int fai
     if (code == STATUS_OK) {
         forget_failure(failed_fd, job_fd, id);
     }
-    if (to >= 0) {
-        close(to);
-    }
-    if (from >= 0) {
-        close(from);
-    }
+    beneath_close(to);
+    beneath_close(from);
     spool_job_free(job);
     return code;
 }
@@ -273,9 +265,7 @@ enum status spool_retry(const char *root, const char *id)
     }
     const int fds[] = {job_fd, failed_fd, in_fd, root_fd};
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
-        if (fds[i] >= 0) {
-            close(fds[i]);
-        }
+        beneath_close(fds[i]);
     }
     return code;
 }

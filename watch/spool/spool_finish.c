@@ -76,9 +76,7 @@ static void check_outputs(struct spool_job *job, int part)
         int error = is_there ? 0 : errno;
         bool good = is_there && S_ISREG(st.st_mode) && json_is_integer(bytes) &&
                     st.st_size == json_integer_value(bytes);
-        if (fd >= 0) {
-            close(fd);
-        }
+        beneath_close(fd);
         if (!is_there && error != ENOENT && error != ENOTDIR && error != ELOOP && error != EXDEV) {
             spool_set_outcome_errno(job, error, "the result cannot be read again");
             return;
@@ -109,16 +107,12 @@ static void begin_durable(struct spool *s, struct spool_job *job)
         job->part_inode = (uint64_t)st.st_ino;
         check_outputs(job, part);
     }
-    if (part >= 0) {
-        close(part);
-    }
+    beneath_close(part);
     int in_fd = job->outcome == SPOOL_OK ? spool_open_work(s->work_fd, job->id, "in") : -1;
     for (size_t i = 0; in_fd >= 0 && i < job->n_files; i++) {
         begin_file(NULL, in_fd, job->files[i].name, "", false);
     }
-    if (in_fd >= 0) {
-        close(in_fd);
-    }
+    beneath_close(in_fd);
 }
 
 static void end_durable(struct spool *s, struct spool_job *job)
@@ -128,9 +122,7 @@ static void end_durable(struct spool *s, struct spool_job *job)
         disk_sync("durable.part", part) != 0) {
         spool_set_outcome_errno(job, errno, "the result cannot be synced");
     }
-    if (part >= 0) {
-        close(part);
-    }
+    beneath_close(part);
     if (job->outcome != SPOOL_OK) {
         return;
     }
@@ -143,9 +135,7 @@ static void end_durable(struct spool *s, struct spool_job *job)
             spool_set_outcome_errno(job, errno, "an input cannot be synced");
         }
     }
-    if (in_fd >= 0) {
-        close(in_fd);
-    }
+    beneath_close(in_fd);
 }
 
 void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
@@ -156,7 +146,6 @@ void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
         }
     }
     const size_t count = spool_count(jobs, n, SPOOL_WORKING);
-    const bool any = count > 0;
     if (count >= SPOOL_SHARES) {
         spool_sync_all(jobs, n, SPOOL_WORKING, "durable.file", s->out_fd,
                        "the results cannot be synced");
@@ -164,21 +153,14 @@ void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
                        "the inputs cannot be synced");
     }
     for (size_t i = 0; i < n && count < SPOOL_SHARES; i++) {
-        if (jobs[i]->state == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
+        if (spool_is_at(jobs[i], SPOOL_WORKING)) {
             end_durable(s, jobs[i]);
         }
     }
     /* That the parts are there: a missing one would mean that it has been published. */
-    int error = any && disk_sync("durable.out", s->out_fd) != 0 ? errno : 0;
-    for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->state == SPOOL_WORKING && jobs[i]->outcome == SPOOL_OK) {
-            if (error != 0) {
-                spool_set_outcome_errno(jobs[i], error, "the output folder cannot be synced");
-            } else {
-                jobs[i]->state = SPOOL_DURABLE;
-            }
-        }
-    }
+    const int error = count > 0 && disk_sync("durable.out", s->out_fd) != 0 ? errno : 0;
+    spool_fail_all(jobs, n, SPOOL_WORKING, error, "the output folder cannot be synced");
+    spool_advance(jobs, n, SPOOL_WORKING, SPOOL_DURABLE);
 }
 
 /* The name the result is going to have, if nobody takes it meanwhile. */
@@ -213,17 +195,11 @@ void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n)
             spool_set_outcome_errno(job, errno, "the result cannot be committed");
         }
         free(text);
-        if (fd >= 0) {
-            close(fd);
-        }
+        beneath_close(fd);
     }
     spool_put_in_place(s, jobs, n, SPOOL_DURABLE, "commit", "commit.record", "commit.folder",
                        "the result cannot be committed");
-    for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->state == SPOOL_DURABLE && jobs[i]->outcome == SPOOL_OK) {
-            jobs[i]->state = SPOOL_COMMITTED;
-        }
-    }
+    spool_advance(jobs, n, SPOOL_DURABLE, SPOOL_COMMITTED);
 }
 
 /* Moves one input from `from` to its archive. */
@@ -257,12 +233,6 @@ static int open_done(struct spool *s, struct spool_job *job)
     job->done_folder_blocked =
         to < 0 && (errno == ENOTDIR || errno == ELOOP || errno == EEXIST || errno == EXDEV);
     return job->done_folder_blocked ? beneath_open(s->done_fd, "", O_RDONLY | O_DIRECTORY) : to;
-}
-
-/* The folder in done/ that open_done has opened last. */
-static const char *done_folder(const struct spool_job *job)
-{
-    return job->done_folder_blocked ? "" : job->folder;
 }
 
 /* Of a folder that was removed: the job waits. spool_has_room says if a restart is needed. */
@@ -303,9 +273,7 @@ static void archive(struct spool *s, struct spool_job *job)
             end_archive(s, job, "a processed input cannot be put away");
         }
     }
-    if (to >= 0) {
-        close(to);
-    }
+    beneath_close(to);
     close(from);
 }
 
@@ -320,40 +288,35 @@ static void sync_left(struct spool *s, struct spool_job *const jobs[], size_t n)
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->state != SPOOL_PUBLISHED || jobs[i]->outcome != SPOOL_OK) {
+        if (!spool_is_at(jobs[i], SPOOL_PUBLISHED)) {
             continue;
         }
         const int fd = spool_open_work(s->work_fd, jobs[i]->id, "in");
         if (fd < 0 ? errno != ENOENT : disk_sync("archive.left", fd) != 0) {
             spool_set_outcome_errno(jobs[i], errno, what);
         }
-        if (fd >= 0) {
-            close(fd);
-        }
+        beneath_close(fd);
     }
 }
 
 void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
-    struct spool_folders into = {.at_fd = s->done_fd, .step = "archive.done"};
     for (size_t i = 0; i < n; i++) {
         if (spool_enter_step(jobs[i], SPOOL_PUBLISHED)) {
             archive(s, jobs[i]);
-            if (!s->delete_inputs) {
-                spool_folders_add(&into, done_folder(jobs[i]));
-            }
+            jobs[i]->folder_error = s->delete_inputs ? 0 : SPOOL_UNSYNCED;
         }
     }
     sync_left(s, jobs, n);
-    spool_folders_sync(&into);
+    spool_sync_folders(jobs, n, "archive.done", s->done_fd);
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (job->state != SPOOL_PUBLISHED || job->outcome != SPOOL_OK) {
+        if (!spool_is_at(job, SPOOL_PUBLISHED)) {
             continue;
         }
-        const int error = s->delete_inputs ? 0 : spool_folders_error(&into, done_folder(job));
-        if (error != 0) {
-            spool_set_outcome_errno(job, error, "the folder of processed inputs cannot be synced");
+        if (job->folder_error != 0) {
+            spool_set_outcome_errno(job, job->folder_error,
+                                    "the folder of processed inputs cannot be synced");
             continue;
         }
         if (!spool_forget(s, job->id, true)) {
@@ -362,7 +325,6 @@ void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
         }
         job->state = SPOOL_ENDED;
     }
-    spool_folders_free(&into);
 }
 
 void spool_finish(struct spool *s, struct spool_job *const jobs[], size_t n)
@@ -371,21 +333,4 @@ void spool_finish(struct spool *s, struct spool_job *const jobs[], size_t n)
     spool_commit(s, jobs, n);
     spool_publish(s, jobs, n);
     spool_archive(s, jobs, n);
-}
-
-enum status spool_open_input(const struct spool *s, const struct spool_job *job, size_t i, int *fd)
-{
-    char path[SPOOL_ID_BYTES + 8 + 256];
-    struct stat st;
-    snprintf(path, sizeof(path), "%s/in/%s", job->id, job->files[i].name);
-    enum status code = beneath_open_file(s->work_fd, path, &st, fd);
-    if (code == STATUS_OK && (uint64_t)st.st_ino != job->files[i].inode) {
-        close(*fd);
-        *fd = -1;
-        code = STATUS_NOT_FOUND;
-    }
-    return code == STATUS_OK
-               ? code
-               : status_fail(STATUS_INTERNAL, "'%s' of job %s is not what was claimed",
-                             job->files[i].name, job->id);
 }

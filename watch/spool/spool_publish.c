@@ -29,9 +29,7 @@ bool spool_is_result(struct spool *s, const char *name)
     int fd = beneath_open(s->out_fd, name, O_RDONLY | O_DIRECTORY);
     bool found =
         fd >= 0 && fstatat(fd, "result.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
-    if (fd >= 0) {
-        close(fd);
-    }
+    beneath_close(fd);
     return found;
 }
 
@@ -92,11 +90,7 @@ static bool mark(struct spool *s, const struct spool_job *job)
 {
     int fd = spool_open_work(s->work_fd, job->id, "");
     bool done = fd >= 0 && disk_append("publish.mark", fd, "published", "\n", 1) == 0;
-    int error = errno;
-    if (fd >= 0) {
-        close(fd);
-    }
-    errno = error;
+    beneath_close(fd);
     return done;
 }
 
@@ -108,7 +102,7 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
     int unmarked = 0;
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (job->state != SPOOL_COMMITTED || job->outcome != SPOOL_OK) {
+        if (!spool_is_at(job, SPOOL_COMMITTED)) {
             continue;
         }
         if (error != 0) {
@@ -132,7 +126,7 @@ static bool may_replace(struct spool *s, struct spool_job *const jobs[], size_t 
 {
     bool same = false;
     for (size_t i = 0; i < at; i++) {
-        same = same || (jobs[i]->state == SPOOL_COMMITTED && jobs[i]->outcome == SPOOL_OK &&
+        same = same || (spool_is_at(jobs[i], SPOOL_COMMITTED) &&
                         strcmp(jobs[i]->published, jobs[at]->published) == 0);
     }
     const int error = same ? settle(s, jobs, at) : 0;

@@ -67,9 +67,7 @@ static enum status list_names(int folder_fd, const char *what, struct names *out
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     if (folder == NULL) {
         int error = errno;
-        if (fd >= 0) {
-            close(fd);
-        }
+        beneath_close(fd);
         return status_fail_errno(error, "%s cannot be listed", what);
     }
     enum status code = STATUS_OK;

@@ -34,8 +34,6 @@ enum spool_outcome spool_set_outcome(struct spool_job *job, enum spool_outcome o
 enum spool_outcome spool_set_outcome_errno(struct spool_job *job, int error, const char *what);
 /* Whether the job takes part in a step that jobs in this state take; clears its outcome. */
 bool spool_enter_step(struct spool_job *job, enum spool_state state);
-/* A new id. */
-void spool_next_id(struct spool *s, char id[SPOOL_ID_BYTES]);
 /* The time that an id holds, in microseconds; -1 when it is no id. */
 int64_t spool_id_time(const char *id);
 /* Makes .work/ID and .work/ID/in. Returns 0, or -1 with errno. */
@@ -64,29 +62,10 @@ enum status spool_open_places(struct spool *s) STATUS_MUST_CHECK;
 /* Whether OUT is neither ROOT nor in one of its folders (in/ is in_fd); says where it is. */
 enum status spool_check_out(const struct spool *s, int in_fd) STATUS_MUST_CHECK;
 
-/* --- spool_folders.c */
-
 /* Renames a file from in/ through every folder that inputs are moved to: what a claim and an
  * archive will do. Catches other file systems, bind mounts and missing rights alike. The file is
  * .leat.probe-1, or with the first number that nobody has taken; one that was left is removed. */
 enum status spool_try_renames(const struct spool *s, int in_fd) STATUS_MUST_CHECK;
-
-/* fsyncs each of several folders once. */
-struct spool_folders {
-    int at_fd;
-    const char *step;
-    struct spool_folder {
-        const char *path; /* borrowed */
-        int error;        /* errno of its fsync; 0: none */
-    } * all;              /* owned */
-    size_t n;
-};
-/* Remembers a folder; without memory, spool_folders_error is ENOMEM for it. */
-void spool_folders_add(struct spool_folders *f, const char *path);
-void spool_folders_sync(struct spool_folders *f);
-/* How the fsync of a folder that was added ended: 0, or errno. */
-int spool_folders_error(const struct spool_folders *f, const char *path);
-void spool_folders_free(struct spool_folders *f);
 
 /* --- spool_record.c */
 
@@ -108,9 +87,28 @@ unsigned spool_read_attempts(int job_fd);
  * dozen times a job. The price is that syncfs also waits for what others are writing, which is why
  * few jobs do not use it. */
 enum { SPOOL_SHARES = 8 };
-/* How many jobs have this state and SPOOL_OK. */
+/* Whether the job is in this state and its step goes well so far. */
+bool spool_is_at(const struct spool_job *job, enum spool_state state);
+/* All such jobs meet an error, unless that is 0. */
+void spool_fail_all(struct spool_job *const jobs[], size_t n, enum spool_state state, int error,
+                    const char *what);
+/* All such jobs go on to the next state. */
+void spool_advance(struct spool_job *const jobs[], size_t n, enum spool_state from,
+                   enum spool_state to);
+/* job->folder_error: its folder is to be synced. */
+enum { SPOOL_UNSYNCED = -1 };
+/* fsyncs the folders of such jobs below at_fd (in/ or done/), each once; then job->folder_error is
+ * 0, or the errno of that. */
+void spool_sync_folders(struct spool_job *const jobs[], size_t n, const char *step, int at_fd);
+/* Where the job's inputs come from or go to, below in/ and done/. */
+static inline const char *spool_folder_of(const struct spool_job *job)
+{
+    return job->done_folder_blocked ? "" : job->folder;
+}
+
+/* How many jobs are so. */
 size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_state state);
-/* syncfs for all jobs that have this state and SPOOL_OK. */
+/* syncfs for all of them. */
 void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_state state,
                     const char *step, int fd, const char *what);
 
