@@ -2,7 +2,7 @@
  * spool_harness - does the spool keep its promise when it is killed?
  *
  * sweep [WITHOUT [UNTIL]]: dies before and after every change on disk, and lets each fail, one a
- * run.
+ * run; only every SPOOL_STRIDE-th where that is set.
  *
  * random ROUNDS [WITHOUT [UNTIL]]: dies at random changes, or by SIGKILL at random instants, again
  * and again, while files arrive.
@@ -39,6 +39,7 @@
 
 static const char *without = "", *until = "";
 static const char *base; /* folder for the rounds */
+static unsigned long stride = 1;
 
 static double now_s(void)
 {
@@ -126,13 +127,17 @@ static void run_to_the_end(struct round *r)
     check_round(r);
 }
 
-/* One change after the other: dies before it (way 0), after it (1), or it fails (2). */
-static void sweep_one(bool replace, bool many, int way)
+/* One change after the other, or every SPOOL_STRIDE-th: dies before it (way 0), after it (1), or it
+ * fails (2); from change `first` on. Returns the first change before which a death leaves something
+ * else than a death of way 1 after the change in front of it. */
+static unsigned long sweep_one(bool replace, size_t n_more, int way, unsigned long first)
 {
+    static unsigned long n_sweeps;
+    unsigned long differs = 1;
     bool reached = true;
-    for (unsigned long k = 1; reached && !is_found(); k++) {
+    for (unsigned long k = first + n_sweeps++ % stride; reached && !is_found(); k += stride) {
         struct round r;
-        begin_round(&r, base, replace, many);
+        begin_round(&r, base, replace, n_more);
         spool_fault_clear();
         *(way == 0   ? &spool_fault->die_before
           : way == 1 ? &spool_fault->die_after
@@ -144,18 +149,25 @@ static void sweep_one(bool replace, bool many, int way)
         }
         run_child(&r, false, 0);
         reached = spool_fault->n_changes >= k;
+        if (spool_fault->fail_step[0] != '\0') { /* no commit was reached */
+            differs = k + 2;
+        }
         run_to_the_end(&r);
     }
+    return differs;
 }
 
 static void sweep(void)
 {
-    for (int way = 0; way < 3; way++) {
-        sweep_one(false, false, way);
-        sweep_one(true, false, way);
+    const unsigned long first = sweep_one(false, 0, 1, 1);
+    sweep_one(false, 0, 0, first);
+    sweep_one(false, 0, 2, 1);
+    for (int way = 0; way < 3;
+         way++) { /* what is replaced and deleted makes no difference before */
+        sweep_one(true, 0, way, first);
     }
-    sweep_one(false, true, 0);
-    sweep_one(false, true, 2);
+    sweep_one(false, 3, 0, 1); /* enough that they share a sync at each step */
+    sweep_one(false, 3, 2, 1);
 }
 
 static void randomly(unsigned long rounds)
@@ -163,7 +175,7 @@ static void randomly(unsigned long rounds)
     unsigned usual_us = 0;
     for (unsigned long n = 0; n < rounds && !is_found(); n++) {
         struct round r;
-        begin_round(&r, base, n % 4 > 1, n % 5 == 4);
+        begin_round(&r, base, n % 4 > 1, n % 5 == 4 ? 8 : 0);
         if (n == 0) {
             double begin = now_s();
             run_to_the_end(&r);
@@ -225,7 +237,7 @@ static void cut_power(unsigned long rounds)
     const bool shares = strstr(without, "/syncfs") != NULL; /* what few jobs do not use */
     for (unsigned long i = 0; i < rounds && !is_found(); i++) {
         const unsigned long n = shares ? 3 * i + 2 : i;
-        begin_round(&r, base, shares ? i % 2 == 1 : n % 4 == 3, n % 3 == 2);
+        begin_round(&r, base, shares ? i % 2 == 1 : n % 4 == 3, n % 3 == 2 ? 8 : 0);
         /* Now all go on together, now few of them, as files arrive and as workers end. */
         const unsigned long mode = n / 12 % 4;
         r.claims = mode == 3 ? 3 : r.batch;
@@ -275,7 +287,7 @@ static void cut_disk(unsigned long rounds)
     const char *remount = getenv("REMOUNT");
     for (unsigned long n = 0; n < rounds; n++) {
         struct round r;
-        begin_round(&r, base, n % 4 == 3, n % 3 == 2);
+        begin_round(&r, base, n % 4 == 3, n % 3 == 2 ? 8 : 0);
         if (syncfs(r.root_fd) != 0) { /* what was dropped was there before the power failed */
             perror(r.root);
         }
@@ -335,6 +347,10 @@ int main(int argc, char **argv)
             "usage: spool_harness sweep|random ROUNDS|power ROUNDS|disk ROUNDS|bench JOBS BATCH\n");
         return 2;
     }
+    if (getenv("SPOOL_STRIDE") != NULL) {
+        stride = strtoul(getenv("SPOOL_STRIDE"), NULL, 10);
+        stride = stride > 0 ? stride : 1;
+    }
     double begin = now_s();
     char *const *options = argv + (counts ? 3 : 2);
     const char *last = argc > (counts ? 3 : 2) ? options[0] : "";
@@ -354,7 +370,7 @@ int main(int argc, char **argv)
         }
     }
     bool all = true; /* states entered were also such in which the process died */
-    const bool wants_all = strcmp(what, "sweep") == 0;
+    const bool wants_all = strcmp(what, "sweep") == 0 && stride == 1;
     for (unsigned i = 0; i < spool_fault->n_points && *what != 'b'; i++) {
         printf("%-28s entered %7lu  died %5lu  failed %5lu\n", spool_fault->points[i].name,
                spool_fault->points[i].n_seen, spool_fault->points[i].n_died,

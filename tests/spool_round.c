@@ -4,6 +4,8 @@
 #include "tests/spool_support.h"
 #include "watch/files/disk.h"
 
+#include <ftw.h>
+
 struct totals totals;
 
 void drop(struct round *r, const char *path, bool fails)
@@ -20,10 +22,10 @@ void drop(struct round *r, const char *path, bool fails)
     }
 }
 
-void begin_round(struct round *r, const char *base, bool replace, bool many)
+void begin_round(struct round *r, const char *base, bool replace, size_t n_more)
 {
     static unsigned long number;
-    const size_t batch = many ? 16 : 3;
+    const size_t batch = n_more > 0 ? 16 : 3;
     *r = (struct round){.replace = replace,
                         .batch = batch,
                         .claims = batch,
@@ -45,9 +47,9 @@ void begin_round(struct round *r, const char *base, bool replace, bool many)
     drop(r, "in/bad.csv", true);
     drop(r, "in/r.csv", false);
     drop(r, "in/again.csv", false);
-    for (int i = 0; many && i < 8; i++) {
+    for (size_t i = 0; i < n_more; i++) {
         char name[32];
-        snprintf(name, sizeof(name), "in/m%d.csv", i);
+        snprintf(name, sizeof(name), "in/m%zu.csv", i);
         drop(r, name, false);
     }
     put_file(r->root_fd, "out/r/result.json", "{}");
@@ -133,6 +135,14 @@ static int count_files(void *user, int at_fd, const char *name, const char *path
     return 0;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
 void check_round(struct round *r)
 {
     unsigned long waiting = 0;
@@ -168,9 +178,7 @@ void check_round(struct round *r)
         }
     }
     close(r->root_fd);
-    char command[128];
-    snprintf(command, sizeof(command), "rm -rf %s", r->root);
-    if (system(command) != 0) {
-        perror("rm");
+    if (nftw(r->root, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0) {
+        perror(r->root);
     }
 }

@@ -33,9 +33,9 @@ extern struct totals {
     unsigned long n_rounds, n_deaths, n_lost, n_doubled, n_torn, n_left, n_uncharged;
 } totals;
 
-/* A new folder in `base` with files of every kind in in/. `many`: enough jobs for them to share a
- * sync. */
-void begin_round(struct round *r, const char *base, bool replace, bool many);
+/* A new folder in `base` with files of every kind in in/; n_more > 0: so many more, and all jobs go
+ * on together, as many as share a sync. */
+void begin_round(struct round *r, const char *base, bool replace, size_t n_more);
 /* Drops a file whole, as a careful user does; `fails`: it is to end in failed/. */
 void drop(struct round *r, const char *path, bool fails);
 /* Counts into `totals`, and removes the folder. */

@@ -3,11 +3,12 @@
 # random instants, or with the power; nothing may be lost, doubled, torn or left over. And the proof that this
 # would be seen: without the commit step results are doubled, and whichever fsync or syncfs is left out, one after
 # the other, power cuts find something.
-# SPOOL_ROUNDS (300) sets the number of rounds.
+# SPOOL_ROUNDS (100) sets the number of rounds, of some three deaths each; SPOOL_STRIDE (1): only at every so many
+# changes.
 . "$(dirname "$0")/lib.sh"
 harness=${SPOOL_HARNESS:-}
 [ -x "$harness" ] || skip "no harness (SPOOL_HARNESS names it)"
-rounds=${SPOOL_ROUNDS:-300}
+rounds=${SPOOL_ROUNDS:-100}
 [ -n "${TMPDIR:-}" ] || { [ -w /dev/shm ] && export TMPDIR=/dev/shm; }
 
 # keeps ARGUMENTS: the harness finds nothing. breaks ARGUMENTS: it finds something, with a step left out.
