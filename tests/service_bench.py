@@ -29,6 +29,7 @@ import subprocess
 import time
 import zlib
 
+from ask_status import ask_status
 from patience import WAIT_S, report
 
 COUNTS = ("lost", "doubled", "torn", "wrong", "left over")
@@ -207,9 +208,7 @@ class Service:
             raise Failure("exit status %d after SIGTERM" % code)
 
     def status(self):
-        asked = subprocess.run([self.leat, "status", "--json", "--status-socket", self.socket],
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        return json.loads(asked.stdout) if asked.returncode in (0, 1) else None
+        return ask_status(self.socket)
 
     def must_live(self):
         if self.process.poll() is not None:

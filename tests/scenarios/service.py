@@ -8,6 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from ask_status import ask_status  # noqa: E402
 from patience import PATIENCE, WAIT_S, WATCHED, report  # noqa: E402, F401
 
 LEAT = os.environ["LEAT"]
@@ -37,8 +38,7 @@ class Service:
             self.until(lambda: self.status()["ready"], "ready")
 
     def status(self):
-        done = subprocess.run([LEAT, "status", "--status-socket", self.socket, "--json"], capture_output=True)
-        return json.loads(done.stdout) if done.stdout else {"ready": False, "state": "silent", "totals": {"done": -1}}
+        return ask_status(self.socket) or {"ready": False, "state": "silent", "totals": {"done": -1}}
 
     def until(self, ask, what, seconds=WAIT_S):
         """Waits until what is asked for is true, and returns it: asked once more, it may be gone."""

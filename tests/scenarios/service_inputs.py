@@ -1,4 +1,5 @@
-"""Every way in which a file may come to the service, and what may happen to it there; see service_inputs.sh.
+"""Every way in which a file may come to the service, and what may happen to it there; see service_inputs.sh. argv: the
+part.
 
 Every drop has bytes of its own, and result.json says of which bytes a result is: that is how this tells what became
 of which drop.
@@ -9,14 +10,15 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import zlib
 
-from service import LEAT, PATIENCE, WAIT_S, Service, grid, table
+from service import LEAT, PATIENCE, WAIT_S, WATCHED, Service, grid, table
 
 SETTLE = 0.3  # of Service
 PAUSE = 2.5 * SETTLE
-SLOW_MB = float(os.environ.get("LEAT_SERVICE_SLOW_MB", "32"))
+SLOW_MB = float(os.environ.get("LEAT_SERVICE_SLOW_MB", "8" if WATCHED else "32"))
 OTHER = 65534
 n_tables = 0
 
@@ -136,14 +138,17 @@ def synced(s):
     if shutil.which("rsync") is None:
         show("rsync: SKIPPED, it is not installed here (its temporary names: the scenario kinds)")
         return
-    data = {way: fresh(rows=1500) for way in ("plain", "inplace")}
-    for way, options in (("plain", []), ("inplace", ["--inplace"])):
-        name = f"rsync-{way}.clusters.csv"
-        write(name, data[way])
-        begin = time.monotonic()
-        subprocess.run(["rsync", "-a", "--whole-file", "--bwlimit=150k", *options, name, path_in(s, "")], check=True)
-        s.check(time.monotonic() - begin > PAUSE, "rsync was too fast to show anything")
-        done(s, name, data[way])
+    ways = {"plain": [], "inplace": ["--inplace"]}
+    data = {f"rsync-{way}.clusters.csv": fresh(rows=1000) for way in ways}
+    begin = time.monotonic()
+    running = []
+    for name, options in zip(data, ways.values()):
+        write(name, data[name])
+        running.append(subprocess.Popen(["rsync", "-a", "--whole-file", "--bwlimit=150k", *options, name, path_in(s, "")]))
+    for rsync in running:
+        s.check(rsync.wait() == 0 and time.monotonic() - begin > PAUSE, "rsync failed, or was too fast to show anything")
+    for name in data:
+        done(s, name, data[name])
     s.check(len([n for n in results(s) if n.startswith("rsync-")]) == 2, "results of parts")
     show("rsync, slower than settle, by its temporary name and --inplace: one whole result each")
 
@@ -205,10 +210,11 @@ def twice(s):
     os.rename(aside(s, second), path_in(s, "twin.clusters.csv"))
     names = [done(s, "twin.clusters.csv", data) for data in (first, second)]
     s.check(names[0] == "twin" and names[1].startswith("twin~"), f"{names}")
-    for k in range(10):
-        pair = [fresh(), fresh()]
+    pairs = [[fresh(), fresh()] for k in range(10)]
+    for k, pair in enumerate(pairs):
         for data in pair:
             os.rename(aside(s, data), path_in(s, f"row{k}.clusters.csv"))
+    for k, pair in enumerate(pairs):
         done(s, f"row{k}.clusters.csv", pair[1])
         kept = {key(read(os.path.join(s.spool, "done", n))) for n in os.listdir(os.path.join(s.spool, "done"))
                 if n.startswith(f"row{k}")}
@@ -262,7 +268,7 @@ def strange_names(s):
 
 def removed(s):
     """Removed while they wait in in/, behind what has been claimed: nobody hears of them again."""
-    n, gone = 200, set()
+    n, gone = 140, set()
     worker = s.status()["workers"][0]["pid"]
     s.check(worker > 0, "a worker")
     os.kill(worker, signal.SIGSTOP)
@@ -270,7 +276,7 @@ def removed(s):
     data = {f"q{i}.clusters.csv": fresh(3) for i in range(n)}
     for name in data:
         s.drop(name, data[name])
-    s.until(lambda: s.status()["n_queued"] > 0 and s.status()["n_waiting"] > 100, "a queue")
+    s.until(lambda: s.status()["n_queued"] > 0 and s.status()["n_waiting"] > 60, "a queue")
     for name in list(data)[::2]:
         try:
             os.unlink(path_in(s, name))
@@ -357,7 +363,8 @@ def without_leases():
     for name in ("other", "other/spool", "other/spool/in"):
         os.mkdir(name)
         os.chown(name, OTHER, OTHER)
-    os.chmod(".", 0o711)
+    for folder in (".", ".."):
+        os.chmod(folder, 0o711)
     as_other = f"setpriv --reuid {OTHER} --regid {OTHER} --clear-groups"
     write("as-other", f'#!/bin/sh\nexec {as_other} "{LEAT}" "$@"\n'.encode())
     os.chmod("as-other", 0o755)
@@ -387,20 +394,28 @@ def without_leases():
          "rewritten while it ran, by a descriptor kept open: begins anew")
 
 
-write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (5000000 / PATIENCE))
-s = Service("spool", "-c", "leat.conf")
-for show_one in (slowly, reopened, copied, synced, renamed, linked, moved_folder, twice, strange_names, replaced):
-    show_one(s)
-s.stop()
-s.is_clean()
-s.check(not os.listdir("spool/in") or os.listdir("spool/in") == ["tree"], f"left in in/: {os.listdir('spool/in')}")
-s = Service("changed", "-c", "leat.conf", "--max-attempts", "1")
-rewritten(s)
-s.stop()
-s.is_clean()
-s = Service("queue", "--jobs", "1")
-removed(s)
-s.stop()
-s.is_clean()
-without_leases()
-print("every way in which a file may come, and what may happen to it")
+def arriving():
+    s = Service("spool", "-c", "leat.conf")
+    for show_one in (slowly, reopened, copied, synced, renamed, linked, moved_folder, twice, strange_names, replaced):
+        show_one(s)
+    s.stop()
+    s.is_clean()
+    s.check(not os.listdir("spool/in") or os.listdir("spool/in") == ["tree"], f"left in in/: {os.listdir('spool/in')}")
+
+
+def changed():
+    s = Service("changed", "-c", "leat.conf", "--max-attempts", "1")
+    rewritten(s)
+    s.stop()
+    s.is_clean()
+
+
+def queue():
+    s = Service("queue", "--jobs", "1")
+    removed(s)
+    s.stop()
+    s.is_clean()
+
+
+write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (2000000 / PATIENCE))
+{"arriving": arriving, "changed": changed, "removed": queue, "without_leases": without_leases}[sys.argv[1]]()
