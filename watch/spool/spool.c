@@ -9,6 +9,7 @@
 #include "watch/files/disk.h"
 #include "watch/files/fault.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -120,6 +121,47 @@ int spool_open_work(int work_fd, const char *id, const char *sub)
     char path[SPOOL_ID_BYTES + 8];
     snprintf(path, sizeof(path), "%s%s%s", id, *sub != '\0' ? "/" : "", sub);
     return beneath_open(work_fd, path, O_RDONLY | O_DIRECTORY);
+}
+
+int spool_by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int is_entry(const struct dirent *e)
+{
+    return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+}
+
+enum status spool_list(int folder_fd, const char *what, struct spool_names *out)
+{
+    struct dirent **entries;
+    *out = (struct spool_names){0};
+    const int n = scandirat(folder_fd, ".", &entries, is_entry, NULL);
+    if (n < 0) {
+        return status_fail_errno(errno, "%s cannot be listed", what);
+    }
+    bool good = (out->names = calloc((size_t)n + 1, sizeof(*out->names))) != NULL;
+    for (int i = 0; i < n; i++) {
+        good = good && (out->names[out->n] = strdup(entries[i]->d_name)) != NULL && ++out->n > 0;
+        free(entries[i]);
+    }
+    free(entries);
+    if (!good) {
+        spool_names_free(out);
+        return status_fail(STATUS_NO_MEMORY, "no memory for what is in %s", what);
+    }
+    qsort(out->names, out->n, sizeof(*out->names), spool_by_name);
+    return STATUS_OK;
+}
+
+void spool_names_free(struct spool_names *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->names[i]);
+    }
+    free(list->names);
+    *list = (struct spool_names){0};
 }
 
 bool spool_forget(struct spool *s, const char *id, bool inputs_left)

@@ -258,27 +258,26 @@ static enum ready_writer look(struct spool_job *job, int in_fd, size_t i, struct
     char *name = job->files[i].name;
     enum status code = beneath_open_file(in_fd, name, &st, &fd);
     *now = identity(name, &st);
-    if (code != STATUS_OK) {
-        if (code == STATUS_UNSUPPORTED) {
-            const char *unfit = beneath_unfit(&st);
-            spool_set_outcome(job, SPOOL_BAD_INPUT,
-                              "'%s' %s; only regular files without hard links are accepted", name,
-                              unfit != NULL ? unfit : "is not a file");
-            job->state = SPOOL_FAILING;
-        } else if (code == STATUS_NOT_FOUND) {
-            spool_set_outcome(job, SPOOL_INTERNAL, "'%s' has gone from .work/%s/in", name, job->id);
-            job->state = SPOOL_FAILING;
-        } else if (errno == EACCES) {
-            spool_set_outcome(job, SPOOL_BAD_INPUT, "'%s' may not be read", name);
-            job->state = SPOOL_FAILING;
-        } else {
-            spool_set_outcome(job, SPOOL_TRANSIENT, "%s", status_message());
-        }
+    if (code == STATUS_OK) {
+        const enum ready_writer writer = ready_writer(fd);
+        close(fd);
+        return writer;
+    }
+    if (code == STATUS_UNSUPPORTED) {
+        const char *unfit = beneath_unfit(&st);
+        spool_set_outcome(job, SPOOL_BAD_INPUT,
+                          "'%s' %s; only regular files without hard links are accepted", name,
+                          unfit != NULL ? unfit : "is not a file");
+    } else if (code == STATUS_NOT_FOUND) {
+        spool_set_outcome(job, SPOOL_INTERNAL, "'%s' has gone from .work/%s/in", name, job->id);
+    } else if (errno == EACCES) {
+        spool_set_outcome(job, SPOOL_BAD_INPUT, "'%s' may not be read", name);
+    } else {
+        spool_set_outcome(job, SPOOL_TRANSIENT, "%s", status_message());
         return READY_WRITER_UNKNOWN;
     }
-    enum ready_writer writer = ready_writer(fd);
-    close(fd);
-    return writer;
+    job->state = SPOOL_FAILING;
+    return READY_WRITER_UNKNOWN;
 }
 
 /* Sets WAIT while somebody may be writing, or when what was worked on has changed. What has changed

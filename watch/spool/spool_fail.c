@@ -102,40 +102,6 @@ void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 
 /* --- retry */
 
-struct retry {
-    const char *step;
-    int to;         /* the folder in in/ */
-    bool only_look; /* whether names are free */
-};
-
-static int move_back(void *user, int at_fd, const char *name, const char *path, bool is_folder)
-{
-    const struct retry *r = user;
-    struct stat st;
-    (void)is_folder;
-    if (strchr(path, '/') != NULL) {
-        return 0; /* it goes with the folder it lies in */
-    }
-    if (r->only_look) {
-        if (fstatat(r->to, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-            errno = EEXIST;
-            return -1;
-        }
-        return 0;
-    }
-    return disk_rename(r->step, at_fd, name, r->to, name);
-}
-
-static int find_any(void *user, int at_fd, const char *name, const char *path, bool is_folder)
-{
-    (void)at_fd;
-    (void)name;
-    (void)path;
-    (void)is_folder;
-    *(bool *)user = true;
-    return 0;
-}
-
 /* Whether a retry that was cut short has moved this input to in/ already. */
 static bool is_back(const struct spool_file *file, int to)
 {
@@ -144,19 +110,16 @@ static bool is_back(const struct spool_file *file, int to)
            st.st_ino == file->inode;
 }
 
-/* STATUS_NOT_FOUND: an input of the job is missing, or (job NULL: nobody knows what they are) there
- * is none. `from` is the folder that they lie in; -1: there is no such folder. */
+/* STATUS_NOT_FOUND: an input of the job is missing in `from` (-1: there is no such folder), or (job
+ * NULL: nobody knows what they are) there is none. */
 static enum status must_have_inputs(const char *root, const char *id, const struct spool_job *job,
-                                    int from, int in_fd)
+                                    const struct spool_names *found, int from, int in_fd)
 {
     struct stat st;
-    bool any = false;
     enum status code = STATUS_OK;
-    if (from >= 0 && disk_walk(from, 64, find_any, &any) != 0) {
-        return status_fail_errno(errno, "'%s/failed/%s/in' cannot be listed", root, id);
-    }
     if (job == NULL) {
-        return any ? STATUS_OK
+        return found->n > 0
+                   ? STATUS_OK
                    : status_fail(STATUS_NOT_FOUND, "'%s/failed/%s/in' holds no input", root, id);
     }
     int to = beneath_open(in_fd, job->folder, O_RDONLY | O_DIRECTORY);
@@ -175,27 +138,27 @@ static enum status must_have_inputs(const char *root, const char *id, const stru
 }
 
 /* Moves the inputs to in/FOLDER, all or none but for a failing disk. */
-static enum status move_inputs(const char *root, const char *id, const char *folder, int from,
-                               int to)
+static enum status move_inputs(const char *root, const char *id, const char *folder,
+                               const struct spool_names *found, int from, int to)
 {
-    struct retry r = {.step = "retry.input", .only_look = true, .to = to};
-    int failed = from >= 0 ? disk_walk(from, 64, move_back, &r) : 0;
-    r.only_look = false;
-    if (failed == 0 && from >= 0) {
-        failed = disk_walk(from, 64, move_back, &r);
+    struct stat st;
+    for (size_t i = 0; i < found->n; i++) {
+        if (fstatat(to, found->names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            return status_fail(STATUS_EXISTS, "a file of job %s is in '%s/in/%s' again already", id,
+                               root, folder);
+        }
     }
-    if (failed == 0 && from >= 0) {
-        failed = disk_sync("retry.left", from); /* before the other: see spool_claim.c */
+    bool moved = true;
+    for (size_t i = 0; moved && i < found->n; i++) {
+        moved = disk_rename("retry.input", from, found->names[i], to, found->names[i]) == 0;
     }
-    if (failed == 0) {
-        failed = disk_sync("retry.in", to);
+    /* `from` before the other: see spool_claim.c */
+    if (!moved || (from >= 0 && disk_sync("retry.left", from) != 0) ||
+        disk_sync("retry.in", to) != 0) {
+        return status_fail_errno(errno, "the inputs of job %s cannot be moved to '%s/in'", id,
+                                 root);
     }
-    return failed == 0 ? STATUS_OK
-           : errno == EEXIST
-               ? status_fail(STATUS_EXISTS, "a file of job %s is in '%s/in/%s' again already", id,
-                             root, folder)
-               : status_fail_errno(errno, "the inputs of job %s cannot be moved to '%s/in'", id,
-                                   root);
+    return STATUS_OK;
 }
 
 static void forget_failure(int failed_fd, int job_fd, const char *id)
@@ -219,20 +182,25 @@ static enum status retry_in(const char *root, const char *id, int in_fd, int fai
         return code;
     }
     const char *folder = job != NULL ? job->folder : "";
+    struct spool_names found = {0};
     int to = -1;
     int from = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
-    code = from < 0 && errno != ENOENT
-               ? status_fail_errno(errno, "'%s/failed/%s/in' cannot be opened", root, id)
-               : must_have_inputs(root, id, job, from, in_fd);
-    if (code == STATUS_OK && (to = disk_make_folders("retry.folder", in_fd, folder, 0777)) < 0) {
-        code = status_fail_errno(errno, "'%s/in/%s' cannot be opened", root, folder);
+    if (from < 0 && errno != ENOENT) {
+        code = status_fail_errno(errno, "'%s/failed/%s/in' cannot be opened", root, id);
+        goto end;
     }
-    if (code == STATUS_OK) {
-        code = move_inputs(root, id, folder, from, to);
+    if ((from >= 0 && (code = spool_list(from, "the job's folder", &found)) != STATUS_OK) ||
+        (code = must_have_inputs(root, id, job, &found, from, in_fd)) != STATUS_OK) {
+        goto end;
     }
+    to = disk_make_folders("retry.folder", in_fd, folder, 0777);
+    code = to < 0 ? status_fail_errno(errno, "'%s/in/%s' cannot be opened", root, folder)
+                  : move_inputs(root, id, folder, &found, from, to);
     if (code == STATUS_OK) {
         forget_failure(failed_fd, job_fd, id);
     }
+end:
+    spool_names_free(&found);
     beneath_close(to);
     beneath_close(from);
     spool_job_free(job);
@@ -263,9 +231,9 @@ enum status spool_retry(const char *root, const char *id)
     } else {
         code = retry_in(root, id, in_fd, failed_fd, job_fd);
     }
-    const int fds[] = {job_fd, failed_fd, in_fd, root_fd};
-    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
-        beneath_close(fds[i]);
-    }
+    beneath_close(job_fd);
+    beneath_close(failed_fd);
+    beneath_close(in_fd);
+    beneath_close(root_fd);
     return code;
 }

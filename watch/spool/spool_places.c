@@ -99,19 +99,23 @@ static enum status open_out(struct spool *s)
 {
     bool made;
     enum status code = open_folder(AT_FDCWD, "", s->out, 0777, 0, &s->out_fd, &made);
-    if (code == STATUS_OK) {
-        code = spool_check_out(s, s->in_fd);
-        if (code != STATUS_OK && made) {
+    if (code != STATUS_OK) {
+        return code;
+    }
+    code = spool_check_out(s, s->in_fd);
+    if (code != STATUS_OK) {
+        if (made) {
             unlinkat(AT_FDCWD, s->out, AT_REMOVEDIR);
         }
+        return code;
     }
-    if (code == STATUS_OK && faccessat(s->out_fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
-        code = status_fail(STATUS_BAD_ARGUMENT,
+    if (faccessat(s->out_fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+        return status_fail(STATUS_BAD_ARGUMENT,
                            "results cannot be written to '%s': %s; give the service's user the "
                            "right to write to it, or name another folder (--output)",
                            s->out, strerror(errno));
     }
-    return code;
+    return STATUS_OK;
 }
 
 enum status spool_open_places(struct spool *s)
@@ -140,9 +144,11 @@ enum status spool_open_places(struct spool *s)
                                  s->root);
     }
     code = open_out(s);
-    int above =
-        code == STATUS_OK ? openat(s->out_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (code == STATUS_OK && (fsync(s->root_fd) != 0 || (above >= 0 && fsync(above) != 0))) {
+    if (code != STATUS_OK) {
+        return code;
+    }
+    int above = openat(s->out_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fsync(s->root_fd) != 0 || (above >= 0 && fsync(above) != 0)) {
         code = status_fail_errno(errno, "the folders in '%s' cannot be synced", s->root);
     }
     beneath_close(above);

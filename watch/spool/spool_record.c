@@ -169,9 +169,7 @@ static enum status read_object(int job_fd, const char *name, json_t **out)
 
 static enum status read_files(struct spool_job *job, const json_t *list)
 {
-    enum status code =
-        job->n_files > 0 ? STATUS_OK : status_fail(STATUS_BAD_INPUT, "'job' names no input");
-    for (size_t i = 0; i < job->n_files && code == STATUS_OK; i++) {
+    for (size_t i = 0; i < job->n_files; i++) {
         const json_t *entry = json_array_get(list, i);
         const json_t *inode = json_object_get(entry, "inode");
         const json_t *bytes = json_object_get(entry, "bytes");
@@ -179,13 +177,16 @@ static enum status read_files(struct spool_job *job, const json_t *list)
         struct spool_file *file = &job->files[i];
         *file = (struct spool_file){NULL, (uint64_t)json_integer_value(inode),
                                     (uint64_t)json_integer_value(bytes), json_integer_value(mtime)};
-        code = decode(json_object_get(entry, "name"), &file->name);
-        if (code == STATUS_OK && (!beneath_is_name(file->name) || !json_is_integer(inode) ||
-                                  !json_is_integer(bytes) || !json_is_integer(mtime))) {
-            code = status_fail(STATUS_BAD_INPUT, "an input of 'job' is not as leat writes it");
+        enum status code = decode(json_object_get(entry, "name"), &file->name);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        if (!beneath_is_name(file->name) || !json_is_integer(inode) || !json_is_integer(bytes) ||
+            !json_is_integer(mtime)) {
+            return status_fail(STATUS_BAD_INPUT, "an input of 'job' is not as leat writes it");
         }
     }
-    return code;
+    return job->n_files > 0 ? STATUS_OK : status_fail(STATUS_BAD_INPUT, "'job' names no input");
 }
 
 enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
@@ -211,28 +212,24 @@ enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
     if (job->files == NULL) {
         job->n_files = 0;
         code = status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
+        goto end;
     }
-    if (code == STATUS_OK) {
-        code = decode(json_object_get(object, "folder"), &job->folder);
+    if ((code = decode(json_object_get(object, "folder"), &job->folder)) != STATUS_OK ||
+        (code = decode(json_object_get(object, "stem"), &job->stem)) != STATUS_OK ||
+        (code = read_files(job, inputs)) != STATUS_OK) {
+        goto end;
     }
-    if (code == STATUS_OK) {
-        code = decode(json_object_get(object, "stem"), &job->stem);
-    }
-    if (code == STATUS_OK) {
-        code = read_files(job, inputs);
-    }
-    if (code == STATUS_OK &&
-        (own_id == NULL || strcmp(own_id, id) != 0 || !beneath_is_path(job->folder) ||
-         !beneath_is_name(job->stem) || job->parameters == NULL)) {
+    if (own_id == NULL || strcmp(own_id, id) != 0 || !beneath_is_path(job->folder) ||
+        !beneath_is_name(job->stem) || job->parameters == NULL) {
         code = status_fail(STATUS_BAD_INPUT, "'job' is not a record of leat");
-    }
-    json_decref(object);
-    if (code != STATUS_OK) {
-        spool_job_free(job);
-        return code;
+        goto end;
     }
     *out = job;
-    return STATUS_OK;
+    job = NULL;
+end:
+    spool_job_free(job);
+    json_decref(object);
+    return code;
 }
 
 enum status spool_read_commit(int job_fd, struct spool_job *job)

@@ -17,78 +17,12 @@
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct names {
-    char **names; /* owned, sorted */
-    size_t n, cap;
-};
-
-static void free_names(struct names *list)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        free(list->names[i]);
-    }
-    free(list->names);
-    *list = (struct names){0};
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool add_name(struct names *list, const char *name)
-{
-    if (list->n == list->cap) {
-        size_t cap = list->cap > 0 ? 2 * list->cap : 64;
-        char **names = realloc(list->names, cap * sizeof(*names));
-        if (names == NULL) {
-            return false;
-        }
-        list->names = names;
-        list->cap = cap;
-    }
-    list->names[list->n] = strdup(name);
-    return list->names[list->n] != NULL && ++list->n > 0;
-}
-
-/* Everything in an open folder. */
-static enum status list_names(int folder_fd, const char *what, struct names *out)
-{
-    *out = (struct names){0};
-    int fd = beneath_open(folder_fd, "", O_RDONLY | O_DIRECTORY);
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
-    if (folder == NULL) {
-        int error = errno;
-        beneath_close(fd);
-        return status_fail_errno(error, "%s cannot be listed", what);
-    }
-    enum status code = STATUS_OK;
-    for (struct dirent *e; code == STATUS_OK && (errno = 0, e = readdir(folder)) != NULL;) {
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-            !add_name(out, e->d_name)) {
-            code = status_fail(STATUS_NO_MEMORY, "no memory for what is in %s", what);
-        }
-    }
-    if (code == STATUS_OK && errno != 0) {
-        code = status_fail_errno(errno, "%s cannot be listed", what);
-    }
-    closedir(folder);
-    if (code == STATUS_OK && out->n > 0) {
-        qsort(out->names, out->n, sizeof(*out->names), by_bytes);
-    }
-    if (code != STATUS_OK) {
-        free_names(out);
-    }
-    return code;
-}
 
 static bool keep(struct spool_recovery *r, struct spool_job *job)
 {
@@ -124,7 +58,8 @@ static bool fail_now(struct spool *s, struct spool_recovery *r, struct spool_job
 }
 
 /* A job made of what lies in `in/`, for a folder whose record cannot be used. */
-static enum status job_of_names(const char *id, const struct names *inside, struct spool_job **out)
+static enum status job_of_names(const char *id, const struct spool_names *inside,
+                                struct spool_job **out)
 {
     static const char *const none[] = {"-"};
     enum status code = inside->n > 0 ? spool_job_new("", id, (const char *const *)inside->names,
@@ -144,7 +79,7 @@ static enum status job_of_names(const char *id, const struct names *inside, stru
 /* Moves something that is no job's folder, or holds what no job holds, to failed/. */
 static bool set_aside(struct spool *s, struct spool_recovery *r, const char *name)
 {
-    static const struct names nothing;
+    static const struct spool_names nothing;
     char id[SPOOL_ID_BYTES];
     struct spool_job *job;
     int in_fd = -1;
@@ -180,7 +115,7 @@ static bool is_known(enum status code)
 
 /* What a job's folder holds. */
 struct found {
-    struct names inside;
+    struct spool_names inside;
     bool has_reason;
     enum status record, commit;
     size_t n_outside; /* inputs of the record that are not inside */
@@ -196,7 +131,7 @@ static enum status look_at(int job_fd, const char *id, struct found *f, struct s
         return status_fail_errno(errno, "its inputs cannot be listed");
     }
     if (in_fd >= 0) {
-        enum status code = list_names(in_fd, "a job's folder", &f->inside);
+        enum status code = spool_list(in_fd, "a job's folder", &f->inside);
         close(in_fd);
         if (code != STATUS_OK) {
             return code;
@@ -221,7 +156,7 @@ static enum status look_at(int job_fd, const char *id, struct found *f, struct s
     for (size_t i = 0; i < (*job)->n_files; i++) {
         char *name = (*job)->files[i].name;
         f->n_outside += f->inside.n == 0 || bsearch(&name, f->inside.names, f->inside.n,
-                                                    sizeof(char *), by_bytes) == NULL;
+                                                    sizeof(char *), spool_by_name) == NULL;
     }
     (*job)->n_attempts = spool_read_attempts(job_fd);
     return STATUS_OK;
@@ -291,7 +226,7 @@ static bool recover_one(struct spool *s, struct spool_recovery *r, const char *i
         close(fd);
     }
     const bool any = f.inside.n > 0;
-    free_names(&f.inside);
+    spool_names_free(&f.inside);
     if (code != STATUS_OK) {
         spool_job_free(job);
         if (code != STATUS_NO_MEMORY) {
@@ -342,8 +277,8 @@ static void roll_forward(struct spool *s, struct spool_recovery *r)
 /* Removes .ID.part and .ID.old of jobs that are known not to be committed. */
 static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
 {
-    struct names list;
-    enum status code = list_names(s->out_fd, "the output folder", &list);
+    struct spool_names list;
+    enum status code = spool_list(s->out_fd, "the output folder", &list);
     for (size_t i = 0; code == STATUS_OK && i < list.n; i++) {
         char path[SPOOL_ID_BYTES + 8];
         char id[SPOOL_ID_BYTES];
@@ -364,12 +299,12 @@ static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
             log_warning("'%s/%s' cannot be removed: %s", s->out, name, strerror(errno));
         }
     }
-    free_names(&list);
+    spool_names_free(&list);
     return code;
 }
 
 /* Ids of this run come after all that are known. */
-static void learn_ids(struct spool *s, const struct names *list)
+static void learn_ids(struct spool *s, const struct spool_names *list)
 {
     for (size_t i = 0; i < list->n; i++) {
         char id[SPOOL_ID_BYTES];
@@ -383,13 +318,13 @@ static void learn_ids(struct spool *s, const struct names *list)
 
 enum status spool_recover(struct spool *s, struct spool_recovery *out)
 {
-    struct names list;
+    struct spool_names list;
     *out = (struct spool_recovery){0};
-    enum status code = list_names(s->failed_fd, "'failed'", &list);
+    enum status code = spool_list(s->failed_fd, "'failed'", &list);
     if (code == STATUS_OK) {
         learn_ids(s, &list);
-        free_names(&list);
-        code = list_names(s->work_fd, "'.work'", &list);
+        spool_names_free(&list);
+        code = spool_list(s->work_fd, "'.work'", &list);
     }
     if (code != STATUS_OK) {
         return code;
@@ -404,7 +339,7 @@ enum status spool_recover(struct spool *s, struct spool_recovery *out)
             code = status_fail(STATUS_NO_MEMORY, "no memory for the jobs in '.work'");
         }
     }
-    free_names(&list);
+    spool_names_free(&list);
     if (code == STATUS_OK) {
         roll_forward(s, out);
         code = sweep_parts(s, out);

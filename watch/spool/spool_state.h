@@ -38,6 +38,15 @@ bool spool_enter_step(struct spool_job *job, enum spool_state state);
 int64_t spool_id_time(const char *id);
 /* Makes .work/ID and .work/ID/in. Returns 0, or -1 with errno. */
 int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES]);
+/* What is in an open folder, but for "." and "..", sorted; empty on failure. */
+struct spool_names {
+    char **names; /* owned */
+    size_t n;
+};
+enum status spool_list(int folder_fd, const char *what, struct spool_names *out) STATUS_MUST_CHECK;
+void spool_names_free(struct spool_names *list);
+/* The order of names, for bsearch(). */
+int spool_by_name(const void *a, const void *b);
 /* Opens .work/ID (work_fd/id) or a folder in it; -1 with errno. */
 int spool_open_work(int work_fd, const char *id, const char *sub);
 /* Removes .work/ID and leat's files in it; false, with errno, when it is still there: ENOTEMPTY,
