@@ -127,9 +127,9 @@ struct service {
     struct spool_recovery found; /* jobs that are yet to be listed */
     struct service_jobs lists[SERVICE_LISTS];
     size_t n_listed[SERVICE_LISTS];
-    void *result_queues;             /* a tree: see result_name_queue.c */
-    struct service_step *step;       /* being run by the pool; NULL: none */
-    size_t last_step;                /* its place in their order */
+    void *result_queues;               /* a tree: see result_name_queue.c */
+    struct service_step *step;         /* being run by the pool; NULL: none */
+    size_t last_step;                  /* its place in their order */
     struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
 
     struct service_worker *workers[2 * SERVICE_WORKERS];

@@ -186,6 +186,15 @@ static const char *reason_of(const struct service *s, const struct service_job *
                                         : "it has failed, and is put away after the pause";
 }
 
+static void add_reason(json_t *list, const struct service_job *job, const char *reason,
+                       double since_s)
+{
+    if (json_array_size(list) < WAITING_SHOWN) {
+        json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
+                                              "reason", text_json(reason), "since_s", since_s));
+    }
+}
+
 /* Jobs of one list that wait for something. */
 static void add_waiting(const struct service *s, enum service_list which, json_t *list)
 {
@@ -193,11 +202,8 @@ static void add_waiting(const struct service *s, enum service_list which, json_t
     TAILQ_FOREACH(job, &s->lists[which], place)
     {
         const char *reason = reason_of(s, job);
-        if (reason != NULL && json_array_size(list) < WAITING_SHOWN) {
-            json_array_append_new(
-                list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name), "reason",
-                                text_json(reason), "since_s",
-                                job->deferred_ms != 0 ? age_s(s, job->deferred_ms) : 0.0));
+        if (reason != NULL) {
+            add_reason(list, job, reason, job->deferred_ms != 0 ? age_s(s, job->deferred_ms) : 0.0);
         }
     }
 }
@@ -206,22 +212,20 @@ static void add_waiting(const struct service *s, enum service_list which, json_t
 static void add_large(const struct service *s, enum service_list which, json_t *list)
 {
     const struct service_job *job;
+    char why[SERVICE_WHY_BYTES];
     TAILQ_FOREACH(job, &s->lists[which], place)
     {
-        if (job->large_ms != 0 && json_array_size(list) < WAITING_SHOWN) {
-            char why[SERVICE_WHY_BYTES];
-            const bool is_memory =
-                job->kind != NULL && strcmp(job->kind, status_name(STATUS_NO_MEMORY)) == 0;
-            snprintf(
-                why, sizeof(why),
-                "%.300s, while others had enough; retried periodically, other jobs continue: make "
-                "room for %s",
-                job->text != NULL ? job->text : "no space",
-                is_memory ? "it in memory; it fails when there is none for long" : "its result");
-            json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
-                                                  "reason", text_json(why), "since_s",
-                                                  age_s(s, job->large_ms)));
+        if (job->large_ms == 0) {
+            continue;
         }
+        const bool is_memory =
+            job->kind != NULL && strcmp(job->kind, status_name(STATUS_NO_MEMORY)) == 0;
+        snprintf(why, sizeof(why),
+                 "%.300s, while others had enough; retried periodically, other jobs continue: make "
+                 "room for %s",
+                 job->text != NULL ? job->text : "no space",
+                 is_memory ? "it in memory; it fails when there is none for long" : "its result");
+        add_reason(list, job, why, age_s(s, job->large_ms));
     }
 }
 
@@ -229,23 +233,22 @@ static void add_large(const struct service *s, enum service_list which, json_t *
 static void add_later(const struct service *s, json_t *list)
 {
     const struct service_job *job;
+    char why[SERVICE_WHY_BYTES];
     TAILQ_FOREACH(job, &s->lists[WAIT_ATTEMPT], place)
     {
-        if (result_name_queue_waits(s, job) && json_array_size(list) < WAITING_SHOWN) {
-            char why[SERVICE_WHY_BYTES];
+        if (result_name_queue_waits(s, job)) {
+            const struct service_job *before = result_name_queue_before(s, job);
             snprintf(why, sizeof(why),
                      "its result replaces that of %.300s (job %s), which was dropped before it and "
                      "is not done yet",
-                     result_name_queue_before(s, job)->name,
-                     result_name_queue_before(s, job)->spool->id);
-            json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
-                                                  "reason", text_json(why), "since_s", 0.0));
+                     before->name, before->spool->id);
+            add_reason(list, job, why, 0.0);
         }
     }
 }
 
 /* Files in in/, jobs that were taken out of it but are still being written to, and jobs that are
- * held. */
+ * deferred. */
 static json_t *pack_waiting(const struct service *s)
 {
     json_t *list = json_array();

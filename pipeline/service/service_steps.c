@@ -72,19 +72,20 @@ static void run(uv_work_t *work)
 {
     struct service_step *step = work->data;
     struct spool *spool = step->service->spool;
-    const bool takes_room =
-        step->kind == STEP_JOBS && (step->list == WAIT_CLAIM || step->list == WAIT_ATTEMPT);
-    if (takes_room) {
-        health_probe_room(spool, &step->health);
-        step->no_room = !step->health.is_good;
-    }
     if (step->kind == STEP_LOOK) {
         health_probe(spool, &step->health);
+        return;
     }
     if (step->kind == STEP_RECOVER) {
         step->code = spool_recover(spool, &step->found);
         snprintf(step->message, sizeof(step->message), "%s", status_message());
-    } else if (step->kind == STEP_JOBS && !step->no_room) {
+        return;
+    }
+    if (step->list == WAIT_CLAIM || step->list == WAIT_ATTEMPT) { /* they take room */
+        health_probe_room(spool, &step->health);
+        step->no_room = !step->health.is_good;
+    }
+    if (!step->no_room) {
         run_jobs(step);
     }
 }
@@ -165,15 +166,9 @@ static bool is_decided(const struct service_job *job, enum service_list from)
     return from == WAIT_FAIL || state == SPOOL_COMMITTED || state == SPOOL_PUBLISHED;
 }
 
-/* The spool has a complaint for good; or until somebody puts right what is in a job's way. */
-static void fail(struct service *s, struct service_job *job, enum service_list from,
-                 const char *kind)
+/* The spool has a complaint for good. */
+static void fail(struct service *s, struct service_job *job, const char *kind)
 {
-    if (is_decided(job, from)) {
-        backpressure_defer(s, job, message_of(job));
-        service_job_list(s, job, from);
-        return;
-    }
     service_job_set_failure(job, kind, message_of(job));
     service_job_list(s, job, WAIT_FAIL);
 }
@@ -191,11 +186,6 @@ static void exhaust(struct service *s, struct service_job *job)
 /* The step did not succeed because of insufficient room: repeated later, from where the job is. */
 static void want_room(struct service *s, struct service_job *job, enum service_list from)
 {
-    if (is_decided(job, from)) {
-        backpressure_defer(s, job, message_of(job));
-        service_job_list(s, job, from);
-        return;
-    }
     /* What the disk did not take is gone from memory, too: the work is to be done again. */
     const bool again = from == WAIT_FINISH && job->spool->state == SPOOL_WORKING;
     if (again && backpressure_is_large(s, job, message_of(job))) {
@@ -238,6 +228,13 @@ static void sort(struct service *s, struct service_job *job, enum service_list f
         }
         result_name_queue_join(s, job);
     }
+    const bool has_failed = spool->outcome == SPOOL_BAD_INPUT ||
+                            spool->outcome == SPOOL_TRANSIENT || spool->outcome == SPOOL_INTERNAL;
+    if (has_failed && is_decided(job, from)) { /* until somebody puts right what is in its way */
+        backpressure_defer(s, job, message_of(job));
+        service_job_list(s, job, from);
+        return;
+    }
     switch (spool->outcome) {
     case SPOOL_OK:
         if (from == WAIT_CHARGE) {
@@ -255,7 +252,7 @@ static void sort(struct service *s, struct service_job *job, enum service_list f
         drop(s, job);
         break;
     case SPOOL_BAD_INPUT:
-        fail(s, job, from, status_name(STATUS_BAD_INPUT));
+        fail(s, job, status_name(STATUS_BAD_INPUT));
         break;
     case SPOOL_EXHAUSTED:
         exhaust(s, job);
@@ -264,7 +261,7 @@ static void sort(struct service *s, struct service_job *job, enum service_list f
         want_room(s, job, from);
         break;
     case SPOOL_INTERNAL:
-        fail(s, job, from, status_name(STATUS_INTERNAL));
+        fail(s, job, status_name(STATUS_INTERNAL));
         break;
     }
 }
@@ -419,16 +416,12 @@ static bool may_attempt(const struct service *s, const struct service_step *step
             return false;
         }
     }
-    TAILQ_FOREACH(other, &s->lists[WAIT_WORKER], place)
-    {
-        if (backpressure_jobs_exclude(job, other)) {
-            return false;
-        }
-    }
-    TAILQ_FOREACH(other, &s->lists[WAIT_RESULT], place)
-    {
-        if (backpressure_jobs_exclude(job, other)) {
-            return false;
+    for (enum service_list list = WAIT_WORKER; list <= WAIT_RESULT; list++) {
+        TAILQ_FOREACH(other, &s->lists[list], place)
+        {
+            if (backpressure_jobs_exclude(job, other)) {
+                return false;
+            }
         }
     }
     return true;

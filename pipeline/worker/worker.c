@@ -62,20 +62,18 @@ static enum status open_file(const struct worker *w, const char *id, const json_
     char path[SPOOL_ID_BYTES + 8 + 256];
     char *file = worker_unpack_name(name);
     *fd = -1;
-    enum status code = STATUS_OK;
     if (file == NULL && json_is_string(name)) {
-        code = status_fail(STATUS_NO_MEMORY, "no memory for the name of a file");
-    } else if (file == NULL || !beneath_is_name(file) || !beneath_is_name(id)) {
-        code = status_fail(STATUS_INTERNAL, "a job came without the names of its files");
-    } else {
-        snprintf(path, sizeof(path), "%s/in/%s", id, file);
-        code = beneath_open_file(w->work_fd, path, &st, fd);
-        /* It was there when the job was claimed: that it is not there now is no fault of its own.
-         */
-        code = code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code;
+        return status_fail(STATUS_NO_MEMORY, "no memory for the name of a file");
     }
+    if (file == NULL || !beneath_is_name(file) || !beneath_is_name(id)) {
+        free(file);
+        return status_fail(STATUS_INTERNAL, "a job came without the names of its files");
+    }
+    snprintf(path, sizeof(path), "%s/in/%s", id, file);
     free(file);
-    return code;
+    const enum status code = beneath_open_file(w->work_fd, path, &st, fd);
+    /* It was there when the job was claimed: the job is not at fault. */
+    return code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code;
 }
 
 static enum status open_part(const struct worker *w, const char *id, const json_t *from,
@@ -311,14 +309,15 @@ static enum status open_folders(struct worker *w, const json_t *message)
     enum status code = STATUS_OK;
     if (spool == NULL || output == NULL || asprintf(&work, "%s/.work", spool) < 0) {
         work = NULL;
-        code = status_fail(STATUS_INTERNAL, "the worker was not told its folders");
-    } else {
-        w->work_fd = open(work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        w->context.out_fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (w->work_fd < 0 || w->context.out_fd < 0) {
-            code = status_fail_errno(errno, "cannot open '%s'", w->work_fd < 0 ? work : output);
-        }
+        code = status_fail(STATUS_INTERNAL, "the worker did not get its folders");
+        goto end;
     }
+    w->work_fd = open(work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    w->context.out_fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (w->work_fd < 0 || w->context.out_fd < 0) {
+        code = status_fail_errno(errno, "cannot open '%s'", w->work_fd < 0 ? work : output);
+    }
+end:
     free(spool);
     free(output);
     free(work);
@@ -336,11 +335,9 @@ static void open_engine(struct worker *w, const json_t *message)
                           .level = (int)number(message, "level"),
                           .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};
     enum status code = open_folders(w, message);
-    if (code == STATUS_OK && w->settings.backend == NULL) {
-        code = status_fail(STATUS_NO_MEMORY, "no memory to begin");
-    }
     if (code == STATUS_OK) {
-        code = engine_open(&w->loop, &w->settings, &w->engine);
+        code = w->settings.backend != NULL ? engine_open(&w->loop, &w->settings, &w->engine)
+                                           : status_fail(STATUS_NO_MEMORY, "no memory to begin");
     }
     if (code != STATUS_OK) {
         worker_link_send(&w->link,
@@ -445,10 +442,8 @@ int worker_run(int argc, char **argv)
     }
     uv_run(&w.loop, UV_RUN_DEFAULT);
     uv_loop_close(&w.loop);
-    const int fds[] = {w.work_fd, w.context.out_fd};
-    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
-        beneath_close(fds[i]);
-    }
+    beneath_close(w.work_fd);
+    beneath_close(w.context.out_fd);
     free(w.settings.backend);
     return w.result;
 }

@@ -71,8 +71,7 @@ void watcher_unwatch(struct watcher *w, const char *path)
     }
 }
 
-/* Ends the watches of folders that a look at everything has not met: they were moved away when
- * nobody was told. */
+/* Ends the watches of folders that a complete look has not met: they were moved away unnoticed. */
 static void unwatch_unseen(struct watcher *w)
 {
     for (size_t i = w->n_folders; i-- > 0;) {
