@@ -19,29 +19,25 @@
 enum { REMOVE_DEPTH = 64 };
 
 #ifdef LEAT_FAULTS
-/* result = call, unless a test decides otherwise. */
-#define CHANGE(result, call, ...)                                                                  \
-    do {                                                                                           \
+/* The call's result, unless a test decides otherwise. */
+#define CHANGE(call, ...)                                                                          \
+    ({                                                                                             \
         const struct fault_operation operation_ = {__VA_ARGS__};                                   \
-        int before_ = fault_before(&operation_);                                                   \
-        (result) = before_ == 0 ? (call) : before_ > 0 ? 0 : -1;                                   \
-        if (before_ == 0 && (result) >= 0) {                                                       \
+        const int before_ = fault_before(&operation_);                                             \
+        const __typeof__(call) result_ = before_ == 0 ? (call) : before_ > 0 ? 0 : -1;             \
+        if (before_ == 0 && result_ >= 0) {                                                        \
             fault_after(&operation_);                                                              \
         }                                                                                          \
-    } while (0)
+        result_;                                                                                   \
+    })
 #else
-#define CHANGE(result, call, ...)                                                                  \
-    do {                                                                                           \
-        (void)step;                                                                                \
-        (result) = (call);                                                                         \
-    } while (0)
+#define CHANGE(call, ...) ((void)step, (call))
 #endif
 
 int disk_make_folder(const char *step, int at_fd, const char *name, mode_t mode)
 {
     struct stat st;
-    int result;
-    CHANGE(result, mkdirat(at_fd, name, mode), step, "mkdir", -1, at_fd, NULL, name);
+    const int result = CHANGE(mkdirat(at_fd, name, mode), step, "mkdir", -1, at_fd, NULL, name);
     if (result != 0 && errno == EEXIST && fstatat(at_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISDIR(st.st_mode)) {
         return 0;
@@ -82,9 +78,8 @@ int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode
 int disk_rename(const char *step, int from_fd, const char *from, int to_fd, const char *to)
 {
     struct stat st;
-    int result;
-    CHANGE(result, renameat2(from_fd, from, to_fd, to, RENAME_NOREPLACE), step, "rename", from_fd,
-           to_fd, from, to);
+    const int result = CHANGE(renameat2(from_fd, from, to_fd, to, RENAME_NOREPLACE), step, "rename",
+                              from_fd, to_fd, from, to);
     if (result == 0 || (errno != EINVAL && errno != ENOSYS)) {
         return result;
     }
@@ -92,30 +87,23 @@ int disk_rename(const char *step, int from_fd, const char *from, int to_fd, cons
         errno = EEXIST;
         return -1;
     }
-    CHANGE(result, renameat(from_fd, from, to_fd, to), step, "rename", from_fd, to_fd, from, to);
-    return result;
+    return CHANGE(renameat(from_fd, from, to_fd, to), step, "rename", from_fd, to_fd, from, to);
 }
 
 int disk_exchange(const char *step, int at_fd, const char *a, const char *b)
 {
-    int result;
-    CHANGE(result, renameat2(at_fd, a, at_fd, b, RENAME_EXCHANGE), step, "exchange", at_fd, at_fd,
-           a, b);
-    return result;
+    return CHANGE(renameat2(at_fd, a, at_fd, b, RENAME_EXCHANGE), step, "exchange", at_fd, at_fd, a,
+                  b);
 }
 
 int disk_unlink(const char *step, int at_fd, const char *name)
 {
-    int result;
-    CHANGE(result, unlinkat(at_fd, name, 0), step, "unlink", at_fd, -1, name, NULL);
-    return result;
+    return CHANGE(unlinkat(at_fd, name, 0), step, "unlink", at_fd, -1, name, NULL);
 }
 
 int disk_remove_folder(const char *step, int at_fd, const char *name)
 {
-    int result;
-    CHANGE(result, unlinkat(at_fd, name, AT_REMOVEDIR), step, "rmdir", at_fd, -1, name, NULL);
-    return result;
+    return CHANGE(unlinkat(at_fd, name, AT_REMOVEDIR), step, "rmdir", at_fd, -1, name, NULL);
 }
 
 static int remove_one(void *user, int at_fd, const char *name, const char *path, bool is_folder)
@@ -143,8 +131,7 @@ int disk_remove_tree(const char *step, int at_fd, const char *name)
 static int write_all(const char *step, int fd, const char *data, size_t len)
 {
     while (len > 0) {
-        ssize_t n;
-        CHANGE(n, write(fd, data, len), step, "write", -1, fd, NULL, NULL);
+        const ssize_t n = CHANGE(write(fd, data, len), step, "write", -1, fd, NULL, NULL);
         if (n == 0 || (n < 0 && errno != EINTR)) {
             return -1;
         }
@@ -158,10 +145,8 @@ static int write_all(const char *step, int fd, const char *data, size_t len)
 /* With a mode by the umask. */
 static int create_file(const char *step, int at_fd, const char *name, int flags)
 {
-    int fd;
-    CHANGE(fd, openat(at_fd, name, flags | O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0666), step,
-           "create", -1, at_fd, NULL, name);
-    return fd;
+    return CHANGE(openat(at_fd, name, flags | O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0666),
+                  step, "create", -1, at_fd, NULL, name);
 }
 
 struct temp {
@@ -191,17 +176,14 @@ int disk_fsync_temp(const char *step, int at_fd, const char *name)
 int disk_rename_temp(const char *step, int at_fd, const char *name)
 {
     const struct temp temp = temp_of(name);
-    int result;
-    CHANGE(result, renameat(at_fd, temp.name, at_fd, name), step, "rename", at_fd, at_fd, temp.name,
-           name);
-    return result;
+    return CHANGE(renameat(at_fd, temp.name, at_fd, name), step, "rename", at_fd, at_fd, temp.name,
+                  name);
 }
 
 /* Cuts the file to whole records, less `less` of them. */
 static int cut(const char *step, int fd, size_t record, off_t less)
 {
     struct stat st;
-    int result;
     if (fstat(fd, &st) != 0) {
         return -1;
     }
@@ -210,8 +192,7 @@ static int cut(const char *step, int fd, size_t record, off_t less)
     if (size == st.st_size) {
         return 0;
     }
-    CHANGE(result, ftruncate(fd, size), step, "truncate", -1, fd, NULL, NULL);
-    return result;
+    return CHANGE(ftruncate(fd, size), step, "truncate", -1, fd, NULL, NULL);
 }
 
 int disk_append(const char *step, int at_fd, const char *name, const char *record, size_t len)
@@ -235,9 +216,7 @@ int disk_take_back(const char *step, int at_fd, const char *name, size_t len)
 
 int disk_sync(const char *step, int fd)
 {
-    int result;
-    CHANGE(result, fsync(fd), step, "fsync", -1, fd, NULL, NULL);
-    return result;
+    return CHANGE(fsync(fd), step, "fsync", -1, fd, NULL, NULL);
 }
 
 int disk_sync_name(const char *step, int at_fd, const char *name)
@@ -250,17 +229,14 @@ int disk_sync_name(const char *step, int at_fd, const char *name)
 
 int disk_sync_all(const char *step, int fd)
 {
-    int result;
-    CHANGE(result, syncfs(fd), step, "syncfs", -1, fd, NULL, NULL);
-    return result;
+    return CHANGE(syncfs(fd), step, "syncfs", -1, fd, NULL, NULL);
 }
 
 void disk_sync_begin(const char *step, int fd)
 {
-    int result; /* where this cannot be done, fsync does it */
-    CHANGE(result, sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE), step, "begin", -1, fd, NULL,
-           NULL);
-    (void)result;
+    /* Where this cannot be done, fsync does it. */
+    (void)CHANGE(sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE), step, "begin", -1, fd, NULL,
+                 NULL);
 }
 
 static int walk(int fd, int depth, char *path, disk_visit *visit, void *user)
