@@ -43,10 +43,10 @@ static int stop_listening(void **state)
 
 static void must_listen(void)
 {
-    if (!notify_is_built()) {
-        print_message("built without libsystemd: nothing to hear\n");
-        skip();
-    }
+#ifndef LEAT_SYSTEMD
+    print_message("built without libsystemd: nothing to hear\n");
+    skip();
+#endif
     assert_int_equal(setenv("NOTIFY_SOCKET", path, 1), 0);
 }
 

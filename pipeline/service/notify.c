@@ -26,15 +26,6 @@ static void tell(const char *state)
 #endif
 }
 
-bool notify_is_built(void)
-{
-#ifdef LEAT_SYSTEMD
-    return true;
-#else
-    return false;
-#endif
-}
-
 void notify_ready(void)
 {
     tell("READY=1");

@@ -7,11 +7,6 @@
 #ifndef LEAT_PIPELINE_SERVICE_NOTIFY_H
 #define LEAT_PIPELINE_SERVICE_NOTIFY_H
 
-#include <stdbool.h>
-
-/* Whether this build can speak to systemd at all. */
-bool notify_is_built(void);
-
 /* The service has started, or has ended to reload: `systemctl start` and `reload` return. */
 void notify_ready(void);
 /* What `systemctl status` shows, in one line; control bytes in it become '?'. */

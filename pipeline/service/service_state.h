@@ -2,8 +2,8 @@
  * service_state - the service's inside, shared by the files that make it up: service.c (life, and
  * what comes next), service_steps.c (the spool), backpressure.c (pauses), health.c (the
  * spool's folders), readiness_batch.c (files in in/), service_jobs.c (jobs at workers, blame),
- * result_name_queue.c (which of several results stays), service_devices.c (which workers),
- * service_workers.c (their processes), service_status.c (figures).
+ * result_name_queue.c (which of several results stays), service_workers.c (which there are, and
+ * their processes), service_status.c (figures).
  */
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
@@ -269,26 +269,19 @@ const struct service_job *result_name_queue_before(const struct service *s,
 bool result_name_queue_waits(const struct service *s, const struct service_job *job);
 size_t result_name_queue_count(const struct service *s);
 
-/* --- service_devices.c */
+/* --- service_workers.c */
 
 /* Makes the list of workers that the settings ask for. */
 void service_workers_choose(struct service *s);
 void service_workers_free(struct service *s);
-bool service_worker_is_cpu(const struct service_worker *w);
-/* Whether the CPU is to work: it is asked for, or every device is out. */
-bool service_cpu_is_wanted(const struct service *s);
 /* Whether it gets no more jobs and ends when it has done those that it has. `why` says so, or that
  * it is stale; else it is as it was. */
 bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes);
-/* One of that place that has been replaced and still has jobs; NULL: none. */
-struct service_worker *service_worker_before(const struct service *s, size_t place);
 /* Whether jobs may be sent to it. */
 bool service_worker_takes(const struct service_worker *w);
 bool service_workers_running(const struct service *s);
 /* Whether there is a worker for those who asked; `why` says why not, or what is missing. */
 bool service_workers_ready(const struct service *s, char *why, size_t why_bytes);
-
-/* --- service_workers.c */
 
 /* Starts, retires and kills workers whose time has come. */
 void service_workers_step(struct service *s);

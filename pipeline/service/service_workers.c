@@ -1,7 +1,9 @@
 /*
  * service_workers - the worker processes: starting them, noticing that they end, starting them
- * again with back-off, and giving up on a device that does nothing but end. Which there are is in
- * service_devices.c.
+ * again with back-off, and giving up on a device that does nothing but end.
+ *
+ * A worker sees one device, by CUDA_VISIBLE_DEVICES, so that the CUDA module needs no choice. With
+ * backend = auto the CPU steps in once every device is out, and steps back when one works again.
  */
 #include "pipeline/service/service_state.h"
 
@@ -9,6 +11,7 @@
 #include "pipeline/names/machine.h"
 #include "pipeline/names/text.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +33,188 @@ enum {
     OUT_MS = 300000
 };
 
+/* --- which there are ----------------------------------------------------------------------------
+ */
+
+/* Devices of the driver: its device files. */
+static size_t count_devices(void)
+{
+    DIR *dev = opendir("/dev");
+    size_t n = 0;
+    for (const struct dirent *e; dev != NULL && (e = readdir(dev)) != NULL;) {
+        const char *number = strncmp(e->d_name, "nvidia", 6) == 0 ? e->d_name + 6 : "";
+        n += (*number != '\0' && number[strspn(number, "0123456789")] == '\0') ||
+             strcmp(e->d_name, "dxg") == 0;
+    }
+    if (dev != NULL) {
+        closedir(dev);
+    }
+    return n;
+}
+
+static struct service_worker *new_worker(struct service *s, size_t place, const char *name,
+                                         const char *backend, const char *visible)
+{
+    struct service_worker *w = calloc(1, sizeof(*w));
+    if (w != NULL) {
+        w->service = s;
+        w->place = place;
+        w->state = WORKER_BACKOFF;
+        w->since_ms = service_now(s);
+        snprintf(w->name, sizeof(w->name), "%s", name);
+        snprintf(w->backend, sizeof(w->backend), "%s", backend);
+        snprintf(w->visible, sizeof(w->visible), "%s", visible);
+    }
+    return w;
+}
+
+/* Of a device: `visible` holds n bytes. */
+static void add(struct service *s, const char *backend, size_t device, const char *visible, int n)
+{
+    char name[16], shown[64];
+    snprintf(name, sizeof(name), "cuda:%zu", device);
+    snprintf(shown, sizeof(shown), "%.*s", n, visible);
+    struct service_worker *w =
+        s->n_workers < SERVICE_WORKERS
+            ? new_worker(s, s->n_workers, strcmp(backend, "cpu") == 0 ? "cpu" : name, backend,
+                         shown)
+            : NULL;
+    if (w != NULL) {
+        s->workers[s->n_workers++] = w;
+        s->n_all = s->n_workers;
+    }
+}
+
+/* One a device: those that the user lets be seen, or all. */
+static void add_devices(struct service *s, size_t at_least)
+{
+    const char *chosen = getenv("CUDA_VISIBLE_DEVICES");
+    size_t n = 0;
+    if (chosen == NULL) {
+        n = count_devices();
+        for (size_t i = 0; i < (n > at_least ? n : at_least); i++) {
+            char number[24];
+            add(s, "cuda", i, number, snprintf(number, sizeof(number), "%zu", i));
+        }
+        return;
+    }
+    for (const char *at = chosen; *at != '\0'; n++) {
+        size_t len = strcspn(at, ",");
+        add(s, "cuda", n, at, (int)len);
+        at += len + (at[len] == ',');
+    }
+    if (n == 0 && at_least > 0) {
+        add(s, "cuda", 0, "0", 1); /* says why there is none */
+    }
+}
+
+static bool is_cpu(const struct service_worker *w)
+{
+    return strcmp(w->backend, "cpu") == 0;
+}
+
+void service_workers_choose(struct service *s)
+{
+    const char *backend = s->settings->backend;
+    if (strcmp(backend, "cpu") != 0) {
+        add_devices(s, strcmp(backend, "cuda") == 0 ? 1 : 0);
+    }
+    if (strcmp(backend, "cuda") != 0) {
+        add(s, "cpu", 0, "", 0);
+    }
+}
+
+/* Whether the CPU is to work: it is asked for, or every device is out. */
+static bool cpu_is_wanted(const struct service *s)
+{
+    bool wanted = true;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        const struct service_worker *w = s->workers[i];
+        const bool is_out =
+            w->state == WORKER_DISABLED || (w->state == WORKER_STARTING && w->is_tried);
+        wanted = wanted && (is_cpu(w) || is_out);
+    }
+    return wanted;
+}
+
+/* One of that place that has been replaced and still has jobs; NULL: none. */
+static struct service_worker *retiring_of(const struct service *s, size_t place)
+{
+    for (size_t i = s->n_workers; i < s->n_all; i++) {
+        if (s->workers[i]->place == place) {
+            return s->workers[i];
+        }
+    }
+    return NULL;
+}
+
+bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes)
+{
+    const struct service *s = w->service;
+    if (w->is_running && w->is_stale && !w->is_told_to_end) {
+        snprintf(why, why_bytes,
+                 "%s: another begins when the one of process %d, which retires, has ended",
+                 w->makes_way ? "does not become free for a job that is to be tried alone"
+                              : "has the configuration of before",
+                 retiring_of(s, w->place) != NULL ? retiring_of(s, w->place)->process.pid : 0);
+    }
+    if (!w->is_running || !w->is_told_to_end) {
+        return false;
+    }
+    const char *cause = s->is_draining                   ? "the service stops"
+                        : is_cpu(w) && !cpu_is_wanted(s) ? "a device works again"
+                        : w->makes_way
+                            ? "another takes its place for a job that is tried alone"
+                            : "the configuration has changed, and another takes its place";
+    snprintf(why, why_bytes, "draining, %zu jobs left: %s", w->n_jobs, cause);
+    return true;
+}
+
+bool service_worker_takes(const struct service_worker *w)
+{
+    return w->state == WORKER_READY && !w->is_told_to_end && !w->alone && !w->is_sick &&
+           w->kill_ms == 0;
+}
+
+bool service_workers_running(const struct service *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->n_all; i++) {
+        any = any || s->workers[i]->is_running;
+    }
+    return any;
+}
+
+bool service_workers_ready(const struct service *s, char *why, size_t why_bytes)
+{
+    bool any = false, lost = false;
+    size_t n = 0;
+    why[0] = '\0';
+    for (size_t i = 0; i < s->n_workers; i++) {
+        const struct service_worker *w = s->workers[i];
+        any = any || w->state == WORKER_READY;
+        bool missing = w->state == WORKER_DISABLED || w->state == WORKER_BACKOFF;
+        bool asked_for = !is_cpu(w) && (w->was_ready || strcmp(s->settings->backend, "cuda") == 0);
+        lost = lost || (missing && asked_for);
+        if (missing && w->why[0] != '\0' && n < why_bytes) {
+            n += (size_t)snprintf(why + n, why_bytes - n, "%s%s: %s", n > 0 ? "; " : "", w->name,
+                                  w->why);
+        }
+    }
+    if (!any && n == 0) {
+        snprintf(why, why_bytes, "workers are starting");
+    }
+    return any && !lost;
+}
+
+void service_workers_free(struct service *s)
+{
+    for (size_t i = 0; i < s->n_all; i++) {
+        free(s->workers[i]);
+    }
+    s->n_workers = s->n_all = 0;
+}
+
 /* --- ends ------------------------------------------------------------------------------------- */
 
 static void back_off(struct service_worker *w, bool unfit)
@@ -40,12 +225,12 @@ static void back_off(struct service_worker *w, bool unfit)
     }
     const bool is_auto = strcmp(w->service->settings->backend, "auto") == 0;
     w->state = WORKER_BACKOFF;
-    if (unfit && is_auto && !service_worker_is_cpu(w)) { /* there is no such device */
+    if (unfit && is_auto && !is_cpu(w)) { /* there is no such device */
         w->state = WORKER_DISABLED;
         w->again_ms = service_now(w->service) + OUT_MS;
         return;
     }
-    if (w->n_in_row >= OUT_AFTER && !service_worker_is_cpu(w)) {
+    if (w->n_in_row >= OUT_AFTER && !is_cpu(w)) {
         w->state = WORKER_DISABLED;
         wait = OUT_MS;
         log_error("%s: %u deaths in a row, the device is left alone for %d s: %s", w->name,
@@ -86,7 +271,7 @@ static void reap(struct service_worker *w)
         }
         snprintf(w->unfit_why, sizeof(w->unfit_why), "%s", unfit ? w->why : "");
     }
-    if (service_jobs_of_dead(w) && service_worker_is_cpu(w)) {
+    if (service_jobs_of_dead(w) && is_cpu(w)) {
         w->n_in_row = 0; /* a processor is not at fault; a device might be */
     }
     if (s->workers[w->place] != w) {
@@ -229,7 +414,7 @@ static void send_open(struct service_worker *w)
 {
     const struct service *s = w->service;
     const struct settings *t = s->settings;
-    size_t n = service_worker_is_cpu(w) ? 1 : s->n_workers - (strcmp(t->backend, "auto") == 0);
+    size_t n = is_cpu(w) ? 1 : s->n_workers - (strcmp(t->backend, "auto") == 0);
     uint64_t threads = share_of(t->threads > 0 ? t->threads : machine_cpus(), n);
     uint64_t memory = share_of(t->memory > 0 ? t->memory : machine_memory() / 2, n);
     worker_link_send(&w->link,
@@ -255,11 +440,11 @@ static char **make_environment(const struct service_worker *w, char **own)
         return NULL;
     }
     for (size_t i = 0; i < n; i++) {
-        if (service_worker_is_cpu(w) || strncmp(environ[i], name, sizeof(name) - 1) != 0) {
+        if (is_cpu(w) || strncmp(environ[i], name, sizeof(name) - 1) != 0) {
             list[kept++] = environ[i];
         }
     }
-    if (!service_worker_is_cpu(w)) {
+    if (!is_cpu(w)) {
         list[kept] = *own;
     }
     return list;
@@ -339,17 +524,10 @@ static void retire(struct service_worker *w, bool now)
 /* One that has jobs makes place for another, where it may. */
 static void make_place(struct service *s, struct service_worker *w)
 {
-    struct service_worker *next = calloc(1, sizeof(*next));
+    struct service_worker *next = new_worker(s, w->place, w->name, w->backend, w->visible);
     if (next == NULL) {
         return; /* the next second tries again */
     }
-    next->service = s;
-    next->place = w->place;
-    snprintf(next->name, sizeof(next->name), "%s", w->name);
-    snprintf(next->backend, sizeof(next->backend), "%s", w->backend);
-    snprintf(next->visible, sizeof(next->visible), "%s", w->visible);
-    next->state = WORKER_BACKOFF;
-    next->since_ms = service_now(s);
     next->was_ready = w->was_ready;
     next->n_deaths = w->n_deaths;
     next->capacity = w->capacity;
@@ -362,12 +540,11 @@ static void replace(struct service *s, bool cpu)
 {
     for (size_t i = 0; i < s->n_workers; i++) {
         struct service_worker *w = s->workers[i];
-        const bool may = !s->is_draining && service_worker_before(s, i) == NULL;
+        const bool may = !s->is_draining && retiring_of(s, i) == NULL;
         if (w->is_running && w->is_stale && !s->is_draining && (may || w->n_jobs == 0)) {
             retire(w, false);
         }
-        if (w->is_running && w->is_told_to_end && !w->is_stopped && may &&
-            (!service_worker_is_cpu(w) || cpu)) {
+        if (w->is_running && w->is_told_to_end && !w->is_stopped && may && (!is_cpu(w) || cpu)) {
             make_place(s, w);
         }
     }
@@ -376,7 +553,7 @@ static void replace(struct service *s, bool cpu)
 void service_workers_step(struct service *s)
 {
     const uint64_t now = service_now(s);
-    const bool cpu = service_cpu_is_wanted(s);
+    const bool cpu = cpu_is_wanted(s);
     replace(s, cpu);
     for (size_t i = 0; i < s->n_all; i++) {
         struct service_worker *w = s->workers[i];
@@ -384,10 +561,10 @@ void service_workers_step(struct service *s)
             if (w->kill_ms != 0 && w->kill_ms != UINT64_MAX && now >= w->kill_ms) {
                 service_worker_kill(w, w->state == WORKER_STARTING ? "it did not begin in time"
                                                                    : "it did not end when told to");
-            } else if (w->is_told_to_end || (service_worker_is_cpu(w) && !cpu)) {
+            } else if (w->is_told_to_end || (is_cpu(w) && !cpu)) {
                 retire(w, false);
             }
-        } else if (now >= w->again_ms && !s->is_draining && (!service_worker_is_cpu(w) || cpu)) {
+        } else if (now >= w->again_ms && !s->is_draining && (!is_cpu(w) || cpu)) {
             start(w);
         }
     }
@@ -450,12 +627,12 @@ void service_workers_tell_deadline(struct service *s)
 uint64_t service_workers_next_due(const struct service *s)
 {
     uint64_t first = UINT64_MAX;
-    const bool cpu = service_cpu_is_wanted(s);
+    const bool cpu = cpu_is_wanted(s);
     for (size_t i = 0; i < s->n_all; i++) {
         const struct service_worker *w = s->workers[i];
-        uint64_t due = w->is_running                                          ? w->kill_ms
-                       : s->is_draining || (service_worker_is_cpu(w) && !cpu) ? UINT64_MAX
-                                                                              : w->again_ms;
+        uint64_t due = w->is_running                           ? w->kill_ms
+                       : s->is_draining || (is_cpu(w) && !cpu) ? UINT64_MAX
+                                                               : w->again_ms;
         if (due != 0 && due < first) {
             first = due;
         }

@@ -137,8 +137,6 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* spool_claim.c: whether an input is still what it was; sets the outcome. */
 bool spool_unchanged(struct spool *s, struct spool_job *job);
-/* spool_publish.c: whether OUT/name is an earlier result of leat. */
-bool spool_is_result(struct spool *s, const char *name);
 /* spool_fail.c: moves .work/ID, which holds its reason.json, to failed/. */
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n);
 
