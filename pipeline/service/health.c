@@ -57,7 +57,7 @@ void health_apply(struct service *s, const struct health *health)
         s->look_for_room_ms = now + PROBE_MS;
     } else if (health->for_room) {
         s->is_paused = false;
-        if (service_is_idle(s)) {
+        if (service_n_jobs(s) == 0) {
             backpressure_end(s);
         }
     }

@@ -46,7 +46,7 @@ struct file {
     TAILQ_ENTRY(file) place, duplicate_place;
     struct group *group; /* NULL: not a part of a job */
     size_t part;
-    bool is_complete, is_beside, is_duplicate, again; /* again: found anew while it was claimed */
+    bool is_complete, is_beside, is_duplicate, again; /* again: found again while it was claimed */
     char *reason;                                     /* NULL: by the list */
     struct ready_memory memory;
     uint64_t since_ms, look_ms, never_since_ms;

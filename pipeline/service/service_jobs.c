@@ -84,13 +84,13 @@ void service_job_set_failure(struct service_job *job, const char *kind, const ch
     job->text = strdup(text);
 }
 
-bool service_is_idle(const struct service *s)
+size_t service_n_jobs(const struct service *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < SERVICE_LISTS; i++) {
         n += s->n_listed[i];
     }
-    return n == 0;
+    return n;
 }
 
 /* --- to a worker ------------------------------------------------------------------------------ */

@@ -148,7 +148,7 @@ struct service {
     char trouble[SERVICE_WHY_BYTES]; /* of the watcher with a folder, the first; "": none */
     size_t n_troubles;               /* folders, and what is in them, that cannot be looked at */
     uint64_t trouble_ms;             /* since when */
-    bool is_troubled;                /* by the look that is being told of */
+    bool is_troubled;                /* by the look that is being reported */
     size_t n_done, n_failed, n_requeued;
     uint64_t input_bytes;
     struct service_past done[SERVICE_SHOWN], failed[SERVICE_SHOWN]; /* rings */
@@ -239,8 +239,8 @@ void service_job_unlist(struct service *s, struct service_job *job);
 bool service_job_is_named(const struct service_job *job, const char *text);
 /* Why it failed last; copied. */
 void service_job_set_failure(struct service_job *job, const char *kind, const char *text);
-/* Whether there is no job at all. */
-bool service_is_idle(const struct service *s);
+/* Jobs in all lists. */
+size_t service_n_jobs(const struct service *s);
 /* Jobs that workers have begun, as far as is known. */
 size_t service_jobs_begun(const struct service *s);
 /* Jobs that are claimed, not yet at a worker, and go on: not those that wait for something of their

@@ -294,12 +294,8 @@ static json_t *iso_time(double seconds)
 
 static size_t count_queued(const struct service *s)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        n += s->n_listed[i];
-    }
-    return n - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] - s->n_listed[WAIT_FAIL] -
-           backpressure_n_large(s) - result_name_queue_count(s);
+    return service_n_jobs(s) - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] -
+           s->n_listed[WAIT_FAIL] - backpressure_n_large(s) - result_name_queue_count(s);
 }
 
 /* Why jobs wait for each other, if they do. */

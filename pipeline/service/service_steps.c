@@ -481,7 +481,7 @@ void service_step(struct service *s)
     }
     /* What is done already may be put in place below the reserve; that nothing could begin is said
      * before somebody drops a file. */
-    step->health.for_room = s->is_paused || service_is_idle(s);
+    step->health.for_room = s->is_paused || service_n_jobs(s) == 0;
     for (size_t i = 1; i <= KINDS && !look && step->n == 0; i++) {
         size_t k = (s->last_step + i) % KINDS;
         step->list = order[k];

@@ -191,7 +191,7 @@ static void say_begun(struct worker *w, const struct task *t, double deadline_s)
                                          "deadline_s", deadline_s));
 }
 
-/* Without a deadline while it waits for memory; begun anew when it has it. */
+/* Without a deadline while it waits for memory; begun again when it has it. */
 static void on_put_off(void *user, const struct job *job, double deadline_s)
 {
     struct worker *w = user;

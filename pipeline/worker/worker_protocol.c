@@ -36,7 +36,7 @@ static void break_link(struct worker_link *link, const char *why)
     link->broken(link->user, why);
 }
 
-/* Hands out the whole lines; false: a line is no message, or there was no memory to read it. */
+/* Hands out the whole lines; false: a line is not a message, or there was no memory to read it. */
 static bool read_lines(struct worker_link *link)
 {
     size_t begin = 0;
@@ -120,7 +120,7 @@ void worker_link_send(struct worker_link *link, json_t *message)
     size_t n = text != NULL ? strlen(text) : 0;
     if (request != NULL && text != NULL && !link->closing) {
         request->text = text;
-        text[n] = '\n'; /* in the place of the NUL: a request is no string any more */
+        text[n] = '\n'; /* in the place of the NUL: the text is not a string any more */
         uv_buf_t buf = uv_buf_init(text, (unsigned)(n + 1));
         if (uv_write(&request->write, (uv_stream_t *)&link->pipe, &buf, 1, on_sent) == 0) {
             return;

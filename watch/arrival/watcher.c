@@ -122,7 +122,7 @@ static void add_hint(struct watcher *w, const char *folder, const char *name)
 }
 
 /* A folder was moved, out of the watched one or within it. Nothing that happens in it now is looked
- * for under its old name. Under the new one, if it has one, it is watched anew: an event of the
+ * for under its old name. Under the new one, if it has one, it is watched again: an event of the
  * folder it was moved to has come before, or a look has met it there, and then it is what its own
  * watch says already and is looked at again. */
 static void follow(struct watcher *w, const char *folder)

@@ -25,7 +25,7 @@
 
 struct watcher;
 
-/* Something that is no folder. */
+/* Something that is not a folder. */
 struct watcher_file {
     char *path;     /* below the watched folder: "sub/x.csv" */
     struct stat st; /* lstat's answer */
@@ -57,7 +57,7 @@ struct watcher_options {
 };
 
 /* Starts to watch; the first complete findings follow by themselves. STATUS_NO_MEMORY, STATUS_IO;
- * that there are no events is no failure. */
+ * that there are no events is not a failure. */
 enum status watcher_open(uv_loop_t *loop, const struct watcher_options *options,
                          struct watcher **out) STATUS_MUST_CHECK;
 /* Stops; found() and trouble() are not called any more. `closed` (may be NULL) is called, on the

@@ -263,7 +263,8 @@ static bool passes(const char *path)
     return false;
 }
 
-/* A hinted path cannot be entered. That it has gone again, or leads over a link, is no trouble. */
+/* A hinted path cannot be entered. That it has gone again, or leads over a link, is not reported.
+ */
 static void note_closed(struct watcher_look *look, const char *path, int error)
 {
     if (error != ENOENT && error != ENOTDIR && error != ELOOP && error != EXDEV) {

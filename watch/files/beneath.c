@@ -25,7 +25,7 @@ bool beneath_is_name(const char *name)
            strcmp(name, "..") != 0;
 }
 
-/* The component that *path begins with, and *path moved behind it; false when it is no name. */
+/* The component that *path begins with, and *path moved behind it; false when it is not a name. */
 static bool next_component(const char **path, char name[NAME_MAX + 1])
 {
     size_t len = strcspn(*path, "/");

@@ -27,7 +27,7 @@ void beneath_close(int fd);
 enum status beneath_open_file(int at_fd, const char *path, struct stat *st,
                               int *out) STATUS_MUST_CHECK;
 
-/* Why a file with this stat is no input ("is a link", "has 2 names"); NULL when it is one: a
+/* Why a file with this stat is not an input ("is a link", "has 2 names"); NULL when it is one: a
  * regular file with one link. The text is valid until this thread's next call. */
 const char *beneath_unfit(const struct stat *st);
 

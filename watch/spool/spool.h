@@ -111,7 +111,7 @@ struct spool_job {
 /* A job to be claimed: inputs in/FOLDER/NAMES[0 .. n_names), n_names > 0, and a reference to
  * `parameters` (NULL: an empty object). A marker file (X.done) is one more name. What ready_look
  * says is never an input may be claimed too, alone: the outcome is SPOOL_BAD_INPUT, and spool_fail
- * puts it away. STATUS_BAD_ARGUMENT when a name is no single component; STATUS_NO_MEMORY. */
+ * puts it away. STATUS_BAD_ARGUMENT when a name is not a single component; STATUS_NO_MEMORY. */
 enum status spool_job_new(const char *folder, const char *stem, const char *const names[],
                           size_t n_names, json_t *parameters,
                           struct spool_job **out) STATUS_MUST_CHECK;

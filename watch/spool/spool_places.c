@@ -157,7 +157,7 @@ enum status spool_open_places(struct spool *s)
 
 /* --- later ---------------------------------------------------------------------- */
 
-/* Whether at_fd/path still leads to the open folder. What cannot be seen now is no answer. */
+/* Whether at_fd/path still leads to the open folder. What cannot be seen now does not count. */
 static bool leads_to(int at_fd, const char *path, int fd)
 {
     struct stat own, there;

@@ -2,9 +2,9 @@
  * spool_record - the small JSON files in .work/ID: job, commit, reason.json.
  *
  * They are written by leat alone and yet never trusted: names are single components, numbers are
- * numbers, and whatever else is found is no record. A name is bytes, JSON is UTF-8: bytes of names
- * that are not UTF-8, control characters and '%' stand as %XX. The text of a reason is for people:
- * only bytes that are not UTF-8 stand so there, and it is never read back.
+ * numbers, and whatever else is found is not a record. A name is bytes, JSON is UTF-8: bytes of
+ * names that are not UTF-8, control characters and '%' stand as %XX. The text of a reason is for
+ * people: only bytes that are not UTF-8 stand so there, and it is never read back.
  */
 #include "watch/spool/spool_state.h"
 

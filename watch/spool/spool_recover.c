@@ -1,5 +1,5 @@
 /*
- * spool_recover - what is found in .work at start, and what becomes of it.
+ * spool_recover - what is found in .work at start, and what is done with it.
  *
  *   commit, whole                      publish, archive
  *   reason.json                        it has failed: the rest of the way to failed/
@@ -7,7 +7,7 @@
  *   inputs, record                     verify again; too many attempts: fail
  *   inputs, no whole record or commit  fail, with that as the reason
  *   no inputs, no commit               remove
- *   anything that is no job's folder   to failed/, with that as the reason
+ *   anything that is not a job's folder to failed/, with that as the reason
  *
  * Then parts in OUT that belong to nobody.
  */
@@ -36,7 +36,8 @@ static bool keep(struct spool_recovery *r, struct spool_job *job)
     return true;
 }
 
-/* Fails one job now; counts it in *count. One that cannot fail now, for want of room, is kept. */
+/* Fails one job now; counts it in *count. One that cannot fail now, because of insufficient room,
+ * is kept. */
 static bool fail_now(struct spool *s, struct spool_recovery *r, struct spool_job *job,
                      const char *kind, const char *text, size_t *count)
 {
@@ -76,7 +77,7 @@ static enum status job_of_names(const char *id, const struct spool_names *inside
     return code;
 }
 
-/* Moves something that is no job's folder, or holds what no job holds, to failed/. */
+/* Moves something that is not a job's folder, or holds what no job holds, to failed/. */
 static bool set_aside(struct spool *s, struct spool_recovery *r, const char *name)
 {
     static const struct spool_names nothing;
