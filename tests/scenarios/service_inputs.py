@@ -14,7 +14,7 @@ import sys
 import time
 import zlib
 
-from service import LEAT, PATIENCE, WAIT_S, WATCHED, Service, grid, table
+from service import LEAT, WAIT_S, WATCHED, Service, grid, table
 
 SETTLE = 0.3  # of Service
 PAUSE = 2.5 * SETTLE
@@ -417,5 +417,5 @@ def queue():
     s.is_clean()
 
 
-write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (2000000 / PATIENCE))
+write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (100000 if WATCHED else 2000000))
 {"arriving": arriving, "changed": changed, "removed": queue, "without_leases": without_leases}[sys.argv[1]]()

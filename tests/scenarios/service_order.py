@@ -5,7 +5,7 @@ import os
 from service import WATCHED, Service, grid, table
 
 with open("leat.conf", "w") as f:
-    f.write(f"replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = {800000 if WATCHED else 4000000}\n")
+    f.write(f"replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = {200000 if WATCHED else 4000000}\n")
 
 
 def pipeline_of(name):
