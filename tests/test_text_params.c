@@ -5,7 +5,7 @@
 #include "pipeline/worker/worker_protocol.h"
 #include "tests/settings_given.h"
 
-static const struct stage_part parts[] = {{"words", STAGE_TABLE}};
+static const struct stage_part parts[] = {{.suffix = "words", .kind = STAGE_TABLE}};
 static const struct param_spec specs[] = {
     {.key = "expr", .kind = PARAM_TEXT, .text = "a=b", .min = 1, .max = 60, .help = "words"},
     {.key = "n", .kind = PARAM_COUNT, .text = "7", .min = 0, .max = 9, .help = "a number"},
