@@ -92,26 +92,26 @@ static void cpu_describe(const struct backend *b, struct backend_info *out)
     }
 }
 
-const struct backend_ops backend_cpu = {.name = "cpu",
-                                        .open = cpu_open,
-                                        .close = cpu_close,
-                                        .describe = cpu_describe,
-                                        .host_alloc = cpu_host_alloc,
-                                        .host_free = cpu_host_free,
-                                        .queue_new = cpu_queue_new,
-                                        .queue_free = cpu_queue_free,
-                                        .alloc = cpu_alloc,
-                                        .release = cpu_release,
-                                        .upload = cpu_upload,
-                                        .upload_wait = cpu_upload_wait,
-                                        .download = cpu_download,
-                                        .copy = cpu_copy,
-                                        .zero = cpu_zero,
-                                        .finish = cpu_finish,
-                                        .rest = cpu_rest,
-                                        .busy = cpu_busy,
-                                        .busy_all = cpu_busy_all,
-#define FAMILY(name) .name = &cpu_##name,
-                                        KERNEL_FAMILIES(FAMILY)
-#undef FAMILY
+/* A family of kernels as a member of the table, after the others. */
+#define AND_FAMILY(name) , .name = &cpu_##name
+const struct backend_ops backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .host_alloc = cpu_host_alloc,
+    .host_free = cpu_host_free,
+    .queue_new = cpu_queue_new,
+    .queue_free = cpu_queue_free,
+    .alloc = cpu_alloc,
+    .release = cpu_release,
+    .upload = cpu_upload,
+    .upload_wait = cpu_upload_wait,
+    .download = cpu_download,
+    .copy = cpu_copy,
+    .zero = cpu_zero,
+    .finish = cpu_finish,
+    .rest = cpu_rest,
+    .busy = cpu_busy,
+    .busy_all = cpu_busy_all KERNEL_FAMILIES(AND_FAMILY),
 };

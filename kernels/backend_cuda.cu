@@ -169,28 +169,28 @@ void device_host_free(struct backend *backend, void *p)
     }
 }
 
-const struct backend_ops backend_cuda = {.name = "cuda",
-                                         .open = device_open,
-                                         .close = device_close,
-                                         .describe = device_describe,
-                                         .host_alloc = device_host_alloc,
-                                         .host_free = device_host_free,
-                                         .queue_new = cuda_queue_new,
-                                         .queue_free = cuda_queue_free,
-                                         .alloc = cuda_alloc,
-                                         .release = cuda_release,
-                                         .upload = cuda_upload,
-                                         .upload_wait = cuda_upload_wait,
-                                         .download = cuda_download,
-                                         .copy = cuda_copy,
-                                         .zero = cuda_zero,
-                                         .finish = cuda_finish,
-                                         .rest = cuda_rest,
-                                         .busy = cuda_busy,
-                                         .busy_all = cuda_busy_all,
-#define FAMILY(name) .name = &cuda_##name,
-                                         KERNEL_FAMILIES(FAMILY)
-#undef FAMILY
+/* A family of kernels as a member of the table, after the others. */
+#define AND_FAMILY(name) , .name = &cuda_##name
+const struct backend_ops backend_cuda = {
+    .name = "cuda",
+    .open = device_open,
+    .close = device_close,
+    .describe = device_describe,
+    .host_alloc = device_host_alloc,
+    .host_free = device_host_free,
+    .queue_new = cuda_queue_new,
+    .queue_free = cuda_queue_free,
+    .alloc = cuda_alloc,
+    .release = cuda_release,
+    .upload = cuda_upload,
+    .upload_wait = cuda_upload_wait,
+    .download = cuda_download,
+    .copy = cuda_copy,
+    .zero = cuda_zero,
+    .finish = cuda_finish,
+    .rest = cuda_rest,
+    .busy = cuda_busy,
+    .busy_all = cuda_busy_all KERNEL_FAMILIES(AND_FAMILY),
 };
 
 } // namespace
