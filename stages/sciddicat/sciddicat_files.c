@@ -91,25 +91,15 @@ static enum status add_arrival(struct sciddicat_job *job, struct result *out)
 
 /* --- the mass balance ------------------------------------------------------------------------- */
 
-static enum status put_report(const struct sciddicat_job *job, const struct sciddicat_report *r,
-                              struct bytes *out)
-{
-    const double sums[] = {r->mass, r->lost_edge, r->lost_nodata};
-    STATUS_TRY(bytes_printf(out, "%llu,", (unsigned long long)r->step));
-    for (size_t k = 0; k < sizeof sums / sizeof *sums; k++) {
-        STATUS_TRY(result_put_f64(out, sums[k] * job->scale.area_m2));
-        STATUS_TRY(bytes_append(out, ",", 1));
-    }
-    STATUS_TRY(bytes_printf(out, "%llu,", (unsigned long long)r->n_active));
-    STATUS_TRY(result_put_f64(out, r->largest));
-    return bytes_append(out, "\n", 1);
-}
-
 static enum status put_reports(void *context, uint64_t first, size_t n, struct bytes *out)
 {
     const struct sciddicat_job *job = context;
+    const double area = job->scale.area_m2;
     for (size_t k = 0; k < n; k++) {
-        STATUS_TRY(put_report(job, &job->reports[first + k], out));
+        const struct sciddicat_report *r = &job->reports[first + k];
+        STATUS_TRY(result_put_row(out, "ufffuf", (uint64_t)r->step, r->mass * area,
+                                  r->lost_edge * area, r->lost_nodata * area, (uint64_t)r->n_active,
+                                  r->largest));
     }
     return STATUS_OK;
 }
