@@ -73,14 +73,9 @@ static enum status open_cuda(const struct backend_config *config, struct backend
 {
     const struct backend_ops *ops;
     struct backend *cuda = NULL, *cpu = NULL;
-    enum status st = load_module(&ops);
-    if (st == STATUS_OK) {
-        st = ops->open(config, &cuda);
-    }
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = backend_cpu.open(config, &cpu);
+    STATUS_TRY(load_module(&ops));
+    STATUS_TRY(ops->open(config, &cuda));
+    enum status st = backend_cpu.open(config, &cpu);
     if (st == STATUS_OK) {
         st = self_test(cuda, cpu);
         backend_cpu.close(cpu);

@@ -14,6 +14,7 @@
 #ifndef LEAT_KERNELS_BACKEND_H
 #define LEAT_KERNELS_BACKEND_H
 
+#include "formats/base/dtype.h"
 #include "formats/base/status.h"
 #include "kernels/families.h"
 
@@ -39,6 +40,19 @@ static inline struct span span_from(struct span s, size_t offset)
         part.bytes = s.bytes - offset;
     }
     return part;
+}
+
+/* Series in rows: sample t of series first + s is number s * n_samples + t, s < n_series. `first`
+ * is where arrays over all series have the first of these. */
+struct series_rows {
+    struct span at;
+    enum dtype type;
+    size_t n_series, n_samples, first;
+};
+
+static inline size_t series_rows_bytes(const struct series_rows *x)
+{
+    return x->n_series * x->n_samples * dtype_bytes(x->type);
 }
 
 /* How CPU kernels use several cores: run() calls body(arg, i) once for each i < n, on any threads,

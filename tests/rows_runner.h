@@ -35,66 +35,74 @@ static inline size_t n_pairs(size_t n_series)
     return n_series * (n_series - 1) / 2;
 }
 
-/* Spans of a run, in the order of its making. */
+/* A run, in the order of its making. */
 struct run {
-    struct span x, z, z_exact;
+    struct series_rows x;
+    struct span z, z_exact;
     uint64_t n_unsure;
     struct moments moments;
     struct under_test_matrix matrix;
 };
 
+static inline void run_panel(const struct rows *c, struct run *r, size_t p)
+{
+    const struct pearson_kernels *k = under_test_ops()->pearson;
+    const size_t z_row = k->z_bytes(under_test_queue, c->precision, c->n_samples);
+    const size_t exact_row = k->z_bytes(under_test_queue, PEARSON_EXACT, c->n_samples);
+    const size_t x_row = c->n_samples * dtype_bytes(c->type);
+    const size_t first = p * c->panel, width = matrix_panel_width(p, c->panel, c->n_series);
+    struct pearson_panel panel = {.precision = c->precision,
+                                  .n_samples = c->n_samples,
+                                  .a = {.first = first, .n = width - first},
+                                  .x_type = c->type,
+                                  .moments = r->moments,
+                                  .r = r->matrix.panels[p],
+                                  .width = width};
+    panel.a.z = span_from(r->z, first * z_row);
+    /* in two pieces, as panels arrive: what came before, then the diagonal */
+    if (first > 0) {
+        panel.b = (struct pearson_side){.z = r->z, .n = first};
+        ASSERT_OK(k->gram(under_test_queue, &panel));
+    }
+    panel.b = panel.a;
+    ASSERT_OK(k->gram(under_test_queue, &panel));
+    if (c->gaps) {
+        panel.a.z = span_from(r->z_exact, first * exact_row);
+        panel.b = (struct pearson_side){.z = r->z_exact, .n = width};
+        if (!c->without_x) {
+            panel.a.x = span_from(r->x.at, first * x_row);
+            panel.b.x = r->x.at;
+        }
+        ASSERT_OK(k->gram_gaps(under_test_queue, &panel, &r->n_unsure));
+    }
+}
+
 static inline void run_rows(const struct rows *c, struct run *r)
 {
     const struct pearson_kernels *k = under_test_ops()->pearson;
-    size_t z_row = k->z_bytes(c->precision, c->n_samples);
-    size_t exact_row = k->z_bytes(PEARSON_EXACT, c->n_samples);
+    size_t z_row = k->z_bytes(under_test_queue, c->precision, c->n_samples);
+    size_t exact_row = k->z_bytes(under_test_queue, PEARSON_EXACT, c->n_samples);
     assert_int_equal(z_row % 16, 0);
-    r->x = under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type);
+    r->x = (struct series_rows){under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type),
+                                c->type, c->n_series, c->n_samples, 0};
     r->z = under_test_room(c->n_series * z_row + 64);
     r->z_exact = under_test_room(c->n_series * exact_row + 64);
     r->n_unsure = 0;
     r->moments = (struct moments){under_test_room(moments_bytes(c->n_series)), c->n_series};
-    r->matrix = under_test_matrix(c->n_series, c->panel,
-                                  c->precision == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32);
-    ASSERT_OK(under_test_ops()->means->rows(under_test_queue, r->x, c->type, c->n_series,
-                                            c->n_samples, r->moments, 0));
-    ASSERT_OK(k->standardize(under_test_queue, PEARSON_EXACT, r->x, c->type, c->n_series,
-                             c->n_samples, r->moments, 0, r->z_exact));
-    ASSERT_OK(k->standardize(under_test_queue, c->precision, r->x, c->type, c->n_series,
-                             c->n_samples, r->moments, 0, r->z));
+    r->matrix = under_test_matrix(c->n_series, c->panel, pearson_dtype(c->precision));
+    ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &r->x, r->moments));
+    ASSERT_OK(k->standardize(under_test_queue, PEARSON_EXACT, &r->x, r->moments, r->z_exact));
+    ASSERT_OK(k->standardize(under_test_queue, c->precision, &r->x, r->moments, r->z));
     under_test_untouched(r->z, c->n_series * z_row);
     for (size_t p = 0; p < r->matrix.n_panels; ++p) {
-        size_t first = p * c->panel, width = matrix_panel_width(p, c->panel, c->n_series);
-        struct span panel = r->matrix.panels[p];
-        /* in two pieces, as panels arrive: what came before, then the diagonal */
-        if (first > 0) {
-            ASSERT_OK(k->gram(under_test_queue, c->precision, c->n_samples,
-                              span_from(r->z, first * z_row), first, width - first, r->z, 0, first,
-                              r->moments, panel, width));
-        }
-        ASSERT_OK(k->gram(under_test_queue, c->precision, c->n_samples,
-                          span_from(r->z, first * z_row), first, width - first,
-                          span_from(r->z, first * z_row), first, width - first, r->moments, panel,
-                          width));
-        if (c->gaps) {
-            size_t x_row = c->n_samples * dtype_bytes(c->type);
-            struct pearson_side a = {
-                .z = span_from(r->z_exact, first * exact_row), .first = first, .n = width - first};
-            struct pearson_side b = {.z = r->z_exact, .n = width};
-            if (!c->without_x) {
-                a.x = span_from(r->x, first * x_row);
-                b.x = r->x;
-            }
-            ASSERT_OK(k->gram_gaps(under_test_queue, c->n_samples, &a, &b, c->type, r->moments,
-                                   panel, width, r->matrix.m.type, &r->n_unsure));
-        }
+        run_panel(c, r, p);
     }
 }
 
 static inline void run_done(struct run *r)
 {
     under_test_matrix_done(&r->matrix);
-    under_test_release(r->x);
+    under_test_release(r->x.at);
     under_test_release(r->z);
     under_test_release(r->z_exact);
     under_test_release(r->moments.at);

@@ -43,8 +43,8 @@ static void pieces_have_the_bits_of_the_kernel_wherever_they_are_cut(void **stat
         double *mine = calloc(N_SERIES * n, sizeof(*mine));
         assert_true(kernel != NULL && mine != NULL);
         struct span room = under_test_room(N_SERIES * n * sizeof(double));
-        ASSERT_OK(under_test_ops()->philox->walk_rows(under_test_queue, &walk, FIRST, N_SERIES, n,
-                                                      DTYPE_F64, room));
+        const struct series_rows rows = {room, DTYPE_F64, N_SERIES, n, FIRST};
+        ASSERT_OK(under_test_ops()->philox->walk_rows(under_test_queue, &walk, &rows));
         under_test_get(kernel, room, N_SERIES * n * sizeof(double));
         under_test_release(room);
         for (size_t cut = 0; cut <= n; cut += cut < 9 ? 1 : 37) {
@@ -248,8 +248,8 @@ static void a_row_longer_than_a_block_has_the_bits_of_the_kernel(void **state)
     struct span room = under_test_room(2 * n * sizeof(float));
     float *kernel = malloc(2 * n * sizeof(float));
     assert_non_null(kernel);
-    ASSERT_OK(
-        under_test_ops()->philox->walk_rows(under_test_queue, &walk, 0, 2, n, DTYPE_F32, room));
+    const struct series_rows rows = {room, DTYPE_F32, 2, n, 0};
+    ASSERT_OK(under_test_ops()->philox->walk_rows(under_test_queue, &walk, &rows));
     under_test_get(kernel, room, 2 * n * sizeof(float));
     under_test_release(room);
     assert_int_equal(file.len, 128 + 2 * n * sizeof(float));

@@ -222,29 +222,31 @@ static void check_select(const struct known *k)
     const struct matrix_kernels *kernels = under_test_ops()->matrix;
     size_t most = k->n * k->n + 1;
     struct matrix_pair *p = calloc(most, sizeof *p);
+    struct matrix_pairs got = {p, most, 0}, none = {0};
     assert_non_null(p);
     static const double cuts[] = {0, 0.2, 0.6, 0.999, 1, 1.5};
     for (size_t c = 0; c < sizeof cuts / sizeof *cuts; ++c) {
         /* a cut that a float holds, so that f32 matrices have ties at it too */
         double cut = (double)(float)cuts[c];
-        size_t want = 0, got, again;
-        ASSERT_OK(kernels->select(under_test_queue, &k->m.m, cut, p, most, &got));
+        size_t want = 0;
+        ASSERT_OK(kernels->select(under_test_queue, &k->m.m, cut, &got));
         for (size_t i = 0; i < k->n; ++i) {
             for (size_t j = i + 1; j < k->n; ++j) {
                 double r = k->full[i * k->n + j];
                 if (fabs(r) >= cut) {
-                    assert_true(want < got);
+                    assert_true(want < got.n);
                     assert_true(p[want].i == i && p[want].j == j && p[want].r == r);
                     ++want;
                 }
             }
         }
-        assert_int_equal(got, want);
+        assert_int_equal(got.n, want);
         if (want > 0) {
-            ASSERT_OK(kernels->select(under_test_queue, &k->m.m, cut, p, want - 1, &again));
-            assert_int_equal(again, want);
-            ASSERT_OK(kernels->select(under_test_queue, &k->m.m, cut, NULL, 0, &again));
-            assert_int_equal(again, want);
+            struct matrix_pairs few = {p, want - 1, 0};
+            ASSERT_OK(kernels->select(under_test_queue, &k->m.m, cut, &few));
+            assert_int_equal(few.n, want);
+            ASSERT_OK(kernels->select(under_test_queue, &k->m.m, cut, &none));
+            assert_int_equal(none.n, want);
         }
     }
     free(p);
@@ -351,12 +353,12 @@ static void survey_of_no_series_is_empty(void **state)
     struct matrix m = {.n_series = 0, .panel = 4, .type = DTYPE_F64};
     struct matrix_survey survey;
     double all, kth;
-    size_t n;
+    struct matrix_pairs pairs = {.n = 1};
     ASSERT_OK(kernels->survey(under_test_queue, &m, &survey, NULL, &all));
     ASSERT_OK(kernels->kth_abs(under_test_queue, &m, 1, &kth));
-    ASSERT_OK(kernels->select(under_test_queue, &m, 0, NULL, 0, &n));
+    ASSERT_OK(kernels->select(under_test_queue, &m, 0, &pairs));
     assert_true(survey.n_pairs == 0 && isnan(survey.mean_abs) && isnan(all) && isnan(kth) &&
-                n == 0);
+                pairs.n == 0);
 }
 
 int main(void)

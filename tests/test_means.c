@@ -24,15 +24,15 @@ struct case_of {
 static double *moments_of(const struct case_of *c)
 {
     size_t capacity = c->first + c->n_series + 2;
-    struct span x = under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type);
+    struct span span = under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type);
+    struct series_rows x = {span, c->type, c->n_series, c->n_samples, c->first};
     struct moments m = {under_test_room(moments_bytes(capacity)), capacity};
-    ASSERT_OK(under_test_ops()->means->rows(under_test_queue, x, c->type, c->n_series, c->n_samples,
-                                            m, c->first));
+    ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &x, m));
     double *out = malloc(moments_bytes(capacity));
     assert_non_null(out);
     under_test_get(out, m.at, moments_bytes(capacity));
     under_test_untouched(m.at, MOMENTS_LAG1 * capacity * sizeof(double));
-    under_test_release(x);
+    under_test_release(span);
     under_test_release(m.at);
     return out;
 }

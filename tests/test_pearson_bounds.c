@@ -36,7 +36,6 @@ struct kernel {
     void (*take)(const struct kernel *kernel, const struct series *in, struct answer *out);
     enum pearson_precision precision;
     size_t slab;   /* samples; 0: all */
-    double bound;  /* of r */
     bool has_gaps; /* takes missing samples */
 };
 
@@ -55,16 +54,16 @@ static size_t n_pairs(size_t n_series)
 /* --- the kernels ----------------------------------------------------------------------------- */
 
 struct rows {
-    struct span x;
+    struct series_rows x;
     struct moments moments;
 };
 
 static struct rows rows_put(const struct series *in)
 {
-    struct rows r = {under_test_put_numbers(in->x, in->n_series * in->n_samples, in->type),
+    struct rows r = {{under_test_put_numbers(in->x, in->n_series * in->n_samples, in->type),
+                      in->type, in->n_series, in->n_samples, 0},
                      {under_test_room(moments_bytes(in->n_series)), in->n_series}};
-    ASSERT_OK(under_test_ops()->means->rows(under_test_queue, r.x, in->type, in->n_series,
-                                            in->n_samples, r.moments, 0));
+    ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &r.x, r.moments));
     return r;
 }
 
@@ -72,7 +71,7 @@ static void rows_done(const struct rows *r, struct answer *out)
 {
     under_test_get(out->moments, r->moments.at, moments_bytes(r->moments.capacity));
     under_test_release(r->moments.at);
-    under_test_release(r->x);
+    under_test_release(r->x.at);
 }
 
 static void take_means(const struct kernel *kernel, const struct series *in, struct answer *out)
@@ -82,23 +81,38 @@ static void take_means(const struct kernel *kernel, const struct series *in, str
     rows_done(&rows, out);
 }
 
+/* Panel p with all series up to its own; z has `row` bytes a series. */
+static struct pearson_panel panel_of(const struct kernel *kernel, const struct series *in,
+                                     const struct rows *rows, const struct under_test_matrix *m,
+                                     struct span z, size_t row, size_t p)
+{
+    const size_t x_row = in->n_samples * dtype_bytes(in->type);
+    const size_t first = p * in->panel, width = matrix_panel_width(p, in->panel, in->n_series);
+    return (struct pearson_panel){.precision = kernel->precision,
+                                  .n_samples = in->n_samples,
+                                  .a = {span_from(z, first * row),
+                                        span_from(rows->x.at, first * x_row), first, width - first},
+                                  .b = {z, rows->x.at, 0, width},
+                                  .x_type = in->type,
+                                  .moments = rows->moments,
+                                  .r = m->panels[p],
+                                  .width = width};
+}
+
 /* standardize, and gram of every panel. */
 static struct under_test_matrix multiply(const struct kernel *kernel, const struct series *in,
                                          const struct rows *rows)
 {
     const struct pearson_kernels *k = under_test_ops()->pearson;
-    const size_t row = k->z_bytes(kernel->precision, in->n_samples);
+    const size_t row = k->z_bytes(under_test_queue, kernel->precision, in->n_samples);
     struct span z;
-    struct under_test_matrix m = under_test_matrix(
-        in->n_series, in->panel, kernel->precision == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32);
+    struct under_test_matrix m =
+        under_test_matrix(in->n_series, in->panel, pearson_dtype(kernel->precision));
     ASSERT_OK(under_test_ops()->alloc(under_test_queue, in->n_series * row, &z));
-    ASSERT_OK(k->standardize(under_test_queue, kernel->precision, rows->x, in->type, in->n_series,
-                             in->n_samples, rows->moments, 0, z));
+    ASSERT_OK(k->standardize(under_test_queue, kernel->precision, &rows->x, rows->moments, z));
     for (size_t p = 0; p < m.n_panels; ++p) {
-        size_t first = p * in->panel, width = matrix_panel_width(p, in->panel, in->n_series);
-        ASSERT_OK(k->gram(under_test_queue, kernel->precision, in->n_samples,
-                          span_from(z, first * row), first, width - first, z, 0, width,
-                          rows->moments, m.panels[p], width));
+        const struct pearson_panel panel = panel_of(kernel, in, rows, &m, z, row, p);
+        ASSERT_OK(k->gram(under_test_queue, &panel));
     }
     under_test_release(z);
     return m;
@@ -117,22 +131,16 @@ static void take_rows(const struct kernel *kernel, const struct series *in, stru
 static void take_gaps(const struct kernel *kernel, const struct series *in, struct answer *out)
 {
     const struct pearson_kernels *k = under_test_ops()->pearson;
-    const size_t row = k->z_bytes(PEARSON_EXACT, in->n_samples);
-    const size_t x_row = in->n_samples * dtype_bytes(in->type);
+    const size_t row = k->z_bytes(under_test_queue, PEARSON_EXACT, in->n_samples);
     struct rows rows = rows_put(in);
     struct under_test_matrix m = multiply(kernel, in, &rows);
     struct span z;
     uint64_t n_unsure = 0;
     ASSERT_OK(under_test_ops()->alloc(under_test_queue, in->n_series * row, &z));
-    ASSERT_OK(k->standardize(under_test_queue, PEARSON_EXACT, rows.x, in->type, in->n_series,
-                             in->n_samples, rows.moments, 0, z));
+    ASSERT_OK(k->standardize(under_test_queue, PEARSON_EXACT, &rows.x, rows.moments, z));
     for (size_t p = 0; p < m.n_panels; ++p) {
-        size_t first = p * in->panel, width = matrix_panel_width(p, in->panel, in->n_series);
-        struct pearson_side a = {span_from(z, first * row), span_from(rows.x, first * x_row), first,
-                                 width - first};
-        struct pearson_side b = {z, rows.x, 0, width};
-        ASSERT_OK(k->gram_gaps(under_test_queue, in->n_samples, &a, &b, in->type, rows.moments,
-                               m.panels[p], width, m.m.type, &n_unsure));
+        const struct pearson_panel panel = panel_of(kernel, in, &rows, &m, z, row, p);
+        ASSERT_OK(k->gram_gaps(under_test_queue, &panel, &n_unsure));
     }
     assert_int_equal(n_unsure, 0);
     under_test_release(z);
@@ -152,8 +160,8 @@ static void take_pairs(const struct kernel *kernel, const struct series *in, str
             pairs[n++] = (struct matrix_pair){i, j, 0};
         }
     }
-    ASSERT_OK(under_test_ops()->pearson->exact_pairs(under_test_queue, rows.x, in->type,
-                                                     in->n_samples, rows.moments, pairs, n));
+    ASSERT_OK(
+        under_test_ops()->pearson->exact_pairs(under_test_queue, &rows.x, rows.moments, pairs, n));
     for (size_t k = 0; k < n; ++k) {
         out->r[k] = pairs[k].r;
     }
@@ -194,20 +202,27 @@ static void take_columns(const struct kernel *kernel, const struct series *in, s
 }
 
 static const struct kernel kernels[] = {
-    {"means", take_means, PEARSON_EXACT, 0, 1, false},
-    {"exact", take_rows, PEARSON_EXACT, 0, 1e-12, false},
-    {"f32", take_rows, PEARSON_F32, 0, 1e-6, false},
-    {"pairs", take_pairs, PEARSON_F32, 0, 1e-12, false},
-    {"columns", take_columns, PEARSON_EXACT, (size_t)1 << 19, 1e-12, false},
-    {".. of 5000", take_columns, PEARSON_EXACT, 5000, 1e-12, false},
-    {".. of 256", take_columns, PEARSON_EXACT, 256, 1e-12, false},
-    {"gaps", take_gaps, PEARSON_EXACT, 0, 1e-10, true},
-    {".. f32", take_gaps, PEARSON_F32, 0, 1e-6, true},
-    {".. pairs", take_pairs, PEARSON_F32, 0, 1e-10, true},
-    {".. columns", take_columns, PEARSON_EXACT, (size_t)1 << 19, 1e-10, true},
-    {".. of 256", take_columns, PEARSON_EXACT, 256, 1e-10, true},
+    {"means", take_means, PEARSON_EXACT, 0, false},
+    {"exact", take_rows, PEARSON_EXACT, 0, false},
+    {"f32", take_rows, PEARSON_F32, 0, false},
+    {"pairs", take_pairs, PEARSON_F32, 0, false},
+    {"columns", take_columns, PEARSON_EXACT, (size_t)1 << 19, false},
+    {".. of 5000", take_columns, PEARSON_EXACT, 5000, false},
+    {".. of 256", take_columns, PEARSON_EXACT, 256, false},
+    {"gaps", take_gaps, PEARSON_EXACT, 0, true},
+    {".. f32", take_gaps, PEARSON_F32, 0, true},
+    {".. pairs", take_pairs, PEARSON_F32, 0, true},
+    {".. columns", take_columns, PEARSON_EXACT, (size_t)1 << 19, true},
+    {".. of 256", take_columns, PEARSON_EXACT, 256, true},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
+
+/* What the coefficients of a kernel promise: those of pairs and of columns are exact. */
+static double bound_of(const struct kernel *kernel)
+{
+    return pearson_bound(kernel->take == take_pairs ? PEARSON_EXACT : kernel->precision,
+                         kernel->has_gaps);
+}
 
 /* --- the judgement --------------------------------------------------------------------------- */
 
@@ -241,7 +256,7 @@ static double judge(const struct kernel *kernel, const struct series *in, const 
 {
     double worst = judge_moments(in, got->moments);
     for (size_t k = 0; kernel->take != take_means && k < n_pairs(in->n_series); ++k) {
-        worst = fmax(worst, part(got->r[k], in->r[k], kernel->bound));
+        worst = fmax(worst, part(got->r[k], in->r[k], bound_of(kernel)));
         worst = fabs(got->r[k]) > 1 ? (double)INFINITY : worst;
     }
     return worst;
@@ -427,7 +442,7 @@ static void try_many(const struct hostile_kind *kind, size_t n_samples)
             reference_unit(in.x + j * n_samples, n_samples, z + n_samples);
             size_t at = first * SERIES - first * (first + 1) / 2 + (last - first - 1);
             double want = reference_dot(z, z + n_samples, n_samples);
-            worst = fmax(worst, part(one.r[at], want, kernels[k].bound));
+            worst = fmax(worst, part(one.r[at], want, bound_of(kernels + k)));
         }
         print_message("%-24s f64 %8zu x %d %s %.2g\n", kind->name, n_samples, (int)SERIES,
                       kernels[k].name, worst);

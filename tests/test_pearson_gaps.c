@@ -8,9 +8,9 @@ static void check_gaps(struct rows c)
 {
     c.gaps = true;
     c.precision = PEARSON_EXACT;
-    check(&c, 1e-10);
+    check(&c, pearson_bound(PEARSON_EXACT, true));
     c.precision = PEARSON_F32;
-    check(&c, 1e-6);
+    check(&c, pearson_bound(PEARSON_F32, true));
 }
 
 static void pearson_with_gaps_matches_the_reference(void **state)
@@ -94,7 +94,7 @@ static void pearson_of_a_series_constant_on_common_samples_is_nan(void **state)
     }
     c.x = x;
     c.gaps = true;
-    check(&c, 1e-10);
+    check(&c, pearson_bound(PEARSON_EXACT, true));
     double *got = coefficients(&c);
     for (size_t s = 1; s < n_series; ++s) {
         assert_int_equal(isnan(got[s - 1]) != 0, s < n_series / 2);
@@ -107,7 +107,7 @@ static void pearson_of_a_series_constant_on_common_samples_is_nan(void **state)
 static void check_far(const struct rows *c, bool is_told)
 {
     struct run r;
-    check(c, c->precision == PEARSON_EXACT ? 1e-10 : 1e-6);
+    check(c, pearson_bound(c->precision, true));
     run_rows(c, &r);
     assert_int_equal(r.n_unsure, 0);
     run_done(&r);

@@ -16,9 +16,9 @@ enum { SMALL_CELLS = 3000 }; /* see under_test_size() */
 static void check_all(struct rows c)
 {
     c.precision = PEARSON_EXACT;
-    check(&c, 1e-12);
+    check(&c, pearson_bound(PEARSON_EXACT, false));
     c.precision = PEARSON_F32;
-    check(&c, 1e-6);
+    check(&c, pearson_bound(PEARSON_F32, false));
 }
 
 /* --- shapes and data ------------------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static void pearson_does_not_depend_on_the_panels_beyond_rounding(void **state)
     reference_noise(3, c.n_series, c.n_samples, x);
     c.x = x;
     for (c.panel = under_test_size(1, 13); c.panel < 150; c.panel = c.panel * 3 + 1) {
-        check(&c, 1e-12);
+        check(&c, pearson_bound(PEARSON_EXACT, false));
     }
     free(x);
 }
@@ -165,30 +165,31 @@ static enum status standardize_again(struct queue *queue, const struct repeated 
 {
     const struct backend_ops *ops = queue->backend->ops;
     const size_t n_series = 3;
-    struct span x = {0}, z = {0};
+    const size_t z_row = ops->pearson->z_bytes(queue, PEARSON_EXACT, job->n_samples);
+    struct series_rows x = {.type = DTYPE_F64, .n_series = n_series, .n_samples = job->n_samples};
+    struct span z = {0};
     struct moments moments = {.capacity = n_series};
-    enum status st = ops->alloc(queue, n_series * job->n_samples * sizeof(double), &x);
+    enum status st = ops->alloc(queue, n_series * job->n_samples * sizeof(double), &x.at);
     if (st == STATUS_OK) {
-        st = ops->alloc(queue, n_series * ops->pearson->z_bytes(PEARSON_EXACT, job->n_samples), &z);
+        st = ops->alloc(queue, n_series * z_row, &z);
     }
     if (st == STATUS_OK) {
         st = ops->alloc(queue, moments_bytes(n_series), &moments.at);
     }
     if (st == STATUS_OK) {
-        st = ops->zero(queue, x);
+        st = ops->zero(queue, x.at);
     }
     if (st == STATUS_OK) {
-        st = ops->means->rows(queue, x, DTYPE_F64, n_series, job->n_samples, moments, 0);
+        st = ops->means->rows(queue, &x, moments);
     }
     for (size_t k = 0; k < job->n_times && st == STATUS_OK; k++) {
-        st = ops->pearson->standardize(queue, PEARSON_EXACT, x, DTYPE_F64, n_series, job->n_samples,
-                                       moments, 0, z);
+        st = ops->pearson->standardize(queue, PEARSON_EXACT, &x, moments, z);
         if (st == STATUS_OK && k % 32 == 0) {
             st = ops->finish(queue);
         }
     }
     const enum status finished = ops->finish(queue);
-    ops->release(queue, x);
+    ops->release(queue, x.at);
     ops->release(queue, z);
     ops->release(queue, moments.at);
     return st == STATUS_OK ? finished : st;
@@ -247,7 +248,7 @@ static void pearson_series_without_variance_yield_nan(void **state)
     }
     c.x = x;
     c.gaps = true;
-    check(&c, 1e-10);
+    check(&c, pearson_bound(PEARSON_EXACT, true));
     double *got = coefficients(&c);
     size_t undefined = 0;
     for (size_t k = 0; k < n_pairs(c.n_series); ++k) {
@@ -316,7 +317,7 @@ static void standardize_marks_missing_samples_and_corrects_the_moments(void **st
     c.x = x;
     struct run r;
     run_rows(&c, &r);
-    size_t row = under_test_ops()->pearson->z_bytes(PEARSON_EXACT, n);
+    size_t row = under_test_ops()->pearson->z_bytes(under_test_queue, PEARSON_EXACT, n);
     char *z = malloc(c.n_series * row);
     double *m = room(MOMENTS_FIELDS * c.n_series);
     assert_non_null(z);
@@ -346,14 +347,15 @@ static void standardize_marks_missing_samples_and_corrects_the_moments(void **st
 static void standardize_does_not_trust_the_moments_to_the_last_digit(void **state)
 {
     (void)state;
-    size_t n_series = 6, n = 900, row = under_test_ops()->pearson->z_bytes(PEARSON_EXACT, n);
+    size_t n_series = 6, n = 900;
+    size_t row = under_test_ops()->pearson->z_bytes(under_test_queue, PEARSON_EXACT, n);
     double *x = room(n_series * n), *m = room(MOMENTS_FIELDS * n_series), *z = room(row / 8);
     reference_noise(17, n_series, n, x);
     struct span xs = under_test_put(x, n_series * n * sizeof *x),
                 zs = under_test_room(n_series * row);
     struct moments moments = {under_test_room(moments_bytes(n_series)), n_series};
-    ASSERT_OK(
-        under_test_ops()->means->rows(under_test_queue, xs, DTYPE_F64, n_series, n, moments, 0));
+    const struct series_rows rows = {xs, DTYPE_F64, n_series, n, 0};
+    ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &rows, moments));
     under_test_get(m, moments.at, moments_bytes(n_series));
     for (size_t s = 0; s < n_series; ++s) {
         m[MOMENTS_MEAN * n_series + s] += 1e-4;
@@ -363,8 +365,8 @@ static void standardize_does_not_trust_the_moments_to_the_last_digit(void **stat
     ASSERT_OK(under_test_ops()->upload(under_test_queue, moments.at, m, moments_bytes(n_series),
                                        &ticket));
     ASSERT_OK(under_test_ops()->upload_wait(under_test_queue, ticket));
-    ASSERT_OK(under_test_ops()->pearson->standardize(under_test_queue, PEARSON_EXACT, xs, DTYPE_F64,
-                                                     n_series, n, moments, 0, zs));
+    ASSERT_OK(under_test_ops()->pearson->standardize(under_test_queue, PEARSON_EXACT, &rows,
+                                                     moments, zs));
     under_test_get(m, moments.at, moments_bytes(n_series));
     for (size_t s = 0; s < n_series; ++s) {
         struct reference_moments want = reference_moments(x + s * n, n);
@@ -415,13 +417,11 @@ static void exact_pairs_match_the_reference(void **state)
             p[k++] = (struct matrix_pair){i, j, 5};
         }
     }
-    ASSERT_OK(under_test_ops()->pearson->exact_pairs(under_test_queue, r.x, c.type, n, r.moments, p,
-                                                     pairs));
+    ASSERT_OK(under_test_ops()->pearson->exact_pairs(under_test_queue, &r.x, r.moments, p, pairs));
     for (k = 0; k < pairs; ++k) {
-        assert_true(reference_near(p[k].r, want[k], 1e-12));
+        assert_true(reference_near(p[k].r, want[k], pearson_bound(PEARSON_EXACT, false)));
     }
-    ASSERT_OK(
-        under_test_ops()->pearson->exact_pairs(under_test_queue, r.x, c.type, n, r.moments, p, 0));
+    ASSERT_OK(under_test_ops()->pearson->exact_pairs(under_test_queue, &r.x, r.moments, p, 0));
     run_done(&r);
     free(p);
     free(want);
@@ -446,8 +446,8 @@ static void diff_rows_are_the_increments(void **state)
                 }
                 struct span in = under_test_put_numbers(x, n_series * n, (enum dtype)type);
                 struct span out = under_test_room(n_series * (n - 1) * 8 + 64);
-                ASSERT_OK(under_test_ops()->pearson->diff_rows(under_test_queue, in,
-                                                               (enum dtype)type, n_series, n,
+                const struct series_rows rows = {in, (enum dtype)type, n_series, n, 0};
+                ASSERT_OK(under_test_ops()->pearson->diff_rows(under_test_queue, &rows,
                                                                (enum pearson_diff)diff, out));
                 under_test_get(got, out, n_series * (n - 1) * 8);
                 under_test_untouched(out, n_series * (n - 1) * 8);

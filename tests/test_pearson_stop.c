@@ -2,7 +2,7 @@
  * Long work on a queue that is stopped: no part of it begins any more, and the call says so.
  */
 #include "kernels/base/queue_cpu.h"
-#include "kernels/means/moments_cpu.h"
+#include "kernels/means/means.h"
 #include "stages/pearson/pearson_pairs.h"
 
 #include <math.h>
@@ -35,7 +35,8 @@ static void run(void *context, size_t n, void (*body)(void *arg, size_t index), 
 }
 
 static struct queue *queue;
-static struct span x, z, moments_memory, panels[N_PANELS];
+static struct series_rows x;
+static struct span z, moments_memory, panels[N_PANELS];
 static struct moments moments;
 static struct matrix matrix;
 
@@ -55,7 +56,7 @@ static void let_it_run(size_t stop_after)
 /* Series of which all pairs have a coefficient: slow waves of different lengths. */
 static void fill_series(void)
 {
-    double *to = x.at;
+    double *to = x.at.at;
     for (size_t s = 0; s < N_SERIES; s++) {
         for (size_t t = 0; t < N_SAMPLES; t++) {
             to[s * N_SAMPLES + t] = (double)((t * (s + 3) * 7 + s * s) % 97);
@@ -73,8 +74,9 @@ static int begin(void **state)
         return -1;
     }
     queue->stop = &work.stop;
-    x = room(N_SERIES * N_SAMPLES * sizeof(double));
-    z = room(N_SERIES * cpu_pearson.z_bytes(PEARSON_EXACT, N_SAMPLES));
+    x = (struct series_rows){room(N_SERIES * N_SAMPLES * sizeof(double)), DTYPE_F64, N_SERIES,
+                             N_SAMPLES, 0};
+    z = room(N_SERIES * cpu_pearson.z_bytes(queue, PEARSON_EXACT, N_SAMPLES));
     moments_memory = room(moments_bytes(N_SERIES));
     moments = (struct moments){.at = moments_memory, .capacity = N_SERIES};
     for (size_t p = 0; p < N_PANELS; p++) {
@@ -91,7 +93,7 @@ static int end(void **state)
 {
     (void)state;
     struct backend *backend = queue->backend;
-    backend_cpu.release(queue, x);
+    backend_cpu.release(queue, x.at);
     backend_cpu.release(queue, z);
     backend_cpu.release(queue, moments_memory);
     for (size_t p = 0; p < N_PANELS; p++) {
@@ -106,48 +108,56 @@ static int end(void **state)
 
 static enum status take_means(void)
 {
-    return cpu_means.rows(queue, x, DTYPE_F64, N_SERIES, N_SAMPLES, moments, 0);
+    return cpu_means.rows(queue, &x, moments);
 }
 
 static enum status take_increments(void)
 {
     const struct span out = room(N_SERIES * N_SAMPLES * sizeof(double));
-    const enum status st =
-        cpu_pearson.diff_rows(queue, x, DTYPE_F64, N_SERIES, N_SAMPLES, PEARSON_DIFF_STEP, out);
+    const enum status st = cpu_pearson.diff_rows(queue, &x, PEARSON_DIFF_STEP, out);
     backend_cpu.release(queue, out);
     return st;
 }
 
 static enum status take_z(void)
 {
-    return cpu_pearson.standardize(queue, PEARSON_EXACT, x, DTYPE_F64, N_SERIES, N_SAMPLES, moments,
-                                   0, z);
+    return cpu_pearson.standardize(queue, PEARSON_EXACT, &x, moments, z);
+}
+
+/* Panel p with n_b series. */
+static struct pearson_panel panel_of(size_t p, size_t n_b)
+{
+    const size_t bytes = cpu_pearson.z_bytes(queue, PEARSON_EXACT, N_SAMPLES);
+    const size_t first = p * PANEL, width = matrix_panel_width(p, PANEL, N_SERIES);
+    return (struct pearson_panel){
+        .precision = PEARSON_EXACT,
+        .n_samples = N_SAMPLES,
+        .a = {.z = span_from(z, first * bytes), .first = first, .n = width - first},
+        .b = {.z = z, .n = n_b},
+        .moments = moments,
+        .r = panels[p],
+        .width = width};
 }
 
 static enum status take_products(void)
 {
-    enum status st = STATUS_OK;
-    const size_t bytes = cpu_pearson.z_bytes(PEARSON_EXACT, N_SAMPLES);
-    for (size_t p = 0; p < N_PANELS && st == STATUS_OK; p++) {
-        const size_t first = p * PANEL, width = matrix_panel_width(p, PANEL, N_SERIES);
-        st = cpu_pearson.gram(queue, PEARSON_EXACT, N_SAMPLES, span_from(z, first * bytes), first,
-                              width - first, z, 0, width, moments, panels[p], width);
+    for (size_t p = 0; p < N_PANELS; p++) {
+        const struct pearson_panel panel = panel_of(p, matrix_panel_width(p, PANEL, N_SERIES));
+        STATUS_TRY(cpu_pearson.gram(queue, &panel));
     }
-    return st;
+    return STATUS_OK;
 }
 
 /* All of them, as if each series had a gap. */
 static enum status take_gaps(void)
 {
-    double *count = cpu_field(moments, MOMENTS_COUNT);
+    double *count = moments_array(moments, MOMENTS_COUNT);
     for (size_t s = 0; s < N_SERIES; s++) {
         count[s]--;
     }
-    const struct pearson_side side = {.z = z, .n = PANEL};
+    const struct pearson_panel panel = panel_of(0, PANEL);
     uint64_t n_unsure = 0;
-    const enum status st =
-        cpu_pearson.gram_gaps(queue, N_SAMPLES, &side, &side, DTYPE_F64, moments, panels[0],
-                              matrix_panel_width(0, PANEL, N_SERIES), DTYPE_F64, &n_unsure);
+    const enum status st = cpu_pearson.gram_gaps(queue, &panel, &n_unsure);
     for (size_t s = 0; s < N_SERIES; s++) {
         count[s]++;
     }
@@ -161,7 +171,7 @@ static enum status take_pairs(void)
     for (uint32_t k = 0; k < N_PAIRS; k++) {
         pairs[k] = (struct matrix_pair){.i = k % 300, .j = 300 + k % 400};
     }
-    return cpu_pearson.exact_pairs(queue, x, DTYPE_F64, N_SAMPLES, moments, pairs, N_PAIRS);
+    return cpu_pearson.exact_pairs(queue, &x, moments, pairs, N_PAIRS);
 }
 
 static enum status take_columns(void)
@@ -169,7 +179,7 @@ static enum status take_columns(void)
     void *state = NULL;
     enum status st = cpu_pearson.columns_new(queue, N_SERIES, N_SAMPLES, PEARSON_DIFF_NONE, &state);
     if (st == STATUS_OK) {
-        st = cpu_pearson.columns_add(queue, state, x, DTYPE_F64, N_SAMPLES);
+        st = cpu_pearson.columns_add(queue, state, x.at, DTYPE_F64, N_SAMPLES);
     }
     if (st == STATUS_OK) {
         st = cpu_pearson.columns_finish(queue, state, moments, &matrix);
@@ -182,7 +192,7 @@ static enum status take_columns(void)
 static enum status take_gapped_columns(void)
 {
     enum { EVERY = 3 };
-    double *at = x.at, whole[N_SERIES];
+    double *at = x.at.at, whole[N_SERIES];
     for (size_t s = 0; s < N_SERIES; s += EVERY) {
         whole[s] = at[s % N_SAMPLES * N_SERIES + s];
         at[s % N_SAMPLES * N_SERIES + s] = NAN;
@@ -212,9 +222,9 @@ static enum status take_select(void)
 {
     const size_t capacity = (size_t)N_SERIES * (N_SERIES - 1) / 2;
     struct matrix_pair *pairs = malloc(capacity * sizeof *pairs);
-    size_t n;
+    struct matrix_pairs found = {pairs, capacity, 0};
     assert_non_null(pairs);
-    const enum status st = cpu_matrix.select(queue, &matrix, 0.1, pairs, capacity, &n);
+    const enum status st = cpu_matrix.select(queue, &matrix, 0.1, &found);
     free(pairs);
     return st;
 }

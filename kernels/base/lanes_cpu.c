@@ -110,19 +110,19 @@ CPU_INLINE void first_pass_step(struct first_pass *p, const double *x, double sh
     }
 }
 
-CPU_INLINE void extremes(const struct first_pass *p, struct lanes_moments *out)
+CPU_INLINE void extremes(const struct first_pass *p, struct part_moments *out)
 {
     EACH_VEC(k)
     {
         for (size_t lane = 0; lane < VEC; ++lane) {
             out->min = p->min[k][lane] < out->min ? p->min[k][lane] : out->min;
             out->max = p->max[k][lane] > out->max ? p->max[k][lane] : out->max;
-            out->count += (double)p->count[k][lane];
+            out->n += (double)p->count[k][lane];
         }
     }
 }
 
-CPU_CLONES void lanes_moments(const double *x, size_t n, struct lanes_moments *out)
+CPU_CLONES void lanes_moments(const double *x, size_t n, struct part_moments *out)
 {
     double tail[LANES_WIDTH], shift = 0;
     for (size_t t = 0; t < n; ++t) {
@@ -146,55 +146,21 @@ CPU_CLONES void lanes_moments(const double *x, size_t n, struct lanes_moments *o
     if (whole < n) {
         first_pass_step(&p, pad_tail(x + whole, n - whole, (double)NAN, tail), shift);
     }
-    *out = (struct lanes_moments){.min = (double)INFINITY, .max = -(double)INFINITY};
+    *out = (struct part_moments){.min = (double)INFINITY, .max = -(double)INFINITY};
     extremes(&p, out);
-    if (out->count == 0) {
+    if (out->n == 0) {
         *out = lanes_none;
         return;
     }
-    double mean = shift + add_lanes(p.sum) / out->count, sum, squares;
+    double mean = shift + add_lanes(p.sum) / out->n, sum, squares;
     lanes_centred_sums(x, n, mean, &sum, &squares);
-    out->m2 = squares - sum * sum / out->count;
+    out->m2 = squares - sum * sum / out->n;
     /* what rounding took from the mean is in the second sum */
-    out->shift = mean;
-    out->mean = sum / out->count;
-    if (out->m2 < 0 || out->count < 2) {
+    out->base = mean;
+    out->mean = sum / out->n;
+    if (out->m2 < 0 || out->n < 2) {
         out->m2 = 0;
     }
-}
-
-/* x + y - sum, sum being x + y rounded (D. E. Knuth). */
-static double rounded_off(double x, double y, double sum)
-{
-    double of_y = sum - x;
-    return (x - (sum - of_y)) + (y - of_y);
-}
-
-void lanes_recentre(struct lanes_moments *m)
-{
-    double mean = m->shift + m->mean;
-    m->mean = rounded_off(m->shift, m->mean, mean) + m->low;
-    m->shift = mean;
-    m->low = 0;
-}
-
-void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b)
-{
-    if (b->count == 0) {
-        return;
-    }
-    if (a->count == 0) {
-        *a = *b;
-        return;
-    }
-    double n = a->count + b->count, delta = lanes_delta(a, b);
-    double step = delta * (b->count / n), mean = a->mean + step;
-    a->low += rounded_off(a->mean, step, mean);
-    a->mean = mean;
-    a->m2 += b->m2 + delta * delta * (a->count * b->count / n);
-    a->count = n;
-    a->min = b->min < a->min ? b->min : a->min;
-    a->max = b->max > a->max ? b->max : a->max;
 }
 
 /* --- scaling --------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #define LEAT_KERNELS_BASE_LANES_CPU_H
 
 #include "formats/base/dtype.h"
+#include "kernels/base/part_moments_rule.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -18,42 +19,14 @@
 /* Samples in a block: 8 KiB of doubles stay in the first-level cache between two passes. */
 enum { LANES_WIDTH = 32, LANES_BLOCK = 1024 };
 
-/* The mean is shift + mean + low: as its distance from a value near the samples, and what rounding
- * takes from that when sets are merged. Two means close together and far from 0 keep the digits of
- * their difference, and many merges lose none. count 0: min and max are NaN. */
-struct lanes_moments {
-    double count, shift, mean, low, m2, min, max;
-};
-static const struct lanes_moments lanes_none = {.min = (double)NAN, .max = (double)NAN};
-
-/* The mean itself; NaN of nothing. */
-static inline double lanes_mean(const struct lanes_moments *m)
-{
-    return m->count > 0 ? m->shift + (m->mean + m->low) : (double)NAN;
-}
-
-/* A sample less the mean, which itself may be no double. */
-static inline double lanes_centred(const struct lanes_moments *m, double x)
-{
-    return (x - m->shift) - m->mean;
-}
-
-/* The mean of b less that of a. */
-static inline double lanes_delta(const struct lanes_moments *a, const struct lanes_moments *b)
-{
-    return (b->shift - a->shift) + ((b->mean - a->mean) + (b->low - a->low));
-}
+static const struct part_moments lanes_none = {.min = (double)NAN, .max = (double)NAN};
 
 /* Samples first .. first + n - 1 of a series in x as doubles: x itself, or `buffer` filled
  * (LANES_BLOCK doubles; n <= LANES_BLOCK). */
 const double *lanes_widen(const void *x, enum dtype type, size_t first, size_t n, double *buffer);
 
 /* Moments of a block, two passes over the cache. */
-void lanes_moments(const double *x, size_t n, struct lanes_moments *out);
-/* Chan's formula: the moments of both sets, into a; its shift stays, unless it was of nothing. */
-void lanes_merge(struct lanes_moments *a, const struct lanes_moments *b);
-/* Moves the shift to the mean, rounded. */
-void lanes_recentre(struct lanes_moments *m);
+void lanes_moments(const double *x, size_t n, struct part_moments *out);
 
 /* sum (x - mean) and sum (x - mean)^2 over present samples. */
 void lanes_centred_sums(const double *x, size_t n, double mean, double *sum, double *squares);

@@ -92,6 +92,11 @@ enum status cpu_expect(struct span s, size_t count, size_t size, const char *wha
     return STATUS_OK;
 }
 
+enum status cpu_expect_rows(const struct series_rows *x, const char *what)
+{
+    return cpu_expect(x->at, x->n_series, x->n_samples * dtype_bytes(x->type), what);
+}
+
 /* --- memory ---------------------------------------------------------------------------------- */
 
 /* The bytes of a mapping that serves `bytes`; 0 where that overflows. */
@@ -198,13 +203,13 @@ void cpu_queue_free(struct queue *q)
 enum status cpu_upload(struct queue *q, struct span to, const void *from, size_t bytes,
                        uint64_t *ticket)
 {
-    enum status st = cpu_expect(to, bytes, 1, "upload");
     *ticket = 0;
-    if (st == STATUS_OK && bytes != 0) {
+    STATUS_TRY(cpu_expect(to, bytes, 1, "upload"));
+    if (bytes != 0) {
         memcpy(to.at, from, bytes);
         atomic_fetch_add(&((struct cpu_queue *)q)->upload_bytes, bytes);
     }
-    return st;
+    return STATUS_OK;
 }
 
 enum status cpu_upload_wait(struct queue *q, uint64_t ticket)
@@ -216,25 +221,23 @@ enum status cpu_upload_wait(struct queue *q, uint64_t ticket)
 
 enum status cpu_download(struct queue *q, void *to, struct span from, size_t bytes)
 {
-    enum status st = cpu_expect(from, bytes, 1, "download");
-    if (st == STATUS_OK && bytes != 0) {
+    STATUS_TRY(cpu_expect(from, bytes, 1, "download"));
+    if (bytes != 0) {
         memcpy(to, from.at, bytes);
         atomic_fetch_add(&((struct cpu_queue *)q)->download_bytes, bytes);
     }
-    return st;
+    return STATUS_OK;
 }
 
 enum status cpu_copy(struct queue *q, struct span to, struct span from, size_t bytes)
 {
     (void)q;
-    enum status st = cpu_expect(to, bytes, 1, "copy");
-    if (st == STATUS_OK) {
-        st = cpu_expect(from, bytes, 1, "copy");
-    }
-    if (st == STATUS_OK && bytes != 0) {
+    STATUS_TRY(cpu_expect(to, bytes, 1, "copy"));
+    STATUS_TRY(cpu_expect(from, bytes, 1, "copy"));
+    if (bytes != 0) {
         memcpy(to.at, from.at, bytes);
     }
-    return st;
+    return STATUS_OK;
 }
 
 enum status cpu_zero(struct queue *q, struct span s)

@@ -31,6 +31,15 @@ enum status cpu_scratch_failed(void);
 enum status cpu_expect(struct span s, size_t count, size_t size,
                        const char *what) STATUS_MUST_CHECK;
 
+/* The same of rows of series. */
+enum status cpu_expect_rows(const struct series_rows *x, const char *what) STATUS_MUST_CHECK;
+
+/* Row s of them. */
+static inline const void *cpu_row(const struct series_rows *x, size_t s)
+{
+    return (const char *)x->at.at + s * x->n_samples * dtype_bytes(x->type);
+}
+
 static inline size_t cpu_min(size_t a, size_t b)
 {
     return a < b ? a : b;

@@ -7,6 +7,7 @@
  */
 #include "kernels/base/lanes_cpu.h"
 #include "kernels/matrix/matrix_cpu.h"
+#include "kernels/matrix/matrix_rule.h"
 
 #include "kernels/base/clones_cpu.h"
 
@@ -14,27 +15,6 @@
 #include <stdlib.h>
 
 enum { TILE = 64, LINE = 64, AHEAD = 16 };
-
-/* Elements of the condensed triangle before row i. */
-static uint64_t row_start(uint64_t i, uint64_t n_series)
-{
-    return i * n_series - i * (i + 1) / 2;
-}
-
-/* The row that holds element k. */
-static size_t row_of(uint64_t k, size_t n_series)
-{
-    size_t low = 0, high = n_series - 1;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (row_start(middle, n_series) <= k) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
 
 /* A tile as it lies in the panels: row j, column i at [j * (TILE + 1) + i]. */
 union tile {
@@ -109,7 +89,7 @@ CPU_CLONES static void column_f32(const float *tile, size_t n, float *to)
 static void store(const struct window *w, const union tile *tile, size_t i, size_t k, size_t j0,
                   size_t n_j)
 {
-    uint64_t start = row_start(i, w->m->n_series); /* of (i, i + 1) */
+    uint64_t start = matrix_condensed_row(i, w->m->n_series); /* of (i, i + 1) */
     uint64_t from = start + (j0 > i ? j0 - i - 1 : 0), to = start + (j0 + n_j - i - 1);
     from = from < w->first ? w->first : from;
     to = to > w->end ? w->end : to;
@@ -130,21 +110,21 @@ enum status cpu_condensed(struct queue *q, const struct matrix *m, uint64_t firs
 {
     (void)q;
     union tile tile;
-    uint64_t pairs = m->n_series < 2 ? 0 : row_start(m->n_series - 1, m->n_series);
+    uint64_t pairs = matrix_n_pairs(m->n_series);
     if (first > pairs || n > pairs - first) {
         return status_fail(STATUS_INTERNAL, "condensed: elements beyond the last pair");
     }
-    enum status st = cpu_matrix_check(m);
-    if (st != STATUS_OK || n == 0) {
-        return st;
+    STATUS_TRY(cpu_matrix_check(m));
+    if (n == 0) {
+        return STATUS_OK;
     }
     struct window w = {m, first, first + n, dst};
-    size_t i_end = row_of(w.end - 1, m->n_series) + 1;
-    for (size_t i0 = row_of(first, m->n_series); i0 < i_end; i0 += TILE) {
+    size_t i_end = matrix_condensed_row_of(w.end - 1, m->n_series) + 1;
+    for (size_t i0 = matrix_condensed_row_of(first, m->n_series); i0 < i_end; i0 += TILE) {
         size_t n_i = cpu_min(TILE, i_end - i0), j_from = i0 + 1, j_to = m->n_series;
         if (n_i == 1) {
             /* one row, perhaps a piece of it */
-            uint64_t start = row_start(i0, m->n_series);
+            uint64_t start = matrix_condensed_row(i0, m->n_series);
             j_from += first > start ? (size_t)(first - start) : 0;
             j_to = cpu_min(j_to, (size_t)(w.end - start) + i0 + 1);
         }
@@ -213,23 +193,17 @@ static void heat_body(void *arg, size_t index)
 
 enum status cpu_heatmap(struct queue *q, const struct matrix *m, size_t side, float *cells)
 {
-    enum status st = cpu_matrix_check(m);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(cpu_matrix_check(m));
     if (side > m->n_series) {
         return status_fail(STATUS_INTERNAL, "heatmap: %zu cells for %zu series", side, m->n_series);
     }
     size_t *start;
-    st = cpu_scratch(side + 1, sizeof *start, (void **)&start);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(cpu_scratch(side + 1, sizeof *start, (void **)&start));
     for (size_t a = 0; a <= side; ++a) {
         start[a] = side == 0 ? 0 : (size_t)((unsigned __int128)a * m->n_series / side);
     }
     struct heat_job job = {.m = m, .side = side, .start = start, .cells = cells};
-    st = cpu_run_long(q, side, heat_body, &job);
+    enum status st = cpu_run_long(q, side, heat_body, &job);
     free(start);
     return job.failed ? cpu_scratch_failed() : st;
 }

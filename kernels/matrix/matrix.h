@@ -12,7 +12,6 @@
 #ifndef LEAT_KERNELS_MATRIX_MATRIX_H
 #define LEAT_KERNELS_MATRIX_MATRIX_H
 
-#include "formats/base/dtype.h"
 #include "kernels/backend.h"
 
 struct matrix {
@@ -28,10 +27,22 @@ static inline size_t matrix_panel_width(size_t p, size_t panel, size_t n_series)
     return end < n_series ? end : n_series;
 }
 
+/* Pairs i < j of n series. */
+static inline uint64_t matrix_n_pairs(uint64_t n)
+{
+    return n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
+}
+
 /* A pair i < j and its coefficient. */
 struct matrix_pair {
     uint32_t i, j;
     double r;
+};
+
+/* Host memory for pairs. */
+struct matrix_pairs {
+    struct matrix_pair *at;
+    size_t capacity, n;
 };
 
 enum { MATRIX_BINS = 64 };
@@ -54,11 +65,11 @@ struct matrix_kernels {
      * there is none. */
     enum status (*kth_abs)(struct queue *q, const struct matrix *m, uint64_t k,
                            double *out) STATUS_MUST_CHECK;
-    /* Every pair with |r| >= cut (never NaN), ordered by i, then j. *n is their full number; at
-     * most `capacity` of them are written, and with capacity < *n which ones is undefined (ask
-     * again). */
+    /* Every pair with |r| >= cut (never NaN), ordered by i, then j. Sets out->n to their full
+     * number; at most out->capacity of them are written, and with capacity < n which ones is
+     * undefined (ask again). */
     enum status (*select)(struct queue *q, const struct matrix *m, double cut,
-                          struct matrix_pair *pairs, size_t capacity, size_t *n) STATUS_MUST_CHECK;
+                          struct matrix_pairs *out) STATUS_MUST_CHECK;
     /* Elements [first, first + n) of the condensed upper triangle (row by row: (0,1), (0,2) ..,
      * SciPy's squareform), in the matrix's type, to host memory. Several threads at once. */
     enum status (*condensed)(struct queue *q, const struct matrix *m, uint64_t first, size_t n,

@@ -10,11 +10,8 @@ enum status cpu_matrix_check(const struct matrix *m)
     }
     for (size_t p = 0; p * m->panel < m->n_series; ++p) {
         size_t width = matrix_panel_width(p, m->panel, m->n_series);
-        enum status st = cpu_expect(m->panels[p], width - p * m->panel,
-                                    width * dtype_bytes(m->type), "a panel of the matrix");
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(cpu_expect(m->panels[p], width - p * m->panel, width * dtype_bytes(m->type),
+                              "a panel of the matrix"));
     }
     return STATUS_OK;
 }

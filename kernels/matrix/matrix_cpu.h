@@ -29,7 +29,7 @@ enum status cpu_survey(struct queue *q, const struct matrix *m, struct matrix_su
 enum status cpu_kth_abs(struct queue *q, const struct matrix *m, uint64_t k,
                         double *out) STATUS_MUST_CHECK;
 enum status cpu_select(struct queue *q, const struct matrix *m, double cut,
-                       struct matrix_pair *pairs, size_t capacity, size_t *n) STATUS_MUST_CHECK;
+                       struct matrix_pairs *out) STATUS_MUST_CHECK;
 enum status cpu_condensed(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
                           void *dst) STATUS_MUST_CHECK;
 enum status cpu_heatmap(struct queue *q, const struct matrix *m, size_t side,

@@ -52,27 +52,12 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
     for (int k = threadIdx.y; k < TILE; k += TILE_ROWS) {
         const size_t i = i0 + k, j = j0 + threadIdx.x;
         if (j < m.n && i < j) {
-            const uint64_t e = condensed_row(i, m.n) + (j - i - 1);
+            const uint64_t e = matrix_condensed_row(i, m.n) + (j - i - 1);
             if (e >= w.first && e < w.end) {
                 out[e - w.first] = tile[threadIdx.x][k];
             }
         }
     }
-}
-
-/* The row that holds element e. */
-size_t row_of(uint64_t e, size_t n)
-{
-    size_t low = 0, high = n - 1;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (condensed_row(middle, n) <= e) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
 }
 
 /* Elements [first, first + n), at most STAGED_BYTES, to page-locked memory; the slot's event tells
@@ -83,13 +68,13 @@ enum status condense_part(struct cuda_queue *q, unsigned slot, const matrix_view
     const enum queue_lane lane = (enum queue_lane)(LANE_SLOT + slot);
     const size_t bytes = n * dtype_bytes(m.type);
     void *staged;
-    window w = {first, first + n, row_of(first, m.n), 0, 0};
-    const size_t last = row_of(w.end - 1, m.n);
+    window w = {first, first + n, matrix_condensed_row_of(first, m.n), 0, 0};
+    const size_t last = matrix_condensed_row_of(w.end - 1, m.n);
     size_t j_end = m.n;
     w.j0 = w.i0 + 1;
     if (w.i0 == last) {
         /* one row, perhaps a piece of it */
-        const uint64_t start = condensed_row(w.i0, m.n);
+        const uint64_t start = matrix_condensed_row(w.i0, m.n);
         w.j0 += first - start;
         j_end = w.i0 + 1 + (w.end - start);
     }
@@ -231,7 +216,7 @@ enum status cuda_condensed(struct queue *queue, const struct matrix *m, uint64_t
                            void *dst)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
-    const uint64_t pairs = m->n_series < 2 ? 0 : condensed_row(m->n_series - 1, m->n_series);
+    const uint64_t pairs = matrix_n_pairs(m->n_series);
     unsigned slot = 0;
     if (first > pairs || n > pairs - first) {
         return status_fail(STATUS_INTERNAL, "condensed: elements beyond the last pair");

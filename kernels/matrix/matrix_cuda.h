@@ -5,7 +5,7 @@
 #define LEAT_KERNELS_MATRIX_MATRIX_CUDA_H
 
 #include "kernels/base/queue_cuda.h"
-#include "kernels/matrix/matrix.h"
+#include "kernels/matrix/matrix_rule.h"
 
 /* Panels whose addresses travel with the launch; those of more lie in device memory. */
 enum { MATRIX_PANELS = 256 };
@@ -33,12 +33,6 @@ class cuda_matrix_view
     cuda_span list;
 };
 
-/* Elements of the condensed triangle before row i. */
-__host__ __device__ __forceinline__ uint64_t condensed_row(uint64_t i, uint64_t n)
-{
-    return i * n - i * (i + 1) / 2;
-}
-
 #ifdef __CUDACC__
 
 /* Row j: its elements i < j. */
@@ -60,7 +54,7 @@ enum status cuda_kth_abs(struct queue *q, const struct matrix *m, uint64_t k,
 /* The median of |r| over all defined pairs. */
 enum status cuda_median_abs(struct queue *q, const struct matrix *m, double *out) STATUS_MUST_CHECK;
 enum status cuda_select(struct queue *q, const struct matrix *m, double cut,
-                        struct matrix_pair *pairs, size_t capacity, size_t *n) STATUS_MUST_CHECK;
+                        struct matrix_pairs *out) STATUS_MUST_CHECK;
 enum status cuda_condensed(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
                            void *dst) STATUS_MUST_CHECK;
 enum status cuda_heatmap(struct queue *q, const struct matrix *m, size_t side,

@@ -19,21 +19,14 @@ namespace
 {
 
 const int THREADS = 512, BLOCKS = 396;
-/* |r| <= 1 has its bits below 2^62. */
-const int KEY_BITS = 62, DIGIT = 14, BINS = 1 << DIGIT;
+const int DIGIT = 14, BINS = 1 << DIGIT;
 const size_t FEW = 16384;
 
 struct sweep_args {
-    uint64_t prefix; /* key >> above of the keys that count */
-    int above, shift;
+    struct matrix_digit digit;
     unsigned long long *counts, *n_kept;
     uint64_t *kept;
 };
-
-template <typename T> __device__ __forceinline__ uint64_t key_of(T r)
-{
-    return (uint64_t)__double_as_longlong(fabs((double)r));
-}
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
@@ -44,20 +37,18 @@ __global__ void __launch_bounds__(THREADS)
         bins[b] = 0;
     }
     __syncthreads();
-    const int n_bins = 1 << (args.above - args.shift);
     for (size_t k = blockIdx.x; k < m.n; k += gridDim.x) {
         const size_t j = m.n - 1 - k;
         const T *row = matrix_row<T>(m, j);
         for (size_t i = threadIdx.x; i < j; i += THREADS) {
-            const T r = row[i];
-            const uint64_t key = key_of(r);
-            if (r == r && key >> args.above == args.prefix) {
-                atomicAdd(&bins[(key >> args.shift) & (uint64_t)(n_bins - 1)], 1u);
+            const uint64_t key = matrix_key((double)row[i]);
+            if (matrix_digit_counts(args.digit, key)) {
+                atomicAdd(&bins[matrix_digit_bin(args.digit, key)], 1u);
             }
         }
     }
     __syncthreads();
-    for (int b = threadIdx.x; b < n_bins; b += THREADS) {
+    for (int b = threadIdx.x; b < BINS; b += THREADS) {
         if (bins[b] != 0) {
             atomicAdd(&args.counts[b], (unsigned long long)bins[b]);
         }
@@ -73,9 +64,8 @@ __global__ void __launch_bounds__(THREADS)
         const size_t j = m.n - 1 - k;
         const T *row = matrix_row<T>(m, j);
         for (size_t i = threadIdx.x; i < j; i += THREADS) {
-            const T r = row[i];
-            const uint64_t key = key_of(r);
-            if (r == r && key >> args.above == args.prefix) {
+            const uint64_t key = matrix_key((double)row[i]);
+            if (matrix_digit_counts(args.digit, key)) {
                 const unsigned long long at = atomicAdd(args.n_kept, 1ull);
                 if (at < FEW) {
                     args.kept[at] = key;
@@ -105,8 +95,8 @@ class ranks
 
   private:
     enum status sweep(bool counting, size_t n_read);
-    enum status count(int above, uint64_t prefix);
-    enum status gather(int above, uint64_t prefix, size_t most);
+    enum status count();
+    enum status gather(size_t most);
 
     struct queue *q;
     const struct matrix *m;
@@ -145,19 +135,16 @@ enum status ranks::sweep(bool counting, size_t n_read)
     return cuda_ask_read(work.q, host, space, (1 + n_read) * sizeof(uint64_t));
 }
 
-enum status ranks::count(int above, uint64_t prefix)
+/* The next digit. */
+enum status ranks::count()
 {
-    args.above = above;
-    args.shift = above > DIGIT ? above - DIGIT : 0;
-    args.prefix = prefix;
+    args.digit.shift = args.digit.above > DIGIT ? args.digit.above - DIGIT : 0;
     return sweep(true, BINS);
 }
 
 /* At most `most` are expected. */
-enum status ranks::gather(int above, uint64_t prefix, size_t most)
+enum status ranks::gather(size_t most)
 {
-    args.above = above;
-    args.prefix = prefix;
     STATUS_TRY(sweep(false, most));
     n_few = (size_t)host[0];
     return STATUS_OK;
@@ -166,18 +153,19 @@ enum status ranks::gather(int above, uint64_t prefix, size_t most)
 enum status ranks::prepare()
 {
     const size_t bytes = (FEW + 1) * sizeof(uint64_t);
-    const uint64_t pairs = condensed_row(m->n_series, m->n_series);
+    const uint64_t pairs = matrix_n_pairs(m->n_series);
     STATUS_TRY(on_device.look(m));
     host = (uint64_t *)malloc(bytes);
     if (host == nullptr) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a selection (%zu bytes)", bytes);
     }
+    args.digit.above = MATRIX_KEY_BITS;
     if (pairs <= FEW) {
-        STATUS_TRY(gather(KEY_BITS, 0, (size_t)pairs));
+        STATUS_TRY(gather((size_t)pairs));
         n_defined = n_few;
         return STATUS_OK;
     }
-    STATUS_TRY(count(KEY_BITS, 0));
+    STATUS_TRY(count());
     for (int b = 0; b < BINS; b++) {
         first_counts[b] = host[1 + b];
         n_defined += first_counts[b];
@@ -187,31 +175,24 @@ enum status ranks::prepare()
 
 enum status ranks::find(uint64_t rank, uint64_t *key, uint64_t *next)
 {
-    const bool all = condensed_row(m->n_series, m->n_series) <= FEW;
-    uint64_t prefix = 0, left = 0, below = 0;
-    int above = KEY_BITS;
-    for (bool first = true; !all && above > 0; first = false) {
+    const bool all = matrix_n_pairs(m->n_series) <= FEW;
+    uint64_t left = 0, below = 0;
+    args.digit = {0, MATRIX_KEY_BITS, MATRIX_KEY_BITS - DIGIT};
+    for (bool first = true; !all && args.digit.above > 0; first = false) {
         if (!first) {
-            STATUS_TRY(count(above, prefix));
+            STATUS_TRY(count());
         }
         const uint64_t *counts = first ? first_counts : host + 1;
-        const int shift = above > DIGIT ? above - DIGIT : 0;
-        uint64_t b = 0;
-        while (below + counts[b] <= rank) {
-            below += counts[b++];
-        }
-        left = counts[b];
-        prefix = prefix << (above - shift) | b;
-        above = shift;
+        left = counts[matrix_digit_learn(&args.digit, counts, rank, &below)];
         if (left <= FEW) {
-            STATUS_TRY(gather(above, prefix, (size_t)left));
+            STATUS_TRY(gather((size_t)left));
             break;
         }
     }
     if (!all && left > FEW) {
         /* every bit is known, and shared by all that are left */
-        *key = prefix;
-        *next = rank + 1 < below + left ? prefix : UINT64_MAX;
+        *key = args.digit.prefix;
+        *next = rank + 1 < below + left ? *key : UINT64_MAX;
         return STATUS_OK;
     }
     uint64_t *few = host + 1, *wanted = few + (rank - below), *end = few + n_few;
@@ -221,51 +202,39 @@ enum status ranks::find(uint64_t rank, uint64_t *key, uint64_t *next)
     return STATUS_OK;
 }
 
-double value_of(uint64_t key)
+/* The median of |r| where from_top is 0, else the from_top-th largest; NaN when there is none. */
+enum status rank_abs(struct queue *q, const struct matrix *m, uint64_t from_top, double *out)
 {
-    double r;
-    static_assert(sizeof r == sizeof key, "keys are the bits of doubles");
-    __builtin_memcpy(&r, &key, sizeof r);
-    return r;
+    uint64_t low, high, key, next, unused;
+    *out = (double)NAN;
+    if (m->n_series < 2) {
+        return STATUS_OK;
+    }
+    ranks r(q, m);
+    STATUS_TRY(r.prepare());
+    if (r.n_defined == 0) {
+        return STATUS_OK;
+    }
+    matrix_ranks(r.n_defined, from_top, &low, &high);
+    STATUS_TRY(r.find(low, &key, &next));
+    if (high == low) {
+        next = key;
+    } else if (next == UINT64_MAX) {
+        STATUS_TRY(r.find(high, &next, &unused));
+    }
+    *out =
+        key == next ? matrix_key_value(key) : (matrix_key_value(key) + matrix_key_value(next)) / 2;
+    return STATUS_OK;
 }
 
 } // namespace
 
 enum status cuda_kth_abs(struct queue *q, const struct matrix *m, uint64_t k, double *out)
 {
-    uint64_t key, next;
-    *out = (double)NAN;
-    if (m->n_series < 2) {
-        return STATUS_OK;
-    }
-    ranks r(q, m);
-    STATUS_TRY(r.prepare());
-    if (r.n_defined == 0) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(r.find(k < r.n_defined ? r.n_defined - (k == 0 ? 1 : k) : 0, &key, &next));
-    *out = value_of(key);
-    return STATUS_OK;
+    return rank_abs(q, m, k == 0 ? 1 : k, out);
 }
 
 enum status cuda_median_abs(struct queue *q, const struct matrix *m, double *out)
 {
-    uint64_t low, high, unused;
-    *out = (double)NAN;
-    if (m->n_series < 2) {
-        return STATUS_OK;
-    }
-    ranks r(q, m);
-    STATUS_TRY(r.prepare());
-    if (r.n_defined == 0) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(r.find((r.n_defined - 1) / 2, &low, &high));
-    if (r.n_defined % 2 != 0) {
-        high = low;
-    } else if (high == UINT64_MAX) {
-        STATUS_TRY(r.find(r.n_defined / 2, &high, &unused));
-    }
-    *out = low == high ? value_of(low) : (value_of(low) + value_of(high)) / 2;
-    return STATUS_OK;
+    return rank_abs(q, m, 0, out);
 }

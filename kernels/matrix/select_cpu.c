@@ -20,7 +20,6 @@ struct select_job {
     double cut;
     size_t *place;             /* of every column: a count, then where its next pair goes */
     struct matrix_pair *pairs; /* NULL while counting */
-    size_t capacity;
 };
 
 CPU_CLONES static int any_beyond(const double *r, size_t n, double cut)
@@ -35,7 +34,7 @@ CPU_CLONES static int any_beyond(const double *r, size_t n, double cut)
 static void take(const struct select_job *job, size_t i, size_t j, double r)
 {
     size_t at = job->place[i]++;
-    if (job->pairs != NULL && at < job->capacity) {
+    if (job->pairs != NULL) {
         job->pairs[at] = (struct matrix_pair){(uint32_t)i, (uint32_t)j, r};
     }
 }
@@ -61,27 +60,27 @@ static void select_body(void *arg, size_t index)
 }
 
 enum status cpu_select(struct queue *q, const struct matrix *m, double cut,
-                       struct matrix_pair *pairs, size_t capacity, size_t *n)
+                       struct matrix_pairs *out)
 {
-    *n = 0;
-    enum status st = cpu_matrix_check(m);
-    if (st != STATUS_OK || m->n_series < 2) {
-        return st;
+    out->n = 0;
+    STATUS_TRY(cpu_matrix_check(m));
+    if (m->n_series < 2) {
+        return STATUS_OK;
     }
-    struct select_job job = {.m = m, .cut = cut, .capacity = capacity};
+    struct select_job job = {.m = m, .cut = cut};
     job.place = calloc(m->n_series, sizeof *job.place);
     if (job.place == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory to select among %zu series", m->n_series);
     }
     size_t tasks = cpu_pieces(m->n_series, COLUMNS);
-    st = cpu_run_long(q, tasks, select_body, &job);
+    enum status st = cpu_run_long(q, tasks, select_body, &job);
     for (size_t i = 0; i < m->n_series; ++i) {
         size_t count = job.place[i];
-        job.place[i] = *n;
-        *n += count;
+        job.place[i] = out->n;
+        out->n += count;
     }
-    if (st == STATUS_OK && *n > 0 && *n <= capacity) {
-        job.pairs = pairs;
+    if (st == STATUS_OK && out->n > 0 && out->n <= out->capacity) {
+        job.pairs = out->at;
         st = cpu_run_long(q, tasks, select_body, &job);
     }
     free(job.place);

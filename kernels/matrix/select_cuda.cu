@@ -12,7 +12,8 @@
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
 #include <math.h>
-#include <stdlib.h>
+#include <memory>
+#include <new>
 
 namespace
 {
@@ -129,37 +130,39 @@ enum status find(struct cuda_queue *q, const matrix_view &view, double cut, size
 } // namespace
 
 enum status cuda_select(struct queue *queue, const struct matrix *m, double cut,
-                        struct matrix_pair *pairs, size_t capacity, size_t *n)
+                        struct matrix_pairs *out)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
-    *n = 0;
+    out->n = 0;
     if (m->n_series < 2) {
         return STATUS_OK;
     }
-    const size_t room = cuda_min(capacity, (size_t)condensed_row(m->n_series, m->n_series));
+    const size_t room = cuda_min(out->capacity, (size_t)matrix_n_pairs(m->n_series));
     cuda_matrix_view matrix(queue);
     cuda_span space(queue);
     STATUS_TRY(matrix.look(m));
     if (room > KEPT) {
         STATUS_TRY(space.alloc((1 + room) * sizeof(found)));
     }
-    found *list = space.as<found>(), *host = (found *)malloc((1 + HOST_SORTS) * sizeof *host);
+    found *list = space.as<found>();
+    STATUS_TRY(find(q, matrix.view, cut, room, &list));
+    std::unique_ptr<found[]> host(new (std::nothrow) found[1 + HOST_SORTS]);
     if (host == nullptr) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a list of pairs");
     }
-    enum status status = find(q, matrix.view, cut, room, &list);
-    if (status == STATUS_OK) {
-        status = cuda_ask_read(q, host, list, (1 + cuda_min(room, HOST_SORTS)) * sizeof *host);
+    STATUS_TRY(
+        cuda_ask_read(q, host.get(), list, (1 + cuda_min(room, HOST_SORTS)) * sizeof(found)));
+    const size_t n = (size_t)host[0].n;
+    out->n = n;
+    if (n > out->capacity || n == 0) {
+        return STATUS_OK;
     }
-    *n = status == STATUS_OK ? (size_t)host->n : 0;
-    if (*n > 0 && *n <= capacity && *n <= HOST_SORTS) {
-        for (size_t k = 0; k < *n; k++) {
-            pairs[k] = host[1 + k].pair;
-        }
-        std::sort(pairs, pairs + *n, before);
-    } else if (*n > 0 && *n <= capacity) {
-        status = sort_on_device(q, list, *n, pairs);
+    if (n > HOST_SORTS) {
+        return sort_on_device(q, list, n, out->at);
     }
-    free(host);
-    return status;
+    for (size_t k = 0; k < n; k++) {
+        out->at[k] = host[1 + k].pair;
+    }
+    std::sort(out->at, out->at + n, before);
+    return STATUS_OK;
 }

@@ -64,50 +64,33 @@ static bool sweep(struct queue *q, struct sweep *s,
 
 /* --- ranks among all pairs ------------------------------------------------------------------- */
 
-/* |r| <= 1 has its bits below 2^62: 15 + 16 + 16 + 15 bits from the top. */
+/* The digits of a key: 15 + 16 + 16 + 15 bits from the top. */
 enum { DIGITS = 4, DIGIT_BINS = 1 << 16 };
-static const unsigned digit_shift[DIGITS] = {47, 31, 15, 0};
+static const int digit_shift[DIGITS] = {47, 31, 15, 0};
 /* So many values that share the leading digits are gathered rather than refined further: 8 MB. A
  * matrix of so few pairs is gathered as a whole. */
 enum { GATHERED = 1 << 20, FEW_PAIRS = 1 << 16 };
 
 struct ranks {
     struct sweep sweep;
-    unsigned shift, above; /* the digit in hand; bits above it start at `above` */
-    uint64_t prefix;       /* key >> above of the keys that count */
-    uint32_t *counts;      /* [task][DIGIT_BINS] */
-    uint64_t *total;       /* [DIGIT_BINS]: over the tasks */
+    struct matrix_digit digit;
+    uint32_t *counts; /* [task][DIGIT_BINS] */
+    uint64_t *total;  /* [DIGIT_BINS]: over the tasks */
     uint64_t floor;
     uint64_t next[SWEEP_TASKS]; /* least key beyond floor; or where a task gathers to */
     double *gathered;
 };
 
-static uint64_t key_of(double r)
-{
-    uint64_t bits;
-    memcpy(&bits, &r, sizeof bits);
-    return bits & (UINT64_MAX >> 1);
-}
-
-static double value_of(uint64_t key)
-{
-    double r;
-    memcpy(&r, &key, sizeof r);
-    return r;
-}
-
 static void count_digit(void *arg, size_t task, size_t group, const double *r, size_t n)
 {
     const struct ranks *k = arg;
+    const struct matrix_digit digit = k->digit;
     uint32_t *counts = k->counts + task * DIGIT_BINS;
-    uint64_t bins = ((uint64_t)1 << (k->above - k->shift)) - 1, prefix = k->prefix;
-    unsigned above = k->above, shift = k->shift;
     (void)group;
     for (size_t i = 0; i < n; ++i) {
-        uint64_t key = key_of(r[i]);
-        /* NaN has bits at 2^62 and above: a prefix that no value has */
-        if (key >> above == prefix) {
-            ++counts[(key >> shift) & bins];
+        uint64_t key = matrix_key(r[i]);
+        if (matrix_digit_counts(digit, key)) {
+            ++counts[matrix_digit_bin(digit, key)];
         }
     }
 }
@@ -115,11 +98,11 @@ static void count_digit(void *arg, size_t task, size_t group, const double *r, s
 static void gather_prefix(void *arg, size_t task, size_t group, const double *r, size_t n)
 {
     struct ranks *k = arg;
-    uint64_t at = k->next[task], prefix = k->prefix;
-    unsigned above = k->above;
+    const struct matrix_digit digit = k->digit;
+    uint64_t at = k->next[task];
     (void)group;
     for (size_t i = 0; i < n; ++i) {
-        if (key_of(r[i]) >> above == prefix) {
+        if (matrix_digit_counts(digit, matrix_key(r[i]))) {
             k->gathered[at++] = fabs(r[i]);
         }
     }
@@ -132,7 +115,7 @@ static void least_beyond(void *arg, size_t task, size_t group, const double *r, 
     uint64_t least = k->next[task], floor = k->floor;
     (void)group;
     for (size_t i = 0; i < n; ++i) {
-        uint64_t key = key_of(r[i]);
+        uint64_t key = matrix_key(r[i]);
         uint64_t candidate = key > floor ? key : UINT64_MAX; /* a NaN's key is above all others */
         least = candidate < least ? candidate : least;
     }
@@ -143,9 +126,9 @@ static void least_beyond(void *arg, size_t task, size_t group, const double *r, 
 static uint64_t count_pass(struct queue *q, struct ranks *k, unsigned d)
 {
     uint64_t all = 0;
-    k->shift = digit_shift[d];
-    k->above = d == 0 ? 62 : digit_shift[d - 1];
-    size_t bins = (size_t)1 << (k->above - k->shift);
+    k->digit.shift = digit_shift[d];
+    k->digit.above = d == 0 ? MATRIX_KEY_BITS : digit_shift[d - 1];
+    size_t bins = (size_t)1 << (k->digit.above - k->digit.shift);
     memset(k->counts, 0, k->sweep.n_tasks * DIGIT_BINS * sizeof *k->counts);
     if (!sweep(q, &k->sweep, count_digit, k)) {
         return 0;
@@ -175,13 +158,13 @@ static uint64_t successor(struct queue *q, struct ranks *k, uint64_t floor)
     return least;
 }
 
-/* Gathers the keys of the prefix, whose digit in hand has just become part of it as bin b. */
-static double *gather(struct queue *q, struct ranks *k, size_t b)
+/* Gathers the keys of the prefix, whose digit in hand has just become part of it as `bin`. */
+static double *gather(struct queue *q, struct ranks *k, size_t bin)
 {
     uint64_t at = 0;
     for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
         k->next[t] = at;
-        at += k->counts[t * DIGIT_BINS + b];
+        at += k->counts[t * DIGIT_BINS + bin];
     }
     k->gathered = cpu_scratch_try(at, sizeof *k->gathered);
     if (k->gathered != NULL && !sweep(q, &k->sweep, gather_prefix, k)) {
@@ -195,14 +178,11 @@ static double *gather(struct queue *q, struct ranks *k, size_t b)
  * when there is no memory, or the queue is stopped. */
 static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t high)
 {
-    uint64_t below = 0, b, n;
+    uint64_t below = 0, n;
+    size_t bin;
     for (unsigned d = 0;;) {
-        for (b = 0; below + k->total[b] <= low; ++b) {
-            below += k->total[b];
-        }
-        n = k->total[b];
-        k->prefix = (k->prefix << (k->above - k->shift)) | b;
-        k->above = k->shift;
+        bin = matrix_digit_learn(&k->digit, k->total, low, &below);
+        n = k->total[bin];
         if (n <= GATHERED || ++d == DIGITS) {
             break;
         }
@@ -213,9 +193,9 @@ static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t hi
     double first;
     bool both = high < below + n; /* within the keys of the prefix */
     if (n > GATHERED) {
-        first = value_of(k->prefix); /* all digits are known: they are all equal */
+        first = matrix_key_value(k->digit.prefix); /* all digits are known: they are all equal */
     } else {
-        double *v = gather(q, k, (size_t)b);
+        double *v = gather(q, k, bin);
         if (v == NULL) {
             return -1;
         }
@@ -227,14 +207,7 @@ static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t hi
     if (both) {
         return first;
     }
-    return (first + value_of(successor(q, k, key_of(first)))) / 2;
-}
-
-/* The ascending ranks that make up the answer among n defined values, n >= 1. */
-static void ranks_of(uint64_t n, uint64_t from_top, uint64_t *low, uint64_t *high)
-{
-    *low = from_top == 0 ? (n - 1) / 2 : (from_top < n ? n - from_top : 0);
-    *high = from_top == 0 ? n / 2 : *low;
+    return (first + matrix_key_value(successor(q, k, matrix_key(first)))) / 2;
 }
 
 /* Without counting anything first: one task gathers all there is. */
@@ -243,14 +216,14 @@ static double rank_of_few(struct queue *q, struct ranks *k, uint64_t from_top)
     size_t n = k->sweep.m->n_series;
     uint64_t low, high;
     double r = (double)NAN;
-    k->above = 62;
+    k->digit.above = MATRIX_KEY_BITS;
     k->next[0] = 0;
-    k->gathered = cpu_scratch_try(n * (n - 1) / 2, sizeof *k->gathered);
+    k->gathered = cpu_scratch_try(matrix_n_pairs(n), sizeof *k->gathered);
     if (k->gathered == NULL) {
         return -1;
     }
     if (sweep(q, &k->sweep, gather_prefix, k) && k->next[0] > 0) {
-        ranks_of(k->next[0], from_top, &low, &high);
+        matrix_ranks(k->next[0], from_top, &low, &high);
         r = rank_mean(k->gathered, (size_t)k->next[0], (size_t)low, (size_t)high);
     }
     free(k->gathered);
@@ -266,7 +239,7 @@ static double rank_of_many(struct queue *q, struct ranks *k, uint64_t from_top)
         uint64_t n = count_pass(q, k, 0), low, high;
         r = (double)NAN;
         if (n > 0) {
-            ranks_of(n, from_top, &low, &high);
+            matrix_ranks(n, from_top, &low, &high);
             r = refine(q, k, low, high);
         }
     }
@@ -285,15 +258,15 @@ static enum status rank_abs(struct queue *q, const struct matrix *m, uint64_t fr
         return STATUS_OK;
     }
     *out = n / 2 * n <= FEW_PAIRS ? rank_of_few(q, &k, from_top) : rank_of_many(q, &k, from_top);
-    const enum status st = queue_check(q);
-    return st != STATUS_OK ? st : *out < 0 ? cpu_scratch_failed() : STATUS_OK;
+    STATUS_TRY(queue_check(q));
+    return *out < 0 ? cpu_scratch_failed() : STATUS_OK;
 }
 
 enum status cpu_kth_abs(struct queue *q, const struct matrix *m, uint64_t k, double *out)
 {
-    enum status st = cpu_matrix_check(m);
     *out = (double)NAN;
-    return st != STATUS_OK ? st : rank_abs(q, m, k == 0 ? 1 : k, out);
+    STATUS_TRY(cpu_matrix_check(m));
+    return rank_abs(q, m, k == 0 ? 1 : k, out);
 }
 
 /* --- the median of a series ------------------------------------------------------------------ */
@@ -310,7 +283,7 @@ struct median_job {
 };
 
 /* to[t] = |r[t]| */
-static void take_row(const struct matrix *m, size_t s, double *to)
+static void gather_row(const struct matrix *m, size_t s, double *to)
 {
     double buffer[LANES_BLOCK];
     for (size_t i = 0; i < s; i += LANES_BLOCK) {
@@ -324,8 +297,8 @@ static void take_row(const struct matrix *m, size_t s, double *to)
 
 /* |r| of rows j0 .. j0 + n - 1 with series first .. first + n_series - 1, all below the diagonal,
  * to entries j0 - 1 .. of each series. */
-static void take_columns(const struct matrix *m, size_t first, size_t n_series, size_t j0, size_t n,
-                         double *v, size_t stride)
+static void gather_columns(const struct matrix *m, size_t first, size_t n_series, size_t j0,
+                           size_t n, double *v, size_t stride)
 {
     double buffer[MEDIAN_ROWS][MEDIAN_SERIES];
     const double *r[MEDIAN_ROWS];
@@ -356,13 +329,13 @@ static void medians_of(struct median_job *job, size_t first, size_t end, double 
 {
     size_t n = job->m->n_series;
     for (size_t s = first; s < end; ++s) {
-        take_row(job->m, s, v + (s - first) * stride);
+        gather_row(job->m, s, v + (s - first) * stride);
     }
     for (size_t j = first + 1; j < end; ++j) {
-        take_columns(job->m, first, j - first, j, 1, v, stride);
+        gather_columns(job->m, first, j - first, j, 1, v, stride);
     }
     for (size_t j = end; j < n; j += MEDIAN_ROWS) {
-        take_columns(job->m, first, end - first, j, cpu_min(MEDIAN_ROWS, n - j), v, stride);
+        gather_columns(job->m, first, end - first, j, cpu_min(MEDIAN_ROWS, n - j), v, stride);
     }
     for (size_t s = first; s < end; ++s) {
         double *values = v + (s - first) * stride;
@@ -392,22 +365,22 @@ static void median_body(void *arg, size_t index)
     free(v);
 }
 
-/* --- figures --------------------------------------------------------------------------------- */
+/* --- stats ----------------------------------------------------------------------------------- */
 
 /* Counts of one task; four histograms, so that equal neighbours do not wait for one another. */
-struct figures {
+struct stats {
     uint64_t bins[4][MATRIX_BINS], undefined;
 };
 
-struct figures_job {
-    struct figures *tasks;
+struct stats_job {
+    struct stats *tasks;
     double *sums; /* of |r|, by group of rows */
 };
 
-static void take_figures(void *arg, size_t task, size_t group, const double *r, size_t n)
+static void count_stats(void *arg, size_t task, size_t group, const double *r, size_t n)
 {
-    const struct figures_job *job = arg;
-    struct figures *f = &job->tasks[task];
+    const struct stats_job *job = arg;
+    struct stats *f = &job->tasks[task];
     double sum = 0;
     for (size_t i = 0; i < n; ++i) {
         if (r[i] == r[i]) {
@@ -420,16 +393,16 @@ static void take_figures(void *arg, size_t task, size_t group, const double *r, 
     job->sums[group] += sum;
 }
 
-static enum status figures(struct queue *q, const struct matrix *m, struct matrix_survey *out)
+static enum status compute_stats(struct queue *q, const struct matrix *m, struct matrix_survey *out)
 {
     struct sweep s = sweep_of(m);
-    struct figures_job job = {0};
+    struct stats_job job = {0};
     size_t n = m->n_series;
     *out = (struct matrix_survey){.mean_abs = (double)NAN};
     if (n < 2) {
         return STATUS_OK;
     }
-    out->n_pairs = (uint64_t)n * (n - 1) / 2;
+    out->n_pairs = matrix_n_pairs(n);
     job.tasks = calloc(s.n_tasks, sizeof *job.tasks);
     job.sums = calloc(s.n_groups, sizeof *job.sums);
     enum status st = STATUS_OK;
@@ -437,7 +410,7 @@ static enum status figures(struct queue *q, const struct matrix *m, struct matri
         st = status_fail(STATUS_NO_MEMORY, "no memory for the survey of %zu series", n);
         goto done;
     }
-    if (!sweep(q, &s, take_figures, &job)) {
+    if (!sweep(q, &s, count_stats, &job)) {
         st = queue_check(q);
         goto done;
     }
@@ -463,18 +436,11 @@ done:
 enum status cpu_survey(struct queue *q, const struct matrix *m, struct matrix_survey *out,
                        double *median_abs, double *median_abs_all)
 {
-    enum status st = cpu_matrix_check(m);
-    if (st == STATUS_OK) {
-        st = figures(q, m, out);
-    }
-    if (st == STATUS_OK) {
-        st = rank_abs(q, m, 0, median_abs_all);
-    }
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(cpu_matrix_check(m));
+    STATUS_TRY(compute_stats(q, m, out));
+    STATUS_TRY(rank_abs(q, m, 0, median_abs_all));
     struct median_job job = {.m = m, .undefined = out->n_undefined > 0, .median_abs = median_abs};
     const size_t tasks = cpu_pieces(m->n_series, (size_t)MEDIAN_SERIES * MEDIAN_BLOCKS);
-    st = cpu_run_long(q, tasks, median_body, &job);
+    enum status st = cpu_run_long(q, tasks, median_body, &job);
     return job.failed ? cpu_scratch_failed() : st;
 }

@@ -11,7 +11,7 @@
  * those left fit into shared memory, where the one of the right rank is found by counting. For
  * coefficients that are spread out one count is enough.
  *
- * Bytes: the matrix once for the figures, three times for the medians and the gathered rows some
+ * Bytes: the matrix once for the stats, three times for the medians and the gathered rows some
  * four times, mostly from the second-level cache.
  */
 #include "kernels/base/reduce_cuda.h"
@@ -24,17 +24,17 @@
 namespace
 {
 
-/* --- figures --------------------------------------------------------------------------------- */
+/* --- stats ----------------------------------------------------------------------------------- */
 
 const int THREADS = 128, BLOCKS = 792;
 
-struct figures {
+struct stats {
     unsigned long long bins[MATRIX_BINS], undefined;
 };
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    take_figures(const __grid_constant__ matrix_view m, struct figures *out, double *row_sums)
+    count_stats(const __grid_constant__ matrix_view m, struct stats *out, double *row_sums)
 {
     __shared__ unsigned bins[MATRIX_BINS][THREADS];
     __shared__ double shared[THREADS / 32 + 1];
@@ -77,31 +77,31 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-enum status survey_figures(struct cuda_queue *q, const struct matrix *m, const matrix_view &view,
-                           struct matrix_survey *out)
+enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const matrix_view &view,
+                          struct matrix_survey *out)
 {
-    const size_t sums = m->n_series * sizeof(double), bytes = sizeof(struct figures) + sums;
-    struct figures *figures;
+    const size_t sums = m->n_series * sizeof(double), bytes = sizeof(struct stats) + sums;
+    struct stats *stats;
     {
         cuda_work work(q, LANE_ASK, {});
         STATUS_TRY(work.status);
-        STATUS_TRY(cuda_queue_scratch(q, LANE_ASK, bytes, (void **)&figures));
-        double *row_sums = (double *)(figures + 1);
-        CUDA_TRY(cudaMemsetAsync(figures, 0, sizeof *figures, work.stream), "zero");
+        STATUS_TRY(cuda_queue_scratch(q, LANE_ASK, bytes, (void **)&stats));
+        double *row_sums = (double *)(stats + 1);
+        CUDA_TRY(cudaMemsetAsync(stats, 0, sizeof *stats, work.stream), "zero");
         const unsigned blocks = (unsigned)cuda_min(BLOCKS, m->n_series);
         if (m->type == DTYPE_F32) {
-            take_figures<float><<<blocks, THREADS, 0, work.stream>>>(view, figures, row_sums);
+            count_stats<float><<<blocks, THREADS, 0, work.stream>>>(view, stats, row_sums);
         } else {
-            take_figures<double><<<blocks, THREADS, 0, work.stream>>>(view, figures, row_sums);
+            count_stats<double><<<blocks, THREADS, 0, work.stream>>>(view, stats, row_sums);
         }
-        STATUS_TRY(cuda_launched("figures of the matrix"));
+        STATUS_TRY(cuda_launched("statistics of the matrix"));
         STATUS_TRY(work.done());
     }
-    struct figures *host = (struct figures *)malloc(bytes);
+    struct stats *host = (struct stats *)malloc(bytes);
     if (host == nullptr) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the survey of %zu series", m->n_series);
     }
-    const enum status status = cuda_ask_read(q, host, figures, bytes);
+    const enum status status = cuda_ask_read(q, host, stats, bytes);
     if (status == STATUS_OK) {
         double sum = 0;
         for (size_t j = 0; j < m->n_series; j++) {
@@ -411,10 +411,10 @@ enum status cuda_survey(struct queue *queue, const struct matrix *m, struct matr
         }
         return STATUS_OK;
     }
-    out->n_pairs = condensed_row(m->n_series, m->n_series);
+    out->n_pairs = matrix_n_pairs(m->n_series);
     cuda_matrix_view matrix(queue);
     STATUS_TRY(matrix.look(m));
-    STATUS_TRY(survey_figures(q, m, matrix.view, out));
+    STATUS_TRY(compute_stats(q, m, matrix.view, out));
     STATUS_TRY(m->type == DTYPE_F32 ? series_medians<float>(q, m, matrix.view, median_abs)
                                     : series_medians<double>(q, m, matrix.view, median_abs));
     return cuda_median_abs(queue, m, median_abs_all);

@@ -15,7 +15,6 @@
 #ifndef LEAT_KERNELS_MEANS_MEANS_H
 #define LEAT_KERNELS_MEANS_MEANS_H
 
-#include "formats/base/dtype.h"
 #include "kernels/backend.h"
 
 /* The moments of `capacity` series: MOMENTS_FIELDS arrays of `capacity` doubles, one after the
@@ -47,6 +46,12 @@ static inline size_t moments_bytes(size_t capacity)
 #define MEANS_RULE static inline
 #endif
 
+/* One field of every series; for whoever may read the span. */
+MEANS_RULE double *moments_array(struct moments m, enum moments_field field)
+{
+    return (double *)m.at.at + (size_t)field * m.capacity;
+}
+
 /* The least variance whose square root, and whose squares and products of samples, keep all their
  * digits: what underflows of a square is 2^-115 of it. */
 #define MOMENTS_LEAST_VARIANCE 0x1p-960
@@ -63,11 +68,17 @@ MEANS_RULE int moments_degenerate(double count, double m2, double min, double ma
            !(m2 >= count * MOMENTS_LEAST_VARIANCE) || !(m2 <= 0x1.fffffffffffffp1023);
 }
 
+/* The same of series s. */
+MEANS_RULE int moments_degenerate_at(struct moments m, size_t s)
+{
+    return moments_degenerate(moments_array(m, MOMENTS_COUNT)[s], moments_array(m, MOMENTS_M2)[s],
+                              moments_array(m, MOMENTS_MIN)[s], moments_array(m, MOMENTS_MAX)[s]);
+}
+
 struct means_kernels {
-    /* Series lie in rows: sample t of series s is x[s * n_samples + t], s < n_series. Writes fields
-     * COUNT..MAX of entries first .. first + n_series - 1. */
-    enum status (*rows)(struct queue *q, struct span x, enum dtype type, size_t n_series,
-                        size_t n_samples, struct moments moments, size_t first) STATUS_MUST_CHECK;
+    /* Writes the fields COUNT..MAX of the series in x. */
+    enum status (*rows)(struct queue *q, const struct series_rows *x,
+                        struct moments moments) STATUS_MUST_CHECK;
 };
 
 #endif

@@ -177,26 +177,25 @@ __device__ __forceinline__ part_moments merge_threads(const accumulator<T> &a, w
 }
 
 struct means_args {
-    const void *x;
-    size_t n_series, n_samples, n_parts, part;
-    double *moments;
-    size_t capacity, first;
+    struct series_rows x;
+    struct moments moments;
+    size_t n_parts, part;
     part_moments *parts; /* [n_series][n_parts] */
 };
 
 template <typename T> __global__ void __launch_bounds__(THREADS) means_by_warp(means_args args)
 {
     const size_t row = blockIdx.x * (size_t)WARPS + threadIdx.x / 32;
-    if (row >= args.n_series) {
+    if (row >= args.x.n_series) {
         return;
     }
     accumulator<T> a;
     a.start();
-    accumulate<T, 32>(&a, (const T *)args.x + row * args.n_samples, args.n_samples,
+    accumulate<T, 32>(&a, (const T *)args.x.at.at + row * args.x.n_samples, args.x.n_samples,
                       threadIdx.x % 32);
     const part_moments m = merge_threads<T, 1>(a, nullptr);
     if (threadIdx.x % 32 == 0) {
-        store_moments(m, args.moments, args.capacity, args.first + row);
+        moments_store(args.moments, args.x.first + row, &m);
     }
 }
 
@@ -205,17 +204,17 @@ template <typename T> __global__ void __launch_bounds__(THREADS) means_by_block(
     __shared__ warp_share shared[WARPS];
     const size_t row = blockIdx.x / args.n_parts, part = blockIdx.x % args.n_parts;
     const size_t from = part * args.part;
-    const size_t left = from < args.n_samples ? args.n_samples - from : 0;
+    const size_t left = from < args.x.n_samples ? args.x.n_samples - from : 0;
     accumulator<T> a;
     a.start();
-    accumulate<T, THREADS>(&a, (const T *)args.x + row * args.n_samples + from,
+    accumulate<T, THREADS>(&a, (const T *)args.x.at.at + row * args.x.n_samples + from,
                            left < args.part ? left : args.part, threadIdx.x);
     const part_moments m = merge_threads<T, WARPS>(a, shared);
     if (threadIdx.x != 0) {
         return;
     }
     if (args.n_parts == 1) {
-        store_moments(m, args.moments, args.capacity, args.first + row);
+        moments_store(args.moments, args.x.first + row, &m);
     } else {
         args.parts[blockIdx.x] = m;
     }
@@ -225,27 +224,27 @@ template <typename T> __global__ void __launch_bounds__(THREADS) means_by_block(
 __global__ void merge_parts(means_args args)
 {
     const size_t row = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
-    if (row >= args.n_series) {
+    if (row >= args.x.n_series) {
         return;
     }
     part_moments m = args.parts[row * args.n_parts];
     for (size_t p = 1; p < args.n_parts; p++) {
-        merge_moments(&m, args.parts[row * args.n_parts + p]);
+        part_moments_merge(&m, args.parts + row * args.n_parts + p);
     }
-    store_moments(m, args.moments, args.capacity, args.first + row);
+    moments_store(args.moments, args.x.first + row, &m);
 }
 
 template <typename T> enum status launch(const means_args &args, cudaStream_t stream)
 {
-    if (args.n_samples <= WARP_ROW) {
-        const size_t blocks = cuda_pieces(args.n_series, WARPS);
-        means_by_warp<T><<<(unsigned)blocks, THREADS, 0, stream>>>(args);
+    const size_t n_series = args.x.n_series;
+    if (args.x.n_samples <= WARP_ROW) {
+        means_by_warp<T><<<(unsigned)cuda_pieces(n_series, WARPS), THREADS, 0, stream>>>(args);
         return cuda_launched("means of short rows");
     }
-    means_by_block<T><<<(unsigned)(args.n_series * args.n_parts), THREADS, 0, stream>>>(args);
+    means_by_block<T><<<(unsigned)(n_series * args.n_parts), THREADS, 0, stream>>>(args);
     STATUS_TRY(cuda_launched("means of rows"));
     if (args.n_parts > 1) {
-        merge_parts<<<(unsigned)cuda_pieces(args.n_series, THREADS), THREADS, 0, stream>>>(args);
+        merge_parts<<<(unsigned)cuda_pieces(n_series, THREADS), THREADS, 0, stream>>>(args);
         return cuda_launched("means of parts");
     }
     return STATUS_OK;
@@ -258,39 +257,27 @@ size_t parts_of(size_t n_series, size_t n_samples)
     return cuda_max(least, cuda_min(wanted, n_samples / PART_SAMPLES));
 }
 
-enum status means_rows(struct queue *queue, struct span x, enum dtype type, size_t n_series,
-                       size_t n_samples, struct moments moments, size_t first)
+enum status means_rows(struct queue *queue, const struct series_rows *x, struct moments moments)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
-    if (n_series == 0) {
+    if (x->n_series == 0) {
         return STATUS_OK;
     }
-    STATUS_TRY(cuda_expect(x, n_series, n_samples * dtype_bytes(type), "means"));
-    if (n_series > INT32_MAX || first + n_series > moments.capacity) {
-        return status_fail(STATUS_INTERNAL, "means: %zu series from %zu, room for %zu", n_series,
-                           first, moments.capacity);
-    }
-    means_args args = {x.at,
-                       n_series,
-                       n_samples,
-                       parts_of(n_series, n_samples),
-                       0,
-                       (double *)moments.at.at,
-                       moments.capacity,
-                       first,
-                       nullptr};
+    STATUS_TRY(cuda_expect_series(x, moments, "means"));
+    means_args args = {*x, moments, parts_of(x->n_series, x->n_samples), 0, nullptr};
     /* whole vectors in every part but the last */
-    args.part = cuda_pieces(cuda_pieces(n_samples, args.n_parts), 4) * 4;
+    args.part = cuda_pieces(cuda_pieces(x->n_samples, args.n_parts), 4) * 4;
     cuda_work work(q, LANE_COMPUTE,
-                   {queue_reads(x.at, n_series * n_samples * dtype_bytes(type)),
-                    queue_moments(moments, first, n_series, true)});
+                   {queue_reads(x->at.at, series_rows_bytes(x)),
+                    queue_moments(moments, x->first, x->n_series, true)});
     STATUS_TRY(work.status);
     if (args.n_parts > 1) {
-        STATUS_TRY(cuda_queue_scratch(q, LANE_COMPUTE, n_series * args.n_parts * sizeof *args.parts,
+        STATUS_TRY(cuda_queue_scratch(q, LANE_COMPUTE,
+                                      x->n_series * args.n_parts * sizeof *args.parts,
                                       (void **)&args.parts));
     }
-    STATUS_TRY(type == DTYPE_F32 ? launch<float>(args, work.stream)
-                                 : launch<double>(args, work.stream));
+    STATUS_TRY(x->type == DTYPE_F32 ? launch<float>(args, work.stream)
+                                    : launch<double>(args, work.stream));
     return work.done();
 }
 

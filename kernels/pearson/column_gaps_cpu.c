@@ -24,12 +24,17 @@ static size_t pairs_between(const struct columns *c, size_t first, size_t slot)
     return n * (c->n_series - 1 - first) - n * (n - 1) / 2;
 }
 
-/* A field of a slot's pairs; that with the series at `place` is entry place - slot - 1. */
-static double *field(const struct columns *c, size_t slot, enum pair_field f)
+/* The pair of a slot with the series at `place`; its fields lie stride() apart. */
+static double *entry(const struct columns *c, size_t slot, size_t place)
 {
     size_t first = slot - slot % COLUMNS_SLOTS;
     return (double *)c->rows[slot / COLUMNS_SLOTS].at +
-           PAIR_FIELDS * pairs_between(c, first, slot) + (size_t)f * (c->n_series - 1 - slot);
+           PAIR_FIELDS * pairs_between(c, first, slot) + (place - slot - 1);
+}
+
+static size_t stride(const struct columns *c, size_t slot)
+{
+    return c->n_series - 1 - slot;
 }
 
 size_t column_gaps_bytes(size_t n_series)
@@ -40,24 +45,8 @@ size_t column_gaps_bytes(size_t n_series)
 void column_gaps_free(struct queue *q, struct columns *c)
 {
     for (size_t k = 0; c->rows != NULL && k < cpu_pieces(c->n_series, COLUMNS_SLOTS); ++k) {
-        if (c->rows[k].at != NULL) {
-            q->backend->ops->release(q, c->rows[k]);
-        }
+        q->backend->ops->release(q, c->rows[k]);
     }
-}
-
-/* `at`: PAIR_MEAN_X or _Y. */
-static struct pearson_mean get_mean(const struct columns *c, size_t slot, size_t k,
-                                    enum pair_field at)
-{
-    return (struct pearson_mean){field(c, slot, at)[k], field(c, slot, at + 1)[k]};
-}
-
-static void put_mean(const struct columns *c, size_t slot, size_t k, enum pair_field at,
-                     struct pearson_mean m)
-{
-    field(c, slot, at)[k] = m.at;
-    field(c, slot, at + 1)[k] = m.rest;
 }
 
 /* Exchanges two series without a slot, at places p and r. */
@@ -69,11 +58,11 @@ static void exchange(struct columns *c, size_t p, size_t r)
     c->place[a] = r;
     c->place[b] = p;
     for (size_t slot = 0; slot < c->n_gapped && p != r; ++slot) {
-        for (int f = 0; f < PAIR_FIELDS; ++f) {
-            double *entries = field(c, slot, (enum pair_field)f), kept = entries[p - slot - 1];
-            entries[p - slot - 1] = entries[r - slot - 1];
-            entries[r - slot - 1] = kept;
-        }
+        double *in_p = entry(c, slot, p), *in_r = entry(c, slot, r);
+        struct columns_pair of_p = columns_pair_load(in_p, stride(c, slot));
+        struct columns_pair of_r = columns_pair_load(in_r, stride(c, slot));
+        columns_pair_store(&of_r, in_p, stride(c, slot));
+        columns_pair_store(&of_p, in_r, stride(c, slot));
     }
 }
 
@@ -81,43 +70,30 @@ static void exchange(struct columns *c, size_t p, size_t r)
  */
 static void start_pairs(struct columns *c, size_t slot)
 {
-    size_t g = c->order[slot], n = c->n_series - 1 - slot;
-    for (size_t k = 0; k < n; ++k) {
-        size_t j = c->order[slot + 1 + k];
-        bool held = c->n_total > 0; /* or the triangle is not filled */
-        struct pearson_mean none = {0, 0}, x = none, y = none;
-        if (held) {
-            x = pearson_mean_of(c->all[g].shift, c->all[g].mean, c->all[g].low);
-            y = pearson_mean_of(c->all[j].shift, c->all[j].mean, c->all[j].low);
+    size_t g = c->order[slot];
+    for (size_t place = slot + 1; place < c->n_series; ++place) {
+        size_t j = c->order[place];
+        struct columns_pair p = {0};
+        if (c->n_total > 0) { /* or the triangle is not filled */
+            p = columns_pair_of(&c->all[g], &c->all[j], c->n_total,
+                                g > j ? columns_row(c, g)[j] : columns_row(c, j)[g]);
         }
-        field(c, slot, PAIR_N)[k] = held ? (double)c->n_total : 0;
-        put_mean(c, slot, k, PAIR_MEAN_X, x);
-        put_mean(c, slot, k, PAIR_MEAN_Y, y);
-        field(c, slot, PAIR_XX)[k] = held ? c->all[g].m2 : 0;
-        field(c, slot, PAIR_YY)[k] = held ? c->all[j].m2 : 0;
-        double xy = 0;
-        if (held) {
-            xy = g > j ? columns_row(c, g)[j] : columns_row(c, j)[g];
-        }
-        field(c, slot, PAIR_XY)[k] = xy;
+        columns_pair_store(&p, entry(c, slot, place), stride(c, slot));
     }
 }
 
 enum status column_gaps_admit(struct queue *q, struct columns *c, size_t n)
 {
     for (size_t s = 0; s < c->n_series; ++s) {
-        if (c->slab[s].count == (double)n || columns_gapped(c, s)) {
+        if (c->slab[s].n == (double)n || columns_gapped(c, s)) {
             continue;
         }
         size_t slot = c->n_gapped;
         if (slot % COLUMNS_SLOTS == 0) {
             size_t end = cpu_min(slot + COLUMNS_SLOTS, c->n_series);
-            enum status st = q->backend->ops->alloc(
+            STATUS_TRY(q->backend->ops->alloc(
                 q, PAIR_FIELDS * sizeof(double) * pairs_between(c, slot, end),
-                &c->rows[slot / COLUMNS_SLOTS]);
-            if (st != STATUS_OK) {
-                return st;
-            }
+                &c->rows[slot / COLUMNS_SLOTS]));
         }
         exchange(c, slot, c->place[s]);
         ++c->n_gapped;
@@ -161,8 +137,8 @@ static double raw_sample(const struct gaps_job *job, size_t s, size_t t)
 
 /* The same from the samples as they came; wa and wb, the rows of w, tell which are missing.
  * `scratch` holds a row of each. */
-static struct pair_common raw_common(const struct gaps_job *job, size_t a, size_t b,
-                                     const double *wa, const double *wb, double *scratch)
+static struct pearson_common raw_common(const struct gaps_job *job, size_t a, size_t b,
+                                        const double *wa, const double *wb, double *scratch)
 {
     double *x = scratch, *y = scratch + job->slab->n;
     size_t n = 0;
@@ -178,19 +154,20 @@ static struct pair_common raw_common(const struct gaps_job *job, size_t a, size_
 
 /* The slab's sums of series a and b, from those of the tile, about their means on the common
  * samples; n >= 1. */
-static struct pair_common slab_common(const struct gaps_job *job, size_t a, size_t b,
-                                      struct pearson_sums sums, double *scratch)
+static struct pearson_common slab_common(const struct gaps_job *job, size_t a, size_t b,
+                                         struct pearson_sums sums, double *scratch)
 {
     const struct columns *c = job->c;
-    const struct pearson_mean mean_a = columns_slab_mean(c, a), mean_b = columns_slab_mean(c, b);
+    const struct pearson_mean mean_a = columns_mean(&c->slab[a]),
+                              mean_b = columns_mean(&c->slab[b]);
     const double *wa = c->w + a * c->stride, *wb = c->w + b * c->stride;
-    struct pair_common p = {.sums = sums, .sure = true};
+    struct pearson_common p = {.sums = sums, .sure = 1};
     if (sums.n < 2) {
         return raw_common(job, a, b, wa, wb, scratch);
     }
     if (pearson_centre_sums(&p.sums)) {
-        p.mean_a = pearson_mean_of(mean_a.at, sums.x / sums.n, mean_a.rest);
-        p.mean_b = pearson_mean_of(mean_b.at, sums.y / sums.n, mean_b.rest);
+        p.mean_x = pearson_mean_of(mean_a.at, sums.x / sums.n, mean_a.rest);
+        p.mean_y = pearson_mean_of(mean_b.at, sums.y / sums.n, mean_b.rest);
         return p;
     }
     p = cpu_pair_common((struct pair_series){.x = wa, .type = DTYPE_F64, .marked = true},
@@ -199,29 +176,19 @@ static struct pair_common slab_common(const struct gaps_job *job, size_t a, size
     if (!p.sure) {
         return raw_common(job, a, b, wa, wb, scratch);
     }
-    p.mean_a = pearson_mean_of(mean_a.at, p.mean_a.at, mean_a.rest + p.mean_a.rest);
-    p.mean_b = pearson_mean_of(mean_b.at, p.mean_b.at, mean_b.rest + p.mean_b.rest);
+    p.mean_x = pearson_mean_of(mean_a.at, p.mean_x.at, mean_a.rest + p.mean_x.rest);
+    p.mean_y = pearson_mean_of(mean_b.at, p.mean_y.at, mean_b.rest + p.mean_y.rest);
     return p;
 }
 
 /* Merges the slab's sums of series g and j into the pair kept by g's slot. */
-static void merge_pair(struct columns *c, size_t g, size_t j, const struct pair_common *p)
+static void merge_pair(struct columns *c, size_t g, size_t j, const struct pearson_common *sums)
 {
-    const struct pearson_sums *s = &p->sums;
-    size_t slot = c->place[g], k = c->place[j] - slot - 1;
-    double before = field(c, slot, PAIR_N)[k], n = before + s->n, share = s->n / n;
-    struct pearson_mean x = get_mean(c, slot, k, PAIR_MEAN_X);
-    struct pearson_mean y = get_mean(c, slot, k, PAIR_MEAN_Y);
-    double dx = pearson_mean_less(p->mean_a, x), dy = pearson_mean_less(p->mean_b, y);
-    double weight = before * share; /* 0 for the first samples */
-    field(c, slot, PAIR_XX)[k] += s->xx + dx * dx * weight;
-    field(c, slot, PAIR_YY)[k] += s->yy + dy * dy * weight;
-    field(c, slot, PAIR_XY)[k] += s->xy + dx * dy * weight;
-    put_mean(c, slot, k, PAIR_MEAN_X,
-             before == 0 ? p->mean_a : pearson_mean_of(x.at, dx * share, x.rest));
-    put_mean(c, slot, k, PAIR_MEAN_Y,
-             before == 0 ? p->mean_b : pearson_mean_of(y.at, dy * share, y.rest));
-    field(c, slot, PAIR_N)[k] = n;
+    size_t slot = c->place[g];
+    double *at = entry(c, slot, c->place[j]);
+    struct columns_pair p = columns_pair_load(at, stride(c, slot));
+    columns_pair_merge(&p, sums);
+    columns_pair_store(&p, at, stride(c, slot));
 }
 
 static void add_tile(struct gaps_job *job, const struct gaps_place *place, void *work,
@@ -246,7 +213,7 @@ static void add_tile(struct gaps_job *job, const struct gaps_place *place, void 
         for (; l < tile.n_b; ++l) {
             struct pearson_sums s = gaps_pair(&tile, work, k, l);
             if (s.n > 0) {
-                struct pair_common p = slab_common(job, a[k], b[l], s, scratch);
+                struct pearson_common p = slab_common(job, a[k], b[l], s, scratch);
                 merge_pair(c, a[k], b[l], &p);
             }
         }
@@ -293,12 +260,6 @@ enum status column_gaps_add(struct queue *q, struct columns *c, const struct col
 
 double column_gaps_r(const struct columns *c, size_t i, size_t j)
 {
-    bool i_keeps = c->place[i] < c->place[j];
-    size_t g = i_keeps ? i : j, other = i_keeps ? j : i;
-    size_t slot = c->place[g], k = c->place[other] - slot - 1;
-    struct pearson_sums s = {.n = field(c, slot, PAIR_N)[k],
-                             .xx = field(c, slot, PAIR_XX)[k],
-                             .yy = field(c, slot, PAIR_YY)[k],
-                             .xy = field(c, slot, PAIR_XY)[k]};
-    return pearson_of_centred(s);
+    size_t low = cpu_min(c->place[i], c->place[j]), high = cpu_max(c->place[i], c->place[j]);
+    return columns_pair_r(entry(c, low, high), stride(c, low));
 }

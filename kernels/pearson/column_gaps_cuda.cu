@@ -19,7 +19,7 @@
 namespace
 {
 
-const int THREADS = 256, RETAKE_BLOCKS = 1024;
+const int THREADS = 256, RECOMPUTE_BLOCKS = 1024;
 const size_t BATCH = 128; /* slots whose products are taken at a time */
 const size_t LEAST_CAPACITY = 64;
 
@@ -31,30 +31,15 @@ struct gap_args {
     const int *gapped;
     size_t first, n_slots;                          /* of this batch, or newly admitted */
     const double *x, *count, *xx, *xy, *sum_y, *yy; /* n_slots x n_series each */
-    uint2 *retake;
-    unsigned *n_retake;
+    uint2 *recompute;
+    unsigned *n_recompute;
     slab_view slab; /* as it came */
 };
 
-__device__ __forceinline__ double *field(const gap_args &args, size_t slot, enum pair_field f)
+/* The pair of a slot with series j; its fields lie n_series apart. */
+__device__ __forceinline__ double *entry(const gap_args &args, size_t slot, size_t j)
 {
-    return args.pairs + (slot * PAIR_FIELDS + f) * args.n_series;
-}
-
-/* `at`: PAIR_MEAN_X or _Y. */
-__device__ __forceinline__ struct pearson_mean get_mean(const gap_args &args, size_t slot, size_t j,
-                                                        int at)
-{
-    const struct pearson_mean m = {field(args, slot, (enum pair_field)at)[j],
-                                   field(args, slot, (enum pair_field)(at + 1))[j]};
-    return m;
-}
-
-__device__ __forceinline__ void put_mean(const gap_args &args, size_t slot, size_t j, int at,
-                                         struct pearson_mean m)
-{
-    field(args, slot, (enum pair_field)at)[j] = m.at;
-    field(args, slot, (enum pair_field)(at + 1))[j] = m.rest;
+    return args.pairs + slot * PAIR_FIELDS * args.n_series + j;
 }
 
 /* Grid: (series, new slots). Another slot keeps the pair where the other series has one already. */
@@ -67,16 +52,13 @@ __global__ void start_pairs(gap_args args)
     const size_t slot = args.first + blockIdx.y, g = (size_t)args.gapped[slot];
     const bool held = j != g && args.n_total > 0 &&
                       (args.at.slot[j] == COLUMNS_COMPLETE || args.at.slot[j] > (int)slot);
-    const part_moments of_g = args.at.all[g], of_j = args.at.all[j];
-    const size_t high = g > j ? g : j, low = g > j ? j : g;
-    field(args, slot, PAIR_N)[j] = held ? (double)args.n_total : 0;
-    const struct pearson_mean none = {0, 0};
-    put_mean(args, slot, j, PAIR_MEAN_X, held ? slab_mean(of_g) : none);
-    put_mean(args, slot, j, PAIR_MEAN_Y, held ? slab_mean(of_j) : none);
-    field(args, slot, PAIR_XX)[j] = held ? of_g.m2 : 0;
-    field(args, slot, PAIR_YY)[j] = held ? of_j.m2 : 0;
-    field(args, slot, PAIR_XY)[j] =
-        held ? args.triangle[columns_element(args.n_series, high, low)] : 0;
+    struct columns_pair p = {};
+    if (held) {
+        const size_t high = g > j ? g : j, low = g > j ? j : g;
+        p = columns_pair_of(args.at.all + g, args.at.all + j, args.n_total,
+                            args.triangle[columns_element(args.n_series, high, low)]);
+    }
+    columns_pair_store(&p, entry(args, slot, j), args.n_series);
 }
 
 __global__ void masks_and_squares(const double *y, size_t elements, double *w, double *squares)
@@ -103,22 +85,12 @@ __global__ void gather_columns(gap_args args, double *out)
 }
 
 /* Adds the slab's sums of series g (in `slot`) and j to their pair. */
-__device__ void merge_pair(const gap_args &args, size_t slot, size_t j, const pair_common &c)
+__device__ void merge_pair(const gap_args &args, size_t slot, size_t j, const pearson_common &sums)
 {
-    const struct pearson_sums &s = c.sums;
-    const double before = field(args, slot, PAIR_N)[j], n = before + s.n, share = s.n / n;
-    const struct pearson_mean x = get_mean(args, slot, j, PAIR_MEAN_X),
-                              y = get_mean(args, slot, j, PAIR_MEAN_Y);
-    const double dx = pearson_mean_less(c.mean_x, x), dy = pearson_mean_less(c.mean_y, y);
-    const double weight = before * share; /* 0 for the first samples */
-    field(args, slot, PAIR_XX)[j] += s.xx + dx * dx * weight;
-    field(args, slot, PAIR_YY)[j] += s.yy + dy * dy * weight;
-    field(args, slot, PAIR_XY)[j] += s.xy + dx * dy * weight;
-    put_mean(args, slot, j, PAIR_MEAN_X,
-             before > 0 ? pearson_mean_of(x.at, dx * share, x.rest) : c.mean_x);
-    put_mean(args, slot, j, PAIR_MEAN_Y,
-             before > 0 ? pearson_mean_of(y.at, dy * share, y.rest) : c.mean_y);
-    field(args, slot, PAIR_N)[j] = n;
+    double *at = entry(args, slot, j);
+    struct columns_pair p = columns_pair_load(at, args.n_series);
+    columns_pair_merge(&p, &sums);
+    columns_pair_store(&p, at, args.n_series);
 }
 
 /* Grid: (series, slots of the batch). */
@@ -136,12 +108,13 @@ __global__ void merge_pairs(gap_args args)
     const size_t at = blockIdx.y * args.n_series + j;
     const struct pearson_sums raw = {args.count[at], args.x[at],  args.sum_y[at],
                                      args.xx[at],    args.yy[at], args.xy[at]};
-    struct pair_common c = {raw, slab_mean(args.at.slab[g]), slab_mean(args.at.slab[j]), true};
+    struct pearson_common c = {raw, columns_mean(args.at.slab + g), columns_mean(args.at.slab + j),
+                               true};
     if (!(raw.n > 0)) {
         return;
     }
     if (!pearson_centre_sums(&c.sums)) { /* a single sample never passes */
-        args.retake[atomicAdd(args.n_retake, 1u)] = make_uint2((unsigned)slot, (unsigned)j);
+        args.recompute[atomicAdd(args.n_recompute, 1u)] = make_uint2((unsigned)slot, (unsigned)j);
         return;
     }
     c.mean_x = pearson_mean_of(c.mean_x.at, raw.x / raw.n, c.mean_x.rest);
@@ -161,15 +134,16 @@ template <typename T> struct pair_slab {
     }
 };
 
-template <typename T> __global__ void __launch_bounds__(PAIR_THREADS) retake_pairs(gap_args args)
+template <typename T> __global__ void __launch_bounds__(PAIR_THREADS) recompute_pairs(gap_args args)
 {
-    const unsigned n = *args.n_retake;
+    const unsigned n = *args.n_recompute;
     for (unsigned k = blockIdx.x; k < n; k += gridDim.x) {
-        const size_t slot = args.retake[k].x, j = args.retake[k].y, g = (size_t)args.gapped[slot];
+        const size_t slot = args.recompute[k].x, j = args.recompute[k].y,
+                     g = (size_t)args.gapped[slot];
         const pair_series<true, double> y = {args.y + g, args.y + j, args.n_series};
-        struct pair_common c = pair_common_of(y, args.n, 0, 0);
-        const struct pearson_mean mean_g = slab_mean(args.at.slab[g]),
-                                  mean_j = slab_mean(args.at.slab[j]);
+        struct pearson_common c = pair_common_of(y, args.n, 0, 0);
+        const struct pearson_mean mean_g = columns_mean(args.at.slab + g),
+                                  mean_j = columns_mean(args.at.slab + j);
         c.mean_x = pearson_mean_of(mean_g.at, c.mean_x.at, mean_g.rest + c.mean_x.rest);
         c.mean_y = pearson_mean_of(mean_j.at, c.mean_y.at, mean_j.rest + c.mean_y.rest);
         if (!c.sure) {
@@ -259,8 +233,8 @@ enum status multiply(struct cuda_queue *q, const gap_args *args, const double *g
 /* Working memory: masks and squares of the slab, a batch's columns, products and list. */
 struct workspace {
     double *w, *squares, *gathered, *products;
-    uint2 *retake;
-    unsigned *n_retake;
+    uint2 *recompute;
+    unsigned *n_recompute;
     size_t bytes;
 };
 
@@ -272,9 +246,9 @@ struct workspace lay_out(char *at, size_t n_series, size_t n)
     s.squares = s.w + elements;
     s.gathered = s.squares + elements;
     s.products = s.gathered + 3 * slots * n;
-    s.retake = (uint2 *)(s.products + 6 * slots * n_series);
-    s.n_retake = (unsigned *)(s.retake + slots * n_series);
-    s.bytes = (size_t)((char *)(s.n_retake + 1) - at);
+    s.recompute = (uint2 *)(s.products + 6 * slots * n_series);
+    s.n_recompute = (unsigned *)(s.recompute + slots * n_series);
+    s.bytes = (size_t)((char *)(s.n_recompute + 1) - at);
     return s;
 }
 
@@ -285,21 +259,18 @@ enum status add_batch(struct cuda_queue *q, gap_args *args, const struct workspa
     args->x = s->products, args->count = args->x + product, args->xx = args->count + product;
     args->xy = args->xx + product, args->sum_y = args->xy + product,
     args->yy = args->sum_y + product;
-    args->retake = s->retake;
-    args->n_retake = s->n_retake;
+    args->recompute = s->recompute;
+    args->n_recompute = s->n_recompute;
     gather_columns<<<dim3((unsigned)args->n, (unsigned)cuda_pieces(args->n_slots, THREADS)),
                      THREADS, 0, stream>>>(*args, s->gathered);
     STATUS_TRY(cuda_launched("gathering of columns"));
     STATUS_TRY(multiply(q, args, s->gathered, s->w, s->squares));
-    CUDA_TRY(cudaMemsetAsync(args->n_retake, 0, sizeof *args->n_retake, stream), "zero");
+    CUDA_TRY(cudaMemsetAsync(args->n_recompute, 0, sizeof *args->n_recompute, stream), "zero");
     merge_pairs<<<dim3((unsigned)cuda_pieces(args->n_series, THREADS), (unsigned)args->n_slots),
                   THREADS, 0, stream>>>(*args);
     STATUS_TRY(cuda_launched("merge of pairs of columns"));
-    if (args->slab.type == DTYPE_F32) {
-        retake_pairs<float><<<RETAKE_BLOCKS, PAIR_THREADS, 0, stream>>>(*args);
-    } else {
-        retake_pairs<double><<<RETAKE_BLOCKS, PAIR_THREADS, 0, stream>>>(*args);
-    }
+    auto kernel = args->slab.type == DTYPE_F32 ? recompute_pairs<float> : recompute_pairs<double>;
+    kernel<<<RECOMPUTE_BLOCKS, PAIR_THREADS, 0, stream>>>(*args);
     return cuda_launched("repeated pairs of columns");
 }
 

@@ -50,10 +50,10 @@ template <typename T> __global__ void scan_chunks(slab_view v, columns_series at
         }
         const double mean = n > 0 ? d / n : 0, m2 = dd - d * mean;
         part_moments run = {n, base, mean, m2 < 0 ? 0 : m2, min, max}; /* NaN stays */
-        recentre_moments(&run);
-        merge_moments(&m, run);
+        part_moments_recentre(&run);
+        part_moments_merge(&m, &run);
     }
-    recentre_moments(&m);
+    part_moments_recentre(&m);
     at.chunk_moments[chunk * v.n_series + s] = m;
 }
 
@@ -81,22 +81,18 @@ __global__ void merge_chunks(columns_series at, size_t n_series, size_t n_chunks
     }
     part_moments m = {0, 0, 0, 0, INFINITY, -INFINITY};
     for (size_t c = lane; c < n_chunks; c += 32) {
-        merge_moments(&m, at.chunk_moments[c * n_series + s]);
+        part_moments_merge(&m, at.chunk_moments + c * n_series + s);
     }
     for (int step = 16; step > 0; step >>= 1) {
-        merge_moments(&m, from_lane_below(m, step));
+        const part_moments other = from_lane_below(m, step);
+        part_moments_merge(&m, &other);
     }
     if (lane != 0) {
         return;
     }
-    recentre_moments(&m);
-    const part_moments all = at.all[s];
-    double extra = 0;
-    if (all.n > 0 && m.n > 0) {
-        extra = moments_delta(all, m) * sqrt(all.n * m.n / (all.n + m.n));
-    }
+    part_moments_recentre(&m);
     at.slab[s] = m;
-    y[n * n_series + s] = extra;
+    y[n * n_series + s] = columns_merge_sample(at.all + s, &m);
     host_count[s] = m.n;
 }
 
@@ -110,7 +106,7 @@ template <typename T> __global__ void centre_chunks(slab_view v, columns_series 
         return;
     }
     const size_t to = from + COLUMNS_CHUNK < v.n ? from + COLUMNS_CHUNK : v.n;
-    const struct pearson_mean mean = slab_mean(at.slab[s]);
+    const struct pearson_mean mean = columns_mean(at.slab + s);
     columns_lag lag = {0, 0, 0};
     double before = NAN;
 #pragma unroll 4
@@ -128,14 +124,6 @@ template <typename T> __global__ void centre_chunks(slab_view v, columns_series 
         before = d;
     }
     at.chunk_lag[chunk * v.n_series + s] = lag;
-}
-
-/* The products about a mean that is `delta` lower. */
-__device__ __forceinline__ columns_lag shifted(columns_lag g, double delta)
-{
-    g.product += delta * g.sum + g.n * delta * delta;
-    g.sum += 2 * g.n * delta;
-    return g;
 }
 
 /* Of the slab's chunks, by the warp. */
@@ -177,33 +165,16 @@ __global__ void merge_slab(columns_series at, size_t n_series, size_t n_chunks)
     if (s >= n_series) {
         return;
     }
-    columns_lag of_slab = sum_lags(at, n_series, n_chunks, s);
+    const columns_lag of_slab = sum_lags(at, n_series, n_chunks, s);
     if (threadIdx.x % 32 != 0) {
         return;
     }
-    const part_moments before = at.all[s], slab = at.slab[s];
-    part_moments all = before;
-    merge_moments(&all, slab);
-    columns_lag lag = {0, 0, 0};
-    if (before.n > 0) {
-        lag = shifted(at.lag[s], moments_delta(all, before));
-    }
-    if (slab.n > 0) {
-        of_slab = shifted(of_slab, moments_delta(all, slab));
-        lag.product += of_slab.product;
-        lag.sum += of_slab.sum;
-        lag.n += of_slab.n;
-    }
-    const double left = (at.last[s] - all.base) - all.mean;
-    const double right = (at.slab_first[s] - all.base) - all.mean;
-    if (left == left && right == right) {
-        lag.product += left * right;
-        lag.sum += left + right;
-        lag.n += 1;
-    }
+    struct columns_lag_parts parts = {at.all[s], at.all[s],  at.slab[s],      at.lag[s],
+                                      of_slab,   at.last[s], at.slab_first[s]};
+    part_moments_merge(&parts.all, &parts.slab);
+    at.lag[s] = columns_lag_join(&parts);
+    at.all[s] = parts.all;
     at.last[s] = at.slab_last[s];
-    at.all[s] = all;
-    at.lag[s] = lag;
 }
 
 __global__ void start_series(columns_series at, size_t n_series)

@@ -17,7 +17,7 @@
 
 #include "kernels/base/product_cpu.h"
 #include "kernels/matrix/matrix_cpu.h"
-#include "kernels/pearson/pearson_rule.h"
+#include "kernels/means/means_rule.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,19 +45,12 @@ static size_t triangle_elements(size_t n_series)
 
 size_t cpu_columns_bytes(size_t n_series, size_t slab_samples, bool gaps)
 {
-    size_t small = 2 * sizeof(struct lanes_moments) + 2 * sizeof(struct columns_lag) +
+    size_t small = 2 * sizeof(struct part_moments) + 2 * sizeof(struct columns_lag) +
                    5 * sizeof(double) + 2 * sizeof(size_t);
     return sizeof(struct columns) + n_series * small +
            cpu_pieces(n_series, COLUMNS_SLOTS) * sizeof(struct span) +
            (triangle_elements(n_series) + n_series * row_stride(slab_samples)) * sizeof(double) +
            (gaps ? column_gaps_bytes(n_series) : 0);
-}
-
-static void release(struct queue *q, struct span s)
-{
-    if (s.at != NULL) {
-        q->backend->ops->release(q, s);
-    }
 }
 
 void cpu_columns_free(struct queue *q, void *state)
@@ -67,14 +60,45 @@ void cpu_columns_free(struct queue *q, void *state)
         return;
     }
     column_gaps_free(q, c);
-    release(q, c->w_span);
-    release(q, c->triangle_span);
+    q->backend->ops->release(q, c->w_span);
+    q->backend->ops->release(q, c->triangle_span);
     free(c->all);
     free(c->lag);
     free(c->last_raw);
     free(c->order);
     free(c->rows);
     free(c);
+}
+
+static enum status make(struct queue *q, struct columns *c)
+{
+    const struct backend_ops *ops = q->backend->ops;
+    const size_t n = c->n_series;
+    c->all = calloc(2 * n, sizeof *c->all);
+    c->lag = calloc(2 * n, sizeof *c->lag);
+    c->last_raw = calloc(5 * n, sizeof *c->last_raw);
+    c->order = calloc(2 * n, sizeof *c->order);
+    c->rows = calloc(cpu_pieces(n, COLUMNS_SLOTS), sizeof *c->rows);
+    if (!c->all || !c->lag || !c->last_raw || !c->order || !c->rows) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the state of %zu columns", n);
+    }
+    STATUS_TRY(ops->alloc(q, n * c->stride * sizeof(double), &c->w_span));
+    STATUS_TRY(ops->alloc(q, triangle_elements(n) * sizeof(double), &c->triangle_span));
+    c->w = c->w_span.at;
+    c->triangle = c->triangle_span.at;
+    c->slab = c->all + n;
+    c->slab_lag = c->lag + n;
+    c->before_raw = c->last_raw + n;
+    c->last = c->before_raw + n;
+    c->first_slab = c->last + n;
+    c->last_slab = c->first_slab + n;
+    c->place = c->order + n;
+    for (size_t s = 0; s < n; ++s) {
+        c->order[s] = c->place[s] = s;
+        c->all[s] = lanes_none;
+        c->last[s] = (double)NAN;
+    }
+    return STATUS_OK;
 }
 
 enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_samples,
@@ -97,36 +121,10 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
                           .diff = diff,
                           .tile = tile_side(n_series),
                           .stride = stride};
-    c->all = calloc(2 * n_series, sizeof *c->all);
-    c->lag = calloc(2 * n_series, sizeof *c->lag);
-    c->last_raw = calloc(5 * n_series, sizeof *c->last_raw);
-    c->order = calloc(2 * n_series, sizeof *c->order);
-    c->rows = calloc(cpu_pieces(n_series, COLUMNS_SLOTS), sizeof *c->rows);
-    const struct backend_ops *ops = q->backend->ops;
-    enum status st = ops->alloc(q, n_series * stride * sizeof(double), &c->w_span);
-    if (st == STATUS_OK) {
-        st = ops->alloc(q, triangle_elements(n_series) * sizeof(double), &c->triangle_span);
-    }
-    if (st == STATUS_OK && (!c->all || !c->lag || !c->last_raw || !c->order || !c->rows)) {
-        st = status_fail(STATUS_NO_MEMORY, "no memory for the state of %zu columns", n_series);
-    }
+    enum status st = make(q, c);
     if (st != STATUS_OK) {
         cpu_columns_free(q, c);
         return st;
-    }
-    c->w = c->w_span.at;
-    c->triangle = c->triangle_span.at;
-    c->slab = c->all + n_series;
-    c->slab_lag = c->lag + n_series;
-    c->before_raw = c->last_raw + n_series;
-    c->last = c->before_raw + n_series;
-    c->first_slab = c->last + n_series;
-    c->last_slab = c->first_slab + n_series;
-    c->place = c->order + n_series;
-    for (size_t s = 0; s < n_series; ++s) {
-        c->order[s] = c->place[s] = s;
-        c->all[s] = lanes_none;
-        c->last[s] = (double)NAN;
     }
     *state = c;
     return STATUS_OK;
@@ -163,25 +161,25 @@ static void take_row(const struct slab_job *job, size_t s)
 {
     struct columns *c = job->c;
     double *w = c->w + s * c->stride, n_pairs = 0, sum = 0;
-    struct lanes_moments m = lanes_none, block;
+    struct part_moments m = lanes_none, block;
     for (size_t t = 0; t < job->slab.n; t += LANES_BLOCK) {
         lanes_moments(w + t, cpu_min(LANES_BLOCK, job->slab.n - t), &block);
-        lanes_merge(&m, &block);
+        part_moments_merge(&m, &block);
     }
-    lanes_recentre(&m);
+    part_moments_recentre(&m);
     c->slab[s] = m;
     c->first_slab[s] = w[0];
     c->last_slab[s] = w[job->slab.n - 1];
-    for (size_t t = 0; m.count < (double)job->slab.n && t + 1 < job->slab.n; ++t) {
+    for (size_t t = 0; m.n < (double)job->slab.n && t + 1 < job->slab.n; ++t) {
         bool both = w[t] == w[t] && w[t + 1] == w[t + 1];
         n_pairs += both;
-        sum += both ? lanes_centred(&m, w[t]) + lanes_centred(&m, w[t + 1]) : 0;
+        sum += both ? part_moments_centred(&m, w[t]) + part_moments_centred(&m, w[t + 1]) : 0;
     }
-    const struct pearson_mean mean = columns_slab_mean(c, s);
+    const struct pearson_mean mean = columns_mean(&c->slab[s]);
     lanes_scale(w, job->slab.n, mean.at, mean.rest, 1.0, w);
-    if (m.count == (double)job->slab.n) {
+    if (m.n == (double)job->slab.n) {
         /* all d add up to nothing but rounding */
-        n_pairs = m.count - 1;
+        n_pairs = m.n - 1;
         sum = -w[0] - w[job->slab.n - 1];
     }
     c->slab_lag[s] = (struct columns_lag){lanes_dot(w, w + 1, job->slab.n - 1), sum, n_pairs};
@@ -214,40 +212,20 @@ static void slab_body(void *arg, size_t index)
 
 /* --- merging --------------------------------------------------------------------------------- */
 
-/* The products about a mean that is `delta` lower. */
-static struct columns_lag shifted(struct columns_lag g, double delta)
-{
-    g.product += delta * g.sum + g.n * delta * delta;
-    g.sum += 2 * g.n * delta;
-    return g;
-}
-
 /* Merges a series' slab into its totals and appends the merge's own sample to its row of w. */
 static void merge_series(struct columns *c, size_t s, size_t n)
 {
-    struct lanes_moments before = c->all[s], *all = &c->all[s], *slab = &c->slab[s];
-    double extra = 0;
-    lanes_merge(all, slab);
-    if (before.count > 0 && slab->count > 0) {
-        extra = lanes_delta(&before, slab) * sqrt(before.count * slab->count / all->count);
-    }
-    c->w[s * c->stride + n] = extra;
-    struct columns_lag a = {0}, b = {0};
-    if (before.count > 0) {
-        a = shifted(c->lag[s], lanes_delta(all, &before));
-    }
-    if (slab->count > 0) {
-        b = shifted(c->slab_lag[s], lanes_delta(all, slab));
-    }
-    c->lag[s] = (struct columns_lag){a.product + b.product, a.sum + b.sum, a.n + b.n};
-    double left = c->last[s], right = c->first_slab[s];
-    if (left == left && right == right) {
-        left = lanes_centred(all, left);
-        right = lanes_centred(all, right);
-        c->lag[s].product += left * right;
-        c->lag[s].sum += left + right;
-        c->lag[s].n += 1;
-    }
+    struct columns_lag_parts parts = {.all = c->all[s],
+                                      .before = c->all[s],
+                                      .slab = c->slab[s],
+                                      .lag = c->lag[s],
+                                      .of_slab = c->slab_lag[s],
+                                      .left = c->last[s],
+                                      .right = c->first_slab[s]};
+    c->w[s * c->stride + n] = columns_merge_sample(&parts.before, &parts.slab);
+    part_moments_merge(&parts.all, &parts.slab);
+    c->all[s] = parts.all;
+    c->lag[s] = columns_lag_join(&parts);
     c->last[s] = c->last_slab[s];
 }
 
@@ -286,34 +264,32 @@ enum status cpu_columns_add(struct queue *q, void *state, struct span slab, enum
                             size_t n_samples)
 {
     struct columns *c = state;
-    enum status st = cpu_expect(slab, n_samples, c->n_series * dtype_bytes(type), "columns");
-    if (st == STATUS_OK && n_samples > c->slab_samples) {
-        st = status_fail(STATUS_INTERNAL, "columns: a slab of %zu samples, made for %zu", n_samples,
-                         c->slab_samples);
+    STATUS_TRY(cpu_expect(slab, n_samples, c->n_series * dtype_bytes(type), "columns"));
+    if (n_samples > c->slab_samples) {
+        return status_fail(STATUS_INTERNAL, "columns: a slab of %zu samples, made for %zu",
+                           n_samples, c->slab_samples);
     }
-    if (st != STATUS_OK || n_samples == 0) {
-        return st;
+    if (n_samples == 0) {
+        return STATUS_OK;
     }
     bool lose_one = c->diff != PEARSON_DIFF_NONE && !c->started;
     struct slab_job job = {c, {slab.at, type, n_samples, n_samples - lose_one}};
-    st = cpu_run_long(q, cpu_pieces(c->n_series, GROUP), slab_body, &job);
+    const size_t n = job.slab.n;
+    STATUS_TRY(cpu_run_long(q, cpu_pieces(c->n_series, GROUP), slab_body, &job));
     c->started = true;
-    if (st != STATUS_OK || job.slab.n == 0) {
-        return st;
+    if (n == 0) {
+        return STATUS_OK;
     }
-    st = column_gaps_admit(q, c, job.slab.n);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(column_gaps_admit(q, c, n));
     for (size_t s = 0; s < c->n_series; ++s) {
-        merge_series(c, s, job.slab.n);
+        merge_series(c, s, n);
     }
-    struct tile_job tiles = {c, job.slab.n + 1, c->n_total > 0};
+    struct tile_job tiles = {c, n + 1, c->n_total > 0};
     size_t n_tiles = cpu_pieces(c->n_series, c->tile);
-    st = cpu_run_long(q, n_tiles * (n_tiles + 1) / 2, tile_body, &tiles);
-    st = st == STATUS_OK ? column_gaps_add(q, c, &job.slab) : st;
-    c->n_total += job.slab.n;
-    return st;
+    STATUS_TRY(cpu_run_long(q, n_tiles * (n_tiles + 1) / 2, tile_body, &tiles));
+    STATUS_TRY(column_gaps_add(q, c, &job.slab));
+    c->n_total += n;
+    return STATUS_OK;
 }
 
 /* --- the end --------------------------------------------------------------------------------- */
@@ -349,15 +325,12 @@ static void finish_body(void *arg, size_t index)
 static void store_moments(const struct columns *c, struct moments moments, double *scale)
 {
     for (size_t s = 0; s < c->n_series; ++s) {
-        const struct lanes_moments *m = &c->all[s];
-        bool lost = moments_degenerate(m->count, m->m2, m->min, m->max);
-        cpu_field(moments, MOMENTS_COUNT)[s] = m->count;
-        cpu_field(moments, MOMENTS_MEAN)[s] = lanes_mean(m);
-        cpu_field(moments, MOMENTS_M2)[s] = m->m2;
-        cpu_field(moments, MOMENTS_MIN)[s] = m->min;
-        cpu_field(moments, MOMENTS_MAX)[s] = m->max;
-        cpu_field(moments, MOMENTS_LAG1)[s] = lost ? (double)NAN : c->lag[s].product / m->m2;
-        scale[s] = lost ? (double)NAN : 1 / sqrt(m->m2);
+        const struct part_moments *m = &c->all[s];
+        bool degenerate = moments_degenerate(m->n, m->m2, m->min, m->max);
+        moments_store(moments, s, m);
+        moments_array(moments, MOMENTS_LAG1)[s] =
+            degenerate ? (double)NAN : c->lag[s].product / m->m2;
+        scale[s] = degenerate ? (double)NAN : 1 / sqrt(m->m2);
     }
 }
 
@@ -365,19 +338,15 @@ enum status cpu_columns_finish(struct queue *q, void *state, struct moments mome
                                const struct matrix *matrix)
 {
     struct columns *c = state;
-    enum status st = cpu_matrix_check(matrix);
-    if (st == STATUS_OK && (matrix->type != DTYPE_F64 || matrix->n_series != c->n_series)) {
-        st = status_fail(STATUS_INTERNAL, "columns: the matrix has another type or size");
+    double *scale;
+    STATUS_TRY(cpu_matrix_check(matrix));
+    if (matrix->type != DTYPE_F64 || matrix->n_series != c->n_series) {
+        return status_fail(STATUS_INTERNAL, "columns: the matrix has another type or size");
     }
-    struct finish_job job = {.c = c, .m = matrix};
-    if (st == STATUS_OK) {
-        st = cpu_scratch(c->n_series, sizeof *job.scale, (void **)&job.scale);
-    }
-    if (st != STATUS_OK) {
-        return st;
-    }
-    store_moments(c, moments, (double *)job.scale);
-    st = cpu_run_long(q, cpu_pieces(c->n_series, GROUP), finish_body, &job);
-    free((double *)job.scale);
+    STATUS_TRY(cpu_scratch(c->n_series, sizeof *scale, (void **)&scale));
+    store_moments(c, moments, scale);
+    struct finish_job job = {.c = c, .m = matrix, .scale = scale};
+    enum status st = cpu_run_long(q, cpu_pieces(c->n_series, GROUP), finish_body, &job);
+    free(scale);
     return st;
 }

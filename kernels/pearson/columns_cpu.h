@@ -32,7 +32,7 @@ struct columns {
     double *w;        /* the slab, series by series: centred, -0.0 where missing; one more entry */
     double *triangle; /* co-moments: lower triangle in panels of `tile` rows */
 
-    struct lanes_moments *all, *slab; /* of every series: so far, and of the slab in hand */
+    struct part_moments *all, *slab; /* of every series: so far, and of the slab in hand */
     struct columns_lag *lag, *slab_lag;
     double *last_raw, *before_raw; /* the last sample before diff: of the slab, and before it */
     double *last, *first_slab, *last_slab; /* first and last sample after diff; NaN: missing */
@@ -46,12 +46,6 @@ struct columns {
 static inline bool columns_gapped(const struct columns *c, size_t s)
 {
     return c->place[s] < c->n_gapped;
-}
-
-/* What the rows of w are centred on. */
-static inline struct pearson_mean columns_slab_mean(const struct columns *c, size_t s)
-{
-    return pearson_mean_of(c->slab[s].shift, c->slab[s].mean, c->slab[s].low);
 }
 
 /* Row j of the triangle. */

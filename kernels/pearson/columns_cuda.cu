@@ -33,7 +33,7 @@ const int THREADS = 128;
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-__global__ void finish_moments(columns_series at, size_t n_series, double *moments, size_t capacity,
+__global__ void finish_moments(columns_series at, size_t n_series, struct moments moments,
                                double *scale)
 {
     const size_t s = blockIdx.x * (size_t)THREADS + threadIdx.x;
@@ -41,10 +41,10 @@ __global__ void finish_moments(columns_series at, size_t n_series, double *momen
         return;
     }
     const part_moments m = at.all[s];
-    const bool lost = moments_degenerate(m.n, m.m2, m.min, m.max) != 0;
-    store_moments(m, moments, capacity, s);
-    moments[MOMENTS_LAG1 * capacity + s] = lost ? (double)NAN : at.lag[s].product / m.m2;
-    scale[s] = lost ? (double)NAN : 1 / sqrt(m.m2);
+    const bool degenerate = moments_degenerate(m.n, m.m2, m.min, m.max) != 0;
+    moments_store(moments, s, &m);
+    moments_array(moments, MOMENTS_LAG1)[s] = degenerate ? (double)NAN : at.lag[s].product / m.m2;
+    scale[s] = degenerate ? (double)NAN : 1 / sqrt(m.m2);
 }
 
 struct finish_args {
@@ -59,16 +59,10 @@ __device__ double gap_coefficient(const finish_args &args, size_t j, size_t i)
     const int slot_j = args.at.slot[j], slot_i = args.at.slot[i];
     const bool i_keeps =
         slot_j == COLUMNS_COMPLETE || (slot_i != COLUMNS_COMPLETE && slot_i < slot_j);
-    const double *field = args.pairs +
-                          (size_t)(i_keeps ? slot_i : slot_j) * PAIR_FIELDS * args.n_series +
-                          (i_keeps ? j : i);
-    const struct pearson_sums s = {field[PAIR_N * args.n_series],
-                                   0,
-                                   0,
-                                   field[PAIR_XX * args.n_series],
-                                   field[PAIR_YY * args.n_series],
-                                   field[PAIR_XY * args.n_series]};
-    return pearson_of_centred(s);
+    return columns_pair_r(args.pairs +
+                              (size_t)(i_keeps ? slot_i : slot_j) * PAIR_FIELDS * args.n_series +
+                              (i_keeps ? j : i),
+                          args.n_series);
 }
 
 /* Grid: (columns, rows of the panel). */
@@ -139,7 +133,7 @@ enum status add_products(struct cuda_queue *q, struct columns *c, const double *
 }
 
 /* Takes the slab that is pending: its counts have arrived by now, so that hardly anything waits. */
-enum status settle(struct cuda_queue *q, struct columns *c)
+enum status flush_pending(struct cuda_queue *q, struct columns *c)
 {
     const size_t n = c->pending;
     const double *y = (const double *)c->y[c->turn % 2].at;
@@ -296,7 +290,7 @@ enum status cuda_columns_add(struct queue *queue, void *state, struct span slab,
     if (n_samples == 0) {
         return STATUS_OK;
     }
-    STATUS_TRY(settle(q, c));
+    STATUS_TRY(flush_pending(q, c));
     slab.bytes = n_samples * c->n_series * dtype_bytes(type);
     return cuda_column_slab_take(q, c, slab, type, n_samples);
 }
@@ -310,7 +304,7 @@ enum status cuda_columns_finish(struct queue *queue, void *state, struct moments
         moments.capacity < c->n_series) {
         return status_fail(STATUS_INTERNAL, "columns: the matrix has another type or size");
     }
-    STATUS_TRY(settle(q, c));
+    STATUS_TRY(flush_pending(q, c));
     cuda_span scale(queue);
     STATUS_TRY(scale.alloc(c->n_series * sizeof(double)));
     {
@@ -318,8 +312,8 @@ enum status cuda_columns_finish(struct queue *queue, void *state, struct moments
                        {columns_access(c), queue_moments(moments, 0, c->n_series, true),
                         queue_writes(scale.span.at, scale.span.bytes)});
         STATUS_TRY(work.status);
-        finish_moments<<<blocks_of(c), THREADS, 0, work.stream>>>(
-            c->at, c->n_series, (double *)moments.at.at, moments.capacity, scale.as<double>());
+        finish_moments<<<blocks_of(c), THREADS, 0, work.stream>>>(c->at, c->n_series, moments,
+                                                                  scale.as<double>());
         STATUS_TRY(cuda_launched("moments of columns"));
         STATUS_TRY(work.done());
     }

@@ -102,12 +102,6 @@ __device__ __forceinline__ double slab_sample(const slab_view &v, size_t t, size
     return pearson_increment(before, here, v.diff);
 }
 
-/* What the columns of y are centred on. */
-__device__ __forceinline__ struct pearson_mean slab_mean(const part_moments &m)
-{
-    return pearson_mean_of(m.base, m.mean, m.low);
-}
-
 /* Element (j, i) of the triangle. */
 __device__ __forceinline__ size_t columns_element(size_t n_series, size_t j, size_t i)
 {

@@ -209,23 +209,23 @@ __global__ void __launch_bounds__(THREADS, 1) take_tiles(const double_args args)
 
 } // namespace
 
-enum status cuda_digits_double(const struct cuda_panel *p, cudaStream_t stream)
+enum status cuda_digits_double(const struct pearson_panel *p, const struct cuda_z_form &form,
+                               cudaStream_t stream)
 {
-    const struct cuda_z_form form = cuda_form_of_z(PEARSON_EXACT, p->n_samples);
     double_args args = {};
-    args.za = (const char *)p->za.at;
-    args.zb = (const char *)p->zb.at;
+    args.za = (const char *)p->a.z.at;
+    args.zb = (const char *)p->b.z.at;
     args.row_bytes = form.bytes;
     args.tail_at = form.digits_at + (size_t)form.planes * digits_plane_bytes(p->n_samples);
     args.doubles = form.doubles;
-    args.first_a = p->first_a;
-    args.n_a = p->n_a;
-    args.first_b = p->first_b;
-    args.n_b = p->n_b;
+    args.first_a = p->a.first;
+    args.n_a = p->a.n;
+    args.first_b = p->b.first;
+    args.n_b = p->b.n;
     args.r = (double *)p->r.at;
     args.width = p->width;
     args.bound = (float)DIGITS_EXACT_BOUND;
-    const size_t tiles = cuda_pieces(p->n_a, TILE_A) * cuda_pieces(p->n_b, TILE_B);
+    const size_t tiles = cuda_pieces(p->a.n, TILE_A) * cuda_pieces(p->b.n, TILE_B);
     take_tiles<<<(unsigned)tiles, THREADS, 0, stream>>>(args);
     return cuda_launched("coefficients in double");
 }

@@ -361,24 +361,24 @@ size_t chunk_of(size_t n_samples, int planes, size_t tiles)
 }
 
 template <typename R>
-enum status launch(struct cuda_queue *q, tile_args *args, const struct cuda_panel *p,
+enum status launch(struct cuda_queue *q, tile_args *args, const struct pearson_panel *p,
                    const struct cuda_z_form &form)
 {
     CUtensorMap map_a, map_b;
-    const size_t tiles = cuda_pieces(p->n_a, TILE_A) * cuda_pieces(p->n_b, TILE_B);
+    const size_t tiles = cuda_pieces(p->a.n, TILE_A) * cuda_pieces(p->b.n, TILE_B);
     args->chunk = chunk_of(p->n_samples, form.planes, tiles);
     args->n_chunks = cuda_pieces(p->n_samples, args->chunk);
     const size_t slabs = cuda_min(args->n_chunks, cuda_max(1, WANTED_BLOCKS / tiles));
-    STATUS_TRY(map_digits(p->za.at, form, p->n_samples, p->n_a, TILE_A, &map_a));
-    STATUS_TRY(map_digits(p->zb.at, form, p->n_samples, p->n_b, TILE_B, &map_b));
+    STATUS_TRY(map_digits(p->a.z.at, form, p->n_samples, p->a.n, TILE_A, &map_a));
+    STATUS_TRY(map_digits(p->b.z.at, form, p->n_samples, p->b.n, TILE_B, &map_b));
     const enum queue_lane lane = cuda_queue_fan(q);
     cuda_work work(q, lane,
-                   {queue_reads(p->za.at, p->n_a * form.bytes),
-                    queue_reads(p->zb.at, p->n_b * form.bytes),
-                    queue_writes(p->r.at, p->n_a * p->width * sizeof(R))});
+                   {queue_reads(p->a.z.at, p->a.n * form.bytes),
+                    queue_reads(p->b.z.at, p->b.n * form.bytes),
+                    queue_writes(p->r.at, p->a.n * p->width * sizeof(R))});
     STATUS_TRY(work.status);
     if (args->n_chunks > 1) {
-        STATUS_TRY(cuda_queue_scratch(q, lane, slabs * p->n_a * p->n_b * sizeof(double),
+        STATUS_TRY(cuda_queue_scratch(q, lane, slabs * p->a.n * p->b.n * sizeof(double),
                                       (void **)&args->partial));
     }
     const size_t bytes = RING_BYTES + RING_ALIGNMENT;
@@ -389,43 +389,43 @@ enum status launch(struct cuda_queue *q, tile_args *args, const struct cuda_pane
         map_a, map_b, *args);
     STATUS_TRY(cuda_launched("digit products"));
     if (args->n_chunks > 1) {
-        const dim3 grid((unsigned)cuda_pieces(p->n_b, 256), (unsigned)cuda_min(p->n_a, 32768));
+        const dim3 grid((unsigned)cuda_pieces(p->b.n, 256), (unsigned)cuda_min(p->a.n, 32768));
         add_chunks<R><<<grid, 256, 0, work.stream>>>(*args, slabs);
         STATUS_TRY(cuda_launched("sum of chunks"));
     }
     if (args->doubles_follow) {
-        STATUS_TRY(cuda_digits_double(p, work.stream));
+        STATUS_TRY(cuda_digits_double(p, form, work.stream));
     }
     return work.done();
 }
 
 } // namespace
 
-/* LEAT_CUDA_WGMMA=0 keeps to cuBLAS: for tests of that way, which other devices take. */
-bool cuda_digits_wgmma_usable(const struct cuda_backend *b)
+/* LEAT_CUDA_WGMMA=0 keeps to doubles: for tests of what other devices do. */
+bool cuda_digits_usable(const struct queue *q)
 {
+    const struct cudaDeviceProp &device = ((const struct cuda_backend *)q->backend)->properties;
     const char *wanted = getenv("LEAT_CUDA_WGMMA");
-    return (wanted == nullptr || strcmp(wanted, "0") != 0) && b->properties.major == 9 &&
-           b->properties.minor == 0 && encoder() != nullptr;
+    return (wanted == nullptr || strcmp(wanted, "0") != 0) && device.major == 9 &&
+           device.minor == 0 && encoder() != nullptr;
 }
 
-enum status cuda_digits_wgmma(struct cuda_queue *q, enum pearson_precision precision,
-                              const struct cuda_panel *p)
+enum status cuda_digits_wgmma(struct cuda_queue *q, const struct pearson_panel *p,
+                              const struct cuda_z_form &form)
 {
-    const struct cuda_z_form form = cuda_form_of_z(precision, p->n_samples);
     const size_t tail = form.digits_at + (size_t)form.planes * digits_plane_bytes(p->n_samples);
     tile_args args = {};
-    args.tails_a = (const char *)p->za.at + tail;
-    args.tails_b = (const char *)p->zb.at + tail;
+    args.tails_a = (const char *)p->a.z.at + tail;
+    args.tails_b = (const char *)p->b.z.at + tail;
     args.row_bytes = form.bytes;
     args.n_samples = p->n_samples;
-    args.first_a = p->first_a;
-    args.n_a = p->n_a;
-    args.first_b = p->first_b;
-    args.n_b = p->n_b;
+    args.first_a = p->a.first;
+    args.n_a = p->a.n;
+    args.first_b = p->b.first;
+    args.n_b = p->b.n;
     args.r = p->r.at;
     args.width = p->width;
-    if (precision == PEARSON_EXACT) {
+    if (p->precision == PEARSON_EXACT) {
         args.bound = (float)DIGITS_EXACT_BOUND;
         args.doubles_follow = p->n_samples > DIGITS_EXACT_SAMPLES;
         return launch<double>(q, &args, p, form);

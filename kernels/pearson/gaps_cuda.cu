@@ -8,7 +8,7 @@
  *
  * The series of either side are sorted into those with gaps and those without, and gathered in
  * batches; pairs without a gap on either side are not touched. A pair whose sums cancel is noted,
- * and taken again by itself (pairs_cuda.h), from the series as they came where z has lost it.
+ * and computed again by itself (pairs_cuda.h), from the series as they came where z has lost it.
  *
  * Mapping: gathering, a block a row; coefficients, a thread a pair; a repetition, a block a pair.
  * Flops: 6 products of 2 N a pair in double, by cuBLAS. Bytes: 24 a sample and gathered series.
@@ -25,34 +25,27 @@
 namespace
 {
 
-const int THREADS = 256, RETAKE_BLOCKS = 1024;
+const int THREADS = 256, RECOMPUTE_BLOCKS = 1024;
 /* Rows that are gathered of each side, and the memory that may take. */
 const size_t BATCH_A = 256, BATCH_B = 1024, BATCH_BYTES = (size_t)256 << 20;
 
 /* One side: local indices, those with gaps first. */
 struct side {
-    const double *z;
-    size_t first, n, n_gapped;
+    const struct pearson_side *of;
+    size_t n_gapped;
     uint32_t *order;   /* on the host */
     struct span there; /* the same on the device */
 };
 
 struct gaps_args {
-    const double *za, *zb;
-    size_t n_samples, stride;        /* stride: doubles from row to row as gathered */
-    size_t z_stride;                 /* and of za and zb */
+    struct pearson_panel p;
+    size_t stride;                   /* doubles from row to row as gathered */
+    size_t z_stride;                 /* and of z */
     const uint32_t *rows_a, *rows_b; /* of this batch */
-    size_t n_a, n_b, first_a, first_b;
-    const void *xa, *xb; /* the series as they came, of x_type, or NULL */
-    enum dtype x_type;
+    size_t n_a, n_b;
     const double *x, *n, *xx, *xy, *y, *yy; /* n_a x n_b each */
-    const double *moments;
-    size_t capacity;
-    void *r;
-    size_t width;
-    bool f32;
-    uint2 *retake;
-    unsigned *n_retake;
+    uint2 *recompute;
+    unsigned *n_recompute;
     unsigned long long *n_unsure;
 };
 
@@ -70,19 +63,12 @@ __global__ void gather(const double *z, size_t z_stride, size_t n_samples, size_
     }
 }
 
-__device__ __forceinline__ bool lost(const gaps_args &args, size_t entry)
+__device__ __forceinline__ void write(const struct pearson_panel &p, size_t a, size_t i, double r)
 {
-    const double *m = args.moments + entry;
-    return moments_degenerate(m[MOMENTS_COUNT * args.capacity], m[MOMENTS_M2 * args.capacity],
-                              m[MOMENTS_MIN * args.capacity], m[MOMENTS_MAX * args.capacity]) != 0;
-}
-
-__device__ __forceinline__ void write(const gaps_args &args, size_t a, size_t i, double r)
-{
-    if (args.f32) {
-        ((float *)args.r)[a * args.width + i] = (float)r;
+    if (p.precision == PEARSON_F32) {
+        ((float *)p.r.at)[a * p.width + i] = (float)r;
     } else {
-        ((double *)args.r)[a * args.width + i] = r;
+        ((double *)p.r.at)[a * p.width + i] = r;
     }
 }
 
@@ -92,84 +78,82 @@ __global__ void coefficients(gaps_args args)
     if (in_b >= args.n_b) {
         return;
     }
-    const size_t a = args.rows_a[in_a], j = args.first_a + a;
-    const size_t i = args.first_b + args.rows_b[in_b], at = in_a * args.n_b + in_b;
+    const struct pearson_panel &p = args.p;
+    const size_t a = args.rows_a[in_a], j = p.a.first + a;
+    const size_t i = p.b.first + args.rows_b[in_b], at = in_a * args.n_b + in_b;
     if (i >= j) {
         return;
     }
     const struct pearson_sums s = {args.n[at],  args.x[at],  args.y[at],
                                    args.xx[at], args.yy[at], args.xy[at]};
     double r = NAN;
-    if (!lost(args, i) && !lost(args, j) && !pearson_from_sums(s, &r)) {
-        args.retake[atomicAdd(args.n_retake, 1u)] = make_uint2((unsigned)in_a, (unsigned)in_b);
+    if (!moments_degenerate_at(p.moments, i) && !moments_degenerate_at(p.moments, j) &&
+        !pearson_from_sums(s, &r)) {
+        args.recompute[atomicAdd(args.n_recompute, 1u)] =
+            make_uint2((unsigned)in_a, (unsigned)in_b);
     }
-    write(args, a, i, r);
+    write(p, a, i, r);
 }
 
 /* Of rows a and b of the sides, as they came. */
 template <typename T>
-__device__ struct pair_common raw_common(const gaps_args &args, size_t a, size_t b)
+__device__ struct pearson_common raw_common(const struct pearson_panel &p, size_t a, size_t b)
 {
-    const double *mean = args.moments + MOMENTS_MEAN * args.capacity;
-    const pair_series<false, T> series = {(const T *)args.xa + a * args.n_samples,
-                                          (const T *)args.xb + b * args.n_samples, 1};
-    return pair_common_of(series, args.n_samples, mean[args.first_a + a], mean[args.first_b + b]);
+    const double *mean = moments_array(p.moments, MOMENTS_MEAN);
+    const pair_series<false, T> series = {(const T *)p.a.x.at + a * p.n_samples,
+                                          (const T *)p.b.x.at + b * p.n_samples, 1};
+    return pair_common_of(series, p.n_samples, mean[p.a.first + a], mean[p.b.first + b]);
 }
 
-__global__ void __launch_bounds__(PAIR_THREADS) retake(gaps_args args)
+__global__ void __launch_bounds__(PAIR_THREADS) recompute(gaps_args args)
 {
-    const unsigned n = *args.n_retake;
+    const struct pearson_panel &p = args.p;
+    const unsigned n = *args.n_recompute;
     for (unsigned k = blockIdx.x; k < n; k += gridDim.x) {
-        const uint2 pair = args.retake[k];
+        const uint2 pair = args.recompute[k];
         const size_t a = args.rows_a[pair.x], b = args.rows_b[pair.y];
-        const pair_series<true, double> z = {args.za + a * args.z_stride,
-                                             args.zb + b * args.z_stride, 1};
-        struct pair_common c = pair_common_of(z, args.n_samples, 0, 0);
-        if (!c.sure && args.xa != nullptr && args.xb != nullptr) {
-            c = args.x_type == DTYPE_F32 ? raw_common<float>(args, a, b)
-                                         : raw_common<double>(args, a, b);
+        const pair_series<true, double> z = {(const double *)p.a.z.at + a * args.z_stride,
+                                             (const double *)p.b.z.at + b * args.z_stride, 1};
+        struct pearson_common c = pair_common_of(z, p.n_samples, 0, 0);
+        if (!c.sure && p.a.x.at != nullptr && p.b.x.at != nullptr) {
+            c = p.x_type == DTYPE_F32 ? raw_common<float>(p, a, b) : raw_common<double>(p, a, b);
         } else if (!c.sure && threadIdx.x == 0) {
             atomicAdd(args.n_unsure, 1ull);
         }
         if (threadIdx.x == 0) {
-            write(args, a, args.first_b + b, pearson_of_centred(c.sums));
+            write(p, a, p.b.first + b, pearson_of_centred(c.sums));
         }
         __syncthreads();
     }
 }
 
-enum status sort_side(struct queue *q, struct moments moments, size_t n_samples, struct side *s)
+enum status sort_side(struct queue *q, const struct pearson_panel *p, struct side *s)
 {
-    const struct span counts = span_from(moments.at, s->first * sizeof(double));
-    double *count = (double *)malloc(s->n * sizeof *count);
-    s->order = (uint32_t *)malloc(s->n * sizeof *s->order);
-    if (count == nullptr || s->order == nullptr) {
-        free(count);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a list of %zu series", s->n);
-    }
-    const enum status status = cuda_download(q, count, counts, s->n * sizeof *count);
-    if (status != STATUS_OK) {
-        free(count);
-        return status;
-    }
-    for (size_t k = 0; k < s->n; k++) {
-        s->n_gapped += count[k] < (double)n_samples;
+    const size_t n = s->of->n;
+    const struct span counts = span_from(p->moments.at, s->of->first * sizeof(double));
+    double *count = (double *)malloc(n * sizeof *count);
+    s->order = (uint32_t *)malloc(n * sizeof *s->order);
+    const enum status status =
+        count == nullptr || s->order == nullptr
+            ? status_fail(STATUS_NO_MEMORY, "no memory for a list of %zu series", n)
+            : cuda_download(q, count, counts, n * sizeof *count);
+    for (size_t k = 0; k < n && status == STATUS_OK; k++) {
+        s->n_gapped += count[k] < (double)p->n_samples;
     }
     size_t gapped = 0, whole = s->n_gapped;
-    for (size_t k = 0; k < s->n; k++) {
-        s->order[count[k] < (double)n_samples ? gapped++ : whole++] = (uint32_t)k;
+    for (size_t k = 0; k < n && status == STATUS_OK; k++) {
+        s->order[count[k] < (double)p->n_samples ? gapped++ : whole++] = (uint32_t)k;
     }
     free(count);
-    return STATUS_OK;
+    return status;
 }
 
 /* The lists live for one call. */
 class lists
 {
   public:
-    lists(struct queue *q, const struct cuda_panel *p)
-        : a{(const double *)p->za.at, p->first_a, p->n_a, 0, nullptr, {}},
-          b{(const double *)p->zb.at, p->first_b, p->n_b, 0, nullptr, {}}, there_a(q), there_b(q)
+    lists(struct queue *q, const struct pearson_panel *p)
+        : a{&p->a, 0, nullptr, {}}, b{&p->b, 0, nullptr, {}}, there_a(q), there_b(q)
     {
     }
     ~lists()
@@ -180,16 +164,16 @@ class lists
     enum status send(struct queue *q, struct side *s, cuda_span *there)
     {
         uint64_t ticket;
-        STATUS_TRY(there->alloc(s->n * sizeof *s->order));
+        STATUS_TRY(there->alloc(s->of->n * sizeof *s->order));
         s->there = there->span;
-        STATUS_TRY(cuda_upload(q, s->there, s->order, s->n * sizeof *s->order, &ticket));
+        STATUS_TRY(cuda_upload(q, s->there, s->order, s->of->n * sizeof *s->order, &ticket));
         return cuda_upload_wait(q, ticket);
     }
     struct side a, b;
     cuda_span there_a, there_b;
 };
 
-/* Working memory of a batch: the gathered rows, the six products, the pairs to take again. */
+/* Working memory of a batch: the gathered rows, the six products, the pairs to recompute. */
 struct batch {
     size_t rows_a, rows_b;
     size_t rows_bytes_a, rows_bytes_b, product, bytes;
@@ -225,10 +209,11 @@ enum status multiply(struct cuda_queue *q, const gaps_args *args, const double *
 }
 
 /* Rows [a0, a0 + n_a) of a's order with [b0, b0 + n_b) of b's. */
-enum status take_batch(struct cuda_queue *q, const struct cuda_panel *p, const gaps_args *common,
-                       const lists *l, const struct batch *size, char *space, size_t a0, size_t b0)
+enum status take_batch(struct cuda_queue *q, const gaps_args *common, const lists *l,
+                       const struct batch *size, char *space, size_t a0, size_t b0)
 {
     gaps_args args = *common;
+    const struct pearson_panel &p = args.p;
     args.rows_a = (const uint32_t *)l->a.there.at + a0;
     args.rows_b = (const uint32_t *)l->b.there.at + b0;
     double *a = (double *)space, *b = (double *)(space + size->rows_bytes_a);
@@ -236,93 +221,86 @@ enum status take_batch(struct cuda_queue *q, const struct cuda_panel *p, const g
     const size_t n = args.n_a * args.n_b;
     args.x = products, args.n = args.x + n, args.xx = args.n + n;
     args.xy = args.xx + n, args.y = args.xy + n, args.yy = args.y + n;
-    args.retake = (uint2 *)(products + 6 * size->product);
-    args.n_retake = (unsigned *)(args.retake + size->product);
+    args.recompute = (uint2 *)(products + 6 * size->product);
+    args.n_recompute = (unsigned *)(args.recompute + size->product);
     const size_t z_bytes = args.z_stride * sizeof(double);
-    const size_t x_bytes = args.n_samples * dtype_bytes(args.x_type);
+    const size_t x_bytes = p.n_samples * dtype_bytes(p.x_type);
     cuda_work work(q, LANE_COMPUTE,
-                   {queue_writes(space, size->bytes), queue_reads(p->za.at, p->n_a * z_bytes),
-                    queue_reads(p->zb.at, p->n_b * z_bytes),
+                   {queue_writes(space, size->bytes), queue_reads(p.a.z.at, p.a.n * z_bytes),
+                    queue_reads(p.b.z.at, p.b.n * z_bytes),
                     queue_reads(l->a.there.at, l->a.there.bytes),
-                    queue_reads(l->b.there.at, l->b.there.bytes), queue_writes(p->r.at, p->r.bytes),
-                    queue_reads(args.xa, args.xa != nullptr ? p->n_a * x_bytes : 0),
-                    queue_reads(args.xb, args.xb != nullptr ? p->n_b * x_bytes : 0),
+                    queue_reads(l->b.there.at, l->b.there.bytes), queue_writes(p.r.at, p.r.bytes),
+                    queue_reads(p.a.x.at, p.a.x.at != nullptr ? p.a.n * x_bytes : 0),
+                    queue_reads(p.b.x.at, p.b.x.at != nullptr ? p.b.n * x_bytes : 0),
                     queue_writes(args.n_unsure, sizeof *args.n_unsure)});
     STATUS_TRY(work.status);
-    gather<<<(unsigned)args.n_a, THREADS, 0, work.stream>>>(args.za, args.z_stride, args.n_samples,
-                                                            args.stride, args.rows_a, a,
-                                                            args.n_a * args.stride);
-    gather<<<(unsigned)args.n_b, THREADS, 0, work.stream>>>(args.zb, args.z_stride, args.n_samples,
-                                                            args.stride, args.rows_b, b,
-                                                            args.n_b * args.stride);
+    gather<<<(unsigned)args.n_a, THREADS, 0, work.stream>>>((const double *)p.a.z.at, args.z_stride,
+                                                            p.n_samples, args.stride, args.rows_a,
+                                                            a, args.n_a * args.stride);
+    gather<<<(unsigned)args.n_b, THREADS, 0, work.stream>>>((const double *)p.b.z.at, args.z_stride,
+                                                            p.n_samples, args.stride, args.rows_b,
+                                                            b, args.n_b * args.stride);
     STATUS_TRY(cuda_launched("gathering of series with gaps"));
     STATUS_TRY(multiply(q, &args, a, b));
-    CUDA_TRY(cudaMemsetAsync(args.n_retake, 0, sizeof *args.n_retake, work.stream), "zero");
+    CUDA_TRY(cudaMemsetAsync(args.n_recompute, 0, sizeof *args.n_recompute, work.stream), "zero");
     coefficients<<<dim3((unsigned)cuda_pieces(args.n_b, THREADS), (unsigned)args.n_a), THREADS, 0,
                    work.stream>>>(args);
     STATUS_TRY(cuda_launched("coefficients of series with gaps"));
-    retake<<<RETAKE_BLOCKS, PAIR_THREADS, 0, work.stream>>>(args);
+    recompute<<<RECOMPUTE_BLOCKS, PAIR_THREADS, 0, work.stream>>>(args);
     STATUS_TRY(cuda_launched("repeated coefficients of series with gaps"));
     return work.done();
 }
 
-/* Lists [a0, a1) of a with [b0, b1) of b, in batches. Both ascend: a batch whose last row is not
+/* A part of a list. */
+struct range {
+    size_t from, end;
+};
+
+/* Parts of a's list with parts of b's, in batches. Both ascend: a batch whose last row is not
  * beyond its first column has nothing below the diagonal. */
-enum status take_lists(struct cuda_queue *q, const struct cuda_panel *p, const gaps_args *common,
-                       const lists *l, const struct batch *size, char *space, size_t a0, size_t a1,
-                       size_t b0, size_t b1)
+enum status take_lists(struct cuda_queue *q, const gaps_args *common, const lists *l, char *space,
+                       struct range of_a, struct range of_b)
 {
-    for (size_t a = a0; a < a1; a += size->rows_a) {
+    const struct batch size = size_batch(common->stride);
+    for (size_t a = of_a.from; a < of_a.end; a += size.rows_a) {
         gaps_args args = *common;
-        args.n_a = cuda_min(size->rows_a, a1 - a);
-        const size_t last = l->a.first + l->a.order[a + args.n_a - 1];
-        for (size_t b = b0; b < b1 && l->b.first + l->b.order[b] < last; b += size->rows_b) {
-            args.n_b = cuda_min(size->rows_b, b1 - b);
-            STATUS_TRY(take_batch(q, p, &args, l, size, space, a, b));
+        args.n_a = cuda_min(size.rows_a, of_a.end - a);
+        const size_t last = args.p.a.first + l->a.order[a + args.n_a - 1];
+        for (size_t b = of_b.from; b < of_b.end && args.p.b.first + l->b.order[b] < last;
+             b += size.rows_b) {
+            args.n_b = cuda_min(size.rows_b, of_b.end - b);
+            STATUS_TRY(take_batch(q, &args, l, &size, space, a, b));
         }
     }
     return STATUS_OK;
 }
 
-enum status take_panel(struct cuda_queue *q, const struct cuda_panel *p, const void *xa,
-                       const void *xb, enum dtype x_type, bool f32, uint64_t *n_unsure)
+enum status take_panel(struct cuda_queue *q, const struct pearson_panel *p,
+                       const struct cuda_z_form &form, uint64_t *n_unsure)
 {
     lists l(&q->base, p);
-    STATUS_TRY(sort_side(&q->base, p->moments, p->n_samples, &l.a));
-    STATUS_TRY(sort_side(&q->base, p->moments, p->n_samples, &l.b));
+    STATUS_TRY(sort_side(&q->base, p, &l.a));
+    STATUS_TRY(sort_side(&q->base, p, &l.b));
     if (l.a.n_gapped == 0 && l.b.n_gapped == 0) {
         return STATUS_OK;
     }
     STATUS_TRY(l.send(&q->base, &l.a, &l.there_a));
     STATUS_TRY(l.send(&q->base, &l.b, &l.there_b));
+    cuda_span unsure(&q->base), space(&q->base);
+    STATUS_TRY(unsure.alloc(sizeof(unsigned long long)));
+    STATUS_TRY(cuda_zero(&q->base, unsure.span));
+    STATUS_TRY(space.alloc(size_batch(form.doubles).bytes));
     gaps_args args = {};
-    args.za = (const double *)p->za.at;
-    args.zb = (const double *)p->zb.at;
-    args.n_samples = p->n_samples;
-    const struct cuda_z_form form = cuda_form_of_z(PEARSON_EXACT, p->n_samples);
+    args.p = *p;
     args.stride = form.doubles;
     args.z_stride = form.bytes / sizeof(double);
-    args.first_a = p->first_a;
-    args.first_b = p->first_b;
-    args.moments = (const double *)p->moments.at.at;
-    args.capacity = p->moments.capacity;
-    args.r = p->r.at;
-    args.width = p->width;
-    args.f32 = f32;
-    args.xa = xa;
-    args.xb = xb;
-    args.x_type = x_type;
-    cuda_span unsure(&q->base);
-    STATUS_TRY(unsure.alloc(sizeof *args.n_unsure));
-    STATUS_TRY(cuda_zero(&q->base, unsure.span));
     args.n_unsure = unsure.as<unsigned long long>();
-    const struct batch size = size_batch(args.stride);
-    cuda_span space(&q->base);
-    STATUS_TRY(space.alloc(size.bytes));
+    const struct range gapped_a = {0, l.a.n_gapped}, whole_a = {l.a.n_gapped, p->a.n};
+    const struct range gapped_b = {0, l.b.n_gapped}, whole_b = {l.b.n_gapped, p->b.n};
     char *at = space.as<char>();
-    STATUS_TRY(take_lists(q, p, &args, &l, &size, at, 0, l.a.n_gapped, 0, l.b.n_gapped));
-    STATUS_TRY(take_lists(q, p, &args, &l, &size, at, 0, l.a.n_gapped, l.b.n_gapped, l.b.n));
-    STATUS_TRY(take_lists(q, p, &args, &l, &size, at, l.a.n_gapped, l.a.n, 0, l.b.n_gapped));
+    STATUS_TRY(take_lists(q, &args, &l, at, gapped_a, gapped_b));
+    STATUS_TRY(take_lists(q, &args, &l, at, gapped_a, whole_b));
+    STATUS_TRY(take_lists(q, &args, &l, at, whole_a, gapped_b));
     unsigned long long more;
     STATUS_TRY(cuda_read_back(q, &more, args.n_unsure, sizeof more));
     *n_unsure += more;
@@ -331,27 +309,18 @@ enum status take_panel(struct cuda_queue *q, const struct cuda_panel *p, const v
 
 } // namespace
 
-enum status cuda_gram_gaps(struct queue *queue, size_t n_samples, const struct pearson_side *a,
-                           const struct pearson_side *b, enum dtype x_type, struct moments moments,
-                           struct span r, size_t width, enum dtype type, uint64_t *n_unsure)
+enum status cuda_gram_gaps(struct queue *queue, const struct pearson_panel *p, uint64_t *n_unsure)
 {
-    const struct cuda_panel panel = {n_samples, a->z,     b->z, r,       a->first,
-                                     a->n,      b->first, b->n, moments, width};
-    const size_t z_bytes = cuda_z_bytes(PEARSON_EXACT, n_samples);
-    if (a->n == 0 || b->n == 0) {
+    const struct cuda_z_form form = cuda_form_of_z(queue, PEARSON_EXACT, p->n_samples);
+    if (p->a.n == 0 || p->b.n == 0) {
         return STATUS_OK;
     }
-    for (const struct pearson_side *side : {a, b}) {
-        STATUS_TRY(cuda_expect(side->z, side->n, z_bytes, "gram_gaps"));
+    STATUS_TRY(cuda_check_panel(p, form.bytes, "gram_gaps"));
+    for (const struct pearson_side *side : {&p->a, &p->b}) {
         if (side->x.at != nullptr) {
-            STATUS_TRY(cuda_expect(side->x, side->n, n_samples * dtype_bytes(x_type), "gram_gaps"));
+            STATUS_TRY(
+                cuda_expect(side->x, side->n, p->n_samples * dtype_bytes(p->x_type), "gram_gaps"));
         }
     }
-    STATUS_TRY(cuda_expect(r, a->n, width * dtype_bytes(type), "gram_gaps"));
-    if (b->first + b->n > width || a->first + a->n > moments.capacity) {
-        return status_fail(STATUS_INTERNAL, "gram_gaps: series %zu to %zu in a panel of width %zu",
-                           b->first, b->first + b->n, width);
-    }
-    return take_panel(cuda_queue_of(queue), &panel, a->x.at, b->x.at, x_type, type == DTYPE_F32,
-                      n_unsure);
+    return take_panel(cuda_queue_of(queue), p, form, n_unsure);
 }

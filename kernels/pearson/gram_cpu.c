@@ -36,13 +36,9 @@ struct tile {
 };
 
 struct gram_job {
-    size_t n_samples, stride;
-    const double *za, *zb;
-    size_t first_a, first_b;
+    const struct pearson_panel *p;
+    size_t stride;
     const double *mark_a, *mark_b; /* 0, or NaN for a degenerate series */
-    void *r;
-    enum dtype type; /* of r */
-    size_t width;
     struct tile *tiles;
     size_t n_tiles;
     atomic_bool failed;
@@ -57,12 +53,13 @@ static size_t cell_end(size_t x, size_t pitch, size_t end)
 }
 
 /* Fills job->tiles (or only counts, where it is NULL); whole rows of tiles at a time. */
-static size_t lay_tiles(struct gram_job *job, size_t n_a, size_t n_b, size_t pitch)
+static size_t lay_tiles(const struct gram_job *job, size_t pitch)
 {
-    size_t n = 0, end_j = job->first_a + n_a, end_i = job->first_b + n_b;
-    for (size_t j0 = job->first_a, j1; j0 < end_j; j0 = j1) {
+    const struct pearson_side *a = &job->p->a, *b = &job->p->b;
+    size_t n = 0, end_j = a->first + a->n, end_i = b->first + b->n;
+    for (size_t j0 = a->first, j1; j0 < end_j; j0 = j1) {
         j1 = cell_end(j0, pitch, end_j);
-        for (size_t i0 = job->first_b, i1; i0 < end_i && i0 + 1 < j1; i0 = i1) {
+        for (size_t i0 = b->first, i1; i0 < end_i && i0 + 1 < j1; i0 = i1) {
             i1 = cell_end(i0, i0 < j0 ? 2 * pitch : pitch, end_i);
             i1 = i0 < j0 && j0 < i1 ? j0 : i1;
             if (job->tiles != NULL) {
@@ -74,10 +71,10 @@ static size_t lay_tiles(struct gram_job *job, size_t n_a, size_t n_b, size_t pit
     return n;
 }
 
-static size_t choose_pitch(struct gram_job *job, size_t n_a, size_t n_b)
+static size_t choose_pitch(const struct gram_job *job)
 {
     size_t pitch = TILE_LARGEST, wanted = LARGEST_WANTED;
-    while (pitch > TILE_SMALLEST && lay_tiles(job, n_a, n_b, pitch) < wanted) {
+    while (pitch > TILE_SMALLEST && lay_tiles(job, pitch) < wanted) {
         pitch /= 2;
         wanted = TILES_WANTED;
     }
@@ -103,16 +100,18 @@ static void finish_f32(const double *sum, size_t n, double mark_a, const double 
 /* The tile's products, into c. */
 static void multiply(const struct gram_job *job, const struct tile *t, double *c, size_t ldc)
 {
-    struct product_f64 product = {.a = job->za + (t->j0 - job->first_a) * job->stride,
-                                  .b = job->zb + (t->i0 - job->first_b) * job->stride,
-                                  .lda = job->stride,
-                                  .ldb = job->stride,
-                                  .n_a = t->j1 - t->j0,
-                                  .n_b = t->i1 - t->i0,
-                                  .n_k = job->n_samples,
-                                  .c = c,
-                                  .ldc = ldc,
-                                  .lower = t->j0 == t->i0 && t->j1 == t->i1};
+    const struct pearson_panel *p = job->p;
+    struct product_f64 product = {
+        .a = (const double *)p->a.z.at + (t->j0 - p->a.first) * job->stride,
+        .b = (const double *)p->b.z.at + (t->i0 - p->b.first) * job->stride,
+        .lda = job->stride,
+        .ldb = job->stride,
+        .n_a = t->j1 - t->j0,
+        .n_b = t->i1 - t->i0,
+        .n_k = p->n_samples,
+        .c = c,
+        .ldc = ldc,
+        .lower = t->j0 == t->i0 && t->j1 == t->i1};
     product_f64(&product);
 }
 
@@ -125,27 +124,29 @@ static size_t in_row(const struct tile *t, size_t j)
 
 static void tile_f64(const struct gram_job *job, const struct tile *t)
 {
-    double *r = (double *)job->r + (t->j0 - job->first_a) * job->width + t->i0;
-    multiply(job, t, r, job->width);
-    for (size_t j = t->j0; j < t->j1; ++j, r += job->width) {
-        finish_f64(r, in_row(t, j), job->mark_a[j - job->first_a],
-                   job->mark_b + (t->i0 - job->first_b));
+    const struct pearson_panel *p = job->p;
+    double *r = (double *)p->r.at + (t->j0 - p->a.first) * p->width + t->i0;
+    multiply(job, t, r, p->width);
+    for (size_t j = t->j0; j < t->j1; ++j, r += p->width) {
+        finish_f64(r, in_row(t, j), job->mark_a[j - p->a.first],
+                   job->mark_b + (t->i0 - p->b.first));
     }
 }
 
 static void tile_f32(struct gram_job *job, const struct tile *t)
 {
+    const struct pearson_panel *p = job->p;
     size_t n_b = t->i1 - t->i0;
     double *sum = cpu_scratch_try((t->j1 - t->j0) * n_b, sizeof *sum);
     if (sum == NULL) {
         atomic_store(&job->failed, true);
         return;
     }
-    float *r = (float *)job->r + (t->j0 - job->first_a) * job->width + t->i0;
+    float *r = (float *)p->r.at + (t->j0 - p->a.first) * p->width + t->i0;
     multiply(job, t, sum, n_b);
-    for (size_t j = t->j0; j < t->j1; ++j, r += job->width) {
-        finish_f32(sum + (j - t->j0) * n_b, in_row(t, j), job->mark_a[j - job->first_a],
-                   job->mark_b + (t->i0 - job->first_b), r);
+    for (size_t j = t->j0; j < t->j1; ++j, r += p->width) {
+        finish_f32(sum + (j - t->j0) * n_b, in_row(t, j), job->mark_a[j - p->a.first],
+                   job->mark_b + (t->i0 - p->b.first), r);
     }
     free(sum);
 }
@@ -153,7 +154,7 @@ static void tile_f32(struct gram_job *job, const struct tile *t)
 static void gram_body(void *arg, size_t index)
 {
     struct gram_job *job = arg;
-    if (job->type == DTYPE_F64) {
+    if (job->p->precision == PEARSON_EXACT) {
         tile_f64(job, &job->tiles[index]);
     } else {
         tile_f32(job, &job->tiles[index]);
@@ -162,64 +163,42 @@ static void gram_body(void *arg, size_t index)
 
 /* --- the call -------------------------------------------------------------------------------- */
 
-static void fill_marks(struct moments moments, size_t first, size_t n, double *mark)
+static void fill_marks(struct moments moments, const struct pearson_side *side, double *mark)
 {
-    for (size_t s = 0; s < n; ++s) {
-        mark[s] = cpu_degenerate(moments, first + s) ? (double)NAN : 0.0;
+    for (size_t s = 0; s < side->n; ++s) {
+        mark[s] = moments_degenerate_at(moments, side->first + s) ? (double)NAN : 0.0;
     }
 }
 
-static enum status check(enum dtype type, size_t n_samples, struct span za, size_t n_a,
-                         struct span zb, size_t n_b, struct span r, size_t width)
+enum status cpu_check_panel(const struct pearson_panel *p, const char *what)
 {
-    size_t z_row = cpu_z_stride(n_samples) * sizeof(double);
-    if (n_samples > PEARSON_SAMPLES_MAX || width > product_limit) {
-        return status_fail(STATUS_TOO_LARGE, "gram: more samples or series than BLAS can index");
+    size_t z_row = cpu_z_stride(p->n_samples) * sizeof(double);
+    if (p->n_samples > PEARSON_SAMPLES_MAX || p->width > product_limit) {
+        return status_fail(STATUS_TOO_LARGE, "%s: more samples or series than BLAS can index",
+                           what);
     }
-    enum status st = cpu_expect(za, n_a, z_row, "gram");
-    if (st == STATUS_OK) {
-        st = cpu_expect(zb, n_b, z_row, "gram");
-    }
-    if (st == STATUS_OK) {
-        st = cpu_expect(r, n_a, width * dtype_bytes(type), "gram");
-    }
-    return st;
+    STATUS_TRY(cpu_expect(p->a.z, p->a.n, z_row, what));
+    STATUS_TRY(cpu_expect(p->b.z, p->b.n, z_row, what));
+    return cpu_expect(p->r, p->a.n, p->width * dtype_bytes(pearson_dtype(p->precision)), what);
 }
 
-enum status cpu_gram(struct queue *q, enum pearson_precision precision, size_t n_samples,
-                     struct span za, size_t first_a, size_t n_a, struct span zb, size_t first_b,
-                     size_t n_b, struct moments moments, struct span r, size_t width)
+enum status cpu_gram(struct queue *q, const struct pearson_panel *p)
 {
-    enum dtype type = precision == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32;
-    enum status st = check(type, n_samples, za, n_a, zb, n_b, r, width);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    struct gram_job job = {.n_samples = n_samples,
-                           .stride = cpu_z_stride(n_samples),
-                           .za = za.at,
-                           .zb = zb.at,
-                           .first_a = first_a,
-                           .first_b = first_b,
-                           .r = r.at,
-                           .type = type,
-                           .width = width};
-    size_t pitch = choose_pitch(&job, n_a, n_b);
-    job.n_tiles = lay_tiles(&job, n_a, n_b, pitch);
+    struct gram_job job = {.p = p, .stride = cpu_z_stride(p->n_samples)};
     double *marks = NULL;
-    st = cpu_scratch(n_a + n_b, sizeof *marks, (void **)&marks);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = cpu_scratch(job.n_tiles, sizeof *job.tiles, (void **)&job.tiles);
+    STATUS_TRY(cpu_check_panel(p, "gram"));
+    STATUS_TRY(cpu_scratch(p->a.n + p->b.n, sizeof *marks, (void **)&marks));
+    size_t pitch = choose_pitch(&job);
+    job.n_tiles = lay_tiles(&job, pitch);
+    enum status st = cpu_scratch(job.n_tiles, sizeof *job.tiles, (void **)&job.tiles);
     if (st != STATUS_OK) {
         goto no_tiles;
     }
-    (void)lay_tiles(&job, n_a, n_b, pitch);
-    fill_marks(moments, first_a, n_a, marks);
-    fill_marks(moments, first_b, n_b, marks + n_a);
+    (void)lay_tiles(&job, pitch);
+    fill_marks(p->moments, &p->a, marks);
+    fill_marks(p->moments, &p->b, marks + p->a.n);
     job.mark_a = marks;
-    job.mark_b = marks + n_a;
+    job.mark_b = marks + p->a.n;
     st = cpu_run_long(q, job.n_tiles, gram_body, &job);
     if (atomic_load(&job.failed)) {
         st = cpu_scratch_failed();

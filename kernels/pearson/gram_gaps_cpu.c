@@ -28,37 +28,27 @@ struct pair_tile {
 };
 
 struct gaps_job {
-    size_t n_samples, stride;
-    const struct pearson_side *side_a, *side_b;
-    enum dtype x_type;
-    struct moments moments;
+    const struct pearson_panel *p;
+    size_t stride;
     struct parted a, b;
-    void *r;
-    size_t width;
-    enum dtype type;
     struct pair_tile *tiles;
     size_t n_tiles;
     atomic_bool failed;
     atomic_ullong n_unsure;
 };
 
-static enum status part(struct moments moments, size_t n_samples, const struct pearson_side *side,
+static enum status part(const struct pearson_panel *p, const struct pearson_side *side,
                         struct parted *out)
 {
-    size_t first = side->first, n = side->n;
-    enum status st = cpu_scratch(n, sizeof *out->series, (void **)&out->series);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    const double *count = cpu_field(moments, MOMENTS_COUNT) + first;
-    out->n = n;
-    out->n_gapped = 0;
-    for (size_t s = 0; s < n; ++s) {
-        out->n_gapped += count[s] < (double)n_samples;
+    STATUS_TRY(cpu_scratch(side->n, sizeof *out->series, (void **)&out->series));
+    const double *count = moments_array(p->moments, MOMENTS_COUNT) + side->first;
+    out->n = side->n;
+    for (size_t s = 0; s < side->n; ++s) {
+        out->n_gapped += count[s] < (double)p->n_samples;
     }
     size_t gapped = 0, whole = out->n_gapped;
-    for (size_t s = 0; s < n; ++s) {
-        out->series[count[s] < (double)n_samples ? gapped++ : whole++] = first + s;
+    for (size_t s = 0; s < side->n; ++s) {
+        out->series[count[s] < (double)p->n_samples ? gapped++ : whole++] = side->first + s;
     }
     return STATUS_OK;
 }
@@ -104,46 +94,48 @@ static struct pair_series z_series(const struct gaps_job *job, const struct pear
 static struct pair_series x_series(const struct gaps_job *job, const struct pearson_side *side,
                                    size_t series)
 {
-    size_t offset = (series - side->first) * job->n_samples * dtype_bytes(job->x_type);
+    const struct pearson_panel *p = job->p;
+    size_t offset = (series - side->first) * p->n_samples * dtype_bytes(p->x_type);
     return (struct pair_series){.x = (const char *)side->x.at + offset,
-                                .type = job->x_type,
-                                .shift = cpu_field(job->moments, MOMENTS_MEAN)[series]};
+                                .type = p->x_type,
+                                .shift = moments_array(p->moments, MOMENTS_MEAN)[series]};
 }
 
-/* Of series j of side a and i of side b, by themselves. */
-static double retake(struct gaps_job *job, size_t j, size_t i)
+/* The coefficient of series j of side a and i of side b, by themselves. */
+static double recompute(struct gaps_job *job, size_t j, size_t i)
 {
-    const struct pearson_side *a = job->side_a, *b = job->side_b;
-    struct pair_common c =
-        cpu_pair_common(z_series(job, a, j), z_series(job, b, i), job->n_samples);
-    if (!c.sure && a->x.at != NULL && b->x.at != NULL) {
-        c = cpu_pair_common(x_series(job, a, j), x_series(job, b, i), job->n_samples);
+    const struct pearson_panel *p = job->p;
+    struct pearson_common c =
+        cpu_pair_common(z_series(job, &p->a, j), z_series(job, &p->b, i), p->n_samples);
+    if (!c.sure && p->a.x.at != NULL && p->b.x.at != NULL) {
+        c = cpu_pair_common(x_series(job, &p->a, j), x_series(job, &p->b, i), p->n_samples);
     } else if (!c.sure) {
         atomic_fetch_add(&job->n_unsure, 1);
     }
     return pearson_of_centred(c.sums);
 }
 
-static void store_tile(struct gaps_job *job, const struct pair_tile *p,
+static void store_tile(struct gaps_job *job, const struct pair_tile *t,
                        const struct gaps_tile *tile, const void *work)
 {
-    for (size_t k = 0; k < p->n_a; ++k) {
-        size_t j = job->a.series[p->a0 + k], row = (j - job->side_a->first) * job->width;
-        bool lost = cpu_degenerate(job->moments, j);
-        for (size_t l = 0; l < p->n_b; ++l) {
-            size_t i = job->b.series[p->b0 + l];
+    const struct pearson_panel *p = job->p;
+    for (size_t k = 0; k < t->n_a; ++k) {
+        size_t j = job->a.series[t->a0 + k], row = (j - p->a.first) * p->width;
+        bool degenerate = moments_degenerate_at(p->moments, j);
+        for (size_t l = 0; l < t->n_b; ++l) {
+            size_t i = job->b.series[t->b0 + l];
             if (i >= j) {
                 break;
             }
             double r = (double)NAN;
-            if (!lost && !cpu_degenerate(job->moments, i) &&
+            if (!degenerate && !moments_degenerate_at(p->moments, i) &&
                 !pearson_from_sums(gaps_pair(tile, work, k, l), &r)) {
-                r = retake(job, j, i);
+                r = recompute(job, j, i);
             }
-            if (job->type == DTYPE_F32) {
-                ((float *)job->r)[row + i] = (float)r;
+            if (p->precision == PEARSON_F32) {
+                ((float *)p->r.at)[row + i] = (float)r;
             } else {
-                ((double *)job->r)[row + i] = r;
+                ((double *)p->r.at)[row + i] = r;
             }
         }
     }
@@ -152,70 +144,49 @@ static void store_tile(struct gaps_job *job, const struct pair_tile *p,
 static void gaps_body(void *arg, size_t index)
 {
     struct gaps_job *job = arg;
-    const struct pair_tile *p = &job->tiles[index];
+    const struct pair_tile *t = &job->tiles[index];
     void *work = cpu_scratch_try(gaps_work_bytes(), 1);
     if (work == NULL) {
         atomic_store(&job->failed, true);
         return;
     }
-    struct gaps_tile tile = {.n_a = p->n_a,
-                             .n_b = p->n_b,
-                             .n_k = job->n_samples,
-                             .a_whole = p->a0 >= job->a.n_gapped,
-                             .b_whole = p->b0 >= job->b.n_gapped};
-    for (size_t k = 0; k < p->n_a; ++k) {
-        tile.a[k] = z_of(job, job->side_a, job->a.series[p->a0 + k]);
+    struct gaps_tile tile = {.n_a = t->n_a,
+                             .n_b = t->n_b,
+                             .n_k = job->p->n_samples,
+                             .a_whole = t->a0 >= job->a.n_gapped,
+                             .b_whole = t->b0 >= job->b.n_gapped};
+    for (size_t k = 0; k < t->n_a; ++k) {
+        tile.a[k] = z_of(job, &job->p->a, job->a.series[t->a0 + k]);
     }
-    for (size_t l = 0; l < p->n_b; ++l) {
-        tile.b[l] = z_of(job, job->side_b, job->b.series[p->b0 + l]);
+    for (size_t l = 0; l < t->n_b; ++l) {
+        tile.b[l] = z_of(job, &job->p->b, job->b.series[t->b0 + l]);
     }
     gaps_sums(&tile, work);
-    store_tile(job, p, &tile, work);
+    store_tile(job, t, &tile, work);
     free(work);
 }
 
-static enum status check_side(const struct gaps_job *job, const struct pearson_side *side)
+static enum status check_x(const struct pearson_panel *p, const struct pearson_side *side)
 {
-    enum status st = cpu_expect(side->z, side->n, job->stride * sizeof(double), "gram_gaps");
-    if (st == STATUS_OK && side->x.at != NULL) {
-        st = cpu_expect(side->x, side->n, job->n_samples * dtype_bytes(job->x_type), "gram_gaps");
-    }
-    return st;
+    size_t row = p->n_samples * dtype_bytes(p->x_type);
+    return side->x.at == NULL ? STATUS_OK : cpu_expect(side->x, side->n, row, "gram_gaps");
 }
 
-enum status cpu_gram_gaps(struct queue *q, size_t n_samples, const struct pearson_side *a,
-                          const struct pearson_side *b, enum dtype x_type, struct moments moments,
-                          struct span r, size_t width, enum dtype type, uint64_t *n_unsure)
+enum status cpu_gram_gaps(struct queue *q, const struct pearson_panel *p, uint64_t *n_unsure)
 {
-    struct gaps_job job = {.n_samples = n_samples,
-                           .stride = cpu_z_stride(n_samples),
-                           .side_a = a,
-                           .side_b = b,
-                           .x_type = x_type,
-                           .moments = moments,
-                           .r = r.at,
-                           .width = width,
-                           .type = type};
-    enum status st = check_side(&job, a);
-    if (st == STATUS_OK) {
-        st = check_side(&job, b);
+    struct gaps_job job = {.p = p, .stride = cpu_z_stride(p->n_samples)};
+    STATUS_TRY(cpu_check_panel(p, "gram_gaps"));
+    STATUS_TRY(check_x(p, &p->a));
+    STATUS_TRY(check_x(p, &p->b));
+    enum status st = part(p, &p->a, &job.a);
+    if (st != STATUS_OK) {
+        goto done;
     }
-    if (st == STATUS_OK) {
-        st = cpu_expect(r, a->n, width * dtype_bytes(type), "gram_gaps");
-    }
-    if (st == STATUS_OK) {
-        st = part(moments, n_samples, a, &job.a);
-    }
-    if (st == STATUS_OK) {
-        st = part(moments, n_samples, b, &job.b);
-    }
+    st = part(p, &p->b, &job.b);
     if (st != STATUS_OK) {
         goto done;
     }
     job.n_tiles = lay_all(&job);
-    if (job.n_tiles == 0) {
-        goto done;
-    }
     st = cpu_scratch(job.n_tiles, sizeof *job.tiles, (void **)&job.tiles);
     if (st != STATUS_OK) {
         goto done;

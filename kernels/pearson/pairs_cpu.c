@@ -48,27 +48,27 @@ static void first_common(const struct pair_series *a, const struct pair_series *
     } while (*x != *x || *y != *y);
 }
 
-struct pair_common cpu_pair_common(struct pair_series a, struct pair_series b, size_t n_samples)
+struct pearson_common cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples)
 {
-    double about_a = a.shift, about_b = b.shift;
-    struct pearson_sums raw = sums_about(&a, &b, n_samples, about_a, about_b), s = raw, far = raw;
-    bool centred = s.n == 0 || pearson_centre_sums(&s);
+    double about_x = x.shift, about_y = y.shift;
+    struct pearson_sums raw = sums_about(&x, &y, n_samples, about_x, about_y), s = raw, far = raw;
+    int centred = s.n == 0 || pearson_centre_sums(&s);
     if (!centred) {
-        first_common(&a, &b, &about_a, &about_b);
-        s = raw = sums_about(&a, &b, n_samples, about_a, about_b);
+        first_common(&x, &y, &about_x, &about_y);
+        s = raw = sums_about(&x, &y, n_samples, about_x, about_y);
         centred = pearson_centre_sums(&s);
     }
     if (!centred && (raw.xx > 0 || raw.yy > 0)) {
-        about_a += raw.x / raw.n;
-        about_b += raw.y / raw.n;
-        s = sums_about(&a, &b, n_samples, about_a, about_b);
+        about_x += raw.x / raw.n;
+        about_y += raw.y / raw.n;
+        s = sums_about(&x, &y, n_samples, about_x, about_y);
         (void)pearson_centre_sums(&s);
     }
     double n = s.n > 0 ? s.n : 1;
-    return (struct pair_common){.sums = s,
-                                .mean_a = pearson_mean_of(about_a, s.x / n, 0),
-                                .mean_b = pearson_mean_of(about_b, s.y / n, 0),
-                                .sure = pearson_is_sure(&far, &s)};
+    return (struct pearson_common){.sums = s,
+                                   .mean_x = pearson_mean_of(about_x, s.x / n, 0),
+                                   .mean_y = pearson_mean_of(about_y, s.y / n, 0),
+                                   .sure = pearson_is_sure(&far, &s)};
 }
 
 /* --- exact_pairs ----------------------------------------------------------------------------- */
@@ -76,18 +76,17 @@ struct pair_common cpu_pair_common(struct pair_series a, struct pair_series b, s
 enum { TASK_SAMPLES = 1 << 15 };
 
 struct exact_job {
-    const char *x;
-    enum dtype type;
-    size_t n_samples, per_task, n;
+    const struct series_rows *x;
+    size_t per_task, n;
     struct moments moments;
     struct matrix_pair *pairs;
 };
 
 static struct pair_series series_of(const struct exact_job *job, size_t s)
 {
-    return (struct pair_series){.x = job->x + s * job->n_samples * dtype_bytes(job->type),
-                                .type = job->type,
-                                .shift = cpu_field(job->moments, MOMENTS_MEAN)[s]};
+    return (struct pair_series){.x = cpu_row(job->x, s),
+                                .type = job->x->type,
+                                .shift = moments_array(job->moments, MOMENTS_MEAN)[s]};
 }
 
 static void exact_body(void *arg, size_t index)
@@ -96,29 +95,27 @@ static void exact_body(void *arg, size_t index)
     size_t end = cpu_min((index + 1) * job->per_task, job->n);
     for (size_t k = index * job->per_task; k < end; ++k) {
         struct matrix_pair *p = &job->pairs[k];
-        if (cpu_degenerate(job->moments, p->i) || cpu_degenerate(job->moments, p->j)) {
+        if (moments_degenerate_at(job->moments, p->i) ||
+            moments_degenerate_at(job->moments, p->j)) {
             p->r = (double)NAN;
             continue;
         }
         p->r = pearson_of_centred(
-            cpu_pair_common(series_of(job, p->i), series_of(job, p->j), job->n_samples).sums);
+            cpu_pair_common(series_of(job, p->i), series_of(job, p->j), job->x->n_samples).sums);
     }
 }
 
-enum status cpu_exact_pairs(struct queue *q, struct span x, enum dtype type, size_t n_samples,
-                            struct moments moments, struct matrix_pair *pairs, size_t n)
+enum status cpu_exact_pairs(struct queue *q, const struct series_rows *x, struct moments moments,
+                            struct matrix_pair *pairs, size_t n)
 {
+    STATUS_TRY(cpu_expect_rows(x, "pairs"));
     for (size_t k = 0; k < n; ++k) {
-        enum status st = cpu_expect(x, cpu_max(pairs[k].i, pairs[k].j) + 1,
-                                    n_samples * dtype_bytes(type), "pairs");
-        if (st != STATUS_OK) {
-            return st;
+        if (cpu_max(pairs[k].i, pairs[k].j) >= x->n_series) {
+            return status_fail(STATUS_INTERNAL, "pairs: series beyond %zu", x->n_series);
         }
     }
-    struct exact_job job = {.x = x.at,
-                            .type = type,
-                            .n_samples = n_samples,
-                            .per_task = cpu_max(1, TASK_SAMPLES / cpu_max(1, n_samples)),
+    struct exact_job job = {.x = x,
+                            .per_task = cpu_max(1, TASK_SAMPLES / cpu_max(1, x->n_samples)),
                             .n = n,
                             .moments = moments,
                             .pairs = pairs};

@@ -18,14 +18,6 @@ struct pair_series {
     double shift;
 };
 
-/* Sums about the means of the common samples, and these means. A series that is constant there has
- * a square of exactly 0, and its value for a mean. `sure`: they are right also where the samples
- * were rounded at their distance from 0 (pearson_is_sure). */
-struct pair_common {
-    struct pearson_sums sums;
-    struct pearson_mean mean_a, mean_b;
-    bool sure;
-};
-struct pair_common cpu_pair_common(struct pair_series a, struct pair_series b, size_t n_samples);
+struct pearson_common cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples);
 
 #endif

@@ -35,15 +35,6 @@ template <bool MARKED, typename T> struct pair_series {
     }
 };
 
-/* Sums about the means of the common samples, and these means. A series that is constant there has
- * a square of exactly 0, and its value for a mean. `sure`: they are right also where the samples
- * were rounded at their distance from 0 (pearson_is_sure). */
-struct pair_common {
-    struct pearson_sums sums;
-    struct pearson_mean mean_x, mean_y;
-    bool sure;
-};
-
 template <typename S>
 __device__ struct pearson_sums pair_pass(const S &series, size_t n, double about_x, double about_y)
 {
@@ -101,8 +92,8 @@ __device__ void pair_first(const S &series, size_t n, double *about_x, double *a
 
 /* By all threads of the block, which all get the same. */
 template <typename S>
-__device__ struct pair_common pair_common_of(const S &series, size_t n_samples, double about_x,
-                                             double about_y)
+__device__ struct pearson_common pair_common_of(const S &series, size_t n_samples, double about_x,
+                                                double about_y)
 {
     struct pearson_sums raw = pair_pass(series, n_samples, about_x, about_y), s = raw;
     const struct pearson_sums far = raw;
@@ -119,9 +110,9 @@ __device__ struct pair_common pair_common_of(const S &series, size_t n_samples, 
         (void)pearson_centre_sums(&s);
     }
     const double n = s.n > 0 ? s.n : 1;
-    const struct pair_common c = {s, pearson_mean_of(about_x, s.x / n, 0),
-                                  pearson_mean_of(about_y, s.y / n, 0),
-                                  pearson_is_sure(&far, &s) != 0};
+    const struct pearson_common c = {s, pearson_mean_of(about_x, s.x / n, 0),
+                                     pearson_mean_of(about_y, s.y / n, 0),
+                                     pearson_is_sure(&far, &s)};
     return c;
 }
 

@@ -23,17 +23,22 @@
 #include "kernels/matrix/matrix.h"
 #include "kernels/means/means.h"
 
-/* How r is taken and stored: EXACT as double; F32 as float, and pairs that matter are taken again
- * by exact_pairs. */
+/* How r is taken and stored: EXACT as double; F32 as float, and pairs that matter are computed
+ * once more by exact_pairs. */
 enum pearson_precision { PEARSON_EXACT, PEARSON_F32 };
 
-/* The absolute error of r stays within this for N <= 2^20 samples of any finite values; in columns
- * always within that of EXACT, in slabs of 256 samples or more; of pairs of which one series has
- * missing samples within 1e-10, and the rounding to float where it is stored so. Each backend
- * derives its own where it takes the products. */
-static inline double pearson_bound(enum pearson_precision precision)
+/* The absolute error of r stays within this for N <= 2^20 samples of any finite values; `gaps`: of
+ * pairs of which one series has missing samples. In columns always within that of EXACT, in slabs
+ * of 256 samples or more. Each backend derives its own where it takes the products. */
+static inline double pearson_bound(enum pearson_precision precision, bool gaps)
 {
-    return precision == PEARSON_EXACT ? 1e-12 : 1e-6;
+    return precision == PEARSON_F32 ? 1e-6 : gaps ? 1e-10 : 1e-12;
+}
+
+/* The type of the matrix's elements. */
+static inline enum dtype pearson_dtype(enum pearson_precision precision)
+{
+    return precision == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32;
 }
 
 /* The most samples of a series in a row: what is beneath the products, BLAS and the device's tensor
@@ -44,58 +49,59 @@ static inline double pearson_bound(enum pearson_precision precision)
  */
 enum pearson_diff { PEARSON_DIFF_NONE, PEARSON_DIFF_STEP, PEARSON_DIFF_LOG };
 
-/* n consecutive series: in the exact form, and as standardize() got them; x is none where they were
+/* n consecutive series, standardized; x: the series as standardize() got them, none where they were
  * not kept. */
 struct pearson_side {
     struct span z, x;
     size_t first, n;
 };
 
+/* Rows of the matrix, j = a.first .. a.first + a.n - 1, by columns i = b.first .. b.first + b.n -
+ * 1, and the series that they are made of. */
+struct pearson_panel {
+    enum pearson_precision precision; /* of the matrix */
+    size_t n_samples;
+    struct pearson_side a, b;
+    enum dtype x_type; /* of both sides' x */
+    struct moments moments;
+    struct span r; /* element (j, i) at (j - a.first) * width + i; b.first + b.n <= width */
+    size_t width;
+};
+
 struct pearson_kernels {
-    /* Increments along rows: n_series rows of n_samples of type `type` in x give n_series rows of
-     * n_samples - 1 doubles in out. */
-    enum status (*diff_rows)(struct queue *q, struct span x, enum dtype type, size_t n_series,
-                             size_t n_samples, enum pearson_diff diff,
+    /* Increments along rows: rows of x->n_samples - 1 doubles in out. */
+    enum status (*diff_rows)(struct queue *q, const struct series_rows *x, enum pearson_diff diff,
                              struct span out) STATUS_MUST_CHECK;
 
-    /* Bytes that standardize() writes for each series, a multiple of 16. */
-    size_t (*z_bytes)(enum pearson_precision precision, size_t n_samples);
+    /* Bytes that standardize() on this queue writes for each series, a multiple of 16. */
+    size_t (*z_bytes)(const struct queue *q, enum pearson_precision precision, size_t n_samples);
 
     /* Centres and scales rows to unit norm, in double, into the form that gram() takes; the norm is
-     * taken again from the centred values and replaces MEAN (corrected) and M2 in the moments; LAG1
-     * is filled. Missing samples become 0; a degenerate series becomes all 0. In the exact form z
-     * begins with n_samples doubles, and a missing sample is -0.0 while no present one is.
-     * `moments` has been filled for entries first .. first + n_series - 1. */
-    enum status (*standardize)(struct queue *q, enum pearson_precision precision, struct span x,
-                               enum dtype type, size_t n_series, size_t n_samples,
-                               struct moments moments, size_t first,
+     * computed again from the centred values and replaces MEAN (corrected) and M2 in the moments;
+     * LAG1 is filled. Missing samples become 0; a degenerate series becomes all 0. In the exact
+     * form z begins with n_samples doubles, and a missing sample is -0.0 while no present one is.
+     * `moments` has the series of x. */
+    enum status (*standardize)(struct queue *q, enum pearson_precision precision,
+                               const struct series_rows *x, struct moments moments,
                                struct span z) STATUS_MUST_CHECK;
 
-    /* Coefficients of panel rows j = first_a .. first_a + n_a - 1 (z in za) with series
-     * i = first_b .. first_b + n_b - 1 (z in zb), into the panel `r` of leading dimension `width`
-     * (r[(j - first_a) * width + i]). n_a and n_b need not be whole panels; first_b + n_b <= width.
-     * Where za is zb's tail (the diagonal), elements i >= j may be left undefined.
+    /* The coefficients of a panel, from z in the form of its precision. a.n and b.n need not be
+     * whole panels. Where a.z is b.z's tail (the diagonal), elements i >= j may be left undefined.
      * STATUS_TOO_LARGE beyond PEARSON_SAMPLES_MAX. */
-    enum status (*gram)(struct queue *q, enum pearson_precision precision, size_t n_samples,
-                        struct span za, size_t first_a, size_t n_a, struct span zb, size_t first_b,
-                        size_t n_b, struct moments moments, struct span r,
-                        size_t width) STATUS_MUST_CHECK;
+    enum status (*gram)(struct queue *q, const struct pearson_panel *panel) STATUS_MUST_CHECK;
 
-    /* Rewrites, in the same panel, the elements of which either series has missing samples, by the
-     * pairwise-complete formula. `type` is the panel's, x_type that of both sides' x. Adds to
-     * *n_unsure the pairs whose common samples lie so far from the mean of a series that z does not
-     * tell them apart, and that x was not there for; their coefficients are undefined. Waits. */
-    enum status (*gram_gaps)(struct queue *q, size_t n_samples, const struct pearson_side *a,
-                             const struct pearson_side *b, enum dtype x_type,
-                             struct moments moments, struct span r, size_t width, enum dtype type,
+    /* Rewrites the elements of which either series has missing samples, by the pairwise-complete
+     * formula, from z in the exact form. Adds to *n_unsure the pairs whose common samples lie so
+     * far from the mean of a series that z does not tell them apart, and that x was not there for;
+     * their coefficients are undefined. Waits. */
+    enum status (*gram_gaps)(struct queue *q, const struct pearson_panel *panel,
                              uint64_t *n_unsure) STATUS_MUST_CHECK;
 
-    /* Takes n pairs again in double from the series themselves (rows of x as standardize got them):
-     * within 1e-12, pairs with missing samples within 1e-10; sets pairs[k].r. `pairs` is host
-     * memory; waits. */
-    enum status (*exact_pairs)(struct queue *q, struct span x, enum dtype type, size_t n_samples,
-                               struct moments moments, struct matrix_pair *pairs,
-                               size_t n) STATUS_MUST_CHECK;
+    /* Computes n pairs in double from the series themselves (x as standardize got it, the first
+     * being series 0), within the bound of EXACT; sets pairs[k].r. `pairs` is host memory; waits.
+     */
+    enum status (*exact_pairs)(struct queue *q, const struct series_rows *x, struct moments moments,
+                               struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
 
     /* --- series in columns ------------------------------------------------------------------- */
 

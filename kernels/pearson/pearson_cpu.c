@@ -39,9 +39,8 @@ void cpu_increments(const double *x, size_t n, enum pearson_diff diff, double *o
 }
 
 struct diff_job {
-    const char *x;
-    enum dtype type;
-    size_t n_series, n_samples, per_task;
+    const struct series_rows *x;
+    size_t per_task;
     enum pearson_diff diff;
     double *out;
 };
@@ -49,37 +48,32 @@ struct diff_job {
 static void diff_body(void *arg, size_t index)
 {
     const struct diff_job *job = arg;
+    const struct series_rows *x = job->x;
     double buffer[LANES_BLOCK];
-    size_t end = cpu_min((index + 1) * job->per_task, job->n_series), n_out = job->n_samples - 1;
+    size_t end = cpu_min((index + 1) * job->per_task, x->n_series), n_out = x->n_samples - 1;
     for (size_t s = index * job->per_task; s < end; ++s) {
-        const char *row = job->x + s * job->n_samples * dtype_bytes(job->type);
         /* blocks overlap by one sample */
         for (size_t t = 0; t < n_out; t += LANES_BLOCK - 1) {
             size_t n = cpu_min(LANES_BLOCK - 1, n_out - t);
-            const double *x = lanes_widen(row, job->type, t, n + 1, buffer);
-            cpu_increments(x, n, job->diff, job->out + s * n_out + t);
+            const double *block = lanes_widen(cpu_row(x, s), x->type, t, n + 1, buffer);
+            cpu_increments(block, n, job->diff, job->out + s * n_out + t);
         }
     }
 }
 
-static enum status diff_rows(struct queue *q, struct span x, enum dtype type, size_t n_series,
-                             size_t n_samples, enum pearson_diff diff, struct span out)
+static enum status diff_rows(struct queue *q, const struct series_rows *x, enum pearson_diff diff,
+                             struct span out)
 {
-    if (n_samples < 2 || n_series == 0) {
+    if (x->n_samples < 2 || x->n_series == 0) {
         return STATUS_OK;
     }
-    enum status st = cpu_expect(x, n_series, n_samples * dtype_bytes(type), "diff");
-    if (st == STATUS_OK) {
-        st = cpu_expect(out, n_series, (n_samples - 1) * sizeof(double), "diff");
+    if (diff == PEARSON_DIFF_NONE) {
+        return status_fail(STATUS_INTERNAL, "diff: no increment was asked for");
     }
-    if (st == STATUS_OK && diff == PEARSON_DIFF_NONE) {
-        st = status_fail(STATUS_INTERNAL, "diff: no increment was asked for");
-    }
-    if (st != STATUS_OK) {
-        return st;
-    }
-    struct diff_job job = {x.at, type, n_series, n_samples, rows_per_task(n_samples), diff, out.at};
-    return cpu_run_long(q, cpu_pieces(n_series, job.per_task), diff_body, &job);
+    STATUS_TRY(cpu_expect_rows(x, "diff"));
+    STATUS_TRY(cpu_expect(out, x->n_series, (x->n_samples - 1) * sizeof(double), "diff"));
+    struct diff_job job = {x, rows_per_task(x->n_samples), diff, out.at};
+    return cpu_run_long(q, cpu_pieces(x->n_series, job.per_task), diff_body, &job);
 }
 
 /* --- standardize ----------------------------------------------------------------------------- */
@@ -90,32 +84,32 @@ size_t cpu_z_stride(size_t n_samples)
 }
 
 /* Every precision takes its products in double. */
-static size_t z_bytes(enum pearson_precision precision, size_t n_samples)
+static size_t z_bytes(const struct queue *q, enum pearson_precision precision, size_t n_samples)
 {
+    (void)q;
     (void)precision;
     return cpu_z_stride(n_samples) * sizeof(double);
 }
 
 struct z_job {
-    const char *x;
-    enum dtype type;
-    size_t n_series, n_samples, per_task, first;
+    const struct series_rows *x;
+    size_t per_task;
     struct moments moments;
     double *z;
     size_t stride;
 };
 
-/* MEAN and M2 again, from values about the first mean. Returns what rounding takes from the mean:
- * the mean of what is left after it is subtracted. */
-static double recentre(const struct z_job *job, const char *row, size_t entry)
+/* Computes MEAN and M2 again, from values about the first mean. Returns what rounding takes from
+ * the mean: the mean of what is left after it is subtracted. */
+static double recentre(const struct z_job *job, const void *row, size_t entry)
 {
     double buffer[LANES_BLOCK], sum = 0, squares = 0;
-    double n = cpu_field(job->moments, MOMENTS_COUNT)[entry];
-    double *mean = cpu_field(job->moments, MOMENTS_MEAN) + entry;
-    for (size_t t = 0; t < job->n_samples; t += LANES_BLOCK) {
-        size_t in_block = cpu_min(LANES_BLOCK, job->n_samples - t);
+    double n = moments_array(job->moments, MOMENTS_COUNT)[entry];
+    double *mean = moments_array(job->moments, MOMENTS_MEAN) + entry;
+    for (size_t t = 0; t < job->x->n_samples; t += LANES_BLOCK) {
+        size_t in_block = cpu_min(LANES_BLOCK, job->x->n_samples - t);
         double s, s2;
-        lanes_centred_sums(lanes_widen(row, job->type, t, in_block, buffer), in_block, *mean, &s,
+        lanes_centred_sums(lanes_widen(row, job->x->type, t, in_block, buffer), in_block, *mean, &s,
                            &s2);
         sum += s;
         squares += s2;
@@ -124,21 +118,21 @@ static double recentre(const struct z_job *job, const char *row, size_t entry)
         double m2 = squares - sum * sum / n;
         double first = *mean;
         *mean += sum / n;
-        cpu_field(job->moments, MOMENTS_M2)[entry] = m2 > 0 || m2 != m2 ? m2 : 0;
+        moments_array(job->moments, MOMENTS_M2)[entry] = m2 > 0 || m2 != m2 ? m2 : 0;
         return (first - *mean) + sum / n;
     }
     return 0;
 }
 
-/* Writes a row of z, about mean + rest and scaled, and returns the sum of z[t] z[t + 1]. */
-static double scale_row(const struct z_job *job, const char *row, double mean, double rest,
+/* Writes a row of z, about mean + low and scaled, and returns the sum of z[t] z[t + 1]. */
+static double scale_row(const struct z_job *job, const void *row, struct pearson_mean mean,
                         double scale, double *z_row)
 {
     double widened[LANES_BLOCK], lag = 0;
-    for (size_t t = 0; t < job->n_samples; t += LANES_BLOCK) {
-        size_t n = cpu_min(LANES_BLOCK, job->n_samples - t);
+    for (size_t t = 0; t < job->x->n_samples; t += LANES_BLOCK) {
+        size_t n = cpu_min(LANES_BLOCK, job->x->n_samples - t);
         double *z = z_row + t;
-        lanes_scale(lanes_widen(row, job->type, t, n, widened), n, mean, rest, scale, z);
+        lanes_scale(lanes_widen(row, job->x->type, t, n, widened), n, mean.at, mean.rest, scale, z);
         /* the pair across the block's edge first */
         lag += t == 0 ? 0 : z[-1] * z[0];
         lag += lanes_dot(z, z + 1, n - 1);
@@ -149,45 +143,36 @@ static double scale_row(const struct z_job *job, const char *row, double mean, d
 static void z_body(void *arg, size_t index)
 {
     const struct z_job *job = arg;
-    size_t end = cpu_min((index + 1) * job->per_task, job->n_series);
+    size_t end = cpu_min((index + 1) * job->per_task, job->x->n_series);
+    size_t n_samples = job->x->n_samples;
     for (size_t s = index * job->per_task; s < end; ++s) {
-        const char *row = job->x + s * job->n_samples * dtype_bytes(job->type);
-        double *z_row = job->z + s * job->stride;
-        size_t entry = job->first + s;
+        const void *row = cpu_row(job->x, s);
+        double *z_row = job->z + s * job->stride, lag = (double)NAN;
+        size_t entry = job->x->first + s;
         double rest = recentre(job, row, entry);
-        double m2 = cpu_field(job->moments, MOMENTS_M2)[entry];
-        double mean = cpu_field(job->moments, MOMENTS_MEAN)[entry], lag = (double)NAN;
-        if (cpu_degenerate(job->moments, entry)) {
-            memset(z_row, 0, job->n_samples * sizeof *z_row);
+        double m2 = moments_array(job->moments, MOMENTS_M2)[entry];
+        struct pearson_mean mean = {moments_array(job->moments, MOMENTS_MEAN)[entry], rest};
+        if (moments_degenerate_at(job->moments, entry)) {
+            memset(z_row, 0, n_samples * sizeof *z_row);
         } else {
-            lag = scale_row(job, row, mean, rest, 1.0 / sqrt(m2), z_row);
+            lag = scale_row(job, row, mean, 1.0 / sqrt(m2), z_row);
         }
-        memset(z_row + job->n_samples, 0, (job->stride - job->n_samples) * sizeof *z_row);
-        cpu_field(job->moments, MOMENTS_LAG1)[entry] = lag;
+        memset(z_row + n_samples, 0, (job->stride - n_samples) * sizeof *z_row);
+        moments_array(job->moments, MOMENTS_LAG1)[entry] = lag;
     }
 }
 
-static enum status standardize(struct queue *q, enum pearson_precision precision, struct span x,
-                               enum dtype type, size_t n_series, size_t n_samples,
-                               struct moments moments, size_t first, struct span z)
+static enum status standardize(struct queue *q, enum pearson_precision precision,
+                               const struct series_rows *x, struct moments moments, struct span z)
 {
-    enum status st = cpu_expect(x, n_series, n_samples * dtype_bytes(type), "standardize");
-    if (st == STATUS_OK) {
-        st = cpu_expect(z, n_series, z_bytes(precision, n_samples), "standardize");
-    }
-    if (st != STATUS_OK || n_series == 0) {
-        return st;
-    }
-    struct z_job job = {.x = x.at,
-                        .type = type,
-                        .n_series = n_series,
-                        .n_samples = n_samples,
-                        .per_task = rows_per_task(n_samples),
-                        .first = first,
+    STATUS_TRY(cpu_expect_rows(x, "standardize"));
+    STATUS_TRY(cpu_expect(z, x->n_series, z_bytes(q, precision, x->n_samples), "standardize"));
+    struct z_job job = {.x = x,
+                        .per_task = rows_per_task(x->n_samples),
                         .moments = moments,
                         .z = z.at,
-                        .stride = cpu_z_stride(n_samples)};
-    return cpu_run_long(q, cpu_pieces(n_series, job.per_task), z_body, &job);
+                        .stride = cpu_z_stride(x->n_samples)};
+    return cpu_run_long(q, cpu_pieces(x->n_series, job.per_task), z_body, &job);
 }
 
 const struct pearson_kernels cpu_pearson = {

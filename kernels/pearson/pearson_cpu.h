@@ -6,7 +6,6 @@
 #define LEAT_KERNELS_PEARSON_PEARSON_CPU_H
 
 #include "kernels/base/queue_cpu.h"
-#include "kernels/means/moments_cpu.h"
 #include "kernels/pearson/pearson.h"
 
 /* Elements from one row of z to the next; rows start on cache lines. */
@@ -15,22 +14,17 @@ size_t cpu_z_stride(size_t n_samples);
 /* out[t] = increment from x[t] to x[t + 1], t < n; diff is not NONE. out may be x. */
 void cpu_increments(const double *x, size_t n, enum pearson_diff diff, double *out);
 
-/* cpu_gram */
-enum status cpu_gram(struct queue *q, enum pearson_precision precision, size_t n_samples,
-                     struct span za, size_t first_a, size_t n_a, struct span zb, size_t first_b,
-                     size_t n_b, struct moments moments, struct span r,
-                     size_t width) STATUS_MUST_CHECK;
+/* Whether the spans of a panel hold it; z in the exact form. */
+enum status cpu_check_panel(const struct pearson_panel *panel, const char *what) STATUS_MUST_CHECK;
 
-/* cpu_gaps, cpu_pairs */
-enum status cpu_gram_gaps(struct queue *q, size_t n_samples, const struct pearson_side *a,
-                          const struct pearson_side *b, enum dtype x_type, struct moments moments,
-                          struct span r, size_t width, enum dtype type,
+/* gram_cpu, gram_gaps_cpu, pairs_cpu */
+enum status cpu_gram(struct queue *q, const struct pearson_panel *panel) STATUS_MUST_CHECK;
+enum status cpu_gram_gaps(struct queue *q, const struct pearson_panel *panel,
                           uint64_t *n_unsure) STATUS_MUST_CHECK;
-enum status cpu_exact_pairs(struct queue *q, struct span x, enum dtype type, size_t n_samples,
-                            struct moments moments, struct matrix_pair *pairs,
-                            size_t n) STATUS_MUST_CHECK;
+enum status cpu_exact_pairs(struct queue *q, const struct series_rows *x, struct moments moments,
+                            struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
 
-/* cpu_columns */
+/* columns_cpu */
 size_t cpu_columns_bytes(size_t n_series, size_t slab_samples, bool gaps);
 enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_samples,
                             enum pearson_diff diff, void **state) STATUS_MUST_CHECK;

@@ -2,146 +2,138 @@
  * pearson_cuda - coefficients of panels of rows, and the table of the device's Pearson kernels.
  *
  * Where the device has warpgroup instructions all precisions take products of digits
- * (digits_cuda.h). Elsewhere the exact form is multiplied here: a panel is cut into bands of
- * EXACT_ROWS rows, each a product by cuBLAS (double-precision tensor cores) with the series up to
+ * (digits_cuda.h). Elsewhere the doubles of z are multiplied here: a panel is cut into bands of
+ * BAND_ROWS rows, each a product by cuBLAS (double-precision tensor cores) with the series up to
  * its own last row, on one of the queue's product lanes. Bands on different lanes run side by side,
  * within a call and across calls, so that no multiprocessor waits for the last wave of a band; of
  * the diagonal, half a band is wasted. Then one pass clamps, and marks the pairs of series without
- * variance.
+ * variance; for f32 it rounds from working memory to the matrix.
  *
  * Mapping of the pass: a thread a column, a block CLAMP_ROWS rows.
- * Flops: 2 N for each pair, and EXACT_ROWS / n_series more. Bytes of the pass: 16 a pair.
+ * Flops: 2 N for each pair, and BAND_ROWS / n_series more. Bytes of the pass: 16 a pair.
  * Error: of the products (products_cuda.cu) 4.9e-13 for 2^20 samples at most, of the norms and of z
- * 3e-14 (standardize_cuda.cu).
+ * 3e-14 (standardize_cuda.cu); f32 adds 2^-25.
  */
-#include "kernels/pearson/digits_cuda.h"
 #include "kernels/pearson/pearson_cuda.h"
+#include "kernels/pearson/pearson_rule.h"
 
 namespace
 {
 
 /* cuBLAS 13.1 on an H200, 8192 x 8192: 11.4 ms on 4 lanes; 128 rows 12.1, 512 rows 11.2, 1024
  * rows 12.6; a full product 19.3. */
-const size_t EXACT_ROWS = 256;
+const size_t BAND_ROWS = 256;
 const int THREADS = 256;
-
-struct clamp_args {
-    double *r;
-    size_t width, first_a, n_a, first_b, n_b;
-    const double *moments;
-    size_t capacity;
-};
-
-__device__ __forceinline__ bool lost(const double *moments, size_t capacity, size_t entry)
-{
-    return moments_degenerate(moments[MOMENTS_COUNT * capacity + entry],
-                              moments[MOMENTS_M2 * capacity + entry],
-                              moments[MOMENTS_MIN * capacity + entry],
-                              moments[MOMENTS_MAX * capacity + entry]) != 0;
-}
-
-/* A thread a column, a block sixteen rows. */
 enum { CLAMP_ROWS = 16 };
 
-__global__ void __launch_bounds__(THREADS) clamp_rows(clamp_args args)
+/* Rows first .. first + n - 1 of the panel, with series 0 .. n_b - 1 of side b. */
+struct band {
+    struct pearson_panel p;
+    size_t first, n, n_b;
+    double *products; /* of element (first, 0) of the band, `pitch` from row to row */
+    size_t pitch;
+};
+
+template <typename R> __global__ void __launch_bounds__(THREADS) clamp_rows(band band)
 {
-    __shared__ bool row_lost[CLAMP_ROWS];
+    __shared__ bool degenerate[CLAMP_ROWS];
+    const struct pearson_panel &p = band.p;
     const size_t b = blockIdx.x * (size_t)THREADS + threadIdx.x;
-    const size_t a0 = blockIdx.y * (size_t)CLAMP_ROWS;
-    if (threadIdx.x < CLAMP_ROWS && a0 + threadIdx.x < args.n_a) {
-        row_lost[threadIdx.x] = lost(args.moments, args.capacity, args.first_a + a0 + threadIdx.x);
+    const size_t a0 = blockIdx.y * (size_t)CLAMP_ROWS, j0 = p.a.first + band.first + a0;
+    if (threadIdx.x < CLAMP_ROWS && a0 + threadIdx.x < band.n) {
+        degenerate[threadIdx.x] = moments_degenerate_at(p.moments, j0 + threadIdx.x) != 0;
     }
     __syncthreads();
-    if (b >= args.n_b) {
+    if (b >= band.n_b) {
         return;
     }
-    const bool column_lost = lost(args.moments, args.capacity, args.first_b + b);
-    double *r = args.r + a0 * args.width + args.first_b + b;
+    const size_t i = p.b.first + b;
+    const bool column_degenerate = moments_degenerate_at(p.moments, i) != 0;
+    const double *from = band.products + a0 * band.pitch + b;
+    R *to = (R *)p.r.at + (band.first + a0) * p.width + i;
 #pragma unroll
     for (int k = 0; k < CLAMP_ROWS; k++) {
-        const size_t a = a0 + k;
-        if (a < args.n_a && args.first_b + b < args.first_a + a) {
-            const double v = r[k * args.width];
-            r[k * args.width] = column_lost || row_lost[k] ? (double)NAN : fmin(fmax(v, -1.0), 1.0);
+        if (a0 + k < band.n && i < j0 + k) {
+            const double r = pearson_clamp(from[k * band.pitch]);
+            to[k * p.width] = (R)(column_degenerate || degenerate[k] ? (double)NAN : r);
         }
     }
 }
 
-/* Rows [first, first + n) of the panel. */
-enum status exact_band(struct cuda_queue *q, const struct cuda_panel *p, size_t first, size_t n)
+enum status take_band(struct cuda_queue *q, const struct pearson_panel *p,
+                      const struct cuda_z_form &form, size_t first, size_t n)
 {
-    const struct cuda_z_form form = cuda_form_of_z(PEARSON_EXACT, p->n_samples);
+    const bool exact = p->precision == PEARSON_EXACT;
     const size_t stride = form.bytes / sizeof(double);
-    const double *a = (const double *)p->za.at + first * stride;
-    double *r = (double *)p->r.at + first * p->width;
+    const double *a = (const double *)p->a.z.at + first * stride;
+    char *r = (char *)p->r.at + first * p->width * dtype_bytes(pearson_dtype(p->precision));
     /* columns below the band's last row */
-    const size_t last = p->first_a + first + n - 1;
-    const size_t n_b = last > p->first_b ? cuda_min(p->n_b, last - p->first_b) : 0;
+    const size_t last = p->a.first + first + n - 1;
+    const size_t n_b = last > p->b.first ? cuda_min(p->b.n, last - p->b.first) : 0;
     if (n_b == 0) {
         return STATUS_OK;
     }
+    struct band band = {*p, first, n, n_b, (double *)r + p->b.first, p->width};
+    cuda_span products(&q->base);
+    if (!exact) {
+        STATUS_TRY(products.alloc(n * n_b * sizeof(double)));
+        band.products = products.as<double>();
+        band.pitch = n_b;
+    }
     cuda_work work(q, cuda_queue_fan(q),
                    {queue_reads(a, n * stride * sizeof(double)),
-                    queue_reads(p->zb.at, n_b * stride * sizeof(double)),
-                    queue_writes(r, n * p->width * sizeof(double)),
-                    queue_moments(p->moments, p->first_a + first, n, false),
-                    queue_moments(p->moments, p->first_b, n_b, false)});
+                    queue_reads(p->b.z.at, n_b * stride * sizeof(double)),
+                    queue_writes(r, n * p->width * dtype_bytes(pearson_dtype(p->precision))),
+                    queue_writes(products.span.at, products.span.bytes),
+                    queue_moments(p->moments, p->a.first + first, n, false),
+                    queue_moments(p->moments, p->b.first, n_b, false)});
     STATUS_TRY(work.status);
     const struct cuda_product product = {
-        false,        false,  a,      (const double *)p->zb.at, n,       n_b,
-        form.doubles, stride, stride, r + p->first_b,           p->width};
+        false,  false,         a,         (const double *)p->b.z.at, n, n_b, form.doubles, stride,
+        stride, band.products, band.pitch};
     STATUS_TRY(cuda_multiply(q, work.lane, &product));
-    const clamp_args args = {r,
-                             p->width,
-                             p->first_a + first,
-                             n,
-                             p->first_b,
-                             n_b,
-                             (const double *)p->moments.at.at,
-                             p->moments.capacity};
     const dim3 grid((unsigned)cuda_pieces(n_b, THREADS), (unsigned)cuda_pieces(n, CLAMP_ROWS));
-    clamp_rows<<<grid, THREADS, 0, work.stream>>>(args);
+    auto kernel = exact ? clamp_rows<double> : clamp_rows<float>;
+    kernel<<<grid, THREADS, 0, work.stream>>>(band);
     STATUS_TRY(cuda_launched("clamp"));
     return work.done();
 }
 
-enum status exact_gram(struct cuda_queue *q, const struct cuda_panel *p)
+enum status gram(struct queue *queue, const struct pearson_panel *p)
 {
-    for (size_t first = 0; first < p->n_a; first += EXACT_ROWS) {
-        STATUS_TRY(exact_band(q, p, first, cuda_min(EXACT_ROWS, p->n_a - first)));
+    struct cuda_queue *q = cuda_queue_of(queue);
+    const struct cuda_z_form form = cuda_form_of_z(queue, p->precision, p->n_samples);
+    if (p->a.n == 0 || p->b.n == 0) {
+        return STATUS_OK;
+    }
+    if (p->n_samples > PEARSON_SAMPLES_MAX) {
+        return status_fail(STATUS_TOO_LARGE, "gram: %zu samples of a series are too many",
+                           p->n_samples);
+    }
+    STATUS_TRY(cuda_check_panel(p, form.bytes, "gram"));
+    if (form.planes != 0) {
+        return cuda_digits_wgmma(q, p, form);
+    }
+    for (size_t first = 0; first < p->a.n; first += BAND_ROWS) {
+        STATUS_TRY(take_band(q, p, form, first, cuda_min(BAND_ROWS, p->a.n - first)));
     }
     return STATUS_OK;
 }
 
-enum status gram(struct queue *queue, enum pearson_precision precision, size_t n_samples,
-                 struct span za, size_t first_a, size_t n_a, struct span zb, size_t first_b,
-                 size_t n_b, struct moments moments, struct span r, size_t width)
-{
-    struct cuda_queue *q = cuda_queue_of(queue);
-    const struct cuda_panel panel = {n_samples, za,      zb,  r,       first_a,
-                                     n_a,       first_b, n_b, moments, width};
-    const size_t z_bytes = cuda_z_bytes(precision, n_samples);
-    if (n_a == 0 || n_b == 0) {
-        return STATUS_OK;
-    }
-    if (n_samples > PEARSON_SAMPLES_MAX) {
-        return status_fail(STATUS_TOO_LARGE, "gram: %zu samples of a series are too many",
-                           n_samples);
-    }
-    STATUS_TRY(cuda_expect(za, n_a, z_bytes, "gram"));
-    STATUS_TRY(cuda_expect(zb, n_b, z_bytes, "gram"));
-    STATUS_TRY(cuda_expect(r, n_a, width * (precision == PEARSON_EXACT ? 8 : 4), "gram"));
-    if (first_b + n_b > width || first_a + n_a > moments.capacity) {
-        return status_fail(STATUS_INTERNAL, "gram: series %zu to %zu in a panel of width %zu",
-                           first_b, first_b + n_b, width);
-    }
-    if (cuda_digits_wgmma_usable(q->backend)) {
-        return cuda_digits_wgmma(q, precision, &panel);
-    }
-    return precision == PEARSON_EXACT ? exact_gram(q, &panel) : cuda_digits_blas(q, &panel);
-}
-
 } // namespace
+
+enum status cuda_check_panel(const struct pearson_panel *p, size_t z_bytes, const char *what)
+{
+    STATUS_TRY(cuda_expect(p->a.z, p->a.n, z_bytes, what));
+    STATUS_TRY(cuda_expect(p->b.z, p->b.n, z_bytes, what));
+    STATUS_TRY(
+        cuda_expect(p->r, p->a.n, p->width * dtype_bytes(pearson_dtype(p->precision)), what));
+    if (p->b.first + p->b.n > p->width || p->a.first + p->a.n > p->moments.capacity) {
+        return status_fail(STATUS_INTERNAL, "%s: series %zu to %zu in a panel of width %zu", what,
+                           p->b.first, p->b.first + p->b.n, p->width);
+    }
+    return STATUS_OK;
+}
 
 const struct pearson_kernels cuda_pearson = {
     .diff_rows = cuda_diff_rows,

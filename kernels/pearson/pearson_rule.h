@@ -114,6 +114,15 @@ PEARSON_RULE double pearson_mean_less(struct pearson_mean a, struct pearson_mean
     return (a.at - b.at) + (a.rest - b.rest);
 }
 
+/* Sums about the means of the common samples of two series, and these means. A series that is
+ * constant there has a square of exactly 0, and its value for a mean. `sure`: they are right also
+ * where the samples were rounded at their distance from 0 (pearson_is_sure). */
+struct pearson_common {
+    struct pearson_sums sums;
+    struct pearson_mean mean_x, mean_y;
+    int sure;
+};
+
 /* Both at once: 0 when the pair must be taken again. */
 PEARSON_RULE int pearson_from_sums(struct pearson_sums s, double *r)
 {

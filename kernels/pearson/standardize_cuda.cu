@@ -4,8 +4,8 @@
  *
  *   d = x - mean;   shift = sum d / n;   M2 = sum d^2 - shift sum d;   z = (d - shift) / sqrt(M2)
  *
- * A row of z: in the exact form doubles, a missing sample -0.0 and no present one; then, where the
- * device takes products of digits, the digits of digits_cuda.h.
+ * A row of z: in the exact form, and where the device takes no products of digits, doubles, a
+ * missing sample -0.0 and no present one; where it takes them, then the digits of digits_cuda.h.
  *
  * Mapping: a block a row. The row is kept in shared memory between the sums and the scaling where
  * it fits, else it is read a second time.
@@ -35,13 +35,10 @@ const size_t SHORT_ROW = 1024; /* samples */
 const size_t MOST_BYTES = 72 << 10, LONG_BYTES = 200 << 10;
 
 struct row_args {
-    const void *x;
-    size_t n_samples;
-    double *moments;
-    size_t capacity, first;
+    struct series_rows x;
+    struct moments moments;
     char *z;
     struct cuda_z_form form;
-    bool digits; /* wanted in the exact form */
 };
 
 /* The samples of the block's row, wherever they lie. */
@@ -156,8 +153,8 @@ __device__ __forceinline__ void row_sums(const T *x, size_t n, double mean, bool
 __device__ __forceinline__ row_scale scale_of(const row_args &args, size_t entry,
                                               const double (&v)[N_SUMS])
 {
-    double *m = args.moments + entry;
-    const size_t capacity = args.capacity;
+    double *m = moments_array(args.moments, (enum moments_field)0) + entry;
+    const size_t capacity = args.moments.capacity;
     const double n = m[MOMENTS_COUNT * capacity], guess = m[MOMENTS_MEAN * capacity];
     const double min = m[MOMENTS_MIN * capacity], max = m[MOMENTS_MAX * capacity];
     const double shift = n > 0 ? v[SUM_D] / n : 0;
@@ -280,20 +277,19 @@ __global__ void __launch_bounds__(N_THREADS, 1024 / N_THREADS) standardize_rows(
 {
     extern __shared__ int4 row_cache[];
     __shared__ double shared[N_SUMS * (N_THREADS / 32 + 1)];
-    const size_t row = blockIdx.x, n = args.n_samples;
-    const T *x =
-        fetch_row<T, N_THREADS>((const T *)args.x + row * n, n, CACHED ? (T *)row_cache : nullptr);
-    const double *moments = args.moments + args.first + row;
-    const double guess = moments[MOMENTS_MEAN * args.capacity];
-    const bool complete = n > 0 && moments[MOMENTS_COUNT * args.capacity] == (double)n;
+    const size_t row = blockIdx.x, n = args.x.n_samples, entry = args.x.first + row;
+    const T *x = fetch_row<T, N_THREADS>((const T *)args.x.at.at + row * n, n,
+                                         CACHED ? (T *)row_cache : nullptr);
+    const double guess = moments_array(args.moments, MOMENTS_MEAN)[entry];
+    const bool complete = n > 0 && moments_array(args.moments, MOMENTS_COUNT)[entry] == (double)n;
     double v[N_SUMS];
     row_sums<T, N_THREADS, CACHED>(x, n, guess, complete, shared, v);
-    const row_scale s = scale_of(args, args.first + row, v);
+    const row_scale s = scale_of(args, entry, v);
     char *z = args.z + row * args.form.bytes;
     if (P == DIGITS_LONG) {
         write_doubles<T, N_THREADS>(x, n, s, (double *)z, args.form.doubles);
     }
-    if (P == DIGITS_SHORT || args.digits) {
+    if (P == DIGITS_SHORT || args.form.planes != 0) {
         write_digits<P, CACHED, T, N_THREADS>(x, n, s, z + args.form.digits_at, shared);
     }
 }
@@ -301,8 +297,7 @@ __global__ void __launch_bounds__(N_THREADS, 1024 / N_THREADS) standardize_rows(
 /* most: the longest row that this kernel keeps. The attribute is the kernel's, not the launch's,
  * and other jobs launch it at the same time, so that all of them must ask for the same. */
 template <typename T, int N_THREADS, int P, bool CACHED>
-enum status launch(const row_args &args, size_t n_series, size_t cache_bytes, size_t most,
-                   cudaStream_t stream)
+enum status launch(const row_args &args, size_t cache_bytes, size_t most, cudaStream_t stream)
 {
     auto kernel = standardize_rows<T, N_THREADS, P, CACHED>;
     if (CACHED) {
@@ -310,120 +305,103 @@ enum status launch(const row_args &args, size_t n_series, size_t cache_bytes, si
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most),
             "shared memory of standardize");
     }
-    kernel<<<(unsigned)n_series, N_THREADS, cache_bytes, stream>>>(args);
+    kernel<<<(unsigned)args.x.n_series, N_THREADS, cache_bytes, stream>>>(args);
     return cuda_launched("standardize");
 }
 
 template <typename T, int P>
-enum status choose(const row_args &args, size_t n_series, size_t shared_bytes, cudaStream_t stream)
+enum status choose(const row_args &args, size_t shared_bytes, cudaStream_t stream)
 {
-    const size_t bytes = args.n_samples * sizeof(T);
+    const size_t bytes = args.x.n_samples * sizeof(T);
     const size_t most = min((size_t)LONG_BYTES, shared_bytes - 4096);
-    if (args.n_samples <= SHORT_ROW) {
-        return launch<T, SHORT_THREADS, P, true>(args, n_series, bytes, SHORT_ROW * sizeof(T),
-                                                 stream);
+    if (args.x.n_samples <= SHORT_ROW) {
+        return launch<T, SHORT_THREADS, P, true>(args, bytes, SHORT_ROW * sizeof(T), stream);
     }
     if (bytes <= MOST_BYTES) {
-        return launch<T, THREADS, P, true>(args, n_series, bytes, MOST_BYTES, stream);
+        return launch<T, THREADS, P, true>(args, bytes, MOST_BYTES, stream);
     }
     if (bytes <= most) {
-        return launch<T, LONG_THREADS, P, true>(args, n_series, bytes, most, stream);
+        return launch<T, LONG_THREADS, P, true>(args, bytes, most, stream);
     }
-    return launch<T, LONG_THREADS, P, false>(args, n_series, 0, 0, stream);
+    return launch<T, LONG_THREADS, P, false>(args, 0, 0, stream);
 }
 
 template <typename T>
-__global__ void increments(const T *x, size_t n_series, size_t n_samples, enum pearson_diff diff,
-                           double *out)
+__global__ void increments(struct series_rows x, enum pearson_diff diff, double *out)
 {
-    const size_t n_out = n_samples - 1;
+    const size_t n_out = x.n_samples - 1;
     const size_t t = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
-    for (size_t s = blockIdx.y; s < n_series && t < n_out; s += gridDim.y) {
-        const T *from = x + s * n_samples + t;
+    for (size_t s = blockIdx.y; s < x.n_series && t < n_out; s += gridDim.y) {
+        const T *from = (const T *)x.at.at + s * x.n_samples + t;
         out[s * n_out + t] = pearson_increment((double)from[0], (double)from[1], diff);
     }
 }
 
 } // namespace
 
-struct cuda_z_form cuda_form_of_z(enum pearson_precision precision, size_t n_samples)
+struct cuda_z_form cuda_form_of_z(const struct queue *q, enum pearson_precision precision,
+                                  size_t n_samples)
 {
-    struct cuda_z_form f;
-    f.planes = precision == PEARSON_EXACT ? DIGITS_LONG : DIGITS_SHORT;
-    f.doubles = precision == PEARSON_EXACT ? cuda_pieces(n_samples, 16) * 16 : 0;
+    const bool exact = precision == PEARSON_EXACT, digits = cuda_digits_usable(q);
+    struct cuda_z_form f = {};
+    f.planes = !digits ? 0 : exact ? DIGITS_LONG : DIGITS_SHORT;
+    f.doubles = exact || !digits ? cuda_pieces(n_samples, 16) * 16 : 0;
     f.digits_at = f.doubles * sizeof(double);
-    f.bytes = f.digits_at + digits_row_bytes(f.planes, n_samples);
+    f.bytes = f.digits_at + (digits ? digits_row_bytes(f.planes, n_samples) : 0);
     return f;
 }
 
-size_t cuda_z_bytes(enum pearson_precision precision, size_t n_samples)
+size_t cuda_z_bytes(const struct queue *q, enum pearson_precision precision, size_t n_samples)
 {
-    return cuda_form_of_z(precision, n_samples).bytes;
+    return cuda_form_of_z(q, precision, n_samples).bytes;
 }
 
-enum status cuda_standardize(struct queue *queue, enum pearson_precision precision, struct span x,
-                             enum dtype type, size_t n_series, size_t n_samples,
-                             struct moments moments, size_t first, struct span z)
+enum status cuda_standardize(struct queue *queue, enum pearson_precision precision,
+                             const struct series_rows *x, struct moments moments, struct span z)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
-    if (n_series == 0) {
+    if (x->n_series == 0) {
         return STATUS_OK;
     }
-    const row_args args = {x.at,
-                           n_samples,
-                           (double *)moments.at.at,
-                           moments.capacity,
-                           first,
-                           (char *)z.at,
-                           cuda_form_of_z(precision, n_samples),
-                           cuda_digits_wgmma_usable(q->backend)};
-    STATUS_TRY(cuda_expect(x, n_series, n_samples * dtype_bytes(type), "standardize"));
-    STATUS_TRY(cuda_expect(z, n_series, args.form.bytes, "standardize"));
-    if (n_series > INT32_MAX || first + n_series > moments.capacity) {
-        return status_fail(STATUS_INTERNAL, "standardize: %zu series from %zu, room for %zu",
-                           n_series, first, moments.capacity);
-    }
+    const row_args args = {*x, moments, (char *)z.at,
+                           cuda_form_of_z(queue, precision, x->n_samples)};
+    STATUS_TRY(cuda_expect_series(x, moments, "standardize"));
+    STATUS_TRY(cuda_expect(z, x->n_series, args.form.bytes, "standardize"));
     cuda_work work(q, LANE_COMPUTE,
-                   {queue_reads(x.at, n_series * n_samples * dtype_bytes(type)),
-                    queue_writes(z.at, n_series * args.form.bytes),
-                    queue_moments(moments, first, n_series, true)});
+                   {queue_reads(x->at.at, series_rows_bytes(x)),
+                    queue_writes(z.at, x->n_series * args.form.bytes),
+                    queue_moments(moments, x->first, x->n_series, true)});
     STATUS_TRY(work.status);
     const size_t shared = q->backend->properties.sharedMemPerBlockOptin;
-    if (precision == PEARSON_EXACT) {
-        STATUS_TRY(type == DTYPE_F32
-                       ? choose<float, DIGITS_LONG>(args, n_series, shared, work.stream)
-                       : choose<double, DIGITS_LONG>(args, n_series, shared, work.stream));
+    if (args.form.doubles != 0) {
+        STATUS_TRY(x->type == DTYPE_F32 ? choose<float, DIGITS_LONG>(args, shared, work.stream)
+                                        : choose<double, DIGITS_LONG>(args, shared, work.stream));
     } else {
-        STATUS_TRY(type == DTYPE_F32
-                       ? choose<float, DIGITS_SHORT>(args, n_series, shared, work.stream)
-                       : choose<double, DIGITS_SHORT>(args, n_series, shared, work.stream));
+        STATUS_TRY(x->type == DTYPE_F32 ? choose<float, DIGITS_SHORT>(args, shared, work.stream)
+                                        : choose<double, DIGITS_SHORT>(args, shared, work.stream));
     }
     return work.done();
 }
 
-enum status cuda_diff_rows(struct queue *queue, struct span x, enum dtype type, size_t n_series,
-                           size_t n_samples, enum pearson_diff diff, struct span out)
+enum status cuda_diff_rows(struct queue *queue, const struct series_rows *x, enum pearson_diff diff,
+                           struct span out)
 {
-    if (n_series == 0 || n_samples < 2) {
+    if (x->n_series == 0 || x->n_samples < 2) {
         return STATUS_OK;
     }
     if (diff == PEARSON_DIFF_NONE) {
         return status_fail(STATUS_INTERNAL, "diff: no increment was asked for");
     }
-    STATUS_TRY(cuda_expect(x, n_series, n_samples * dtype_bytes(type), "diff"));
-    STATUS_TRY(cuda_expect(out, n_series, (n_samples - 1) * sizeof(double), "diff"));
+    const size_t n_out = x->n_samples - 1;
+    STATUS_TRY(cuda_expect(x->at, x->n_series, x->n_samples * dtype_bytes(x->type), "diff"));
+    STATUS_TRY(cuda_expect(out, x->n_series, n_out * sizeof(double), "diff"));
     cuda_work work(cuda_queue_of(queue), LANE_COMPUTE,
-                   {queue_reads(x.at, n_series * n_samples * dtype_bytes(type)),
-                    queue_writes(out.at, n_series * (n_samples - 1) * sizeof(double))});
+                   {queue_reads(x->at.at, series_rows_bytes(x)),
+                    queue_writes(out.at, x->n_series * n_out * sizeof(double))});
     STATUS_TRY(work.status);
-    const dim3 grid((unsigned)cuda_pieces(n_samples - 1, 256), (unsigned)cuda_min(n_series, 32768));
-    if (type == DTYPE_F32) {
-        increments<<<grid, 256, 0, work.stream>>>((const float *)x.at, n_series, n_samples, diff,
-                                                  (double *)out.at);
-    } else {
-        increments<<<grid, 256, 0, work.stream>>>((const double *)x.at, n_series, n_samples, diff,
-                                                  (double *)out.at);
-    }
+    const dim3 grid((unsigned)cuda_pieces(n_out, 256), (unsigned)cuda_min(x->n_series, 32768));
+    auto kernel = x->type == DTYPE_F32 ? increments<float> : increments<double>;
+    kernel<<<grid, 256, 0, work.stream>>>(*x, diff, (double *)out.at);
     STATUS_TRY(cuda_launched("increments"));
     return work.done();
 }

@@ -13,7 +13,6 @@
 #ifndef LEAT_KERNELS_PHILOX_PHILOX_H
 #define LEAT_KERNELS_PHILOX_PHILOX_H
 
-#include "formats/base/dtype.h"
 #include "kernels/backend.h"
 
 struct philox_walk {
@@ -22,10 +21,9 @@ struct philox_walk {
 };
 
 struct philox_kernels {
-    /* Series first_series .. first_series + n_series - 1, n_samples each, row by row into out. */
-    enum status (*walk_rows)(struct queue *q, const struct philox_walk *walk, uint64_t first_series,
-                             size_t n_series, size_t n_samples, enum dtype type,
-                             struct span out) STATUS_MUST_CHECK;
+    /* Fills the rows of `out`; series `first` of them is the walk's series of that number. */
+    enum status (*walk_rows)(struct queue *q, const struct philox_walk *walk,
+                             const struct series_rows *out) STATUS_MUST_CHECK;
 };
 
 #endif

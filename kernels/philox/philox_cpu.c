@@ -13,11 +13,9 @@ enum { BLOCKS = 64, STRETCH = 4 * BLOCKS };
 enum { TASK_SAMPLES = 1 << 16 };
 
 struct walk_job {
-    struct philox_walk walk;
-    uint64_t first_series;
-    size_t n_series, n_samples, series_per_task;
-    enum dtype type;
-    char *out;
+    const struct philox_walk *walk;
+    const struct series_rows *out;
+    size_t series_per_task;
 };
 
 /* Factors of samples 4 * block .. of a series, STRETCH of them. */
@@ -41,15 +39,16 @@ CPU_CLONES static void factors(const struct philox_walk *walk, uint64_t series, 
 
 static void walk_series(const struct walk_job *job, size_t s)
 {
-    double factor[STRETCH], value = job->walk.start;
-    float *f32 = (float *)(void *)job->out + s * job->n_samples;
-    double *f64 = (double *)(void *)job->out + s * job->n_samples;
-    for (size_t from = 0; from < job->n_samples; from += STRETCH) {
-        size_t n = cpu_min(STRETCH, job->n_samples - from);
-        factors(&job->walk, job->first_series + s, from / 4, factor);
+    const size_t n_samples = job->out->n_samples;
+    double factor[STRETCH], value = job->walk->start;
+    float *f32 = (float *)job->out->at.at + s * n_samples;
+    double *f64 = (double *)job->out->at.at + s * n_samples;
+    for (size_t from = 0; from < n_samples; from += STRETCH) {
+        size_t n = cpu_min(STRETCH, n_samples - from);
+        factors(job->walk, job->out->first + s, from / 4, factor);
         for (size_t k = 0; k < n; ++k) {
             value = from + k == 0 ? value : philox_step(value, factor[k]);
-            if (job->type == DTYPE_F32) {
+            if (job->out->type == DTYPE_F32) {
                 f32[from + k] = (float)value;
             } else {
                 f64[from + k] = value;
@@ -61,27 +60,21 @@ static void walk_series(const struct walk_job *job, size_t s)
 static void walk_body(void *arg, size_t index)
 {
     const struct walk_job *job = arg;
-    size_t end = cpu_min((index + 1) * job->series_per_task, job->n_series);
+    size_t end = cpu_min((index + 1) * job->series_per_task, job->out->n_series);
     for (size_t s = index * job->series_per_task; s < end; ++s) {
         walk_series(job, s);
     }
 }
 
-static enum status walk_rows(struct queue *q, const struct philox_walk *walk, uint64_t first_series,
-                             size_t n_series, size_t n_samples, enum dtype type, struct span out)
+static enum status walk_rows(struct queue *q, const struct philox_walk *walk,
+                             const struct series_rows *out)
 {
-    enum status st = cpu_expect(out, n_series, n_samples * dtype_bytes(type), "walk");
-    if (st != STATUS_OK || n_series == 0 || n_samples == 0) {
-        return st;
+    STATUS_TRY(cpu_expect_rows(out, "walk"));
+    if (out->n_series == 0 || out->n_samples == 0) {
+        return STATUS_OK;
     }
-    struct walk_job job = {.walk = *walk,
-                           .first_series = first_series,
-                           .n_series = n_series,
-                           .n_samples = n_samples,
-                           .series_per_task = cpu_max(1, TASK_SAMPLES / n_samples),
-                           .type = type,
-                           .out = out.at};
-    cpu_run(q, cpu_pieces(n_series, job.series_per_task), walk_body, &job);
+    struct walk_job job = {walk, out, cpu_max(1, TASK_SAMPLES / out->n_samples)};
+    cpu_run(q, cpu_pieces(out->n_series, job.series_per_task), walk_body, &job);
     return STATUS_OK;
 }
 

@@ -19,21 +19,22 @@ const int THREADS = 256, SERIES = 32, STEP = 64;
 
 struct walk_args {
     struct philox_walk walk;
-    uint64_t first_series;
-    size_t n_series, n_samples;
+    struct series_rows out;
 };
 
-template <typename T> __global__ void __launch_bounds__(THREADS) walk_series(walk_args args, T *out)
+template <typename T> __global__ void __launch_bounds__(THREADS) walk_series(walk_args args)
 {
     /* one more, so that a series' column lies across the banks */
     __shared__ double step[SERIES][STEP + 1];
     const size_t first = blockIdx.x * (size_t)SERIES;
+    const size_t n_samples = args.out.n_samples;
+    T *out = (T *)args.out.at.at;
     double value = args.walk.start;
-    for (size_t t0 = 0; t0 < args.n_samples; t0 += STEP) {
+    for (size_t t0 = 0; t0 < n_samples; t0 += STEP) {
         for (int k = threadIdx.x; k < SERIES * STEP / 4; k += THREADS) {
             const int series = k / (STEP / 4), block = k % (STEP / 4);
             const struct philox_words w =
-                philox_block(args.walk.seed, args.first_series + first + series, t0 / 4 + block);
+                philox_block(args.walk.seed, args.out.first + first + series, t0 / 4 + block);
             for (int i = 0; i < 4; i++) {
                 step[series][4 * block + i] = philox_factor(args.walk.epsilon, w.w[i]);
             }
@@ -49,31 +50,29 @@ template <typename T> __global__ void __launch_bounds__(THREADS) walk_series(wal
         __syncthreads();
         for (int k = threadIdx.x; k < SERIES * STEP; k += THREADS) {
             const int series = k / STEP, t = k % STEP;
-            if (first + series < args.n_series && t0 + t < args.n_samples) {
-                out[(first + series) * args.n_samples + t0 + t] = (T)step[series][t];
+            if (first + series < args.out.n_series && t0 + t < n_samples) {
+                out[(first + series) * n_samples + t0 + t] = (T)step[series][t];
             }
         }
         __syncthreads();
     }
 }
 
-enum status walk_rows(struct queue *queue, const struct philox_walk *walk, uint64_t first_series,
-                      size_t n_series, size_t n_samples, enum dtype type, struct span out)
+enum status walk_rows(struct queue *queue, const struct philox_walk *walk,
+                      const struct series_rows *out)
 {
-    if (n_series == 0 || n_samples == 0) {
+    if (out->n_series == 0 || out->n_samples == 0) {
         return STATUS_OK;
     }
-    STATUS_TRY(cuda_expect(out, n_series, n_samples * dtype_bytes(type), "random walks"));
-    const walk_args args = {*walk, first_series, n_series, n_samples};
+    const size_t row = out->n_samples * dtype_bytes(out->type);
+    STATUS_TRY(cuda_expect(out->at, out->n_series, row, "random walks"));
     cuda_work work(cuda_queue_of(queue), LANE_COMPUTE,
-                   {queue_writes(out.at, n_series * n_samples * dtype_bytes(type))});
+                   {queue_writes(out->at.at, series_rows_bytes(out))});
     STATUS_TRY(work.status);
-    const unsigned blocks = (unsigned)cuda_pieces(n_series, SERIES);
-    if (type == DTYPE_F32) {
-        walk_series<<<blocks, THREADS, 0, work.stream>>>(args, (float *)out.at);
-    } else {
-        walk_series<<<blocks, THREADS, 0, work.stream>>>(args, (double *)out.at);
-    }
+    const unsigned blocks = (unsigned)cuda_pieces(out->n_series, SERIES);
+    auto kernel = out->type == DTYPE_F32 ? walk_series<float> : walk_series<double>;
+    const walk_args args = {*walk, *out};
+    kernel<<<blocks, THREADS, 0, work.stream>>>(args);
     STATUS_TRY(cuda_launched("random walks"));
     return work.done();
 }

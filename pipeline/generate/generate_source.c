@@ -90,8 +90,12 @@ static enum status fill_rows(struct generate_source *g, const struct generate_bl
 {
     const struct generate_order *o = g->order;
     const struct backend_ops *ops = g->backend->ops;
-    enum status status = ops->philox->walk_rows(g->queue, &o->walk, b->first_line, b->n_lines,
-                                                b->cells_per_line, o->type, g->device);
+    const struct series_rows rows = {.at = g->device,
+                                     .type = o->type,
+                                     .n_series = b->n_lines,
+                                     .n_samples = b->cells_per_line,
+                                     .first = (size_t)b->first_line};
+    enum status status = opb->philox->walk_rows(g->queue, &o->walk, &rows);
     if (status == STATUS_OK) {
         status = ops->download(g->queue, b->values, g->device,
                                b->n_lines * b->cells_per_line * dtype_bytes(o->type));

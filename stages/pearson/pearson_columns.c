@@ -1,7 +1,6 @@
 /*
- * pearson_columns - slabs of samples of every series, into the accumulators of the kernels.
- *
- * Missing values are the accumulators' business: the matrix needs no mending.
+ * pearson_columns - blocks of samples of every series, into the accumulators of the kernels, which
+ * take missing values, too.
  */
 #include "stages/pearson/pearson_job.h"
 
@@ -10,11 +9,6 @@ static enum status columns_open(struct pearson_job *job)
     job->n_series = job->layout.cells;
     return job->ops->pearson->columns_new(job->queue, job->layout.cells, job->layout.unit_lines,
                                           job->choice.diff, &job->columns);
-}
-
-static enum status columns_begin(struct pearson_job *job, struct span *unit)
-{
-    return pearson_job_stage(job, unit);
 }
 
 static enum status columns_take(struct pearson_job *job, size_t n_lines)
@@ -37,25 +31,21 @@ static enum status columns_finish(struct pearson_job *job)
     const size_t n = job->n_series, panel = job->layout.panel;
     job->n_samples = pearson_layout_samples(&job->layout, job->lines);
     job->moments.capacity = n;
-    enum status st = pearson_job_alloc(job, n, moments_bytes(1), &job->moments.at);
-    for (size_t p = 0; p * panel < n && st == STATUS_OK; p++) {
+    STATUS_TRY(pearson_job_alloc(job, n, moments_bytes(1), &job->moments.at));
+    for (size_t p = 0; p * panel < n; p++) {
         const size_t width = matrix_panel_width(p, panel, n);
         struct span unused;
-        st = pearson_job_panel(job, width - p * panel, width, &unused);
-    }
-    if (st != STATUS_OK) {
-        return st;
+        STATUS_TRY(pearson_job_panel(job, width - p * panel, width, &unused));
     }
     const struct matrix matrix = {
         .n_series = n, .panel = panel, .type = job->layout.r_type, .panels = job->panels};
     return job->ops->pearson->columns_finish(job->queue, job->columns, job->moments, &matrix);
 }
 
-const struct pearson_regime pearson_columns_regime = {
+const struct pearson_strategy pearson_columns = {
     .open = columns_open,
-    .begin = columns_begin,
+    .begin = pearson_job_stage,
     .take = columns_take,
     .finish = columns_finish,
-    .mend = NULL,
     .release = columns_release,
 };

@@ -1,10 +1,10 @@
 /*
- * pearson_heatmap - cells of the averaged matrix, with a title, the numbers of the first and last
- * series on both axes, and a legend of colours.
+ * pearson_heatmap - heatmap.png: cells of the averaged matrix, with a title, the numbers of the
+ * first and last series on both axes, and a legend of colours.
  *
  * Small matrices are drawn with large cells, so that the picture can be looked at as it is.
  */
-#include "stages/pearson/pearson_heatmap.h"
+#include "stages/pearson/pearson_report.h"
 
 #include "formats/result/png_image.h"
 #include "stages/pearson/pearson_job.h"
@@ -99,16 +99,13 @@ static enum status heatmap_piece(void *context, uint64_t index, struct bytes *ou
     const size_t side = map->side * map->cell_px;
     struct png_image image;
     (void)index; /* there is one */
-    enum status st = png_image_new(LEFT + side + WIDE_GAP + BAR + LEGEND_TEXT,
-                                   TITLE + side + GLYPH + WIDE_GAP, &image);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(png_image_new(LEFT + side + WIDE_GAP + BAR + LEGEND_TEXT,
+                             TITLE + side + GLYPH + WIDE_GAP, &image));
     png_image_text(&image, GAP, GAP, 1, INK, map->title);
     draw_cells(&image, map, LEFT, TITLE);
     draw_axes(&image, map, (long)side);
     draw_legend(&image, (long)(LEFT + side + WIDE_GAP), TITLE, (long)side);
-    st = png_image_encode(&image, out);
+    const enum status st = png_image_encode(&image, out);
     png_image_release(&image);
     return st;
 }
@@ -127,10 +124,7 @@ enum status pearson_heatmap(struct pearson_job *job, struct result *out)
 {
     const size_t side = job->n_series < SIDE_MOST ? job->n_series : SIDE_MOST;
     struct result_file *f = NULL;
-    enum status st = result_add_file(out, "heatmap.png", PACK_RAW, &f);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(result_add_file(out, "heatmap.png", PACK_RAW, &f));
     struct heatmap *map = malloc(sizeof *map + side * side * sizeof *map->cells);
     if (map == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a picture of %zu cells", side * side);
@@ -139,7 +133,7 @@ enum status pearson_heatmap(struct pearson_job *job, struct result *out)
     map->cell_px = (SIDE_PIXELS + side - 1) / side;
     map->n_series = job->n_series;
     set_title(map, job);
-    st = job->ops->matrix->heatmap(job->queue, &job->matrix, side, map->cells);
+    const enum status st = job->ops->matrix->heatmap(job->queue, &job->matrix, side, map->cells);
     if (st != STATUS_OK) {
         free(map);
         return st;

@@ -13,35 +13,27 @@ enum status pearson_job_alloc(struct pearson_job *job, size_t n, size_t each, st
     *out = (struct span){0};
     if (!checked_mul(n, each, &bytes)) {
         return status_fail(STATUS_TOO_LARGE, "%s: %zu times %zu bytes do not fit any memory",
-                           job->args.inputs[0].name, n, each);
+                           job->name, n, each);
     }
-    struct span s = {0};
-    const enum status st = job->ops->alloc(job->queue, bytes, &s);
-    if (st == STATUS_OK) {
-        *out = s;
-    }
-    return st;
+    return job->ops->alloc(job->queue, bytes, out);
 }
 
 void pearson_job_release(struct pearson_job *job, struct span *s)
 {
-    if (s->at != NULL) {
-        job->ops->release(job->queue, *s);
-    }
+    job->ops->release(job->queue, *s);
     *s = (struct span){0};
 }
 
 enum status pearson_job_stage(struct pearson_job *job, struct span *unit)
 {
     struct span *buffer = &job->staging[job->turn];
-    enum status st = STATUS_OK;
     if (buffer->at == NULL) {
-        st = pearson_job_alloc(job, job->layout.unit_lines * job->layout.cells,
-                               dtype_bytes(job->layout.type), buffer);
+        STATUS_TRY(pearson_job_alloc(job, job->layout.unit_lines * job->layout.cells,
+                                     dtype_bytes(job->layout.type), buffer));
     }
     job->turn = 1 - job->turn;
     *unit = *buffer;
-    return st;
+    return STATUS_OK;
 }
 
 void pearson_job_unstage(struct pearson_job *job)
@@ -62,9 +54,7 @@ enum status pearson_job_panel(struct pearson_job *job, size_t rows, size_t width
         job->panels = panels;
         job->panels_capacity = capacity;
     }
-    const enum status st =
-        pearson_job_alloc(job, rows * width, dtype_bytes(job->layout.r_type), panel);
-    job->panels[job->n_panels] = *panel;
-    job->n_panels += st == STATUS_OK ? 1 : 0;
-    return st;
+    STATUS_TRY(pearson_job_alloc(job, rows * width, dtype_bytes(job->layout.r_type), panel));
+    job->panels[job->n_panels++] = *panel;
+    return STATUS_OK;
 }

@@ -1,42 +1,56 @@
 /*
- * pearson_job - what the parts of the stage `pearson` share: one job's state, and the regime that
+ * pearson_job - what the parts of the stage `pearson` share: one job's state, and the strategy that
  * knows how its series lie.
  *
- * The numbers of the table are gathered on the backend in units of whole lines; a unit that is
- * complete is taken by the regime: a panel of series (pearson_rows) or a slab of samples
- * (pearson_columns). Both end with the moments and the matrix, from which the rest follows.
+ * The numbers of the table are gathered on the backend in units of whole lines; a complete unit is
+ * taken by the strategy: a panel of series (pearson_rows) or a block of samples (pearson_columns).
+ * Both end with the moments and the matrix, from which the rest follows.
  */
 #ifndef LEAT_STAGES_PEARSON_PEARSON_JOB_H
 #define LEAT_STAGES_PEARSON_PEARSON_JOB_H
 
-#include "stages/pearson/pearson_columns.h"
 #include "stages/pearson/pearson_layout.h"
 #include "stages/pearson/pearson_levels.h"
-#include "stages/pearson/pearson_rows.h"
 #include "stages/pearson/series_names.h"
 
 struct pearson_job;
 
-struct pearson_regime {
+struct pearson_strategy {
     enum status (*open)(struct pearson_job *job) STATUS_MUST_CHECK;
     /* Where the cells of the next unit go. */
     enum status (*begin)(struct pearson_job *job, struct span *unit) STATUS_MUST_CHECK;
     /* The unit holds n_lines lines (fewer than unit_lines only at the end). */
     enum status (*take)(struct pearson_job *job, size_t n_lines) STATUS_MUST_CHECK;
-    /* All units have been taken: completes moments and matrix, but for what missing values ask. */
+    /* All units have been taken: completes moments and matrix, but for missing values. */
     enum status (*finish)(struct pearson_job *job) STATUS_MUST_CHECK;
-    /* Corrects the matrix for missing values, when `counts` is there on the host and some series
-     * has any; NULL where take has seen to them. */
-    enum status (*mend)(struct pearson_job *job, const double *counts) STATUS_MUST_CHECK;
+    /* Corrects the matrix for missing values, when the moments are there on the host and some
+     * series has any; NULL where take has done so. */
+    enum status (*fill_missing)(struct pearson_job *job) STATUS_MUST_CHECK;
     /* Gives back what only the computation needed. May be called twice, and after any failure. */
     void (*release)(struct pearson_job *job);
 };
 
+/* Tables whose lines hold a series each: a panel of series is standardized as soon as it is
+ * complete and multiplied with every series before it, so that after the last line only the last
+ * panel's products are left. */
+extern const struct pearson_strategy pearson_rows;
+/* Tables whose lines hold a sample of every series: co-moments are accumulated block by block, in
+ * double whatever precision was asked, and the samples are forgotten. */
+extern const struct pearson_strategy pearson_columns;
+
+/* pearson_rows: standardized series and, where some pairs are computed twice, the series
+ * themselves. One block when the number of lines is known, more when the guess was too low. */
+struct series_block {
+    size_t first, rows; /* series first .. first + rows - 1 have room */
+    struct span z, x;   /* x: none unless the series are kept */
+};
+
 struct pearson_job {
     struct stage_args args;
+    const char *name; /* of the input, for messages */
     struct pearson_choice choice;
     struct pearson_layout layout;
-    const struct pearson_regime *regime;
+    const struct pearson_strategy *strategy;
     const struct backend_ops *ops;
     struct queue *queue;
 
@@ -51,8 +65,13 @@ struct pearson_job {
     size_t lines;      /* taken */
     uint64_t ticket;   /* of the last upload */
 
-    /* the regimes' own */
-    struct pearson_rows rows;
+    /* of pearson_rows */
+    struct series_block *blocks;
+    size_t n_blocks;
+    struct span increments; /* of one panel, when they are not kept */
+    struct span exact[2];   /* two panels in the exact form, for gaps in a matrix of another form */
+    struct moments exact_moments;
+    /* of pearson_columns */
     void *columns;
 
     /* the outcome, on the backend */
@@ -63,8 +82,8 @@ struct pearson_job {
     struct matrix matrix; /* complete after finish */
 
     /* the outcome, on the host */
-    double *figures;    /* [MOMENTS_FIELDS * n_series]: the moments */
-    double *median_abs; /* [n_series] */
+    struct moments stats; /* the moments */
+    double *median_abs;   /* [n_series] */
     double median_abs_all;
     struct matrix_survey survey;
     double anomaly_below;      /* series with a lower median |r| stand out */
@@ -79,9 +98,10 @@ static inline const char *pearson_kind(const struct pearson_job *job)
     return job->choice.columns ? "column" : "row";
 }
 
-static inline const double *pearson_figures(const struct pearson_job *job, enum moments_field field)
+/* A moment of series s, on the host. */
+static inline double pearson_stat(const struct pearson_job *job, enum moments_field field, size_t s)
 {
-    return job->figures + (size_t)field * job->n_series;
+    return moments_array(job->stats, field)[s];
 }
 
 /* Backend memory for n things of `each` bytes; *out is none on failure. */
@@ -96,5 +116,8 @@ void pearson_job_unstage(struct pearson_job *job);
 /* Appends a panel to the matrix: `rows` rows of `width` elements. */
 enum status pearson_job_panel(struct pearson_job *job, size_t rows, size_t width,
                               struct span *panel) STATUS_MUST_CHECK;
+/* All series as one span, for pairs that are computed again from them; ends what else pearson_rows
+ * holds. */
+enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x) STATUS_MUST_CHECK;
 
 #endif

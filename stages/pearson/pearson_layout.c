@@ -162,9 +162,9 @@ enum status pearson_check_samples(const struct stage_args *args,
         return STATUS_OK;
     }
     const size_t other = layout->by_lines ? lines : layout->cells;
-    const char *what = layout->lost != 0 ? "increment" : "sample";
+    const char *what = layout->n_dropped != 0 ? "increment" : "sample";
     const char *kind = choice->columns ? "column" : "row";
-    if (other >= 2 + layout->lost) {
+    if (other >= 2 + layout->n_dropped) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: each series is a %s and has %zu %s%s, correlation needs 2; if the "
                            "series are the %s, set series=%s",
@@ -188,7 +188,7 @@ enum status pearson_lay_out(const struct stage_args *args, const struct pearson_
     struct pearson_layout l = {.by_lines = choice->columns == table->lines_are_columns,
                                .cells = table->cells_per_line,
                                .lines_known = table->n_lines > 0,
-                               .lost = choice->diff != PEARSON_DIFF_NONE ? 1 : 0,
+                               .n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0,
                                .type = table->dtype};
     if (table->grid != NULL) {
         return status_fail(STATUS_BAD_INPUT,
@@ -196,20 +196,14 @@ enum status pearson_lay_out(const struct stage_args *args, const struct pearson_
                            args->inputs[0].name);
     }
     l.lines = at_least(l.lines_known ? table->n_lines : table->n_lines_estimate, 1);
-    l.x_type = l.lost != 0 ? DTYPE_F64 : l.type;
-    l.r_type = choice->used == PEARSON_EXACT ? DTYPE_F64 : DTYPE_F32;
+    l.x_type = l.n_dropped != 0 ? DTYPE_F64 : l.type;
+    l.r_type = pearson_dtype(choice->used);
     l.keep_x = l.by_lines && (choice->used != PEARSON_EXACT || args->started_over);
     if (l.by_lines || l.lines_known) {
-        const enum status st = pearson_check_samples(args, choice, &l, l.lines);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(pearson_check_samples(args, choice, &l, l.lines));
     }
     const size_t n = pearson_layout_series(&l, l.lines);
-    const enum status st = pearson_check_series(args, n);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(pearson_check_series(args, n));
     l.panel = panel_rows(n, l.by_lines ? l.cells : 1, l.lines_known || !l.by_lines);
     l.unit_lines = l.by_lines ? l.panel : slab_samples(n, l.type, l.lines);
     if (l.lines_known) {
@@ -254,19 +248,19 @@ static void tally_rows(struct tally *t, const struct stage_args *args,
     const struct pearson_kernels *k = args->queue->backend->ops->pearson;
     const size_t rows = l->lines_known ? l->lines : round_up(l->lines, l->panel);
     const size_t samples = pearson_layout_samples(l, rows);
-    tally(t, rows, k->z_bytes(choice->used, samples), 1);
+    tally(t, rows, k->z_bytes(args->queue, choice->used, samples), 1);
     if (l->keep_x) {
         tally(t, rows, samples, dtype_bytes(l->x_type));
     }
-    if (!l->keep_x || l->lost != 0) {
+    if (!l->keep_x || l->n_dropped != 0) {
         tally(t, units(l), l->cells, dtype_bytes(l->type));
     }
-    if (!l->keep_x && l->lost != 0) {
+    if (!l->keep_x && l->n_dropped != 0) {
         tally(t, l->unit_lines, samples, sizeof(double));
     }
     if (choice->used != PEARSON_EXACT &&
         !choice->reject) { /* panels in the exact form, and their moments, for gaps */
-        tally(t, units(l), k->z_bytes(PEARSON_EXACT, samples), 1);
+        tally(t, units(l), k->z_bytes(args->queue, PEARSON_EXACT, samples), 1);
         tally(t, 1, moments_bytes(rows), 1);
     }
     tally(t, 1, moments_bytes(rows), 1);
@@ -315,8 +309,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     tally_names(&on_host, args, choice, layout, n);
     tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
-    const uint64_t n_pairs = n > 1 ? (uint64_t)n * (n - 1) / 2 : 0;
-    tally(&on_host, pearson_pairs_held(wanted, n_pairs), 2, sizeof(struct matrix_pair));
+    tally(&on_host, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2, sizeof(struct matrix_pair));
     tally(&on_host, picture, picture, PICTURE_BYTES);
     if (on_backend.wrapped || on_host.wrapped) {
         return status_fail(STATUS_TOO_LARGE,

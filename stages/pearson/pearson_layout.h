@@ -35,11 +35,11 @@ struct pearson_layout {
     size_t cells;  /* numbers in a line */
     size_t lines;  /* of the table, known or guessed; >= 1 */
     bool lines_known;
-    size_t lost;       /* samples that increments cost: 0 or 1 */
+    size_t n_dropped;  /* samples that increments cost: 0 or 1 */
     enum dtype type;   /* of the table's numbers */
     enum dtype x_type; /* of the numbers that are correlated: double for increments */
     enum dtype r_type; /* of the matrix */
-    bool keep_x;       /* the series stay in memory: some pairs are taken from them once more */
+    bool keep_x;       /* the series stay in memory: some pairs are computed from them once more */
     size_t panel;      /* rows in a panel of the matrix */
     size_t unit_lines; /* lines that are taken at once: a panel of series, or a slab of samples */
 };
@@ -63,7 +63,7 @@ static inline size_t pearson_layout_series(const struct pearson_layout *l, size_
 static inline size_t pearson_layout_samples(const struct pearson_layout *l, size_t lines)
 {
     const size_t samples = l->by_lines ? l->cells : lines;
-    return samples > l->lost ? samples - l->lost : 0;
+    return samples > l->n_dropped ? samples - l->n_dropped : 0;
 }
 
 /* Fails with STATUS_TOO_LARGE when there are more series than PEARSON_SERIES_MAX. */

@@ -7,15 +7,10 @@
 
 #include <stdlib.h>
 
-static double value_at(const void *values, enum dtype type, size_t k)
-{
-    return type == DTYPE_F64 ? ((const double *)values)[k] : (double)((const float *)values)[k];
-}
-
 static size_t find_infinite(const void *values, enum dtype type, size_t n)
 {
     size_t k = 0;
-    while (k < n && !isinf(value_at(values, type, k))) {
+    while (k < n && !isinf(pearson_level(values, type, k))) {
         k++;
     }
     return k;
@@ -28,7 +23,7 @@ static void count_no_log(struct pearson_levels *levels, const struct pearson_lin
     bool first_line = levels->n_taken < lines->cells;
     for (size_t k = 0; k < n; k++) {
         double *before = levels->before + (lines->by_lines ? 0 : place);
-        const double a = *before, b = value_at(values, lines->type, k), ratio = b / a;
+        const double a = *before, b = pearson_level(values, lines->type, k), ratio = b / a;
         const bool follows = lines->by_lines ? place > 0 : !first_line;
         const bool present = !isnan(a) && !isnan(b);
         levels->n_no_log += follows && present && !(ratio > 0 && ratio <= DBL_MAX) ? 1 : 0;

@@ -14,6 +14,12 @@ struct pearson_levels {
     uint64_t n_no_log; /* increments of two present values that have no logarithm */
 };
 
+/* Number k of `values`. */
+static inline double pearson_level(const void *values, enum dtype type, size_t k)
+{
+    return type == DTYPE_F64 ? ((const double *)values)[k] : (double)((const float *)values)[k];
+}
+
 /* How a table's numbers lie: `cells` in a line, which is a series or a sample of each. */
 struct pearson_lines {
     bool by_lines;

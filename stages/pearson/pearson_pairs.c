@@ -5,7 +5,7 @@
  * With c the k-th largest |r| of the matrix and every coefficient within b of the exact one, at
  * least k pairs have an exact |r| >= c - b; so the exact top k have |r| >= c - 2 b in the matrix,
  * and pairs that reach the threshold exactly have |r| >= threshold - b there. Those are the
- * candidates, taken again when b > 0.
+ * candidates, computed again when b > 0.
  *
  * Candidates come from `select`. Where they are too many for that (few samples: every r is -1 or
  * 1), the matrix is read piece by piece in the same order; a later pair that only equals the k-th
@@ -105,10 +105,7 @@ static bool reaches(const struct pearson_wanted *wanted, double r)
 static enum status basket_clean(struct basket *b)
 {
     const size_t top = b->wanted->top;
-    const enum status st = sort_by_strength(b->pairs, b->n);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(sort_by_strength(b->pairs, b->n));
     size_t keep = b->n < top ? b->n : top;
     while (keep < b->n && reaches(b->wanted, b->pairs[keep].r)) {
         keep++;
@@ -146,33 +143,29 @@ static enum status basket_add(struct basket *b, const struct matrix_pair *pairs,
         }
         b->pairs[b->n++] = pairs[k];
         if (b->n >= b->clean_at) {
-            const enum status st = basket_clean(b);
-            if (st != STATUS_OK) {
-                return st;
-            }
+            STATUS_TRY(basket_clean(b));
         }
     }
     return STATUS_OK;
 }
 
-/* Takes the candidates again where the matrix is not exact; *n falls when some turn out to be
+/* Computes the candidates again where the matrix is not exact; *n falls when some turn out to be
  * undefined. */
-static enum status take_again(struct queue *q, const struct pearson_wanted *w,
-                              struct matrix_pair *pairs, size_t *n)
+static enum status recompute(struct queue *q, const struct pearson_wanted *w,
+                             struct matrix_pair *pairs, size_t *n)
 {
     if (!(w->bound > 0) || *n == 0) {
         return STATUS_OK;
     }
-    const enum status st = q->backend->ops->pearson->exact_pairs(q, w->x, w->x_type, w->n_samples,
-                                                                 w->moments, pairs, *n);
+    STATUS_TRY(q->backend->ops->pearson->exact_pairs(q, &w->x, w->moments, pairs, *n));
     size_t defined = 0;
-    for (size_t k = 0; k < *n && st == STATUS_OK; k++) {
+    for (size_t k = 0; k < *n; k++) {
         if (!isnan(pairs[k].r)) {
             pairs[defined++] = pairs[k];
         }
     }
     *n = defined;
-    return st;
+    return STATUS_OK;
 }
 
 /* The lowest |r| of the matrix that can belong to a wanted pair; NaN where there is none. */
@@ -181,10 +174,7 @@ static enum status lowest(struct queue *q, const struct matrix *m, const struct 
 {
     double kth = NAN;
     if (w->top > 0) {
-        const enum status st = q->backend->ops->matrix->kth_abs(q, m, w->top, &kth);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(q->backend->ops->matrix->kth_abs(q, m, w->top, &kth));
         kth = fmax(kth - 2 * w->bound, 0); /* a NaN gives 0 */
     }
     const double reach = w->threshold > 0 ? fmax(w->threshold - w->bound, 0) : NAN;
@@ -211,9 +201,8 @@ struct scan {
 static enum status scan_cells(struct queue *q, const struct matrix *m, double cut,
                               struct scan *scan, size_t n, struct basket *b)
 {
-    enum status st = STATUS_OK;
     size_t held = 0;
-    for (size_t k = 0; k < n && st == STATUS_OK; k++) {
+    for (size_t k = 0; k < n; k++) {
         const double r = m->type == DTYPE_F64 ? ((const double *)scan->cells)[k]
                                               : (double)((const float *)scan->cells)[k];
         if (fabs(r) >= cut) {
@@ -221,70 +210,81 @@ static enum status scan_cells(struct queue *q, const struct matrix *m, double cu
         }
         step(&scan->i, &scan->j, m->n_series);
         if (held == BATCH || (k + 1 == n && held > 0)) {
-            st = take_again(q, b->wanted, scan->batch, &held);
-            if (st == STATUS_OK) {
-                st = basket_add(b, scan->batch, held);
-            }
+            STATUS_TRY(recompute(q, b->wanted, scan->batch, &held));
+            STATUS_TRY(basket_add(b, scan->batch, held));
             held = 0;
         }
     }
-    return st;
+    return STATUS_OK;
+}
+
+static enum status scan_pieces(struct queue *q, const struct matrix *m, double cut,
+                               struct scan *scan, struct basket *b)
+{
+    const uint64_t all = matrix_n_pairs(m->n_series);
+    for (uint64_t first = 0; first < all; first += SCAN_CELLS) {
+        const size_t n = all - first < SCAN_CELLS ? (size_t)(all - first) : SCAN_CELLS;
+        STATUS_TRY(queue_check(q));
+        STATUS_TRY(q->backend->ops->matrix->condensed(q, m, first, n, scan->cells));
+        STATUS_TRY(scan_cells(q, m, cut, scan, n, b));
+    }
+    return STATUS_OK;
 }
 
 static enum status scan_matrix(struct queue *q, const struct matrix *m, double cut,
                                struct basket *b)
 {
-    const uint64_t all = (uint64_t)m->n_series * (m->n_series - 1) / 2;
     struct scan scan = {.cells = malloc(SCAN_CELLS * dtype_bytes(m->type)),
                         .batch = malloc(BATCH * sizeof *scan.batch),
                         .j = 1};
-    enum status st = STATUS_OK;
-    if (scan.cells == NULL || scan.batch == NULL) {
-        st = status_fail(STATUS_NO_MEMORY, "no memory to read the matrix");
-    }
-    for (uint64_t first = 0; first < all && st == STATUS_OK;) {
-        const size_t n = all - first < SCAN_CELLS ? (size_t)(all - first) : SCAN_CELLS;
-        st = queue_check(q);
-        if (st == STATUS_OK) {
-            st = q->backend->ops->matrix->condensed(q, m, first, n, scan.cells);
-        }
-        if (st == STATUS_OK) {
-            st = scan_cells(q, m, cut, &scan, n, b);
-        }
-        first += n;
-    }
+    const enum status st = scan.cells != NULL && scan.batch != NULL
+                               ? scan_pieces(q, m, cut, &scan, b)
+                               : status_fail(STATUS_NO_MEMORY, "no memory to read the matrix");
     free(scan.cells);
     free(scan.batch);
     return st;
 }
 
-/* Asks for all candidates at once, into the basket's own memory. *many: they are too many. */
+/* Selects all candidates at once, into the basket's own memory. *many: they are too many. */
 static enum status select_all(struct queue *q, const struct matrix *m, double cut, struct basket *b,
                               bool *many)
 {
     const struct pearson_wanted *w = b->wanted;
-    const uint64_t all = (uint64_t)m->n_series * (m->n_series - 1) / 2;
+    const uint64_t all = matrix_n_pairs(m->n_series);
     const size_t most = pearson_pairs_held(w->threshold > 0 ? w->most : w->top, all);
-    enum status st = STATUS_OK;
-    size_t n = w->top + SELECT_SLACK;
+    struct matrix_pairs found = {.n = w->top + SELECT_SLACK};
     do {
-        if (n > b->capacity) {
+        if (found.n > b->capacity) {
             free(b->pairs);
-            b->capacity = n;
-            b->pairs = malloc(n * sizeof *b->pairs);
+            b->capacity = found.n;
+            b->pairs = malloc(found.n * sizeof *b->pairs);
             if (b->pairs == NULL) {
                 b->capacity = 0;
-                return status_fail(STATUS_NO_MEMORY, "no memory for %zu pairs", n);
+                return status_fail(STATUS_NO_MEMORY, "no memory for %zu pairs", found.n);
             }
         }
-        st = q->backend->ops->matrix->select(q, m, cut, b->pairs, b->capacity, &n);
-    } while (st == STATUS_OK && n > b->capacity && n <= most);
-    *many = n > b->capacity;
-    if (st == STATUS_OK && !*many) {
-        st = take_again(q, w, b->pairs, &n);
-        b->n = n;
+        found.at = b->pairs;
+        found.capacity = b->capacity;
+        STATUS_TRY(q->backend->ops->matrix->select(q, m, cut, &found));
+    } while (found.n > b->capacity && found.n <= most);
+    *many = found.n > b->capacity;
+    if (*many) {
+        return STATUS_OK;
     }
-    return st;
+    STATUS_TRY(recompute(q, w, b->pairs, &found.n));
+    b->n = found.n;
+    return STATUS_OK;
+}
+
+static enum status fill_basket(struct queue *q, const struct matrix *m, double cut,
+                               struct basket *b)
+{
+    bool many = false;
+    STATUS_TRY(select_all(q, m, cut, b, &many));
+    if (many) {
+        STATUS_TRY(scan_matrix(q, m, cut, b));
+    }
+    return basket_clean(b);
 }
 
 enum status pearson_pairs_find(struct queue *q, const struct matrix *matrix,
@@ -293,20 +293,13 @@ enum status pearson_pairs_find(struct queue *q, const struct matrix *matrix,
 {
     struct basket b = {.wanted = wanted, .clean_at = wanted->top + BATCH, .floor = -1};
     double cut = NAN;
-    bool many = false;
     *out = NULL;
     *n = 0;
-    enum status st = lowest(q, matrix, wanted, &cut);
-    if (st != STATUS_OK || isnan(cut)) {
-        return st;
+    STATUS_TRY(lowest(q, matrix, wanted, &cut));
+    if (isnan(cut)) {
+        return STATUS_OK;
     }
-    st = select_all(q, matrix, cut, &b, &many);
-    if (st == STATUS_OK && many) {
-        st = scan_matrix(q, matrix, cut, &b);
-    }
-    if (st == STATUS_OK) {
-        st = basket_clean(&b);
-    }
+    const enum status st = fill_basket(q, matrix, cut, &b);
     if (st != STATUS_OK) {
         free(b.pairs);
         return st;

@@ -11,10 +11,8 @@ struct pearson_wanted {
     double threshold; /* and all with |r| at or above it; 0: none */
     size_t most;      /* more than so many are refused */
     double bound;     /* the matrix's coefficients are within it of the exact ones; 0: exact */
-    /* bound > 0: the series, from which candidates are taken again */
-    struct span x;
-    enum dtype x_type;
-    size_t n_samples;
+    /* bound > 0: the series, from which candidates are computed again */
+    struct series_rows x;
     struct moments moments;
 };
 

@@ -10,8 +10,6 @@
 #include "stages/pearson/pearson_report.h"
 
 #include "formats/result/summary_entry.h"
-#include "stages/pearson/pearson_files.h"
-#include "stages/pearson/pearson_heatmap.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
@@ -21,29 +19,27 @@ enum { NAMES_WARNED = 10, NAMES_LISTED = 100 }; /* the most names in a sentence,
 static const double walk_lag1 =
     0.9; /* lag-1 autocorrelation from which on levels look like walks */
 
-/* Which series: a property that is looked for. */
+/* Whether a series has a property. */
 typedef bool property_fn(const struct pearson_job *job, size_t s);
 
 static bool has_few_samples(const struct pearson_job *job, size_t s)
 {
-    return pearson_figures(job, MOMENTS_COUNT)[s] < 2;
+    return pearson_stat(job, MOMENTS_COUNT, s) < 2;
 }
 
 static bool is_degenerate(const struct pearson_job *job, size_t s)
 {
-    return moments_degenerate(
-        pearson_figures(job, MOMENTS_COUNT)[s], pearson_figures(job, MOMENTS_M2)[s],
-        pearson_figures(job, MOMENTS_MIN)[s], pearson_figures(job, MOMENTS_MAX)[s]);
+    return moments_degenerate_at(job->stats, s);
 }
 
 /* The squares of the deviations leave the doubles although they are no rounding of the values. */
 static bool is_too_small(const struct pearson_job *job, size_t s)
 {
-    const double min = pearson_figures(job, MOMENTS_MIN)[s];
-    const double max = pearson_figures(job, MOMENTS_MAX)[s];
-    const double count = pearson_figures(job, MOMENTS_COUNT)[s];
+    const double min = pearson_stat(job, MOMENTS_MIN, s);
+    const double max = pearson_stat(job, MOMENTS_MAX, s);
+    const double count = pearson_stat(job, MOMENTS_COUNT, s);
     return !has_few_samples(job, s) &&
-           pearson_figures(job, MOMENTS_M2)[s] < count * MOMENTS_LEAST_VARIANCE &&
+           pearson_stat(job, MOMENTS_M2, s) < count * MOMENTS_LEAST_VARIANCE &&
            max - min > 0x1p-40 * fmax(fabs(min), fabs(max));
 }
 
@@ -54,7 +50,7 @@ static bool is_constant(const struct pearson_job *job, size_t s)
 
 static bool has_gaps(const struct pearson_job *job, size_t s)
 {
-    return pearson_figures(job, MOMENTS_COUNT)[s] < (double)job->n_samples;
+    return pearson_stat(job, MOMENTS_COUNT, s) < (double)job->n_samples;
 }
 
 static bool is_anomalous(const struct pearson_job *job, size_t s)
@@ -110,7 +106,7 @@ static void find_anomalies(struct pearson_job *job, double *scratch)
         scratch[s] = fabs(scratch[s] - middle);
     }
     const double away = 3.5 * 1.4826 * median(scratch, n);
-    job->anomaly_below = middle - fmax(away, pearson_bound(job->choice.used));
+    job->anomaly_below = middle - fmax(away, pearson_bound(job->choice.used, false));
 }
 
 /* --- warnings -----------------------------------------------------------------------------------
@@ -121,18 +117,14 @@ static enum status put_names(const struct pearson_job *job, property_fn *propert
                              struct bytes *out)
 {
     const size_t n = count_series(job, property);
-    enum status st = STATUS_OK;
     size_t named = 0;
-    for (size_t s = 0; named < n && named < NAMES_WARNED && st == STATUS_OK; s++) {
+    for (size_t s = 0; named < n && named < NAMES_WARNED; s++) {
         if (property(job, s)) {
-            st = bytes_printf(out, "%s'%s'", named > 0 ? ", " : "", job->names.at[s]);
+            STATUS_TRY(bytes_printf(out, "%s'%s'", named > 0 ? ", " : "", job->names.at[s]));
             named++;
         }
     }
-    if (st == STATUS_OK && n > named) {
-        st = bytes_printf(out, " and %zu more", n - named);
-    }
-    return st;
+    return n > named ? bytes_printf(out, " and %zu more", n - named) : STATUS_OK;
 }
 
 /* "WHAT, in 3 series: NAMES", when there are such series. */
@@ -165,27 +157,25 @@ static uint64_t undefined_in_common(const struct pearson_job *job)
 static enum status warn_pairs(const struct pearson_job *job, struct result *out)
 {
     const uint64_t undefined = undefined_in_common(job);
-    enum status st = STATUS_OK;
     if (job->n_series == 1) {
-        st = result_warn(out, "there is one series: no pair to correlate");
+        STATUS_TRY(result_warn(out, "there is one series: no pair to correlate"));
     } else if (job->n_samples == 2) {
-        st =
+        STATUS_TRY(
             result_warn(out, "each series has 2 %s: every coefficient is -1 or 1 whatever they are",
-                        job->layout.lost != 0 ? "increments" : "samples");
+                        job->layout.n_dropped != 0 ? "increments" : "samples"));
     }
-    if (st == STATUS_OK && undefined > 0) {
-        st =
-            result_warn(out,
-                        "no coefficient for %llu of %llu pairs: fewer than 2 samples in common, or "
-                        "a series that does not vary on them",
-                        (unsigned long long)undefined, (unsigned long long)job->survey.n_pairs);
+    if (undefined == 0) {
+        return STATUS_OK;
     }
-    return st;
+    return result_warn(out,
+                       "no coefficient for %llu of %llu pairs: fewer than 2 samples in common, or "
+                       "a series that does not vary on them",
+                       (unsigned long long)undefined, (unsigned long long)job->survey.n_pairs);
 }
 
 static enum status warn_walks(const struct pearson_job *job, double *scratch, struct result *out)
 {
-    const size_t n = copy_defined(scratch, pearson_figures(job, MOMENTS_LAG1), job->n_series);
+    const size_t n = copy_defined(scratch, moments_array(job->stats, MOMENTS_LAG1), job->n_series);
     size_t walks = 0;
     for (size_t s = 0; s < n; s++) {
         walks += scratch[s] > walk_lag1 ? 1 : 0;
@@ -202,42 +192,34 @@ static enum status warn_walks(const struct pearson_job *job, double *scratch, st
 
 static enum status warn(const struct pearson_job *job, double *scratch, struct result *out)
 {
-    enum status st =
-        warn_series(job, has_few_samples, "fewer than 2 values, so no coefficients", out);
-    if (st == STATUS_OK) {
-        st = warn_series(job, is_constant, "no variance, so no coefficients", out);
+    STATUS_TRY(warn_series(job, has_few_samples, "fewer than 2 values, so no coefficients", out));
+    STATUS_TRY(warn_series(job, is_constant, "no variance, so no coefficients", out));
+    STATUS_TRY(warn_series(job, is_too_small,
+                           "deviations too small to be squared, so no or rough coefficients (scale "
+                           "them up)",
+                           out));
+    STATUS_TRY(warn_series(job, has_gaps,
+                           job->choice.diff == PEARSON_DIFF_LOG
+                               ? "missing increments, so pairs use the samples in common"
+                               : "missing values, so pairs use the samples in common",
+                           out));
+    if (job->levels.n_no_log > 0) {
+        STATUS_TRY(result_warn(out,
+                               "%llu increments have no logarithm, since values are zero or change "
+                               "sign: taken as missing",
+                               (unsigned long long)job->levels.n_no_log));
     }
-    if (st == STATUS_OK) {
-        st = warn_series(job, is_too_small,
-                         "deviations too small to be squared, so no or rough coefficients (scale "
-                         "them up)",
-                         out);
-    }
-    if (st == STATUS_OK) {
-        st = warn_series(job, has_gaps,
-                         job->choice.diff == PEARSON_DIFF_LOG
-                             ? "missing increments, so pairs use the samples in common"
-                             : "missing values, so pairs use the samples in common",
-                         out);
-    }
-    if (st == STATUS_OK && job->levels.n_no_log > 0) {
-        st = result_warn(out,
-                         "%llu increments have no logarithm, since values are zero or change sign: "
-                         "taken as missing",
-                         (unsigned long long)job->levels.n_no_log);
-    }
-    if (st == STATUS_OK && job->names.n_cut > 0) {
+    if (job->names.n_cut > 0) {
         const bool one = job->names.n_cut == 1;
-        st = result_warn(out, "%zu %s longer than %d bytes: cut there", job->names.n_cut,
-                         one ? "name of a series is" : "names of series are", SERIES_NAME_BYTES);
+        STATUS_TRY(result_warn(out, "%zu %s longer than %d bytes: cut there", job->names.n_cut,
+                               one ? "name of a series is" : "names of series are",
+                               SERIES_NAME_BYTES));
     }
-    if (st == STATUS_OK) {
-        st = warn_pairs(job, out);
-    }
-    return st == STATUS_OK ? warn_walks(job, scratch, out) : st;
+    STATUS_TRY(warn_pairs(job, out));
+    return warn_walks(job, scratch, out);
 }
 
-/* --- figures ------------------------------------------------------------------------------------
+/* --- summary ------------------------------------------------------------------------------------
  */
 
 static json_t *pair(const struct pearson_job *job)
@@ -303,16 +285,14 @@ static enum status describe(const struct pearson_job *job, struct result *out)
     static const char *const precisions[] = {[PEARSON_EXACT] = "exact", [PEARSON_F32] = "f32"};
     const struct summary_entry shape[] = {
         {"n_series", summary_integer(job->n_series)},
-        {"n_samples", summary_integer(job->n_samples + job->layout.lost)},
+        {"n_samples", summary_integer(job->n_samples + job->layout.n_dropped)},
     };
+    STATUS_TRY(summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape));
     const struct summary_entry parameters[] = {
         {"series", json_string(job->choice.columns ? "columns" : "rows")},
         {"precision_used", json_string(precisions[job->choice.used])},
     };
-    const enum status st = summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape);
-    const enum status st_parameters =
-        summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
-    return st == STATUS_OK ? st_parameters : st;
+    return summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
 }
 
 enum status pearson_report(struct pearson_job *job, struct result *out)
@@ -323,22 +303,13 @@ enum status pearson_report(struct pearson_job *job, struct result *out)
                            job->n_series);
     }
     find_anomalies(job, scratch);
-    enum status st = describe(job, out);
-    if (st == STATUS_OK) {
-        st = summarise(job, out->summary);
-    }
-    if (st == STATUS_OK) {
-        st = warn(job, scratch, out);
-    }
+    const enum status st = warn(job, scratch, out);
     free(scratch);
-    if (st == STATUS_OK) {
-        st = pearson_files_npz(job, out);
-    }
-    if (st == STATUS_OK) {
-        st = pearson_files_series(job, out);
-    }
-    if (st == STATUS_OK) {
-        st = pearson_files_pairs(job, out);
-    }
-    return st == STATUS_OK ? pearson_heatmap(job, out) : st;
+    STATUS_TRY(st);
+    STATUS_TRY(describe(job, out));
+    STATUS_TRY(summarise(job, out->summary));
+    STATUS_TRY(pearson_files_npz(job, out));
+    STATUS_TRY(pearson_files_series(job, out));
+    STATUS_TRY(pearson_files_pairs(job, out));
+    return pearson_heatmap(job, out);
 }

@@ -11,4 +11,11 @@ struct pearson_job;
 /* Fills the result from a job whose outcome is complete; pieces refer to the job. */
 enum status pearson_report(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
 
+/* pearson_files: arrays and text tables. */
+enum status pearson_files_npz(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status pearson_files_series(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status pearson_files_pairs(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+/* pearson_heatmap: the matrix as a picture, drawn and encoded when its piece is read. */
+enum status pearson_heatmap(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+
 #endif

@@ -1,28 +1,40 @@
 /*
  * pearson_rows - panels of series: increments, moments, standard form, products.
  *
- *   panel complete -> (diff_rows) -> means -> standardize into the slab -> gram with each slab
+ *   panel complete -> (diff_rows) -> means -> standardize into the block -> gram with each block
  *
  * Gaps are known when the moments are on the host, at the end; then each pair of panels of which
  * one has a series with gaps is corrected (gram_gaps). That takes the exact form: where the matrix
- * is of another form, the two panels are standardised again, from the series that were kept for it.
+ * is of another form, the two panels are standardized again, from the series that were kept for it.
  *
- * Pairs whose common samples lie very far from the mean of a series, for an outlier elsewhere, take
- * the series themselves. The exact form keeps no series, which would double its memory for what
- * hardly any table has: the job starts over and keeps them.
+ * Pairs whose common samples lie very far from the mean of a series, because of an outlier
+ * elsewhere, take the series themselves. The exact form keeps no series, which would double its
+ * memory for what hardly any table has: the job starts over and keeps them.
  */
 #include "stages/pearson/pearson_job.h"
 
 #include <stdlib.h>
 
-static size_t z_bytes(const struct pearson_job *job)
+static size_t z_bytes(const struct pearson_job *job, enum pearson_precision precision)
 {
-    return job->ops->pearson->z_bytes(job->choice.used, job->n_samples);
+    return job->ops->pearson->z_bytes(job->queue, precision, job->n_samples);
 }
 
 static size_t x_bytes(const struct pearson_job *job)
 {
     return job->n_samples * dtype_bytes(job->layout.x_type);
+}
+
+static struct span z_of(const struct pearson_job *job, const struct series_block *block,
+                        size_t series)
+{
+    return span_from(block->z, (series - block->first) * z_bytes(job, job->choice.used));
+}
+
+static struct span x_of(const struct pearson_job *job, const struct series_block *block,
+                        size_t series)
+{
+    return span_from(block->x, (series - block->first) * x_bytes(job));
 }
 
 static enum status rows_open(struct pearson_job *job)
@@ -35,299 +47,278 @@ static enum status rows_open(struct pearson_job *job)
 static enum status grow_moments(struct pearson_job *job, size_t capacity)
 {
     struct moments grown = {.capacity = capacity};
-    enum status st = pearson_job_alloc(job, capacity, moments_bytes(1), &grown.at);
-    const size_t have = job->moments.capacity * sizeof(double);
+    STATUS_TRY(pearson_job_alloc(job, capacity, moments_bytes(1), &grown.at));
+    struct moments old = job->moments;
+    job->moments = grown;
+    const size_t have = old.capacity * sizeof(double);
+    enum status st = STATUS_OK;
     for (size_t f = 0; f < MOMENTS_FIELDS && have > 0 && st == STATUS_OK; f++) {
         st = job->ops->copy(job->queue, span_from(grown.at, f * capacity * sizeof(double)),
-                            span_from(job->moments.at, f * have), have);
+                            span_from(old.at, f * have), have);
     }
-    if (st != STATUS_OK) {
-        pearson_job_release(job, &grown.at);
-        return st;
-    }
-    pearson_job_release(job, &job->moments.at);
-    job->moments = grown;
-    return STATUS_OK;
+    pearson_job_release(job, &old.at);
+    return st;
 }
 
-/* Begins a slab after the others: all that is known or guessed at first, later half as much again
+/* Begins a block after the others: all that is known or guessed at first, later half as much again
  * as there is. */
-static enum status add_slab(struct pearson_job *job, size_t first)
+static enum status add_block(struct pearson_job *job, size_t first)
 {
-    struct pearson_rows *rows = &job->rows;
     const struct pearson_layout *l = &job->layout;
     const size_t half = first / 2 > l->panel ? first / 2 : l->panel;
     const size_t wanted = first == 0 ? l->lines : half;
-    struct pearson_slab slab = {.first = first, .rows = wanted};
+    struct series_block *blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *job->blocks);
+    if (blocks == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
+    }
+    job->blocks = blocks;
+    struct series_block *block = &blocks[job->n_blocks++];
+    *block = (struct series_block){.first = first, .rows = wanted};
     if (!l->lines_known) {
-        slab.rows = (wanted + l->panel - 1) / l->panel * l->panel;
+        block->rows = (wanted + l->panel - 1) / l->panel * l->panel;
     }
-    struct pearson_slab *slabs = realloc(rows->slabs, (rows->n_slabs + 1) * sizeof *rows->slabs);
-    if (slabs == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu slabs", rows->n_slabs + 1);
+    STATUS_TRY(pearson_job_alloc(job, block->rows, z_bytes(job, job->choice.used), &block->z));
+    if (l->keep_x) {
+        STATUS_TRY(pearson_job_alloc(job, block->rows, x_bytes(job), &block->x));
     }
-    rows->slabs = slabs;
-    enum status st = pearson_job_alloc(job, slab.rows, z_bytes(job), &slab.z);
-    if (st == STATUS_OK && l->keep_x) {
-        st = pearson_job_alloc(job, slab.rows, x_bytes(job), &slab.x);
-    }
-    slabs[rows->n_slabs++] = slab;
-    return st == STATUS_OK ? grow_moments(job, first + slab.rows) : st;
+    return grow_moments(job, first + block->rows);
+}
+
+/* Once there is one. */
+static const struct series_block *last_block(const struct pearson_job *job)
+{
+    return &job->blocks[job->n_blocks - 1];
 }
 
 static enum status rows_begin(struct pearson_job *job, struct span *unit)
 {
-    struct pearson_rows *rows = &job->rows;
-    const struct pearson_slab *last = rows->n_slabs > 0 ? &rows->slabs[rows->n_slabs - 1] : NULL;
-    if (last == NULL || job->lines >= last->first + last->rows) {
-        const enum status st = add_slab(job, job->lines);
-        if (st != STATUS_OK) {
-            return st;
-        }
-        last = &rows->slabs[rows->n_slabs - 1];
+    if (job->n_blocks == 0 || job->lines >= last_block(job)->first + last_block(job)->rows) {
+        STATUS_TRY(add_block(job, job->lines));
     }
-    if (job->layout.keep_x && job->layout.lost == 0) {
-        *unit = span_from(last->x, (job->lines - last->first) * x_bytes(job));
+    if (job->layout.keep_x && job->layout.n_dropped == 0) {
+        *unit = x_of(job, last_block(job), job->lines);
         return STATUS_OK;
     }
     return pearson_job_stage(job, unit);
 }
 
-/* The n series that have just arrived, as they are correlated. */
-static enum status arrived_series(struct pearson_job *job, size_t n, struct span *x)
+/* The series that have just arrived, as they are correlated. */
+static enum status arrived_series(struct pearson_job *job, struct series_rows *x)
 {
-    struct pearson_rows *rows = &job->rows;
-    const struct pearson_slab *last = &rows->slabs[rows->n_slabs - 1];
-    if (job->layout.lost == 0) {
-        *x = job->unit;
+    if (job->layout.n_dropped == 0) {
+        x->at = job->unit;
         return STATUS_OK;
     }
-    if (job->layout.keep_x) {
-        *x = span_from(last->x, (job->lines - last->first) * x_bytes(job));
-    } else if (rows->increments.at == NULL) {
-        const enum status st =
-            pearson_job_alloc(job, job->layout.unit_lines, x_bytes(job), &rows->increments);
-        if (st != STATUS_OK) {
-            return st;
-        }
+    struct series_rows levels = {.at = job->unit,
+                                 .type = job->layout.type,
+                                 .n_series = x->n_series,
+                                 .n_samples = job->layout.cells};
+    if (!job->layout.keep_x && job->increments.at == NULL) {
+        STATUS_TRY(pearson_job_alloc(job, job->layout.unit_lines, x_bytes(job), &job->increments));
     }
-    if (!job->layout.keep_x) {
-        *x = rows->increments;
-    }
-    return job->ops->pearson->diff_rows(job->queue, job->unit, job->layout.type, n,
-                                        job->layout.cells, job->choice.diff, *x);
+    x->at = job->layout.keep_x ? x_of(job, last_block(job), job->lines) : job->increments;
+    return job->ops->pearson->diff_rows(job->queue, &levels, job->choice.diff, x->at);
 }
 
 /* The products of the n series from `first` on with all up to them. */
 static enum status multiply(struct pearson_job *job, size_t first, size_t n)
 {
-    const struct pearson_rows *rows = &job->rows;
-    const struct pearson_slab *last = &rows->slabs[rows->n_slabs - 1];
-    const struct span za = span_from(last->z, (first - last->first) * z_bytes(job));
-    struct span panel;
-    enum status st = pearson_job_panel(job, n, first + n, &panel);
-    for (const struct pearson_slab *b = rows->slabs; b <= last && st == STATUS_OK; b++) {
+    const struct series_block *last = last_block(job);
+    struct pearson_panel panel = {.precision = job->choice.used,
+                                  .n_samples = job->n_samples,
+                                  .a = {.z = z_of(job, last, first), .first = first, .n = n},
+                                  .moments = job->moments,
+                                  .width = first + n};
+    STATUS_TRY(pearson_job_panel(job, n, first + n, &panel.r));
+    for (const struct series_block *b = job->blocks; b <= last; b++) {
         const size_t end = b == last ? first + n : b->first + b->rows;
-        st =
-            job->ops->pearson->gram(job->queue, job->choice.used, job->n_samples, za, first, n,
-                                    b->z, b->first, end - b->first, job->moments, panel, first + n);
+        panel.b = (struct pearson_side){.z = b->z, .first = b->first, .n = end - b->first};
+        STATUS_TRY(job->ops->pearson->gram(job->queue, &panel));
     }
-    return st;
+    return STATUS_OK;
 }
 
 static enum status rows_take(struct pearson_job *job, size_t n_lines)
 {
-    const struct pearson_slab *last = &job->rows.slabs[job->rows.n_slabs - 1];
-    const size_t first = job->lines;
-    struct span x = {0};
-    enum status st = arrived_series(job, n_lines, &x);
-    if (st == STATUS_OK) {
-        st = job->ops->means->rows(job->queue, x, job->layout.x_type, n_lines, job->n_samples,
-                                   job->moments, first);
-    }
-    if (st == STATUS_OK) {
-        st = job->ops->pearson->standardize(
-            job->queue, job->choice.used, x, job->layout.x_type, n_lines, job->n_samples,
-            job->moments, first, span_from(last->z, (first - last->first) * z_bytes(job)));
-    }
-    return st == STATUS_OK ? multiply(job, first, n_lines) : st;
+    struct series_rows x = {.type = job->layout.x_type,
+                            .n_series = n_lines,
+                            .n_samples = job->n_samples,
+                            .first = job->lines};
+    STATUS_TRY(arrived_series(job, &x));
+    STATUS_TRY(job->ops->means->rows(job->queue, &x, job->moments));
+    STATUS_TRY(job->ops->pearson->standardize(job->queue, job->choice.used, &x, job->moments,
+                                              z_of(job, last_block(job), x.first)));
+    return multiply(job, x.first, n_lines);
 }
 
 static enum status rows_finish(struct pearson_job *job)
 {
     job->n_series = job->lines;
     pearson_job_unstage(job);
-    pearson_job_release(job, &job->rows.increments);
+    pearson_job_release(job, &job->increments);
     return STATUS_OK;
 }
 
 /* --- gaps ------------------------------------------------------------------------------------- */
-
-static const struct pearson_slab *slab_of(const struct pearson_rows *rows, size_t series)
-{
-    const struct pearson_slab *slab = rows->slabs;
-    while (series >= slab->first + slab->rows) {
-        slab++;
-    }
-    return slab;
-}
-
-/* The n series from `first` on, a panel, in the exact form; `which` of the two buffers may be used
- * for it. */
-static enum status exact_panel(struct pearson_job *job, size_t first, size_t n, size_t which,
-                               struct pearson_side *side)
-{
-    struct pearson_rows *rows = &job->rows;
-    const struct pearson_slab *slab = slab_of(rows, first);
-    const size_t row = first - slab->first;
-    *side =
-        (struct pearson_side){.x = span_from(slab->x, row * x_bytes(job)), .first = first, .n = n};
-    if (job->choice.used == PEARSON_EXACT) {
-        side->z = span_from(slab->z, row * z_bytes(job));
-        return STATUS_OK;
-    }
-    enum status st = STATUS_OK;
-    if (rows->exact[which].at == NULL) {
-        st = pearson_job_alloc(
-            job, job->layout.panel < job->n_series ? job->layout.panel : job->n_series,
-            job->ops->pearson->z_bytes(PEARSON_EXACT, job->n_samples), &rows->exact[which]);
-    }
-    side->z = rows->exact[which];
-    if (st != STATUS_OK) {
-        return st;
-    }
-    return job->ops->pearson->standardize(job->queue, PEARSON_EXACT, side->x, job->layout.x_type, n,
-                                          job->n_samples, rows->exact_moments, first, side->z);
-}
 
 static size_t panel_end(const struct pearson_job *job, size_t p)
 {
     return matrix_panel_width(p, job->layout.panel, job->n_series);
 }
 
+/* The series of panel p in the exact form; `which` of the two buffers may be used for it. */
+static enum status exact_panel(struct pearson_job *job, size_t p, size_t which,
+                               struct pearson_side *side)
+{
+    const size_t first = p * job->layout.panel;
+    const struct series_block *block = job->blocks;
+    while (first >= block->first + block->rows) {
+        block++;
+    }
+    *side = (struct pearson_side){
+        .x = x_of(job, block, first), .first = first, .n = panel_end(job, p) - first};
+    if (job->choice.used == PEARSON_EXACT) {
+        side->z = z_of(job, block, first);
+        return STATUS_OK;
+    }
+    if (job->exact[which].at == NULL) {
+        const size_t rows = panel_end(job, 0);
+        STATUS_TRY(pearson_job_alloc(job, rows, z_bytes(job, PEARSON_EXACT), &job->exact[which]));
+    }
+    side->z = job->exact[which];
+    const struct series_rows x = {.at = side->x,
+                                  .type = job->layout.x_type,
+                                  .n_series = side->n,
+                                  .n_samples = job->n_samples,
+                                  .first = first};
+    return job->ops->pearson->standardize(job->queue, PEARSON_EXACT, &x, job->exact_moments,
+                                          side->z);
+}
+
 /* Corrects panel p against itself and the panels before it. */
-static enum status mend_panel(struct pearson_job *job, size_t p, const bool *gaps,
+static enum status fill_panel(struct pearson_job *job, size_t p, const bool *gaps,
                               uint64_t *n_unsure)
 {
-    const size_t panel = job->layout.panel, width = panel_end(job, p);
-    const size_t first_a = p * panel, n_a = width - first_a;
-    struct pearson_side side_a = {0}, side_b = {0};
-    bool have_a = false;
-    enum status st = STATUS_OK;
-    for (size_t b = 0; b <= p && st == STATUS_OK; b++) {
-        const size_t first_b = b * panel, n_b = panel_end(job, b) - first_b;
+    struct pearson_panel panel = {.precision = job->choice.used,
+                                  .n_samples = job->n_samples,
+                                  .x_type = job->layout.x_type,
+                                  .moments = job->moments,
+                                  .r = job->panels[p],
+                                  .width = panel_end(job, p)};
+    for (size_t b = 0; b <= p; b++) {
         if (!gaps[p] && !gaps[b]) {
             continue;
         }
-        st = queue_check(job->queue);
-        if (st == STATUS_OK && !have_a) {
-            st = exact_panel(job, first_a, n_a, 0, &side_a);
-            have_a = true;
+        STATUS_TRY(queue_check(job->queue));
+        if (panel.a.n == 0) {
+            STATUS_TRY(exact_panel(job, p, 0, &panel.a));
         }
-        if (st == STATUS_OK && b < p) {
-            st = exact_panel(job, first_b, n_b, 1, &side_b);
+        panel.b = panel.a;
+        if (b < p) {
+            STATUS_TRY(exact_panel(job, b, 1, &panel.b));
         }
-        if (st == STATUS_OK) {
-            st = job->ops->pearson->gram_gaps(
-                job->queue, job->n_samples, &side_a, b < p ? &side_b : &side_a, job->layout.x_type,
-                job->moments, job->panels[p], width, job->layout.r_type, n_unsure);
-        }
+        STATUS_TRY(job->ops->pearson->gram_gaps(job->queue, &panel, n_unsure));
     }
-    return st;
+    return STATUS_OK;
 }
 
-static enum status rows_mend(struct pearson_job *job, const double *counts)
+static enum status fill_panels(struct pearson_job *job, const bool *gaps)
+{
+    if (job->choice.used != PEARSON_EXACT) {
+        /* Their own moments: computing the standard form again would change the last bits of those
+         * that are reported. */
+        struct moments *own = &job->exact_moments;
+        own->capacity = job->moments.capacity;
+        STATUS_TRY(pearson_job_alloc(job, own->capacity, moments_bytes(1), &own->at));
+        STATUS_TRY(
+            job->ops->copy(job->queue, own->at, job->moments.at, moments_bytes(own->capacity)));
+    }
+    uint64_t n_unsure = 0;
+    for (size_t p = 0; p < job->n_panels && n_unsure == 0; p++) {
+        STATUS_TRY(fill_panel(job, p, gaps, &n_unsure));
+    }
+    return n_unsure == 0
+               ? STATUS_OK
+               : status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
+                             job->name, (unsigned long long)n_unsure);
+}
+
+static enum status rows_fill_missing(struct pearson_job *job)
 {
     bool *gaps = calloc(job->n_panels, sizeof *gaps);
     if (gaps == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu panels", job->n_panels);
     }
     for (size_t s = 0; s < job->n_series; s++) {
-        gaps[s / job->layout.panel] |= counts[s] < (double)job->n_samples;
+        gaps[s / job->layout.panel] |= pearson_stat(job, MOMENTS_COUNT, s) < (double)job->n_samples;
     }
-    enum status st = STATUS_OK;
-    if (job->choice.used != PEARSON_EXACT) {
-        /* Their own moments: taking the standard form again would change the last bits of those
-         * that are reported. */
-        struct moments *own = &job->rows.exact_moments;
-        own->capacity = job->moments.capacity;
-        st = pearson_job_alloc(job, own->capacity, moments_bytes(1), &own->at);
-        if (st == STATUS_OK) {
-            st = job->ops->copy(job->queue, own->at, job->moments.at, moments_bytes(own->capacity));
-        }
-    }
-    uint64_t n_unsure = 0;
-    for (size_t p = 0; p < job->n_panels && n_unsure == 0 && st == STATUS_OK; p++) {
-        st = mend_panel(job, p, gaps, &n_unsure);
-    }
+    const enum status st = fill_panels(job, gaps);
     free(gaps);
-    if (st == STATUS_OK && n_unsure > 0) {
-        st = status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
-                         job->args.inputs[0].name, (unsigned long long)n_unsure);
-    }
     return st;
 }
 
-/* --- pairs taken again, and the end ------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
-enum status pearson_rows_series(struct pearson_job *job, struct span *x)
+/* Copies the series of all blocks into one span, and gives them back. */
+static enum status join_blocks(struct pearson_job *job)
 {
-    struct pearson_rows *rows = &job->rows;
-    for (size_t i = 0; i < rows->n_slabs; i++) {
-        pearson_job_release(job, &rows->slabs[i].z);
+    struct span whole;
+    enum status st = pearson_job_alloc(job, job->n_series, x_bytes(job), &whole);
+    for (size_t i = 0; i < job->n_blocks && st == STATUS_OK; i++) {
+        struct series_block *block = &job->blocks[i];
+        const size_t left = job->n_series - block->first;
+        const size_t n = left < block->rows ? left : block->rows;
+        st = job->ops->copy(job->queue, span_from(whole, block->first * x_bytes(job)), block->x,
+                            n * x_bytes(job));
+        pearson_job_release(job, &block->x);
     }
-    for (size_t i = 0; i < 2; i++) {
-        pearson_job_release(job, &rows->exact[i]);
+    /* what a failure leaves in the other blocks is released with them */
+    if (st != STATUS_OK) {
+        pearson_job_release(job, &whole);
+        return st;
     }
-    if (rows->n_slabs > 1) {
-        struct span whole;
-        enum status st = pearson_job_alloc(job, job->n_series, x_bytes(job), &whole);
-        if (st != STATUS_OK) {
-            return st;
-        }
-        for (size_t i = 0; i < rows->n_slabs; i++) {
-            struct pearson_slab *slab = &rows->slabs[i];
-            const size_t left = job->n_series - slab->first;
-            const size_t n = left < slab->rows ? left : slab->rows;
-            if (st == STATUS_OK) {
-                st = job->ops->copy(job->queue, span_from(whole, slab->first * x_bytes(job)),
-                                    slab->x, n * x_bytes(job));
-            }
-            pearson_job_release(job, &slab->x);
-        }
-        rows->slabs[0].x = whole;
-        rows->slabs[0].rows = job->n_series;
-        rows->n_slabs = 1;
-        if (st != STATUS_OK) {
-            return st;
-        }
+    job->blocks[0].x = whole;
+    job->n_blocks = 1;
+    return STATUS_OK;
+}
+
+enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x)
+{
+    for (size_t i = 0; i < job->n_blocks; i++) {
+        pearson_job_release(job, &job->blocks[i].z);
     }
-    *x = rows->slabs[0].x;
+    pearson_job_release(job, &job->exact[0]);
+    pearson_job_release(job, &job->exact[1]);
+    if (job->n_blocks > 1) {
+        STATUS_TRY(join_blocks(job));
+    }
+    *x = (struct series_rows){.at = job->blocks[0].x,
+                              .type = job->layout.x_type,
+                              .n_series = job->n_series,
+                              .n_samples = job->n_samples};
     return STATUS_OK;
 }
 
 static void rows_release(struct pearson_job *job)
 {
-    struct pearson_rows *rows = &job->rows;
-    for (size_t i = 0; i < rows->n_slabs; i++) {
-        pearson_job_release(job, &rows->slabs[i].z);
-        pearson_job_release(job, &rows->slabs[i].x);
+    for (size_t i = 0; i < job->n_blocks; i++) {
+        pearson_job_release(job, &job->blocks[i].z);
+        pearson_job_release(job, &job->blocks[i].x);
     }
-    free(rows->slabs);
-    rows->slabs = NULL;
-    rows->n_slabs = 0;
-    pearson_job_release(job, &rows->increments);
-    pearson_job_release(job, &rows->exact[0]);
-    pearson_job_release(job, &rows->exact[1]);
-    pearson_job_release(job, &rows->exact_moments.at);
+    free(job->blocks);
+    job->blocks = NULL;
+    job->n_blocks = 0;
+    pearson_job_release(job, &job->increments);
+    pearson_job_release(job, &job->exact[0]);
+    pearson_job_release(job, &job->exact[1]);
+    pearson_job_release(job, &job->exact_moments.at);
 }
 
-const struct pearson_regime pearson_rows_regime = {
+const struct pearson_strategy pearson_rows = {
     .open = rows_open,
     .begin = rows_begin,
     .take = rows_take,
     .finish = rows_finish,
-    .mend = rows_mend,
+    .fill_missing = rows_fill_missing,
     .release = rows_release,
 };

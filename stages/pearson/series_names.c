@@ -18,9 +18,9 @@ static enum status append_name(struct series_names *names, const char *name)
     struct bytes *const text = &names->text;
     const size_t from = text->len;
     snprintf(begin, sizeof begin, "%.*s", SERIES_NAME_BYTES + 1, name);
-    const enum status st = utf8_append_valid(text, begin);
-    if (st != STATUS_OK || text->len - from <= SERIES_NAME_BYTES) {
-        return st;
+    STATUS_TRY(utf8_append_valid(text, begin));
+    if (text->len - from <= SERIES_NAME_BYTES) {
+        return STATUS_OK;
     }
     text->len = from + SERIES_NAME_BYTES - strlen(mark);
     while ((text->data[text->len] & 0xc0) == 0x80) { /* within a character */
@@ -32,24 +32,17 @@ static enum status append_name(struct series_names *names, const char *name)
 
 enum status series_names_add(struct series_names *names, const char *kind, const char *name)
 {
-    enum status st = *name == '\0' ? bytes_printf(&names->text, "%s %zu", kind, names->n + 1)
-                                   : append_name(names, name);
-    if (st == STATUS_OK) {
-        st = bytes_append(&names->text, "", 1);
-    }
-    if (st == STATUS_OK) {
-        names->n++;
-    }
-    return st;
+    STATUS_TRY(*name == '\0' ? bytes_printf(&names->text, "%s %zu", kind, names->n + 1)
+                             : append_name(names, name));
+    STATUS_TRY(bytes_append(&names->text, "", 1));
+    names->n++;
+    return STATUS_OK;
 }
 
 enum status series_names_close(struct series_names *names, const char *kind, size_t n_series)
 {
     while (names->n < n_series) {
-        const enum status st = series_names_add(names, kind, "");
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(series_names_add(names, kind, ""));
     }
     free(names->at);
     names->at = calloc(names->n + 1, sizeof *names->at);

@@ -39,8 +39,9 @@ static void means_close(struct bench *b, void *state)
 static enum status means_run(struct bench *b, void *state)
 {
     struct means_state *s = state;
-    return b->backend->ops->means->rows(b->queue, s->input[s->turn++ % COPIES], s->type,
-                                        s->n_series, s->n_samples, s->moments, 0);
+    const struct series_rows x = {s->input[s->turn++ % COPIES], s->type, s->n_series, s->n_samples,
+                                  0};
+    return b->backend->ops->means->rows(b->queue, &x, s->moments);
 }
 
 static double sample_of(const void *row, enum dtype type, size_t t)
@@ -131,8 +132,9 @@ static enum status means_open(struct bench *b, const struct bench_case *c, struc
     for (size_t i = 0; code == STATUS_OK && i < COPIES; i++) {
         code = ops->alloc(b->queue, bytes, &s->input[i]);
         if (code == STATUS_OK) {
-            code = ops->philox->walk_rows(b->queue, &walk, i * s->n_series, s->n_series,
-                                          s->n_samples, s->type, s->input[i]);
+            const struct series_rows rows = {s->input[i], s->type, s->n_series, s->n_samples,
+                                             i * s->n_series};
+            code = ops->philox->walk_rows(b->queue, &walk, &rows);
         }
     }
     if (code == STATUS_OK) {

@@ -63,18 +63,22 @@ static enum status pearson_run(struct bench *b, void *state)
 {
     struct pearson_state *s = state;
     const struct backend_ops *ops = b->backend->ops;
-    const enum pearson_precision precision = s->v->precision;
-    enum status code =
-        ops->means->rows(b->queue, s->x, s->v->type, s->n_series, s->n_samples, s->moments, 0);
+    const struct series_rows x = {s->x, s->v->type, s->n_series, s->n_samples, 0};
+    enum status code = ops->means->rows(b->queue, &x, s->moments);
     if (code == STATUS_OK) {
-        code = ops->pearson->standardize(b->queue, precision, s->x, s->v->type, s->n_series,
-                                         s->n_samples, s->moments, 0, s->z);
+        code = ops->pearson->standardize(b->queue, s->v->precision, &x, s->moments, s->z);
     }
     for (size_t p = 0; code == STATUS_OK && p < s->n_panels; p++) {
-        size_t width = matrix_panel_width(p, PANEL, s->n_series);
-        code = ops->pearson->gram(
-            b->queue, precision, s->n_samples, span_from(s->z, p * PANEL * s->z_bytes), p * PANEL,
-            panel_rows(s, p), s->z, 0, width, s->moments, s->panels[p], width);
+        const size_t first = p * PANEL, width = matrix_panel_width(p, PANEL, s->n_series);
+        const struct pearson_panel panel = {
+            .precision = s->v->precision,
+            .n_samples = s->n_samples,
+            .a = {.z = span_from(s->z, first * s->z_bytes), .first = first, .n = width - first},
+            .b = {.z = s->z, .n = width},
+            .moments = s->moments,
+            .r = s->panels[p],
+            .width = width};
+        code = ops->pearson->gram(b->queue, &panel);
     }
     return code;
 }
@@ -135,7 +139,7 @@ static enum status pearson_check(struct bench *b, struct pearson_state *s)
             double got = matrix.type == DTYPE_F64 ? element.f64 : (double)element.f32;
             double want =
                 reference(series + i * s->n_samples, series + j * s->n_samples, s->n_samples);
-            if (code == STATUS_OK && !(fabs(got - want) <= pearson_bound(s->v->precision))) {
+            if (code == STATUS_OK && !(fabs(got - want) <= pearson_bound(s->v->precision, false))) {
                 code = status_fail(STATUS_INTERNAL, "r(%zu, %zu) is %.17g, not %.17g", index[i],
                                    index[j], got, want);
             }
@@ -198,13 +202,13 @@ static enum status pearson_open(struct bench *b, const struct bench_case *c,
     s->n_series = b->smoke ? 65 : b->cuda ? s->v->n : 2048;
     s->n_samples = b->smoke ? 257 : b->cuda ? s->v->n_samples : 8192;
     s->n_panels = (s->n_series + PANEL - 1) / PANEL;
-    s->z_bytes = b->backend->ops->pearson->z_bytes(s->v->precision, s->n_samples);
+    s->z_bytes = b->backend->ops->pearson->z_bytes(b->queue, s->v->precision, s->n_samples);
     s->moments.capacity = s->n_series;
     const struct philox_walk walk = {.seed = 11, .start = 100, .epsilon = 0.01};
     enum status code = pearson_memory(b, s);
     if (code == STATUS_OK) {
-        code = b->backend->ops->philox->walk_rows(b->queue, &walk, 0, s->n_series, s->n_samples,
-                                                  s->v->type, s->x);
+        const struct series_rows x = {s->x, s->v->type, s->n_series, s->n_samples, 0};
+        code = b->backend->ops->philox->walk_rows(b->queue, &walk, &x);
     }
     if (code == STATUS_OK) {
         code = add_spikes(b, s);
