@@ -123,9 +123,9 @@ struct backend_ops {
     /* Waits for everything queued; reports any error of it. */
     enum status (*finish)(struct queue *q) STATUS_MUST_CHECK;
     /* After finish(), where nobody uses the queue: gives back the memory that it keeps for its own
-     * work, but for a little, so that a queue at rest takes nothing from other ones. */
-    void (*rest)(struct queue *q);
-    /* Adds up after finish(); `reset` starts the count anew. Each of the times is the length of the
+     * work, but for a little, so that an idle queue takes nothing from other ones. */
+    void (*trim)(struct queue *q);
+    /* Adds up after finish(); `reset` starts at 0 again. Each of the times is the length of the
      * union of its intervals. */
     void (*busy)(struct queue *q, struct queue_busy *out, bool reset);
     /* The same of all queues together, since the backend was opened: intervals of several queues

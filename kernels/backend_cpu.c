@@ -111,7 +111,7 @@ const struct backend_ops backend_cpu = {
     .copy = cpu_copy,
     .zero = cpu_zero,
     .finish = cpu_finish,
-    .rest = cpu_rest,
+    .trim = cpu_trim,
     .busy = cpu_busy,
     .busy_all = cpu_busy_all KERNEL_FAMILIES(AND_FAMILY),
 };

@@ -188,7 +188,7 @@ const struct backend_ops backend_cuda = {
     .copy = cuda_copy,
     .zero = cuda_zero,
     .finish = cuda_finish,
-    .rest = cuda_rest,
+    .trim = cuda_trim,
     .busy = cuda_busy,
     .busy_all = cuda_busy_all KERNEL_FAMILIES(AND_FAMILY),
 };

@@ -143,7 +143,7 @@ static void pearson_is_the_same_bits_on_every_run(void **state)
         under_test_threads(1);
         double *one = coefficients(&c);
         ASSERT_OK(under_test_ops()->finish(under_test_queue));
-        under_test_ops()->rest(under_test_queue);
+        under_test_ops()->trim(under_test_queue);
         under_test_threads(4);
         double *four = coefficients(&c);
         under_test_threads(3);

@@ -2,7 +2,7 @@
  * memory_cuda - device memory from a stream-ordered pool, and copies.
  *
  * Memory is taken on a stream that never has anything to wait for, so it can be used at once by any
- * lane; it is given back on another one, after all that was queued before. The pool hands out again
+ * id; it is given back on another one, after all that was queued before. The pool hands out again
  * what has been given back for good and keeps what it once got, so that later jobs do not pay for
  * the mapping; only when nothing is left is everything waited for, and tried once more.
  *
@@ -21,13 +21,13 @@ const size_t SMALL_BYTES = 64 << 10;
 
 enum status take(struct cuda_queue *q, size_t bytes, void **out)
 {
-    cudaError_t error = cudaMallocFromPoolAsync(out, bytes, q->backend->pool, q->takes);
+    cudaError_t error = cudaMallocFromPoolAsync(out, bytes, q->backend->pool, q->alloc_stream);
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         STATUS_TRY(cuda_finish(&q->base));
-        CUDA_TRY(cudaStreamSynchronize(q->gives), "waiting for memory");
+        CUDA_TRY(cudaStreamSynchronize(q->free_stream), "waiting for memory");
         CUDA_TRY(cudaMemPoolTrimTo(q->backend->pool, 0), "returning memory");
-        error = cudaMallocFromPoolAsync(out, bytes, q->backend->pool, q->takes);
+        error = cudaMallocFromPoolAsync(out, bytes, q->backend->pool, q->alloc_stream);
     }
     if (error == cudaErrorMemoryAllocation) {
         size_t left = 0, total = 0;
@@ -39,7 +39,7 @@ enum status take(struct cuda_queue *q, size_t bytes, void **out)
                            bytes, left, total);
     }
     CUDA_TRY(error, "taking device memory");
-    CUDA_TRY(cudaStreamSynchronize(q->takes), "taking device memory");
+    CUDA_TRY(cudaStreamSynchronize(q->alloc_stream), "taking device memory");
     return STATUS_OK;
 }
 
@@ -47,13 +47,13 @@ enum status take(struct cuda_queue *q, size_t bytes, void **out)
  */
 void give(struct cuda_queue *q, void *at)
 {
-    for (size_t lane = 0; lane < QUEUE_LANES; lane++) {
-        if (q->last[lane] > q->given[lane] && q->last[lane] >= q->oldest) {
-            (void)cudaStreamWaitEvent(q->gives, q->ring[q->last[lane] % QUEUE_RING].end, 0);
-            q->given[lane] = q->last[lane];
+    for (size_t id = 0; id < QUEUE_STREAMS; id++) {
+        if (q->last[id] > q->free_seen[id] && q->last[id] >= q->oldest) {
+            (void)cudaStreamWaitEvent(q->free_stream, q->ring[q->last[id] % QUEUE_RING].end, 0);
+            q->free_seen[id] = q->last[id];
         }
     }
-    (void)cudaFreeAsync(at, q->gives);
+    (void)cudaFreeAsync(at, q->free_stream);
 }
 
 /* To memory that is not page-locked: through the slot's two halves, one filling as the other is
@@ -68,7 +68,7 @@ enum status copy_by_bounce(struct cuda_queue *q, unsigned slot, char *to, const 
     for (size_t k = 0; k <= n; k++) {
         if (k < n) {
             const size_t part = k + 1 < n ? most : bytes - k * most;
-            cuda_work work(q, (enum queue_lane)(LANE_SLOT + slot), {}, KIND_DOWNLOAD, part);
+            cuda_work work(q, (enum stream_id)(STREAM_DOWNLOAD + slot), {}, KIND_DOWNLOAD, part);
             STATUS_TRY(work.status);
             CUDA_TRY(cudaMemcpyAsync(bounce + k % 2 * most, from + k * most, part,
                                      cudaMemcpyDeviceToHost, work.stream),
@@ -88,7 +88,7 @@ enum status copy_by_bounce(struct cuda_queue *q, unsigned slot, char *to, const 
 enum status copy_directly(struct cuda_queue *q, unsigned slot, void *to, const void *from,
                           size_t bytes)
 {
-    cuda_work work(q, (enum queue_lane)(LANE_SLOT + slot), {}, KIND_DOWNLOAD, bytes);
+    cuda_work work(q, (enum stream_id)(STREAM_DOWNLOAD + slot), {}, KIND_DOWNLOAD, bytes);
     STATUS_TRY(work.status);
     CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, work.stream), "download");
     CUDA_TRY(cudaEventRecord(q->slot[slot].done[0], work.stream), "download");
@@ -130,13 +130,13 @@ void cuda_release(struct queue *queue, struct span s)
     pthread_mutex_unlock(&q->lock);
 }
 
-enum status cuda_queue_scratch(struct cuda_queue *q, enum queue_lane lane, size_t bytes, void **out)
+enum status cuda_queue_scratch(struct cuda_queue *q, enum stream_id id, size_t bytes, void **out)
 {
-    struct queue_scratch *s = &q->scratch[lane];
+    struct queue_scratch *s = &q->scratch[id];
     if (s->bytes < bytes) {
         if (s->at != nullptr) {
-            /* on the lane itself: the operation under way may have used it */
-            CUDA_TRY(cudaFreeAsync(s->at, q->stream[lane]), "giving memory back");
+            /* on the stream itself: the operation under way may have used it */
+            CUDA_TRY(cudaFreeAsync(s->at, q->stream[id]), "giving memory back");
             *s = {};
         }
         const size_t room = (bytes + (bytes >> 2) + 0xffff) & ~(size_t)0xffff;
@@ -185,7 +185,8 @@ enum status cuda_slot_bounce(struct cuda_queue *q, unsigned slot, size_t bytes, 
         wanted = QUEUE_BOUNCE_BYTES;
     }
     if (s->bounce_bytes < wanted) {
-        CUDA_TRY(cudaStreamSynchronize(q->stream[LANE_SLOT + slot]), "waiting for a download");
+        CUDA_TRY(cudaStreamSynchronize(q->stream[STREAM_DOWNLOAD + slot]),
+                 "waiting for a download");
         (void)cudaFreeHost(s->bounce);
         s->bounce = nullptr;
         s->bounce_bytes = 0;
@@ -218,7 +219,7 @@ enum status cuda_upload(struct queue *queue, struct span to, const void *from, s
     if (bytes == 0) {
         return STATUS_OK;
     }
-    cuda_work work(q, LANE_UPLOAD, {queue_writes(to.at, bytes)}, KIND_UPLOAD, bytes);
+    cuda_work work(q, STREAM_UPLOAD, {queue_writes(to.at, bytes)}, KIND_UPLOAD, bytes);
     STATUS_TRY(work.status);
     CUDA_TRY(cudaMemcpyAsync(to.at, from, bytes, cudaMemcpyHostToDevice, work.stream), "upload");
     *ticket = work.sequence;
@@ -266,7 +267,7 @@ enum status cuda_read_back(struct cuda_queue *q, void *to, const void *from, siz
     return cuda_download(&q->base, to, part, bytes);
 }
 
-enum status cuda_ask_read(struct cuda_queue *q, void *to, const void *from, size_t bytes)
+enum status cuda_query_read(struct cuda_queue *q, void *to, const void *from, size_t bytes)
 {
     CUDA_TRY(cudaSetDevice(q->backend->device), "choosing the device");
     return bytes == 0 ? STATUS_OK : download_on(q, QUEUE_SLOTS, to, from, bytes);
@@ -281,7 +282,7 @@ enum status cuda_copy(struct queue *queue, struct span to, struct span from, siz
     if (bytes == 0) {
         return STATUS_OK;
     }
-    cuda_work work(cuda_queue_of(queue), LANE_COMPUTE,
+    cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
                    {queue_writes(to.at, bytes), queue_reads(from.at, bytes)});
     STATUS_TRY(work.status);
     CUDA_TRY(cudaMemcpyAsync(to.at, from.at, bytes, cudaMemcpyDeviceToDevice, work.stream), "copy");
@@ -293,7 +294,7 @@ enum status cuda_zero(struct queue *queue, struct span s)
     if (s.bytes == 0) {
         return STATUS_OK;
     }
-    cuda_work work(cuda_queue_of(queue), LANE_COMPUTE, {queue_writes(s.at, s.bytes)});
+    cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE, {queue_writes(s.at, s.bytes)});
     STATUS_TRY(work.status);
     CUDA_TRY(cudaMemsetAsync(s.at, 0, s.bytes, work.stream), "zero");
     return work.done();

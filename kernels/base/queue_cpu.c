@@ -256,7 +256,7 @@ enum status cpu_finish(struct queue *q)
 }
 
 /* A queue keeps nothing. */
-void cpu_rest(struct queue *q)
+void cpu_trim(struct queue *q)
 {
     (void)q;
 }

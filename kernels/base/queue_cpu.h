@@ -72,7 +72,7 @@ enum status cpu_copy(struct queue *q, struct span to, struct span from,
                      size_t bytes) STATUS_MUST_CHECK;
 enum status cpu_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
 enum status cpu_finish(struct queue *q) STATUS_MUST_CHECK;
-void cpu_rest(struct queue *q);
+void cpu_trim(struct queue *q);
 void cpu_busy(struct queue *q, struct queue_busy *out, bool reset);
 void cpu_busy_all(struct backend *b, struct queue_busy *out);
 

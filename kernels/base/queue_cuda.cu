@@ -1,11 +1,11 @@
 /*
- * queue_cuda - lanes, the ring of operations, and busy times.
+ * queue_cuda - streams, the ring of operations, and busy times.
  *
- * The order between lanes: an operation looks through the ring for earlier ones on other lanes that
- * share memory with it, of which one writes, and its lane waits for the latest of each lane. A lane
- * runs in order, so a wait for its operation n covers all before n; what a lane has already waited
- * for is kept in `seen` and not waited for again. An operation leaves the ring only when it is
- * known to be complete, so what is not found needs no wait.
+ * The order between streams: an operation looks through the ring for earlier ones on other streams
+ * that share memory with it, of which one writes, and its stream waits for the latest of each
+ * stream. A stream runs in order, so a wait for its operation n covers all before n; what a stream
+ * has already waited for is kept in `seen` and not waited for again. An operation leaves the ring
+ * only when it is known to be complete, so what is not found needs no wait.
  *
  * Busy time is the length of the union of the operations' intervals, by their events. They are
  * added up in the order of issue: an interval counts from where the ones before it ended.
@@ -21,14 +21,14 @@ namespace
 
 /* Times are floats in ms: counted from an event not farther back than this they resolve 60 ns. */
 const double REBASE_MS = 1000;
-/* A wait looks without a pause for so long, then sleeps between looks for an eighth of the time it
+/* A wait polls without a pause for so long, then sleeps between polls for an eighth of the time it
  * has waited, at most MOST_SLEEP_NS. Events that wake a sleeper cost every operation an interrupt.
  */
-const int64_t LOOK_NS = 60000, MOST_SLEEP_NS = 500000;
+const int64_t POLL_NS = 60000, MOST_SLEEP_NS = 500000;
 /* What cuBLAS recommends for compute capability 9.0. */
 const size_t WORKSPACE_BYTES = (size_t)32 << 20;
-/* What a lane of a queue at rest may keep. */
-const size_t RESTING_BYTES = (size_t)1 << 20;
+/* What a stream of an idle queue may keep. */
+const size_t KEPT_BYTES = (size_t)1 << 20;
 
 struct queue_op *op_at(struct cuda_queue *q, uint64_t sequence)
 {
@@ -118,33 +118,33 @@ enum status retire(struct cuda_queue *q, bool wait)
     return STATUS_OK;
 }
 
-enum status wait_on_device(struct cuda_queue *q, enum queue_lane lane, uint64_t sequence)
+enum status wait_on_device(struct cuda_queue *q, enum stream_id id, uint64_t sequence)
 {
     const struct queue_op *other = op_at(q, sequence);
-    if (sequence <= q->seen[lane][other->lane] || sequence < q->oldest) {
+    if (sequence <= q->seen[id][other->id] || sequence < q->oldest) {
         return STATUS_OK;
     }
-    CUDA_TRY(cudaStreamWaitEvent(q->stream[lane], other->end, 0), "order between streams");
-    q->seen[lane][other->lane] = sequence;
+    CUDA_TRY(cudaStreamWaitEvent(q->stream[id], other->end, 0), "order between streams");
+    q->seen[id][other->id] = sequence;
     return STATUS_OK;
 }
 
-/* Makes the lane of a new operation wait for those that it must come after. */
+/* Makes the stream of a new operation wait for those that it must come after. */
 enum status order_after(struct cuda_queue *q, const struct queue_op *op)
 {
-    uint64_t needed[QUEUE_LANES] = {};
-    const bool after_all = op->lane >= LANE_SLOT; /* but for the other downloads */
+    uint64_t needed[QUEUE_STREAMS] = {};
+    const bool after_all = op->id >= STREAM_DOWNLOAD; /* but for the other downloads */
     for (uint64_t s = q->oldest; s < q->next; s++) {
         const struct queue_op *other = op_at(q, s);
-        if (other->lane != op->lane && s > q->seen[op->lane][other->lane] &&
-            (after_all ? other->lane < LANE_SLOT || other->lane == LANE_ASK
+        if (other->id != op->id && s > q->seen[op->id][other->id] &&
+            (after_all ? other->id < STREAM_DOWNLOAD || other->id == STREAM_QUERY
                        : ops_conflict(op, other))) {
-            needed[other->lane] = s;
+            needed[other->id] = s;
         }
     }
-    for (size_t lane = 0; lane < QUEUE_LANES; lane++) {
-        if (needed[lane] != 0) {
-            STATUS_TRY(wait_on_device(q, op->lane, needed[lane]));
+    for (size_t id = 0; id < QUEUE_STREAMS; id++) {
+        if (needed[id] != 0) {
+            STATUS_TRY(wait_on_device(q, op->id, needed[id]));
         }
     }
     return STATUS_OK;
@@ -160,7 +160,7 @@ enum status begin_work(cuda_work *w, std::initializer_list<struct queue_access> 
     }
     struct queue_op *op = op_at(q, q->next);
     op->sequence = q->next;
-    op->lane = w->lane;
+    op->id = w->id;
     op->kind = kind;
     op->bytes = bytes;
     op->n_accesses = 0;
@@ -178,14 +178,14 @@ enum status create(struct cuda_queue *q)
     int least = 0, greatest = 0;
     CUDA_TRY(cudaSetDevice(q->backend->device), "choosing the device");
     CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream priorities");
-    for (size_t lane = 0; lane < QUEUE_LANES; lane++) {
-        const bool fan = lane >= LANE_FAN && lane < LANE_SLOT;
-        CUDA_TRY(cudaStreamCreateWithPriority(&q->stream[lane], cudaStreamNonBlocking,
-                                              fan ? least : greatest),
+    for (size_t id = 0; id < QUEUE_STREAMS; id++) {
+        const bool gemm = id >= STREAM_GEMM && id < STREAM_DOWNLOAD;
+        CUDA_TRY(cudaStreamCreateWithPriority(&q->stream[id], cudaStreamNonBlocking,
+                                              gemm ? least : greatest),
                  "making a stream");
     }
-    CUDA_TRY(cudaStreamCreateWithFlags(&q->takes, cudaStreamNonBlocking), "making a stream");
-    CUDA_TRY(cudaStreamCreateWithFlags(&q->gives, cudaStreamNonBlocking), "making a stream");
+    CUDA_TRY(cudaStreamCreateWithFlags(&q->alloc_stream, cudaStreamNonBlocking), "making a stream");
+    CUDA_TRY(cudaStreamCreateWithFlags(&q->free_stream, cudaStreamNonBlocking), "making a stream");
     for (struct queue_op &op : q->ring) {
         CUDA_TRY(cudaEventCreate(&op.begin), "making an event");
         CUDA_TRY(cudaEventCreate(&op.end), "making an event");
@@ -196,7 +196,7 @@ enum status create(struct cuda_queue *q)
         }
     }
     CUDA_TRY(cudaEventCreate(&q->base_event), "making an event");
-    CUDA_TRY(cudaEventRecord(q->base_event, q->stream[LANE_COMPUTE]), "noting a time");
+    CUDA_TRY(cudaEventRecord(q->base_event, q->stream[STREAM_COMPUTE]), "noting a time");
     CUDA_TRY(cudaEventSynchronize(q->base_event), "noting a time");
     float after = 0;
     CUDA_TRY(cudaEventElapsedTime(&after, q->backend->base_event, q->base_event), "noting a time");
@@ -206,11 +206,10 @@ enum status create(struct cuda_queue *q)
 
 } // namespace
 
-cuda_work::cuda_work(struct cuda_queue *queue, enum queue_lane on_lane,
+cuda_work::cuda_work(struct cuda_queue *queue, enum stream_id on,
                      std::initializer_list<struct queue_access> accesses, enum queue_kind kind,
                      uint64_t bytes)
-    : q(queue), lane(on_lane), stream(queue->stream[on_lane]), status(STATUS_OK), sequence(0),
-      open(true)
+    : q(queue), id(on), stream(queue->stream[on]), status(STATUS_OK), sequence(0), open(true)
 {
     pthread_mutex_lock(&q->lock);
     status = begin_work(this, accesses, kind, bytes);
@@ -225,7 +224,7 @@ enum status cuda_work::done()
     open = false;
     if (sequence != 0) {
         const cudaError_t error = cudaEventRecord(op_at(q, sequence)->end, stream);
-        q->last[lane] = sequence;
+        q->last[id] = sequence;
         q->next = sequence + 1;
         if (error != cudaSuccess && status == STATUS_OK) {
             status = cuda_fail(error, "noting a time");
@@ -240,26 +239,26 @@ cuda_work::~cuda_work()
     (void)done();
 }
 
-enum queue_lane cuda_queue_fan(struct cuda_queue *q)
+enum stream_id cuda_gemm_stream(struct cuda_queue *q)
 {
     pthread_mutex_lock(&q->lock);
-    const unsigned fan = q->next_fan++ % QUEUE_FANS;
+    const unsigned next = q->next_gemm++ % GEMM_STREAMS;
     pthread_mutex_unlock(&q->lock);
-    return (enum queue_lane)(LANE_FAN + fan);
+    return (enum stream_id)(STREAM_GEMM + next);
 }
 
-enum status cuda_queue_blas(struct cuda_queue *q, enum queue_lane lane, cublasHandle_t *out)
+enum status cuda_queue_blas(struct cuda_queue *q, enum stream_id id, cublasHandle_t *out)
 {
     if (q->blas == nullptr) {
         CUBLAS_TRY(cublasCreate(&q->blas), "starting cuBLAS");
     }
-    if (q->workspace[lane] == nullptr) {
+    if (q->workspace[id] == nullptr) {
         struct span space;
         STATUS_TRY(cuda_alloc(&q->base, WORKSPACE_BYTES, &space));
-        q->workspace[lane] = space.at;
+        q->workspace[id] = space.at;
     }
-    CUBLAS_TRY(cublasSetStream(q->blas, q->stream[lane]), "cuBLAS's stream");
-    CUBLAS_TRY(cublasSetWorkspace(q->blas, q->workspace[lane], WORKSPACE_BYTES),
+    CUBLAS_TRY(cublasSetStream(q->blas, q->stream[id]), "cuBLAS's stream");
+    CUBLAS_TRY(cublasSetWorkspace(q->blas, q->workspace[id], WORKSPACE_BYTES),
                "cuBLAS's workspace");
     *out = q->blas;
     return STATUS_OK;
@@ -281,7 +280,7 @@ enum status cuda_wait_event(cudaEvent_t event)
             return error == cudaSuccess ? STATUS_OK : cuda_fail(error, "work queued earlier");
         }
         const int64_t waited = now_ns() - start;
-        if (waited < LOOK_NS) {
+        if (waited < POLL_NS) {
             sched_yield();
         } else {
             const int64_t pause = waited / 8 < MOST_SLEEP_NS ? waited / 8 : MOST_SLEEP_NS;
@@ -294,13 +293,13 @@ enum status cuda_wait_event(cudaEvent_t event)
 enum status cuda_finish(struct queue *queue)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
-    cudaEvent_t ends[QUEUE_LANES];
+    cudaEvent_t ends[QUEUE_STREAMS];
     size_t n = 0;
     CUDA_TRY(cudaSetDevice(q->backend->device), "choosing the device");
     pthread_mutex_lock(&q->lock);
-    for (size_t lane = 0; lane < QUEUE_LANES; lane++) {
-        if (q->last[lane] != 0 && q->last[lane] >= q->oldest) {
-            ends[n++] = op_at(q, q->last[lane])->end;
+    for (size_t id = 0; id < QUEUE_STREAMS; id++) {
+        if (q->last[id] != 0 && q->last[id] >= q->oldest) {
+            ends[n++] = op_at(q, q->last[id])->end;
         }
     }
     pthread_mutex_unlock(&q->lock);
@@ -314,21 +313,21 @@ enum status cuda_finish(struct queue *queue)
 }
 
 /* As in cuda_queue_free(), errors cannot be acted on. */
-void cuda_rest(struct queue *queue)
+void cuda_trim(struct queue *queue)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
     if (cudaSetDevice(q->backend->device) != cudaSuccess) {
         return;
     }
     pthread_mutex_lock(&q->lock);
-    for (size_t lane = 0; lane < QUEUE_LANES; lane++) {
-        if (q->workspace[lane] != nullptr) {
-            (void)cudaFreeAsync(q->workspace[lane], q->gives);
-            q->workspace[lane] = nullptr;
+    for (size_t id = 0; id < QUEUE_STREAMS; id++) {
+        if (q->workspace[id] != nullptr) {
+            (void)cudaFreeAsync(q->workspace[id], q->free_stream);
+            q->workspace[id] = nullptr;
         }
-        if (q->scratch[lane].bytes > RESTING_BYTES) {
-            (void)cudaFreeAsync(q->scratch[lane].at, q->gives);
-            q->scratch[lane] = {};
+        if (q->scratch[id].bytes > KEPT_BYTES) {
+            (void)cudaFreeAsync(q->scratch[id].at, q->free_stream);
+            q->scratch[id] = {};
         }
     }
     pthread_mutex_unlock(&q->lock);
@@ -393,20 +392,20 @@ void cuda_queue_free(struct queue *queue)
     }
     struct cuda_queue *q = cuda_queue_of(queue);
     (void)cudaSetDevice(q->backend->device);
-    for (size_t lane = 0; lane < QUEUE_LANES; lane++) {
-        if (q->stream[lane] != nullptr) {
-            (void)cudaStreamSynchronize(q->stream[lane]);
+    for (size_t id = 0; id < QUEUE_STREAMS; id++) {
+        if (q->stream[id] != nullptr) {
+            (void)cudaStreamSynchronize(q->stream[id]);
         }
     }
     if (q->blas != nullptr) {
         (void)cublasDestroy(q->blas);
     }
-    for (size_t lane = 0; lane < QUEUE_LANES; lane++) {
-        if (q->workspace[lane] != nullptr) {
-            (void)cudaFreeAsync(q->workspace[lane], q->gives);
+    for (size_t id = 0; id < QUEUE_STREAMS; id++) {
+        if (q->workspace[id] != nullptr) {
+            (void)cudaFreeAsync(q->workspace[id], q->free_stream);
         }
-        if (q->scratch[lane].at != nullptr) {
-            (void)cudaFreeAsync(q->scratch[lane].at, q->gives);
+        if (q->scratch[id].at != nullptr) {
+            (void)cudaFreeAsync(q->scratch[id].at, q->free_stream);
         }
     }
     for (struct queue_slot &slot : q->slot) {
@@ -423,7 +422,7 @@ void cuda_queue_free(struct queue *queue)
     for (cudaStream_t stream : q->stream) {
         (void)(stream != nullptr ? cudaStreamDestroy(stream) : cudaSuccess);
     }
-    for (cudaStream_t stream : {q->takes, q->gives}) {
+    for (cudaStream_t stream : {q->alloc_stream, q->free_stream}) {
         if (stream != nullptr) {
             (void)cudaStreamSynchronize(stream);
             (void)cudaStreamDestroy(stream);

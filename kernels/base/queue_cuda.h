@@ -1,10 +1,10 @@
 /*
  * queue_cuda - a queue's streams and the order between them.
  *
- * A queue has several streams, its lanes: one computes, one uploads, a few take matrix products
+ * A queue has several streams: one computes, one uploads, a few take matrix products
  * side by side (so that the next product fills the multiprocessors that the last wave of the one
  * before leaves idle), a few download. Every operation names the memory that it reads and writes;
- * an operation waits, on the device, for the earlier ones on other lanes with which it shares
+ * an operation waits, on the device, for the earlier ones on other streams with which it shares
  * memory that either writes. To the caller it looks as if all ran in the order given.
  *
  * Operations are kept in a ring until they are known to be complete, with the events before and
@@ -21,19 +21,19 @@
 #include <pthread.h>
 
 enum {
-    QUEUE_FANS = 4,  /* products at a time; leat-bench pearson_exact: more gain nothing */
-    QUEUE_SLOTS = 4, /* downloads at a time */
+    GEMM_STREAMS = 4, /* products at a time; leat-bench pearson_exact: more gain nothing */
+    QUEUE_SLOTS = 4,  /* downloads at a time */
     QUEUE_RING = 128,
     QUEUE_ACCESSES = 9
 };
 
-enum queue_lane {
-    LANE_COMPUTE,
-    LANE_UPLOAD,
-    LANE_FAN,
-    LANE_SLOT = LANE_FAN + QUEUE_FANS,  /* downloads: after everything queued before */
-    LANE_ASK = LANE_SLOT + QUEUE_SLOTS, /* questions to the matrix, likewise */
-    QUEUE_LANES
+enum stream_id {
+    STREAM_COMPUTE,
+    STREAM_UPLOAD,
+    STREAM_GEMM,
+    STREAM_DOWNLOAD = STREAM_GEMM + GEMM_STREAMS, /* downloads: after everything queued before */
+    STREAM_QUERY = STREAM_DOWNLOAD + QUEUE_SLOTS, /* queries of the matrix, likewise */
+    QUEUE_STREAMS
 };
 
 enum queue_kind { KIND_DEVICE, KIND_UPLOAD, KIND_DOWNLOAD, QUEUE_KINDS };
@@ -48,7 +48,7 @@ struct queue_access {
 
 struct queue_op {
     uint64_t sequence;
-    enum queue_lane lane;
+    enum stream_id id; /* of its stream */
     enum queue_kind kind;
     uint64_t bytes;
     cudaEvent_t begin, end;
@@ -65,8 +65,8 @@ struct queue_slot {
 };
 enum { QUEUE_BOUNCE_BYTES = 8 << 20 };
 
-/* Device memory that stays with a lane; its contents last for one operation (on LANE_ASK, where one
- * thread asks one question at a time, until the next call that takes it). */
+/* Device memory that stays with a stream; its contents last for one operation (on STREAM_QUERY,
+ * where one thread makes one query at a time, until the next call that takes it). */
 struct queue_scratch {
     void *at;
     size_t bytes;
@@ -102,19 +102,21 @@ struct cuda_queue {
     pthread_mutex_t lock; /* recursive; guards everything below */
     pthread_cond_t slot_free;
 
-    cudaStream_t stream[QUEUE_LANES];
-    cudaStream_t takes, gives; /* allocations; frees, which wait for what used the memory */
-    struct queue_scratch scratch[QUEUE_LANES];
-    struct queue_slot slot[QUEUE_SLOTS + 1]; /* the last belongs to LANE_ASK */
+    cudaStream_t stream[QUEUE_STREAMS];
+    cudaStream_t alloc_stream,
+        free_stream; /* allocations; frees, which wait for what used the memory */
+    struct queue_scratch scratch[QUEUE_STREAMS];
+    struct queue_slot slot[QUEUE_SLOTS + 1]; /* the last belongs to STREAM_QUERY */
     cublasHandle_t blas;
-    void *workspace[QUEUE_LANES];
-    unsigned next_fan;
+    void *workspace[QUEUE_STREAMS];
+    unsigned next_gemm;
 
     struct queue_op ring[QUEUE_RING];
-    uint64_t next, oldest;                   /* sequence numbers; 0 is never used */
-    uint64_t last[QUEUE_LANES];              /* the last operation of a lane */
-    uint64_t seen[QUEUE_LANES][QUEUE_LANES]; /* up to where the first has waited for the second */
-    uint64_t given[QUEUE_LANES];             /* the same of `gives` */
+    uint64_t next, oldest;        /* sequence numbers; 0 is never used */
+    uint64_t last[QUEUE_STREAMS]; /* the last operation of a stream */
+    uint64_t seen[QUEUE_STREAMS]
+                 [QUEUE_STREAMS];      /* up to where the first has waited for the second */
+    uint64_t free_seen[QUEUE_STREAMS]; /* the same of free_stream */
 
     cudaEvent_t base_event;      /* times are counted from here, ... */
     double base_ms;              /* ... which is so long after the backend's */
@@ -138,7 +140,7 @@ static inline struct queue_access queue_writes(const void *at, size_t bytes)
     return a;
 }
 /*
- * One operation on one lane. The constructor takes the queue's lock, makes the lane wait for what
+ * One operation on one id. The constructor takes the queue's lock, makes the stream wait for what
  * the accesses demand, and notes the time; `status` says whether that worked, and then work is
  * launched on `stream`. done() notes the end, gives the lock back and returns the status of the
  * whole; the destructor does the same on the way out of a failure. Operations do not nest.
@@ -146,7 +148,7 @@ static inline struct queue_access queue_writes(const void *at, size_t bytes)
 class cuda_work
 {
   public:
-    cuda_work(struct cuda_queue *queue, enum queue_lane on_lane,
+    cuda_work(struct cuda_queue *queue, enum stream_id on,
               std::initializer_list<struct queue_access> accesses,
               enum queue_kind kind = KIND_DEVICE, uint64_t bytes = 0);
     ~cuda_work();
@@ -155,7 +157,7 @@ class cuda_work
     enum status done();
 
     struct cuda_queue *q;
-    enum queue_lane lane;
+    enum stream_id id;
     cudaStream_t stream;
     enum status status;
     uint64_t sequence;
@@ -164,19 +166,19 @@ class cuda_work
     bool open;
 };
 
-/* Where the next product goes: each lane in turn. */
-enum queue_lane cuda_queue_fan(struct cuda_queue *q);
+/* Where the next product goes: each stream in turn. */
+enum stream_id cuda_gemm_stream(struct cuda_queue *q);
 
-/* Memory of the lane, at least `bytes`, for the operation that is being launched on it. */
-enum status cuda_queue_scratch(struct cuda_queue *q, enum queue_lane lane, size_t bytes,
+/* Memory of the stream, at least `bytes`, for the operation that is being launched on it. */
+enum status cuda_queue_scratch(struct cuda_queue *q, enum stream_id id, size_t bytes,
                                void **out) STATUS_MUST_CHECK;
 
-/* The cuBLAS handle, set to the lane's stream and to a workspace of its own: the same algorithm,
+/* The cuBLAS handle, set to the stream's stream and to a workspace of its own: the same algorithm,
  * and so the same bits, whatever else is running. */
-enum status cuda_queue_blas(struct cuda_queue *q, enum queue_lane lane,
+enum status cuda_queue_blas(struct cuda_queue *q, enum stream_id id,
                             cublasHandle_t *out) STATUS_MUST_CHECK;
 
-/* A download under way: a lane whose operations come after everything queued before. */
+/* A download under way: a stream whose operations come after everything queued before. */
 enum status cuda_slot_take(struct cuda_queue *q, unsigned *slot) STATUS_MUST_CHECK;
 void cuda_slot_give(struct cuda_queue *q, unsigned slot);
 /* Page-locked host memory of the slot: room for `bytes` that come in one half, else for both
@@ -184,7 +186,7 @@ void cuda_slot_give(struct cuda_queue *q, unsigned slot);
 enum status cuda_slot_bounce(struct cuda_queue *q, unsigned slot, size_t bytes,
                              char **out) STATUS_MUST_CHECK;
 
-/* Waits for an event: looks for a little while, then sleeps between looks. */
+/* Waits for an event: polls for a little while, then sleeps between polls. */
 enum status cuda_wait_event(cudaEvent_t event) STATUS_MUST_CHECK;
 /* True when the device can write to this host memory directly. */
 bool cuda_host_is_locked(const void *p);
@@ -193,9 +195,9 @@ bool cuda_host_is_locked(const void *p);
 enum status cuda_read_back(struct cuda_queue *q, void *to, const void *from,
                            size_t bytes) STATUS_MUST_CHECK;
 
-/* Reads what an operation on LANE_ASK has written; waits. */
-enum status cuda_ask_read(struct cuda_queue *q, void *to, const void *from,
-                          size_t bytes) STATUS_MUST_CHECK;
+/* Reads what an operation on STREAM_QUERY has written; waits. */
+enum status cuda_query_read(struct cuda_queue *q, void *to, const void *from,
+                            size_t bytes) STATUS_MUST_CHECK;
 
 /* The functions of the table. */
 enum status cuda_queue_new(struct backend *b, struct queue **out) STATUS_MUST_CHECK;
@@ -211,7 +213,7 @@ enum status cuda_copy(struct queue *q, struct span to, struct span from,
                       size_t bytes) STATUS_MUST_CHECK;
 enum status cuda_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
 enum status cuda_finish(struct queue *q) STATUS_MUST_CHECK;
-void cuda_rest(struct queue *q);
+void cuda_trim(struct queue *q);
 void cuda_busy(struct queue *q, struct queue_busy *out, bool reset);
 void cuda_busy_all(struct backend *b, struct queue_busy *out);
 

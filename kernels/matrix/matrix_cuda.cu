@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
 enum status condense_part(struct cuda_queue *q, unsigned slot, const matrix_view &m, uint64_t first,
                           size_t n, void *to, unsigned which)
 {
-    const enum queue_lane lane = (enum queue_lane)(LANE_SLOT + slot);
+    const enum stream_id id = (enum stream_id)(STREAM_DOWNLOAD + slot);
     const size_t bytes = n * dtype_bytes(m.type);
     void *staged;
     window w = {first, first + n, matrix_condensed_row_of(first, m.n), 0, 0};
@@ -80,9 +80,9 @@ enum status condense_part(struct cuda_queue *q, unsigned slot, const matrix_view
     }
     w.tiles_j = cuda_pieces(j_end - w.j0, TILE);
     const size_t tiles = cuda_pieces(last - w.i0 + 1, TILE) * w.tiles_j;
-    cuda_work work(q, lane, {}, KIND_DOWNLOAD, bytes);
+    cuda_work work(q, id, {}, KIND_DOWNLOAD, bytes);
     STATUS_TRY(work.status);
-    STATUS_TRY(cuda_queue_scratch(q, lane, bytes, &staged));
+    STATUS_TRY(cuda_queue_scratch(q, id, bytes, &staged));
     const dim3 block(TILE, TILE_ROWS);
     if (m.type == DTYPE_F32) {
         condense<float><<<(unsigned)tiles, block, 0, work.stream>>>(m, w, (float *)staged);
@@ -248,9 +248,9 @@ enum status cuda_heatmap(struct queue *queue, const struct matrix *m, size_t sid
     }
     STATUS_TRY(matrix.look(m));
     {
-        cuda_work work(q, LANE_ASK, {});
+        cuda_work work(q, STREAM_QUERY, {});
         STATUS_TRY(work.status);
-        STATUS_TRY(cuda_queue_scratch(q, LANE_ASK, bytes, (void **)&there));
+        STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, bytes, (void **)&there));
         const unsigned blocks = (unsigned)cuda_pieces(side * side, THREADS / 32);
         if (m->type == DTYPE_F32) {
             heat_cells<float><<<blocks, THREADS, 0, work.stream>>>(matrix.view, side, there);
@@ -260,7 +260,7 @@ enum status cuda_heatmap(struct queue *queue, const struct matrix *m, size_t sid
         STATUS_TRY(cuda_launched("heatmap"));
         STATUS_TRY(work.done());
     }
-    return cuda_ask_read(q, cells, there, bytes);
+    return cuda_query_read(q, cells, there, bytes);
 }
 
 const struct matrix_kernels cuda_matrix = {

@@ -112,9 +112,9 @@ enum status ranks::sweep(bool counting, size_t n_read)
 {
     const size_t bytes = (FEW + 1) * sizeof(uint64_t), shared = BINS * sizeof(unsigned);
     void *space; /* a number, and then counts[BINS] or kept[FEW] */
-    cuda_work work(cuda_queue_of(q), LANE_ASK, {});
+    cuda_work work(cuda_queue_of(q), STREAM_QUERY, {});
     STATUS_TRY(work.status);
-    STATUS_TRY(cuda_queue_scratch(work.q, LANE_ASK, bytes, &space));
+    STATUS_TRY(cuda_queue_scratch(work.q, STREAM_QUERY, bytes, &space));
     args.n_kept = (unsigned long long *)space;
     args.counts = args.n_kept + 1;
     args.kept = (uint64_t *)space + 1;
@@ -132,7 +132,7 @@ enum status ranks::sweep(bool counting, size_t n_read)
     }
     STATUS_TRY(cuda_launched("selection by rank"));
     STATUS_TRY(work.done());
-    return cuda_ask_read(work.q, host, space, (1 + n_read) * sizeof(uint64_t));
+    return cuda_query_read(work.q, host, space, (1 + n_read) * sizeof(uint64_t));
 }
 
 /* The next digit. */

@@ -88,7 +88,7 @@ enum status sort_on_device(struct cuda_queue *q, found *list, size_t n, struct m
     values = {(double *)(at + 2 * room), (double *)(at + 3 * room)};
     {
         const unsigned blocks = (unsigned)cuda_pieces(n, THREADS);
-        cuda_work work(q, LANE_ASK, {});
+        cuda_work work(q, STREAM_QUERY, {});
         STATUS_TRY(work.status);
         split_pairs<<<blocks, THREADS, 0, work.stream>>>(list, n, keys.Current(), values.Current());
         STATUS_TRY(cuda_launched("keys of pairs"));
@@ -99,7 +99,7 @@ enum status sort_on_device(struct cuda_queue *q, found *list, size_t n, struct m
         STATUS_TRY(cuda_launched("list of pairs"));
         STATUS_TRY(work.done());
     }
-    return cuda_ask_read(q, pairs, list + 1, n * sizeof *pairs);
+    return cuda_query_read(q, pairs, list + 1, n * sizeof *pairs);
 }
 
 bool before(const struct matrix_pair &a, const struct matrix_pair &b)
@@ -111,10 +111,10 @@ bool before(const struct matrix_pair &a, const struct matrix_pair &b)
 enum status find(struct cuda_queue *q, const matrix_view &view, double cut, size_t room,
                  found **list)
 {
-    cuda_work work(q, LANE_ASK, {});
+    cuda_work work(q, STREAM_QUERY, {});
     STATUS_TRY(work.status);
     if (*list == nullptr) {
-        STATUS_TRY(cuda_queue_scratch(q, LANE_ASK, (1 + room) * sizeof **list, (void **)list));
+        STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, (1 + room) * sizeof **list, (void **)list));
     }
     CUDA_TRY(cudaMemsetAsync(*list, 0, sizeof **list, work.stream), "zero");
     const unsigned blocks = (unsigned)cuda_min(BLOCKS, view.n);
@@ -151,7 +151,7 @@ enum status cuda_select(struct queue *queue, const struct matrix *m, double cut,
         return status_fail(STATUS_NO_MEMORY, "no memory for a list of pairs");
     }
     STATUS_TRY(
-        cuda_ask_read(q, host.get(), list, (1 + cuda_min(room, HOST_SORTS)) * sizeof(found)));
+        cuda_query_read(q, host.get(), list, (1 + cuda_min(room, HOST_SORTS)) * sizeof(found)));
     const size_t n = (size_t)host[0].n;
     out->n = n;
     if (n > out->capacity || n == 0) {

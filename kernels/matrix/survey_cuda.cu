@@ -83,9 +83,9 @@ enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const ma
     const size_t sums = m->n_series * sizeof(double), bytes = sizeof(struct stats) + sums;
     struct stats *stats;
     {
-        cuda_work work(q, LANE_ASK, {});
+        cuda_work work(q, STREAM_QUERY, {});
         STATUS_TRY(work.status);
-        STATUS_TRY(cuda_queue_scratch(q, LANE_ASK, bytes, (void **)&stats));
+        STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, bytes, (void **)&stats));
         double *row_sums = (double *)(stats + 1);
         CUDA_TRY(cudaMemsetAsync(stats, 0, sizeof *stats, work.stream), "zero");
         const unsigned blocks = (unsigned)cuda_min(BLOCKS, m->n_series);
@@ -101,7 +101,7 @@ enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const ma
     if (host == nullptr) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the survey of %zu series", m->n_series);
     }
-    const enum status status = cuda_ask_read(q, host, stats, bytes);
+    const enum status status = cuda_query_read(q, host, stats, bytes);
     if (status == STATUS_OK) {
         double sum = 0;
         for (size_t j = 0; j < m->n_series; j++) {
@@ -378,9 +378,9 @@ enum status series_medians(struct cuda_queue *q, const struct matrix *m, const m
         cuda_min(n, cuda_max(GATHER_ROWS, GATHER_BYTES / (n * sizeof(T)) / TILE * TILE));
     double *result;
     {
-        cuda_work work(q, LANE_ASK, {});
+        cuda_work work(q, STREAM_QUERY, {});
         STATUS_TRY(work.status);
-        STATUS_TRY(cuda_queue_scratch(q, LANE_ASK, n * sizeof *result + batch * n * sizeof(T),
+        STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, n * sizeof *result + batch * n * sizeof(T),
                                       (void **)&result));
         T *rows = (T *)(result + n);
         for (size_t first = 0; first < n; first += batch) {
@@ -394,7 +394,7 @@ enum status series_medians(struct cuda_queue *q, const struct matrix *m, const m
         }
         STATUS_TRY(work.done());
     }
-    return cuda_ask_read(q, median_abs, result, n * sizeof *median_abs);
+    return cuda_query_read(q, median_abs, result, n * sizeof *median_abs);
 }
 
 } // namespace

@@ -267,12 +267,12 @@ enum status means_rows(struct queue *queue, const struct series_rows *x, struct 
     means_args args = {*x, moments, parts_of(x->n_series, x->n_samples), 0, nullptr};
     /* whole vectors in every part but the last */
     args.part = cuda_pieces(cuda_pieces(x->n_samples, args.n_parts), 4) * 4;
-    cuda_work work(q, LANE_COMPUTE,
+    cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(x->at.at, series_rows_bytes(x)),
                     queue_moments(moments, x->first, x->n_series, true)});
     STATUS_TRY(work.status);
     if (args.n_parts > 1) {
-        STATUS_TRY(cuda_queue_scratch(q, LANE_COMPUTE,
+        STATUS_TRY(cuda_queue_scratch(q, STREAM_COMPUTE,
                                       x->n_series * args.n_parts * sizeof *args.parts,
                                       (void **)&args.parts));
     }

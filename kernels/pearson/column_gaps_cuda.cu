@@ -225,9 +225,9 @@ enum status multiply(struct cuda_queue *q, const gap_args *args, const double *g
     const struct cuda_product of_squares = {
         true,      false, gathered + slots,   squares, slots, m, args->n,
         3 * slots, m,     (double *)args->yy, m};
-    STATUS_TRY(cuda_multiply(q, LANE_COMPUTE, &of_masks));
-    STATUS_TRY(cuda_multiply(q, LANE_COMPUTE, &of_values));
-    return cuda_multiply(q, LANE_COMPUTE, &of_squares);
+    STATUS_TRY(cuda_multiply(q, STREAM_COMPUTE, &of_masks));
+    STATUS_TRY(cuda_multiply(q, STREAM_COMPUTE, &of_values));
+    return cuda_multiply(q, STREAM_COMPUTE, &of_squares);
 }
 
 /* Working memory: masks and squares of the slab, a batch's columns, products and list. */
@@ -303,7 +303,7 @@ enum status cuda_column_gaps_admit(struct cuda_queue *q, struct columns *c, size
     gap_args args = args_of(c, nullptr, n);
     args.first = first;
     args.n_slots = admitted - first;
-    cuda_work work(q, LANE_COMPUTE,
+    cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(c->small.at, c->small.bytes),
                     queue_writes(c->pairs.at, c->pairs.bytes),
                     queue_reads(c->triangle.at, c->triangle.bytes),
@@ -330,7 +330,7 @@ enum status cuda_column_gaps_add(struct cuda_queue *q, struct columns *c, const 
     STATUS_TRY(space.alloc(bytes));
     const struct workspace s = lay_out(space.as<char>(), c->n_series, n);
     gap_args args = args_of(c, y, n);
-    cuda_work work(q, LANE_COMPUTE,
+    cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(c->small.at, c->small.bytes),
                     queue_writes(c->pairs.at, c->pairs.bytes), queue_reads(y, elements * sizeof *y),
                     queue_writes(s.w, bytes),

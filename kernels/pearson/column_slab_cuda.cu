@@ -214,7 +214,7 @@ enum status scan(struct cuda_queue *q, struct columns *c, struct span slab, enum
     const size_t skip = c->diff != PEARSON_DIFF_NONE && !c->started;
     const slab_view v = {slab.at, type, c->n_series, n_raw - skip, skip, c->diff, c->at.last_raw};
     double *y = (double *)c->y[c->turn % 2].at;
-    cuda_work work(q, LANE_COMPUTE,
+    cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(slab.at, slab.bytes), columns_access(c),
                     queue_writes(y, (v.n + 1) * c->n_series * sizeof(double))});
     STATUS_TRY(work.status);
@@ -249,7 +249,7 @@ enum status cuda_column_slab_take(struct cuda_queue *q, struct columns *c, struc
 
 enum status cuda_column_slab_merge(struct cuda_queue *q, struct columns *c)
 {
-    cuda_work work(q, LANE_COMPUTE, {columns_access(c)});
+    cuda_work work(q, STREAM_COMPUTE, {columns_access(c)});
     STATUS_TRY(work.status);
     merge_slab<<<warps_of(c), THREADS, 0, work.stream>>>(c->at, c->n_series,
                                                          cuda_pieces(c->pending, COLUMNS_CHUNK));
@@ -259,7 +259,7 @@ enum status cuda_column_slab_merge(struct cuda_queue *q, struct columns *c)
 
 enum status cuda_column_slab_start(struct cuda_queue *q, struct columns *c)
 {
-    cuda_work work(q, LANE_COMPUTE, {columns_access(c)});
+    cuda_work work(q, STREAM_COMPUTE, {columns_access(c)});
     STATUS_TRY(work.status);
     start_series<<<blocks_of(c), THREADS, 0, work.stream>>>(c->at, c->n_series);
     STATUS_TRY(cuda_launched("start of columns"));

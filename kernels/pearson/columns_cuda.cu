@@ -12,7 +12,7 @@
  * What depends on which columns have gaps, which the host has to know, is put off until the next
  * slab comes: the counts are there by then, and nothing waits for them.
  *
- * Products by cuBLAS in panels of COLUMNS_PANEL rows on the product lanes, while the next slab is
+ * Products by cuBLAS in panels of COLUMNS_PANEL rows on the product streams, while the next slab is
  * being centred (column_slab_cuda.cu); in the end, a thread a pair.
  * Flops: 2 a sample and pair. Bytes: 16 a pair and slab.
  * Error of r for N samples in slabs of S, u = 2^-53: of the products (products_cuda.cu), with
@@ -119,14 +119,14 @@ enum status add_products(struct cuda_queue *q, struct columns *c, const double *
         const size_t width = matrix_panel_width(p, COLUMNS_PANEL, c->n_series);
         const size_t rows = width - p * COLUMNS_PANEL;
         double *to = (double *)c->triangle.at + columns_panel_at(c->n_series, p);
-        cuda_work work(q, cuda_queue_fan(q),
+        cuda_work work(q, cuda_gemm_stream(q),
                        {queue_reads(y, (n + 1) * c->n_series * sizeof(double)),
                         queue_writes(to, rows * width * sizeof(double))});
         STATUS_TRY(work.status);
         const struct cuda_product product = {
             true,  c->n_total > 0, y + p * COLUMNS_PANEL, y,  rows, width,
             n + 1, c->n_series,    c->n_series,           to, width};
-        STATUS_TRY(cuda_multiply(q, work.lane, &product));
+        STATUS_TRY(cuda_multiply(q, work.id, &product));
         STATUS_TRY(work.done());
     }
     return STATUS_OK;
@@ -192,7 +192,7 @@ enum status finish_panels(struct cuda_queue *q, struct columns *c, const double 
                                   scale,
                                   (const double *)c->pairs.at,
                                   (double *)m->panels[p].at};
-        cuda_work work(q, LANE_COMPUTE,
+        cuda_work work(q, STREAM_COMPUTE,
                        {columns_access(c), queue_reads(c->triangle.at, c->triangle.bytes),
                         queue_reads(c->pairs.at, c->pairs.bytes),
                         queue_reads(scale, c->n_series * sizeof *scale),
@@ -308,7 +308,7 @@ enum status cuda_columns_finish(struct queue *queue, void *state, struct moments
     cuda_span scale(queue);
     STATUS_TRY(scale.alloc(c->n_series * sizeof(double)));
     {
-        cuda_work work(q, LANE_COMPUTE,
+        cuda_work work(q, STREAM_COMPUTE,
                        {columns_access(c), queue_moments(moments, 0, c->n_series, true),
                         queue_writes(scale.span.at, scale.span.bytes)});
         STATUS_TRY(work.status);

@@ -371,14 +371,14 @@ enum status launch(struct cuda_queue *q, tile_args *args, const struct pearson_p
     const size_t slabs = cuda_min(args->n_chunks, cuda_max(1, WANTED_BLOCKS / tiles));
     STATUS_TRY(map_digits(p->a.z.at, form, p->n_samples, p->a.n, TILE_A, &map_a));
     STATUS_TRY(map_digits(p->b.z.at, form, p->n_samples, p->b.n, TILE_B, &map_b));
-    const enum queue_lane lane = cuda_queue_fan(q);
-    cuda_work work(q, lane,
+    const enum stream_id id = cuda_gemm_stream(q);
+    cuda_work work(q, id,
                    {queue_reads(p->a.z.at, p->a.n * form.bytes),
                     queue_reads(p->b.z.at, p->b.n * form.bytes),
                     queue_writes(p->r.at, p->a.n * p->width * sizeof(R))});
     STATUS_TRY(work.status);
     if (args->n_chunks > 1) {
-        STATUS_TRY(cuda_queue_scratch(q, lane, slabs * p->a.n * p->b.n * sizeof(double),
+        STATUS_TRY(cuda_queue_scratch(q, id, slabs * p->a.n * p->b.n * sizeof(double),
                                       (void **)&args->partial));
     }
     const size_t bytes = RING_BYTES + RING_ALIGNMENT;

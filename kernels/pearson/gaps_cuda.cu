@@ -203,9 +203,9 @@ enum status multiply(struct cuda_queue *q, const gaps_args *args, const double *
         false, false, a, b, 2 * n_a, n_b, k, k, k, (double *)args->xy, n_b};
     const struct cuda_product of_squares = {false, false, a + n_a * k, b + 2 * n_b * k,    n_a, n_b,
                                             k,     k,     k,           (double *)args->yy, n_b};
-    STATUS_TRY(cuda_multiply(q, LANE_COMPUTE, &of_masks));
-    STATUS_TRY(cuda_multiply(q, LANE_COMPUTE, &of_values));
-    return cuda_multiply(q, LANE_COMPUTE, &of_squares);
+    STATUS_TRY(cuda_multiply(q, STREAM_COMPUTE, &of_masks));
+    STATUS_TRY(cuda_multiply(q, STREAM_COMPUTE, &of_values));
+    return cuda_multiply(q, STREAM_COMPUTE, &of_squares);
 }
 
 /* Rows [a0, a0 + n_a) of a's order with [b0, b0 + n_b) of b's. */
@@ -225,7 +225,7 @@ enum status take_batch(struct cuda_queue *q, const gaps_args *common, const list
     args.n_recompute = (unsigned *)(args.recompute + size->product);
     const size_t z_bytes = args.z_stride * sizeof(double);
     const size_t x_bytes = p.n_samples * dtype_bytes(p.x_type);
-    cuda_work work(q, LANE_COMPUTE,
+    cuda_work work(q, STREAM_COMPUTE,
                    {queue_writes(space, size->bytes), queue_reads(p.a.z.at, p.a.n * z_bytes),
                     queue_reads(p.b.z.at, p.b.n * z_bytes),
                     queue_reads(l->a.there.at, l->a.there.bytes),

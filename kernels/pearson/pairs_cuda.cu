@@ -40,7 +40,7 @@ enum status take_some(struct cuda_queue *q, const struct series_rows *x, struct 
     cuda_span there(&q->base);
     STATUS_TRY(there.alloc(bytes));
     STATUS_TRY(cuda_upload(&q->base, there.span, pairs, bytes, &ticket));
-    cuda_work work(q, LANE_COMPUTE,
+    cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(x->at.at, series_rows_bytes(x)), queue_writes(there.span.at, bytes),
                     queue_moments(moments, 0, moments.capacity, false)});
     STATUS_TRY(work.status);

@@ -4,10 +4,10 @@
  * Where the device has warpgroup instructions all precisions take products of digits
  * (digits_cuda.h). Elsewhere the doubles of z are multiplied here: a panel is cut into bands of
  * BAND_ROWS rows, each a product by cuBLAS (double-precision tensor cores) with the series up to
- * its own last row, on one of the queue's product lanes. Bands on different lanes run side by side,
- * within a call and across calls, so that no multiprocessor waits for the last wave of a band; of
- * the diagonal, half a band is wasted. Then one pass clamps, and marks the pairs of series without
- * variance; for f32 it rounds from working memory to the matrix.
+ * its own last row, on one of the queue's product streams. Bands on different streams run side by
+ * side, within a call and across calls, so that no multiprocessor waits for the last wave of a
+ * band; of the diagonal, half a band is wasted. Then one pass clamps, and marks the pairs of series
+ * without variance; for f32 it rounds from working memory to the matrix.
  *
  * Mapping of the pass: a thread a column, a block CLAMP_ROWS rows.
  * Flops: 2 N for each pair, and BAND_ROWS / n_series more. Bytes of the pass: 16 a pair.
@@ -20,7 +20,7 @@
 namespace
 {
 
-/* cuBLAS 13.1 on an H200, 8192 x 8192: 11.4 ms on 4 lanes; 128 rows 12.1, 512 rows 11.2, 1024
+/* cuBLAS 13.1 on an H200, 8192 x 8192: 11.4 ms on 4 streams; 128 rows 12.1, 512 rows 11.2, 1024
  * rows 12.6; a full product 19.3. */
 const size_t BAND_ROWS = 256;
 const int THREADS = 256;
@@ -80,7 +80,7 @@ enum status take_band(struct cuda_queue *q, const struct pearson_panel *p,
         band.products = products.as<double>();
         band.pitch = n_b;
     }
-    cuda_work work(q, cuda_queue_fan(q),
+    cuda_work work(q, cuda_gemm_stream(q),
                    {queue_reads(a, n * stride * sizeof(double)),
                     queue_reads(p->b.z.at, n_b * stride * sizeof(double)),
                     queue_writes(r, n * p->width * dtype_bytes(pearson_dtype(p->precision))),
@@ -91,7 +91,7 @@ enum status take_band(struct cuda_queue *q, const struct pearson_panel *p,
     const struct cuda_product product = {
         false,  false,         a,         (const double *)p->b.z.at, n, n_b, form.doubles, stride,
         stride, band.products, band.pitch};
-    STATUS_TRY(cuda_multiply(q, work.lane, &product));
+    STATUS_TRY(cuda_multiply(q, work.id, &product));
     const dim3 grid((unsigned)cuda_pieces(n_b, THREADS), (unsigned)cuda_pieces(n, CLAMP_ROWS));
     auto kernel = exact ? clamp_rows<double> : clamp_rows<float>;
     kernel<<<grid, THREADS, 0, work.stream>>>(band);

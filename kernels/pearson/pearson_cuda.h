@@ -34,8 +34,8 @@ struct cuda_product {
     double *c;
     size_t width;
 };
-/* Within an operation on the lane; takes the lane's scratch memory. */
-enum status cuda_multiply(struct cuda_queue *q, enum queue_lane lane,
+/* Within an operation on the stream; takes the stream's scratch memory. */
+enum status cuda_multiply(struct cuda_queue *q, enum stream_id id,
                           const struct cuda_product *product) STATUS_MUST_CHECK;
 
 /* standardize_cuda */

@@ -61,7 +61,7 @@ enum status product_of(cublasHandle_t blas, const struct cuda_product *p, size_t
     return STATUS_OK;
 }
 
-enum status split_product(struct cuda_queue *q, enum queue_lane lane, cublasHandle_t blas,
+enum status split_product(struct cuda_queue *q, enum stream_id id, cublasHandle_t blas,
                           const struct cuda_product *p, size_t n_splits)
 {
     const double one = 1, none = 0;
@@ -69,7 +69,7 @@ enum status split_product(struct cuda_queue *q, enum queue_lane lane, cublasHand
     const size_t pitch_a = p->columns ? p->pitch_a : 1, pitch_b = p->columns ? p->pitch_b : 1;
     const size_t elements = p->n_a * p->n_b;
     double *parts;
-    STATUS_TRY(cuda_queue_scratch(q, lane, n_splits * elements * sizeof(double), (void **)&parts));
+    STATUS_TRY(cuda_queue_scratch(q, id, n_splits * elements * sizeof(double), (void **)&parts));
     for (size_t k = 0; k < terms; k += SLICE) {
         CUBLAS_TRY(cublasDgemmStridedBatched_64(
                        blas, p->columns ? CUBLAS_OP_N : CUBLAS_OP_T,
@@ -84,17 +84,17 @@ enum status split_product(struct cuda_queue *q, enum queue_lane lane, cublasHand
         STATUS_TRY(product_of(blas, p, terms * n_splits, p->n_k, parts, p->n_b, true));
     }
     add_splits<<<dim3((unsigned)cuda_pieces(p->n_b, THREADS), (unsigned)p->n_a), THREADS, 0,
-                 q->stream[lane]>>>(parts, n_splits, p->n_a, p->n_b, p->c, p->width, p->add);
+                 q->stream[id]>>>(parts, n_splits, p->n_a, p->n_b, p->c, p->width, p->add);
     return cuda_launched("sum of products");
 }
 
 } // namespace
 
-enum status cuda_multiply(struct cuda_queue *q, enum queue_lane lane, const struct cuda_product *p)
+enum status cuda_multiply(struct cuda_queue *q, enum stream_id id, const struct cuda_product *p)
 {
     const size_t n_splits = splits_of(p);
     cublasHandle_t blas;
-    STATUS_TRY(cuda_queue_blas(q, lane, &blas));
-    return n_splits > 1 ? split_product(q, lane, blas, p, n_splits)
+    STATUS_TRY(cuda_queue_blas(q, id, &blas));
+    return n_splits > 1 ? split_product(q, id, blas, p, n_splits)
                         : product_of(blas, p, 0, p->n_k, p->c, p->width, p->add);
 }

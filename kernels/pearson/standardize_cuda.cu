@@ -367,7 +367,7 @@ enum status cuda_standardize(struct queue *queue, enum pearson_precision precisi
                            cuda_form_of_z(queue, precision, x->n_samples)};
     STATUS_TRY(cuda_expect_series(x, moments, "standardize"));
     STATUS_TRY(cuda_expect(z, x->n_series, args.form.bytes, "standardize"));
-    cuda_work work(q, LANE_COMPUTE,
+    cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(x->at.at, series_rows_bytes(x)),
                     queue_writes(z.at, x->n_series * args.form.bytes),
                     queue_moments(moments, x->first, x->n_series, true)});
@@ -395,7 +395,7 @@ enum status cuda_diff_rows(struct queue *queue, const struct series_rows *x, enu
     const size_t n_out = x->n_samples - 1;
     STATUS_TRY(cuda_expect(x->at, x->n_series, x->n_samples * dtype_bytes(x->type), "diff"));
     STATUS_TRY(cuda_expect(out, x->n_series, n_out * sizeof(double), "diff"));
-    cuda_work work(cuda_queue_of(queue), LANE_COMPUTE,
+    cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
                    {queue_reads(x->at.at, series_rows_bytes(x)),
                     queue_writes(out.at, x->n_series * n_out * sizeof(double))});
     STATUS_TRY(work.status);

@@ -66,7 +66,7 @@ enum status walk_rows(struct queue *queue, const struct philox_walk *walk,
     }
     const size_t row = out->n_samples * dtype_bytes(out->type);
     STATUS_TRY(cuda_expect(out->at, out->n_series, row, "random walks"));
-    cuda_work work(cuda_queue_of(queue), LANE_COMPUTE,
+    cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
                    {queue_writes(out->at.at, series_rows_bytes(out))});
     STATUS_TRY(work.status);
     const unsigned blocks = (unsigned)cuda_pieces(out->n_series, SERIES);

@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(SCIDDICAT_TILE_CELLS) find_hot(sciddicat_map m
 
 enum status start(struct queue *queue, sciddicat_run *r, const given &g)
 {
-    cuda_work work(cuda_queue_of(queue), LANE_COMPUTE,
+    cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
                    {queue_writes(r->memory.at, r->memory.bytes),
                     queue_reads(g.z, r->cells * sizeof *g.z),
                     queue_reads(g.h, r->cells * sizeof *g.h),
@@ -322,7 +322,7 @@ enum status advance_cluster(struct queue *queue, sciddicat_run *r, uint64_t n_st
 {
     struct cuda_queue *q = cuda_queue_of(queue);
     {
-        cuda_work work(q, LANE_COMPUTE, {queue_writes(r->memory.at, r->memory.bytes)});
+        cuda_work work(q, STREAM_COMPUTE, {queue_writes(r->memory.at, r->memory.bytes)});
         STATUS_TRY(work.status);
         for (uint64_t done = 0; done < n_steps; done += CLUSTER_STEPS) {
             const uint64_t left = n_steps - done;
@@ -358,7 +358,7 @@ enum status advance_sweep(struct queue *queue, sciddicat_run *r, uint64_t n_step
     const unsigned blocks =
         (unsigned)cuda_min(r->tiles, (size_t)multiprocessors * BLOCKS_A_MULTIPROCESSOR);
     {
-        cuda_work work(q, LANE_COMPUTE, {queue_writes(r->memory.at, r->memory.bytes)});
+        cuda_work work(q, STREAM_COMPUTE, {queue_writes(r->memory.at, r->memory.bytes)});
         STATUS_TRY(work.status);
         if (!r->sweeping) {
             STATUS_TRY(begin_sweeping(r, work.stream));
@@ -410,7 +410,7 @@ enum status download_largest(struct queue *queue, sciddicat_run *r, double *to)
     cuda_span all(queue);
     STATUS_TRY(all.alloc(r->cells * sizeof(double)));
     {
-        cuda_work work(cuda_queue_of(queue), LANE_COMPUTE,
+        cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
                        {queue_reads(r->memory.at, r->memory.bytes),
                         queue_writes(all.span.at, all.span.bytes)});
         STATUS_TRY(work.status);

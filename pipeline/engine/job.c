@@ -244,7 +244,7 @@ static void end_work(struct engine_task *task)
             engine_task_result(task, STATUS_DEVICE);
         }
         ops->busy(job->queue, &unused, true);
-        ops->rest(job->queue);
+        ops->trim(job->queue);
     }
     table_free(job->again);
     job->again = NULL;
