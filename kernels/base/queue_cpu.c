@@ -77,9 +77,33 @@ enum status cpu_scratch(size_t count, size_t size, void **out)
     return STATUS_OK;
 }
 
-enum status cpu_scratch_failed(void)
+struct scratch_work {
+    size_t bytes;
+    void (*body)(void *arg, size_t index, void *scratch);
+    void *arg;
+    atomic_bool failed;
+};
+
+static void with_scratch(void *arg, size_t index)
 {
-    return status_fail(STATUS_NO_MEMORY, "no memory for the working space of a tile");
+    struct scratch_work *work = arg;
+    void *scratch = work->bytes > 0 ? cpu_scratch_try(work->bytes, 1) : NULL;
+    if (scratch == NULL && work->bytes > 0) {
+        atomic_store(&work->failed, true);
+        return;
+    }
+    work->body(work->arg, index, scratch);
+    free(scratch);
+}
+
+enum status cpu_run_scratch(struct queue *q, size_t n, size_t bytes,
+                            void (*body)(void *arg, size_t index, void *scratch), void *arg)
+{
+    struct scratch_work work = {.bytes = bytes, .body = body, .arg = arg};
+    STATUS_TRY(cpu_run_long(q, n, with_scratch, &work));
+    return atomic_load(&work.failed)
+               ? status_fail(STATUS_NO_MEMORY, "no memory for %zu bytes of working space", bytes)
+               : STATUS_OK;
 }
 
 enum status cpu_expect(struct span s, size_t count, size_t size, const char *what)

@@ -20,12 +20,16 @@ void cpu_run(struct queue *q, size_t n, void (*body)(void *arg, size_t index), v
 enum status cpu_run_long(struct queue *q, size_t n, void (*body)(void *arg, size_t index),
                          void *arg) STATUS_MUST_CHECK;
 
+/* The same for bodies that need `bytes` of scratch (0: NULL). STATUS_NO_MEMORY where a body got
+ * none, and did not run. */
+enum status cpu_run_scratch(struct queue *q, size_t n, size_t bytes,
+                            void (*body)(void *arg, size_t index, void *scratch),
+                            void *arg) STATUS_MUST_CHECK;
+
 /* Host scratch of count * size bytes, aligned to 256 below 1 MiB, else as malloc does; *out is NULL
- * on failure. Freed by free(). Safe in bodies: a failure is only returned there, and described by
- * cpu_scratch_failed(). */
+ * on failure. Freed by free(). */
 void *cpu_scratch_try(size_t count, size_t size);
 enum status cpu_scratch(size_t count, size_t size, void **out) STATUS_MUST_CHECK;
-enum status cpu_scratch_failed(void);
 
 /* Checks that a span holds `count` items of `size` bytes: STATUS_INTERNAL naming `what`. */
 enum status cpu_expect(struct span s, size_t count, size_t size,

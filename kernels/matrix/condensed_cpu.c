@@ -5,7 +5,7 @@
  * It is transposed in tiles of TILE x TILE through a buffer whose rows lie an odd number of
  * elements apart: the panels' rows may lie a power of two apart and would share cache sets.
  */
-#include "kernels/base/lanes_cpu.h"
+#include "kernels/base/vector_cpu.h"
 #include "kernels/matrix/matrix_cpu.h"
 #include "kernels/matrix/matrix_rule.h"
 
@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TILE = 64, LINE = 64, AHEAD = 16 };
 
@@ -28,21 +29,7 @@ struct window {
     void *dst;
 };
 
-CPU_CLONES static void row_f64(const double *from, size_t n, double *to)
-{
-    for (size_t i = 0; i < n; ++i) {
-        to[i] = from[i];
-    }
-}
-
-CPU_CLONES static void row_f32(const float *from, size_t n, float *to)
-{
-    for (size_t i = 0; i < n; ++i) {
-        to[i] = from[i];
-    }
-}
-
-/* Asks for columns i0 .. i0 + n_i - 1 of row j before load() takes them: rows lie far apart, where
+/* Fetches columns i0 .. i0 + n_i - 1 of row j before load() takes them: rows lie far apart, where
  * the processor does not look ahead by itself. */
 static void prefetch(const struct matrix *m, size_t i0, size_t n_i, size_t j)
 {
@@ -63,11 +50,8 @@ static void load(const struct matrix *m, size_t i0, size_t n_i, size_t j0, size_
         }
         /* elements of the row that are defined and wanted */
         size_t n = j0 + j > i0 ? cpu_min(n_i, j0 + j - i0) : 0;
-        if (m->type == DTYPE_F32) {
-            row_f32((const float *)row + i0, n, tile->f32 + j * (TILE + 1));
-        } else {
-            row_f64((const double *)row + i0, n, tile->f64 + j * (TILE + 1));
-        }
+        const size_t size = dtype_bytes(m->type);
+        memcpy((char *)tile + j * (TILE + 1) * size, (const char *)row + i0 * size, n * size);
     }
 }
 
@@ -146,7 +130,6 @@ struct heat_job {
     size_t side;
     const size_t *start; /* the first series of every cell, and the end */
     float *cells;
-    int failed; /* only ever set to 1 */
 };
 
 /* Adds the defined elements i0 .. i1 - 1 of row j. */
@@ -162,16 +145,13 @@ static void add_segment(const struct matrix *m, const void *row, size_t i0, size
 }
 
 /* Cells (a, 0) .. (a, a) and their mirror images. */
-static void heat_body(void *arg, size_t index)
+static void heat_body(void *arg, size_t index, void *scratch)
 {
-    struct heat_job *job = arg;
+    const struct heat_job *job = arg;
     size_t a = job->side - 1 - index; /* the longest rows first */
     size_t j_end = job->start[a + 1], j_start = job->start[a];
-    double *sum = calloc(2 * (a + 1), sizeof *sum), *count = sum + a + 1;
-    if (sum == NULL) {
-        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
-        return;
-    }
+    double *sum = scratch, *count = sum + a + 1;
+    memset(sum, 0, 2 * (a + 1) * sizeof *sum);
     for (size_t j = j_start; j < j_end; ++j) {
         const void *row = cpu_matrix_row(job->m, j);
         for (size_t b = 0; b <= a; ++b) {
@@ -188,7 +168,6 @@ static void heat_body(void *arg, size_t index)
         job->cells[a * job->side + b] = cell;
         job->cells[b * job->side + a] = cell;
     }
-    free(sum);
 }
 
 enum status cpu_heatmap(struct queue *q, const struct matrix *m, size_t side, float *cells)
@@ -203,7 +182,7 @@ enum status cpu_heatmap(struct queue *q, const struct matrix *m, size_t side, fl
         start[a] = side == 0 ? 0 : (size_t)((unsigned __int128)a * m->n_series / side);
     }
     struct heat_job job = {.m = m, .side = side, .start = start, .cells = cells};
-    enum status st = cpu_run_long(q, side, heat_body, &job);
+    enum status st = cpu_run_scratch(q, side, 2 * side * sizeof(double), heat_body, &job);
     free(start);
-    return job.failed ? cpu_scratch_failed() : st;
+    return st;
 }

@@ -47,7 +47,7 @@ struct matrix_pairs {
 
 enum { MATRIX_BINS = 64 };
 
-/* Figures of the whole matrix, over pairs i < j. */
+/* Statistics of the whole matrix, over pairs i < j. */
 struct matrix_survey {
     uint64_t n_pairs, n_undefined;   /* undefined: NaN */
     uint64_t histogram[MATRIX_BINS]; /* of r on [-1, 1]; bin floor((r + 1) * 32), r = 1 in the
@@ -56,8 +56,8 @@ struct matrix_survey {
 };
 
 struct matrix_kernels {
-    /* Whole-matrix figures, and for each series the median of |r| over its defined pairs (NaN when
-     * there are none; the mean of the two middle ones when their number is even), into
+    /* Whole-matrix statistics, and for each series the median of |r| over its defined pairs (NaN
+     * when there are none; the mean of the two middle ones when their number is even), into
      * median_abs[n_series]; and the median of |r| over all defined pairs, likewise. */
     enum status (*survey)(struct queue *q, const struct matrix *m, struct matrix_survey *out,
                           double *median_abs, double *median_abs_all) STATUS_MUST_CHECK;

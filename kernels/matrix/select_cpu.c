@@ -5,7 +5,7 @@
  * order of j; one walk counts, the counts' running sum gives every column its place, a second walk
  * writes. Most elements fail the cut: a block of a row is first tested as a whole.
  */
-#include "kernels/base/lanes_cpu.h"
+#include "kernels/base/vector_cpu.h"
 #include "kernels/matrix/matrix_cpu.h"
 
 #include "kernels/base/clones_cpu.h"
@@ -47,7 +47,7 @@ static void select_body(void *arg, size_t index)
     for (size_t j = first + 1; j < n; ++j) {
         size_t in_row = cpu_min(end, j) - first;
         const double *r =
-            lanes_widen(cpu_matrix_row(job->m, j), job->m->type, first, in_row, buffer);
+            vector_widen(cpu_matrix_row(job->m, j), job->m->type, first, in_row, buffer);
         if (!any_beyond(r, in_row, job->cut)) {
             continue;
         }

@@ -1,5 +1,6 @@
 /*
- * survey_cpu - figures of the whole matrix: histogram, mean and exact medians of |r|, the k-th |r|.
+ * survey_cpu - statistics of the whole matrix: histogram, mean and exact medians of |r|, the k-th
+ * |r|.
  *
  * Nothing is sorted. A rank among all pairs is found by radix selection on the bits of |r|, whose
  * order is that of the numbers: a sweep counts the leading digit, the next ones refine within the
@@ -8,7 +9,7 @@
  * (R. W. Floyd, R. L. Rivest, "Expected time bounds for selection", 1975), quickselect does the
  * rest.
  */
-#include "kernels/base/lanes_cpu.h"
+#include "kernels/base/vector_cpu.h"
 #include "kernels/matrix/matrix_cpu.h"
 #include "kernels/matrix/matrix_rule.h"
 #include "kernels/matrix/rank_cpu.h"
@@ -23,7 +24,7 @@ enum { GROUP_ROWS = 64, SWEEP_TASKS = 32, TASK_PAIRS = 1 << 19 };
 
 struct sweep {
     const struct matrix *m;
-    /* Called for up to LANES_BLOCK elements of a row. */
+    /* Called for up to VECTOR_BLOCK elements of a row. */
     void (*visit)(void *arg, size_t task, size_t group, const double *r, size_t n);
     void *arg;
     size_t n_groups, n_tasks;
@@ -32,14 +33,14 @@ struct sweep {
 static void sweep_body(void *arg, size_t task)
 {
     const struct sweep *s = arg;
-    double buffer[LANES_BLOCK];
+    double buffer[VECTOR_BLOCK];
     for (size_t group = task; group < s->n_groups; group += s->n_tasks) {
         size_t end = cpu_min((group + 1) * GROUP_ROWS, s->m->n_series);
         for (size_t j = group * GROUP_ROWS; j < end; ++j) {
             const void *row = cpu_matrix_row(s->m, j);
-            for (size_t i = 0; i < j; i += LANES_BLOCK) {
-                size_t n = cpu_min(LANES_BLOCK, j - i);
-                s->visit(s->arg, task, group, lanes_widen(row, s->m->type, i, n, buffer), n);
+            for (size_t i = 0; i < j; i += VECTOR_BLOCK) {
+                size_t n = cpu_min(VECTOR_BLOCK, j - i);
+                s->visit(s->arg, task, group, vector_widen(row, s->m->type, i, n, buffer), n);
             }
         }
     }
@@ -64,9 +65,7 @@ static bool sweep(struct queue *q, struct sweep *s,
 
 /* --- ranks among all pairs ------------------------------------------------------------------- */
 
-/* The digits of a key: 15 + 16 + 16 + 15 bits from the top. */
-enum { DIGITS = 4, DIGIT_BINS = 1 << 16 };
-static const int digit_shift[DIGITS] = {47, 31, 15, 0};
+enum { DIGIT = 16, DIGIT_BINS = 1 << DIGIT }; /* bits of a digit */
 /* So many values that share the leading digits are gathered rather than refined further: 8 MB. A
  * matrix of so few pairs is gathered as a whole. */
 enum { GATHERED = 1 << 20, FEW_PAIRS = 1 << 16 };
@@ -74,10 +73,9 @@ enum { GATHERED = 1 << 20, FEW_PAIRS = 1 << 16 };
 struct ranks {
     struct sweep sweep;
     struct matrix_digit digit;
-    uint32_t *counts; /* [task][DIGIT_BINS] */
-    uint64_t *total;  /* [DIGIT_BINS]: over the tasks */
-    uint64_t floor;
-    uint64_t next[SWEEP_TASKS]; /* least key beyond floor; or where a task gathers to */
+    uint32_t *counts;           /* [task][DIGIT_BINS] */
+    uint64_t *total;            /* [DIGIT_BINS]: over the tasks */
+    uint64_t next[SWEEP_TASKS]; /* where a task gathers to */
     double *gathered;
 };
 
@@ -109,31 +107,16 @@ static void gather_prefix(void *arg, size_t task, size_t group, const double *r,
     k->next[task] = at;
 }
 
-static void least_beyond(void *arg, size_t task, size_t group, const double *r, size_t n)
-{
-    struct ranks *k = arg;
-    uint64_t least = k->next[task], floor = k->floor;
-    (void)group;
-    for (size_t i = 0; i < n; ++i) {
-        uint64_t key = matrix_key(r[i]);
-        uint64_t candidate = key > floor ? key : UINT64_MAX; /* a NaN's key is above all others */
-        least = candidate < least ? candidate : least;
-    }
-    k->next[task] = least;
-}
-
-/* Counts digit d; returns how many keys share the prefix; none when the queue is stopped. */
-static uint64_t count_pass(struct queue *q, struct ranks *k, unsigned d)
+/* Counts the next digit; returns how many keys share the prefix; none when the queue is stopped. */
+static uint64_t count_pass(struct queue *q, struct ranks *k)
 {
     uint64_t all = 0;
-    k->digit.shift = digit_shift[d];
-    k->digit.above = d == 0 ? MATRIX_KEY_BITS : digit_shift[d - 1];
-    size_t bins = (size_t)1 << (k->digit.above - k->digit.shift);
+    k->digit.shift = k->digit.above > DIGIT ? k->digit.above - DIGIT : 0;
     memset(k->counts, 0, k->sweep.n_tasks * DIGIT_BINS * sizeof *k->counts);
     if (!sweep(q, &k->sweep, count_digit, k)) {
         return 0;
     }
-    for (size_t b = 0; b < bins; ++b) {
+    for (size_t b = 0; b < DIGIT_BINS; ++b) {
         k->total[b] = 0;
         for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
             k->total[b] += k->counts[t * DIGIT_BINS + b];
@@ -141,21 +124,6 @@ static uint64_t count_pass(struct queue *q, struct ranks *k, unsigned d)
         all += k->total[b];
     }
     return all;
-}
-
-/* The least key beyond `floor`; there is one. */
-static uint64_t successor(struct queue *q, struct ranks *k, uint64_t floor)
-{
-    uint64_t least = UINT64_MAX;
-    k->floor = floor;
-    for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
-        k->next[t] = UINT64_MAX;
-    }
-    (void)sweep(q, &k->sweep, least_beyond, k); /* of what is left out of it nothing is told */
-    for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
-        least = k->next[t] < least ? k->next[t] : least;
-    }
-    return least;
 }
 
 /* Gathers the keys of the prefix, whose digit in hand has just become part of it as `bin`. */
@@ -174,40 +142,39 @@ static double *gather(struct queue *q, struct ranks *k, size_t bin)
     return k->gathered;
 }
 
-/* After pass 0: the mean of the values of ascending ranks low and high, high = low or low + 1; -1
- * when there is no memory, or the queue is stopped. */
+/* After a count of the first digit: the mean of the values of ascending ranks low and high, high =
+ * low or low + 1; -1 when there is no memory, or the queue is stopped. */
 static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t high)
 {
     uint64_t below = 0, n;
     size_t bin;
-    for (unsigned d = 0;;) {
+    for (;;) {
         bin = matrix_digit_learn(&k->digit, k->total, low, &below);
         n = k->total[bin];
-        if (n <= GATHERED || ++d == DIGITS) {
+        if (n <= GATHERED || k->digit.above == 0) {
             break;
         }
-        if (count_pass(q, k, d) == 0) {
+        if (count_pass(q, k) == 0) {
             return -1;
         }
     }
-    double first;
-    bool both = high < below + n; /* within the keys of the prefix */
-    if (n > GATHERED) {
-        first = matrix_key_value(k->digit.prefix); /* all digits are known: they are all equal */
-    } else {
+    double first = matrix_key_value(k->digit.prefix); /* where all digits are known */
+    bool both = high < below + n;                     /* within the keys of the prefix */
+    if (n <= GATHERED) {
         double *v = gather(q, k, bin);
         if (v == NULL) {
             return -1;
         }
-        double r =
+        first =
             rank_mean(v, (size_t)n, (size_t)(low - below), (size_t)((both ? high : low) - below));
         free(v);
-        first = r;
     }
     if (both) {
         return first;
     }
-    return (first + matrix_key_value(successor(q, k, matrix_key(first)))) / 2;
+    k->digit = (struct matrix_digit){.above = MATRIX_KEY_BITS};
+    double second = count_pass(q, k) == 0 ? -1 : refine(q, k, high, high);
+    return second < 0 ? -1 : (first + second) / 2;
 }
 
 /* Without counting anything first: one task gathers all there is. */
@@ -216,7 +183,6 @@ static double rank_of_few(struct queue *q, struct ranks *k, uint64_t from_top)
     size_t n = k->sweep.m->n_series;
     uint64_t low, high;
     double r = (double)NAN;
-    k->digit.above = MATRIX_KEY_BITS;
     k->next[0] = 0;
     k->gathered = cpu_scratch_try(matrix_n_pairs(n), sizeof *k->gathered);
     if (k->gathered == NULL) {
@@ -236,7 +202,7 @@ static double rank_of_many(struct queue *q, struct ranks *k, uint64_t from_top)
     k->total = cpu_scratch_try(DIGIT_BINS, sizeof *k->total);
     k->counts = cpu_scratch_try(k->sweep.n_tasks * DIGIT_BINS, sizeof *k->counts);
     if (k->total != NULL && k->counts != NULL) {
-        uint64_t n = count_pass(q, k, 0), low, high;
+        uint64_t n = count_pass(q, k), low, high;
         r = (double)NAN;
         if (n > 0) {
             matrix_ranks(n, from_top, &low, &high);
@@ -251,7 +217,7 @@ static double rank_of_many(struct queue *q, struct ranks *k, uint64_t from_top)
 /* The median of |r| where from_top is 0, else the from_top-th largest; NaN when there is none. */
 static enum status rank_abs(struct queue *q, const struct matrix *m, uint64_t from_top, double *out)
 {
-    struct ranks k = {.sweep = sweep_of(m)};
+    struct ranks k = {.sweep = sweep_of(m), .digit = {.above = MATRIX_KEY_BITS}};
     size_t n = m->n_series;
     *out = (double)NAN;
     if (n < 2) {
@@ -259,7 +225,8 @@ static enum status rank_abs(struct queue *q, const struct matrix *m, uint64_t fr
     }
     *out = n / 2 * n <= FEW_PAIRS ? rank_of_few(q, &k, from_top) : rank_of_many(q, &k, from_top);
     STATUS_TRY(queue_check(q));
-    return *out < 0 ? cpu_scratch_failed() : STATUS_OK;
+    return *out < 0 ? status_fail(STATUS_NO_MEMORY, "no memory to rank the pairs of %zu series", n)
+                    : STATUS_OK;
 }
 
 enum status cpu_kth_abs(struct queue *q, const struct matrix *m, uint64_t k, double *out)
@@ -279,16 +246,15 @@ struct median_job {
     const struct matrix *m;
     bool undefined; /* some coefficients are NaN */
     double *median_abs;
-    int failed; /* only ever set to 1 */
 };
 
 /* to[t] = |r[t]| */
 static void gather_row(const struct matrix *m, size_t s, double *to)
 {
-    double buffer[LANES_BLOCK];
-    for (size_t i = 0; i < s; i += LANES_BLOCK) {
-        size_t n = cpu_min(LANES_BLOCK, s - i);
-        const double *r = lanes_widen(cpu_matrix_row(m, s), m->type, i, n, buffer);
+    double buffer[VECTOR_BLOCK];
+    for (size_t i = 0; i < s; i += VECTOR_BLOCK) {
+        size_t n = cpu_min(VECTOR_BLOCK, s - i);
+        const double *r = vector_widen(cpu_matrix_row(m, s), m->type, i, n, buffer);
         for (size_t t = 0; t < n; ++t) {
             to[i + t] = fabs(r[t]);
         }
@@ -303,7 +269,7 @@ static void gather_columns(const struct matrix *m, size_t first, size_t n_series
     double buffer[MEDIAN_ROWS][MEDIAN_SERIES];
     const double *r[MEDIAN_ROWS];
     for (size_t t = 0; t < n; ++t) {
-        r[t] = lanes_widen(cpu_matrix_row(m, j0 + t), m->type, first, n_series, buffer[t]);
+        r[t] = vector_widen(cpu_matrix_row(m, j0 + t), m->type, first, n_series, buffer[t]);
     }
     for (size_t s = 0; s < n_series; ++s) {
         for (size_t t = 0; t < n; ++t) {
@@ -345,24 +311,23 @@ static void medians_of(struct median_job *job, size_t first, size_t end, double 
     }
 }
 
-static void median_body(void *arg, size_t index)
+/* From one series gathered to the next: an odd number of cache lines, or they would share cache
+ * sets. */
+static size_t median_stride(const struct matrix *m)
+{
+    return (m->n_series / 16 * 2 + 3) * 8;
+}
+
+static void median_body(void *arg, size_t index, void *v)
 {
     struct median_job *job = arg;
     size_t n = job->m->n_series;
-    /* an odd number of cache lines apart, or the gathered series would share cache sets */
-    size_t stride = (n / 16 * 2 + 3) * 8;
-    double *v = cpu_scratch_try(MEDIAN_SERIES + 1, stride * sizeof *v);
-    if (v == NULL) {
-        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
-        return;
-    }
     for (size_t k = 0; k < MEDIAN_BLOCKS; ++k) {
         size_t first = (index * MEDIAN_BLOCKS + k) * MEDIAN_SERIES;
         if (first < n) {
-            medians_of(job, first, cpu_min(first + MEDIAN_SERIES, n), v, stride);
+            medians_of(job, first, cpu_min(first + MEDIAN_SERIES, n), v, median_stride(job->m));
         }
     }
-    free(v);
 }
 
 /* --- stats ----------------------------------------------------------------------------------- */
@@ -441,6 +406,6 @@ enum status cpu_survey(struct queue *q, const struct matrix *m, struct matrix_su
     STATUS_TRY(rank_abs(q, m, 0, median_abs_all));
     struct median_job job = {.m = m, .undefined = out->n_undefined > 0, .median_abs = median_abs};
     const size_t tasks = cpu_pieces(m->n_series, (size_t)MEDIAN_SERIES * MEDIAN_BLOCKS);
-    enum status st = cpu_run_long(q, tasks, median_body, &job);
-    return job.failed ? cpu_scratch_failed() : st;
+    return cpu_run_scratch(q, tasks, (MEDIAN_SERIES + 1) * median_stride(m) * sizeof(double),
+                           median_body, &job);
 }

@@ -1,9 +1,9 @@
 /*
- * survey_cuda - figures of the whole matrix: histogram, mean of |r|, and every series' exact median
- * of |r|.
+ * survey_cuda - statistics of the whole matrix: histogram, mean of |r|, and every series' exact
+ * median of |r|.
  *
- * Figures: one sweep; a thread counts into its own column of a table in shared memory, sums of |r|
- * are taken by row and added in the rows' order.
+ * Statistics: one sweep; a thread counts into its own column of a table in shared memory, sums of
+ * |r| are taken by row and added in the rows' order.
  *
  * Medians: for a batch of series the |r| of each, a row of the triangle and a column, are gathered
  * into one row (the columns by tiles); a block then selects: counts by the leading bits of |r| as a

@@ -1,20 +1,20 @@
 /*
  * means_cpu - moments of rows: one read of the data.
  *
- * A block of LANES_BLOCK samples is read twice, the second time from the first-level cache: its
+ * A block of VECTOR_BLOCK samples is read twice, the second time from the first-level cache: its
  * mean first, then the squares about it. Blocks are merged by Chan's formula in order. A series is
  * cut into chunks of CHUNK samples, so that few long series use every core; short series share a
  * task.
  */
-#include "kernels/base/lanes_cpu.h"
 #include "kernels/base/queue_cpu.h"
+#include "kernels/base/vector_cpu.h"
 #include "kernels/means/means_rule.h"
 
 #include <stdlib.h>
 
 /* Samples in a task: half a megabyte of doubles, some 50 us, far above the cost of handing it out
  */
-enum { CHUNK = 64 * LANES_BLOCK };
+enum { CHUNK = 64 * VECTOR_BLOCK };
 
 struct means_job {
     const struct series_rows *x;
@@ -25,13 +25,13 @@ struct means_job {
 
 static void chunk_moments(const struct means_job *job, size_t series, size_t chunk)
 {
-    double buffer[LANES_BLOCK];
+    double buffer[VECTOR_BLOCK];
     const void *row = cpu_row(job->x, series);
     size_t end = cpu_min((chunk + 1) * CHUNK, job->x->n_samples);
-    struct part_moments all = lanes_none, block;
-    for (size_t t = chunk * CHUNK; t < end; t += LANES_BLOCK) {
-        size_t n = cpu_min(LANES_BLOCK, end - t);
-        lanes_moments(lanes_widen(row, job->x->type, t, n, buffer), n, &block);
+    struct part_moments all = vector_no_moments, block;
+    for (size_t t = chunk * CHUNK; t < end; t += VECTOR_BLOCK) {
+        size_t n = cpu_min(VECTOR_BLOCK, end - t);
+        vector_moments(vector_widen(row, job->x->type, t, n, buffer), n, &block);
         part_moments_merge(&all, &block);
     }
     job->partial[series * job->n_chunks + chunk] = all;

@@ -3,7 +3,7 @@
  *
  * A series gets a slot at its first gap. A pair is kept, with its own count, means and co-moments
  * of the common samples, by the slot that came first; it starts from the totals that were common to
- * both until then. A slab's contribution comes from tiles of products (cpu_gaps), by itself where
+ * both until then. A slab's contribution comes from tiles of products (gaps_cpu), by itself where
  * its sums cancel, from the samples as they came where the centred ones have lost it
  * (pearson_rule.h), and is merged by Chan's formula.
  *
@@ -14,7 +14,6 @@
 #include "kernels/pearson/gaps_cpu.h"
 #include "kernels/pearson/pairs_cpu.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Pairs of slots first .. slot - 1, in all. */
@@ -107,7 +106,6 @@ enum status column_gaps_admit(struct queue *q, struct columns *c, size_t n)
 struct gaps_job {
     struct columns *c;
     const struct columns_slab *slab;
-    atomic_bool failed;
 };
 
 /* A tile of pairs: slots from place a0 on with series from place b0 on, which all have a slot or
@@ -143,7 +141,7 @@ static struct pearson_common raw_common(const struct gaps_job *job, size_t a, si
     double *x = scratch, *y = scratch + job->slab->n;
     size_t n = 0;
     for (size_t t = 0; t < job->slab->n; ++t) {
-        if (!lanes_is_missing(wa[t]) && !lanes_is_missing(wb[t])) {
+        if (!vector_is_missing(wa[t]) && !vector_is_missing(wb[t])) {
             x[n] = raw_sample(job, a, t);
             y[n++] = raw_sample(job, b, t);
         }
@@ -166,8 +164,8 @@ static struct pearson_common slab_common(const struct gaps_job *job, size_t a, s
         return raw_common(job, a, b, wa, wb, scratch);
     }
     if (pearson_centre_sums(&p.sums)) {
-        p.mean_x = pearson_mean_of(mean_a.at, sums.x / sums.n, mean_a.rest);
-        p.mean_y = pearson_mean_of(mean_b.at, sums.y / sums.n, mean_b.rest);
+        p.mean_x = pearson_mean_of(mean_a.at, sums.x / sums.n, mean_a.low);
+        p.mean_y = pearson_mean_of(mean_b.at, sums.y / sums.n, mean_b.low);
         return p;
     }
     p = cpu_pair_common((struct pair_series){.x = wa, .type = DTYPE_F64, .marked = true},
@@ -176,8 +174,8 @@ static struct pearson_common slab_common(const struct gaps_job *job, size_t a, s
     if (!p.sure) {
         return raw_common(job, a, b, wa, wb, scratch);
     }
-    p.mean_x = pearson_mean_of(mean_a.at, p.mean_x.at, mean_a.rest + p.mean_x.rest);
-    p.mean_y = pearson_mean_of(mean_b.at, p.mean_y.at, mean_b.rest + p.mean_y.rest);
+    p.mean_x = pearson_mean_of(mean_a.at, p.mean_x.at, mean_a.low + p.mean_x.low);
+    p.mean_y = pearson_mean_of(mean_b.at, p.mean_y.at, mean_b.low + p.mean_y.low);
     return p;
 }
 
@@ -220,7 +218,7 @@ static void add_tile(struct gaps_job *job, const struct gaps_place *place, void 
     }
 }
 
-static void gaps_body(void *arg, size_t index)
+static void gaps_body(void *arg, size_t index, void *work)
 {
     struct gaps_job *job = arg;
     size_t n_gapped = job->c->n_gapped, rows = cpu_pieces(n_gapped, GAPS_TILE);
@@ -235,13 +233,7 @@ static void gaps_body(void *arg, size_t index)
         return;
     }
     place.n_b = cpu_min(GAPS_TILE, end - place.b0);
-    void *work = cpu_scratch_try(gaps_work_bytes() + 2 * job->slab->n * sizeof(double), 1);
-    if (work == NULL) {
-        atomic_store(&job->failed, true);
-        return;
-    }
     add_tile(job, &place, work, (double *)(void *)((char *)work + gaps_work_bytes()));
-    free(work);
 }
 
 enum status column_gaps_add(struct queue *q, struct columns *c, const struct columns_slab *slab)
@@ -252,8 +244,8 @@ enum status column_gaps_add(struct queue *q, struct columns *c, const struct col
     struct gaps_job job = {.c = c, .slab = slab};
     size_t rows = cpu_pieces(c->n_gapped, GAPS_TILE);
     size_t n_tiles = rows * (rows + cpu_pieces(c->n_series - c->n_gapped, GAPS_TILE));
-    enum status st = cpu_run_long(q, n_tiles, gaps_body, &job);
-    return atomic_load(&job.failed) ? cpu_scratch_failed() : st;
+    size_t bytes = gaps_work_bytes() + 2 * slab->n * sizeof(double);
+    return cpu_run_scratch(q, n_tiles, bytes, gaps_body, &job);
 }
 
 /* --- the end --------------------------------------------------------------------------------- */

@@ -117,8 +117,8 @@ __global__ void merge_pairs(gap_args args)
         args.recompute[atomicAdd(args.n_recompute, 1u)] = make_uint2((unsigned)slot, (unsigned)j);
         return;
     }
-    c.mean_x = pearson_mean_of(c.mean_x.at, raw.x / raw.n, c.mean_x.rest);
-    c.mean_y = pearson_mean_of(c.mean_y.at, raw.y / raw.n, c.mean_y.rest);
+    c.mean_x = pearson_mean_of(c.mean_x.at, raw.x / raw.n, c.mean_x.low);
+    c.mean_y = pearson_mean_of(c.mean_y.at, raw.y / raw.n, c.mean_y.low);
     merge_pair(args, slot, j, c);
 }
 
@@ -144,8 +144,8 @@ template <typename T> __global__ void __launch_bounds__(PAIR_THREADS) recompute_
         struct pearson_common c = pair_common_of(y, args.n, 0, 0);
         const struct pearson_mean mean_g = columns_mean(args.at.slab + g),
                                   mean_j = columns_mean(args.at.slab + j);
-        c.mean_x = pearson_mean_of(mean_g.at, c.mean_x.at, mean_g.rest + c.mean_x.rest);
-        c.mean_y = pearson_mean_of(mean_j.at, c.mean_y.at, mean_j.rest + c.mean_y.rest);
+        c.mean_x = pearson_mean_of(mean_g.at, c.mean_x.at, mean_g.low + c.mean_x.low);
+        c.mean_y = pearson_mean_of(mean_j.at, c.mean_y.at, mean_j.low + c.mean_y.low);
         if (!c.sure) {
             const pair_slab<T> slab = {args.slab, g, j};
             c = pair_common_of(slab, args.n, c.mean_x.at, c.mean_y.at);

@@ -112,7 +112,7 @@ template <typename T> __global__ void centre_chunks(slab_view v, columns_series 
 #pragma unroll 4
     for (size_t t = from; t < to + 1 && t < v.n; t++) {
         const double x = slab_sample<T>(v, t, s);
-        const double d = (x - mean.at) - mean.rest;
+        const double d = (x - mean.at) - mean.low;
         if (t < to) {
             y[t * v.n_series + s] = x == x ? d + 0.0 : -0.0;
         }

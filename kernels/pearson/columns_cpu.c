@@ -11,7 +11,7 @@
  * P = min(S, 2048), (P + N / P) u at most; of the norms twice half of (64 + S / 1024 + N / S) u.
  * For N = 2^20 that is 9.5e-13 in slabs of 256, 3.5e-13 of 2^19.
  *
- * Series with gaps take part in the triangle with zeros, which nobody reads: cpu_column_gaps.
+ * Series with gaps take part in the triangle with zeros, which are not read: column_gaps_cpu.
  */
 #include "kernels/pearson/columns_cpu.h"
 
@@ -95,7 +95,7 @@ static enum status make(struct queue *q, struct columns *c)
     c->place = c->order + n;
     for (size_t s = 0; s < n; ++s) {
         c->order[s] = c->place[s] = s;
-        c->all[s] = lanes_none;
+        c->all[s] = vector_no_moments;
         c->last[s] = (double)NAN;
     }
     return STATUS_OK;
@@ -157,13 +157,13 @@ static void transpose(const struct slab_job *job, size_t s0, size_t s1, size_t t
 }
 
 /* What follows from a row of increments or samples in w: its moments; the row centred; its lag. */
-static void take_row(const struct slab_job *job, size_t s)
+static void accumulate_row(const struct slab_job *job, size_t s)
 {
     struct columns *c = job->c;
     double *w = c->w + s * c->stride, n_pairs = 0, sum = 0;
-    struct part_moments m = lanes_none, block;
-    for (size_t t = 0; t < job->slab.n; t += LANES_BLOCK) {
-        lanes_moments(w + t, cpu_min(LANES_BLOCK, job->slab.n - t), &block);
+    struct part_moments m = vector_no_moments, block;
+    for (size_t t = 0; t < job->slab.n; t += VECTOR_BLOCK) {
+        vector_moments(w + t, cpu_min(VECTOR_BLOCK, job->slab.n - t), &block);
         part_moments_merge(&m, &block);
     }
     part_moments_recentre(&m);
@@ -176,13 +176,13 @@ static void take_row(const struct slab_job *job, size_t s)
         sum += both ? part_moments_centred(&m, w[t]) + part_moments_centred(&m, w[t + 1]) : 0;
     }
     const struct pearson_mean mean = columns_mean(&c->slab[s]);
-    lanes_scale(w, job->slab.n, mean.at, mean.rest, 1.0, w);
+    vector_scale(w, job->slab.n, mean.at, mean.low, 1.0, w);
     if (m.n == (double)job->slab.n) {
         /* all d add up to nothing but rounding */
         n_pairs = m.n - 1;
         sum = -w[0] - w[job->slab.n - 1];
     }
-    c->slab_lag[s] = (struct columns_lag){lanes_dot(w, w + 1, job->slab.n - 1), sum, n_pairs};
+    c->slab_lag[s] = (struct columns_lag){vector_dot(w, w + 1, job->slab.n - 1), sum, n_pairs};
 }
 
 static void slab_body(void *arg, size_t index)
@@ -205,7 +205,7 @@ static void slab_body(void *arg, size_t index)
             cpu_increments(w, job->slab.n, c->diff, w);
         }
         if (job->slab.n > 0) {
-            take_row(job, s);
+            accumulate_row(job, s);
         }
     }
 }

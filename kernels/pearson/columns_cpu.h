@@ -1,11 +1,11 @@
 /*
- * columns_cpu - the state of series in columns, shared by its two files: cpu_columns (complete
- * series) and cpu_column_gaps (pairs with a series that has gaps).
+ * columns_cpu - the state of series in columns, shared by its two files: columns_cpu (complete
+ * series), which calls column_gaps_cpu (pairs with a series that has gaps).
  */
 #ifndef LEAT_KERNELS_PEARSON_COLUMNS_CPU_H
 #define LEAT_KERNELS_PEARSON_COLUMNS_CPU_H
 
-#include "kernels/base/lanes_cpu.h"
+#include "kernels/base/vector_cpu.h"
 #include "kernels/pearson/columns_rule.h"
 #include "kernels/pearson/pearson_cpu.h"
 

@@ -88,9 +88,9 @@ PEARSON_RULE struct columns_pair columns_pair_load(const double *at, size_t stri
     struct columns_pair p;
     p.n = at[0];
     p.x.at = at[stride];
-    p.x.rest = at[2 * stride];
+    p.x.low = at[2 * stride];
     p.y.at = at[3 * stride];
-    p.y.rest = at[4 * stride];
+    p.y.low = at[4 * stride];
     p.xx = at[5 * stride];
     p.yy = at[6 * stride];
     p.xy = at[7 * stride];
@@ -101,9 +101,9 @@ PEARSON_RULE void columns_pair_store(const struct columns_pair *p, double *at, s
 {
     at[0] = p->n;
     at[stride] = p->x.at;
-    at[2 * stride] = p->x.rest;
+    at[2 * stride] = p->x.low;
     at[3 * stride] = p->y.at;
-    at[4 * stride] = p->y.rest;
+    at[4 * stride] = p->y.low;
     at[5 * stride] = p->xx;
     at[6 * stride] = p->yy;
     at[7 * stride] = p->xy;
@@ -119,8 +119,8 @@ PEARSON_RULE void columns_pair_merge(struct columns_pair *p, const struct pearso
     p->xx += s->xx + dx * dx * weight;
     p->yy += s->yy + dy * dy * weight;
     p->xy += s->xy + dx * dy * weight;
-    p->x = before > 0 ? pearson_mean_of(p->x.at, dx * share, p->x.rest) : c->mean_x;
-    p->y = before > 0 ? pearson_mean_of(p->y.at, dy * share, p->y.rest) : c->mean_y;
+    p->x = before > 0 ? pearson_mean_of(p->x.at, dx * share, p->x.low) : c->mean_x;
+    p->y = before > 0 ? pearson_mean_of(p->y.at, dy * share, p->y.low) : c->mean_y;
     p->n = n;
 }
 

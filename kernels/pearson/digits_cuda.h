@@ -2,7 +2,7 @@
  * digits_cuda - standardized series in digits of 8 bits, and products of them on integer tensor
  * cores.
  *
- *   z[t] = scale sum_k d_k[t] 2^-8k + rest,   d_0 in [-127, 127], the others in [-128, 127]
+ *   z[t] = scale sum_k d_k[t] 2^-8k + residual,   d_0 in [-127, 127], the others in [-128, 127]
  *   z . z' = scale scale' sum_{k,l} 2^-8(k + l) S_kl,   S_kl = sum_t d_k[t] d'_l[t]
  *
  * The sums S are taken in 32-bit integers, exactly; what is lost is what is left out. With R_k the
@@ -78,7 +78,7 @@ static inline size_t digits_most_samples(int planes)
  * of ||R_1||, ||R_2|| .. */
 struct digits_tail {
     double scale;
-    float rest[DIGITS_LONG];
+    float residual[DIGITS_LONG];
 };
 
 #ifdef __CUDACC__
@@ -138,7 +138,7 @@ __device__ __forceinline__ struct digits_tail digits_tail_of(bool degenerate, do
     for (int k = 0; k < P; k++) {
         const double half = 0.502 * exp2(-8.0 * k) * root;
         const double norm = k < 3 ? (sqrt(squares[k]) * scale * 1.001 + root) * 0x1p-24 : half;
-        tail.rest[k] = degenerate ? 0 : (float)norm;
+        tail.residual[k] = degenerate ? 0 : (float)norm;
     }
     return tail;
 }
@@ -151,8 +151,8 @@ __device__ __forceinline__ float digits_left_out(const float *a, const float *b)
     float sum = a[P - 1];
 #pragma unroll
     for (int k = 0; k < P; k++) {
-        const int rest = L + 1 - k < P ? L + 1 - k : P;
-        sum += (k == 0 ? 1 + a[0] : a[k - 1] + a[k]) * b[rest - 1];
+        const int left = L + 1 - k < P ? L + 1 - k : P;
+        sum += (k == 0 ? 1 + a[0] : a[k - 1] + a[k]) * b[left - 1];
     }
     return sum;
 }

@@ -47,7 +47,7 @@ struct double_args {
 struct double_shared {
     alignas(16) double z[ROWS * PITCH]; /* rows of a, then those of b */
     double scale[ROWS];
-    int rest[2]; /* the largest of a and of b, as the bits of non-negative floats */
+    int residual[2]; /* the largest of a and of b, as the bits of non-negative floats */
 };
 
 /* Where the tile begins. */
@@ -80,7 +80,7 @@ __device__ __forceinline__ bool digits_suffice(const double_args &args, const do
 {
     const int row = threadIdx.x;
     if (row < 2) {
-        shared->rest[row] = 0;
+        shared->residual[row] = 0;
     }
     __syncthreads();
     if (row < ROWS) {
@@ -90,11 +90,12 @@ __device__ __forceinline__ bool digits_suffice(const double_args &args, const do
             tail = *(const struct digits_tail *)(z + args.tail_at);
         }
         shared->scale[row] = tail.scale;
-        atomicMax(&shared->rest[row < TILE_A ? 0 : 1], __float_as_int(tail.rest[DIGITS_LONG - 1]));
+        atomicMax(&shared->residual[row < TILE_A ? 0 : 1],
+                  __float_as_int(tail.residual[DIGITS_LONG - 1]));
     }
     __syncthreads();
-    return digits_left_out_by_all(__int_as_float(shared->rest[0]),
-                                  __int_as_float(shared->rest[1])) <= args.bound;
+    return digits_left_out_by_all(__int_as_float(shared->residual[0]),
+                                  __int_as_float(shared->residual[1])) <= args.bound;
 }
 
 /* A thread's share of samples [k, k + STEP_K) of the tile's series. */

@@ -140,7 +140,7 @@ __device__ __forceinline__ void read_tails(const tile_args &args, tile_shared *s
         }
         (of_a ? shared->scale_a : shared->scale_b)[in_tile] = tail.scale;
         for (int k = 0; k < DIGITS_LONG; k++) {
-            const int most = __reduce_max_sync(0xffffffffu, __float_as_int(tail.rest[k]));
+            const int most = __reduce_max_sync(0xffffffffu, __float_as_int(tail.residual[k]));
             if (t % 32 == 0) {
                 atomicMax(&(of_a ? shared->rest_a : shared->rest_b)[k], most);
             }

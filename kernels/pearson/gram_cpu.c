@@ -24,7 +24,6 @@
 #include "kernels/pearson/pearson_rule.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { TILE_LARGEST = 512, TILE_SMALLEST = 64 };
@@ -40,8 +39,6 @@ struct gram_job {
     size_t stride;
     const double *mark_a, *mark_b; /* 0, or NaN for a degenerate series */
     struct tile *tiles;
-    size_t n_tiles;
-    atomic_bool failed;
 };
 
 /* --- the grid -------------------------------------------------------------------------------- */
@@ -133,31 +130,26 @@ static void tile_f64(const struct gram_job *job, const struct tile *t)
     }
 }
 
-static void tile_f32(struct gram_job *job, const struct tile *t)
+/* sum: room for the tile's products. */
+static void tile_f32(const struct gram_job *job, const struct tile *t, double *sum)
 {
     const struct pearson_panel *p = job->p;
     size_t n_b = t->i1 - t->i0;
-    double *sum = cpu_scratch_try((t->j1 - t->j0) * n_b, sizeof *sum);
-    if (sum == NULL) {
-        atomic_store(&job->failed, true);
-        return;
-    }
     float *r = (float *)p->r.at + (t->j0 - p->a.first) * p->width + t->i0;
     multiply(job, t, sum, n_b);
     for (size_t j = t->j0; j < t->j1; ++j, r += p->width) {
         finish_f32(sum + (j - t->j0) * n_b, in_row(t, j), job->mark_a[j - p->a.first],
                    job->mark_b + (t->i0 - p->b.first), r);
     }
-    free(sum);
 }
 
-static void gram_body(void *arg, size_t index)
+static void gram_body(void *arg, size_t index, void *scratch)
 {
-    struct gram_job *job = arg;
+    const struct gram_job *job = arg;
     if (job->p->precision == PEARSON_EXACT) {
         tile_f64(job, &job->tiles[index]);
     } else {
-        tile_f32(job, &job->tiles[index]);
+        tile_f32(job, &job->tiles[index], scratch);
     }
 }
 
@@ -188,9 +180,9 @@ enum status cpu_gram(struct queue *q, const struct pearson_panel *p)
     double *marks = NULL;
     STATUS_TRY(cpu_check_panel(p, "gram"));
     STATUS_TRY(cpu_scratch(p->a.n + p->b.n, sizeof *marks, (void **)&marks));
-    size_t pitch = choose_pitch(&job);
-    job.n_tiles = lay_tiles(&job, pitch);
-    enum status st = cpu_scratch(job.n_tiles, sizeof *job.tiles, (void **)&job.tiles);
+    size_t pitch = choose_pitch(&job), n_tiles = lay_tiles(&job, pitch);
+    size_t sums = p->precision == PEARSON_EXACT ? 0 : 2 * pitch * pitch * sizeof(double);
+    enum status st = cpu_scratch(n_tiles, sizeof *job.tiles, (void **)&job.tiles);
     if (st != STATUS_OK) {
         goto no_tiles;
     }
@@ -199,10 +191,7 @@ enum status cpu_gram(struct queue *q, const struct pearson_panel *p)
     fill_marks(p->moments, &p->b, marks + p->a.n);
     job.mark_a = marks;
     job.mark_b = marks + p->a.n;
-    st = cpu_run_long(q, job.n_tiles, gram_body, &job);
-    if (atomic_load(&job.failed)) {
-        st = cpu_scratch_failed();
-    }
+    st = cpu_run_scratch(q, n_tiles, sums, gram_body, &job);
     free(job.tiles);
 no_tiles:
     free(marks);

@@ -2,8 +2,8 @@
  * gram_gaps_cpu - pairwise-complete coefficients of a panel whose series have missing samples.
  *
  * The series of either side are sorted into those with gaps and those without; pairs with a gap on
- * one side or both are taken in tiles (cpu_gaps), and a pair whose sums cancel is taken again by
- * itself (cpu_pairs), from the series as they came where z has lost it. Pairs without gaps are not
+ * one side or both are taken in tiles (gaps_cpu), and a pair whose sums cancel is computed again by
+ * itself (pairs_cpu), from the series as they came where z has lost it. Pairs without gaps are not
  * touched.
  *
  * Error of r for N <= 2^20: 9.3e-11 from sums about the means of the series; of a pair by itself
@@ -32,8 +32,6 @@ struct gaps_job {
     size_t stride;
     struct parted a, b;
     struct pair_tile *tiles;
-    size_t n_tiles;
-    atomic_bool failed;
     atomic_ullong n_unsure;
 };
 
@@ -141,15 +139,10 @@ static void store_tile(struct gaps_job *job, const struct pair_tile *t,
     }
 }
 
-static void gaps_body(void *arg, size_t index)
+static void gaps_body(void *arg, size_t index, void *work)
 {
     struct gaps_job *job = arg;
     const struct pair_tile *t = &job->tiles[index];
-    void *work = cpu_scratch_try(gaps_work_bytes(), 1);
-    if (work == NULL) {
-        atomic_store(&job->failed, true);
-        return;
-    }
     struct gaps_tile tile = {.n_a = t->n_a,
                              .n_b = t->n_b,
                              .n_k = job->p->n_samples,
@@ -163,7 +156,6 @@ static void gaps_body(void *arg, size_t index)
     }
     gaps_sums(&tile, work);
     store_tile(job, t, &tile, work);
-    free(work);
 }
 
 static enum status check_x(const struct pearson_panel *p, const struct pearson_side *side)
@@ -186,14 +178,13 @@ enum status cpu_gram_gaps(struct queue *q, const struct pearson_panel *p, uint64
     if (st != STATUS_OK) {
         goto done;
     }
-    job.n_tiles = lay_all(&job);
-    st = cpu_scratch(job.n_tiles, sizeof *job.tiles, (void **)&job.tiles);
+    size_t n_tiles = lay_all(&job);
+    st = cpu_scratch(n_tiles, sizeof *job.tiles, (void **)&job.tiles);
     if (st != STATUS_OK) {
         goto done;
     }
     (void)lay_all(&job);
-    st = cpu_run_long(q, job.n_tiles, gaps_body, &job);
-    st = atomic_load(&job.failed) ? cpu_scratch_failed() : st;
+    st = cpu_run_scratch(q, n_tiles, gaps_work_bytes(), gaps_body, &job);
     *n_unsure += atomic_load(&job.n_unsure);
 done:
     free(job.tiles);

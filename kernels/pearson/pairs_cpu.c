@@ -3,19 +3,19 @@
  * cancel (the common samples lie close together and far from the shift), about the first common
  * sample, which lies among them; and where that is an outlier of theirs, about their means.
  *
- * Sums of blocks of LANES_BLOCK samples in 32 lanes, added up: (64 + N / 1024) u of each.
+ * Sums of blocks of VECTOR_BLOCK samples in 32 lanes, added up: (64 + N / 1024) u of each.
  */
 #include "kernels/pearson/pairs_cpu.h"
 
-#include "kernels/base/lanes_cpu.h"
+#include "kernels/base/vector_cpu.h"
 
 #include <math.h>
 
 static const double *block(const struct pair_series *s, size_t t, size_t n, double *buffer)
 {
-    const double *x = lanes_widen(s->x, s->type, t, n, buffer);
+    const double *x = vector_widen(s->x, s->type, t, n, buffer);
     if (s->marked) {
-        lanes_unmark(x, n, buffer);
+        vector_unmark(x, n, buffer);
         return buffer;
     }
     return x;
@@ -25,12 +25,12 @@ static const double *block(const struct pair_series *s, size_t t, size_t n, doub
 static struct pearson_sums sums_about(const struct pair_series *a, const struct pair_series *b,
                                       size_t n, double about_a, double about_b)
 {
-    double buffer_a[LANES_BLOCK], buffer_b[LANES_BLOCK];
-    struct lanes_pair sum = {0};
-    for (size_t t = 0; t < n; t += LANES_BLOCK) {
-        size_t in_block = cpu_min(LANES_BLOCK, n - t);
+    double buffer_a[VECTOR_BLOCK], buffer_b[VECTOR_BLOCK];
+    struct vector_pair sum = {0};
+    for (size_t t = 0; t < n; t += VECTOR_BLOCK) {
+        size_t in_block = cpu_min(VECTOR_BLOCK, n - t);
         const double *x = block(a, t, in_block, buffer_a), *y = block(b, t, in_block, buffer_b);
-        lanes_pair(x, y, in_block, about_a, about_b, &sum);
+        vector_pair(x, y, in_block, about_a, about_b, &sum);
     }
     return (struct pearson_sums){sum.n, sum.x, sum.y, sum.xx, sum.yy, sum.xy};
 }

@@ -4,12 +4,12 @@
  * standardize() reads a row twice (sums about the mean, then scaling), a row of 8192 doubles the
  * second time from cache, and writes it once. The mean of the moments is only a first guess: with
  * d = x - mean,   mean' = mean + sum d / n,   M2 = sum d^2 - (sum d)^2 / n   in block sums of
- * LANES_BLOCK, so that the norm is right even where the moments lost digits to an outlier. What the
- * rounding of mean' leaves is subtracted by itself: it would add its square to every r.
+ * VECTOR_BLOCK, so that the norm is right even where the moments lost digits to an outlier. What
+ * the rounding of mean' leaves is subtracted by itself: it would add its square to every r.
  */
 #include "kernels/pearson/pearson_cpu.h"
 
-#include "kernels/base/lanes_cpu.h"
+#include "kernels/base/vector_cpu.h"
 #include "kernels/pearson/pearson_rule.h"
 
 #include <math.h>
@@ -49,13 +49,13 @@ static void diff_body(void *arg, size_t index)
 {
     const struct diff_job *job = arg;
     const struct series_rows *x = job->x;
-    double buffer[LANES_BLOCK];
+    double buffer[VECTOR_BLOCK];
     size_t end = cpu_min((index + 1) * job->per_task, x->n_series), n_out = x->n_samples - 1;
     for (size_t s = index * job->per_task; s < end; ++s) {
         /* blocks overlap by one sample */
-        for (size_t t = 0; t < n_out; t += LANES_BLOCK - 1) {
-            size_t n = cpu_min(LANES_BLOCK - 1, n_out - t);
-            const double *block = lanes_widen(cpu_row(x, s), x->type, t, n + 1, buffer);
+        for (size_t t = 0; t < n_out; t += VECTOR_BLOCK - 1) {
+            size_t n = cpu_min(VECTOR_BLOCK - 1, n_out - t);
+            const double *block = vector_widen(cpu_row(x, s), x->type, t, n + 1, buffer);
             cpu_increments(block, n, job->diff, job->out + s * n_out + t);
         }
     }
@@ -103,14 +103,14 @@ struct z_job {
  * the mean: the mean of what is left after it is subtracted. */
 static double recentre(const struct z_job *job, const void *row, size_t entry)
 {
-    double buffer[LANES_BLOCK], sum = 0, squares = 0;
+    double buffer[VECTOR_BLOCK], sum = 0, squares = 0;
     double n = moments_array(job->moments, MOMENTS_COUNT)[entry];
     double *mean = moments_array(job->moments, MOMENTS_MEAN) + entry;
-    for (size_t t = 0; t < job->x->n_samples; t += LANES_BLOCK) {
-        size_t in_block = cpu_min(LANES_BLOCK, job->x->n_samples - t);
+    for (size_t t = 0; t < job->x->n_samples; t += VECTOR_BLOCK) {
+        size_t in_block = cpu_min(VECTOR_BLOCK, job->x->n_samples - t);
         double s, s2;
-        lanes_centred_sums(lanes_widen(row, job->x->type, t, in_block, buffer), in_block, *mean, &s,
-                           &s2);
+        vector_centred_sums(vector_widen(row, job->x->type, t, in_block, buffer), in_block, *mean,
+                            &s, &s2);
         sum += s;
         squares += s2;
     }
@@ -128,14 +128,15 @@ static double recentre(const struct z_job *job, const void *row, size_t entry)
 static double scale_row(const struct z_job *job, const void *row, struct pearson_mean mean,
                         double scale, double *z_row)
 {
-    double widened[LANES_BLOCK], lag = 0;
-    for (size_t t = 0; t < job->x->n_samples; t += LANES_BLOCK) {
-        size_t n = cpu_min(LANES_BLOCK, job->x->n_samples - t);
+    double widened[VECTOR_BLOCK], lag = 0;
+    for (size_t t = 0; t < job->x->n_samples; t += VECTOR_BLOCK) {
+        size_t n = cpu_min(VECTOR_BLOCK, job->x->n_samples - t);
         double *z = z_row + t;
-        lanes_scale(lanes_widen(row, job->x->type, t, n, widened), n, mean.at, mean.rest, scale, z);
+        vector_scale(vector_widen(row, job->x->type, t, n, widened), n, mean.at, mean.low, scale,
+                     z);
         /* the pair across the block's edge first */
         lag += t == 0 ? 0 : z[-1] * z[0];
-        lag += lanes_dot(z, z + 1, n - 1);
+        lag += vector_dot(z, z + 1, n - 1);
     }
     return lag;
 }
@@ -149,9 +150,9 @@ static void z_body(void *arg, size_t index)
         const void *row = cpu_row(job->x, s);
         double *z_row = job->z + s * job->stride, lag = (double)NAN;
         size_t entry = job->x->first + s;
-        double rest = recentre(job, row, entry);
+        double low = recentre(job, row, entry);
         double m2 = moments_array(job->moments, MOMENTS_M2)[entry];
-        struct pearson_mean mean = {moments_array(job->moments, MOMENTS_MEAN)[entry], rest};
+        struct pearson_mean mean = {moments_array(job->moments, MOMENTS_MEAN)[entry], low};
         if (moments_degenerate_at(job->moments, entry)) {
             memset(z_row, 0, n_samples * sizeof *z_row);
         } else {

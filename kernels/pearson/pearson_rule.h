@@ -49,8 +49,8 @@ PEARSON_RULE int pearson_keeps_digits(double squares, double n)
  * Moves the sums to the means of the common samples: xx, yy, xy become xx - x^2 / n and so on; n, x
  * and y stay. n >= 1.
  *
- * Returns 0 when the sums are too cancelled for that and the pair must be taken again about a point
- * near the common samples. With e the relative error of the sums, (256 + N / 256) u at most
+ * Returns 0 when the sums are too cancelled for that and the pair must be computed again about a
+ * point near the common samples. With e the relative error of the sums, (256 + N / 256) u at most
  * (u = 2^-53), xx - x^2 / n is off by 3 e xx and xy - x y / n by 3 e sqrt(xx yy) at most. Where the
  * centred squares keep at least 1/32 of the raw ones that is 96 e of each, and 192 e of r: 9.3e-11
  * for N = 2^20. A series that is constant on the common samples never passes, nor one whose
@@ -92,26 +92,26 @@ PEARSON_RULE double pearson_of_centred(struct pearson_sums s)
                : (double)NAN;
 }
 
-/* A mean in two parts, of which `rest` is rounding of the first: means far from 0 and close
+/* A mean in two parts, of which `low` is rounding of the first: means far from 0 and close
  * together keep the digits of their difference. */
 struct pearson_mean {
-    double at, rest;
+    double at, low;
 };
 
-/* a + b + rest; a + b without error (D. E. Knuth's sum of two). */
-PEARSON_RULE struct pearson_mean pearson_mean_of(double a, double b, double rest)
+/* a + b + low; a + b without error (D. E. Knuth's sum of two). */
+PEARSON_RULE struct pearson_mean pearson_mean_of(double a, double b, double low)
 {
     struct pearson_mean m;
     double from_b;
     m.at = a + b;
     from_b = m.at - a;
-    m.rest = ((a - (m.at - from_b)) + (b - from_b)) + rest;
+    m.low = ((a - (m.at - from_b)) + (b - from_b)) + low;
     return m;
 }
 
 PEARSON_RULE double pearson_mean_less(struct pearson_mean a, struct pearson_mean b)
 {
-    return (a.at - b.at) + (a.rest - b.rest);
+    return (a.at - b.at) + (a.low - b.low);
 }
 
 /* Sums about the means of the common samples of two series, and these means. A series that is
@@ -123,7 +123,7 @@ struct pearson_common {
     int sure;
 };
 
-/* Both at once: 0 when the pair must be taken again. */
+/* Both at once: 0 when the pair must be computed again. */
 PEARSON_RULE int pearson_from_sums(struct pearson_sums s, double *r)
 {
     *r = (double)NAN;

@@ -96,9 +96,9 @@ __device__ __forceinline__ void four_samples(const double *x, size_t n, size_t t
 
 /* What the sums of a row give: its mean and norm, and LAG1. */
 struct row_scale {
-    double mean, rest; /* rest: what rounding takes from the mean, subtracted after it */
-    double norm;       /* sqrt(M2) */
-    double crest;      /* largest |x - mean| / norm */
+    double mean, low; /* low: what rounding takes from the mean, subtracted after it */
+    double norm;      /* sqrt(M2) */
+    double crest;     /* largest |x - mean| / norm */
     bool degenerate;
 };
 
@@ -162,9 +162,9 @@ __device__ __forceinline__ row_scale scale_of(const row_args &args, size_t entry
     const double m2 = square > 0 || square != square ? square : 0;
     row_scale s;
     s.mean = guess + shift;
-    s.rest = (guess - s.mean) + shift;
+    s.low = (guess - s.mean) + shift;
     s.norm = sqrt(m2);
-    s.crest = fmax((max - s.mean) - s.rest, (s.mean - min) + s.rest) / s.norm;
+    s.crest = fmax((max - s.mean) - s.low, (s.mean - min) + s.low) / s.norm;
     s.degenerate = moments_degenerate(n, m2, min, max) != 0;
     __syncthreads(); /* every thread has read what thread 0 overwrites */
     if (threadIdx.x == 0) {
@@ -201,7 +201,7 @@ __device__ __forceinline__ void store_planes(const unsigned (&w)[4], char *plane
 /* The digits of samples t .. t + 3, into their planes. */
 template <int P, bool CACHED, typename T>
 __device__ __forceinline__ void digits_of_four(const T *x, size_t n, size_t t, double mean,
-                                               double rest, double by, char *planes, size_t plane,
+                                               double low, double by, char *planes, size_t plane,
                                                float (&squares)[3])
 {
     double d[4];
@@ -210,7 +210,7 @@ __device__ __forceinline__ void digits_of_four(const T *x, size_t n, size_t t, d
     if (P == DIGITS_SHORT) {
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const int q = (int)rounded((d[k] - mean) - rest, by * 0x1p24);
+            const int q = (int)rounded((d[k] - mean) - low, by * 0x1p24);
             w[k] = digits_pack(q);
             digits_add_squares(q, squares);
         }
@@ -218,7 +218,7 @@ __device__ __forceinline__ void digits_of_four(const T *x, size_t n, size_t t, d
         unsigned last = 0, before = 0;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const long long wide = rounded((d[k] - mean) - rest, by * 0x1p40) + 0x8080;
+            const long long wide = rounded((d[k] - mean) - low, by * 0x1p40) + 0x8080;
             const int q = (int)(wide >> 16);
             w[k] = digits_pack(q);
             digits_add_squares(q, squares);
@@ -242,7 +242,7 @@ __device__ __forceinline__ void write_digits(const T *x, size_t n, const row_sca
     double sums[3];
 #pragma unroll 2
     for (size_t t = 4 * threadIdx.x; t < plane; t += 4 * N_THREADS) {
-        digits_of_four<P, CACHED>(x, n, t, s.mean, s.rest, by, digits, plane, squares);
+        digits_of_four<P, CACHED>(x, n, t, s.mean, s.low, by, digits, plane, squares);
     }
 #pragma unroll
     for (int k = 0; k < 3; k++) {
@@ -265,7 +265,7 @@ __device__ __forceinline__ void write_doubles(const T *x, size_t n, const row_sc
     for (size_t t = threadIdx.x; t < n; t += N_THREADS) {
         const double y = (double)x[t];
         /* + 0.0: a present sample is never -0.0 */
-        z[t] = y != y ? -0.0 : (s.degenerate ? 0.0 : ((y - s.mean) - s.rest) * by + 0.0);
+        z[t] = y != y ? -0.0 : (s.degenerate ? 0.0 : ((y - s.mean) - s.low) * by + 0.0);
     }
     for (size_t t = n + threadIdx.x; t < padded; t += N_THREADS) {
         z[t] = 0;

@@ -231,9 +231,9 @@ static void tally(struct tally *t, size_t n, size_t each, size_t size)
 /* The matrix: full panels of growing width, then the rest. */
 static void tally_matrix(struct tally *t, const struct pearson_layout *l, size_t n)
 {
-    const size_t full = n / l->panel, rest = n % l->panel, size = dtype_bytes(l->r_type);
+    const size_t full = n / l->panel, last = n % l->panel, size = dtype_bytes(l->r_type);
     tally(t, l->panel * l->panel, full * (full + 1) / 2, size);
-    tally(t, rest, n, size);
+    tally(t, last, n, size);
 }
 
 /* Lines in the one or two buffers of a unit each. */

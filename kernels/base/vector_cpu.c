@@ -1,10 +1,10 @@
 /*
- * lanes_cpu - see the header. GCC's vector types of 64 bytes are lowered to whatever registers the
+ * vector_cpu - see the header. GCC's vector types of 64 bytes are lowered to whatever registers the
  * instruction set has; four of them make the 32 lanes. Masks are all-ones integers, missing samples
  * are masked to zero: no branch depends on the data. Nothing is contracted to fused multiply-add
  * (-ffp-contract=off), which would tie the bits to the instruction set.
  */
-#include "kernels/base/lanes_cpu.h"
+#include "kernels/base/vector_cpu.h"
 
 #include "kernels/base/clones_cpu.h"
 
@@ -15,7 +15,7 @@
 typedef double vec __attribute__((vector_size(64), aligned(8), may_alias));
 typedef int64_t mask __attribute__((vector_size(64), aligned(8), may_alias));
 
-enum { VEC = 8, VECS = LANES_WIDTH / VEC };
+enum { VEC = 8, VECS = VECTOR_LANES / VEC };
 
 /* The value where the mask is set, +0.0 elsewhere; one of two by the mask. */
 #define KEEP(m, v)    ((vec)((m) & (mask)(v)))
@@ -41,7 +41,7 @@ static double add_lanes(const vec acc[VECS])
 /* The last, partial group of lanes, filled up with `fill`. */
 static const double *pad_tail(const double *x, size_t n, double fill, double *buffer)
 {
-    for (size_t t = 0; t < LANES_WIDTH; ++t) {
+    for (size_t t = 0; t < VECTOR_LANES; ++t) {
         buffer[t] = t < n ? x[t] : fill;
     }
     return buffer;
@@ -54,7 +54,7 @@ CPU_CLONES static void widen(const float *from, size_t n, double *to)
     }
 }
 
-const double *lanes_widen(const void *x, enum dtype type, size_t first, size_t n, double *buffer)
+const double *vector_widen(const void *x, enum dtype type, size_t first, size_t n, double *buffer)
 {
     if (type == DTYPE_F64) {
         return (const double *)x + first;
@@ -76,13 +76,13 @@ CPU_INLINE void centred_step(vec *sum, vec *squares, const double *x, double mea
     }
 }
 
-CPU_CLONES void lanes_centred_sums(const double *x, size_t n, double mean, double *sum,
-                                   double *squares)
+CPU_CLONES void vector_centred_sums(const double *x, size_t n, double mean, double *sum,
+                                    double *squares)
 {
-    double tail[LANES_WIDTH];
+    double tail[VECTOR_LANES];
     vec s[VECS] = {{0}}, q[VECS] = {{0}};
-    size_t whole = n - n % LANES_WIDTH;
-    for (size_t t = 0; t < whole; t += LANES_WIDTH) {
+    size_t whole = n - n % VECTOR_LANES;
+    for (size_t t = 0; t < whole; t += VECTOR_LANES) {
         centred_step(s, q, x + t, mean);
     }
     if (whole < n) {
@@ -122,9 +122,9 @@ CPU_INLINE void extremes(const struct first_pass *p, struct part_moments *out)
     }
 }
 
-CPU_CLONES void lanes_moments(const double *x, size_t n, struct part_moments *out)
+CPU_CLONES void vector_moments(const double *x, size_t n, struct part_moments *out)
 {
-    double tail[LANES_WIDTH], shift = 0;
+    double tail[VECTOR_LANES], shift = 0;
     for (size_t t = 0; t < n; ++t) {
         if (x[t] == x[t]) {
             shift = x[t];
@@ -139,8 +139,8 @@ CPU_CLONES void lanes_moments(const double *x, size_t n, struct part_moments *ou
         p.min[k] = SPLAT((double)INFINITY);
         p.max[k] = SPLAT(-(double)INFINITY);
     }
-    size_t whole = n - n % LANES_WIDTH;
-    for (size_t t = 0; t < whole; t += LANES_WIDTH) {
+    size_t whole = n - n % VECTOR_LANES;
+    for (size_t t = 0; t < whole; t += VECTOR_LANES) {
         first_pass_step(&p, x + t, shift);
     }
     if (whole < n) {
@@ -149,11 +149,11 @@ CPU_CLONES void lanes_moments(const double *x, size_t n, struct part_moments *ou
     *out = (struct part_moments){.min = (double)INFINITY, .max = -(double)INFINITY};
     extremes(&p, out);
     if (out->n == 0) {
-        *out = lanes_none;
+        *out = vector_no_moments;
         return;
     }
     double mean = shift + add_lanes(p.sum) / out->n, sum, squares;
-    lanes_centred_sums(x, n, mean, &sum, &squares);
+    vector_centred_sums(x, n, mean, &sum, &squares);
     out->m2 = squares - sum * sum / out->n;
     /* what rounding took from the mean is in the second sum */
     out->base = mean;
@@ -165,8 +165,8 @@ CPU_CLONES void lanes_moments(const double *x, size_t n, struct part_moments *ou
 
 /* --- scaling --------------------------------------------------------------------------------- */
 
-CPU_CLONES void lanes_scale(const double *x, size_t n, double shift, double mean, double scale,
-                            double *z)
+CPU_CLONES void vector_scale(const double *x, size_t n, double shift, double mean, double scale,
+                             double *z)
 {
     size_t t = 0;
     for (; t + VEC <= n; t += VEC) {
@@ -178,12 +178,12 @@ CPU_CLONES void lanes_scale(const double *x, size_t n, double shift, double mean
     }
 }
 
-CPU_CLONES double lanes_dot(const double *a, const double *b, size_t n)
+CPU_CLONES double vector_dot(const double *a, const double *b, size_t n)
 {
-    double tail_a[LANES_WIDTH], tail_b[LANES_WIDTH];
+    double tail_a[VECTOR_LANES], tail_b[VECTOR_LANES];
     vec sum[VECS] = {{0}};
-    size_t whole = n - n % LANES_WIDTH;
-    for (size_t t = 0; t < whole; t += LANES_WIDTH) {
+    size_t whole = n - n % VECTOR_LANES;
+    for (size_t t = 0; t < whole; t += VECTOR_LANES) {
         EACH_VEC(k)
         {
             sum[k] += LOAD(a + t + k * VEC) * LOAD(b + t + k * VEC);
@@ -200,7 +200,7 @@ CPU_CLONES double lanes_dot(const double *a, const double *b, size_t n)
     return add_lanes(sum);
 }
 
-CPU_CLONES void lanes_unmark(const double *z, size_t n, double *x)
+CPU_CLONES void vector_unmark(const double *z, size_t n, double *x)
 {
     for (size_t t = 0; t < n; ++t) {
         int64_t bits;
@@ -232,13 +232,13 @@ CPU_INLINE void pair_step(struct pair_acc *p, const double *x, const double *y, 
     }
 }
 
-CPU_CLONES void lanes_pair(const double *x, const double *y, size_t n, double shift_x,
-                           double shift_y, struct lanes_pair *sum)
+CPU_CLONES void vector_pair(const double *x, const double *y, size_t n, double shift_x,
+                            double shift_y, struct vector_pair *sum)
 {
-    double tail_x[LANES_WIDTH], tail_y[LANES_WIDTH];
+    double tail_x[VECTOR_LANES], tail_y[VECTOR_LANES];
     struct pair_acc p = {0};
-    size_t whole = n - n % LANES_WIDTH;
-    for (size_t t = 0; t < whole; t += LANES_WIDTH) {
+    size_t whole = n - n % VECTOR_LANES;
+    for (size_t t = 0; t < whole; t += VECTOR_LANES) {
         pair_step(&p, x + t, y + t, shift_x, shift_y);
     }
     if (whole < n) {
