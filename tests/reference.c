@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 /* Sums of blocks are added up: 2^20 terms are off by 2^-53 of the sum of their sizes at most. */
 enum { BLOCK = 1024 };
@@ -45,8 +46,8 @@ static struct centre centre_of(const double *x, const double *y, size_t n)
             c.first = c.count > 0 ? c.first : v;
             add(&sum, v - c.first);
             c.count += 1;
-            c.min = fminl(c.min, v);
-            c.max = fmaxl(c.max, v);
+            c.min = v < c.min ? v : c.min;
+            c.max = v > c.max ? v : c.max;
         }
     }
     c.rest = c.count > 0 ? total(&sum) / c.count : 0;
@@ -87,14 +88,18 @@ struct reference_moments reference_moments(const double *x, size_t n)
     return m;
 }
 
-double reference_pearson(const double *x, const double *y, size_t n)
+static bool is_degenerate(const double *x, size_t n)
 {
-    const struct reference_moments mx = reference_moments(x, n), my = reference_moments(y, n);
+    const struct reference_moments m = reference_moments(x, n);
+    return moments_degenerate(m.count, m.m2, m.min, m.max);
+}
+
+/* Of two series that are not degenerate. */
+static double pearson(const double *x, const double *y, size_t n)
+{
     const struct centre cx = centre_of(x, y, n), cy = centre_of(y, x, n);
     struct nested xx = {0, 0, 0}, yy = {0, 0, 0}, xy = {0, 0, 0};
-    if (moments_degenerate(mx.count, mx.m2, mx.min, mx.max) ||
-        moments_degenerate(my.count, my.m2, my.min, my.max) || cx.count < 2 || !(cx.min < cx.max) ||
-        !(cy.min < cy.max)) {
+    if (cx.count < 2 || !(cx.min < cx.max) || !(cy.min < cy.max)) {
         return (double)NAN;
     }
     for (size_t t = 0; t < n; ++t) {
@@ -106,6 +111,11 @@ double reference_pearson(const double *x, const double *y, size_t n)
         }
     }
     return (double)fminl(1, fmaxl(-1, total(&xy) / (sqrtl(total(&xx)) * sqrtl(total(&yy)))));
+}
+
+double reference_pearson(const double *x, const double *y, size_t n)
+{
+    return is_degenerate(x, n) || is_degenerate(y, n) ? (double)NAN : pearson(x, y, n);
 }
 
 void reference_unit(const double *x, size_t n, long double *z)
@@ -134,11 +144,21 @@ double reference_dot(const long double *a, const long double *b, size_t n)
 
 void reference_condensed(const double *x, size_t n_series, size_t n_samples, double *r)
 {
+    bool *degenerate = calloc(n_series + 1, sizeof *degenerate);
+    if (degenerate == NULL) {
+        abort();
+    }
+    for (size_t s = 0; s < n_series; ++s) {
+        degenerate[s] = is_degenerate(x + s * n_samples, n_samples);
+    }
     for (size_t i = 0; i < n_series; ++i) {
         for (size_t j = i + 1; j < n_series; ++j) {
-            *r++ = reference_pearson(x + i * n_samples, x + j * n_samples, n_samples);
+            *r++ = degenerate[i] || degenerate[j]
+                       ? (double)NAN
+                       : pearson(x + i * n_samples, x + j * n_samples, n_samples);
         }
     }
+    free(degenerate);
 }
 
 static uint64_t next(struct reference_random *g)
