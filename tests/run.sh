@@ -25,7 +25,7 @@ mkdir -p build/all
 echo 'subdirs("../release" "../asan" "../tsan" "../fuzz")' >build/all/CTestTestfile.cmake
 echo "== testing"
 status=0
-ctest --test-dir build/all --output-on-failure --no-tests=error -j "$((2 * $(nproc)))" -O build/tests.log "$@" || status=$?
+ctest --test-dir build/all --output-on-failure --no-tests=error -j "$((4 * $(nproc)))" -O build/tests.log "$@" || status=$?
 echo "== the ten slowest"
 sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*/\2 s  \1/p' build/tests.log | sort -rn | head -n 10
 grep ' tests passed, ' build/tests.log
