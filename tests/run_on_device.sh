@@ -35,7 +35,7 @@ try() {
 }
 
 # The tests that read LEAT_TEST_BACKEND.
-on_device=$(cd "$here" && grep -l LEAT_TEST_BACKEND test_*.c | sed 's/\.c$//')
+on_device=$(cd "$here" && grep -l LEAT_TEST_BACKEND */test_*.c | sed 's|.*/||; s/\.c$//')
 
 for part in "$@"; do
     case $part in

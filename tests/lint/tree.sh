@@ -45,7 +45,7 @@ printf '%s\n' "$sources" | xargs awk '
             room("pipeline/" pipeline[p] "/", lower)
         }
         room("pipeline/[^/]*$", lower)
-        room("tests/", "formats/ kernels/ stages/ watch/ pipeline/")
+        room("tests/", "formats/ kernels/ stages/ watch/ pipeline/ tests/support/")
     }
     function room(who, whom) { n++; from[n] = "^" who; to[n] = whom; gsub(" ", "|^", to[n]); to[n] = "^" to[n] }
     function name_of_room(path) { sub("/[^/]*$", "", path); return path }

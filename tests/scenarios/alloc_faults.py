@@ -1,4 +1,4 @@
-"""The k-th call for memory, or of the system, fails; see alloc_faults.sh and tests/call_fault.c.
+"""The k-th call for memory, or of the system, fails; see alloc_faults.sh and tests/support/call_fault.c.
 
 What `leat run` may do then: exit 0 with the whole right result, or 1 or 2 with a reason that names memory (or the
 system's error). Never: a signal, a sanitizer's report, silence, half a result, something left over.
@@ -24,7 +24,7 @@ import numpy
 
 from service import WAIT_S, grid, table
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from service_bench import Content, Drop, Failure, Ledger, Service  # noqa: E402
 
 LEAT, FAULTY = os.environ["LEAT"], os.environ["LEAT_FAULTY"]

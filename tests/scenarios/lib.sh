@@ -7,7 +7,7 @@ python=${PYTHON:-/usr/bin/python3}
 cd "$scratch" || exit 1
 # By what the times are multiplied that something may take: more than 1 where a sanitizer watches.
 patience=${LEAT_TEST_PATIENCE:-1}
-# For what must come at some time, on any machine; as in tests/patience.py.
+# For what must come at some time, on any machine; as in tests/support/patience.py.
 wait_s=$((patience > 4 ? 60 * patience : 240))
 
 fail() {

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import squareform
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from patience import WATCHED  # noqa: E402
 
 leat, scratch = sys.argv[1:3]

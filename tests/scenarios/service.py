@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from ask_status import ask_status  # noqa: E402
 from patience import PATIENCE, WAIT_S, WATCHED, report  # noqa: E402, F401
 

@@ -11,7 +11,7 @@ export LEAT_SERVICE_SEED="${LEAT_SERVICE_SEED:-$(date +%s)}"
 
 # harness SCENARIO...: keeps what it says in a file, and that it failed, or could not play all of them, in another.
 harness() {
-    "$python" "$here/../service_harness.py" "$LEAT" "$scratch/$1" "$@" >"$1.said" 2>&1
+    "$python" "$here/../support/service_harness.py" "$LEAT" "$scratch/$1" "$@" >"$1.said" 2>&1
     case $? in 0) ;; 77) : >"$1.skipped" ;; *) : >"$1.failed" ;; esac
 }
 set -- ${SCENARIOS:-kills full workers "kinds marker manners soak"}

@@ -9,4 +9,4 @@ fi
 "$LEAT" watch --help >/dev/null 2>&1 || skip "this leat has no watch"
 [ "$patience" -eq 1 ] || files=2000
 export LEAT_SERVICE_FILES="${LEAT_SERVICE_FILES:-$files}"
-"$python" "$here/../service_harness.py" "$LEAT" "$scratch/harness" many
+"$python" "$here/../support/service_harness.py" "$LEAT" "$scratch/harness" many

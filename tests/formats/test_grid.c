@@ -1,0 +1,77 @@
+/*
+ * test_grid - grids at the same place, and copies of grids.
+ */
+#include "tests/support/table_support.h"
+
+static struct grid grid_at(size_t rows, size_t columns, double x, double y, double cell)
+{
+    return (struct grid){.rows = rows,
+                         .columns = columns,
+                         .has_origin = true,
+                         .x = x,
+                         .y = y,
+                         .cell_x = cell,
+                         .cell_y = cell};
+}
+
+static void grids_at_the_same_place_agree(void **state)
+{
+    (void)state;
+    const struct grid a = grid_at(610, 496, 0, 0, 10);
+    struct grid b = a;
+    assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_OK);
+    b.is_centred = true; /* the same place, told otherwise */
+    b.x = b.y = 5;
+    assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_OK);
+    b.x = 5.09;
+    assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_OK);
+    b.x = 5.11;
+    assert_int_equal(grid_check_aligned("dem", &a, "source", &b), STATUS_BAD_INPUT);
+    assert_non_null(strstr(status_message(), "dem is x 0 to 4960"));
+    assert_non_null(strstr(status_message(), "source is x 0.11 to 4960.11"));
+    b = grid_at(610, 496, 0, 0, 10.001); /* half a metre apart at the far edge */
+    assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_BAD_INPUT);
+    b.has_origin = false;
+    assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_OK);
+    b.rows = 609;
+    assert_int_equal(grid_check_aligned("dem", &a, "source", &b), STATUS_BAD_INPUT);
+    assert_non_null(strstr(status_message(), "dem is 610 rows x 496 columns"));
+    assert_non_null(strstr(status_message(), "source is 609 rows x 496 columns"));
+    b = grid_at(610, 496, NAN, 0, 10);
+    assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_BAD_INPUT);
+}
+
+static void a_copy_of_a_grid_owns_what_it_holds(void **state)
+{
+    (void)state;
+    static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 2};
+    static const double scale[] = {2, 3, 0}, tie[] = {0, 0, 0, 100, 200, 0};
+    struct grid *g, *copy;
+    assert_int_equal(grid_new(4, 5, &g), STATUS_OK);
+    assert_int_equal(grid_add_tag(g, GRID_GEO_KEYS, GRID_SHORT, 8, keys), STATUS_OK);
+    assert_int_equal(grid_add_tag(g, GRID_PIXEL_SCALE, GRID_DOUBLE, 3, scale), STATUS_OK);
+    assert_int_equal(grid_add_tag(g, GRID_TIEPOINT, GRID_DOUBLE, 6, tie), STATUS_OK);
+    assert_int_equal(grid_set_prj(g, "abc"), STATUS_OK);
+    assert_int_equal(grid_georeference_by_tags(g, "in.x"), STATUS_OK);
+    assert_int_equal(grid_copy(g, &copy), STATUS_OK);
+    grid_free(g);
+    assert_int_equal(copy->n_tags, 3);
+    assert_memory_equal(grid_find_tag(copy, GRID_GEO_KEYS)->values, keys, sizeof keys);
+    assert_null(grid_find_tag(copy, GRID_TRANSFORMATION));
+    assert_string_equal(copy->prj, "abc");
+    /* point: (100, 200) is the centre of the first cell */
+    assert_true(copy->has_origin && copy->is_centred);
+    assert_true(grid_extent_of(copy).west == 99 && grid_extent_of(copy).north == 201.5);
+    assert_true(grid_extent_of(copy).east == 109 && grid_extent_of(copy).south == 189.5);
+    grid_free(copy);
+    grid_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grids_at_the_same_place_agree),
+        cmocka_unit_test(a_copy_of_a_grid_owns_what_it_holds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

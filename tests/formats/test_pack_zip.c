@@ -1,0 +1,319 @@
+/*
+ * test_pack_zip - at the borders of what 16 and 32 bits count, a zip is read back by our reader and
+ * by those of others.
+ */
+#include "formats/pack/pack_state.h"
+#include "formats/source/zip_input.h"
+#include "tests/support/pack_support.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+/* A pack into a file of its own, which is removed by finish(). */
+struct made {
+    char path[32];
+    int fd; /* of the pack */
+    struct pack *pack;
+    struct deflater *deflater;
+};
+
+static struct made begin(void)
+{
+    struct made m = {.path = "/tmp/leat-zip-XXXXXX", .deflater = new_deflater(1)};
+    m.fd = mkstemp(m.path);
+    assert_true(m.fd >= 0 && unlink(m.path) == 0);
+    close(m.fd);
+    const int dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(pack_open(dir, m.path + strlen("/tmp/"), PACK_ZIP, &m.pack), STATUS_OK);
+    close(dir);
+    m.fd = m.pack->fd;
+    return m;
+}
+
+static void append(struct made *m, const void *data, size_t n, bool last)
+{
+    struct pack_piece piece = {.crc = 0};
+    assert_int_equal(pack_deflate(m->deflater, PACK_ZIP, data, n, last, &piece), STATUS_OK);
+    assert_int_equal(pack_append(m->pack, &piece), STATUS_OK);
+    bytes_free(&piece.packed);
+}
+
+/* Ends the file; its length. */
+static uint64_t end(struct made *m)
+{
+    uint64_t bytes;
+    uint32_t crc;
+    assert_int_equal(pack_close(m->pack, &bytes, &crc), STATUS_OK);
+    deflater_free(m->deflater);
+    return bytes;
+}
+
+static struct zip_input *read_back(const struct made *m, struct source **s)
+{
+    struct zip_input *z;
+    if (source_open(open(m->path, O_RDONLY), m->path, s) || zip_input_open(*s, &z)) {
+        fail_msg("%s", status_message());
+    }
+    return z;
+}
+
+/* Runs a command, after `tool` has shown that it is there, with the file's path for %s. */
+static void ask(const char *tool, const char *command, const char *path)
+{
+    char line[512];
+    snprintf(line, sizeof line, "%s >/dev/null 2>&1", tool);
+    if (system(line) != 0) {
+        print_message("SKIPPED: no answer to %s\n", tool);
+        return;
+    }
+    snprintf(line, sizeof line, command, path);
+    if (system(line) != 0) {
+        fail_msg("%s", line);
+    }
+}
+
+static void a_wide_end_is_written_from_65535_members_on(void **state)
+{
+    (void)state;
+    for (size_t n = 65534; n <= 65536; n++) {
+        struct made m = begin();
+        struct pack_piece piece = {.crc = 0};
+        assert_int_equal(pack_deflate(m.deflater, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
+        for (size_t i = 0; i < n; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "m%zu", i);
+            assert_int_equal(pack_member(m.pack, name), STATUS_OK);
+            assert_int_equal(pack_append(m.pack, &piece), STATUS_OK);
+        }
+        bytes_free(&piece.packed);
+        (void)end(&m);
+
+        unsigned char tail[22 + 20];
+        struct source *s;
+        struct zip_input *z = read_back(&m, &s);
+        size_t found = 0, got;
+        assert_int_equal(
+            source_read_at(s, source_file_bytes(s) - sizeof tail, tail, sizeof tail, &got),
+            STATUS_OK);
+        assert_memory_equal(tail + 20, "PK\5\6", 4);
+        assert_int_equal(memcmp(tail, "PK\6\7", 4) == 0, n >= 65535);
+        const unsigned counted = n < 65535 ? (unsigned)n : 65535; /* here, and in all parts */
+        assert_int_equal(tail[28] | tail[29] << 8, counted);
+        assert_int_equal(tail[30] | tail[31] << 8, counted);
+        for (bool over = false; !over; found += !over) {
+            struct zip_input_member member;
+            assert_int_equal(zip_input_next(z, &member, &over), STATUS_OK);
+        }
+        assert_int_equal(found, n);
+        zip_input_free(z);
+        source_free(s);
+
+        char command[256];
+        snprintf(command, sizeof command,
+                 "python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); "
+                 "sys.exit(len(z.namelist()) != %zu or z.read(\"m%zu\") != b\"abc\")' %%s",
+                 n, n - 1);
+        ask("python3 --version", command, m.path);
+        snprintf(command, sizeof command, "test \"$(unzip -Z -1 %%s | wc -l)\" -eq %zu", n);
+        ask("unzip -v", command, m.path);
+        assert_int_equal(unlink(m.path), 0);
+    }
+}
+
+/* The file has a hole where most of the member would be: only what is said of it is looked at. */
+static void both_sizes_of_a_member_may_be_beyond_4_gib(void **state)
+{
+    (void)state;
+    const uint64_t hole = 5ull << 30;
+    unsigned char *noise = make_content(NOISE, PIECE);
+    struct made m = begin();
+    assert_int_equal(pack_member(m.pack, "big"), STATUS_OK);
+    append(&m, noise, PIECE, false);
+    assert_int_equal(m.pack->buffer.len, 0); /* so that the hole comes after it */
+    assert_true(lseek(m.fd, (off_t)hole, SEEK_CUR) > 0);
+    m.pack->size += hole;
+    m.pack->member.packed_bytes += hole;
+    m.pack->member.raw_bytes += 2 * hole;
+    append(&m, "xyz", 3, true);
+    const uint64_t packed = m.pack->member.packed_bytes, raw = 2 * hole + PIECE + 3;
+    assert_int_equal(pack_member(m.pack, "after"), STATUS_OK);
+    append(&m, "abc", 3, true);
+    assert_true(end(&m) > hole);
+
+    struct source *s;
+    struct zip_input *z = read_back(&m, &s);
+    struct zip_input_member member;
+    bool over;
+    char text[8];
+    size_t n;
+    assert_int_equal(zip_input_next(z, &member, &over), STATUS_OK);
+    assert_string_equal(member.name, "big");
+    assert_true(member.bytes == raw && member.packed_bytes == packed && member.offset == 0);
+    assert_int_equal(zip_input_begin(z, &member, "big"), STATUS_OK);
+    assert_int_equal(zip_input_read(z, text, sizeof text, &n), STATUS_OK);
+    assert_memory_equal(text, noise, sizeof text);
+    assert_int_equal(zip_input_next(z, &member, &over), STATUS_OK);
+    assert_string_equal(member.name, "after");
+    assert_true(member.bytes == 3 && member.offset > hole);
+    assert_int_equal(zip_input_begin(z, &member, "after"), STATUS_OK);
+    assert_int_equal(zip_input_read(z, text, sizeof text, &n), STATUS_OK);
+    assert_int_equal(n, 3);
+    assert_memory_equal(text, "abc", 3);
+    assert_int_equal(zip_input_end(z), STATUS_OK);
+    zip_input_free(z);
+    source_free(s);
+
+    char command[512];
+    snprintf(command, sizeof command,
+             "python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); "
+             "i = z.getinfo(\"big\"); sys.exit((i.file_size, i.compress_size) != (%" PRIu64
+             ", %" PRIu64 ") or z.read(\"after\") != b\"abc\")' %%s",
+             raw, packed);
+    ask("python3 --version", command, m.path);
+    assert_int_equal(unlink(m.path), 0);
+    free(noise);
+}
+
+/* All ones in 32 bits say that a size stands elsewhere. */
+static void a_size_is_wide_from_32_bits_of_ones_on(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 4; k++) {
+        const uint64_t raw = UINT32_MAX - 1 + (k & 1), packed = UINT32_MAX - 1 + (k >> 1);
+        struct made m = begin();
+        assert_int_equal(pack_member(m.pack, "m"), STATUS_OK);
+        append(&m, "abc", 3, false);
+        struct pack_piece piece = {.crc = 0};
+        assert_int_equal(pack_deflate(m.deflater, PACK_ZIP, "x", 1, true, &piece), STATUS_OK);
+        m.pack->member.raw_bytes = raw - 1;
+        m.pack->member.packed_bytes = packed - piece.packed.len;
+        assert_int_equal(pack_append(m.pack, &piece), STATUS_OK);
+        bytes_free(&piece.packed);
+        const struct bytes *const dir = &m.pack->directory;
+        const unsigned wide = 8 * ((k & 1) + (k >> 1));
+        assert_int_equal((unsigned)(dir->data[30] | dir->data[31] << 8), wide ? 4 + wide : 0);
+        assert_int_equal(dir->len, 46 + 1 + (wide ? 4 + wide : 0));
+        (void)end(&m);
+        assert_int_equal(unlink(m.path), 0);
+    }
+}
+
+static struct pack_piece piece_of(const struct made *m, const void *data, size_t n)
+{
+    struct pack_piece piece = {.crc = 0};
+    assert_int_equal(pack_deflate(m->deflater, PACK_ZIP, data, n, false, &piece), STATUS_OK);
+    return piece;
+}
+
+static void members_that_grow_together_are_gathered_behind_their_heads(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x", "y", "none"};
+    char folder[] = "/tmp/leat-zip-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    struct made m = {.deflater = new_deflater(1)};
+    snprintf(m.path, sizeof m.path, "%s/m.zip", folder);
+    const int dir = open(folder, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(pack_open(dir, "m.zip", PACK_ZIP, &m.pack), STATUS_OK);
+    unsigned char *content = make_content(NUMBERS, PIECE);
+    struct pack_piece piece = piece_of(&m, content, PIECE), head = piece_of(&m, "head", 4);
+    assert_int_equal(pack_member(m.pack, "first"), STATUS_OK);
+    append(&m, "abc", 3, true);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(pack_grow(m.pack, names[i % 2], &piece), STATUS_OK);
+    }
+    assert_int_equal(pack_gather(m.pack, "y", &head, 2 * PIECE), STATUS_OK);
+    assert_int_equal(pack_member(m.pack, "between"), STATUS_OK);
+    append(&m, "abc", 3, true);
+    assert_int_equal(pack_gather(m.pack, "x", &head, 3 * PIECE), STATUS_OK);
+    uint64_t bytes;
+    uint32_t crc;
+    assert_int_equal(pack_close(m.pack, &bytes, &crc), STATUS_OK);
+
+    FILE *f = fopen(m.path, "r");
+    unsigned char *whole = malloc(bytes + 1);
+    assert_true(f != NULL && fread(whole, 1, bytes + 1, f) == bytes);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(crc32(0, whole, (uInt)bytes), crc);
+    free(whole);
+
+    struct source *s;
+    struct zip_input *z = read_back(&m, &s);
+    static const struct {
+        const char *name;
+        size_t n_pieces;
+    } expected[] = {{"first", 0}, {"y", 2}, {"between", 0}, {"x", 3}};
+    for (size_t i = 0; i < 4; i++) {
+        struct zip_input_member member;
+        bool over;
+        assert_int_equal(zip_input_next(z, &member, &over), STATUS_OK);
+        assert_string_equal(member.name, expected[i].name);
+        const size_t n = expected[i].n_pieces;
+        assert_int_equal(member.bytes, n > 0 ? 4 + n * PIECE : 3);
+        unsigned char *text = malloc(4 + 3 * PIECE);
+        size_t got = 0, k;
+        assert_int_equal(zip_input_begin(z, &member, member.name), STATUS_OK);
+        do {
+            assert_int_equal(zip_input_read(z, text + got, 4 + 3 * PIECE - got, &k), STATUS_OK);
+            got += k;
+        } while (k > 0 && got < member.bytes);
+        assert_memory_equal(text, n > 0 ? "head" : "abc", n > 0 ? 4 : 3);
+        for (size_t j = 0; j < n; j++) {
+            assert_memory_equal(text + 4 + j * PIECE, content, PIECE);
+        }
+        assert_int_equal(zip_input_end(z), STATUS_OK);
+        free(text);
+    }
+    zip_input_free(z);
+    source_free(s);
+    ask("unzip -v", "unzip -tq %s", m.path);
+    assert_int_equal(unlink(m.path), 0);
+    assert_int_equal(rmdir(folder), 0); /* nothing else is in it */
+    close(dir);
+    deflater_free(m.deflater);
+    bytes_free(&piece.packed);
+    bytes_free(&head.packed);
+    free(content);
+}
+
+static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/leat-zip-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    struct made m = {.deflater = new_deflater(1)};
+    snprintf(m.path, sizeof m.path, "%s/m.zip", folder);
+    const int dir = open(folder, O_RDONLY | O_DIRECTORY);
+    struct pack_piece head = piece_of(&m, "head", 4);
+    for (int ended = 0; ended < 2; ended++) {
+        uint64_t bytes;
+        uint32_t crc;
+        assert_int_equal(pack_open(dir, "m.zip", PACK_ZIP, &m.pack), STATUS_OK);
+        assert_int_equal(pack_gather(m.pack, "empty", &head, 0), STATUS_OK);
+        assert_int_equal(pack_grow(m.pack, "x", &head), STATUS_OK);
+        assert_int_equal(ended ? pack_gather(m.pack, "x", &head, 8)
+                               : pack_close(m.pack, &bytes, &crc),
+                         STATUS_INTERNAL);
+        if (ended) {
+            pack_abandon(m.pack);
+        }
+        assert_int_equal(unlink(m.path), 0);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    close(dir);
+    bytes_free(&head.packed);
+    deflater_free(m.deflater);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wide_end_is_written_from_65535_members_on),
+        cmocka_unit_test(a_size_is_wide_from_32_bits_of_ones_on),
+        cmocka_unit_test(members_that_grow_together_are_gathered_behind_their_heads),
+        cmocka_unit_test(a_member_that_grew_otherwise_than_its_head_says_is_a_fault),
+        cmocka_unit_test(both_sizes_of_a_member_may_be_beyond_4_gib),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+/*
+ * Text in results: strings become padded code points, the text of numbers reads back as the same
+ * bits and is as short as can be, fields are quoted only where they must be.
+ */
+#include "formats/base/utf8.h"
+#include "tests/support/result_support.h"
+
+#include <float.h>
+#include <math.h>
+
+static void assert_text(const struct bytes *b, const char *expected)
+{
+    assert_int_equal(b->len, strlen(expected));
+    assert_memory_equal(b->data, expected, b->len);
+}
+
+static uint32_t point_at(const struct bytes *stream, size_t at, size_t index)
+{
+    uint32_t point;
+    memcpy(&point, stream->data + at + 4 * index, sizeof point);
+    return point;
+}
+
+static void strings_are_padded_code_points(void **state)
+{
+    static const char *const strings[] = {"a", "", "h\xc3\xb6he", "\xf0\x9f\x8c\x8a", "x\xffy\xc3"};
+    static const uint32_t expected[5][4] = {
+        {'a'}, {0}, {'h', 0xf6, 'h', 'e'}, {0x1f30a}, {'x', 0xfffd, 'y', 0xfffd}};
+    (void)state;
+    struct result r = new_result();
+    struct result_file *f = add_file(&r, "a.npz", PACK_ZIP);
+    assert_int_equal(result_add_strings(f, "names", 5, strings), STATUS_OK);
+    struct bytes stream = join(&f->members[0]);
+    const size_t at =
+        assert_header(&stream, "{'descr': '<U4', 'fortran_order': False, 'shape': (5,), }");
+    assert_int_equal(stream.len, at + sizeof expected);
+    assert_memory_equal(stream.data + at, expected, sizeof expected);
+    bytes_free(&stream);
+    result_free(&r);
+}
+
+static void no_strings_and_empty_strings_have_width_one(void **state)
+{
+    static const char *const empty[] = {"", ""};
+    (void)state;
+    struct result r = new_result();
+    struct result_file *f = add_file(&r, "a.npz", PACK_ZIP);
+    assert_int_equal(result_add_strings(f, "none", 0, NULL), STATUS_OK);
+    assert_int_equal(result_add_strings(f, "empty", 2, empty), STATUS_OK);
+    struct bytes none = join(&f->members[0]), two = join(&f->members[1]);
+    assert_int_equal(
+        assert_header(&none, "{'descr': '<U1', 'fortran_order': False, 'shape': (0,), }"),
+        none.len);
+    assert_int_equal(
+        assert_header(&two, "{'descr': '<U1', 'fortran_order': False, 'shape': (2,), }") + 8,
+        two.len);
+    bytes_free(&none);
+    bytes_free(&two);
+    result_free(&r);
+}
+
+static void strings_go_on_across_pieces(void **state)
+{
+    enum { N = 40000, WIDTH = 13 }; /* 2 MB: a row is cut by each piece's end */
+    (void)state;
+    char(*names)[WIDTH + 2] = calloc(N, sizeof *names);
+    const char **strings = calloc(N, sizeof *strings);
+    assert_non_null(names);
+    assert_non_null(strings);
+    for (size_t i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "s\xc3\xa9ries %05zu", i % 100000);
+        strings[i] = names[i];
+    }
+    struct result r = new_result();
+    struct result_file *f = add_file(&r, "a.npz", PACK_ZIP);
+    assert_int_equal(result_add_strings(f, "names", N, strings), STATUS_OK);
+    free(names);
+    free(strings);
+    struct bytes stream = join(&f->members[0]);
+    const size_t at =
+        assert_header(&stream, "{'descr': '<U12', 'fortran_order': False, 'shape': (40000,), }");
+    assert_int_equal(stream.len, at + 4 * 12 * (size_t)N);
+    assert_true(f->members[0].n_pieces == 2);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(point_at(&stream, at, 12 * i), 's');
+        assert_int_equal(point_at(&stream, at, 12 * i + 1), 0xe9);
+        size_t number = 0;
+        for (size_t k = 7; k < 12; k++) {
+            number = 10 * number + point_at(&stream, at, 12 * i + k) - '0';
+        }
+        assert_int_equal(number, i);
+    }
+    bytes_free(&stream);
+    result_free(&r);
+}
+
+static void wrong_utf8_becomes_one_mark_for_each_maximal_part(void **state)
+{
+    static const struct {
+        const char *bytes, *valid;
+    } cases[] = {
+        {"", ""},
+        {"plain", "plain"},
+        {"\xc3\xbc\xe2\x82\xac\xf0\x9f\x8c\x8a\xf4\x8f\xbf\xbf",
+         "\xc3\xbc\xe2\x82\xac\xf0\x9f\x8c\x8a\xf4\x8f\xbf\xbf"},
+        {"\x80", "\xef\xbf\xbd"},
+        {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                                 /* overlong */
+        {"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* overlong */
+        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* surrogate */
+        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* too large */
+        {"\xe2\x82", "\xef\xbf\xbd"},                                             /* cut */
+        {"\xf0\x9f\x8cx", "\xef\xbf\xbdx"},
+        {"\xef\xbf\xbd", "\xef\xbf\xbd"},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct bytes out = {.len = 0};
+        assert_int_equal(utf8_append_valid(&out, cases[k].bytes), STATUS_OK);
+        assert_text(&out, cases[k].valid);
+        bytes_free(&out);
+    }
+}
+
+static void assert_f64_text(double value, const char *expected)
+{
+    struct bytes out = {.len = 0};
+    assert_int_equal(result_put_f64(&out, value), STATUS_OK);
+    assert_text(&out, expected);
+    bytes_free(&out);
+}
+
+static void numbers_that_matter_have_their_usual_text(void **state)
+{
+    (void)state;
+    assert_f64_text(0, "0");
+    assert_f64_text(-0.0, "-0");
+    assert_f64_text(0.1, "0.1");
+    assert_f64_text(-1, "-1");
+    assert_f64_text(1.0 / 3, "0.3333333333333333");
+    assert_f64_text(DBL_MAX, "1.7976931348623157e+308");
+    assert_f64_text(4.9406564584124654e-324, "5e-324");
+    assert_f64_text((double)NAN, "nan");
+    assert_f64_text(-(double)NAN, "nan");
+    assert_f64_text((double)INFINITY, "inf");
+    assert_f64_text(-(double)INFINITY, "-inf");
+}
+
+/* The length of the shortest of printf's texts that reads back as the value. */
+static size_t shortest_of_printf(double value)
+{
+    size_t best = SIZE_MAX;
+    for (int digits = 0; digits < 18; digits++) {
+        char text[400];
+        for (int style = 0; style < 2; style++) {
+            snprintf(text, sizeof text, style == 0 ? "%.*e" : "%.*f", digits, value);
+            if (strtod(text, NULL) == value && strlen(text) < best) {
+                best = strlen(text);
+            }
+        }
+    }
+    return best;
+}
+
+static void any_double_reads_back_from_the_shortest_text(void **state)
+{
+    (void)state;
+    uint64_t x = 88172645463325252u;
+    for (int i = 0; i < 20000; i++) {
+        double value;
+        struct bytes out = {.len = 0};
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        if (i % 2 == 0) {
+            memcpy(&value, &x, sizeof value);
+        } else {
+            value = (double)(int64_t)(x >> 40) / 1000;
+        }
+        if (!isfinite(value)) {
+            continue;
+        }
+        assert_int_equal(result_put_f64(&out, value), STATUS_OK);
+        assert_true(i > 2000 || out.len <= shortest_of_printf(value));
+        assert_int_equal(bytes_append(&out, "", 1), STATUS_OK);
+        const double again = strtod((const char *)out.data, NULL);
+        assert_memory_equal(&again, &value, sizeof value);
+        bytes_free(&out);
+    }
+}
+
+static void any_float_reads_back_from_its_text(void **state)
+{
+    (void)state;
+    uint32_t x = 1;
+    for (int i = 0; i < 20000; i++) {
+        float value;
+        struct bytes out = {.len = 0};
+        x = x * 1664525 + 1013904223;
+        memcpy(&value, &x, sizeof value);
+        if (!isfinite(value)) {
+            continue;
+        }
+        assert_int_equal(result_put_f32(&out, value), STATUS_OK);
+        assert_true(out.len <= 15); /* -1.23456789e-38 */
+        assert_int_equal(bytes_append(&out, "", 1), STATUS_OK);
+        const float again = strtof((const char *)out.data, NULL);
+        assert_memory_equal(&again, &value, sizeof value);
+        bytes_free(&out);
+    }
+    struct bytes out = {.len = 0};
+    assert_int_equal(result_put_f32(&out, 0.1f), STATUS_OK);
+    assert_text(&out, "0.1");
+    bytes_free(&out);
+}
+
+static void counts_are_decimal(void **state)
+{
+    static const uint64_t values[] = {0, 1, 9, 10, 99, 100, 1234567890123456789u, UINT64_MAX};
+    (void)state;
+    for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+        char expected[24];
+        struct bytes out = {.len = 0};
+        snprintf(expected, sizeof expected, "%ju", (uintmax_t)values[k]);
+        assert_int_equal(result_put_u64(&out, values[k]), STATUS_OK);
+        assert_text(&out, expected);
+        bytes_free(&out);
+    }
+}
+
+static void fields_are_quoted_only_where_they_must_be(void **state)
+{
+    static const struct {
+        const char *text, *field;
+    } cases[] = {
+        {"", ""},           {"plain text", "plain text"},         {"a,b", "\"a,b\""},
+        {"\"", "\"\"\"\""}, {"say \"so\"", "\"say \"\"so\"\"\""}, {"two\nlines", "\"two\nlines\""},
+        {"\r", "\"\r\""}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct bytes out = {.len = 0};
+        assert_int_equal(result_put_field(&out, cases[k].text), STATUS_OK);
+        assert_text(&out, cases[k].field);
+        bytes_free(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings_are_padded_code_points),
+        cmocka_unit_test(no_strings_and_empty_strings_have_width_one),
+        cmocka_unit_test(strings_go_on_across_pieces),
+        cmocka_unit_test(wrong_utf8_becomes_one_mark_for_each_maximal_part),
+        cmocka_unit_test(numbers_that_matter_have_their_usual_text),
+        cmocka_unit_test(any_double_reads_back_from_the_shortest_text),
+        cmocka_unit_test(any_float_reads_back_from_its_text),
+        cmocka_unit_test(counts_are_decimal),
+        cmocka_unit_test(fields_are_quoted_only_where_they_must_be),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,346 @@
+/*
+ * test_source - files and gzip streams give the same bytes however they are read, and say where
+ * they are damaged.
+ */
+#include "formats/source/source.h"
+#include "tests/support/read_fault.h"
+#include "tests/support/table_support.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Bytes that do not repeat soon. */
+static struct bytes some_bytes(size_t n)
+{
+    struct bytes b = {0};
+    assert_int_equal(bytes_reserve(&b, n + 1), STATUS_OK);
+    uint32_t x = 1;
+    for (size_t i = 0; i < n; i++) {
+        x = x * 1664525u + 1013904223u;
+        b.data[i] = (unsigned char)(x >> 24 & 0x3f);
+    }
+    b.len = n;
+    return b;
+}
+
+/* Reads s to its end, `step` bytes a call, after a look at `peek` bytes. */
+static enum status read_all(struct source *s, size_t peek, size_t step, struct bytes *out)
+{
+    const unsigned char *seen;
+    size_t n_seen, n;
+    enum status status = source_peek(s, peek, &seen, &n_seen);
+    const size_t before = out->len;
+    if (!status) {
+        assert_int_equal(bytes_append(out, seen, n_seen), STATUS_OK);
+        out->len = before; /* what was seen stays behind the end, to be compared */
+    }
+    while (!status) {
+        unsigned char piece[8192];
+        assert_true(step <= sizeof piece);
+        status = source_read(s, piece, step, &n);
+        if (!status && out->len - before < n_seen) {
+            const size_t left = n_seen - (out->len - before);
+            assert_memory_equal(out->data + out->len, piece, left < n ? left : n);
+        }
+        assert_int_equal(bytes_append(out, piece, n), STATUS_OK);
+        if (n < step) {
+            break;
+        }
+    }
+    return status;
+}
+
+static void assert_reads_as(const struct bytes *file, const struct bytes *content)
+{
+    static const size_t steps[] = {1, 7, 4096, 8192};
+    static const size_t peeks[] = {0, 1, 33, 70000};
+    for (size_t i = 0; i < 4; i++) {
+        struct source *s = memory_source(file->data, file->len);
+        struct bytes out = {0};
+        assert_int_equal(source_file_bytes(s), file->len);
+        if (read_all(s, peeks[i], steps[i], &out)) {
+            fail_msg("%s", status_message());
+        }
+        assert_int_equal(out.len, content->len);
+        assert_true(out.len == 0 || memcmp(out.data, content->data, out.len) == 0);
+        assert_int_equal(source_file_offset(s), file->len);
+        uint32_t crc;
+        assert_int_equal(source_crc(s, &crc), STATUS_OK);
+        assert_int_equal(crc, crc32_z(0, file->data, file->len));
+        bytes_free(&out);
+        source_free(s);
+    }
+}
+
+static void plain_files_of_all_sizes_are_read_whole(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 257, 16383, 16384, 16385, 300001};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct bytes b = some_bytes(sizes[i]);
+        assert_reads_as(&b, &b);
+        bytes_free(&b);
+    }
+}
+
+static void gzip_of_all_sizes_is_unpacked(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 33, 257, 16385, 400000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct bytes b = some_bytes(sizes[i]);
+        struct bytes packed = gzipped(b.data, b.len);
+        assert_reads_as(&packed, &b);
+        bytes_free(&packed);
+        bytes_free(&b);
+    }
+}
+
+static void gzip_members_in_a_row_are_one_stream_and_zero_padding_is_passed(void **state)
+{
+    (void)state;
+    static const unsigned char zeros[512];
+    struct bytes content = some_bytes(1000);
+    struct bytes packed = gzipped(content.data, 600);
+    struct bytes second = gzipped(content.data + 600, 400);
+    assert_int_equal(bytes_append(&packed, second.data, second.len), STATUS_OK);
+    assert_reads_as(&packed, &content);
+    assert_int_equal(bytes_append(&packed, zeros, sizeof zeros), STATUS_OK);
+    assert_reads_as(&packed, &content);
+    bytes_free(&second);
+    bytes_free(&packed);
+    bytes_free(&content);
+}
+
+static void assert_damaged(const struct bytes *file, const char *text)
+{
+    struct source *s = memory_source(file->data, file->len);
+    struct bytes out = {0};
+    assert_int_equal(read_all(s, 1, 4096, &out), STATUS_BAD_INPUT);
+    assert_non_null(strstr(status_message(), "in.x: compressed byte "));
+    if (!strstr(status_message(), text)) {
+        fail_msg("no \"%s\" in: %s", text, status_message());
+    }
+    bytes_free(&out);
+    source_free(s);
+}
+
+static void truncated_gzip_names_the_compressed_offset(void **state)
+{
+    (void)state;
+    struct bytes content = some_bytes(5000);
+    struct bytes packed = gzipped(content.data, content.len);
+    const size_t whole = packed.len;
+    for (size_t cut = 1; cut < whole - 3; cut += 97) {
+        char offset[64];
+        packed.len = whole - cut;
+        snprintf(offset, sizeof offset, "compressed byte %zu: the file ends", packed.len);
+        assert_damaged(&packed, offset);
+    }
+    bytes_free(&packed);
+    bytes_free(&content);
+}
+
+static void damaged_gzip_and_what_follows_it_is_refused(void **state)
+{
+    (void)state;
+    struct bytes content = some_bytes(5000);
+    struct bytes packed = gzipped(content.data, content.len);
+    for (size_t i = 1; i <= 8; i++) { /* the trailer: CRC, then length */
+        packed.data[packed.len - i] ^= 1;
+        assert_damaged(&packed, i > 4 ? "damaged gzip data (incorrect data check)"
+                                      : "damaged gzip data (incorrect length check)");
+        packed.data[packed.len - i] ^= 1;
+    }
+    assert_int_equal(bytes_append(&packed, "1,2\n", 4), STATUS_OK);
+    assert_damaged(&packed, "something else follows");
+    bytes_free(&packed);
+    bytes_free(&content);
+}
+
+static void a_stop_ends_unpacking_at_the_next_look_at_the_file(void **state)
+{
+    (void)state;
+    struct bytes content = some_bytes(2 << 20), packed = gzipped(content.data, content.len);
+    atomic_bool stop = false;
+    struct source *s = memory_source(packed.data, packed.len);
+    size_t n;
+    assert_true(packed.len > 2 * (256 << 10));
+    source_stop_at(s, &stop);
+    assert_int_equal(source_read(s, content.data, 1000, &n), STATUS_OK);
+    stop = true;
+    assert_int_equal(source_read(s, content.data, content.len, &n), STATUS_CANCELLED);
+    assert_non_null(strstr(status_message(), "in.x: stopped"));
+    source_stop_at(s, NULL);
+    assert_int_equal(source_read(s, content.data, 1000, &n), STATUS_OK);
+    source_free(s);
+    bytes_free(&packed);
+    bytes_free(&content);
+}
+
+static void crc_is_that_of_the_file_when_only_its_start_was_read(void **state)
+{
+    (void)state;
+    struct bytes b = some_bytes(1000000);
+    struct source *s = memory_source(b.data, b.len);
+    unsigned char start[100];
+    size_t n;
+    uint32_t crc;
+    assert_int_equal(source_read(s, start, sizeof start, &n), STATUS_OK);
+    assert_int_equal(n, sizeof start);
+    assert_int_equal(source_file_offset(s), n);
+    assert_int_equal(source_crc(s, &crc), STATUS_OK);
+    assert_int_equal(crc, crc32_z(0, b.data, b.len));
+    source_free(s);
+    bytes_free(&b);
+}
+
+static void reading_at_a_place_does_not_move_what_is_read_in_order(void **state)
+{
+    (void)state;
+    struct bytes b = some_bytes(1000);
+    struct source *s = memory_source(b.data, b.len);
+    unsigned char piece[64];
+    size_t n;
+    assert_int_equal(source_read_at(s, 990, piece, sizeof piece, &n), STATUS_OK);
+    assert_int_equal(n, 10);
+    assert_memory_equal(piece, b.data + 990, 10);
+    assert_int_equal(source_read_at(s, 1001, piece, sizeof piece, &n), STATUS_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(source_read(s, piece, sizeof piece, &n), STATUS_OK);
+    assert_memory_equal(piece, b.data, sizeof piece);
+    source_free(s);
+    bytes_free(&b);
+}
+
+/* Calls in the order that waits longest for the first. */
+static void run_backwards(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg)
+{
+    *(size_t *)context += n;
+    while (n > 0) {
+        body(arg, --n);
+    }
+}
+
+static void helpers_change_neither_bytes_nor_checksum(void **state)
+{
+    (void)state;
+    enum { PIECE = 256 << 10 };
+    static const size_t sizes[] = {PIECE, 2 * PIECE, 2 * PIECE + 1, 5 * PIECE - 1, 33 * PIECE + 7};
+    static const size_t caps[] = {2 * PIECE - 1, 3 * PIECE, 4 * PIECE + 13, 40 * PIECE};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct bytes b = some_bytes(sizes[i]), out = {0};
+        assert_int_equal(bytes_reserve(&out, sizes[i] + 40 * PIECE), STATUS_OK);
+        for (size_t k = 0; k < sizeof caps / sizeof caps[0]; k++) {
+            struct source *s = memory_source(b.data, b.len);
+            size_t helped = 0, n = 1;
+            uint32_t crc;
+            source_set_helpers(s, &(struct source_helpers){run_backwards, &helped});
+            for (out.len = 0; n > 0; out.len += n) {
+                assert_int_equal(source_read(s, out.data + out.len, caps[k], &n), STATUS_OK);
+                assert_true(n == caps[k] || out.len + n == b.len);
+            }
+            assert_int_equal(out.len, b.len);
+            assert_memory_equal(out.data, b.data, b.len);
+            assert_int_equal(helped > 0, caps[k] >= 3 * PIECE);
+            assert_int_equal(source_crc(s, &crc), STATUS_OK);
+            assert_int_equal(crc, crc32_z(0, b.data, b.len));
+            source_free(s);
+        }
+        bytes_free(&b);
+        bytes_free(&out);
+    }
+}
+
+/* It is told, or made good by reading once more. The helpers have two pieces each. */
+static void a_read_that_fails_once_leaves_bytes_and_checksum_right(void **state)
+{
+    (void)state;
+    enum { PIECE = 256 << 10, PIECES = 40 };
+    struct bytes b = some_bytes((size_t)PIECES * PIECE), out = {0};
+    assert_int_equal(bytes_reserve(&out, b.len), STATUS_OK);
+    size_t n_good = 0;
+    for (size_t k = 1; k <= PIECES; k++) {
+        struct source *s = memory_source(b.data, b.len);
+        size_t helped = 0, n;
+        uint32_t crc;
+        source_set_helpers(s, &(struct source_helpers){run_backwards, &helped});
+        reads_until_fault = k;
+        const enum status status = source_read(s, out.data, b.len, &n);
+        reads_until_fault = 0;
+        assert_true(status == STATUS_OK || status == STATUS_IO);
+        if (status == STATUS_OK) {
+            assert_int_equal(n, b.len);
+            assert_memory_equal(out.data, b.data, b.len);
+            assert_int_equal(source_crc(s, &crc), STATUS_OK);
+            assert_int_equal(crc, crc32_z(0, b.data, b.len));
+            n_good++;
+        }
+        source_free(s);
+    }
+    assert_true(n_good > PIECES / 2);
+    bytes_free(&b);
+    bytes_free(&out);
+}
+
+static void file_that_changes_while_it_is_read_is_told(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 3; what++) {
+        char path[] = "/tmp/leat-source-XXXXXX", piece[64];
+        size_t n;
+        struct source *s;
+        const int fd = mkstemp(path);
+        assert_int_equal(write(fd, "1,2\n3,4\n", 8), 8);
+        assert_int_equal(source_open(dup(fd), path, &s), STATUS_OK);
+        assert_int_equal(source_check_unchanged(s), STATUS_OK);
+        if (what == 0) { /* more comes */
+            assert_int_equal(write(fd, "5,6\n", 4), 4);
+        } else if (what == 1) { /* some goes */
+            assert_int_equal(ftruncate(fd, 4), 0);
+        } else { /* other bytes of the same number */
+            const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1}};
+            assert_int_equal(futimens(fd, times), 0);
+        }
+        assert_int_equal(source_read(s, piece, sizeof piece, &n), STATUS_OK);
+        assert_int_equal(source_check_unchanged(s), STATUS_CHANGED);
+        assert_non_null(strstr(status_message(), path));
+        source_free(s);
+        close(fd);
+        unlink(path);
+    }
+}
+
+static void folders_and_pipes_are_refused(void **state)
+{
+    (void)state;
+    struct source *s;
+    int ends[2];
+    assert_int_equal(source_open(open("/", O_RDONLY | O_CLOEXEC), "root", &s), STATUS_BAD_INPUT);
+    assert_null(s);
+    assert_non_null(strstr(status_message(), "root: is not a regular file"));
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(source_open(ends[0], "pipe", &s), STATUS_BAD_INPUT);
+    close(ends[1]);
+    source_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_files_of_all_sizes_are_read_whole),
+        cmocka_unit_test(gzip_of_all_sizes_is_unpacked),
+        cmocka_unit_test(gzip_members_in_a_row_are_one_stream_and_zero_padding_is_passed),
+        cmocka_unit_test(truncated_gzip_names_the_compressed_offset),
+        cmocka_unit_test(damaged_gzip_and_what_follows_it_is_refused),
+        cmocka_unit_test(a_stop_ends_unpacking_at_the_next_look_at_the_file),
+        cmocka_unit_test(crc_is_that_of_the_file_when_only_its_start_was_read),
+        cmocka_unit_test(reading_at_a_place_does_not_move_what_is_read_in_order),
+        cmocka_unit_test(helpers_change_neither_bytes_nor_checksum),
+        cmocka_unit_test(a_read_that_fails_once_leaves_bytes_and_checksum_right),
+        cmocka_unit_test(file_that_changes_while_it_is_read_is_told),
+        cmocka_unit_test(folders_and_pipes_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

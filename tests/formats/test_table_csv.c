@@ -1,0 +1,492 @@
+/*
+ * test_table_csv - delimited text in all its shapes gives the right numbers, and what is wrong in
+ * it is named with line, column and text. How it is cut: test_table_csv_chunks.c.
+ */
+#include "formats/base/decimal.h"
+#include "tests/support/csv_support.h"
+
+#include <fcntl.h>
+
+static void every_delimiter_is_found(void **state)
+{
+    (void)state;
+    CHECK_TEXT("1,2,3\n4,5,6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1;2;3\n4;5;6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1\t2\t3\n4\t5\t6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1|2|3\n4|5|6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1 2 3\n4 5 6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("  1   2 \t3  \n\t4 5  6\t\r\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("1, 2, 3\n4 , 5 ,6\n", 1, 2, 3, 4, 5, 6);
+    CHECK_TEXT("7\n8\n9\n", 7, 8, 9);
+    CHECK_TEXT("7", 7);
+}
+
+static void decimal_commas_and_points_may_meet_in_one_file(void **state)
+{
+    (void)state;
+    CHECK_TEXT("2,6;1360;0,7578\n2;1.5;-1,5e3\n", 2.6, 1360, 0.7578, 2, 1.5, -1500);
+    CHECK_TEXT("1,5 2,5\n3,5 4\n", 1.5, 2.5, 3.5, 4);
+    CHECK_TEXT("1;2\n3;4\n5,5;6.25\n", 1, 2, 3, 4, 5.5, 6.25);
+    check_failure("1;2\n3;1.234,5\n", STATUS_BAD_INPUT,
+                  "line 2, column 2: \"1.234,5\" is not a number", NULL);
+    check_failure("1,2\n3,\"4,5\"\n", STATUS_BAD_INPUT, "line 2, column 2: \"4,5\" is not a number",
+                  NULL);
+}
+
+static void a_sign_that_may_part_thousands_is_told(void **state)
+{
+    (void)state;
+    static const char text[] = "1.5;2.5\n3.5;1,5\n# x\n5;\"-1,024\"\n7;2,048\n";
+    static const char *const quiet[] = {
+        "1,024;2\n3;2,048\n",                  /* all are commas */
+        "1.5;2,5\n3;0,024\n4;1,0245\n",        /* no thousands */
+        "a,b\n1.5,\"x 1,024\"\n2,\"3,024\"\n", /* a column of words */
+    };
+    for (size_t cap = 12; cap < 100; cap += 29) {
+        struct reading r = read_bytes(text, sizeof text - 1, NULL, cap);
+        ASSERT_NUMBERS(&r, 1.5, 2.5, 3.5, 1.5, 5, -1.024, 7, 2.048);
+        assert_int_equal(r.info->n_warnings, 1);
+        assert_string_equal(
+            r.info->warnings[0],
+            "in.x: line 4, column 2: a comma or point before three digits was taken "
+            "for a decimal sign; leave it out if it parts thousands");
+        reading_free(&r);
+    }
+    for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
+        struct reading r = read_text(quiet[i], NULL);
+        assert_int_equal(r.status, STATUS_OK);
+        for (size_t k = 0; k < r.info->n_warnings; k++) {
+            assert_null(strstr(r.info->warnings[k], "thousands"));
+        }
+        reading_free(&r);
+    }
+}
+
+/* Chunks are decoded in any order. */
+static void the_first_sign_that_may_part_thousands_is_told(void **state)
+{
+    (void)state;
+    enum { CHUNKS = 3, CAP = 10 };
+    struct table *t;
+    struct table_chunk chunks[CHUNKS];
+    unsigned char raw[CHUNKS][CAP];
+    double values[CHUNKS][CAP];
+    bool end;
+    assert_int_equal(table_open(memory_source("1;2.5\n3;4,025\n5;6,025\n", 22), NULL, &t),
+                     STATUS_OK);
+    for (size_t i = 0; i < CHUNKS; i++) {
+        chunks[i] = (struct table_chunk){
+            .raw = raw[i], .raw_cap = CAP, .values = values[i], .values_cap = sizeof values[i]};
+        assert_int_equal(table_next(t, &chunks[i], &end), STATUS_OK);
+        assert_false(end);
+    }
+    for (size_t i = CHUNKS; i-- > 0;) {
+        assert_int_equal(table_decode(t, &chunks[i]), STATUS_OK);
+    }
+    assert_int_equal(table_end(t), STATUS_OK);
+    assert_int_equal(table_info(t)->n_warnings, 1);
+    assert_non_null(strstr(table_info(t)->warnings[0], "in.x: line 2, column 2: "));
+    table_free(t);
+}
+
+static void more_columns_than_can_be_are_refused(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (int more = 1; more >= 0; more--) {
+        const size_t n = (1u << 24) - 1 + (size_t)more; /* delimiters */
+        bytes_clear(&text);
+        assert_int_equal(bytes_reserve(&text, n + 2), STATUS_OK);
+        memset(text.data, ',', n);
+        memcpy(text.data + n, "1\n", 2);
+        text.len = n + 2;
+        struct table *t;
+        const enum status status = table_open(memory_source(text.data, text.len), NULL, &t);
+        assert_int_equal(status, more ? STATUS_UNSUPPORTED : STATUS_OK);
+        assert_true(!more || strstr(status_message(), "line 1: has more than 16777216 columns"));
+        table_free(t);
+    }
+    bytes_free(&text);
+}
+
+static void names_count_as_memory_that_the_table_holds(void **state)
+{
+    (void)state;
+    const struct table_load load = {1, 1, 4096};
+    struct reading r = read_text("a,b,\n1,2,3\n", NULL);
+    assert_in_range(table_decode_bytes(r.info, &load), 3 * sizeof(char *) + 5, 200);
+    reading_free(&r);
+    r = read_text("1,2,3\n", NULL);
+    assert_int_equal(table_decode_bytes(r.info, &load), 0);
+    reading_free(&r);
+}
+
+static void line_ends_byte_order_mark_comments_and_blank_lines_are_passed(void **state)
+{
+    (void)state;
+    CHECK_TEXT("\xef\xbb\xbf"
+               "1,2\r\n3,4\r\n",
+               1, 2, 3, 4);
+    CHECK_TEXT("# made by x, y\n1,2\n  # \"open quote\n3,4\n#", 1, 2, 3, 4);
+    CHECK_TEXT("\n\n1,2\n\n,\n , \r\n3,4\n\n", 1, 2, 3, 4);
+    CHECK_TEXT("1,2\n3,4", 1, 2, 3, 4);
+    CHECK_TEXT("1,2\n3,", 1, 2, 3, NAN);
+    CHECK_TEXT("\n1 2\n   \n3 4 ", 1, 2, 3, 4);
+}
+
+static void missing_cells_become_nan_and_are_counted(void **state)
+{
+    (void)state;
+    const struct table_options options = {.has_missing_value = true, .missing_value = -200};
+    struct reading r =
+        read_text("1,2,3\n,NA,n/a\nNaN,null,-nan\n\"\",-200,-200.0\n4,5,-2e2\n", &options);
+    ASSERT_NUMBERS(&r, 1, 2, 3, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 4, 5, NAN);
+    assert_int_equal(r.n_missing, 10);
+    reading_free(&r);
+    r = read_text("1,2\n,-200\n", NULL);
+    ASSERT_NUMBERS(&r, 1, 2, NAN, -200);
+    assert_int_equal(r.n_missing, 1);
+    reading_free(&r);
+}
+
+static void a_header_is_a_word_over_numbers(void **state)
+{
+    (void)state;
+    struct reading r = read_text("a,\"b, \"\"c\"\"\",,2001\n1,2,3,4\n5,6,7,8\n", NULL);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6, 7, 8);
+    assert_true(r.info->has_header);
+    assert_string_equal(r.info->names[0], "a");
+    assert_string_equal(r.info->names[1], "b, \"c\"");
+    assert_string_equal(r.info->names[2], "3");
+    assert_string_equal(r.info->names[3], "2001");
+    assert_int_equal(r.info->n_warnings, 0);
+    reading_free(&r);
+    r = read_text("2001,2002\n1,2\n", NULL);
+    ASSERT_NUMBERS(&r, 2001, 2002, 1, 2);
+    assert_false(r.info->has_header);
+    assert_null(r.info->names);
+    reading_free(&r);
+    r = read_text("# c\na,b\n\n# d\n1,\n,2\n", NULL);
+    ASSERT_NUMBERS(&r, 1, NAN, NAN, 2);
+    reading_free(&r);
+}
+
+static void names_hold_no_controls_and_no_broken_characters(void **state)
+{
+    (void)state;
+    struct reading r = read_text("a\xff\x01,\"b\nc\",\xc3\xa9\n1,2,3\n", NULL);
+    ASSERT_NUMBERS(&r, 1, 2, 3);
+    assert_string_equal(r.info->names[0], "a??");
+    assert_string_equal(r.info->names[1], "b?c");
+    assert_string_equal(r.info->names[2], "\xc3\xa9");
+    reading_free(&r);
+}
+
+static void a_first_column_of_words_names_the_lines(void **state)
+{
+    (void)state;
+    static const char labels[] = "north\0\"south\", far\0west";
+    struct reading r = read_text("north,1,2\n\"\"\"south\"\", far\",3,4\nwest,5,6\n", NULL);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
+    assert_true(r.info->has_labels);
+    assert_false(r.info->has_header);
+    assert_int_equal(r.info->cells_per_line, 2);
+    assert_int_equal(r.n_labels, 3);
+    assert_int_equal(r.labels.len, sizeof labels);
+    assert_memory_equal(r.labels.data, labels, sizeof labels);
+    assert_int_equal(r.info->n_warnings, 0);
+    reading_free(&r);
+}
+
+static void columns_without_numbers_are_left_out_by_name(void **state)
+{
+    (void)state;
+    struct reading r =
+        read_text("Date;Time;T;unit;;\n10/03;18.00.00;2,6;C;;\n11/03;19.00.00;3;C;;\n", NULL);
+    ASSERT_NUMBERS(&r, 2.6, 3);
+    assert_int_equal(r.info->cells_per_line, 1);
+    assert_string_equal(r.info->names[0], "T");
+    assert_int_equal(r.info->n_warnings, 5);
+    static const char *const expected[] = {"column 1 \"Date\"", "column 2 \"Time\"",
+                                           "column 4 \"unit\"", "column 5 \"5\"", "column 6 \"6\""};
+    for (size_t i = 0; i < 5; i++) {
+        assert_non_null(strstr(r.info->warnings[i], expected[i]));
+        assert_non_null(strstr(r.info->warnings[i], "left out"));
+    }
+    reading_free(&r);
+    check_failure("a,b\nc,d\n", STATUS_BAD_INPUT, "no column holds a number", NULL);
+    const struct table_options options = {.has_missing_value = true, .missing_value = -1};
+    r = read_text("a,b\n-1,2\nNA,3\n", &options);
+    ASSERT_NUMBERS(&r, 2, 3);
+    assert_int_equal(r.info->n_warnings, 1);
+    reading_free(&r);
+}
+
+static void columns_are_chosen_by_number_range_and_name(void **state)
+{
+    (void)state;
+    static const char text[] = "id,a,b,c,d\nx,1,2,3,4\ny,5,6,7,8\n";
+    struct table_options options = {.columns = "3-4, a"};
+    struct reading r = read_text(text, &options);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 5, 6, 7);
+    assert_string_equal(r.info->names[2], "c");
+    assert_true(r.info->has_labels);
+    reading_free(&r);
+    static const char *const wrong[] = {"0", "6", "4-3", "e", "a,,b", "", "2-", "-2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        options.columns = wrong[i];
+        r = read_text(text, &options);
+        assert_failed(&r, STATUS_BAD_ARGUMENT, "columns: no column", "columns 1 to 5");
+        reading_free(&r);
+    }
+    options.columns = "1";
+    r = read_text(text, &options);
+    assert_failed(&r, STATUS_BAD_INPUT, "line 2, column 1 (id): \"x\" is not a number", NULL);
+    reading_free(&r);
+}
+
+static void ragged_lines_are_refused_with_line_and_column(void **state)
+{
+    (void)state;
+    check_failure("1,2,3\n4,5,6\n7,8\n", STATUS_BAD_INPUT,
+                  "line 3, column 3: the line has fewer cells", "line 1 has 3");
+    check_failure("\n# c\n1,2\n3,4,5\n6,7\n", STATUS_BAD_INPUT,
+                  "line 4, column 3: the line has more cells", "line 3 has 2");
+    check_failure("1,2\n3,4,\n", STATUS_BAD_INPUT, "line 2, column 3: the line has more cells",
+                  NULL);
+    check_failure("1 2\n3 4\n5\n", STATUS_BAD_INPUT, "line 3, column 2: the line has fewer", NULL);
+    check_failure("1 2 3\n4 5 \n6 7 8\n", STATUS_BAD_INPUT, "line 2, column 3: the line has fewer",
+                  NULL);
+    check_failure("n,a,b\n\"x\ny\",1,2\nz,3\n", STATUS_BAD_INPUT, "line 4, column 3", NULL);
+}
+
+static void bad_cells_are_refused_with_line_column_and_text(void **state)
+{
+    (void)state;
+    check_failure("a,b\n1,2\n3,abc\n", STATUS_BAD_INPUT,
+                  "line 3, column 2 (b): \"abc\" is not a number", NULL);
+    static const char *const bad[] = {"1e",  "1 2", "0x10", "--1",    "+-1", "1.2.3", ".",
+                                      "1e+", "1_0", "e5",   "1.5e2x", "+",   "-",     "\"1\"2"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "1,2\n3,4\n%s,5\n", bad[i]);
+        check_failure(text, STATUS_BAD_INPUT, "line 3, column 1: ", NULL);
+    }
+    check_failure("1,2\n3,ab\x01\xff"
+                  "c\n",
+                  STATUS_BAD_INPUT, "\"ab\\x01\\xffc\"", NULL);
+    check_failure(
+        "1,2\n3,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
+        STATUS_BAD_INPUT, "aaaa...\"", NULL);
+    check_failure("1,2\n\"3,4\n", STATUS_BAD_INPUT, "never closed", NULL);
+}
+
+static void infinities_are_refused(void **state)
+{
+    (void)state;
+    static const char *const infinite[] = {"inf", "-Inf", "+infinity", "1e400", "-1e999999999"};
+    for (size_t i = 0; i < sizeof infinite / sizeof infinite[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "1,2\n3,%s\n", infinite[i]);
+        check_failure(text, STATUS_BAD_INPUT, "line 2, column 2", "infinite");
+    }
+}
+
+static void files_that_hold_no_table_are_refused(void **state)
+{
+    (void)state;
+    check_failure("", STATUS_BAD_INPUT, "is empty", NULL);
+    check_failure("\n\n# nothing\n", STATUS_BAD_INPUT, "holds no cell", NULL);
+    check_failure("\xef\xbb\xbf", STATUS_BAD_INPUT, "holds no cell", NULL);
+    check_failure("\xff\xfe"
+                  "1",
+                  STATUS_UNSUPPORTED, "UTF-16", NULL);
+    struct reading r = read_bytes("\x89HDF\0\0\1,2\n", 11, NULL, 4096);
+    assert_failed(&r, STATUS_BAD_INPUT, "byte 4 is 0", NULL);
+    reading_free(&r);
+}
+
+static void truncated_gzip_of_a_table_is_refused(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(bytes_printf(&text, "%d,%d.5\n", i * 7919, i), STATUS_OK);
+    }
+    struct bytes packed = gzipped(text.data, text.len);
+    struct reading r = read_bytes(packed.data, packed.len, NULL, 4096);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.n_numbers, 40000);
+    assert_true(r.info->n_lines_estimate >= 20000);
+    reading_free(&r);
+    r = read_bytes(packed.data, packed.len - 1000, NULL, 4096);
+    assert_failed(&r, STATUS_BAD_INPUT, "compressed byte", "cut short");
+    reading_free(&r);
+    bytes_free(&packed);
+    bytes_free(&text);
+}
+
+/* A value that needs all its digits, in one of the forms that files have. */
+static double awkward(uint64_t *x, char *text, size_t n)
+{
+    static const char *const forms[] = {"%.17g", "%.18e", "%.9g", "%.3f", "%+.17g", "%.25g", "%g"};
+    *x = *x * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t mantissa = *x >> 11;
+    const int exponent = (int)(*x >> 3 & 63) - 60;
+    const double value = ldexp((double)mantissa, exponent) * (*x & 4 ? -1 : 1);
+    snprintf(text, n, forms[(*x >> 20) % 7], value);
+    return strtod(text, NULL);
+}
+
+static void numbers_are_rounded_as_strtod_rounds_them(void **state)
+{
+    (void)state;
+    enum { N = 60000 };
+    double *const expected = malloc(N * sizeof *expected);
+    struct bytes text = {0};
+    uint64_t x = 1;
+    for (size_t i = 0; i < N; i++) {
+        char number[400];
+        expected[i] = awkward(&x, number, sizeof number);
+        assert_int_equal(bytes_printf(&text, "%s%c", number, i % 5 == 4 ? '\n' : ','), STATUS_OK);
+    }
+    struct reading r = read_bytes(text.data, text.len, NULL, 1 << 16);
+    assert_numbers(&r, expected, N);
+    reading_free(&r);
+    bytes_free(&text);
+    free(expected);
+}
+
+static void the_hardest_decimals_are_rounded_right(void **state)
+{
+    (void)state;
+    static const char *const hard[] = {
+        "0",
+        "-0",
+        "0.0",
+        "-0.0e5",
+        "00012",
+        "5.",
+        ".5",
+        "-.5",
+        "1e0",
+        "1E5",
+        "1e-5",
+        "1e+5",
+        "9007199254740993",
+        "9007199254740992.5",
+        "9007199254740993.0000000000000000000000001",
+        "4.9e-324",
+        "2.4703282292062327e-324",
+        "2.4703282292062328e-324",
+        "1e-400",
+        "2.2250738585072011e-308",
+        "2.2250738585072014e-308",
+        "1.7976931348623157e308",
+        "1.7976931348623158e308",
+        "0.1",
+        "0.3",
+        "123456789012345678901234567890",
+        "0.000000000000000000000000000000123456789012345678901234567890",
+        "1090544144181609348671888949248",
+        "7.2057594037927933e16",
+        "1e22",
+        "1e23",
+        "18446744073709551615",
+        "18446744073709551616",
+        "9999999999999999999",
+        "0.9999999999999999999",
+        "1.00000000000000011102230246251565404236316680908203125",
+        "1.00000000000000011102230246251565404236316680908203124",
+        "1.00000000000000033306690738754696212708950042724609375",
+        "6.631236846766476e-316"};
+    for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
+        /* At the end of a text, and far from it: two ways through the parser. */
+        char text[400];
+        snprintf(text, sizeof text, "%s,1\n%s,2\n%s,3\n%s,%064d\n", hard[i], hard[i], hard[i],
+                 hard[i], 4);
+        const double value = strtod(hard[i], NULL);
+        const double expected[] = {value, 1, value, 2, value, 3, value, 4};
+        check_text(text, expected, 8);
+        double parsed;
+        assert_true(decimal_parse(hard[i], strlen(hard[i]), '.', &parsed));
+        assert_memory_equal(&parsed, &value, sizeof value);
+    }
+}
+
+static void the_air_quality_file_gives_thirteen_series(void **state)
+{
+    (void)state;
+    /* Beside the project's tree, where there is one; __FILE__ is in a folder of tests. */
+    char full[4096];
+    const char *const slash = strrchr(__FILE__, '/');
+    snprintf(full, sizeof full, "%.*s../../../shared/data/airquality/airquality.clusters.csv",
+             slash ? (int)(slash + 1 - __FILE__) : 0, __FILE__);
+    const int fd = open(full, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        print_message("%s is not there\n", full);
+        skip();
+    }
+    struct source *s;
+    assert_int_equal(source_open(fd, "in.x", &s), STATUS_OK);
+    const struct table_options options = {.has_missing_value = true, .missing_value = -200};
+    struct reading r = read_source(s, &options, 1 << 16);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.info->cells_per_line, 13);
+    assert_int_equal(r.n_numbers, 13 * 9357);
+    assert_int_equal(r.n_missing, 16701); /* grep -o -- '-200' | wc -l */
+    assert_int_equal(r.info->n_warnings, 4);
+    assert_string_equal(r.info->names[0], "CO(GT)");
+    assert_string_equal(r.info->names[12], "AH");
+    reading_free(&r);
+}
+
+static void options_of_other_formats_are_told(void **state)
+{
+    (void)state;
+    const struct table_options options = {.columns = "1-2", .member = "a"};
+    struct reading r = read_text(
+        "ncols 3\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 5\n1 2 3\n4 5 6\n", &options);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
+    assert_false(r.info->uses_columns || r.info->uses_member);
+    assert_int_equal(r.info->n_warnings, 2);
+    assert_string_equal(r.info->warnings[0],
+                        "in.x: columns = 1-2 is ignored: it applies to CSV and TSV");
+    assert_string_equal(r.info->warnings[1], "in.x: member = a is ignored: it applies to .npz");
+    reading_free(&r);
+    r = read_text("1,2,3\n4,5,6\n", &options);
+    ASSERT_NUMBERS(&r, 1, 2, 4, 5);
+    assert_true(r.info->uses_columns && !r.info->uses_member);
+    assert_int_equal(r.info->n_warnings, 1);
+    assert_non_null(strstr(r.info->warnings[0], "member = a"));
+    reading_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_delimiter_is_found),
+        cmocka_unit_test(decimal_commas_and_points_may_meet_in_one_file),
+        cmocka_unit_test(a_sign_that_may_part_thousands_is_told),
+        cmocka_unit_test(the_first_sign_that_may_part_thousands_is_told),
+        cmocka_unit_test(more_columns_than_can_be_are_refused),
+        cmocka_unit_test(names_count_as_memory_that_the_table_holds),
+        cmocka_unit_test(line_ends_byte_order_mark_comments_and_blank_lines_are_passed),
+        cmocka_unit_test(missing_cells_become_nan_and_are_counted),
+        cmocka_unit_test(a_header_is_a_word_over_numbers),
+        cmocka_unit_test(names_hold_no_controls_and_no_broken_characters),
+        cmocka_unit_test(a_first_column_of_words_names_the_lines),
+        cmocka_unit_test(columns_without_numbers_are_left_out_by_name),
+        cmocka_unit_test(columns_are_chosen_by_number_range_and_name),
+        cmocka_unit_test(ragged_lines_are_refused_with_line_and_column),
+        cmocka_unit_test(bad_cells_are_refused_with_line_column_and_text),
+        cmocka_unit_test(infinities_are_refused),
+        cmocka_unit_test(files_that_hold_no_table_are_refused),
+        cmocka_unit_test(truncated_gzip_of_a_table_is_refused),
+        cmocka_unit_test(numbers_are_rounded_as_strtod_rounds_them),
+        cmocka_unit_test(the_hardest_decimals_are_rounded_right),
+        cmocka_unit_test(the_air_quality_file_gives_thirteen_series),
+        cmocka_unit_test(options_of_other_formats_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

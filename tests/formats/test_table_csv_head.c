@@ -1,0 +1,240 @@
+/*
+ * test_table_csv_head - which delimiter a text has, and whether its first line holds names, where
+ * more than one answer seems to fit.
+ */
+#include "tests/support/csv_support.h"
+
+/* A comma that cuts every line as it cuts the header delimits, however many blanks there are. */
+static void a_comma_that_cuts_all_lines_as_the_header_delimits(void **state)
+{
+    (void)state;
+    CHECK_TEXT("bin width,count\n0 5,788\n5 10,654\n", 788, 654);
+    CHECK_TEXT("id,Year Month,sales\n1,2005 1,9241\n2,2005 2,8123\n", 1, 9241, 2, 8123);
+    CHECK_TEXT("id,date,n\n1,2005 1,9241\n2,2005 2,8123\n3,2005 3,8\n", 1, 9241, 2, 8123, 3, 8);
+    check_failure("a b,c d\n1 2,3 4\n5 6,7 8\n", STATUS_BAD_INPUT, "no column holds a number",
+                  NULL);
+}
+
+/* Numbers at the ends of names do not make a first line of data of them. */
+static void names_that_end_in_numbers_are_a_header_all_the_same(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {
+        "Sensor 1,Sensor 2,Sensor 3\n4 2005,5 9241,1 1234\n6 2005,7 8123,2 1235\n",
+        "Sensor 1,Sensor 2,Sensor 3\n4 2005,5 9241,1 1234\n",
+        "PM 2.5,PM 10\n1 2,3 4\n5 6,7 8\n",
+        "site x,PM 2.5,PM 10\nAbc 1,1 2,3 4\nDef 2,5 6,7 8\n",
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        check_failure(refused[i], STATUS_BAD_INPUT, "no column holds a number", NULL);
+    }
+    CHECK_TEXT("PM 2.5,PM 10\n1 2,3\n5 6,7\n", 3, 7);
+    CHECK_TEXT("Smith,J NA 2\nDoe,A 3 4\nRoe,B 5 6\n", NAN, 2, 3, 4, 5, 6);
+    CHECK_TEXT("Smith,J 1 x\nDoe,A 3 NA\nRoe,B 5 NA\n", 1, 3, 5);
+}
+
+static void check_told_of_blanks(const char *text, const char *told)
+{
+    struct reading r = read_text(text, NULL);
+    size_t n_told = 0;
+    if (r.status) {
+        fail_msg("%s", status_message());
+    }
+    for (size_t i = 0; i < r.info->n_warnings; i++) {
+        const bool tells = strstr(r.info->warnings[i], "read as comma-delimited") != NULL;
+        n_told += tells;
+        if (tells && (!told || !strstr(r.info->warnings[i], told))) {
+            fail_msg("%s: %s", text, r.info->warnings[i]);
+        }
+    }
+    assert_int_equal(n_told, told != NULL);
+    reading_free(&r);
+}
+
+/* Where decimal commas between blanks would make numbers of all cells, that is told. */
+static void a_comma_is_told_where_blanks_would_do(void **state)
+{
+    (void)state;
+    static const char three[] =
+        "line 1: read as comma-delimited (each line has 3 fields); if blanks delimit and commas "
+        "are decimal, write semicolons for the blanks";
+    check_told_of_blanks("Temp,C Druck,hPa\n1,5 1013,2\n2,5 1014,1\n", three);
+    check_told_of_blanks("# from\n\nTemp,C Druck,hPa\n1,5 1013,2\n",
+                         "line 3: read as comma-delimited (each line has 3 fields)");
+    check_told_of_blanks("bin width,count\n0 5,788\n5 10,654\n", "2 fields");
+    check_told_of_blanks("Temp,C Druck,hPa\n1,5 1013,2\n2,5 x1,1\n", NULL);
+    check_told_of_blanks("Temp,C Druck,hPa\n1,5 1013,2\n2,5 1 0,1\n", NULL);
+    check_told_of_blanks("x,y\n1,5\n2,5\n", NULL);
+    check_told_of_blanks("x, y\n1, 5\n2, 5\n", NULL);
+    check_told_of_blanks("Temp,C;Druck,hPa\n1,5;1013,2\n2,5;1014,1\n", NULL);
+    check_told_of_blanks("x y\n1,5 2,5\n3,5 4,5\n", NULL);
+    check_told_of_blanks("Smith,J 1 2\nDoe,A 3 4\n", NULL);
+}
+
+static void decimal_commas_keep_the_delimiters_that_they_have(void **state)
+{
+    (void)state;
+    CHECK_TEXT("x y\n1 2\n3 4\n", 1, 2, 3, 4);
+    CHECK_TEXT("\"a,b\" c\n1 2\n3 4\n", 1, 2, 3, 4);
+    CHECK_TEXT("x y\n1,5 2,5\n3,5 4,5\n", 1.5, 2.5, 3.5, 4.5);
+    CHECK_TEXT("1,5 2,5\n3,5 4,5\n", 1.5, 2.5, 3.5, 4.5);
+    CHECK_TEXT("north 1,5 2,5\nsouth 3,5 4,5\n", 1.5, 2.5, 3.5, 4.5);
+    CHECK_TEXT("north 1,5 x\nsouth 3,5 y\n", 1.5, 3.5);
+    CHECK_TEXT("Smith,J 1 2\nDoe,A 3 4\n", 1, 2, 3, 4);
+    CHECK_TEXT("2005,12:00 1.5 2.5\n2005,12:10 3.5 4.5\n", 1.5, 2.5, 3.5, 4.5);
+    CHECK_TEXT("T, RH\n1,5 2,5\n3,5 4,5\n", 1.5, 2.5, 3.5, 4.5);
+    CHECK_TEXT("T, RH p\n1,5 2 3\n3,5 4 5\n3,5 4 5,5\n", 1.5, 2, 3, 3.5, 4, 5, 3.5, 4, 5.5);
+    CHECK_TEXT("T, degC;RH, pct\n1,5;2,5\n3,5;4,5\n", 1.5, 2.5, 3.5, 4.5);
+    CHECK_TEXT("T, degC\tRH, pct\n1,5\t2,5\n3,5\t4,5\n", 1.5, 2.5, 3.5, 4.5);
+}
+
+/* The first line holds names, which `names` joins with blanks, and that is told once with `why`. */
+static void check_header(const char *text, const char *names, const char *why)
+{
+    struct reading r = read_text(text, NULL);
+    char got[256] = "";
+    size_t n_told = 0;
+    if (r.status) {
+        fail_msg("%s", status_message());
+    }
+    assert_true(r.info->has_header);
+    for (size_t i = 0; i < r.info->cells_per_line; i++) {
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", i ? " " : "",
+                 r.info->names[i]);
+    }
+    assert_string_equal(got, names);
+    for (size_t i = 0; i < r.info->n_warnings; i++) {
+        const bool tells = strstr(r.info->warnings[i], "line 1 is taken as a header of numbers");
+        n_told += tells;
+        if (tells && !strstr(r.info->warnings[i], why)) {
+            fail_msg("no \"%s\" in: %s", why, r.info->warnings[i]);
+        }
+    }
+    assert_int_equal(n_told, 1);
+    reading_free(&r);
+}
+
+/* The first line is data; `told`: with a note that it may be a header. */
+static void check_data(const char *text, bool told)
+{
+    struct reading r = read_text(text, NULL);
+    size_t n_told = 0;
+    if (r.status) {
+        fail_msg("%s", status_message());
+    }
+    if (r.info->has_header) {
+        fail_msg("a header: %s", text);
+    }
+    for (size_t i = 0; i < r.info->n_warnings; i++) {
+        n_told += strstr(r.info->warnings[i], "may be a header of numbers") != NULL;
+    }
+    assert_int_equal(n_told, told);
+    reading_free(&r);
+}
+
+static void numbers_that_count_from_0_are_a_header(void **state)
+{
+    (void)state;
+    check_header("0,1,2,3\n5,6,7,8\n6,8,7,9\n", "0 1 2 3", "(0 to 3: they count from 0)");
+    check_header("0;1;2\n,5;6;7\n1,5;2;3\n", "0 1 2", "(0 to 2: they count from 0)");
+    check_header("0 1 2\n.5 .6 .7\n", "0 1 2", "if it is data, write 0.0");
+    check_header(",0,1,2\nx,5,6,7\ny,6,8,7\n", "0 1 2", "(0 to 2: they count from 0)");
+    check_header(",0,1,2\n2001,5,6,7\n2004,6,8,7\n", "1 0 1 2", "(0 to 2: they count from 0)");
+}
+
+static void ordinary_numbers_in_the_first_line_are_data(void **state)
+{
+    (void)state;
+    static const char *const quiet[] = {
+        "1,2,3\n4,5,6\n",
+        "0,1,3\n4,5,6\n",
+        "0.0,1.0,2.0\n4,5,6\n",
+        "0,1,2.0\n4,5,6\n",
+        "00,1,2\n4,5,6\n",
+        "0,-1,-2\n4,5,6\n",
+        "0,1,2,3,4,5,6,7,8,9,1\n2,1,3,4,5,6,7,8,9,0,1\n",
+        "0,1,2,3\n",
+        "0\n5\n7\n",
+        "2,1,0\n4,5,6\n",
+        "0,1,,3\n4,5,6,7\n",
+        "0,1,NA\n4,5,6\n",
+        ",2,3\n,5,6\n",
+        "0,1,2,a\n4,5,6,b\n",
+        "x,2,3\ny,5,6\n",
+        "x,0,1,3\ny,5,6,7\n",
+        "x,2,3,5\ny,5,6,7\n",
+        "NA,2,3\n0,5,6\n1,8,9\n",
+    };
+    for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
+        check_data(quiet[i], false);
+    }
+    check_data("0,1\n1,0.5\n2,0.3\n", true); /* names, or a first point of a curve */
+}
+
+/* Columns of words before the numbers do not hide what the numbers show. */
+static void numbers_beside_words_over_words_are_a_header_as_well(void **state)
+{
+    (void)state;
+    check_header("station,0,1,2\nS0,1.5,2,3\nS1,4,5,7\n", "0 1 2", "(0 to 2: they count from 0)");
+    check_header("date,0,1,2\n2020-01-01,5,6,7\n2020-01-02,6,8,7\n", "0 1 2", "count from 0");
+    check_header("site,of,0,1,2\nS0,a,5,6,7\nS1,b,6,8,7\n", "0 1 2", "count from 0");
+    check_header("\"station\",\"2001\",\"2002\",\"2003\"\n\"S0\",1.2,3,4\n\"S1\",1.4,3,5\n",
+                 "2001 2002 2003", "(2001 to 2003: quoted, over numbers that are not)");
+    check_header(",station,2001,2003\n0,S0,5,6\n1,S1,6,8\n", "1 2001 2003", "is empty");
+    check_data("station,2001,2002,2003\nS0,1,2,3\nS1,4,5,7\n", true);
+    check_data("site,of,2001,2002,2003\nS0,a,1,2,3\nS1,b,4,5,7\n", true);
+    check_data("station,0,1\nS0,5,6\nS1,6,8\n", true);
+    check_data("S0,\"1\",\"2\"\nS1,\"5\",\"6\"\n", false);
+    struct reading r = read_text("a,1,2\n3,4,5\n", NULL);
+    assert_true(r.info->has_header && r.info->n_warnings == 0);
+    reading_free(&r);
+}
+
+static void quoted_numbers_over_unquoted_ones_are_a_header(void **state)
+{
+    (void)state;
+    check_header("\"2001\",\"2003\",\"2004\"\n1,2,3\n4,5,7\n", "2001 2003 2004",
+                 "(2001 to 2004: quoted, over numbers that are not)");
+    check_header("\"\",\"2001\",\"2003\"\n\"a\",1,2\n\"b\",4,5\n", "2001 2003", "quoted");
+    check_header("\"7\"\n1\n4\n", "7", "if it is data, leave the quotes out");
+    check_data("\"1\",\"2\"\n\"3\",\"4\"\n", false);
+    check_data("\"1\",2\n3,4\n", false);
+    check_data("\"1\",\"2\"\n3,\"4\"\n5,6\n", false);
+    check_data("\"1\",\"2\"\n3,4\n5,\"6\"\n", false);
+    check_data("\"1\",\"2\"\n", false);
+}
+
+static void an_empty_corner_over_labels_or_an_index_is_that_of_a_header(void **state)
+{
+    (void)state;
+    check_header(
+        ",2001,2003\na,1,2\nb,4,5\n", "2001 2003",
+        "(2001 to 2003: the cell before them is empty, over a column of names or an index)");
+    check_header(",2001,2003\n0,1,2\n1,4,5\n", "1 2001 2003", "if it is data, write NA");
+    check_header(",2001,2003\n1990,1,2\n1991,4,5\n1992,4,6\n", "1 2001 2003", "empty");
+    check_header(",7\n0,5\n1,6\n", "1 7", "empty");
+    check_header(",2001,2002,2003\n3,1,2,3\n7,4,5,6\n12,4,5,7\n", "1 2001 2002 2003", "empty");
+    check_header(",2001,2003\n1.5,1,2\n2.5,4,5\n", "1 2001 2003", "empty");
+    check_header(",2,3\n4,5,6\n", "1 2 3", "if it is data, write NA");
+    check_header(",0.2,5.1\n0,5,7\n1,6,8\n", "1 0.2 5.1", "(0.2 to 5.1: ");
+    check_data(",2001,2003\n1,1,2\n2,4,5\n,4,5\n", true);
+    check_data(",2001,2003\n1,1,2\nNA,4,5\n2,4,5\n", true);
+    check_data(",2001,\na,1,2\nb,4,5\n", false);
+    check_data(",2001,2003\na,NA,NA\nb,,\n", false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_comma_that_cuts_all_lines_as_the_header_delimits),
+        cmocka_unit_test(names_that_end_in_numbers_are_a_header_all_the_same),
+        cmocka_unit_test(a_comma_is_told_where_blanks_would_do),
+        cmocka_unit_test(decimal_commas_keep_the_delimiters_that_they_have),
+        cmocka_unit_test(numbers_that_count_from_0_are_a_header),
+        cmocka_unit_test(ordinary_numbers_in_the_first_line_are_data),
+        cmocka_unit_test(numbers_beside_words_over_words_are_a_header_as_well),
+        cmocka_unit_test(quoted_numbers_over_unquoted_ones_are_a_header),
+        cmocka_unit_test(an_empty_corner_over_labels_or_an_index_is_that_of_a_header),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

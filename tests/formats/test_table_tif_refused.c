@@ -1,0 +1,218 @@
+/*
+ * GeoTIFFs that are refused: what is no grid, what is not taken, what is cut, damaged, or lies.
+ */
+#include "tests/support/tif_support.h"
+
+/* Opening the file as a table fails, as assert_failed() has it. Frees the file. */
+static void assert_refused(struct bytes *file, enum status status, const char *first,
+                           const char *second)
+{
+    struct reading r = read_bytes(file->data, file->len, NULL, 4096);
+    assert_failed(&r, status, first, second);
+    assert_null(r.table);
+    reading_free(&r);
+    bytes_free(file);
+}
+
+static void what_is_no_grid_is_refused(void **state)
+{
+    static const struct {
+        uint16_t samples, bits, format;
+        const char *first, *second;
+    } cases[] = {
+        {3, 32, SAMPLEFORMAT_IEEEFP, "has 3 bands", "-b 1"},
+        {1, 1, SAMPLEFORMAT_UINT, "have 1 bits", NULL},
+        {1, 64, SAMPLEFORMAT_COMPLEXIEEEFP, "complex", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct tif_spec s = plain();
+        s.samples = cases[i].samples;
+        s.bits = cases[i].bits;
+        s.format = cases[i].format;
+        struct bytes file = make_tif(&s);
+        assert_refused(&file, STATUS_UNSUPPORTED, cases[i].first, cases[i].second);
+    }
+}
+
+static void a_gzipped_tiff_is_refused(void **state)
+{
+    (void)state;
+    struct tif_spec s = plain();
+    struct bytes file = make_tif(&s), packed = gzipped(file.data, file.len);
+    assert_refused(&packed, STATUS_UNSUPPORTED, "gunzip", NULL);
+    bytes_free(&file);
+}
+
+static void what_is_not_taken_is_said(void **state)
+{
+    (void)state;
+    struct tif_spec s = plain();
+    s.metadata = "<GDALMetadata>\n  <Item name=\"SCALE\" sample=\"0\" role=\"scale\">0.1</Item>\n"
+                 "</GDALMetadata>\n";
+    struct reading r = read_spec(&s);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_int_equal(r.info->n_warnings, 1);
+    assert_non_null(strstr(r.info->warnings[0], "scale"));
+    reading_free(&r);
+    struct tif_spec two[2] = {plain(), plain()};
+    two[1].rows = 9;
+    struct bytes file = make_tif_of(two, 2);
+    assert_reads(&two[0], &file, 4096, 0, 0);
+    r = read_bytes(file.data, file.len, NULL, 4096);
+    assert_int_equal(r.info->n_warnings, 1);
+    assert_non_null(strstr(r.info->warnings[0], "1 more images"));
+    reading_free(&r);
+    bytes_free(&file);
+}
+
+/* Every file that is cut anywhere, and many that are damaged anywhere, are refused or read; nothing
+ * is said aloud and nothing else happens. */
+static void cut_and_damaged_files_do_no_harm(void **state)
+{
+    (void)state;
+    static const uint16_t schemes[] = {COMPRESSION_NONE, COMPRESSION_LZW,
+                                       COMPRESSION_ADOBE_DEFLATE};
+    for (size_t i = 0; i < COUNT(schemes); i++) {
+        struct tif_spec s = {.rows = 40,
+                             .columns = 30,
+                             .bits = 16,
+                             .format = SAMPLEFORMAT_INT,
+                             .scheme = schemes[i],
+                             .strip_rows = 8,
+                             .nodata = "-9999",
+                             .value = signed_whole};
+        struct bytes file = make_tif(&s);
+        for (size_t n = 0; n < file.len; n++) {
+            struct reading r = read_bytes(file.data, n, NULL, 4096);
+            if (r.status == STATUS_OK) {
+                fail_msg("compression %d: the first %zu of %zu bytes are taken", s.scheme, n,
+                         file.len);
+            }
+            reading_free(&r);
+        }
+        uint32_t random = 1;
+        for (int k = 0; k < 3000; k++) {
+            random = random * 1664525 + 1013904223;
+            const size_t at = random % file.len;
+            const unsigned char kept = file.data[at];
+            file.data[at] = (unsigned char)(random >> 24);
+            struct reading r = read_bytes(file.data, file.len, NULL, 4096);
+            reading_free(&r);
+            file.data[at] = kept;
+        }
+        bytes_free(&file);
+    }
+}
+
+/* Where the entry of a tag lies in a little-endian classic TIFF. */
+static unsigned char *find_entry(const struct bytes *file, uint16_t tag)
+{
+    uint32_t at;
+    uint16_t n, number;
+    memcpy(&at, file->data + 4, sizeof at);
+    memcpy(&n, file->data + at, sizeof n);
+    for (uint16_t i = 0; i < n; i++) {
+        unsigned char *const entry = file->data + at + 2 + 12 * i;
+        memcpy(&number, entry, sizeof number);
+        if (number == tag) {
+            return entry;
+        }
+    }
+    fail_msg("no tag %d", tag);
+    return NULL;
+}
+
+static void set_long(const struct bytes *file, uint16_t tag, uint32_t value)
+{
+    static const uint16_t type = TIFF_LONG;
+    unsigned char *const entry = find_entry(file, tag);
+    memcpy(entry + 2, &type, sizeof type);
+    memcpy(entry + 8, &value, sizeof value);
+}
+
+static void a_directory_that_lies_about_sizes_is_refused(void **state)
+{
+    static const struct {
+        uint16_t scheme;
+        uint32_t rows, columns, strip_rows;
+        enum status status;
+        const char *what;
+    } cases[] = {
+        {COMPRESSION_ADOBE_DEFLATE, 2000000000, 2000000000, 2000000000, STATUS_BAD_INPUT, NULL},
+        {COMPRESSION_ADOBE_DEFLATE, 20000, 20000, 20000, STATUS_TOO_LARGE,
+         "-co TILED=YES -co BLOCKYSIZE=16"},
+        {COMPRESSION_ADOBE_DEFLATE, 64, 200000000, 16, STATUS_TOO_LARGE, "-srcwin"},
+        {COMPRESSION_ADOBE_DEFLATE, 4000, 16000, 4000, STATUS_BAD_INPUT, "cannot unpack"},
+        {COMPRESSION_LZW, 4000, 16000, 4000, STATUS_BAD_INPUT, "cannot unpack"},
+        {COMPRESSION_PACKBITS, 4000, 100, 4000, STATUS_BAD_INPUT, "cannot unpack"},
+        {COMPRESSION_ADOBE_DEFLATE, 2000000000, 1, 1, STATUS_BAD_INPUT, NULL},
+        {COMPRESSION_ADOBE_DEFLATE, 0, 1, 1, STATUS_BAD_INPUT, NULL},
+        {COMPRESSION_ADOBE_DEFLATE, 4, 0, 4, STATUS_BAD_INPUT, NULL},
+        {COMPRESSION_NONE, 4, 1000, 4, STATUS_BAD_INPUT, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct tif_spec s = plain();
+        s.scheme = cases[i].scheme;
+        struct bytes file = make_tif(&s);
+        set_long(&file, TIFFTAG_IMAGELENGTH, cases[i].rows);
+        set_long(&file, TIFFTAG_IMAGEWIDTH, cases[i].columns);
+        set_long(&file, TIFFTAG_ROWSPERSTRIP, cases[i].strip_rows);
+        assert_refused(&file, cases[i].status, cases[i].what, NULL);
+    }
+}
+
+static void a_place_of_another_type_is_refused(void **state)
+{
+    static const double scale[] = {1, 1, 0}, tie[6] = {0};
+    static const uint16_t types_of_tags[] = {TIFF_FLOAT, TIFF_SHORT, TIFF_ASCII, TIFF_LONG8};
+    (void)state;
+    for (size_t i = 0; i < COUNT(types_of_tags); i++) {
+        struct tif_spec s = plain();
+        s.n_doubles[0] = COUNT(scale);
+        s.doubles[0] = scale;
+        s.n_doubles[1] = COUNT(tie);
+        s.doubles[1] = tie;
+        struct bytes file = make_tif(&s);
+        memcpy(find_entry(&file, 33550) + 2, &types_of_tags[i], sizeof(uint16_t));
+        assert_refused(&file, STATUS_BAD_INPUT, "its tag 33550 holds", NULL);
+    }
+}
+
+static void a_damaged_strip_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    struct tif_spec s = {.rows = 40,
+                         .columns = 30,
+                         .bits = 16,
+                         .format = SAMPLEFORMAT_INT,
+                         .scheme = COMPRESSION_ADOBE_DEFLATE,
+                         .strip_rows = 8,
+                         .value = signed_whole};
+    struct bytes file = make_tif(&s);
+    uint32_t at;
+    memcpy(&at, find_entry(&file, TIFFTAG_STRIPOFFSETS) + 8, sizeof at);
+    memcpy(&at, file.data + at + 4 * 3, sizeof at); /* the fourth strip */
+    memset(file.data + at, 0xff, 8);
+    struct reading r = read_bytes(file.data, file.len, NULL, 4096);
+    assert_failed(&r, STATUS_BAD_INPUT, "strip 3 (from row 25", "incorrect header check");
+    reading_free(&r);
+    bytes_free(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_no_grid_is_refused),
+        cmocka_unit_test(a_gzipped_tiff_is_refused),
+        cmocka_unit_test(what_is_not_taken_is_said),
+        cmocka_unit_test(cut_and_damaged_files_do_no_harm),
+        cmocka_unit_test(a_directory_that_lies_about_sizes_is_refused),
+        cmocka_unit_test(a_place_of_another_type_is_refused),
+        cmocka_unit_test(a_damaged_strip_is_refused_with_its_place),
+    };
+    TIFFSetErrorHandler(loud);
+    TIFFSetWarningHandler(loud);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

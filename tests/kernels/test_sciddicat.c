@@ -1,0 +1,485 @@
+/*
+ * test_sciddicat - the automaton against its plain form, bit for bit, on the backend
+ * LEAT_TEST_BACKEND: h, largest h, arrivals and every figure of the report.
+ *
+ * The Tessina landslide, with hashes known from the published programs, is read from $LEAT_TESSINA
+ * or from ../shared/data/tessina beside the source tree, where it is there.
+ */
+#include "kernels/sciddicat/sciddicat.h"
+#include "tests/support/backend_under_test.h"
+#include "tests/support/reference.h"
+#include "tests/support/sciddicat_reference.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- a map, on the backend and in the reference --------------------------------------------------
+ */
+
+struct map {
+    struct sciddicat_params p;
+    double *z, *h;
+    unsigned char *nodata;
+};
+
+struct pair {
+    struct map map;
+    struct sciddicat_reference *want;
+    void *run;
+    double *h, *max_h;
+    int32_t *arrival;
+};
+
+static const struct sciddicat_kernels *kernels(void)
+{
+    return under_test_ops()->sciddicat;
+}
+
+static void *room(size_t n, size_t size)
+{
+    void *p = calloc(n + 1, size);
+    assert_non_null(p);
+    return p;
+}
+
+static size_t cells(const struct map *m)
+{
+    return m->p.rows * m->p.columns;
+}
+
+static struct map map_new(size_t rows, size_t columns, double r, enum sciddicat_nodata nodata)
+{
+    struct map m = {.p = {rows, columns, 0.001, r, nodata}};
+    m.z = room(cells(&m), sizeof *m.z);
+    m.h = room(cells(&m), sizeof *m.h);
+    m.nodata = room(cells(&m), 1);
+    return m;
+}
+
+static void map_free(struct map *m)
+{
+    free(m->z);
+    free(m->h);
+    free(m->nodata);
+}
+
+static void *open_run(const struct map *m)
+{
+    struct span z = under_test_put(m->z, cells(m) * sizeof *m->z);
+    struct span h = under_test_put(m->h, cells(m) * sizeof *m->h);
+    struct span nodata = under_test_put(m->nodata, cells(m));
+    void *run;
+    assert_true(kernels()->bytes(&m->p) > cells(m) * sizeof(double));
+    ASSERT_OK(
+        kernels()->open(under_test_queue, &m->p, &(struct sciddicat_input){z, h, nodata}, &run));
+    under_test_release(z);
+    under_test_release(h);
+    under_test_release(nodata);
+    return run;
+}
+
+static struct pair pair_new(const struct map *m)
+{
+    struct pair s = {.map = *m};
+    s.want = sciddicat_reference_new(&m->p, m->z, m->h, m->nodata);
+    s.run = open_run(m);
+    s.h = room(cells(m), sizeof *s.h);
+    s.max_h = room(cells(m), sizeof *s.max_h);
+    s.arrival = room(cells(m), sizeof *s.arrival);
+    return s;
+}
+
+static void pair_free(struct pair *s)
+{
+    sciddicat_reference_free(s->want);
+    kernels()->close(under_test_queue, s->run);
+    free(s->h);
+    free(s->max_h);
+    free(s->arrival);
+}
+
+/* The first cell whose bits differ is named. */
+static void same_bits(const void *got, const void *want, size_t n, size_t size, const char *what,
+                      const struct map *m, uint64_t step)
+{
+    for (size_t k = 0; k < n; ++k) {
+        if (memcmp((const char *)got + k * size, (const char *)want + k * size, size) != 0) {
+            double a = 0, b = 0;
+            memcpy(&a, (const char *)got + k * size, size);
+            memcpy(&b, (const char *)want + k * size, size);
+            print_error(
+                "%s differs at row %zu column %zu of %zu x %zu after step %llu: %a for %a\n", what,
+                k / m->p.columns, k % m->p.columns, m->p.rows, m->p.columns,
+                (unsigned long long)step, a, b);
+            fail();
+        }
+    }
+}
+
+static void same_figures(const struct sciddicat_report *got, const struct sciddicat_report *want)
+{
+    assert_int_equal(got->step, want->step);
+    assert_memory_equal(&got->mass, &want->mass, sizeof got->mass);
+    assert_memory_equal(&got->lost_edge, &want->lost_edge, sizeof got->lost_edge);
+    assert_memory_equal(&got->lost_nodata, &want->lost_nodata, sizeof got->lost_nodata);
+    assert_memory_equal(&got->largest, &want->largest, sizeof got->largest);
+    assert_int_equal(got->n_active, want->n_active);
+    assert_int_equal(got->moved, want->moved);
+}
+
+/* n_steps steps on both sides; then everything is the same. */
+static struct sciddicat_report check(struct pair *s, uint64_t n_steps)
+{
+    const struct map *m = &s->map;
+    struct sciddicat_report got, want;
+    for (uint64_t t = 0; t < n_steps; ++t) {
+        sciddicat_reference_step(s->want);
+    }
+    sciddicat_reference_report(s->want, &want);
+    memset(&got, 0xff, sizeof got);
+    ASSERT_OK(kernels()->advance(under_test_queue, s->run, n_steps, &got));
+    ASSERT_OK(kernels()->state(under_test_queue, s->run, s->h, s->max_h, s->arrival));
+    same_bits(s->h, s->want->h, cells(m), sizeof *s->h, "h", m, want.step);
+    same_bits(s->max_h, s->want->max_h, cells(m), sizeof *s->max_h, "max_h", m, want.step);
+    same_bits(s->arrival, s->want->arrival, cells(m), sizeof *s->arrival, "arrival", m, want.step);
+    same_figures(&got, &want);
+    return got;
+}
+
+static struct sciddicat_report check_map(const struct map *m, const uint64_t *n_steps, size_t n)
+{
+    struct pair s = pair_new(m);
+    struct sciddicat_report last = check(&s, 0);
+    for (size_t i = 0; i < n; ++i) {
+        last = check(&s, n_steps[i]);
+    }
+    pair_free(&s);
+    return last;
+}
+
+/* --- tests --------------------------------------------------------------------------------------
+ */
+
+static void sciddicat_matches_the_reference_on_every_shape(void **state)
+{
+    (void)state;
+    static const size_t shapes[][2] = {{1, 1},    {1, 2},    {2, 2},    {3, 3},   {3, 1},
+                                       {1, 300},  {300, 3},  {4, 7},    {8, 8},   {9, 10},
+                                       {16, 16},  {17, 33},  {31, 32},  {33, 31}, {32, 64},
+                                       {257, 65}, {65, 257}, {100, 500}};
+    static const uint64_t n_steps[] = {1, 1, 2, 5, 20};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i += under_test_size(1, 11)) {
+        for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
+            for (int dense = 0; dense < 2; ++dense) {
+                struct map m = map_new(shapes[i][0], shapes[i][1], dense ? 0.5 : 0.3,
+                                       (enum sciddicat_nodata)policy);
+                sciddicat_reference_terrain(100 + i, m.p.rows, m.p.columns, dense ? 0.9 : 0.02,
+                                            policy == SCIDDICAT_COMPAT ? 0 : 0.05, m.z, m.h,
+                                            m.nodata);
+                check_map(&m, n_steps, under_test_size(sizeof n_steps / sizeof n_steps[0], 2));
+                map_free(&m);
+            }
+        }
+    }
+}
+
+static void sciddicat_matches_the_reference_on_a_large_map(void **state)
+{
+    (void)state;
+    static const uint64_t n_steps[] = {3, 9, 20};
+    static const double shares[] = {0.002, 0.5};
+    for (int i = 0; i < 2; ++i) {
+        struct map m = map_new(under_test_size(1031, 131), 517, i ? 0.3 : 0.5,
+                               i ? SCIDDICAT_SINK : SCIDDICAT_WALL);
+        sciddicat_reference_terrain(7, m.p.rows, 517, shares[i], 0.01, m.z, m.h, m.nodata);
+        check_map(&m, n_steps, under_test_size(3, 1));
+        map_free(&m);
+    }
+}
+
+static void sciddicat_keeps_its_bits_and_mass_over_thousands_of_steps(void **state)
+{
+    (void)state;
+    static const uint64_t n_steps[] = {500, 1, 1499, 3000};
+    for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
+        struct map m = map_new(24, 37, 0.5, (enum sciddicat_nodata)policy);
+        sciddicat_reference_terrain(3, 24, 37, 0.3, policy == SCIDDICAT_COMPAT ? 0 : 0.1, m.z, m.h,
+                                    m.nodata);
+        struct pair s = pair_new(&m);
+        const double mass = check(&s, 0).mass;
+        for (size_t i = 0; i < sizeof n_steps / sizeof n_steps[0]; ++i) {
+            struct sciddicat_report r = check(&s, under_test_size(n_steps[i], 30));
+            const double off = fabs(r.mass + r.lost_edge + r.lost_nodata - mass);
+            assert_true(off <= sciddicat_mass_balance_bound(&m.p, mass, r.step));
+            assert_true(r.lost_edge > 0);
+            assert_int_equal(r.lost_nodata > 0, policy == SCIDDICAT_SINK);
+        }
+        pair_free(&s);
+        map_free(&m);
+    }
+}
+
+/* Levels that are equal, or whose average is: every comparison of the rule is a tie somewhere. */
+static void sciddicat_settles_ties_as_written(void **state)
+{
+    (void)state;
+    static const uint64_t n_steps[] = {1, 1, 1, 30};
+    static const double epsilons[] = {0, 0.5, 1}, rs[] = {0, 0.5, 1};
+    struct reference_random g = {11};
+    for (size_t e = 0; e < 3; ++e) {
+        for (size_t r = 0; r < under_test_size(3, 1); ++r) {
+            struct map m = map_new(35, 51, rs[r], SCIDDICAT_WALL);
+            m.p.epsilon = epsilons[e];
+            for (size_t k = 0; k < cells(&m); ++k) {
+                m.z[k] = floor(3 * reference_uniform(&g));
+                m.h[k] = floor(4 * reference_uniform(&g));
+                m.nodata[k] = reference_uniform(&g) < 0.05;
+            }
+            check_map(&m, n_steps, under_test_size(4, 2));
+            map_free(&m);
+        }
+    }
+}
+
+/* Heaps on corners of blocks of 8, 16 and 32, on the edge, on the ring and on NODATA. */
+static void sciddicat_moves_debris_across_every_boundary(void **state)
+{
+    (void)state;
+    static const uint64_t n_steps[] = {1, 1, 1, 1, 4, 50};
+    static const size_t at[] = {0, 1, 7, 8, 15, 16, 31, 32, 33, 63, 64, 79};
+    const size_t n = sizeof at / sizeof at[0];
+    for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
+        for (size_t i = 0; i < n; i += under_test_size(1, 7)) {
+            struct map m = map_new(80, 80, 0.5, (enum sciddicat_nodata)policy);
+            for (size_t k = 0; k < cells(&m); ++k) {
+                m.z[k] = 100;
+            }
+            for (size_t j = 0; j < n; ++j) {
+                m.h[at[i] * 80 + at[j]] = 10;
+                m.nodata[at[i] * 80 + at[(j * 5) % n]] = 1;
+            }
+            check_map(&m, n_steps, under_test_size(sizeof n_steps / sizeof n_steps[0], 2));
+            map_free(&m);
+        }
+    }
+}
+
+static void sciddicat_without_debris_nothing_moves(void **state)
+{
+    (void)state;
+    static const uint64_t n_steps[] = {1, 100};
+    struct map m = map_new(50, 60, 0.5, SCIDDICAT_WALL);
+    sciddicat_reference_terrain(5, 50, 60, 0, 0, m.z, m.h, m.nodata);
+    m.h[61 * 3] = 0.001; /* as much as sticks */
+    m.h[61 * 5] = -0.0;
+    struct sciddicat_report r = check_map(&m, n_steps, 2);
+    assert_false(r.moved);
+    assert_int_equal(r.n_active, 0);
+    map_free(&m);
+}
+
+static void sciddicat_never_looks_at_the_altitude_of_a_wall(void **state)
+{
+    (void)state;
+    static const uint64_t n_steps[] = {1, 40};
+    struct map m = map_new(40, 50, 0.5, SCIDDICAT_WALL);
+    sciddicat_reference_terrain(6, 40, 50, 0.4, 0.2, m.z, m.h, m.nodata);
+    for (size_t i = 1; i < 39; ++i) {
+        for (size_t j = 1; j < 49; ++j) {
+            if (m.nodata[i * 50 + j]) {
+                m.z[i * 50 + j] = NAN;
+            }
+        }
+    }
+    check_map(&m, n_steps, 2);
+    map_free(&m);
+}
+
+static void sciddicat_policies_agree_where_there_is_no_nodata(void **state)
+{
+    (void)state;
+    double *h[3];
+    for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
+        struct sciddicat_report r;
+        struct map m = map_new(60, 70, 0.3, (enum sciddicat_nodata)policy);
+        sciddicat_reference_terrain(8, 60, 70, 0.2, 0, m.z, m.h, m.nodata);
+        void *run = open_run(&m);
+        h[policy] = room(cells(&m), sizeof *h[policy]);
+        ASSERT_OK(kernels()->advance(under_test_queue, run, 77, &r));
+        ASSERT_OK(kernels()->state(under_test_queue, run, h[policy], NULL, NULL));
+        kernels()->close(under_test_queue, run);
+        map_free(&m);
+    }
+    assert_memory_equal(h[0], h[1], 60 * 70 * sizeof *h[0]);
+    assert_memory_equal(h[0], h[2], 60 * 70 * sizeof *h[0]);
+    for (int i = 0; i < 3; ++i) {
+        free(h[i]);
+    }
+}
+
+/* Wide enough and active enough to be cut into bands; pieces of steps end within and between
+ * rounds. */
+static void sciddicat_is_the_same_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    static const uint64_t n_steps[] = {1, 7, 8, 9, 17, 40};
+    static const size_t threads[] = {1, 2, 5};
+    for (size_t i = 0; i < under_test_size(3, 1); ++i) {
+        under_test_threads(threads[i]);
+        struct map m = map_new(400, 90, 0.5, SCIDDICAT_SINK);
+        sciddicat_reference_terrain(9, 400, 90, 0.15, 0.02, m.z, m.h, m.nodata);
+        check_map(&m, n_steps, sizeof n_steps / sizeof n_steps[0]);
+        map_free(&m);
+    }
+    under_test_threads(3);
+}
+
+static void sciddicat_runs_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    struct map m = map_new(70, 45, 0.5, SCIDDICAT_WALL), n = map_new(45, 70, 0.3, SCIDDICAT_SINK);
+    sciddicat_reference_terrain(12, 70, 45, 0.3, 0.1, m.z, m.h, m.nodata);
+    sciddicat_reference_terrain(13, 45, 70, 0.3, 0.1, n.z, n.h, n.nodata);
+    struct pair a = pair_new(&m), b = pair_new(&n);
+    for (uint64_t t = 1; t < under_test_size(6, 2); ++t) {
+        check(&a, t);
+        check(&b, 2 * t);
+    }
+    pair_free(&a);
+    pair_free(&b);
+    map_free(&m);
+    map_free(&n);
+}
+
+static void sciddicat_refuses_what_is_no_map(void **state)
+{
+    (void)state;
+    static const struct sciddicat_params wrong[] = {
+        {0, 5, 0.001, 0.5, SCIDDICAT_WALL},         {5, 0, 0.001, 0.5, SCIDDICAT_WALL},
+        {65536, 32769, 0.001, 0.5, SCIDDICAT_WALL}, {5, 5, -0.001, 0.5, SCIDDICAT_WALL},
+        {5, 5, NAN, 0.5, SCIDDICAT_WALL},           {5, 5, 0.001, 1.5, SCIDDICAT_WALL},
+        {5, 5, 0.001, NAN, SCIDDICAT_WALL}};
+    double some[25] = {0};
+    struct span z = under_test_put(some, sizeof some);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+        void *run = &run;
+        assert_int_equal(kernels()->open(under_test_queue, &wrong[i],
+                                         &(struct sciddicat_input){.z = z, .h = z}, &run),
+                         STATUS_BAD_ARGUMENT);
+        assert_null(run);
+    }
+    under_test_release(z);
+}
+
+/* A valley with one heap, of the size of the Tessina landslide and as little of it active. */
+static void sciddicat_matches_the_reference_on_a_landslide(void **state)
+{
+    (void)state;
+    static const uint64_t n_steps[] = {1, 99, 200};
+    struct map m = map_new(610, 496, 0.5, SCIDDICAT_COMPAT);
+    sciddicat_reference_terrain(14, 610, 496, 0, 0, m.z, m.h, m.nodata);
+    for (size_t i = 60; i < 95; ++i) {
+        for (size_t j = 238; j < 258; ++j) {
+            m.h[i * 496 + j] = 8;
+        }
+    }
+    check_map(&m, n_steps, under_test_size(3, 1));
+    map_free(&m);
+}
+
+/* --- Tessina ------------------------------------------------------------------------------------
+ */
+
+/* ESRI ASCII of the given shape: six lines of header, then numbers. NULL when there is no such
+ * file. */
+static double *read_asc(const char *name, size_t rows, size_t columns)
+{
+    const char *folder = getenv("LEAT_TESSINA");
+    static const char here[] = __FILE__;
+    const char *slash = strrchr(here, '/');
+    const int here_bytes = slash == NULL ? 0 : (int)(slash - here) + 1;
+    char path[512], key[32];
+    double value, *v = room(rows * columns, sizeof *v);
+    if (folder != NULL) {
+        (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    } else {
+        (void)snprintf(path, sizeof path, "%.*s../../../shared/data/tessina/%s", here_bytes, here,
+                       name);
+    }
+    FILE *f = fopen(path, "r");
+    if (f == NULL) {
+        free(v);
+        return NULL;
+    }
+    for (int line = 0; line < 6; ++line) {
+        assert_int_equal(fscanf(f, "%31s %lf", key, &value), 2);
+        assert_true(strcmp(key, "ncols") != 0 || value == (double)columns);
+        assert_true(strcmp(key, "nrows") != 0 || value == (double)rows);
+    }
+    for (size_t k = 0; k < rows * columns; ++k) {
+        assert_int_equal(fscanf(f, "%lf", &v[k]), 1);
+    }
+    (void)fclose(f);
+    return v;
+}
+
+static void sciddicat_gives_the_hashes_of_the_tessina_landslide(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t step, hash;
+    } known[] = {{1, 0x583aa41a823b32a0},
+                 {100, 0x4038a3f5050b199f},
+                 {1000, 0xa671e73729229c9f},
+                 {4000, 0xd1d2456aa3007824}};
+    struct map m = {.p = {610, 496, 0.001, 0.5, SCIDDICAT_COMPAT}};
+    m.z = read_asc("tessina.dem.asc", 610, 496);
+    m.h = read_asc("tessina.source.asc", 610, 496);
+    if (m.z == NULL || m.h == NULL) {
+        map_free(&m);
+        print_message("SKIPPED: no ../shared/data/tessina here\n");
+        skip();
+    }
+    m.nodata = room(cells(&m), 1);
+    double *h = room(cells(&m), sizeof *h), mass = 0;
+    for (size_t k = 0; k < cells(&m); ++k) {
+        const size_t i = k / 496, j = k % 496;
+        m.z[k] -= i > 0 && j > 0 && i < 609 && j < 495 && m.h[k] > 0 ? m.h[k] : 0;
+        mass += m.h[k];
+    }
+    void *run = open_run(&m);
+    struct sciddicat_report r = {.step = 0};
+    for (size_t i = 0; i < under_test_size(4, 1); ++i) {
+        ASSERT_OK(kernels()->advance(under_test_queue, run, known[i].step - r.step, &r));
+        ASSERT_OK(kernels()->state(under_test_queue, run, h, NULL, NULL));
+        assert_int_equal(r.step, known[i].step);
+        assert_int_equal(sciddicat_reference_hash(h, cells(&m) * sizeof *h), known[i].hash);
+        assert_true(fabs(r.mass + r.lost_edge - mass) <=
+                    sciddicat_mass_balance_bound(&m.p, mass, r.step));
+    }
+    kernels()->close(under_test_queue, run);
+    free(h);
+    map_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sciddicat_matches_the_reference_on_every_shape),
+        cmocka_unit_test(sciddicat_matches_the_reference_on_a_large_map),
+        cmocka_unit_test(sciddicat_keeps_its_bits_and_mass_over_thousands_of_steps),
+        cmocka_unit_test(sciddicat_settles_ties_as_written),
+        cmocka_unit_test(sciddicat_moves_debris_across_every_boundary),
+        cmocka_unit_test(sciddicat_without_debris_nothing_moves),
+        cmocka_unit_test(sciddicat_never_looks_at_the_altitude_of_a_wall),
+        cmocka_unit_test(sciddicat_policies_agree_where_there_is_no_nodata),
+        cmocka_unit_test(sciddicat_is_the_same_for_any_number_of_threads),
+        cmocka_unit_test(sciddicat_runs_do_not_disturb_each_other),
+        cmocka_unit_test(sciddicat_refuses_what_is_no_map),
+        cmocka_unit_test(sciddicat_matches_the_reference_on_a_landslide),
+        cmocka_unit_test(sciddicat_gives_the_hashes_of_the_tessina_landslide),
+    };
+    return UNDER_TEST_RUN(tests, NULL, NULL);
+}

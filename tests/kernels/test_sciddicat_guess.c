@@ -1,0 +1,103 @@
+/*
+ * test_sciddicat_guess - the rounds begun from a guess end with the bits of the rounds begun with
+ * all: on levels far apart, equal, and apart by any power of two down to their last bit.
+ */
+#include "kernels/sciddicat/sciddicat_guess_rule.h"
+#include "tests/support/reference.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void compare(double m, const double *u, unsigned guess)
+{
+    sciddicat_mask alive[SCIDDICAT_SEEN] = {true, true, true, true, true};
+    const double average = sciddicat_average(m, u, alive);
+    unsigned next = guess;
+    double flow[SCIDDICAT_SEEN - 1];
+    sciddicat_flows_from(m, u, 0.5, SCIDDICAT_ALL, &next, flow);
+    for (int n = 0; n < SCIDDICAT_SEEN - 1; ++n) {
+        const double want = sciddicat_flow(alive[n + 1], average, u[n + 1], 0.5);
+        if (next > SCIDDICAT_ALL || memcmp(&flow[n], &want, sizeof want) != 0) {
+            print_error("m %a, u %a %a %a %a %a, guess %u: %a to %d for %a\n", m, u[0], u[1], u[2],
+                        u[3], u[4], guess, flow[n], n, want);
+            fail();
+        }
+    }
+}
+
+static void every_guess(double m, const double *u)
+{
+    for (unsigned guess = 0; guess <= SCIDDICAT_ALL; ++guess) {
+        compare(m, u, guess);
+    }
+}
+
+static void sciddicat_guess_is_right_on_levels_of_all_kinds(void **state)
+{
+    (void)state;
+    struct reference_random g = {1};
+    for (int i = 0; i < 20000; ++i) {
+        const double scale = ldexp(1, (int)(60 * reference_uniform(&g)) - 30);
+        const double base = i % 3 == 0 ? 0 : 2000 * reference_uniform(&g);
+        double u[SCIDDICAT_SEEN];
+        for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
+            u[n] = base + scale * reference_uniform(&g);
+        }
+        every_guess(scale * reference_uniform(&g) + 1e-300, u);
+    }
+}
+
+/* Each level is the one that m would fill the first ones to, moved by a power of two of either
+ * sign: down to nothing. */
+static void sciddicat_guess_is_right_on_ties(void **state)
+{
+    (void)state;
+    struct reference_random g = {2};
+    for (int i = 0; i < 40000; ++i) {
+        const double base = i % 2 ? 1500 * reference_uniform(&g) : floor(9 * reference_uniform(&g));
+        const double m = 0.25 + reference_uniform(&g);
+        double u[SCIDDICAT_SEEN] = {base};
+        const int n_first = 1 + (int)(3 * reference_uniform(&g));
+        double sum = m + base;
+        for (int n = 1; n < n_first; ++n) {
+            u[n] = base + 0.2 * reference_uniform(&g) * m;
+            sum += u[n];
+        }
+        for (int n = n_first; n < SCIDDICAT_SEEN; ++n) {
+            const double apart =
+                ldexp(1 + reference_uniform(&g), -(int)(60 * reference_uniform(&g)));
+            const double sign = floor(3 * reference_uniform(&g)) - 1;
+            u[n] = sum / n_first + sign * apart;
+        }
+        every_guess(m, u);
+    }
+}
+
+static void sciddicat_guess_is_right_below_zero_and_near_it(void **state)
+{
+    (void)state;
+    struct reference_random g = {3};
+    static const double scales[] = {0x1p-1070, 0x1p-1000, 0x1p-910, 0x1p-890, 0x1p-700, 1, 1e300};
+    for (int i = 0; i < 20000; ++i) {
+        const double scale = scales[i % 7];
+        double u[SCIDDICAT_SEEN];
+        for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
+            u[n] = scale * floor(8 * reference_uniform(&g) - (i % 2 ? 4 : 0));
+        }
+        every_guess(scale * (1 + floor(4 * reference_uniform(&g))), u);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sciddicat_guess_is_right_on_levels_of_all_kinds),
+        cmocka_unit_test(sciddicat_guess_is_right_on_ties),
+        cmocka_unit_test(sciddicat_guess_is_right_below_zero_and_near_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,344 @@
+/*
+ * Jobs through the engine with a stage of the test's own: order of cells, failures at every step,
+ * deadlines, many pieces; nothing left behind. Memory that is waited for: test_job_memory.c.
+ */
+#include "tests/support/job_runner.h"
+
+#include <math.h>
+
+/* --- the tests ----------------------------------------------------------------------------------
+ */
+
+static void cells_arrive_in_file_order_over_many_blocks(void **state)
+{
+    (void)state;
+    char *path = counting_csv("long.csv", 200000, 7);
+    struct settings settings = small_settings();
+    struct outcome o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.n_ok, 1);
+    assert_true(fake.last_seen == 200000 * 7);
+    remove_output();
+    free(path);
+}
+
+static void pieces_are_written_in_order_whoever_makes_them(void **state)
+{
+    (void)state;
+    char *path = counting_csv("tiny.csv", 3, 3), name[96];
+    struct settings settings = small_settings();
+    fake.n_pieces = 700;
+    assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+    snprintf(name, sizeof(name), "%s/out/job1/part1", folder);
+    FILE *f = fopen(name, "r");
+    assert_non_null(f);
+    for (size_t i = 0; i < 700000; i++) {
+        assert_int_equal(fgetc(f), (int)(i / 1000 % 251));
+    }
+    assert_int_equal(fgetc(f), EOF);
+    fclose(f);
+    remove_output();
+    free(path);
+}
+
+static void results_that_come_one_after_the_other_make_one_folder(void **state)
+{
+    (void)state;
+    char *path = counting_csv("several.csv", 3, 3), name[96];
+    struct settings settings = small_settings();
+    fake.n_pieces = 50;
+    fake.n_results = 9;
+    assert_int_equal(run_jobs(path, 4, &settings).n_ok, 4);
+    for (unsigned job = 1; job <= 4; job++) {
+        for (unsigned k = 1; k <= 9; k++) {
+            struct stat st;
+            snprintf(name, sizeof(name),
+                     k == 1 ? "%s/out/job%u/part1" : "%s/out/job%u/more/part1.%u", folder, job, k);
+            assert_int_equal(stat(name, &st), k % 4 == 2 ? -1 : 0);
+            assert_true(k % 4 == 2 || st.st_size == 50000);
+        }
+        json_error_t error;
+        snprintf(name, sizeof(name), "%s/out/job%u/result.json", folder, job);
+        json_t *manifest = json_load_file(name, 0, &error);
+        assert_int_equal(json_array_size(json_object_get(manifest, "outputs")), 7 * 3);
+        json_decref(manifest);
+    }
+    remove_output();
+    free(path);
+}
+
+static size_t size_of(const char *name)
+{
+    char path[96];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/out/%s", folder, name);
+    return stat(path, &st) == 0 ? (size_t)st.st_size : SIZE_MAX;
+}
+
+static void portions_of_an_attempt_that_starts_over_are_gone(void **state)
+{
+    (void)state;
+    char *path = counting_csv("over.csv", 60000, 7);
+    struct settings settings = small_settings();
+    for (int own = 0; own < 2; own++) {
+        fake.grows = fake.starts_over = true;
+        fake.own_folder = own == 1;
+        assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+        const size_t size = size_of(own ? ".given.part/growing" : "job1/growing");
+        assert_true(size > 3 * 8 && size < 1000); /* a block each, and the end */
+        assert_int_equal(entries_of_output(), 1);
+        remove_output();
+    }
+    free(path);
+}
+
+static void results_that_do_not_end_well_are_not_published(void **state)
+{
+    (void)state;
+    char *path = counting_csv("faulty.csv", 600, 7);
+    struct settings settings = small_settings();
+    fake.grows = fake.never_ends = true;
+    struct outcome o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.code, STATUS_INTERNAL);
+    assert_non_null(strstr(o.message, "growing was to be continued"));
+    fake.holds_nothing = true;
+    o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.code, STATUS_INTERNAL);
+    assert_non_null(strstr(o.message, "growing holds nothing"));
+    assert_int_equal(entries_of_output(), 0);
+    free(path);
+}
+
+static char *read_again;
+
+static void do_nothing(void)
+{
+}
+
+/* Another file of the same length takes the name. */
+static void replace_file(void)
+{
+    char command[160];
+    snprintf(command, sizeof(command), "tac %s >%s.new && mv %s.new %s", read_again, read_again,
+             read_again, read_again);
+    assert_int_equal(system(command), 0);
+}
+
+static void write_in_place(void)
+{
+    FILE *f = fopen(read_again, "r+");
+    assert_non_null(f);
+    fputs("9", f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void parts_are_read_as_often_as_the_stage_asks(void **state)
+{
+    (void)state;
+    read_again = counting_csv("passes.csv", 60000, 7);
+    char *other = counting_csv("other.csv", 60000, 7);
+    struct settings settings = small_settings();
+    fake.cells_of_part = 60000 * 7;
+    fake.n_passes = 3;
+    fake.between = do_nothing;
+    assert_int_equal(run_pairs(read_again, other, 2, &settings).n_ok, 2);
+    assert_true(fake.last_seen == 60000 * 7);
+    remove_output();
+    free(read_again);
+    free(other);
+}
+
+/* A .npy file is read again itself. */
+static void a_file_that_changes_between_passes_fails_and_one_that_is_replaced_does_not(void **state)
+{
+    (void)state;
+    struct settings settings = small_settings();
+    char command[320];
+    fake.cells_of_part = 60000;
+    fake.n_passes = 2;
+    for (int k = 0; k < 2; k++) {
+        assert_true(asprintf(&read_again, "%s/changes%d.npy", folder, k) > 0);
+        snprintf(command, sizeof(command),
+                 "/usr/bin/python3 -c 'import struct, sys; h = b\"{\\x27descr\\x27: \\x27<f8\\x27, "
+                 "\\x27fortran_order\\x27: False, \\x27shape\\x27: (30000, 2), }\"; "
+                 "h += b\" \" * (117 - len(h)) + b\"\\n\"; "
+                 "open(sys.argv[1], \"wb\").write(b\"\\x93NUMPY\\1\\0\\x76\\0\" + h + "
+                 "struct.pack(\"<60000d\", *range(60000)))' %s",
+                 read_again);
+        assert_int_equal(system(command), 0);
+        fake.between = k == 0 ? replace_file : write_in_place;
+        const struct outcome o = run_jobs(read_again, 1, &settings);
+        assert_int_equal(o.n_ok, k == 0);
+        assert_true(k == 0 || o.code == STATUS_CHANGED);
+        assert_int_equal(entries_of_output(), k == 0);
+        remove_output();
+        free(read_again);
+    }
+}
+
+/* Whichever comes first: the block whose reading fails, or the numbers of the one before it. */
+static void check_of_a_damaged_file_ends(void **state)
+{
+    (void)state;
+    char *path = counting_csv("damaged.csv", 60000, 7), command[160], *packed;
+    struct settings settings = small_settings();
+    snprintf(command, sizeof(command), "gzip -1 -k %s", path);
+    assert_int_equal(system(command), 0);
+    assert_true(asprintf(&packed, "%s.gz", path) > 0);
+    FILE *f = fopen(packed, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, -1, SEEK_END), 0); /* of its length */
+    assert_int_equal(fputc(1, f), 1);
+    assert_int_equal(fclose(f), 0);
+    fake.check_only = true;
+    settings.jobs = 1;
+    struct outcome o = run_jobs(packed, 40, &settings);
+    assert_int_equal(o.n_ok, 0);
+    assert_int_equal(o.code, STATUS_BAD_INPUT);
+    free(packed);
+    free(path);
+}
+
+static void files_of_a_job_come_one_after_the_other(void **state)
+{
+    (void)state;
+    char *path = counting_csv("first.csv", 60000, 7), *second = counting_csv("second.csv", 9000, 5);
+    struct settings settings = small_settings();
+    fake.cells_of_part = 60000 * 7;
+    assert_int_equal(run_pairs(path, second, 3, &settings).n_ok, 3);
+    assert_true(fake.last_seen == 9000 * 5);
+    remove_output();
+    free(second);
+    second = counting_csv("absent.csv", 1, 2);
+    unlink(second);
+    struct outcome o = run_pairs(path, second, 2, &settings);
+    assert_int_equal(o.n_ok, 0);
+    assert_int_equal(o.code, STATUS_NOT_FOUND);
+    assert_non_null(strstr(o.message, "absent.csv"));
+    assert_int_equal(entries_of_output(), 0);
+    remove_output();
+    free(second);
+    free(path);
+}
+
+static void failure_at_any_step_is_reported_and_leaves_nothing(void **state)
+{
+    (void)state;
+    char *path = counting_csv("fails.csv", 100000, 5);
+    struct settings settings = small_settings();
+    fake.n_pieces = 100;
+    for (fake.failing = AT_PLAN; fake.failing <= AT_PIECE; fake.failing++) {
+        struct outcome o = run_jobs(path, 5, &settings);
+        assert_int_equal(o.n_ok, 0);
+        assert_int_equal(o.code, STATUS_BAD_INPUT);
+        assert_string_equal(o.message, "failed on purpose");
+        assert_int_equal(entries_of_output(), 0);
+    }
+    free(path);
+}
+
+static void first_error_in_the_file_is_the_one_reported(void **state)
+{
+    (void)state;
+    char *path = counting_csv("bad.csv", 200000, 5);
+    struct settings settings = small_settings();
+    FILE *f = fopen(path, "r+");
+    assert_non_null(f);
+    static const long places[] = {5000000, 3000000, 1000000}; /* several blocks apart */
+    for (size_t i = 0; i < 3; i++) {
+        fseek(f, places[i], SEEK_SET);
+        fputc('x', f);
+    }
+    fclose(f);
+    struct outcome o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.code, STATUS_BAD_INPUT);
+    unsigned long line = 0;
+    const char *at = strstr(o.message, "line ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "line %lu", &line), 1);
+    /* The first 1,000,000 bytes hold about 120,000 numbers of up to 8 characters, 5 a line. */
+    assert_in_range(line, 20000, 32000);
+    free(path);
+}
+
+static void deadline_ends_a_job_and_spares_the_others(void **state)
+{
+    (void)state;
+    char *path = counting_csv("late.csv", 300000, 5);
+    struct settings settings = small_settings();
+    settings.deadline_s = 0.05;
+    fake.push_ms = 40;
+    struct outcome o = run_jobs(path, 1, &settings);
+    assert_int_equal(o.code, STATUS_DEADLINE);
+    assert_int_equal(entries_of_output(), 0);
+    free(path);
+}
+
+/* The stage's push sleeps: neither that nor decoding is a disk's time, nor a processor's. */
+static void jobs_book_what_they_used(void **state)
+{
+    (void)state;
+    char *path = counting_csv("booked.csv", 20000, 7);
+    struct settings settings = small_settings();
+    fake.push_ms = 20;
+    const uint64_t begun = thread_pool_now_ns();
+    struct outcome o = run_jobs(path, 6, &settings);
+    const double wall_s = 1e-9 * (double)(thread_pool_now_ns() - begun);
+    assert_int_equal(o.n_ok, 6);
+    assert_true(o.disk_in_s > 0 && o.disk_in_s < wall_s);
+    assert_true(o.efficiency > 0);
+    remove_output();
+    o = run_jobs(path, 1, &settings); /* one alone books what the engine does */
+    assert_int_equal(o.n_ok, 1);
+    assert_true(fabs(o.read_s - o.disk_in_s) < 1e-12);
+    assert_true(o.write_s > 0 && o.write_s < o.disk_out_s); /* result.json is not in itself */
+    remove_output();
+    free(path);
+}
+
+static void cancel_what_finishes(struct running *r)
+{
+    for (size_t i = 0; atomic_load(&fake.is_finishing) && i < r->engine.n_jobs; i++) {
+        job_cancel(r->engine.jobs[i], STATUS_CANCELLED, "on purpose");
+    }
+}
+
+static void stage_that_computes_sees_that_its_job_is_cancelled(void **state)
+{
+    (void)state;
+    char *path = counting_csv("endless.csv", 10, 5);
+    struct settings settings = small_settings();
+    fake.finish_waits = true;
+    fake.look = cancel_what_finishes;
+    struct outcome o = run_jobs(path, 1, &settings);
+    fake.look = NULL;
+    assert_int_equal(o.code, STATUS_CANCELLED);
+    assert_string_equal(o.message, "on purpose");
+    assert_true(fake.was_stopped);
+    assert_int_equal(entries_of_output(), 0);
+    fake.finish_waits = false; /* the queue goes on to the next job */
+    assert_int_equal(run_jobs(path, 3, &settings).n_ok, 3);
+    remove_output();
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(cells_arrive_in_file_order_over_many_blocks, reset),
+        cmocka_unit_test_setup(pieces_are_written_in_order_whoever_makes_them, reset),
+        cmocka_unit_test_setup(results_that_come_one_after_the_other_make_one_folder, reset),
+        cmocka_unit_test_setup(portions_of_an_attempt_that_starts_over_are_gone, reset),
+        cmocka_unit_test_setup(results_that_do_not_end_well_are_not_published, reset),
+        cmocka_unit_test_setup(parts_are_read_as_often_as_the_stage_asks, reset),
+        cmocka_unit_test_setup(
+            a_file_that_changes_between_passes_fails_and_one_that_is_replaced_does_not, reset),
+        cmocka_unit_test_setup(check_of_a_damaged_file_ends, reset),
+        cmocka_unit_test_setup(files_of_a_job_come_one_after_the_other, reset),
+        cmocka_unit_test_setup(failure_at_any_step_is_reported_and_leaves_nothing, reset),
+        cmocka_unit_test_setup(first_error_in_the_file_is_the_one_reported, reset),
+        cmocka_unit_test_setup(jobs_book_what_they_used, reset),
+        cmocka_unit_test_setup(stage_that_computes_sees_that_its_job_is_cancelled, reset),
+        cmocka_unit_test_setup(deadline_ends_a_job_and_spares_the_others, reset),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

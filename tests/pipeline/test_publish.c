@@ -1,0 +1,353 @@
+/*
+ * Publishing: a folder is absent or complete, an existing one is kept or exchanged, nothing is left
+ * behind; also where the file system knows no flags of renameat2.
+ */
+#include "pipeline/engine/publish.h"
+#include "tests/support/scratch_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+int __real_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
+int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
+int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
+int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
+
+static bool knows_no_flags;
+static int renames_until_failure; /* 0: none fails */
+static int n_vanishing;           /* times that what is in the way goes as it is met */
+static unsigned vanishes_at;      /* the flag of renameat2 that meets it */
+static void make_vanish(const char *stem);
+
+int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+    if (knows_no_flags && flags != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (n_vanishing > 0 && flags == vanishes_at) {
+        n_vanishing--;
+        make_vanish(to);
+        errno = flags == RENAME_NOREPLACE ? EEXIST : ENOENT;
+        return -1;
+    }
+    return __real_renameat2(from_fd, from, to_fd, to, flags);
+}
+
+int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+    if (renames_until_failure > 0 && --renames_until_failure == 0) {
+        errno = EIO;
+        return -1;
+    }
+    if (n_vanishing > 0 && from[0] != '.') { /* an earlier result that steps aside */
+        n_vanishing--;
+        make_vanish(from);
+    }
+    return __real_renameat(from_fd, from, to_fd, to);
+}
+
+static char folder[] = "/tmp/leat-publish-XXXXXX";
+static int out_fd;
+
+/* What another program does between two of our calls. */
+static void make_vanish(const char *stem)
+{
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf %s/%s", folder, stem);
+    assert_int_equal(system(command), 0);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) != NULL && publish_open_output(folder, &out_fd) == STATUS_OK ? 0 : 1;
+}
+
+static int remove_all(void **state)
+{
+    (void)state;
+    char command[64];
+    close(out_fd);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+static void put_file(int dir_fd, const char *name, const char *text)
+{
+    int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static int first_byte(const char *path)
+{
+    char c = 0;
+    int fd = openat(out_fd, path, O_RDONLY);
+    if (fd >= 0) {
+        assert_int_equal(read(fd, &c, 1), 1);
+        close(fd);
+    }
+    return c;
+}
+
+static void committed_folder_has_its_name_and_files(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "result.json", "{}");
+    put_file(p.part_fd, "x", "1");
+    assert_int_equal(first_byte("a/x"), 0);
+    assert_int_equal(publish_commit(&p, false), STATUS_OK);
+    assert_int_equal(first_byte("a/x"), '1');
+    publish_abandon(&p); /* nothing to abandon any more */
+    assert_int_equal(first_byte("a/x"), '1');
+}
+
+static void existing_folder_is_kept_without_replace(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_vacant(out_fd, "a", false), STATUS_EXISTS);
+    assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "x", "2");
+    assert_int_equal(publish_commit(&p, false), STATUS_EXISTS);
+    publish_abandon(&p);
+    assert_int_equal(first_byte("a/x"), '1');
+    assert_int_equal(count_entries(folder), 1);
+}
+
+static void existing_folder_is_exchanged_with_replace(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "x", "3");
+    assert_int_equal(publish_commit(&p, true), STATUS_OK);
+    assert_int_equal(first_byte("a/x"), '3');
+    assert_int_equal(count_entries(folder), 1);
+}
+
+static int no_flags(void **state)
+{
+    (void)state;
+    knows_no_flags = true;
+    return 0;
+}
+
+static int all_flags(void **state)
+{
+    (void)state;
+    knows_no_flags = false;
+    renames_until_failure = 0;
+    return 0;
+}
+
+static void put_result(const char *stem, const char *text)
+{
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, stem, NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "result.json", "{}");
+    put_file(p.part_fd, "x", text);
+    assert_int_equal(publish_commit(&p, true), STATUS_OK);
+}
+
+static void existing_folder_is_replaced_where_names_cannot_be_exchanged(void **state)
+{
+    (void)state;
+    const size_t before = count_entries(folder);
+    put_result("nfs", "1");
+    put_result("nfs", "2");
+    assert_int_equal(first_byte("nfs/x"), '2');
+    assert_int_equal(count_entries(folder), before + 1);
+    assert_int_equal(unlinkat(out_fd, "nfs/x", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "nfs/result.json", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "nfs", AT_REMOVEDIR), 0);
+}
+
+static void existing_folder_stays_when_the_new_one_cannot_follow(void **state)
+{
+    (void)state;
+    const size_t before = count_entries(folder);
+    put_result("back", "1");
+    for (int failing = 1; failing <= 2; failing++) { /* stepping aside; taking its place */
+        struct publish p;
+        assert_int_equal(publish_begin(out_fd, "back", NULL, &p), STATUS_OK);
+        put_file(p.part_fd, "x", "2");
+        renames_until_failure = failing;
+        assert_int_equal(publish_commit(&p, true), STATUS_IO);
+        assert_int_equal(renames_until_failure, 0);
+        publish_abandon(&p);
+        assert_int_equal(first_byte("back/x"), '1');
+        assert_int_equal(count_entries(folder), before + 1);
+    }
+    assert_int_equal(unlinkat(out_fd, "back/x", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "back/result.json", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "back", AT_REMOVEDIR), 0);
+}
+
+/* Publishes "gone" while an earlier result of that name goes away `times` times. */
+static enum status commit_as_it_vanishes(int times, unsigned at, bool replace)
+{
+    struct publish p;
+    const size_t before = count_entries(folder);
+    put_result("gone", "1");
+    assert_int_equal(publish_begin(out_fd, "gone", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "x", "2");
+    n_vanishing = times;
+    vanishes_at = at;
+    const enum status code = publish_commit(&p, replace);
+    n_vanishing = 0;
+    publish_abandon(&p);
+    assert_int_equal(first_byte("gone/x"), code == STATUS_OK ? '2' : 0);
+    assert_int_equal(count_entries(folder), before + (code == STATUS_OK));
+    make_vanish("gone");
+    return code;
+}
+
+static void earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one(void **state)
+{
+    (void)state;
+    assert_int_equal(commit_as_it_vanishes(1, RENAME_NOREPLACE, false), STATUS_OK);
+    assert_int_equal(commit_as_it_vanishes(1, RENAME_NOREPLACE, true), STATUS_OK);
+    assert_int_equal(commit_as_it_vanishes(15, RENAME_NOREPLACE, false), STATUS_OK);
+    assert_int_equal(commit_as_it_vanishes(1, RENAME_EXCHANGE, true), STATUS_OK);
+    knows_no_flags = true;
+    assert_int_equal(commit_as_it_vanishes(1, 0, true), STATUS_OK);
+    all_flags(NULL);
+}
+
+static void name_that_never_comes_to_rest_is_an_error(void **state)
+{
+    (void)state;
+    assert_int_equal(commit_as_it_vanishes(16, RENAME_NOREPLACE, false), STATUS_EXISTS);
+    assert_non_null(strstr(status_message(), "'gone' comes and goes"));
+}
+
+static void folder_that_is_no_result_is_never_replaced(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(mkdirat(out_fd, "mine", 0700), 0);
+    put_file(out_fd, "mine/precious", "p");
+    assert_int_equal(publish_vacant(out_fd, "mine", true), STATUS_EXISTS);
+    assert_int_equal(publish_begin(out_fd, "mine", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "x", "1");
+    assert_int_equal(publish_commit(&p, true), STATUS_EXISTS);
+    publish_abandon(&p);
+    assert_int_equal(first_byte("mine/precious"), 'p');
+    assert_int_equal(unlinkat(out_fd, "mine/precious", 0), 0);
+    assert_int_equal(unlinkat(out_fd, "mine", AT_REMOVEDIR), 0);
+}
+
+static void abandoned_folder_leaves_nothing(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, "b", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "x", "1");
+    assert_int_equal(mkdirat(p.part_fd, "sub", 0700), 0);
+    put_file(p.part_fd, "sub/y", "1");
+    publish_abandon(&p);
+    assert_int_equal(count_entries(folder), 1);
+    assert_int_equal(publish_vacant(out_fd, "b", false), STATUS_OK);
+}
+
+static void given_folder_is_filled_and_left_complete(void **state)
+{
+    (void)state;
+    struct publish p;
+    const size_t before = count_entries(folder);
+    assert_int_equal(mkdirat(out_fd, ".7.part", 0700), 0);
+    assert_int_equal(publish_begin(out_fd, "given", ".7.part", &p), STATUS_OK);
+    put_file(p.part_fd, "x", "7");
+    publish_leave(&p);
+    publish_abandon(&p);
+    assert_int_equal(first_byte(".7.part/x"), '7');
+    assert_int_equal(count_entries(folder), before + 1);
+    assert_int_equal(unlinkat(out_fd, ".7.part/x", 0), 0);
+    assert_int_equal(unlinkat(out_fd, ".7.part", AT_REMOVEDIR), 0);
+}
+
+static void given_folder_must_be_there_and_no_link(void **state)
+{
+    (void)state;
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, "given", ".8.part", &p), STATUS_INTERNAL);
+    publish_abandon(&p);
+    assert_int_equal(symlinkat("/tmp", out_fd, ".8.part"), 0);
+    assert_int_equal(publish_begin(out_fd, "given", ".8.part", &p), STATUS_INTERNAL);
+    publish_abandon(&p);
+    assert_int_equal(unlinkat(out_fd, ".8.part", 0), 0);
+}
+
+static void part_folders_of_the_dead_are_removed_and_no_others(void **state)
+{
+    (void)state;
+    struct publish living;
+    const size_t before = count_entries(folder);
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    assert_int_equal(mkdirat(out_fd, ".leat.0123456789abcdef.part", 0700), 0);
+    put_file(out_fd, ".leat.0123456789abcdef.part/x", "1");
+    assert_int_equal(mkdirat(out_fd, ".leat.0123456789abcde0.part", 0700), 0); /* just made */
+    assert_int_equal(mkdirat(out_fd, "leat.0123456789abcdef.part", 0700), 0);  /* somebody's */
+    assert_int_equal(publish_begin(out_fd, "living", NULL, &living), STATUS_OK);
+    assert_int_equal(utimensat(out_fd, living.part, long_ago, 0), 0);
+    assert_int_equal(utimensat(out_fd, ".leat.0123456789abcdef.part", long_ago, 0), 0);
+    assert_int_equal(utimensat(out_fd, "leat.0123456789abcdef.part", long_ago, 0), 0);
+    publish_sweep(out_fd);
+    assert_int_equal(faccessat(out_fd, ".leat.0123456789abcdef.part", F_OK, 0), -1);
+    assert_int_equal(count_entries(folder), before + 3);
+    publish_abandon(&living);
+    assert_int_equal(unlinkat(out_fd, ".leat.0123456789abcde0.part", AT_REMOVEDIR), 0);
+    assert_int_equal(unlinkat(out_fd, "leat.0123456789abcdef.part", AT_REMOVEDIR), 0);
+    assert_int_equal(count_entries(folder), before);
+}
+
+static void link_in_place_of_a_result_counts_as_existing(void **state)
+{
+    (void)state;
+    assert_int_equal(symlinkat("/nowhere", out_fd, "c"), 0);
+    assert_int_equal(publish_vacant(out_fd, "c", true), STATUS_EXISTS);
+    assert_int_equal(unlinkat(out_fd, "c", 0), 0);
+}
+
+static void output_folder_is_made_with_its_parents(void **state)
+{
+    (void)state;
+    char path[128];
+    int fd;
+    snprintf(path, sizeof(path), "%s/p/q/r", folder);
+    assert_int_equal(publish_open_output(path, &fd), STATUS_OK);
+    close(fd);
+    snprintf(path, sizeof(path), "%s/a/x/y", folder); /* a/x is a file */
+    assert_int_not_equal(publish_open_output(path, &fd), STATUS_OK);
+    assert_non_null(strstr(status_message(), path));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(committed_folder_has_its_name_and_files),
+        cmocka_unit_test(existing_folder_is_kept_without_replace),
+        cmocka_unit_test(existing_folder_is_exchanged_with_replace),
+        cmocka_unit_test_setup_teardown(existing_folder_is_replaced_where_names_cannot_be_exchanged,
+                                        no_flags, all_flags),
+        cmocka_unit_test_setup_teardown(existing_folder_stays_when_the_new_one_cannot_follow,
+                                        no_flags, all_flags),
+        cmocka_unit_test(earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one),
+        cmocka_unit_test(name_that_never_comes_to_rest_is_an_error),
+        cmocka_unit_test(folder_that_is_no_result_is_never_replaced),
+        cmocka_unit_test(abandoned_folder_leaves_nothing),
+        cmocka_unit_test(given_folder_is_filled_and_left_complete),
+        cmocka_unit_test(given_folder_must_be_there_and_no_link),
+        cmocka_unit_test(part_folders_of_the_dead_are_removed_and_no_others),
+        cmocka_unit_test(link_in_place_of_a_result_counts_as_existing),
+        cmocka_unit_test(output_folder_is_made_with_its_parents),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_all);
+}

@@ -1,0 +1,492 @@
+/*
+ * The files in in/: which jobs they make up, what they wait for, and what becomes of them.
+ */
+#include "pipeline/service/service_inbox.h"
+#include "tests/support/settings_given.h"
+
+static struct settings settings;
+static struct service_inbox *inbox;
+static uint64_t now = 1000;
+
+static void open_inbox(const char *options)
+{
+    char line[256];
+    snprintf(line, sizeof(line), "watch --spool /nowhere %s", options);
+    settings = must_parse(line);
+    assert_int_equal(service_inbox_new(&settings, &inbox), STATUS_OK);
+}
+
+static void close_inbox(void)
+{
+    service_inbox_free(inbox);
+    settings_free(&settings);
+}
+
+/* The watcher has found these, NULL at the end; `complete`: and nothing else. */
+static void found(bool complete, const char *const paths[])
+{
+    struct watcher_file files[8];
+    struct watcher_findings findings = {.files = files, .complete = complete};
+    for (; paths[findings.n_files] != NULL; findings.n_files++) {
+        const char *path = paths[findings.n_files];
+        files[findings.n_files] =
+            (struct watcher_file){.path = strdup(path), .st = {.st_ino = strlen(path)}};
+    }
+    service_inbox_found(inbox, &findings, now);
+    for (size_t i = 0; i < findings.n_files; i++) {
+        free(files[i].path);
+    }
+}
+
+#define FOUND(...)        found(false, (const char *const[]){__VA_ARGS__, NULL})
+#define ALL_THERE_IS(...) found(true, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Everything that is due is looked at; all have the same answer. */
+static size_t look(enum ready_state state, const char *reason)
+{
+    struct service_look looks[8];
+    size_t n = service_inbox_due(inbox, now, looks, 8);
+    for (size_t i = 0; i < n; i++) {
+        looks[i].answer = (struct ready_answer){
+            .state = state, .again_ms = 500, .st = {.st_ino = strlen(looks[i].path)}};
+        snprintf(looks[i].answer.reason, sizeof(looks[i].answer.reason), "%s", reason);
+    }
+    service_inbox_looked(inbox, looks, n, now);
+    return n;
+}
+
+/* The reason why a path waits; "" when it does not. Valid until the next call. */
+static const char *reason(const char *path)
+{
+    static char text[512];
+    json_t *list = json_array(), *entry;
+    size_t i;
+    text[0] = '\0';
+    service_inbox_list(inbox, now, 100, list);
+    json_array_foreach(list, i, entry)
+    {
+        if (strcmp(json_string_value(json_object_get(entry, "path")), path) == 0) {
+            snprintf(text, sizeof(text), "%s", json_string_value(json_object_get(entry, "reason")));
+        }
+    }
+    json_decref(list);
+    return text;
+}
+
+static void assert_waits(const char *path, const char *why)
+{
+    if (strstr(reason(path), why) == NULL) {
+        fail_msg("'%s' waits because it '%s', not '%s'", path, reason(path), why);
+    }
+}
+
+/* The next ready job has exactly these files; claimed or not. */
+static void take(const char *folder, const char *stem, const char *names, bool claimed)
+{
+    char all[256] = "";
+    struct spool_job *job = service_inbox_take(inbox, now);
+    assert_non_null(job);
+    assert_string_equal(job->folder, folder);
+    assert_string_equal(job->stem, stem);
+    for (size_t i = 0; i < job->n_files; i++) {
+        strcat(strcat(all, i > 0 ? " " : ""), job->files[i].name);
+    }
+    assert_string_equal(all, names);
+    if (claimed) {
+        strcpy(job->id, "20261121-030441-123456");
+    }
+    job->outcome = claimed ? SPOOL_OK : SPOOL_GONE;
+    service_inbox_settle(inbox, job, now);
+    spool_job_free(job);
+}
+
+static void file_that_is_complete_is_a_job_and_then_forgotten(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("sub/a.clusters.csv");
+    assert_null(service_inbox_take(inbox, now));
+    assert_int_equal(look(READY_YES, ""), 1);
+    take("sub", "a", "a.clusters.csv", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    assert_null(service_inbox_take(inbox, now));
+    close_inbox();
+}
+
+static void file_still_written_is_looked_at_again_in_time(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("a.clusters.csv");
+    assert_int_equal(look(READY_LATER, "is open for writing"), 1);
+    assert_waits("in/a.clusters.csv", "open for writing");
+    assert_int_equal(look(READY_YES, ""), 0);
+    assert_int_equal(service_inbox_next_due(inbox), now + 500);
+    now += 500;
+    assert_int_equal(look(READY_YES, ""), 1);
+    assert_int_equal(service_inbox_next_due(inbox), UINT64_MAX);
+    take("", "a", "a.clusters.csv", true);
+    close_inbox();
+}
+
+static void file_that_changes_after_it_was_complete_is_looked_at_again(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("a.clusters.csv");
+    look(READY_YES, "");
+    FOUND("a.clusters.csv");
+    assert_null(service_inbox_take(inbox, now));
+    assert_int_equal(look(READY_YES, ""), 1);
+    take("", "a", "a.clusters.csv", true);
+    close_inbox();
+}
+
+static void hint_that_comes_while_a_file_is_looked_at_counts(void **state)
+{
+    (void)state;
+    struct service_look looks[2];
+    open_inbox("");
+    FOUND("a.clusters.csv");
+    assert_int_equal(service_inbox_due(inbox, now, looks, 2), 1);
+    FOUND("a.clusters.csv");
+    looks[0].answer = (struct ready_answer){.state = READY_YES};
+    service_inbox_looked(inbox, looks, 1, now);
+    assert_null(service_inbox_take(inbox, now));
+    assert_int_equal(look(READY_YES, ""), 1);
+    take("", "a", "a.clusters.csv", true);
+    close_inbox();
+}
+
+static void parts_wait_for_each_other_in_any_order(void **state)
+{
+    (void)state;
+    const char *const parts[] = {"s/dem1.dem.asc", "s/dem1.source.tif"};
+    for (size_t first = 0; first < 2; first++) {
+        open_inbox("");
+        FOUND(parts[first]);
+        look(READY_YES, "");
+        char path[64];
+        snprintf(path, sizeof(path), "in/%s", parts[first]);
+        assert_waits(path, first == 0 ? "waits for dem1.source.*" : "waits for dem1.dem.*");
+        FOUND("dem1.dem.asc", "dem1.source.asc"); /* of another folder */
+        FOUND(parts[1 - first]);
+        look(READY_LATER, "is open for writing");
+        assert_null(service_inbox_take(inbox, now));
+        now += 1000;
+        assert_int_equal(look(READY_YES, ""), 3);
+        assert_string_equal(reason(path), "is complete and waits for its turn");
+        struct spool_job *job = service_inbox_take(inbox, now);
+        assert_int_equal(job->n_files, 2);
+        assert_non_null(strstr(job->files[0].name, ".dem."));
+        spool_job_free(job);
+        assert_non_null(job = service_inbox_take(inbox, now));
+        spool_job_free(job);
+        assert_null(service_inbox_take(inbox, now));
+        close_inbox();
+    }
+}
+
+static void second_file_for_a_part_waits_until_the_first_has_gone(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("x.dem.asc");
+    FOUND("x.dem.tif", "x.source.asc");
+    look(READY_YES, "");
+    assert_waits("in/x.dem.tif", "x.dem.asc is the dem of its job already");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    look(READY_YES, "");
+    assert_waits("in/x.dem.tif", "waits for x.source.*");
+    close_inbox();
+}
+
+static void files_for_one_part_take_its_place_one_after_the_other(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("x.dem.asc");
+    FOUND("x.dem.tif", "x.dem.asc.gz", "x.source.asc");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    look(READY_YES, "");
+    assert_waits("in/x.dem.tif", "waits for x.source.*");
+    assert_waits("in/x.dem.asc.gz", "x.dem.tif is the dem of its job already");
+    ALL_THERE_IS("x.dem.asc.gz");
+    look(READY_YES, "");
+    assert_waits("in/x.dem.asc.gz", "waits for x.source.*");
+    FOUND("x.dem.tif");
+    ALL_THERE_IS("x.dem.asc.gz", "x.source.asc");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc.gz x.source.asc", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    close_inbox();
+}
+
+static void projection_goes_along_and_is_waited_for_when_there(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("x.dem.prj");
+    look(READY_YES, "");
+    assert_waits("in/x.dem.prj", "not there");
+    FOUND("x.dem.asc.gz", "x.source.asc");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc.gz x.source.asc x.dem.prj", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    FOUND("x.dem.prj");
+    look(READY_LATER, "is open for writing");
+    FOUND("x.dem.asc");
+    look(READY_YES, "");
+    assert_waits("in/x.dem.asc", "waits for x.dem.prj");
+    now += 1000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
+    close_inbox();
+}
+
+static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("X.DEM.ASC", "X.SOURCE.ASC"); /* one for both, which comes last and is waited for */
+    FOUND("X.PRJ");
+    look(READY_LATER, "is open for writing");
+    now += 1000;
+    FOUND("X.DEM.ASC", "X.SOURCE.ASC");
+    look(READY_YES, "");
+    take("", "X", "X.DEM.ASC X.SOURCE.ASC X.PRJ", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    FOUND("s/X.DEM.asc", "s/X.source.tif", "s/X.DEM.Prj", "s/X.prj", "X.prj"); /* the part's own */
+    look(READY_YES, "");
+    assert_waits("in/s/X.prj", "waits for X.DEM.asc");
+    take("s", "X", "X.DEM.asc X.source.tif X.DEM.Prj", true);
+    assert_int_equal(service_inbox_count(inbox), 2);
+    close_inbox();
+}
+
+static void table_in_a_grids_format_waits_for_no_projection(void **state)
+{
+    (void)state;
+    char options[64];
+    write_config("[route all]\nmatch = *.asc*\npipeline = pearson\n");
+    snprintf(options, sizeof(options), "-c %s", config_path);
+    open_inbox(options);
+    FOUND("x.asc", "x.asc.gz", "x.prj");
+    look(READY_YES, "");
+    assert_waits("in/x.prj", "not there");
+    take("", "x", "x.asc", true);
+    take("", "x", "x.asc.gz", true);
+    assert_int_equal(service_inbox_count(inbox), 1);
+    close_inbox();
+}
+
+static void projection_is_told_to_the_worker_by_the_name_it_has(void **state)
+{
+    (void)state;
+    const char *const names[] = {"X.DEM.ASC", "X.source.asc", "X.DEM.PRJ", "X.prj"};
+    struct spool_job *job;
+    json_t *parameters = json_object();
+    assert_int_equal(spool_job_new("", "X", names, 4, parameters, &job), STATUS_OK);
+    json_decref(parameters);
+    assert_string_equal(service_inbox_prj(job, "X.DEM.ASC"), "X.DEM.PRJ");
+    assert_string_equal(service_inbox_prj(job, "X.source.asc"), "X.prj");
+    assert_null(service_inbox_prj(job, "X.source.tif"));
+    spool_job_free(job);
+}
+
+static void marker_is_waited_for_and_goes_along(void **state)
+{
+    (void)state;
+    open_inbox("--done-file");
+    FOUND("a.clusters.csv");
+    look(READY_YES, "");
+    assert_waits("in/a.clusters.csv", "waits for a.clusters.csv.done");
+    FOUND("a.clusters.csv.done");
+    look(READY_YES, "");
+    take("", "a", "a.clusters.csv a.clusters.csv.done", true);
+    FOUND("b.clusters.csv.done");
+    look(READY_YES, "");
+    assert_waits("in/b.clusters.csv.done", "not there");
+    close_inbox();
+}
+
+static void pair_waits_for_the_one_marker_that_is_missing(void **state)
+{
+    (void)state;
+    open_inbox("--done-file");
+    FOUND("x.dem.asc", "x.source.asc", "x.dem.asc.done");
+    look(READY_YES, "");
+    assert_waits("in/x.source.asc", "waits for x.source.asc.done");
+    assert_waits("in/x.dem.asc", "waits for x.source.asc.done");
+    FOUND("x.source.asc.done");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.dem.asc.done x.source.asc.done", true);
+    FOUND("y.dem.asc", "y.source.asc", "y.source.asc.done");
+    look(READY_YES, "");
+    assert_waits("in/y.source.asc", "waits for y.dem.asc.done");
+    close_inbox();
+}
+
+static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("notes.md", "all.zip", "x.dem.qml", "x.clusters.csv.aux.xml");
+    assert_int_equal(look(READY_YES, ""), 0);
+    assert_waits("in/x.dem.qml", "a sidecar file of a grid or a table");
+    assert_waits("in/x.clusters.csv.aux.xml", "a sidecar file of a grid or a table");
+    assert_waits("in/notes.md", "no pipeline takes it");
+    assert_waits("in/all.zip", "archives are not unpacked");
+    close_inbox();
+}
+
+static void another_configuration_judges_again(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("notes.csv");
+    assert_waits("in/notes.csv", "no pipeline takes it");
+    struct settings other = must_parse("watch --spool /nowhere -p pearson");
+    service_inbox_reroute(inbox, &other, now);
+    look(READY_YES, "");
+    take("", "notes", "notes.csv", true);
+    close_inbox();
+    settings_free(&other);
+}
+
+static void what_is_no_file_becomes_a_job_of_its_own_after_a_moment(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_NEVER, "has 2 names");
+    assert_waits("in/x.dem.asc", "has 2 names");
+    assert_null(service_inbox_take(inbox, now));
+    now += 2000;
+    struct service_look looks[2];
+    assert_int_equal(service_inbox_due(inbox, now, looks, 2), 2);
+    looks[0].answer = (struct ready_answer){.state = READY_NEVER};
+    looks[1].answer = (struct ready_answer){.state = READY_YES}; /* its second name has gone */
+    service_inbox_looked(inbox, looks, 2, now);
+    take("", "x", "x.dem.asc", true);
+    assert_waits("in/x.source.asc", "waits for x.dem.*");
+    close_inbox();
+}
+
+static void names_with_line_breaks_are_no_other_job(void **state)
+{
+    (void)state;
+    struct service_look looks[2];
+    open_inbox("");
+    FOUND("x.clusters.csv\n");
+    look(READY_LATER, "is open for writing");
+    FOUND("x.clusters.csv");
+    assert_int_equal(look(READY_NEVER, "is a link"), 1);
+    now += 2000;
+    assert_int_equal(service_inbox_due(inbox, now, looks, 2), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const bool is_link = strchr(looks[i].path, '\n') == NULL;
+        looks[i].answer =
+            (struct ready_answer){.state = is_link ? READY_NEVER : READY_LATER, .again_ms = 500};
+    }
+    service_inbox_looked(inbox, looks, 2, now);
+    take("", "x", "x.clusters.csv", true);
+    now += 500;
+    assert_int_equal(look(READY_YES, ""), 1);
+    take("", "x", "x.clusters.csv\n", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    close_inbox();
+}
+
+static void name_that_ends_in_a_pipelines_is_no_job_of_several_files(void **state)
+{
+    (void)state;
+    char options[64];
+    write_config("[route grids]\nmatch = *.dem.asc\npipeline = sciddicat\n");
+    snprintf(options, sizeof(options), "-c %s", config_path);
+    open_inbox(options);
+    FOUND("x.clusters.a.dem.asc", "x.clusters.a\nsciddicat");
+    look(READY_YES, "");
+    assert_waits("in/x.clusters.a.dem.asc", "waits for x.clusters.a.source.*");
+    take("", "x", "x.clusters.a\nsciddicat", true);
+    assert_int_equal(service_inbox_count(inbox), 1);
+    close_inbox();
+}
+
+static void what_has_gone_is_forgotten(void **state)
+{
+    (void)state;
+    open_inbox("");
+    ALL_THERE_IS("x.dem.asc", "x.source.asc", "notes.md");
+    look(READY_YES, "");
+    ALL_THERE_IS("x.source.asc");
+    assert_int_equal(service_inbox_count(inbox), 1);
+    assert_waits("in/x.source.asc", "waits for x.dem.*");
+    assert_null(service_inbox_take(inbox, now));
+    FOUND("x.source.asc");
+    look(READY_GONE, "");
+    assert_int_equal(service_inbox_count(inbox), 0);
+    close_inbox();
+}
+
+static void claim_that_failed_brings_the_files_back(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", false);
+    assert_int_equal(service_inbox_count(inbox), 2);
+    assert_int_equal(look(READY_YES, ""), 2);
+    take("", "x", "x.dem.asc x.source.asc", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    close_inbox();
+}
+
+static void new_drop_of_a_name_that_is_being_claimed_is_a_new_job(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("a.clusters.csv");
+    look(READY_YES, "");
+    struct spool_job *job = service_inbox_take(inbox, now);
+    FOUND("a.clusters.csv");
+    assert_null(service_inbox_take(inbox, now));
+    strcpy(job->id, "20261121-030441-123456");
+    service_inbox_settle(inbox, job, now);
+    spool_job_free(job);
+    assert_int_equal(look(READY_YES, ""), 1);
+    take("", "a", "a.clusters.csv", true);
+    close_inbox();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(file_that_is_complete_is_a_job_and_then_forgotten),
+        cmocka_unit_test(file_still_written_is_looked_at_again_in_time),
+        cmocka_unit_test(file_that_changes_after_it_was_complete_is_looked_at_again),
+        cmocka_unit_test(hint_that_comes_while_a_file_is_looked_at_counts),
+        cmocka_unit_test(parts_wait_for_each_other_in_any_order),
+        cmocka_unit_test(second_file_for_a_part_waits_until_the_first_has_gone),
+        cmocka_unit_test(files_for_one_part_take_its_place_one_after_the_other),
+        cmocka_unit_test(projection_goes_along_and_is_waited_for_when_there),
+        cmocka_unit_test(projection_has_the_names_that_it_may_have_in_a_folder),
+        cmocka_unit_test(table_in_a_grids_format_waits_for_no_projection),
+        cmocka_unit_test(projection_is_told_to_the_worker_by_the_name_it_has),
+        cmocka_unit_test(marker_is_waited_for_and_goes_along),
+        cmocka_unit_test(pair_waits_for_the_one_marker_that_is_missing),
+        cmocka_unit_test(file_that_no_pipeline_takes_stays_and_says_so),
+        cmocka_unit_test(another_configuration_judges_again),
+        cmocka_unit_test(what_is_no_file_becomes_a_job_of_its_own_after_a_moment),
+        cmocka_unit_test(names_with_line_breaks_are_no_other_job),
+        cmocka_unit_test(name_that_ends_in_a_pipelines_is_no_job_of_several_files),
+        cmocka_unit_test(what_has_gone_is_forgotten),
+        cmocka_unit_test(claim_that_failed_brings_the_files_back),
+        cmocka_unit_test(new_drop_of_a_name_that_is_being_claimed_is_a_new_job),
+    };
+    return cmocka_run_group_tests(tests, make_config, remove_config);
+}

@@ -1,0 +1,259 @@
+/*
+ * What the service and its workers say to each other: lines over a socket, names that are bytes,
+ * and parameters.
+ */
+#include "pipeline/worker/worker_protocol.h"
+#include "tests/support/settings_given.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+/* --- the link --------------------------------------------------------------------------------- */
+
+struct end {
+    struct worker_link link;
+    size_t n_messages, n_broken, n_closed;
+    long long sum; /* of all numbers in "n" */
+    size_t longest;
+    char why[128];
+};
+
+static void on_message(void *user, const json_t *message)
+{
+    struct end *e = user;
+    const char *text = json_string_value(json_object_get(message, "text"));
+    e->n_messages++;
+    e->sum += json_integer_value(json_object_get(message, "n"));
+    if (text != NULL && strlen(text) > e->longest) {
+        e->longest = strlen(text);
+    }
+    if (json_is_true(json_object_get(message, "close"))) {
+        worker_link_close(&e->link);
+    }
+}
+
+static void on_broken(void *user, const char *why)
+{
+    struct end *e = user;
+    e->n_broken++;
+    snprintf(e->why, sizeof(e->why), "%s", why);
+    worker_link_close(&e->link);
+}
+
+static void on_closed(void *user)
+{
+    struct end *e = user;
+    e->n_closed++;
+}
+
+static void open_end(uv_loop_t *loop, int fd, struct end *e)
+{
+    *e = (struct end){
+        .link = {.message = on_message, .broken = on_broken, .closed = on_closed, .user = e}};
+    uv_pipe_init(loop, &e->link.pipe, 0);
+    assert_int_equal(uv_pipe_open(&e->link.pipe, fd), 0);
+    assert_int_equal(worker_link_start(&e->link), STATUS_OK);
+}
+
+/* What is written to a link as it stands; then the other end closes. */
+static void write_raw(const char *text, size_t n, struct end *e)
+{
+    uv_loop_t loop;
+    int fds[2];
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    open_end(&loop, fds[0], e);
+    for (size_t i = 0; i < n && e->n_broken == 0; i += 7) { /* a line comes in pieces */
+        size_t k = n - i < 7 ? n - i : 7;
+        assert_int_equal(write(fds[1], text + i, k), (ssize_t)k);
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
+    close(fds[1]);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(e->n_closed, 1);
+}
+
+static void messages_arrive_whole_and_in_any_number(void **state)
+{
+    (void)state;
+    uv_loop_t loop;
+    int fds[2];
+    struct end a, b;
+    enum { MANY = 5000, LONG = 300000 };
+    static char text[LONG + 1];
+    memset(text, 'x', LONG);
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    open_end(&loop, fds[0], &a);
+    open_end(&loop, fds[1], &b);
+    for (int i = 1; i <= MANY; i++) {
+        worker_link_send(&a.link, json_pack("{s:i}", "n", i));
+    }
+    worker_link_send(&a.link, json_pack("{s:s}", "text", text));
+    worker_link_send(&b.link, json_pack("{s:i}", "n", -1));
+    worker_link_send(&a.link, json_pack("{s:b}", "close", true));
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(b.n_messages, MANY + 2);
+    assert_int_equal(b.sum, (long long)MANY * (MANY + 1) / 2);
+    assert_int_equal(b.longest, LONG);
+    assert_int_equal(a.sum, -1);
+    assert_int_equal(a.n_broken, 1); /* b has closed */
+    assert_string_equal(a.why, "");
+    assert_int_equal(b.n_broken, 0);
+    worker_link_send(&a.link, json_pack("{s:i}", "n", 1)); /* nobody is there any more */
+    worker_link_close(&a.link);
+}
+
+static void end_in_the_middle_of_a_line_is_the_end(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"n\": 1}\n{\"n\": 20";
+    struct end e;
+    write_raw(text, sizeof(text) - 1, &e);
+    assert_int_equal(e.n_messages, 1);
+    assert_int_equal(e.n_broken, 1);
+    assert_string_equal(e.why, "");
+}
+
+static void line_that_is_no_object_breaks_the_link(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t n;
+    } bad[] = {{"{\"n\": 1}\nnonsense\n{\"n\": 5}\n", 27},
+               {"{\"n\": 1}\n[2]\n{\"n\": 5}\n", 22},
+               {"{\"n\": 1}\n\n{\"n\": 5}\n", 19}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct end e;
+        write_raw(bad[i].text, bad[i].n, &e);
+        assert_int_equal(e.sum, 1);
+        assert_int_equal(e.n_broken, 1);
+        assert_non_null(strstr(e.why, "protocol"));
+    }
+}
+
+/* --- names and codes -------------------------------------------------------------------------- */
+
+static void every_name_comes_back(void **state)
+{
+    (void)state;
+    char all[256];
+    for (int i = 1; i < 256; i++) {
+        all[i - 1] = (char)i;
+    }
+    all[255] = '\0';
+    const char *const names[] = {"", "x.csv", "100%.csv", "%41", "gr\xfc\xdf.csv", "a\nb", all};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        json_t *packed = worker_pack_name(names[i]);
+        assert_non_null(packed);
+        char *name = worker_unpack_name(packed);
+        assert_string_equal(name, names[i]);
+        free(name);
+        json_decref(packed);
+    }
+}
+
+static void text_that_is_no_packed_name_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"%", "%4", "%4x", "%G1", "a%00b", "%0"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        json_t *packed = json_string(bad[i]);
+        assert_null(worker_unpack_name(packed));
+        json_decref(packed);
+    }
+    assert_null(worker_unpack_name(NULL));
+    assert_null(worker_unpack_name(json_true()));
+}
+
+static void codes_come_back_and_others_are_internal(void **state)
+{
+    (void)state;
+    assert_int_equal(worker_unpack_code(status_name(STATUS_OK)), STATUS_OK);
+    assert_int_equal(worker_unpack_code(status_name(STATUS_BAD_INPUT)), STATUS_BAD_INPUT);
+    assert_int_equal(worker_unpack_code(status_name(STATUS_DEVICE)), STATUS_DEVICE);
+    assert_int_equal(worker_unpack_code("nonsense"), STATUS_INTERNAL);
+    assert_int_equal(worker_unpack_code(NULL), STATUS_INTERNAL);
+}
+
+/* --- parameters ------------------------------------------------------------------------------- */
+
+static void assert_same_after_the_way(const char *options, const char *path)
+{
+    char line[512];
+    struct job_settings before, after;
+    snprintf(line, sizeof(line), "run %s %s", options, path);
+    struct settings s = must_parse(line);
+    assert_int_equal(settings_resolve(&s, path, &before), STATUS_OK);
+    json_t *packed = worker_pack_settings(&before);
+    assert_non_null(packed);
+    char *text = json_dumps(packed, JSON_COMPACT);
+    json_t *again = json_loads(text, 0, NULL);
+    assert_int_equal(worker_unpack_settings(again, "id", &after), STATUS_OK);
+    assert_ptr_equal(after.stage, before.stage);
+    assert_string_equal(after.stem, "id");
+    for (size_t i = 0; i < before.stage->n_specs; i++) {
+        assert_int_equal(after.params[i].index, before.params[i].index);
+        assert_int_equal(after.params[i].count, before.params[i].count);
+        assert_true(after.params[i].real == before.params[i].real);
+    }
+    assert_int_equal(after.table.has_missing_value, before.table.has_missing_value);
+    assert_true(after.table.missing_value == before.table.missing_value);
+    assert_int_equal(after.table.columns != NULL, before.table.columns != NULL);
+    if (before.table.columns != NULL) {
+        assert_string_equal(after.table.columns, before.table.columns);
+    }
+    job_settings_free(&before);
+    job_settings_free(&after);
+    json_decref(packed);
+    json_decref(again);
+    free(text);
+    settings_free(&s);
+}
+
+static void parameters_come_back_to_the_bit(void **state)
+{
+    (void)state;
+    assert_same_after_the_way("", "x.clusters.csv");
+    assert_same_after_the_way("", "x.dem.tif");
+    assert_same_after_the_way(
+        "-s series=rows -s r=none -s top=17 -s threshold=0.1234567890123456789", "x.clusters.csv");
+    assert_same_after_the_way("-s columns=3-9,T,RH -s missing_value=-999.9000000000001",
+                              "x.clusters.csv");
+    assert_same_after_the_way("-s p_r=0.30000000000000004 -s steps=123 -s nodata=sink",
+                              "x.dem.tif");
+}
+
+static void parameters_of_another_version_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"{}", "{\"pipeline\": \"nonsense\", \"set\": {}}",
+                                      "{\"pipeline\": \"pearson\", \"set\": {\"nonsense\": \"1\"}}",
+                                      "{\"pipeline\": \"pearson\", \"set\": {\"top\": 1}}",
+                                      "{\"pipeline\": \"pearson\", \"set\": {\"top\": \"-\"}}"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct job_settings out;
+        json_t *packed = json_loads(bad[i], 0, NULL);
+        assert_int_equal(worker_unpack_settings(packed, "id", &out), STATUS_BAD_ARGUMENT);
+        assert_null(out.params);
+        json_decref(packed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_arrive_whole_and_in_any_number),
+        cmocka_unit_test(end_in_the_middle_of_a_line_is_the_end),
+        cmocka_unit_test(line_that_is_no_object_breaks_the_link),
+        cmocka_unit_test(every_name_comes_back),
+        cmocka_unit_test(text_that_is_no_packed_name_is_refused),
+        cmocka_unit_test(codes_come_back_and_others_are_internal),
+        cmocka_unit_test(parameters_come_back_to_the_bit),
+        cmocka_unit_test(parameters_of_another_version_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

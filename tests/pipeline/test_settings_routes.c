@@ -1,0 +1,219 @@
+/*
+ * Which pipeline takes a file, named on the command line or met in a folder.
+ */
+#include "formats/source/archive_input.h"
+#include "pipeline/names/input_name.h"
+#include "tests/support/settings_given.h"
+
+static void a_file_is_taken_by_option_or_route_or_folder_or_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config, *options, *path;
+        bool taken;
+    } cases[] = {
+        {"", "", "x.clusters.csv", true},
+        {"", "", "x.clusters.csv.gz", true},
+        {"", "", "x.clusters.NPY", true},
+        {"", "", "x.clusters.dat", true},
+        {"", "", "a/b/x.clusters.tsv", true},
+        {"", "", "x.clusters", false},
+        {"", "", "x.clusters.", false},
+        {"", "", "x.csv", false},
+        {"", "", "xclusters.csv", false},
+        {"", "", "x.clustersy.csv", false},
+        {"", "", "clusters.csv", false},
+        {"", "", "x.clusters.csv/y.csv", false},
+        {"", "", "in/pearson/x.csv", true},
+        {"", "", "in/pearson/2026/x.csv", true},
+        {"", "", "pearson/x", true},
+        {"", "", "in/pearson", false},
+        {"", "", "in/pearsons/x.csv", false},
+        {"", "", "in/Pearson/x.csv", false},
+        {"", "-p pearson", "x.csv", true},
+        {"", "-p pearson", "x", true},
+        {"pipeline = pearson\n", "", "x.csv", true},
+        {"[route r]\nmatch = lab-*.csv\npipeline = pearson\n", "", "lab-1.csv", true},
+        {"[route r]\nmatch = lab-*.csv\npipeline = pearson\n", "", "a/b/lab-1.csv", true},
+        {"[route r]\nmatch = lab-*.csv\npipeline = pearson\n", "", "lab-1.csv.gz", false},
+        {"[route r]\nmatch = lab-[0-9].csv\npipeline = pearson\n", "", "lab-x.csv", false},
+        {"[route r]\nmatch = lab/*.csv\npipeline = pearson\n", "", "lab/x.csv", true},
+        {"[route r]\nmatch = lab/*.csv\npipeline = pearson\n", "", "./lab/x.csv", true},
+        {"[route r]\nmatch = lab/*.csv\npipeline = pearson\n", "", "lab/y/x.csv", true},
+        {"[route r]\nmatch = lab/*.csv\npipeline = pearson\n", "", "in/lab/x.csv", false},
+        {"[route r]\nmatch = */lab/*.csv\npipeline = pearson\n", "", "in/lab/x.csv", true},
+        {"[route r]\nmatch = lab-*\ntop = 3\n", "", "lab-1.csv", false},
+        {"[route r]\nmatch = lab-*\ntop = 3\n", "", "lab-1.clusters.csv", true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct settings s = with_config(cases[i].config, cases[i].options);
+        struct job_settings j;
+        enum status status = settings_resolve(&s, cases[i].path, &j);
+        if ((status == STATUS_OK) != cases[i].taken) {
+            fail_msg("%s with '%s' '%s': %s", cases[i].path, cases[i].config, cases[i].options,
+                     status_name(status));
+        }
+        if (status == STATUS_OK) {
+            assert_string_equal(j.stage->name, "pearson");
+            job_settings_free(&j);
+        } else {
+            assert_int_equal(status, STATUS_BAD_ARGUMENT);
+            assert_non_null(strstr(status_message(), "--pipeline"));
+            assert_non_null(strstr(status_message(), "folder"));
+            assert_non_null(strstr(status_message(), "X.clusters.csv"));
+        }
+        settings_free(&s);
+    }
+}
+
+static void a_file_of_a_kind_that_is_not_read_is_told_what_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        bool foreign;
+    } cases[] = {
+        {"x.xlsx", true},       {"in/notes.md", true}, {"x.tar.zst", true},     {"x.tar.bz2", true},
+        {"x.tar.gz.gpg", true}, {"a.b/x.PDF", true},   {"x.csv.bz2", true},     {"x.csv", false},
+        {"x.CSV.GZ", false},    {"x.tiff", false},     {"x.asc.gz", false},     {"x", false},
+        {"a.b/x", false},       {"x.", false},         {".md", false},          {"x.dem", false},
+        {"x.CLUSTERS", false},  {"x.source", false},   {"m.dat", false},        {"m.data", false},
+        {"m.prn", false},       {"m.dat.gz", false},   {"station.2020", false}, {"a.md/m", false},
+    };
+    struct settings s = with_config("", "");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job_settings j;
+        assert_int_equal(settings_resolve(&s, cases[i].path, &j), STATUS_BAD_ARGUMENT);
+        const char *text = status_message();
+        if ((strstr(text, "are not read") != NULL) != cases[i].foreign ||
+            (strstr(text, "--pipeline pearson") == NULL) != cases[i].foreign ||
+            strstr(text, cases[i].path) != text) {
+            fail_msg("%s: '%s'", cases[i].path, text);
+        }
+        /* every ending that such a message names is read */
+        for (const char *at = strchr(text, ':'); cases[i].foreign && at != NULL;) {
+            char name[32];
+            at = strstr(at, " .");
+            if (at != NULL) {
+                at++;
+                snprintf(name, sizeof(name), "x%.*s", (int)strcspn(at, " ,;"), at);
+                assert_true(input_name_is_grid(name) || archive_input_named(name));
+            }
+        }
+    }
+    settings_free(&s);
+}
+
+static void folders_above_the_input_do_not_name_a_pipeline(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *input, *path;
+        bool taken;
+    } cases[] = {
+        {"/home/pearson/in", "/home/pearson/in/x.csv", false},
+        {"/home/pearson/in/", "/home/pearson/in/x.csv", false},
+        {"/home/pearson/in", "/home/pearson/in/pearson/x.csv", true},
+        {"/home/pearson/x.csv", "/home/pearson/x.csv", true},
+        {"/home/pearson/a/x.csv", "/home/pearson/a/x.csv", false},
+        {"pearson", "pearson/x.csv", true},
+        {"pearson/", "pearson/a/x.csv", true},
+        {"in", "inner/pearson/x.csv", true},
+        {".", "./pearson/x.csv", true},
+        {"/home/pearson/a.tar", "/home/pearson/a.tar/x.csv", false},
+        {"/home/pearson/a.tar", "/home/pearson/a.tar/pearson/x.csv", true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char line[128];
+        snprintf(line, sizeof(line), "run %s", cases[i].input);
+        struct settings s = must_parse(line);
+        struct job_settings j;
+        enum status status = settings_resolve(&s, cases[i].path, &j);
+        if ((status == STATUS_OK) != cases[i].taken) {
+            fail_msg("%s beneath %s: %s", cases[i].path, cases[i].input, status_name(status));
+        }
+        if (status == STATUS_OK) {
+            job_settings_free(&j);
+        }
+        settings_free(&s);
+    }
+}
+
+static void the_deepest_of_nested_folders_names_the_pipeline(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *pipeline;
+    } cases[] = {
+        {"in/pearson/sciddicat/x.dem.tif", "sciddicat"},
+        {"in/pearson/2026/sciddicat/a/x.dem.tif", "sciddicat"},
+        {"in/sciddicat/pearson/x.csv", "pearson"},
+        {"in/sciddicat/2026/pearson/a/x.csv", "pearson"},
+        {"in/pearson/sciddicat/pearson/x.csv", "pearson"},
+        {"in/pearson/x.dem.tif", "pearson"}, /* before the name, too */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct settings s = must_parse("run in");
+        struct job_settings j;
+        assert_int_equal(settings_resolve(&s, cases[i].path, &j), STATUS_OK);
+        if (strcmp(j.stage->name, cases[i].pipeline) != 0) {
+            fail_msg("%s is taken by %s", cases[i].path, j.stage->name);
+        }
+        job_settings_free(&j);
+        settings_free(&s);
+    }
+}
+
+static void a_scan_takes_tables_and_what_asks_for_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options, *path;
+        bool taken;
+    } cases[] = {
+        {"", "x.clusters.csv", true},
+        {"", "x.clusters.dat", true},
+        {"", "x.csv", false},
+        {"", "in/pearson/x.csv", true},
+        {"", "in/pearson/x.npz", true},
+        {"", "in/pearson/README.md", false},
+        {"", "in/pearson/.x.csv", false},
+        {"", "in/pearson/x.csv.part", false},
+        {"", "in/pearson/x.csv~", false},
+        {"", ".x.clusters.csv", false},
+        {"", "x.clusters.csv.crdownload", false},
+        {"", "in/pearson/", false},
+        {"-p pearson", "x.csv", true},
+        {"-p pearson", "x.csv.gz", true},
+        {"-p pearson", "x.CSV", true},
+        {"-p pearson", "x.md", false},
+        {"-p pearson", "x.gz", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct settings s = with_config("", cases[i].options);
+        if (settings_routes(&s, cases[i].path) != cases[i].taken) {
+            fail_msg("%s with '%s'", cases[i].path, cases[i].options);
+        }
+        settings_free(&s);
+    }
+    struct settings s = with_config("[route a]\nmatch = *.dat\npipeline = pearson\n", "");
+    assert_true(settings_routes(&s, "x.dat"));
+    assert_false(settings_routes(&s, "x.dot"));
+    settings_free(&s);
+    s = with_config("pipeline = pearson\n", "");
+    assert_true(settings_routes(&s, "x.csv"));
+    assert_false(settings_routes(&s, "README.md"));
+    settings_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_taken_by_option_or_route_or_folder_or_name),
+        cmocka_unit_test(a_file_of_a_kind_that_is_not_read_is_told_what_is),
+        cmocka_unit_test(folders_above_the_input_do_not_name_a_pipeline),
+        cmocka_unit_test(the_deepest_of_nested_folders_names_the_pipeline),
+        cmocka_unit_test(a_scan_takes_tables_and_what_asks_for_it),
+    };
+    return cmocka_run_group_tests_name("settings_routes", tests, make_config, remove_config);
+}

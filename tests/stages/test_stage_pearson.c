@@ -1,0 +1,381 @@
+/*
+ * The coefficients of the stage `pearson`: shapes, regimes, precisions, gaps, increments, however
+ * the table comes in. Runs on the backend that $LEAT_TEST_BACKEND names.
+ *
+ * Tolerances on r are the contract's (kernels/pearson/pearson.h): 1e-12 exact, 1e-6 f32, to which
+ * the rounding of a matrix in f32 (2^-24 of a number up to 1) is added.
+ */
+#include "tests/support/pearson_runner.h"
+
+static const double exact_bound = 1e-12, f32_bound = 1e-6 + 0x1p-24;
+
+static const size_t series_counts[] = {1, 2, 3, 33, 1000};
+static const size_t sample_counts[] = {2, 3, 17, 300};
+enum { N_COUNTS = 5, M_COUNTS = 4 };
+
+/* The matrix of a job against the reference's. */
+static void check_matrix(const struct sheet *sheet, size_t n_series, size_t n_samples, bool single,
+                         double tolerance)
+{
+    struct outcome o = run_well(sheet);
+    double *want = reference_matrix(sheet, n_series, n_samples);
+    double *got = read_r(&o, n_series, single);
+    assert_close(got, want, n_series * (n_series - 1) / 2, tolerance);
+    free(got);
+    free(want);
+    outcome_free(&o);
+}
+
+static void check_shapes(bool by_lines, enum dtype type)
+{
+    for (size_t m = 0; m < N_COUNTS; m++) {
+        for (size_t n = 0; n < M_COUNTS; n++) {
+            struct sheet sheet = shape_of(series_counts[m], sample_counts[n], by_lines, type);
+            sheet.cut = 1;
+            check_matrix(&sheet, series_counts[m], sample_counts[n], false, exact_bound);
+            sheet_free(&sheet);
+        }
+    }
+}
+
+static void rows_of_doubles_give_the_exact_coefficients(void **state)
+{
+    (void)state;
+    check_shapes(true, DTYPE_F64);
+}
+
+static void rows_of_floats_give_the_exact_coefficients(void **state)
+{
+    (void)state;
+    check_shapes(true, DTYPE_F32);
+}
+
+static void columns_of_doubles_give_the_exact_coefficients(void **state)
+{
+    (void)state;
+    check_shapes(false, DTYPE_F64);
+}
+
+static void columns_of_floats_give_the_exact_coefficients(void **state)
+{
+    (void)state;
+    check_shapes(false, DTYPE_F32);
+}
+
+static void f32_stays_within_its_bound_for_any_shape(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < N_COUNTS; m++) {
+        for (size_t n = 0; n < M_COUNTS; n++) {
+            const size_t series = series_counts[m], samples = sample_counts[n];
+            struct sheet sheet = sheet_new(series, samples, true, n % 2 ? DTYPE_F32 : DTYPE_F64);
+            sheet.cut = 1;
+            sheet.params[1] = "precision=f32";
+            check_matrix(&sheet, series, samples, true, f32_bound);
+            sheet_free(&sheet);
+        }
+    }
+}
+
+static void columns_are_exact_whatever_precision_is_asked(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(70, 33, false, DTYPE_F32);
+    sheet_set(&sheet, "precision=f32");
+    struct outcome o = run_well(&sheet);
+    double *want = reference_matrix(&sheet, 33, 70), *got = read_r(&o, 33, false);
+    assert_close(got, want, 33 * 32 / 2, exact_bound);
+    assert_string_equal(json_string_value(json_object_get(o.result.parameters, "precision_used")),
+                        "exact");
+    free(want);
+    free(got);
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
+static void columns_beyond_one_slab_are_accumulated(void **state)
+{
+    (void)state;
+    /* 16 MiB of 2 columns of doubles are 1048576 lines */
+    struct sheet sheet = sheet_new((1 << 20) + 1000, 2, false, DTYPE_F64);
+    sheet.cut = 1 << 18 | 1;
+    check_matrix(&sheet, 2, (1 << 20) + 1000, false, exact_bound);
+    sheet_free(&sheet);
+}
+
+static void long_rows_beyond_one_panel_are_multiplied_with_those_before(void **state)
+{
+    (void)state;
+    /* beyond 2^20 numbers, 512 series and fewer come in panels of 64 */
+    struct sheet sheet = sheet_new(129, 9000, true, DTYPE_F64);
+    sheet.cut = 7777;
+    check_matrix(&sheet, 129, 9000, false, exact_bound);
+    sheet.params[1] = "precision=f32";
+    check_matrix(&sheet, 129, 9000, true, f32_bound);
+    sheet_free(&sheet);
+}
+
+static void series_in_the_columns_of_a_fortran_array_are_lines(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(33, 17, true, DTYPE_F64);
+    sheet.info.lines_are_columns = true;
+    struct sheet plain = sheet;
+    sheet.params[0] = "series=columns";
+    struct outcome o = run_well(&sheet);
+    double *want = reference_matrix(&plain, 33, 17), *got = read_r(&o, 33, false);
+    assert_close(got, want, 33 * 32 / 2, exact_bound);
+    assert_string_equal(json_string_value(json_object_get(o.result.parameters, "series")),
+                        "columns");
+    free(want);
+    free(got);
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
+/* --- the same bytes however it comes ------------------------------------------------------------
+ */
+
+static void check_cuts(struct sheet *sheet)
+{
+    static const size_t cuts[] = {1, 3, 64, 301, 4096};
+    sheet->cut = 0;
+    struct outcome whole = run_well(sheet);
+    struct bytes want = read_everything(&whole);
+    outcome_free(&whole);
+    for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
+        sheet->cut = cuts[k];
+        struct outcome o = run_well(sheet);
+        struct bytes got = read_everything(&o);
+        assert_int_equal(got.len, want.len);
+        assert_memory_equal(got.data, want.data, want.len);
+        bytes_free(&got);
+        outcome_free(&o);
+    }
+    bytes_free(&want);
+}
+
+static void results_do_not_depend_on_how_chunks_are_cut(void **state)
+{
+    (void)state;
+    static const char *const precisions[] = {"precision=exact", "precision=f32"};
+    for (size_t k = 0; k < 4; k++) {
+        const bool by_lines = k < 2;
+        struct sheet sheet = shape_of(67, 300, by_lines, k == 1 || k == 2 ? DTYPE_F32 : DTYPE_F64);
+        sheet.cells[1000] = NAN;
+        sheet.info.n_lines = by_lines ? 67 : 0; /* not known: as a CSV */
+        sheet.params[1] = precisions[k % 2];
+        check_cuts(&sheet);
+        sheet_free(&sheet);
+    }
+}
+
+static void wrong_guesses_of_the_number_of_lines_do_no_harm(void **state)
+{
+    (void)state;
+    static const char *const precisions[] = {"precision=exact", "precision=f32"};
+    static const size_t guesses[] = {1, 64, 600, 3000};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t g = 0; g < 4; g++) {
+            struct sheet sheet = sheet_new(700, 40, true, DTYPE_F64);
+            sheet.cut = 1;
+            sheet.cells[650 * 40 + 7] = NAN;
+            sheet.cells[3 * 40 + 39] = NAN;
+            sheet.info.n_lines = 0;
+            sheet.info.n_lines_estimate = guesses[g];
+            sheet.params[1] = precisions[k];
+            check_matrix(&sheet, 700, 40, k > 0, k == 0 ? exact_bound : f32_bound);
+            sheet_free(&sheet);
+        }
+    }
+    struct sheet columns = sheet_new(700, 12, false, DTYPE_F64);
+    columns.info.n_lines = 0;
+    columns.info.n_lines_estimate = 3;
+    columns.cut = 50;
+    check_matrix(&columns, 12, 700, false, exact_bound);
+    sheet_free(&columns);
+}
+
+/* --- missing values and series without variance
+ * --------------------------------------------------- */
+
+/* Leaves out a sample here and there of every third series, all but one of series 4 and all of
+ * series 7; series 5 does not vary. */
+static void break_series(struct sheet *sheet, size_t n_series, size_t n_samples, bool by_lines)
+{
+    const size_t width = sheet->info.cells_per_line;
+    uint64_t seed = 5;
+    for (size_t s = 0; s < n_series; s++) {
+        for (size_t t = 0; t < n_samples; t++) {
+            double *x = &sheet->cells[by_lines ? s * width + t : t * width + s];
+            const bool gap =
+                s == 7 || (s == 4 && t != 3) || (s % 3 == 0 && next_uniform(&seed) < 0.3);
+            *x = gap ? NAN : s == 5 ? 1234.5 : *x;
+        }
+    }
+}
+
+static void missing_values_leave_the_samples_in_common(void **state)
+{
+    (void)state;
+    /* With gaps r must agree with the pairwise definition within 1e-10 (numerics: equal to
+     * pandas'). */
+    static const size_t counts[] = {2, 3, 33, 600};
+    for (size_t m = 0; m < 4; m++) {
+        for (size_t n = 0; n < M_COUNTS; n++) {
+            const size_t series = counts[m], samples = sample_counts[n];
+            for (size_t k = 0; k < 3; k++) {
+                struct sheet sheet = shape_of(series, samples, k < 2, DTYPE_F64);
+                break_series(&sheet, series, samples, k < 2);
+                sheet.cut = 1;
+                sheet.params[1] = k == 1 ? "precision=f32" : NULL;
+                check_matrix(&sheet, series, samples, k == 1, k == 1 ? f32_bound : 1e-10);
+                sheet_free(&sheet);
+            }
+        }
+    }
+}
+
+static void series_without_variance_are_counted_and_named(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet = shape_of(33, 17, k == 0, DTYPE_F64);
+        break_series(&sheet, 33, 17, k == 0);
+        struct outcome o = run_well(&sheet);
+        assert_int_equal(summary_count(&o, "degenerate"), 3);
+        assert_int_equal(summary_count(&o, "with_gaps"), 13); /* 0, 3 .. 30; 4; 7 */
+        assert_true(is_warned(&o, k == 0 ? "no variance, so no coefficients, in 1 series: 'row 6'"
+                                         : "'column 6'"));
+        assert_true(is_warned(
+            &o, k == 0 ? "fewer than 2 values, so no coefficients, in 2 series: 'row 5', 'row 8'"
+                       : "'column 5', 'column 8'"));
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+static void a_table_without_any_variance_has_no_coefficient(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        struct sheet sheet = shape_of(12, 9, k > 0, DTYPE_F64);
+        for (size_t c = 0; c < 12 * 9; c++) {
+            sheet.cells[c] = k == 1 ? NAN : 3;
+        }
+        sheet.params[1] = k == 3 ? "precision=f32" : NULL;
+        struct outcome o = run_well(&sheet);
+        double *r = read_r(&o, 12, k == 3);
+        for (size_t p = 0; p < 66; p++) {
+            assert_true(isnan(r[p]));
+        }
+        assert_true(json_is_null(json_object_get(o.result.summary, "strongest")));
+        assert_true(json_is_null(json_object_get(o.result.summary, "median_abs_r")));
+        assert_true(json_is_null(json_object_get(o.result.summary, "homogeneity")));
+        assert_true(summary_number(&o, "n_undefined") == 66);
+        assert_true(is_warned(&o, "'row 1'") || k == 0);
+        assert_true(is_warned(&o, "and 2 more"));
+        free(r);
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+/* --- increments ---------------------------------------------------------------------------------
+ */
+
+/* What is published of the series is of the increments, not of the levels (10 and more). */
+static void check_figures(const struct outcome *o, const struct sheet *steps, size_t n_series,
+                          size_t n_samples, bool by_lines)
+{
+    /* An increment is within a rounding of its levels, which are below 512; so is their sum's. */
+    const double rounding = (double)n_samples * 0x1p-53 * 512;
+    double *mean = read_f64(o, "mean", n_series), *std = read_f64(o, "std", n_series),
+           *min = read_f64(o, "min", n_series), *max = read_f64(o, "max", n_series);
+    int64_t *count = read_array(o, "count", "<i8", n_series, sizeof(int64_t));
+    for (size_t s = 0; s < n_series; s++) {
+        double sum = 0, squares = 0, low = INFINITY, high = -INFINITY;
+        for (size_t t = 0; t < n_samples; t++) {
+            const double x = steps->cells[by_lines ? s * n_samples + t : t * n_series + s];
+            sum += x;
+            squares += x * x;
+            low = fmin(low, x);
+            high = fmax(high, x);
+        }
+        const double n = (double)n_samples, variance = (squares - sum * sum / n) / (n - 1);
+        assert_true(fabs(mean[s] - sum / n) <= rounding);
+        assert_true(fabs(std[s] * std[s] - variance) <= 8 * rounding);
+        assert_true(fabs(min[s] - low) <= rounding && fabs(max[s] - high) <= rounding);
+        assert_int_equal(count[s], n_samples);
+    }
+    free(mean);
+    free(std);
+    free(min);
+    free(max);
+    free(count);
+}
+
+static void check_increments(bool by_lines, const char *precision, const char *diff, bool logs)
+{
+    enum { SERIES = 33, SAMPLES = 60 };
+    struct sheet sheet = shape_of(SERIES, SAMPLES, by_lines, DTYPE_F64);
+    struct sheet steps = shape_of(SERIES, SAMPLES - 1, by_lines, DTYPE_F64);
+    for (size_t s = 0; s < SERIES; s++) {
+        for (size_t t = 0; t + 1 < SAMPLES; t++) {
+            double *a = &sheet.cells[by_lines ? s * SAMPLES + t : t * SERIES + s];
+            double *b = &sheet.cells[by_lines ? s * SAMPLES + t + 1 : (t + 1) * SERIES + s];
+            if (t == 0) {
+                *a += 10; /* so that all are positive */
+            }
+            *b += 10;
+            steps.cells[by_lines ? s * (SAMPLES - 1) + t : t * SERIES + s] =
+                logs ? log(*b / *a) : *b - *a;
+        }
+    }
+    sheet.cut = 1;
+    sheet.params[1] = diff;
+    sheet.params[2] = precision;
+    struct outcome o = run_well(&sheet);
+    const bool single = by_lines && strcmp(precision, "precision=exact") != 0;
+    double *want = reference_matrix(&steps, SERIES, SAMPLES - 1), *got = read_r(&o, SERIES, single);
+    assert_close(got, want, SERIES * (SERIES - 1) / 2, single ? f32_bound : exact_bound);
+    assert_int_equal(json_integer_value(json_object_get(o.result.shape, "n_samples")), SAMPLES);
+    check_figures(&o, &steps, SERIES, SAMPLES - 1, by_lines);
+    free(want);
+    free(got);
+    outcome_free(&o);
+    sheet_free(&sheet);
+    sheet_free(&steps);
+}
+
+static void increments_are_correlated_when_asked(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        const char *precision = k % 2 ? "precision=f32" : "precision=exact";
+        check_increments(k < 2, precision, "diff=step", false);
+        check_increments(k < 2, precision, "diff=log", true);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_doubles_give_the_exact_coefficients),
+        cmocka_unit_test(rows_of_floats_give_the_exact_coefficients),
+        cmocka_unit_test(columns_of_doubles_give_the_exact_coefficients),
+        cmocka_unit_test(columns_of_floats_give_the_exact_coefficients),
+        cmocka_unit_test(f32_stays_within_its_bound_for_any_shape),
+        cmocka_unit_test(columns_are_exact_whatever_precision_is_asked),
+        cmocka_unit_test(columns_beyond_one_slab_are_accumulated),
+        cmocka_unit_test(long_rows_beyond_one_panel_are_multiplied_with_those_before),
+        cmocka_unit_test(series_in_the_columns_of_a_fortran_array_are_lines),
+        cmocka_unit_test(results_do_not_depend_on_how_chunks_are_cut),
+        cmocka_unit_test(wrong_guesses_of_the_number_of_lines_do_no_harm),
+        cmocka_unit_test(missing_values_leave_the_samples_in_common),
+        cmocka_unit_test(series_without_variance_are_counted_and_named),
+        cmocka_unit_test(a_table_without_any_variance_has_no_coefficient),
+        cmocka_unit_test(increments_are_correlated_when_asked),
+    };
+    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+}

@@ -1,0 +1,341 @@
+/*
+ * What the stage `pearson` refuses, and the memory that it asks for. Runs on the backend that
+ * $LEAT_TEST_BACKEND names.
+ */
+#include "tests/support/pearson_runner.h"
+
+/* --- what is refused ----------------------------------------------------------------------------
+ */
+
+static void check_refusal(const struct sheet *sheet, enum status status, const char *text)
+{
+    struct outcome o = run_sheet(sheet);
+    assert_int_equal(o.status, status);
+    if (strstr(o.message, text) == NULL) {
+        print_error("\"%s\" lacks \"%s\"\n", o.message, text);
+    }
+    assert_non_null(strstr(o.message, text));
+    assert_non_null(strstr(o.message, "sheet"));
+    outcome_free(&o);
+}
+
+static void too_few_samples_are_refused_with_what_was_found(void **state)
+{
+    (void)state;
+    struct sheet one = sheet_new(1, 1, true, DTYPE_F64);
+    check_refusal(&one, STATUS_BAD_INPUT, "1 row(s) and 1 column(s)");
+    sheet_free(&one);
+    struct sheet column = sheet_new(5, 1, true, DTYPE_F64);
+    check_refusal(&column, STATUS_BAD_INPUT, "set series=columns");
+    column.params[0] = "series=columns";
+    sheet_set(&column, "diff=none");
+    struct outcome o = run_well(&column);
+    outcome_free(&o);
+    sheet_free(&column);
+    struct sheet two = sheet_new(4, 2, true, DTYPE_F64);
+    sheet_set(&two, "diff=step");
+    check_refusal(&two, STATUS_BAD_INPUT, "1 increment");
+    sheet_free(&two);
+    struct sheet late = sheet_new(1, 3, false, DTYPE_F64);
+    late.info.n_lines = 0;
+    late.info.n_lines_estimate = 9;
+    check_refusal(&late, STATUS_BAD_INPUT, "set series=rows");
+    late.n_lines = 0;
+    check_refusal(&late, STATUS_BAD_INPUT, "no row");
+    sheet_free(&late);
+}
+
+/* Its NODATA would be correlated as if it were a measurement. */
+static void grids_are_refused(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(3, 5, true, DTYPE_F64);
+    struct grid *g;
+    assert_int_equal(grid_new(3, 5, &g), STATUS_OK);
+    sheet.info.grid = g;
+    check_refusal(&sheet, STATUS_BAD_INPUT,
+                  "is a grid, and pearson takes tables: CSV, TSV, .npy or .npz");
+    grid_free(g);
+    sheet_free(&sheet);
+}
+
+static void missing_values_are_refused_by_name_when_asked(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"north", "south", "east"};
+    struct sheet sheet = sheet_new(3, 5, true, DTYPE_F64);
+    sheet.labels = labels;
+    sheet.cells[5 + 2] = NAN;
+    sheet.cut = 4;
+    sheet_set(&sheet, "missing=reject");
+    check_refusal(&sheet, STATUS_BAD_INPUT, "series 'south' lacks 1 of 5 values");
+    sheet.counts_missing = true;
+    check_refusal(&sheet, STATUS_BAD_INPUT, "series 'south': value 3 is missing");
+    sheet.params[0] = "series=columns";
+    check_refusal(&sheet, STATUS_BAD_INPUT, "series 'column 3': value 2 is missing");
+    sheet_free(&sheet);
+}
+
+static void infinities_are_refused_by_name(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        struct sheet sheet = sheet_new(9, 9, k % 2 == 0, k < 2 ? DTYPE_F64 : DTYPE_F32);
+        sheet.cells[2 * 9 + 3] = k < 2 ? (double)INFINITY : -(double)INFINITY;
+        check_refusal(&sheet, STATUS_BAD_INPUT, k % 2 == 0 ? "'row 3'" : "'column 4'");
+        sheet_free(&sheet);
+    }
+}
+
+/* Squares of 1e200 are infinite, and what is centred by sums of them is NaN. */
+static void values_too_large_to_be_squared_are_refused_wherever_series_lie(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet = sheet_new(40, 40, k == 0, DTYPE_F64);
+        for (size_t c = 0; c < 40 * 40; c++) {
+            sheet.cells[c] *= 1e200;
+        }
+        check_refusal(&sheet, STATUS_BAD_INPUT, "too large to be squared");
+        sheet_free(&sheet);
+    }
+}
+
+/* Squares of 1e-170 are 0, those of 1e-160 have lost their digits. */
+static void values_too_small_to_be_squared_are_not_called_constant(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        struct sheet sheet = sheet_new(4, 4, k < 2, DTYPE_F64);
+        for (size_t c = 0; c < 16; c++) {
+            sheet.cells[c] *= k % 2 == 0 ? 1e-170 : 1e-160;
+        }
+        struct outcome o = run_well(&sheet);
+        assert_true(is_warned(&o, "deviations too small to be squared"));
+        assert_false(is_warned(&o, "no variance"));
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+static void infinities_are_refused_by_name_before_increments_hide_them(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 8; k++) {
+        struct sheet sheet = sheet_new(9, 9, k % 2 == 0, k < 4 ? DTYPE_F64 : DTYPE_F32);
+        for (size_t c = 0; c < 81; c++) {
+            sheet.cells[c] = fabs(sheet.cells[c]) + 1;
+        }
+        sheet.cells[2 * 9 + 3] = (double)INFINITY;
+        sheet.cut = 4;
+        sheet_set(&sheet, k % 4 < 2 ? "diff=log" : "diff=step");
+        check_refusal(&sheet, STATUS_BAD_INPUT,
+                      k % 2 == 0 ? "'row 3' has infinite values (value 4)"
+                                 : "'column 4' has infinite values (value 3)");
+        sheet_free(&sheet);
+    }
+}
+
+/* Of the increments of 1 2 -3 4 0 5 .. the second to the fifth have no logarithm; a gap is none. */
+static void increments_without_a_logarithm_are_told_apart_from_missing_values(void **state)
+{
+    (void)state;
+    static const double series[9] = {1, 2, -3, 4, 0, 5, 6, 7, 9};
+    for (size_t k = 0; k < 4; k++) {
+        struct sheet sheet = sheet_new(9, 9, k % 2 == 0, k < 2 ? DTYPE_F64 : DTYPE_F32);
+        for (size_t c = 0; c < 81; c++) {
+            sheet.cells[c] = series[k % 2 == 0 ? c % 9 : c / 9];
+        }
+        sheet.cells[k % 2 == 0 ? 7 : 7 * 9] = NAN;
+        sheet.cut = 4;
+        sheet_set(&sheet, "diff=log");
+        struct outcome o = run_well(&sheet);
+        assert_true(is_warned(&o, "36 increments have no logarithm"));
+        assert_true(is_warned(&o, "missing increments"));
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+static void a_table_that_is_not_the_announced_one_is_a_fault(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet = sheet_new(9, 9, k == 0, DTYPE_F64);
+        sheet.info.n_lines = 8;
+        check_refusal(&sheet, STATUS_INTERNAL, "8");
+        sheet.info.n_lines = 10;
+        check_refusal(&sheet, STATUS_INTERNAL, "10");
+        sheet_free(&sheet);
+    }
+}
+
+/* --- memory -------------------------------------------------------------------------------------
+ */
+
+static void plans_cover_what_is_taken(void **state)
+{
+    (void)state;
+    static const char *const sets[][2] = {
+        {"precision=exact", "diff=none"},
+        {"precision=exact", "diff=step"},
+        {"precision=f32", "diff=none"},
+        {"precision=f32", "diff=log"},
+    };
+    for (size_t k = 0; k < 4 * sizeof sets / sizeof *sets; k++) {
+        const bool by_lines = k % 2 == 0;
+        struct sheet sheet = shape_of(700, 100, by_lines, DTYPE_F32);
+        sheet.started_over = k % 4 > 1;
+        sheet.params[1] = sets[k / 4][0];
+        sheet.params[2] = sets[k / 4][1];
+        for (size_t s = 0; s < 700; s++) { /* a gap in every series, somewhere in the middle */
+            sheet.cells[by_lines ? s * 100 + 50 : (20 + s % 60) * 700 + s] = NAN;
+        }
+        struct outcome o = run_well(&sheet);
+        if (counted.peak_bytes > o.need.memory_bytes) {
+            print_error("set %zu: %zu bytes taken, %zu planned\n", k, counted.peak_bytes,
+                        (size_t)o.need.memory_bytes);
+        }
+        assert_true(counted.peak_bytes <= o.need.memory_bytes);
+        assert_true(o.need.host_bytes > 0);
+        assert_false(o.need.estimated);
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+/* Six doubles a pair are kept where columns have gaps: a plan without them is smaller by that. */
+static void plans_count_gaps_in_columns_unless_they_are_refused(void **state)
+{
+    (void)state;
+    struct sheet sheet = shape_of(100, 50, false, DTYPE_F64);
+    struct outcome pairwise = run_well(&sheet);
+    outcome_free(&pairwise);
+    sheet_set(&sheet, "missing=reject");
+    struct outcome reject = run_well(&sheet);
+    outcome_free(&reject);
+    const size_t pairs_bytes = (size_t)100 * 99 / 2 * 6 * sizeof(double);
+    assert_true(pairwise.need.memory_bytes >= reject.need.memory_bytes + pairs_bytes);
+    sheet_free(&sheet);
+}
+
+/* A threshold may let every pair through: each is held twice while they are sorted. */
+static void plans_count_the_pairs_that_a_threshold_may_let_through(void **state)
+{
+    (void)state;
+    struct sheet sheet = shape_of(300, 20, true, DTYPE_F64);
+    struct param_value params[16];
+    struct stage_need top, all;
+    struct stage_args args = {.queue = counted.queue,
+                              .params = params,
+                              .inputs = {{&sheet.info, "sheet"}},
+                              .block_bytes = 1 << 20};
+    sheet.info.n_lines = 5500;
+    parse_params(&stage_pearson, (const char *const[]){"series=rows", NULL}, params);
+    assert_int_equal(stage_pearson.plan(&args, &top), STATUS_OK);
+    parse_params(&stage_pearson, (const char *const[]){"series=rows", "threshold=0.0001", NULL},
+                 params);
+    assert_int_equal(stage_pearson.plan(&args, &all), STATUS_OK);
+    assert_true(all.host_bytes >= (uint64_t)5500 * 5499 / 2 * 2 * sizeof(struct matrix_pair));
+    assert_true(top.host_bytes < (uint64_t)64 << 20);
+    assert_int_equal(all.memory_bytes, top.memory_bytes);
+    sheet_free(&sheet);
+}
+
+/* Four series of 2^16 doubles: 2 MiB each for the series as they come and in standard form. */
+static void plans_for_few_long_series_are_not_those_for_a_tile_of_them(void **state)
+{
+    (void)state;
+    struct sheet sheet = {.info = {.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 1 << 16}};
+    struct param_value params[16];
+    struct stage_need need;
+    parse_params(&stage_pearson, (const char *const[]){"series=rows", NULL}, params);
+    const struct stage_args args = {.queue = counted.queue,
+                                    .params = params,
+                                    .inputs = {{&sheet.info, "sheet"}},
+                                    .block_bytes = 1 << 20};
+    sheet.info.n_lines = sheet.info.n_lines_estimate = 4;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+    assert_true(need.memory_bytes < (uint64_t)12 << 20);
+    sheet.info.n_lines = 0;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+    assert_true(need.memory_bytes < (uint64_t)12 << 20);
+}
+
+static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
+{
+    (void)state;
+    struct sheet sheet = {.info = {.format = "npy", .dtype = DTYPE_F64}};
+    struct param_value params[16];
+    struct stage_need need = {0};
+    parse_params(&stage_pearson, (const char *const[]){"series=rows", NULL}, params);
+    const struct stage_args args = {.queue = counted.queue,
+                                    .params = params,
+                                    .inputs = {{&sheet.info, "sheet"}},
+                                    .block_bytes = 1 << 20};
+    sheet.info.n_lines = ((size_t)1 << 31) + 1;
+    sheet.info.cells_per_line = 2;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_TOO_LARGE);
+    sheet.info.n_lines = 2;
+    sheet.info.cells_per_line = SIZE_MAX / 16 - 1;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_TOO_LARGE);
+    sheet.info.cells_per_line = PEARSON_SAMPLES_MAX + 1;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_TOO_LARGE);
+    assert_non_null(strstr(status_message(), "store them the other way round"));
+    sheet.info.cells_per_line = PEARSON_SAMPLES_MAX;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+    assert_true(need.memory_bytes > (uint64_t)32 << 30);
+    sheet.info.n_lines = (size_t)1 << 20;
+    sheet.info.cells_per_line = 10;
+    assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+    assert_true(need.memory_bytes > (uint64_t)4 << 40); /* 8 bytes for each of 2^39 pairs */
+}
+
+static void memory_comes_back_wherever_it_runs_out(void **state)
+{
+    (void)state;
+    static const char *const precisions[] = {"precision=exact", "precision=f32"};
+    for (size_t k = 0; k < 4; k++) {
+        struct sheet sheet = shape_of(300, 20, k < 2, DTYPE_F64);
+        sheet.info.n_lines = 0;
+        sheet.info.n_lines_estimate = 64;
+        sheet.cells[45] = NAN;
+        sheet.cut = 1;
+        sheet.params[1] = precisions[k % 2];
+        sheet.params[2] = k % 2 ? "diff=step" : NULL;
+        struct outcome o = run_well(&sheet);
+        const size_t allocs = counted.allocs;
+        outcome_free(&o);
+        assert_true(allocs >= 3);
+        for (size_t at = 1; at <= allocs; at++) {
+            counted.fail_at = at;
+            o = run_sheet(&sheet);
+            counted.fail_at = 0;
+            assert_int_equal(o.status, STATUS_NO_MEMORY);
+            outcome_free(&o);
+        }
+        sheet_free(&sheet);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_few_samples_are_refused_with_what_was_found),
+        cmocka_unit_test(grids_are_refused),
+        cmocka_unit_test(missing_values_are_refused_by_name_when_asked),
+        cmocka_unit_test(infinities_are_refused_by_name),
+        cmocka_unit_test(values_too_large_to_be_squared_are_refused_wherever_series_lie),
+        cmocka_unit_test(values_too_small_to_be_squared_are_not_called_constant),
+        cmocka_unit_test(infinities_are_refused_by_name_before_increments_hide_them),
+        cmocka_unit_test(increments_without_a_logarithm_are_told_apart_from_missing_values),
+        cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
+        cmocka_unit_test(plans_cover_what_is_taken),
+        cmocka_unit_test(plans_count_gaps_in_columns_unless_they_are_refused),
+        cmocka_unit_test(plans_count_the_pairs_that_a_threshold_may_let_through),
+        cmocka_unit_test(plans_for_few_long_series_are_not_those_for_a_tile_of_them),
+        cmocka_unit_test(plans_of_impossible_sizes_are_refused_or_huge),
+        cmocka_unit_test(memory_comes_back_wherever_it_runs_out),
+    };
+    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+}

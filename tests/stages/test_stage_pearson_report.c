@@ -1,0 +1,490 @@
+/*
+ * What the stage `pearson` reports beside the matrix: figures of the series, pairs, summary,
+ * warnings, picture. Runs on the backend that $LEAT_TEST_BACKEND names.
+ */
+#include "kernels/pearson/pearson.h"
+#include "tests/support/pearson_runner.h"
+
+/* --- figures ------------------------------------------------------------------------------------
+ */
+
+static void figures_of_the_series_are_those_of_their_definition(void **state)
+{
+    (void)state;
+    enum { M = 33, N = 300 };
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet =
+            k == 0 ? sheet_new(M, N, true, DTYPE_F64) : sheet_new(N, M, false, DTYPE_F64);
+        sheet.cells[0] = NAN; /* series 0, sample 0 either way */
+        struct outcome o = run_well(&sheet);
+        double *mean = read_f64(&o, "mean", M), *std = read_f64(&o, "std", M),
+               *min = read_f64(&o, "min", M), *max = read_f64(&o, "max", M);
+        int64_t *count = read_array(&o, "count", "<i8", M, sizeof(int64_t));
+        for (size_t s = 0; s < M; s++) {
+            long double sum = 0, squares = 0;
+            double low = INFINITY, high = -INFINITY;
+            const size_t first = s == 0 ? 1 : 0, n = N - first;
+            for (size_t t = first; t < N; t++) {
+                const double x = sample(&sheet, s, t);
+                sum += (long double)x;
+                low = fmin(low, x);
+                high = fmax(high, x);
+            }
+            for (size_t t = first; t < N; t++) {
+                const long double d = (long double)sample(&sheet, s, t) - sum / (long double)n;
+                squares += d * d;
+            }
+            /* Sums of N numbers in double: at most N roundings of 2^-53 each, of values shifted to
+             * the order of the deviations (below 2). */
+            const double rounding = N * 0x1p-53 * 2;
+            assert_int_equal(count[s], n);
+            assert_true(fabs(mean[s] - (double)(sum / (long double)n)) <=
+                        rounding + 0x1p-52 * fabs(mean[s]));
+            assert_true(fabs(std[s] - (double)sqrtl(squares / (long double)(n - 1))) <=
+                        4 * rounding);
+            assert_true(min[s] == low && max[s] == high);
+        }
+        free(mean);
+        free(std);
+        free(min);
+        free(max);
+        free(count);
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+static void deviations_of_fewer_than_two_values_are_nan(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(3, 4, true, DTYPE_F64);
+    for (size_t t = 0; t < 4; t++) {
+        sheet.cells[t] = t == 2 ? 5 : NAN;
+        sheet.cells[4 + t] = NAN;
+    }
+    struct outcome o = run_well(&sheet);
+    double *std = read_f64(&o, "std", 3), *mean = read_f64(&o, "mean", 3);
+    assert_true(isnan(std[0]) && isnan(std[1]) && std[2] > 0);
+    assert_true(mean[0] == 5 && isnan(mean[1]));
+    free(std);
+    free(mean);
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
+/* --- pairs --------------------------------------------------------------------------------------
+ */
+
+static int by_strength(const void *a, const void *b)
+{
+    const struct listed *p = a, *q = b;
+    if (fabs(p->r) != fabs(q->r)) {
+        return fabs(p->r) > fabs(q->r) ? -1 : 1;
+    }
+    if (p->i != q->i) {
+        return p->i < q->i ? -1 : 1;
+    }
+    return p->j < q->j ? -1 : p->j > q->j;
+}
+
+/* All pairs of a condensed triangle, the strongest first; free. */
+static struct listed *all_pairs(const double *r, size_t n_series, size_t *n)
+{
+    struct listed *pairs = malloc(n_series * n_series * sizeof *pairs);
+    assert_non_null(pairs);
+    *n = 0;
+    size_t k = 0;
+    for (size_t i = 0; i < n_series; i++) {
+        for (size_t j = i + 1; j < n_series; j++, k++) {
+            if (!isnan(r[k])) {
+                pairs[(*n)++] = (struct listed){i, j, r[k]};
+            }
+        }
+    }
+    qsort(pairs, *n, sizeof *pairs, by_strength);
+    return pairs;
+}
+
+/* The pairs of a job whose matrix is exact, against its matrix: the top, and those that reach. */
+static void check_pairs(const struct sheet *sheet, size_t n_series, size_t top, double threshold)
+{
+    struct outcome o = run_well(sheet);
+    double *r = read_r(&o, n_series, false);
+    size_t n_all, n_got, n_want = 0;
+    struct listed *all = all_pairs(r, n_series, &n_all), *got = read_pairs(&o, &n_got);
+    while (n_want < n_all &&
+           (n_want < top || (threshold > 0 && fabs(all[n_want].r) >= threshold))) {
+        n_want++;
+    }
+    assert_int_equal(n_got, n_want);
+    for (size_t k = 0; k < n_got; k++) {
+        assert_int_equal(got[k].i, all[k].i);
+        assert_int_equal(got[k].j, all[k].j);
+        assert_true(got[k].r == all[k].r);
+    }
+    assert_true(summary_number(&o, "n_listed") == (double)n_want);
+    if (n_all > 0) {
+        const json_t *strongest = json_object_get(o.result.summary, "strongest");
+        assert_int_equal(json_integer_value(json_object_get(strongest, "i")), all[0].i);
+        assert_int_equal(json_integer_value(json_object_get(strongest, "j")), all[0].j);
+    }
+    free(all);
+    free(got);
+    free(r);
+    outcome_free(&o);
+}
+
+static void pairs_are_the_top_and_those_that_reach_the_threshold(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *top, *threshold;
+        size_t n;
+        double reach;
+    } sets[] = {{"top=1000", "threshold=0", 1000, 0},
+                {"top=1", "threshold=0", 1, 0},
+                {"top=0", "threshold=0", 0, 0},
+                {"top=0", "threshold=0.25", 0, 0.25},
+                {"top=10", "threshold=0.25", 10, 0.25},
+                {"top=10", "threshold=1", 10, 1},
+                {"top=0", "threshold=1e-9", 0, 1e-9},
+                {"top=100000", "threshold=0", 100000, 0},
+                {"top=5000", "threshold=0.25", 5000, 0.25}};
+    struct sheet sheet = sheet_new(130, 40, true, DTYPE_F64);
+    sheet.cells[77] = NAN;
+    for (size_t t = 0; t < 40; t++) {
+        sheet.cells[5 * 40 + t] = sheet.cells[9 * 40 + t]; /* ties */
+        sheet.cells[6 * 40 + t] = -sheet.cells[9 * 40 + t];
+        sheet.cells[11 * 40 + t] = 2;
+    }
+    for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
+        sheet.params[1] = sets[k].top;
+        sheet.params[2] = sets[k].threshold;
+        check_pairs(&sheet, 130, sets[k].n, sets[k].reach);
+    }
+    sheet_free(&sheet);
+}
+
+static void ties_are_cut_by_place_however_many_they_are(void **state)
+{
+    (void)state;
+    /* Two samples: every r is -1 or 1, or a rounding below. 3000 series have 4.5 million pairs. */
+    static const size_t counts[] = {3, 100, 3000};
+    for (size_t k = 0; k < under_test_size(3, 2); k++) {
+        struct sheet sheet = sheet_new(counts[k], 2, true, DTYPE_F64);
+        for (size_t s = 0; s < counts[k]; s++) {
+            sheet.cells[2 * s] = 0;
+            sheet.cells[2 * s + 1] = s % 2 ? 1 : -1;
+        }
+        check_pairs(&sheet, counts[k], 1000, 0);
+        sheet_free(&sheet);
+    }
+}
+
+static void pairs_of_f32_are_those_of_the_exact_matrix(void **state)
+{
+    (void)state;
+    static const char *const sets[][2] = {{"top=1000", "threshold=0"},
+                                          {"top=7", "threshold=0.2"},
+                                          {"top=0", "threshold=0.3"},
+                                          {"top=100000000", "threshold=0"}};
+    for (size_t k = 0; k < 8; k += under_test_size(1, 3)) {
+        struct sheet sheet = sheet_new(150, 200, true, DTYPE_F32);
+        sheet.info.n_lines = k < 4 ? 150 : 0; /* slabs */
+        sheet.info.n_lines_estimate = k < 4 ? 150 : 64;
+        sheet.cells[777] = NAN;
+        sheet.params[1] =
+            strcmp(sets[k % 4][0], "top=100000000") == 0 ? "top=16000000" : sets[k % 4][0];
+        sheet.params[2] = sets[k % 4][1];
+        size_t n_exact, n_f32;
+        struct outcome o = run_well(&sheet);
+        struct listed *want = read_pairs(&o, &n_exact);
+        outcome_free(&o);
+        sheet.params[3] = "precision=f32";
+        o = run_well(&sheet);
+        struct listed *got = read_pairs(&o, &n_f32);
+        outcome_free(&o);
+        assert_int_equal(n_exact, n_f32);
+        assert_true(n_exact > 0);
+        for (size_t p = 0; p < n_exact; p++) {
+            assert_int_equal(got[p].i, want[p].i);
+            assert_int_equal(got[p].j, want[p].j);
+            assert_true(fabs(got[p].r - want[p].r) <= 2e-12); /* both are within 1e-12 */
+        }
+        free(want);
+        free(got);
+        sheet_free(&sheet);
+    }
+}
+
+static void ties_of_f32_beyond_what_is_held_are_sifted(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(under_test_size(3000, 100), 2, true, DTYPE_F64);
+    sheet_set(&sheet, "precision=f32");
+    sheet_set(&sheet, "r=none");
+    struct outcome o = run_well(&sheet);
+    size_t n;
+    struct listed *pairs = read_pairs(&o, &n);
+    assert_int_equal(n, 1000);
+    for (size_t k = 1; k < n; k++) {
+        assert_true(by_strength(&pairs[k - 1], &pairs[k]) < 0);
+    }
+    assert_null(find_array(&o, "r"));
+    free(pairs);
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
+/* --- summary and warnings -----------------------------------------------------------------------
+ */
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_value);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static void the_summary_is_that_of_the_matrix(void **state)
+{
+    (void)state;
+    enum { M = 40, N = 50, PAIRS = M * (M - 1) / 2 };
+    struct sheet sheet = sheet_new(M, N, true, DTYPE_F64);
+    struct outcome o = run_well(&sheet);
+    double *r = read_r(&o, M, false), sum = 0;
+    uint64_t bins[MATRIX_BINS] = {0};
+    for (size_t k = 0; k < PAIRS; k++) {
+        const size_t bin = (size_t)floor((r[k] + 1) * (MATRIX_BINS / 2));
+        bins[bin < MATRIX_BINS ? bin : MATRIX_BINS - 1]++;
+        r[k] = fabs(r[k]);
+        sum += r[k];
+    }
+    const json_t *histogram = json_object_get(o.result.summary, "histogram");
+    assert_int_equal(json_array_size(histogram), MATRIX_BINS);
+    for (size_t b = 0; b < MATRIX_BINS; b++) {
+        assert_int_equal(json_integer_value(json_array_get(histogram, b)), bins[b]);
+    }
+    assert_true(summary_number(&o, "n_pairs") == PAIRS);
+    assert_true(summary_number(&o, "n_undefined") == 0);
+    assert_true(fabs(summary_number(&o, "homogeneity") - sum / PAIRS) <= PAIRS * 0x1p-53);
+    assert_true(summary_number(&o, "median_abs_r") == median(r, PAIRS));
+    free(r);
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
+static void a_series_unlike_the_others_is_an_anomaly(void **state)
+{
+    (void)state;
+    enum { M = 40, N = 200 };
+    struct sheet sheet = sheet_new(M, N, true, DTYPE_F64);
+    uint64_t seed = 99;
+    for (size_t t = 0; t < N; t++) {
+        const double signal = next_uniform(&seed);
+        for (size_t s = 0; s < M; s++) {
+            sheet.cells[s * N + t] =
+                s == 23 ? next_uniform(&seed) : signal + 0.1 * next_uniform(&seed);
+        }
+    }
+    struct outcome o = run_well(&sheet);
+    const json_t *anomalous = json_object_get(o.result.summary, "anomalous");
+    assert_int_equal(summary_count(&o, "anomalous"), 1);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(anomalous, "names"), 0)),
+                        "row 24");
+    struct bytes text = read_text(&o, "series.csv.gz");
+    char *rest = NULL, *line = strtok_r((char *)text.data, "\n", &rest);
+    assert_string_equal(line, "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly");
+    for (size_t s = 0; s < M; s++) {
+        line = strtok_r(NULL, "\n", &rest);
+        assert_non_null(line);
+        assert_int_equal(strtoul(line, NULL, 10), s);
+        assert_string_equal(strrchr(line, ','), s == 23 ? ",1" : ",0");
+    }
+    assert_null(strtok_r(NULL, "\n", &rest));
+    bytes_free(&text);
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
+/* How far the series lie below the others' median |r|, in scaled MADs, and what is said of them,
+ * from series.csv.gz. */
+static void read_distances(const struct outcome *o, size_t n, double *distance, bool *anomalous)
+{
+    struct bytes text = read_text(o, "series.csv.gz");
+    char *rest = NULL, *line = strtok_r((char *)text.data, "\n", &rest);
+    double *sorted = malloc(n * sizeof *sorted);
+    assert_true(line != NULL && sorted != NULL);
+    for (size_t s = 0; s < n; s++) {
+        line = strtok_r(NULL, "\n", &rest);
+        assert_non_null(line);
+        anomalous[s] = strcmp(strrchr(line, ','), ",1") == 0;
+        for (size_t field = 0; field < 7; field++) {
+            line = strchr(line, ',') + 1;
+        }
+        distance[s] = sorted[s] = strtod(line, NULL);
+    }
+    const double middle = median(sorted, n);
+    for (size_t s = 0; s < n; s++) {
+        sorted[s] = fabs(distance[s] - middle);
+    }
+    const double mad = median(sorted, n);
+    for (size_t s = 0; s < n; s++) {
+        distance[s] = (middle - distance[s]) / (1.4826 * mad);
+    }
+    free(sorted);
+    bytes_free(&text);
+}
+
+static void an_anomaly_lies_three_and_a_half_scaled_mads_below(void **state)
+{
+    (void)state;
+    enum { M = 15, N = 60, STEPS = 60 };
+    bool anomalous[M];
+    double distance[M], noise[N];
+    size_t just_within = 0, just_beyond = 0;
+    struct sheet sheet = sheet_new(M, N, true, DTYPE_F64);
+    uint64_t seed = 5;
+    for (size_t t = 0; t < N; t++) {
+        const double signal = next_uniform(&seed);
+        noise[t] = next_uniform(&seed);
+        for (size_t s = 0; s < M; s++) {
+            sheet.cells[s * N + t] = signal + 0.5 * next_uniform(&seed);
+        }
+    }
+    for (size_t step = 0; step < STEPS; step++) { /* one of them drowns in noise, bit by bit */
+        for (size_t t = 0; t < N; t++) {
+            sheet.cells[7 * N + t] += 0.02 * noise[t];
+        }
+        struct outcome o = run_well(&sheet);
+        read_distances(&o, M, distance, anomalous);
+        for (size_t s = 0; s < M; s++) {
+            assert_true(fabs(distance[s] - 3.5) > 1e-9); /* or rounding decides */
+            assert_int_equal(anomalous[s], distance[s] > 3.5);
+            just_within += distance[s] > 3.25 && distance[s] < 3.5;
+            just_beyond += distance[s] > 3.5 && distance[s] < 3.75;
+        }
+        outcome_free(&o);
+    }
+    assert_true(just_within > 0 && just_beyond > 0);
+    sheet_free(&sheet);
+}
+
+static void series_that_differ_by_rounding_alone_are_no_anomaly(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(60, 2, true, DTYPE_F64); /* every |r| is 1 but for rounding */
+    struct outcome o = run_well(&sheet);
+    assert_int_equal(summary_count(&o, "anomalous"), 0);
+    assert_true(is_warned(&o, "2 samples"));
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
+static void levels_of_random_walks_are_warned_of(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet =
+            k == 0 ? sheet_new(20, 500, true, DTYPE_F64) : sheet_new(500, 20, false, DTYPE_F64);
+        struct outcome o = run_well(&sheet);
+        assert_false(is_warned(&o, "walks"));
+        outcome_free(&o);
+        for (size_t s = 0; s < 20; s++) {
+            double level = 100;
+            for (size_t t = 0; t < 500; t++) {
+                double *x = &sheet.cells[k == 0 ? s * 500 + t : t * 20 + s];
+                level += *x - (double)(s % 5) * 100 - 0.5;
+                *x = level;
+            }
+        }
+        o = run_well(&sheet);
+        assert_true(is_warned(&o, "20 of 20 series look like random walks"));
+        outcome_free(&o);
+        sheet_set(&sheet, "diff=step");
+        o = run_well(&sheet);
+        assert_false(is_warned(&o, "walks"));
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+static void a_single_series_has_empty_results(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet =
+            k == 0 ? sheet_new(1, 30, true, DTYPE_F64) : sheet_new(30, 1, false, DTYPE_F64);
+        struct outcome o = run_well(&sheet);
+        size_t n = 1;
+        free(read_f64(&o, "r", 0));
+        free(read_pairs(&o, &n));
+        assert_int_equal(n, 0);
+        assert_true(summary_number(&o, "n_pairs") == 0);
+        assert_true(is_warned(&o, "one series"));
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+static void pairs_without_common_samples_are_counted(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(3, 8, true, DTYPE_F64);
+    for (size_t t = 0; t < 8; t++) {
+        sheet.cells[(t < 4 ? 0 : 8) + t] = NAN; /* series 0 has the second half, 1 the first */
+    }
+    struct outcome o = run_well(&sheet);
+    assert_true(is_warned(&o, "no coefficient for 1 of 3 pairs: fewer than 2 samples in common"));
+    assert_true(summary_number(&o, "n_undefined") == 1);
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
+/* --- the picture --------------------------------------------------------------------------------
+ */
+
+static void the_picture_is_a_png_that_is_large_enough_to_see(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1, 2, 33, 64, 257, 800};
+    for (size_t k = 0; k < under_test_size(6, 4); k++) {
+        struct sheet sheet = sheet_new(counts[k], 3, true, DTYPE_F32);
+        struct outcome o = run_well(&sheet);
+        struct bytes png = read_text(&o, "heatmap.png");
+        assert_true(png.len > 33 && memcmp(png.data, "\x89PNG\r\n\x1A\n", 8) == 0);
+        const size_t width = ((size_t)png.data[18] << 8) + png.data[19],
+                     height = ((size_t)png.data[22] << 8) + png.data[23];
+        assert_in_range(width, 192, 1024);
+        assert_in_range(height, 192, 1024);
+        bytes_free(&png);
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_of_the_series_are_those_of_their_definition),
+        cmocka_unit_test(deviations_of_fewer_than_two_values_are_nan),
+        cmocka_unit_test(pairs_are_the_top_and_those_that_reach_the_threshold),
+        cmocka_unit_test(ties_are_cut_by_place_however_many_they_are),
+        cmocka_unit_test(pairs_of_f32_are_those_of_the_exact_matrix),
+        cmocka_unit_test(ties_of_f32_beyond_what_is_held_are_sifted),
+        cmocka_unit_test(the_summary_is_that_of_the_matrix),
+        cmocka_unit_test(a_series_unlike_the_others_is_an_anomaly),
+        cmocka_unit_test(an_anomaly_lies_three_and_a_half_scaled_mads_below),
+        cmocka_unit_test(series_that_differ_by_rounding_alone_are_no_anomaly),
+        cmocka_unit_test(levels_of_random_walks_are_warned_of),
+        cmocka_unit_test(a_single_series_has_empty_results),
+        cmocka_unit_test(pairs_without_common_samples_are_counted),
+        cmocka_unit_test(the_picture_is_a_png_that_is_large_enough_to_see),
+    };
+    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+}

@@ -1,0 +1,223 @@
+/*
+ * The picture of a landslide, map.png: its size, what its cells show, its legend; on the backend
+ * LEAT_TEST_BACKEND.
+ */
+#include "tests/support/sciddicat_runner.h"
+
+#include <png.h>
+
+static size_t big_endian(const unsigned char *at)
+{
+    return (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
+}
+
+static void the_picture_is_bounded_and_has_a_palette(void **state)
+{
+    (void)state;
+    static const size_t shapes[][2] = {{1, 1},     {2, 2},    {1, 50},   {50, 1},  {9, 12},
+                                       {300, 200}, {3, 4000}, {1700, 8}, {700, 60}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const size_t rows = shapes[i][0], columns = shapes[i][1];
+        struct slide s = slope(rows, columns, rows / 2, columns / 2);
+        s.params[0] = "steps=9";
+        s.params[1] = "raster=asc.gz";
+        struct outcome o = run_well(&s);
+        const struct made_file *const f = find_file(&o, "map.png");
+        assert_non_null(f);
+        assert_int_equal(f->kind, PACK_RAW);
+        assert_memory_equal(f->bytes.data, "\x89PNG\r\n\x1a\n", 8);
+        const size_t width = big_endian(f->bytes.data + 16),
+                     height = big_endian(f->bytes.data + 20);
+        assert_in_range(width, 200, 2000);
+        assert_in_range(height, 150, 2000);
+        assert_int_equal(f->bytes.data[25], 3); /* a palette */
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+static void the_picture_is_the_same_whichever_way_the_rows_go(void **state)
+{
+    (void)state;
+    struct slide up = slope(9, 12, 3, 4), down = slope(9, 12, 3, 4);
+    up.params[0] = down.params[0] = "steps=9";
+    down.grids[DEM]->cell_y = down.grids[SOURCE]->cell_y = -10;
+    for (int part = 0; part < 2; part++) {
+        for (size_t k = 0; k < slide_cells(&up); k++) {
+            down.cells[part][k] = up.cells[part][(8 - k / 12) * 12 + k % 12];
+        }
+    }
+    struct outcome a = run_well(&up), b = run_well(&down);
+    const struct made_file *const p = find_file(&a, "map.png"), *const q = find_file(&b, "map.png");
+    assert_int_equal(p->bytes.len, q->bytes.len);
+    assert_memory_equal(p->bytes.data, q->bytes.data, p->bytes.len);
+    outcome_free(&a);
+    outcome_free(&b);
+    slide_free(&up);
+    slide_free(&down);
+}
+
+/* --- its dots ------------------------------------------------------------------------------------
+ */
+
+enum { WHITE = 0xffffff, MARGIN = 16 }; /* of pictures whose text is drawn twice as large */
+
+/* The colours of map.png, 0xRRGGBB; free `rgb`. */
+struct dots {
+    size_t width, height;
+    uint8_t *rgb;
+};
+
+static struct dots read_map(const struct outcome *o)
+{
+    const struct made_file *const f = find_file(o, "map.png");
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    assert_non_null(f);
+    assert_true(png_image_begin_read_from_memory(&image, f->bytes.data, f->bytes.len));
+    image.format = PNG_FORMAT_RGB;
+    struct dots d = {.width = image.width, .height = image.height};
+    d.rgb = malloc(PNG_IMAGE_SIZE(image));
+    assert_non_null(d.rgb);
+    assert_true(png_image_finish_read(&image, NULL, d.rgb, 0, NULL));
+    return d;
+}
+
+static unsigned colour_at(const struct dots *d, size_t x, size_t y)
+{
+    const uint8_t *const c = d->rgb + 3 * (y * d->width + x);
+    return (unsigned)c[0] << 16 | (unsigned)c[1] << 8 | c[2];
+}
+
+/* Of the middle of a cell, where cells are drawn 48 pixels wide under a title. */
+static unsigned colour_of_cell(const struct dots *d, size_t row, size_t column)
+{
+    return colour_at(d, MARGIN + 48 * column + 24, 46 + 48 * row + 24);
+}
+
+/* Terrain is grey, the film bluish, debris yellow to red. */
+static bool is_film(unsigned rgb)
+{
+    return (rgb & 0xff) > rgb >> 16;
+}
+
+static bool is_debris(unsigned rgb)
+{
+    return (rgb & 0xff) < rgb >> 16;
+}
+
+static size_t ink_from(const struct dots *d, size_t first)
+{
+    size_t n = 0;
+    for (size_t y = 0; y < d->height; y++) {
+        for (size_t x = first; x < d->width; x++) {
+            n += colour_at(d, x, y) != WHITE;
+        }
+    }
+    return n;
+}
+
+static struct slide gutter(double debris_m)
+{
+    struct slide s = slope(20, 5, 2, 2);
+    for (size_t k = 0; k < slide_cells(&s); k++) {
+        s.cells[DEM][k] += k % 5 == 2 ? 0 : 100;
+    }
+    s.cells[DEM][18 * 5 + 2] -= 50; /* where it comes to rest */
+    s.cells[SOURCE][2 * 5 + 2] = debris_m;
+    return s;
+}
+
+static void what_adheres_is_a_film_on_thin_slides_too(void **state)
+{
+    static const double debris_m[] = {0.05, 0.1, 2};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct slide s = gutter(debris_m[i]);
+        s.params[0] = "steps=600";
+        struct outcome o = run_well(&s);
+        struct dots d = read_map(&o);
+        for (size_t row = 2; row < 18; row++) {
+            if (!is_film(colour_of_cell(&d, row, 2))) {
+                fail_msg("%g m: row %zu is %06x", debris_m[i], row, colour_of_cell(&d, row, 2));
+            }
+        }
+        assert_true(is_debris(colour_of_cell(&d, 18, 2)));
+        free(d.rgb);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+static void the_legend_is_as_wide_as_its_text(void **state)
+{
+    static const char *const epsilons[] = {"p_epsilon=0.005", "p_epsilon=0.0123",
+                                           "p_epsilon=1.23e-7", "p_epsilon=1"};
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct slide s = gutter(2);
+        s.params[0] = epsilons[i];
+        s.params[1] = "steps=600";
+        struct outcome o = run_well(&s);
+        struct dots d = read_map(&o);
+        assert_int_equal(ink_from(&d, d.width - MARGIN), 0);
+        assert_true(ink_from(&d, d.width - MARGIN - 12 - 14) > 0); /* and no wider */
+        free(d.rgb);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+static void a_plane_has_one_shade_up_to_its_corners(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 20, 4, 10);
+    for (size_t k = 0; k < slide_cells(&s); k++) {
+        s.cells[DEM][k] = 1000 - 5 * (double)(k / 20) - 8 * (double)(k % 20);
+    }
+    s.params[0] = "steps=0";
+    struct outcome o = run_well(&s);
+    struct dots d = read_map(&o);
+    const unsigned inside = colour_of_cell(&d, 6, 3);
+    for (size_t row = 0; row < 9; row++) {
+        for (size_t column = 0; column < 20; column++) {
+            if ((row != 4 || column != 10) && colour_of_cell(&d, row, column) != inside) {
+                fail_msg("row %zu, column %zu is %06x, not %06x", row, column,
+                         colour_of_cell(&d, row, column), inside);
+            }
+        }
+    }
+    free(d.rgb);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+static void cells_that_are_not_square_are_told_in_the_legend(void **state)
+{
+    (void)state;
+    size_t ink[2];
+    for (int k = 0; k < 2; k++) {
+        struct slide s = gutter(2);
+        s.params[0] = "steps=600";
+        s.grids[DEM]->cell_y = s.grids[SOURCE]->cell_y = k == 0 ? 10 : 20;
+        struct outcome o = run_well(&s);
+        struct dots d = read_map(&o);
+        ink[k] = ink_from(&d, MARGIN + 2 * 200 + MARGIN);
+        free(d.rgb);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+    assert_true(ink[1] > ink[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_picture_is_bounded_and_has_a_palette),
+        cmocka_unit_test(the_picture_is_the_same_whichever_way_the_rows_go),
+        cmocka_unit_test(what_adheres_is_a_film_on_thin_slides_too),
+        cmocka_unit_test(the_legend_is_as_wide_as_its_text),
+        cmocka_unit_test(a_plane_has_one_shade_up_to_its_corners),
+        cmocka_unit_test(cells_that_are_not_square_are_told_in_the_legend),
+    };
+    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+}

@@ -1,0 +1,316 @@
+/*
+ * What the stage `sciddicat` refuses and warns of: messages with places; on the backend
+ * LEAT_TEST_BACKEND. What it reports: test_stage_sciddicat_figures.c.
+ */
+#include "tests/support/sciddicat_runner.h"
+
+/* --- what is refused ----------------------------------------------------------------------------
+ */
+
+static void cells_that_cannot_be_are_named_by_row_and_column(void **state)
+{
+    (void)state;
+    static const struct {
+        int part;
+        double value;
+        const char *policy, *text;
+    } bad[] = {{SOURCE, NAN, "nodata=wall", "not a thickness"},
+               {SOURCE, INFINITY, "nodata=wall", "not a thickness"},
+               {SOURCE, -INFINITY, "nodata=wall", "is below 0"},
+               {SOURCE, -0.5, "nodata=sink", "is below 0"},
+               {SOURCE, 1e10, "nodata=compat", "not a thickness"},
+               {DEM, NAN, "nodata=wall", "neither an altitude"},
+               {DEM, INFINITY, "nodata=wall", "not an altitude"},
+               {DEM, -INFINITY, "nodata=compat", "not an altitude"},
+               {DEM, -3.4028234663852886e38, "nodata=sink", "gdal_translate -a_nodata"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        for (unsigned cut = 0; cut < 2; cut++) {
+            struct slide s = slope(9, 12, 4, 4);
+            const char *const name = bad[i].part == DEM ? "dem.x: " : "source.x: ";
+            s.cut = cut;
+            s.params[0] = bad[i].policy;
+            s.cells[bad[i].part][6 * 12 + 10] = bad[i].value;
+            s.cells[bad[i].part][8 * 12 + 1] = bad[i].value; /* the first one is named */
+            CHECK_REFUSED(&s, STATUS_BAD_INPUT, name, "row 7, column 11", bad[i].text);
+            slide_free(&s);
+        }
+    }
+}
+
+static void minus_zero_is_no_debris(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.params[0] = "steps=0";
+    for (size_t k = 0; k < slide_cells(&s); k++) {
+        s.cells[SOURCE][k] = -0.0;
+    }
+    struct outcome o = run_well(&s);
+    double *const h = read_raster(&o, "thickness.tif", slide_cells(&s), NULL);
+    for (size_t k = 0; k < slide_cells(&s); k++) {
+        assert_true(h[k] == 0 && !signbit(h[k]));
+    }
+    free(h);
+    assert_true(is_warned(&o, "no cell carries debris"));
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+static void compat_refuses_nodata_that_is_no_altitude(void **state)
+{
+    (void)state;
+    static const double numbers[] = {NAN, INFINITY, -3.4028234663852886e38};
+    for (size_t i = 0; i < 3; i++) {
+        struct slide s = slope(9, 12, 4, 4);
+        s.params[0] = "nodata=compat";
+        s.params[1] = "steps=5";
+        s.grids[DEM]->nodata = s.cells[DEM][8 * 12 + 3] = numbers[i];
+        CHECK_REFUSED(&s, STATUS_BAD_INPUT, "dem.x: row 9, column 4", "nodata = compat",
+                      "set nodata = wall or sink");
+        s.params[0] = "nodata=sink";
+        struct outcome o = run_well(&s);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+static void altitudes_that_are_nan_are_nodata_where_no_number_is(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.grids[DEM]->has_nodata = false;
+    s.cells[DEM][5 * 12 + 4] = NAN;
+    s.params[0] = "steps=30";
+    struct outcome o = run_well(&s);
+    struct grid *g = NULL;
+    double *const h = read_raster(&o, "thickness.tif", slide_cells(&s), &g);
+    assert_true(g->has_nodata && h[5 * 12 + 4] == -9999);
+    assert_true(is_warned(&o, "beside NODATA"));
+    grid_free(g);
+    free(h);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+static void a_dem_without_altitudes_is_refused(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    for (size_t k = 0; k < slide_cells(&s); k++) {
+        s.cells[DEM][k] = -9999;
+    }
+    CHECK_REFUSED(&s, STATUS_BAD_INPUT, "dem.x", "no cell has an altitude");
+    slide_free(&s);
+}
+
+static void grids_that_do_not_fit_are_refused_before_any_number(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.grids[SOURCE]->columns = 13;
+    CHECK_REFUSED(&s, STATUS_BAD_INPUT, "shape", "dem.x is 9 rows x 12 columns",
+                  "source.x is 9 rows x 13 columns");
+    s.grids[SOURCE]->columns = 12;
+    s.grids[SOURCE]->x = 1010;
+    CHECK_REFUSED(&s, STATUS_BAD_INPUT, "place", "dem.x", "source.x");
+    s.grids[SOURCE]->has_origin = false;
+    struct outcome o = run_well(&s);
+    outcome_free(&o);
+    s.grids[DEM]->cell_y = s.grids[SOURCE]->cell_y = -10;
+    s.params[0] = "raster=asc.gz";
+    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "dem.x", "raster = tif");
+    s.params[0] = "snapshot_every=1";
+    s.params[1] = "steps=100001";
+    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "snapshot_every = 1", "100001 snapshots");
+    slide_free(&s);
+}
+
+static void tables_whose_rows_are_not_known_are_no_grids(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    for (int part = 0; part < 2; part++) {
+        grid_free(s.grids[part]);
+        s.grids[part] = NULL;
+    }
+    s.n_lines_known = 0;
+    CHECK_REFUSED(&s, STATUS_BAD_INPUT, "dem.x", "not known", ".npy");
+    s.n_lines_known = 1;
+    s.params[0] = "steps=10";
+    struct outcome o = run_well(&s);
+    assert_true(is_warned(&o, "how large its cells are"));
+    assert_true(json_is_null(json_object_get(o.last.shape, "cell_x_m")));
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+static void too_many_cells_are_refused(void **state)
+{
+    (void)state;
+    static const size_t sides[][2] = {{65536, 32769}, {SIZE_MAX / 2, 3}};
+    for (size_t i = 0; i < 2; i++) {
+        struct slide s = slope(3, 3, 1, 1);
+        for (int part = 0; part < 2; part++) {
+            s.grids[part]->rows = sides[i][0];
+            s.grids[part]->columns = sides[i][1];
+        }
+        CHECK_REFUSED(&s, STATUS_TOO_LARGE, "dem.x", "2^31 cells");
+        slide_free(&s);
+    }
+}
+
+/* --- warnings -----------------------------------------------------------------------------------
+ */
+
+static void debris_that_cannot_move_is_told(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.cells[SOURCE][3] = 1;
+    s.cells[SOURCE][8 * 12 + 4] = 2.5;
+    s.cells[DEM][2 * 12 + 2] = -9999;
+    s.cells[SOURCE][2 * 12 + 2] = 7;
+    s.cells[SOURCE][3 * 12 + 3] = -9999; /* none */
+    s.params[0] = "steps=3";
+    struct outcome o = run_well(&s);
+    assert_true(is_warned(&o, "350 m3 of debris (2 cells) lie on the outermost ring"));
+    assert_true(is_warned(&o, "700 m3 of debris (1 cell) lie where the DEM has NODATA"));
+    assert_true(summary_number(&o, "volume_start_m3") == 1250);
+    outcome_free(&o);
+    s.params[1] = "nodata=compat"; /* where it is a cell like any other */
+    o = run_well(&s);
+    assert_false(is_warned(&o, "where the DEM has NODATA"));
+    assert_true(is_warned(&o, "takes as an altitude"));
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+static void quiet_jobs_warn_of_nothing(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.cells[SOURCE][4 * 12 + 4] = 0.0005; /* it adheres */
+    s.params[0] = "steps=20";
+    struct outcome o = run_well(&s);
+    assert_int_equal(json_array_size(o.last.warnings), 0);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+static void scales_that_the_model_does_not_know_are_told(void **state)
+{
+    (void)state;
+    static const uint16_t degrees[] = {1, 1, 0, 1, 1024, 0, 1, 2};
+    static const uint16_t feet[] = {1, 1, 0, 2, 1024, 0, 1, 1, 3076, 0, 1, 9003};
+    static const uint16_t metres[] = {1, 1, 0, 2, 1024, 0, 1, 1, 3076, 0, 1, 9001};
+    static const struct {
+        const uint16_t *keys;
+        size_t n;
+        const char *prj, *text;
+    } cases[] = {
+        {degrees, 8, NULL, "geographic"},
+        {feet, 12, NULL, "not the metre"},
+        {metres, 12, NULL, NULL},
+        {NULL, 0, "GEOGCS[\"WGS\",UNIT[\"Degree\",0.0174532925199433]]", "geographic"},
+        {NULL, 0, "PROJCS[\"a\",GEOGCS[\"b\",UNIT[\"Degree\",0.0174]],UNIT[\"Foot\",0.3048]]",
+         "not the metre"},
+        {NULL, 0, "PROJCS[\"a\",GEOGCS[\"b\",UNIT[\"Degree\",0.0174]],UNIT[\"Meter\",1.0]]", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slide s = slope(9, 12, 4, 4);
+        s.cells[SOURCE][4 * 12 + 4] = 0.0005;
+        s.params[0] = "steps=2";
+        if (cases[i].keys != NULL) {
+            assert_int_equal(
+                grid_add_tag(s.grids[DEM], GRID_GEO_KEYS, GRID_SHORT, cases[i].n, cases[i].keys),
+                STATUS_OK);
+        }
+        assert_int_equal(grid_set_prj(s.grids[DEM], cases[i].prj), STATUS_OK);
+        struct outcome o = run_well(&s);
+        assert_int_equal(json_array_size(o.last.warnings), cases[i].text != NULL);
+        assert_true(cases[i].text == NULL || is_warned(&o, cases[i].text));
+        assert_true(summary_number(&o, "volume_start_m3") ==
+                    (cases[i].text == NULL ? 0.05 : 0.0005));
+        outcome_free(&o);
+        s.params[1] = "raster=asc.gz";
+        o = run_well(&s);
+        assert_true(is_warned(&o, "cannot be said in .asc.gz") == (cases[i].keys != NULL));
+        assert_true((find_file(&o, "thickness.prj") != NULL) == (cases[i].prj != NULL));
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+/* -9999 is what most tools take for NODATA when a file says nothing. */
+static void altitudes_of_minus_9999_are_told_where_nothing_is_nodata(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"nodata=wall", "nodata=sink", "nodata=compat"};
+    for (size_t i = 0; i < 3; i++) {
+        for (int has = 0; has < 2; has++) {
+            struct slide s = slope(9, 12, 4, 4);
+            s.params[0] = "steps=1";
+            s.params[1] = policies[i];
+            s.grids[DEM]->has_nodata = has;
+            s.cells[DEM][7 * 12 + 3] = s.cells[DEM][7 * 12 + 8] = -9999;
+            struct outcome o = run_well(&s);
+            assert_true(is_warned(&o, "dem.x names no NODATA, and 2 cells hold -9999, which is "
+                                      "taken as an altitude") == (has == 0 && i < 2));
+            assert_int_equal(json_integer_value(json_object_get(o.last.shape, "nodata_cells")),
+                             has ? 2 : 0);
+            outcome_free(&o);
+            slide_free(&s);
+        }
+    }
+}
+
+static void cells_that_are_not_square_are_told(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.grids[DEM]->cell_y = s.grids[SOURCE]->cell_y = 20;
+    s.params[0] = "steps=5";
+    struct outcome o = run_well(&s);
+    assert_true(is_warned(&o, "10 m x 20 m"));
+    assert_true(summary_number(&o, "volume_start_m3") == 400);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+/* What the user calls NODATA is not an altitude: as one it would be a pit that swallows the slide.
+ */
+static void compat_and_a_missing_value_exclude_one_another(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.has_missing_value = true;
+    s.params[0] = "nodata=compat";
+    s.params[1] = "steps=5";
+    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "dem.x: missing_value", "nodata = compat",
+                  "set nodata = wall or sink");
+    s.params[0] = "nodata=wall";
+    struct outcome o = run_well(&s);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cells_that_cannot_be_are_named_by_row_and_column),
+        cmocka_unit_test(minus_zero_is_no_debris),
+        cmocka_unit_test(compat_refuses_nodata_that_is_no_altitude),
+        cmocka_unit_test(compat_and_a_missing_value_exclude_one_another),
+        cmocka_unit_test(altitudes_that_are_nan_are_nodata_where_no_number_is),
+        cmocka_unit_test(a_dem_without_altitudes_is_refused),
+        cmocka_unit_test(grids_that_do_not_fit_are_refused_before_any_number),
+        cmocka_unit_test(tables_whose_rows_are_not_known_are_no_grids),
+        cmocka_unit_test(too_many_cells_are_refused),
+        cmocka_unit_test(debris_that_cannot_move_is_told),
+        cmocka_unit_test(quiet_jobs_warn_of_nothing),
+        cmocka_unit_test(scales_that_the_model_does_not_know_are_told),
+        cmocka_unit_test(altitudes_of_minus_9999_are_told_where_nothing_is_nodata),
+        cmocka_unit_test(cells_that_are_not_square_are_told),
+    };
+    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+}

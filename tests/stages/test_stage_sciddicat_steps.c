@@ -1,0 +1,139 @@
+/*
+ * The steps of the stage `sciddicat`: snapshots, rest, calls that are cut, none at all; against the
+ * plain form of the automaton, on the backend LEAT_TEST_BACKEND.
+ */
+#include "tests/support/sciddicat_expected.h"
+
+/* --- tests --------------------------------------------------------------------------------------
+ */
+
+static void snapshots_are_what_a_run_of_so_many_steps_ends_with(void **state)
+{
+    (void)state;
+    struct slide s = terrain(9, 50, 60, 0.2, 0.05);
+    s.params[0] = "steps=40";
+    s.params[1] = "snapshot_every=15";
+    struct outcome o = run_well(&s);
+    assert_int_equal(o.n_finishes, 3);
+    assert_int_equal(o.n_files, 2 + 5);
+    for (uint64_t step = 15; step <= 30; step += 15) {
+        const struct expected e = {SCIDDICAT_WALL, 0.001, 0.5, step};
+        struct sciddicat_reference *const want = expect_slide(&s, &e);
+        char name[48];
+        snprintf(name, sizeof name, "snapshots/%06d.tif", (int)step);
+        check_raster(&o, name, want->h, want, -9999);
+        sciddicat_reference_free(want);
+    }
+    const struct expected whole = {SCIDDICAT_WALL, 0.001, 0.5, 40};
+    struct sciddicat_reference *const want = expect_slide(&s, &whole);
+    check_outcome(&o, want);
+    sciddicat_reference_free(want);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+static void a_snapshot_of_the_last_step_is_the_thickness(void **state)
+{
+    (void)state;
+    struct slide s = terrain(9, 20, 20, 0.2, 0.05);
+    s.params[0] = "steps=2000000";
+    s.params[1] = "settle=1000000";
+    s.params[2] = "snapshot_every=2000000";
+    memset(s.cells[SOURCE], 0, slide_cells(&s) * sizeof(double)); /* nothing moves */
+    struct outcome o = run_well(&s);
+    assert_null(find_file(&o, "snapshots/2000000.tif"));
+    outcome_free(&o);
+    s.params[0] = "steps=12";
+    s.params[1] = "settle=0";
+    s.params[2] = "snapshot_every=12";
+    s.cells[SOURCE][7 * 20 + 7] = 3;
+    o = run_well(&s);
+    const struct made_file *const snapshot = find_file(&o, "snapshots/000012.tif"),
+                                  *const end = find_file(&o, "thickness.tif");
+    assert_true(snapshot != NULL && end != NULL);
+    assert_int_equal(snapshot->bytes.len, end->bytes.len);
+    assert_memory_equal(snapshot->bytes.data, end->bytes.data, end->bytes.len);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+/* A pit: debris gathers in it and lies still. */
+static struct slide pit(void)
+{
+    struct slide s = slide_new(7, 7);
+    for (size_t k = 0; k < 49; k++) {
+        s.cells[DEM][k] = 100;
+    }
+    s.cells[DEM][3 * 7 + 3] = 90;
+    s.cells[SOURCE][3 * 7 + 3] = 2;
+    return s;
+}
+
+static void settle_stops_when_nothing_moves_and_changes_no_bit(void **state)
+{
+    (void)state;
+    struct slide s = pit();
+    const struct expected e = {SCIDDICAT_WALL, 0.001, 0.5, 10};
+    struct sciddicat_reference *const want = expect_slide(&s, &e);
+    s.params[0] = "steps=100000";
+    s.params[1] = "settle=10";
+    struct outcome o = run_well(&s);
+    check_outcome(&o, want);
+    assert_true(summary_number(&o, "steps") == 10);
+    assert_true(json_is_true(json_object_get(o.last.summary, "settled")));
+    assert_false(is_warned(&o, "not at rest"));
+    outcome_free(&o);
+    s.params[1] = "settle=0";
+    s.params[0] = "steps=50";
+    o = run_well(&s);
+    check_outcome(&o, want);
+    assert_true(json_is_false(json_object_get(o.last.summary, "settled")));
+    outcome_free(&o);
+    sciddicat_reference_free(want);
+    slide_free(&s);
+}
+
+static void settle_goes_on_while_something_moves(void **state)
+{
+    (void)state;
+    struct slide s = terrain(10, 40, 40, 0.3, 0);
+    const struct expected e = {SCIDDICAT_WALL, 0.001, 0.5, 20};
+    s.params[0] = "steps=20";
+    s.params[1] = "settle=3";
+    check_slide(&s, &e);
+    slide_free(&s);
+}
+
+static void long_runs_are_cut_into_calls_of_finish(void **state)
+{
+    (void)state;
+    struct slide s = terrain(11, 24, 37, 0.3, 0);
+    const struct expected e = {SCIDDICAT_WALL, 0.001, 0.5, 9001};
+    s.params[0] = "steps=9001"; /* more than two rounds */
+    s.params[1] = "report_every=9001";
+    check_slide(&s, &e);
+    slide_free(&s);
+}
+
+static void no_steps_give_the_start(void **state)
+{
+    (void)state;
+    struct slide s = terrain(12, 20, 30, 0.3, 0.1);
+    const struct expected e = {SCIDDICAT_WALL, 0.001, 0.5, 0};
+    s.params[0] = "steps=0";
+    check_slide(&s, &e);
+    slide_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(snapshots_are_what_a_run_of_so_many_steps_ends_with),
+        cmocka_unit_test(a_snapshot_of_the_last_step_is_the_thickness),
+        cmocka_unit_test(settle_stops_when_nothing_moves_and_changes_no_bit),
+        cmocka_unit_test(settle_goes_on_while_something_moves),
+        cmocka_unit_test(long_runs_are_cut_into_calls_of_finish),
+        cmocka_unit_test(no_steps_give_the_start),
+    };
+    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+}

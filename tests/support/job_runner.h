@@ -1,0 +1,470 @@
+/*
+ * job_runner - runs jobs through the engine with a stage of its own, which fails where it is told
+ * to.
+ */
+#ifndef LEAT_TESTS_JOB_RUNNER_H
+#define LEAT_TESTS_JOB_RUNNER_H
+
+#include "pipeline/engine/job_state.h"
+#include "tests/support/scratch_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { PATIENCE_MS = 240000 }; /* for what comes at some time, on any machine */
+enum failing { NOWHERE, AT_PLAN, AT_OPEN, AT_PUSH, AT_FINISH, AT_PIECE };
+
+struct running;
+
+static struct {
+    enum failing failing;
+    uint64_t bytes_per_line; /* what plan asks for */
+    uint64_t bytes_of[26]; /* or this, by the first letter of the file's name, where it is not 0 */
+    atomic_bool is_finishing; /* finish has been called */
+    atomic_bool was_stopped;  /* and has seen that its queue is stopped */
+    atomic_bool gate_shut;    /* pushes wait at it */
+    char opened[64];          /* those letters, in the order in which jobs got their memory */
+    unsigned push_ms;
+    uint64_t n_pieces;
+    bool cancel_again;               /* jobs that are about to start over are cancelled */
+    void (*look)(struct running *r); /* every millisecond, on the loop thread */
+    bool check_only;                 /* jobs only count the numbers */
+    bool finish_waits;               /* finish goes on until its queue is stopped */
+    bool starts_over, always;        /* finish wants the numbers once more; also the second time */
+    unsigned n_results;              /* that finish gives; each has files of its own */
+    size_t cells_of_part;            /* in each of a job of two */
+    bool grows;                      /* each push gives 8 bytes of a file that goes on */
+    bool never_ends, holds_nothing;  /* that file is not ended; a result has an empty file */
+    bool own_folder;                 /* the result is left in a folder that is there before */
+    unsigned n_passes;               /* over the first part, after the first */
+    void (*between)(void);           /* called before each of them */
+    atomic_int n_open, most_open, n_opened;
+    unsigned n_plans;
+    size_t most_lines; /* that a plan was asked for, in all parts */
+    _Atomic double last_seen;
+} fake;
+
+struct stage {
+    const struct queue *queue;
+    bool started_over;
+    unsigned n_passes, n_pushes;
+    double next; /* the number expected next: files count up from 0 */
+    size_t part, n_cells;
+    unsigned n_results;
+    bool in_order;
+};
+
+static inline enum status fail_at(enum failing where)
+{
+    return fake.failing == where ? status_fail(STATUS_BAD_INPUT, "failed on purpose") : STATUS_OK;
+}
+
+static inline char letter_of(const char *path)
+{
+    return strrchr(path, '/')[1];
+}
+
+static inline enum status fake_plan(const struct stage_args *args, struct stage_need *out)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < STAGE_MAX_PARTS && args->inputs[i].table != NULL; i++) {
+        const struct table_info *t = args->inputs[i].table;
+        lines += t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
+    }
+    fake.most_lines = lines > fake.most_lines ? lines : fake.most_lines;
+    const uint64_t fixed = fake.bytes_of[(letter_of(args->inputs[0].name) - 'a') % 26];
+    const uint64_t wanted = fixed != 0 ? fixed : fake.bytes_per_line * lines;
+    fake.n_plans++;
+    *out = (struct stage_need){.memory_bytes = args->started_over ? 2 * wanted : wanted,
+                               .rereads = fake.n_passes > 0,
+                               .estimated = args->inputs[0].table->n_lines == 0};
+    return fail_at(AT_PLAN);
+}
+
+static inline enum status fake_open(const struct stage_args *args, struct stage **out)
+{
+    const struct backend_ops *ops = args->queue->backend->ops;
+    struct span span;
+    uint64_t ticket;
+    *out = NULL;
+    assert_int_equal(ops->alloc(args->queue, 1, &span), STATUS_OK);
+    assert_int_equal(ops->upload(args->queue, span, "x", 1, &ticket), STATUS_OK);
+    assert_int_equal(ops->upload_wait(args->queue, ticket), STATUS_OK);
+    ops->release(args->queue, span);
+    enum status code = fail_at(AT_OPEN);
+    if (code == STATUS_OK) {
+        *out = calloc(1, sizeof(**out));
+        assert_non_null(*out);
+        (*out)->in_order = true;
+        (*out)->queue = args->queue;
+        (*out)->started_over = args->started_over;
+        const int nth = atomic_fetch_add(&fake.n_opened, 1);
+        fake.opened[nth % (int)(sizeof(fake.opened) - 1)] = letter_of(args->inputs[0].name);
+        int open = atomic_fetch_add(&fake.n_open, 1) + 1;
+        if (open > fake.most_open) {
+            fake.most_open = open;
+        }
+    }
+    return code;
+}
+
+static inline enum status fake_push(struct stage *s, size_t part, const struct table_chunk *c,
+                                    uint64_t *ticket)
+{
+    const double *x = c->values;
+    if (part != s->part) { /* all of the one before is there */
+        s->in_order = s->in_order && part == s->part + 1 && s->n_cells == fake.cells_of_part;
+        s->part = part;
+        s->next = 0;
+        s->n_cells = 0;
+    }
+    s->n_cells += c->n_cells;
+    for (size_t i = 0; i < c->n_cells; i++) {
+        s->in_order = s->in_order && x[i] == s->next;
+        s->next += 1;
+    }
+    while (atomic_load(&fake.gate_shut)) {
+        usleep(1000);
+    }
+    usleep(fake.push_ms * 1000);
+    *ticket = 0;
+    return fail_at(AT_PUSH);
+}
+
+static inline enum status fake_piece(void *context, uint64_t index, struct bytes *out)
+{
+    (void)context;
+    if (fake.failing == AT_PIECE && index == fake.n_pieces / 2) {
+        return fail_at(AT_PIECE);
+    }
+    unsigned char block[1000];
+    memset(block, (int)(index % 251), sizeof(block));
+    return bytes_append(out, block, sizeof(block));
+}
+
+static inline enum status growing_piece(void *context, uint64_t index, struct bytes *out)
+{
+    (void)context;
+    (void)index;
+    return bytes_append(out, "portion\n", 8);
+}
+
+static inline enum status grow(struct result *out, bool more)
+{
+    struct result_file *f;
+    enum status code = result_add_file(out, "growing", PACK_RAW, &f);
+    if (code == STATUS_OK && !fake.holds_nothing) {
+        code = result_add_member(f, NULL, 1, growing_piece, NULL, NULL);
+    }
+    out->files[0].more = more || fake.never_ends;
+    return code;
+}
+
+static inline enum status fake_portion(struct stage *s, struct result *out)
+{
+    s->n_pushes++;
+    return fake.grows ? grow(out, true) : STATUS_OK;
+}
+
+static inline enum status fake_end_pass(struct stage *s, size_t *part)
+{
+    if (s->n_passes < fake.n_passes) {
+        s->n_passes++;
+        s->part = *part = 0;
+        s->next = 0;
+        s->n_cells = 0;
+        fake.between();
+    }
+    return STATUS_OK;
+}
+
+static inline enum status fake_finish(struct stage *s, struct result *out, bool *more)
+{
+    struct result_file *f;
+    enum status code =
+        s->in_order ? fail_at(AT_FINISH) : status_fail(STATUS_INTERNAL, "cells came out of order");
+    fake.last_seen = s->next;
+    atomic_store(&fake.is_finishing, true);
+    for (size_t ms = 0; fake.finish_waits && code == STATUS_OK && ms < PATIENCE_MS; ms++) {
+        usleep(1000);
+        code = queue_check(s->queue);
+        atomic_store(&fake.was_stopped, code != STATUS_OK);
+    }
+    if (fake.starts_over && (fake.always || !s->started_over) && code == STATUS_OK) {
+        code = status_fail(STATUS_START_OVER, "once more");
+    }
+    *more = ++s->n_results < fake.n_results;
+    if (fake.grows && code == STATUS_OK) {
+        return grow(out, false);
+    }
+    const bool empty = s->n_results % 4 == 2; /* also such results come */
+    for (int i = 0; i < 3 && code == STATUS_OK && !empty; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), s->n_results == 1 ? "part%d" : "more/part%d.%u", i,
+                 s->n_results);
+        code = result_add_file(out, name, PACK_RAW, &f);
+        if (code == STATUS_OK) {
+            code = result_add_member(f, NULL, i == 1 ? fake.n_pieces : 1, fake_piece, NULL, NULL);
+        }
+    }
+    return code;
+}
+
+static inline void fake_free(struct stage *s)
+{
+    atomic_fetch_sub(&fake.n_open, 1);
+    free(s);
+}
+
+static const struct stage_part fake_parts[] = {{.suffix = "fake", .kind = STAGE_TABLE},
+                                               {.suffix = "more", .kind = STAGE_TABLE}};
+static const struct stage_ops fake_stage = {.name = "fake",
+                                            .parts = fake_parts,
+                                            .n_parts = 1,
+                                            .plan = fake_plan,
+                                            .open = fake_open,
+                                            .push = fake_push,
+                                            .portion = fake_portion,
+                                            .end_pass = fake_end_pass,
+                                            .finish = fake_finish,
+                                            .free = fake_free};
+static const struct stage_ops fake_pair = {.name = "pair",
+                                           .parts = fake_parts,
+                                           .n_parts = 2,
+                                           .plan = fake_plan,
+                                           .open = fake_open,
+                                           .push = fake_push,
+                                           .portion = fake_portion,
+                                           .end_pass = fake_end_pass,
+                                           .finish = fake_finish,
+                                           .free = fake_free};
+
+static char folder[] = "/tmp/leat-job-XXXXXX";
+
+struct outcome {
+    size_t n_ended, n_ok;
+    enum status code; /* of the last failure */
+    char message[STATUS_MESSAGE_BYTES];
+    double efficiency, read_s, write_s; /* the largest of all, and the last job's */
+    double disk_in_s, disk_out_s;       /* of the engine */
+};
+
+struct running {
+    struct engine engine;
+    struct job_context context;
+    struct outcome outcome;
+    size_t n_left;             /* jobs to start */
+    const char *path, *second; /* second: of a job of two files; NULL: one is enough */
+    uv_check_t check;          /* cancels jobs that are about to start over, when asked to */
+    uv_timer_t timer;          /* looks */
+};
+
+static inline void start_next(struct running *r)
+{
+    struct job_input input = {.n_parts = 1, .parts = {{.fd = -1, .path = strdup(r->path)}}};
+    char stem[32];
+    snprintf(stem, sizeof(stem), "job%zu", r->n_left--);
+    input.settings.stage = &fake_stage;
+    if (r->second != NULL) {
+        input.settings.stage = &fake_pair;
+        input.n_parts = 2;
+        input.parts[1] = (struct job_part){.fd = -1, .path = strdup(r->second)};
+    }
+    if (fake.own_folder) {
+        input.part_folder = strdup(".given.part");
+        assert_true(mkdirat(r->context.out_fd, input.part_folder, 0777) == 0);
+    }
+    input.settings.stem = strdup(stem);
+    assert_int_equal(job_start(&r->context, &input), STATUS_OK);
+}
+
+static inline void on_ended(void *user, const struct job_report *report)
+{
+    struct running *r = user;
+    r->outcome.n_ended++;
+    if (report->code == STATUS_OK) {
+        r->outcome.n_ok++;
+        assert_non_null(report->manifest);
+        const json_t *timing = json_object_get(report->manifest, "timing");
+        const json_t *lanes = json_object_get(timing, "lanes");
+        const double e = json_number_value(json_object_get(timing, "efficiency"));
+        r->outcome.efficiency = e > r->outcome.efficiency ? e : r->outcome.efficiency;
+        r->outcome.read_s =
+            json_number_value(json_object_get(json_object_get(lanes, "read"), "busy_s"));
+        r->outcome.write_s =
+            json_number_value(json_object_get(json_object_get(lanes, "write"), "busy_s"));
+    } else {
+        r->outcome.code = report->code;
+        snprintf(r->outcome.message, sizeof(r->outcome.message), "%s", report->message);
+    }
+    if (r->n_left > 0) {
+        start_next(r);
+    } else if (r->engine.n_jobs == 0) {
+        uv_stop(r->engine.loop);
+    }
+}
+
+static inline void cancel_what_starts_over(uv_check_t *check)
+{
+    struct running *r = check->data;
+    for (size_t i = 0; i < r->engine.n_jobs; i++) {
+        if (r->engine.jobs[i]->restart_pending) {
+            job_cancel(r->engine.jobs[i], STATUS_CANCELLED, "on purpose");
+        }
+    }
+}
+
+static inline void on_look(uv_timer_t *timer)
+{
+    struct running *r = timer->data;
+    fake.look(r);
+}
+
+static inline struct outcome run_pairs(const char *path, const char *second, size_t n_jobs,
+                                       const struct settings *settings)
+{
+    uv_loop_t loop;
+    struct running r = {.n_left = n_jobs, .path = path, .second = second};
+    int out_fd;
+    char out[64];
+    snprintf(out, sizeof(out), "%s/out", folder);
+    assert_int_equal(publish_open_output(out, &out_fd), STATUS_OK);
+    uv_loop_init(&loop);
+    const uint64_t begun_ns = thread_pool_now_ns();
+    assert_int_equal(engine_open(&loop, settings, &r.engine), STATUS_OK);
+    r.context = (struct job_context){.engine = &r.engine,
+                                     .settings = settings,
+                                     .out_fd = out_fd,
+                                     .check_only = fake.check_only,
+                                     .ended = on_ended,
+                                     .user = &r};
+    while (r.n_left > 0 && r.engine.n_jobs < r.engine.max_jobs) {
+        start_next(&r);
+    }
+    if (fake.cancel_again) {
+        uv_check_init(&loop, &r.check);
+        r.check.data = &r;
+        uv_check_start(&r.check, cancel_what_starts_over);
+    }
+    if (fake.look != NULL) {
+        uv_timer_init(&loop, &r.timer);
+        r.timer.data = &r;
+        uv_timer_start(&r.timer, on_look, 1, 1);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    if (fake.look != NULL) {
+        uv_close((uv_handle_t *)&r.timer, NULL);
+    }
+    if (fake.cancel_again) {
+        uv_close((uv_handle_t *)&r.check, NULL);
+    }
+    assert_int_equal(r.engine.host_used, 0);
+    const double wall_s = 1e-9 * (double)(thread_pool_now_ns() - begun_ns);
+    assert_int_equal(r.engine.disks.in.n_users + r.engine.disks.out.n_users, 0);
+    assert_true(1e-9 * (double)r.engine.disks.in.total_ns <= wall_s);
+    assert_true(r.outcome.n_ok == 0 || r.engine.disks.in.total_ns > 0);
+    assert_true(r.outcome.n_ok == 0 || r.engine.disks.out.total_ns > 0);
+    r.outcome.disk_in_s = 1e-9 * (double)r.engine.disks.in.total_ns;
+    r.outcome.disk_out_s = 1e-9 * (double)r.engine.disks.out.total_ns;
+    assert_true(r.outcome.efficiency <= 1.001);      /* the clocks may run differently by that */
+    for (size_t i = 0; i < r.engine.n_queues; i++) { /* nothing is booked for the next job */
+        struct queue_busy busy;
+        r.engine.queues[i]->backend->ops->busy(r.engine.queues[i], &busy, false);
+        assert_int_equal(busy.upload_bytes, 0);
+        assert_null(r.engine.queues[i]->stop);
+    }
+    engine_close(&r.engine);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    close(out_fd);
+    assert_int_equal(fake.n_open, 0);
+    assert_int_equal(r.outcome.n_ended, n_jobs);
+    return r.outcome;
+}
+
+static inline struct outcome run_jobs(const char *path, size_t n_jobs,
+                                      const struct settings *settings)
+{
+    return run_pairs(path, NULL, n_jobs, settings);
+}
+
+static inline char *counting_csv(const char *name, size_t n_lines, size_t per_line)
+{
+    char *path;
+    assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < n_lines * per_line; i++) {
+        fprintf(f, "%zu.0%c", i, (i + 1) % per_line == 0 ? '\n' : ',');
+    }
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static inline size_t entries_of_output(void)
+{
+    char out[64];
+    snprintf(out, sizeof(out), "%s/out", folder);
+    return count_entries(out);
+}
+
+static inline void remove_output(void)
+{
+    char command[64];
+    snprintf(command, sizeof(command), "rm -rf %s/out", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static inline struct settings small_settings(void)
+{
+    return (struct settings){
+        .backend = (char *)"cpu", .threads = 3, .memory = 64 << 20, .level = 1};
+}
+
+static inline int reset(void **state)
+{
+    (void)state;
+    fake.failing = NOWHERE;
+    fake.bytes_per_line = 1;
+    fake.push_ms = 0;
+    fake.n_pieces = 1;
+    fake.most_open = 0;
+    fake.n_opened = 0;
+    fake.n_plans = 0;
+    fake.most_lines = 0;
+    fake.gate_shut = fake.is_finishing = fake.was_stopped = fake.finish_waits = false;
+    fake.cancel_again = fake.starts_over = fake.always = fake.check_only = false;
+    fake.look = NULL;
+    fake.grows = fake.never_ends = fake.holds_nothing = fake.own_folder = false;
+    fake.n_passes = fake.n_results = 0;
+    memset(fake.bytes_of, 0, sizeof(fake.bytes_of));
+    memset(fake.opened, 0, sizeof(fake.opened));
+    return 0;
+}
+
+static inline int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) != NULL ? 0 : 1;
+}
+
+static inline int remove_folder(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+#endif

@@ -1,0 +1,252 @@
+/*
+ * Results that are committed, and not yet known to be published: they wait for the folder that they
+ * lie in, and a part that is missing is taken for published only when it was.
+ */
+#include "tests/support/spool_fixture.h"
+
+#include <errno.h>
+
+static struct spool_recovery r;
+
+static void start(void)
+{
+    spool_recovery_free(&r);
+    recover(&r);
+}
+
+static int tear_down_recovery(void **state)
+{
+    spool_recovery_free(&r);
+    return tear_down(state);
+}
+
+/* A job of in/a.csv, committed. */
+static struct spool_job *new_committed_job(const char *text)
+{
+    put("in/a.csv", text);
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    attempt(job);
+    spool_durable(s, &job, 1);
+    spool_commit(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_COMMITTED);
+    return job;
+}
+
+static void the_one_job_has_ended(const char *result)
+{
+    assert_int_equal(r.n_finished, 1);
+    assert_int_equal(r.n_parts, 0);
+    holds("out/a/data/0", result);
+    holds("done/a.csv", result);
+    nothing_but_the_lock_is_left();
+}
+
+static void committed_result_is_kept_while_another_folder_is_mounted_in_place_of_out(void **state)
+{
+    (void)state;
+    char path[64];
+    struct spool_job *job = new_committed_job("1");
+    snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
+    spool_job_free(job);
+    assert_int_equal(renameat(root_fd, "out", root_fd, "out.away"), 0);
+    for (int i = 0; i < 2; i++) {
+        start();
+        assert_int_equal(r.n_finished, 0);
+        assert_int_equal(r.n_jobs, 1);
+        assert_int_equal(r.jobs[0]->outcome, SPOOL_TRANSIENT);
+        assert_int_equal(r.jobs[0]->state, SPOOL_COMMITTED);
+        assert_non_null(strstr(r.jobs[0]->message, "/out': is another folder mounted there?"));
+        holds(path, "1");
+    }
+    assert_int_equal(unlinkat(root_fd, "out", AT_REMOVEDIR), 0);
+    assert_int_equal(renameat(root_fd, "out.away", root_fd, "out"), 0);
+    start();
+    the_one_job_has_ended("1");
+}
+
+/* The commit of a job has its name, and cannot be synced. */
+static struct spool_job *new_half_committed_job(void)
+{
+    char path[64];
+    struct spool_job *job = new_worked_job("");
+    spool_durable(s, &job, 1);
+    strcpy(spool_fault->fail_step, "commit.folder");
+    spool_fault->error = EIO;
+    spool_commit(s, &job, 1);
+    expect(job, SPOOL_TRANSIENT, SPOOL_DURABLE);
+    spool_fault_clear();
+    snprintf(path, sizeof(path), ".work/%s/commit", job->id);
+    assert_true(is_there(root_fd, path));
+    return job;
+}
+
+static void commit_that_failed_is_not_found_after_the_job_went_back(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_half_committed_job();
+    spool_requeue(s, &job, 1, false);
+    expect(job, SPOOL_OK, SPOOL_UNVERIFIED);
+    spool_job_free(job);
+    start();
+    assert_int_equal(r.n_jobs, 1);
+    assert_int_equal(r.jobs[0]->state, SPOOL_UNVERIFIED);
+    assert_int_equal(r.jobs[0]->n_attempts, 0);
+    spool_verify(s, r.jobs, 1);
+    work_on(r.jobs[0]);
+    holds("out/a/data/0", "1");
+}
+
+static void job_whose_commit_failed_and_cannot_be_taken_back_stays(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {"uncommit.record", "uncommit.folder"};
+    struct spool_job *job = new_half_committed_job();
+    for (size_t i = 0; i < 2; i++) {
+        strcpy(spool_fault->fail_step, steps[i]);
+        spool_fault->error = EIO;
+        spool_requeue(s, &job, 1, true);
+        expect(job, SPOOL_TRANSIENT, SPOOL_DURABLE);
+        assert_int_equal(count_entries(root_fd, "out"), 1); /* its part */
+    }
+    spool_fault_clear();
+    fail_job(job, "internal", "given up");
+    spool_job_free(job);
+    start();
+    assert_int_equal(r.n_jobs + r.n_finished, 0);
+    is_empty("out");
+}
+
+static void part_of_a_job_that_cannot_be_looked_at_is_not_swept(void **state)
+{
+    (void)state;
+    const bool is_root = geteuid() == 0;
+    char path[64];
+    char command[64];
+    struct spool_job *job = new_committed_job("1");
+    snprintf(path, sizeof(path), ".work/%s", job->id);
+    spool_job_free(job);
+    if (is_root) {
+        snprintf(command, sizeof(command), "chown -R 65534 %s", root);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(seteuid(65534), 0);
+    }
+    assert_int_equal(fchmodat(root_fd, path, 0, 0), 0);
+    start();
+    const size_t n_parts = r.n_parts;
+    const size_t n_finished = r.n_finished;
+    assert_int_equal(fchmodat(root_fd, path, 0700, 0), 0);
+    start();
+    assert_int_equal(is_root ? seteuid(0) : 0, 0);
+    assert_int_equal(n_parts + n_finished, 0);
+    the_one_job_has_ended("1");
+}
+
+static void result_that_was_taken_away_before_its_inputs_were_archived_is_published(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_committed_job("1");
+    spool_publish(s, &job, 1);
+    spool_job_free(job);
+    assert_int_equal(renameat(root_fd, "out/a", root_fd, "taken"), 0);
+    start();
+    assert_int_equal(r.n_finished, 1);
+    holds("done/a.csv", "1");
+    nothing_but_the_lock_is_left();
+}
+
+static void result_that_was_replaced_before_its_inputs_were_archived_is_published(void **state)
+{
+    (void)state;
+    spool_configure(s, false, true, 3, 0);
+    struct spool_job *jobs[] = {new_committed_job("1"), new_committed_job("2")};
+    spool_publish(s, jobs, 2);
+    expect(jobs[1], SPOOL_OK, SPOOL_PUBLISHED);
+    spool_job_free(jobs[0]);
+    spool_job_free(jobs[1]);
+    start();
+    assert_int_equal(r.n_finished, 2);
+    assert_int_equal(count_entries(root_fd, "out"), 1);
+    holds("out/a/data/0", "2");
+    assert_int_equal(count_entries(root_fd, "done"), 2);
+    nothing_but_the_lock_is_left();
+}
+
+static void result_is_not_replaced_while_it_may_not_be_on_disk(void **state)
+{
+    (void)state;
+    spool_configure(s, false, true, 3, 0);
+    put("in/a.csv", "1");
+    run_job("", "a", "a.csv");
+    struct spool_job *job = new_committed_job("2");
+    strcpy(spool_fault->fail_step, "publish.marks");
+    spool_fault->error = EIO;
+    spool_publish(s, &job, 1);
+    expect(job, SPOOL_TRANSIENT, SPOOL_COMMITTED);
+    holds("out/a/data/0", "1");
+    spool_fault_clear();
+    spool_finish(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    holds("out/a/data/0", "2");
+    spool_job_free(job);
+}
+
+/* What lies under the part's name then is the earlier result. */
+static void replaced_result_does_not_come_back_when_the_new_one_is_taken_away(void **state)
+{
+    (void)state;
+    spool_configure(s, false, true, 3, 0);
+    put("in/a.csv", "1");
+    run_job("", "a", "a.csv");
+    struct spool_job *job = new_committed_job("2");
+    strcpy(spool_fault->fail_step, "publish.out");
+    spool_fault->error = EIO;
+    spool_publish(s, &job, 1);
+    expect(job, SPOOL_TRANSIENT, SPOOL_COMMITTED);
+    holds("out/a/data/0", "2");
+    assert_int_equal(renameat(root_fd, "out/a", root_fd, "taken"), 0);
+    spool_fault_clear();
+    spool_finish(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    is_empty("out");
+    spool_job_free(job);
+    nothing_is_left_over();
+}
+
+/* Of somebody else, and with the name only since the commit. */
+static void folder_that_is_no_result_is_not_replaced(void **state)
+{
+    (void)state;
+    char path[64];
+    spool_configure(s, false, true, 3, 0);
+    struct spool_job *job = new_committed_job("1");
+    assert_string_equal(job->published, "a");
+    put("out/a/notes", "mine");
+    spool_publish(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_PUBLISHED);
+    holds("out/a/notes", "mine");
+    snprintf(path, sizeof(path), "out/a~%s/data/0", job->id);
+    holds(path, "1");
+    spool_archive(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    spool_job_free(job);
+    nothing_is_left_over();
+}
+
+#define PUBLISH_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_recovery)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PUBLISH_TEST(committed_result_is_kept_while_another_folder_is_mounted_in_place_of_out),
+        PUBLISH_TEST(commit_that_failed_is_not_found_after_the_job_went_back),
+        PUBLISH_TEST(job_whose_commit_failed_and_cannot_be_taken_back_stays),
+        PUBLISH_TEST(part_of_a_job_that_cannot_be_looked_at_is_not_swept),
+        PUBLISH_TEST(result_that_was_taken_away_before_its_inputs_were_archived_is_published),
+        PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published),
+        PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
+        PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),
+        PUBLISH_TEST(folder_that_is_no_result_is_not_replaced),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,327 @@
+/*
+ * Whether a file is complete, and what is never one: the kinds of files that turn up in a watched
+ * folder, looked at as they are.
+ */
+#include "formats/base/file_name.h"
+#include "tests/support/spool_fault.h"
+#include "watch/arrival/ready.h"
+#include "watch/files/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/leat-ready-XXXXXX";
+static int folder_fd;
+static const struct ready_options options = {.settle_ms = 2000};
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) != NULL && (folder_fd = open(folder, O_RDONLY | O_DIRECTORY)) >= 0 ? 0
+                                                                                              : 1;
+}
+
+static int remove_all(void **state)
+{
+    (void)state;
+    char command[64];
+    close(folder_fd);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+static int clear(void **state)
+{
+    (void)state;
+    spool_fault_clear();
+    return 0;
+}
+
+/* Leaves it open for writing. */
+static int put(const char *name, const char *text)
+{
+    int fd = openat(folder_fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    return fd;
+}
+
+static struct ready_answer look(const char *name)
+{
+    struct ready_memory memory = {0};
+    return ready_look(folder_fd, name, 1000, &options, &memory);
+}
+
+static void names_of_files_being_written_are_known(void **state)
+{
+    (void)state;
+    static const char *const passing[] = {".x.csv",       "x.csv.part",   "x.tmp",
+                                          "a/b.filepart", "x.crdownload", "x.csv~",
+                                          "sub/.x",       "X.CSV.TMP",    "x.Part"};
+    static const char *const whole[] = {"x.csv", "part", "a.part/x.csv", "x~.csv", "x.tmp.csv"};
+    for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++) {
+        assert_true(file_name_is_temporary(passing[i]));
+    }
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
+        assert_false(file_name_is_temporary(whole[i]));
+    }
+}
+
+static void file_that_is_open_for_writing_is_not_ready_and_is_once_closed(void **state)
+{
+    (void)state;
+    int fd = put("w", "1");
+    struct ready_answer a = look("w");
+    assert_int_equal(a.state, READY_LATER);
+    assert_non_null(strstr(a.reason, "open for writing"));
+    assert_true(a.again_ms > 0);
+    close(fd);
+    assert_int_equal(look("w").state, READY_YES);
+}
+
+static void file_with_old_times_is_ready_only_when_closed(void **state)
+{
+    (void)state;
+    const struct timespec old[2] = {{1000, 0}, {1000, 0}};
+    int fd = put("old", "1");
+    assert_int_equal(futimens(fd, old), 0);
+    assert_int_equal(look("old").state, READY_LATER);
+    close(fd);
+    assert_int_equal(look("old").state, READY_YES);
+}
+
+static void file_renamed_into_place_is_ready_at_once(void **state)
+{
+    (void)state;
+    close(put("x.part", "1"));
+    assert_int_equal(renameat(folder_fd, "x.part", folder_fd, "x"), 0);
+    assert_int_equal(look("x").state, READY_YES);
+}
+
+static void lease_leaves_the_file_to_writers_and_the_process_alive(void **state)
+{
+    (void)state;
+    close(put("l", "1"));
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(look("l").state, READY_YES);
+        int fd = openat(folder_fd, "l", O_WRONLY | O_NONBLOCK);
+        assert_true(fd >= 0);
+        close(fd);
+    }
+}
+
+static void empty_file_must_stand_still_first(void **state)
+{
+    (void)state;
+    struct ready_memory memory = {0};
+    close(put("empty", ""));
+    struct ready_answer a = ready_look(folder_fd, "empty", 5000, &options, &memory);
+    assert_int_equal(a.state, READY_LATER);
+    assert_int_equal(a.again_ms, 2000);
+    a = ready_look(folder_fd, "empty", 6500, &options, &memory);
+    assert_int_equal(a.state, READY_LATER);
+    assert_int_equal(a.again_ms, 500);
+    a = ready_look(folder_fd, "empty", 6999, &options, &memory);
+    assert_int_equal(a.state, READY_LATER);
+    assert_int_equal(a.again_ms, 1);
+    assert_int_equal(ready_look(folder_fd, "empty", 7000, &options, &memory).state, READY_YES);
+}
+
+static void without_leases_a_file_is_ready_when_nothing_has_changed_for_long_enough(void **state)
+{
+    (void)state;
+    struct ready_memory memory = {0};
+    snprintf(spool_fault->fail_step, sizeof(spool_fault->fail_step), "ready.lease");
+    spool_fault->error = EINVAL;
+    int fd = put("s", "1");
+    assert_int_equal(ready_look(folder_fd, "s", 1000, &options, &memory).state, READY_LATER);
+    assert_int_equal(ready_look(folder_fd, "s", 2900, &options, &memory).state, READY_LATER);
+    assert_int_equal(write(fd, "2", 1), 1);
+    struct ready_answer a = ready_look(folder_fd, "s", 3100, &options, &memory);
+    assert_int_equal(a.state, READY_LATER);
+    assert_int_equal(a.again_ms, 2000);
+    close(fd);
+    /* A change that keeps size and mtime shows in ctime. */
+    const struct timespec same[2] = {a.st.st_atim, a.st.st_mtim};
+    usleep(20000);
+    assert_int_equal(utimensat(folder_fd, "s", same, 0), 0);
+    assert_int_equal(ready_look(folder_fd, "s", 5100, &options, &memory).state, READY_LATER);
+    assert_int_equal(ready_look(folder_fd, "s", 7100, &options, &memory).state, READY_YES);
+}
+
+static void file_that_has_gone_is_gone(void **state)
+{
+    (void)state;
+    assert_int_equal(look("nothing").state, READY_GONE);
+    assert_int_equal(look("nothing/x").state, READY_GONE);
+}
+
+static void never(const char *name, const char *why)
+{
+    struct ready_answer a = look(name);
+    assert_int_equal(a.state, READY_NEVER);
+    if (strstr(a.reason, why) == NULL) {
+        fail_msg("%s: %s", name, a.reason);
+    }
+}
+
+static void what_is_no_file_with_one_name_is_never_ready(void **state)
+{
+    (void)state;
+    close(put("target", "1"));
+    assert_int_equal(mkfifoat(folder_fd, "fifo", 0600), 0);
+    assert_int_equal(symlinkat("target", folder_fd, "link"), 0);
+    assert_int_equal(symlinkat("/etc/passwd", folder_fd, "far"), 0);
+    assert_int_equal(mkdirat(folder_fd, "folder", 0700), 0);
+    assert_int_equal(symlinkat("folder", folder_fd, "way"), 0);
+    close(put("folder/inside", "1"));
+    close(put("first", "1"));
+    assert_int_equal(linkat(folder_fd, "first", folder_fd, "second", 0), 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", folder);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    close(fd);
+    never("fifo", "FIFO");
+    never("link", "is a link");
+    never("far", "is a link");
+    never("folder", "folder");
+    never("way/inside", "link");
+    never("first", "2 names");
+    never("second", "2 names");
+    never("socket", "socket");
+    assert_int_equal(unlinkat(folder_fd, "second", 0), 0);
+    assert_int_equal(look("first").state, READY_YES);
+}
+
+static void file_that_may_not_be_read_waits_and_says_why(void **state)
+{
+    (void)state;
+    if (geteuid() == 0) {
+        skip(); /* root reads everything */
+    }
+    close(put("closed", "1"));
+    assert_int_equal(fchmodat(folder_fd, "closed", 0, 0), 0);
+    struct ready_answer a = look("closed");
+    assert_int_equal(a.state, READY_LATER);
+    assert_non_null(strstr(a.reason, "ermission"));
+}
+
+static void names_of_any_bytes_are_taken(void **state)
+{
+    (void)state;
+    char longest[256];
+    memset(longest, 'n', 255);
+    longest[255] = '\0';
+    const char *const names[] = {"new\nline", "caf\xC3\xA9.csv", "\xFF\xFE", "%41 $(x)", longest};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        close(put(names[i], "1"));
+        assert_int_equal(look(names[i]).state, READY_YES);
+    }
+}
+
+/* Whether openat2 is missing from now on, as in an old kernel. */
+static void walk(bool walks)
+{
+    strcpy(spool_fault->fail_step, walks ? "beneath.openat2" : "");
+    spool_fault->error = ENOSYS;
+}
+
+static void both(const char *path, int flags, bool opens)
+{
+    for (size_t i = 0; i < 2; i++) {
+        walk(i == 1);
+        int fd = beneath_open(folder_fd, path, flags);
+        if ((fd >= 0) != opens) {
+            fail_msg("%s way %zu: %s", path, i, fd >= 0 ? "opened" : strerror(errno));
+        }
+        if (fd >= 0) {
+            assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+            close(fd);
+        }
+    }
+}
+
+static void nothing_is_opened_outside_nor_over_a_link(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdirat(folder_fd, "d", 0700), 0);
+    assert_int_equal(mkdirat(folder_fd, "d/e", 0700), 0);
+    close(put("d/e/f", "1"));
+    assert_int_equal(symlinkat("/", folder_fd, "d/root"), 0);
+    assert_int_equal(symlinkat("e", folder_fd, "d/near"), 0);
+    assert_int_equal(mkfifoat(folder_fd, "d/fifo", 0600), 0);
+    both("", O_RDONLY | O_DIRECTORY, true);
+    both("d/e/f", O_RDONLY, true);
+    both("d/e", O_RDONLY | O_DIRECTORY, true);
+    both("d/e", O_PATH, true);
+    both("d/fifo", O_RDONLY, true); /* without waiting for a writer */
+    both("d/near/f", O_RDONLY, false);
+    both("d/near", O_RDONLY | O_DIRECTORY, false);
+    both("d/root/etc/passwd", O_RDONLY, false);
+    both("d/../d/e/f", O_RDONLY, false);
+    both("..", O_RDONLY | O_DIRECTORY, false);
+    both("/etc/passwd", O_RDONLY, false);
+    both("d//e", O_RDONLY, false);
+    both("d/e/", O_RDONLY, false);
+    both("./d", O_RDONLY, false);
+    both("d/e/f/g", O_RDONLY, false);
+    for (int walks = 1; walks >= 0; walks--) {
+        walk(walks == 1);
+        assert_int_equal(beneath_open(folder_fd, "d/near/f", O_RDONLY), -1);
+        assert_int_equal(errno, ELOOP);
+    }
+}
+
+static void names_and_paths_are_told_apart(void **state)
+{
+    (void)state;
+    char name[258];
+    memset(name, 'n', sizeof(name));
+    name[256] = '\0';
+    assert_false(beneath_is_name(name));
+    assert_false(beneath_is_path(name));
+    name[255] = '\0';
+    assert_true(beneath_is_name(name));
+    assert_true(beneath_is_path(name));
+    assert_false(beneath_is_name(""));
+    assert_false(beneath_is_name("."));
+    assert_false(beneath_is_name(".."));
+    assert_false(beneath_is_name("a/b"));
+    assert_true(beneath_is_name("..."));
+    assert_true(beneath_is_path(""));
+    assert_true(beneath_is_path("a/b"));
+    assert_false(beneath_is_path("a/../b"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_files_being_written_are_known),
+        cmocka_unit_test(file_that_is_open_for_writing_is_not_ready_and_is_once_closed),
+        cmocka_unit_test(file_with_old_times_is_ready_only_when_closed),
+        cmocka_unit_test(file_renamed_into_place_is_ready_at_once),
+        cmocka_unit_test(lease_leaves_the_file_to_writers_and_the_process_alive),
+        cmocka_unit_test(empty_file_must_stand_still_first),
+        cmocka_unit_test_teardown(
+            without_leases_a_file_is_ready_when_nothing_has_changed_for_long_enough, clear),
+        cmocka_unit_test(file_that_has_gone_is_gone),
+        cmocka_unit_test(what_is_no_file_with_one_name_is_never_ready),
+        cmocka_unit_test(file_that_may_not_be_read_waits_and_says_why),
+        cmocka_unit_test(names_of_any_bytes_are_taken),
+        cmocka_unit_test(nothing_is_opened_outside_nor_over_a_link),
+        cmocka_unit_test(names_and_paths_are_told_apart),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_all);
+}

@@ -1,0 +1,491 @@
+/*
+ * Recovery: whatever lies in .work, a start succeeds, and every input ends in in/, .work, done/ or
+ * failed/. What is left after deaths at every instant is spool_harness's topic; here it is what no
+ * crash leaves: torn, foreign and damaged things, locks, limits of the folders.
+ */
+#include "tests/support/spool_fixture.h"
+
+#include <errno.h>
+
+#define ID "20200102-030405-000006"
+
+static struct spool_recovery r;
+
+/* The folders are there, and nobody has them open. */
+static int set_up_closed(void **state)
+{
+    memset(&r, 0, sizeof(r));
+    int failed = set_up(state);
+    spool_close(s);
+    s = NULL;
+    return failed;
+}
+
+static int tear_down_recovery(void **state)
+{
+    spool_recovery_free(&r);
+    return tear_down(state);
+}
+
+static void start(void)
+{
+    spool_recovery_free(&r);
+    recover(&r);
+}
+
+static void job_record(const char *inputs)
+{
+    char text[1024];
+    snprintf(text, sizeof(text),
+             "{\"schema\": 1, \"id\": \"" ID "\", \"folder\": \"sub\", \"stem\": \"a\", "
+             "\"inputs\": [%s], \"parameters\": {}}",
+             inputs);
+    put(".work/" ID "/job", text);
+}
+
+#define INPUT(name) "{\"name\": \"" name "\", \"inode\": 1, \"bytes\": 1, \"mtime_ns\": 1}"
+
+static void commit_record_of(const char *final, const char *replace, ino_t inode)
+{
+    char text[256];
+    snprintf(text, sizeof(text),
+             "{\"schema\": 1, \"id\": \"" ID "\", \"final\": \"%s\", \"part_inode\": %llu, "
+             "\"replace\": %s}",
+             final, (unsigned long long)inode, replace);
+    put(".work/" ID "/commit", text);
+}
+
+static void commit_record(const char *final, const char *replace)
+{
+    commit_record_of(final, replace, 1);
+}
+
+static void claimed_job(void)
+{
+    job_record(INPUT("a.csv"));
+    put(".work/" ID "/in/a.csv", "1");
+}
+
+/* Whether the text of failed/ID/reason.json holds these words. */
+static void failed_because(const char *words)
+{
+    const char *text = text_of(root_fd, "failed/" ID "/reason.json");
+    assert_non_null(text);
+    if (strstr(text, words) == NULL) {
+        fail_msg("%s", text);
+    }
+}
+
+static void empty_spool_has_nothing_to_recover(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(r.n_jobs + r.n_finished + r.n_failed + r.n_removed + r.n_aside + r.n_parts, 0);
+}
+
+static void claimed_job_is_queued_again_with_its_parameters(void **state)
+{
+    (void)state;
+    claimed_job();
+    put(".work/" ID "/attempts", "2026-11-21T03:04:41Z\n2026-11"); /* the second line is torn */
+    put("out/." ID ".part/half", "x");
+    start();
+    assert_int_equal(r.n_jobs, 1);
+    assert_string_equal(r.jobs[0]->id, ID);
+    assert_string_equal(r.jobs[0]->folder, "sub");
+    assert_int_equal(r.jobs[0]->n_attempts, 1);
+    assert_int_equal(r.jobs[0]->state, SPOOL_UNVERIFIED);
+    is_empty("out");
+    spool_verify(s, r.jobs, 1);
+    spool_verify(s, r.jobs, 1);
+    spool_attempt(s, r.jobs, 1);
+    assert_int_equal(r.jobs[0]->n_attempts, 2);
+    assert_true(make_result(s, r.jobs[0]));
+    spool_finish(s, r.jobs, 1);
+    assert_int_equal(r.jobs[0]->state, SPOOL_ENDED);
+    holds("done/sub/a.csv", "1");
+    nothing_but_the_lock_is_left();
+}
+
+static void half_made_claim_is_finished(void **state)
+{
+    (void)state;
+    job_record(INPUT("a.dem.asc") ", " INPUT("a.source.asc"));
+    put(".work/" ID "/in/a.source.asc", "1");
+    put("in/sub/a.dem.asc", "2");
+    start();
+    assert_int_equal(r.n_jobs, 1);
+    assert_int_equal(count_entries(root_fd, ".work/" ID "/in"), 2);
+    is_empty("in/sub");
+}
+
+static void half_made_claim_whose_other_half_is_gone_fails_with_that_reason(void **state)
+{
+    (void)state;
+    job_record(INPUT("a.dem.asc") ", " INPUT("a.source.asc"));
+    put(".work/" ID "/in/a.source.asc", "1");
+    start();
+    assert_int_equal(r.n_failed, 1);
+    failed_because("'a.dem.asc' was removed");
+    holds("failed/" ID "/in/a.source.asc", "1");
+    nothing_but_the_lock_is_left();
+}
+
+static void torn_or_lying_record_with_inputs_fails_and_without_is_removed(void **state)
+{
+    (void)state;
+    static const char *const records[] = {
+        "",
+        "{\"schema\": 1, \"id\": \"" ID "\", \"fol",
+        "[]",
+        "{\"schema\": 2}",
+        "{\"schema\": 1, \"id\": \"20200102-030405-000007\", \"folder\": \"\", \"stem\": \"a\", "
+        "\"inputs\": [" INPUT("a.csv") "], \"parameters\": {}}",
+        "{\"schema\": 1, \"id\": \"" ID "\", \"folder\": \"../..\", \"stem\": \"a\", "
+        "\"inputs\": [" INPUT("a.csv") "], \"parameters\": {}}",
+        "{\"schema\": 1, \"id\": \"" ID "\", \"folder\": \"\", \"stem\": \"a\", "
+        "\"inputs\": [" INPUT("../a.csv") "], \"parameters\": {}}",
+        "{\"schema\": 1, \"id\": \"" ID "\", \"folder\": \"\", \"stem\": \"a%2Fb\", "
+        "\"inputs\": [" INPUT("a.csv") "], \"parameters\": {}}",
+    };
+    for (size_t i = 0; i < sizeof(records) / sizeof(*records); i++) {
+        put(".work/" ID "/job", records[i]);
+        put(".work/" ID "/in/a.csv", "1");
+        start();
+        assert_int_equal(r.n_failed, 1);
+        failed_because("record is damaged");
+        holds("failed/" ID "/in/a.csv", "1");
+        assert_int_equal(spool_retry(root, ID), STATUS_OK);
+        holds("in/a.csv", "1");
+        assert_int_equal(unlinkat(root_fd, "in/a.csv", 0), 0);
+        put(".work/" ID "/job", records[i]);
+        start();
+        assert_int_equal(r.n_removed, 1);
+        nothing_but_the_lock_is_left();
+    }
+}
+
+static void damaged_commit_fails_the_job_and_publishes_nothing(void **state)
+{
+    (void)state;
+    claimed_job();
+    commit_record("../a", "false");
+    put("out/." ID ".part/result.json", "{}");
+    start();
+    assert_int_equal(r.n_failed, 1);
+    failed_because("commit record is damaged");
+    is_empty("out");
+}
+
+static void committed_job_is_published_and_archived(void **state)
+{
+    (void)state;
+    claimed_job();
+    commit_record("a", "true");
+    put("out/." ID ".part/result.json", "{\"new\": 1}");
+    put("out/a/result.json", "{}"); /* an inode that is not known replaces nothing */
+    start();
+    assert_int_equal(r.n_finished, 1);
+    assert_int_equal(r.n_jobs, 0);
+    holds("out/a/result.json", "{}");
+    holds("out/a~" ID "/result.json", "{\"new\": 1}");
+    holds("done/sub/a.csv", "1");
+    nothing_but_the_lock_is_left();
+}
+
+static void job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now(void **state)
+{
+    (void)state;
+    job_record(INPUT("a.csv"));
+    commit_record("a", "false");
+    assert_int_equal(symlinkat("/", root_fd, "done/sub"), 0);
+    start();
+    assert_int_equal(r.n_finished, 1);
+    nothing_but_the_lock_is_left();
+}
+
+static void committed_job_that_cannot_be_published_now_is_kept(void **state)
+{
+    (void)state;
+    struct stat st;
+    claimed_job();
+    put("out/." ID ".part/result.json", "{}");
+    assert_int_equal(fstatat(root_fd, "out/." ID ".part", &st, 0), 0);
+    commit_record_of("a", "false", st.st_ino);
+    strcpy(spool_fault->fail_step, "publish.out");
+    spool_fault->error = EIO;
+    start();
+    assert_int_equal(r.n_jobs, 1);
+    assert_int_equal(r.jobs[0]->outcome, SPOOL_TRANSIENT);
+    assert_int_equal(r.jobs[0]->state, SPOOL_COMMITTED);
+    spool_fault_clear();
+    spool_publish(s, r.jobs, 1);
+    spool_archive(s, r.jobs, 1);
+    assert_int_equal(r.jobs[0]->state, SPOOL_ENDED);
+    holds("out/a/result.json", "{}");
+}
+
+static void job_whose_archive_had_begun_is_published(void **state)
+{
+    (void)state;
+    job_record(INPUT("a.dem.asc") ", " INPUT("a.source.asc"));
+    commit_record("a", "false");
+    put(".work/" ID "/in/a.source.asc", "1");
+    start();
+    assert_int_equal(r.n_finished, 1);
+    holds("done/sub/a.source.asc", "1");
+    nothing_but_the_lock_is_left();
+}
+
+static void foreign_things_in_work_are_set_aside(void **state)
+{
+    (void)state;
+    put(".work/notes.txt", "n");
+    put(".work/folder/inside", "i");
+    put(".work/20200102-030405-000007", "a file with a job's name");
+    assert_int_equal(symlinkat("/etc", root_fd, ".work/20200102-030405-000008"), 0);
+    assert_int_equal(mkfifoat(root_fd, ".work/" ID, 0600), 0);
+    put(".work/20200102-030405-000009/strange", "s");
+    start();
+    assert_int_equal(r.n_aside, 6);
+    assert_int_equal(count_entries(root_fd, "failed"), 6);
+    nothing_but_the_lock_is_left();
+    assert_true(access("/etc/passwd", R_OK) == 0);
+}
+
+static void folder_with_a_reason_has_failed(void **state)
+{
+    (void)state;
+    claimed_job();
+    put(".work/" ID "/reason.json", "{\"reason\": \"because\"}");
+    put("failed/" ID, "in the way");
+    start();
+    assert_int_equal(r.n_failed, 1);
+    holds("failed/" ID "~2/in/a.csv", "1");
+    assert_int_equal(spool_retry(root, ID "~2"), STATUS_OK);
+    holds("in/sub/a.csv", "1");
+}
+
+/* What the service does with a job that could not fail at start: it knows no reason. */
+static void fail_again(void)
+{
+    const struct spool_reason unknown = {"internal", "unknown"};
+    assert_int_equal(r.n_jobs, 1);
+    assert_int_equal(r.jobs[0]->state, SPOOL_FAILING);
+    assert_int_equal(r.jobs[0]->outcome, SPOOL_TRANSIENT);
+    spool_fault_clear();
+    spool_fail(s, r.jobs, &unknown, 1);
+    assert_int_equal(r.jobs[0]->state, SPOOL_ENDED);
+}
+
+static void no_room_at_start(const char *step)
+{
+    snprintf(spool_fault->fail_step, sizeof(spool_fault->fail_step), "%s", step);
+    spool_fault->error = ENOSPC;
+    start();
+}
+
+static void reason_is_kept_when_there_is_no_room_to_write_it_at_start(void **state)
+{
+    (void)state;
+    claimed_job();
+    put(".work/" ID "/attempts", "2026-11-21T03:04:41Z\n2026-11-21T03:04:42Z\n"
+                                 "2026-11-21T03:04:43Z\n");
+    no_room_at_start("fail.reason");
+    fail_again();
+    failed_because("3 attempts");
+    failed_because("exhausted");
+    nothing_but_the_lock_is_left();
+}
+
+static void foreign_thing_that_cannot_be_set_aside_now_is_a_job_without_inputs(void **state)
+{
+    (void)state;
+    put(".work/notes.txt", "n");
+    no_room_at_start("fail.move");
+    assert_int_equal(r.n_jobs, 1);
+    assert_int_equal(r.jobs[0]->n_files, 0);
+    assert_null(r.jobs[0]->files[0].name);
+    fail_again();
+    assert_int_equal(count_entries(root_fd, "failed"), 1);
+    nothing_but_the_lock_is_left();
+}
+
+static void reason_that_is_whole_is_never_replaced(void **state)
+{
+    (void)state;
+    claimed_job();
+    put(".work/" ID "/reason.json", "{\"schema\": 1, \"reason\": \"because\"}");
+    no_room_at_start("fail.move");
+    fail_again();
+    failed_because("because");
+    nothing_but_the_lock_is_left();
+}
+
+static void parts_of_nobody_are_swept_and_nothing_else(void **state)
+{
+    (void)state;
+    put("out/." ID ".part/x/y", "1");
+    put("out/.20200102-030405-000007.old/z", "1");
+    put("out/.leat.0123456789abcdef.part/x", "another program's");
+    put("out/." ID ".partner/x", "1");
+    put("out/a/result.json", "{}");
+    start();
+    assert_int_equal(r.n_parts, 2);
+    assert_int_equal(count_entries(root_fd, "out"), 3);
+}
+
+static void ids_follow_those_that_are_known_whatever_the_clock_says(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a.csv"};
+    struct spool_job *job;
+    put("failed/20991231-235959-999999/reason.json", "{}");
+    put("failed/99991231-235959-999999/reason.json", "{}"); /* after which no id could follow */
+    put("in/a.csv", "1");
+    start();
+    assert_int_equal(spool_job_new("", "a", names, 1, NULL, &job), STATUS_OK);
+    spool_claim(s, &job, 1);
+    assert_string_equal(job->id, "21000101-000000-000000");
+    spool_job_free(job);
+}
+
+static void second_service_is_refused_and_told_who_has_the_folder(void **state)
+{
+    (void)state;
+    char pid[24];
+    struct spool *second;
+    start();
+    assert_int_equal(spool_open(&options, &second), STATUS_EXISTS);
+    assert_null(second);
+    snprintf(pid, sizeof(pid), "process %ld", (long)getpid());
+    assert_non_null(strstr(status_message(), pid));
+    spool_close(s);
+    s = NULL;
+    start();
+}
+
+static void two_spools_do_not_share_an_output_folder(void **state)
+{
+    (void)state;
+    char other[64];
+    char out[64];
+    struct spool *second;
+    start();
+    snprintf(other, sizeof(other), "%s/other", root);
+    snprintf(out, sizeof(out), "%s/out", root);
+    const struct spool_options shared = {.root = other, .out = out, .max_attempts = 3};
+    assert_int_equal(spool_open(&shared, &second), STATUS_EXISTS);
+    assert_non_null(strstr(status_message(), out));
+}
+
+static void folders_on_two_file_systems_are_refused_by_name(void **state)
+{
+    (void)state;
+    strcpy(spool_fault->fail_step, "open.rename");
+    spool_fault->error = EXDEV;
+    assert_int_equal(spool_open(&options, &s), STATUS_BAD_ARGUMENT);
+    assert_non_null(strstr(status_message(), "/in'"));
+    assert_non_null(strstr(status_message(), "/.work'"));
+    assert_null(s);
+    is_empty("in");
+}
+
+static void really_another_file_system_is_refused_by_name(void **state)
+{
+    (void)state;
+    char other[] = "/dev/shm/leat-spool-XXXXXX";
+    struct stat here;
+    struct stat there;
+    if (mkdtemp(other) == NULL) {
+        skip();
+    }
+    const bool differs =
+        stat(other, &there) == 0 && stat(root, &here) == 0 && here.st_dev != there.st_dev;
+    assert_int_equal(unlinkat(root_fd, "done", AT_REMOVEDIR), 0);
+    assert_int_equal(symlinkat(other, root_fd, "done"), 0);
+    enum status code = spool_open(&options, &s);
+    rmdir(other);
+    if (differs) {
+        assert_int_equal(code, STATUS_BAD_ARGUMENT);
+        assert_non_null(strstr(status_message(), "/done'"));
+    }
+}
+
+static void work_is_closed_to_others(void **state)
+{
+    (void)state;
+    struct stat st;
+    assert_int_equal(fchmodat(root_fd, ".work", 0755, 0), 0);
+    start();
+    assert_int_equal(fstatat(root_fd, ".work", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+}
+
+static void room_is_missed_below_the_reserve_and_found_above_twice_of_it(void **state)
+{
+    (void)state;
+    char why[300] = "";
+    start();
+    assert_true(spool_has_room(s, why, sizeof(why)));
+    spool_configure(s, false, false, 3, UINT64_MAX / 4);
+    assert_false(spool_has_room(s, why, sizeof(why)));
+    assert_non_null(strstr(why, "MiB free"));
+    spool_configure(s, false, false, 3, 1);
+    assert_true(spool_has_room(s, NULL, 0));
+}
+
+static void folder_removed_or_replaced_under_the_service_is_named(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"in", "done", "failed", ".work", "out"};
+    char why[300], moved[64];
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        start();
+        assert_true(spool_has_room(s, NULL, 0));
+        snprintf(moved, sizeof(moved), "%s.moved", folders[i]);
+        assert_int_equal(renameat(root_fd, folders[i], root_fd, moved), 0);
+        assert_false(spool_has_room(s, NULL, 0));
+        assert_int_equal(mkdirat(root_fd, folders[i], 0700), 0);
+        assert_false(spool_has_room(s, why, sizeof(why)));
+        snprintf(moved, sizeof(moved), "/%s' has been removed", folders[i]);
+        assert_non_null(strstr(why, moved));
+        start();
+        assert_true(spool_check_folders(s, why, sizeof(why)));
+    }
+    assert_int_equal(unlinkat(root_fd, "done", AT_REMOVEDIR), 0);
+    assert_false(spool_check_folders(s, why, sizeof(why)));
+}
+
+#define RECOVERY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_closed, tear_down_recovery)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RECOVERY_TEST(empty_spool_has_nothing_to_recover),
+        RECOVERY_TEST(claimed_job_is_queued_again_with_its_parameters),
+        RECOVERY_TEST(half_made_claim_is_finished),
+        RECOVERY_TEST(half_made_claim_whose_other_half_is_gone_fails_with_that_reason),
+        RECOVERY_TEST(torn_or_lying_record_with_inputs_fails_and_without_is_removed),
+        RECOVERY_TEST(damaged_commit_fails_the_job_and_publishes_nothing),
+        RECOVERY_TEST(committed_job_is_published_and_archived),
+        RECOVERY_TEST(job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now),
+        RECOVERY_TEST(committed_job_that_cannot_be_published_now_is_kept),
+        RECOVERY_TEST(job_whose_archive_had_begun_is_published),
+        RECOVERY_TEST(foreign_things_in_work_are_set_aside),
+        RECOVERY_TEST(folder_with_a_reason_has_failed),
+        RECOVERY_TEST(reason_is_kept_when_there_is_no_room_to_write_it_at_start),
+        RECOVERY_TEST(foreign_thing_that_cannot_be_set_aside_now_is_a_job_without_inputs),
+        RECOVERY_TEST(reason_that_is_whole_is_never_replaced),
+        RECOVERY_TEST(parts_of_nobody_are_swept_and_nothing_else),
+        RECOVERY_TEST(ids_follow_those_that_are_known_whatever_the_clock_says),
+        RECOVERY_TEST(second_service_is_refused_and_told_who_has_the_folder),
+        RECOVERY_TEST(two_spools_do_not_share_an_output_folder),
+        RECOVERY_TEST(folders_on_two_file_systems_are_refused_by_name),
+        RECOVERY_TEST(really_another_file_system_is_refused_by_name),
+        RECOVERY_TEST(work_is_closed_to_others),
+        RECOVERY_TEST(room_is_missed_below_the_reserve_and_found_above_twice_of_it),
+        RECOVERY_TEST(folder_removed_or_replaced_under_the_service_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

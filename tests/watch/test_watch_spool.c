@@ -1,0 +1,338 @@
+/*
+ * The spool's steps, one after the other and undisturbed: where files come to lie, what takes what
+ * name, and what is done about those who still write. Crashes are spool_harness's topic.
+ */
+#include "tests/support/spool_fixture.h"
+
+#include <errno.h>
+
+static void file_goes_its_way_from_in_to_done_and_its_result_to_out(void **state)
+{
+    (void)state;
+    put("in/a.csv", "1");
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_QUEUED);
+    is_empty("in");
+    spool_attempt(s, &job, 1);
+    assert_int_equal(job->n_attempts, 1);
+    assert_true(make_result(s, job));
+    spool_durable(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_DURABLE);
+    assert_false(is_there(root_fd, "out/a"));
+    spool_commit(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_COMMITTED);
+    assert_false(is_there(root_fd, "out/a"));
+    spool_publish(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_PUBLISHED);
+    holds("out/a/data/0", "1");
+    is_empty("done");
+    spool_archive(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    assert_string_equal(job->published, "a");
+    holds("done/a.csv", "1");
+    assert_int_equal(count_entries(root_fd, "out"), 1);
+    nothing_is_left_over();
+    spool_job_free(job);
+}
+
+static void several_parts_and_their_sub_folder_stay_together(void **state)
+{
+    (void)state;
+    put("in/x/y/s.dem.asc", "dem");
+    put("in/x/y/s.source.asc", "source");
+    struct spool_job *job = new_job("x/y", "s", "s.dem.asc", "s.source.asc");
+    spool_claim(s, &job, 1);
+    work_on(job);
+    holds("out/s/data/0", "dem");
+    holds("out/s/data/1", "source");
+    holds("done/x/y/s.dem.asc", "dem");
+    holds("done/x/y/s.source.asc", "source");
+    spool_job_free(job);
+}
+
+static void same_name_twice_is_two_jobs_with_two_results(void **state)
+{
+    (void)state;
+    put("in/a.b.csv", "first");
+    run_job("", "a", "a.b.csv");
+    put("in/a.b.csv", "second");
+    struct spool_job *job = new_job("", "a", "a.b.csv", NULL);
+    spool_claim(s, &job, 1);
+    put("in/a.b.csv", "third"); /* while the second is worked on */
+    char path[128];
+    work_on(job);
+    holds("out/a/data/0", "first");
+    snprintf(path, sizeof(path), "a~%s", job->id);
+    assert_string_equal(job->published, path);
+    snprintf(path, sizeof(path), "out/a~%s/data/0", job->id);
+    holds(path, "second");
+    holds("done/a.b.csv", "first");
+    snprintf(path, sizeof(path), "done/a~%s.b.csv", job->id);
+    holds(path, "second");
+    holds("in/a.b.csv", "third");
+    spool_job_free(job);
+    run_job("", "a", "a.b.csv");
+    assert_int_equal(count_entries(root_fd, "out"), 3);
+    assert_int_equal(count_entries(root_fd, "done"), 3);
+    nothing_is_left_over();
+}
+
+static void earlier_result_is_replaced_when_asked_and_what_is_none_never(void **state)
+{
+    (void)state;
+    spool_configure(s, true, true, 3, 0);
+    put("in/a.csv", "first");
+    run_job("", "a", "a.csv");
+    put("in/a.csv", "second");
+    run_job("", "a", "a.csv");
+    holds("out/a/data/0", "second");
+    assert_int_equal(count_entries(root_fd, "out"), 1);
+    is_empty("done"); /* inputs are deleted */
+    put("out/mine/precious", "p");
+    put("in/mine.csv", "x");
+    run_job("", "mine", "mine.csv");
+    holds("out/mine/precious", "p");
+    assert_int_equal(count_entries(root_fd, "out"), 3);
+    nothing_is_left_over();
+}
+
+static void where_names_cannot_be_exchanged_the_earlier_result_steps_aside(void **state)
+{
+    (void)state;
+    spool_configure(s, false, true, 3, 0);
+    put("in/a.csv", "first");
+    run_job("", "a", "a.csv");
+    strcpy(spool_fault->fail_step, "publish.exchange");
+    spool_fault->error = EINVAL;
+    put("in/a.csv", "second");
+    run_job("", "a", "a.csv");
+    holds("out/a/data/0", "second");
+    assert_int_equal(count_entries(root_fd, "out"), 1);
+}
+
+static void names_of_any_bytes_survive_a_restart(void **state)
+{
+    (void)state;
+    char longest[256];
+    memset(longest, 'n', 255);
+    longest[255] = '\0';
+    const char *const names[] = {"new\nline", "caf\xC3\xA9.csv", "\xFF\xFE", "%41 $(x)\"", longest};
+    enum { N = sizeof(names) / sizeof(*names) };
+    struct spool_recovery r;
+    for (size_t i = 0; i < N; i++) {
+        char path[300];
+        snprintf(path, sizeof(path), "in/sub/%s", names[i]);
+        put(path, names[i]);
+        struct spool_job *job = new_job("sub", names[i], names[i], NULL);
+        spool_claim(s, &job, 1);
+        expect(job, SPOOL_OK, SPOOL_QUEUED);
+        spool_job_free(job);
+    }
+    recover(&r);
+    assert_int_equal(r.n_jobs, N);
+    for (size_t i = 0; i < N; i++) {
+        assert_string_equal(r.jobs[i]->files[0].name, names[i]);
+        assert_string_equal(r.jobs[i]->stem, names[i]);
+    }
+    spool_verify(s, r.jobs, r.n_jobs);
+    spool_attempt(s, r.jobs, r.n_jobs);
+    for (size_t i = 0; i < N; i++) {
+        assert_true(make_result(s, r.jobs[i]));
+    }
+    spool_finish(s, r.jobs, r.n_jobs);
+    for (size_t i = 0; i < N; i++) {
+        char path[300];
+        expect(r.jobs[i], SPOOL_OK, SPOOL_ENDED);
+        snprintf(path, sizeof(path), "done/sub/%s", names[i]);
+        holds(path, names[i]);
+    }
+    spool_recovery_free(&r);
+}
+
+static void name_of_255_bytes_that_is_taken_is_shortened_at_a_character(void **state)
+{
+    (void)state;
+    char name[256] = "";
+    for (size_t i = 0; i + 6 < 255; i += 2) {
+        strcat(name, "\xC3\xA9");
+    }
+    strcat(name, ".csv");
+    for (int i = 0; i < 2; i++) {
+        char path[300];
+        snprintf(path, sizeof(path), "in/%s", name);
+        put(path, "x");
+        run_job("", name, name);
+    }
+    assert_int_equal(count_entries(root_fd, "out"), 2);
+    assert_int_equal(count_entries(root_fd, "done"), 2);
+    nothing_is_left_over();
+}
+
+static void file_removed_before_the_claim_leaves_nothing_claimed(void **state)
+{
+    (void)state;
+    put("in/b.dem.asc", "x");
+    struct spool_job *jobs[] = {new_job("", "a", "a.csv", NULL),
+                                new_job("", "b", "b.dem.asc", "b.source.asc"),
+                                new_job("no/such", "c", "c.csv", NULL)};
+    spool_claim(s, jobs, 3);
+    for (size_t i = 0; i < 3; i++) {
+        expect(jobs[i], SPOOL_GONE, SPOOL_NEW);
+        spool_job_free(jobs[i]);
+    }
+    holds("in/b.dem.asc", "x");
+    nothing_but_the_lock_is_left();
+}
+
+static void writer_that_holds_the_file_through_the_claim_is_waited_for(void **state)
+{
+    (void)state;
+    put("in/a.csv", "1");
+    int fd = openat(root_fd, "in/a.csv", O_WRONLY | O_APPEND);
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
+    spool_verify(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
+    assert_int_equal(write(fd, "2", 1), 1);
+    close(fd);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    holds("out/a/data/0", "12");
+    spool_job_free(job);
+}
+
+static void file_replaced_between_look_and_claim_is_taken_as_it_is(void **state)
+{
+    (void)state;
+    put("in/a.csv", "old");
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    put("in/.b", "new and longer");
+    assert_int_equal(renameat(root_fd, "in/.b", root_fd, "in/a.csv"), 0);
+    spool_claim(s, &job, 1);
+    work_on(job);
+    holds("out/a/data/0", "new and longer");
+    spool_job_free(job);
+}
+
+static void input_that_changes_during_the_work_is_worked_on_again(void **state)
+{
+    (void)state;
+    put("in/a.csv", "1");
+    int fd = openat(root_fd, "in/a.csv", O_WRONLY | O_APPEND);
+    int reader = openat(root_fd, "in/a.csv", O_RDONLY);
+    char path[64];
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    close(fd);
+    spool_claim(s, &job, 1);
+    spool_attempt(s, &job, 1);
+    assert_true(make_result(s, job));
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", reader);
+    fd = open(path, O_WRONLY | O_APPEND); /* somebody who found the file before it was claimed */
+    assert_int_equal(write(fd, "2", 1), 1);
+    spool_finish(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_WORKING);
+    spool_requeue(s, &job, 1, false);
+    expect(job, SPOOL_OK, SPOOL_UNVERIFIED);
+    assert_int_equal(job->n_attempts, 0);
+    is_empty("out");
+    spool_verify(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
+    close(fd);
+    close(reader);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    holds("out/a/data/0", "12");
+    spool_job_free(job);
+}
+
+/* Puts another file of the same content, size and time in the place of a claimed a.csv. */
+static ino_t put_another(const struct spool_job *job)
+{
+    struct stat st;
+    char path[64];
+    snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
+    assert_int_equal(fstatat(root_fd, path, &st, 0), 0);
+    const ino_t before = st.st_ino;
+    const struct timespec times[] = {st.st_atim, st.st_mtim};
+    put("another", "1");
+    assert_int_equal(utimensat(root_fd, "another", times, 0), 0);
+    assert_int_equal(renameat(root_fd, "another", root_fd, path), 0);
+    assert_int_equal(fstatat(root_fd, path, &st, 0), 0);
+    assert_int_not_equal(st.st_ino, before);
+    return st.st_ino;
+}
+
+static void another_file_of_the_same_size_and_time_is_another_input(void **state)
+{
+    (void)state;
+    struct spool_recovery r;
+    put("in/a.csv", "1");
+    int writer = openat(root_fd, "in/a.csv", O_WRONLY);
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
+    close(writer);
+    const ino_t inode = put_another(job);
+    spool_verify(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_QUEUED);
+    spool_job_free(job);
+    recover(&r); /* what is on record is the file that is going to be worked on */
+    assert_int_equal(r.n_jobs, 1);
+    assert_true(r.jobs[0]->files[0].inode == inode);
+    spool_recovery_free(&r);
+}
+
+static void another_file_of_the_same_size_and_time_is_waited_for_without_leases(void **state)
+{
+    (void)state;
+    put("in/a.csv", "1");
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    int writer = openat(root_fd, "in/a.csv", O_WRONLY);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
+    close(writer);
+    put_another(job);
+    strcpy(spool_fault->fail_step, "ready.lease");
+    spool_fault->error = EINVAL;
+    spool_verify(s, &job, 1); /* who has put it there may be writing to it */
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    spool_job_free(job);
+}
+
+static void input_that_is_replaced_during_the_work_is_seen_at_the_end(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_worked_job("");
+    put_another(job);
+    spool_durable(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_WORKING);
+    spool_requeue(s, &job, 1, false);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    spool_job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(file_goes_its_way_from_in_to_done_and_its_result_to_out),
+        TEST(several_parts_and_their_sub_folder_stay_together),
+        TEST(same_name_twice_is_two_jobs_with_two_results),
+        TEST(earlier_result_is_replaced_when_asked_and_what_is_none_never),
+        TEST(where_names_cannot_be_exchanged_the_earlier_result_steps_aside),
+        TEST(names_of_any_bytes_survive_a_restart),
+        TEST(name_of_255_bytes_that_is_taken_is_shortened_at_a_character),
+        TEST(file_removed_before_the_claim_leaves_nothing_claimed),
+        TEST(writer_that_holds_the_file_through_the_claim_is_waited_for),
+        TEST(file_replaced_between_look_and_claim_is_taken_as_it_is),
+        TEST(input_that_changes_during_the_work_is_worked_on_again),
+        TEST(another_file_of_the_same_size_and_time_is_another_input),
+        TEST(another_file_of_the_same_size_and_time_is_waited_for_without_leases),
+        TEST(input_that_is_replaced_during_the_work_is_seen_at_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,392 @@
+/*
+ * Jobs that meet trouble on their way through the spool's steps: whose fault it is, where they come
+ * to lie, and that it is no neighbour's. Crashes are spool_harness's topic.
+ */
+#include "tests/support/spool_fixture.h"
+
+#include <errno.h>
+
+static void what_is_never_an_input_is_put_away_with_its_reason(void **state)
+{
+    (void)state;
+    put("in/target", "t");
+    assert_int_equal(mkfifoat(root_fd, "in/fifo", 0600), 0);
+    assert_int_equal(symlinkat("/etc/passwd", root_fd, "in/link"), 0);
+    assert_int_equal(linkat(root_fd, "in/target", root_fd, "elsewhere", 0), 0);
+    const char *const names[] = {"fifo", "link", "target"};
+    for (size_t i = 0; i < 3; i++) {
+        char path[128];
+        struct spool_job *job = new_job("", names[i], names[i], NULL);
+        spool_claim(s, &job, 1);
+        expect(job, SPOOL_BAD_INPUT, SPOOL_FAILING);
+        fail_job(job, "unsupported", job->message);
+        snprintf(path, sizeof(path), "failed/%s/in/%s", job->id, names[i]);
+        assert_true(is_there(root_fd, path));
+        snprintf(path, sizeof(path), "failed/%s/reason.json", job->id);
+        assert_non_null(strstr(text_of(root_fd, path), i == 0   ? "FIFO"
+                                                       : i == 1 ? "link"
+                                                                : "2 names"));
+        spool_job_free(job);
+    }
+    holds("elsewhere", "t");
+    nothing_is_left_over();
+}
+
+static void failed_job_lies_in_failed_and_goes_back_on_retry(void **state)
+{
+    (void)state;
+    char path[128];
+    struct spool_job *job = new_worked_job("x");
+    fail_job(job, "bad-input", "why\nnot");
+    is_empty("out");
+    snprintf(path, sizeof(path), "failed/%s/in/a.csv", job->id);
+    holds(path, "1");
+    snprintf(path, sizeof(path), "failed/%s/reason.json", job->id);
+    assert_non_null(strstr(text_of(root_fd, path), "bad-input"));
+    assert_int_equal(unlinkat(root_fd, "in/x", AT_REMOVEDIR), 0);
+    assert_int_equal(spool_retry(root, "20000101-000000-000000"), STATUS_NOT_FOUND);
+    assert_int_equal(spool_retry(root, "../in"), STATUS_NOT_FOUND);
+    assert_int_equal(spool_retry(root, job->id), STATUS_OK);
+    holds("in/x/a.csv", "1");
+    is_empty("failed");
+    spool_job_free(job);
+}
+
+/* The service's group reads why. */
+static void what_has_failed_is_open_to_others_by_the_umask(void **state)
+{
+    (void)state;
+    const mode_t umasks[] = {0027, 0077, 0022};
+    const mode_t before = umask(0);
+    for (size_t i = 0; i < sizeof(umasks) / sizeof(*umasks); i++) {
+        struct stat st;
+        char path[128];
+        umask(umasks[i]);
+        struct spool_job *job = new_worked_job("x");
+        fail_job(job, "bad-input", "why not");
+        for (size_t k = 0; k < 3; k++) {
+            static const char *const names[] = {"", "in", "reason.json"};
+            snprintf(path, sizeof(path), "failed/%s/%s", job->id, names[k]);
+            assert_int_equal(fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+            assert_int_equal(st.st_mode & 0777, (k < 2 ? 0777U : 0666U) & ~umasks[i]);
+        }
+        spool_job_free(job);
+    }
+    umask(before);
+}
+
+static void retry_leaves_everything_where_it_is_when_the_name_is_taken(void **state)
+{
+    (void)state;
+    char path[128];
+    put("in/a.dem.asc", "1");
+    put("in/a.source.asc", "2");
+    struct spool_job *job = new_job("", "a", "a.dem.asc", "a.source.asc");
+    spool_claim(s, &job, 1);
+    fail_job(job, "x", "y");
+    put("in/a.source.asc", "3");
+    assert_int_equal(spool_retry(root, job->id), STATUS_EXISTS);
+    assert_false(is_there(root_fd, "in/a.dem.asc"));
+    snprintf(path, sizeof(path), "failed/%s/in/a.source.asc", job->id);
+    holds(path, "2");
+    spool_job_free(job);
+}
+
+static void attempts_are_counted_over_restarts_until_there_are_too_many(void **state)
+{
+    (void)state;
+    struct spool_recovery r;
+    put("in/a.csv", "1");
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    spool_attempt(s, &job, 1);
+    spool_requeue(s, &job, 1, false); /* nobody's fault */
+    assert_int_equal(job->n_attempts, 0);
+    spool_verify(s, &job, 1);
+    spool_attempt(s, &job, 1);
+    spool_requeue(s, &job, 1, true);
+    expect(job, SPOOL_OK, SPOOL_UNVERIFIED);
+    spool_verify(s, &job, 1);
+    spool_attempt(s, &job, 1);
+    assert_int_equal(job->n_attempts, 2);
+    spool_job_free(job); /* as if killed */
+    recover(&r);
+    assert_int_equal(r.n_jobs, 1);
+    assert_int_equal(r.jobs[0]->n_attempts, 2);
+    spool_verify(s, r.jobs, 1);
+    spool_attempt(s, r.jobs, 1);
+    spool_requeue(s, r.jobs, 1, true);
+    expect(r.jobs[0], SPOOL_EXHAUSTED, SPOOL_FAILING);
+    spool_recovery_free(&r);
+    recover(&r);
+    assert_int_equal(r.n_jobs, 0);
+    assert_int_equal(r.n_failed, 1);
+    assert_int_equal(count_entries(root_fd, "failed"), 1);
+    nothing_is_left_over();
+    is_empty("out");
+}
+
+/* Every change of a step fails once with `error`; afterwards the step succeeds. */
+static void our_side_fails_and_the_job_stands_where_it_stood(void **state)
+{
+    (void)state;
+    const int errors[] = {ENOSPC, EDQUOT,    EIO,     EMLINK,    EFBIG,      ENODEV,
+                          ENXIO,  EREMOTEIO, ENODATA, EHOSTDOWN, ECONNRESET, ENOTCONN};
+    for (unsigned long k = 1; k < 60; k++) {
+        put("in/a.csv", "1");
+        struct spool_job *job = new_job("", "a", "a.csv", NULL);
+        spool_fault_clear();
+        spool_fault->fail_at = k;
+        spool_fault->error = errors[k % (sizeof(errors) / sizeof(*errors))];
+        unsigned n_failed = 0;
+        for (int rounds = 0; job->state != SPOOL_ENDED && rounds < 20; rounds++) {
+            switch (job->state) {
+            case SPOOL_NEW:
+                spool_claim(s, &job, 1);
+                break;
+            case SPOOL_UNVERIFIED:
+                spool_verify(s, &job, 1);
+                break;
+            case SPOOL_QUEUED:
+                spool_attempt(s, &job, 1);
+                break;
+            case SPOOL_WORKING:
+                assert_int_equal(job->n_attempts, 1);
+                assert_true(make_result(s, job));
+                spool_durable(s, &job, 1);
+                if (job->outcome == SPOOL_TRANSIENT) {
+                    n_failed++;
+                    spool_requeue(s, &job, 1, false);
+                }
+                break;
+            case SPOOL_DURABLE:
+                spool_commit(s, &job, 1);
+                break;
+            case SPOOL_COMMITTED:
+                spool_publish(s, &job, 1);
+                break;
+            default:
+                spool_archive(s, &job, 1);
+                break;
+            }
+            if (job->outcome != SPOOL_OK) {
+                n_failed++;
+                expect(job, SPOOL_TRANSIENT, job->state);
+            }
+        }
+        spool_fault_clear();
+        expect(job, SPOOL_OK, SPOOL_ENDED);
+        holds("out/a/data/0", "1");
+        holds("done/a.csv", "1");
+        assert_int_equal(count_entries(root_fd, "out"), 1);
+        is_empty("in");
+        spool_job_free(job);
+        char command[256];
+        snprintf(command, sizeof(command), "cd %s; rm -rf out/* done/* .work/2*", root);
+        assert_int_equal(system(command), 0);
+        if (k == 1) {
+            assert_true(n_failed > 0);
+        }
+    }
+}
+
+/* Is told what is done on disk: once the input has begun to be written, its folder is away. */
+static ssize_t take_inputs_away(void *cookie, const char *text, size_t len)
+{
+    const struct spool_job *job = cookie;
+    char from[64];
+    char to[64];
+    snprintf(from, sizeof(from), ".work/%s/in", job->id);
+    snprintf(to, sizeof(to), ".work/%s/away", job->id);
+    if (memmem(text, len, "/in/a.csv", 9) != NULL) {
+        renameat(root_fd, from, root_fd, to);
+    }
+    return (ssize_t)len;
+}
+
+static void input_that_cannot_be_put_on_disk_is_not_passed_over(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_worked_job("");
+    spool_fault->trace = fopencookie(job, "w", (cookie_io_functions_t){.write = take_inputs_away});
+    assert_non_null(spool_fault->trace);
+    spool_durable(s, &job, 1);
+    fclose(spool_fault->trace);
+    spool_fault_clear();
+    expect(job, SPOOL_INTERNAL, SPOOL_WORKING);
+    assert_non_null(strstr(job->message, "an input cannot be synced"));
+    spool_job_free(job);
+}
+
+static void input_that_changed_under_the_worker_is_nobodys_fault(void **state)
+{
+    (void)state;
+    assert_int_equal(spool_outcome_of(STATUS_CHANGED), SPOOL_WAIT);
+}
+
+static void result_that_is_not_as_announced_is_not_committed(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_worked_job("");
+    job->outputs = json_pack("[{s:s, s:i}]", "name", "data/0", "bytes", 2);
+    spool_finish(s, &job, 1);
+    expect(job, SPOOL_INTERNAL, SPOOL_WORKING);
+    json_decref(job->outputs);
+    job->outputs = json_pack("[{s:s, s:i}]", "name", "data/0", "bytes", 1);
+    spool_finish(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    spool_job_free(job);
+}
+
+static void result_with_a_link_in_it_is_not_committed(void **state)
+{
+    (void)state;
+    char path[128];
+    struct spool_job *job = new_worked_job("");
+    snprintf(path, sizeof(path), "out/.%s.part/data/link", job->id);
+    assert_int_equal(symlinkat("/etc/passwd", root_fd, path), 0);
+    spool_finish(s, &job, 1);
+    expect(job, SPOOL_INTERNAL, SPOOL_WORKING);
+    fail_job(job, "internal", "why");
+    is_empty("out");
+    spool_job_free(job);
+}
+
+static void file_in_the_way_of_a_folder_of_done_does_not_stop_a_job(void **state)
+{
+    (void)state;
+    put("done/x", "a file");
+    put("in/x/a.csv", "1");
+    run_job("x", "a", "a.csv");
+    holds("done/a.csv", "1");
+    is_empty("in/x");
+}
+
+static void link_in_done_sends_its_own_inputs_to_done_and_leaves_no_neighbour_behind(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"", "sub", "other", "sub/below"};
+    enum { N = sizeof(folders) / sizeof(*folders) };
+    struct spool_job *jobs[N];
+    char path[64];
+    assert_int_equal(symlinkat("/", root_fd, "done/sub"), 0);
+    for (int i = 0; i < N; i++) {
+        const char stem[] = {(char)('a' + i), '\0'};
+        char file[] = "?.csv";
+        file[0] = stem[0];
+        snprintf(path, sizeof(path), "in/%s/%s", folders[i], file);
+        put(path, "1");
+        jobs[i] = new_job(folders[i], stem, file, NULL);
+    }
+    spool_claim(s, jobs, N);
+    spool_attempt(s, jobs, N);
+    for (int i = 0; i < N; i++) {
+        assert_true(make_result(s, jobs[i]));
+    }
+    spool_finish(s, jobs, N);
+    for (int i = 0; i < N; i++) {
+        expect(jobs[i], SPOOL_OK, SPOOL_ENDED);
+        spool_job_free(jobs[i]);
+    }
+    holds("done/a.csv", "1");
+    holds("done/b.csv", "1");
+    holds("done/other/c.csv", "1");
+    holds("done/d.csv", "1");
+    nothing_but_the_lock_is_left();
+}
+
+static void folder_of_done_that_cannot_be_synced_is_the_trouble_of_its_jobs_alone(void **state)
+{
+    (void)state;
+    struct spool_job *jobs[2];
+    put("in/a.csv", "1");
+    put("in/x/b.csv", "1");
+    jobs[0] = new_job("", "a", "a.csv", NULL);
+    jobs[1] = new_job("x", "b", "b.csv", NULL);
+    spool_claim(s, jobs, 2);
+    spool_attempt(s, jobs, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_true(make_result(s, jobs[i]));
+    }
+    spool_durable(s, jobs, 2);
+    spool_commit(s, jobs, 2);
+    spool_publish(s, jobs, 2);
+    spool_fault_clear();
+    spool_fault->error = EIO;
+    assert_int_equal(mkdirat(root_fd, "done/x", 0777), 0);
+    spool_fault->fail_at = 3; /* after two renames: the fsync of done/ */
+    spool_archive(s, jobs, 2);
+    spool_fault_clear();
+    expect(jobs[0], SPOOL_TRANSIENT, SPOOL_PUBLISHED);
+    expect(jobs[1], SPOOL_OK, SPOOL_ENDED);
+    spool_archive(s, jobs, 1);
+    expect(jobs[0], SPOOL_OK, SPOOL_ENDED);
+    spool_job_free(jobs[0]);
+    spool_job_free(jobs[1]);
+    nothing_but_the_lock_is_left();
+}
+
+static void result_that_went_with_its_folder_is_made_again_and_fails_nothing(void **state)
+{
+    (void)state;
+    char command[128];
+    struct spool_job *job = new_worked_job("");
+    snprintf(command, sizeof(command), "rm -rf %s/out; mkdir %s/out", root, root);
+    assert_int_equal(system(command), 0);
+    spool_finish(s, &job, 1);
+    expect(job, SPOOL_TRANSIENT, SPOOL_WORKING);
+    assert_non_null(strstr(job->message, "/out' has been removed"));
+    spool_requeue(s, &job, 1, false);
+    expect(job, SPOOL_OK, SPOOL_UNVERIFIED);
+    assert_int_equal(job->n_attempts, 0);
+    spool_job_free(job);
+}
+
+static void input_stays_in_work_when_done_has_been_removed_until_the_next_start(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"", "sub"};
+    for (int i = 0; i < 2; i++) {
+        char path[64];
+        struct spool_recovery r;
+        struct spool_job *job = new_worked_job(folders[i]);
+        assert_int_equal(unlinkat(root_fd, "done", AT_REMOVEDIR), 0);
+        assert_int_equal(mkdirat(root_fd, "done", 0777), 0);
+        spool_finish(s, &job, 1);
+        expect(job, SPOOL_TRANSIENT, SPOOL_PUBLISHED);
+        assert_non_null(strstr(job->message, "done"));
+        snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
+        holds(path, "1");
+        recover(&r);
+        assert_int_equal(r.n_finished, 1);
+        spool_recovery_free(&r);
+        spool_job_free(job);
+        snprintf(path, sizeof(path), "done/%s/a.csv", folders[i]);
+        holds(path, "1");
+        char command[128];
+        snprintf(command, sizeof(command), "rm -rf %s/out/* %s/done/*", root, root);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_never_an_input_is_put_away_with_its_reason),
+        TEST(failed_job_lies_in_failed_and_goes_back_on_retry),
+        TEST(what_has_failed_is_open_to_others_by_the_umask),
+        TEST(retry_leaves_everything_where_it_is_when_the_name_is_taken),
+        TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
+        TEST(our_side_fails_and_the_job_stands_where_it_stood),
+        TEST(input_that_cannot_be_put_on_disk_is_not_passed_over),
+        TEST(input_that_changed_under_the_worker_is_nobodys_fault),
+        TEST(result_that_is_not_as_announced_is_not_committed),
+        TEST(result_with_a_link_in_it_is_not_committed),
+        TEST(file_in_the_way_of_a_folder_of_done_does_not_stop_a_job),
+        TEST(link_in_done_sends_its_own_inputs_to_done_and_leaves_no_neighbour_behind),
+        TEST(folder_of_done_that_cannot_be_synced_is_the_trouble_of_its_jobs_alone),
+        TEST(result_that_went_with_its_folder_is_made_again_and_fails_nothing),
+        TEST(input_stays_in_work_when_done_has_been_removed_until_the_next_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/*
+ * The watcher: what arrives is found, whatever way it came and whether or not there are events.
+ */
+#include "tests/support/watcher_fixture.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+static void what_is_there_at_the_start_is_found_also_in_sub_folders(void **state)
+{
+    (void)state;
+    put("a.csv");
+    put("x/y/b.csv");
+    put(".hidden");
+    put("c.part");
+    put("d.tmp/inside.csv");
+    watch(5000, false);
+    run_until(NULL);
+    assert_string_equal(watcher_mode(w), "inotify");
+    assert_int_equal(seen.n_last, 2);
+    assert_non_null(strstr(seen.paths, "a.csv|"));
+    assert_non_null(strstr(seen.paths, "x/y/b.csv|"));
+}
+
+static void what_arrives_is_found_without_a_complete_look(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdirat(root_fd, "sub", 0700), 0);
+    watch(60000, false);
+    run_until(NULL);
+    put("written.csv");
+    run_until("written.csv");
+    put(".x");
+    assert_int_equal(renameat(root_fd, ".x", root_fd, "renamed.csv"), 0);
+    run_until("renamed.csv");
+    put("sub/deep.csv");
+    run_until("sub/deep.csv");
+    assert_int_equal(linkat(root_fd, "renamed.csv", root_fd, "linked.csv", 0), 0);
+    run_until("linked.csv");
+    assert_int_equal(symlinkat("/etc/passwd", root_fd, "link.csv"), 0);
+    run_until("link.csv");
+    assert_int_equal(mkfifoat(root_fd, "fifo", 0600), 0);
+    run_until("fifo");
+    put("new\nline.csv");
+    run_until("new\nline.csv");
+    assert_int_equal(seen.n_complete, 1);
+    assert_null(strstr(seen.paths, ".x"));
+}
+
+static void same_name_is_found_every_time_it_arrives(void **state)
+{
+    (void)state;
+    watch(60000, false);
+    run_until(NULL);
+    for (int i = 0; i < 3; i++) {
+        put("a.csv");
+        run_until("a.csv");
+        assert_int_equal(unlinkat(root_fd, "a.csv", 0), 0);
+    }
+}
+
+static void overflow_is_followed_by_a_complete_look(void **state)
+{
+    (void)state;
+    char name[32];
+    unsigned limit = 16384;
+    FILE *f = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+    if (f != NULL) {
+        if (fscanf(f, "%u", &limit) != 1) {
+            limit = 16384;
+        }
+        fclose(f);
+    }
+    if (limit > 20000) {
+        skip(); /* that many files take too long */
+    }
+    put("sub/deep/a.csv");
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(n_watches(), 3);
+    for (unsigned i = 0; i < limit; i++) { /* two events each, and nobody reads them */
+        snprintf(name, sizeof(name), "%u", i);
+        int fd = openat(root_fd, name, O_WRONLY | O_CREAT, 0600);
+        assert_true(fd >= 0);
+        close(fd);
+    }
+    move_out("sub"); /* which is not told any more */
+    run_until(NULL);
+    assert_int_equal(seen.n_last, limit);
+    assert_int_equal(n_watches(), 1);
+    assert_true(w->n_overflows > 0);
+}
+
+static void without_events_everything_is_found_by_polling(void **state)
+{
+    (void)state;
+    watch(20, true);
+    run_until(NULL);
+    put("x/a.csv");
+    run_until("x/a.csv");
+    assert_non_null(strstr(watcher_mode(w), "polling every 0.02 s"));
+}
+
+static void limit_of(const char *step, int error, const char *named)
+{
+    strcpy(spool_fault->fail_step, step);
+    spool_fault->error = error;
+    watch(20, false);
+    run_until(NULL);
+    if (strstr(watcher_mode(w), "polling") == NULL || strstr(watcher_mode(w), named) == NULL) {
+        fail_msg("mode: %s", watcher_mode(w));
+    }
+    put("a.csv");
+    run_until("a.csv");
+}
+
+static void limit_of_instances_is_named_and_polled(void **state)
+{
+    (void)state;
+    limit_of("watcher.init", EMFILE, "fs.inotify.max_user_instances");
+}
+
+static void limit_of_watches_is_named_polled_and_left_again(void **state)
+{
+    (void)state;
+    limit_of("watcher.add", ENOSPC, "fs.inotify.max_user_watches");
+    spool_fault_clear();
+    for (int i = 0; i < 3 && strcmp(watcher_mode(w), "inotify") != 0; i++) {
+        run_until(NULL);
+    }
+    assert_string_equal(watcher_mode(w), "inotify");
+}
+
+static void asked_for_a_look_it_looks(void **state)
+{
+    (void)state;
+    watch(60000, false);
+    run_until(NULL);
+    put("a.csv");
+    run_until("a.csv");
+    watcher_rescan(w);
+    run_until(NULL);
+    assert_int_equal(seen.n_last, 1);
+    watcher_hint(w, "../etc/passwd");
+    watcher_hint(w, "a.csv");
+    seen.n_files = 0;
+    run_until("a.csv");
+    assert_int_equal(seen.n_files, 1);
+}
+
+static void removed_folder_is_trouble_in_words(void **state)
+{
+    (void)state;
+    watch(20, true);
+    run_until(NULL);
+    assert_int_equal(rmdir(root), 0);
+    run_until("trouble");
+    assert_non_null(strstr(seen.trouble, "removed"));
+    assert_non_null(strstr(seen.trouble, root));
+}
+
+static void folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives(void **state)
+{
+    (void)state;
+    if (geteuid() == 0) {
+        skip(); /* who may enter everything */
+    }
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(mkdirat(root_fd, "closed", 0), 0);
+    run_until("trouble");
+    assert_non_null(strstr(seen.trouble, "'closed' cannot be opened: Permission denied"));
+    assert_int_equal(w->n_scans, 1);
+}
+
+/* Makes so many folders in one another, the first at `path`, which becomes that of the last. */
+static void make_deep(char *path, int depth)
+{
+    assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+    for (int made = 1; made < depth; made++) {
+        strcat(path, "/d");
+        assert_int_equal(mkdirat(root_fd, path, 0777), 0);
+    }
+}
+
+static void folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named(void **state)
+{
+    (void)state;
+    char path[128] = "d";
+    watch(60000, false);
+    run_until(NULL);
+    make_deep(path, 33);
+    seen.trouble[0] = '\0';
+    watcher_hint(w, path);
+    run_until("trouble");
+    assert_non_null(strstr(seen.trouble, "too deep"));
+}
+
+static void places_that_cannot_be_looked_at_are_counted(void **state)
+{
+    (void)state;
+    char path[128] = "a";
+    for (char top = 'a'; top <= 'c'; top++) {
+        snprintf(path, sizeof(path), "%c", top);
+        make_deep(path, 34);
+    }
+    watch(60000, false);
+    run_until("trouble");
+    assert_int_equal(seen.n_troubles, 3);
+    assert_non_null(strstr(seen.trouble, "too deep"));
+}
+
+static void trouble_that_was_named_is_counted_soon_and_holds_no_file_up(void **state)
+{
+    (void)state;
+    char path[128] = "d";
+    watch(400, false);
+    run_until(NULL);
+    make_deep(path, 34);
+    path[strlen(path) - 2] = '\0';
+    watcher_hint(w, path);
+    run_until("trouble");
+    assert_int_equal(seen.n_troubles, 0);
+    assert_true(put_file(root_fd, "a.csv", "1"));
+    const unsigned long n_scans = w->n_scans;
+    run_until("a.csv");
+    assert_int_equal(w->n_scans, n_scans); /* found by its event */
+    run_until(NULL);
+    assert_int_equal(seen.n_troubles, 1);
+}
+
+static void look_that_failed_is_tried_again_soon(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    watch(20, false);
+    run_until(NULL);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    watcher_rescan(w);
+    run_until("trouble");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    run_until(NULL);
+}
+
+static void closing_at_any_moment_gives_everything_back(void **state)
+{
+    (void)state;
+    put("a.csv");
+    for (int i = 0; i < 12; i++) {
+        watch(10, i % 2 == 0);
+        for (int k = 0; k < i / 2; k++) {
+            uv_run(&loop, UV_RUN_NOWAIT);
+            usleep(100U * (unsigned)i);
+        }
+        watcher_close(w, NULL, NULL);
+        w = NULL;
+        uv_run(&loop, UV_RUN_DEFAULT);
+    }
+}
+
+static void fifty_thousand_files_do_not_hold_the_loop(void **state)
+{
+    (void)state;
+    char name[32];
+    enum { N = 50000 };
+    for (unsigned i = 0; i < N; i++) {
+        snprintf(name, sizeof(name), "f%05u.csv", i);
+        assert_int_equal(mknodat(root_fd, name, S_IFREG | 0600, 0), 0);
+    }
+    watch(60000, false);
+    uint64_t longest_ns = 0;
+    uint64_t begin = uv_hrtime();
+    seen.until = NULL;
+    while (seen.n_complete == 0 && uv_hrtime() - begin < 60000000000U * patience()) {
+        uint64_t turn = uv_hrtime();
+        uv_run(&loop, UV_RUN_NOWAIT);
+        turn = uv_hrtime() - turn;
+        longest_ns = turn > longest_ns ? turn : longest_ns;
+        usleep(1000);
+    }
+    assert_int_equal(seen.n_last, N);
+    assert_true(longest_ns < 1000000000U * patience());
+    print_message("%d files found in %.0f ms, the loop was held for %.1f ms at most\n", N,
+                  (double)(uv_hrtime() - begin) / 1e6, (double)longest_ns / 1e6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_there_at_the_start_is_found_also_in_sub_folders),
+        TEST(what_arrives_is_found_without_a_complete_look),
+        TEST(same_name_is_found_every_time_it_arrives),
+        TEST(overflow_is_followed_by_a_complete_look),
+        TEST(without_events_everything_is_found_by_polling),
+        TEST(limit_of_instances_is_named_and_polled),
+        TEST(limit_of_watches_is_named_polled_and_left_again),
+        TEST(asked_for_a_look_it_looks),
+        TEST(removed_folder_is_trouble_in_words),
+        TEST(folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives),
+        TEST(folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named),
+        TEST(places_that_cannot_be_looked_at_are_counted),
+        TEST(trouble_that_was_named_is_counted_soon_and_holds_no_file_up),
+        TEST(look_that_failed_is_tried_again_soon),
+        TEST(closing_at_any_moment_gives_everything_back),
+        TEST(fifty_thousand_files_do_not_hold_the_loop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+/*
+ * The watcher's folders: made, renamed, removed and moved away, each is watched as long as it is
+ * there, and not longer.
+ */
+#include "tests/support/watcher_fixture.h"
+
+static void new_folders_are_looked_into_and_watched(void **state)
+{
+    (void)state;
+    watch(60000, false);
+    run_until(NULL);
+    put(".stage/p/a.csv");
+    assert_int_equal(renameat(root_fd, ".stage", root_fd, "moved"), 0);
+    run_until("moved/p/a.csv");
+    put("moved/p/b.csv");
+    run_until("moved/p/b.csv");
+    put("made/q/r/c.csv"); /* files may be there before the folder is watched */
+    run_until("made/q/r/c.csv");
+    put("made/q/r/d.csv");
+    run_until("made/q/r/d.csv");
+}
+
+static void renamed_folder_is_known_by_its_new_name(void **state)
+{
+    (void)state;
+    put("old/p/a.csv");
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(renameat(root_fd, "old", root_fd, "new"), 0);
+    run_until("new/p/a.csv");
+    put("new/p/b.csv");
+    run_until("new/p/b.csv");
+    assert_int_equal(n_watches(), 3);
+    put("old/p/c.csv"); /* another of its name is not taken for it */
+    run_until("old/p/c.csv");
+    put("new/p/d.csv");
+    run_until("new/p/d.csv");
+    assert_int_equal(n_watches(), 5);
+    assert_int_equal(seen.n_complete, 1);
+}
+
+static void folder_that_is_moved_away_is_not_watched_any_more(void **state)
+{
+    (void)state;
+    char path[64];
+    put("x/y/a.csv");
+    put("x1/b.csv");
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(n_watches(), 4);
+    move_out("x");
+    put("c.csv"); /* its event comes after those of the folder */
+    run_until("c.csv");
+    assert_int_equal(n_watches(), 2);
+    put("x1/d.csv");
+    run_until("x1/d.csv");
+    snprintf(path, sizeof(path), "%s/away", outside);
+    assert_int_equal(renameat(AT_FDCWD, path, root_fd, "x"), 0);
+    run_until("x/y/a.csv");
+    put("x/y/e.csv");
+    run_until("x/y/e.csv");
+    assert_int_equal(seen.n_complete, 1);
+}
+
+/* Also when it goes and comes back before anybody is told. */
+static void folder_that_was_away_for_a_moment_is_watched(void **state)
+{
+    (void)state;
+    char path[64];
+    put("x/y/a.csv");
+    watch(60000, false);
+    run_until(NULL);
+    move_out("x");
+    snprintf(path, sizeof(path), "%s/away", outside);
+    assert_int_equal(renameat(AT_FDCWD, path, root_fd, "z"), 0);
+    run_until("z/y/a.csv");
+    put("z/y/b.csv");
+    run_until("z/y/b.csv");
+    assert_int_equal(n_watches(), 3);
+    assert_int_equal(seen.n_complete, 1);
+}
+
+static void removed_folder_that_comes_again_is_watched_again(void **state)
+{
+    (void)state;
+    put("f/a.csv");
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(unlinkat(root_fd, "f/a.csv", 0), 0);
+    assert_int_equal(unlinkat(root_fd, "f", AT_REMOVEDIR), 0);
+    run_until(NULL); /* a lost watch: everything is looked at */
+    put("f/b.csv");
+    run_until("f/b.csv");
+    put("f/c.csv");
+    run_until("f/c.csv");
+}
+
+static void links_to_folders_are_not_followed(void **state)
+{
+    (void)state;
+    assert_int_equal(symlinkat("/etc", root_fd, "etc"), 0);
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(seen.n_last, 1);
+    assert_string_equal(seen.paths, "etc|");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(new_folders_are_looked_into_and_watched),
+        TEST(renamed_folder_is_known_by_its_new_name),
+        TEST(folder_that_is_moved_away_is_not_watched_any_more),
+        TEST(folder_that_was_away_for_a_moment_is_watched),
+        TEST(removed_folder_that_comes_again_is_watched_again),
+        TEST(links_to_folders_are_not_followed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
