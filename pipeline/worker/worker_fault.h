@@ -1,7 +1,7 @@
 /*
  * worker_fault - where a test may have a worker die, hang or fail with a job.
  *
- * Only test builds (LEAT_FAULTS) ask; tests/worker_fault.c answers.
+ * Only test builds (LEAT_FAULTS) ask; tests/support/worker_fault.c answers.
  */
 #ifndef LEAT_PIPELINE_WORKER_WORKER_FAULT_H
 #define LEAT_PIPELINE_WORKER_WORKER_FAULT_H

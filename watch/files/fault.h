@@ -3,7 +3,7 @@
  *
  * Every change that the protocol makes on disk goes through disk.c with the name of the step it
  * belongs to ("claim.take"). In test builds (LEAT_FAULTS) the functions below are asked before and
- * after each of them; tests/spool_fault.c answers. Otherwise the macros are empty.
+ * after each of them; tests/support/spool_fault.c answers. Otherwise the macros are empty.
  */
 #ifndef LEAT_WATCH_FILES_FAULT_H
 #define LEAT_WATCH_FILES_FAULT_H
