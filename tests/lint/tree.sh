@@ -31,7 +31,7 @@ printf '%s\n' "$sources" | xargs awk '
         room("kernels/pearson/", base " kernels/backend[.]h kernels/base/ kernels/means/ kernels/matrix/")
         room("kernels/(" topics ")/", base " kernels/backend[.]h kernels/base/")
         room("kernels/[^/]*$", base " kernels/base/ " contracts)
-        room("stages/(pearson|sciddicat)/", "formats/ stages/stage[.]h " contracts)
+        room("stages/[^/]+/", "formats/ stages/stage[.]h " contracts)
         room("stages/[^/]*$", "formats/ " contracts)
         room("watch/files/", base)
         room("watch/arrival/", base " watch/files/")
