@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -49,9 +50,12 @@ static enum status parse_count(const struct param_spec *spec, const char *text,
         good = isdigit((unsigned char)*c) && !__builtin_mul_overflow(count, UINT64_C(10), &count) &&
                !__builtin_add_overflow(count, (uint64_t)(*c - '0'), &count);
     }
-    if (!good || (double)count < spec->min || (double)count > spec->max) {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a whole number from %.0f to %.0f",
-                           spec->key, text, spec->min, spec->max);
+    /* as a double the largest of 64 bits is one more */
+    const uint64_t most = spec->max < 0x1p64 ? (uint64_t)spec->max : UINT64_MAX;
+    if (!good || (double)count < spec->min || count > most) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s' is not a whole number from %.0f to %" PRIu64, spec->key, text,
+                           spec->min, most);
     }
     out->count = count;
     return STATUS_OK;

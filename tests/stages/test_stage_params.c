@@ -93,6 +93,18 @@ static void counts_are_whole_numbers_within_their_range(void **state)
     }
 }
 
+static void a_count_may_be_the_largest_of_64_bits(void **state)
+{
+    (void)state;
+    static const struct param_spec seed = {
+        .key = "seed", .kind = PARAM_COUNT, .text = "0", .min = 0, .max = 0x1p64};
+    struct param_value value;
+    assert_int_equal(stage_parse_param(&seed, "18446744073709551615", &value), STATUS_OK);
+    assert_true(value.count == UINT64_MAX);
+    assert_int_equal(stage_parse_param(&seed, "18446744073709551616", &value), STATUS_BAD_ARGUMENT);
+    assert_non_null(strstr(status_message(), "from 0 to 18446744073709551615"));
+}
+
 static void reals_are_finite_numbers_within_their_range(void **state)
 {
     (void)state;
@@ -239,6 +251,7 @@ int main(void)
         cmocka_unit_test(every_default_of_every_stage_is_accepted),
         cmocka_unit_test(choices_are_taken_and_told_by_their_whole_word),
         cmocka_unit_test(counts_are_whole_numbers_within_their_range),
+        cmocka_unit_test(a_count_may_be_the_largest_of_64_bits),
         cmocka_unit_test(reals_are_finite_numbers_within_their_range),
         cmocka_unit_test(texts_are_utf8_without_control_characters_and_of_bounded_bytes),
         cmocka_unit_test(numbers_stand_in_json_as_numbers),
