@@ -328,7 +328,8 @@ static enum status connect_to(const char *path, int *out)
         }
         return error == ECONNREFUSED || error == ENOENT || error == ENOTDIR
                    ? status_fail(STATUS_NOT_FOUND, "'%s': no service listens there", path)
-                   : status_fail_errno(error, "'%s': cannot ask the service", path);
+                   : status_fail_errno(error, "'%s': cannot ask the service%s", path,
+                                       error == EACCES ? ", only root and its own user may" : "");
     }
     *out = fd;
     return STATUS_OK;
