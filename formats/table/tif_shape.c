@@ -14,7 +14,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* What grids are compressed with; to how many bytes one may unpack at most (0: any number); how
  * many times a decoded strile the codec holds itself. Codecs for bilevel pictures and photographs
