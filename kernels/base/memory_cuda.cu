@@ -1,10 +1,10 @@
 /*
  * memory_cuda - device memory from a stream-ordered pool, and copies.
  *
- * Memory is taken on a stream that never has anything to wait for, so it can be used at once by any
- * id; it is given back on another one, after all that was queued before. The pool hands out again
- * what has been given back for good and keeps what it once got, so that later jobs do not pay for
- * the mapping; only when nothing is left is everything waited for, and tried once more.
+ * Memory is taken on a stream that never has anything to wait for, so it can be used at once on any
+ * other; it is given back on another one, after all that was queued before. The pool hands out
+ * again what has been given back for good and keeps what it once got, so that later jobs do not pay
+ * for the mapping; only when nothing is left is everything waited for, and tried once more.
  *
  * An upload waits for earlier work only where that uses the memory it writes to: a second staging
  * buffer fills while the kernels on the first still run.

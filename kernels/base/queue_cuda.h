@@ -103,8 +103,8 @@ struct cuda_queue {
     pthread_cond_t slot_free;
 
     cudaStream_t stream[QUEUE_STREAMS];
-    cudaStream_t alloc_stream,
-        free_stream; /* allocations; frees, which wait for what used the memory */
+    cudaStream_t alloc_stream; /* of allocations */
+    cudaStream_t free_stream;  /* of frees, which wait for what used the memory */
     struct queue_scratch scratch[QUEUE_STREAMS];
     struct queue_slot slot[QUEUE_SLOTS + 1]; /* the last belongs to STREAM_QUERY */
     cublasHandle_t blas;
@@ -114,9 +114,8 @@ struct cuda_queue {
     struct queue_op ring[QUEUE_RING];
     uint64_t next, oldest;        /* sequence numbers; 0 is never used */
     uint64_t last[QUEUE_STREAMS]; /* the last operation of a stream */
-    uint64_t seen[QUEUE_STREAMS]
-                 [QUEUE_STREAMS];      /* up to where the first has waited for the second */
-    uint64_t free_seen[QUEUE_STREAMS]; /* the same of free_stream */
+    /* up to where the first stream has waited for the second; the same of free_stream */
+    uint64_t seen[QUEUE_STREAMS][QUEUE_STREAMS], free_seen[QUEUE_STREAMS];
 
     cudaEvent_t base_event;      /* times are counted from here, ... */
     double base_ms;              /* ... which is so long after the backend's */
@@ -140,8 +139,8 @@ static inline struct queue_access queue_writes(const void *at, size_t bytes)
     return a;
 }
 /*
- * One operation on one id. The constructor takes the queue's lock, makes the stream wait for what
- * the accesses demand, and notes the time; `status` says whether that worked, and then work is
+ * One operation on one stream. The constructor takes the queue's lock, makes the stream wait for
+ * what the accesses demand, and notes the time; `status` says whether that worked, and then work is
  * launched on `stream`. done() notes the end, gives the lock back and returns the status of the
  * whole; the destructor does the same on the way out of a failure. Operations do not nest.
  */
@@ -173,7 +172,7 @@ enum stream_id cuda_gemm_stream(struct cuda_queue *q);
 enum status cuda_queue_scratch(struct cuda_queue *q, enum stream_id id, size_t bytes,
                                void **out) STATUS_MUST_CHECK;
 
-/* The cuBLAS handle, set to the stream's stream and to a workspace of its own: the same algorithm,
+/* The cuBLAS handle, set to the stream and to a workspace of its own: the same algorithm,
  * and so the same bits, whatever else is running. */
 enum status cuda_queue_blas(struct cuda_queue *q, enum stream_id id,
                             cublasHandle_t *out) STATUS_MUST_CHECK;

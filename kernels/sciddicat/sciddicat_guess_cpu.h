@@ -1,7 +1,7 @@
 /*
  * sciddicat_guess_cpu - the end of the rounds (sciddicat_rule.h) from those that were left in the
- * cell's last rounds, its guess G: one evaluation, the same bits. For the vectors
- * that are defined before.
+ * cell's last rounds, its guess G: one evaluation, the same bits. For the vectors that are defined
+ * before this header.
  *
  * Let a be the rounded average over G, A the true one. As no level is below 0, a rounded average is
  * right to 6.1 u of itself (u = 2^-53; six operations without cancellation). The guess holds where

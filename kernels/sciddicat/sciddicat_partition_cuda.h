@@ -5,8 +5,8 @@
  * Residents are the hot tiles and those beside them. They are given, in the order of their active
  * cells, to the blocks there and back again, so that each gets about as many.
  */
-#ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_DEAL_CUDA_H
-#define LEAT_KERNELS_SCIDDICAT_SCIDDICAT_DEAL_CUDA_H
+#ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_PARTITION_CUDA_H
+#define LEAT_KERNELS_SCIDDICAT_SCIDDICAT_PARTITION_CUDA_H
 
 #include "kernels/sciddicat/sciddicat_exchange_cuda.h"
 

@@ -42,7 +42,7 @@ struct generate_block {
  * there is none. */
 bool generate_source_next(const struct generate_source *g, const struct generate_block *before,
                           struct generate_block *b);
-/* Computes the values. Slabs are filled in order, one at a time. */
+/* Computes the values. Blocks are filled in order, one at a time. */
 enum status generate_source_fill(struct generate_source *g,
                                  const struct generate_block *b) STATUS_MUST_CHECK;
 /* Whether a cell of the block, counted from its first, is to be missing. */

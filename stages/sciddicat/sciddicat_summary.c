@@ -185,8 +185,7 @@ static enum status put_shape(const struct sciddicat_job *job, json_t *shape)
     return summary_entry_put(shape, entries, sizeof entries / sizeof *entries);
 }
 
-/* As given, but for report_every, which is written as it is in effect. */
-/* Where it was 0. */
+/* Parameters stand as they were given; report_every as it is in effect, where that was 0. */
 static enum status put_parameters(const struct sciddicat_job *job, json_t *parameters)
 {
     const struct summary_entry effective = {"report_every",

@@ -1,6 +1,6 @@
 /*
- * The coefficients of the stage `pearson`: shapes, regimes, precisions, gaps, increments, however
- * the table comes in. Runs on the backend that $LEAT_TEST_BACKEND names.
+ * The coefficients of the stage `pearson`: shapes, strategies, precisions, gaps, increments,
+ * however the table comes in. Runs on the backend that $LEAT_TEST_BACKEND names.
  *
  * Tolerances on r are the contract's (kernels/pearson/pearson.h): 1e-12 exact, 1e-6 f32, to which
  * the rounding of a matrix in f32 (2^-24 of a number up to 1) is added.
