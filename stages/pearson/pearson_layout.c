@@ -85,15 +85,14 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
     const bool columns =
         series == SERIES_COLUMNS || (series == SERIES_AUTO && args->inputs[0].table->has_header);
     const bool by_lines = columns == args->inputs[0].table->lines_are_columns;
-    const enum pearson_precision asked = precisions[p[PRECISION].index];
-    *out = (struct pearson_choice){.columns = columns,
-                                   .asked = asked,
-                                   .used = by_lines ? asked : PEARSON_EXACT,
-                                   .diff = diffs[p[DIFF].index],
-                                   .reject = p[MISSING].index == 1,
-                                   .keep_r = p[R].index == 0,
-                                   .top = (size_t)p[TOP].count,
-                                   .threshold = p[THRESHOLD].real};
+    *out =
+        (struct pearson_choice){.columns = columns,
+                                .used = by_lines ? precisions[p[PRECISION].index] : PEARSON_EXACT,
+                                .diff = diffs[p[DIFF].index],
+                                .reject = p[MISSING].index == 1,
+                                .keep_r = p[R].index == 0,
+                                .top = (size_t)p[TOP].count,
+                                .threshold = p[THRESHOLD].real};
 }
 
 static size_t at_least(size_t a, size_t b)

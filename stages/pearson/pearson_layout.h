@@ -20,9 +20,8 @@ enum { PEARSON_PAIRS_MAX = 1 << 24 };
 #define PEARSON_SERIES_MAX ((size_t)1 << 31)
 
 struct pearson_choice {
-    bool columns;                 /* the series are the table's columns, else its rows */
-    enum pearson_precision asked; /* what the user wants */
-    enum pearson_precision used;  /* what is done: series across lines are always taken exactly */
+    bool columns;                /* the series are the table's columns, else its rows */
+    enum pearson_precision used; /* what is done: series across lines are always taken exactly */
     enum pearson_diff diff;
     bool reject; /* a missing value is an error */
     bool keep_r; /* the matrix is among the results */
