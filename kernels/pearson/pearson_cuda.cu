@@ -74,23 +74,26 @@ enum status take_band(struct cuda_queue *q, const struct pearson_panel *p,
         return STATUS_OK;
     }
     struct band band = {*p, first, n, n_b, (double *)r + p->b.first, p->width};
-    cuda_span products(&q->base);
-    if (!exact) {
-        STATUS_TRY(products.alloc(n * n_b * sizeof(double)));
-        band.products = products.as<double>();
-        band.pitch = n_b;
-    }
+    struct cuda_product product = {
+        false,  false,         a,         (const double *)p->b.z.at, n, n_b, form.doubles, stride,
+        stride, band.products, band.pitch};
     cuda_work work(q, cuda_gemm_stream(q),
                    {queue_reads(a, n * stride * sizeof(double)),
                     queue_reads(p->b.z.at, n_b * stride * sizeof(double)),
                     queue_writes(r, n * p->width * dtype_bytes(pearson_dtype(p->precision))),
-                    queue_writes(products.span.at, products.span.bytes),
                     queue_moments(p->moments, p->a.first + first, n, false),
                     queue_moments(p->moments, p->b.first, n_b, false)});
     STATUS_TRY(work.status);
-    const struct cuda_product product = {
-        false,  false,         a,         (const double *)p->b.z.at, n, n_b, form.doubles, stride,
-        stride, band.products, band.pitch};
+    if (!exact) {
+        /* in the stream's scratch, behind what the product itself takes of it: a span a band would
+         * take memory for as many bands as the queue holds */
+        const size_t before = cuda_pieces(cuda_multiply_scratch(&product), 256) * 256;
+        char *scratch;
+        STATUS_TRY(
+            cuda_queue_scratch(q, work.id, before + n * n_b * sizeof(double), (void **)&scratch));
+        product.c = band.products = (double *)(scratch + before);
+        product.width = band.pitch = n_b;
+    }
     STATUS_TRY(cuda_multiply(q, work.id, &product));
     const dim3 grid((unsigned)cuda_pieces(n_b, THREADS), (unsigned)cuda_pieces(n, CLAMP_ROWS));
     auto kernel = exact ? clamp_rows<double> : clamp_rows<float>;

@@ -34,7 +34,9 @@ struct cuda_product {
     double *c;
     size_t width;
 };
-/* Within an operation on the stream; takes the stream's scratch memory. */
+/* Within an operation on the stream; takes so much of the stream's scratch memory, from its
+ * beginning. */
+size_t cuda_multiply_scratch(const struct cuda_product *product);
 enum status cuda_multiply(struct cuda_queue *q, enum stream_id id,
                           const struct cuda_product *product) STATUS_MUST_CHECK;
 

@@ -69,7 +69,7 @@ enum status split_product(struct cuda_queue *q, enum stream_id id, cublasHandle_
     const size_t pitch_a = p->columns ? p->pitch_a : 1, pitch_b = p->columns ? p->pitch_b : 1;
     const size_t elements = p->n_a * p->n_b;
     double *parts;
-    STATUS_TRY(cuda_queue_scratch(q, id, n_splits * elements * sizeof(double), (void **)&parts));
+    STATUS_TRY(cuda_queue_scratch(q, id, cuda_multiply_scratch(p), (void **)&parts));
     for (size_t k = 0; k < terms; k += SLICE) {
         CUBLAS_TRY(cublasDgemmStridedBatched_64(
                        blas, p->columns ? CUBLAS_OP_N : CUBLAS_OP_T,
@@ -89,6 +89,12 @@ enum status split_product(struct cuda_queue *q, enum stream_id id, cublasHandle_
 }
 
 } // namespace
+
+size_t cuda_multiply_scratch(const struct cuda_product *p)
+{
+    const size_t n_splits = splits_of(p);
+    return n_splits > 1 ? n_splits * p->n_a * p->n_b * sizeof(double) : 0;
+}
 
 enum status cuda_multiply(struct cuda_queue *q, enum stream_id id, const struct cuda_product *p)
 {
