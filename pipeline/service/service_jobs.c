@@ -323,8 +323,12 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     leave(job);
     switch (spool_outcome_of(code)) {
     case SPOOL_BAD_INPUT:
-        service_job_list(s, job, WAIT_FAIL);
-        break;
+        if (spool_unchanged(s->spool, job->spool) || job->spool->outcome != SPOOL_WAIT) {
+            service_job_list(s, job, WAIT_FAIL);
+            break;
+        }
+        /* The bytes that are wrong are not those that were complete. */
+        /* fallthrough */
     case SPOOL_WAIT: /* as when spool_durable sees it */
         service_job_list(s, job, WAIT_REQUEUE);
         break;

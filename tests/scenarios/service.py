@@ -38,7 +38,8 @@ class Service:
             self.until(lambda: self.status()["ready"], "ready")
 
     def status(self):
-        return ask_status(self.socket) or {"ready": False, "state": "silent", "totals": {"done": -1}}
+        return ask_status(self.socket) or {"ready": False, "state": "silent", "totals": {"done": -1}, "n_queued": 0,
+                                           "n_waiting": 0, "in_flight": [], "waiting": [], "workers": []}
 
     def until(self, ask, what, seconds=WAIT_S):
         """Waits until what is asked for is true, and returns it: asked once more, it may be gone."""

@@ -4,6 +4,7 @@ part.
 Every drop has bytes of its own, and result.json says of which bytes a result is: that is how this tells what became
 of which drop.
 """
+import glob
 import json
 import os
 import re
@@ -355,6 +356,24 @@ def rewritten(s):
          "begins anew, one result of the new bytes, no attempt charged")
 
 
+def cut_before_it_is_read(s):
+    """The bytes are cut when the worker has the job and has not read it: what it says of them is not held against it."""
+    files = long_pair()
+    worker = s.status()["workers"][0]["pid"]
+    os.kill(worker, signal.SIGSTOP)
+    drop_pair(s, "early", files)
+    taken = os.path.join(s.spool, ".work/*/in/early.dem.asc")
+    charged = os.path.join(s.spool, ".work/*/attempts")
+    s.until(lambda: glob.glob(taken) and any(read(path) for path in glob.glob(charged)), "an attempt")
+    with open(glob.glob(taken)[0], "r+b") as f:
+        rewrite(f, files["dem"][:len(files["dem"]) // 2])
+        os.kill(worker, signal.SIGCONT)
+        s.until(lambda: "is still being written" in s.waits().get("in/early.dem.asc", ""), "it waits for the writer")
+        f.write(files["dem"][len(files["dem"]) // 2:])
+    ends_with(s, "early", files)
+    show("cut before the worker reads it: waits for the writer, too, and does not fail for bytes that were not complete")
+
+
 def without_leases():
     """Files of somebody else, of which the kernel does not say who writes them: what stands still is complete."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
@@ -405,6 +424,7 @@ def arriving():
 
 def changed():
     s = Service("changed", "-c", "leat.conf", "--max-attempts", "1")
+    cut_before_it_is_read(s)
     rewritten(s)
     s.stop()
     s.is_clean()

@@ -183,6 +183,9 @@ void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Gives the result its name: the stem; STEM~ID when that is taken and not to be replaced.
  * SPOOL_TRANSIENT also when the result is not in OUT, and nothing says that it was published. */
 void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* Whether the inputs of a job that is worked on are still what they were when the attempt began;
+ * the outcome is SPOOL_WAIT when somebody has changed them. */
+bool spool_unchanged(struct spool *s, struct spool_job *job);
 /* Inputs to done/FOLDER/ (or deleted), then forgets the job: SPOOL_ENDED. */
 void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* durable to archive, each job as far as it comes. */

@@ -135,8 +135,6 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
 /* spool_claim.c: the rest of spool_claim for jobs whose `job` record is on disk: moves what is not
  * yet there, and verifies. */
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n);
-/* spool_claim.c: whether an input is still what it was; sets the outcome. */
-bool spool_unchanged(struct spool *s, struct spool_job *job);
 /* spool_fail.c: moves .work/ID, which holds its reason.json, to failed/. */
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n);
 
