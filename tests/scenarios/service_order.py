@@ -1,6 +1,7 @@
 """Jobs whose results have the same name, with replace = yes: the one dropped last stays; see service_order.sh."""
 import json
 import os
+import signal
 
 from service import WATCHED, Service, grid, table
 
@@ -17,11 +18,14 @@ s = Service("spool", "--config", "leat.conf")
 for part in ("dem", "source"):
     s.drop(f"x.{part}.asc", grid(part == "source"))
 s.until(lambda: s.status()["in_flight"], "a long job")
+worker = s.status()["workers"][0]["pid"]
+os.kill(worker, signal.SIGSTOP)  # the long job does not end before the others have come, however fast the machine is
 s.drop("sub/x.clusters.csv", table())
 s.until(lambda: "in/x.dem.asc" in s.waits().get("in/sub/x.clusters.csv", ""), "the later one waits, and says for what")
 for i in range(5):
     s.drop("x.clusters.csv", table(seed=i))
     s.until(lambda: not s.has("in/x.clusters.csv"), "taken")
+os.kill(worker, signal.SIGCONT)
 s.drop("y.clusters.csv", table())
 s.until(lambda: s.has("out/y"), "nobody else waits")
 s.check(s.status()["in_flight"][0]["name"] == "in/x.dem.asc" and s.status()["n_waiting"] == 6 and
