@@ -176,7 +176,9 @@ static enum status retry_in(const char *root, const char *id, int in_fd, int fai
 {
     struct spool_job *job = NULL;
     char own_id[SPOOL_ID_BYTES]; /* id may be "ID~2" */
+    char inputs[STATUS_MESSAGE_BYTES];
     snprintf(own_id, sizeof(own_id), "%s", id);
+    snprintf(inputs, sizeof(inputs), "'%s/failed/%s/in'", root, id);
     enum status code = spool_read_job(job_fd, own_id, &job);
     if (code != STATUS_OK && code != STATUS_NOT_FOUND && code != STATUS_BAD_INPUT) {
         return code;
@@ -186,10 +188,10 @@ static enum status retry_in(const char *root, const char *id, int in_fd, int fai
     int to = -1;
     int from = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
     if (from < 0 && errno != ENOENT) {
-        code = status_fail_errno(errno, "'%s/failed/%s/in' cannot be opened", root, id);
+        code = status_fail_errno(errno, "%s cannot be opened", inputs);
         goto end;
     }
-    if ((from >= 0 && (code = spool_list(from, "the job's folder", &found)) != STATUS_OK) ||
+    if ((from >= 0 && (code = spool_list(from, inputs, &found)) != STATUS_OK) ||
         (code = must_have_inputs(root, id, job, &found, from, in_fd)) != STATUS_OK) {
         goto end;
     }
