@@ -27,7 +27,7 @@
  * is tried until one has ended. With no job it is looked every few seconds, and a pause begins
  * before a file comes. While it is the reserve alone that is missing, results that are made are put
  * in place, since that takes no room and may give some. A job whose result or failure is made and
- * cannot be put where it belongs is deferred, and others go on, unless many are held in a
+ * cannot be put where it belongs is deferred, and others go on, unless many are deferred in a
  * row. An error that only this job meets again, while others have been finished, is its own after
  * all, and charged. About space or memory it is the job's own without a charge: the job is large,
  * and waits by itself; one large job is tried at a time, later and later. One that has had no

@@ -46,7 +46,7 @@ struct service_job {
     double deadline_s;
     struct service_worker *worker;
     uint64_t again_ms;    /* not before */
-    uint64_t deferred_ms; /* since when its own end cannot be synced; 0: it can */
+    uint64_t deferred_ms; /* since when it cannot be put where it belongs; 0: it can */
     uint64_t tried_ms;    /* when it was last attempted */
     uint64_t large_ms;    /* since when it alone has no space or memory; 0: it has, or nobody has */
     unsigned n_alone;     /* how often that looked so */
@@ -140,7 +140,7 @@ struct service {
     char why[SERVICE_WHY_BYTES]; /* it is paused */
     uint64_t pause_ms, look_for_room_ms, paused_ms; /* paused_ms: when last */
     uint64_t look_at_folders_ms;                    /* while it is not paused */
-    size_t n_deferred_in_row;                       /* jobs held since one ended */
+    size_t n_deferred_in_row;                       /* jobs deferred since one ended */
 
     uint64_t started_ms;
     double started_at; /* seconds since 1970 */

@@ -129,7 +129,8 @@ static void run_to_the_end(struct round *r)
 
 /* One change after the other, or every SPOOL_STRIDE-th: dies before it (way 0), after it (1), or it
  * fails (2); from change `first` on. Returns the first change before which a death leaves something
- * else than a death of way 1 after the change in front of it. */
+ * else than every death of way 1: until a commit fails there, both leave what the changes so far
+ * have made. */
 static unsigned long sweep_one(bool replace, size_t n_more, int way, unsigned long first)
 {
     static unsigned long n_sweeps;
