@@ -48,7 +48,7 @@ size=$(wc -c <deflate.dem.tif)
 head -c $((size - 100)) deflate.dem.tif >cut.dem.tif
 bad cut.dem.tif "byte [0-9]+: strip 3 .*goes beyond the file's $((size - 100))"
 head -c 60 deflate.dem.tif >stub.dem.tif
-bad stub.dem.tif 'no TIFF that can be read'
+bad stub.dem.tif 'is not a readable TIFF'
 gdal_translate -q -of GTiff -b 1 -b 1 plain.dem.asc twins.dem.tif
 bad twins.dem.tif '2 (bands|samples)'
 while read -r lie pattern; do
