@@ -213,6 +213,21 @@ static void replaced_result_does_not_come_back_when_the_new_one_is_taken_away(vo
     nothing_is_left_over();
 }
 
+/* A power cut may leave both names of a file that was being moved. */
+static void input_that_lies_in_its_archive_already_is_not_archived_twice(void **state)
+{
+    (void)state;
+    char path[80];
+    struct spool_job *job = new_committed_job("1");
+    spool_publish(s, &job, 1);
+    snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
+    spool_job_free(job);
+    assert_int_equal(linkat(root_fd, path, root_fd, "done/a.csv", 0), 0);
+    start();
+    the_one_job_has_ended("1");
+    assert_int_equal(count_entries(root_fd, "done"), 1);
+}
+
 /* Of somebody else, and with the name only since the commit. */
 static void folder_that_is_no_result_is_not_replaced(void **state)
 {
@@ -244,6 +259,7 @@ int main(void)
         PUBLISH_TEST(part_of_a_job_that_cannot_be_looked_at_is_not_swept),
         PUBLISH_TEST(result_that_was_taken_away_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published),
+        PUBLISH_TEST(input_that_lies_in_its_archive_already_is_not_archived_twice),
         PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
         PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),
         PUBLISH_TEST(folder_that_is_no_result_is_not_replaced),

@@ -395,6 +395,14 @@ void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n)
     }
 }
 
+static bool is_one_file(int a_fd, const char *a, int b_fd, const char *b)
+{
+    struct stat sa, sb;
+    return fstatat(a_fd, a, &sa, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstatat(b_fd, b, &sb, AT_SYMLINK_NOFOLLOW) == 0 && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
 /* Moves one input from `from` to its archive. */
 static int archive_file(const struct spool_job *job, const char *name, int from, int to)
 {
@@ -412,6 +420,10 @@ static int archive_file(const struct spool_job *job, const char *name, int from,
         }
         if (errno != EEXIST) {
             return -1;
+        }
+        if (is_one_file(from, name, to,
+                        now)) { /* moved before a power cut, which left both names */
+            return disk_unlink("archive.delete", from, name);
         }
         spool_other_name(name, job->stem, job->id, tries, other);
         now = other;
