@@ -46,6 +46,18 @@ size_t io_watch_pread_all(int fd, void *dst, size_t n, uint64_t at, int *error)
     return done;
 }
 
+bool io_watch_write_all(int fd, const void *src, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t k = io_watch_write(fd, (const char *)src + done, n - done);
+        if (k < 0 && errno != EINTR) {
+            return false;
+        }
+        done += k > 0 ? (size_t)k : 0;
+    }
+    return true;
+}
+
 ssize_t io_watch_write(int fd, const void *src, size_t n)
 {
     note(true, true);

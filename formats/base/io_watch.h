@@ -21,6 +21,8 @@ void io_watch_thread(struct io_watch *watch);
 /* Reads up to n bytes at `at`, fewer only at the file's end or after a failure; *error is its
  * errno, else 0. Returns how many there are. */
 size_t io_watch_pread_all(int fd, void *dst, size_t n, uint64_t at, int *error);
+/* Writes all n bytes; false, with errno, when they could not all be written. */
+bool io_watch_write_all(int fd, const void *src, size_t n);
 /* pread(2), write(2) and close(2) of a file that was written, with errno as they leave it. */
 ssize_t io_watch_pread(int fd, void *dst, size_t n, off_t at);
 ssize_t io_watch_write(int fd, const void *src, size_t n);

@@ -56,16 +56,9 @@ static enum status make_folder(int dir_fd, const char *name)
 
 static enum status write_all(const struct pack *p, const unsigned char *data, size_t n)
 {
-    while (n > 0) {
-        const ssize_t k = io_watch_write(p->fd, data, n);
-        if (k >= 0) {
-            data += k;
-            n -= (size_t)k;
-        } else if (errno != EINTR) {
-            return status_fail_errno(errno, "cannot write %s", p->name);
-        }
-    }
-    return STATUS_OK;
+    return io_watch_write_all(p->fd, data, n)
+               ? STATUS_OK
+               : status_fail_errno(errno, "cannot write %s", p->name);
 }
 
 static enum status flush(struct pack *p)

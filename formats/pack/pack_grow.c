@@ -73,15 +73,9 @@ static struct pack_growth **find(struct pack *p, const char *member)
 
 static enum status write_all(const struct pack *p, int fd, const unsigned char *data, size_t n)
 {
-    while (n > 0) {
-        const ssize_t done = io_watch_write(fd, data, n);
-        if (done < 0 && errno != EINTR) {
-            return status_fail_errno(errno, "cannot write a temporary file for %s", p->name);
-        }
-        data += done > 0 ? done : 0;
-        n -= done > 0 ? (size_t)done : 0;
-    }
-    return STATUS_OK;
+    return io_watch_write_all(fd, data, n)
+               ? STATUS_OK
+               : status_fail_errno(errno, "cannot write a temporary file for %s", p->name);
 }
 
 static enum status flush(const struct pack *p, struct pack_growth *g)
@@ -119,19 +113,16 @@ static enum status copy_packed(struct pack *p, const struct pack_growth *g)
 {
     struct pack_piece piece = {.crc = 0};
     enum status st = bytes_reserve(&piece.packed, PACK_PIECE_BYTES);
-    for (uint64_t done = 0; done < g->packed_bytes && st == STATUS_OK;) {
+    for (uint64_t done = 0; done < g->packed_bytes && st == STATUS_OK; done += piece.packed.len) {
         const uint64_t left = g->packed_bytes - done;
         const size_t want = left < PACK_PIECE_BYTES ? (size_t)left : PACK_PIECE_BYTES;
-        const ssize_t got = io_watch_pread(g->fd, piece.packed.data, want, (off_t)done);
-        if (got > 0) {
-            done += (uint64_t)got;
-            piece.packed.len = (size_t)got;
-            piece.packed_crc = crc32_gzip_refl(0, piece.packed.data, piece.packed.len);
-            st = pack_append(p, &piece);
-        } else if (got == 0 || errno != EINTR) {
-            st = status_fail_errno(got == 0 ? EIO : errno, "cannot read a temporary file for %s",
-                                   p->name);
-        }
+        int error;
+        piece.packed.len = io_watch_pread_all(g->fd, piece.packed.data, want, done, &error);
+        piece.packed_crc = crc32_gzip_refl(0, piece.packed.data, piece.packed.len);
+        st = piece.packed.len == want
+                 ? pack_append(p, &piece)
+                 : status_fail_errno(error != 0 ? error : EIO,
+                                     "cannot read a temporary file for %s", p->name);
     }
     bytes_free(&piece.packed);
     return st;

@@ -23,23 +23,6 @@ static void give_up(struct job_copy *copy)
     *copy = (struct job_copy){.fd = -1, .given_up = true};
 }
 
-/* Whether all was written, behind what is there. */
-static bool write_all(int fd, const void *data, size_t n)
-{
-    const char *from = data;
-    while (n > 0) {
-        const ssize_t done = io_watch_write(fd, from, n);
-        if (done < 0 && errno != EINTR) {
-            return false;
-        }
-        if (done > 0) {
-            from += done;
-            n -= (size_t)done;
-        }
-    }
-    return true;
-}
-
 /* Takes no more than a third of what is free: results come to the same place. */
 static bool has_room(const struct job_copy *copy, uint64_t more)
 {
@@ -73,7 +56,7 @@ void job_copy_add(struct job *job, const struct block *b)
     }
     job->has_copied = true;
     if ((copy->fd < 0 && !begin(copy, job->context.out_fd)) || !has_room(copy, bytes) ||
-        !write_all(copy->fd, c->values, bytes)) {
+        !io_watch_write_all(copy->fd, c->values, bytes)) {
         give_up(copy);
         return;
     }

@@ -8,6 +8,7 @@
 #include "pipeline/engine/efficiency.h"
 #include "pipeline/engine/meter.h"
 #include "pipeline/engine/thread_pool.h"
+#include "tests/support/burn.h"
 #include "tests/support/patience.h"
 
 #include <errno.h>
@@ -316,17 +317,6 @@ static void cpu_time_is_over_what_there_is_of_it(void **state)
     assert_true(efficiency_cpu_s(6, 2, 7, 16) == 3); /* few threads on a large machine */
     assert_true(efficiency_cpu_s(2, 4, 12, 4) == 3); /* reading threads unpack */
     assert_true(efficiency_cpu_s(4, 1, 6, 2) == 4);
-}
-
-static void burn(void *arg, size_t i)
-{
-    (void)arg;
-    (void)i;
-    struct timespec begin, now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    do {
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 2000000);
 }
 
 static void burn_in_task(struct thread_pool_task *task)

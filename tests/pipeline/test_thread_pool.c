@@ -3,6 +3,7 @@
  * is booked.
  */
 #include "pipeline/engine/thread_pool.h"
+#include "tests/support/burn.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -150,17 +151,6 @@ struct looping {
     struct thread_pool_task task;
     struct executor executor;
 };
-
-static void burn(void *arg, size_t i)
-{
-    (void)arg;
-    (void)i;
-    struct timespec begin, now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    do {
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 2000000);
-}
 
 static void loop_in_task(struct thread_pool_task *task)
 {

@@ -105,8 +105,20 @@ if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=5m,mode=700", "leat", "sm
         assert numpy.array_equal(read("small/out/a", "scores"), read("out/a", "scores"))
         again = about("small/out/a")["timing"]["lanes"]["decode"]["bytes"]
         assert again > text * 3 // 2, (again, text)
+        # A copy that there is room for, but not for it and the results: the job starts over without it.
+        subprocess.run(["mount", "-o", "remount,size=11m", "small"], check=True)
+        subprocess.run(["rm", "-r", "small/out/a"], check=True)
+        write("d.values.csv", table[:1000, :1])
+        write("d.query.csv", table[:, 1:2])
+        run("-o", "out", "d.values.csv", "d.query.csv")
+        run("-o", "small/out", "d.values.csv", "d.query.csv")
+        assert numpy.array_equal(read("small/out/d", "scores"), read("out/d", "scores"))
+        again, once = (about(f"{out}/d")["timing"]["lanes"]["decode"]["bytes"] for out in ("small/out", "out"))
+        assert again > once * 11 // 10, (again, once)
+        subprocess.run(["rm", "-r", "small/out/d"], check=True)
+        subprocess.run(["mount", "-o", "remount,size=5m", "small"], check=True)
         run("-o", "small/out", "long.numbers.csv", status=1, says="[Nn]o space left")
-        assert os.listdir("small/out") == ["a"], os.listdir("small/out")
+        assert os.listdir("small/out") == [], os.listdir("small/out")
     finally:
         subprocess.run(["umount", "-l", "small"], check=True)
     print("a full disk: decoded again, or failed with the reason")
