@@ -79,6 +79,10 @@ class Service:
     def has(self, path):
         return os.path.lexists(os.path.join(self.spool, path))
 
+    def done(self, names, what):
+        """Waits until these files lie in done/. Not a number of jobs: one whose result is there may be counted later."""
+        self.until(lambda: all(self.has(f"done/{name}") for name in names), what)
+
     def reasons(self):
         """Of what failed: file name -> reason.json."""
         found = {}

@@ -12,11 +12,11 @@ seed = 0
 def others_are_done(s, *troubled, n=5):
     """Files that come now are done: nobody waits for those that are in trouble, and still are then."""
     global seed
-    before = s.status()["totals"]["done"]
-    for _ in range(n):
+    names = [f"good{seed + i}.clusters.csv" for i in range(n)]
+    for name in names:
         seed += 1
-        s.drop(f"good{seed}.clusters.csv", table(seed=seed))
-    s.until(lambda: s.status()["totals"]["done"] == before + n, f"{n} others are done")
+        s.drop(name, table(seed=seed))
+    s.done(names, "others are done")
     s.check(all(path in s.waits() for path in troubled), f"no trouble any more: {s.waits()}")
 
 
@@ -54,14 +54,13 @@ page = subprocess.run([LEAT, "status", "--status-socket", s.socket], capture_out
 s.check("3 places cannot be looked at" in page, page)
 
 # Mended: taken without another word.
-before = s.status()["totals"]["done"]
 for name in ("locked", "names", "shut", "shut2"):
     os.chown(f"other/spool/in/{name}", OTHER, OTHER)
     os.chmod(f"other/spool/in/{name}", 0o755)
-s.until(lambda: s.status()["totals"]["done"] == before + 40, "done when they may be moved")
+s.done([f"locked/b{i}.clusters.csv" for i in range(40)], "done when they may be moved")
 s.stop()
 s = Service("other/spool", "--rescan", "1", program="./leat-as-other")
-s.until(lambda: s.status()["totals"]["done"] == 3, "done when they may be seen")
+s.done([f"{name}/c.clusters.csv" for name in ("names", "shut", "shut2")], "done when they may be seen")
 s.check(s.status()["n_troubles"] == 0 and "in" not in s.waits(), "trouble that is over")
 s.stop()
 
@@ -83,7 +82,6 @@ if subprocess.run(["chattr", "+i", "spool/in/.fixed"], stderr=subprocess.DEVNULL
     s.until(lambda: s.has("done/fixed.clusters.csv"), "done when it may be moved")
 
 # in/ is renamed away: said, also while nothing comes; made anew: watched again, as if nothing had been.
-done = s.status()["totals"]["done"]
 s.drop("early.data", "no pipeline takes it")
 s.until(lambda: "in/early.data" in s.waits(), "a file that waits")
 os.rename("spool/in", "spool/old")
