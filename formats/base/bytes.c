@@ -49,10 +49,7 @@ enum status bytes_append(struct bytes *b, const void *data, size_t n)
 enum status bytes_printf(struct bytes *b, const char *format, ...)
 {
     for (size_t want = 64;;) {
-        const enum status st = bytes_reserve(b, want);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(bytes_reserve(b, want));
         const size_t room = b->cap - b->len;
         va_list args;
         va_start(args, format);

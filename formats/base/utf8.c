@@ -51,11 +51,8 @@ enum status utf8_append_valid(struct bytes *out, const char *text)
         const char *const from = text;
         /* three bytes that mean U+FFFD are themselves what stands for it */
         const bool wrong = utf8_next(&text) == REPLACEMENT;
-        const enum status st = wrong ? bytes_append(out, "\xef\xbf\xbd", 3)
-                                     : bytes_append(out, from, (size_t)(text - from));
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(wrong ? bytes_append(out, "\xef\xbf\xbd", 3)
+                         : bytes_append(out, from, (size_t)(text - from)));
     }
     return STATUS_OK;
 }

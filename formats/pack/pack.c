@@ -77,10 +77,7 @@ static enum status put_known(struct pack *p, const void *data, size_t n, uint32_
     p->crc = p->size == 0 ? crc : (uint32_t)crc32_combine(p->crc, crc, (off_t)n);
     p->size += n;
     if (n >= DIRECT_BYTES || p->buffer.len + n > GATHER_BYTES) {
-        const enum status st = flush(p);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(flush(p));
     }
     return n < DIRECT_BYTES ? bytes_append(&p->buffer, data, n) : write_all(p, data, n);
 }
@@ -205,10 +202,7 @@ static enum status zip_end(struct pack *p)
 {
     const struct pack_member_state *const m = &p->member;
     if (m->streamed) {
-        const enum status st = put_descriptor(p);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(put_descriptor(p));
     }
     const uint64_t wide[] = {m->raw_bytes, m->packed_bytes, m->offset}; /* in this order */
     size_t n_wide = 0;
@@ -280,10 +274,7 @@ enum status pack_open(int dir_fd, const char *name, enum pack_kind kind, struct 
 {
     assert((size_t)kind < sizeof containers / sizeof containers[0]);
     *out = NULL;
-    const enum status st = make_folder(dir_fd, name);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(make_folder(dir_fd, name));
     const int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
         return status_fail_errno(errno, "cannot create %s", name);
@@ -315,10 +306,7 @@ static enum status check_complete(const struct pack *p)
 enum status pack_member(struct pack *p, const char *member)
 {
     assert(p->container->named && strlen(member) < 0xffff);
-    const enum status st = check_complete(p);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(check_complete(p));
     char *name = strdup(member);
     if (name == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory to write %s", p->name);
@@ -336,14 +324,8 @@ enum status pack_append(struct pack *p, const struct pack_piece *piece)
     if (m->complete || (c->named && p->n_members == 0)) {
         return status_fail(STATUS_INTERNAL, "%s: a piece outside of a member", p->name);
     }
-    enum status st = !m->begun && c->begin != NULL ? c->begin(p, piece) : STATUS_OK;
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = put_known(p, piece->packed.data, piece->packed.len, piece->packed_crc);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(!m->begun && c->begin != NULL ? c->begin(p, piece) : STATUS_OK);
+    STATUS_TRY(put_known(p, piece->packed.data, piece->packed.len, piece->packed_crc));
     m->crc = m->begun ? (uint32_t)crc32_combine(m->crc, piece->crc, (off_t)piece->raw_bytes)
                       : piece->crc;
     m->raw_bytes += piece->raw_bytes;
@@ -355,18 +337,12 @@ enum status pack_append(struct pack *p, const struct pack_piece *piece)
 
 static enum status finish(struct pack *p)
 {
-    enum status st = check_complete(p);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(check_complete(p));
     if (p->growths != NULL) {
         return status_fail(STATUS_INTERNAL, "%s: a member has grown and was not ended", p->name);
     }
-    st = p->container->finish != NULL ? p->container->finish(p) : STATUS_OK;
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = flush(p);
+    STATUS_TRY(p->container->finish != NULL ? p->container->finish(p) : STATUS_OK);
+    const enum status st = flush(p);
     const int fd = p->fd;
     p->fd = -1;
     if (io_watch_close(fd) != 0 && st == STATUS_OK && errno != EINTR) {

@@ -81,10 +81,7 @@ static enum status deflate_isal(struct isal_zstream *z, const void *raw, size_t 
     z->avail_in = (uint32_t)n;
     do {
         const size_t room = (size_t)z->avail_in + z->avail_in / 64 + 1024;
-        const enum status st = bytes_reserve(out, room);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(bytes_reserve(out, room));
         z->next_out = out->data + out->len;
         z->avail_out = (uint32_t)room;
         const int rc = isal_deflate(z);
@@ -101,10 +98,7 @@ static enum status deflate_zlib(z_stream *z, const void *raw, size_t n, bool las
 {
     /* the bound does not count the empty block of a flush */
     const size_t room = deflateBound(z, n) + 16;
-    const enum status st = bytes_reserve(out, room);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(bytes_reserve(out, room));
     if (deflateReset(z) != Z_OK) {
         return status_fail(STATUS_INTERNAL, "the deflate state cannot be reset");
     }

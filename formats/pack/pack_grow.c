@@ -89,19 +89,13 @@ enum status pack_grow(struct pack *p, const char *member, const struct pack_piec
 {
     assert(!piece->last);
     struct pack_growth **at = find(p, member);
-    enum status st = *at != NULL ? STATUS_OK : growth_new(p, member, at);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(*at != NULL ? STATUS_OK : growth_new(p, member, at));
     struct pack_growth *g = *at;
     g->crc = (uint32_t)crc32_combine(g->crc, piece->crc, (off_t)piece->raw_bytes);
     g->raw_bytes += piece->raw_bytes;
     g->packed_bytes += piece->packed.len;
     if (g->buffer.len + piece->packed.len > GATHER_BYTES) {
-        st = flush(p, g);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(flush(p, g));
     }
     return piece->packed.len > GATHER_BYTES
                ? write_all(p, g->fd, piece->packed.data, piece->packed.len)

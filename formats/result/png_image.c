@@ -331,14 +331,12 @@ enum status png_image_encode(const struct png_image *image, struct bytes *out)
 {
     struct encoder e = {
         .out = out, .width = image->width, .height = image->height, .rgb = image->rgb};
-    enum status st = make_indices(&e);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(make_indices(&e));
     e.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &e, on_error, on_warning);
     e.info = e.png != NULL ? png_create_info_struct(e.png) : NULL;
-    st = e.info != NULL ? write_file(&e)
-                        : status_fail(STATUS_NO_MEMORY, "no memory to encode a picture");
+    const enum status st = e.info != NULL
+                               ? write_file(&e)
+                               : status_fail(STATUS_NO_MEMORY, "no memory to encode a picture");
     png_destroy_write_struct(&e.png, &e.info);
     free(e.indices);
     return st;

@@ -106,10 +106,7 @@ static enum status add_file(struct result *r, const char *name, const char *suff
 static enum status add_prj(struct result *r, const char *name, const char *prj)
 {
     struct result_file *file;
-    const enum status st = add_file(r, name, ".prj", PACK_RAW, &file);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(add_file(r, name, ".prj", PACK_RAW, &file));
     char *const text = strdup(prj);
     return text != NULL ? result_add_member(file, NULL, 1, prj_piece, text, free)
                         : status_fail(STATUS_NO_MEMORY, "no memory for %s", file->name);

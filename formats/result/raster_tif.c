@@ -124,10 +124,7 @@ static enum status fetch_row(const struct raster_source *s, size_t row, size_t l
 {
     const size_t width = raster_type_bytes(s->raster.type), columns = s->grid->columns;
     const size_t n = columns - left < tile_columns ? columns - left : tile_columns;
-    const enum status st = s->fetch(s->context, (uint64_t)row * columns + left, n, cells);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(s->fetch(s->context, (uint64_t)row * columns + left, n, cells));
     for (size_t i = n; i < tile_columns; i++) {
         memcpy(cells + i * width, cells + (n - 1) * width, width);
     }
@@ -149,10 +146,7 @@ static enum status make_tile(const struct raster_source *s, size_t index, unsign
             memcpy(to, to - row_bytes, row_bytes);
             continue;
         }
-        const enum status st = fetch_row(s, top + y, left, cut->columns, cells);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(fetch_row(s, top + y, left, cut->columns, cells));
         if (s->raster.type == RASTER_I32) {
             predict_integers(cells, cut->columns, to);
         } else {
@@ -164,10 +158,7 @@ static enum status make_tile(const struct raster_source *s, size_t index, unsign
 
 static enum status deflate_tile(z_stream *z, unsigned char *raw, size_t n, struct bytes *out)
 {
-    const enum status st = bytes_reserve(out, deflateBound(z, n));
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(bytes_reserve(out, deflateBound(z, n)));
     const size_t room = out->cap - out->len < UINT_MAX ? out->cap - out->len : UINT_MAX;
     z->next_in = raw;
     z->avail_in = (uInt)n;
@@ -597,10 +588,7 @@ static enum status put_head(struct raster_source *s, struct bytes *out)
     const size_t before = out->len;
     uint64_t end = 0;
     for (size_t i = 0; i < t->n_groups; i++) {
-        const enum status st = ensure_group(s, i, false);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(ensure_group(s, i, false));
     }
     const enum status st = raster_tif_head(s, false, out, &end);
     if (st != STATUS_OK || end <= UINT32_MAX) {
@@ -615,11 +603,8 @@ static enum status put_group(struct raster_source *s, size_t index, struct bytes
 {
     struct tif *const t = s->state;
     struct group *const g = &t->groups[index];
-    enum status st = ensure_group(s, index, true);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = bytes_append(out, g->data.data, g->data.len);
+    STATUS_TRY(ensure_group(s, index, true));
+    const enum status st = bytes_append(out, g->data.data, g->data.len);
     s->kept_bytes -= g->data.cap;
     bytes_free(&g->data);
     g->state = GROUP_NONE;

@@ -109,10 +109,7 @@ enum status result_put_field(struct bytes *out, const char *text)
     if (text[strcspn(text, ",\"\r\n")] == '\0') {
         return bytes_append(out, text, n);
     }
-    const enum status st = bytes_reserve(out, 2 * n + 2);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(bytes_reserve(out, 2 * n + 2));
     out->data[out->len++] = '"';
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '"') {

@@ -53,10 +53,7 @@ static enum status npy_piece(void *context, uint64_t index, struct bytes *out)
     const uint64_t left = a->total_bytes - from;
     size_t n = left < PACK_PIECE_BYTES ? (size_t)left : PACK_PIECE_BYTES;
     const uint64_t first = index == 0 ? 0 : (from - a->header_bytes) / a->element_bytes;
-    enum status st = bytes_reserve(out, n);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(bytes_reserve(out, n));
     if (index == 0) {
         memcpy(out->data + out->len, a->header, a->header_bytes);
         out->len += a->header_bytes;
@@ -66,7 +63,7 @@ static enum status npy_piece(void *context, uint64_t index, struct bytes *out)
         return STATUS_OK;
     }
     assert(out->len % sizeof(uint64_t) == 0);
-    st = a->fetch(a->context, first, n / a->element_bytes, out->data + out->len);
+    const enum status st = a->fetch(a->context, first, n / a->element_bytes, out->data + out->len);
     out->len += st == STATUS_OK ? n : 0;
     return st;
 }

@@ -188,11 +188,8 @@ static enum status read_layer(struct archive_input *a, void *dst, size_t cap, si
 static enum status drain_layer(struct archive_input *a)
 {
     for (size_t n = 1; n > 0;) {
-        const enum status status =
-            is_stopped(a) ? fail_stopped(a) : read_layer(a, a->packed, sizeof a->packed, &n);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(is_stopped(a) ? fail_stopped(a)
+                                 : read_layer(a, a->packed, sizeof a->packed, &n));
     }
     return STATUS_OK;
 }
@@ -206,14 +203,8 @@ static enum status open_layer(struct archive_input *a)
     if (a->layer == LAYER_NONE) {
         return status;
     }
-    status = begin_layer(a);
-    if (status) {
-        return status;
-    }
-    status = read_layer(a, a->packed, sizeof a->packed, &n);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(begin_layer(a));
+    STATUS_TRY(read_layer(a, a->packed, sizeof a->packed, &n));
     const enum layer inner = layer_of(a->packed, n);
     if (inner != LAYER_NONE) {
         return status_fail(STATUS_BAD_INPUT,
@@ -221,8 +212,8 @@ static enum status open_layer(struct archive_input *a)
                            "unpack the outer one first",
                            a->name, layer_names[inner], layer_names[a->layer]);
     }
-    status = drain_layer(a);
-    return status ? status : begin_layer(a);
+    STATUS_TRY(drain_layer(a));
+    return begin_layer(a);
 }
 
 /* --- the archive ------------------------------------------------------------------------------ */
@@ -534,10 +525,7 @@ enum status archive_input_copy(struct archive_input *a, int to, uint64_t max_byt
         }
         const uint64_t room = max_bytes - *bytes;
         const size_t n = (uint64_t)got < room ? (size_t)got : (size_t)room;
-        const enum status status = write_all(a, to, a->block, n);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(write_all(a, to, a->block, n));
         *bytes += n;
         if (n < (size_t)got) {
             return status_fail(STATUS_TOO_LARGE, "%s: %s: unpacks to more than %" PRIu64 " bytes",

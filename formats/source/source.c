@@ -66,11 +66,8 @@ static enum status read_pieces(const struct source *s, uint64_t offset, unsigned
     *n = 0;
     while (*n < cap && got == READ_BYTES) {
         const size_t left = cap - *n;
-        const enum status status =
-            pread_full(s, offset + *n, dst + *n, left < READ_BYTES ? left : READ_BYTES, &got);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(
+            pread_full(s, offset + *n, dst + *n, left < READ_BYTES ? left : READ_BYTES, &got));
         *crc = crc32_gzip_refl(*crc, dst + *n, got);
         *n += got;
     }
@@ -156,10 +153,7 @@ static enum status next_member(struct source *s, bool *end)
     *end = false;
     for (bool padding = false;;) {
         if (s->z.avail_in == 0) {
-            const enum status status = refill_packed(s);
-            if (status) {
-                return status;
-            }
+            STATUS_TRY(refill_packed(s));
             if (s->z.avail_in == 0) {
                 *end = true;
                 return STATUS_OK;
@@ -186,10 +180,7 @@ static enum status next_member(struct source *s, bool *end)
 static enum status inflate_some(struct source *s)
 {
     if (s->z.avail_in == 0) {
-        const enum status status = refill_packed(s);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(refill_packed(s));
         if (s->z.avail_in == 0) {
             return status_fail(STATUS_BAD_INPUT,
                                "%s: compressed byte %" PRIu64 ": the file ends within the gzip "
@@ -229,10 +220,7 @@ static enum status gzip_fill(struct source *s, unsigned char *dst, size_t cap, s
         const uInt room = left < INT_MAX ? (uInt)left : INT_MAX;
         s->z.next_out = dst + *n;
         s->z.avail_out = room;
-        status = inflate_some(s);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(inflate_some(s));
         *n += room - s->z.avail_out;
     }
     return STATUS_OK;
@@ -265,10 +253,7 @@ static enum status recognise(struct source *s)
 {
     const unsigned char *head;
     size_t n;
-    const enum status status = source_peek(s, 3, &head, &n);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(source_peek(s, 3, &head, &n));
     const bool gzip = n >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8;
     return gzip ? start_gzip(s) : STATUS_OK;
 }
@@ -455,15 +440,9 @@ enum status source_peek(struct source *s, size_t want, const unsigned char **dat
     *data = NULL;
     *n = 0;
     if (s->head_len - s->head_at < want) {
-        enum status status = grow_head(s, want);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(grow_head(s, want));
         size_t got;
-        status = fill(s, s->head + s->head_len, s->head_cap - s->head_len, &got);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(fill(s, s->head + s->head_len, s->head_cap - s->head_len, &got));
         s->head_len += got;
     }
     *data = s->head + s->head_at;

@@ -107,10 +107,7 @@ static enum status find_end(struct zip_input *z, unsigned char *end, uint64_t *e
     const size_t n = file < most ? (size_t)file : most;
     unsigned char *const tail = z->text; /* which has the room */
     size_t got;
-    const enum status status = source_read_at(z->source, file - n, tail, n, &got);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(source_read_at(z->source, file - n, tail, n, &got));
     for (size_t i = got; i >= END_BYTES; i--) {
         const unsigned char *const p = tail + i - END_BYTES;
         if (memcmp(p, "PK\5\6", 4) == 0 && get(p + 20, 2) <= got - i) {
@@ -126,18 +123,12 @@ static enum status find_directory(struct zip_input *z)
 {
     unsigned char end[END_BYTES], wide[WIDE_END_BYTES];
     uint64_t end_at = 0;
-    enum status status = find_end(z, end, &end_at);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(find_end(z, end, &end_at));
     uint64_t bytes = get(end + 12, 4), at = get(end + 16, 4);
     z->n_left = get(end + 10, 2);
     if (z->n_left == 0xffff || bytes == wide_32 || at == wide_32) {
         bool there;
-        status = read_wide_end(z, end_at, wide, &there);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(read_wide_end(z, end_at, wide, &there));
         if (there) {
             z->n_left = get(wide + 32, 8);
             bytes = get(wide + 40, 8);
@@ -214,19 +205,13 @@ enum status zip_input_next(struct zip_input *z, struct zip_input_member *m, bool
     if (*end) {
         return STATUS_OK;
     }
-    enum status status = read_exactly(z, z->at, e, sizeof e, fail_directory);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(read_exactly(z, z->at, e, sizeof e, fail_directory));
     const size_t n_name = (size_t)get(e + 28, 2), n_extra = (size_t)get(e + 30, 2);
     const uint64_t n = ENTRY_BYTES + n_name + n_extra + get(e + 32, 2);
     if (memcmp(e, "PK\1\2", 4) != 0 || n > z->dir_end - z->at) {
         return fail_directory(z);
     }
-    status = read_exactly(z, z->at + ENTRY_BYTES, z->text, n_name + n_extra, fail_directory);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(read_exactly(z, z->at + ENTRY_BYTES, z->text, n_name + n_extra, fail_directory));
     *m = (struct zip_input_member){.method = (unsigned)get(e + 10, 2),
                                    .encrypted = (get(e + 8, 2) & ENCRYPTED) != 0,
                                    .crc = (uint32_t)get(e + 16, 4),
@@ -265,10 +250,7 @@ static enum status read_local(struct zip_input *z, const struct zip_input_member
 {
     unsigned char h[LOCAL_BYTES];
     z->offset = m->offset;
-    const enum status status = read_exactly(z, m->offset, h, sizeof h, fail_local);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(read_exactly(z, m->offset, h, sizeof h, fail_local));
     const uint64_t before = LOCAL_BYTES + get(h + 26, 2) + get(h + 28, 2);
     const uint64_t left = source_file_bytes(z->source) - m->offset;
     const bool knows = (get(h + 6, 2) & STREAMED) == 0;
@@ -292,10 +274,7 @@ enum status zip_input_begin(struct zip_input *z, const struct zip_input_member *
                            "deflate",
                            where, m->method);
     }
-    const enum status status = read_local(z, m);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(read_local(z, m));
     z->method = m->method;
     z->packed_left = m->packed_bytes;
     z->left = m->bytes;
@@ -328,10 +307,7 @@ static enum status inflate_some(struct zip_input *z, void *dst, size_t cap, size
     const unsigned room = cap < INT_MAX ? (unsigned)cap : INT_MAX;
     if (z->stream.avail_in == 0) {
         size_t got;
-        const enum status status = read_packed(z, z->packed, sizeof z->packed, &got);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(read_packed(z, z->packed, sizeof z->packed, &got));
         z->stream.next_in = z->packed;
         z->stream.avail_in = (unsigned)got;
     }
@@ -361,12 +337,8 @@ enum status zip_input_read(struct zip_input *z, void *dst, size_t cap, size_t *n
         size_t want = cap - *n < z->left ? cap - *n : (size_t)z->left;
         want = want < PIECE_BYTES ? want : PIECE_BYTES;
         size_t got;
-        const enum status status = z->method == ZIP_INPUT_STORED
-                                       ? read_packed(z, to, want, &got)
-                                       : inflate_some(z, to, want, &got, &end);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(z->method == ZIP_INPUT_STORED ? read_packed(z, to, want, &got)
+                                                 : inflate_some(z, to, want, &got, &end));
         end = end || (z->method == ZIP_INPUT_STORED && got == 0);
         z->crc = crc32_gzip_refl(z->crc, to, got);
         z->left -= got;

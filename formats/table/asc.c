@@ -274,10 +274,7 @@ static enum status take_cell(const struct header *h, struct grid *g)
         if (h->line[keys[i]] == 0) {
             return missing(h, h->line[DX] > 0 ? "dy" : h->line[DY] > 0 ? "dx" : "cellsize");
         }
-        const enum status st = check_size(h, keys[i]);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(check_size(h, keys[i]));
     }
     g->cell_x = h->value[keys[0]];
     g->cell_y = h->value[keys[1]];
@@ -303,32 +300,17 @@ static enum status check_claim(const struct table *t, const struct asc *a)
 static enum status take_header(const struct table *t, const struct header *h, struct asc *a)
 {
     size_t rows = 0, columns = 0;
-    enum status st = check_side(h, NCOLS, &columns);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = check_side(h, NROWS, &rows);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = grid_new(rows, columns, &a->grid);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(check_side(h, NCOLS, &columns));
+    STATUS_TRY(check_side(h, NROWS, &rows));
+    STATUS_TRY(grid_new(rows, columns, &a->grid));
     struct grid *const g = a->grid;
     g->has_nodata = h->line[NODATA_VALUE] > 0;
     g->nodata = h->value[NODATA_VALUE];
     a->n_cells = rows * columns; /* each below 2^31 */
-    st = take_cell(h, g);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = take_origin(h, g);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = grid_set_prj(g, t->options.prj);
-    return st != STATUS_OK ? st : check_claim(t, a);
+    STATUS_TRY(take_cell(h, g));
+    STATUS_TRY(take_origin(h, g));
+    STATUS_TRY(grid_set_prj(g, t->options.prj));
+    return check_claim(t, a);
 }
 
 /* Reads the header, and where its values begin. The sizes in it have been checked against the
@@ -338,10 +320,7 @@ static enum status read_header(struct table *t, struct asc *a)
     const unsigned char *text;
     size_t n;
     struct header h = {.file = source_name(t->source)};
-    enum status st = source_peek(t->source, HEAD_BYTES, &text, &n);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(source_peek(t->source, HEAD_BYTES, &text, &n));
     const unsigned char *p = text + mark_bytes(text, n);
     const unsigned char *const end = text + n;
     uint64_t line = 1;
@@ -355,10 +334,7 @@ static enum status read_header(struct table *t, struct asc *a)
         if (!begins_key(*word.text) || is_nan(&word)) {
             break;
         }
-        st = read_line(&h, &word, line, &p, end);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(read_line(&h, &word, line, &p, end));
     }
     a->line = line;
     /* From the line's start on, so that columns are counted rightly. */
@@ -390,14 +366,8 @@ static enum status asc_open(struct table *t)
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
     }
     t->state = a;
-    enum status st = read_header(t, a);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = table_skip(t, (size_t)a->offset);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(read_header(t, a));
+    STATUS_TRY(table_skip(t, (size_t)a->offset));
     table_set_grid(t, a->grid);
     return STATUS_OK;
 }
@@ -521,10 +491,7 @@ static enum status asc_next(struct table *t, struct table_chunk *c, bool *end)
     }
     for (;;) {
         size_t n;
-        const enum status st = fill(t, c->raw, room - 1, &n);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(fill(t, c->raw, room - 1, &n));
         if (n == 0) {
             *end = true;
             return a->n_taken < a->n_cells ? too_few(t) : STATUS_OK;
@@ -611,10 +578,7 @@ static enum status asc_decode(const struct table *t, struct table_chunk *c)
             return status_fail(STATUS_INTERNAL, "%s: more values than a chunk has room for",
                                source_name(t->source));
         }
-        const enum status st = take_value(a, t, v, line, column, run.out);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(take_value(a, t, v, line, column, run.out));
         c->n_missing += *run.out != *run.out;
         run.out++;
         run.at = (const char *)v.text + v.n;

@@ -224,14 +224,8 @@ static enum status csv_open(struct table *t)
     const size_t max_line = t->options.max_line_bytes;
     csv->max_line_bytes = max_line ? max_line : CSV_MAX_LINE_BYTES;
     size_t n_lines, estimate;
-    enum status status = csv_read_head(t, &csv->shape, &n_lines, &estimate);
-    if (status) {
-        return status;
-    }
-    status = table_skip(t, csv->shape.data_offset);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(csv_read_head(t, &csv->shape, &n_lines, &estimate));
+    STATUS_TRY(table_skip(t, csv->shape.data_offset));
     csv->line = csv->shape.data_line;
     csv->offset = csv->shape.data_offset;
     t->info.dtype = DTYPE_F64;
@@ -328,10 +322,7 @@ static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_l
     struct csv *const csv = t->state;
     const unsigned char *next = NULL;
     size_t got = LOOK_BYTES;
-    enum status status = carry_back(csv, c->raw, c->raw_len);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(carry_back(csv, c->raw, c->raw_len));
     for (;;) {
         const unsigned char *const begin = csv->carry.data + csv->carry_at;
         const unsigned char *const end = csv->carry.data + csv->carry.len;
@@ -351,14 +342,8 @@ static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_l
                                "%s: line %" PRIu64 ": is longer than %zu bytes and blank so far",
                                source_name(t->source), csv->line, csv->max_line_bytes);
         }
-        status = bytes_reserve(&csv->carry, LOOK_BYTES);
-        if (status) {
-            return status;
-        }
-        status = source_read(t->source, csv->carry.data + csv->carry.len, LOOK_BYTES, &got);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(bytes_reserve(&csv->carry, LOOK_BYTES));
+        STATUS_TRY(source_read(t->source, csv->carry.data + csv->carry.len, LOOK_BYTES, &got));
         csv->carry.len += got;
     }
 }

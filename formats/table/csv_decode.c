@@ -219,10 +219,7 @@ static enum status decode_line(struct decoding *k)
             }
         }
         const unsigned char *cell_end;
-        const enum status status = decode_cell(k, run->kind, &cell_end);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(decode_cell(k, run->kind, &cell_end));
         k->p = cell_end;
         k->column++;
         after = csv_pass(&shape->dialect, &k->p, k->end);
@@ -268,11 +265,7 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
                                 csv_is_refused_comment(&k.shape->dialect, k.p, k.end, &comment);
         continued = false;
         k.run = 0;
-        const enum status status =
-            is_refused ? fail_cell(&k, &comment, CSV_BARE_CR) : decode_line(&k);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(is_refused ? fail_cell(&k, &comment, CSV_BARE_CR) : decode_line(&k));
     }
     c->n_cells = (size_t)(k.out - (double *)c->values);
     c->n_missing = k.n_missing;

@@ -94,15 +94,9 @@ static enum status walk_line(struct csv_head *h, const struct csv_dialect *d,
     do {
         struct csv_cell cell;
         *p = csv_cell_scan(d, *p, h->end, &cell);
-        enum status status = check_cell(h, &cell, column);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(check_cell(h, &cell, column));
         if (is_first) {
-            status = add_column(h, &cap);
-            if (status) {
-                return status;
-            }
+            STATUS_TRY(add_column(h, &cap));
             h->seen[column] = (unsigned char)(cell_bit(d, &cell) >> 3);
         } else if (column < h->n_columns && (h->seen[column] & CSV_SEEN_NUMBER) == 0) {
             h->seen[column] |= (unsigned char)cell_bit(d, &cell);
@@ -210,16 +204,13 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
                         struct line_ends *ends)
 {
     size_t n;
-    enum status status = source_peek(t->source, want, &h->text, &n);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(source_peek(t->source, want, &h->text, &n));
     h->end = h->text + n;
     h->whole = n < want;
     count_line_ends(ends, h->text, n);
     h->n_lines = 0;
     h->line = ends->n + 1;
-    status = check_text(h);
+    const enum status status = check_text(h);
     const bool few = !h->whole && ends->n < 2;
     if (status || (few && !csv_holds_bare_cr(h->text, h->end))) {
         return status;
@@ -242,10 +233,7 @@ static enum status look_far_enough(struct table *t, struct csv_shape *shape, str
     struct line_ends ends = {0};
     size_t want = FIRST_BYTES;
     for (;;) {
-        const enum status status = look(t, want, shape, h, &ends);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(look(t, want, shape, h, &ends));
         if (h->whole || (h->n_lines >= 2 && (count_unknown(h) == 0 || want >= HEAD_BYTES))) {
             return STATUS_OK;
         }

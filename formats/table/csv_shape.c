@@ -284,10 +284,7 @@ static enum status decide_columns(struct table *t, struct csv_head *h, struct cs
         }
         n_left++;
         if (n_left <= MAX_WARNINGS) {
-            const enum status status = warn_left(t, h, shape, c, kind);
-            if (status) {
-                return status;
-            }
+            STATUS_TRY(warn_left(t, h, shape, c, kind));
         }
     }
     if (n_left > MAX_WARNINGS) {
@@ -430,34 +427,19 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     }
     shape->n_columns = h->n_columns;
     shape->shape_line = h->first_line;
-    enum status status = STATUS_OK;
     if (h->blanks_would_do) {
-        status = table_warn(t,
-                            "line %" PRIu64 ": read as comma-delimited (each line has %zu fields); "
-                            "if blanks delimit and commas are decimal, write semicolons for the "
-                            "blanks",
-                            h->first_line, h->n_columns);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(table_warn(t,
+                              "line %" PRIu64
+                              ": read as comma-delimited (each line has %zu fields); "
+                              "if blanks delimit and commas are decimal, write semicolons for the "
+                              "blanks",
+                              h->first_line, h->n_columns));
     }
-    status = decide_header(t, h, &shape->dialect, &shape->has_header);
-    if (status) {
-        return status;
-    }
-    status = shape->has_header ? read_names(h, &shape->dialect, shape) : STATUS_OK;
-    if (status) {
-        return status;
-    }
-    status = decide_columns(t, h, shape);
-    if (status) {
-        return status;
-    }
-    status = t->options.columns ? apply_choice(t, h, shape) : STATUS_OK;
-    if (status) {
-        return status;
-    }
-    status = make_runs(h, shape);
+    STATUS_TRY(decide_header(t, h, &shape->dialect, &shape->has_header));
+    STATUS_TRY(shape->has_header ? read_names(h, &shape->dialect, shape) : STATUS_OK);
+    STATUS_TRY(decide_columns(t, h, shape));
+    STATUS_TRY(t->options.columns ? apply_choice(t, h, shape) : STATUS_OK);
+    const enum status status = make_runs(h, shape);
     if (!status && shape->n_kept == 0) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: no column holds a number in the %zu lines from line %" PRIu64,

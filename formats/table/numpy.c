@@ -145,10 +145,7 @@ static enum status take_descr(struct cursor *k, struct header *h)
         return fail_at(k, STATUS_UNSUPPORTED,
                        "a structured array (records); leat reads arrays of one number type");
     }
-    const enum status status = take_string(k, &text, &n);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(take_string(k, &text, &n));
     const char *const whole = text;
     const size_t whole_n = n;
     char order = '=';
@@ -212,10 +209,7 @@ static enum status take_shape(struct cursor *k, struct header *h)
         if (!comma) {
             return fail_literal(k, "has no comma in its shape");
         }
-        const enum status status = take_count(k, &count);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(take_count(k, &count));
         if (h->n_dims < 2) {
             h->shape[h->n_dims] = count;
         }
@@ -289,10 +283,7 @@ static enum status parse_literal(const char *where, const char *text, size_t n, 
         if (!comma) {
             return fail_literal(&k, "has no comma between its entries");
         }
-        const enum status status = take_entry(&k, out, &seen);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(take_entry(&k, out, &seen));
         comma = take(&k, ',');
     }
     skip_space(&k);
@@ -319,10 +310,7 @@ static enum status read_head(const struct reader *r, void *dst, size_t n)
 static enum status read_header(const struct reader *r, struct header *out)
 {
     unsigned char prefix[PREFIX_BYTES], length[4] = {0};
-    enum status status = read_head(r, prefix, sizeof prefix);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(read_head(r, prefix, sizeof prefix));
     if (memcmp(prefix, "\x93NUMPY", 6) != 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: is not an npy array", r->where);
     }
@@ -331,10 +319,7 @@ static enum status read_header(const struct reader *r, struct header *out)
                            r->where, prefix[6], prefix[7]);
     }
     const size_t length_bytes = prefix[6] == 1 ? 2 : 4;
-    status = read_head(r, length, length_bytes);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(read_head(r, length, length_bytes));
     const size_t n = (size_t)length[0] | (size_t)length[1] << 8 | (size_t)length[2] << 16 |
                      (size_t)length[3] << 24;
     if (n > MAX_HEADER_BYTES) {
@@ -346,7 +331,7 @@ static enum status read_header(const struct reader *r, struct header *out)
     if (!text) {
         return status_fail(STATUS_NO_MEMORY, "%s: no memory for its header", r->where);
     }
-    status = read_head(r, text, n);
+    enum status status = read_head(r, text, n);
     status = status ? status : parse_literal(r->where, text, n, PREFIX_BYTES + length_bytes, out);
     free(text);
     return status;
@@ -430,11 +415,7 @@ static enum status array_next(struct array *a, struct table_chunk *c, bool *end)
     const size_t n = n_left < room ? (size_t)n_left : room;
     const size_t bytes = n * h->item_bytes;
     size_t got;
-    const enum status status =
-        a->reader.read(a->reader.from, is_direct(h) ? c->values : c->raw, bytes, &got);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(a->reader.read(a->reader.from, is_direct(h) ? c->values : c->raw, bytes, &got));
     if (got < bytes) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: byte %" PRIu64 ": ends here, %" PRIu64
@@ -522,10 +503,7 @@ static enum status npy_open(struct table *t)
     }
     t->state = a;
     a->reader = (struct reader){read_source, t->source, source_name(t->source)};
-    const enum status status = read_header(&a->reader, &a->header);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(read_header(&a->reader, &a->header));
     describe(&a->header, &t->info);
     const uint64_t bytes = source_most_bytes(t->source), header = a->header.header_bytes;
     return check_size(a, bytes > header ? bytes - header : 0, source_is_packed(t->source));
@@ -591,10 +569,7 @@ static enum status read_member(void *from, void *dst, size_t cap, size_t *n)
 /* Opens a member as an array. */
 static enum status open_member(struct npz *z, const struct zip_input_member *m)
 {
-    enum status status = name_member(z, m);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(name_member(z, m));
     if (m->encrypted) {
         return status_fail(STATUS_UNSUPPORTED, "%s: is encrypted", z->where);
     }
@@ -605,15 +580,9 @@ static enum status open_member(struct npz *z, const struct zip_input_member *m)
                            "%s: claims %" PRIu64 " bytes packed into %" PRIu64 ", which cannot be",
                            z->where, m->bytes, m->packed_bytes);
     }
-    status = zip_input_begin(z->zip, m, z->where);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(zip_input_begin(z->zip, m, z->where));
     z->array = (struct array){.reader = {read_member, z, z->where}};
-    status = read_header(&z->array.reader, &z->array.header);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(read_header(&z->array.reader, &z->array.header));
     const uint64_t header = z->array.header.header_bytes;
     return check_size(&z->array, m->bytes > header ? m->bytes - header : 0, false);
 }
@@ -681,14 +650,8 @@ static enum status look_at_members(struct npz *z, struct choice *v)
             return status_fail(STATUS_UNSUPPORTED, "%s: has more than %d members",
                                source_name(z->source), MAX_MEMBERS);
         }
-        status = list_member(&m, v);
-        if (status) {
-            return status;
-        }
-        status = consider(z, &m, v);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(list_member(&m, v));
+        STATUS_TRY(consider(z, &m, v));
     }
     return STATUS_OK;
 }
@@ -759,18 +722,9 @@ static enum status npz_open(struct table *t)
     t->state = z;
     z->source = t->source;
     struct zip_input_member m;
-    enum status status = zip_input_open(t->source, &z->zip);
-    if (status) {
-        return status;
-    }
-    status = choose_member(z, t->options.member, &m);
-    if (status) {
-        return status;
-    }
-    status = open_member(z, &m);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(zip_input_open(t->source, &z->zip));
+    STATUS_TRY(choose_member(z, t->options.member, &m));
+    STATUS_TRY(open_member(z, &m));
     describe(&z->array.header, &t->info);
     return STATUS_OK;
 }

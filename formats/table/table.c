@@ -26,10 +26,7 @@ static enum status recognise(struct table *t)
 {
     const unsigned char *head;
     size_t n;
-    const enum status status = source_peek(t->source, MAGIC_BYTES, &head, &n);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(source_peek(t->source, MAGIC_BYTES, &head, &n));
     if (n == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: is empty", source_name(t->source));
     }
@@ -56,12 +53,8 @@ static enum status check_options(struct table *t)
     t->info.uses_columns = o->columns && t->format->takes_columns;
     t->info.uses_member = o->member && t->format->takes_member;
     if (o->columns && !t->info.uses_columns) {
-        const enum status status =
-            table_warn(t, "%s: columns = %s is ignored: it applies to CSV and TSV",
-                       source_name(t->source), o->columns);
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(table_warn(t, "%s: columns = %s is ignored: it applies to CSV and TSV",
+                              source_name(t->source), o->columns));
     }
     return o->member && !t->info.uses_member
                ? table_warn(t, "%s: member = %s is ignored: it applies to .npz",

@@ -64,11 +64,8 @@ static enum status tif_open(struct table *t)
     s->name = name;
     t->state = s;
     struct tif_handle *h = NULL;
-    enum status st = tif_handle_open(t->source, &h);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = tif_read_shape(t, h, &s->shape);
+    STATUS_TRY(tif_handle_open(t->source, &h));
+    enum status st = tif_read_shape(t, h, &s->shape);
     st = st != STATUS_OK ? st : tif_read_grid(t, h, &s->shape, &s->grid);
     tif_handle_free(h); /* it may stand at another directory now */
     if (st != STATUS_OK) {
@@ -247,10 +244,7 @@ static enum status tif_decode(const struct table *t, struct table_chunk *c)
     for (size_t done = 0; done < c->n_cells;) {
         const size_t index = (size_t)(cell / band_cells), from = (size_t)(cell % band_cells);
         struct tif_band *b;
-        const enum status st = acquire_band(t, index, &b);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(acquire_band(t, index, &b));
         const size_t in_band = tif_band_rows(shape, index) * shape->columns - from;
         const size_t left = c->n_cells - done, n = left < in_band ? left : in_band;
         table_widen(shape->kind, shape->sample_bytes, b->samples + from * shape->sample_bytes, n,

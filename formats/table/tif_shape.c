@@ -228,22 +228,10 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h, struct tif_sha
                                 .deflated = d.scheme == COMPRESSION_DEFLATE ||
                                             d.scheme == COMPRESSION_ADOBE_DEFLATE,
                                 .unpacked = d.scheme == COMPRESSION_NONE};
-    enum status st = check_samples(name, &d, shape);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = find_codec(name, d.scheme, &codec);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = lay_out(name, &d, shape);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = check_striles(name, h, shape, codec->ratio, &largest);
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(check_samples(name, &d, shape));
+    STATUS_TRY(find_codec(name, d.scheme, &codec));
+    STATUS_TRY(lay_out(name, &d, shape));
+    STATUS_TRY(check_striles(name, h, shape, codec->ratio, &largest));
     shape->handle_bytes = handle_bytes(&d, codec, shape, largest);
     return STATUS_OK;
 }
@@ -343,11 +331,8 @@ static enum status warn_of_more_images(struct table *t, struct tif_handle *h)
         n_images += (type & (FILETYPE_MASK | FILETYPE_REDUCEDIMAGE)) == 0;
     }
     if (n_masks > 0) {
-        const enum status st = table_warn(
-            t, "its mask is ignored: cells without a number are recognized by NODATA alone");
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(table_warn(
+            t, "its mask is ignored: cells without a number are recognized by NODATA alone"));
     }
     return n_images > 0 ? table_warn(t, "it holds %d more images: the first one is taken", n_images)
                         : STATUS_OK;
@@ -363,22 +348,10 @@ enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shap
             "%s: a tag with its georeference or NODATA cannot be read: libtiff says: %s", name,
             excerpt_of(h->lost, strlen(h->lost)).text);
     }
-    enum status st = grid_new(shape->rows, shape->columns, out);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = copy_tags(name, h, *out);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = grid_georeference_by_tags(*out, name);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = read_nodata(t, h, shape, *out);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    st = warn_of_scale(t, h);
-    return st != STATUS_OK ? st : warn_of_more_images(t, h);
+    STATUS_TRY(grid_new(shape->rows, shape->columns, out));
+    STATUS_TRY(copy_tags(name, h, *out));
+    STATUS_TRY(grid_georeference_by_tags(*out, name));
+    STATUS_TRY(read_nodata(t, h, shape, *out));
+    STATUS_TRY(warn_of_scale(t, h));
+    return warn_of_more_images(t, h);
 }

@@ -176,10 +176,7 @@ static enum status decode_strile(const struct tif_shape *shape, struct tif_handl
         return read_strile(shape, h, name, strile, dst, rows * n * width);
     }
     if (stored) {
-        const enum status st = read_strile(shape, h, name, strile, h->tile, shape->tile_bytes);
-        if (st != STATUS_OK) {
-            return st;
-        }
+        STATUS_TRY(read_strile(shape, h, name, strile, h->tile, shape->tile_bytes));
     }
     for (size_t row = 0; row < rows; row++) {
         unsigned char *const to = dst + (row * shape->columns + first) * width;
@@ -208,11 +205,8 @@ enum status tif_band_decode(const struct tif_shape *shape, struct tif_handle *h,
     }
     for (size_t i = 0; i < n; i++) {
         for (size_t across = 0; across < shape->striles_across; across++) {
-            const enum status st =
-                decode_strile(shape, h, name, first + i, across, samples + i * strile_row_bytes);
-            if (st != STATUS_OK) {
-                return st;
-            }
+            STATUS_TRY(
+                decode_strile(shape, h, name, first + i, across, samples + i * strile_row_bytes));
         }
     }
     return STATUS_OK;

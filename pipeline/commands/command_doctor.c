@@ -101,10 +101,7 @@ static void examine_backend(const char *name, const struct backend_config *confi
 static enum status examine_backends(const struct settings *s, struct doctor_report *r)
 {
     struct thread_pool *pool;
-    enum status status = thread_pool_new(r->threads, &pool);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    STATUS_TRY(thread_pool_new(r->threads, &pool));
     struct backend_config config = {.executor = thread_pool_executor(pool)};
     examine_backend("cpu", &config, &r->cpu);
     examine_backend("cuda", &config, &r->cuda);

@@ -52,15 +52,12 @@ static enum status make_clusters(const struct generate_request *r, const struct 
     const struct backend_config config = {.executor = *executor};
     struct backend *backend;
     char why[256];
-    enum status status = backend_select(r->backend, &config, why, sizeof(why), &backend);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    STATUS_TRY(backend_select(r->backend, &config, why, sizeof(why), &backend));
     if (why[0] != '\0') {
         log_debug("%s", why);
     }
     uint64_t bytes = 0, from = thread_pool_now_ns();
-    status = generate_file(&r->clusters, backend, executor, &bytes);
+    const enum status status = generate_file(&r->clusters, backend, executor, &bytes);
     *begun = bytes > 0;
     if (status == STATUS_OK) {
         report_clusters(&r->clusters, backend, bytes, (double)(thread_pool_now_ns() - from) * 1e-9);
@@ -100,11 +97,7 @@ static enum status generate_on_pool(const struct generate_request *r, bool *begu
 {
     struct thread_pool *pool;
     struct job job = {.task = {.work = job_work, .done = job_done}, .request = r};
-    enum status status =
-        thread_pool_new(r->threads > 0 ? (size_t)r->threads : machine_cpus(), &pool);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    STATUS_TRY(thread_pool_new(r->threads > 0 ? (size_t)r->threads : machine_cpus(), &pool));
     sem_init(&job.finished, 0, 0);
     job.executor = thread_pool_executor(pool);
     thread_pool_submit(pool, 0, &job.task);

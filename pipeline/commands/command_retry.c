@@ -30,10 +30,7 @@ static enum status retry_all(const char *spool, struct retried *r)
 {
     json_t *list, *job;
     size_t i;
-    enum status code = failed_jobs_list(spool, &list);
-    if (code != STATUS_OK) {
-        return code;
-    }
+    STATUS_TRY(failed_jobs_list(spool, &list));
     json_array_foreach(list, i, job)
     {
         retry_one(spool, json_string_value(json_object_get(job, "id")), r);

@@ -44,10 +44,7 @@ enum status command_status(const struct settings *s, int *exit_status)
     if (s->failed) {
         return print_failed(s);
     }
-    enum status code = status_ask(s, &document);
-    if (code != STATUS_OK) {
-        return code;
-    }
+    STATUS_TRY(status_ask(s, &document));
     *exit_status = status_text_is_ready(document) ? 0 : 1;
     if (s->json) {
         print_json(document);

@@ -165,10 +165,7 @@ static enum status make_blocks(struct engine *e)
     for (size_t i = 0; i < e->n_blocks; i++) {
         struct table_chunk *c = &e->blocks[i].chunk;
         void *memory;
-        enum status code = e->backend->ops->host_alloc(e->backend, e->block_bytes, &memory);
-        if (code != STATUS_OK) {
-            return code;
-        }
+        STATUS_TRY(e->backend->ops->host_alloc(e->backend, e->block_bytes, &memory));
         c->raw = memory;
         c->raw_cap = raw_bytes;
         c->values = (char *)memory + raw_bytes;
@@ -186,10 +183,7 @@ static enum status make_encode_buffers(struct engine *e, int level)
                            e->n_encode_buffers);
     }
     for (size_t i = 0; i < e->n_encode_buffers; i++) {
-        enum status code = deflater_new(level, &e->encode_buffers[i].deflater);
-        if (code != STATUS_OK) {
-            return code;
-        }
+        STATUS_TRY(deflater_new(level, &e->encode_buffers[i].deflater));
         engine_give_encode_buffer(e, &e->encode_buffers[i]);
     }
     return STATUS_OK;
@@ -204,10 +198,7 @@ static enum status make_queues(struct engine *e)
     }
     for (size_t i = 0; i < e->max_jobs; i++) {
         struct queue *q;
-        enum status code = e->backend->ops->queue_new(e->backend, &q);
-        if (code != STATUS_OK) {
-            return code;
-        }
+        STATUS_TRY(e->backend->ops->queue_new(e->backend, &q));
         engine_give_queue(e, q);
     }
     return STATUS_OK;

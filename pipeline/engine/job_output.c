@@ -111,9 +111,8 @@ static enum status append_piece(struct pack *pack, const struct result_file *f,
     if (m->growth == RESULT_HEAD) {
         return pack_gather(pack, m->name, piece, m->portions_bytes);
     }
-    const enum status code =
-        index == 0 && f->kind == PACK_ZIP ? pack_member(pack, m->name) : STATUS_OK;
-    return code == STATUS_OK ? pack_append(pack, piece) : code;
+    STATUS_TRY(index == 0 && f->kind == PACK_ZIP ? pack_member(pack, m->name) : STATUS_OK);
+    return pack_append(pack, piece);
 }
 
 static enum status write_piece(const struct job *job, size_t file, size_t member, uint64_t index,

@@ -48,10 +48,7 @@ enum status publish_open_output(const char *path, int *fd)
         return status_fail(STATUS_BAD_ARGUMENT, "the output folder's name is empty or too long");
     }
     strcpy(copy, path);
-    enum status code = make_folders(copy);
-    if (code != STATUS_OK) {
-        return code;
-    }
+    STATUS_TRY(make_folders(copy));
     *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*fd < 0) {
         return status_fail_errno(errno, "cannot open the output folder '%s'", path);
@@ -240,10 +237,7 @@ static enum status rename_vacant(struct publish *p, bool *again)
         return STATUS_OK;
     }
     if (errno == EINVAL || errno == ENOSYS) {
-        enum status code = publish_vacant(p->out_fd, p->final, false);
-        if (code != STATUS_OK) {
-            return code;
-        }
+        STATUS_TRY(publish_vacant(p->out_fd, p->final, false));
         if (renameat(p->out_fd, p->part, p->out_fd, p->final) == 0) {
             return STATUS_OK;
         }
@@ -287,10 +281,7 @@ static bool take_place(struct publish *p)
 /* *again as of rename_vacant. */
 static enum status replace_earlier(struct publish *p, bool *again)
 {
-    enum status code = publish_vacant(p->out_fd, p->final, true);
-    if (code != STATUS_OK) {
-        return code;
-    }
+    STATUS_TRY(publish_vacant(p->out_fd, p->final, true));
     if (take_place(p)) {
         remove_folder(p->out_fd, p->part, 1);
         return STATUS_OK;

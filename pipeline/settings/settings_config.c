@@ -198,10 +198,7 @@ static enum status check_routes(const struct settings *s)
         const struct settings_section *route = &s->routes[i];
         const struct stage_ops *stage =
             route->pipeline != NULL ? stage_find(route->pipeline) : NULL;
-        const enum status status = settings_check_parameters(stage, &route->set);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        STATUS_TRY(settings_check_parameters(stage, &route->set));
         if (route->match == NULL) {
             return status_fail(STATUS_BAD_ARGUMENT,
                                "%s: [route %s] matches nothing: add match = GLOB", route->origin,
@@ -243,6 +240,6 @@ enum status settings_read_config(struct settings *s)
     if (r.status != STATUS_OK) {
         return r.status;
     }
-    enum status status = check_routes(s);
-    return status == STATUS_OK ? add_default_route(s) : status;
+    STATUS_TRY(check_routes(s));
+    return add_default_route(s);
 }

@@ -314,10 +314,7 @@ static enum status connect_to(const char *path, int *out)
 {
     struct sockaddr_un address;
     const struct timeval most = {.tv_sec = ASK_SECONDS};
-    enum status status = make_address(path, &address);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    STATUS_TRY(make_address(path, &address));
     int fd = new_socket(0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) != 0 ||
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) != 0 ||
@@ -339,11 +336,8 @@ enum status status_socket_ask(const char *path, json_t **out)
 {
     *out = NULL;
     int fd = -1;
-    enum status status = connect_to(path, &fd);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = json_read_fd(fd, LONGEST_ANSWER, out);
+    STATUS_TRY(connect_to(path, &fd));
+    enum status status = json_read_fd(fd, LONGEST_ANSWER, out);
     close(fd);
     if (status == STATUS_IO) {
         return status_fail(status, "'%s': no answer within %d s: %s", path, ASK_SECONDS,

@@ -98,11 +98,8 @@ enum status spool_check_out(const struct spool *s, int in_fd)
 static enum status open_out(struct spool *s)
 {
     bool made;
-    enum status code = open_folder(AT_FDCWD, "", s->out, 0777, 0, &s->out_fd, &made);
-    if (code != STATUS_OK) {
-        return code;
-    }
-    code = spool_check_out(s, s->in_fd);
+    STATUS_TRY(open_folder(AT_FDCWD, "", s->out, 0777, 0, &s->out_fd, &made));
+    const enum status code = spool_check_out(s, s->in_fd);
     if (code != STATUS_OK) {
         if (made) {
             unlinkat(AT_FDCWD, s->out, AT_REMOVEDIR);
@@ -143,10 +140,7 @@ enum status spool_open_places(struct spool *s)
         return status_fail_errno(errno, "'%s/.work' is open to others and cannot be closed to them",
                                  s->root);
     }
-    code = open_out(s);
-    if (code != STATUS_OK) {
-        return code;
-    }
+    STATUS_TRY(open_out(s));
     int above = openat(s->out_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fsync(s->root_fd) != 0 || (above >= 0 && fsync(above) != 0)) {
         code = status_fail_errno(errno, "the folders in '%s' cannot be synced", s->root);

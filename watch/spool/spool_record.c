@@ -177,10 +177,7 @@ static enum status read_files(struct spool_job *job, const json_t *list)
         struct spool_file *file = &job->files[i];
         *file = (struct spool_file){NULL, (uint64_t)json_integer_value(inode),
                                     (uint64_t)json_integer_value(bytes), json_integer_value(mtime)};
-        enum status code = decode(json_object_get(entry, "name"), &file->name);
-        if (code != STATUS_OK) {
-            return code;
-        }
+        STATUS_TRY(decode(json_object_get(entry, "name"), &file->name));
         if (!beneath_is_name(file->name) || !json_is_integer(inode) || !json_is_integer(bytes) ||
             !json_is_integer(mtime)) {
             return status_fail(STATUS_BAD_INPUT, "an input of 'job' is not as leat writes it");
@@ -235,14 +232,11 @@ end:
 enum status spool_read_commit(int job_fd, struct spool_job *job)
 {
     json_t *object;
-    enum status code = read_object(job_fd, "commit", &object);
-    if (code != STATUS_OK) {
-        return code;
-    }
+    STATUS_TRY(read_object(job_fd, "commit", &object));
     const char *id = json_string_value(json_object_get(object, "id"));
     const json_t *inode = json_object_get(object, "part_inode");
     char *final;
-    code = decode(json_object_get(object, "final"), &final);
+    enum status code = decode(json_object_get(object, "final"), &final);
     if (code == STATUS_OK && beneath_is_name(final) && json_is_integer(inode) && id != NULL &&
         strcmp(id, job->id) == 0) {
         free(job->published);

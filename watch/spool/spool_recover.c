@@ -145,10 +145,7 @@ static enum status look_at(int job_fd, const char *id, struct found *f, struct s
         return f->record;
     }
     if (f->record != STATUS_OK) {
-        enum status code = job_of_names(id, &f->inside, job);
-        if (code != STATUS_OK) {
-            return code;
-        }
+        STATUS_TRY(job_of_names(id, &f->inside, job));
     }
     f->commit = spool_read_commit(job_fd, *job);
     if (!is_known(f->commit)) {
