@@ -128,10 +128,8 @@ enum status pack_deflate(struct deflater *d, enum pack_kind kind, const void *ra
     if (n > UINT_MAX / 2) {
         return status_fail(STATUS_INTERNAL, "a piece of %zu bytes to compress", n);
     }
-    const enum status st = is_isal(d) ? deflate_isal(&d->isal, raw, n, last, &out->packed)
-                                      : deflate_zlib(&d->zlib, raw, n, last, &out->packed);
-    if (st == STATUS_OK) {
-        out->packed_crc = crc32_gzip_refl(0, out->packed.data, out->packed.len);
-    }
-    return st;
+    STATUS_TRY(is_isal(d) ? deflate_isal(&d->isal, raw, n, last, &out->packed)
+                          : deflate_zlib(&d->zlib, raw, n, last, &out->packed));
+    out->packed_crc = crc32_gzip_refl(0, out->packed.data, out->packed.len);
+    return STATUS_OK;
 }

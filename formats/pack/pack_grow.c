@@ -89,7 +89,9 @@ enum status pack_grow(struct pack *p, const char *member, const struct pack_piec
 {
     assert(!piece->last);
     struct pack_growth **at = find(p, member);
-    STATUS_TRY(*at != NULL ? STATUS_OK : growth_new(p, member, at));
+    if (*at == NULL) {
+        STATUS_TRY(growth_new(p, member, at));
+    }
     struct pack_growth *g = *at;
     g->crc = (uint32_t)crc32_combine(g->crc, piece->crc, (off_t)piece->raw_bytes);
     g->raw_bytes += piece->raw_bytes;
@@ -126,13 +128,8 @@ static enum status gather(struct pack *p, struct pack_growth *g)
 {
     static const unsigned char no_more[2] = {3, 0}; /* deflate: a last block with nothing in it */
     struct pack_member_state *m = &p->member;
-    enum status st = flush(p, g);
-    if (st == STATUS_OK) {
-        st = copy_packed(p, g);
-    }
-    if (st != STATUS_OK) {
-        return st;
-    }
+    STATUS_TRY(flush(p, g));
+    STATUS_TRY(copy_packed(p, g));
     m->crc = (uint32_t)crc32_combine(m->crc, g->crc, (off_t)g->raw_bytes);
     m->raw_bytes += g->raw_bytes;
     const struct pack_piece end = {.packed = {.data = (unsigned char *)no_more, .len = 2},
@@ -150,17 +147,13 @@ enum status pack_gather(struct pack *p, const char *member, const struct pack_pi
                            "%s: member %s has grown to %llu bytes, but its head says %llu", p->name,
                            member, (unsigned long long)g->raw_bytes, (unsigned long long)raw_bytes);
     }
-    enum status st = pack_member(p, member);
-    if (st == STATUS_OK) {
-        st = pack_append(p, head);
-    }
-    if (st == STATUS_OK) {
-        st = gather(p, g);
-    }
-    if (st == STATUS_OK && g != &none) {
+    STATUS_TRY(pack_member(p, member));
+    STATUS_TRY(pack_append(p, head));
+    STATUS_TRY(gather(p, g));
+    if (g != &none) {
         *at = g->next;
         g->next = NULL;
         pack_growth_free(g);
     }
-    return st;
+    return STATUS_OK;
 }

@@ -76,20 +76,16 @@ enum status result_add_csv(struct result *r, const char *name, const char *heade
 
 enum status result_put_f64(struct bytes *out, double value)
 {
-    const enum status st = bytes_reserve(out, SHORTEST_BYTES);
-    if (st == STATUS_OK) {
-        out->len += shortest_f64(value, (char *)out->data + out->len);
-    }
-    return st;
+    STATUS_TRY(bytes_reserve(out, SHORTEST_BYTES));
+    out->len += shortest_f64(value, (char *)out->data + out->len);
+    return STATUS_OK;
 }
 
 enum status result_put_f32(struct bytes *out, float value)
 {
-    const enum status st = bytes_reserve(out, SHORTEST_BYTES);
-    if (st == STATUS_OK) {
-        out->len += shortest_f32(value, (char *)out->data + out->len);
-    }
-    return st;
+    STATUS_TRY(bytes_reserve(out, SHORTEST_BYTES));
+    out->len += shortest_f32(value, (char *)out->data + out->len);
+    return STATUS_OK;
 }
 
 enum status result_put_u64(struct bytes *out, uint64_t value)

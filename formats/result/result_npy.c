@@ -135,12 +135,10 @@ static enum status add_stream(struct result_file *f, const char *name, const str
     }
     a->total_bytes = total;
     const uint64_t n_pieces = (total - 1) / PACK_PIECE_BYTES + 1;
-    const enum status st = result_add_member(f, member, n_pieces, npy_piece, a, npy_free);
-    if (st == STATUS_OK) {
-        f->members[f->n_members - 1].growth = s->growth;
-        f->members[f->n_members - 1].portions_bytes = s->portions_bytes;
-    }
-    return st;
+    STATUS_TRY(result_add_member(f, member, n_pieces, npy_piece, a, npy_free));
+    f->members[f->n_members - 1].growth = s->growth;
+    f->members[f->n_members - 1].portions_bytes = s->portions_bytes;
+    return STATUS_OK;
 }
 
 static const char byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';

@@ -122,13 +122,11 @@ static enum status file_fill(struct source *s, unsigned char *dst, size_t cap, s
     }
     *n = read_portions(s, dst, cap);
     size_t got;
-    const enum status status = read_pieces(s, s->offset, dst + *n, cap - *n, &got, &s->crc);
-    if (status == STATUS_OK) {
-        s->offset += got;
-        *n += got;
-        s->file_end = *n < cap;
-    }
-    return status;
+    STATUS_TRY(read_pieces(s, s->offset, dst + *n, cap - *n, &got, &s->crc));
+    s->offset += got;
+    *n += got;
+    s->file_end = *n < cap;
+    return STATUS_OK;
 }
 
 static uint64_t packed_offset(const struct source *s)

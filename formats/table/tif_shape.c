@@ -251,13 +251,10 @@ static enum status copy_tags(const char *name, const struct tif_handle *h, struc
     for (size_t i = 0; i < GRID_MAX_TAGS; i++) {
         size_t n;
         const void *values;
-        enum status st = tif_handle_tag(h, name, (uint32_t)carried[i].number,
-                                        (TIFFDataType)carried[i].type, &n, &values);
-        if (st == STATUS_OK && n > 0) {
-            st = grid_add_tag(g, carried[i].number, carried[i].type, n, values);
-        }
-        if (st != STATUS_OK) {
-            return st;
+        STATUS_TRY(tif_handle_tag(h, name, (uint32_t)carried[i].number,
+                                  (TIFFDataType)carried[i].type, &n, &values));
+        if (n > 0) {
+            STATUS_TRY(grid_add_tag(g, carried[i].number, carried[i].type, n, values));
         }
     }
     return STATUS_OK;

@@ -83,9 +83,7 @@ static void on_ended(void *user, const struct job_report *r)
 enum status command_check(const struct settings *s, int *exit_status)
 {
     struct runner_totals totals;
-    enum status code = runner_run(s, true, on_ended, (void *)s, &totals);
-    if (code == STATUS_OK) {
-        *exit_status = runner_exit_status(&totals);
-    }
-    return code;
+    STATUS_TRY(runner_run(s, true, on_ended, (void *)s, &totals));
+    *exit_status = runner_exit_status(&totals);
+    return STATUS_OK;
 }

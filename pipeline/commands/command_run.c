@@ -79,10 +79,8 @@ enum status command_run(const struct settings *s, int *exit_status)
 {
     struct runner_totals totals;
     struct told told = {.settings = s};
-    enum status code = runner_run(s, false, on_ended, &told, &totals);
-    if (code == STATUS_OK) {
-        *exit_status = runner_exit_status(&totals);
-        tell_totals(s, &totals);
-    }
-    return code;
+    STATUS_TRY(runner_run(s, false, on_ended, &told, &totals));
+    *exit_status = runner_exit_status(&totals);
+    tell_totals(s, &totals);
+    return STATUS_OK;
 }

@@ -231,17 +231,12 @@ static enum status share_memory(struct engine *e, uint64_t memory)
 static enum status start_pools(struct engine *e)
 {
     const size_t n_read = e->n_threads / 2;
-    enum status code = thread_pool_new(n_read < READ_THREADS_MIN   ? READ_THREADS_MIN
-                                       : n_read > READ_THREADS_MAX ? READ_THREADS_MAX
-                                                                   : n_read,
-                                       &e->reading);
-    if (code == STATUS_OK) {
-        code = thread_pool_new(WRITE_THREADS, &e->writing);
-    }
-    if (code == STATUS_OK && !e->on_cpu) {
-        code = thread_pool_new(DEVICE_THREADS, &e->device);
-    }
-    return code;
+    STATUS_TRY(thread_pool_new(n_read < READ_THREADS_MIN   ? READ_THREADS_MIN
+                               : n_read > READ_THREADS_MAX ? READ_THREADS_MAX
+                                                           : n_read,
+                               &e->reading));
+    STATUS_TRY(thread_pool_new(WRITE_THREADS, &e->writing));
+    return e->on_cpu ? STATUS_OK : thread_pool_new(DEVICE_THREADS, &e->device);
 }
 
 /* A job has a few files open at a time; as many as the system allows to are in flight at most. */

@@ -104,41 +104,30 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
         return status_fail_errno(error, "cannot read '%s' from its begin", part->path);
     }
     struct source *source;
-    enum status code = source_open(fd, part->path, &source);
-    if (code == STATUS_OK) {
-        const struct executor readers = thread_pool_executor(job->engine->reading);
-        source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
-        struct table_options all = *options;
-        all.max_line_bytes = longest_line(job->engine);
-        code = table_open(source, &all, out);
-    }
-    return code;
-}
-
-static enum status find_projection(struct job_part *part)
-{
-    return part->fd < 0 && part->prj == NULL ? projection_beside(part->path, &part->prj)
-                                             : STATUS_OK;
+    STATUS_TRY(source_open(fd, part->path, &source));
+    const struct executor readers = thread_pool_executor(job->engine->reading);
+    source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
+    struct table_options all = *options;
+    all.max_line_bytes = longest_line(job->engine);
+    return table_open(source, &all, out);
 }
 
 static enum status open_input(struct job *job)
 {
     const struct job_context *c = &job->context;
-    enum status code = STATUS_OK;
     if (!c->check_only && job->input.part_folder == NULL) {
-        code = publish_vacant(c->out_fd, job->input.settings.stem, c->settings->force);
+        STATUS_TRY(publish_vacant(c->out_fd, job->input.settings.stem, c->settings->force));
     }
-    for (size_t i = 0; i < job->input.n_parts && code == STATUS_OK; i++) {
+    for (size_t i = 0; i < job->input.n_parts; i++) {
         struct job_part *part = &job->input.parts[i];
-        if (job->input.settings.stage->parts[i].kind == STAGE_GRID) {
-            code = find_projection(part);
+        const bool is_grid = job->input.settings.stage->parts[i].kind == STAGE_GRID;
+        if (is_grid && part->fd < 0 && part->prj == NULL) {
+            STATUS_TRY(projection_beside(part->path, &part->prj));
         }
-        if (code == STATUS_OK) {
-            const struct table_options options = job_table_options(job, i);
-            code = job_open_part(job, part, &options, &job->tables[i]);
-        }
+        const struct table_options options = job_table_options(job, i);
+        STATUS_TRY(job_open_part(job, part, &options, &job->tables[i]));
     }
-    return code;
+    return STATUS_OK;
 }
 
 static void open_work(struct engine_task *task)

@@ -215,9 +215,8 @@ static enum status plan_counted(struct job *job)
     if (known) {
         return STATUS_OK;
     }
-    const enum status code = job->input.settings.stage->plan(&args, &job->need);
-    /* run knows no more than its estimate when it begins */
-    return code == STATUS_OK ? plan(job, job->lines_estimate, &job->need) : code;
+    STATUS_TRY(job->input.settings.stage->plan(&args, &job->need));
+    return plan(job, job->lines_estimate, &job->need); /* run begins with no more than these */
 }
 
 bool job_check_lines(struct job *job)

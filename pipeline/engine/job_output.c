@@ -121,14 +121,12 @@ static enum status write_piece(const struct job *job, size_t file, size_t member
     const struct result_file *f = &job->result.files[file];
     const struct result_member *m = &f->members[member];
     struct job_output_file *output = &job->outputs[job->output_of[file]];
-    enum status code = output->pack == NULL
-                           ? pack_open(job->publish.part_fd, f->name, f->kind, &output->pack)
-                           : STATUS_OK;
-    if (code == STATUS_OK) {
-        code = append_piece(output->pack, f, m, index, piece);
+    if (output->pack == NULL) {
+        STATUS_TRY(pack_open(job->publish.part_fd, f->name, f->kind, &output->pack));
     }
-    if (code != STATUS_OK || f->more || member + 1 < f->n_members || index + 1 < m->n_pieces) {
-        return code;
+    STATUS_TRY(append_piece(output->pack, f, m, index, piece));
+    if (f->more || member + 1 < f->n_members || index + 1 < m->n_pieces) {
+        return STATUS_OK;
     }
     struct pack *pack = output->pack;
     output->pack = NULL;
@@ -137,22 +135,21 @@ static enum status write_piece(const struct job *job, size_t file, size_t member
 
 static enum status write_encoded(struct job *job)
 {
-    enum status code = STATUS_OK;
     if (job->publish.part_fd < 0) {
-        code = publish_begin(job->context.out_fd, job->input.settings.stem, job->input.part_folder,
-                             &job->publish);
+        STATUS_TRY(publish_begin(job->context.out_fd, job->input.settings.stem,
+                                 job->input.part_folder, &job->publish));
     }
-    for (struct encode_buffer *s = job->written; s != NULL && code == STATUS_OK; s = s->next) {
+    for (struct encode_buffer *s = job->written; s != NULL; s = s->next) {
         size_t file = s->file, member = s->member;
-        for (size_t i = 0; i < s->n_pieces && code == STATUS_OK; i++) {
-            code = write_piece(job, file, member, s->piece, &s->pieces[i]);
+        for (size_t i = 0; i < s->n_pieces; i++) {
+            STATUS_TRY(write_piece(job, file, member, s->piece, &s->pieces[i]));
             if (i + 1 < s->n_pieces && ++member == job->result.files[file].n_members) {
                 member = 0;
                 file++;
             }
         }
     }
-    return code;
+    return STATUS_OK;
 }
 
 static void write_work(struct engine_task *task)
@@ -201,24 +198,22 @@ static void start_writing(struct job *job)
 
 /* --- publish ---------------------------------------------------------------------------------- */
 
-static enum status write_manifest(struct job *job)
+static enum status write_manifest(const struct job *job)
 {
-    enum status code = manifest_make(job, &job->manifest);
-    if (code != STATUS_OK || job->context.check_only) {
-        return code;
-    }
     char *text = json_write(job->manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for result.json");
     }
-    struct pack_piece piece = {.packed = {.data = (unsigned char *)text, .len = strlen(text)}};
-    piece.raw_bytes = piece.packed.len;
-    piece.crc = piece.packed_crc = crc32_gzip_refl(0, piece.packed.data, piece.packed.len);
-    piece.last = true;
+    const size_t n = strlen(text);
+    uint32_t crc = crc32_gzip_refl(0, (unsigned char *)text, n);
+    const struct pack_piece piece = {.packed = {.data = (unsigned char *)text, .len = n},
+                                     .raw_bytes = n,
+                                     .crc = crc,
+                                     .packed_crc = crc,
+                                     .last = true};
     struct pack *pack = NULL;
     uint64_t bytes;
-    uint32_t crc;
-    code = pack_open(job->publish.part_fd, "result.json", PACK_RAW, &pack);
+    enum status code = pack_open(job->publish.part_fd, "result.json", PACK_RAW, &pack);
     if (code == STATUS_OK) {
         code = pack_append(pack, &piece);
         if (code == STATUS_OK) {
@@ -241,19 +236,24 @@ static enum status check_outputs(const struct job *job)
     return STATUS_OK;
 }
 
+static enum status publish(struct job *job)
+{
+    STATUS_TRY(check_outputs(job));
+    STATUS_TRY(manifest_make(job, &job->manifest));
+    if (job->context.check_only) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(write_manifest(job));
+    if (job->input.part_folder == NULL) {
+        return publish_commit(&job->publish, job->context.settings->force);
+    }
+    publish_leave(&job->publish);
+    return STATUS_OK;
+}
+
 static void publish_work(struct engine_task *task)
 {
-    struct job *job = task->owner;
-    enum status code = check_outputs(job);
-    if (code == STATUS_OK) {
-        code = write_manifest(job);
-    }
-    if (code == STATUS_OK && job->input.part_folder != NULL) {
-        publish_leave(&job->publish);
-    } else if (code == STATUS_OK && !job->context.check_only) {
-        code = publish_commit(&job->publish, job->context.settings->force);
-    }
-    engine_task_result(task, code);
+    engine_task_result(task, publish(task->owner));
 }
 
 static void publish_finished(struct engine_task *task)

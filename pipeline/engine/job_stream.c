@@ -138,25 +138,21 @@ static enum status push_block(struct job *job)
     const struct stage_ops *stage = job->input.settings.stage;
     const struct backend_ops *ops = job->queue->backend->ops;
     struct block *b = job->pushing;
-    enum status code = STATUS_OK;
     if (b != NULL && job->again != NULL) { /* the same from a copy as from the file */
         b->chunk.n_labels = b->chunk.n_missing = b->chunk.first_column = 0;
         b->chunk.first_line = 0;
     }
     if (b != NULL) {
         job_copy_add(job, b);
-        code = stage->push(job->stage, b->part, &b->chunk, &b->ticket);
-        if (code == STATUS_OK && stage->portion != NULL) {
-            code = stage->portion(job->stage, &job->next);
+        STATUS_TRY(stage->push(job->stage, b->part, &b->chunk, &b->ticket));
+        if (stage->portion != NULL) {
+            STATUS_TRY(stage->portion(job->stage, &job->next));
         }
     }
-    if (code == STATUS_OK && job->uploading != NULL) {
-        code = ops->upload_wait(job->queue, job->uploading->ticket);
+    if (job->uploading != NULL) {
+        STATUS_TRY(ops->upload_wait(job->queue, job->uploading->ticket));
     }
-    if (code == STATUS_OK && b != NULL && job->engine->on_cpu) {
-        code = ops->upload_wait(job->queue, b->ticket);
-    }
-    return code;
+    return b != NULL && job->engine->on_cpu ? ops->upload_wait(job->queue, b->ticket) : STATUS_OK;
 }
 
 static void push_work(struct engine_task *task)

@@ -96,10 +96,8 @@ enum status publish_vacant(int out_fd, const char *stem, bool replace)
                                  stem);
 }
 
-static void remove_folder(int at_fd, const char *name, int depth);
-
-/* Removes what is in the folder; `fd` is closed. */
-static void empty_folder(int fd, int depth)
+/* Calls `visit` for what is in the folder; `fd` is closed. */
+static void visit_folder(int fd, void (*visit)(int fd, const char *name, int depth), int depth)
 {
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     if (folder == NULL) {
@@ -108,22 +106,28 @@ static void empty_folder(int fd, int depth)
         }
         return;
     }
-    struct dirent *entry;
-    while ((entry = readdir(folder)) != NULL) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
-            continue;
-        }
-        if (unlinkat(fd, entry->d_name, 0) != 0 && depth > 0) {
-            remove_folder(fd, entry->d_name, depth - 1);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            visit(fd, entry->d_name, depth);
         }
     }
     closedir(folder);
 }
 
+static void remove_folder(int at_fd, const char *name, int depth);
+
+static void remove_entry(int fd, const char *name, int depth)
+{
+    if (unlinkat(fd, name, 0) != 0 && depth > 0) {
+        remove_folder(fd, name, depth - 1);
+    }
+}
+
 /* Removes the folder `name` and what is in it. */
 static void remove_folder(int at_fd, const char *name, int depth)
 {
-    empty_folder(openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), depth);
+    visit_folder(openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), remove_entry,
+                 depth);
     if (unlinkat(at_fd, name, AT_REMOVEDIR) != 0 && unlinkat(at_fd, name, 0) != 0) {
         log_warning("left behind in the output folder: '%s' (%s)", name, strerror(errno));
     }
@@ -167,26 +171,17 @@ static bool is_left_behind(int out_fd, const char *name)
     return left;
 }
 
+static void sweep_entry(int fd, const char *name, int depth)
+{
+    if (fnmatch(".leat.????????????????.part", name, 0) == 0 && is_left_behind(fd, name)) {
+        log_info("removing '%s' from the output folder: left by a run that was killed", name);
+        remove_folder(fd, name, depth);
+    }
+}
+
 void publish_sweep(int out_fd)
 {
-    int fd = openat(out_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
-    if (folder == NULL) {
-        if (fd >= 0) {
-            close(fd);
-        }
-        return;
-    }
-    struct dirent *entry;
-    while ((entry = readdir(folder)) != NULL) {
-        if (fnmatch(".leat.????????????????.part", entry->d_name, 0) == 0 &&
-            is_left_behind(out_fd, entry->d_name)) {
-            log_info("removing '%s' from the output folder: left by a run that was killed",
-                     entry->d_name);
-            remove_folder(out_fd, entry->d_name, 1);
-        }
-    }
-    closedir(folder);
+    visit_folder(openat(out_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), sweep_entry, 1);
 }
 
 /* .leat.RANDOM.ENDING; false, with errno, without a random number. */
@@ -308,8 +303,7 @@ enum status publish_commit(struct publish *p, bool replace)
                            p->final);
     }
     if (code == STATUS_OK) {
-        close(p->part_fd);
-        p->part_fd = -1;
+        publish_leave(p);
     }
     return code;
 }
@@ -323,8 +317,7 @@ void publish_leave(struct publish *p)
 void publish_abandon(struct publish *p)
 {
     if (p->part_fd >= 0) {
-        close(p->part_fd);
-        p->part_fd = -1;
+        publish_leave(p);
         remove_folder(p->out_fd, p->part, 1);
     }
 }
@@ -332,7 +325,7 @@ void publish_abandon(struct publish *p)
 void publish_empty(struct publish *p)
 {
     if (p->part_fd >= 0) {
-        empty_folder(p->part_fd, 1);
+        visit_folder(p->part_fd, remove_entry, 1);
         p->part_fd = -1;
     }
 }

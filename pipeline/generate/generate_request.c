@@ -213,17 +213,15 @@ enum status generate_request_parse(int argc, char **argv, struct generate_reques
         .entries = in.options,
         .n_entries = list_options(in.options),
         .take = take};
-    enum status status = STATUS_OK;
     *r = (struct generate_request){.kind = GENERATE_NONE};
-    for (size_t i = 0; i < PARAMETERS && status == STATUS_OK; i++) {
-        const struct param_spec *spec = &specs[i];
-        status = spec->text != NULL ? stage_parse_param(spec, spec->text, &in.values[i]) : status;
+    for (size_t i = 0; i < PARAMETERS; i++) {
+        if (specs[i].text != NULL) {
+            STATUS_TRY(stage_parse_param(&specs[i], specs[i].text, &in.values[i]));
+        }
     }
-    if (status == STATUS_OK) {
-        status = options_parse(&options, argc, argv, &in, done);
-    }
-    if (status != STATUS_OK || *done) {
-        return status;
+    STATUS_TRY(options_parse(&options, argc, argv, &in, done));
+    if (*done) {
+        return STATUS_OK;
     }
     if (r->kind == GENERATE_NONE) {
         return status_fail(STATUS_BAD_ARGUMENT,

@@ -95,12 +95,9 @@ static enum status fill_rows(struct generate_source *g, const struct generate_bl
                                      .n_series = b->n_lines,
                                      .n_samples = b->cells_per_line,
                                      .first = (size_t)b->first_line};
-    enum status status = ops->philox->walk_rows(g->queue, &o->walk, &rows);
-    if (status == STATUS_OK) {
-        status = ops->download(g->queue, b->values, g->device,
-                               b->n_lines * b->cells_per_line * dtype_bytes(o->type));
-    }
-    return status;
+    STATUS_TRY(ops->philox->walk_rows(g->queue, &o->walk, &rows));
+    return ops->download(g->queue, b->values, g->device,
+                         b->n_lines * b->cells_per_line * dtype_bytes(o->type));
 }
 
 struct walk_job {

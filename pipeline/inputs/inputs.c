@@ -195,13 +195,11 @@ static enum member_kind judge_member(struct inputs *in, const char *name, const 
 static enum status unpack_member(struct inputs *in, int *fd)
 {
     uint64_t bytes;
-    enum status code = scratch_file(in->scratch_fd, fd);
-    if (code == STATUS_OK) {
-        code = archive_input_copy(in->archive, *fd, scratch_room(*fd), &bytes);
-        if (code != STATUS_OK) {
-            close(*fd);
-            *fd = -1;
-        }
+    STATUS_TRY(scratch_file(in->scratch_fd, fd));
+    const enum status code = archive_input_copy(in->archive, *fd, scratch_room(*fd), &bytes);
+    if (code != STATUS_OK) {
+        close(*fd);
+        *fd = -1;
     }
     return code;
 }
@@ -210,11 +208,9 @@ static enum status take_projection(struct inputs *in, const char *path)
 {
     char *text = NULL;
     int fd;
-    enum status code = unpack_member(in, &fd);
-    if (code == STATUS_OK) {
-        code = projection_read(fd, path, &text);
-        close(fd);
-    }
+    STATUS_TRY(unpack_member(in, &fd));
+    const enum status code = projection_read(fd, path, &text);
+    close(fd);
     return code == STATUS_OK ? parts_add_projection(in->parts, path, text) : code;
 }
 
@@ -392,12 +388,10 @@ static enum status end_argument(struct inputs *in, struct job_input *out)
 /* What waits in a folder that has ended lacks its other parts: one of them. */
 static enum status give_up(struct inputs *in, struct job_input *out)
 {
-    enum status code = parts_give_up(in->parts, in->leaving, out);
-    if (code == STATUS_OK) {
-        free(in->leaving);
-        in->leaving = NULL;
-    }
-    return code;
+    STATUS_TRY(parts_give_up(in->parts, in->leaving, out));
+    free(in->leaving);
+    in->leaving = NULL;
+    return STATUS_OK;
 }
 
 /* Only sidecar files were named. */

@@ -387,17 +387,14 @@ static enum status open_service(struct service *s)
     for (size_t i = 0; i < SERVICE_LISTS; i++) {
         TAILQ_INIT(&s->lists[i]);
     }
-    enum status code = service_inbox_new(t, &s->inbox);
-    if (code == STATUS_OK) {
-        struct spool_options options = {.root = t->spool,
-                                        .out = t->output,
-                                        .delete_inputs = !t->keep_inputs,
-                                        .replace = t->replace,
-                                        .max_attempts = (unsigned)t->max_attempts + RECOVERIES,
-                                        .reserve_bytes = t->reserve_bytes};
-        code = open_spool(&options, &s->spool);
-    }
-    return code;
+    STATUS_TRY(service_inbox_new(t, &s->inbox));
+    const struct spool_options options = {.root = t->spool,
+                                          .out = t->output,
+                                          .delete_inputs = !t->keep_inputs,
+                                          .replace = t->replace,
+                                          .max_attempts = (unsigned)t->max_attempts + RECOVERIES,
+                                          .reserve_bytes = t->reserve_bytes};
+    return open_spool(&options, &s->spool);
 }
 
 static void free_jobs(struct service *s)

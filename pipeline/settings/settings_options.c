@@ -121,11 +121,12 @@ static enum status parse_options(struct given *g, int argc, char **argv, bool *d
 
 static enum status apply_overrides(struct given *g)
 {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < settings_n_keys && status == STATUS_OK; i++) {
-        status = g->values[i] != NULL ? apply_option(g, i, g->values[i]) : STATUS_OK;
+    for (size_t i = 0; i < settings_n_keys; i++) {
+        if (g->values[i] != NULL) {
+            STATUS_TRY(apply_option(g, i, g->values[i]));
+        }
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* -s, for the pipeline of --pipeline or for any. */
@@ -196,12 +197,9 @@ static enum status make_absolute(char **path)
 static enum status fill_in(struct settings *s, const struct command *command)
 {
     const bool watch = (command->where & SETTINGS_OF_WATCH) != 0;
-    enum status status = watch ? make_absolute(&s->spool) : STATUS_OK;
-    if (watch && status == STATUS_OK) {
-        status = make_absolute(&s->output);
-    }
-    if (status != STATUS_OK) {
-        return status;
+    if (watch) {
+        STATUS_TRY(make_absolute(&s->spool));
+        STATUS_TRY(make_absolute(&s->output));
     }
     if (s->output == NULL &&
         asprintf(&s->output, "%s%s", watch ? s->spool : "leat-out", watch ? "/out" : "") < 0) {
@@ -241,18 +239,17 @@ static enum status check_given(const struct settings *s, const struct command *c
 static enum status read_all(struct given *g, int argc, char **argv, bool *done)
 {
     struct settings *s = g->settings;
-    enum status status = set_defaults(s);
-    if (status == STATUS_OK) {
-        status = parse_options(g, argc, argv, done);
+    STATUS_TRY(set_defaults(s));
+    STATUS_TRY(parse_options(g, argc, argv, done));
+    if (*done) {
+        return STATUS_OK;
     }
-    if (status != STATUS_OK || *done) {
-        return status;
+    if (s->config != NULL) {
+        STATUS_TRY(settings_read_config(s));
     }
-    if ((s->config != NULL && (status = settings_read_config(s)) != STATUS_OK) ||
-        (status = apply_overrides(g)) != STATUS_OK || (status = check_set(s)) != STATUS_OK ||
-        (status = check_given(s, g->command)) != STATUS_OK) {
-        return status;
-    }
+    STATUS_TRY(apply_overrides(g));
+    STATUS_TRY(check_set(s));
+    STATUS_TRY(check_given(s, g->command));
     return fill_in(s, g->command);
 }
 

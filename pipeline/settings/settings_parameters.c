@@ -70,15 +70,14 @@ static const struct param_spec *find_spec(const struct stage_ops *stage, const c
 
 enum status settings_take_defaults(struct job_settings *j)
 {
-    enum status status = STATUS_OK;
     j->params = calloc(j->stage->n_specs + 1, sizeof(*j->params));
     if (j->params == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for parameters");
     }
-    for (size_t i = 0; i < j->stage->n_specs && status == STATUS_OK; i++) {
-        status = stage_parse_param(&j->stage->specs[i], j->stage->specs[i].text, &j->params[i]);
+    for (size_t i = 0; i < j->stage->n_specs; i++) {
+        STATUS_TRY(stage_parse_param(&j->stage->specs[i], j->stage->specs[i].text, &j->params[i]));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status settings_take_parameter(struct job_settings *j, const char *key, const char *value)
@@ -115,13 +114,12 @@ enum status settings_check_parameter(const struct stage_ops *stage, const char *
 enum status settings_check_parameters(const struct stage_ops *stage,
                                       const struct setting_list *list)
 {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < list->n && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < list->n; i++) {
         const struct setting *set = &list->at[i];
-        status = settings_prefix_error(settings_check_parameter(stage, set->key, set->value),
-                                       set->origin);
+        STATUS_TRY(settings_prefix_error(settings_check_parameter(stage, set->key, set->value),
+                                         set->origin));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status settings_find_stage(const char *name, const struct stage_ops **out)

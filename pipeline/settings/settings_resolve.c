@@ -232,32 +232,33 @@ static enum status resolve_parameters(const struct settings *s,
 {
     const struct setting_list *lists[3];
     size_t n = gather(s, route, j->stage, lists);
-    enum status status = settings_take_defaults(j);
+    STATUS_TRY(settings_take_defaults(j));
     while (n-- > 0) { /* weakest first */
-        for (size_t k = 0; k < lists[n]->n && status == STATUS_OK; k++) {
+        for (size_t k = 0; k < lists[n]->n; k++) {
             const struct setting *set = &lists[n]->at[k];
-            status = settings_prefix_error(settings_take_parameter(j, set->key, set->value),
-                                           set->origin);
+            STATUS_TRY(settings_prefix_error(settings_take_parameter(j, set->key, set->value),
+                                             set->origin));
         }
     }
-    return status;
+    return STATUS_OK;
+}
+
+static enum status resolve(const struct settings *s, const char *path, struct job_settings *j)
+{
+    const struct settings_section *route;
+    j->stage = find_stage(s, path, &route);
+    if (j->stage == NULL) {
+        return refuse_path(path);
+    }
+    STATUS_TRY(resolve_part(path, j));
+    STATUS_TRY(input_name_stem(path, j->stage->parts[j->part].suffix, &j->stem));
+    return resolve_parameters(s, route, j);
 }
 
 enum status settings_resolve(const struct settings *s, const char *path, struct job_settings *out)
 {
-    memset(out, 0, sizeof(*out));
-    const struct settings_section *route;
-    out->stage = find_stage(s, path, &route);
-    if (out->stage == NULL) {
-        return refuse_path(path);
-    }
-    enum status status = resolve_part(path, out);
-    if (status == STATUS_OK) {
-        status = input_name_stem(path, out->stage->parts[out->part].suffix, &out->stem);
-    }
-    if (status == STATUS_OK) {
-        status = resolve_parameters(s, route, out);
-    }
+    *out = (struct job_settings){0};
+    const enum status status = resolve(s, path, out);
     if (status != STATUS_OK) {
         job_settings_free(out);
     }

@@ -86,11 +86,9 @@ static enum status read_record(int failed_fd, const char *id, const char *name, 
     int fd;
     *out = NULL;
     snprintf(path, sizeof(path), "%s/%s", id, name);
-    enum status status = beneath_open_file(failed_fd, path, &st, &fd);
-    if (status == STATUS_OK) {
-        status = json_read_fd(fd, LONGEST_REASON, out);
-        close(fd);
-    }
+    STATUS_TRY(beneath_open_file(failed_fd, path, &st, &fd));
+    const enum status status = json_read_fd(fd, LONGEST_REASON, out);
+    close(fd);
     return status;
 }
 

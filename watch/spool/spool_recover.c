@@ -63,18 +63,16 @@ static enum status job_of_names(const char *id, const struct spool_names *inside
                                 struct spool_job **out)
 {
     static const char *const none[] = {"-"};
-    enum status code = inside->n > 0 ? spool_job_new("", id, (const char *const *)inside->names,
-                                                     inside->n, NULL, out)
-                                     : spool_job_new("", id, none, 1, NULL, out);
-    if (code == STATUS_OK) {
-        snprintf((*out)->id, sizeof((*out)->id), "%s", id);
-        if (inside->n == 0) {
-            free((*out)->files[0].name);
-            (*out)->files[0].name = NULL;
-            (*out)->n_files = 0;
-        }
+    STATUS_TRY(inside->n > 0
+                   ? spool_job_new("", id, (const char *const *)inside->names, inside->n, NULL, out)
+                   : spool_job_new("", id, none, 1, NULL, out));
+    snprintf((*out)->id, sizeof((*out)->id), "%s", id);
+    if (inside->n == 0) {
+        free((*out)->files[0].name);
+        (*out)->files[0].name = NULL;
+        (*out)->n_files = 0;
     }
-    return code;
+    return STATUS_OK;
 }
 
 /* Moves something that is not a job's folder, or holds what no job holds, to failed/. */
@@ -318,16 +316,12 @@ enum status spool_recover(struct spool *s, struct spool_recovery *out)
 {
     struct spool_names list;
     *out = (struct spool_recovery){0};
-    enum status code = spool_list(s->failed_fd, "'failed'", &list);
-    if (code == STATUS_OK) {
-        learn_ids(s, &list);
-        spool_names_free(&list);
-        code = spool_list(s->work_fd, "'.work'", &list);
-    }
-    if (code != STATUS_OK) {
-        return code;
-    }
+    STATUS_TRY(spool_list(s->failed_fd, "'failed'", &list));
     learn_ids(s, &list);
+    spool_names_free(&list);
+    STATUS_TRY(spool_list(s->work_fd, "'.work'", &list));
+    learn_ids(s, &list);
+    enum status code = STATUS_OK;
     for (size_t i = 0; i < list.n && code == STATUS_OK; i++) {
         const char *name = list.names[i];
         if (strcmp(name, "lock") == 0) {
