@@ -352,20 +352,13 @@ static enum status read_header(struct table *t, struct asc *a)
 static void asc_close(void *state)
 {
     struct asc *const a = state;
-    if (a != NULL) {
-        grid_free(a->grid);
-        bytes_free(&a->carry);
-        free(a);
-    }
+    grid_free(a->grid);
+    bytes_free(&a->carry);
 }
 
 static enum status asc_open(struct table *t)
 {
-    struct asc *const a = calloc(1, sizeof *a);
-    if (a == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
-    }
-    t->state = a;
+    struct asc *const a = t->state;
     STATUS_TRY(read_header(t, a));
     STATUS_TRY(table_skip(t, (size_t)a->offset));
     table_set_grid(t, a->grid);
@@ -594,6 +587,7 @@ static enum status asc_decode(const struct table *t, struct table_chunk *c)
 
 const struct table_format asc_format = {
     .name = "asc",
+    .state_bytes = sizeof(struct asc),
     .suits = asc_suits,
     .open = asc_open,
     .next = asc_next,

@@ -39,27 +39,6 @@ struct place {
     size_t column;  /* of the cell after it */
 };
 
-/* How many of p[0 .. n) are a or b, and how many are a. */
-static void count_bytes(const unsigned char *p, size_t n, unsigned char a, unsigned char b,
-                        size_t *n_a, size_t *n_b)
-{
-    enum { BLOCK = 128 }; /* of bytes, counted in bytes: never above 255 */
-    *n_a = *n_b = 0;
-    for (; n >= BLOCK; p += BLOCK, n -= BLOCK) {
-        unsigned char in_a = 0, in_b = 0;
-        for (size_t i = 0; i < BLOCK; i++) {
-            in_a = (unsigned char)(in_a + (p[i] == a));
-            in_b = (unsigned char)(in_b + (p[i] == b));
-        }
-        *n_a += in_a;
-        *n_b += in_b;
-    }
-    for (size_t i = 0; i < n; i++) {
-        *n_a += p[i] == a;
-        *n_b += p[i] == b;
-    }
-}
-
 /* Does the line that begins at p hold a filled cell in p[0 .. n)? */
 static bool may_cut_line(const struct cut *cut, size_t at)
 {
@@ -73,10 +52,9 @@ static size_t count_cells(const struct cut *cut, size_t from, size_t to)
 {
     const unsigned char *p = cut->text + from;
     const unsigned char *const end = cut->text + to;
-    size_t n_cells = 0, n_newlines;
+    size_t n_cells = 0;
     if (!cut->dialect->blanks) {
-        count_bytes(p, to - from, cut->dialect->delimiter, '\n', &n_cells, &n_newlines);
-        return n_cells;
+        return table_count_byte(p, to - from, cut->dialect->delimiter);
     }
     while (p < end) {
         struct csv_cell cell;
@@ -166,19 +144,18 @@ static struct place cut_walking(const struct cut *cut)
     if (line - cut->text >= end - line) {
         p = line;
     }
-    struct place place = {(size_t)(p - cut->text), 0, p > line ? column : 0};
-    size_t same;
-    count_bytes(cut->text, place.n, '\n', '\n', &place.n_lines, &same);
-    return place;
+    const size_t n = (size_t)(p - cut->text);
+    return (struct place){n, table_count_byte(cut->text, n, '\n'), p > line ? column : 0};
 }
 
 /* No more cells than this end in the text. */
 static size_t most_cells(const struct cut *cut, size_t *n_lines)
 {
-    size_t n_delimiters;
-    count_bytes(cut->text, cut->n, '\n', cut->dialect->delimiter, n_lines, &n_delimiters);
+    *n_lines = table_count_byte(cut->text, cut->n, '\n');
     /* With blanks as delimiters a cell takes a byte, and what ends it another. */
-    return cut->dialect->blanks ? cut->n / 2 : n_delimiters + *n_lines;
+    return cut->dialect->blanks
+               ? cut->n / 2
+               : table_count_byte(cut->text, cut->n, cut->dialect->delimiter) + *n_lines;
 }
 
 static struct place find_cut(const struct cut *cut)
@@ -206,31 +183,20 @@ static bool csv_suits(const unsigned char *head, size_t n)
 static void csv_close(void *state)
 {
     struct csv *const csv = state;
-    if (!csv) {
-        return;
-    }
     csv_shape_free(&csv->shape);
     bytes_free(&csv->carry);
-    free(csv);
 }
 
 static enum status csv_open(struct table *t)
 {
-    struct csv *const csv = calloc(1, sizeof *csv);
-    if (!csv) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
-    }
-    t->state = csv;
+    struct csv *const csv = t->state;
     const size_t max_line = t->options.max_line_bytes;
     csv->max_line_bytes = max_line ? max_line : CSV_MAX_LINE_BYTES;
-    size_t n_lines, estimate;
-    STATUS_TRY(csv_read_head(t, &csv->shape, &n_lines, &estimate));
+    STATUS_TRY(csv_read_head(t, &csv->shape));
     STATUS_TRY(table_skip(t, csv->shape.data_offset));
     csv->line = csv->shape.data_line;
     csv->offset = csv->shape.data_offset;
     t->info.dtype = DTYPE_F64;
-    t->info.n_lines = n_lines;
-    t->info.n_lines_estimate = estimate;
     t->info.cells_per_line = csv->shape.n_kept;
     t->info.has_header = csv->shape.has_header;
     t->info.has_labels = csv->shape.has_labels;
@@ -450,6 +416,7 @@ static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
 
 const struct table_format csv_format = {
     .name = "csv",
+    .state_bytes = sizeof(struct csv),
     .takes_columns = true,
     .suits = csv_suits,
     .open = csv_open,

@@ -122,10 +122,9 @@ size_t csv_copy_text(const struct csv_cell *cell, char *dst);
  * Returns whether it is the comma where blanks and decimal commas would do as well. */
 bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d);
 
-/* Reads the head of t's source, fills *shape and the table's warnings, and counts the lines (0: the
- * file goes on beyond the head, or there is none) or estimates them. */
-enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_lines,
-                          size_t *n_lines_estimate) STATUS_MUST_CHECK;
+/* Reads the head of t's source, fills *shape and the table's warnings, and counts the lines in
+ * t->info (0: the file goes on beyond the head, or there is none) or estimates them. */
+enum status csv_read_head(struct table *t, struct csv_shape *shape) STATUS_MUST_CHECK;
 void csv_shape_free(struct csv_shape *shape);
 
 /* What a column has shown: in the first line, and in those after it. */

@@ -135,14 +135,10 @@ static enum status walk(struct csv_head *h, const struct csv_dialect *d)
         }
         bool complete;
         struct csv_cell comment;
-        enum status status =
-            csv_is_refused_comment(d, p, h->end, &comment) ? check_cell(h, &comment, 0) : STATUS_OK;
-        if (!status) {
-            status = walk_line(h, d, &p, &complete);
+        if (csv_is_refused_comment(d, p, h->end, &comment)) {
+            STATUS_TRY(check_cell(h, &comment, 0));
         }
-        if (status) {
-            return status;
-        }
+        STATUS_TRY(walk_line(h, d, &p, &complete));
         if (!complete) {
             break;
         }
@@ -210,10 +206,10 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     count_line_ends(ends, h->text, n);
     h->n_lines = 0;
     h->line = ends->n + 1;
-    const enum status status = check_text(h);
+    STATUS_TRY(check_text(h));
     const bool few = !h->whole && ends->n < 2;
-    if (status || (few && !csv_holds_bare_cr(h->text, h->end))) {
-        return status;
+    if (few && !csv_holds_bare_cr(h->text, h->end)) {
+        return STATUS_OK;
     }
     const unsigned char *const newline = memrchr(h->text, '\n', (size_t)(h->end - h->text));
     if (!h->whole && !few && newline) {
@@ -280,33 +276,29 @@ static size_t count_data_lines(const struct csv_head *h, const struct csv_dialec
     return n;
 }
 
-enum status csv_read_head(struct table *t, struct csv_shape *shape, size_t *n_lines,
-                          size_t *n_lines_estimate)
+static enum status read_head(struct table *t, struct csv_shape *shape, struct csv_head *h)
+{
+    STATUS_TRY(look_far_enough(t, shape, h));
+    STATUS_TRY(csv_decide_shape(t, h, shape));
+    /* The whole stream's bytes before the data: the byte order mark stands before h->text. */
+    const unsigned char *whole_text;
+    size_t n;
+    STATUS_TRY(source_peek(t->source, 0, &whole_text, &n));
+    const unsigned char *const data = shape->has_header ? h->second : h->text;
+    shape->data_offset = (size_t)(data - whole_text);
+    shape->data_line = shape->has_header ? h->second_line : 1;
+    n = h->whole ? count_data_lines(h, &shape->dialect, data) : 0;
+    t->info.n_lines = n;
+    t->info.n_lines_estimate = n > 0 ? n : estimate_lines(t->source, h);
+    return STATUS_OK;
+}
+
+enum status csv_read_head(struct table *t, struct csv_shape *shape)
 {
     struct csv_head h = {.file = source_name(t->source)};
     shape->dialect.has_missing = t->options.has_missing_value;
     shape->dialect.missing = t->options.missing_value;
-    enum status status = look_far_enough(t, shape, &h);
-    if (status) {
-        goto done;
-    }
-    status = csv_decide_shape(t, &h, shape);
-    if (status) {
-        goto done;
-    }
-    /* The whole stream's bytes before the data: the byte order mark stands before h.text. */
-    const unsigned char *whole_text;
-    size_t n;
-    status = source_peek(t->source, 0, &whole_text, &n);
-    if (status) {
-        goto done;
-    }
-    const unsigned char *const data = shape->has_header ? h.second : h.text;
-    shape->data_offset = (size_t)(data - whole_text);
-    shape->data_line = shape->has_header ? h.second_line : 1;
-    *n_lines = h.whole ? count_data_lines(&h, &shape->dialect, data) : 0;
-    *n_lines_estimate = *n_lines > 0 ? *n_lines : estimate_lines(t->source, &h);
-done:
+    const enum status status = read_head(t, shape, &h);
     free(h.seen);
     return status;
 }

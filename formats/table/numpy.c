@@ -27,13 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where an array's bytes come from. `where` names it in messages; both are borrowed. */
-struct reader {
-    enum status (*read)(void *from, void *dst, size_t cap, size_t *n);
-    void *from;
-    const char *where;
-};
-
 struct header {
     enum table_kind kind;
     size_t item_bytes; /* 1, 2, 4 or 8; for f 4 or 8 */
@@ -46,12 +39,21 @@ struct header {
     uint64_t data_bytes;   /* n_items * item_bytes */
 };
 
-/* An array whose header has been read, and how much of its data has been. */
+/* The state of a table, an array. */
 struct array {
-    struct reader reader;
+    struct source *source;
+    struct zip_input *zip; /* NULL: the array is the file itself */
+    const char *where;     /* names it in messages: the file, or ... */
+    char *member;          /* ... "FILE: member NAME", owned */
     struct header header;
-    uint64_t done_bytes;
+    uint64_t done_bytes; /* of its data, read */
 };
+
+/* Reads up to `cap` of its bytes; fewer only at its end. */
+static enum status read_bytes(struct array *a, void *dst, size_t cap, size_t *n)
+{
+    return a->zip ? zip_input_read(a->zip, dst, cap, n) : source_read(a->source, dst, cap, n);
+}
 
 /* --- header ----------------------------------------------------------------------------------- */
 
@@ -65,12 +67,6 @@ struct cursor {
     const char *begin, *p, *end;
     size_t offset; /* of begin, in the array's bytes */
 };
-
-static enum status fail_at(const struct cursor *k, enum status code, const char *trouble)
-{
-    return status_fail(code, "%s: byte %zu: %s", k->where, k->offset + (size_t)(k->p - k->begin),
-                       trouble);
-}
 
 static enum status fail_literal(const struct cursor *k, const char *trouble)
 {
@@ -142,8 +138,10 @@ static enum status take_descr(struct cursor *k, struct header *h)
     size_t n;
     skip_space(k);
     if (k->p < k->end && *k->p == '[') {
-        return fail_at(k, STATUS_UNSUPPORTED,
-                       "a structured array (records); leat reads arrays of one number type");
+        return status_fail(STATUS_UNSUPPORTED,
+                           "%s: byte %zu: a structured array (records); leat reads arrays of one "
+                           "number type",
+                           k->where, k->offset + (size_t)(k->p - k->begin));
     }
     STATUS_TRY(take_string(k, &text, &n));
     const char *const whole = text;
@@ -296,43 +294,43 @@ static enum status parse_literal(const char *where, const char *text, size_t n, 
     return check_shape(where, out);
 }
 
-static enum status read_head(const struct reader *r, void *dst, size_t n)
+static enum status read_head(struct array *a, void *dst, size_t n)
 {
     size_t got;
-    const enum status status = r->read(r->from, dst, n, &got);
-    if (!status && got < n) {
-        return status_fail(STATUS_BAD_INPUT, "%s: ends within its npy header", r->where);
-    }
-    return status;
+    STATUS_TRY(read_bytes(a, dst, n, &got));
+    return got == n ? STATUS_OK
+                    : status_fail(STATUS_BAD_INPUT, "%s: ends within its npy header", a->where);
 }
 
 /* Reads up to the first number. */
-static enum status read_header(const struct reader *r, struct header *out)
+static enum status read_header(struct array *a)
 {
     unsigned char prefix[PREFIX_BYTES], length[4] = {0};
-    STATUS_TRY(read_head(r, prefix, sizeof prefix));
+    STATUS_TRY(read_head(a, prefix, sizeof prefix));
     if (memcmp(prefix, "\x93NUMPY", 6) != 0) {
-        return status_fail(STATUS_BAD_INPUT, "%s: is not an npy array", r->where);
+        return status_fail(STATUS_BAD_INPUT, "%s: is not an npy array", a->where);
     }
     if (prefix[6] < 1 || prefix[6] > 3 || prefix[7] != 0) {
         return status_fail(STATUS_UNSUPPORTED, "%s: is npy version %d.%d; leat reads 1.0 to 3.0",
-                           r->where, prefix[6], prefix[7]);
+                           a->where, prefix[6], prefix[7]);
     }
     const size_t length_bytes = prefix[6] == 1 ? 2 : 4;
-    STATUS_TRY(read_head(r, length, length_bytes));
+    STATUS_TRY(read_head(a, length, length_bytes));
     const size_t n = (size_t)length[0] | (size_t)length[1] << 8 | (size_t)length[2] << 16 |
                      (size_t)length[3] << 24;
     if (n > MAX_HEADER_BYTES) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: claims an npy header of %zu bytes; at most %d are believed",
-                           r->where, n, MAX_HEADER_BYTES);
+                           a->where, n, MAX_HEADER_BYTES);
     }
     char *const text = malloc(n + 1);
     if (!text) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory for its header", r->where);
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory for its header", a->where);
     }
-    enum status status = read_head(r, text, n);
-    status = status ? status : parse_literal(r->where, text, n, PREFIX_BYTES + length_bytes, out);
+    enum status status = read_head(a, text, n);
+    if (!status) {
+        status = parse_literal(a->where, text, n, PREFIX_BYTES + length_bytes, &a->header);
+    }
     free(text);
     return status;
 }
@@ -371,33 +369,34 @@ static enum status check_size(const struct array *a, uint64_t available, bool at
         return status_fail(STATUS_BAD_INPUT,
                            "%s: byte %" PRIu64 ": its header claims %zu numbers of %zu bytes, but "
                            "%s %" PRIu64 " bytes follow; it was cut short or its header is wrong",
-                           a->reader.where, h->header_bytes, h->n_items, h->item_bytes,
+                           a->where, h->header_bytes, h->n_items, h->item_bytes,
                            at_most ? "at most" : "only", available);
     }
     if (!at_most && available > h->data_bytes) {
-        return status_fail(
-            STATUS_BAD_INPUT, "%s: byte %" PRIu64 ": %" PRIu64 " bytes more than its header claims",
-            a->reader.where, h->header_bytes + h->data_bytes, available - h->data_bytes);
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: byte %" PRIu64 ": %" PRIu64 " bytes more than its header claims",
+                           a->where, h->header_bytes + h->data_bytes, available - h->data_bytes);
     }
     return STATUS_OK;
 }
 
 /* Everything has been read: there must be no more. Reading on also has a packed stream checked. */
-static enum status check_end(const struct array *a)
+static enum status check_end(struct array *a)
 {
     unsigned char more;
     size_t n;
-    const enum status status = a->reader.read(a->reader.from, &more, 1, &n);
-    if (status || n == 0) {
-        return status;
+    STATUS_TRY(read_bytes(a, &more, 1, &n));
+    if (n > 0) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: byte %" PRIu64 ": more follows than its header claims", a->where,
+                           a->header.header_bytes + a->header.data_bytes);
     }
-    return status_fail(STATUS_BAD_INPUT,
-                       "%s: byte %" PRIu64 ": more follows than its header claims", a->reader.where,
-                       a->header.header_bytes + a->header.data_bytes);
+    return a->zip ? zip_input_end(a->zip) : STATUS_OK;
 }
 
-static enum status array_next(struct array *a, struct table_chunk *c, bool *end)
+static enum status array_next(struct table *t, struct table_chunk *c, bool *end)
 {
+    struct array *const a = t->state;
     const struct header *const h = &a->header;
     const uint64_t left = h->data_bytes - a->done_bytes;
     if (left == 0) {
@@ -409,18 +408,18 @@ static enum status array_next(struct array *a, struct table_chunk *c, bool *end)
         room = c->raw_cap / h->item_bytes;
     }
     if (room == 0) {
-        return status_fail(STATUS_INTERNAL, "%s: a chunk without room", a->reader.where);
+        return status_fail(STATUS_INTERNAL, "%s: a chunk without room", a->where);
     }
     const uint64_t n_left = left / h->item_bytes;
     const size_t n = n_left < room ? (size_t)n_left : room;
     const size_t bytes = n * h->item_bytes;
     size_t got;
-    STATUS_TRY(a->reader.read(a->reader.from, is_direct(h) ? c->values : c->raw, bytes, &got));
+    STATUS_TRY(read_bytes(a, is_direct(h) ? c->values : c->raw, bytes, &got));
     if (got < bytes) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: byte %" PRIu64 ": ends here, %" PRIu64
                            " bytes before what its header claims",
-                           a->reader.where, h->header_bytes + a->done_bytes + got, left - got);
+                           a->where, h->header_bytes + a->done_bytes + got, left - got);
     }
     c->file_offset = h->header_bytes + a->done_bytes;
     c->raw_len = is_direct(h) ? 0 : bytes;
@@ -463,8 +462,9 @@ static void swap(unsigned char *raw, size_t n, size_t item_bytes)
     }
 }
 
-static enum status array_decode(const struct table *t, const struct array *a, struct table_chunk *c)
+static enum status array_decode(const struct table *t, struct table_chunk *c)
 {
+    const struct array *const a = t->state;
     const struct header *const h = &a->header;
     if (h->swapped) {
         swap(c->raw, c->n_cells, h->item_bytes);
@@ -490,42 +490,24 @@ static bool npy_suits(const unsigned char *head, size_t n)
     return n >= 6 && memcmp(head, "\x93NUMPY", 6) == 0;
 }
 
-static enum status read_source(void *from, void *dst, size_t cap, size_t *n)
-{
-    return source_read(from, dst, cap, n);
-}
-
 static enum status npy_open(struct table *t)
 {
-    struct array *const a = calloc(1, sizeof *a);
-    if (!a) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
-    }
-    t->state = a;
-    a->reader = (struct reader){read_source, t->source, source_name(t->source)};
-    STATUS_TRY(read_header(&a->reader, &a->header));
+    struct array *const a = t->state;
+    a->source = t->source;
+    a->where = source_name(t->source);
+    STATUS_TRY(read_header(a));
     describe(&a->header, &t->info);
     const uint64_t bytes = source_most_bytes(t->source), header = a->header.header_bytes;
     return check_size(a, bytes > header ? bytes - header : 0, source_is_packed(t->source));
 }
 
-static enum status npy_next(struct table *t, struct table_chunk *c, bool *end)
-{
-    return array_next(t->state, c, end);
-}
-
-static enum status npy_decode(const struct table *t, struct table_chunk *c)
-{
-    return array_decode(t, t->state, c);
-}
-
 const struct table_format npy_format = {
     .name = "npy",
+    .state_bytes = sizeof(struct array),
     .suits = npy_suits,
     .open = npy_open,
-    .next = npy_next,
-    .decode = npy_decode,
-    .close = free,
+    .next = array_next,
+    .decode = array_decode,
 };
 
 /* --- members of .npz -------------------------------------------------------------------------- */
@@ -535,39 +517,27 @@ enum {
     MAX_LISTED = 12
 };
 
-struct npz {
-    struct source *source;
-    struct zip_input *zip;
-    char *where; /* "FILE: member NAME" */
-    struct array array;
-};
-
 static bool is_named_npy(const struct zip_input_member *m)
 {
     const char *const dot = strrchr(m->name, '.');
     return dot && strcmp(dot, ".npy") == 0;
 }
 
-static enum status name_member(struct npz *z, const struct zip_input_member *m)
+static enum status name_member(struct array *z, const struct zip_input_member *m)
 {
-    free(z->where);
-    z->where = NULL;
-    if (asprintf(&z->where, "%s: member \"%s\"", source_name(z->source),
+    free(z->member);
+    z->member = NULL;
+    if (asprintf(&z->member, "%s: member \"%s\"", source_name(z->source),
                  excerpt_of(m->name, strlen(m->name)).text) < 0) {
-        z->where = NULL;
+        z->member = NULL;
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(z->source));
     }
+    z->where = z->member;
     return STATUS_OK;
 }
 
-static enum status read_member(void *from, void *dst, size_t cap, size_t *n)
-{
-    struct npz *const z = from;
-    return zip_input_read(z->zip, dst, cap, n);
-}
-
 /* Opens a member as an array. */
-static enum status open_member(struct npz *z, const struct zip_input_member *m)
+static enum status open_member(struct array *z, const struct zip_input_member *m)
 {
     STATUS_TRY(name_member(z, m));
     if (m->encrypted) {
@@ -581,10 +551,9 @@ static enum status open_member(struct npz *z, const struct zip_input_member *m)
                            z->where, m->bytes, m->packed_bytes);
     }
     STATUS_TRY(zip_input_begin(z->zip, m, z->where));
-    z->array = (struct array){.reader = {read_member, z, z->where}};
-    STATUS_TRY(read_header(&z->array.reader, &z->array.header));
-    const uint64_t header = z->array.header.header_bytes;
-    return check_size(&z->array, m->bytes > header ? m->bytes - header : 0, false);
+    STATUS_TRY(read_header(z));
+    const uint64_t header = z->header.header_bytes;
+    return check_size(z, m->bytes > header ? m->bytes - header : 0, false);
 }
 
 /* What the members seen so far say about which one is meant. */
@@ -614,7 +583,7 @@ static bool is_wanted(const struct zip_input_member *m, const char *wanted)
 }
 
 /* Notes whether a member is an array that could be meant. */
-static enum status consider(struct npz *z, const struct zip_input_member *m, struct choice *v)
+static enum status consider(struct array *z, const struct zip_input_member *m, struct choice *v)
 {
     if (v->wanted) {
         if (is_wanted(m, v->wanted)) {
@@ -630,14 +599,14 @@ static enum status consider(struct npz *z, const struct zip_input_member *m, str
     if (status) {
         return status == STATUS_NO_MEMORY || status == STATUS_IO ? status : STATUS_OK;
     }
-    const bool two = z->array.header.n_dims == 2;
+    const bool two = z->header.n_dims == 2;
     *(two ? &v->n_two : &v->n_one) += 1;
     *(two ? &v->two : &v->one) = *m;
     return STATUS_OK;
 }
 
 /* Looks at one member after the other, until the wanted one is found. */
-static enum status look_at_members(struct npz *z, struct choice *v)
+static enum status look_at_members(struct array *z, struct choice *v)
 {
     for (v->n_members = 0; !v->wanted || v->n_two == 0; v->n_members++) {
         struct zip_input_member m;
@@ -656,7 +625,7 @@ static enum status look_at_members(struct npz *z, struct choice *v)
     return STATUS_OK;
 }
 
-static enum status fail_choice(const struct npz *z, const struct choice *v)
+static enum status fail_choice(const struct array *z, const struct choice *v)
 {
     const char *const file = source_name(z->source);
     const int n = (int)v->names.len;
@@ -669,7 +638,7 @@ static enum status fail_choice(const struct npz *z, const struct choice *v)
                            file, excerpt_of(v->wanted, strlen(v->wanted)).text, n, names);
     }
     if (v->n_two + v->n_one == 0) {
-        const char *const why = v->n_members == 1 && z->where ? status_message() : "";
+        const char *const why = v->n_members == 1 && z->member ? status_message() : "";
         return status_fail(STATUS_BAD_INPUT,
                            "%s: no member is a readable array of numbers in one or two dimensions "
                            "(%.*s)%s%s",
@@ -681,7 +650,7 @@ static enum status fail_choice(const struct npz *z, const struct choice *v)
 }
 
 /* Finds the member that is meant. */
-static enum status choose_member(struct npz *z, const char *wanted, struct zip_input_member *m)
+static enum status choose_member(struct array *z, const char *wanted, struct zip_input_member *m)
 {
     struct choice v = {.wanted = wanted};
     enum status status = look_at_members(z, &v);
@@ -700,13 +669,9 @@ static bool npz_suits(const unsigned char *head, size_t n)
 
 static void npz_close(void *state)
 {
-    struct npz *const z = state;
-    if (!z) {
-        return;
-    }
+    struct array *const z = state;
     zip_input_free(z->zip);
-    free(z->where);
-    free(z);
+    free(z->member);
 }
 
 static enum status npz_open(struct table *t)
@@ -715,39 +680,23 @@ static enum status npz_open(struct table *t)
         return status_fail(STATUS_UNSUPPORTED, "%s: is a gzipped zip archive; unpack it first",
                            source_name(t->source));
     }
-    struct npz *const z = calloc(1, sizeof *z);
-    if (!z) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
-    }
-    t->state = z;
+    struct array *const z = t->state;
     z->source = t->source;
     struct zip_input_member m;
     STATUS_TRY(zip_input_open(t->source, &z->zip));
     STATUS_TRY(choose_member(z, t->options.member, &m));
     STATUS_TRY(open_member(z, &m));
-    describe(&z->array.header, &t->info);
+    describe(&z->header, &t->info);
     return STATUS_OK;
-}
-
-static enum status npz_next(struct table *t, struct table_chunk *c, bool *end)
-{
-    struct npz *const z = t->state;
-    const enum status status = array_next(&z->array, c, end);
-    return status || !*end ? status : zip_input_end(z->zip);
-}
-
-static enum status npz_decode(const struct table *t, struct table_chunk *c)
-{
-    const struct npz *const z = t->state;
-    return array_decode(t, &z->array, c);
 }
 
 const struct table_format npz_format = {
     .name = "npz",
+    .state_bytes = sizeof(struct array),
     .takes_member = true,
     .suits = npz_suits,
     .open = npz_open,
-    .next = npz_next,
-    .decode = npz_decode,
+    .next = array_next,
+    .decode = array_decode,
     .close = npz_close,
 };

@@ -82,7 +82,9 @@ enum status table_open(struct source *src, const struct table_options *options, 
         goto fail;
     }
     t->info.format = t->format->name;
-    status = t->format->open(t);
+    t->state = calloc(1, t->format->state_bytes);
+    status = t->state ? t->format->open(t)
+                      : status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(src));
     if (status) {
         goto fail;
     }
@@ -104,9 +106,10 @@ void table_free(struct table *t)
     if (!t) {
         return;
     }
-    if (t->format) {
+    if (t->state && t->format->close) {
         t->format->close(t->state);
     }
+    free(t->state);
     for (size_t i = 0; i < t->n_warnings; i++) {
         free(t->warnings[i]);
     }

@@ -71,15 +71,17 @@ size_t table_mark_nodata(double *values, size_t n, double missing, double nodata
 
 size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte)
 {
-    enum { STEP = 255 }; /* so that a byte holds the count, and the loop runs in vectors */
+    enum { BLOCK = 128 }; /* a byte holds its count, and the loop runs in vectors */
     size_t total = 0;
-    for (size_t from = 0; from < n; from += STEP) {
-        const size_t step = n - from < STEP ? n - from : STEP;
+    for (; n >= BLOCK; p += BLOCK, n -= BLOCK) {
         unsigned char count = 0;
-        for (size_t i = 0; i < step; i++) {
-            count = (unsigned char)(count + (p[from + i] == byte));
+        for (size_t i = 0; i < BLOCK; i++) {
+            count = (unsigned char)(count + (p[i] == byte));
         }
         total += count;
+    }
+    for (size_t i = 0; i < n; i++) {
+        total += p[i] == byte;
     }
     return total;
 }

@@ -9,11 +9,12 @@
 
 #include <stdatomic.h>
 
-/* One format. `open` reads the head, fills t->info and keeps what it needs in t->state; `close`
- * frees that, also after an `open` that failed, and takes NULL. The others are as in table.h; next
- * and decode find the chunk's counts and labels already cleared. */
+/* One format. `open` reads the head, fills t->info and keeps what it needs in t->state, which are
+ * zeroes before; `close` frees what that owns, also after an `open` that failed; NULL: nothing. The
+ * others are as in table.h; next and decode find the chunk's counts and labels already cleared. */
 struct table_format {
     const char *name;
+    size_t state_bytes;
     bool takes_columns, takes_member; /* looks at these options */
     bool (*suits)(const unsigned char *head, size_t n);
     enum status (*open)(struct table *t) STATUS_MUST_CHECK;

@@ -27,9 +27,6 @@ static void band_free(struct tif_band *b)
 static void tif_close(void *state)
 {
     struct tif *const s = state;
-    if (s == NULL) {
-        return;
-    }
     while (s->handles != NULL) {
         struct tif_handle *const h = s->handles;
         s->handles = h->next;
@@ -43,26 +40,20 @@ static void tif_close(void *state)
     grid_free(s->grid);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
-    free(s);
 }
 
 static enum status tif_open(struct table *t)
 {
-    const char *const name = source_name(t->source);
+    struct tif *const s = t->state;
+    s->name = source_name(t->source);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
     if (source_is_packed(t->source)) {
         return status_fail(STATUS_UNSUPPORTED,
                            "%s: is a gzipped TIFF, which cannot be read in its order; unpack it: "
                            "gunzip",
-                           name);
+                           s->name);
     }
-    struct tif *const s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
-    }
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
-    s->name = name;
-    t->state = s;
     struct tif_handle *h = NULL;
     STATUS_TRY(tif_handle_open(t->source, &h));
     enum status st = tif_read_shape(t, h, &s->shape);
@@ -264,6 +255,7 @@ static enum status tif_decode(const struct table *t, struct table_chunk *c)
 
 const struct table_format tif_format = {
     .name = "tif",
+    .state_bytes = sizeof(struct tif),
     .suits = tif_suits,
     .open = tif_open,
     .next = tif_next,
