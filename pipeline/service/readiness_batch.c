@@ -18,8 +18,7 @@ struct readiness_batch {
     uv_work_t work;
     struct service *service;
     int in_fd; /* owned: another folder may become in/ meanwhile */
-    uint64_t now_ms;
-    struct ready_options options;
+    uint64_t now_ms, settle_ms;
     struct service_look looks[LOOKS];
     size_t n;
 };
@@ -29,7 +28,7 @@ static void look(uv_work_t *work)
     struct readiness_batch *l = work->data;
     for (size_t i = 0; i < l->n; i++) {
         struct service_look *look = &l->looks[i];
-        look->answer = ready_look(l->in_fd, look->path, l->now_ms, &l->options, &look->memory);
+        look->answer = ready_look(l->in_fd, look->path, l->now_ms, l->settle_ms, &look->memory);
     }
 }
 
@@ -61,7 +60,7 @@ void readiness_batch_start(struct service *s)
     l->service = s;
     l->in_fd = in_fd;
     l->now_ms = service_now(s);
-    l->options = (struct ready_options){.settle_ms = (uint64_t)(s->settings->settle_s * 1000)};
+    l->settle_ms = (uint64_t)(s->settings->settle_s * 1000);
     l->n = service_inbox_due(s->inbox, l->now_ms, l->looks, LOOKS);
     l->work.data = l;
     s->readiness = l;

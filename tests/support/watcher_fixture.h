@@ -84,17 +84,23 @@ static inline void run_until(const char *path)
     }
 }
 
+/* poll: inotify is not to be had. */
 static inline void watch(unsigned poll_ms, bool poll)
 {
+    if (poll) {
+        strcpy(spool_fault->fail_step, "watcher.init");
+        spool_fault->error = ENOSYS;
+    }
     const struct watcher_options options = {.path = root,
                                             .folder_fd = root_fd,
-                                            .rescan_ms = 0,
                                             .poll_ms = poll_ms,
                                             .gather_ms = 5,
-                                            .poll = poll,
                                             .found = on_found,
                                             .trouble = on_trouble};
     assert_int_equal(watcher_open(&loop, &options, &w), STATUS_OK);
+    if (poll) {
+        spool_fault_clear();
+    }
 }
 
 static inline int set_up(void **state)

@@ -23,7 +23,7 @@
 
 static char folder[] = "/tmp/leat-ready-XXXXXX";
 static int folder_fd;
-static const struct ready_options options = {.settle_ms = 2000};
+enum { SETTLE_MS = 2000 };
 
 static int make_folder(void **state)
 {
@@ -60,7 +60,7 @@ static int put(const char *name, const char *text)
 static struct ready_answer look(const char *name)
 {
     struct ready_memory memory = {0};
-    return ready_look(folder_fd, name, 1000, &options, &memory);
+    return ready_look(folder_fd, name, 1000, SETTLE_MS, &memory);
 }
 
 static void names_of_files_being_written_are_known(void **state)
@@ -126,16 +126,16 @@ static void empty_file_must_stand_still_first(void **state)
     (void)state;
     struct ready_memory memory = {0};
     close(put("empty", ""));
-    struct ready_answer a = ready_look(folder_fd, "empty", 5000, &options, &memory);
+    struct ready_answer a = ready_look(folder_fd, "empty", 5000, SETTLE_MS, &memory);
     assert_int_equal(a.state, READY_LATER);
     assert_int_equal(a.again_ms, 2000);
-    a = ready_look(folder_fd, "empty", 6500, &options, &memory);
+    a = ready_look(folder_fd, "empty", 6500, SETTLE_MS, &memory);
     assert_int_equal(a.state, READY_LATER);
     assert_int_equal(a.again_ms, 500);
-    a = ready_look(folder_fd, "empty", 6999, &options, &memory);
+    a = ready_look(folder_fd, "empty", 6999, SETTLE_MS, &memory);
     assert_int_equal(a.state, READY_LATER);
     assert_int_equal(a.again_ms, 1);
-    assert_int_equal(ready_look(folder_fd, "empty", 7000, &options, &memory).state, READY_YES);
+    assert_int_equal(ready_look(folder_fd, "empty", 7000, SETTLE_MS, &memory).state, READY_YES);
 }
 
 static void without_leases_a_file_is_ready_when_nothing_has_changed_for_long_enough(void **state)
@@ -145,10 +145,10 @@ static void without_leases_a_file_is_ready_when_nothing_has_changed_for_long_eno
     snprintf(spool_fault->fail_step, sizeof(spool_fault->fail_step), "ready.lease");
     spool_fault->error = EINVAL;
     int fd = put("s", "1");
-    assert_int_equal(ready_look(folder_fd, "s", 1000, &options, &memory).state, READY_LATER);
-    assert_int_equal(ready_look(folder_fd, "s", 2900, &options, &memory).state, READY_LATER);
+    assert_int_equal(ready_look(folder_fd, "s", 1000, SETTLE_MS, &memory).state, READY_LATER);
+    assert_int_equal(ready_look(folder_fd, "s", 2900, SETTLE_MS, &memory).state, READY_LATER);
     assert_int_equal(write(fd, "2", 1), 1);
-    struct ready_answer a = ready_look(folder_fd, "s", 3100, &options, &memory);
+    struct ready_answer a = ready_look(folder_fd, "s", 3100, SETTLE_MS, &memory);
     assert_int_equal(a.state, READY_LATER);
     assert_int_equal(a.again_ms, 2000);
     close(fd);
@@ -156,8 +156,8 @@ static void without_leases_a_file_is_ready_when_nothing_has_changed_for_long_eno
     const struct timespec same[2] = {a.st.st_atim, a.st.st_mtim};
     usleep(20000);
     assert_int_equal(utimensat(folder_fd, "s", same, 0), 0);
-    assert_int_equal(ready_look(folder_fd, "s", 5100, &options, &memory).state, READY_LATER);
-    assert_int_equal(ready_look(folder_fd, "s", 7100, &options, &memory).state, READY_YES);
+    assert_int_equal(ready_look(folder_fd, "s", 5100, SETTLE_MS, &memory).state, READY_LATER);
+    assert_int_equal(ready_look(folder_fd, "s", 7100, SETTLE_MS, &memory).state, READY_YES);
 }
 
 static void file_that_has_gone_is_gone(void **state)

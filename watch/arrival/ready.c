@@ -54,11 +54,10 @@ static struct ready_answer later(struct ready_answer a, uint64_t again_ms, const
     return a;
 }
 
-struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
-                               const struct ready_options *options, struct ready_memory *memory)
+struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms, uint64_t settle_ms,
+                               struct ready_memory *memory)
 {
     struct ready_answer a = {.state = READY_YES};
-    enum ready_writer writer = READY_WRITER_UNKNOWN;
     int fd;
     enum status code = beneath_open_file(folder_fd, path, &a.st, &fd);
     if (code == STATUS_NOT_FOUND) {
@@ -78,19 +77,16 @@ struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
                  colon != NULL ? colon + 1 : " unknown error");
         return a;
     }
-    uint64_t still_ms = still_for(&a.st, now_ms, memory);
-    if (!options->no_lease) {
-        writer = ready_writer(fd);
-    }
+    const uint64_t still_ms = still_for(&a.st, now_ms, memory);
+    const enum ready_writer writer = ready_writer(fd);
     close(fd);
     if (writer == READY_WRITER_OPEN) {
         return later(a, LOOK_AGAIN_MS, "is open for writing");
     }
-    if ((writer == READY_WRITER_UNKNOWN || a.st.st_size == 0) && still_ms < options->settle_ms) {
-        a = later(a, options->settle_ms - still_ms, "");
+    if ((writer == READY_WRITER_UNKNOWN || a.st.st_size == 0) && still_ms < settle_ms) {
+        a = later(a, settle_ms - still_ms, "");
         snprintf(a.reason, sizeof(a.reason), "%s; must stand still for %g s",
-                 a.st.st_size == 0 ? "is empty" : "may be written to",
-                 (double)options->settle_ms / 1e3);
+                 a.st.st_size == 0 ? "is empty" : "may be written to", (double)settle_ms / 1e3);
     }
     return a;
 }

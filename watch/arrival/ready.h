@@ -12,7 +12,6 @@
 #ifndef LEAT_WATCH_ARRIVAL_READY_H
 #define LEAT_WATCH_ARRIVAL_READY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -30,11 +29,6 @@ struct ready_memory {
     uint64_t since_ms; /* stands still since then */
 };
 
-struct ready_options {
-    uint64_t settle_ms; /* 2000 by default */
-    bool no_lease;      /* do not ask for leases */
-};
-
 struct ready_answer {
     enum ready_state state;
     uint64_t again_ms; /* READY_LATER: look again after that long */
@@ -44,8 +38,8 @@ struct ready_answer {
 
 /* Looks at folder_fd/path. now_ms is a clock that never goes back (uv_now, CLOCK_MONOTONIC); it and
  * `memory` must be the same ones at every look at a file. */
-struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
-                               const struct ready_options *options, struct ready_memory *memory);
+struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms, uint64_t settle_ms,
+                               struct ready_memory *memory);
 
 enum ready_writer { READY_WRITER_NONE, READY_WRITER_OPEN, READY_WRITER_UNKNOWN };
 /* Whether anybody has the open file open for writing; UNKNOWN where leases are not to be had. A

@@ -70,18 +70,11 @@ static void schedule(struct watcher *w)
     if (w->busy || w->closing) {
         return;
     }
-    uint64_t now = uv_now(w->loop);
-    uint64_t due = UINT64_MAX;
-    unsigned period = w->polls ? w->options.poll_ms : w->options.rescan_ms;
-    if (period > 0) {
-        due = w->scanned_ms + period;
-    }
+    const uint64_t now = uv_now(w->loop);
+    uint64_t due = w->polls || w->recount ? w->scanned_ms + w->options.poll_ms : UINT64_MAX;
     if (w->want_scan || w->n_hints > 0) {
         uint64_t soon = w->hinted_ms + w->options.gather_ms;
         due = soon < due ? soon : due;
-    }
-    if (w->recount && w->scanned_ms + w->options.poll_ms < due) {
-        due = w->scanned_ms + w->options.poll_ms;
     }
     if (due == UINT64_MAX) {
         uv_timer_stop(&w->timer);
@@ -241,9 +234,8 @@ static void on_timer(uv_timer_t *timer)
 {
     struct watcher *w = timer->data;
     uint64_t now = uv_now(w->loop);
-    unsigned period = w->polls ? w->options.poll_ms : w->options.rescan_ms;
-    bool all = w->want_scan || (period > 0 && now >= w->scanned_ms + period) ||
-               (w->recount && now >= w->scanned_ms + w->options.poll_ms);
+    bool all =
+        w->want_scan || ((w->polls || w->recount) && now >= w->scanned_ms + w->options.poll_ms);
     w->look = (struct watcher_look){.all = all, .hints = w->hints, .n_hints = w->n_hints};
     w->hints = NULL;
     w->n_hints = 0;
@@ -269,10 +261,6 @@ static void open_inotify(struct watcher *w)
     char why[120];
     const char *remote = network_name(w->options.folder_fd);
     w->inotify_fd = -1;
-    if (w->options.poll) {
-        set_mode(w, "asked to");
-        return;
-    }
     if (remote != NULL) {
         snprintf(why, sizeof(why), "%s tells nothing of what others do", remote);
         set_mode(w, why);

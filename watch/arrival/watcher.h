@@ -4,9 +4,9 @@
  * Events of inotify are only hints about where to look: every answer comes from looking (lstat,
  * readdir), on a thread of libuv's pool, so that the loop never waits for a large folder. A folder
  * is watched first and listed then; everything is listed again after an overflow, when a watch was
- * lost, every `rescan_ms`, and when asked. A folder that is moved away is not watched any more.
- * Where events cannot be had - network file systems, inotify's limits reached - the folder is
- * listed every `poll_ms` instead, and watcher_mode says why.
+ * lost, and when asked. A folder that is moved away is not watched any more. Where events cannot be
+ * had - network file systems, inotify's limits reached - the folder is listed every `poll_ms`
+ * instead, and watcher_mode says why.
  *
  * Left out: names of files that are still being written (file_name_is_temporary), also folders of
  * such names. Links are reported, never followed. Nothing is opened but folders.
@@ -42,10 +42,8 @@ struct watcher_findings {
 struct watcher_options {
     const char *path;   /* the folder, for messages; copied */
     int folder_fd;      /* the folder; borrowed for the call */
-    unsigned rescan_ms; /* everything again after that long; 0: never */
-    unsigned poll_ms;   /* the same where there are no events; not 0 */
+    unsigned poll_ms;   /* everything again after that long where there are no events; not 0 */
     unsigned gather_ms; /* hints are gathered for that long before looking; 0: look at once */
-    bool poll;          /* do not use events at all */
     /* What a look found; take over what is kept (files[i].path: set to NULL), the rest is freed
      * afterwards. */
     void (*found)(void *user, struct watcher_findings *findings);
