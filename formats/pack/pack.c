@@ -109,10 +109,8 @@ static enum status gzip_begin(struct pack *p, const struct pack_piece *first)
 {
     /* deflate, no flags, no time, no hint, Unix */
     static const unsigned char head[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
-    struct bytes text = {.len = 0};
     (void)first;
-    const enum status st = bytes_append(&text, head, sizeof head);
-    return put(p, &text, st);
+    return put_known(p, head, sizeof head, crc32_gzip_refl(0, head, sizeof head));
 }
 
 static enum status gzip_end(struct pack *p)
@@ -358,6 +356,20 @@ enum status pack_close(struct pack *p, uint64_t *bytes, uint32_t *crc)
     *crc = p->crc;
     pack_abandon(p);
     return st;
+}
+
+void pack_growth_free(struct pack_growth *g)
+{
+    while (g != NULL) {
+        struct pack_growth *next = g->next;
+        if (g->fd >= 0) {
+            close(g->fd);
+        }
+        bytes_free(&g->buffer);
+        free(g->member);
+        free(g);
+        g = next;
+    }
 }
 
 void pack_abandon(struct pack *p)

@@ -19,29 +19,6 @@
 
 enum { GATHER_BYTES = 1 << 16 }; /* small pieces are written so many bytes at a time */
 
-struct pack_growth {
-    char *member; /* owned */
-    int fd;       /* of the temporary file */
-    struct bytes buffer;
-    uint64_t raw_bytes, packed_bytes;
-    uint32_t crc; /* of the raw bytes */
-    struct pack_growth *next;
-};
-
-void pack_growth_free(struct pack_growth *g)
-{
-    while (g != NULL) {
-        struct pack_growth *next = g->next;
-        if (g->fd >= 0) {
-            close(g->fd);
-        }
-        bytes_free(&g->buffer);
-        free(g->member);
-        free(g);
-        g = next;
-    }
-}
-
 static enum status growth_new(struct pack *p, const char *member, struct pack_growth **out)
 {
     char name[32];

@@ -18,6 +18,16 @@ struct pack_member_state {
     bool streamed;         /* zip: sizes stand after the data */
 };
 
+/* A member that grows. */
+struct pack_growth {
+    char *member; /* owned */
+    int fd;       /* of the temporary file */
+    struct bytes buffer;
+    uint64_t raw_bytes, packed_bytes;
+    uint32_t crc; /* of the raw bytes */
+    struct pack_growth *next;
+};
+
 struct pack {
     int fd;              /* owned; -1 when closed */
     char *name;          /* owned; for messages */
@@ -33,7 +43,7 @@ struct pack {
     unsigned n_growths; /* begun so far */
 };
 
-/* Members that grow; the whole list. */
+/* Frees the whole list. */
 void pack_growth_free(struct pack_growth *g);
 
 #endif

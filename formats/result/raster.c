@@ -112,32 +112,27 @@ static enum status add_prj(struct result *r, const char *name, const char *prj)
                         : status_fail(STATUS_NO_MEMORY, "no memory for %s", file->name);
 }
 
+static enum status add_files(struct result *r, const char *name, struct raster_source *s,
+                             struct result_file **file, uint64_t *n_pieces)
+{
+    if (s->raster.format == RASTER_ASC && s->grid->prj != NULL) {
+        STATUS_TRY(add_prj(r, name, s->grid->prj));
+    }
+    STATUS_TRY(add_file(r, name, s->ops->suffix, s->ops->kind, file));
+    return s->ops->open(s, n_pieces);
+}
+
 enum status result_add_raster(struct result *r, const char *name, const struct raster *raster,
                               result_fetch_fn *fetch, void *context, void (*free_context)(void *))
 {
     struct raster_source *s;
     struct result_file *file;
     uint64_t n_pieces = 0;
-    enum status st = new_source(raster, fetch, context, free_context, &s);
+    STATUS_TRY(new_source(raster, fetch, context, free_context, &s));
+    const enum status st = add_files(r, name, s, &file, &n_pieces);
     if (st != STATUS_OK) {
+        free_source(s);
         return st;
     }
-    if (raster->format == RASTER_ASC && s->grid->prj != NULL) {
-        st = add_prj(r, name, s->grid->prj);
-        if (st != STATUS_OK) {
-            goto fail;
-        }
-    }
-    st = add_file(r, name, s->ops->suffix, s->ops->kind, &file);
-    if (st != STATUS_OK) {
-        goto fail;
-    }
-    st = s->ops->open(s, &n_pieces);
-    if (st != STATUS_OK) {
-        goto fail;
-    }
     return result_add_member(file, NULL, n_pieces, raster_piece, s, free_source);
-fail:
-    free_source(s);
-    return st;
 }

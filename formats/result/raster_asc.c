@@ -79,35 +79,36 @@ static size_t put_cell(enum raster_type type, const unsigned char *cell, char *t
     }
 }
 
-static enum status asc_piece(struct raster_source *s, uint64_t index, struct bytes *out)
+/* Cells first .. first + n - 1, as text; cells[] has the room for them. */
+static enum status put_cells(const struct raster_source *s, uint64_t first, size_t n,
+                             unsigned char *cells, struct bytes *out)
 {
     const size_t columns = s->grid->columns, width = raster_type_bytes(s->raster.type);
-    const uint64_t n_cells = (uint64_t)s->grid->rows * columns, first = index * PIECE_CELLS;
-    const size_t n = n_cells - first < PIECE_CELLS ? (size_t)(n_cells - first) : PIECE_CELLS;
-    assert(first < n_cells);
-    unsigned char *const cells = malloc(n * width);
-    if (cells == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu cells of a grid", n);
-    }
     size_t column = (size_t)(first % columns);
-    enum status st = index == 0 ? put_header(s, out) : STATUS_OK;
-    if (st != STATUS_OK) {
-        goto done;
-    }
-    st = s->fetch(s->context, first, n, cells);
-    if (st != STATUS_OK) {
-        goto done;
-    }
+    STATUS_TRY(s->fetch(s->context, first, n, cells));
     for (size_t i = 0; i < n; i++) {
-        st = bytes_reserve(out, SHORTEST_BYTES + 1);
-        if (st != STATUS_OK) {
-            goto done;
-        }
+        STATUS_TRY(bytes_reserve(out, SHORTEST_BYTES + 1));
         out->len += put_cell(s->raster.type, cells + i * width, (char *)out->data + out->len);
         column = column + 1 < columns ? column + 1 : 0;
         out->data[out->len++] = column == 0 ? '\n' : ' ';
     }
-done:
+    return STATUS_OK;
+}
+
+static enum status asc_piece(struct raster_source *s, uint64_t index, struct bytes *out)
+{
+    const uint64_t n_cells = (uint64_t)s->grid->rows * s->grid->columns;
+    const uint64_t first = index * PIECE_CELLS;
+    const size_t n = n_cells - first < PIECE_CELLS ? (size_t)(n_cells - first) : PIECE_CELLS;
+    assert(first < n_cells);
+    if (index == 0) {
+        STATUS_TRY(put_header(s, out));
+    }
+    unsigned char *const cells = malloc(n * raster_type_bytes(s->raster.type));
+    if (cells == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu cells of a grid", n);
+    }
+    const enum status st = put_cells(s, first, n, cells, out);
     free(cells);
     return st;
 }

@@ -184,16 +184,10 @@ static enum status put_tiles(const struct raster_source *s, size_t first, size_t
         return status_fail(STATUS_NO_MEMORY, "no memory for a tile of %zu bytes", n);
     }
     enum status st = STATUS_OK;
-    for (size_t i = 0; i < n_tiles; i++) {
+    for (size_t i = 0; i < n_tiles && st == STATUS_OK; i++) {
         const size_t before = out->len;
         st = make_tile(s, first + i, raw);
-        if (st != STATUS_OK) {
-            break;
-        }
-        st = deflate_tile(&z, raw, n, out);
-        if (st != STATUS_OK) {
-            break;
-        }
+        st = st == STATUS_OK ? deflate_tile(&z, raw, n, out) : st;
         sizes[i] = (uint32_t)(out->len - before);
     }
     deflateEnd(&z);

@@ -4,10 +4,10 @@
 #include "pipeline/generate/piece_writer.h"
 
 #include "formats/base/log.h"
-#include "pipeline/names/failure.h"
 #include "pipeline/names/interrupt.h"
 #include "pipeline/names/text.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,7 +19,9 @@ struct writer {
     size_t n_before;                            /* pieces of the one before */
     bool prepares;                              /* the next one */
     uint64_t bytes;
-    struct failure failure;
+    pthread_mutex_t lock;
+    enum status failure; /* of the first task that failed, and why */
+    char message[STATUS_MESSAGE_BYTES];
 };
 
 static enum status write_before(struct writer *w)
@@ -43,13 +45,20 @@ static enum status make(struct writer *w, size_t index)
 static void do_task(void *arg, size_t index)
 {
     struct writer *const w = arg;
+    enum status status = STATUS_OK;
     if (index == 0) {
-        failure_note(&w->failure, write_before(w));
+        status = write_before(w);
     } else if (index > 1) {
-        failure_note(&w->failure, make(w, index - 2));
+        status = make(w, index - 2);
     } else if (w->prepares) {
-        failure_note(&w->failure, w->source->prepare(w->source->context, w->batch + 1));
+        status = w->source->prepare(w->source->context, w->batch + 1);
     }
+    pthread_mutex_lock(&w->lock);
+    if (status != STATUS_OK && w->failure == STATUS_OK) {
+        w->failure = status;
+        snprintf(w->message, sizeof(w->message), "%s", status_message());
+    }
+    pthread_mutex_unlock(&w->lock);
 }
 
 static void show_progress(const struct writer *w, uint64_t bytes)
@@ -71,7 +80,9 @@ static enum status run_batches(struct writer *w, const struct executor *executor
         const size_t n_next = n > 0 ? s->n_pieces(s->context, w->batch + 1) : 0;
         w->prepares = n_next > 0 && s->prepare != NULL;
         executor->run(executor->context, 2 + n, do_task, w);
-        STATUS_TRY(failure_first(&w->failure));
+        if (w->failure != STATUS_OK) {
+            return status_set(w->failure, w->message);
+        }
         STATUS_TRY(interrupt_check(s->name));
         if (log_has_progress()) {
             show_progress(w, bytes + w->bytes);
@@ -91,11 +102,11 @@ enum status piece_writer_run(const struct piece_source *source, const struct exe
     }
     w->source = source;
     w->file = file;
-    failure_init(&w->failure);
+    pthread_mutex_init(&w->lock, NULL);
     const enum status status = run_batches(w, executor, *bytes);
     log_progress(NULL);
     *bytes += w->bytes;
-    failure_end(&w->failure);
+    pthread_mutex_destroy(&w->lock);
     for (size_t i = 0; i < PIECE_WRITER_BATCH; i++) {
         bytes_free(&w->pieces[0][i]);
         bytes_free(&w->pieces[1][i]);
