@@ -3,7 +3,7 @@
  */
 #include "pipeline/commands/report.h"
 
-#include "formats/base/json_write.h"
+#include "formats/base/json.h"
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
 

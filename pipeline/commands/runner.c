@@ -106,9 +106,9 @@ static void count(struct runner *r, const struct job_report *report)
 
 /* --- feeding ---------------------------------------------------------------------------------- */
 
-static void feed_work(struct engine_task *task)
+static enum status feed_work(void *owner)
 {
-    struct runner *r = task->owner;
+    struct runner *r = owner;
     while (r->n_found < FEED_AT_ONCE && !r->inputs_ended) {
         struct found *f = &r->found[r->n_found];
         bool end;
@@ -117,6 +117,7 @@ static void feed_work(struct engine_task *task)
         r->inputs_ended = end && f->code == STATUS_OK;
         r->n_found += r->inputs_ended ? 0 : 1;
     }
+    return STATUS_OK;
 }
 
 static void feed(struct runner *r);
@@ -238,10 +239,11 @@ static void on_signal(uv_signal_t *signal, int number)
     feed(r);
 }
 
-static void size_work(struct engine_task *task)
+static enum status size_work(void *owner)
 {
-    struct runner *r = task->owner;
+    struct runner *r = owner;
     r->size_found = inputs_total_bytes(r->inputs);
+    return STATUS_OK;
 }
 
 static void size_finished(struct engine_task *task)

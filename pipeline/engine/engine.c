@@ -30,7 +30,11 @@ enum {
 static void run_work(struct thread_pool_task *base)
 {
     struct engine_task *task = (struct engine_task *)base;
-    task->work(task);
+    task->code = task->work(task->owner);
+    if (task->code != STATUS_OK) {
+        free(task->message);
+        task->message = strdup(status_message());
+    }
 }
 
 static void report_done(struct thread_pool_task *base)
@@ -90,15 +94,6 @@ void engine_start(struct engine *e, struct engine_task *task, enum engine_lane l
     task->engine = e;
     task->code = STATUS_OK;
     thread_pool_submit(pool, priority, &task->base);
-}
-
-void engine_task_result(struct engine_task *task, enum status code)
-{
-    task->code = code;
-    if (code != STATUS_OK) {
-        free(task->message);
-        task->message = strdup(status_message());
-    }
 }
 
 void engine_task_clear(struct engine_task *task)
@@ -170,6 +165,7 @@ static enum status make_blocks(struct engine *e)
         c->raw_cap = raw_bytes;
         c->values = (char *)memory + raw_bytes;
         c->values_cap = e->block_bytes - raw_bytes;
+        e->blocks[i].task.owner = &e->blocks[i];
         engine_give_block(e, &e->blocks[i]);
     }
     return STATUS_OK;
@@ -184,6 +180,7 @@ static enum status make_encode_buffers(struct engine *e, int level)
     }
     for (size_t i = 0; i < e->n_encode_buffers; i++) {
         STATUS_TRY(deflater_new(level, &e->encode_buffers[i].deflater));
+        e->encode_buffers[i].task.owner = &e->encode_buffers[i];
         engine_give_encode_buffer(e, &e->encode_buffers[i]);
     }
     return STATUS_OK;
@@ -253,6 +250,20 @@ static void limit_jobs(struct engine *e)
     }
 }
 
+static enum status open_all(struct engine *e, const struct settings *settings)
+{
+    STATUS_TRY(thread_pool_new(e->n_threads, &e->compute));
+    const struct backend_config config = {.executor = thread_pool_executor(e->compute)};
+    STATUS_TRY(backend_select(settings->backend, &config, e->why, sizeof(e->why), &e->backend));
+    e->backend->ops->describe(e->backend, &e->info);
+    e->on_cpu = e->backend->ops == &backend_cpu;
+    STATUS_TRY(share_memory(e, settings->memory > 0 ? settings->memory : machine_memory() / 2));
+    STATUS_TRY(start_pools(e));
+    STATUS_TRY(make_blocks(e));
+    STATUS_TRY(make_encode_buffers(e, settings->level));
+    return make_queues(e);
+}
+
 enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct engine *e)
 {
     *e = (struct engine){.loop = loop};
@@ -270,27 +281,10 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct
     e->max_jobs = settings->jobs > 0 ? settings->jobs : e->n_threads + JOBS_WAITING;
     limit_jobs(e);
 
-    enum status code = thread_pool_new(e->n_threads, &e->compute);
+    const enum status code = open_all(e, settings);
     if (code != STATUS_OK) {
-        goto fail;
+        engine_close(e);
     }
-    struct backend_config config = {.executor = thread_pool_executor(e->compute)};
-    code = backend_select(settings->backend, &config, e->why, sizeof(e->why), &e->backend);
-    if (code != STATUS_OK) {
-        goto fail;
-    }
-    e->backend->ops->describe(e->backend, &e->info);
-    e->on_cpu = e->backend->ops == &backend_cpu;
-    code = share_memory(e, settings->memory > 0 ? settings->memory : machine_memory() / 2);
-    if (code != STATUS_OK || (code = start_pools(e)) != STATUS_OK ||
-        (code = make_blocks(e)) != STATUS_OK ||
-        (code = make_encode_buffers(e, settings->level)) != STATUS_OK ||
-        (code = make_queues(e)) != STATUS_OK) {
-        goto fail;
-    }
-    return STATUS_OK;
-fail:
-    engine_close(e);
     return code;
 }
 

@@ -38,11 +38,11 @@ struct job;
 struct engine_task {
     struct thread_pool_task base;
     struct engine *engine;
-    void (*work)(struct engine_task *task);
+    enum status (*work)(void *owner);
     void (*finished)(struct engine_task *task);
     void *owner;              /* the task's own business */
-    enum status code;         /* set by work through engine_task_result */
-    char *message;            /* owned; NULL while code is STATUS_OK */
+    enum status code;         /* that work returned ... */
+    char *message;            /* ... and why; owned; NULL while code is STATUS_OK */
     struct engine_task *next; /* the engine's own */
 };
 
@@ -118,8 +118,6 @@ void engine_close(struct engine *e);
 /* Starts a task; `account` may be NULL. */
 void engine_start(struct engine *e, struct engine_task *task, enum engine_lane lane,
                   struct thread_pool_account *account);
-/* For work(): keeps the status and this thread's message in the task. */
-void engine_task_result(struct engine_task *task, enum status code);
 /* For finished(): forgets the message. */
 void engine_task_clear(struct engine_task *task);
 

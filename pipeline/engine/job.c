@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,10 +41,17 @@ void job_fail(struct job *job, enum status code, const char *message)
     }
 }
 
-void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
-             void (*work)(struct engine_task *), void (*finished)(struct engine_task *))
+bool job_check(struct job *job, enum status code)
 {
-    task->owner = job;
+    if (code != STATUS_OK) {
+        job_fail(job, code, status_message());
+    }
+    return code == STATUS_OK;
+}
+
+void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
+             enum status (*work)(void *owner), void (*finished)(struct engine_task *))
+{
     task->work = work;
     task->finished = finished;
     job->running++;
@@ -112,8 +120,9 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
     return table_open(source, &all, out);
 }
 
-static enum status open_input(struct job *job)
+static enum status open_work(void *owner)
 {
+    struct job *job = owner;
     const struct job_context *c = &job->context;
     if (!c->check_only && job->input.part_folder == NULL) {
         STATUS_TRY(publish_vacant(c->out_fd, job->input.settings.stem, c->settings->force));
@@ -128,11 +137,6 @@ static enum status open_input(struct job *job)
         STATUS_TRY(job_open_part(job, part, &options, &job->tables[i]));
     }
     return STATUS_OK;
-}
-
-static void open_work(struct engine_task *task)
-{
-    engine_task_result(task, open_input(task->owner));
 }
 
 static void open_finished(struct engine_task *task)
@@ -150,11 +154,11 @@ static void open_finished(struct engine_task *task)
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-static void start_work(struct engine_task *task)
+static enum status start_work(void *owner)
 {
-    struct job *job = task->owner;
+    struct job *job = owner;
     struct stage_args args = job_args(job);
-    engine_task_result(task, job->input.settings.stage->open(&args, &job->stage));
+    return job->input.settings.stage->open(&args, &job->stage);
 }
 
 static void start_finished(struct engine_task *task)
@@ -217,36 +221,40 @@ static bool starts_over(const struct job *job)
                : job->code == STATUS_NO_SPACE && job->has_copied && !job->without_copies;
 }
 
-static void end_work(struct engine_task *task)
+/* A queue goes on to the next job: nothing of this one may be left in it. */
+static enum status end_queue(struct job *job)
 {
-    struct job *job = task->owner;
+    const struct backend_ops *ops = job->queue->backend->ops;
+    const bool failed = ops->finish(job->queue) != STATUS_OK && job->code_at_end == STATUS_OK;
+    char why[STATUS_MESSAGE_BYTES];
+    struct queue_busy unused;
+    snprintf(why, sizeof(why), "%s", status_message());
+    ops->busy(job->queue, &unused, true);
+    ops->trim(job->queue);
+    return failed ? status_set(STATUS_DEVICE, why) : STATUS_OK;
+}
+
+static enum status end_work(void *owner)
+{
+    struct job *job = owner;
     job_output_drop(job);
     if (job->stage != NULL) {
         job->input.settings.stage->free(job->stage);
         job->stage = NULL;
     }
-    /* A queue goes on to the next job: nothing of this one may be left in it. */
-    if (job->queue != NULL) {
-        const struct backend_ops *ops = job->queue->backend->ops;
-        struct queue_busy unused;
-        if (ops->finish(job->queue) != STATUS_OK && job->code_at_end == STATUS_OK) {
-            engine_task_result(task, STATUS_DEVICE);
-        }
-        ops->busy(job->queue, &unused, true);
-        ops->trim(job->queue);
-    }
+    enum status code = job->queue != NULL ? end_queue(job) : STATUS_OK;
     table_free(job->again);
     job->again = NULL;
     job_copies_close(job);
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        if (job->tables[i] != NULL && job->code_at_end == STATUS_BAD_INPUT &&
-            task->code == STATUS_OK) {
+        if (job->tables[i] != NULL && job->code_at_end == STATUS_BAD_INPUT && code == STATUS_OK) {
             /* the content is wrong: was it whole? */
-            engine_task_result(task, source_check_unchanged(table_source(job->tables[i])));
+            code = source_check_unchanged(table_source(job->tables[i]));
         }
         table_free(job->tables[i]);
         job->tables[i] = NULL;
     }
+    return code;
 }
 
 static void report(struct job *job)
@@ -393,6 +401,9 @@ static void begin(struct job *job)
                         .deadline = job->deadline,
                         .deadline_s = job->deadline_s,
                         .end_part = job->input.n_parts,
+                        .open_task = {.owner = job},
+                        .device_task = {.owner = job},
+                        .write_task = {.owner = job},
                         .without_copies = job->without_copies || job->code == STATUS_NO_SPACE,
                         .started_over = job->started_over || job->code == STATUS_START_OVER,
                         .started_ns = thread_pool_now_ns()};

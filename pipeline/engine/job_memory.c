@@ -143,12 +143,7 @@ bool job_plan(struct job *job)
             job->lines_estimate[i] = estimate;
         }
     }
-    enum status code = plan(job, job->lines_estimate, &job->need);
-    if (code != STATUS_OK) {
-        job_fail(job, code, status_message());
-        return false;
-    }
-    return fits(job, &job->need);
+    return job_check(job, plan(job, job->lines_estimate, &job->need)) && fits(job, &job->need);
 }
 
 bool job_reserve(struct job *job)
@@ -170,9 +165,7 @@ bool job_reserve_lines(struct job *job, size_t part, size_t lines)
     for (size_t i = 0; i < 2; i++) {
         uint64_t host, device;
         job->lines_estimate[part] = estimates[i];
-        enum status code = plan(job, job->lines_estimate, &need);
-        if (code != STATUS_OK) {
-            job_fail(job, code, status_message());
+        if (!job_check(job, plan(job, job->lines_estimate, &need))) {
             return false;
         }
         bytes_wanted(job, &need, &host, &device);
@@ -221,10 +214,5 @@ static enum status plan_counted(struct job *job)
 
 bool job_check_lines(struct job *job)
 {
-    const enum status code = plan_counted(job);
-    if (code != STATUS_OK) {
-        job_fail(job, code, status_message());
-        return false;
-    }
-    return fits(job, &job->need);
+    return job_check(job, plan_counted(job)) && fits(job, &job->need);
 }

@@ -5,7 +5,7 @@
  * result is written, the stage computes the next, but no further ahead. A file that goes on in a
  * later result stays open.
  */
-#include "formats/base/json_write.h"
+#include "formats/base/json.h"
 #include "pipeline/engine/job_state.h"
 
 #include <isa-l.h>
@@ -14,23 +14,20 @@
 
 /* --- encode ----------------------------------------------------------------------------------- */
 
-static void encode_work(struct engine_task *task)
+static enum status encode_work(void *owner)
 {
-    struct encode_buffer *s = task->owner;
+    struct encode_buffer *s = owner;
     const struct job *job = s->job;
     size_t file = s->file, member = s->member;
     uint64_t piece = s->piece;
-    enum status code = STATUS_OK;
-    for (size_t i = 0; i < s->n_pieces && code == STATUS_OK; i++) {
+    for (size_t i = 0; i < s->n_pieces; i++) {
         const struct result_file *f = &job->result.files[file];
         const struct result_member *m = &f->members[member];
         bytes_clear(&s->raw);
-        code = m->piece(m->context, piece, &s->raw);
-        if (code == STATUS_OK) {
-            const bool ends = m->growth == RESULT_WHOLE && !(f->more && f->kind != PACK_ZIP);
-            code = pack_deflate(s->deflater, f->kind, s->raw.data, s->raw.len,
-                                ends && piece + 1 == m->n_pieces, &s->pieces[i]);
-        }
+        STATUS_TRY(m->piece(m->context, piece, &s->raw));
+        const bool ends = m->growth == RESULT_WHOLE && !(f->more && f->kind != PACK_ZIP);
+        STATUS_TRY(pack_deflate(s->deflater, f->kind, s->raw.data, s->raw.len,
+                                ends && piece + 1 == m->n_pieces, &s->pieces[i]));
         if (++piece == m->n_pieces) {
             piece = 0;
             if (++member == f->n_members) {
@@ -39,7 +36,7 @@ static void encode_work(struct engine_task *task)
             }
         }
     }
-    engine_task_result(task, code);
+    return STATUS_OK;
 }
 
 static void encode_finished(struct engine_task *task)
@@ -92,11 +89,7 @@ static void start_encoding(struct job *job, struct encode_buffer *s)
     }
     *job->last_encoded = s;
     job->last_encoded = &s->next;
-    job->running++;
-    s->task.owner = s;
-    s->task.work = encode_work;
-    s->task.finished = encode_finished;
-    engine_start(job->engine, &s->task, LANE_ENCODE, &job->accounts[LANE_ENCODE]);
+    job_run(job, &s->task, LANE_ENCODE, encode_work, encode_finished);
 }
 
 /* --- write ------------------------------------------------------------------------------------ */
@@ -133,8 +126,9 @@ static enum status write_piece(const struct job *job, size_t file, size_t member
     return pack_close(pack, &output->bytes, &output->crc);
 }
 
-static enum status write_encoded(struct job *job)
+static enum status write_work(void *owner)
 {
+    struct job *job = owner;
     if (job->publish.part_fd < 0) {
         STATUS_TRY(publish_begin(job->context.out_fd, job->input.settings.stem,
                                  job->input.part_folder, &job->publish));
@@ -150,11 +144,6 @@ static enum status write_encoded(struct job *job)
         }
     }
     return STATUS_OK;
-}
-
-static void write_work(struct engine_task *task)
-{
-    engine_task_result(task, write_encoded(task->owner));
 }
 
 static void give_encode_buffers(struct job *job, struct encode_buffer *s)
@@ -236,8 +225,9 @@ static enum status check_outputs(const struct job *job)
     return STATUS_OK;
 }
 
-static enum status publish(struct job *job)
+static enum status publish_work(void *owner)
 {
+    struct job *job = owner;
     STATUS_TRY(check_outputs(job));
     STATUS_TRY(manifest_make(job, &job->manifest));
     if (job->context.check_only) {
@@ -249,11 +239,6 @@ static enum status publish(struct job *job)
     }
     publish_leave(&job->publish);
     return STATUS_OK;
-}
-
-static void publish_work(struct engine_task *task)
-{
-    engine_task_result(task, publish(task->owner));
 }
 
 static void publish_finished(struct engine_task *task)
@@ -278,15 +263,12 @@ static void start_publishing(struct job *job)
 
 /* --- one result after the other --------------------------------------------------------------- */
 
-static void finish_work(struct engine_task *task)
+static enum status finish_work(void *owner)
 {
-    struct job *job = task->owner;
-    enum status code = result_init(&job->next);
+    struct job *job = owner;
     job->more = false;
-    if (code == STATUS_OK) {
-        code = job->input.settings.stage->finish(job->stage, &job->next, &job->more);
-    }
-    engine_task_result(task, code);
+    STATUS_TRY(result_init(&job->next));
+    return job->input.settings.stage->finish(job->stage, &job->next, &job->more);
 }
 
 static void finish_finished(struct engine_task *task)
@@ -375,9 +357,7 @@ bool job_output_write(struct job *job)
             return true;
         }
         job->has_result = false;
-        const enum status code = job->has_next ? adopt_next(job) : STATUS_OK;
-        if (code != STATUS_OK) {
-            job_fail(job, code, status_message());
+        if (job->has_next && !job_check(job, adopt_next(job))) {
             return false;
         }
     }

@@ -101,9 +101,12 @@ void job_advance(struct job *job);
 void job_advance_all(struct engine *e);
 /* Keeps the first failure. */
 void job_fail(struct job *job, enum status code, const char *message);
-/* Starts one of the job's tasks; `finished` must call job_task_ended first. */
+/* The job fails with this thread's message, unless the status is STATUS_OK: then true. */
+bool job_check(struct job *job, enum status code);
+/* Starts a task for the job, its own or that of a block or buffer that it has taken; `finished`
+ * books its end, as job_task_ended does. */
 void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
-             void (*work)(struct engine_task *), void (*finished)(struct engine_task *));
+             enum status (*work)(void *owner), void (*finished)(struct engine_task *));
 /* Books the end of a task; keeps its failure. True when the job goes on. */
 bool job_task_ended(struct job *job, struct engine_task *task);
 

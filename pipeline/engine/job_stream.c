@@ -10,38 +10,27 @@
 
 /* --- read and decode: the block's own task ---------------------------------------------------- */
 
-static void read_work(struct engine_task *task)
+static enum status read_work(void *owner)
 {
-    struct block *b = task->owner;
+    struct block *b = owner;
     struct job *job = b->job;
+    struct source *file = table_source(job->tables[b->part]);
     bool end = false;
-    enum status code = table_next(b->table, &b->chunk, &end);
-    if (code == STATUS_OK && end) {
-        struct source *file = table_source(job->tables[b->part]);
-        b->state = BLOCK_END;
-        code = job->again == NULL ? source_crc(file, &job->crc[b->part]) : STATUS_OK;
-        if (code == STATUS_OK) {
-            code = source_check_unchanged(file);
-        }
+    STATUS_TRY(table_next(b->table, &b->chunk, &end));
+    if (!end) {
+        return STATUS_OK;
     }
-    engine_task_result(task, code);
+    b->state = BLOCK_END;
+    if (job->again == NULL) {
+        STATUS_TRY(source_crc(file, &job->crc[b->part]));
+    }
+    return source_check_unchanged(file);
 }
 
-static void decode_work(struct engine_task *task)
+static enum status decode_work(void *owner)
 {
-    struct block *b = task->owner;
-    engine_task_result(task, table_decode(b->table, &b->chunk));
-}
-
-static void start_block(struct block *b, enum engine_lane lane, void (*work)(struct engine_task *),
-                        void (*finished)(struct engine_task *))
-{
-    struct job *job = b->job;
-    b->task.owner = b;
-    b->task.work = work;
-    b->task.finished = finished;
-    job->running++;
-    engine_start(job->engine, &b->task, lane, &job->accounts[lane]);
+    struct block *b = owner;
+    return table_decode(b->table, &b->chunk);
 }
 
 static void decode_finished(struct engine_task *task)
@@ -110,7 +99,7 @@ static void read_finished(struct engine_task *task)
         job->read_ended = true;
     } else {
         b->state = BLOCK_DECODING;
-        start_block(b, LANE_DECODE, decode_work, decode_finished);
+        job_run(job, &b->task, LANE_DECODE, decode_work, decode_finished);
     }
     job_advance(job);
 }
@@ -126,15 +115,16 @@ static void start_reading(struct job *job)
     b->part = job->part;
     b->table = job->again != NULL ? job->again : job->tables[job->part];
     b->state = BLOCK_READING;
-    start_block(b, LANE_READ, read_work, read_finished);
+    job_run(job, &b->task, LANE_READ, read_work, read_finished);
 }
 
 /* --- push ------------------------------------------------------------------------------------- */
 
 /* Hands the block over, and takes what is finished; then waits until the device has read the block
  * before it, so that there is a copy under way while the next block comes. */
-static enum status push_block(struct job *job)
+static enum status push_work(void *owner)
 {
+    struct job *job = owner;
     const struct stage_ops *stage = job->input.settings.stage;
     const struct backend_ops *ops = job->queue->backend->ops;
     struct block *b = job->pushing;
@@ -153,11 +143,6 @@ static enum status push_block(struct job *job)
         STATUS_TRY(ops->upload_wait(job->queue, job->uploading->ticket));
     }
     return b != NULL && job->engine->on_cpu ? ops->upload_wait(job->queue, b->ticket) : STATUS_OK;
-}
-
-static void push_work(struct engine_task *task)
-{
-    engine_task_result(task, push_block(task->owner));
 }
 
 static void push_finished(struct engine_task *task)
@@ -197,12 +182,11 @@ static struct block *take_ready(struct job *job)
 /* --- passes ----------------------------------------------------------------------------------- */
 
 /* What was asked for has been pushed: the stage may want to see a part once more. */
-static void pass_work(struct engine_task *task)
+static enum status pass_work(void *owner)
 {
-    struct job *job = task->owner;
-    const struct stage_ops *stage = job->input.settings.stage;
+    struct job *job = owner;
     job->part = job->input.n_parts;
-    engine_task_result(task, stage->end_pass(job->stage, &job->part));
+    return job->input.settings.stage->end_pass(job->stage, &job->part);
 }
 
 static enum status changed(const struct job *job, size_t part)
@@ -212,8 +196,9 @@ static enum status changed(const struct job *job, size_t part)
 }
 
 /* Opens the copy, or the same open file once more: another one may have its name by now. */
-static enum status reopen(struct job *job)
+static enum status reopen_work(void *owner)
 {
+    struct job *job = owner;
     struct table *first = job->tables[job->part], *table = NULL;
     enum status code = job_copy_open(job, job->part, &table);
     if (code == STATUS_OK && table == NULL) {
@@ -231,11 +216,6 @@ static enum status reopen(struct job *job)
     return now->dtype == then->dtype && now->cells_per_line == then->cells_per_line
                ? STATUS_OK
                : changed(job, job->part);
-}
-
-static void reopen_work(struct engine_task *task)
-{
-    engine_task_result(task, reopen(task->owner));
 }
 
 static void reopen_finished(struct engine_task *task)
@@ -286,10 +266,7 @@ static bool may_push(struct job *job)
     if (job->again == NULL) {
         return job_reserve_lines(job, part, (job->cells[part] + per_line - 1) / per_line);
     }
-    if (job->again_cells > job->cells[part]) {
-        job_fail(job, changed(job, part), status_message());
-    }
-    return job->code == STATUS_OK;
+    return job->again_cells <= job->cells[part] || job_check(job, changed(job, part));
 }
 
 /* The device has nothing to do: gives it the next block, lets it return its last one when blocks
@@ -306,7 +283,7 @@ static void feed_device(struct job *job)
         job->on_device = true;
         job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
     } else if (ended && job->again != NULL && job->again_cells != job->cells[job->end_part - 1]) {
-        job_fail(job, changed(job, job->end_part - 1), status_message());
+        (void)job_check(job, changed(job, job->end_part - 1));
         job_advance(job);
     } else if (ended) {
         end_pass(job);

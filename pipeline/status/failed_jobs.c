@@ -3,7 +3,7 @@
  */
 #include "pipeline/status/failed_jobs.h"
 
-#include "formats/base/json_read.h"
+#include "formats/base/json.h"
 #include "formats/base/percent.h"
 #include "pipeline/names/text.h"
 #include "watch/files/beneath.h"
@@ -55,9 +55,7 @@ static json_t *name_in(int failed_fd, const char *id)
         free(entries[i]);
     }
     free(entries);
-    if (fd >= 0) {
-        close(fd);
-    }
+    beneath_close(fd);
     return shown;
 }
 
@@ -144,12 +142,8 @@ enum status failed_jobs_list(const char *spool, json_t **out)
         free(entries[i]);
     }
     free(entries);
-    if (failed_fd >= 0) {
-        close(failed_fd);
-    }
-    if (root_fd >= 0) {
-        close(root_fd);
-    }
+    beneath_close(failed_fd);
+    beneath_close(root_fd);
     if (status == STATUS_OK) {
         *out = list;
     } else {

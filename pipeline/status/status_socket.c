@@ -6,8 +6,7 @@
  */
 #include "pipeline/status/status_socket.h"
 
-#include "formats/base/json_read.h"
-#include "formats/base/json_write.h"
+#include "formats/base/json.h"
 #include "formats/base/log.h"
 
 #include <errno.h>
@@ -259,13 +258,11 @@ enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make
     *out = NULL;
     struct sockaddr_un address;
     struct stat st;
-    enum status status;
     int fd = -1;
-    if ((status = make_address(path, &address)) != STATUS_OK ||
-        (status = make_folder(path)) != STATUS_OK || (status = clear_name(&address)) != STATUS_OK ||
-        (status = bind_name(&address, &fd)) != STATUS_OK) {
-        return status;
-    }
+    STATUS_TRY(make_address(path, &address));
+    STATUS_TRY(make_folder(path));
+    STATUS_TRY(clear_name(&address));
+    STATUS_TRY(bind_name(&address, &fd));
     struct status_socket *s = calloc(1, sizeof(*s));
     if (s == NULL || (s->path = strdup(path)) == NULL || lstat(path, &st) != 0) {
         free(s != NULL ? s->path : NULL);

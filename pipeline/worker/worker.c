@@ -79,21 +79,20 @@ static enum status open_file(const struct worker *w, const char *id, const json_
 static enum status open_part(const struct worker *w, const char *id, const json_t *from,
                              struct job_part *part)
 {
-    const json_t *prj = json_object_get(from, "prj");
+    const json_t *path = json_object_get(from, "path"), *prj = json_object_get(from, "prj");
     int fd;
-    part->path = worker_unpack_name(json_object_get(from, "path"));
-    enum status code = part->path != NULL
-                           ? open_file(w, id, json_object_get(from, "file"), &part->fd)
-                       : json_is_string(json_object_get(from, "path"))
-                           ? status_fail(STATUS_NO_MEMORY, "no memory for a path")
-                           : status_fail(STATUS_INTERNAL, "a job came without paths");
-    if (code == STATUS_OK && prj != NULL) {
-        code = open_file(w, id, prj, &fd);
-        if (code == STATUS_OK) {
-            code = projection_read(fd, part->path, &part->prj);
-            close(fd);
-        }
+    part->path = worker_unpack_name(path);
+    if (part->path == NULL) {
+        return json_is_string(path) ? status_fail(STATUS_NO_MEMORY, "no memory for a path")
+                                    : status_fail(STATUS_INTERNAL, "a job came without paths");
     }
+    STATUS_TRY(open_file(w, id, json_object_get(from, "file"), &part->fd));
+    if (prj == NULL) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(open_file(w, id, prj, &fd));
+    const enum status code = projection_read(fd, part->path, &part->prj);
+    close(fd);
     return code;
 }
 
@@ -106,23 +105,19 @@ static enum status open_input(const struct worker *w, const struct task *t, stru
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         input->parts[i].fd = -1;
     }
-    enum status code = worker_unpack_settings(t->message, t->id, &input->settings);
-    if (code == STATUS_OK && json_array_size(parts) != input->settings.stage->n_parts) {
-        code = status_fail(STATUS_INTERNAL, "a job came with %zu files", json_array_size(parts));
+    STATUS_TRY(worker_unpack_settings(t->message, t->id, &input->settings));
+    if (json_array_size(parts) != input->settings.stage->n_parts) {
+        return status_fail(STATUS_INTERNAL, "a job came with %zu files", json_array_size(parts));
     }
-    for (size_t i = 0; code == STATUS_OK && i < input->settings.stage->n_parts; i++) {
-        code = open_part(w, t->id, json_array_get(parts, i), &input->parts[i]);
+    for (size_t i = 0; i < input->settings.stage->n_parts; i++) {
+        STATUS_TRY(open_part(w, t->id, json_array_get(parts, i), &input->parts[i]));
         input->n_parts++;
     }
-    if (code == STATUS_OK) {
-        code = worker_fault(input->parts[0].path);
-    }
+    STATUS_TRY(worker_fault(input->parts[0].path));
     spool_part_name(t->id, part_folder);
     input->part_folder = strdup(part_folder);
-    if (code == STATUS_OK && input->part_folder == NULL) {
-        code = status_fail(STATUS_NO_MEMORY, "no memory for a job");
-    }
-    return code;
+    return input->part_folder != NULL ? STATUS_OK
+                                      : status_fail(STATUS_NO_MEMORY, "no memory for a job");
 }
 
 static void forget(struct worker *w, struct task *task)

@@ -3,8 +3,7 @@
  */
 #include "pipeline/worker/worker_protocol.h"
 
-#include "formats/base/json_read.h"
-#include "formats/base/json_write.h"
+#include "formats/base/json.h"
 #include "formats/base/percent.h"
 
 #include <stdio.h>

@@ -2,8 +2,7 @@
  * JSON text is read whole, or refused for what is the matter, and written whole or not at all: also
  * when the k-th of jansson's calls for memory fails, for every k.
  */
-#include "formats/base/json_read.h"
-#include "formats/base/json_write.h"
+#include "formats/base/json.h"
 #include "tests/support/scratch_folder.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * Parameters that are text, of a stage of this test: what they come to, whatever way they take.
  */
-#include "formats/base/json_write.h"
+#include "formats/base/json.h"
 #include "pipeline/worker/worker_protocol.h"
 #include "tests/support/settings_given.h"
 

@@ -8,9 +8,9 @@
  */
 #include "watch/spool/spool_state.h"
 
-#include "formats/base/json_read.h"
-#include "formats/base/json_write.h"
+#include "formats/base/json.h"
 #include "formats/base/percent.h"
+#include "formats/base/utf8.h"
 #include "watch/files/beneath.h"
 
 #include <errno.h>
@@ -41,19 +41,6 @@ static json_t *encode(const char *name)
     return text;
 }
 
-/* Bytes of the character that a text begins with; 0: they are not UTF-8. */
-static size_t character(const char *text)
-{
-    for (size_t n = 1; n <= 4 && text[n - 1] != '\0'; n++) {
-        json_t *one = json_stringn(text, n);
-        json_decref(one);
-        if (one != NULL) {
-            return n;
-        }
-    }
-    return 0;
-}
-
 /* As it stands, but for bytes that are not UTF-8. */
 static json_t *encode_text(const char *text)
 {
@@ -63,13 +50,15 @@ static json_t *encode_text(const char *text)
         return NULL;
     }
     for (const char *c = text; *c != '\0';) {
-        const size_t n = character(c);
-        if (n == 0) {
+        uint32_t point;
+        const size_t n = utf8_decode(c, strnlen(c, 4), &point);
+        if (point == UTF8_WRONG) {
             end += sprintf(end, "%%%02X", (unsigned char)*c++);
+        } else {
+            memcpy(end, c, n);
+            end += n;
+            c += n;
         }
-        memcpy(end, c, n);
-        end += n;
-        c += n;
     }
     *end = '\0';
     json_t *encoded = json_string(escaped);
@@ -186,47 +175,43 @@ static enum status read_files(struct spool_job *job, const json_t *list)
     return job->n_files > 0 ? STATUS_OK : status_fail(STATUS_BAD_INPUT, "'job' names no input");
 }
 
+static enum status take_job(struct spool_job *job, const char *id, const json_t *object)
+{
+    const char *own_id = json_string_value(json_object_get(object, "id"));
+    const json_t *inputs = json_object_get(object, "inputs");
+    json_t *parameters = json_object_get(object, "parameters");
+    snprintf(job->id, sizeof(job->id), "%s", id);
+    job->parameters = json_is_object(parameters) ? json_incref(parameters) : NULL;
+    job->files = calloc(json_array_size(inputs) + 1, sizeof(*job->files));
+    if (job->files == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
+    }
+    job->n_files = json_array_size(inputs);
+    STATUS_TRY(decode(json_object_get(object, "folder"), &job->folder));
+    STATUS_TRY(decode(json_object_get(object, "stem"), &job->stem));
+    STATUS_TRY(read_files(job, inputs));
+    return own_id != NULL && strcmp(own_id, id) == 0 && beneath_is_path(job->folder) &&
+                   beneath_is_name(job->stem) && job->parameters != NULL
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT, "'job' is not a record of leat");
+}
+
 enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
 {
     json_t *object;
     *out = NULL;
-    enum status code = read_object(job_fd, "job", &object);
+    STATUS_TRY(read_object(job_fd, "job", &object));
+    struct spool_job *job = calloc(1, sizeof(*job));
+    const enum status code =
+        job != NULL ? take_job(job, id, object)
+                    : status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
+    json_decref(object);
     if (code != STATUS_OK) {
+        spool_job_free(job);
         return code;
     }
-    const char *own_id = json_string_value(json_object_get(object, "id"));
-    const json_t *inputs = json_object_get(object, "inputs");
-    json_t *parameters = json_object_get(object, "parameters");
-    struct spool_job *job = calloc(1, sizeof(*job));
-    if (job == NULL) {
-        json_decref(object);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
-    }
-    snprintf(job->id, sizeof(job->id), "%s", id);
-    job->n_files = json_array_size(inputs);
-    job->files = calloc(job->n_files + 1, sizeof(*job->files));
-    job->parameters = json_is_object(parameters) ? json_incref(parameters) : NULL;
-    if (job->files == NULL) {
-        job->n_files = 0;
-        code = status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
-        goto end;
-    }
-    if ((code = decode(json_object_get(object, "folder"), &job->folder)) != STATUS_OK ||
-        (code = decode(json_object_get(object, "stem"), &job->stem)) != STATUS_OK ||
-        (code = read_files(job, inputs)) != STATUS_OK) {
-        goto end;
-    }
-    if (own_id == NULL || strcmp(own_id, id) != 0 || !beneath_is_path(job->folder) ||
-        !beneath_is_name(job->stem) || job->parameters == NULL) {
-        code = status_fail(STATUS_BAD_INPUT, "'job' is not a record of leat");
-        goto end;
-    }
     *out = job;
-    job = NULL;
-end:
-    spool_job_free(job);
-    json_decref(object);
-    return code;
+    return STATUS_OK;
 }
 
 enum status spool_read_commit(int job_fd, struct spool_job *job)

@@ -1,7 +1,7 @@
 /*
- * json_read - see json_read.h.
+ * json - see json.h.
  */
-#include "formats/base/json_read.h"
+#include "formats/base/json.h"
 
 #include "formats/base/bytes.h"
 
@@ -69,4 +69,18 @@ enum status json_read_fd(int fd, size_t n_max, json_t **out)
 done:
     bytes_free(&text);
     return status;
+}
+
+char *json_write(const json_t *value, size_t flags)
+{
+    const size_t n = value != NULL ? json_dumpb(value, NULL, 0, flags) : 0;
+    char *const text = n > 0 ? malloc(n + 1) : NULL;
+    if (text != NULL && json_dumpb(value, text, n, flags) != n) {
+        free(text);
+        return NULL;
+    }
+    if (text != NULL) {
+        text[n] = '\0';
+    }
+    return text;
 }

@@ -1,11 +1,12 @@
 /*
- * json_read - JSON text becomes a value; insufficient memory is reported as such.
+ * json - JSON text becomes a value, and a value text, whole or not at all: insufficient memory is
+ * reported as such.
  *
  * jansson's own readers (2.14, the lexer's lex_save) go on where a string's buffer cannot grow: the
- * text is then read without a character, or called invalid.
+ * text is then read without a character, or called invalid. Its json_dumps leaves out keys.
  */
-#ifndef LEAT_FORMATS_BASE_JSON_READ_H
-#define LEAT_FORMATS_BASE_JSON_READ_H
+#ifndef LEAT_FORMATS_BASE_JSON_H
+#define LEAT_FORMATS_BASE_JSON_H
 
 #include "formats/base/status.h"
 
@@ -20,5 +21,9 @@ enum status json_read(const void *text, size_t n, json_t **out) STATUS_MUST_CHEC
 /* The same of a file, from where it stands to its end. STATUS_BAD_INPUT also where it has more than
  * n_max bytes; STATUS_IO. */
 enum status json_read_fd(int fd, size_t n_max, json_t **out) STATUS_MUST_CHECK;
+
+/* The text of a value, with the JSON_* flags of jansson; for free(). NULL for NULL, and when there
+ * is no memory. */
+char *json_write(const json_t *value, size_t flags);
 
 #endif
