@@ -43,30 +43,30 @@ enum status json_read(const void *text, size_t n, json_t **out)
                : status_fail(STATUS_BAD_INPUT, "not JSON: line %d: %s", error.line, error.text);
 }
 
+static enum status read_text(int fd, size_t n_max, struct bytes *text)
+{
+    for (ssize_t n = 1; n != 0;) {
+        STATUS_TRY(bytes_reserve(text, PIECE_BYTES));
+        n = read(fd, text->data + text->len, text->cap - text->len);
+        if (n < 0 && errno != EINTR) {
+            return status_fail_errno(errno, "cannot be read");
+        }
+        text->len += n > 0 ? (size_t)n : 0;
+        if (text->len > n_max) {
+            return status_fail(STATUS_BAD_INPUT, "longer than %zu bytes", n_max);
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status json_read_fd(int fd, size_t n_max, json_t **out)
 {
     struct bytes text = {0};
-    enum status status;
-    ssize_t n;
     *out = NULL;
-    do {
-        status = bytes_reserve(&text, PIECE_BYTES);
-        if (status != STATUS_OK) {
-            goto done;
-        }
-        n = read(fd, text.data + text.len, text.cap - text.len);
-        if (n < 0 && errno != EINTR) {
-            status = status_fail_errno(errno, "cannot be read");
-            goto done;
-        }
-        text.len += n > 0 ? (size_t)n : 0;
-        if (text.len > n_max) {
-            status = status_fail(STATUS_BAD_INPUT, "longer than %zu bytes", n_max);
-            goto done;
-        }
-    } while (n != 0);
-    status = json_read(text.data, text.len, out);
-done:
+    enum status status = read_text(fd, n_max, &text);
+    if (status == STATUS_OK) {
+        status = json_read(text.data, text.len, out);
+    }
     bytes_free(&text);
     return status;
 }

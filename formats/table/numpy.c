@@ -227,10 +227,7 @@ static enum status take_entry(struct cursor *k, struct header *h, unsigned *seen
     } keys[] = {{"descr", take_descr}, {"fortran_order", take_order}, {"shape", take_shape}};
     const char *name;
     size_t n;
-    const enum status status = take_string(k, &name, &n);
-    if (status) {
-        return status;
-    }
+    STATUS_TRY(take_string(k, &name, &n));
     for (unsigned i = 0; i < 3; i++) {
         if (strlen(keys[i].name) != n || memcmp(name, keys[i].name, n) != 0) {
             continue;

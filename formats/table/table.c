@@ -62,6 +62,18 @@ static enum status check_options(struct table *t)
                : STATUS_OK;
 }
 
+static enum status open_format(struct table *t)
+{
+    STATUS_TRY(recognise(t));
+    t->info.format = t->format->name;
+    t->state = calloc(1, t->format->state_bytes);
+    if (!t->state) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
+    }
+    STATUS_TRY(t->format->open(t));
+    return check_options(t);
+}
+
 enum status table_open(struct source *src, const struct table_options *options, struct table **out)
 {
     *out = NULL;
@@ -77,28 +89,15 @@ enum status table_open(struct source *src, const struct table_options *options, 
     if (options) {
         t->options = *options;
     }
-    enum status status = recognise(t);
+    const enum status status = open_format(t);
     if (status) {
-        goto fail;
-    }
-    t->info.format = t->format->name;
-    t->state = calloc(1, t->format->state_bytes);
-    status = t->state ? t->format->open(t)
-                      : status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(src));
-    if (status) {
-        goto fail;
-    }
-    status = check_options(t);
-    if (status) {
-        goto fail;
+        table_free(t);
+        return status;
     }
     t->info.warnings = (const char *const *)t->warnings;
     t->info.n_warnings = t->n_warnings;
     *out = t;
     return STATUS_OK;
-fail:
-    table_free(t);
-    return status;
 }
 
 void table_free(struct table *t)

@@ -3,6 +3,8 @@
  */
 #include "pipeline/names/input_name.h"
 
+#include "formats/base/file_name.h"
+
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -90,13 +92,12 @@ bool input_name_asks_for(const char *path, const char *suffix)
 
 bool input_name_is_sidecar(const char *path)
 {
-    const char *name = input_name_last(path);
-    size_t i = 0;
-    while (i < COUNT(sidecar_endings) &&
-           input_name_without(name, sidecar_endings[i]) == strlen(name)) {
-        i++;
+    for (size_t i = 0; i < COUNT(sidecar_endings); i++) {
+        if (file_name_ends(input_name_last(path), sidecar_endings[i])) {
+            return true;
+        }
     }
-    return i < COUNT(sidecar_endings);
+    return false;
 }
 
 enum status input_name_stem(const char *path, const char *suffix, char **out)

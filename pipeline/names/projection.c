@@ -3,6 +3,7 @@
  */
 #include "pipeline/names/projection.h"
 
+#include "formats/base/file_name.h"
 #include "pipeline/names/input_name.h"
 #include "stages/stage.h"
 
@@ -17,7 +18,7 @@
 
 bool projection_named(const char *path)
 {
-    return input_name_without(path, ".prj") < strlen(path);
+    return file_name_ends(path, ".prj");
 }
 
 enum status projection_read(int fd, const char *path, char **out)

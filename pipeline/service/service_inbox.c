@@ -9,6 +9,7 @@
  */
 #include "pipeline/service/service_inbox.h"
 
+#include "formats/base/file_name.h"
 #include "formats/source/archive_input.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
@@ -442,7 +443,7 @@ static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
     struct job_settings job;
     enum status code;
     const struct settings *s = inbox->settings;
-    bool is_marker = s->done_file && input_name_without(f->path, ".done") < strlen(f->path);
+    bool is_marker = s->done_file && file_name_ends(f->path, ".done");
     leave(inbox, f);
     leave_duplicates(inbox, f);
     f->is_complete = f->is_beside = false;

@@ -80,12 +80,6 @@ const struct settings_key settings_keys[] = {
 };
 const size_t settings_n_keys = sizeof(settings_keys) / sizeof(settings_keys[0]);
 
-enum status settings_prefix_error(enum status status, const char *origin)
-{
-    return status == STATUS_OK ? STATUS_OK
-                               : status_fail(status, "%s: %s", origin, status_message());
-}
-
 static enum status put_text(char **field, const char *value, const char *origin)
 {
     if (*value == '\0') {

@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum status settings_prefix_error(enum status status, const char *origin)
+{
+    return status == STATUS_OK ? STATUS_OK
+                               : status_fail(status, "%s: %s", origin, status_message());
+}
+
 /* What every table can be read with, whatever the pipeline. */
 static const char *const reader_keys[] = {"columns", "member", "missing_value"};
 enum { READER_KEYS = sizeof(reader_keys) / sizeof(reader_keys[0]) };

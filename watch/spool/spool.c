@@ -63,6 +63,11 @@ bool spool_enter_step(struct spool_job *job, enum spool_state state)
     return true;
 }
 
+bool spool_is_absent(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
 int64_t spool_id_time(const char *id)
 {
     struct tm t = {0};
@@ -169,7 +174,7 @@ bool spool_forget(struct spool *s, const char *id, bool inputs_left)
     static const char *const files[] = {"attempts",    "job.new", "commit.new", "reason.json.new",
                                         "reason.json", "job",     "commit",     "published"};
     int fd = spool_open_work(s->work_fd, id, "");
-    int error = fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP ? errno : 0;
+    int error = fd < 0 && !spool_is_absent(errno) ? errno : 0;
     if (fd >= 0) {
         if (disk_remove_folder("forget.in", fd, "in") != 0 && errno != ENOENT && !inputs_left) {
             beneath_close(fd);

@@ -78,7 +78,7 @@ static bool see_inputs(struct spool *s, struct spool_job *job)
     }
     if (!all) {
         int error = errno;
-        if (error == ENOENT || error == ENOTDIR || error == ELOOP) {
+        if (spool_is_absent(error)) {
             spool_set_outcome(job, SPOOL_GONE, "an input has gone before it could be claimed");
         } else if (!end_unmovable(job, job->files[0].name, error)) {
             spool_set_outcome_errno(job, error, "the inputs cannot be looked at");
@@ -166,7 +166,7 @@ static bool take(struct spool_job *job, size_t i, int from, int to, size_t *take
     if (end_unmovable(job, name, error)) {
         return false;
     }
-    if (error != ENOENT && error != ENOTDIR && error != ELOOP) {
+    if (!spool_is_absent(error)) {
         spool_set_outcome_errno(job, error, "an input cannot be moved to .work");
     } else if (*taken == 0) {
         spool_set_outcome(job, SPOOL_GONE, "'%s' has gone before it could be claimed", name);
@@ -186,7 +186,7 @@ static bool take_all(struct spool *s, struct spool_job *job)
     const int error = from < 0 ? errno : 0;
     const int to = open_taken(s, job);
     size_t taken = to >= 0 ? count_taken(job, to) : 0;
-    if (to >= 0 && error != 0 && error != ENOENT && error != ENOTDIR && error != ELOOP &&
+    if (to >= 0 && error != 0 && !spool_is_absent(error) &&
         !end_unmovable(job, job->files[0].name, error)) {
         spool_set_outcome_errno(job, error, "the inputs' folder cannot be opened");
     }

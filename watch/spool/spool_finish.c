@@ -85,7 +85,7 @@ static void check_outputs(struct spool_job *job, int part)
         bool good = is_there && S_ISREG(st.st_mode) && json_is_integer(bytes) &&
                     st.st_size == json_integer_value(bytes);
         beneath_close(fd);
-        if (!is_there && error != ENOENT && error != ENOTDIR && error != ELOOP && error != EXDEV) {
+        if (!is_there && !spool_is_absent(error) && error != EXDEV) {
             spool_set_outcome_errno(job, error, "the result cannot be read again");
             return;
         }

@@ -127,13 +127,10 @@ enum status spool_open_places(struct spool *s)
                    {"failed", &s->failed_fd, 0777, 0},
                    {".work", &s->work_fd, 0700, O_NOFOLLOW}}; /* as the workers open it */
     bool made;
-    enum status code = open_folder(AT_FDCWD, "", s->root, 0777, 0, &s->root_fd, &made);
-    for (size_t i = 0; code == STATUS_OK && i < sizeof(folders) / sizeof(*folders); i++) {
-        code = open_folder(s->root_fd, s->root, folders[i].name, folders[i].mode, folders[i].flags,
-                           folders[i].fd, &made);
-    }
-    if (code != STATUS_OK) {
-        return code;
+    STATUS_TRY(open_folder(AT_FDCWD, "", s->root, 0777, 0, &s->root_fd, &made));
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        STATUS_TRY(open_folder(s->root_fd, s->root, folders[i].name, folders[i].mode,
+                               folders[i].flags, folders[i].fd, &made));
     }
     struct stat st;
     if (fstat(s->work_fd, &st) == 0 && (st.st_mode & 0077) != 0 && fchmod(s->work_fd, 0700) != 0) {
@@ -142,11 +139,10 @@ enum status spool_open_places(struct spool *s)
     }
     STATUS_TRY(open_out(s));
     int above = openat(s->out_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fsync(s->root_fd) != 0 || (above >= 0 && fsync(above) != 0)) {
-        code = status_fail_errno(errno, "the folders in '%s' cannot be synced", s->root);
-    }
+    const bool synced = fsync(s->root_fd) == 0 && (above < 0 || fsync(above) == 0);
     beneath_close(above);
-    return code;
+    return synced ? STATUS_OK
+                  : status_fail_errno(errno, "the folders in '%s' cannot be synced", s->root);
 }
 
 /* --- later ---------------------------------------------------------------------- */

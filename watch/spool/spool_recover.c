@@ -100,12 +100,6 @@ static bool set_aside(struct spool *s, struct spool_recovery *r, const char *nam
                     &r->n_aside);
 }
 
-/* Whether this says that there is no such folder; anything else says that it cannot be seen now. */
-static bool is_absent(int error)
-{
-    return error == ENOENT || error == ENOTDIR || error == ELOOP;
-}
-
 /* Whether a record was read, or is known to be none. */
 static bool is_known(enum status code)
 {
@@ -126,7 +120,7 @@ static enum status look_at(int job_fd, const char *id, struct found *f, struct s
     *f = (struct found){0};
     *job = NULL;
     int in_fd = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
-    if (in_fd < 0 && !is_absent(errno)) {
+    if (in_fd < 0 && !spool_is_absent(errno)) {
         return status_fail_errno(errno, "its inputs cannot be listed");
     }
     if (in_fd >= 0) {
@@ -211,7 +205,7 @@ static bool recover_one(struct spool *s, struct spool_recovery *r, const char *i
     struct found f = {0};
     struct spool_job *job = NULL;
     int fd = spool_open_work(s->work_fd, id, "");
-    if (fd < 0 && is_absent(errno)) {
+    if (fd < 0 && spool_is_absent(errno)) {
         return set_aside(s, r, id);
     }
     enum status code = STATUS_IO;
@@ -286,7 +280,7 @@ static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
             continue;
         }
         snprintf(path, sizeof(path), "%s/commit", id);
-        if (fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || !is_absent(errno)) {
+        if (fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || !spool_is_absent(errno)) {
             continue;
         }
         if (spool_drop_part(s, id)) {

@@ -34,6 +34,10 @@ enum spool_outcome spool_set_outcome(struct spool_job *job, enum spool_outcome o
 enum spool_outcome spool_set_outcome_errno(struct spool_job *job, int error, const char *what);
 /* Whether the job takes part in a step that jobs in this state take; clears its outcome. */
 bool spool_enter_step(struct spool_job *job, enum spool_state state);
+/* Whether the error says that there is no such file or folder; any other that it cannot be seen
+ * now.
+ */
+bool spool_is_absent(int error);
 /* The time that an id holds, in microseconds; -1 when it is not an id. */
 int64_t spool_id_time(const char *id);
 /* Makes .work/ID and .work/ID/in. Returns 0, or -1 with errno. */
