@@ -19,12 +19,20 @@ build()
     cmake --preset "$1" >/dev/null
     cmake --build --preset "$1" -- --quiet
 }
+# watched NAME: a scenario under the address sanitizer, without what tests/CMakeLists.txt sets to make it short.
+watched()
+{
+    LEAT=$PWD/build/asan/bin/leat LEAT_FAULTY=$PWD/build/asan/tests/leat_faulty \
+        SPOOL_HARNESS=$PWD/build/asan/tests/spool_harness LEAT_TEST_PATIENCE=5 sh "tests/scenarios/$1.sh" || [ $? -eq 77 ]
+}
 play() { ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R "$2"; }
 
 part_spool()
 {
     build release
     SPOOL_ROUNDS=$(rounds 10000) play release '^scenario.spool$'
+    build asan
+    SPOOL_ROUNDS=$(rounds 1000) watched spool
 }
 part_disk()
 {
@@ -36,6 +44,9 @@ part_service()
     build release
     LEAT_SERVICE_ROUNDS=$(rounds 10000) LEAT_SERVICE_FULL_ROUNDS=$(rounds 500) LEAT_SERVICE_FAULTS=$(rounds 200) \
         LEAT_SERVICE_SOAK_DROPS=$(rounds 100000) LEAT_SERVICE_SOAK_S=$(rounds 3600) play release '^scenario.service_faults$'
+    build asan
+    LEAT_SERVICE_ROUNDS=$(rounds 300) LEAT_SERVICE_FULL_ROUNDS=$(rounds 20) LEAT_SERVICE_SOAK_DROPS=$(rounds 2000) \
+        watched service_faults
 }
 part_flood()
 {
@@ -51,6 +62,8 @@ part_alloc()
 {
     build release
     LEAT_FAULT_STRIDE=$share play release '^scenario.alloc_faults$'
+    build asan
+    LEAT_FAULT_STRIDE=$((7 * share)) watched alloc_faults
 }
 part_bounds() # and the landslides, at full size, where tests/run.sh takes less of them
 {
@@ -59,9 +72,11 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     build asan
     build/asan/tests/test_pearson_bounds
     build/asan/tests/test_sciddicat
-    for name in landslide_tessina memory; do
-        LEAT=$PWD/build/asan/bin/leat LEAT_TEST_PATIENCE=5 sh tests/scenarios/$name.sh || [ $? -eq 77 ]
-    done
+    build/asan/tests/test_matrix
+    build/asan/tests/test_stage_pearson
+    build/asan/tests/test_stage_pearson_report
+    watched landslide_tessina
+    watched memory
 }
 part_tidy()
 {
