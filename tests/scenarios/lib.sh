@@ -1,12 +1,19 @@
 # Shared by the scenarios: a scratch folder that goes away, and how to say what failed.
 set -u
+# By what the times are multiplied that something may take: more than 1 where a sanitizer watches.
+patience=${LEAT_TEST_PATIENCE:-1}
+# Where one watches the folder lies in memory, if programs may be run there and there is room: a disk has been looked at
+# in the other builds.
+if [ "$patience" -gt 1 ] && [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] &&
+    [ "$(df -Pk /dev/shm | awk 'NR == 2 { print $4 }')" -gt 4000000 ] &&
+    ! grep -q ' /dev/shm [^ ]* [^ ]*noexec' /proc/mounts; then
+    export TMPDIR=/dev/shm
+fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/leat-scenario-XXXXXX")
 trap 'chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-/usr/bin/python3}
 cd "$scratch" || exit 1
-# By what the times are multiplied that something may take: more than 1 where a sanitizer watches.
-patience=${LEAT_TEST_PATIENCE:-1}
 # For what must come at some time, on any machine; as in tests/support/patience.py.
 wait_s=$((patience > 4 ? 60 * patience : 240))
 
