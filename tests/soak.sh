@@ -56,7 +56,7 @@ part_flood()
 part_oracle()
 {
     build asan
-    LEAT=$PWD/build/asan/bin/leat sh tests/scenarios/oracle.sh # without patience: its full sizes
+    LEAT_ORACLE_SERIES=1000 LEAT=$PWD/build/asan/bin/leat sh tests/scenarios/oracle.sh # without patience: full sizes
 }
 part_alloc()
 {
