@@ -6,7 +6,7 @@ import time
 
 from service import LEAT, PATIENCE, WATCHED, Service, grid, table
 
-n = 2000 if WATCHED else 4000  # no part of it may take the seconds after which a worker that is told to stop is killed
+n = 2000 if WATCHED else 3000  # no part of it may take the seconds after which a worker that is told to stop is killed
 subprocess.run([LEAT, "generate", "clusters", "--series", str(n), "--samples", str(n), "--type", "f32", "-q", "-o",
                 "big.clusters.npy"], check=True)
 SLOW = ("--threads", "1", "--level", "9")  # seconds of work
