@@ -289,7 +289,7 @@ def removed(s):
         except FileNotFoundError:
             pass
     os.kill(worker, signal.SIGCONT)
-    s.done(set(data) - gone, "the others")
+    s.until(lambda: all(s.has(f"done/{name}") for name in set(data) - gone), "the others")
     s.until(lambda: not s.waits(), "nothing waits")
     s.check(len(gone) > 20 and s.status()["totals"]["failed"] == failed, "failed, since removed")
     made = set(results(s).values())

@@ -49,7 +49,7 @@ others_are_done(s, "in", "in/locked/b7.clusters.csv")
 s.check("3 places cannot be looked at; the first: the folder '" in s.waits()["in"] and "Permission denied" in
         s.waits()["in"] and "needs the rights" in s.waits()["in"], f"{s.waits()['in']}")
 s.check("paused" not in s.said() and s.status()["state"] == "running", "all were paused for some")
-s.check(os.listdir("other/spool/.work") == ["lock"], "something was claimed")
+s.until(lambda: os.listdir("other/spool/.work") == ["lock"], "nothing of theirs is claimed")
 page = subprocess.run([LEAT, "status", "--status-socket", s.socket], capture_output=True, text=True).stdout
 s.check("3 places cannot be looked at" in page, page)
 
@@ -57,7 +57,7 @@ s.check("3 places cannot be looked at" in page, page)
 for name in ("locked", "names", "shut", "shut2"):
     os.chown(f"other/spool/in/{name}", OTHER, OTHER)
     os.chmod(f"other/spool/in/{name}", 0o755)
-s.done([f"locked/b{i}.clusters.csv" for i in range(40)], "done when they may be moved")
+s.until(lambda: all(s.has(f"done/locked/b{i}.clusters.csv") for i in range(40)), "done when they may be moved")
 s.stop()
 s = Service("other/spool", "--rescan", "1", program="./leat-as-other")
 s.done([f"{name}/c.clusters.csv" for name in ("names", "shut", "shut2")], "done when they may be seen")
