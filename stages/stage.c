@@ -23,6 +23,24 @@ const struct stage_ops *stage_find(const char *name)
     return NULL;
 }
 
+const char *stage_text(const struct stage_ops *stage, const struct param_value *params,
+                       const char *key)
+{
+    for (size_t i = 0; i < stage->n_specs; i++) {
+        if (strcmp(stage->specs[i].key, key) == 0) {
+            return params[i].text;
+        }
+    }
+    return "";
+}
+
+size_t stage_n_parts(const struct stage_ops *stage, const struct param_value *params)
+{
+    const char *const unless = stage->parts[stage->n_parts - 1].unless;
+    const bool is_replaced = unless != NULL && *stage_text(stage, params, unless) != '\0';
+    return stage->n_parts - is_replaced;
+}
+
 static enum status parse_choice(const struct param_spec *spec, const char *text,
                                 struct param_value *out)
 {

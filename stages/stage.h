@@ -48,14 +48,17 @@ struct stage_part {
     enum stage_part_kind kind;
     const char *columns; /* key of the PARAM_TEXT that chooses this part's columns; NULL: the
                             reader's key "columns" does */
+    const char *unless;  /* key of the PARAM_TEXT that takes the part's place where it is not
+                            empty: the job has no such file then. Of the last part only. NULL: the
+                            part is always wanted */
 };
 
 enum { STAGE_MAX_PARTS = 2 };
 
 /* A part's file. A grid's `table->grid` may be NULL: a table of another format in its place. */
 struct stage_input {
-    const struct table_info *table;
-    const char *name; /* for messages */
+    const struct table_info *table; /* NULL: a parameter is in the part's place */
+    const char *name;               /* for messages */
 };
 
 /* What a stage is told before the first number. Everything is borrowed for the life of the stage.
@@ -65,7 +68,9 @@ struct stage_args {
     struct stage_input inputs[STAGE_MAX_PARTS]; /* in the order of the stage's parts */
     const struct param_value *params;           /* in the order of the stage's specs */
     size_t block_bytes;                         /* the most that one push brings */
-    bool started_over;                          /* finish() has said STATUS_START_OVER */
+    uint64_t memory_limit; /* the most that a plan may ask for: backend memory, with the host's
+                              where they are one; 0: not known */
+    bool started_over;     /* finish() has said STATUS_START_OVER */
 };
 
 /* What a job is going to need, from the shape that is known or estimated. */
@@ -83,8 +88,10 @@ struct stage_ops {
     const struct param_spec *specs;
     size_t n_specs;
 
-    /* What a job with these tables would need. STATUS_BAD_INPUT / _BAD_ARGUMENT when it cannot be
-     * done at all (one cell, too many series, shapes that differ); the message says why. */
+    /* What a job with these tables would need. A table that does not know its length is planned by
+     * its estimate, and when more lines have come by half as many again. STATUS_BAD_INPUT /
+     * _BAD_ARGUMENT when it cannot be done at all (one cell, too many series, shapes that differ);
+     * the message says why. */
     enum status (*plan)(const struct stage_args *args, struct stage_need *out) STATUS_MUST_CHECK;
     enum status (*open)(const struct stage_args *args, struct stage **out) STATUS_MUST_CHECK;
     /* The next n_cells numbers of a part (values in its table's dtype, in memory from host_alloc),
@@ -95,10 +102,11 @@ struct stage_ops {
                         uint64_t *ticket) STATUS_MUST_CHECK;
     /* May be NULL. Called after every push: adds to `out`, which has neither files nor texts, files
      * that are complete, or that a later result continues (`more`), so that what is larger than
-     * memory is written while input is still read. The pieces of a portion may be read, from any
-     * thread, until the second push after it: two sets of buffers in turn are enough. plan() counts
-     * them, and 1 MiB for each file and array that grows. */
-    enum status (*portion)(struct stage *s, struct result *out) STATUS_MUST_CHECK;
+     * memory is written while input is still read. With *more set (it is false) it is called again,
+     * before the next push. The pieces of a portion may be read, from any thread, until the second
+     * one after it is asked for: two sets of buffers in turn are enough. plan() counts them, and
+     * 1 MiB for each file and array that grows. */
+    enum status (*portion)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
     /* May be NULL. All numbers that were asked for are in: *part, which is n_parts, becomes the
      * part to be pushed once more, from its first number on; or stays. Chunks are cut at other
      * places then, and have neither labels nor n_missing nor lines. It may say START_OVER, as the
@@ -117,11 +125,19 @@ struct stage_ops {
 
 extern const struct stage_ops stage_pearson;
 extern const struct stage_ops stage_sciddicat;
+extern const struct stage_ops stage_interpolate;
+extern const struct stage_ops stage_kmeans;
 
 /* Every stage there is; NULL at the end. */
 extern const struct stage_ops *const stage_registry[];
 /* By name; NULL when there is none. */
 const struct stage_ops *stage_find(const char *name);
+
+/* How many parts a job with these parameters has: those whose place no parameter takes. */
+size_t stage_n_parts(const struct stage_ops *stage, const struct param_value *params);
+/* The value of the PARAM_TEXT of that key; "" where there is none. */
+const char *stage_text(const struct stage_ops *stage, const struct param_value *params,
+                       const char *key);
 
 /* Parses one parameter; the message of STATUS_BAD_ARGUMENT begins with the key and names the text,
  * and what is accepted. The value of a PARAM_TEXT is `text` itself. */

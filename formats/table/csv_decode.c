@@ -95,6 +95,25 @@ static enum status append_label(struct table_chunk *c, const struct csv_cell *ce
     return STATUS_OK;
 }
 
+/* A line of text without a row, at k->p. */
+static enum status note_skip(const struct decoding *k)
+{
+    struct table_chunk *const c = k->c;
+    const size_t n_cells = (size_t)(k->out - (double *)c->values);
+    if (c->skips == NULL) {
+        c->skips = malloc(TABLE_SKIPS * sizeof *c->skips);
+        if (c->skips == NULL) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for the lines without rows");
+        }
+    }
+    if (c->n_skips > 0 && c->skips[c->n_skips - 1].n_cells == n_cells) {
+        c->skips[c->n_skips - 1].n_lines++;
+    } else if (c->n_skips < TABLE_SKIPS) {
+        c->skips[c->n_skips++] = (struct table_skip){n_cells, 1};
+    }
+    return STATUS_OK;
+}
+
 /* One a chunk is enough: its first. */
 static void note_grouped(struct decoding *k, const struct csv_cell *cell)
 {
@@ -257,6 +276,7 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
         const unsigned char *next = k.end;
         if (!continued && !begins_plain(*k.p) &&
             csv_line_kind(&k.shape->dialect, k.p, k.end, &next) == CSV_LINE_SKIPPED) {
+            STATUS_TRY(note_skip(&k));
             k.p = next;
             continue;
         }

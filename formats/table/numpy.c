@@ -355,6 +355,7 @@ static void describe(const struct header *h, struct table_info *info)
     info->n_lines_estimate = info->n_lines;
     info->cells_per_line = columns ? lines : cells;
     info->lines_are_columns = columns;
+    info->is_flat = h->n_dims == 1;
 }
 
 /* Checks that what is left for the numbers, `available` bytes, is what the header claims; with

@@ -160,4 +160,7 @@ void table_chunk_clear(struct table_chunk *c)
     free(c->labels);
     c->labels = NULL;
     c->labels_len = c->labels_cap = c->n_labels = 0;
+    free(c->skips);
+    c->skips = NULL;
+    c->n_skips = 0;
 }

@@ -44,6 +44,7 @@ struct table_info {
     size_t n_lines;          /* 0: not known before the end (CSV, TSV beyond the head) */
     size_t n_lines_estimate; /* n_lines, or a guess from the file's size that is seldom too low */
     size_t cells_per_line;   /* kept columns (CSV), or the array's other dimension; >= 1 */
+    bool is_flat;            /* an array of one dimension, which is one line */
     bool lines_are_columns;  /* Fortran order: the lines are the array's columns */
     bool has_header;         /* CSV: the first line held names */
     bool has_labels;         /* CSV: a first column without numbers names each line */
@@ -57,6 +58,12 @@ struct table_info {
     size_t n_bands, band_cells; /* cells: of the largest; a chunk holds whole ones, or is within */
     size_t decode_bytes;        /* the most that decoding one holds beside its chunks */
 };
+
+/* Lines of text that hold no row, so many numbers into a chunk. */
+struct table_skip {
+    size_t n_cells, n_lines;
+};
+enum { TABLE_SKIPS = 1024 };
 
 /* One unit of work. The caller owns the memory and sets raw/raw_cap, values/values_cap and zeroes
  * the rest once; table_next and table_decode fill it. For a CSV the values' room should be 4 bytes
@@ -76,6 +83,9 @@ struct table_chunk {
     char *labels;         /* has_labels: NUL-terminated names of the lines that begin in this chunk,
                              one after the other; owned by the chunk, freed by table_chunk_clear */
     size_t labels_len, labels_cap, n_labels;
+    struct table_skip *skips; /* CSV: where comments and empty lines are, the first TABLE_SKIPS such
+                                 places; owned like the labels */
+    size_t n_skips;
 };
 
 /* Recognises the format from the content, reads the head, and gives the shape. The source is taken
@@ -118,7 +128,7 @@ size_t table_decode_bytes(const struct table_info *info, const struct table_load
  * table_info(), the same ones in whatever order it was done. STATUS_NO_MEMORY. */
 enum status table_end(struct table *t) STATUS_MUST_CHECK;
 
-/* Frees what a chunk owns (labels); its buffers stay the caller's. */
+/* Frees what a chunk owns (labels, skips); its buffers stay the caller's. */
 void table_chunk_clear(struct table_chunk *c);
 
 #endif

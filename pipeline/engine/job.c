@@ -86,14 +86,13 @@ static size_t longest_line(const struct engine *e)
 
 struct table_options job_table_options(const struct job *job, size_t part)
 {
-    const struct stage_ops *stage = job->input.settings.stage;
-    struct table_options options = job->input.settings.table;
+    const struct job_settings *settings = &job->input.settings;
+    const char *key = settings->stage->parts[part].columns;
+    struct table_options options = settings->table;
     options.prj = job->input.parts[part].prj;
-    for (size_t i = 0; i < stage->n_specs && stage->parts[part].columns != NULL; i++) {
-        if (strcmp(stage->specs[i].key, stage->parts[part].columns) == 0) {
-            const char *text = job->input.settings.params[i].text;
-            options.columns = *text != '\0' ? text : NULL;
-        }
+    if (key != NULL) {
+        const char *text = stage_text(settings->stage, settings->params, key);
+        options.columns = *text != '\0' ? text : NULL;
     }
     return options;
 }

@@ -13,35 +13,6 @@
 
 #include <stdio.h>
 
-struct stage_args job_args(const struct job *job)
-{
-    struct stage_args args = {.queue = job->queue,
-                              .params = job->input.settings.params,
-                              .block_bytes = job->engine->block_bytes,
-                              .started_over = job->started_over};
-    for (size_t i = 0; i < job->input.n_parts; i++) {
-        args.inputs[i] = (struct stage_input){table_info(job->tables[i]), job->input.parts[i].path};
-    }
-    return args;
-}
-
-/* What the stage needs when the tables that do not know their length have at least so many lines.
- */
-static enum status plan(const struct job *job, const size_t lines[STAGE_MAX_PARTS],
-                        struct stage_need *need)
-{
-    struct stage_args args = job_args(job);
-    struct table_info infos[STAGE_MAX_PARTS];
-    for (size_t i = 0; i < job->input.n_parts; i++) {
-        infos[i] = *args.inputs[i].table;
-        if (infos[i].n_lines == 0 && infos[i].n_lines_estimate < lines[i]) {
-            infos[i].n_lines_estimate = lines[i];
-        }
-        args.inputs[i].table = &infos[i];
-    }
-    return job->input.settings.stage->plan(&args, need);
-}
-
 /* What decoding the tables holds beside the blocks: of all, since the end of one may still be
  * decoded when the next one is. */
 static uint64_t decode_bytes(const struct job *job)
@@ -55,6 +26,53 @@ static uint64_t decode_bytes(const struct job *job)
         }
     }
     return bytes;
+}
+
+/* What a plan may ask for at most: on the CPU what decoding leaves. */
+static uint64_t memory_limit(const struct job *job)
+{
+    const struct engine *e = job->engine;
+    const uint64_t decode = decode_bytes(job);
+    if (!e->on_cpu) {
+        return e->device_limit;
+    }
+    return decode < e->host_limit ? e->host_limit - decode : 1;
+}
+
+struct stage_args job_args(const struct job *job)
+{
+    struct stage_args args = {.queue = job->queue,
+                              .params = job->input.settings.params,
+                              .block_bytes = job->engine->block_bytes,
+                              .memory_limit = memory_limit(job),
+                              .started_over = job->started_over};
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path};
+    }
+    return args;
+}
+
+/* A table that does not know its length has at least so many lines. */
+static void expect_lines(struct table_info *info, size_t lines)
+{
+    if (info->n_lines == 0 && info->n_lines_estimate < lines) {
+        info->n_lines_estimate = lines;
+    }
+}
+
+/* What the stage needs when the tables that do not know their length have at least so many lines.
+ */
+static enum status plan(const struct job *job, const size_t lines[STAGE_MAX_PARTS],
+                        struct stage_need *need)
+{
+    struct stage_args args = job_args(job);
+    struct table_info infos[STAGE_MAX_PARTS];
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        infos[i] = *args.inputs[i].table;
+        expect_lines(&infos[i], lines[i]);
+        args.inputs[i].table = &infos[i];
+    }
+    return job->input.settings.stage->plan(&args, need);
 }
 
 static void bytes_wanted(const struct job *job, const struct stage_need *need, uint64_t *host,
@@ -138,10 +156,10 @@ static bool reserve(struct job *job, const struct stage_need *need)
 bool job_plan(struct job *job)
 {
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        const size_t estimate = table_info(job->tables[i])->n_lines_estimate;
-        if (job->lines_estimate[i] < estimate) {
-            job->lines_estimate[i] = estimate;
-        }
+        struct table_info *const shape = &job->shapes[i];
+        *shape = *table_info(job->tables[i]);
+        expect_lines(shape, job->lines_estimate[i]);
+        job->lines_estimate[i] = shape->n_lines_estimate;
     }
     return job_check(job, plan(job, job->lines_estimate, &job->need)) && fits(job, &job->need);
 }

@@ -51,6 +51,8 @@ struct job {
     bool waits;        /* for memory, which does not count */
 
     struct table *tables[STAGE_MAX_PARTS];
+    struct table_info shapes[STAGE_MAX_PARTS]; /* of these, as the stage is planned and opened: of
+                                                  a job that starts over with the lines that came */
     struct stage *stage;
     struct queue *queue;
     struct stage_need need;
@@ -76,6 +78,7 @@ struct job {
     /* output: one result is written while the stage computes the next */
     struct result result, next;
     bool has_result, has_next, more; /* more: the stage is not at its end */
+    bool more_portions;              /* of what was pushed last */
     struct publish publish;
     struct job_output_file *outputs; /* of all results so far */
     size_t n_outputs;
@@ -110,7 +113,7 @@ void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
 /* Books the end of a task; keeps its failure. True when the job goes on. */
 bool job_task_ended(struct job *job, struct engine_task *task);
 
-/* job_memory.c */
+/* job_memory.c: what the stage is told, once the job is planned. */
 struct stage_args job_args(const struct job *job);
 /* Sets `need` from the opened tables; false when the job has failed. */
 bool job_plan(struct job *job);

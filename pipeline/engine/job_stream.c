@@ -120,8 +120,8 @@ static void start_reading(struct job *job)
 
 /* --- push ------------------------------------------------------------------------------------- */
 
-/* Hands the block over, and takes what is finished; then waits until the device has read the block
- * before it, so that there is a copy under way while the next block comes. */
+/* Hands the block over, if there is one, and takes what is finished; then waits until the device
+ * has read the block before it, so that there is a copy under way while the next block comes. */
 static enum status push_work(void *owner)
 {
     struct job *job = owner;
@@ -135,9 +135,10 @@ static enum status push_work(void *owner)
     if (b != NULL) {
         job_copy_add(job, b);
         STATUS_TRY(stage->push(job->stage, b->part, &b->chunk, &b->ticket));
-        if (stage->portion != NULL) {
-            STATUS_TRY(stage->portion(job->stage, &job->next));
-        }
+    }
+    if (stage->portion != NULL && (b != NULL || job->more_portions)) {
+        job->more_portions = false;
+        STATUS_TRY(stage->portion(job->stage, &job->next, &job->more_portions));
     }
     if (job->uploading != NULL) {
         STATUS_TRY(ops->upload_wait(job->queue, job->uploading->ticket));
@@ -274,6 +275,11 @@ static bool may_push(struct job *job)
  * up before. */
 static void feed_device(struct job *job)
 {
+    if (job->more_portions) { /* of the block before */
+        job->on_device = true;
+        job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+        return;
+    }
     job->pushing = take_ready(job);
     const bool ended = job->read_ended && job->first_block == NULL && job->pushing == NULL;
     if (job->pushing != NULL && !may_push(job)) {

@@ -98,7 +98,7 @@ static enum status take_input(struct inputs *in, const char *path, int fd, struc
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
     enum status code = settings_resolve(in->settings, path, &settings);
-    if (code == STATUS_OK && settings.stage->n_parts > 1) {
+    if (code == STATUS_OK && settings.n_parts > 1) {
         return parts_add(in->parts, &part, &settings, out, got);
     }
     out->parts[0] = part;

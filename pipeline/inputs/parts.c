@@ -228,7 +228,7 @@ static enum status place(struct parts *p, struct waiting *w, struct job_part *pa
         return status_fail(STATUS_BAD_INPUT, "'%s': its name belongs to a job of %s already",
                            part->path, w->input.settings.stage->name);
     }
-    const bool waits = w->input.n_parts + 1 < stage->n_parts;
+    const bool waits = w->input.n_parts + 1 < settings->n_parts;
     if (waits && part->fd >= 0 && p->n_open >= PARTS_MAX_OPEN) {
         return status_fail(STATUS_BAD_INPUT,
                            "'%s': %d files of archives wait for the other parts of their jobs; put "
@@ -247,11 +247,38 @@ static enum status place(struct parts *p, struct waiting *w, struct job_part *pa
     return STATUS_OK;
 }
 
+/* A job of this part alone; what waits under its name stays, and is given up at the end. */
+static enum status take_alone(struct parts *p, struct job_part *part, struct job_settings *settings,
+                              struct job_input *out)
+{
+    *out = (struct job_input){.n_parts = 1, .settings = *settings};
+    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
+        out->parts[i].fd = -1;
+    }
+    out->parts[settings->part] = *part;
+    *part = (struct job_part){.fd = -1};
+    *settings = (struct job_settings){0};
+    return take_projections(p, out);
+}
+
+/* Whether a parameter is in the place of the part that waits under the name. */
+static bool is_alone(const struct waiting *w, const struct job_settings *settings)
+{
+    return settings->n_parts == 1 && w->input.n_parts > 0 &&
+           w->input.settings.stage == settings->stage &&
+           w->input.parts[settings->part].path == NULL;
+}
+
 enum status parts_add(struct parts *p, struct job_part *part, struct job_settings *settings,
                       struct job_input *out, bool *complete)
 {
     struct waiting *w = find(p, part->path, settings->stem);
     *complete = false;
+    if (w != NULL && is_alone(w, settings)) {
+        const enum status st = take_alone(p, part, settings, out);
+        *complete = st == STATUS_OK;
+        return st;
+    }
     enum status code = w != NULL ? place(p, w, part, settings)
                                  : status_fail(STATUS_NO_MEMORY, "no memory for a job's parts");
     job_settings_free(settings);
@@ -260,7 +287,7 @@ enum status parts_add(struct parts *p, struct job_part *part, struct job_setting
         if (w != NULL && w->input.n_parts == 0) {
             forget(p, w);
         }
-    } else if (w->input.n_parts == w->input.settings.stage->n_parts) {
+    } else if (w->input.n_parts == w->input.settings.n_parts) {
         take_out(p, w, out);
         code = take_projections(p, out);
         *complete = code == STATUS_OK;
@@ -281,11 +308,21 @@ static enum status lacks(const struct waiting *w)
     while (w->input.parts[there].path == NULL) {
         there++;
     }
-    return status_fail(
-        STATUS_BAD_INPUT,
-        "'%s': the other part of the job is missing: %s needs %s.%s.* too, in the same folder",
-        w->input.parts[there].path, stage->name, w->input.settings.stem,
-        stage->parts[missing].suffix);
+    const struct stage_part *const part = &stage->parts[missing];
+    const struct stage_part *const came = &stage->parts[there];
+    const char *const stem = w->input.settings.stem;
+    char instead[256] = ""; /* a parameter that may take it */
+    if (part->unless != NULL) {
+        snprintf(instead, sizeof instead, ", or the parameter %s", part->unless);
+    } else if (came->unless != NULL) { /* a route may have set it for the others */
+        snprintf(instead, sizeof instead,
+                 " and without the parameter %s, which takes the place of %.64s.%s.*", came->unless,
+                 stem, came->suffix);
+    }
+    return status_fail(STATUS_BAD_INPUT,
+                       "'%s': the other part of the job is missing: %s needs %s.%s.* too, in the "
+                       "same folder%s",
+                       w->input.parts[there].path, stage->name, stem, part->suffix, instead);
 }
 
 struct search {

@@ -198,8 +198,10 @@ static bool waits_for_part(const struct group *g, struct file *f)
         const struct file *other = g->parts[i];
         if (other == NULL) {
             const char *stem = input_name_last(g->key);
-            set_reason(f, "waits for %.*s.%s.*", (int)(strrchr(stem, '\n') - stem), stem,
-                       g->stage->parts[i].suffix);
+            const struct stage_part *part = &g->stage->parts[i];
+            set_reason(f, "waits for %.*s.%s.*%s%s", (int)(strrchr(stem, '\n') - stem), stem,
+                       part->suffix, part->unless != NULL ? " or the parameter " : "",
+                       part->unless != NULL ? part->unless : "");
             return true;
         }
         if (!other->is_complete) {
@@ -368,10 +370,10 @@ static void join(struct service_inbox *inbox, struct file *f, const struct job_s
 {
     char *key;
     const int n_folder = (int)(input_name_last(f->path) - f->path);
-    const int n = job->stage->n_parts == 1 ? asprintf(&key, "1/%s", f->path)
-                                           : asprintf(&key, "2/%.*s%s\n%s", n_folder, f->path,
-                                                      job->stem, job->stage->name);
-    struct group *g = get_group(inbox, n >= 0 ? key : NULL, job->stage, job->stage->n_parts);
+    const int n = job->n_parts == 1 ? asprintf(&key, "1/%s", f->path)
+                                    : asprintf(&key, "2/%.*s%s\n%s", n_folder, f->path, job->stem,
+                                               job->stage->name);
+    struct group *g = get_group(inbox, n >= 0 ? key : NULL, job->stage, job->n_parts);
     if (g == NULL) {
         look_at(inbox, f, now_ms + NOT_MOVABLE_MS); /* no memory: later */
         return;

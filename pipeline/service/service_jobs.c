@@ -138,13 +138,24 @@ size_t service_jobs_wanted(const struct service *s)
     return n > taken ? n - taken : 0;
 }
 
+/* How many of the job's files are parts. 0: its parameters are not known here; a worker says so. */
+static size_t n_parts_of(const struct spool_job *spool)
+{
+    struct job_settings settings;
+    if (worker_unpack_settings(spool->parameters, spool->id, &settings) != STATUS_OK) {
+        return 0;
+    }
+    const size_t n = settings.n_parts;
+    job_settings_free(&settings);
+    return n < spool->n_files ? n : spool->n_files;
+}
+
 static json_t *pack_parts(const struct service_job *job)
 {
     const struct spool_job *spool = job->spool;
-    const char *pipeline = json_string_value(json_object_get(spool->parameters, "pipeline"));
-    const struct stage_ops *stage = pipeline != NULL ? stage_find(pipeline) : NULL;
+    const size_t n = n_parts_of(spool);
     json_t *parts = json_array();
-    for (size_t i = 0; stage != NULL && i < stage->n_parts && i < spool->n_files; i++) {
+    for (size_t i = 0; i < n; i++) {
         char *path = NULL;
         const char *prj = service_inbox_prj(spool, spool->files[i].name);
         if (asprintf(&path, "in/%s%s%s", spool->folder, *spool->folder != '\0' ? "/" : "",

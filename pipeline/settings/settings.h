@@ -86,6 +86,7 @@ void settings_set_log_level(const struct settings *s);
 struct job_settings {
     const struct stage_ops *stage;
     size_t part;                /* which of the stage's parts the file is */
+    size_t n_parts;             /* that the job has: those whose place no parameter takes */
     struct param_value *params; /* [stage->n_specs], owned; their texts, */
     struct table_options table; /* and strings of these, borrowed from the settings (of a worker:
                                    from the request), which outlive the job */
@@ -110,6 +111,8 @@ enum status settings_take_parameter(struct job_settings *j, const char *key,
 /* The names that route, for messages: "X.clusters.csv (pearson), ...". Returns out. */
 enum { SETTINGS_NAMES_BYTES = 256 };
 const char *settings_names(char out[SETTINGS_NAMES_BYTES]);
+/* Those of one pipeline: "X.dem.tif + X.source.tif". Returns out. */
+const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_NAMES_BYTES]);
 /* Whether the name routes anywhere at all: folders and archives skip files that do not. */
 bool settings_routes(const struct settings *s, const char *path);
 

@@ -142,21 +142,31 @@ bool settings_routes(const struct settings *s, const char *path)
                              (stage->n_parts == 1 && input_name_is_table(path)));
 }
 
+const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_NAMES_BYTES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < stage->n_parts && n < SETTINGS_NAMES_BYTES; i++) {
+        const struct stage_part *const part = &stage->parts[i];
+        const bool may_lack = part->unless != NULL;
+        n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%sX.%s.%s%s",
+                              may_lack ? " [+ "
+                              : i > 0  ? " + "
+                                       : "",
+                              part->suffix, part->kind == STAGE_GRID ? "tif" : "csv",
+                              may_lack ? "]" : "");
+    }
+    return out;
+}
+
 const char *settings_names(char out[SETTINGS_NAMES_BYTES])
 {
+    char names[SETTINGS_NAMES_BYTES];
     size_t n = 0;
     out[0] = '\0';
     for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
-        for (size_t i = 0; i < (*stage)->n_parts && n < SETTINGS_NAMES_BYTES; i++) {
-            const struct stage_part *part = &(*stage)->parts[i];
-            n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%sX.%s.%s",
-                                  i > 0   ? " + "
-                                  : n > 0 ? ", "
-                                          : "",
-                                  part->suffix, part->kind == STAGE_GRID ? "tif" : "csv");
-        }
         if (n < SETTINGS_NAMES_BYTES) {
-            n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, " (%s)", (*stage)->name);
+            n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%s%s (%s)", n > 0 ? ", " : "",
+                                  settings_names_of(*stage, names), (*stage)->name);
         }
     }
     return out;
@@ -199,15 +209,28 @@ static enum status refuse_path(const char *path)
 static enum status resolve_part(const char *path, struct job_settings *j)
 {
     const struct stage_ops *stage = j->stage;
-    j->part = stage->n_parts == 1 ? 0 : find_part(stage, path);
-    if (j->part < stage->n_parts) {
+    const size_t named = stage->n_parts == 1 ? 0 : find_part(stage, path);
+    j->n_parts = stage_n_parts(stage, j->params);
+    j->part = j->n_parts == 1 && named == stage->n_parts ? 0 : named;
+    if (j->part < j->n_parts) {
         return STATUS_OK;
     }
+    const struct stage_part *first = &stage->parts[0], *last = &stage->parts[stage->n_parts - 1];
+    if (named < stage->n_parts) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: the parameter %s ('%s') takes the place of X.%s.*; remove one of "
+                           "them",
+                           path, last->unless, stage_text(stage, j->params, last->unless),
+                           last->suffix);
+    }
+    const bool are_grids = first->kind == STAGE_GRID;
     return status_fail(STATUS_BAD_ARGUMENT,
-                       "%s: pipeline %s takes %zu files a job; name them X.%s.tif and X.%s.tif (or "
-                       ".asc)",
-                       path, stage->name, stage->n_parts, stage->parts[0].suffix,
-                       stage->parts[1].suffix);
+                       "%s: pipeline %s takes %zu files a job; name them X.%s.%s and X.%s.%s%s%s%s",
+                       path, stage->name, stage->n_parts, first->suffix, are_grids ? "tif" : "csv",
+                       last->suffix, are_grids ? "tif (or .asc)" : "csv",
+                       last->unless != NULL ? ", or set " : "",
+                       last->unless != NULL ? last->unless : "",
+                       last->unless != NULL ? " in place of the last" : "");
 }
 
 /* The lists that may hold a parameter, strongest first; n of them. */
@@ -250,9 +273,9 @@ static enum status resolve(const struct settings *s, const char *path, struct jo
     if (j->stage == NULL) {
         return refuse_path(path);
     }
+    STATUS_TRY(resolve_parameters(s, route, j));
     STATUS_TRY(resolve_part(path, j));
-    STATUS_TRY(input_name_stem(path, j->stage->parts[j->part].suffix, &j->stem));
-    return resolve_parameters(s, route, j);
+    return input_name_stem(path, j->stage->parts[j->part].suffix, &j->stem);
 }
 
 enum status settings_resolve(const struct settings *s, const char *path, struct job_settings *out)

@@ -106,10 +106,10 @@ static enum status open_input(const struct worker *w, const struct task *t, stru
         input->parts[i].fd = -1;
     }
     STATUS_TRY(worker_unpack_settings(t->message, t->id, &input->settings));
-    if (json_array_size(parts) != input->settings.stage->n_parts) {
+    if (json_array_size(parts) != input->settings.n_parts) {
         return status_fail(STATUS_INTERNAL, "a job came with %zu files", json_array_size(parts));
     }
-    for (size_t i = 0; i < input->settings.stage->n_parts; i++) {
+    for (size_t i = 0; i < input->settings.n_parts; i++) {
         STATUS_TRY(open_part(w, t->id, json_array_get(parts, i), &input->parts[i]));
         input->n_parts++;
     }

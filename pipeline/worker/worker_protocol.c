@@ -215,7 +215,9 @@ enum status worker_unpack_settings(const json_t *packed, const char *stem, struc
     }
     if (code != STATUS_OK) {
         job_settings_free(out);
+        return code;
     }
+    out->n_parts = stage_n_parts(out->stage, out->params);
     return code;
 }
 

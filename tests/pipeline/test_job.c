@@ -92,6 +92,24 @@ static void portions_of_an_attempt_that_starts_over_are_gone(void **state)
     free(path);
 }
 
+static void a_push_may_give_several_portions(void **state)
+{
+    (void)state;
+    char *path = counting_csv("portions.csv", 60000, 7);
+    struct settings settings = small_settings();
+    size_t sizes[2];
+    for (size_t k = 0; k < 2; k++) {
+        fake.grows = true;
+        fake.n_portions = k == 0 ? 1 : 5;
+        assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+        sizes[k] = size_of("job1/growing") - 8; /* without the end */
+        remove_output();
+    }
+    assert_true(sizes[0] >= 2 * 8);
+    assert_int_equal(sizes[1], 5 * sizes[0]);
+    free(path);
+}
+
 static void results_that_do_not_end_well_are_not_published(void **state)
 {
     (void)state;
@@ -330,6 +348,7 @@ int main(void)
         cmocka_unit_test_setup(pieces_are_written_in_order_whoever_makes_them, reset),
         cmocka_unit_test_setup(results_that_come_one_after_the_other_make_one_folder, reset),
         cmocka_unit_test_setup(portions_of_an_attempt_that_starts_over_are_gone, reset),
+        cmocka_unit_test_setup(a_push_may_give_several_portions, reset),
         cmocka_unit_test_setup(results_that_do_not_end_well_are_not_published, reset),
         cmocka_unit_test_setup(parts_are_read_as_often_as_the_stage_asks, reset),
         cmocka_unit_test_setup(

@@ -77,31 +77,46 @@ print("results while input streams: as NumPy sums")
 # Two parts of unknown length, each with columns of its own; read again from a copy, from text, and as they are.
 values, queries = table[:, 0], table[:100_000, 1]
 write("a.values.csv", table, ["v", "w", "u"])
-write("a.query.csv", table[:100_000], ["v", "w", "u"])
+write("a.asked.csv", table[:100_000], ["v", "w", "u"])
 write("b.values.csv.gz", values[:, None], pack=True)
-write("b.query.csv", queries[:, None])
+write("b.asked.csv", queries[:, None])
 numpy.save("c.values.npy", values[:, None])
-numpy.save("c.query.npy", queries[:, None])
-run("-o", "out", "-s", "columns=v", "-s", "query_columns=w", "a.values.csv", "a.query.csv")
-run("-o", "out", "b.values.csv.gz", "b.query.csv", "c.values.npy", "c.query.npy")
+numpy.save("c.asked.npy", queries[:, None])
+run("-o", "out", "-s", "columns=v", "-s", "query_columns=w", "a.values.csv", "a.asked.csv")
+run("-o", "out", "b.values.csv.gz", "b.asked.csv", "c.values.npy", "c.asked.npy")
 want = (queries - values.mean()) / values.std()
 for job in "abc":
     got = read(f"out/{job}", "scores")
     assert got.shape == (1, 100_000) and numpy.allclose(got[0], want, rtol=1e-12, atol=1e-12), job
     assert numpy.array_equal(got, read("out/a", "scores")), job
-assert about("out/a")["parameters"] == {"query_columns": "w"}
+assert about("out/a")["parameters"] == {"at": "", "query_columns": "w"}
 # A pass that reads text again decodes it again; a copy of its numbers, or an array, is only read.
 decoded = {job: about(f"out/{job}")["timing"]["lanes"]["decode"]["bytes"] for job in "ac"}
-text = os.path.getsize("a.values.csv") + os.path.getsize("a.query.csv")
+text = os.path.getsize("a.values.csv") + os.path.getsize("a.asked.csv")
 assert decoded["a"] < text + 8 * (N + 100_000) + 100, decoded
 print("several passes: as NumPy scores")
+
+# A parameter in place of a part.
+run("-o", "at", "-s", "at=7.5", "-s", "columns=v", "a.values.csv")
+run("-o", "at", "-s", "at=7.5", "c.values.npy")
+run("-o", "at", "-s", "at=7.5", "-p", "scores", "one.numbers.csv")
+one = (7.5 - values.mean()) / values.std()
+for job in "ac":
+    assert numpy.allclose(read(f"at/{job}", "scores"), one, rtol=1e-12, atol=0), job
+    assert len(about(f"at/{job}")["inputs"]) == 1
+run("-o", "both", "-s", "at=7.5", "a.values.csv", "a.asked.csv", status=1,
+    says=r"a.asked.csv: the parameter at \('7.5'\) takes the place of X.asked")
+run("-o", "bad", "-p", "scores", "one.numbers.csv", status=2, says=r"X.values.csv and X.asked.csv, or set at")
+os.link("one.numbers.csv", "one.csv")
+run("-o", "bad", "one.csv", status=2, says=r"X.values.csv \[\+ X.asked.csv\] \(scores\)")
+print("a parameter in place of a part: read once, and alone")
 
 # Where the copy has no room the text is decoded again.
 os.mkdir("small")
 if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=5m,mode=700", "leat", "small"],
                   stderr=subprocess.DEVNULL).returncode == 0:
     try:
-        run("-o", "small/out", "-s", "columns=v", "-s", "query_columns=w", "a.values.csv", "a.query.csv")
+        run("-o", "small/out", "-s", "columns=v", "-s", "query_columns=w", "a.values.csv", "a.asked.csv")
         assert numpy.array_equal(read("small/out/a", "scores"), read("out/a", "scores"))
         again = about("small/out/a")["timing"]["lanes"]["decode"]["bytes"]
         assert again > text * 3 // 2, (again, text)
@@ -109,9 +124,9 @@ if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=5m,mode=700", "leat", "sm
         subprocess.run(["mount", "-o", "remount,size=11m", "small"], check=True)
         subprocess.run(["rm", "-r", "small/out/a"], check=True)
         write("d.values.csv", table[:1000, :1])
-        write("d.query.csv", table[:, 1:2])
-        run("-o", "out", "d.values.csv", "d.query.csv")
-        run("-o", "small/out", "d.values.csv", "d.query.csv")
+        write("d.asked.csv", table[:, 1:2])
+        run("-o", "out", "d.values.csv", "d.asked.csv")
+        run("-o", "small/out", "d.values.csv", "d.asked.csv")
         assert numpy.array_equal(read("small/out/d", "scores"), read("out/d", "scores"))
         again, once = (about(f"{out}/d")["timing"]["lanes"]["decode"]["bytes"] for out in ("small/out", "out"))
         assert again > once * 11 // 10, (again, once)
@@ -133,8 +148,9 @@ assert os.listdir("bad") == [], os.listdir("bad")
 
 # check knows both lengths.
 check = subprocess.run([LEAT, "check", "-b", "cpu", *SMALL, "-s", "columns=v", "-s", "query_columns=w", "a.values.csv",
-                        "a.query.csv"], stdout=subprocess.PIPE, text=True, check=True).stdout
+                        "a.asked.csv"], stdout=subprocess.PIPE, text=True, check=True).stdout
 assert "scores" in check and str(N) in check.replace(",", ""), check
-run("-o", "bad", "a.query.csv", status=1, says="the other part of the job is missing: scores needs a.values")
-run("-o", "bad", "-s", "query_columns=" + "w" * 1001, "a.values.csv", "a.query.csv", status=2, says="query_columns")
+run("-o", "bad", "a.asked.csv", status=1, says="the other part of the job is missing: scores needs a.values")
+run("-o", "bad", "a.values.csv", status=1, says="scores needs a.asked.. too, in the same folder, or the parameter at")
+run("-o", "bad", "-s", "query_columns=" + "w" * 1001, "a.values.csv", "a.asked.csv", status=2, says="query_columns")
 sys.exit(0)

@@ -1,14 +1,15 @@
 /*
  * scores - standard scores of queries. The mean needs all values, and the squares of what is left
  * need the mean: so the values are read twice. Queries come in the first pass too, where they are
- * only counted, and once more when mean and deviation are known.
+ * only counted, and once more when mean and deviation are known. `at` is a query in place of
+ * their file.
  */
 #include "tests/seams/seams.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { SCORES_COLUMNS };
+enum { SCORES_COLUMNS, SCORES_AT, N_SPECS };
 enum { VALUES, QUERY, N_PARTS };
 enum pass { COUNT, SQUARES, SCORES };
 
@@ -17,6 +18,7 @@ struct stage {
     uint64_t n, n_queries, n_scores; /* values, queries, and of these handed out */
     double sum, squares;
     struct column *next;
+    const char *at; /* "": there is a file */
     struct stage_input input[N_PARTS];
 };
 
@@ -26,14 +28,24 @@ static const struct param_spec specs[] = {
                         .text = "",
                         .max = 1000,
                         .help = "columns of the queries, as columns chooses those of the values"},
+    [SCORES_AT] = {.key = "at",
+                   .kind = PARAM_TEXT,
+                   .text = "",
+                   .max = 100,
+                   .help = "a number, the only query: there is no file of them"},
 };
 
 static enum status scores_plan(const struct stage_args *args, struct stage_need *out)
 {
+    const struct table_info *const query = args->inputs[QUERY].table;
+    if ((query == NULL) != (*args->params[SCORES_AT].text != '\0')) {
+        return status_fail(STATUS_INTERNAL, "a job came with a part that it does without, or "
+                                            "without one that it needs");
+    }
     *out = (struct stage_need){
         .host_bytes = 2 * (args->block_bytes + sizeof(struct column)),
         .estimated =
-            args->inputs[VALUES].table->n_lines == 0 || args->inputs[QUERY].table->n_lines == 0,
+            args->inputs[VALUES].table->n_lines == 0 || (query != NULL && query->n_lines == 0),
         .rereads = true,
     };
     return STATUS_OK;
@@ -45,6 +57,7 @@ static enum status scores_open(const struct stage_args *args, struct stage **out
     if (*out == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for scores");
     }
+    (*out)->at = args->params[SCORES_AT].text;
     (*out)->input[VALUES] = args->inputs[VALUES];
     (*out)->input[QUERY] = args->inputs[QUERY];
     return STATUS_OK;
@@ -86,8 +99,9 @@ static enum status scores_push(struct stage *s, size_t part, const struct table_
     return STATUS_OK;
 }
 
-static enum status scores_portion(struct stage *s, struct result *out)
+static enum status scores_portion(struct stage *s, struct result *out, bool *more)
 {
+    (void)more;
     struct column *next = s->next;
     const bool begun = s->n_scores > 0;
     if (next == NULL || next->n == 0) {
@@ -100,7 +114,7 @@ static enum status scores_portion(struct stage *s, struct result *out)
 
 static enum status scores_end_pass(struct stage *s, size_t *part)
 {
-    if (s->pass != SCORES) {
+    if (s->pass == COUNT || (s->pass == SQUARES && *s->at == '\0')) {
         s->pass++;
         *part = s->pass == SQUARES ? VALUES : QUERY;
     }
@@ -109,7 +123,17 @@ static enum status scores_end_pass(struct stage *s, size_t *part)
 
 static enum status scores_finish(struct stage *s, struct result *out, bool *more)
 {
-    (void)more;
+    if (*s->at != '\0' && s->n_scores == 0) {
+        struct column *const one = malloc(sizeof *one + sizeof(double));
+        if (one == NULL) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for scores");
+        }
+        one->n = one->n_columns = s->n_queries = s->n_scores = 1;
+        one->values[0] =
+            (strtod(s->at, NULL) - s->sum / (double)s->n) / sqrt(s->squares / (double)s->n);
+        *more = true;
+        return seams_portion(out, "scores", one, false);
+    }
     if (s->n_scores != s->n_queries) {
         return status_fail(STATUS_INTERNAL, "a part came with another length the second time");
     }
@@ -126,7 +150,7 @@ static void scores_free(struct stage *s)
 
 static const struct stage_part parts[] = {
     [VALUES] = {.suffix = "values", .kind = STAGE_TABLE},
-    [QUERY] = {.suffix = "query", .kind = STAGE_TABLE, .columns = "query_columns"},
+    [QUERY] = {.suffix = "asked", .kind = STAGE_TABLE, .columns = "query_columns", .unless = "at"},
 };
 
 const struct stage_ops stage_scores = {
@@ -134,7 +158,7 @@ const struct stage_ops stage_scores = {
     .parts = parts,
     .n_parts = N_PARTS,
     .specs = specs,
-    .n_specs = 1,
+    .n_specs = N_SPECS,
     .plan = scores_plan,
     .open = scores_open,
     .push = scores_push,

@@ -93,8 +93,9 @@ static enum status sums_push(struct stage *s, size_t part, const struct table_ch
     return STATUS_OK;
 }
 
-static enum status sums_portion(struct stage *s, struct result *out)
+static enum status sums_portion(struct stage *s, struct result *out, bool *more)
 {
+    (void)more;
     struct column *full = s->next;
     const size_t left = full->n % s->n_columns, n_lines = full->n / s->n_columns;
     const bool begun = s->n_lines > 0;

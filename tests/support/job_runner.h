@@ -45,21 +45,23 @@ static struct {
     unsigned n_results;              /* that finish gives; each has files of its own */
     size_t cells_of_part;            /* in each of a job of two */
     bool grows;                      /* each push gives 8 bytes of a file that goes on */
+    unsigned n_portions;             /* or so many times as many, one after the other */
     bool never_ends, holds_nothing;  /* that file is not ended; a result has an empty file */
     bool own_folder;                 /* the result is left in a folder that is there before */
     unsigned n_passes;               /* over the first part, after the first */
     void (*between)(void);           /* called before each of them */
     atomic_int n_open, most_open, n_opened;
     unsigned n_plans;
-    size_t most_lines; /* that a plan was asked for, in all parts */
+    size_t most_lines;        /* that a plan was asked for, in all parts */
+    atomic_size_t open_lines; /* that the last stage was opened for */
     _Atomic double last_seen;
 } fake;
 
 struct stage {
     const struct queue *queue;
     bool started_over;
-    unsigned n_passes, n_pushes;
-    double next; /* the number expected next: files count up from 0 */
+    unsigned n_passes, n_portions; /* portions: since the last push */
+    double next;                   /* the number expected next: files count up from 0 */
     size_t part, n_cells;
     unsigned n_results;
     bool in_order;
@@ -75,13 +77,19 @@ static inline char letter_of(const char *path)
     return strrchr(path, '/')[1];
 }
 
-static inline enum status fake_plan(const struct stage_args *args, struct stage_need *out)
+static inline size_t lines_of(const struct stage_args *args)
 {
     size_t lines = 0;
     for (size_t i = 0; i < STAGE_MAX_PARTS && args->inputs[i].table != NULL; i++) {
         const struct table_info *t = args->inputs[i].table;
         lines += t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
     }
+    return lines;
+}
+
+static inline enum status fake_plan(const struct stage_args *args, struct stage_need *out)
+{
+    const size_t lines = lines_of(args);
     fake.most_lines = lines > fake.most_lines ? lines : fake.most_lines;
     const uint64_t fixed = fake.bytes_of[(letter_of(args->inputs[0].name) - 'a') % 26];
     const uint64_t wanted = fixed != 0 ? fixed : fake.bytes_per_line * lines;
@@ -102,6 +110,7 @@ static inline enum status fake_open(const struct stage_args *args, struct stage 
     assert_int_equal(ops->upload(args->queue, span, "x", 1, &ticket), STATUS_OK);
     assert_int_equal(ops->upload_wait(args->queue, ticket), STATUS_OK);
     ops->release(args->queue, span);
+    fake.open_lines = lines_of(args);
     enum status code = fail_at(AT_OPEN);
     if (code == STATUS_OK) {
         *out = calloc(1, sizeof(**out));
@@ -138,6 +147,8 @@ static inline enum status fake_push(struct stage *s, size_t part, const struct t
         usleep(1000);
     }
     usleep(fake.push_ms * 1000);
+    s->in_order = s->in_order && (s->n_portions == 0 || s->n_portions >= fake.n_portions);
+    s->n_portions = 0;
     *ticket = 0;
     return fail_at(AT_PUSH);
 }
@@ -171,9 +182,9 @@ static inline enum status grow(struct result *out, bool more)
     return code;
 }
 
-static inline enum status fake_portion(struct stage *s, struct result *out)
+static inline enum status fake_portion(struct stage *s, struct result *out, bool *more)
 {
-    s->n_pushes++;
+    *more = ++s->n_portions < fake.n_portions;
     return fake.grows ? grow(out, true) : STATUS_OK;
 }
 
@@ -447,7 +458,7 @@ static inline int reset(void **state)
     fake.cancel_again = fake.starts_over = fake.always = fake.check_only = false;
     fake.look = NULL;
     fake.grows = fake.never_ends = fake.holds_nothing = fake.own_folder = false;
-    fake.n_passes = fake.n_results = 0;
+    fake.n_passes = fake.n_results = fake.n_portions = 0;
     memset(fake.bytes_of, 0, sizeof(fake.bytes_of));
     memset(fake.opened, 0, sizeof(fake.opened));
     return 0;
