@@ -83,7 +83,7 @@ enum status result_warn(struct result *r, const char *format, ...) STATUS_MUST_C
     __attribute__((format(printf, 2, 3)));
 
 /* The type of an array on disk (NumPy's). */
-enum npy_type { NPY_F4, NPY_F8, NPY_I8, NPY_U1, NPY_UNICODE };
+enum npy_type { NPY_F4, NPY_F8, NPY_I4, NPY_I8, NPY_U1, NPY_UNICODE };
 
 /* Reads elements [first, first + n) of an array into dst, in the array's own type. */
 typedef enum status result_fetch_fn(void *context, uint64_t first, size_t n, void *dst);

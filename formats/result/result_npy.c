@@ -35,8 +35,8 @@ static const struct {
     char code[3];
     uint8_t bytes;
 } types[] = {
-    [NPY_F4] = {"f4", 4}, [NPY_F8] = {"f8", 8},     [NPY_I8] = {"i8", 8},
-    [NPY_U1] = {"u1", 1}, [NPY_UNICODE] = {"U", 4},
+    [NPY_F4] = {"f4", 4}, [NPY_F8] = {"f8", 8}, [NPY_I4] = {"i4", 4},
+    [NPY_I8] = {"i8", 8}, [NPY_U1] = {"u1", 1}, [NPY_UNICODE] = {"U", 4},
 };
 
 static void npy_free(void *context)

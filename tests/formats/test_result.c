@@ -29,6 +29,7 @@ static void headers_are_written_as_numpy_writes_them(void **state)
     } cases[] = {
         {NPY_F8, 0, {0}, "{'descr': '<f8', 'fortran_order': False, 'shape': (), }"},
         {NPY_F4, 1, {3}, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }"},
+        {NPY_I4, 1, {3}, "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }"},
         {NPY_I8, 2, {2, 3}, "{'descr': '<i8', 'fortran_order': False, 'shape': (2, 3), }"},
         {NPY_U1, 1, {0}, "{'descr': '|u1', 'fortran_order': False, 'shape': (0,), }"},
         {NPY_F8, 2, {0, 7}, "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 7), }"},

@@ -1,0 +1,216 @@
+/*
+ * Plots: ticks are round and within, numbers come to the pixel where they belong, and nothing is
+ * drawn outside of the area.
+ */
+#include "formats/result/plot_axes.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WIDTH = 120, HEIGHT = 90, LEFT = 20, TOP = 10, AREA_WIDTH = 81, AREA_HEIGHT = 61 };
+
+static struct png_image image;
+static struct plot_axes axes;
+
+static int open_plot(void **state)
+{
+    (void)state;
+    assert_int_equal(png_image_new(WIDTH, HEIGHT, &image), STATUS_OK);
+    axes = (struct plot_axes){.image = &image,
+                              .left = LEFT,
+                              .top = TOP,
+                              .width = AREA_WIDTH,
+                              .height = AREA_HEIGHT,
+                              .dot = 1,
+                              .x = {0, 8},
+                              .y = {-3, 3}};
+    return plot_axes_open(&axes) == STATUS_OK ? 0 : 1;
+}
+
+static int close_plot(void **state)
+{
+    (void)state;
+    plot_axes_close(&axes);
+    png_image_release(&image);
+    return 0;
+}
+
+static uint32_t dot(long x, long y)
+{
+    const uint8_t *p = image.rgb + 3 * (y * WIDTH + x);
+    return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+}
+
+/* How many pixels are not white; fails where one lies outside of the area. */
+static size_t count_ink(void)
+{
+    size_t n = 0;
+    for (long y = 0; y < HEIGHT; y++) {
+        for (long x = 0; x < WIDTH; x++) {
+            const bool inside =
+                x >= LEFT && x < LEFT + AREA_WIDTH && y >= TOP && y < TOP + AREA_HEIGHT;
+            n += dot(x, y) != 0xffffff;
+            assert_true(inside || dot(x, y) == 0xffffff);
+        }
+    }
+    return n;
+}
+
+static void ticks_are_round_and_within_the_range(void **state)
+{
+    static const struct plot_range ranges[] = {
+        {0, 1},         {-1, 1},     {0.1, 0.2},        {-3e-300, 5e-300}, {-1e300, 1e300},
+        {1e9, 1e9 + 1}, {17, 17.03}, {-12345.6, 98765}, {-1, 1e-9},        {1e-5, 3e-5},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++) {
+        for (size_t most = 2; most <= PLOT_TICKS; most++) {
+            struct plot_ticks ticks;
+            plot_ticks_of(ranges[k], most, &ticks);
+            assert_in_range(ticks.n, most >= 5 ? 2 : 0, most);
+            for (size_t i = 0; i < ticks.n; i++) {
+                assert_true(ticks.at[i] >= ranges[k].low && ticks.at[i] <= ranges[k].high);
+                assert_true(i == 0 || ticks.at[i] > ticks.at[i - 1]);
+                /* a label reads back as the tick, to a hundredth of a step */
+                const double step = ticks.n > 1 ? ticks.at[1] - ticks.at[0] : fabs(ticks.at[i]);
+                assert_true(fabs(strtod(ticks.label[i], NULL) - ticks.at[i]) <= step / 100);
+            }
+        }
+    }
+}
+
+static void labels_have_as_many_digits_as_tell_them_apart(void **state)
+{
+    struct plot_ticks ticks;
+    (void)state;
+    plot_ticks_of((struct plot_range){-1, 1}, 5, &ticks);
+    assert_int_equal(ticks.n, 5);
+    assert_string_equal(ticks.label[0], "-1.0");
+    assert_string_equal(ticks.label[2], "0.0");
+    assert_string_equal(ticks.label[3], "0.5");
+    plot_ticks_of((struct plot_range){0, 3e7}, 4, &ticks);
+    assert_int_equal(ticks.n, 4);
+    assert_string_equal(ticks.label[0], "0");
+    assert_string_equal(ticks.label[1], "1e7");
+    plot_ticks_of((struct plot_range){-2e-8, 2e-8}, 5, &ticks);
+    assert_string_equal(ticks.label[0], "-2e-8");
+    assert_true(plot_ticks_width(&ticks, 2) == 2 * plot_ticks_width(&ticks, 1));
+}
+
+static void a_range_of_one_number_is_widened_and_one_that_is_not_finite_replaced(void **state)
+{
+    (void)state;
+    static const double numbers[] = {0, 5, -1e-300, 1e300, DBL_MAX, 17.3, DBL_TRUE_MIN};
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        const struct plot_range r = plot_range_of(numbers[k], numbers[k], 0.05);
+        const double shown = fmin(numbers[k], 1e300);
+        assert_true(r.low < shown && shown < r.high && isfinite(r.high - r.low));
+    }
+    const struct plot_range none = plot_range_of((double)NAN, 3, 0.1);
+    assert_true(none.low == 0 && none.high == 1);
+    const struct plot_range turned = plot_range_of(10, 0, 0.1);
+    assert_true(turned.low == -1 && turned.high == 11);
+    const struct plot_range all = plot_range_of(-DBL_MAX, DBL_MAX, 0.1);
+    assert_true(isfinite(all.high - all.low));
+}
+
+static void numbers_lie_where_they_belong(void **state)
+{
+    (void)state;
+    assert_true(plot_x(&axes, 0) == LEFT && plot_x(&axes, 8) == LEFT + AREA_WIDTH - 1);
+    assert_true(plot_y(&axes, 3) == TOP && plot_y(&axes, -3) == TOP + AREA_HEIGHT - 1);
+    assert_true(plot_x(&axes, 2) == LEFT + 20 && plot_y(&axes, 0) == TOP + 30);
+}
+
+static void a_line_covers_its_pixels_and_has_gaps_where_numbers_are_missing(void **state)
+{
+    static const double x[] = {0, 2, 4, 6, 8};
+    const double y[] = {0, 0, (double)NAN, 0, 0};
+    (void)state;
+    plot_line(&axes, x, y, 5, 1, 0xff0000);
+    assert_int_equal(dot(LEFT, TOP + 30), 0xff0000);
+    assert_int_equal(dot(LEFT + 10, TOP + 30), 0xff0000);
+    assert_int_equal(dot(LEFT + 40, TOP + 30), 0xffffff);
+    assert_int_equal(dot(LEFT + 70, TOP + 30), 0xff0000);
+    assert_int_equal(dot(LEFT + 10, TOP + 32), 0xffffff);
+    count_ink();
+}
+
+static void nothing_is_drawn_outside_of_the_area(void **state)
+{
+    static const double x[] = {-1e9, 3, 4, 4, 5, 1e300, -DBL_MAX, 8};
+    const double y[] = {1e9, -1e300, DBL_MAX, (double)-INFINITY, 2, 1, (double)INFINITY, 3};
+    (void)state;
+    plot_line(&axes, x, y, sizeof x / sizeof *x, 5, 0x0000ff);
+    assert_true(count_ink() > 5 * AREA_HEIGHT); /* a wild line, of which some crosses the area */
+    plot_band(&axes, -DBL_MAX, 3, 0xeeeeee);
+    plot_band(&axes, 7, (double)INFINITY, 0xeeeeee);
+    plot_band(&axes, 20, 30, 0);
+    plot_band(&axes, (double)NAN, 3, 0);
+    count_ink();
+    assert_int_equal(dot(LEFT, TOP), 0xeeeeee);
+    assert_int_equal(dot(LEFT + AREA_WIDTH - 1, TOP), 0xeeeeee);
+}
+
+static void markers_are_drawn_where_their_middle_lies_in_the_area(void **state)
+{
+    (void)state;
+    for (int marker = PLOT_DISC; marker <= PLOT_SQUARE; marker++) {
+        plot_mark(&axes, 9, 0, (enum plot_marker)marker, 9, 1, 0);
+        plot_mark(&axes, 4, (double)NAN, (enum plot_marker)marker, 9, 1, 0);
+        plot_mark(&axes, (double)INFINITY, 0, (enum plot_marker)marker, 9, 1, 0);
+    }
+    assert_int_equal(count_ink(), 0);
+    plot_mark(&axes, 4, 0, PLOT_DISC, 9, 1, 0x123456);
+    assert_int_equal(dot(LEFT + 40, TOP + 30), 0x123456);
+    assert_in_range(count_ink(), 45, 90); /* pi 4.5^2, and the edge */
+    plot_mark(&axes, 2, 0, PLOT_RING, 9, 1, 0);
+    assert_int_equal(dot(LEFT + 20, TOP + 30), 0xffffff);
+    plot_mark(&axes, 6, 0, PLOT_SQUARE, 5, 0.5, 0);
+    assert_int_equal(dot(LEFT + 60, TOP + 30), 0x808080);
+    plot_mark(&axes, 6, 2, PLOT_CROSS, 7, 1, 0);
+    assert_int_equal(dot(LEFT + 60, TOP + 10), 0);
+    plot_mark(&axes, 0, 3, PLOT_CROSS, 200, 1, 0); /* larger than the picture */
+}
+
+static void names_are_shown_in_ascii_and_cut(void **state)
+{
+    char out[11];
+    (void)state;
+    plot_name("short", 10, out);
+    assert_string_equal(out, "short");
+    plot_name("ten in all", 10, out);
+    assert_string_equal(out, "ten in all");
+    plot_name("more than ten", 10, out);
+    assert_string_equal(out, "more tha..");
+    plot_name("H\xc3\xb6he\t1", 10, out);
+    assert_string_equal(out, "H?he?1");
+    plot_name("", 10, out);
+    assert_string_equal(out, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ticks_are_round_and_within_the_range),
+        cmocka_unit_test(labels_have_as_many_digits_as_tell_them_apart),
+        cmocka_unit_test(a_range_of_one_number_is_widened_and_one_that_is_not_finite_replaced),
+        cmocka_unit_test_setup_teardown(numbers_lie_where_they_belong, open_plot, close_plot),
+        cmocka_unit_test_setup_teardown(
+            a_line_covers_its_pixels_and_has_gaps_where_numbers_are_missing, open_plot, close_plot),
+        cmocka_unit_test_setup_teardown(nothing_is_drawn_outside_of_the_area, open_plot,
+                                        close_plot),
+        cmocka_unit_test_setup_teardown(markers_are_drawn_where_their_middle_lies_in_the_area,
+                                        open_plot, close_plot),
+        cmocka_unit_test(names_are_shown_in_ascii_and_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
