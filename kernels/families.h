@@ -12,7 +12,9 @@
     FAMILY(philox)                                                                                 \
     FAMILY(matrix)                                                                                 \
     FAMILY(pearson)                                                                                \
-    FAMILY(sciddicat)
+    FAMILY(sciddicat)                                                                              \
+    FAMILY(interpolate)                                                                            \
+    FAMILY(kmeans)
 
 #define FAMILY(name) extern const struct name##_kernels cpu_##name, cuda_##name;
 KERNEL_FAMILIES(FAMILY)

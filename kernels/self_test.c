@@ -3,12 +3,14 @@
  *
  * N_SERIES walks of N_SAMPLES samples, one of them constant, one with gaps, go through every
  * kernel that a job takes: walk, moments, rows at all precisions, gaps, columns, and the queries of
- * the matrix; and a heap of debris slides down a furrowed slope and off the map. The sizes are odd,
- * so that the edges of tiles and vectors are part of it. The answers of a backend are one array of
- * doubles; equal NaNs agree.
+ * the matrix; a heap of debris slides down a furrowed slope and off the map; and points are put
+ * into clusters. The sizes are odd, so that the edges of tiles and vectors are part of it. The
+ * answers of a backend are one array of doubles; equal NaNs agree.
  */
 #include "kernels/self_test.h"
 
+#include "kernels/kmeans/kmeans.h"
+#include "kernels/kmeans/kmeans_rule.h"
 #include "kernels/means/means.h"
 #include "kernels/pearson/pearson.h"
 #include "kernels/philox/philox.h"
@@ -21,6 +23,7 @@
 enum { N_SERIES = 37, N_SAMPLES = 301, PANEL = 16, N_PANELS = 3, SIDE = 5, SLAB = 100 };
 enum { N_PAIRS = N_SERIES * (N_SERIES - 1) / 2, CONSTANT = 5, GAPPED = 11 };
 enum { MAP_ROWS = 41, MAP_COLUMNS = 67, N_CELLS = MAP_ROWS * MAP_COLUMNS, N_STEPS = 90 };
+enum { N_POINTS = 275, POINT_COLUMNS = 5, N_CLUSTERS = 4, N_PASSES = 3 };
 
 /* Parts of the answer, and how far two backends may lie apart in them. A coefficient's bound holds
  * for both sides, so that twice as much may lie between them.
@@ -30,7 +33,7 @@ struct part {
     const char *what;
     size_t n;
 };
-enum { WALK, MOMENTS, EXACT, F32, COLUMNS, STATS, HEAT, DEBRIS, MASS, PARTS };
+enum { WALK, MOMENTS, EXACT, F32, COLUMNS, STATS, HEAT, DEBRIS, MASS, CENTROIDS, LABELS, PARTS };
 static const struct part parts[PARTS] = {
     [WALK] = {"walk", (size_t)N_SERIES *N_SAMPLES},
     [MOMENTS] = {"moments", (size_t)MOMENTS_FIELDS *N_SERIES},
@@ -41,6 +44,8 @@ static const struct part parts[PARTS] = {
     [HEAT] = {"heatmap", (size_t)SIDE *SIDE},
     [DEBRIS] = {"debris in cell", N_CELLS},
     [MASS] = {"mass of the debris", 4},
+    [CENTROIDS] = {"centroids", (size_t)N_CLUSTERS *POINT_COLUMNS},
+    [LABELS] = {"cluster of point", N_POINTS},
 };
 
 static double bound_of(size_t part, double value)
@@ -293,6 +298,66 @@ static enum status landslide(struct run *r, double *debris, double *mass)
     return st;
 }
 
+/* A model of k-means, in the host's memory that the series had, and at the thickness. */
+static enum status put_model(struct run *r, const struct kmeans_points *x, struct kmeans_model *m)
+{
+    const size_t bytes = kmeans_model_bytes(m->k, m->n_columns);
+    struct kmeans_model host = *m;
+    host.at = (struct span){r->host, bytes};
+    kmeans_clear(&host);
+    STATUS_TRY(to_device(r, m->at, r->host, bytes / sizeof(double)));
+    STATUS_TRY(r->ops->kmeans->range(r->q, x, m));
+    STATUS_TRY(r->ops->download(r->q, r->host, m->at, bytes));
+    const double *max = kmeans_array(&host, KMEANS_MAX);
+    for (size_t j = 0; j < POINT_COLUMNS; ++j) {
+        ((double *)kmeans_array(&host, KMEANS_UNIT))[j] = kmeans_unit(max[j]);
+    }
+    ((struct kmeans_state *)kmeans_array(&host, KMEANS_STATE))->inertia_unit = kmeans_unit(1e6);
+    return to_device(r, m->at, r->host, bytes / sizeof(double));
+}
+
+static enum status cluster(struct run *r, const struct kmeans_points *x, struct kmeans_model *m)
+{
+    const struct kmeans_kernels *k = r->ops->kmeans;
+    const struct span memory = {r->by_columns.at, kmeans_memory_bytes(x->n)};
+    const struct span labels = span_from(r->by_columns, memory.bytes);
+    for (m->n_drawn = 0; m->n_drawn < m->k; ++m->n_drawn) {
+        STATUS_TRY(k->draw(r->q, x, m, 7, m->n_drawn, (struct span){0}));
+        STATUS_TRY(k->take(r->q, m));
+    }
+    STATUS_TRY(r->ops->zero(r->q, memory));
+    for (size_t i = 0; i < N_PASSES; ++i) {
+        STATUS_TRY(k->assign(r->q, x, m, memory));
+        STATUS_TRY(k->farthest(r->q, x, m));
+        STATUS_TRY(k->update(r->q, m));
+    }
+    return k->label(r->q, x, m, labels);
+}
+
+static enum status clusters(struct run *r, double *centroids, double *labels)
+{
+    double points[N_POINTS * POINT_COLUMNS];
+    int32_t label[N_POINTS];
+    struct kmeans_model m = {
+        .at = r->thickness, .k = N_CLUSTERS, .n_columns = POINT_COLUMNS, .incremental = true};
+    const struct kmeans_points x = {r->altitude, DTYPE_F64, N_POINTS, POINT_COLUMNS, 0};
+    for (size_t i = 0; i < (size_t)N_POINTS * POINT_COLUMNS; ++i) {
+        points[i] = 10 * (double)(i / POINT_COLUMNS % 3) + (double)(i * i % 101) / 17;
+    }
+    STATUS_TRY(to_device(r, r->altitude, points, sizeof points / sizeof *points));
+    STATUS_TRY(put_model(r, &x, &m));
+    STATUS_TRY(cluster(r, &x, &m));
+    STATUS_TRY(r->ops->download(
+        r->q, centroids, span_from(m.at, kmeans_offset(N_CLUSTERS, POINT_COLUMNS, KMEANS_CENTROID)),
+        parts[CENTROIDS].n * sizeof *centroids));
+    STATUS_TRY(r->ops->download(
+        r->q, label, span_from(r->by_columns, kmeans_memory_bytes(N_POINTS)), sizeof label));
+    for (size_t i = 0; i < N_POINTS; ++i) {
+        labels[i] = (double)label[i];
+    }
+    return STATUS_OK;
+}
+
 static enum status run_all(struct run *r, struct answers *a)
 {
     STATUS_TRY(make_series(r, a->part[WALK]));
@@ -301,7 +366,8 @@ static enum status run_all(struct run *r, struct answers *a)
     STATUS_TRY(r->ops->download(r->q, a->part[MOMENTS], r->m.at, moments_bytes(N_SERIES)));
     STATUS_TRY(query(r, a->part[STATS], a->part[HEAT]));
     STATUS_TRY(rows(r, PEARSON_F32, a->part[F32]));
-    return landslide(r, a->part[DEBRIS], a->part[MASS]);
+    STATUS_TRY(landslide(r, a->part[DEBRIS], a->part[MASS]));
+    return clusters(r, a->part[CENTROIDS], a->part[LABELS]);
 }
 
 static enum status answer(struct backend *b, struct answers *a)

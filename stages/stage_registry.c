@@ -3,4 +3,5 @@
  */
 #include "stages/stage.h"
 
-const struct stage_ops *const stage_registry[] = {&stage_pearson, &stage_sciddicat, NULL};
+const struct stage_ops *const stage_registry[] = {&stage_pearson, &stage_sciddicat,
+                                                  &stage_interpolate, &stage_kmeans, NULL};

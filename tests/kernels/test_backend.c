@@ -2,6 +2,7 @@
  * test_backend - memory, copies, and the choice of a backend. Memory and copies run on the backend
  * LEAT_TEST_BACKEND.
  */
+#include "kernels/kmeans/kmeans.h"
 #include "kernels/sciddicat/sciddicat.h"
 #include "kernels/self_test.h"
 #include "tests/support/backend_under_test.h"
@@ -208,6 +209,15 @@ static enum status wrong_state(struct queue *q, void *run, double *h, double *ma
     return st;
 }
 
+/* The same, with the label of one point. */
+static enum status wrong_label(struct queue *q, const struct kmeans_points *x,
+                               const struct kmeans_model *m, struct span labels)
+{
+    enum status st = backend_cpu.kmeans->label(q, x, m, labels);
+    ((int32_t *)labels.at)[200] ^= 1;
+    return st;
+}
+
 static void check_self_test_finds(const struct backend_ops *ops, const char *what)
 {
     struct backend *cpu, *wrong;
@@ -225,6 +235,7 @@ static void self_test_finds_a_wrong_kernel(void **state)
     (void)state;
     struct matrix_kernels matrix = *backend_cpu.matrix;
     struct sciddicat_kernels sciddicat = *backend_cpu.sciddicat;
+    struct kmeans_kernels kmeans = *backend_cpu.kmeans;
     struct backend_ops ops = backend_cpu;
     matrix.survey = wrong_survey;
     ops.matrix = &matrix;
@@ -233,6 +244,10 @@ static void self_test_finds_a_wrong_kernel(void **state)
     sciddicat.state = wrong_state;
     ops.sciddicat = &sciddicat;
     check_self_test_finds(&ops, "debris");
+    ops.sciddicat = backend_cpu.sciddicat;
+    kmeans.label = wrong_label;
+    ops.kmeans = &kmeans;
+    check_self_test_finds(&ops, "cluster of point 200");
 }
 
 static void select_cpu_opens_the_cpu_and_says_nothing(void **state)

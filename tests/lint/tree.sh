@@ -13,14 +13,14 @@ files=$(git ls-files -co --exclude-standard 2>/dev/null) && [ -n "$files" ] ||
 sources=$(printf '%s\n' "$files" | grep -E '\.(c|h|cpp|cu|cuh)$')
 
 # Who may include whom, room by room: what lies in a room may include what lies there, and what its line says: prefixes
-# of paths. `contracts` are the headers of kernels for others: backend.h and its neighbours, X/X.h and X/X_rule.h.
+# of paths. `contracts` are the headers of kernels for others: backend.h and its neighbours, X/X.h, X/X_rule.h and X/X_setup.h.
 printf '%s\n' "$sources" | xargs awk '
     BEGIN {
-        topics = "means|philox|matrix|pearson|sciddicat"
+        topics = "means|philox|matrix|pearson|sciddicat|interpolate|kmeans"
         n_topics = split(topics, topic, "|")
         contracts = "kernels/[^/]*$"
         for (t = 1; t <= n_topics; t++)
-            contracts = contracts " kernels/" topic[t] "/" topic[t] "(_rule)?[.]h"
+            contracts = contracts " kernels/" topic[t] "/" topic[t] "(_rule|_setup)?[.]h"
 
         base = "formats/base/"
         room("formats/base/", "")
@@ -29,6 +29,7 @@ printf '%s\n' "$sources" | xargs awk '
         room("formats/result/", base " formats/geo/ formats/pack/")
         room("kernels/base/", base " kernels/backend[.]h")
         room("kernels/pearson/", base " kernels/backend[.]h kernels/base/ kernels/means/ kernels/matrix/")
+        room("kernels/kmeans/", base " kernels/backend[.]h kernels/base/ kernels/philox/philox_rule[.]h")
         room("kernels/(" topics ")/", base " kernels/backend[.]h kernels/base/")
         room("kernels/[^/]*$", base " kernels/base/ " contracts)
         room("stages/[^/]+/", "formats/ stages/stage[.]h " contracts)

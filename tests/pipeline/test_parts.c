@@ -34,15 +34,23 @@ static int close_parts(void **state)
 }
 
 /* A file of stem `stem` is added as part `part`; true when that makes a job. */
-static enum status add_open(const char *path, const char *stem, size_t part, int fd,
-                            struct job_input *out, bool *complete)
+static enum status add_of(const struct stage_ops *stage, size_t n_parts, const char *path,
+                          const char *stem, size_t part, int fd, struct job_input *out,
+                          bool *complete)
 {
     struct job_part file = {.fd = fd, .path = strdup(path)};
-    struct job_settings settings = {.stage = &pair, .part = part, .stem = strdup(stem)};
+    struct job_settings settings = {
+        .stage = stage, .part = part, .n_parts = n_parts, .stem = strdup(stem)};
     settings.params = calloc(1, sizeof(*settings.params));
     settings.params->count = part;
     *out = (struct job_input){0};
     return parts_add(parts, &file, &settings, out, complete);
+}
+
+static enum status add_open(const char *path, const char *stem, size_t part, int fd,
+                            struct job_input *out, bool *complete)
+{
+    return add_of(&pair, 2, path, stem, part, fd, out, complete);
 }
 
 static bool add(const char *path, const char *stem, size_t part, struct job_input *out)
@@ -133,6 +141,43 @@ static void what_is_missing_is_named_when_a_folder_is_left(void **state)
     assert_string_equal(job.parts[0].path, "ab/y.source.tif");
     job_input_free(&job);
     assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
+}
+
+/* The settings of a route give the first part a parameter in place of the other. */
+static void part_that_needs_no_other_is_a_job_whatever_waits(void **state)
+{
+    static const struct stage_part fit_parts[] = {{.suffix = "nodes", .kind = STAGE_TABLE},
+                                                  {.suffix = "query", .unless = "query"}};
+    static const struct stage_ops fit = {.name = "fit", .parts = fit_parts, .n_parts = 2};
+    (void)state;
+    struct job_input job;
+    bool complete;
+    for (size_t first = 0; first < 2; first++) {
+        for (size_t i = 0; i < 2; i++) {
+            const size_t part = i == 0 ? first : 1 - first;
+            assert_int_equal(add_of(&fit, part == 0 ? 1 : 2,
+                                    part == 0 ? "x.nodes.csv" : "x.query.csv", "x", part, -1, &job,
+                                    &complete),
+                             STATUS_OK);
+            assert_int_equal(complete, part == 0);
+            if (complete) {
+                assert_int_equal(job.n_parts, 1);
+                assert_string_equal(job.parts[0].path, "x.nodes.csv");
+                assert_null(job.parts[1].path);
+                assert_int_equal(job.parts[1].fd, -1);
+                assert_int_equal(job.settings.n_parts, 1);
+                job_input_free(&job);
+            }
+        }
+        assert_int_equal(parts_give_up(parts, "", &job), STATUS_BAD_INPUT);
+        assert_string_equal(status_message(),
+                            "'x.query.csv': the other part of the job is missing: fit needs "
+                            "x.nodes.* too, in the same folder and without the parameter query, "
+                            "which takes the place of x.query.*");
+        assert_string_equal(job.parts[0].path, "x.query.csv");
+        job_input_free(&job);
+        assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
+    }
 }
 
 static void second_file_for_a_part_is_refused_and_harms_nothing(void **state)
@@ -312,6 +357,8 @@ int main(void)
                                         close_parts),
         cmocka_unit_test_setup_teardown(what_is_missing_is_named_when_a_folder_is_left, open_parts,
                                         close_parts),
+        cmocka_unit_test_setup_teardown(part_that_needs_no_other_is_a_job_whatever_waits,
+                                        open_parts, close_parts),
         cmocka_unit_test_setup_teardown(second_file_for_a_part_is_refused_and_harms_nothing,
                                         open_parts, close_parts),
         cmocka_unit_test_setup_teardown(files_of_archives_do_not_use_up_the_descriptors, open_parts,

@@ -182,7 +182,9 @@ def jobs():
     hands out results while it does."""
     yield Job("pearson", {"b.clusters.csv": table()})
     yield Job("sciddicat", {"a.dem.asc": grid(False), "a.source.asc": grid(True)}, "-s", "steps=20")
-    yield Job("scores", {"s.values.csv": table(), "s.query.csv": table(seed=2)}, "-s", "query_columns=1-2")
+    yield Job("scores", {"s.values.csv": table(), "s.asked.csv": table(seed=2)}, "-s", "query_columns=1-2")
+    yield Job("interpolate", {"i.nodes.csv": "x,y\n0,1\n1,3\n2,2\n", "i.query.csv": "0.5\n1\n"})
+    yield Job("kmeans", {"k.points.csv": "a,b\n1,2\n1,3\n8,9\n8,8\n"}, "-s", "k=2")
     if not EVERYTHING:
         return
     array = numpy.random.default_rng(1).normal(size=(7, 30))
@@ -214,7 +216,8 @@ class Spool:
         self.ledger = Ledger(self.service)
         self.log = os.path.abspath(os.path.join(name, "fault"))
         content = Content(SEED)
-        for drop in (Drop({"t.clusters.csv": content.table()}, True), content.pair()):
+        for drop in (Drop({"t.clusters.csv": content.table()}, True), content.pair(), content.nodes(),
+                     content.points()):
             self.ledger.add(drop)
             for file, data in drop.files.items():
                 with open(os.path.join(self.service.folder("in"), file), "wb") as f:
@@ -230,7 +233,7 @@ class Spool:
             status = s.status()
             return status and not (status["n_queued"] or status["in_flight"])
         try:
-            return len(os.listdir(s.folder("done"))) >= 3 and s.is_quiet(())
+            return len(os.listdir(s.folder("done"))) >= 6 and s.is_quiet(())
         except FileNotFoundError:
             return False
 

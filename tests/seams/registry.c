@@ -3,5 +3,10 @@
  */
 #include "tests/seams/seams.h"
 
-const struct stage_ops *const stage_registry[] = {&stage_pearson, &stage_sciddicat, &stage_sums,
-                                                  &stage_scores, NULL};
+const struct stage_ops *const stage_registry[] = {&stage_pearson,
+                                                  &stage_sciddicat,
+                                                  &stage_interpolate,
+                                                  &stage_kmeans,
+                                                  &stage_sums,
+                                                  &stage_scores,
+                                                  NULL};

@@ -228,7 +228,7 @@ static void man_page_has_the_parameters_of_every_stage_in_their_order(void **sta
             at = strchr(at, '\n') + 1;
             char *next = find_line(at, end, ".It ");
             next = next != NULL ? next : end;
-            snprintf(line, sizeof line, "(default %s", spec->text);
+            snprintf(line, sizeof line, "(default %s", *spec->text != '\0' ? spec->text : "empty");
             const char *told = memmem(at, (size_t)(next - at), line, strlen(line));
             const bool is_first = spec->kind == PARAM_CHOICE &&
                                   strncmp(spec->choices, spec->text, strlen(spec->text)) == 0;

@@ -76,8 +76,26 @@ class Content:
         head = ["# %d %d" % (self.n, self.random.getrandbits(60)), ",".join("s%d" % i for i in range(columns))]
         return ("\n".join(head + rows) + "\n").encode()
 
+    def nodes(self):
+        """Nodes in some order, and where to look between them."""
+        name = self.name()
+        places = self.random.sample(range(-999, 1000), self.random.randint(2, 20))
+        curves = self.random.randint(1, 3)
+        rows = [",".join(["%.3f" % (x / 100)] + ["%.4f" % self.random.uniform(-9, 9) for _ in range(curves)])
+                for x in places]
+        queries = ["%.4f" % self.random.uniform(-9, 9) for _ in range(self.random.randint(1, 200))]
+        unique = "# %d %d\n" % (self.n, self.random.getrandbits(60))
+        return Drop({name + ".nodes.csv": (unique + "\n".join(rows) + "\n").encode(),
+                     name + ".query.csv": (unique + "\n".join(queries) + "\n").encode()}, True)
+
+    def points(self):
+        return Drop({self.name() + ".points.csv": self.table(self.random.randint(8, 200), 3)}, True)
+
     def good(self):
-        name, kind = self.name(), self.random.random()
+        kind = self.random.random()
+        if kind > 0.7:
+            return self.nodes() if kind > 0.85 else self.points()
+        name = self.name()
         if kind < 0.15:
             return Drop({name + ".clusters.csv.gz": gzip.compress(self.table(), mtime=0)}, True)
         if kind < 0.25:

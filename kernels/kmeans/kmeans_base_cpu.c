@@ -1,0 +1,78 @@
+/*
+ * kmeans_base_cpu - tiles number by number, for processors without fused multiply-add, and the
+ * choice between the sets.
+ */
+#include "kernels/kmeans/kmeans_cpu.h"
+
+static double cell(const void *row, enum dtype type, size_t j)
+{
+    return type == DTYPE_F32 ? (double)((const float *)row)[j] : ((const double *)row)[j];
+}
+
+static void transpose(const void *const *rows, enum dtype type, size_t n, size_t d, double *tile)
+{
+    for (size_t p = 0; p < n; ++p) {
+        for (size_t j = 0; j < d; ++j) {
+            tile[j * KMEANS_STRIDE + p] = cell(rows[p], type, j);
+        }
+    }
+}
+
+static void nearest(const struct kmeans_centroids *c, const double *tile, size_t n,
+                    struct kmeans_nearest *out)
+{
+    for (size_t p = 0; p < n; ++p) {
+        out->d2[p] = out->second[p] = (double)INFINITY;
+        out->label[p] = 0;
+        for (size_t i = 0; i < c->k; ++i) {
+            double d2 = 0;
+            for (size_t j = 0; j < c->d; ++j) {
+                d2 = kmeans_add_column(d2, tile[j * KMEANS_STRIDE + p], c->at[i * c->d + j],
+                                       c->weight == NULL ? 1 : c->weight[j]);
+            }
+            if (d2 < out->d2[p]) {
+                out->second[p] = out->d2[p];
+                out->d2[p] = d2;
+                out->label[p] = (int64_t)i;
+            } else if (d2 < out->second[p]) {
+                out->second[p] = d2;
+            }
+        }
+    }
+}
+
+static void add(const struct kmeans_sums *sums, const void *row, enum dtype type, size_t d,
+                const size_t *to, const size_t *from)
+{
+    for (size_t j = 0; j < d; ++j) {
+        const struct kmeans_number v = kmeans_split(cell(row, type, j), sums->per_unit[j]);
+        sums->high[*to + j] += v.high;
+        sums->low[*to + j] += v.low;
+        if (from != NULL) {
+            sums->high[*from + j] -= v.high;
+            sums->low[*from + j] -= v.low;
+        }
+    }
+}
+
+static const struct kmeans_vectors cpu_kmeans_base = {
+    .name = "base", .transpose = transpose, .nearest = nearest, .add = add};
+
+const struct kmeans_vectors *cpu_kmeans_set(size_t i)
+{
+    const struct kmeans_vectors *sets[4] = {0};
+    size_t n = 0;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("fma")) {
+        if (__builtin_cpu_supports("avx512f")) {
+            sets[n++] = &cpu_kmeans_avx512;
+        }
+        if (__builtin_cpu_supports("avx2")) {
+            sets[n++] = &cpu_kmeans_avx2;
+        }
+    }
+#endif
+    sets[n++] = &cpu_kmeans_base;
+    return i < n ? sets[i] : NULL;
+}

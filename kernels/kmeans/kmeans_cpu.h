@@ -1,0 +1,55 @@
+/*
+ * kmeans_cpu - what is computed of a tile of points, by each instruction set.
+ *
+ * A tile holds up to KMEANS_TILE points, transposed: column j of point p is
+ * x[j * KMEANS_STRIDE + p]. All sets give the same bits.
+ */
+#ifndef LEAT_KERNELS_KMEANS_KMEANS_CPU_H
+#define LEAT_KERNELS_KMEANS_KMEANS_CPU_H
+
+#include "kernels/kmeans/kmeans.h"
+#include "kernels/kmeans/kmeans_rule.h"
+
+/* The stride is no power of two, so that a point's columns do not share a set of the cache. */
+enum { KMEANS_TILE = 64, KMEANS_STRIDE = KMEANS_TILE + 8 };
+
+/* Centroids to compare with; weight NULL: all are 1. */
+struct kmeans_centroids {
+    const double *at, *weight;
+    size_t k, d;
+};
+
+/* For each point of a tile. */
+struct kmeans_nearest {
+    double d2[KMEANS_TILE] __attribute__((aligned(64)));
+    double second[KMEANS_TILE] __attribute__((aligned(64))); /* the least d2 of another centroid */
+    int64_t label[KMEANS_TILE] __attribute__((aligned(64)));
+};
+
+/* What cells are added to: of cluster c and column j, entry c * d + j. */
+struct kmeans_sums {
+    int64_t *high, *low;
+    const double *per_unit; /* [d] */
+};
+
+struct kmeans_vectors {
+    const char *name;
+    /* n rows of d numbers, n > 0, into a tile aligned to 64 bytes. */
+    void (*transpose)(const void *const *rows, enum dtype type, size_t n, size_t d, double *tile);
+    /* Of the n first points, n as it was transposed. */
+    void (*nearest)(const struct kmeans_centroids *c, const double *tile, size_t n,
+                    struct kmeans_nearest *out);
+    /* Adds a row of d numbers to `to`'s entries, and takes it from those of `from`, if not NULL;
+     * offsets of entries. */
+    void (*add)(const struct kmeans_sums *sums, const void *row, enum dtype type, size_t d,
+                const size_t *to, const size_t *from);
+};
+
+#if defined(__x86_64__)
+extern const struct kmeans_vectors cpu_kmeans_avx2, cpu_kmeans_avx512;
+#endif
+
+/* Set i of those that this processor has, the best first; NULL: no more. */
+const struct kmeans_vectors *cpu_kmeans_set(size_t i);
+
+#endif

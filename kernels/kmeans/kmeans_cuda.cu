@@ -1,0 +1,892 @@
+/*
+ * kmeans_cuda - passes over the points: assign, label, farthest, draw.
+ *
+ * Mapping: a warp takes 32 points at a time, a lane a point: its distances to all centroids, eight
+ * of them at a time in registers. Then the lanes turn to columns: `group` lanes (the columns
+ * rounded up to a power of two, at most a warp) take a point's cells, and add each to sums of their
+ * own in shared memory, entry [cluster][columns / group][thread]: no two threads share one, no bank
+ * serves two lanes, whatever the labels are. At the end a block adds its sums up and to the
+ * model's, by atomic additions of words, whose order does not matter. Where those sums do not fit
+ * (clusters times columns / group above some 50), cells are added to the model's directly. Where
+ * rows and centroids fit into shared memory (pass_whole) the next 32 rows are copied there,
+ * asynchronously, while these are computed on; rows begin at odd multiples of a cell, so that lanes
+ * that read theirs side by side meet no bank twice. Otherwise (pass_tiled) tiles of 128 points x 32
+ * columns meet tiles of 16 centroids.
+ * With `memory`, a kernel before reads 12 bytes a point and lists those that may move; only these
+ * are passed over, and only what moves is added and taken away. Bytes: the points once, pass_tiled
+ * k / 16 times; with `memory` 12 a point and what moves. Flops: a difference and an fma a point,
+ * cluster and column; 16M x 2 or 2M x 16, k = 16: 1.0e9 operations, 0.06 ms of an H200's double
+ * units, as long as the read of 256 MB takes. Bits: those of the CPU; the rules are
+ * kmeans_rule.h's.
+ */
+#include "kernels/kmeans/kmeans_cuda.h"
+
+namespace
+{
+
+const int THREADS = KMEANS_THREADS, WARPS = KMEANS_WARPS;
+const unsigned ALL = 0xffffffffu;
+/* Centroids at a time; columns and centroids of a tile, and its row, which keeps 16 bytes aligned.
+ */
+const int EIGHT = 8, TILE_COLUMNS = 32, TILE_CENTROIDS = 16, TILE_ROW = TILE_CENTROIDS + 2;
+/* Shared memory of one of two blocks of a multiprocessor; what a kernel has besides. Clusters
+ * counted in it. */
+const size_t MOST_SHARED = 104 << 10, STATIC_SHARED = 4 << 10, MOST_COUNTED = 2048;
+/* Numbers of 2^50 units that fit an integer. */
+const size_t NUMBERS = 4096;
+
+enum mode { ASSIGN, LABEL, FARTHEST, DRAW };
+
+struct pass_args {
+    struct kmeans_device m;
+    const void *x;
+    size_t n;
+    uint64_t first;
+    const double *centroid; /* [k][d] to compare with: all, or those of a draw */
+    int k, d;
+    int group, chunks; /* lanes of a point's cells; columns / group */
+    bool own;          /* sums of its own for each thread */
+    struct kmeans_bounds *bounds;
+    int32_t *label; /* what is remembered, or what is asked for */
+    const uint32_t *list;
+    const unsigned *n_list; /* points to pass over; NULL: all */
+    uint64_t seed, stream;
+    double *nearest;
+    bool nearest_is_new;
+    struct kmeans_pick *picks; /* a block */
+};
+
+/* Where things lie in the dynamic shared memory, in bytes; each begins at a multiple of 16. */
+struct layout {
+    size_t sums, centroids, weights, per_unit, counts, tile, bytes;
+    int row; /* of the tile, in cells; pass_whole */
+    int padded_k;
+};
+
+__host__ __device__ __forceinline__ size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+__host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &a, bool whole,
+                                                     size_t cell)
+{
+    layout l;
+    const size_t entries = mode == ASSIGN  ? (size_t)a.m.k * a.chunks
+                           : mode == LABEL ? (size_t)a.m.k
+                                           : 0;
+    size_t at = 0;
+    l.row = a.d | 1;
+    l.padded_k = (int)round_up(a.k, EIGHT);
+    l.sums = at;
+    at += a.own ? entries * THREADS * 2 * sizeof(int64_t) : 0;
+    l.centroids = at;
+    at += (whole ? (size_t)a.d * l.padded_k : (size_t)TILE_COLUMNS * TILE_ROW) * sizeof(double);
+    l.weights = at;
+    at += round_up((whole ? a.d : TILE_COLUMNS) * sizeof(double), 16);
+    l.per_unit = at;
+    at += round_up((whole ? a.d : 0) * sizeof(double), 16);
+    l.counts = at;
+    at += a.m.k <= MOST_COUNTED ? round_up(a.m.k * sizeof(int), 16) : 0;
+    l.tile = at;
+    at += whole ? round_up(WARPS * 2 * 32 * (size_t)l.row * cell, 16)
+                : round_up(THREADS * (TILE_COLUMNS + 1) * cell, 16);
+    l.bytes = at;
+    return l;
+}
+
+extern __shared__ double2 shared_bytes[];
+
+template <typename T> __device__ __forceinline__ T *shared_at(size_t offset)
+{
+    return (T *)((char *)shared_bytes + offset);
+}
+
+/* 1 / a power of two. */
+__device__ __forceinline__ double reciprocal(double power)
+{
+    return kmeans_of_bits(((int64_t)2046 << 52) - kmeans_bits(power));
+}
+
+/* A point's two least d2. */
+struct found {
+    double d2, second;
+    int label;
+};
+
+__device__ __forceinline__ void nothing_found(found *f)
+{
+    f->d2 = f->second = INFINITY;
+    f->label = 0;
+}
+
+__device__ __forceinline__ void find(found *f, double d2, int label)
+{
+    if (d2 < f->d2) {
+        f->second = f->d2;
+        f->d2 = d2;
+        f->label = label;
+    } else if (d2 < f->second) {
+        f->second = d2;
+    }
+}
+
+/* N more columns of N centroids: d2[c] of x against centroids[j * row + c]. */
+template <typename T, int N, bool WEIGHTED>
+__device__ __forceinline__ void add_columns(double (&d2)[N], const T *x, int columns,
+                                            const double *centroids, int row, const double *weight)
+{
+#pragma unroll 2
+    for (int j = 0; j < columns; j++) {
+        const double v = (double)x[j], w = WEIGHTED ? weight[j] : 1;
+        const double2 *c = (const double2 *)(centroids + (size_t)j * row);
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) {
+            const double2 two = c[i];
+            double s = kmeans_minus(v, two.x), t = kmeans_minus(v, two.y);
+            if (WEIGHTED) {
+                s = kmeans_times(s, w);
+                t = kmeans_times(t, w);
+            }
+            d2[2 * i] = kmeans_fma(s, s, d2[2 * i]);
+            d2[2 * i + 1] = kmeans_fma(t, t, d2[2 * i + 1]);
+        }
+    }
+}
+
+template <typename T, bool WEIGHTED>
+__device__ __forceinline__ void nearest_whole(found *f, const pass_args &a, const layout &l,
+                                              const T *x)
+{
+    for (int c = 0; c < a.k; c += EIGHT) {
+        double d2[EIGHT] = {};
+        add_columns<T, EIGHT, WEIGHTED>(d2, x, a.d, shared_at<double>(l.centroids) + c, l.padded_k,
+                                        shared_at<double>(l.weights));
+#pragma unroll
+        for (int i = 0; i < EIGHT; i++) {
+            if (c + i < a.k) {
+                find(f, d2[i], c + i);
+            }
+        }
+    }
+}
+
+/* --- what becomes of a point ------------------------------------------------------------------ */
+
+/* Where a lane's point comes from and goes to; -1: from nowhere, or nothing to add. */
+struct move {
+    int from, to;
+};
+
+__device__ __forceinline__ void count_point(const pass_args &a, const layout &l, int cluster,
+                                            int by)
+{
+    if (a.m.k <= MOST_COUNTED) {
+        atomicAdd(shared_at<int>(l.counts) + cluster, by);
+    } else {
+        atomicAdd((unsigned long long *)a.m.count + cluster, (unsigned long long)(long long)by);
+    }
+}
+
+/* ASSIGN: what a point remembers, and whether it moves. */
+__device__ __forceinline__ move assign_point(const pass_args &a, const layout &l, const found &f,
+                                             size_t p)
+{
+    move v = {-1, f.label};
+    if (a.bounds != nullptr) {
+        const double *drift = a.m.drift + f.label;
+        v.from = a.label[p] - 1;
+        a.bounds[p] = kmeans_remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
+                                      drift[KMEANS_DRIFT_MOVED * a.m.k], a.m.d);
+        a.label[p] = f.label + 1;
+        if (v.from == v.to) {
+            v.from = v.to = -1;
+            return v;
+        }
+    }
+    count_point(a, l, v.to, 1);
+    if (v.from >= 0) {
+        count_point(a, l, v.from, -1);
+    }
+    return v;
+}
+
+__device__ __forceinline__ void label_point(const pass_args &a, const layout &l, const found &f,
+                                            size_t p)
+{
+    const struct kmeans_number v = kmeans_split(f.d2, reciprocal(a.m.state->inertia_unit));
+    a.label[p] = f.label;
+    count_point(a, l, f.label, 1);
+    if (a.own) {
+        int64_t *sums = shared_at<int64_t>(l.sums);
+        const size_t at = (size_t)f.label * THREADS + threadIdx.x;
+        sums[at] += v.high;
+        sums[a.m.k * THREADS + at] += v.low;
+    } else {
+        kmeans_add_words(a.m.within + f.label, kmeans_words(v));
+    }
+}
+
+__device__ __forceinline__ void draw_point(const pass_args &a, double weight, size_t p,
+                                           struct kmeans_pick *pick)
+{
+    if (!(weight > 0)) {
+        return;
+    }
+    const double u = kmeans_uniform(philox_block(a.seed, a.stream, a.first + p));
+    if (pick->point == UINT64_MAX || !kmeans_key_is_above(u, weight, pick->value)) {
+        kmeans_consider(pick, kmeans_over(kmeans_exponential(u), weight), a.first + p, 0, false);
+    }
+}
+
+template <int MODE>
+__device__ __forceinline__ move treat_point(const pass_args &a, const layout &l, const found &f,
+                                            size_t p, struct kmeans_pick *pick)
+{
+    move v = {-1, -1};
+    if (MODE == ASSIGN) {
+        v = assign_point(a, l, f, p);
+    } else if (MODE == LABEL) {
+        label_point(a, l, f, p);
+    } else if (MODE == FARTHEST) {
+        kmeans_consider(pick, f.d2, a.first + p, (uint64_t)f.label, true);
+    } else {
+        double weight = f.d2;
+        if (a.nearest != nullptr) {
+            if (!a.nearest_is_new) {
+                const double before = a.nearest[p];
+                weight = before < weight ? before : weight;
+            }
+            a.nearest[p] = weight;
+        }
+        draw_point(a, weight, p, pick);
+    }
+    return v;
+}
+
+/* A cell of a point that moves. */
+__device__ __forceinline__ void move_cell(const pass_args &a, const layout &l, int from, int to,
+                                          int chunk, int column, double cell, double per_unit)
+{
+    const struct kmeans_number v = kmeans_split(cell, per_unit);
+    if (a.own) {
+        int64_t *high = shared_at<int64_t>(l.sums);
+        int64_t *low = high + a.m.k * a.chunks * THREADS;
+        const size_t at = ((size_t)to * a.chunks + chunk) * THREADS + threadIdx.x;
+        high[at] += v.high;
+        low[at] += v.low;
+        if (from >= 0) {
+            const size_t old = ((size_t)from * a.chunks + chunk) * THREADS + threadIdx.x;
+            high[old] -= v.high;
+            low[old] -= v.low;
+        }
+        return;
+    }
+    kmeans_add_words(a.m.sum + (size_t)to * a.m.d + column, kmeans_words(v));
+    if (from >= 0) {
+        const struct kmeans_number less = {-v.high, -v.low};
+        kmeans_add_words(a.m.sum + (size_t)from * a.m.d + column, kmeans_words(less));
+    }
+}
+
+/* The cells of the warp's 32 points that move, a group of lanes a point: rows in shared memory
+ * (`tile`), or in the points themselves by their numbers. All lanes of the warp take part. */
+template <typename T>
+__device__ __forceinline__ void move_cells(const pass_args &a, const layout &l, move v,
+                                           const T *tile, size_t point)
+{
+    const int lane = threadIdx.x % 32, in_group = lane % a.group, base = lane - in_group;
+    for (int s = 0; s < a.group; s++) {
+        const int to = __shfl_sync(ALL, v.to, base + s);
+        const int from = __shfl_sync(ALL, v.from, base + s);
+        const unsigned long long p = __shfl_sync(ALL, (unsigned long long)point, base + s);
+        if (!__any_sync(ALL, to >= 0)) {
+            continue;
+        }
+        for (int c = 0; to >= 0 && c < a.chunks; c++) {
+            const int j = c * a.group + in_group;
+            if (j < a.d) {
+                const double cell = tile != nullptr ? (double)tile[(base + s) * l.row + j]
+                                                    : (double)((const T *)a.x)[p * a.d + j];
+                const double per_unit =
+                    tile != nullptr ? shared_at<double>(l.per_unit)[j] : reciprocal(a.m.unit[j]);
+                move_cell(a, l, from, to, c, j, cell, per_unit);
+            }
+        }
+    }
+}
+
+/* --- a block's beginning and end ---------------------------------------------------------------
+ */
+
+/* Whether there is nothing to do, for all blocks alike. */
+template <int MODE> __device__ __forceinline__ bool is_idle(const pass_args &a)
+{
+    if (MODE == ASSIGN) {
+        return a.m.state->done != 0;
+    }
+    if (MODE == FARTHEST) {
+        bool empty = false;
+        for (size_t c = threadIdx.x; c < a.m.k; c += THREADS) {
+            empty = empty || a.m.count[c] == 0;
+        }
+        return !__syncthreads_or(empty) || a.m.state->done != 0;
+    }
+    return false;
+}
+
+/* Sums and counts at 0; barriers follow. */
+template <int MODE> __device__ __forceinline__ void clear(const pass_args &a, const layout &l)
+{
+    int64_t *sums = shared_at<int64_t>(l.sums);
+    int *counts = shared_at<int>(l.counts);
+    for (size_t i = threadIdx.x; i < (l.centroids - l.sums) / sizeof *sums; i += THREADS) {
+        sums[i] = 0;
+    }
+    for (size_t i = threadIdx.x; i < (l.tile - l.counts) / sizeof *counts; i += THREADS) {
+        counts[i] = 0;
+    }
+}
+
+/* The sum of entries first, first + step, ... of n in shared memory. */
+__device__ __forceinline__ struct kmeans_sum add_up(const int64_t *high, const int64_t *low,
+                                                    int step, int n)
+{
+    struct kmeans_sum sum = {};
+    for (int i = 0; i < n; i++) {
+        const int64_t h = high[(size_t)i * step], v = low[(size_t)i * step];
+        sum.high[0] += h & 0xffffffff;
+        sum.high[1] += h >> 32;
+        sum.low[0] += v & 0xffffffff;
+        sum.low[1] += v >> 32;
+    }
+    return sum;
+}
+
+/* The block's sums and counts go to the model's. */
+template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, const layout &l)
+{
+    const int64_t *high = shared_at<int64_t>(l.sums);
+    __syncthreads();
+    if (MODE == ASSIGN && a.own) {
+        const int64_t *low = high + a.m.k * a.chunks * THREADS;
+        for (size_t i = threadIdx.x; i < a.m.k * a.m.d; i += THREADS) {
+            const size_t cluster = i / a.m.d, j = i % a.m.d;
+            const size_t at = (cluster * a.chunks + j / a.group) * THREADS + j % a.group;
+            kmeans_add_words(a.m.sum + i, add_up(high + at, low + at, a.group, THREADS / a.group));
+        }
+    }
+    if (MODE == LABEL && a.own) {
+        const int64_t *low = high + a.m.k * THREADS;
+        for (size_t c = threadIdx.x; c < a.m.k; c += THREADS) {
+            kmeans_add_words(a.m.within + c,
+                             add_up(high + c * THREADS, low + c * THREADS, 1, THREADS));
+        }
+    }
+    for (size_t c = threadIdx.x; (MODE == ASSIGN || MODE == LABEL) && c < a.m.k; c += THREADS) {
+        const int n = a.m.k <= MOST_COUNTED ? shared_at<int>(l.counts)[c] : 0;
+        if (n != 0) {
+            atomicAdd((unsigned long long *)a.m.count + c, (unsigned long long)(long long)n);
+        }
+    }
+}
+
+template <int MODE>
+__device__ __forceinline__ void leave(const pass_args &a, struct kmeans_pick pick,
+                                      struct kmeans_pick *shared)
+{
+    if (MODE == FARTHEST || MODE == DRAW) {
+        kmeans_block_pick<THREADS>(&pick, shared, MODE == FARTHEST);
+        if (threadIdx.x == 0) {
+            a.picks[blockIdx.x] = pick;
+        }
+    }
+}
+
+__device__ __forceinline__ struct kmeans_pick no_pick()
+{
+    const struct kmeans_pick none = {0, UINT64_MAX, 0};
+    return none;
+}
+
+/* Copies a cell to shared memory asynchronously; the copies since the last commit are a group. */
+template <typename T> __device__ __forceinline__ void copy_cell(T *to, const T *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 :
+                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T))
+                 : "memory");
+}
+
+__device__ __forceinline__ void commit_copies()
+{
+    asm volatile("cp.async.commit_group;" : : : "memory");
+}
+
+/* Until at most N groups of this thread's are under way. */
+template <int N> __device__ __forceinline__ void wait_copies()
+{
+    asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
+}
+
+/* --- rows that fit ---------------------------------------------------------------------------- */
+
+/* Begins to copy the warp's rows, of its lanes' points, into `tile`; SIZE_MAX: no point. */
+template <typename T>
+__device__ __forceinline__ void copy_rows(const pass_args &a, const layout &l, T *tile,
+                                          size_t point)
+{
+    const int rows = 32 / a.d, columns = 32 % a.d;
+    int row = (int)(threadIdx.x % 32) / a.d, column = (int)(threadIdx.x % 32) % a.d;
+    for (int i = 0; i < a.d; i++) { /* 32 d cells, 32 a round */
+        const unsigned long long p = __shfl_sync(ALL, (unsigned long long)point, row);
+        if (p != SIZE_MAX) {
+            copy_cell(tile + row * l.row + column, (const T *)a.x + p * a.d + column);
+        }
+        row += rows;
+        column += columns;
+        if (column >= a.d) {
+            column -= a.d;
+            row++;
+        }
+    }
+}
+
+/* The number of the lane's point in tile t of 32; SIZE_MAX: none. */
+__device__ __forceinline__ size_t point_of(const pass_args &a, size_t n, size_t t)
+{
+    const size_t i = t * 32 + threadIdx.x % 32;
+    return i >= n ? SIZE_MAX : a.list != nullptr ? a.list[i] : i;
+}
+
+template <typename T, int MODE, bool WEIGHTED>
+__device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l, size_t n,
+                                          struct kmeans_pick *pick)
+{
+    const size_t warp = threadIdx.x / 32, n_tiles = (n + 31) / 32, step = gridDim.x * (size_t)WARPS;
+    const size_t cells = 32 * (size_t)l.row;
+    T *tiles = shared_at<T>(l.tile) + warp * 2 * cells;
+    size_t t = blockIdx.x * (size_t)WARPS + warp;
+    size_t point = point_of(a, n, t), next;
+    int now = 0;
+    if (t < n_tiles) {
+        copy_rows(a, l, tiles, point);
+    }
+    commit_copies();
+    for (; t < n_tiles; t += step, now ^= 1, point = next) {
+        next = point_of(a, n, t + step);
+        if (t + step < n_tiles) {
+            copy_rows(a, l, tiles + (now ^ 1) * cells, next);
+        }
+        commit_copies();
+        wait_copies<1>();
+        __syncwarp();
+        const T *tile = tiles + now * cells;
+        move v = {-1, -1};
+        if (point != SIZE_MAX) {
+            found f;
+            nothing_found(&f);
+            nearest_whole<T, WEIGHTED>(&f, a, l, tile + (threadIdx.x % 32) * l.row);
+            v = treat_point<MODE>(a, l, f, point, pick);
+        }
+        __syncwarp();
+        if (MODE == ASSIGN) {
+            move_cells(a, l, v, tile, point);
+        }
+        __syncwarp(); /* before the tile is written again */
+    }
+    wait_copies<0>();
+}
+
+template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_whole(pass_args a)
+{
+    __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
+    const layout l = layout_of(MODE, a, true, sizeof(T));
+    const size_t n = a.n_list != nullptr ? *a.n_list : a.n;
+    struct kmeans_pick pick = no_pick();
+    if (is_idle<MODE>(a) || blockIdx.x * (size_t)THREADS >= n) {
+        leave<MODE>(a, pick, picks);
+        return;
+    }
+    clear<MODE>(a, l);
+    double *centroids = shared_at<double>(l.centroids);
+    for (int i = threadIdx.x; i < a.d * l.padded_k; i += THREADS) {
+        const int c = i % l.padded_k, j = i / l.padded_k;
+        centroids[i] = c < a.k ? a.centroid[(size_t)c * a.d + j] : 0;
+    }
+    bool weighted = false;
+    for (int j = threadIdx.x; j < a.d; j += THREADS) {
+        shared_at<double>(l.weights)[j] = a.m.weight[j];
+        shared_at<double>(l.per_unit)[j] = reciprocal(a.m.unit[j]);
+        weighted = weighted || a.m.weight[j] != 1;
+    }
+    if (__syncthreads_or(weighted)) {
+        warp_loop<T, MODE, true>(a, l, n, &pick);
+    } else {
+        warp_loop<T, MODE, false>(a, l, n, &pick);
+    }
+    flush<MODE>(a, l);
+    leave<MODE>(a, pick, picks);
+}
+
+/* --- rows in tiles ---------------------------------------------------------------------------- */
+
+/* Columns j .. j + 31 of the block's points and of centroids c .. c + 15. */
+template <typename T>
+__device__ __forceinline__ void copy_tile(const pass_args &a, const layout &l, size_t point, int c,
+                                          int j)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = j + lane;
+    T *tile = shared_at<T>(l.tile) + warp * 32 * (TILE_COLUMNS + 1);
+    double *centroids = shared_at<double>(l.centroids);
+    for (int row = 0; row < 32; row++) {
+        const unsigned long long p = __shfl_sync(ALL, (unsigned long long)point, row);
+        tile[row * (TILE_COLUMNS + 1) + lane] =
+            p != SIZE_MAX && column < a.d ? ((const T *)a.x)[p * a.d + column] : (T)0;
+    }
+    for (int i = warp; i < TILE_CENTROIDS; i += WARPS) {
+        centroids[lane * TILE_ROW + i] =
+            c + i < a.k && column < a.d ? a.centroid[(size_t)(c + i) * a.d + column] : 0;
+    }
+    if (warp == 0) {
+        shared_at<double>(l.weights)[lane] = column < a.d ? a.m.weight[column] : 1;
+    }
+}
+
+template <typename T>
+__device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, const layout &l,
+                                              size_t point)
+{
+    const T *x = shared_at<T>(l.tile) + threadIdx.x * (TILE_COLUMNS + 1);
+    for (int c = 0; c < a.k; c += TILE_CENTROIDS) {
+        double d2[TILE_CENTROIDS] = {};
+        for (int j = 0; j < a.d; j += TILE_COLUMNS) {
+            __syncthreads();
+            copy_tile<T>(a, l, point, c, j);
+            __syncthreads();
+            add_columns<T, TILE_CENTROIDS, true>(
+                d2, x, a.d - j < TILE_COLUMNS ? a.d - j : TILE_COLUMNS,
+                shared_at<double>(l.centroids), TILE_ROW, shared_at<double>(l.weights));
+        }
+#pragma unroll
+        for (int i = 0; i < TILE_CENTROIDS; i++) {
+            if (c + i < a.k) {
+                find(f, d2[i], c + i);
+            }
+        }
+    }
+}
+
+template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_tiled(pass_args a)
+{
+    __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
+    const layout l = layout_of(MODE, a, false, sizeof(T));
+    const size_t n = a.n_list != nullptr ? *a.n_list : a.n;
+    struct kmeans_pick pick = no_pick();
+    if (is_idle<MODE>(a) || blockIdx.x * (size_t)THREADS >= n) {
+        leave<MODE>(a, pick, picks);
+        return;
+    }
+    clear<MODE>(a, l);
+    __syncthreads();
+    for (size_t base = blockIdx.x * (size_t)THREADS; base < n;
+         base += gridDim.x * (size_t)THREADS) {
+        const size_t point = point_of(a, n, base / 32 + threadIdx.x / 32);
+        found f;
+        nothing_found(&f);
+        nearest_tiled<T>(&f, a, l, point);
+        move v = {-1, -1};
+        if (point != SIZE_MAX) {
+            v = treat_point<MODE>(a, l, f, point, &pick);
+        }
+        __syncwarp();
+        if (MODE == ASSIGN) {
+            move_cells<T>(a, l, v, nullptr, point);
+        }
+    }
+    flush<MODE>(a, l);
+    leave<MODE>(a, pick, picks);
+}
+
+/* --- points that may move, and picks -----------------------------------------------------------
+ */
+
+/* Lists the points that do not stay with their cluster; their order is open. */
+__global__ void __launch_bounds__(THREADS) list_moves(pass_args a, uint32_t *list, unsigned *n_list)
+{
+    if (a.m.state->done != 0) {
+        return;
+    }
+    const size_t step = gridDim.x * (size_t)THREADS;
+    const int lane = threadIdx.x % 32;
+    for (size_t base = blockIdx.x * (size_t)THREADS; base < a.n; base += step) {
+        const size_t p = base + threadIdx.x;
+        bool moves = false;
+        if (p < a.n) {
+            const int label = a.label[p];
+            const struct kmeans_bounds b = a.bounds[p];
+            const double *drift = a.m.drift + (label - 1);
+            moves = label == 0 || !kmeans_stays(b.gap, b.upper, drift[KMEANS_DRIFT_GAP * a.m.k],
+                                                drift[KMEANS_DRIFT_LIMIT * a.m.k]);
+        }
+        const unsigned who = __ballot_sync(ALL, moves);
+        unsigned at = 0;
+        if (lane == 0 && who != 0) {
+            at = atomicAdd(n_list, (unsigned)__popc(who));
+        }
+        at = __shfl_sync(ALL, at, 0) + (unsigned)__popc(who & ((1u << lane) - 1));
+        if (moves) {
+            list[at] = (uint32_t)p;
+        }
+    }
+}
+
+/* Draws where all points weigh the same. */
+__global__ void __launch_bounds__(THREADS) draw_alike(pass_args a)
+{
+    __shared__ struct kmeans_pick picks[THREADS];
+    struct kmeans_pick pick = no_pick();
+    for (size_t p = blockIdx.x * (size_t)THREADS + threadIdx.x; p < a.n;
+         p += gridDim.x * (size_t)THREADS) {
+        draw_point(a, 1, p, &pick);
+    }
+    leave<DRAW>(a, pick, picks);
+}
+
+/* The first of the blocks' picks and the model's own becomes the model's, with its cells. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS) choose_pick(pass_args a, unsigned n_picks, bool farthest)
+{
+    __shared__ struct kmeans_pick shared[THREADS];
+    struct kmeans_pick pick = threadIdx.x == 0 ? a.m.state->pick : no_pick();
+    for (unsigned i = threadIdx.x; i < n_picks; i += THREADS) {
+        const struct kmeans_pick other = a.picks[i];
+        if (other.point != UINT64_MAX) {
+            kmeans_consider(&pick, other.value, other.point, other.cluster, farthest);
+        }
+    }
+    kmeans_block_pick<THREADS>(&pick, shared, farthest);
+    const bool changed = pick.point != a.m.state->pick.point;
+    __syncthreads();
+    if (!changed) {
+        return;
+    }
+    for (int j = threadIdx.x; j < a.d; j += THREADS) {
+        a.m.pick_cells[j] = (double)((const T *)a.x)[(pick.point - a.first) * a.d + j];
+    }
+    if (threadIdx.x == 0) {
+        a.m.state->pick = pick;
+    }
+}
+
+/* --- launches --------------------------------------------------------------------------------- */
+
+/* A pass: its kernel, what it needs of shared memory, and its blocks. */
+struct pass {
+    void (*kernel)(pass_args);
+    size_t shared;
+    size_t blocks;
+};
+
+/* On the device that the operation under way has chosen. */
+template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass_args *a, pass *p)
+{
+    /* Two blocks a multiprocessor, or one; without sums of their own if need be. */
+    const size_t most = q->backend->properties.sharedMemPerBlockOptin - STATIC_SHARED;
+    const bool sums = MODE == ASSIGN || MODE == LABEL;
+    const struct {
+        bool own, whole;
+        size_t most;
+    } choices[] = {{sums, true, cuda_min(MOST_SHARED, most)},
+                   {sums, true, most},
+                   {sums, false, most},
+                   {false, true, cuda_min(MOST_SHARED, most)},
+                   {false, false, SIZE_MAX}};
+    size_t i = 0;
+    a->own = choices[0].own;
+    while (layout_of(MODE, *a, choices[i].whole, sizeof(T)).bytes > choices[i].most) {
+        i++;
+        a->own = choices[i].own;
+    }
+    const bool whole = choices[i].whole;
+    p->kernel = whole ? pass_whole<T, MODE> : pass_tiled<T, MODE>;
+    p->shared = layout_of(MODE, *a, whole, sizeof(T)).bytes;
+    int resident = 0;
+    /* The attribute is the kernel's, not the launch's, and other jobs launch it at the same time:
+     * all of them ask for the same. */
+    CUDA_TRY(cudaFuncSetAttribute((const void *)p->kernel,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most),
+             "shared memory of k-means");
+    CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, (const void *)p->kernel,
+                                                           THREADS, p->shared),
+             "blocks of k-means");
+    /* No sum of a thread gets more than NUMBERS numbers: of a tile of 32 points as many as its
+     * group has lanes. */
+    const size_t per_tile = MODE == ASSIGN ? (size_t)a->group : 1, tiles = cuda_pieces(a->n, 32);
+    const size_t least = cuda_pieces(tiles, WARPS * (NUMBERS / per_tile));
+    const size_t wanted =
+        (size_t)cuda_max(1, (size_t)resident) * (size_t)q->backend->properties.multiProcessorCount;
+    p->blocks = cuda_max(least, cuda_min(wanted, cuda_pieces(a->n, THREADS)));
+    return STATUS_OK;
+}
+
+template <int MODE>
+enum status plan_any(struct cuda_queue *q, enum dtype type, pass_args *a, pass *p)
+{
+    return type == DTYPE_F32 ? plan_pass<float, MODE>(q, a, p) : plan_pass<double, MODE>(q, a, p);
+}
+
+pass_args args_of(const struct kmeans_points *x, const struct kmeans_model *m)
+{
+    pass_args a = {};
+    a.m = kmeans_on_device(m);
+    a.x = x->at.at;
+    a.n = x->n;
+    a.first = x->first;
+    a.centroid = a.m.centroid;
+    a.k = (int)m->k;
+    a.d = (int)m->n_columns;
+    a.group = 1;
+    while (a.group < a.d && a.group < 32) {
+        a.group *= 2;
+    }
+    a.chunks = (a.d + a.group - 1) / a.group;
+    return a;
+}
+
+enum status launch(const pass &p, const pass_args &a, cudaStream_t stream, const char *what)
+{
+    p.kernel<<<(unsigned)p.blocks, THREADS, p.shared, stream>>>(a);
+    return cuda_launched(what);
+}
+
+enum status choose(const struct kmeans_points *x, const pass_args &a, size_t n_picks, bool farthest,
+                   cudaStream_t stream)
+{
+    auto kernel = x->type == DTYPE_F32 ? choose_pick<float> : choose_pick<double>;
+    kernel<<<1, THREADS, 0, stream>>>(a, (unsigned)n_picks, farthest);
+    return cuda_launched("choosing a point");
+}
+
+enum status kmeans_assign(struct queue *queue, const struct kmeans_points *x,
+                          const struct kmeans_model *m, struct span memory)
+{
+    struct cuda_queue *q = cuda_queue_of(queue);
+    STATUS_TRY(kmeans_expect(x, m));
+    if (x->n == 0) {
+        return STATUS_OK;
+    }
+    const size_t remembered = memory.at == nullptr ? 0 : kmeans_memory_bytes(x->n);
+    STATUS_TRY(cuda_expect(memory, 1, remembered, "memory of points"));
+    pass_args a = args_of(x, m);
+    pass p;
+    cuda_work work(q, STREAM_COMPUTE,
+                   {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
+                    queue_writes(memory.at, remembered)});
+    STATUS_TRY(work.status);
+    STATUS_TRY(plan_any<ASSIGN>(q, x->type, &a, &p));
+    if (remembered > 0) {
+        char *scratch = nullptr;
+        STATUS_TRY(
+            cuda_queue_scratch(q, STREAM_COMPUTE, 16 + x->n * sizeof(uint32_t), (void **)&scratch));
+        uint32_t *list = (uint32_t *)(scratch + 16);
+        CUDA_TRY(cudaMemsetAsync(scratch, 0, 16, work.stream), "listing points");
+        a.bounds = (struct kmeans_bounds *)memory.at;
+        a.label = (int32_t *)(a.bounds + x->n);
+        const size_t blocks = cuda_min(cuda_pieces(x->n, THREADS),
+                                       (size_t)q->backend->properties.multiProcessorCount * 16);
+        list_moves<<<(unsigned)blocks, THREADS, 0, work.stream>>>(a, list, (unsigned *)scratch);
+        STATUS_TRY(cuda_launched("listing points"));
+        a.list = list;
+        a.n_list = (unsigned *)scratch;
+    }
+    STATUS_TRY(launch(p, a, work.stream, "assigning points"));
+    return work.done();
+}
+
+enum status kmeans_label(struct queue *queue, const struct kmeans_points *x,
+                         const struct kmeans_model *m, struct span labels)
+{
+    struct cuda_queue *q = cuda_queue_of(queue);
+    STATUS_TRY(kmeans_expect(x, m));
+    STATUS_TRY(cuda_expect(labels, x->n, sizeof(int32_t), "labels"));
+    if (x->n == 0) {
+        return STATUS_OK;
+    }
+    pass_args a = args_of(x, m);
+    pass p;
+    a.label = (int32_t *)labels.at;
+    cuda_work work(q, STREAM_COMPUTE,
+                   {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
+                    queue_writes(labels.at, x->n * sizeof(int32_t))});
+    STATUS_TRY(work.status);
+    STATUS_TRY(plan_any<LABEL>(q, x->type, &a, &p));
+    STATUS_TRY(launch(p, a, work.stream, "labelling points"));
+    return work.done();
+}
+
+enum status kmeans_farthest(struct queue *queue, const struct kmeans_points *x,
+                            const struct kmeans_model *m)
+{
+    struct cuda_queue *q = cuda_queue_of(queue);
+    STATUS_TRY(kmeans_expect(x, m));
+    if (x->n == 0) {
+        return STATUS_OK;
+    }
+    pass_args a = args_of(x, m);
+    pass p;
+    cuda_work work(q, STREAM_COMPUTE,
+                   {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m)});
+    STATUS_TRY(work.status);
+    STATUS_TRY(plan_any<FARTHEST>(q, x->type, &a, &p));
+    STATUS_TRY(
+        cuda_queue_scratch(q, STREAM_COMPUTE, p.blocks * sizeof *a.picks, (void **)&a.picks));
+    STATUS_TRY(launch(p, a, work.stream, "the farthest point"));
+    STATUS_TRY(choose(x, a, p.blocks, true, work.stream));
+    return work.done();
+}
+
+enum status kmeans_draw(struct queue *queue, const struct kmeans_points *x,
+                        const struct kmeans_model *m, uint64_t seed, uint64_t stream,
+                        struct span nearest)
+{
+    struct cuda_queue *q = cuda_queue_of(queue);
+    STATUS_TRY(kmeans_expect(x, m));
+    const size_t kept = nearest.at == nullptr ? 0 : x->n * sizeof(double);
+    STATUS_TRY(cuda_expect(nearest, 1, kept, "distances of points"));
+    if (x->n == 0) {
+        return STATUS_OK;
+    }
+    pass_args a = args_of(x, m);
+    pass p = {draw_alike, 0, cuda_min(cuda_pieces(x->n, THREADS), 2048)};
+    const size_t newest = kept > 0 && m->n_drawn > 0 ? m->n_drawn - 1 : 0;
+    a.seed = seed;
+    a.stream = stream;
+    a.nearest = (double *)nearest.at;
+    a.nearest_is_new = m->n_drawn <= 1;
+    a.centroid += newest * m->n_columns;
+    a.k = (int)(m->n_drawn - newest);
+    cuda_work work(q, STREAM_COMPUTE,
+                   {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
+                    queue_writes(nearest.at, kept)});
+    STATUS_TRY(work.status);
+    if (m->n_drawn > 0) {
+        STATUS_TRY(plan_any<DRAW>(q, x->type, &a, &p));
+    }
+    STATUS_TRY(
+        cuda_queue_scratch(q, STREAM_COMPUTE, p.blocks * sizeof *a.picks, (void **)&a.picks));
+    STATUS_TRY(launch(p, a, work.stream, "drawing a point"));
+    STATUS_TRY(choose(x, a, p.blocks, false, work.stream));
+    return work.done();
+}
+
+} // namespace
+
+const struct kmeans_kernels cuda_kmeans = {.range = kmeans_cuda_range,
+                                           .squares = kmeans_cuda_squares,
+                                           .draw = kmeans_draw,
+                                           .take = kmeans_cuda_take,
+                                           .assign = kmeans_assign,
+                                           .farthest = kmeans_farthest,
+                                           .update = kmeans_cuda_update,
+                                           .label = kmeans_label};

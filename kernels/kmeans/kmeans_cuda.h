@@ -1,0 +1,133 @@
+/*
+ * kmeans_cuda - what the kernels of k-means share: the model's arrays, a thread's pick, and sums in
+ * global memory.
+ */
+#ifndef LEAT_KERNELS_KMEANS_KMEANS_CUDA_H
+#define LEAT_KERNELS_KMEANS_KMEANS_CUDA_H
+
+#include "kernels/base/queue_cuda.h"
+#include "kernels/kmeans/kmeans.h"
+#include "kernels/kmeans/kmeans_rule.h"
+
+/* Threads of a block that passes over points: a thread a point of a tile. */
+enum { KMEANS_THREADS = 128, KMEANS_WARPS = KMEANS_THREADS / 32 };
+
+/* The model's arrays, on the device. */
+struct kmeans_device {
+    struct kmeans_state *state;
+    double *min, *max, *unit, *weight, *centre, *square_unit, *pick_cells, *centroid, *drift;
+    uint64_t *bad, *count;
+    struct kmeans_sum *squares, *sum, *within;
+    size_t k, d;
+    bool incremental;
+};
+
+static inline struct kmeans_device kmeans_on_device(const struct kmeans_model *m)
+{
+    struct kmeans_device v = {};
+    v.state = (struct kmeans_state *)kmeans_array(m, KMEANS_STATE);
+    v.min = (double *)kmeans_array(m, KMEANS_MIN);
+    v.max = (double *)kmeans_array(m, KMEANS_MAX);
+    v.unit = (double *)kmeans_array(m, KMEANS_UNIT);
+    v.weight = (double *)kmeans_array(m, KMEANS_WEIGHT);
+    v.centre = (double *)kmeans_array(m, KMEANS_CENTRE);
+    v.square_unit = (double *)kmeans_array(m, KMEANS_SQUARE_UNIT);
+    v.pick_cells = (double *)kmeans_array(m, KMEANS_PICK_CELLS);
+    v.centroid = (double *)kmeans_array(m, KMEANS_CENTROID);
+    v.drift = (double *)kmeans_array(m, KMEANS_DRIFT);
+    v.bad = (uint64_t *)kmeans_array(m, KMEANS_BAD);
+    v.count = (uint64_t *)kmeans_array(m, KMEANS_COUNT);
+    v.squares = (struct kmeans_sum *)kmeans_array(m, KMEANS_SQUARES);
+    v.sum = (struct kmeans_sum *)kmeans_array(m, KMEANS_SUM);
+    v.within = (struct kmeans_sum *)kmeans_array(m, KMEANS_WITHIN);
+    v.k = m->k;
+    v.d = m->n_columns;
+    v.incremental = m->incremental;
+    return v;
+}
+
+/* The whole model, as an operation reads or writes it. */
+static inline struct queue_access kmeans_access(const struct kmeans_model *m)
+{
+    return queue_writes(m->at.at, kmeans_model_bytes(m->k, m->n_columns));
+}
+
+static inline size_t kmeans_points_bytes(const struct kmeans_points *x)
+{
+    return x->n * x->n_columns * dtype_bytes(x->type);
+}
+
+/* Fails unless the spans hold the model and the points, and the counts fit. */
+static inline enum status kmeans_expect(const struct kmeans_points *x, const struct kmeans_model *m)
+{
+    const size_t d = m->n_columns;
+    STATUS_TRY(cuda_expect(m->at, 1, kmeans_model_bytes(m->k, d), "a model of k-means"));
+    STATUS_TRY(cuda_expect(x->at, x->n, d * dtype_bytes(x->type), "points"));
+    if (x->n_columns != d || d == 0 || d > INT32_MAX || m->k == 0 || m->k > INT32_MAX ||
+        x->n > (size_t)1 << 31) {
+        return status_fail(STATUS_INTERNAL, "%zu points of %zu columns for %zu clusters of %zu",
+                           x->n, x->n_columns, m->k, d);
+    }
+    return STATUS_OK;
+}
+
+#ifdef __CUDACC__
+
+__device__ __forceinline__ void kmeans_add_word(int64_t *to, int64_t v)
+{
+    if (v != 0) {
+        atomicAdd((unsigned long long *)to, (unsigned long long)v);
+    }
+}
+
+/* Adds to a sum in global memory. */
+__device__ __forceinline__ void kmeans_add_words(struct kmeans_sum *sum, struct kmeans_sum v)
+{
+    kmeans_add_word(&sum->high[0], v.high[0]);
+    kmeans_add_word(&sum->high[1], v.high[1]);
+    kmeans_add_word(&sum->low[0], v.low[0]);
+    kmeans_add_word(&sum->low[1], v.low[1]);
+}
+
+__device__ __forceinline__ void kmeans_consider(struct kmeans_pick *pick, double value,
+                                                uint64_t point, uint64_t cluster, bool farthest)
+{
+    if (kmeans_before(value, point, pick->value, pick->point, farthest)) {
+        pick->value = value;
+        pick->point = point;
+        pick->cluster = cluster;
+    }
+}
+
+/* The first of the picks of a block of THREADS; thread 0 gets it. `shared` has room for as many,
+ * and may be used again after the next barrier. */
+template <int THREADS>
+__device__ __forceinline__ void kmeans_block_pick(struct kmeans_pick *own,
+                                                  struct kmeans_pick *shared, bool farthest)
+{
+    shared[threadIdx.x] = *own;
+    __syncthreads();
+    for (int step = THREADS / 2; step > 0; step /= 2) {
+        if (threadIdx.x < step) {
+            const struct kmeans_pick other = shared[threadIdx.x + step];
+            if (other.point != UINT64_MAX) {
+                kmeans_consider(&shared[threadIdx.x], other.value, other.point, other.cluster,
+                                farthest);
+            }
+        }
+        __syncthreads();
+    }
+    *own = shared[0];
+}
+
+#endif
+
+/* kmeans_columns_cuda.cu, kmeans_update_cuda.cu */
+enum status kmeans_cuda_range(struct queue *q, const struct kmeans_points *x,
+                              const struct kmeans_model *m) STATUS_MUST_CHECK;
+enum status kmeans_cuda_squares(struct queue *q, const struct kmeans_points *x,
+                                const struct kmeans_model *m) STATUS_MUST_CHECK;
+enum status kmeans_cuda_take(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
+enum status kmeans_cuda_update(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * kmeans_update_cuda - what happens between two passes over the points: the next centroids, how far
+ * they have moved, and whether that was the last iteration.
+ *
+ * Mapping: one block plans (which clusters are empty, who takes a point); a block a cluster makes
+ * its mean, a thread a column, and a warp adds up its d2 from the old one, column after column, the
+ * squares handed round; a block a cluster looks for the nearest other centroid; one block ends the
+ * iteration. The flag `done` is looked at on the device: the host waits for nothing.
+ * Bytes: the sums, 40 a cluster and column; a launch takes longer than that as long as there are
+ * fewer than some million. Integer divisions: 8 a mean.
+ */
+#include "kernels/kmeans/kmeans_cuda.h"
+
+namespace
+{
+
+const int THREADS = 128;
+const unsigned ALL = 0xffffffffu;
+/* Centroids are compared with one another, d k^2 steps, while that is little. */
+const size_t MOST_COMPARED = 65536;
+
+/* What an update takes along, in the stream's scratch; `moved`, `between` and `next` follow. */
+struct plan {
+    uint64_t n_empty, taken_from, taken_to;
+    int taken, done;
+};
+
+struct update_args {
+    struct kmeans_device m;
+    struct plan *plan;
+    double *moved, *between, *next; /* [k], [k], [k][d] */
+    bool compared;
+};
+
+__global__ void __launch_bounds__(THREADS) plan_update(update_args args)
+{
+    __shared__ unsigned long long n_empty, first;
+    const struct kmeans_state *state = args.m.state;
+    if (threadIdx.x == 0) {
+        n_empty = 0;
+        first = ~0ull;
+    }
+    __syncthreads();
+    for (size_t c = threadIdx.x; c < args.m.k; c += THREADS) {
+        if (args.m.count[c] == 0) {
+            atomicAdd(&n_empty, 1ull);
+            atomicMin(&first, (unsigned long long)c);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        args.plan->n_empty = n_empty;
+        args.plan->taken = n_empty > 0 && state->pick.point != UINT64_MAX && state->pick.value > 0;
+        args.plan->taken_from = state->pick.cluster;
+        args.plan->taken_to = first;
+        args.plan->done = state->done != 0;
+    }
+}
+
+/* d2 of next from centroid, in the order of the columns; by one warp, every lane gets it. */
+__device__ double moved_d2(const double *next, const double *centroid, const double *weight,
+                           size_t d)
+{
+    const size_t lane = threadIdx.x % 32;
+    double d2 = 0;
+    for (size_t at = 0; at < d; at += 32) {
+        const size_t j = at + lane;
+        const double t = j < d ? kmeans_times(kmeans_minus(next[j], centroid[j]), weight[j]) : 0;
+        const int n = (int)(d - at < 32 ? d - at : 32);
+        for (int i = 0; i < n; i++) {
+            const double one = __shfl_sync(ALL, t, i);
+            d2 = kmeans_fma(one, one, d2);
+        }
+    }
+    return d2;
+}
+
+__global__ void __launch_bounds__(THREADS) update_clusters(update_args args)
+{
+    const struct kmeans_device m = args.m;
+    const struct plan plan = *args.plan;
+    const size_t c = blockIdx.x, d = m.d;
+    if (plan.done) {
+        return;
+    }
+    const bool leaves = plan.taken && c == plan.taken_from;
+    const bool comes = plan.taken && c == plan.taken_to;
+    const uint64_t n = m.count[c] - (leaves ? 1 : 0);
+    double *centroid = m.centroid + c * d, *next = args.next + c * d;
+    struct kmeans_sum *sum = m.sum + c * d;
+    for (size_t j = threadIdx.x; j < d; j += THREADS) {
+        struct kmeans_sum of = sum[j];
+        if (leaves) {
+            const struct kmeans_number v = kmeans_split(m.pick_cells[j], kmeans_over(1, m.unit[j]));
+            const struct kmeans_number less = {-v.high, -v.low};
+            kmeans_sum_add(&of, less);
+        }
+        next[j] = comes ? m.pick_cells[j] : n > 0 ? kmeans_mean(of, n, m.unit[j]) : centroid[j];
+        const struct kmeans_sum none = {};
+        sum[j] = m.incremental ? kmeans_normal(sum[j]) : none;
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        const double d2 = moved_d2(next, centroid, m.weight, d);
+        if (threadIdx.x == 0) {
+            args.moved[c] = d2;
+        }
+    }
+    __syncthreads();
+    for (size_t j = threadIdx.x; j < d; j += THREADS) {
+        centroid[j] = next[j];
+    }
+    if (threadIdx.x == 0 && !m.incremental) {
+        m.count[c] = 0;
+    }
+}
+
+/* The least d2 from centroid blockIdx.x to another one; 0, which bounds nothing, where it is not
+ * looked for. */
+__global__ void __launch_bounds__(THREADS) compare_centroids(update_args args)
+{
+    __shared__ unsigned long long least;
+    const struct kmeans_device m = args.m;
+    const size_t c = blockIdx.x, d = m.d;
+    if (args.plan->done) {
+        return;
+    }
+    if (threadIdx.x == 0) {
+        least = (unsigned long long)__double_as_longlong(args.compared ? INFINITY : 0.0);
+    }
+    __syncthreads();
+    for (size_t i = threadIdx.x; args.compared && i < m.k; i += THREADS) {
+        double d2 = 0;
+        for (size_t j = 0; j < d; j++) {
+            d2 = kmeans_add_column(d2, m.centroid[i * d + j], m.centroid[c * d + j], m.weight[j]);
+        }
+        if (i != c) {
+            atomicMin(&least, (unsigned long long)__double_as_longlong(d2));
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        args.between[c] = __longlong_as_double((long long)least);
+    }
+}
+
+/* The two largest of the block's, the larger first. */
+__device__ void block_two_most(const double *v, size_t n, double *shared, double *most)
+{
+    double a = 0, b = 0;
+    for (size_t c = threadIdx.x; c < n; c += THREADS) {
+        const double x = v[c];
+        b = x > a ? a : x > b ? x : b;
+        a = x > a ? x : a;
+    }
+    shared[threadIdx.x] = a;
+    shared[THREADS + threadIdx.x] = b;
+    __syncthreads();
+    for (int step = THREADS / 2; step > 0; step /= 2) {
+        if (threadIdx.x < step) {
+            const double x = shared[threadIdx.x + step], y = shared[THREADS + threadIdx.x + step];
+            a = shared[threadIdx.x], b = shared[THREADS + threadIdx.x];
+            shared[threadIdx.x] = x > a ? x : a;
+            const double less = x > a ? a : x, second = y > b ? y : b;
+            shared[THREADS + threadIdx.x] = less > second ? less : second;
+        }
+        __syncthreads();
+    }
+    most[0] = shared[0];
+    most[1] = shared[THREADS];
+}
+
+__global__ void __launch_bounds__(THREADS) end_update(update_args args)
+{
+    __shared__ double shared[2 * THREADS];
+    const struct kmeans_device m = args.m;
+    const struct plan plan = *args.plan;
+    if (plan.done) {
+        return;
+    }
+    if (m.incremental) {
+        double most[2];
+        block_two_most(args.moved, m.k, shared, most);
+        for (size_t c = threadIdx.x; c < m.k; c += THREADS) {
+            const double own = kmeans_drift_of(args.moved[c], m.d);
+            /* of two that have moved as far each is the other's longest way */
+            const double other = kmeans_drift_of(args.moved[c] == most[0] ? most[1] : most[0], m.d);
+            double *gap = m.drift + KMEANS_DRIFT_GAP * m.k;
+            double *limit = m.drift + KMEANS_DRIFT_LIMIT * m.k;
+            double *moved = m.drift + KMEANS_DRIFT_MOVED * m.k;
+            gap[c] = kmeans_drift_add(gap[c], kmeans_drift_add(own, other));
+            moved[c] = kmeans_drift_add(moved[c], own);
+            limit[c] = kmeans_drift_limit(args.between[c], moved[c], m.d);
+        }
+    }
+    if (threadIdx.x >= 32) {
+        return;
+    }
+    double shift2 = 0;
+    for (size_t at = 0; at < m.k; at += 32) {
+        const double own = at + threadIdx.x < m.k ? args.moved[at + threadIdx.x] : 0;
+        const int n = (int)(m.k - at < 32 ? m.k - at : 32);
+        for (int i = 0; i < n; i++) {
+            shift2 = kmeans_plus(shift2, __shfl_sync(ALL, own, i));
+        }
+    }
+    if (threadIdx.x == 0) {
+        struct kmeans_state *state = m.state;
+        state->shift2 = shift2;
+        state->n_iterations++;
+        state->n_empty = plan.n_empty;
+        state->n_relocated += plan.taken ? 1 : 0;
+        state->done = !plan.taken && shift2 <= state->tolerance;
+        state->pick.value = 0;
+        state->pick.point = UINT64_MAX;
+        state->pick.cluster = 0;
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) take_pick(struct kmeans_device m, size_t n_drawn)
+{
+    const double *from = m.state->pick.point == UINT64_MAX ? m.centroid : m.pick_cells;
+    for (size_t j = threadIdx.x; j < m.d; j += THREADS) {
+        m.centroid[n_drawn * m.d + j] = from[j];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        m.state->pick.value = 0;
+        m.state->pick.point = UINT64_MAX;
+        m.state->pick.cluster = 0;
+    }
+}
+
+} // namespace
+
+enum status kmeans_cuda_take(struct queue *q, const struct kmeans_model *m)
+{
+    STATUS_TRY(cuda_expect(m->at, 1, kmeans_model_bytes(m->k, m->n_columns), "a model of k-means"));
+    if (m->n_drawn >= m->k) {
+        return status_fail(STATUS_INTERNAL, "centroid %zu of %zu", m->n_drawn, m->k);
+    }
+    cuda_work work(cuda_queue_of(q), STREAM_COMPUTE, {kmeans_access(m)});
+    STATUS_TRY(work.status);
+    take_pick<<<1, THREADS, 0, work.stream>>>(kmeans_on_device(m), m->n_drawn);
+    STATUS_TRY(cuda_launched("taking a centroid"));
+    return work.done();
+}
+
+enum status kmeans_cuda_update(struct queue *q, const struct kmeans_model *m)
+{
+    const size_t k = m->k, d = m->n_columns;
+    if (k == 0) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(cuda_expect(m->at, 1, kmeans_model_bytes(k, d), "a model of k-means"));
+    cuda_work work(cuda_queue_of(q), STREAM_COMPUTE, {kmeans_access(m)});
+    STATUS_TRY(work.status);
+    char *scratch = nullptr;
+    const size_t head = 64;
+    STATUS_TRY(cuda_queue_scratch(cuda_queue_of(q), STREAM_COMPUTE,
+                                  head + k * (d + 2) * sizeof(double), (void **)&scratch));
+    double *arrays = (double *)(scratch + head);
+    const update_args args = {kmeans_on_device(m), (struct plan *)scratch, arrays,
+                              arrays + k,          arrays + 2 * k,         k * d <= MOST_COMPARED};
+    plan_update<<<1, THREADS, 0, work.stream>>>(args);
+    STATUS_TRY(cuda_launched("planning an update"));
+    update_clusters<<<(unsigned)k, THREADS, 0, work.stream>>>(args);
+    STATUS_TRY(cuda_launched("the next centroids"));
+    if (m->incremental) {
+        compare_centroids<<<(unsigned)k, THREADS, 0, work.stream>>>(args);
+        STATUS_TRY(cuda_launched("comparing centroids"));
+    }
+    end_update<<<1, THREADS, 0, work.stream>>>(args);
+    STATUS_TRY(cuda_launched("ending an iteration"));
+    return work.done();
+}

@@ -1,0 +1,170 @@
+/*
+ * interpolate_choice - parameters, and what follows from them and the shape: how many curves there
+ * are, where queries come from, how many of them pass at a time, and the memory for all that.
+ */
+#include "stages/interpolate/interpolate_job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    BLOCKS_A_SET = 4,        /* of the engine's: values that leave at once */
+    UNIT = 64,               /* queries, so that arrays on the backend begin where they may */
+    GROWING_BYTES = 3 << 20, /* of arrays and files that grow */
+    NUMBER = (int)sizeof(double)
+};
+
+const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS] = {
+    [INTERPOLATE_QUERIES] = {.key = "query",
+                             .kind = PARAM_TEXT,
+                             .text = "",
+                             .max = 200,
+                             .help = "linspace(a, b, n) in place of X.query.*"},
+    [INTERPOLATE_METHOD] = {.key = "method",
+                            .kind = PARAM_CHOICE,
+                            .text = "auto",
+                            .choices = "auto|chebyshev|barycentric",
+                            .help = "how the polynomial is evaluated"},
+    [INTERPOLATE_QUERY_COLUMNS] = {.key = "query_columns",
+                                   .kind = PARAM_TEXT,
+                                   .text = "",
+                                   .max = 4096,
+                                   .help = "CSV: the column of X.query.* to read"},
+};
+
+static bool is_array(const struct table_info *t)
+{
+    return strncmp(t->format, "np", 2) == 0;
+}
+
+static size_t n_lines_of(const struct table_info *t)
+{
+    return t->n_lines != 0 ? t->n_lines : t->n_lines_estimate;
+}
+
+static enum status choose_nodes(const struct stage_input *in, struct interpolate_choice *c)
+{
+    const struct table_info *const t = in->table;
+    const size_t lines = n_lines_of(t);
+    c->n_nodes = t->lines_are_columns ? t->cells_per_line : lines;
+    const size_t columns = t->lines_are_columns ? lines : t->cells_per_line;
+    if (columns < 2 || t->is_flat) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: has one column of numbers; nodes are a table of at least two: x, "
+                           "then y, or y of several curves, with a row for each node",
+                           in->name);
+    }
+    c->n_curves = columns - 1;
+    return STATUS_OK;
+}
+
+static enum status choose_queries(const struct stage_input *in, const char *text,
+                                  struct interpolate_choice *c)
+{
+    const struct table_info *const t = in->table;
+    if (*text != '\0') {
+        STATUS_TRY(linspace_parse(interpolate_specs[INTERPOLATE_QUERIES].key, text, &c->line));
+        c->query_type = DTYPE_F64;
+        c->n_queries = c->n_about = c->line.n;
+        return STATUS_OK;
+    }
+    if (t == NULL) {
+        return status_fail(STATUS_INTERNAL, "a job came without queries");
+    }
+    const bool is_column = t->cells_per_line == 1 || (is_array(t) && t->n_lines == 1);
+    if (!is_column) {
+        return status_fail(
+            STATUS_BAD_INPUT, "%s: has %zu columns of numbers; queries are one column: %s",
+            in->name, t->lines_are_columns ? n_lines_of(t) : t->cells_per_line,
+            is_array(t) ? "save that column alone" : "choose it with query_columns=NAME");
+    }
+    c->query_type = t->dtype;
+    c->n_queries = (uint64_t)t->n_lines * t->cells_per_line;
+    c->n_about = (uint64_t)n_lines_of(t) * t->cells_per_line;
+    return STATUS_OK;
+}
+
+static enum status too_many(const char *name, size_t n_nodes)
+{
+    return status_fail(STATUS_TOO_LARGE,
+                       "%s: has %zu nodes, more than the %d of a polynomial that can be set up; "
+                       "interpolate a part of them, or every few",
+                       name, n_nodes, INTERPOLATE_MOST_NODES);
+}
+
+enum status interpolate_too_many(const struct interpolate_job *job, size_t n_nodes)
+{
+    return too_many(job->args.inputs[INTERPOLATE_NODES].name, n_nodes);
+}
+
+/* Memory of a job, from numbers that are no larger than 2^64 when their product is. */
+static void add_need(const struct stage_args *args, const struct interpolate_choice *c,
+                     struct stage_need *need)
+{
+    const size_t of_query = dtype_bytes(c->query_type);
+    const uint64_t n = c->n_nodes, curves = c->n_curves, cells = n * (1 + curves);
+    uint64_t backend = 2 * (c->in_queries * of_query + c->set_queries * curves * NUMBER);
+    uint64_t host = 3 * cells * NUMBER + 40 * n; /* as they came, sorted, growing; places, lines */
+    const struct interpolate_setup_bytes setup = interpolate_setup_bytes(c->n_nodes, c->n_curves);
+    const struct interpolate_picture_bytes picture = interpolate_picture_bytes(c->n_curves);
+    host += setup.host + GROWING_BYTES + c->about_text * (1 + curves) * NUMBER + picture.host;
+    host += c->line.n > 0 ? 2 * c->in_queries * NUMBER : 0;
+    backend += setup.backend + picture.backend;
+    *need = (struct stage_need){
+        .memory_bytes = backend,
+        .host_bytes = host,
+        .estimated = args->inputs[INTERPOLATE_NODES].table->n_lines == 0,
+    };
+}
+
+/* A chunk of a file's queries is taken whole; values leave in units of some blocks' bytes, whole
+ * ones of 64 queries. */
+static void choose_buffers(size_t block_bytes, struct interpolate_choice *c)
+{
+    const size_t room = BLOCKS_A_SET * block_bytes,
+                 of_values = (c->n_curves + (c->line.n > 0 ? 2 : 0)) * NUMBER;
+    const size_t most =
+        c->n_queries != 0 && c->n_queries < SIZE_MAX ? (size_t)c->n_queries : SIZE_MAX;
+    c->set_queries = room / of_values / UNIT * UNIT + UNIT;
+    c->in_queries = c->line.n > 0 ? c->set_queries : block_bytes / dtype_bytes(c->query_type) + 1;
+    c->in_queries = c->in_queries < most ? c->in_queries : most;
+    c->set_queries = c->set_queries < c->in_queries ? c->set_queries : c->in_queries;
+    c->most_text = INTERPOLATE_CSV_POINTS / c->n_curves;
+    c->about_text = c->n_queries > c->most_text ? 0
+                    : c->n_about < c->most_text ? (size_t)c->n_about
+                                                : c->most_text;
+}
+
+enum status interpolate_choose(const struct stage_args *args, struct interpolate_choice *c,
+                               struct stage_need *need)
+{
+    const struct stage_input *const nodes = &args->inputs[INTERPOLATE_NODES];
+    *c = (struct interpolate_choice){
+        .asked = (enum interpolate_method)args->params[INTERPOLATE_METHOD].index};
+    STATUS_TRY(choose_nodes(nodes, c));
+    STATUS_TRY(choose_queries(&args->inputs[INTERPOLATE_QUERY],
+                              args->params[INTERPOLATE_QUERIES].text, c));
+    size_t numbers;
+    const bool known = nodes->table->n_lines != 0;
+    if ((known && c->n_nodes > INTERPOLATE_MOST_NODES) ||
+        __builtin_mul_overflow(c->n_nodes, c->n_curves + 1, &numbers) ||
+        numbers > SIZE_MAX / 4096) {
+        return too_many(nodes->name, c->n_nodes);
+    }
+    c->n_nodes = c->n_nodes < INTERPOLATE_MOST_NODES ? c->n_nodes : INTERPOLATE_MOST_NODES;
+    choose_buffers(args->block_bytes, c);
+    add_need(args, c, need);
+    return STATUS_OK;
+}
+
+const char *interpolate_name(const struct interpolate_job *job, size_t curve,
+                             char room[INTERPOLATE_NAME_BYTES])
+{
+    const struct table_info *const t = job->args.inputs[INTERPOLATE_NODES].table;
+    if (t->names != NULL && !t->lines_are_columns && t->names[curve + 1][0] != '\0') {
+        return t->names[curve + 1];
+    }
+    snprintf(room, INTERPOLATE_NAME_BYTES, "y%zu", curve + 1);
+    return room;
+}

@@ -1,0 +1,349 @@
+/*
+ * interpolate_picture - curve.png: the curves over the range of the queries, with the nodes marked,
+ * and what is extrapolated on grey ground.
+ *
+ * The curves are evaluated once more for it, at some places in each column of pixels, so the
+ * picture is the same for ten queries and for a billion, in any order. A polynomial that swings far
+ * beyond its nodes would make a flat line of all the rest: then y is cut, and the picture says so.
+ */
+#include "formats/result/plot_axes.h"
+#include "stages/interpolate/interpolate_job.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    AREA_WIDTH = 960,
+    AREA_HEIGHT = 560,
+    PLACES = 8 * AREA_WIDTH + 1, /* at which the curves are evaluated */
+    DOT = 2,
+    GLYPH = 7 * DOT,
+    GAP = 16,
+    TITLE = 2 * GAP + GLYPH,
+    ABOVE = GLYPH + 10,    /* of the area: the note */
+    BELOW = 3 * GLYPH + 4, /* labels of ticks, name of the axis */
+    SHOWN = PLOT_COLOURS,  /* curves at most */
+    NAME = 18,             /* characters of one */
+    SAMPLE = 34,           /* length of a line in the legend */
+    ENTRY = GLYPH + 14,    /* its height */
+    BEYOND = 0xeff0f2,     /* colour of the ground where the curve is extrapolated */
+    PIXEL_BYTES = 6,       /* colours, palette, what covers it, what is written */
+    MARKED = 4000          /* nodes at most, of a curve */
+};
+
+/* Beyond the nodes' values by so many times their range, a curve is cut to once that. */
+static const double swing = 3;
+
+struct picture {
+    const struct interpolate_job *job;
+    size_t n_shown;
+    struct plot_axes axes;
+    struct plot_ticks ticks_x, ticks_y;
+    double *x, *y;    /* [PLACES], [PLACES][n_shown] */
+    double *line;     /* [PLACES]: y of one curve */
+    double low, high; /* what of x the curves are drawn over */
+    bool is_cut, is_extrapolated;
+    double lowest, highest; /* of the curves */
+};
+
+static size_t shown_of(size_t n_curves)
+{
+    return n_curves < SHOWN ? n_curves : SHOWN;
+}
+
+struct interpolate_picture_bytes interpolate_picture_bytes(size_t n_curves)
+{
+    const size_t picture = (size_t)(AREA_WIDTH + 540) * (AREA_HEIGHT + 160) * PIXEL_BYTES;
+    const size_t x = PLACES * sizeof(double), y = x * shown_of(n_curves), slack = 768;
+    return (struct interpolate_picture_bytes){
+        .host = picture + 3 * x + y, .backend = x + y + sizeof(struct interpolate_counts) + slack};
+}
+
+/* --- what is shown ---------------------------------------------------------------------------- */
+
+/* The queries; the nodes where there are not two. */
+static void choose_x(struct picture *p)
+{
+    const struct interpolate_job *const job = p->job;
+    const bool are_queries = job->low < job->high;
+    const double first = job->x[0], last = job->x[job->n - 1];
+    p->low = are_queries ? job->low : first;
+    p->high = are_queries ? job->high : last;
+    p->axes.x = plot_range_of(p->low, p->high, 0.02);
+    p->is_extrapolated = p->low < first || p->high > last;
+}
+
+static enum status evaluate_on(struct interpolate_job *job, const struct picture *p,
+                               const struct span spans[3])
+{
+    /* The arrays lie curve after curve: those that are shown come first. */
+    struct interpolate_nodes nodes = job->setup.nodes;
+    const size_t bytes = PLACES * sizeof(double);
+    uint64_t ticket;
+    nodes.n_curves = p->n_shown;
+    STATUS_TRY(job->ops->upload(job->queue, spans[0], p->x, bytes, &ticket));
+    STATUS_TRY(job->ops->zero(job->queue, spans[2]));
+    STATUS_TRY(job->ops->interpolate->evaluate(job->queue, &nodes, &job->setup.cells, spans[0],
+                                               DTYPE_F64, PLACES, spans[1], spans[2]));
+    STATUS_TRY(job->ops->download(job->queue, p->y, spans[1], p->n_shown * bytes));
+    return job->ops->upload_wait(job->queue, ticket);
+}
+
+/* The curves at PLACES numbers over the range, in memory of the backend that is given back. */
+static enum status evaluate(struct interpolate_job *job, struct picture *p)
+{
+    struct span spans[3] = {{0}};
+    const size_t bytes[3] = {PLACES * sizeof(double), PLACES * p->n_shown * sizeof(double),
+                             sizeof(struct interpolate_counts)};
+    const struct linspace line = {p->low, p->high, PLACES};
+    enum status st = STATUS_OK;
+    linspace_fill(&line, 0, PLACES, p->x);
+    for (size_t k = 0; k < 3 && st == STATUS_OK; k++) {
+        st = job->ops->alloc(job->queue, bytes[k], &spans[k]);
+    }
+    if (st == STATUS_OK) {
+        st = evaluate_on(job, p, spans);
+    }
+    for (size_t k = 0; k < 3; k++) {
+        job->ops->release(job->queue, spans[k]);
+    }
+    return st;
+}
+
+/* The least and greatest of the nodes that are shown, and how many those are. */
+static size_t range_of_nodes(const struct picture *p, double *low, double *high)
+{
+    const struct interpolate_job *const job = p->job;
+    size_t n = 0;
+    *low = INFINITY;
+    *high = -INFINITY;
+    for (size_t i = 0; i < job->n; i++) {
+        if (job->x[i] < p->axes.x.low || job->x[i] > p->axes.x.high) {
+            continue;
+        }
+        n++;
+        for (size_t c = 0; c < p->n_shown; c++) {
+            const double y = job->y[c * job->n + i];
+            *low = fmin(*low, y);
+            *high = fmax(*high, y);
+        }
+    }
+    return n;
+}
+
+static void choose_y(struct picture *p)
+{
+    double low, high;
+    p->lowest = INFINITY;
+    p->highest = -INFINITY;
+    for (size_t i = 0; i < PLACES; i++) {
+        for (size_t c = 0; c < p->n_shown; c++) {
+            p->lowest = fmin(p->lowest, p->y[i * p->n_shown + c]); /* passes over NaN */
+            p->highest = fmax(p->highest, p->y[i * p->n_shown + c]);
+        }
+    }
+    const size_t n = range_of_nodes(p, &low, &high);
+    const double length = high > low ? high - low : fmax(fabs(high) / 4, DBL_MIN);
+    p->is_cut = n > 1 && (p->highest > high + swing * length || p->lowest < low - swing * length);
+    if (p->is_cut) {
+        p->axes.y =
+            plot_range_of(fmax(p->lowest, low - length), fmin(p->highest, high + length), 0.05);
+    } else {
+        p->axes.y = plot_range_of(fmin(p->lowest, low), fmax(p->highest, high), 0.05);
+    }
+}
+
+/* --- drawing ---------------------------------------------------------------------------------- */
+
+static long legend_width(const struct picture *p)
+{
+    long widest = png_image_text_width(DOT, p->is_extrapolated ? "extrapolated" : "nodes");
+    for (size_t c = 0; c < p->n_shown; c++) {
+        char room[INTERPOLATE_NAME_BYTES], name[NAME + 1];
+        plot_name(interpolate_name(p->job, c, room), NAME, name);
+        const long width = png_image_text_width(DOT, name);
+        widest = width > widest ? width : widest;
+    }
+    return SAMPLE + GAP / 2 + widest;
+}
+
+static double mark_size(const struct picture *p)
+{
+    return p->job->n <= 40 ? 10 : p->job->n <= 80 ? 8 : p->job->n <= 300 ? 6 : 4;
+}
+
+static void draw_legend(struct picture *p, struct png_image *image)
+{
+    const long left = p->axes.left + p->axes.width + GAP;
+    long y = p->axes.top;
+    for (size_t c = 0; c < p->n_shown; c++, y += ENTRY) {
+        char room[INTERPOLATE_NAME_BYTES], name[NAME + 1];
+        plot_name(interpolate_name(p->job, c, room), NAME, name);
+        png_image_fill(image, left, y + GLYPH / 2 - 1, SAMPLE, 3, plot_colour(c));
+        png_image_text(image, left + SAMPLE + GAP / 2, y, DOT, PLOT_INK, name);
+    }
+    if (p->n_shown < p->job->choice.n_curves) {
+        char more[48];
+        snprintf(more, sizeof more, "and %zu more", p->job->choice.n_curves - p->n_shown);
+        png_image_text(image, left, y, DOT, PLOT_INK, more);
+        y += ENTRY;
+    }
+    const long middle = left + SAMPLE / 2, height = y + GLYPH / 2;
+    plot_mark_at(image, (double)middle, (double)height, PLOT_DISC, mark_size(p), 1,
+                 p->n_shown == 1 ? plot_colour(0) : PLOT_INK);
+    png_image_text(image, left + SAMPLE + GAP / 2, y, DOT, PLOT_INK, "nodes");
+    y += ENTRY;
+    if (p->is_extrapolated) {
+        png_image_fill(image, left, y, SAMPLE, GLYPH, BEYOND);
+        png_image_fill(image, left, y + GLYPH / 2 - 1, SAMPLE, 3,
+                       plot_mix(BEYOND, plot_colour(0), 0.5));
+        png_image_text(image, left + SAMPLE + GAP / 2, y, DOT, PLOT_INK, "extrapolated");
+    }
+}
+
+/* The places of a curve from `from` on that lie where `inside` says; *end is the next one. */
+static size_t stretch(const struct picture *p, size_t from, bool *inside)
+{
+    const double first = p->job->x[0], last = p->job->x[p->job->n - 1];
+    *inside = p->x[from] >= first && p->x[from] <= last;
+    size_t end = from;
+    while (end < PLACES && (p->x[end] >= first && p->x[end] <= last) == *inside) {
+        end++;
+    }
+    return end;
+}
+
+static void draw_curve(struct picture *p, size_t c)
+{
+    const uint32_t colour = plot_colour(c), beyond = plot_mix(BEYOND, colour, 0.5);
+    for (size_t i = 0; i < PLACES; i++) {
+        p->line[i] = p->y[i * p->n_shown + c];
+    }
+    bool inside;
+    for (size_t from = 0, end; from < PLACES; from = end) {
+        end = stretch(p, from, &inside);
+        const size_t joint = from > 0 ? from - 1 : from; /* no gap before it */
+        plot_line(&p->axes, p->x + joint, p->line + joint, end - joint, inside ? 2.5 : 2,
+                  inside ? colour : beyond);
+    }
+}
+
+static void draw_nodes(const struct picture *p, size_t c)
+{
+    const struct interpolate_job *const job = p->job;
+    const size_t every = (job->n + MARKED - 1) / MARKED;
+    for (size_t i = 0; i < job->n; i += every) {
+        plot_mark(&p->axes, job->x[i], job->y[c * job->n + i], PLOT_DISC, mark_size(p) * 1.3, 1,
+                  0xffffff);
+        plot_mark(&p->axes, job->x[i], job->y[c * job->n + i], PLOT_DISC, mark_size(p), 1,
+                  plot_colour(c));
+    }
+}
+
+static void draw_title(const struct picture *p, struct png_image *image)
+{
+    const struct interpolate_job *const job = p->job;
+    const char *const path = job->args.inputs[INTERPOLATE_NODES].name;
+    const char *const slash = strrchr(path, '/');
+    char name[41], title[160];
+    plot_name(slash != NULL ? slash + 1 : path, sizeof name - 1, name);
+    snprintf(title, sizeof title, "%s: %zu node%s, degree %zu", name, job->n, job->n > 1 ? "s" : "",
+             job->n - 1);
+    png_image_text(image, p->axes.left, GAP, DOT, PLOT_INK, title);
+    if (p->is_cut) {
+        char note[128];
+        snprintf(note, sizeof note, "y is cut: the curve%s go%s from %.2g to %.2g",
+                 p->n_shown > 1 ? "s" : "", p->n_shown > 1 ? "" : "es", p->lowest, p->highest);
+        png_image_text(image, p->axes.left, GAP + GLYPH + 12, DOT, 0xb03a00, note);
+    }
+}
+
+static void draw(struct picture *p, struct png_image *image)
+{
+    const double first = p->job->x[0], last = p->job->x[p->job->n - 1];
+    draw_title(p, image);
+    if (p->low < first) {
+        plot_band(&p->axes, p->axes.x.low, first, BEYOND);
+    }
+    if (p->high > last) {
+        plot_band(&p->axes, last, p->axes.x.high, BEYOND);
+    }
+    plot_axes_draw(&p->axes, &p->ticks_x, &p->ticks_y, "x", "");
+    for (size_t c = p->n_shown; c-- > 0;) {
+        draw_curve(p, c);
+    }
+    for (size_t c = p->n_shown; c-- > 0;) {
+        draw_nodes(p, c);
+    }
+    draw_legend(p, image);
+}
+
+static enum status picture_piece(void *context, uint64_t index, struct bytes *out)
+{
+    struct picture *const p = context;
+    struct png_image image;
+    (void)index; /* there is one */
+    plot_ticks_of(p->axes.x, 10, &p->ticks_x);
+    plot_ticks_of(p->axes.y, 8, &p->ticks_y);
+    p->axes.left = GAP + plot_ticks_width(&p->ticks_y, DOT);
+    p->axes.top = TITLE + (p->is_cut ? ABOVE : 0);
+    const long width = p->axes.left + p->axes.width + 2L * GAP + legend_width(p);
+    const long height = p->axes.top + p->axes.height + BELOW + GAP;
+    STATUS_TRY(png_image_new((size_t)width, (size_t)height, &image));
+    p->axes.image = &image;
+    enum status st = plot_axes_open(&p->axes);
+    if (st == STATUS_OK) {
+        draw(p, &image);
+        st = png_image_encode(&image, out);
+    }
+    plot_axes_close(&p->axes);
+    png_image_release(&image);
+    return st;
+}
+
+static void free_picture(void *context)
+{
+    struct picture *const p = context;
+    free(p->x);
+    free(p->y);
+    free(p->line);
+    free(p);
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static enum status fill(struct interpolate_job *job, struct picture *p)
+{
+    p->x = malloc(PLACES * sizeof(double));
+    p->line = malloc(PLACES * sizeof(double));
+    p->y = malloc(PLACES * p->n_shown * sizeof(double));
+    if (p->x == NULL || p->y == NULL || p->line == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a picture");
+    }
+    choose_x(p);
+    STATUS_TRY(evaluate(job, p));
+    choose_y(p);
+    return STATUS_OK;
+}
+
+enum status interpolate_picture(struct interpolate_job *job, struct result *out)
+{
+    struct result_file *f;
+    STATUS_TRY(result_add_file(out, "curve.png", PACK_RAW, &f));
+    struct picture *const p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a picture");
+    }
+    *p = (struct picture){.job = job,
+                          .n_shown = shown_of(job->choice.n_curves),
+                          .axes = {.width = AREA_WIDTH, .height = AREA_HEIGHT, .dot = DOT}};
+    const enum status st = fill(job, p);
+    if (st != STATUS_OK) {
+        free_picture(p);
+        return st;
+    }
+    return result_add_member(f, NULL, 1, picture_piece, p, free_picture);
+}

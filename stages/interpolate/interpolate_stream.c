@@ -1,0 +1,308 @@
+/*
+ * interpolate_stream - queries in, values out, through two sets of buffers in turn.
+ *
+ * Values lie query by query, so that a portion of all curves is one piece of the array, which
+ * grows in that order (NumPy's fortran_order). They stay on the backend until a piece is made.
+ */
+#include "stages/interpolate/interpolate_job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_PER_PIECE = 4096, PIECE_NUMBERS = 1 << 15 };
+
+enum status interpolate_stream_open(struct interpolate_job *job)
+{
+    const struct interpolate_choice *const c = &job->choice;
+    job->low = INFINITY;
+    job->high = -INFINITY;
+    for (size_t k = 0; k < 2; k++) {
+        job->set[k].job = job;
+        STATUS_TRY(
+            job->ops->alloc(job->queue, c->in_queries * dtype_bytes(c->query_type), &job->in[k].x));
+        STATUS_TRY(job->ops->alloc(job->queue, c->set_queries * c->n_curves * sizeof(double),
+                                   &job->set[k].y));
+        if (c->line.n > 0) {
+            void *host;
+            STATUS_TRY(
+                job->ops->host_alloc(job->queue->backend, c->in_queries * sizeof(double), &host));
+            job->in[k].host = host;
+        }
+    }
+    STATUS_TRY(job->ops->alloc(job->queue, sizeof(struct interpolate_counts), &job->counts));
+    return job->ops->zero(job->queue, job->counts);
+}
+
+static void drop_text(struct interpolate_job *job)
+{
+    free(job->text_x);
+    free(job->text_y);
+    job->text_x = job->text_y = NULL;
+    job->n_text = job->text_room = 0;
+}
+
+void interpolate_stream_free(struct interpolate_job *job)
+{
+    for (size_t k = 0; k < 2; k++) {
+        if (job->in[k].host != NULL) {
+            job->ops->host_free(job->queue->backend, job->in[k].host);
+        }
+        job->ops->release(job->queue, job->in[k].x);
+        job->ops->release(job->queue, job->set[k].y);
+    }
+    job->ops->release(job->queue, job->counts);
+    drop_text(job);
+}
+
+/* --- in --------------------------------------------------------------------------------------- */
+
+static void widen(struct interpolate_job *job, double low, double high)
+{
+    job->low = low < job->low ? low : job->low;
+    job->high = high > job->high ? high : job->high;
+}
+
+/* The least and the greatest query; infinite ones are refused. */
+static enum status look_over(struct interpolate_job *job, const struct table_chunk *chunk)
+{
+    const bool narrow = job->choice.query_type == DTYPE_F32;
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < chunk->n_cells; i++) { /* NaN is neither */
+        const double x =
+            narrow ? (double)((const float *)chunk->values)[i] : ((const double *)chunk->values)[i];
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    if (low == -INFINITY || high == INFINITY) {
+        size_t i = 0;
+        while (!isinf(narrow ? (double)((const float *)chunk->values)[i]
+                             : ((const double *)chunk->values)[i])) {
+            i++;
+        }
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: query %" PRIu64 " is infinite; remove it, or mark it as missing",
+                           job->args.inputs[INTERPOLATE_QUERY].name, job->n_done + i + 1);
+    }
+    widen(job, low, high);
+    return STATUS_OK;
+}
+
+/* The next n queries are on the backend. */
+static void take(struct interpolate_job *job, size_t n)
+{
+    job->in_turn = 1 - job->in_turn;
+    job->n_in = n;
+    job->n_out = 0;
+}
+
+enum status interpolate_stream_add(struct interpolate_job *job, const struct table_chunk *chunk,
+                                   uint64_t *ticket)
+{
+    const size_t n = chunk->n_cells;
+    if (n > job->choice.in_queries) {
+        return status_fail(STATUS_INTERNAL, "%zu queries at once, %zu were expected", n,
+                           job->choice.in_queries);
+    }
+    if (n == 0) { /* no turn: the buffer of the portion before may still be read */
+        job->n_in = job->n_out = 0;
+        return STATUS_OK;
+    }
+    STATUS_TRY(look_over(job, chunk));
+    STATUS_TRY(job->ops->upload(job->queue, job->in[job->in_turn].x, chunk->values,
+                                n * dtype_bytes(job->choice.query_type), ticket));
+    take(job, n);
+    return STATUS_OK;
+}
+
+enum status interpolate_stream_next(struct interpolate_job *job)
+{
+    const struct linspace *const line = &job->choice.line;
+    struct interpolate_in *const in = &job->in[job->in_turn];
+    const uint64_t left = line->n - job->n_done;
+    const size_t n = left < job->choice.in_queries ? (size_t)left : job->choice.in_queries;
+    uint64_t ticket;
+    STATUS_TRY(queue_check(job->queue));
+    linspace_fill(line, job->n_done, n, in->host);
+    widen(job, fmin(in->host[0], in->host[n - 1]), fmax(in->host[0], in->host[n - 1]));
+    STATUS_TRY(job->ops->upload(job->queue, in->x, in->host, n * sizeof(double), &ticket));
+    STATUS_TRY(job->ops->upload_wait(job->queue, ticket));
+    take(job, n);
+    return STATUS_OK;
+}
+
+/* Evaluates the next of the queries that have been taken, into the set that is next. */
+static enum status evaluate(struct interpolate_job *job, struct interpolate_set *set)
+{
+    const struct interpolate_choice *const c = &job->choice;
+    const size_t left = job->n_in - job->n_out;
+    set->n = left < c->set_queries ? left : c->set_queries;
+    set->x = span_from(job->in[1 - job->in_turn].x, job->n_out * dtype_bytes(c->query_type));
+    job->n_out += set->n;
+    job->n_done += set->n;
+    job->turn = 1 - job->turn;
+    return job->ops->interpolate->evaluate(job->queue, &job->setup.nodes, &job->setup.cells, set->x,
+                                           c->query_type, set->n, set->y, job->counts);
+}
+
+/* --- out -------------------------------------------------------------------------------------- */
+
+static enum status fetch_x(void *context, uint64_t first, size_t n, void *dst)
+{
+    const struct interpolate_set *const set = context;
+    const size_t of_query = dtype_bytes(set->job->choice.query_type);
+    return set->job->ops->download(set->job->queue, dst, span_from(set->x, first * of_query),
+                                   n * of_query);
+}
+
+static enum status fetch_y(void *context, uint64_t first, size_t n, void *dst)
+{
+    const struct interpolate_set *const set = context;
+    return set->job->ops->download(set->job->queue, dst, span_from(set->y, first * sizeof(double)),
+                                   n * sizeof(double));
+}
+
+/* Room for n more: what is planned, then half as much again, as the plan grows. */
+static enum status grow_text(struct interpolate_job *job, size_t n)
+{
+    const struct interpolate_choice *const c = &job->choice;
+    const size_t need = job->n_text + n, old = job->text_room;
+    if (need <= old) {
+        return STATUS_OK;
+    }
+    size_t room = old == 0 ? c->about_text : old + old / 2;
+    room = room > c->most_text ? c->most_text : room;
+    room = room < need ? need : room;
+    double *const x = reallocarray(job->text_x, room, sizeof *x);
+    job->text_x = x != NULL ? x : job->text_x;
+    double *const y = x != NULL ? reallocarray(job->text_y, room * c->n_curves, sizeof *y) : NULL;
+    job->text_y = y != NULL ? y : job->text_y;
+    if (y == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu queries of curve.csv.gz", room);
+    }
+    job->text_room = room;
+    return STATUS_OK;
+}
+
+/* Keeps what curve.csv.gz may need, as long as it does not become too much. */
+static enum status keep_for_text(struct interpolate_job *job, const struct interpolate_set *set)
+{
+    const struct interpolate_choice *const c = &job->choice;
+    const uint64_t all = c->n_queries > job->n_done ? c->n_queries : job->n_done;
+    if (job->without_text || all > c->most_text) {
+        job->without_text = true;
+        drop_text(job);
+        return STATUS_OK;
+    }
+    STATUS_TRY(grow_text(job, set->n));
+    double *const to = job->text_x + job->n_text;
+    STATUS_TRY(job->ops->download(job->queue, to, set->x, set->n * dtype_bytes(c->query_type)));
+    STATUS_TRY(job->ops->download(job->queue, job->text_y + job->n_text * c->n_curves, set->y,
+                                  set->n * c->n_curves * sizeof(double)));
+    if (c->query_type == DTYPE_F32) {
+        for (size_t i = set->n; i-- > 0;) { /* in place, from the end */
+            float narrow;
+            memcpy(&narrow, (const char *)to + i * sizeof narrow, sizeof narrow);
+            to[i] = (double)narrow;
+        }
+    }
+    job->n_text += set->n;
+    return STATUS_OK;
+}
+
+static enum npy_type query_npy(const struct interpolate_job *job)
+{
+    return job->choice.query_type == DTYPE_F32 ? NPY_F4 : NPY_F8;
+}
+
+enum status interpolate_stream_portion(struct interpolate_job *job, struct result *out, bool *more)
+{
+    struct interpolate_set *const set = &job->set[job->turn];
+    struct result_file *f;
+    if (job->n_out == job->n_in) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(evaluate(job, set));
+    *more = job->n_out < job->n_in;
+    STATUS_TRY(keep_for_text(job, set));
+    STATUS_TRY(result_add_file(out, "curve.npz", PACK_ZIP, &f));
+    f->more = true;
+    STATUS_TRY(result_add_portion(f, "x", query_npy(job), set->n, fetch_x, set, NULL));
+    return result_add_portion(f, "y", NPY_F8, (uint64_t)set->n * job->choice.n_curves, fetch_y, set,
+                              NULL);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static enum status text_rows(void *context, uint64_t first, size_t n, struct bytes *out)
+{
+    const struct interpolate_job *const job = context;
+    const size_t curves = job->choice.n_curves;
+    for (size_t i = (size_t)first; i < first + n; i++) {
+        STATUS_TRY(result_put_f64(out, job->text_x[i]));
+        for (size_t c = 0; c < curves; c++) {
+            STATUS_TRY(bytes_append(out, ",", 1));
+            STATUS_TRY(result_put_f64(out, job->text_y[i * curves + c]));
+        }
+        STATUS_TRY(bytes_append(out, "\n", 1));
+    }
+    return STATUS_OK;
+}
+
+static enum status add_text(struct interpolate_job *job, struct result *out)
+{
+    const size_t curves = job->choice.n_curves, rows = PIECE_NUMBERS / (1 + curves) + 1;
+    struct bytes header = {0};
+    char room[INTERPOLATE_NAME_BYTES];
+    enum status st = bytes_append(&header, "x", 1);
+    for (size_t c = 0; c < curves && st == STATUS_OK; c++) {
+        st = bytes_append(&header, ",", 1);
+        st = st == STATUS_OK ? result_put_field(&header, interpolate_name(job, c, room)) : st;
+    }
+    st = st == STATUS_OK ? bytes_append(&header, "", 1) : st;
+    if (st == STATUS_OK) {
+        st = result_add_csv(out, "curve", (const char *)header.data, job->n_done,
+                            rows < ROWS_PER_PIECE ? rows : ROWS_PER_PIECE, text_rows, job, NULL);
+    }
+    bytes_free(&header);
+    return st;
+}
+
+static enum status add_names(struct interpolate_job *job, struct result_file *f)
+{
+    const size_t curves = job->choice.n_curves;
+    char(*rooms)[INTERPOLATE_NAME_BYTES] = calloc(curves, sizeof *rooms);
+    const char **names = calloc(curves, sizeof *names);
+    enum status st = STATUS_NO_MEMORY;
+    if (rooms == NULL || names == NULL) {
+        status_fail(st, "no memory for the names of %zu curves", curves);
+    } else {
+        for (size_t c = 0; c < curves; c++) {
+            names[c] = interpolate_name(job, c, rooms[c]);
+        }
+        st = result_add_strings(f, "names", curves, names);
+    }
+    free(rooms);
+    free(names);
+    return st;
+}
+
+enum status interpolate_stream_end(struct interpolate_job *job, struct result *out)
+{
+    struct result_file *f;
+    const size_t n = (size_t)job->n_done, dims[] = {job->choice.n_curves, n};
+    const size_t node_dims[] = {job->choice.n_curves, job->n};
+    if (n == 0) {
+        return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers",
+                           job->args.inputs[INTERPOLATE_QUERY].name);
+    }
+    STATUS_TRY(job->ops->download(job->queue, &job->total, job->counts, sizeof job->total));
+    STATUS_TRY(result_add_file(out, "curve.npz", PACK_ZIP, &f));
+    STATUS_TRY(result_end_portions(f, "x", query_npy(job), 1, &n, false));
+    STATUS_TRY(result_end_portions(f, "y", NPY_F8, 2, dims, true));
+    STATUS_TRY(result_add_copy(f, "nodes_x", NPY_F8, 1, &job->n, job->x));
+    STATUS_TRY(result_add_copy(f, "nodes_y", NPY_F8, 2, node_dims, job->y));
+    STATUS_TRY(add_names(job, f));
+    return job->without_text ? STATUS_OK : add_text(job, out);
+}

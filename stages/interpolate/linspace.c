@@ -1,0 +1,99 @@
+/*
+ * linspace - a + i * ((b - a) / (n - 1)), every operation rounded, and b itself at the end. Where
+ * the step is so small that it is 0, i / (n - 1) * (b - a) in its place, as NumPy has it.
+ */
+#include "stages/interpolate/linspace.h"
+
+#include "formats/base/decimal.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static void pass_blanks(const char **at)
+{
+    while (**at == ' ') {
+        (*at)++;
+    }
+}
+
+static bool take(const char **at, char c)
+{
+    pass_blanks(at);
+    const bool there = **at == c;
+    *at += there;
+    return there;
+}
+
+static bool take_number(const char **at, double *out)
+{
+    pass_blanks(at);
+    const size_t n = strspn(*at, "+-.0123456789eE");
+    const bool good = decimal_parse(*at, n, '.', out) && isfinite(*out);
+    *at += n;
+    return good;
+}
+
+/* Also written 1e9. */
+static bool take_count(const char **at, uint64_t *out)
+{
+    double real;
+    if (!take_number(at, &real) || real != floor(real) || real < 0 ||
+        real > (double)LINSPACE_MOST) {
+        return false;
+    }
+    *out = (uint64_t)real;
+    return true;
+}
+
+enum status linspace_parse(const char *key, const char *text, struct linspace *out)
+{
+    static const char name[] = "linspace";
+    const char *at = text;
+    pass_blanks(&at);
+    const bool named = strncmp(at, name, sizeof name - 1) == 0;
+    at += named ? sizeof name - 1 : 0;
+    if (!named || !take(&at, '(') || !take_number(&at, &out->first) || !take(&at, ',') ||
+        !take_number(&at, &out->last) || !take(&at, ',')) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s' is not linspace(a, b, n) with numbers a, b, n", key, text);
+    }
+    if (!take_count(&at, &out->n) || out->n == 0 || !take(&at, ')')) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s': n is not a whole number from 1 to %" PRIu64, key, text,
+                           LINSPACE_MOST);
+    }
+    pass_blanks(&at);
+    if (*at != '\0') {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' goes on after linspace(a, b, n)", key,
+                           text);
+    }
+    if (!isfinite(out->last - out->first)) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s': b - a is too large for a double", key,
+                           text);
+    }
+    return STATUS_OK;
+}
+
+void linspace_fill(const struct linspace *line, uint64_t from, size_t n, double *out)
+{
+    const double steps = (double)(line->n - 1), length = line->last - line->first;
+    const double step = line->n > 1 ? length / steps : length, begin = (double)from;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = begin + (double)i;
+    }
+    if (line->n > 1 && step == 0) {
+        for (size_t i = 0; i < n; i++) {
+            out[i] = out[i] / steps * length + line->first;
+        }
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            out[i] = out[i] * step + line->first;
+        }
+    }
+    if (line->n > 1 && n > 0 && from + n == line->n) {
+        out[n - 1] = line->last;
+    }
+}

@@ -1,0 +1,224 @@
+/*
+ * kmeans_job - what the parts of the stage `kmeans` share: one job's state.
+ *
+ * A job is a sequence of passes over the points: their ranges; where tol or scale ask for it their
+ * means and squares; then whatever the runs ask for, until all are done; then the labels. Where the
+ * points stay in memory the passes after the first go over the blocks that hold them, else the
+ * engine reads the part again for each.
+ */
+#ifndef LEAT_STAGES_KMEANS_KMEANS_JOB_H
+#define LEAT_STAGES_KMEANS_KMEANS_JOB_H
+
+#include "stages/kmeans/kmeans_layout.h"
+#include "stages/kmeans/kmeans_sample.h"
+
+#include <stdio.h>
+
+enum kmeans_pass {
+    KMEANS_PASS_RANGE,
+    KMEANS_PASS_MEANS,
+    KMEANS_PASS_SQUARES,
+    KMEANS_PASS_RUNS,
+    KMEANS_PASS_LABELS,
+    KMEANS_PASS_NONE
+};
+
+/* Points that are gathered on the backend. */
+struct kmeans_block {
+    struct span at, memory; /* memory: of the assignment, later of the labels (resident) */
+    size_t capacity, n;     /* points */
+    uint64_t first;
+};
+
+/* What a run needs of the next pass. */
+enum kmeans_phase {
+    KMEANS_DRAW,     /* the next of its first centroids, by k-means++ */
+    KMEANS_GATHER,   /* all of its first centroids, by number */
+    KMEANS_ASSIGN,   /* an iteration */
+    KMEANS_FARTHEST, /* the farthest point, for an empty cluster */
+    KMEANS_INERTIA,  /* to be compared with other runs */
+    KMEANS_DONE
+};
+
+struct kmeans_start; /* the numbers of points that a run begins from */
+
+struct kmeans_run {
+    size_t k, restart;
+    enum kmeans_phase phase;
+    struct kmeans_model model;
+    struct kmeans_state state;  /* as of the last look */
+    struct kmeans_start *start; /* [k], by number; NULL without KMEANS_GATHER */
+    size_t n_gathered;
+    double *centroids; /* [k][d], being gathered */
+};
+
+/* The outcome of a run, on the host. */
+struct kmeans_fit {
+    size_t k;
+    struct kmeans_state state;
+    double inertia, silhouette;
+    double *centroids;  /* [k][d] */
+    int32_t *sample;    /* labels of the silhouette's sample */
+    uint64_t *count;    /* [k]; these two after the last pass */
+    double *within;     /* [k] */
+    uint64_t n_nonzero; /* clusters with points */
+};
+
+/* A line of ks.csv.gz. */
+struct kmeans_k {
+    size_t k;
+    double inertia, silhouette;
+    uint64_t n_iterations;
+    bool converged;
+};
+
+/* Names of rows, one after the other with their NULs. */
+struct kmeans_names {
+    struct bytes text;
+    size_t *at; /* [n] */
+    size_t n, capacity;
+    bool given_up; /* they are longer than there is room for */
+};
+
+/* Labels that are gathered on the host until they leave. */
+struct kmeans_labels {
+    size_t n, capacity;
+    int32_t at[];
+};
+
+struct kmeans_job {
+    struct stage_args args;
+    const char *name; /* of the input, for messages */
+    struct kmeans_choice choice;
+    struct kmeans_layout layout;
+    const struct backend_ops *ops;
+    const struct kmeans_kernels *kernels;
+    struct queue *queue;
+    enum kmeans_pass pass;
+    uint64_t ticket; /* of the last upload */
+
+    /* numbers as they come */
+    uint64_t n_cells; /* of this pass */
+    size_t n_done;    /* points of it that kernels have taken */
+    size_t n;         /* points in all, after the first pass */
+    size_t reserved;  /* points for which there is memory, where their number is not known */
+    bool too_many;    /* more came than fit: the job starts over */
+    char *columns;    /* the whole table, where its lines are columns: [n][d] */
+    char *line;       /* one that is split between two chunks */
+    size_t line_cells;
+    struct kmeans_block staging[2], *blocks;
+    size_t n_blocks, turn;
+    struct kmeans_block *open; /* that is being filled */
+    struct kmeans_names names;
+
+    /* of all points */
+    struct kmeans_model all;           /* of one cluster: ranges, means, squares */
+    double *min, *max, *weight, *unit; /* [d]; the first allocation holds all */
+    double inertia_unit, tolerance;
+    struct kmeans_sample samples[2]; /* of the silhouette, of the picture */
+    int32_t *scatter;                /* labels of the latter */
+    size_t n_scatter;                /* of these known */
+    struct span sample_at, sample_labels;
+    double *distances;
+
+    /* runs */
+    struct kmeans_run *runs;           /* [layout.width]: those under way */
+    size_t first_run;                  /* the number of the first of them */
+    size_t n_runs;                     /* of them */
+    struct span scratch;               /* labels of a unit */
+    struct kmeans_fit best, candidate; /* of all; of the present k */
+    struct kmeans_k *ks;
+    size_t n_ks;
+
+    /* the last pass */
+    struct kmeans_model model;
+    struct kmeans_labels *labels; /* that have not left (not resident) */
+    uint64_t n_left;              /* labels that have */
+    bool begun, ended;            /* files of labels: something has left, all has */
+};
+
+enum { KMEANS_OF_SILHOUETTE, KMEANS_OF_SCATTER };
+
+/* The name of a column, or NULL. */
+static inline const char *kmeans_column(const struct kmeans_job *job, size_t c)
+{
+    const struct table_info *table = job->args.inputs[0].table;
+    return table->names != NULL && !job->layout.by_columns && table->names[c][0] != '\0'
+               ? table->names[c]
+               : NULL;
+}
+
+/* How messages call a column: by its name, or by its number from 1. */
+struct kmeans_called {
+    char text[96];
+};
+
+static inline struct kmeans_called kmeans_call_column(const struct kmeans_job *job, size_t c)
+{
+    struct kmeans_called called;
+    const char *const name = kmeans_column(job, c);
+    if (name != NULL) {
+        snprintf(called.text, sizeof called.text, "'%.80s'", name);
+    } else {
+        snprintf(called.text, sizeof called.text, "column %zu", c + 1);
+    }
+    return called;
+}
+
+/* kmeans_points: numbers in, and points to kernels. Backend memory, *out none on failure. */
+enum status kmeans_alloc(struct kmeans_job *job, size_t bytes, struct span *out) STATUS_MUST_CHECK;
+void kmeans_release(struct kmeans_job *job, struct span *s);
+/* Takes cells in file order: gathers points, hands complete ones to the kernels of the pass. */
+enum status kmeans_points_take(struct kmeans_job *job,
+                               const struct table_chunk *chunk) STATUS_MUST_CHECK;
+/* The pass has had all cells: hands over what is left. */
+enum status kmeans_points_end(struct kmeans_job *job) STATUS_MUST_CHECK;
+/* Begins another pass. */
+void kmeans_points_begin(struct kmeans_job *job, enum kmeans_pass pass);
+void kmeans_points_free(struct kmeans_job *job);
+
+/* kmeans_scale: after each of the first three passes, which comes next; units, weights and the
+ * tolerance, from ranges and variances. */
+enum status kmeans_scale_open(struct kmeans_job *job) STATUS_MUST_CHECK;
+enum status kmeans_scale_step(struct kmeans_job *job, enum kmeans_pass *next) STATUS_MUST_CHECK;
+/* The value of a sum, in its unit. */
+double kmeans_sum_value(const struct kmeans_sum *sum);
+
+/* kmeans_runs: Lloyd's iterations. Begins the first runs. */
+enum status kmeans_runs_begin(struct kmeans_job *job) STATUS_MUST_CHECK;
+/* These points, for what each of the runs under way needs. */
+enum status kmeans_runs_points(struct kmeans_job *job,
+                               const struct kmeans_points *x) STATUS_MUST_CHECK;
+/* The host's numbers of these rows, for runs that gather theirs. */
+enum status kmeans_runs_rows(struct kmeans_job *job,
+                             const struct kmeans_rows *rows) STATUS_MUST_CHECK;
+/* All points have been seen once more; *done: by the last run for the last time. */
+enum status kmeans_runs_step(struct kmeans_job *job, bool *done) STATUS_MUST_CHECK;
+/* All runs, over the points in memory. */
+enum status kmeans_runs_resident(struct kmeans_job *job) STATUS_MUST_CHECK;
+/* Before and after the pass of labels; those of points. */
+enum status kmeans_runs_final(struct kmeans_job *job) STATUS_MUST_CHECK;
+enum status kmeans_runs_label(struct kmeans_job *job,
+                              const struct kmeans_points *x) STATUS_MUST_CHECK;
+enum status kmeans_runs_end(struct kmeans_job *job) STATUS_MUST_CHECK;
+void kmeans_runs_free(struct kmeans_job *job);
+
+/* kmeans_model: arrays of models, between host and backend. */
+enum status kmeans_model_new(struct kmeans_job *job, size_t k,
+                             struct kmeans_model *out) STATUS_MUST_CHECK;
+void kmeans_model_free(struct kmeans_job *job, struct kmeans_model *m);
+enum status kmeans_model_put(struct kmeans_job *job, const struct kmeans_model *m,
+                             enum kmeans_field field, const void *from,
+                             size_t bytes) STATUS_MUST_CHECK;
+enum status kmeans_model_get(struct kmeans_job *job, const struct kmeans_model *m,
+                             enum kmeans_field field, void *to, size_t bytes) STATUS_MUST_CHECK;
+
+/* kmeans_files: arrays and text tables. Labels that may leave by now; or (`all`) all that are left.
+ */
+enum status kmeans_files_labels(struct kmeans_job *job, bool all,
+                                struct result *out) STATUS_MUST_CHECK;
+enum status kmeans_files(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
+/* kmeans_report: files, summary, warnings of a job whose labels have left. */
+enum status kmeans_report(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * kmeans_layout - the parameters of a k-means job, and how it is laid out: whether its points stay
+ * in backend memory or are read once more for every pass, and what memory that takes.
+ *
+ * Everything follows from the parameters, the shape that is known or estimated, and the memory that
+ * a job can have; the results do not depend on it.
+ */
+#ifndef LEAT_STAGES_KMEANS_KMEANS_LAYOUT_H
+#define LEAT_STAGES_KMEANS_KMEANS_LAYOUT_H
+
+#include "kernels/kmeans/kmeans.h"
+#include "stages/stage.h"
+
+enum { KMEANS_N_SPECS = 7 };
+extern const struct param_spec kmeans_specs[KMEANS_N_SPECS];
+
+enum kmeans_scale { KMEANS_SCALE_NONE, KMEANS_SCALE_UNIT, KMEANS_SCALE_RANGE };
+enum kmeans_init { KMEANS_INIT_PLUS, KMEANS_INIT_RANDOM, KMEANS_INIT_FIRST };
+
+/* Sums of points are kept in two words of 64 bits each, for so many. */
+#define KMEANS_POINTS_MAX ((size_t)1 << 31)
+
+enum {
+    KMEANS_SAMPLE_MOST = 1000,     /* points of which a silhouette is taken, at most ... */
+    KMEANS_SAMPLE_WORK = 1 << 28,  /* ... and with their columns no more work than this */
+    KMEANS_SCATTER_MOST = 20000,   /* points in the picture */
+    KMEANS_LABEL_PIECE = 1 << 18,  /* labels leave in whole multiples of these: a piece of 1 MiB */
+    KMEANS_NAME_BYTES = 255,       /* of a row's name; longer ones are cut */
+    KMEANS_NAMES_A_ROW = 32,       /* the most that names of rows take, for each row ... */
+    KMEANS_NAMES_BESIDE = 1 << 16, /* ... and besides */
+};
+
+struct kmeans_choice {
+    size_t k_first, k_last;
+    bool is_range; /* k was given as one: each of them is run, and the best is taken */
+    enum kmeans_scale scale;
+    enum kmeans_init init;
+    uint64_t seed, max_iter;
+    double tol;
+    size_t n_init;
+};
+
+static inline size_t kmeans_n_runs(const struct kmeans_choice *c)
+{
+    return (c->k_last - c->k_first + 1) * c->n_init;
+}
+
+struct kmeans_layout {
+    size_t n_columns;
+    size_t n; /* points, known or guessed; >= 1 */
+    bool n_known;
+    bool by_columns; /* the table's lines are the array's columns */
+    bool has_names;  /* of rows, which are kept where the points stay in memory */
+    enum dtype type;
+    bool resident;        /* all points stay in backend memory */
+    size_t resident_most; /* so many points could */
+    size_t unit;          /* points that are gathered at once where they do not */
+    size_t width;         /* runs that share a pass over the points */
+    size_t sample;        /* the most points in the silhouette's sample */
+};
+
+/* What the parameters say. STATUS_BAD_ARGUMENT where k is neither a number nor a range. */
+enum status kmeans_choose(const struct stage_args *args,
+                          struct kmeans_choice *out) STATUS_MUST_CHECK;
+/* Lays a job out. STATUS_BAD_INPUT: a grid, more clusters than points; STATUS_TOO_LARGE. */
+enum status kmeans_lay_out(const struct stage_args *args, const struct kmeans_choice *choice,
+                           struct kmeans_layout *out) STATUS_MUST_CHECK;
+/* The memory that it needs. */
+enum status kmeans_layout_need(const struct stage_args *args, const struct kmeans_choice *choice,
+                               const struct kmeans_layout *layout,
+                               struct stage_need *out) STATUS_MUST_CHECK;
+/* STATUS_BAD_INPUT with more clusters than points, STATUS_TOO_LARGE with too many points. */
+enum status kmeans_check_points(const struct stage_args *args, const struct kmeans_choice *choice,
+                                size_t n) STATUS_MUST_CHECK;
+
+#endif

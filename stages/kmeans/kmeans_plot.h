@@ -1,0 +1,23 @@
+/*
+ * kmeans_plot - the pictures of a k-means job, drawn and encoded when their pieces are read.
+ */
+#ifndef LEAT_STAGES_KMEANS_KMEANS_PLOT_H
+#define LEAT_STAGES_KMEANS_KMEANS_PLOT_H
+
+#include "formats/result/result.h"
+
+struct kmeans_job;
+
+enum {
+    KMEANS_PLOT_WIDTH = 920,
+    KMEANS_PLOT_HEIGHT = 660,
+    /* what drawing and encoding take: dots, lines, palette, file */
+    KMEANS_PLOT_BYTES = KMEANS_PLOT_WIDTH * KMEANS_PLOT_HEIGHT * 6
+};
+
+/* scatter.png: a sample of the points, by the first two columns. */
+enum status kmeans_plot_scatter(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
+/* ks.png: inertia and silhouette by the number of clusters. */
+enum status kmeans_plot_ks(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,359 @@
+/*
+ * kmeans_points - numbers as they come, whole points to the kernels.
+ *
+ * Cells are uploaded into blocks. Where the points stay, a block is kept when it is full: one is
+ * enough where their number is known. Else two blocks are filled in turn. Kernels take points
+ * while a block still fills, so that they work while the next numbers are read.
+ */
+#include "stages/kmeans/kmeans_job.h"
+
+#include "formats/base/checked.h"
+#include "formats/base/utf8.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_CELLS = 1 << 16 }; /* that kernels take at once, but for the end of a block */
+
+void kmeans_points_begin(struct kmeans_job *job, enum kmeans_pass pass)
+{
+    job->pass = pass;
+    job->n_cells = 0;
+    job->n_done = 0;
+    job->line_cells = 0;
+    job->open = NULL;
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
+
+/* The line of the file with cell k of a chunk of text; 0 where it is not known, since a cell holds
+ * a line break, or the chunk has more comments than it tells of. */
+static uint64_t line_of(const struct kmeans_job *job, const struct table_chunk *chunk, size_t k)
+{
+    const size_t d = job->layout.n_columns, begun = (size_t)(job->n_cells % d);
+    size_t rows = (begun + chunk->n_cells) / d, before = (begun + k) / d, breaks = 0;
+    for (size_t i = 0; i < chunk->n_skips; i++) {
+        rows += chunk->skips[i].n_lines;
+        before += chunk->skips[i].n_cells <= k ? chunk->skips[i].n_lines : 0;
+    }
+    for (size_t i = 0; i < chunk->raw_len; i++) {
+        breaks += chunk->raw[i] == '\n';
+    }
+    breaks += chunk->raw_len > 0 && chunk->raw[chunk->raw_len - 1] != '\n' && breaks + 1 == rows;
+    return chunk->raw_len > 0 && breaks == rows ? chunk->first_line + before : 0;
+}
+
+/* Names the first missing cell of a chunk that has one. */
+static enum status refuse_missing(const struct kmeans_job *job, const struct table_chunk *chunk)
+{
+    const struct kmeans_rows cells = {.cells = chunk->values, .type = job->layout.type};
+    size_t k = 0;
+    while (k < chunk->n_cells && !isnan(kmeans_rows_cell(&cells, k))) {
+        k++;
+    }
+    const uint64_t cell = job->n_cells + k;
+    const unsigned long long row = cell / job->layout.n_columns + 1;
+    const uint64_t line = line_of(job, chunk, k);
+    char stands[48] = "";
+    if (line > 0) {
+        snprintf(stands, sizeof stands, ", line %llu of the file,", (unsigned long long)line);
+    }
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: row %llu (the first is 1)%s has no value in %s: k-means needs all of "
+                       "them; fill it in, leave out the row, or choose other columns",
+                       job->name, row, stands,
+                       kmeans_call_column(job, (size_t)(cell % job->layout.n_columns)).text);
+}
+
+static enum status add_name(struct kmeans_names *names, const char *name)
+{
+    static const char mark[] = "\xe2\x80\xa6";
+    struct bytes *const text = &names->text;
+    const size_t from = text->len;
+    if (names->n == names->capacity) {
+        const size_t capacity = names->capacity + names->capacity / 2 + 1024;
+        size_t *at = realloc(names->at, capacity * sizeof *at);
+        if (at == NULL) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for the names of %zu rows", capacity);
+        }
+        names->at = at;
+        names->capacity = capacity;
+    }
+    names->at[names->n++] = from;
+    STATUS_TRY(utf8_append_valid(text, name));
+    if (text->len - from > KMEANS_NAME_BYTES) {
+        text->len = from + KMEANS_NAME_BYTES - strlen(mark);
+        while ((text->data[text->len] & 0xc0) == 0x80) { /* within a character */
+            text->len--;
+        }
+        STATUS_TRY(bytes_append(text, mark, strlen(mark)));
+    }
+    return bytes_append(text, "", 1);
+}
+
+/* Keeps the names of rows, if they are to be kept and there is room for them. */
+static enum status take_names(struct kmeans_job *job, const struct table_chunk *chunk)
+{
+    struct kmeans_names *const names = &job->names;
+    const char *label = chunk->labels;
+    if (!job->layout.has_names || !job->layout.resident || job->too_many) {
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < chunk->n_labels && !names->given_up; i++) {
+        STATUS_TRY(add_name(names, label));
+        label += strlen(label) + 1;
+        names->given_up = names->text.len > names->n * KMEANS_NAMES_A_ROW + KMEANS_NAMES_BESIDE;
+    }
+    return STATUS_OK;
+}
+
+static enum status see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64_t first)
+{
+    const struct kmeans_rows rows = {.cells = cells,
+                                     .type = job->layout.type,
+                                     .n = n,
+                                     .n_columns = job->layout.n_columns,
+                                     .first = first};
+    if (job->pass == KMEANS_PASS_RANGE) {
+        kmeans_sample_take(job->samples, 2, job->choice.seed, &rows);
+        return STATUS_OK;
+    }
+    return kmeans_runs_rows(job, &rows);
+}
+
+/* Whole rows among these cells, of which the first may have begun before. */
+static enum status see_cells(struct kmeans_job *job, const char *from, size_t n)
+{
+    const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
+    uint64_t row = job->n_cells / d;
+    if (job->pass != KMEANS_PASS_RANGE && job->pass != KMEANS_PASS_RUNS) {
+        return STATUS_OK;
+    }
+    if (job->line_cells > 0) {
+        const size_t left = d - job->line_cells, some = n < left ? n : left;
+        memcpy(job->line + job->line_cells * size, from, some * size);
+        job->line_cells += some;
+        from += some * size;
+        n -= some;
+        if (job->line_cells < d) {
+            return STATUS_OK;
+        }
+        STATUS_TRY(see_rows(job, job->line, 1, row++));
+    }
+    STATUS_TRY(see_rows(job, from, n / d, row));
+    job->line_cells = n % d;
+    memcpy(job->line, from + (n - job->line_cells) * size, job->line_cells * size);
+    return STATUS_OK;
+}
+
+/* --- the backend's side ----------------------------------------------------------------------- */
+
+static enum status compute(struct kmeans_job *job, const struct kmeans_points *x)
+{
+    STATUS_TRY(queue_check(job->queue));
+    switch (job->pass) {
+    case KMEANS_PASS_RANGE:
+        return job->kernels->range(job->queue, x, &job->all);
+    case KMEANS_PASS_MEANS:
+        return job->kernels->assign(job->queue, x, &job->all, (struct span){0});
+    case KMEANS_PASS_SQUARES:
+        return job->kernels->squares(job->queue, x, &job->all);
+    case KMEANS_PASS_RUNS:
+        return kmeans_runs_points(job, x);
+    case KMEANS_PASS_LABELS:
+        return kmeans_runs_label(job, x);
+    case KMEANS_PASS_NONE:
+        break;
+    }
+    return status_fail(STATUS_INTERNAL, "%s: points came when all was done", job->name);
+}
+
+/* Hands over the points of the open block that are complete; few ones wait, unless it is full. */
+static enum status hand_over(struct kmeans_job *job, bool all)
+{
+    const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
+    struct kmeans_block *const b = job->open;
+    const size_t n = (size_t)(job->n_cells / d) - job->n_done, begin = job->n_done - b->first;
+    if (n == 0 || (!all && n < LEAST_CELLS / d)) {
+        return STATUS_OK;
+    }
+    const struct kmeans_points x = {.at = span_from(b->at, begin * d * size),
+                                    .type = job->layout.type,
+                                    .n = n,
+                                    .n_columns = d,
+                                    .first = job->n_done};
+    job->n_done += n;
+    b->n += n;
+    return compute(job, &x);
+}
+
+static enum status new_block(struct kmeans_job *job, size_t capacity, struct kmeans_block *b)
+{
+    size_t bytes;
+    *b = (struct kmeans_block){.capacity = capacity};
+    if (!checked_mul(capacity, job->layout.n_columns * dtype_bytes(job->layout.type), &bytes)) {
+        return status_fail(STATUS_TOO_LARGE, "%s: %zu points need more than 2^64 bytes", job->name,
+                           capacity);
+    }
+    return kmeans_alloc(job, bytes, &b->at);
+}
+
+/* A block that stays: for all points, or for as many more as there is memory for. */
+static enum status add_block(struct kmeans_job *job)
+{
+    const struct kmeans_layout *l = &job->layout;
+    const size_t held = (size_t)(job->n_cells / l->n_columns);
+    struct kmeans_block *blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *blocks);
+    if (blocks == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
+    }
+    job->blocks = blocks;
+    const size_t capacity = job->reserved > held ? job->reserved - held : 1;
+    STATUS_TRY(new_block(job, capacity, &blocks[job->n_blocks]));
+    job->open = &blocks[job->n_blocks++];
+    return STATUS_OK;
+}
+
+static enum status open_block(struct kmeans_job *job)
+{
+    if (job->layout.resident) {
+        STATUS_TRY(add_block(job));
+    } else {
+        struct kmeans_block *const b = &job->staging[job->turn];
+        job->turn = 1 - job->turn;
+        if (b->at.at == NULL) {
+            STATUS_TRY(new_block(job, job->layout.unit, b));
+        }
+        b->n = 0;
+        job->open = b;
+    }
+    job->open->first = job->n_cells / job->layout.n_columns;
+    return STATUS_OK;
+}
+
+/* Numbers in file order, row by row. */
+static enum status take_cells(struct kmeans_job *job, const char *from, size_t left)
+{
+    const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
+    STATUS_TRY(see_cells(job, from, left));
+    while (left > 0) {
+        if (job->open == NULL) {
+            STATUS_TRY(open_block(job));
+        }
+        struct kmeans_block *const b = job->open;
+        const size_t filled = (size_t)(job->n_cells - b->first * d),
+                     room = b->capacity * d - filled;
+        const size_t n = left < room ? left : room;
+        STATUS_TRY(job->ops->upload(job->queue, span_from(b->at, filled * size), from, n * size,
+                                    &job->ticket));
+        job->n_cells += n;
+        from += n * size;
+        left -= n;
+        STATUS_TRY(hand_over(job, n == room));
+        if (n == room) {
+            job->open = NULL;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Whether points can stay as it was planned. Where their number is not known, the engine plans with
+ * half as many again when lines exceed what it has planned with (stage.h); if so many would not
+ * fit, neither is there memory for these. */
+static bool still_fit(struct kmeans_job *job, size_t n_cells)
+{
+    const struct kmeans_layout *l = &job->layout;
+    const size_t lines = (size_t)((job->n_cells + n_cells + l->n_columns - 1) / l->n_columns);
+    if (!l->resident || l->n_known || lines <= job->reserved) {
+        return true;
+    }
+    job->reserved = lines + lines / 2;
+    return job->reserved <= l->resident_most;
+}
+
+/* Part of the columns of a table, into its rows. */
+static enum status take_columns(struct kmeans_job *job, const struct table_chunk *chunk)
+{
+    const struct kmeans_layout *l = &job->layout;
+    const size_t size = dtype_bytes(l->type);
+    const char *const from = chunk->values;
+    size_t bytes;
+    if (job->columns == NULL && checked_mul(l->n, l->n_columns * size, &bytes)) {
+        job->columns = malloc(bytes);
+    }
+    if (job->columns == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu points", l->n);
+    }
+    if (chunk->n_cells > l->n * l->n_columns - job->n_cells) {
+        return status_fail(STATUS_INTERNAL, "%s: more numbers than announced", job->name);
+    }
+    for (size_t k = 0; k < chunk->n_cells; k++) {
+        const size_t cell = (size_t)job->n_cells + k, row = cell % l->n, column = cell / l->n;
+        memcpy(job->columns + (row * l->n_columns + column) * size, from + k * size, size);
+    }
+    job->n_cells += chunk->n_cells;
+    return STATUS_OK;
+}
+
+enum status kmeans_points_take(struct kmeans_job *job, const struct table_chunk *chunk)
+{
+    if (chunk->n_missing > 0) {
+        return refuse_missing(job, chunk);
+    }
+    if (job->layout.by_columns) {
+        return take_columns(job, chunk);
+    }
+    STATUS_TRY(take_names(job, chunk));
+    if (job->too_many || !still_fit(job, chunk->n_cells)) {
+        job->too_many = true; /* but missing cells are still looked for */
+        kmeans_points_free(job);
+        job->n_cells += chunk->n_cells;
+        return STATUS_OK;
+    }
+    return take_cells(job, chunk->values, chunk->n_cells);
+}
+
+enum status kmeans_points_end(struct kmeans_job *job)
+{
+    const size_t d = job->layout.n_columns;
+    if (job->columns != NULL) {
+        const size_t n_cells = (size_t)job->n_cells;
+        job->n_cells = 0;
+        STATUS_TRY(take_cells(job, job->columns, n_cells));
+        STATUS_TRY(job->ops->upload_wait(job->queue, job->ticket));
+        free(job->columns);
+        job->columns = NULL;
+    }
+    if (job->n_cells % d != 0) {
+        const unsigned long long row = job->n_cells / d;
+        return status_fail(STATUS_INTERNAL, "%s: the numbers end within row %llu", job->name,
+                           row + 1);
+    }
+    if (job->open != NULL) {
+        STATUS_TRY(hand_over(job, true));
+        job->open = NULL;
+    }
+    return STATUS_OK;
+}
+
+void kmeans_points_free(struct kmeans_job *job)
+{
+    for (size_t i = 0; i < job->n_blocks; i++) {
+        kmeans_release(job, &job->blocks[i].at);
+        kmeans_release(job, &job->blocks[i].memory);
+    }
+    free(job->blocks);
+    job->blocks = NULL;
+    job->n_blocks = 0;
+    job->open = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        kmeans_release(job, &job->staging[i].at);
+    }
+    bytes_free(&job->names.text);
+    free(job->names.at);
+    job->names.at = NULL;
+    job->names.n = job->names.capacity = 0;
+    free(job->columns);
+    job->columns = NULL;
+}

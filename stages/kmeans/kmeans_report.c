@@ -1,0 +1,238 @@
+/*
+ * kmeans_report - the summary of a k-means job, and what its user should be warned of.
+ */
+#include "stages/kmeans/kmeans_job.h"
+
+#include "formats/result/summary_entry.h"
+#include "stages/kmeans/kmeans_plot.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LISTED = 1000, NAMED = 10 }; /* clusters and columns in the summary; columns in a sentence */
+
+/* --- warnings --------------------------------------------------------------------------------- */
+
+static enum status put_column(const struct kmeans_job *job, size_t c, struct bytes *out)
+{
+    const char *const name = kmeans_column(job, c);
+    return name != NULL ? bytes_printf(out, "'%s'", name) : bytes_printf(out, "column %zu", c + 1);
+}
+
+static bool is_constant(const struct kmeans_job *job, size_t c)
+{
+    return job->weight[c] == 0;
+}
+
+/* Columns that scaling leaves without a weight, by name. */
+static enum status warn_constant(const struct kmeans_job *job, struct result *out)
+{
+    struct bytes names = {0};
+    size_t n = 0;
+    enum status st = STATUS_OK;
+    for (size_t c = 0; c < job->layout.n_columns && st == STATUS_OK; c++) {
+        if (!is_constant(job, c)) {
+            continue;
+        }
+        if (n > 0 && n < NAMED) {
+            st = bytes_append(&names, ", ", 2);
+        }
+        if (n++ < NAMED && st == STATUS_OK) {
+            st = put_column(job, c, &names);
+        }
+    }
+    if (st == STATUS_OK && n > NAMED) {
+        st = bytes_printf(&names, " and %zu more", n - NAMED);
+    }
+    if (st == STATUS_OK && n > 0) {
+        st = result_warn(
+            out, "%zu constant column%s, which cannot be scaled and count%s nothing: %.*s", n,
+            n == 1 ? "" : "s", n == 1 ? "s" : "", (int)names.len, (const char *)names.data);
+    }
+    bytes_free(&names);
+    return st;
+}
+
+static enum status warn_empty(const struct kmeans_job *job, struct result *out)
+{
+    const struct kmeans_fit *const fit = &job->best;
+    const size_t n_empty = fit->k - (size_t)fit->n_nonzero;
+    if (fit->state.n_relocated > 0) {
+        STATUS_TRY(result_warn(out,
+                               "clusters ran empty and took the point farthest from its centroid, "
+                               "%llu time%s",
+                               (unsigned long long)fit->state.n_relocated,
+                               fit->state.n_relocated == 1 ? "" : "s"));
+    }
+    if (n_empty == 0) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%zu of %zu clusters have no point: there are fewer distinct points than "
+                       "clusters, or max_iter ended the run; set k to %zu or less",
+                       n_empty, fit->k, (size_t)fit->n_nonzero);
+}
+
+/* Runs that max_iter ended: of the k that was taken, and of others in a range. */
+static enum status warn_converged(const struct kmeans_job *job, struct result *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < job->n_ks; i++) {
+        n += job->ks[i].converged ? 0 : 1;
+    }
+    if (job->best.state.done == 0) {
+        STATUS_TRY(result_warn(out,
+                               "not converged within max_iter = %llu iterations: centroids still "
+                               "move; raise max_iter or tol",
+                               (unsigned long long)job->choice.max_iter));
+        n--;
+    }
+    if (n == 0) {
+        return STATUS_OK;
+    }
+    return result_warn(
+        out, "%zu other number%s of clusters did not converge within max_iter: see ks.csv.gz", n,
+        n == 1 ? "" : "s");
+}
+
+static enum status warn_names(const struct kmeans_job *job, struct result *out)
+{
+    if (!job->layout.has_names) {
+        return STATUS_OK;
+    }
+    if (!job->layout.resident) {
+        return result_warn(out, "labels.csv.gz has row numbers, not the rows' names: the points do "
+                                "not fit memory, so the names were not kept");
+    }
+    if (!job->names.given_up) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "labels.csv.gz has row numbers, not the rows' names: these are longer than "
+                       "%d bytes on average",
+                       KMEANS_NAMES_A_ROW);
+}
+
+static enum status warn_silhouette(const struct kmeans_job *job, struct result *out)
+{
+    if (!job->choice.is_range || !isnan(job->best.silhouette)) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "no number of clusters of the range has a silhouette, which takes two "
+                       "clusters: the smallest, %zu, is taken",
+                       job->best.k);
+}
+
+static enum status warn(const struct kmeans_job *job, struct result *out)
+{
+    STATUS_TRY(warn_constant(job, out));
+    STATUS_TRY(warn_empty(job, out));
+    STATUS_TRY(warn_converged(job, out));
+    STATUS_TRY(warn_silhouette(job, out));
+    return warn_names(job, out);
+}
+
+/* --- summary ---------------------------------------------------------------------------------- */
+
+static size_t listed(size_t n)
+{
+    return n < LISTED ? n : LISTED;
+}
+
+/* Takes a value over into an array; NULL without memory. */
+static json_t *append(json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, value) == 0) {
+        return array;
+    }
+    json_decref(array);
+    return NULL;
+}
+
+static json_t *sizes(const struct kmeans_fit *fit)
+{
+    json_t *list = json_array();
+    for (size_t c = 0; c < listed(fit->k); c++) {
+        list = append(list, summary_integer(fit->count[c]));
+    }
+    return list;
+}
+
+static json_t *withins(const struct kmeans_fit *fit)
+{
+    json_t *list = json_array();
+    for (size_t c = 0; c < listed(fit->k); c++) {
+        list = append(list, summary_real(fit->within[c]));
+    }
+    return list;
+}
+
+static json_t *factors(const struct kmeans_job *job)
+{
+    json_t *list = json_array();
+    for (size_t c = 0; c < listed(job->layout.n_columns); c++) {
+        list = append(list, summary_real(job->weight[c]));
+    }
+    return list;
+}
+
+static json_t *ks(const struct kmeans_job *job)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->n_ks; i++) {
+        const struct kmeans_k *const k = &job->ks[i];
+        list = append(list, json_pack("{s:I, s:o, s:o, s:I, s:b}", "k", (json_int_t)k->k, "inertia",
+                                      summary_real(k->inertia), "silhouette",
+                                      summary_real(k->silhouette), "n_iterations",
+                                      (json_int_t)k->n_iterations, "converged", (int)k->converged));
+    }
+    return list;
+}
+
+static enum status summarise(const struct kmeans_job *job, json_t *summary)
+{
+    const struct kmeans_fit *const fit = &job->best;
+    const struct summary_entry entries[] = {
+        {"n_points", summary_integer(job->n)},
+        {"n_columns", summary_integer(job->layout.n_columns)},
+        {"k", summary_integer(fit->k)},
+        {"inertia", summary_real(fit->inertia)},
+        {"silhouette", summary_real(fit->silhouette)},
+        {"silhouette_points", summary_integer(job->samples[KMEANS_OF_SILHOUETTE].n)},
+        {"n_iterations", summary_integer(fit->state.n_iterations)},
+        {"converged", json_boolean(fit->state.done != 0)},
+        {"n_empty", summary_integer(fit->k - fit->n_nonzero)},
+        {"n_relocated", summary_integer(fit->state.n_relocated)},
+        {"sizes", sizes(fit)},
+        {"within", withins(fit)},
+        {"scale", factors(job)},
+    };
+    STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
+    const struct summary_entry range = {"ks", job->choice.is_range ? ks(job) : json_null()};
+    return summary_entry_put(summary, &range, 1);
+}
+
+static enum status describe(const struct kmeans_job *job, struct result *out)
+{
+    const struct summary_entry shape[] = {
+        {"n_points", summary_integer(job->n)},
+        {"n_columns", summary_integer(job->layout.n_columns)},
+    };
+    STATUS_TRY(summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape));
+    const struct summary_entry parameters[] = {
+        {"k_used", summary_integer(job->best.k)},
+        {"n_init", summary_integer(job->choice.n_init)},
+    };
+    return summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
+}
+
+enum status kmeans_report(struct kmeans_job *job, struct result *out)
+{
+    STATUS_TRY(warn(job, out));
+    STATUS_TRY(describe(job, out));
+    STATUS_TRY(summarise(job, out->summary));
+    STATUS_TRY(kmeans_files(job, out));
+    STATUS_TRY(kmeans_plot_scatter(job, out));
+    return job->choice.is_range ? kmeans_plot_ks(job, out) : STATUS_OK;
+}

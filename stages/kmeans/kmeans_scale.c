@@ -1,0 +1,178 @@
+/*
+ * kmeans_scale - what the runs need to know of all points before they begin: units of sums from the
+ * ranges of columns, weights from `scale`, and the tolerance, which is tol times the mean of the
+ * (scaled) columns' variances, as in scikit-learn.
+ *
+ * Variances take two more passes: means are the centroid of one cluster, then squares are added up
+ * about them.
+ *
+ * Ranges of columns are 0 or between 2^-400 and 2^400. So squares of differences that count,
+ * weights (a variance is no less than 2^-34 of a range's square) and their squares are normal
+ * numbers, with room for the sum over any number of columns and for `tol`.
+ */
+#include "stages/kmeans/kmeans_job.h"
+
+#include "kernels/kmeans/kmeans_rule.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double least_range = 0x1p-400, most_range = 0x1p400;
+
+double kmeans_sum_value(const struct kmeans_sum *sum)
+{
+    return kmeans_mean(*sum, 1, 1);
+}
+
+enum status kmeans_scale_open(struct kmeans_job *job)
+{
+    const size_t d = job->layout.n_columns;
+    job->min = malloc(4 * d * sizeof(double));
+    if (job->min == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
+    }
+    job->max = job->min + d;
+    job->weight = job->max + d;
+    job->unit = job->weight + d;
+    for (size_t c = 0; c < d; c++) {
+        job->min[c] = INFINITY;
+        job->max[c] = -INFINITY;
+        job->weight[c] = job->unit[c] = 1;
+    }
+    job->inertia_unit = 1;
+    return kmeans_model_new(job, 1, &job->all);
+}
+
+/* What d2 cannot exceed, however it is rounded. */
+static enum status find_inertia_unit(struct kmeans_job *job)
+{
+    double most = 0;
+    for (size_t c = 0; c < job->layout.n_columns; c++) {
+        const double t = (job->max[c] - job->min[c]) * job->weight[c];
+        most += t * t;
+    }
+    most *= 1.001;
+    if (!(most < 0x1p1000) || !isfinite(job->tolerance)) {
+        return status_fail(STATUS_INTERNAL, "%s: squares of up to %g, and a tolerance of %g",
+                           job->name, most, job->tolerance);
+    }
+    job->inertia_unit = kmeans_unit(most);
+    return STATUS_OK;
+}
+
+static enum status refuse_bad(const struct kmeans_job *job, uint64_t row)
+{
+    return status_fail(
+        STATUS_BAD_INPUT,
+        "%s: row %llu (the first is 1) holds a NaN or an infinity: k-means needs all "
+        "values; replace it, leave out the row, or choose other columns",
+        job->name, (unsigned long long)row + 1);
+}
+
+/* A column whose range is not that of the arithmetic. */
+static enum status refuse_range(const struct kmeans_job *job, size_t c)
+{
+    const bool wide = job->max[c] - job->min[c] > most_range;
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: %s has values from %g to %g, too %s to be squared; scale it %s, or "
+                       "leave it out (columns)",
+                       job->name, kmeans_call_column(job, c).text, job->min[c], job->max[c],
+                       wide ? "far apart" : "close together", wide ? "down" : "up");
+}
+
+/* Once the ranges are known. */
+static enum status take_ranges(struct kmeans_job *job)
+{
+    const size_t d = job->layout.n_columns, bytes = d * sizeof(double);
+    uint64_t bad = UINT64_MAX;
+    STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_BAD, &bad, sizeof bad));
+    if (bad != UINT64_MAX) {
+        return refuse_bad(job, bad);
+    }
+    STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_MIN, job->min, bytes));
+    STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_MAX, job->max, bytes));
+    for (size_t c = 0; c < d; c++) {
+        const double range = job->max[c] - job->min[c];
+        job->unit[c] = kmeans_unit(fmax(fabs(job->min[c]), fabs(job->max[c])));
+        if (range != 0 && !(range >= least_range && range <= most_range)) {
+            return refuse_range(job, c);
+        }
+        if (job->choice.scale == KMEANS_SCALE_RANGE) {
+            job->weight[c] = range > 0 ? 1 / range : 0;
+        }
+    }
+    STATUS_TRY(kmeans_model_put(job, &job->all, KMEANS_UNIT, job->unit, bytes));
+    return STATUS_OK;
+}
+
+/* Once the means are: squares are added up about them. */
+static enum status take_means(struct kmeans_job *job)
+{
+    const size_t d = job->layout.n_columns, bytes = d * sizeof(double);
+    double *const numbers = malloc(2 * bytes), *const square_unit = numbers + d;
+    if (numbers == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
+    }
+    enum status st = job->kernels->update(job->queue, &job->all);
+    if (st == STATUS_OK) {
+        st = kmeans_model_get(job, &job->all, KMEANS_CENTROID, numbers, bytes);
+    }
+    for (size_t c = 0; c < d && st == STATUS_OK; c++) {
+        const double range = job->max[c] - job->min[c];
+        square_unit[c] = kmeans_unit(range * range * 1.001);
+    }
+    if (st == STATUS_OK) {
+        st = kmeans_model_put(job, &job->all, KMEANS_CENTRE, numbers, bytes);
+    }
+    if (st == STATUS_OK) {
+        st = kmeans_model_put(job, &job->all, KMEANS_SQUARE_UNIT, square_unit, bytes);
+    }
+    free(numbers);
+    return st;
+}
+
+/* Weights and tolerance, once the squares are. */
+static enum status take_squares(struct kmeans_job *job)
+{
+    const size_t d = job->layout.n_columns;
+    struct kmeans_sum *const squares = malloc(d * sizeof *squares);
+    double sum = 0;
+    if (squares == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
+    }
+    const enum status st =
+        kmeans_model_get(job, &job->all, KMEANS_SQUARES, squares, d * sizeof *squares);
+    for (size_t c = 0; c < d && st == STATUS_OK; c++) {
+        const double range = job->max[c] - job->min[c];
+        const double unit = kmeans_unit(range * range * 1.001);
+        const double variance = kmeans_mean(squares[c], job->n, unit);
+        if (job->choice.scale == KMEANS_SCALE_UNIT) {
+            job->weight[c] = range > 0 ? 1 / sqrt(variance) : 0;
+        }
+        sum += job->weight[c] * job->weight[c] * variance;
+    }
+    free(squares);
+    job->tolerance = job->choice.tol * (sum / (double)d);
+    return st;
+}
+
+enum status kmeans_scale_step(struct kmeans_job *job, enum kmeans_pass *next)
+{
+    const struct kmeans_choice *const c = &job->choice;
+    *next = KMEANS_PASS_RUNS;
+    if (job->pass == KMEANS_PASS_RANGE) {
+        STATUS_TRY(take_ranges(job));
+        if (c->tol > 0 || c->scale == KMEANS_SCALE_UNIT) {
+            *next = KMEANS_PASS_MEANS;
+            return STATUS_OK;
+        }
+    } else if (job->pass == KMEANS_PASS_MEANS) {
+        *next = KMEANS_PASS_SQUARES;
+        return take_means(job);
+    } else {
+        STATUS_TRY(take_squares(job));
+    }
+    STATUS_TRY(find_inertia_unit(job));
+    kmeans_model_free(job, &job->all);
+    return STATUS_OK;
+}

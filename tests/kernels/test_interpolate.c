@@ -1,0 +1,724 @@
+/*
+ * test_interpolate - values of polynomials through nodes against quadruple precision, on the
+ * backend LEAT_TEST_BACKEND.
+ *
+ * The reference takes the same sum_j w_j f_j prod_(i /= j) (x - x_i) in 113 bits, distances scaled
+ * by the interval: off by some 10 n 2^-113 of the condition, 10^-9 u for n = 5000. The bound is the
+ * contract's, 50 u of the condition; a value below the normal numbers is off by half the least one
+ * besides. LEAT_TEST_LARGE: many more queries.
+ */
+#include "kernels/interpolate/interpolate_cpu.h"
+#include "kernels/interpolate/interpolate_setup.h"
+#include "tests/support/backend_under_test.h"
+#include "tests/support/reference.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef __float128 quad;
+
+enum { CHEBYSHEV, EQUISPACED, RANDOM, KINDS };
+enum { RUNGE, EXP, ABS, SIGN, COS, EDGE, FUNCTIONS };
+
+/* Nodes in [-1, 1] mapped to centre + t * half, all functions of t as curves. */
+struct polynomial {
+    size_t n;
+    double *x, *y;        /* in an order that is not ascending */
+    double *node, *value; /* ascending */
+    quad *weight, per_half;
+};
+
+static const char *const kind_names[] = {"Chebyshev", "equispaced", "random"};
+static const char *const function_names[] = {"Runge", "exp", "abs", "sign", "cos 20 x", "edge"};
+
+static void *room(size_t bytes)
+{
+    void *p = malloc(bytes + 1);
+    assert_non_null(p);
+    return p;
+}
+
+static double function_of(size_t function, double t, bool edge)
+{
+    switch (function) {
+    case RUNGE:
+        return 1 / (1 + 25 * t * t);
+    case EXP:
+        return exp(t);
+    case ABS:
+        return fabs(t);
+    case SIGN:
+        return t > 0 ? 1 : t < 0 ? -1 : 0;
+    case COS:
+        return cos(20 * t);
+    default:
+        return edge ? 1 : 0;
+    }
+}
+
+static double node_of(int kind, size_t n, size_t j, struct reference_random *g)
+{
+    if (kind == RANDOM) {
+        return 2 * reference_uniform(g) - 1;
+    }
+    if (2 * j + 1 == n) {
+        return 0;
+    }
+    const double share = n > 1 ? (double)j / (double)(n - 1) : 0;
+    return kind == CHEBYSHEV ? -cos(3.14159265358979323846 * share) : 2 * share - 1;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static struct polynomial make(int kind, size_t n, double centre, double half)
+{
+    struct polynomial p = {.n = n};
+    struct reference_random g = {n + (size_t)kind};
+    double *t = room(n * sizeof *t);
+    p.x = room(n * sizeof *p.x);
+    p.y = room(n * FUNCTIONS * sizeof *p.y);
+    p.node = room(n * sizeof *p.node);
+    p.value = room(n * FUNCTIONS * sizeof *p.value);
+    for (size_t j = 0; j < n; ++j) {
+        t[j] = node_of(kind, n, j, &g);
+    }
+    qsort(t, n, sizeof *t, ascending);
+    for (size_t j = 0; j < n; ++j) {
+        const size_t row = (j * 7 + 3) % n, to = n % 7 == 0 ? n - 1 - j : row;
+        p.node[j] = centre + t[j] * half;
+        p.x[to] = p.node[j];
+        for (size_t f = 0; f < FUNCTIONS; ++f) {
+            p.value[f * n + j] = function_of(f, t[j], j == 0);
+            p.y[f * n + to] = p.value[f * n + j];
+        }
+    }
+    free(t);
+    return p;
+}
+
+static void weigh(struct polynomial *p)
+{
+    const size_t n = p->n;
+    p->weight = room(n * sizeof *p->weight);
+    p->per_half = n > 1 ? 3.5Q / ((quad)p->node[n - 1] - p->node[0]) : 1;
+    for (size_t j = 0; j < n; ++j) {
+        quad product = 1;
+        for (size_t i = 0; i < n; ++i) {
+            product *= i == j ? 1 : ((quad)p->node[j] - p->node[i]) * p->per_half;
+        }
+        p->weight[j] = 1 / product;
+    }
+}
+
+static void drop(struct polynomial *p)
+{
+    free(p->x);
+    free(p->y);
+    free(p->node);
+    free(p->value);
+    free(p->weight);
+}
+
+/* How many u of the condition a value is off, less what its own last bit is where it is tiny; 0
+ * where the condition leaves the doubles. */
+static double error_of(const struct polynomial *p, size_t curve, double x, double got)
+{
+    quad sum = 0, condition = 0, product = 1;
+    for (size_t j = 0; j < p->n; ++j) {
+        const quad d = ((quad)x - p->node[j]) * p->per_half;
+        const quad term = product * p->weight[j] * p->value[curve * p->n + j];
+        sum = sum * d + term;
+        condition = condition * (d < 0 ? -d : d) + (term < 0 ? -term : term);
+        product *= d;
+    }
+    if (condition > DBL_MAX) {
+        return 0;
+    }
+    quad off = sum - got;
+    off = (off < 0 ? -off : off) - 0x1p-1074Q;
+    return off <= 0 ? 0 : condition == 0 ? INFINITY : (double)(off / condition * 0x1p53Q);
+}
+
+static struct interpolate_setup set_up(const struct polynomial *p, size_t n_curves,
+                                       enum interpolate_method method, size_t degree)
+{
+    struct interpolate_setup s;
+    const struct interpolate_request r = {p->x, p->y, p->n, n_curves, method, UINT64_MAX, degree};
+    ASSERT_OK(interpolate_setup_new(under_test_queue, &r, &s));
+    return s;
+}
+
+/* Values at queries [n][n_curves]. */
+static double *evaluate(const struct interpolate_setup *s, const double *x, size_t n,
+                        enum dtype type, struct interpolate_counts *counts)
+{
+    const size_t bytes = n * s->nodes.n_curves * sizeof(double);
+    struct span queries = under_test_put_numbers(x, n, type);
+    struct span values = under_test_room(bytes + 64);
+    struct interpolate_counts from = {100, 1000, 10000};
+    struct span counted = under_test_put(&from, sizeof from);
+    ASSERT_OK(under_test_ops()->interpolate->evaluate(under_test_queue, &s->nodes, &s->cells,
+                                                      queries, type, n, values, counted));
+    double *got = room(bytes);
+    under_test_get(got, values, bytes);
+    under_test_get(counts, counted, sizeof *counts);
+    counts->n_outside -= from.n_outside;
+    counts->n_hits -= from.n_hits;
+    counts->n_missing -= from.n_missing;
+    under_test_untouched(values, bytes);
+    under_test_release(queries);
+    under_test_release(values);
+    under_test_release(counted);
+    return got;
+}
+
+/* Nodes, one unit in the last place beside them, borders of cells, anywhere, a little outside. */
+static size_t make_queries(const struct polynomial *p, const struct interpolate_cells *c, size_t n,
+                           double *x)
+{
+    struct reference_random g = {n};
+    const double begin = p->node[0], end = p->node[p->n - 1], length = end - begin;
+    for (size_t i = 0; i < n; ++i) {
+        const double node = p->node[(size_t)(reference_uniform(&g) * (double)p->n)];
+        const double share = reference_uniform(&g);
+        const size_t half = c->n_cells > 0 ? c->n_cells / 2 : 10;
+        const double at = floor(share * (double)half) / (double)half;
+        switch (i % 8) {
+        case 0:
+            x[i] = node;
+            break;
+        case 1:
+            x[i] = nextafter(node, INFINITY);
+            break;
+        case 2:
+            x[i] = nextafter(node, -INFINITY);
+            break;
+        case 3:
+            x[i] = begin + at * at * length / 2;
+            break;
+        case 4:
+            x[i] = end - at * at * length / 2;
+            break;
+        case 5:
+            x[i] = i % 16 < 8 ? begin - share * length * 0.01 : end + share * length;
+            break;
+        default:
+            x[i] = begin + share * length;
+        }
+    }
+    return n;
+}
+
+static double worst_error(const struct polynomial *p, const char *what, size_t n, const double *x,
+                          const double *got)
+{
+    double worst = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const double *node = bsearch(&x[i], p->node, p->n, sizeof *node, ascending);
+        for (size_t f = 0; f < FUNCTIONS; ++f) {
+            const double value = got[i * FUNCTIONS + f];
+            if (node != NULL) {
+                assert_true(value == p->value[f * p->n + (size_t)(node - p->node)]);
+                continue;
+            }
+            const double off = error_of(p, f, x[i], value);
+            if (!(off <= 50) && worst <= 50) {
+                print_error("%zu nodes, %s, %s: %.17g at %.17g is off by %.3g u\n", p->n, what,
+                            function_names[f], value, x[i], off);
+            }
+            worst = off <= worst || !(worst <= 50) ? worst : off;
+        }
+    }
+    return worst;
+}
+
+static size_t queries_of(size_t n)
+{
+    const bool quick = under_test_is_cpu() && getenv("LEAT_TEST_LARGE") == NULL;
+    const size_t most = quick ? 8000 : 200000, some = most / (n + 1) / 8 * 8;
+    return under_test_size(some < 48 ? 48 : some > 1600 ? 1600 : some, 16);
+}
+
+static void check_bound(struct polynomial *p, const char *what, enum interpolate_method method,
+                        size_t degree)
+{
+    struct interpolate_setup s = set_up(p, FUNCTIONS, method, degree);
+    const size_t n = queries_of(p->n);
+    double *x = room(n * sizeof *x);
+    struct interpolate_counts counts;
+    make_queries(p, &s.cells, n, x);
+    double *got = evaluate(&s, x, n, DTYPE_F64, &counts);
+    assert_true(worst_error(p, what, n, x, got) <= 50);
+    size_t outside = 0, hits = 0;
+    for (size_t i = 0; i < n; ++i) {
+        outside += x[i] < p->node[0] || x[i] > p->node[p->n - 1];
+        hits += bsearch(&x[i], p->node, p->n, sizeof *x, ascending) != NULL;
+    }
+    assert_int_equal(counts.n_outside, outside);
+    assert_int_equal(counts.n_hits, hits);
+    assert_int_equal(counts.n_missing, 0);
+    interpolate_setup_release(under_test_queue, &s);
+    free(x);
+    free(got);
+}
+
+static void check_all_kinds(size_t n, double centre, double half, size_t degree)
+{
+    for (int kind = 0; kind < KINDS; ++kind) {
+        struct polynomial p = make(kind, n, centre, half);
+        weigh(&p);
+        check_bound(&p, kind_names[kind], INTERPOLATE_BY_CELLS, degree);
+        check_bound(&p, kind_names[kind], INTERPOLATE_BARYCENTRIC, 0);
+        drop(&p);
+    }
+}
+
+static void values_hold_the_bound(void **state)
+{
+    (void)state;
+    static const size_t nodes[] = {1, 2, 3, 9, 52, 320};
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
+        check_all_kinds(nodes[i], 0, 1, 0);
+    }
+}
+
+static void a_thousand_nodes_hold_the_bound(void **state)
+{
+    (void)state;
+    check_all_kinds(under_test_size(1000, 200), 0, 1, 0);
+}
+
+static void cells_of_every_degree_hold_the_bound(void **state)
+{
+    (void)state;
+    for (size_t d = INTERPOLATE_LEAST_DEGREE; d <= INTERPOLATE_MOST_DEGREE; d += 2) {
+        check_all_kinds(21, 0, 1, d);
+    }
+}
+
+static void intervals_far_away_and_of_any_size_hold_the_bound(void **state)
+{
+    (void)state;
+    check_all_kinds(52, 1e6 + 0.5, 0.5, 0);
+    check_all_kinds(52, 1.5e-300, 0.5e-300, 0);
+    check_all_kinds(52, 0, 4e307, 0);
+    check_all_kinds(9, 0, 0x1p-1060, 0);
+    check_all_kinds(40, -1e12, 100, 0);
+}
+
+static void cells_serve_wherever_the_condition_is_small(void **state)
+{
+    (void)state;
+    for (size_t n = 2; n <= 320; n = 2 * n + 1) {
+        struct polynomial p = make(CHEBYSHEV, n, 3, 2);
+        /* the last's condition is 0 at all nodes but one: there is too little of it between two */
+        struct interpolate_setup s = set_up(&p, EDGE, INTERPOLATE_BY_CELLS, 0);
+        assert_int_equal(s.why, INTERPOLATE_AS_ASKED);
+        assert_true(s.cells.n_cells > 0);
+        assert_int_equal(s.n_marked, 0);
+        interpolate_setup_release(under_test_queue, &s);
+        drop(&p);
+    }
+}
+
+static void marked_cells_take_the_barycentric_form(void **state)
+{
+    (void)state;
+    struct polynomial p = make(EQUISPACED, 9, 0, 1);
+    p.x[0] = nextafter(p.x[1], INFINITY); /* several nodes in a cell */
+    memcpy(p.node, p.x, 9 * sizeof *p.x);
+    qsort(p.node, 9, sizeof *p.node, ascending);
+    for (size_t j = 0; j < 9; ++j) {
+        for (size_t i = 0; i < 9; ++i) {
+            for (size_t f = 0; f < FUNCTIONS && p.x[i] == p.node[j]; ++f) {
+                p.value[f * 9 + j] = p.y[f * 9 + i];
+            }
+        }
+    }
+    weigh(&p);
+    struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_BY_CELLS, 0);
+    assert_true(s.n_marked > 0 && s.n_marked < s.cells.n_cells * FUNCTIONS / 4);
+    interpolate_setup_release(under_test_queue, &s);
+    check_bound(&p, "two nodes side by side", INTERPOLATE_BY_CELLS, 0);
+    drop(&p);
+}
+
+static void one_node_is_a_constant(void **state)
+{
+    (void)state;
+    struct polynomial p = make(EQUISPACED, 1, 2, 1);
+    p.y[0] = 7;
+    struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_AUTO, 0);
+    assert_int_equal(s.why, INTERPOLATE_NO_INTERVAL);
+    assert_true(s.lebesgue == 1);
+    const double x[] = {p.node[0], 0, -1e300, 5, (double)NAN};
+    struct interpolate_counts counts;
+    double *got = evaluate(&s, x, 5, DTYPE_F64, &counts);
+    for (size_t i = 0; i < 4; ++i) {
+        assert_true(got[i] == 7);
+    }
+    assert_true(isnan(got[4]));
+    assert_int_equal(counts.n_hits, 1);
+    assert_int_equal(counts.n_outside, 3);
+    assert_int_equal(counts.n_missing, 1);
+    free(got);
+    interpolate_setup_release(under_test_queue, &s);
+    drop(&p);
+}
+
+static void missing_queries_stay_missing(void **state)
+{
+    (void)state;
+    struct polynomial p = make(CHEBYSHEV, 20, 0, 1);
+    const enum interpolate_method methods[] = {INTERPOLATE_BY_CELLS, INTERPOLATE_BARYCENTRIC};
+    for (size_t m = 0; m < 2; ++m) {
+        struct interpolate_setup s = set_up(&p, 2, methods[m], 0);
+        const double x[] = {0.5, (double)NAN, -0.5, (double)NAN, -(double)NAN};
+        struct interpolate_counts counts;
+        double *got = evaluate(&s, x, 5, DTYPE_F64, &counts);
+        for (size_t i = 0; i < 10; ++i) {
+            assert_int_equal(isnan(got[i]) != 0, isnan(x[i / 2]) != 0);
+        }
+        assert_int_equal(counts.n_missing, 3);
+        assert_int_equal(counts.n_outside + counts.n_hits, 0);
+        free(got);
+        interpolate_setup_release(under_test_queue, &s);
+    }
+    drop(&p);
+}
+
+static void single_precision_queries_are_widened(void **state)
+{
+    (void)state;
+    struct polynomial p = make(CHEBYSHEV, 33, 0, 1);
+    struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_BY_CELLS, 0);
+    enum { N = 1237 };
+    double x[N];
+    struct interpolate_counts counts, narrow_counts;
+    make_queries(&p, &s.cells, N, x);
+    for (size_t i = 0; i < N; ++i) {
+        x[i] = (double)(float)x[i];
+    }
+    double *want = evaluate(&s, x, N, DTYPE_F64, &counts);
+    double *got = evaluate(&s, x, N, DTYPE_F32, &narrow_counts);
+    assert_memory_equal(got, want, (size_t)N * FUNCTIONS * sizeof *got);
+    assert_memory_equal(&counts, &narrow_counts, sizeof counts);
+    assert_true(counts.n_hits > 0 && counts.n_outside > 0);
+    free(want);
+    free(got);
+    interpolate_setup_release(under_test_queue, &s);
+    drop(&p);
+}
+
+static void bits_do_not_depend_on_threads_or_cuts(void **state)
+{
+    (void)state;
+    enum { N = 9001 };
+    struct polynomial p = make(EQUISPACED, 24, 0, 1);
+    double *x = room(N * sizeof *x), *first = NULL;
+    const size_t row = FUNCTIONS * sizeof *first;
+    for (size_t threads = 1; threads <= 8; ++threads) {
+        under_test_threads(threads);
+        struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_BY_CELLS, 0);
+        struct interpolate_counts counts;
+        make_queries(&p, &s.cells, N, x);
+        double *got = evaluate(&s, x, N, DTYPE_F64, &counts);
+        first = first == NULL ? got : first;
+        assert_memory_equal(got, first, N * row);
+        for (size_t at = 0, m; at < N; at += m) {
+            m = threads * 571 < N - at ? threads * 571 : N - at;
+            double *part = evaluate(&s, x + at, m, DTYPE_F64, &counts);
+            assert_memory_equal(part, first + at * FUNCTIONS, m * row);
+            free(part);
+        }
+        if (got != first) {
+            free(got);
+        }
+        interpolate_setup_release(under_test_queue, &s);
+    }
+    under_test_threads(3);
+    free(first);
+    free(x);
+    drop(&p);
+}
+
+static void curves_do_not_touch_each_other(void **state)
+{
+    (void)state;
+    struct polynomial p = make(CHEBYSHEV, 30, 0, 1);
+    struct interpolate_setup all = set_up(&p, 2, INTERPOLATE_BY_CELLS, 0);
+    struct interpolate_setup one = set_up(&p, 1, INTERPOLATE_BY_CELLS, 0);
+    enum { N = 700 };
+    double x[N];
+    assert_int_equal(all.cells.n_cells, one.cells.n_cells);
+    struct interpolate_counts counts;
+    make_queries(&p, &all.cells, N, x);
+    double *got = evaluate(&all, x, N, DTYPE_F64, &counts);
+    double *alone = evaluate(&one, x, N, DTYPE_F64, &counts);
+    for (size_t i = 0; i < N; ++i) {
+        assert_true(got[i * 2] == alone[i]);
+    }
+    free(got);
+    free(alone);
+    interpolate_setup_release(under_test_queue, &all);
+    interpolate_setup_release(under_test_queue, &one);
+    drop(&p);
+}
+
+/* Lanes beside each other get points that differ in every way: near a node, far away, outside. */
+static void instruction_sets_give_the_same_bits(void **state)
+{
+    (void)state;
+    enum { N = 8 * INTERPOLATE_LANES };
+    if (!under_test_is_cpu()) {
+        return;
+    }
+    struct polynomial p = make(RANDOM, 70, 0, 1);
+    struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_BY_CELLS, 0);
+    double x[N], low[N], want[5][N], got[5][N];
+    make_queries(&p, &s.cells, N, x);
+    for (size_t i = 0; i < N; ++i) {
+        low[i] = ldexp(x[i], -54 - (int)(i % 60));
+        x[i] = i % 16 == 0 ? nextafter(x[i], 9) : x[i];
+    }
+    for (size_t set = 0; cpu_interpolate_set(set) != NULL; ++set) {
+        const struct interpolate_lanes *lanes = cpu_interpolate_set(set);
+        for (size_t curve = 0; curve < FUNCTIONS; ++curve) {
+            const struct interpolate_terms t = {p.n, s.nodes.x.at,
+                                                (double *)s.nodes.term_hi.at + curve * p.n,
+                                                (double *)s.nodes.term_lo.at + curve * p.n,
+                                                (int32_t *)s.nodes.exponent.at + curve * p.n};
+            const double *cell =
+                (double *)s.cells.cell.at + curve * s.cells.n_cells * (s.cells.degree + 3);
+            const struct interpolate_lanes *base = &cpu_interpolate_base;
+            for (size_t i = 0; i < N; i += INTERPOLATE_LANES) {
+                base->survey(&t, x + i, low + i, want[0] + i, want[1] + i, want[2] + i);
+                lanes->survey(&t, x + i, low + i, got[0] + i, got[1] + i, got[2] + i);
+                base->barycentric(&t, x + i, want[3] + i);
+                lanes->barycentric(&t, x + i, got[3] + i);
+            }
+            assert_int_equal(base->cells(&s.cells, cell, x, N - 3, want[4]),
+                             lanes->cells(&s.cells, cell, x, N - 3, got[4]));
+            for (size_t k = 0; k < 5; ++k) {
+                for (size_t i = 0; i < (k < 4 ? N : N - 3); ++i) {
+                    assert_true(got[k][i] == want[k][i] || (isnan(got[k][i]) && isnan(want[k][i])));
+                }
+            }
+        }
+    }
+    interpolate_setup_release(under_test_queue, &s);
+    drop(&p);
+}
+
+static void five_thousand_nodes_have_finite_weights(void **state)
+{
+    (void)state;
+    const size_t n = under_test_size(5000, 500);
+    struct polynomial p = make(CHEBYSHEV, n, 0, 1);
+    struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_BARYCENTRIC, 0);
+    double *term = room((FUNCTIONS + 1) * n * sizeof *term);
+    under_test_get(term, s.nodes.term_hi, (FUNCTIONS + 1) * n * sizeof *term);
+    for (size_t i = 0; i < (FUNCTIONS + 1) * n; ++i) {
+        assert_true(term[i] == 0 || (fabs(term[i]) >= 0.5 && fabs(term[i]) < 1));
+    }
+    /* Lambda of Chebyshev points of the second kind: at most 2 / pi log(n) + 1 */
+    assert_true(s.lebesgue > 4 && s.lebesgue < 1 + 2 / 3.14159 * log((double)n));
+    enum { N = 96 };
+    double x[N];
+    struct interpolate_counts counts;
+    make_queries(&p, &s.cells, N, x);
+    double *got = evaluate(&s, x, N, DTYPE_F64, &counts);
+    for (size_t i = 0; i < N; ++i) {
+        if (fabs(x[i]) <= 1) {
+            /* the function's values at the nodes are off by u each, and as far apart */
+            const double off = 4 * s.lebesgue * 0x1p-52;
+            assert_true(fabs(got[i * FUNCTIONS + COS] - cos(20 * x[i])) <= 20 * off);
+            assert_true(fabs(got[i * FUNCTIONS + EXP] - exp(x[i])) <= 3 * off);
+        }
+    }
+    free(got);
+    free(term);
+    interpolate_setup_release(under_test_queue, &s);
+    drop(&p);
+}
+
+static void a_lebesgue_constant_beyond_the_doubles_is_infinite(void **state)
+{
+    (void)state;
+    struct polynomial p = make(EQUISPACED, 1200, 0, 1);
+    struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_BARYCENTRIC, 0);
+    assert_true(isinf(s.lebesgue));
+    const double x[] = {0, 0.01, p.node[7], 0.0001};
+    struct interpolate_counts counts;
+    double *got = evaluate(&s, x, 4, DTYPE_F64, &counts);
+    assert_true(fabs(got[1] - 1 / (1 + 25 * 0.0001)) < 1e-12);
+    assert_true(got[2] == p.value[7]);
+    free(got);
+    interpolate_setup_release(under_test_queue, &s);
+    drop(&p);
+}
+
+static void lebesgue_constants_are_the_known_ones(void **state)
+{
+    (void)state;
+    /* equispaced, of degree 4, 8, 10: L. Brutman, "Lebesgue functions for polynomial interpolation
+     * - a survey", 1997; 8 points a gap find all but some percent of it */
+    static const struct {
+        size_t n;
+        double constant;
+    } known[] = {{5, 2.208}, {9, 10.946}, {11, 29.900}};
+    for (size_t i = 0; i < 3; ++i) {
+        struct polynomial p = make(EQUISPACED, known[i].n, -4, 3);
+        struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_BARYCENTRIC, 0);
+        assert_true(s.lebesgue <= known[i].constant * 1.001);
+        assert_true(s.lebesgue >= known[i].constant * 0.95);
+        interpolate_setup_release(under_test_queue, &s);
+        drop(&p);
+    }
+}
+
+static void check_refused(const double *x, const double *y, size_t n, const char *said)
+{
+    struct interpolate_setup s;
+    const struct interpolate_request r = {x, y, n, 1, INTERPOLATE_AUTO, UINT64_MAX, 0};
+    assert_int_equal(interpolate_setup_new(under_test_queue, &r, &s), STATUS_BAD_INPUT);
+    assert_non_null(strstr(status_message(), said));
+    interpolate_setup_release(under_test_queue, &s);
+}
+
+static void what_is_no_polynomial_is_refused(void **state)
+{
+    (void)state;
+    const double y[] = {1, 2, 3, 4, 5}, bad_y[] = {1, (double)INFINITY, 3, 4, 5};
+    const double twice[] = {3, -0.0, 2, 0, 7}, missing[] = {1, 2, (double)NAN, 4, 5};
+    const double wide[] = {-1.5e308, 0, 1.5e308, 1, 2}, good[] = {5, 4, 3, 2, 1};
+    struct interpolate_setup s;
+    const struct interpolate_request r = {twice, y, 5, 1, INTERPOLATE_AUTO, UINT64_MAX, 0};
+    assert_int_equal(interpolate_setup_new(under_test_queue, &r, &s), STATUS_BAD_INPUT);
+    assert_int_equal(s.same[0], 1);
+    assert_int_equal(s.same[1], 3);
+    interpolate_setup_release(under_test_queue, &s);
+    check_refused(twice, y, 5, "rows 2 and 4");
+    check_refused(missing, y, 5, "row 3");
+    check_refused(good, bad_y, 5, "row 2");
+    check_refused(wide, y, 5, "spans");
+    check_refused(good, y, 0, "nodes");
+}
+
+static void auto_weighs_queries_against_cells(void **state)
+{
+    (void)state;
+    struct polynomial p = make(CHEBYSHEV, 50, 0, 1);
+    const struct {
+        uint64_t n_queries;
+        enum interpolate_why why;
+    } cases[] = {{10, INTERPOLATE_FEW_QUERIES},
+                 {1000000, INTERPOLATE_MANY_QUERIES},
+                 {UINT64_MAX, INTERPOLATE_MANY_QUERIES}};
+    for (size_t i = 0; i < 3; ++i) {
+        struct interpolate_setup s;
+        const struct interpolate_request r = {p.x, p.y, 50, 1, INTERPOLATE_AUTO, cases[i].n_queries,
+                                              0};
+        ASSERT_OK(interpolate_setup_new(under_test_queue, &r, &s));
+        assert_int_equal(s.why, cases[i].why);
+        assert_int_equal(s.cells.n_cells > 0, s.why == INTERPOLATE_MANY_QUERIES);
+        interpolate_setup_release(under_test_queue, &s);
+    }
+    drop(&p);
+}
+
+static void a_cell_too_rough_for_all_gives_way_to_the_barycentric_form(void **state)
+{
+    (void)state;
+    /* nodes in pairs, so close that cells hold several everywhere */
+    struct polynomial p = make(EQUISPACED, 200, 0, 1);
+    for (size_t j = 0; j < 200; j += 2) {
+        p.x[j] = -1 + (double)j / 100;
+        p.x[j + 1] = nextafter(p.x[j], 2);
+    }
+    struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_BY_CELLS, 13);
+    assert_int_equal(s.why, INTERPOLATE_ROUGH);
+    assert_int_equal(s.cells.n_cells, 0);
+    interpolate_setup_release(under_test_queue, &s);
+    drop(&p);
+}
+
+/* A plan by an estimate holds where there turn out to be fewer. */
+static void fewer_nodes_never_need_more_memory(void **state)
+{
+    (void)state;
+    for (size_t n_curves = 1; n_curves <= 100; n_curves += 33) {
+        struct interpolate_setup_bytes fewer = interpolate_setup_bytes(1, n_curves);
+        for (size_t n = 2; n <= 1000; ++n) {
+            const struct interpolate_setup_bytes b = interpolate_setup_bytes(n, n_curves);
+            assert_true(b.host >= fewer.host && b.backend >= fewer.backend);
+            assert_true(b.backend_kept >= fewer.backend_kept);
+            fewer = b;
+        }
+    }
+}
+
+static void a_stopped_queue_ends_soon(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu()) {
+        return;
+    }
+    const size_t n = 100000;
+    const int stop = 1;
+    struct polynomial p = make(CHEBYSHEV, 300, 0, 1);
+    struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_BARYCENTRIC, 0), stopped;
+    const struct interpolate_request r = {p.x, p.y, 300, 1, INTERPOLATE_BY_CELLS, 1, 0};
+    struct span x = under_test_room(n * sizeof(double)),
+                values = under_test_room(n * sizeof(double));
+    struct span counts = under_test_room(sizeof(struct interpolate_counts));
+    under_test_queue->stop = &stop;
+    const enum status made = interpolate_setup_new(under_test_queue, &r, &stopped);
+    const enum status evaluated = under_test_ops()->interpolate->evaluate(
+        under_test_queue, &s.nodes, &s.cells, x, DTYPE_F64, n, values, counts);
+    under_test_queue->stop = NULL;
+    assert_int_equal(made, STATUS_CANCELLED);
+    assert_int_equal(evaluated, STATUS_CANCELLED);
+    under_test_untouched(values, 0);
+    under_test_untouched(counts, 0);
+    interpolate_setup_release(under_test_queue, &stopped);
+    interpolate_setup_release(under_test_queue, &s);
+    under_test_release(x);
+    under_test_release(values);
+    under_test_release(counts);
+    drop(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_hold_the_bound),
+        cmocka_unit_test(a_thousand_nodes_hold_the_bound),
+        cmocka_unit_test(cells_of_every_degree_hold_the_bound),
+        cmocka_unit_test(intervals_far_away_and_of_any_size_hold_the_bound),
+        cmocka_unit_test(cells_serve_wherever_the_condition_is_small),
+        cmocka_unit_test(marked_cells_take_the_barycentric_form),
+        cmocka_unit_test(one_node_is_a_constant),
+        cmocka_unit_test(missing_queries_stay_missing),
+        cmocka_unit_test(single_precision_queries_are_widened),
+        cmocka_unit_test(bits_do_not_depend_on_threads_or_cuts),
+        cmocka_unit_test(curves_do_not_touch_each_other),
+        cmocka_unit_test(instruction_sets_give_the_same_bits),
+        cmocka_unit_test(five_thousand_nodes_have_finite_weights),
+        cmocka_unit_test(a_lebesgue_constant_beyond_the_doubles_is_infinite),
+        cmocka_unit_test(lebesgue_constants_are_the_known_ones),
+        cmocka_unit_test(what_is_no_polynomial_is_refused),
+        cmocka_unit_test(auto_weighs_queries_against_cells),
+        cmocka_unit_test(a_cell_too_rough_for_all_gives_way_to_the_barycentric_form),
+        cmocka_unit_test(fewer_nodes_never_need_more_memory),
+        cmocka_unit_test(a_stopped_queue_ends_soon),
+    };
+    return UNDER_TEST_RUN(tests, NULL, NULL);
+}

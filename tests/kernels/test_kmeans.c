@@ -1,0 +1,703 @@
+/*
+ * test_kmeans - Lloyd's iterations against plain loops, bit for bit, on the backend
+ * LEAT_TEST_BACKEND.
+ */
+#include "tests/support/kmeans_runner.h"
+#include "tests/support/reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Points about k centres of their own, with some of them twice; the first k distinct ones begin. */
+static struct kmeans_case blobs(size_t n, size_t d, size_t k, enum dtype type)
+{
+    struct kmeans_case c = {.n = n, .d = d, .k = k, .type = type, .n_iterations = 6};
+    struct reference_random g = {n * 31 + d * 7 + k};
+    c.x = calloc(n * d + 1, sizeof *c.x);
+    c.start = calloc(k * d + 1, sizeof *c.start);
+    assert_non_null(c.x);
+    assert_non_null(c.start);
+    double *centre = calloc(k * d + 1, sizeof *centre);
+    assert_non_null(centre);
+    for (size_t i = 0; i < k * d; ++i) {
+        centre[i] = 6 * reference_normal(&g);
+    }
+    for (size_t i = 0; i < n; ++i) {
+        const size_t of = i % k;
+        for (size_t j = 0; j < d; ++j) {
+            c.x[i * d + j] = i > 0 && i % 9 == 0 ? c.x[(i - 1) * d + j]
+                                                 : centre[of * d + j] + reference_normal(&g);
+        }
+    }
+    if (type == DTYPE_F32) {
+        reference_round(n * d, c.x);
+    }
+    for (size_t i = 0; i < k * d; ++i) {
+        c.start[i] = centre[i] + reference_normal(&g);
+    }
+    free(centre);
+    return c;
+}
+
+static void done(struct kmeans_case *c)
+{
+    free(c->x);
+    free(c->start);
+    free(c->weight);
+}
+
+/* Every way of calling the kernels gives what the loops give. */
+static void check(const struct kmeans_case *c)
+{
+    struct kmeans_answer want = kmeans_by_loops(c);
+    static const size_t pieces[] = {0, 17};
+    for (int incremental = 0; incremental < 2; ++incremental) {
+        for (size_t i = 0; i < 2; ++i) {
+            struct kmeans_way way = {incremental != 0, pieces[i] == 0 ? 0 : c->n / pieces[i] + 1};
+            struct kmeans_answer got = kmeans_by_kernels(c, way);
+            kmeans_same(c, &got, &want);
+            kmeans_answer_done(&got);
+        }
+    }
+    kmeans_answer_done(&want);
+}
+
+static void kmeans_of_every_shape_is_that_of_the_loops(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 2, 3, 16, 17, 33};
+    static const size_t points[] = {0, 1, 31, 257};
+    const size_t n_sizes = sizeof sizes / sizeof *sizes;
+    for (size_t a = 0; a < n_sizes; ++a) {
+        for (size_t b = 0; b < n_sizes; ++b) {
+            for (size_t i = 0; i < 4; ++i) {
+                const enum dtype type = (a + b + i) % 2 == 0 ? DTYPE_F32 : DTYPE_F64;
+                struct kmeans_case c = blobs(points[i], sizes[a], sizes[b], type);
+                check(&c);
+                done(&c);
+            }
+        }
+    }
+}
+
+static void kmeans_of_many_columns_or_clusters_is_that_of_the_loops(void **state)
+{
+    (void)state;
+    static const size_t shapes[][3] = {{50, 1000, 3},   {1500, 2, 1000}, {40, 1000, 33},
+                                       {300, 70, 17},   {200, 130, 16},  {257, 33, 1000},
+                                       {1200, 1, 1000}, {90, 64, 16}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        struct kmeans_case c =
+            blobs(shapes[i][0], shapes[i][1], shapes[i][2], i % 2 == 0 ? DTYPE_F64 : DTYPE_F32);
+        c.n_iterations = 3;
+        check(&c);
+        done(&c);
+    }
+}
+
+static void kmeans_of_several_tasks_is_that_of_the_loops(void **state)
+{
+    (void)state;
+    struct kmeans_case c = blobs(under_test_size(4 * 4096 + 5, 4096 + 5), 2, 5, DTYPE_F64);
+    check(&c);
+    done(&c);
+    c = blobs(under_test_size(2 * 4096 + 1, 4096 + 1), 16, 16, DTYPE_F32);
+    check(&c);
+    done(&c);
+}
+
+/* Clusters that overlap, so that points keep moving for long. */
+static void bounds_change_no_bit_of_many_iterations(void **state)
+{
+    (void)state;
+    for (size_t d = 1; d <= 5; ++d) {
+        struct kmeans_case c = blobs(1500, d, 9, d % 2 == 0 ? DTYPE_F32 : DTYPE_F64);
+        for (size_t i = 0; i < c.n * d; ++i) {
+            c.x[i] = fmod(c.x[i], 3);
+        }
+        if (c.type == DTYPE_F32) {
+            reference_round(c.n * d, c.x);
+        }
+        c.n_iterations = 40;
+        check(&c);
+        done(&c);
+    }
+}
+
+/* Whole numbers: distances tie all the time, and go to the lowest cluster. */
+static void ties_go_to_the_lowest_cluster(void **state)
+{
+    (void)state;
+    struct kmeans_case c = blobs(900, 2, 8, DTYPE_F64);
+    for (size_t i = 0; i < c.n; ++i) {
+        const size_t row = i / 30;
+        c.x[2 * i] = (double)(i % 30);
+        c.x[2 * i + 1] = (double)row;
+    }
+    for (size_t i = 0; i < c.k; ++i) {
+        const size_t row = i / 4;
+        c.start[2 * i] = 3 + 8 * (double)(i % 4);
+        c.start[2 * i + 1] = 7 + 14 * (double)row;
+    }
+    memcpy(c.start + 2, c.start, 2 * sizeof *c.start); /* cluster 1 begins where 0 does */
+    c.n_iterations = 12;
+    check(&c);
+    done(&c);
+}
+
+static void every_point_may_be_a_cluster(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n <= 33; n += 8) {
+        struct kmeans_case c = blobs(n, 3, n, DTYPE_F64);
+        memcpy(c.start, c.x, n * 3 * sizeof *c.start);
+        c.tolerance = 0;
+        struct kmeans_answer got = kmeans_by_kernels(&c, (struct kmeans_way){true, 0});
+        assert_memory_equal(got.centroid, c.x, n * 3 * sizeof *c.x);
+        kmeans_answer_done(&got);
+        check(&c);
+        done(&c);
+    }
+}
+
+static void an_offset_costs_no_digits(void **state)
+{
+    (void)state;
+    for (int type = DTYPE_F32; type <= DTYPE_F64; ++type) {
+        struct kmeans_case c = blobs(700, 4, 5, (enum dtype)type);
+        for (size_t i = 0; i < c.n * c.d; ++i) {
+            c.x[i] += 1e6;
+        }
+        for (size_t i = 0; i < c.k * c.d; ++i) {
+            c.start[i] += 1e6;
+        }
+        if (type == DTYPE_F32) {
+            reference_round(c.n * c.d, c.x);
+        }
+        check(&c);
+        done(&c);
+    }
+}
+
+/* The outlier makes its column's unit large: the others are still cut off at 2^-100 of it. */
+static void an_outlier_costs_the_others_no_digits(void **state)
+{
+    (void)state;
+    struct kmeans_case c = blobs(500, 3, 4, DTYPE_F64);
+    c.x[(size_t)3 * 77 + 1] = 1e12;
+    check(&c);
+    done(&c);
+}
+
+static void weights_scale_differences(void **state)
+{
+    (void)state;
+    static const double weight[] = {0.25, 3, 0, 1e-3, 0.7};
+    struct kmeans_case c = blobs(600, 5, 6, DTYPE_F64);
+    c.weight = malloc(sizeof weight);
+    assert_non_null(c.weight);
+    memcpy(c.weight, weight, sizeof weight);
+    check(&c);
+    done(&c);
+    c = blobs(300, 100, 6, DTYPE_F32);
+    c.weight = calloc(c.d, sizeof *c.weight);
+    assert_non_null(c.weight);
+    for (size_t j = 0; j < c.d; ++j) {
+        c.weight[j] = 1.0 / (double)(j + 3);
+    }
+    check(&c);
+    done(&c);
+}
+
+/* Magnitudes at which bounds leave the floats, and squares their digits. */
+static void tiny_and_huge_points_are_assigned_like_any(void **state)
+{
+    (void)state;
+    static const double scale[] = {1e-150, 1e-60, 1e45, 1e140};
+    for (size_t i = 0; i < sizeof scale / sizeof *scale; ++i) {
+        struct kmeans_case c = blobs(400, 2, 5, DTYPE_F64);
+        for (size_t p = 0; p < c.n * c.d; ++p) {
+            c.x[p] *= scale[i];
+        }
+        for (size_t p = 0; p < c.k * c.d; ++p) {
+            c.start[p] *= scale[i];
+        }
+        c.tolerance = -1;
+        check(&c);
+        done(&c);
+    }
+}
+
+static void empty_clusters_take_the_farthest_points(void **state)
+{
+    (void)state;
+    struct kmeans_case c = blobs(400, 2, 7, DTYPE_F64);
+    for (size_t i = 2; i < c.k; ++i) { /* five that get nothing */
+        c.start[2 * i] = 1e5 + (double)i;
+    }
+    c.n_iterations = 9;
+    c.tolerance = 1e9; /* not before all have points */
+    struct kmeans_answer got = kmeans_by_kernels(&c, (struct kmeans_way){false, 100});
+    assert_int_equal(got.state.n_relocated, 5);
+    assert_int_equal(got.state.n_iterations, 6);
+    assert_true(got.state.done != 0);
+    kmeans_answer_done(&got);
+    check(&c);
+    done(&c);
+}
+
+static void of_points_as_far_the_first_is_taken(void **state)
+{
+    (void)state;
+    struct kmeans_case c = blobs(64, 1, 2, DTYPE_F64);
+    for (size_t i = 0; i < c.n; ++i) {
+        c.x[i] = i % 5 == 3 ? (i % 2 == 0 ? 4 : -4) : 0; /* 3, 8, 13, ... are as far from 0 */
+    }
+    c.start[0] = 0;
+    c.start[1] = 100;
+    c.n_iterations = 1;
+    struct kmeans_answer got = kmeans_by_kernels(&c, (struct kmeans_way){true, 20});
+    assert_int_equal(got.state.n_relocated, 1);
+    assert_true(got.centroid[1] == c.x[3]);
+    kmeans_answer_done(&got);
+    check(&c);
+    done(&c);
+}
+
+static void points_that_are_all_equal_leave_clusters_empty(void **state)
+{
+    (void)state;
+    struct kmeans_case c = blobs(100, 3, 4, DTYPE_F64);
+    for (size_t i = 0; i < c.n * c.d; ++i) {
+        c.x[i] = 0.1;
+    }
+    for (size_t i = 0; i < c.k * c.d; ++i) {
+        c.start[i] = 0.1;
+    }
+    c.n_iterations = 3;
+    struct kmeans_answer got = kmeans_by_kernels(&c, (struct kmeans_way){true, 0});
+    assert_int_equal(got.state.n_empty, 3);
+    assert_int_equal(got.state.n_relocated, 0);
+    assert_int_equal(got.state.n_iterations, 1);
+    assert_true(got.centroid[0] == 0.1 && got.within[0] == 0);
+    kmeans_answer_done(&got);
+    check(&c);
+    done(&c);
+}
+
+static void the_same_bits_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    struct kmeans_case c = blobs(under_test_size(30000, 9000), 5, 11, DTYPE_F64);
+    under_test_threads(1);
+    struct kmeans_answer one = kmeans_by_kernels(&c, (struct kmeans_way){false, 0});
+    for (size_t n = 2; n <= 8; ++n) {
+        under_test_threads(n);
+        struct kmeans_answer got =
+            kmeans_by_kernels(&c, (struct kmeans_way){n % 2 == 0, n == 5 ? 1234 : 0});
+        kmeans_same(&c, &got, &one);
+        kmeans_answer_done(&got);
+    }
+    under_test_threads(3);
+    kmeans_answer_done(&one);
+    done(&c);
+}
+
+/* What stands in memory beyond 2^24 is where sums in floats, and counts in them, end. */
+static void a_cluster_may_have_more_than_2_to_the_24_points(void **state)
+{
+    (void)state;
+    const size_t rounds = under_test_size(300, 3);
+    struct kmeans_case c = blobs(65536, 1, 1, DTYPE_F64);
+    struct span points = under_test_put_numbers(c.x, c.n, c.type);
+    struct kmeans_pair pair = kmeans_pair(&c, points, false);
+    const struct kmeans_points x = {points, c.type, c.n, 1, 0};
+    for (size_t i = 0; i < rounds; ++i) {
+        ASSERT_OK(
+            under_test_ops()->kmeans->assign(under_test_queue, &x, &pair.device, (struct span){0}));
+    }
+    kmeans_pair_get(&pair);
+    const uint64_t count = *(uint64_t *)kmeans_array(&pair.host, KMEANS_COUNT);
+    assert_int_equal(count, rounds * c.n);
+    ASSERT_OK(under_test_ops()->kmeans->update(under_test_queue, &pair.device));
+    kmeans_pair_get(&pair);
+    __float128 sum = 0;
+    for (size_t i = 0; i < c.n; ++i) {
+        sum += c.x[i];
+    }
+    const double want = (double)(sum / (__float128)c.n);
+    assert_true(*(double *)kmeans_array(&pair.host, KMEANS_CENTROID) == want);
+    kmeans_pair_done(&pair);
+    under_test_release(points);
+    done(&c);
+}
+
+/* --- columns ---------------------------------------------------------------------------------- */
+
+static void range_finds_extremes_and_the_first_bad_point(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (size_t b = 0; b < 3; ++b) {
+        for (int type = DTYPE_F32; type <= DTYPE_F64; ++type) {
+            struct kmeans_case c = blobs(9000, 3, 2, (enum dtype)type);
+            c.x[(size_t)3 * 5001 + 1] = bad[b];
+            c.x[(size_t)3 * 8000] = bad[b];
+            struct span points = under_test_put_numbers(c.x, c.n * c.d, c.type);
+            struct kmeans_pair pair = kmeans_pair(&c, points, false);
+            assert_int_equal(*(uint64_t *)kmeans_array(&pair.host, KMEANS_BAD), 5001);
+            kmeans_pair_done(&pair);
+            under_test_release(points);
+            done(&c);
+        }
+    }
+    struct kmeans_case c = blobs(9000, 3, 2, DTYPE_F64);
+    for (size_t i = 0; i < c.n; ++i) {
+        c.x[3 * i + 2] = i % 2 == 0 ? 0.0 : -0.0;
+        c.x[3 * i] = -fabs(c.x[3 * i]) - 1;
+    }
+    struct span points = under_test_put_numbers(c.x, c.n * c.d, c.type);
+    struct kmeans_pair pair = kmeans_pair(&c, points, false);
+    for (size_t j = 0; j < 3; ++j) {
+        double min = INFINITY, max = -INFINITY;
+        for (size_t i = 0; i < c.n; ++i) {
+            min = fmin(min, c.x[3 * i + j] + 0.0);
+            max = fmax(max, c.x[3 * i + j] + 0.0);
+        }
+        assert_memory_equal((double *)kmeans_array(&pair.host, KMEANS_MIN) + j, &min, 8);
+        assert_memory_equal((double *)kmeans_array(&pair.host, KMEANS_MAX) + j, &max, 8);
+    }
+    assert_true(*(uint64_t *)kmeans_array(&pair.host, KMEANS_BAD) == UINT64_MAX);
+    kmeans_pair_done(&pair);
+    under_test_release(points);
+    done(&c);
+}
+
+static void squares_are_exact_sums(void **state)
+{
+    (void)state;
+    for (int type = DTYPE_F32; type <= DTYPE_F64; ++type) {
+        struct kmeans_case c = blobs(9001, 3, 2, (enum dtype)type);
+        struct span points = under_test_put_numbers(c.x, c.n * c.d, c.type);
+        struct kmeans_pair pair = kmeans_pair(&c, points, false);
+        for (size_t j = 0; j < 3; ++j) {
+            ((double *)kmeans_array(&pair.host, KMEANS_CENTRE))[j] = 0.3 * (double)j;
+            ((double *)kmeans_array(&pair.host, KMEANS_SQUARE_UNIT))[j] = kmeans_unit(4000);
+        }
+        kmeans_pair_put(&pair);
+        for (size_t first = 0; first < c.n; first += 4500) { /* in three calls */
+            const struct kmeans_points x = {span_from(points, first * 3 * dtype_bytes(c.type)),
+                                            c.type, c.n - first < 4500 ? c.n - first : 4500, 3,
+                                            first};
+            ASSERT_OK(under_test_ops()->kmeans->squares(under_test_queue, &x, &pair.device));
+        }
+        kmeans_pair_get(&pair);
+        const struct kmeans_sum *squares = kmeans_array(&pair.host, KMEANS_SQUARES);
+        for (size_t j = 0; j < 3; ++j) {
+            __float128 sum = 0;
+            for (size_t i = 0; i < c.n; ++i) {
+                const double t = c.x[3 * i + j] - 0.3 * (double)j;
+                sum += t * t;
+            }
+            assert_true(kmeans_mean(squares[j], 1, kmeans_unit(4000)) == (double)sum);
+        }
+        kmeans_pair_done(&pair);
+        under_test_release(points);
+        done(&c);
+    }
+}
+
+/* --- draws ------------------------------------------------------------------------------------ */
+
+/* k centroids drawn one after the other, in pieces, with distances kept or not. */
+static double *drawn(const struct kmeans_case *c, size_t piece, bool keep)
+{
+    const struct kmeans_kernels *k = under_test_ops()->kmeans;
+    struct span points = under_test_put_numbers(c->x, c->n * c->d, c->type);
+    struct span nearest = under_test_room(c->n * sizeof(double));
+    struct kmeans_pair pair = kmeans_pair(c, points, false);
+    for (size_t i = 0; i < c->k; ++i) {
+        struct kmeans_model m = pair.device;
+        m.n_drawn = i;
+        for (size_t first = 0; first < c->n; first += piece) {
+            const struct kmeans_points x = {span_from(points, first * c->d * dtype_bytes(c->type)),
+                                            c->type, c->n - first < piece ? c->n - first : piece,
+                                            c->d, first};
+            ASSERT_OK(
+                k->draw(under_test_queue, &x, &m, 12345, 100 + i,
+                        keep ? span_from(nearest, first * sizeof(double)) : (struct span){0}));
+        }
+        ASSERT_OK(k->take(under_test_queue, &m));
+    }
+    kmeans_pair_get(&pair);
+    double *out = calloc(c->k * c->d + 1, sizeof *out);
+    assert_non_null(out);
+    memcpy(out, kmeans_array(&pair.host, KMEANS_CENTROID), c->k * c->d * sizeof *out);
+    const struct kmeans_state *state = kmeans_array(&pair.host, KMEANS_STATE);
+    assert_true(state->pick.point == UINT64_MAX);
+    under_test_untouched(nearest, c->n * sizeof(double));
+    kmeans_pair_done(&pair);
+    under_test_release(nearest);
+    under_test_release(points);
+    return out;
+}
+
+/* The same by the rule, plainly. */
+static double *drawn_by_loops(const struct kmeans_case *c)
+{
+    double *out = calloc(c->k * c->d, sizeof *out);
+    assert_non_null(out);
+    for (size_t i = 0; i < c->k; ++i) {
+        double least = INFINITY;
+        for (size_t p = 0; p < c->n; ++p) {
+            double weight = i == 0 ? 1 : INFINITY;
+            for (size_t a = 0; a < i; ++a) {
+                double d2 = 0;
+                for (size_t j = 0; j < c->d; ++j) {
+                    const double t = c->x[p * c->d + j] - out[a * c->d + j];
+                    d2 = fma(t, t, d2);
+                }
+                weight = fmin(weight, d2);
+            }
+            const double u = kmeans_uniform(philox_block(12345, 100 + i, p));
+            const double key = kmeans_exponential(u) / weight;
+            if (weight > 0 && key < least) {
+                least = key;
+                memcpy(out + i * c->d, c->x + p * c->d, c->d * sizeof *out);
+            }
+        }
+        if (!(least < INFINITY)) {
+            memcpy(out + i * c->d, out, c->d * sizeof *out);
+        }
+    }
+    return out;
+}
+
+static void draws_do_not_depend_on_how_they_are_cut(void **state)
+{
+    (void)state;
+    static const size_t pieces[] = {100000, 1, 31, 1000};
+    struct kmeans_case c = blobs(1500, 3, 6, DTYPE_F64);
+    double *want = drawn_by_loops(&c);
+    for (size_t i = 0; i < 4; ++i) {
+        for (int keep = 0; keep < 2; ++keep) {
+            if (pieces[i] == 1) {
+                continue;
+            }
+            double *got = drawn(&c, pieces[i], keep != 0);
+            assert_memory_equal(got, want, c.k * c.d * sizeof *got);
+            free(got);
+        }
+    }
+    free(want);
+    done(&c);
+    c = blobs(40, 70, 5, DTYPE_F32); /* points of many columns, one a call */
+    want = drawn_by_loops(&c);
+    double *got = drawn(&c, 1, true);
+    assert_memory_equal(got, want, c.k * c.d * sizeof *got);
+    free(got);
+    free(want);
+    done(&c);
+}
+
+static void fewer_distinct_points_than_clusters_draw_the_first_again(void **state)
+{
+    (void)state;
+    struct kmeans_case c = blobs(30, 2, 5, DTYPE_F64);
+    for (size_t i = 0; i < c.n; ++i) {
+        c.x[2 * i] = i % 3 == 0 ? 1 : 2;
+        c.x[2 * i + 1] = 5;
+    }
+    double *want = drawn_by_loops(&c), *got = drawn(&c, 7, true);
+    assert_memory_equal(got, want, c.k * c.d * sizeof *got);
+    assert_true(got[0] != got[2]);
+    for (size_t i = 2; i < c.k; ++i) {
+        assert_memory_equal(got + 2 * i, got, 2 * sizeof *got);
+    }
+    free(got);
+    free(want);
+    done(&c);
+}
+
+/* Of N draws, those of a point with share p are N p off by less than 6 standard deviations,
+ * sqrt(N p (1 - p)): chance exceeds that once in 5e8. */
+static void points_are_drawn_by_their_weight(void **state)
+{
+    (void)state;
+    enum { POINTS = 7 };
+    const size_t n_draws = under_test_size(4000, 300);
+    const struct kmeans_kernels *k = under_test_ops()->kmeans;
+    struct kmeans_case c = blobs(POINTS, 1, 2, DTYPE_F64);
+    size_t hits[POINTS] = {0};
+    double total = 0;
+    for (size_t i = 0; i < POINTS; ++i) {
+        c.x[i] = (double)i; /* weights 0, 1, 4, 9, ... */
+        total += (double)(i * i);
+    }
+    c.start[0] = 0;
+    struct span points = under_test_put_numbers(c.x, c.n, c.type);
+    struct kmeans_pair pair = kmeans_pair(&c, points, false);
+    struct kmeans_model m = pair.device;
+    m.n_drawn = 1;
+    const struct kmeans_points x = {points, c.type, c.n, 1, 0};
+    for (size_t i = 0; i < n_draws; ++i) {
+        struct kmeans_state now;
+        ASSERT_OK(k->draw(under_test_queue, &x, &m, 9, i, (struct span){0}));
+        under_test_get(&now, m.at, sizeof now);
+        assert_true(now.pick.point < POINTS);
+        ++hits[now.pick.point];
+        ASSERT_OK(k->take(under_test_queue, &m));
+    }
+    assert_int_equal(hits[0], 0);
+    for (size_t i = 1; i < POINTS; ++i) {
+        const double p = (double)(i * i) / total, n = (double)n_draws;
+        assert_true(fabs((double)hits[i] - n * p) < 6 * sqrt(n * p * (1 - p)));
+    }
+    kmeans_pair_done(&pair);
+    under_test_release(points);
+    done(&c);
+}
+
+/* --- the rule --------------------------------------------------------------------------------- */
+
+static void means_are_rounded_once(void **state)
+{
+    (void)state;
+    struct reference_random g = {77};
+    for (int i = 0; i < 20000; ++i) {
+        const size_t n = 1 + (size_t)(reference_uniform(&g) * (i % 2 == 0 ? 5 : 2000));
+        const double unit = kmeans_unit(1024);
+        struct kmeans_sum sum = {{0}, {0}};
+        __float128 exact = 0;
+        for (size_t a = 0; a < n && a < 40; ++a) {
+            const double x = ldexp(reference_uniform(&g) - 0.5, 11 - i % 40);
+            kmeans_sum_add(&sum, kmeans_split(x, 1 / unit));
+            exact += x;
+        }
+        const double want = (double)(exact / (__float128)n), got = kmeans_mean(sum, n, unit);
+        assert_memory_equal(&got, &want, sizeof got);
+        const struct kmeans_sum normal = kmeans_normal(sum);
+        const double again = kmeans_mean(normal, n, unit);
+        assert_memory_equal(&again, &want, sizeof got);
+    }
+    const struct kmeans_sum none = {{0}, {0}}, least = {{0}, {-1, 0}},
+                            largest = {{0, 1 << 18}, {0}};
+    assert_true(kmeans_mean(none, 3, 1) == 0);
+    assert_true(kmeans_mean(least, (uint64_t)1 << 31, 1) == -0x1p-81);
+    assert_true(kmeans_mean(largest, 1, 4) == 0x1p52);
+    assert_true(kmeans_mean(largest, 3, 1) == 0x1p50 / 3);
+}
+
+/* Halfway between two doubles, and just beside: to even, up, down. */
+static void means_are_rounded_to_even(void **state)
+{
+    (void)state;
+    const double unit = 0x1p-49; /* of numbers up to 2 */
+    struct kmeans_sum sum = {{0}, {0}};
+    kmeans_sum_add(&sum, kmeans_split(1, 1 / unit));
+    kmeans_sum_add(&sum, kmeans_split(0x1p-53, 1 / unit));
+    assert_true(kmeans_mean(sum, 1, unit) == 1);
+    kmeans_sum_add(&sum, kmeans_split(0x1p-99, 1 / unit));
+    assert_true(kmeans_mean(sum, 1, unit) == 1 + 0x1p-52);
+    kmeans_sum_add(&sum, kmeans_split(-0x1p-98, 1 / unit));
+    assert_true(kmeans_mean(sum, 1, unit) == 1);
+    kmeans_sum_add(&sum, kmeans_split(0x1p-99, 1 / unit));
+    kmeans_sum_add(&sum, kmeans_split(0x1p-52, 1 / unit));
+    assert_true(kmeans_mean(sum, 1, unit) == 1 + 0x1p-51);
+}
+
+static void units_hold_the_largest_number(void **state)
+{
+    (void)state;
+    static const double largest[] = {0,     0x1p-1074, 1e-310, 0x1p-1022, 1e-300,
+                                     0.999, 1,         1.001,  1e300,     0x1.fffffffffffffp1023};
+    for (size_t i = 0; i < sizeof largest / sizeof *largest; ++i) {
+        const double unit = kmeans_unit(largest[i]);
+        int exponent;
+        assert_true(frexp(unit, &exponent) == 0.5 && unit >= 0x1p-1022);
+        assert_true(largest[i] / unit <= 0x1p50);
+        const struct kmeans_number v = kmeans_split(-largest[i], 1 / unit);
+        assert_true(v.high >= -((int64_t)1 << 50) && v.low <= (int64_t)1 << 49);
+    }
+}
+
+/* s^2 / 3 + ... and its parts are off by a few units in the last place of the logarithm. */
+static void the_own_logarithm_is_that_of_the_library(void **state)
+{
+    (void)state;
+    struct reference_random g = {5};
+    for (int i = 0; i < 100000; ++i) {
+        struct philox_words w = {{0}};
+        w.w[0] = (uint32_t)(reference_uniform(&g) * 0x1p32) >> (i % 3 * 12);
+        w.w[1] = (uint32_t)(reference_uniform(&g) * 0x1p32);
+        w.w[0] = i % 5 == 0 ? ~w.w[0] : w.w[0];
+        const double u = kmeans_uniform(w), got = kmeans_exponential(u);
+        const long double want = -logl((long double)u);
+        assert_true(u > 0 && u < 1);
+        assert_true(fabsl(got - want) <= 4 * 0x1p-53L * want);
+        assert_false(kmeans_key_is_above(u, 2, got / 2));
+    }
+}
+
+/* --- stopping --------------------------------------------------------------------------------- */
+
+static void long_passes_end_once_the_queue_is_stopped(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu()) { /* kernels on a device end by themselves */
+        skip();
+    }
+    static const int stop = 1;
+    const struct kmeans_kernels *k = under_test_ops()->kmeans;
+    struct kmeans_case c = blobs(9000, 3, 4, DTYPE_F64);
+    struct span points = under_test_put_numbers(c.x, c.n * c.d, c.type);
+    struct span labels = under_test_room(c.n * sizeof(int32_t));
+    struct kmeans_pair pair = kmeans_pair(&c, points, false);
+    const struct kmeans_points x = {points, c.type, c.n, c.d, 0};
+    const struct span none = {0};
+    under_test_queue->stop = &stop;
+    assert_int_equal(k->assign(under_test_queue, &x, &pair.device, none), STATUS_CANCELLED);
+    assert_int_equal(k->label(under_test_queue, &x, &pair.device, labels), STATUS_CANCELLED);
+    assert_int_equal(k->farthest(under_test_queue, &x, &pair.device), STATUS_CANCELLED);
+    assert_int_equal(k->draw(under_test_queue, &x, &pair.device, 1, 1, none), STATUS_CANCELLED);
+    assert_int_equal(k->range(under_test_queue, &x, &pair.device), STATUS_CANCELLED);
+    assert_int_equal(k->squares(under_test_queue, &x, &pair.device), STATUS_CANCELLED);
+    under_test_queue->stop = NULL;
+    kmeans_pair_done(&pair);
+    under_test_release(labels);
+    under_test_release(points);
+    done(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kmeans_of_every_shape_is_that_of_the_loops),
+        cmocka_unit_test(kmeans_of_many_columns_or_clusters_is_that_of_the_loops),
+        cmocka_unit_test(kmeans_of_several_tasks_is_that_of_the_loops),
+        cmocka_unit_test(bounds_change_no_bit_of_many_iterations),
+        cmocka_unit_test(ties_go_to_the_lowest_cluster),
+        cmocka_unit_test(every_point_may_be_a_cluster),
+        cmocka_unit_test(an_offset_costs_no_digits),
+        cmocka_unit_test(an_outlier_costs_the_others_no_digits),
+        cmocka_unit_test(weights_scale_differences),
+        cmocka_unit_test(tiny_and_huge_points_are_assigned_like_any),
+        cmocka_unit_test(empty_clusters_take_the_farthest_points),
+        cmocka_unit_test(of_points_as_far_the_first_is_taken),
+        cmocka_unit_test(points_that_are_all_equal_leave_clusters_empty),
+        cmocka_unit_test(the_same_bits_for_any_number_of_threads),
+        cmocka_unit_test(a_cluster_may_have_more_than_2_to_the_24_points),
+        cmocka_unit_test(range_finds_extremes_and_the_first_bad_point),
+        cmocka_unit_test(squares_are_exact_sums),
+        cmocka_unit_test(draws_do_not_depend_on_how_they_are_cut),
+        cmocka_unit_test(fewer_distinct_points_than_clusters_draw_the_first_again),
+        cmocka_unit_test(points_are_drawn_by_their_weight),
+        cmocka_unit_test(means_are_rounded_once),
+        cmocka_unit_test(means_are_rounded_to_even),
+        cmocka_unit_test(units_hold_the_largest_number),
+        cmocka_unit_test(the_own_logarithm_is_that_of_the_library),
+        cmocka_unit_test(long_passes_end_once_the_queue_is_stopped),
+    };
+    return UNDER_TEST_RUN(tests, NULL, NULL);
+}

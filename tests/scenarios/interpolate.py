@@ -1,0 +1,495 @@
+"""Nodes and queries in, curves out: what is said, and what the numbers are; see interpolate.sh."""
+import decimal
+import glob
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zlib
+
+import numpy
+
+from service import Service
+
+LEAT = os.environ["LEAT"]
+BACKEND = os.environ.get("LEAT_TEST_BACKEND", "cpu")
+SMALL = bool(os.environ.get("LEAT_TEST_SMALL"))
+PATIENCE_S = 240 * max(1, int(float(os.environ.get("LEAT_TEST_PATIENCE", "1"))))
+U = 2.0**-53
+decimal.getcontext().prec = 200
+
+
+def leat(command, *arguments, status=0, says=None, stdin=None):
+    done = subprocess.run([LEAT, command, "-b", BACKEND, *arguments], stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    assert says is None or re.search(says, done.stderr), (says, done.stderr)
+    return done
+
+
+def run(*arguments, out="out", **rest):
+    return leat("run", "-q", "--force", "-o", out, *arguments, **rest)
+
+
+def about(folder):
+    with open(f"{folder}/result.json", encoding="utf-8") as f:
+        told = json.load(f)
+    for output in told["outputs"]:
+        with open(f"{folder}/{output['name']}", "rb") as f:
+            data = f.read()
+        assert len(data) == output["bytes"] and f"{zlib.crc32(data):08x}" == output["crc32"], output
+    return told
+
+
+def curve(folder):
+    with numpy.load(f"{folder}/curve.npz") as z:
+        return {name: z[name] for name in z}
+
+
+def write(name, *columns, header=None, pack=False):
+    with (gzip.open(name, "wt") if pack else open(name, "w", encoding="utf-8")) as f:
+        if header:
+            f.write(header + "\n")
+        f.writelines(",".join(map(repr, map(float, row))) + "\n" for row in zip(*columns))
+
+
+def data_files(folder):
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        if name != "result.json":
+            with open(f"{folder}/{name}", "rb") as f:
+                found[name] = f.read()
+    return found
+
+
+def chebyshev(n, a=-1.0, b=1.0):
+    return (a + b) / 2 + (b - a) / 2 * numpy.cos((2 * numpy.arange(n) + 1) * numpy.pi / (2 * n))
+
+
+def close_to(queries, nodes):
+    """Queries with all nodes among them, and their neighbours among the doubles that lie within."""
+    beside = numpy.concatenate([nodes, numpy.nextafter(nodes, 9e9), numpy.nextafter(nodes, -9e9)])
+    return numpy.concatenate([queries, beside[(beside >= nodes.min()) & (beside <= nodes.max())]])
+
+
+class Polynomial:
+    """In 200 decimal digits."""
+
+    def __init__(self, x, y):
+        self.x = [decimal.Decimal(v) for v in x.tolist()]
+        self.y = [decimal.Decimal(v) for v in y.tolist()]
+        self.w = []
+        for j, at in enumerate(self.x):
+            product = decimal.Decimal(1)
+            for i, other in enumerate(self.x):
+                if i != j:
+                    product *= at - other
+            self.w.append(1 / product)
+
+    def at(self, query):
+        """The value, and the sum of |l_j y_j|."""
+        q = decimal.Decimal(query)
+        if q in self.x:
+            value = self.y[self.x.index(q)]
+            return value, abs(value)
+        whole = decimal.Decimal(1)
+        for other in self.x:
+            whole *= q - other
+        terms = [whole * w * y / (q - x) for x, y, w in zip(self.x, self.y, self.w)]
+        return sum(terms), sum(map(abs, terms))
+
+
+def worst(x, y, queries, got):
+    """The largest error in parts of the bound's u; hits must be exact."""
+    exact, most = Polynomial(x, y), 0.0
+    for q, g in zip(queries.tolist(), got.tolist()):
+        value, condition = exact.at(q)
+        error = abs(decimal.Decimal(g) - value)
+        if q in x or condition == 0:
+            assert error == 0, (q, g)
+        else:  # beside a node at 0 numbers have fewer digits than others
+            most = max(most, float(max(error - decimal.Decimal(2)**-1070, 0) / condition) / U)
+    return most
+
+
+# --- what the numbers are ------------------------------------------------------------------------------------------
+
+FUNCTIONS = {"runge": lambda x: 1 / (1 + 25 * x * x), "exp": numpy.exp, "abs": numpy.abs, "sign": numpy.sign,
+             "cos20": lambda x: numpy.cos(20 * x)}
+random = numpy.random.default_rng(7)
+
+
+def bound():
+    for place, make in (("chebyshev", chebyshev), ("equispaced", lambda n: numpy.linspace(-1, 1, n))):
+        for n in (1, 2, 3, 21, 50) if SMALL else (1, 2, 3, 21, 50, 320):
+            x = make(n)
+            x = x[random.permutation(n)]
+            queries = numpy.unique(close_to(random.uniform(x.min(), x.max(), 60 if n > 50 else 200), x[:20]))
+            if n == 2:
+                queries = numpy.append(queries, [-1.5, 1.5])  # extrapolated
+            y = [f(x) for f in FUNCTIONS.values()]
+            write("b.nodes.csv", x, *y, header=",".join(["x", *FUNCTIONS]))
+            numpy.save("b.query.npy", queries)
+            most = {}
+            for method in ("chebyshev", "barycentric"):
+                run("-s", f"method={method}", "b.nodes.csv", "b.query.npy")
+                z = curve("out/b")
+                assert numpy.array_equal(z["x"], queries) and z["y"].shape == (5, len(queries))
+                assert z["names"].tolist() == list(FUNCTIONS)
+                assert numpy.array_equal(z["nodes_x"], numpy.sort(x))
+                assert numpy.array_equal(z["nodes_y"], numpy.array(y)[:, numpy.argsort(x)])
+                most[method] = max(worst(x, y[c], queries, z["y"][c]) for c in range(5))
+                assert most[method] <= 50, (place, n, most)
+            print(f"{place}, {n} nodes: at most %.1f u (cells), %.1f u (barycentric) of sum |l_j y_j|"
+                  % (most["chebyshev"], most["barycentric"]))
+
+
+def linspace():
+    """The queries are those of NumPy, to the bit."""
+    write("l.nodes.csv", [0, 1], [0, 1])
+    cases = [(0, 1, 1), (0, 1, 2), (-1, 1, 1001), (0.1, 0.3, 300_001), (5, -3, 777), (1e-300, 2e300, 12345),
+             (3, 3, 7), (0, 5e-324, 9), (-5e-324, 5e-324, 1000), (1 / 3, 2 / 3, 131072 * 5 + 1), (-0.0, 0, 3),
+             (1e15, 1e15 + 1, 17), (0, 1e-310, 33)]
+    for a, b, n in cases:
+        run("--threads", "2", "--memory", "64M", "-s", f"query=linspace({a!r}, {b!r}, {n})", "l.nodes.csv")
+        want, got = numpy.linspace(a, b, n), curve("out/l")["x"]
+        assert got.dtype == "<f8" and want.tobytes() == got.tobytes(), (a, b, n)
+    run("-s", "query=  linspace( 0 ,1e0,1e3 )  ", "l.nodes.csv")
+    assert curve("out/l")["x"].tobytes() == numpy.linspace(0, 1, 1000).tobytes()
+    print(f"{len(cases)} linspaces: NumPy's bits")
+
+
+def forms():
+    """The same nodes and queries in every form give the same bits."""
+    x, q = chebyshev(23, 0, 10), random.uniform(0, 10, 5000)
+    y = [numpy.sin(x), x * x]
+    numpy.save("f1.nodes.npy", numpy.column_stack([x, *y]))
+    numpy.save("f1.query.npy", q)  # one dimension
+    numpy.save("f2.nodes.npy", numpy.asfortranarray(numpy.column_stack([x, *y])))
+    numpy.save("f2.query.npy", q[:, None])
+    numpy.save("f3.query.npy", numpy.asfortranarray(q[:, None]))
+    write("f3.nodes.csv.gz", x, *y, header="x,y1,y2", pack=True)
+    write("f4.nodes.csv", x, *y)
+    write("f4.query.csv.gz", q, pack=True)
+    numpy.savez("f5.nodes.npz", table=numpy.column_stack([x, *y]))
+    with open("f5.query.tsv", "w", encoding="utf-8") as f:
+        f.write("when\tplace\n")
+        f.writelines(f"Monday\t{v!r}\n" for v in q.tolist())
+    for i in range(1, 6):
+        run("-s", "method=chebyshev", *glob.glob(f"f{i}.*"))
+    first = curve("out/f1")
+    assert first["y"].shape == (2, 5000) and first["names"].tolist() == ["y1", "y2"]
+    for i in range(2, 6):
+        other = curve(f"out/f{i}")
+        assert all(first[k].tobytes() == other[k].tobytes() for k in first), i
+    with gzip.open("out/f4/curve.csv.gz", "rt") as f:
+        text = f.read().split("\n")
+    assert text[0] == "x,y1,y2" and text[-1] == "" and len(text) == 5002
+    assert numpy.array_equal(numpy.array([row.split(",") for row in text[1:-1]], dtype=float).T,
+                             numpy.vstack([first["x"], first["y"]]))
+    # Columns by name, of either part; queries in single precision stay so.
+    write("c.nodes.csv", x, y[0], y[1], header="place,sine,square")
+    write("c.query.csv", q, -q, header="q,other")
+    run("-s", "columns=place,square", "-s", "query_columns=q", "-s", "method=chebyshev", "c.nodes.csv", "c.query.csv")
+    z = curve("out/c")
+    assert z["names"].tolist() == ["square"] and z["y"][0].tobytes() == first["y"][1].tobytes()
+    numpy.save("s.query.npy", q.astype("f4"))
+    shutil.copy("f4.nodes.csv", "s.nodes.csv")
+    run("-s", "method=chebyshev", "s.nodes.csv", "s.query.npy")
+    z = curve("out/s")
+    assert z["x"].dtype == "<f4" and z["x"].tobytes() == q.astype("f4").tobytes()
+    assert abs(z["y"][0] - numpy.sin(z["x"].astype("f8"))).max() < 1e-9
+    print("every form of nodes and queries: the same bits")
+
+
+def summary():
+    """Counts, warnings and what is shown."""
+    x = numpy.linspace(-1, 1, 60)
+    write("e.nodes.csv", x, 1 / (1 + 25 * x * x))
+    with open("e.query.csv", "w", encoding="utf-8") as f:
+        f.write("q,w\n-2,a\n,a\n0.5,a\nNA,b\n%r,c\n1.5,d\n" % float(x[7]))
+    done = leat("run", "--force", "-o", "out", "--json", "e.nodes.csv", "e.query.csv")
+    told = about("out/e")
+    line = json.loads(done.stdout)
+    assert line["status"] == "ok" and line["summary"] == told["summary"] and line["warnings"] == told["warnings"]
+    s = told["summary"]
+    assert (s["n_nodes"], s["n_queries"], s["n_curves"], s["degree"]) == (60, 6, 1, 59), s
+    assert (s["extrapolated"], s["hits"], s["missing"]) == (2, 1, 2), s
+    assert told["shape"] == {"n_nodes": 60, "n_curves": 1, "n_queries": 6}
+    # 2^n / (e n log n) is what A. Schoenhage (1961) found for n + 1 nodes at equal distances
+    want = 59 - numpy.log2(numpy.e * 59 * numpy.log(59))
+    assert abs(s["log10_lebesgue_constant"] / numpy.log10(2) - want) < 1, (s, want)
+    assert 10 ** s["log10_lebesgue_constant"] / s["lebesgue_constant"] - 1 < 1e-9
+    text = " | ".join(told["warnings"])
+    for part in ("Lebesgue constant of these 60 nodes, at equal distances, is about", "take Chebyshev nodes",
+                 "2 of 6 queries lie outside of the nodes, from -1 to 1", "2 of 6 queries are missing: their y is NaN"):
+        assert part in text, (part, text)
+    z = curve("out/e")
+    assert numpy.isnan(z["x"]).tolist() == numpy.isnan(z["y"][0]).tolist() == [False, True, False, True, False, False]
+    assert z["y"][0][4] == (1 / (1 + 25 * x * x))[7]
+    with gzip.open("out/e/curve.csv.gz", "rt") as f:
+        assert f.read().split("\n")[2] == "nan,nan"
+    with open("out/e/curve.png", "rb") as f:
+        assert f.read(8) == b"\x89PNG\r\n\x1a\n"
+    write("g.nodes.csv", chebyshev(40), chebyshev(40))
+    run("-s", "query=linspace(-0.9, 0.9, 10)", "g.nodes.csv")
+    told = about("out/g")
+    assert told["warnings"] == [] and told["summary"]["lebesgue_constant"] < 4, told
+    assert told["summary"]["method"] == "barycentric" and "few" in told["summary"]["method_why"], told
+    run("-s", "query=linspace(-0.9, 0.9, 1e6)", "g.nodes.csv")
+    told = about("out/g")
+    assert told["summary"]["method"] == "chebyshev" and "many" in told["summary"]["method_why"], told
+    assert "curve.csv.gz" in data_files("out/g")
+    run("-s", "query=linspace(-0.9, 0.9, 1000001)", "-s", "method=chebyshev", "g.nodes.csv")
+    told = about("out/g")
+    assert "as asked" in told["summary"]["method_why"] and "curve.csv.gz" not in data_files("out/g")
+    assert any("curve.csv.gz is left out" in w for w in told["warnings"]), told
+    # All queries are missing, or one: there is a picture all the same.
+    for name, queries in (("n", [float("nan")] * 3), ("o", [0.3])):
+        numpy.save(f"{name}.query.npy", numpy.array(queries))
+        shutil.copy("g.nodes.csv", f"{name}.nodes.csv")
+        run(f"{name}.nodes.csv", f"{name}.query.npy")
+        assert len(data_files(f"out/{name}")["curve.png"]) > 1000
+    print("counts, warnings, choice of the method, --json")
+
+
+# --- the same bytes ------------------------------------------------------------------------------------------------
+
+
+def same_bytes():
+    n = 60_000 if SMALL else 400_000
+    x = chebyshev(40)
+    write("t.nodes.csv", x, numpy.exp(x), numpy.cos(9 * x), abs(x))
+    write("t.query.csv", random.uniform(-1.01, 1.01, n))
+    first = None
+    ways = [("--threads", str(t)) for t in range(1, 9)] + [("--threads", "2", "--memory", m) for m in ("64M", "2G")]
+    for options in ways:
+        run(*options, "t.nodes.csv", "t.query.csv")
+        files = {k: v for k, v in data_files("out/t").items()}
+        run(*options, "-s", f"query=linspace(-1.01, 1.01, {n})", "t.nodes.csv")
+        files.update({"line-" + k: v for k, v in data_files("out/t").items()})
+        first = first or files
+        for name in first:  # where arrays are cut into pieces follows from the blocks, so the numbers are compared
+            assert name in files, name
+        for prefix in ("", "line-"):
+            for name in ("curve.png", "curve.csv.gz"):
+                assert first.get(prefix + name) == files.get(prefix + name), (options, prefix + name)
+        if "--memory" not in options:
+            assert first == files, options
+    wanted = {"curve.npz", "curve.png"} | ({"curve.csv.gz"} if 3 * n <= 1_000_000 else set())
+    assert set(first) == wanted | {"line-" + name for name in wanted}, sorted(first)
+    arrays = []
+    for memory in ("64M", "2G"):
+        run("--threads", "2", "--memory", memory, "t.nodes.csv", "t.query.csv")
+        arrays.append({k: v.tobytes() for k, v in curve("out/t").items()})
+    assert arrays[0] == arrays[1]
+    print(f"{len(ways)} numbers of threads and sizes of blocks: the same bytes")
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+
+def peak_run(bound_mib, *arguments):
+    """Runs within a bound of resident memory; from a small process, whose own memory counts, too."""
+    peak = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peak.py")
+    done = subprocess.run([sys.executable, peak, str(bound_mib * 2**20), LEAT, "run", "-q", "-b", BACKEND, "--force",
+                           "-o", "out", *arguments], stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 0, arguments
+    return done.stdout.strip()
+
+
+def memory():
+    n = 2_000_000 if SMALL else 20_000_000
+    x = chebyshev(50)
+    write("m.nodes.csv", x, numpy.exp(x), numpy.sin(x))
+    queries = numpy.lib.format.open_memmap("m.query.npy", "w+", "<f8", (n,))
+    for begin in range(0, n, 1_000_000):
+        queries[begin:begin + 1_000_000] = random.uniform(-1, 1, min(1_000_000, n - begin))
+    del queries
+    within = 64 + 150_000_000 / 2**20  # --memory and 150 MB
+    mib = peak_run(within, "--threads", "2", "--memory", "64M", "m.nodes.csv", "m.query.npy")
+    z = curve("out/m")
+    assert z["y"].shape == (2, n) and abs(z["y"][0] - numpy.exp(z["x"])).max() < 1e-14
+    assert about("out/m")["summary"]["n_queries"] == n
+    del z
+    line = peak_run(within, "--threads", "2", "--memory", "64M", "-s", f"query=linspace(-1, 1, {n})", "m.nodes.csv")
+    z = curve("out/m")
+    assert z["x"].tobytes() == numpy.linspace(-1, 1, n).tobytes() and abs(z["y"][1] - numpy.sin(z["x"])).max() < 1e-14
+    print(f"{n:.0e} queries, {3 * 8 * n / 2**20:.0f} MiB of numbers, --memory 64M: {mib} from a file, {line} "
+          "from a linspace")
+    shutil.rmtree("out/m")
+    os.unlink("m.query.npy")
+    # What cannot be is refused at once, with the number of bytes.
+    numpy.save("w.nodes.npy", random.uniform(size=(2000, 2000)))
+    run("--threads", "2", "--memory", "64M", "-s", "query=linspace(0, 1, 5)", "w.nodes.npy", status=1,
+        says="needs [0-9]+ bytes of host memory")
+    numpy.save("w.nodes.npy", numpy.column_stack([numpy.arange(32769.0)] * 2))
+    run("-s", "query=linspace(0, 1, 5)", "w.nodes.npy", status=1, says="has 32769 nodes, more than the 32768")
+    write("w2.nodes.csv", numpy.arange(40000.0), numpy.arange(40000.0))
+    run("-s", "query=linspace(0, 1, 5)", "w2.nodes.csv", status=1, says="nodes, more than the 32768")
+    leat("check", "-q", "-s", "query=linspace(0, 1, 5)", "w2.nodes.csv", status=1, says="has 40000 nodes, more than")
+
+
+# --- mistakes ------------------------------------------------------------------------------------------------------
+
+
+def refused(says, nodes="x,y\n0,1\n1,2\n", query="0.5\n", *arguments, status=1):
+    for name, content in (("r.nodes.csv", nodes), ("r.query.csv", query)):
+        if content is None and os.path.exists(name):
+            os.unlink(name)
+        elif content is not None:
+            with open(name, "w", encoding="utf-8") as f:
+                f.write(content)
+    files = ["r.nodes.csv"] + (["r.query.csv"] if query is not None else [])
+    run(*arguments, *files, out="bad", status=status, says=says)
+    assert not os.path.exists("bad/r"), says
+
+
+def mistakes():
+    line = ("-s", "query=linspace(0, 1, 5)")
+    refused(r"r.nodes.csv: line 4 has the same x as line 2 \(0\.25\); a curve has one y for each x",
+            "x,y\n0.25,1\n1,2\n0.25,1\n")
+    refused(r"line 9 has the same x as line 3 \(0\.25\)",
+            "# c\nx,y\n0.25,1\n# between\n\n1,2\n,\n# two\n0.25,1\n\n")
+    refused(r"line 5005 has the same x as line 3 \(0\)",  # further than one chunk
+            "# c\nx,y\n" + "".join(f"{i},{i:0200}.5\n" for i in range(5000)) + "#\n#\n0,1\n")
+    refused(r"row 3 has the same x as row 1 \(0\.25\)", 'n,x,y\n"a\nb",0.25,1\nc,1,2\nd,0.25,1\n')
+    refused(r"line 2 has the same x as line 1 \(-?0\)", "-0,1\n0,2\n1,3\n")
+    refused(r"line 3: y is missing; every node needs all its numbers", "x,y\n0,1\n1,\n2,5\n")
+    refused(r"line 3: x is missing", "x,y\n0,1\nNA,1\n2,5\n")
+    refused(r"line 2: sine is missing", "x,y,sine\n0,1,\n1,2,3\n")
+    refused(r"one column of numbers; nodes are a table of at least two: x, then y", "x\n1\n2\n")
+    refused(r"has 2 columns of numbers; queries are one column: choose it with query_columns=NAME",
+            query="a,b\n1,2\n3,4\n")
+    refused(r"r.query.csv: line 1, column 1: .inf. is infinite", query="inf\n")
+    refused(r"r.nodes.csv: line 3, column 2: .oops. is not a number", "0,1\n1,2\n2,oops\n")
+    refused(r"the other part of the job is missing: interpolate needs r.query.\* too, in the same folder, or the "
+            "parameter query", query=None)
+    refused(r"r.query.csv: the parameter query \('linspace\(0, 1, 5\)'\) takes the place of X.query.\*; remove one",
+            "x,y\n0,1\n1,2\n0,1\n", "0.5\n", *line)
+    for text, why in (("linspace(0, 1)", "is not linspace"), ("linspace(0, 1, 5", "n is not a whole number"),
+                      ("linspace(0, 1, 0)", "from 1 to 1000000000000000"), ("linspace(0, 1, 1.5)", "whole number"),
+                      ("linspace(0, 1, -3)", "whole number"), ("linspace(0, nan, 3)", "is not linspace"),
+                      ("linspace(0, inf, 3)", "is not linspace"), ("linspace(0, 1e999, 3)", "is not linspace"),
+                      ("linspace(-1e308, 1e308, 3)", "too large for a double"), ("linspace(0, 1, 5) x", "goes on"),
+                      ("arange(3)", "is not linspace"), ("linspace(0, 1, 2e15)", "whole number"),
+                      ("0:1:5", "is not linspace")):
+        refused(rf"query: '{re.escape(text)}'.*{why}", "x,y\n0,1\n1,2\n", None, "-s", f"query={text}")
+    refused("method: 'spline' is not one of auto", "x,y\n0,1\n1,2\n", None, "-s", "method=spline", *line, status=2)
+    for array in (numpy.array([0.5, numpy.inf]), numpy.array([-numpy.inf])):
+        numpy.save("i.query.npy", array)
+        write("i.nodes.csv", [0, 1], [0, 1])
+        run("i.nodes.csv", "i.query.npy", out="bad", status=1, says=rf"i.query.npy: query {len(array)} is infinite")
+    numpy.save("i.nodes.npy", numpy.array([[0, 1], [1, numpy.inf]]))
+    run(*line, "i.nodes.npy", out="bad", status=1, says=r"i.nodes.npy: row 2: y1 is infinite")
+    numpy.save("i.nodes.npy", numpy.asfortranarray([[0, 1, 4], [1, 2, 3], [2, numpy.nan, 1]]))
+    run(*line, "i.nodes.npy", out="bad", status=1, says=r"i.nodes.npy: row 3: y1 is missing")
+    numpy.save("i.nodes.npy", numpy.arange(9.0))
+    run(*line, "i.nodes.npy", out="bad", status=1, says=r"one column of numbers")
+    numpy.save("i.nodes.npy", numpy.arange(2.0))
+    run(*line, "i.nodes.npy", out="bad", status=1, says=r"one column of numbers")
+    numpy.save("one.nodes.npy", numpy.array([[0.25, 7, 8]]))  # one node of two curves
+    run(*line, "one.nodes.npy")
+    assert curve("out/one")["y"].tolist() == [[7] * 5, [8] * 5]
+    assert about("out/one")["warnings"] == [
+        "4 of 5 queries lie outside of the nodes, from 0.25 to 0.25: the polynomial is extrapolated there"]
+    numpy.save("i.nodes.npy", numpy.array([[-1e308, 1], [1e308, 2]]))
+    run(*line, "i.nodes.npy", out="bad", status=1, says=r"i.nodes.npy: ")
+    numpy.save("i.query.npy", numpy.zeros((3, 2)))
+    run("i.nodes.csv", "i.query.npy", out="bad", status=1, says=r"i.query.npy: has 2 columns of numbers; "
+        r"queries are one column: save that column alone")
+    # A table of another name, where one file is enough.
+    write("plain.csv", [0, 1, 2], [0, 1, 4], header="x,y")
+    run("-p", "interpolate", *line, "plain.csv")
+    assert curve("out/plain")["y"].tolist() == [[0, 1 / 16, 1 / 4, 9 / 16, 1]]
+    run("-p", "interpolate", "plain.csv", out="bad", status=2,
+        says="takes 2 files a job; name them X.nodes.csv and X.query.csv, or set query in place of the last")
+    assert os.listdir("bad") == [], os.listdir("bad")
+    print("mistakes: each with its message, and nothing left")
+
+
+def checked():
+    write("k.nodes.csv", [0, 1, 2], [0, 1, 4], header="x,y")
+    write("k.query.csv", [0.5] * 1000)
+    done = leat("check", "--json", "k.nodes.csv", "k.query.csv")
+    told = json.loads(done.stdout)
+    assert told["pipeline"] == "interpolate" and told["status"] == "ok" and len(told["inputs"]) == 2, told
+    assert told["memory"]["host_bytes"] > 0
+    told = json.loads(leat("check", "--json", "-s", "query=linspace(0, 2, 1e9)", "k.nodes.csv").stdout)
+    assert told["status"] == "ok" and len(told["inputs"]) == 1 and told["parameters"]["query"] == "linspace(0, 2, 1e9)"
+    bytes_of = told["memory"]["host_bytes"] + told["memory"]["backend_bytes"]
+    assert bytes_of < 200e6, told["memory"]
+    leat("check", "-s", "query=linspace(0, 2)", "k.nodes.csv", status=1, says="is not linspace")
+    with open("k.query.csv", "a", encoding="utf-8") as f:
+        f.write("oops\n")
+    leat("check", "k.nodes.csv", "k.query.csv", status=1, says="line 1001, column 1: .oops.")
+    print("check: shapes, memory, mistakes")
+
+
+def cancelled():
+    """A billion queries under way: stopped at once, and nothing is left."""
+    write("z.nodes.csv", chebyshev(30), chebyshev(30))
+    os.makedirs("stopped", exist_ok=True)
+    child = subprocess.Popen([LEAT, "run", "-q", "-b", BACKEND, "-o", "stopped", "-s", "query=linspace(-1, 1, 1e9)",
+                              "z.nodes.csv"], stderr=subprocess.PIPE, text=True)
+    give_up = time.monotonic() + PATIENCE_S
+    while not glob.glob("stopped/.leat.*/curve.npz*") and not glob.glob("stopped/.*/*"):
+        assert child.poll() is None and time.monotonic() < give_up, (child.poll(), os.listdir("stopped"))
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    assert child.wait(PATIENCE_S) in (1, -signal.SIGINT), child.returncode
+    took = time.monotonic() - begun
+    assert os.listdir("stopped") == [], os.listdir("stopped")
+    print("a billion queries, stopped: gone in %.2f s" % took)
+
+
+# --- the service ---------------------------------------------------------------------------------------------------
+
+
+def service():
+    if BACKEND != "cpu":
+        return
+    x = chebyshev(12)
+    nodes = "".join(f"{a!r},{b!r}\n" for a, b in zip(x.tolist(), (x**3).tolist()))
+    queries = "0\n0.25\n"
+    spool = os.path.abspath("spool")
+    config = os.path.abspath("leat.conf")
+    for parameters, parts in (("", 2), ("[pipeline interpolate]\nquery = linspace(0, 1, 5)\n", 1)):
+        shutil.rmtree(spool, ignore_errors=True)
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(parameters)
+        s = Service(spool, "-c", config, *["--done-file"] * (parts == 1))  # a marker is not a part
+        s.drop("a.nodes.csv", nodes)
+        if parts == 1:
+            s.until(lambda: "waits for a.nodes.csv.done" in s.waits().get("in/a.nodes.csv", ""), "that it waits")
+            s.drop("a.nodes.csv.done", "")
+        if parts == 2:
+            s.until(lambda: "waits for a.query.* or the parameter query" in s.waits().get("in/a.nodes.csv", ""),
+                    "what the nodes wait for")
+            s.drop("a.query.csv", queries)
+        else:
+            s.drop("b.query.csv", queries)
+            s.until(lambda: "takes the place of X.query.*" in s.waits().get("in/b.query.csv", ""),
+                    "why the queries are not taken")
+        s.done(["a.nodes.csv"] + ["a.query.csv"] * (parts == 2), "the job")
+        z = curve(os.path.join(spool, "out/a"))
+        want = [0.0, 0.25] if parts == 2 else numpy.linspace(0, 1, 5).tolist()
+        s.check(z["x"].tolist() == want and numpy.allclose(z["y"][0], numpy.array(want)**3, atol=1e-14), "its numbers")
+        s.check(len(about(os.path.join(spool, "out/a"))["inputs"]) == parts, "its inputs")
+        s.drop("bad.nodes.csv", "x,y\n0,1\n0,2\n")
+        s.drop(*(("bad.nodes.csv.done", "") if parts == 1 else ("bad.query.csv", queries)))
+        s.until(lambda: "bad.nodes.csv" in s.reasons(), "a failure")
+        s.check("has the same x as" in s.reasons()["bad.nodes.csv"]["reason"], "its reason")
+        s.stop()
+        s.is_clean()
+    print("the service: with queries, and with the parameter in their place")
+
+
+for part in (bound, linspace, forms, summary, same_bytes, memory, mistakes, checked, cancelled, service):
+    part()

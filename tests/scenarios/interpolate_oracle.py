@@ -1,0 +1,72 @@
+"""The polynomials of leat against scipy.interpolate; see interpolate_oracle.sh.
+
+SciPy states no bound. Its barycentric form (the second) is held to 1000 u of sum |l_j y_j| times the Lebesgue constant,
+with which its error may grow where leat's does not; what is measured is printed.
+"""
+import os
+import subprocess
+
+import numpy
+from scipy.interpolate import BarycentricInterpolator, KroghInterpolator, barycentric_interpolate, krogh_interpolate
+
+LEAT = os.environ["LEAT"]
+BACKEND = os.environ.get("LEAT_TEST_BACKEND", "cpu")
+U = 2.0**-53
+
+
+def ours(nodes, values, queries, method):
+    numpy.save("o.nodes.npy", numpy.column_stack([nodes, values]))
+    numpy.save("o.query.npy", queries)
+    subprocess.run([LEAT, "run", "-q", "-b", BACKEND, "--force", "-o", "out", "-s", f"method={method}", "o.nodes.npy",
+                    "o.query.npy"], check=True, stdin=subprocess.DEVNULL)
+    with numpy.load("out/o/curve.npz") as z:
+        return z["y"].T
+
+
+def bases(nodes, queries):
+    """|l_j| at the queries, from products: good to some n u of themselves."""
+    far = queries[:, None] - nodes[None, :]
+    apart = nodes[:, None] - nodes[None, :]
+    out = numpy.empty((len(queries), len(nodes)))
+    for j in range(len(nodes)):
+        others = numpy.arange(len(nodes)) != j
+        out[:, j] = numpy.abs(numpy.prod(far[:, others] / apart[j, others], axis=1))
+    return out
+
+
+def compare(what, nodes, values, queries, peer):
+    values = values.reshape(len(nodes), -1)
+    weights = bases(nodes, queries)
+    condition = weights @ numpy.abs(values)
+    lebesgue = weights.sum(axis=1).max()
+    for method in ("chebyshev", "barycentric"):
+        off = numpy.abs(ours(nodes, values, queries, method) - peer.reshape(len(queries), -1))
+        allowed = 1000 * U * condition * lebesgue
+        assert (off <= allowed).all(), (what, method, (off / (U * condition)).max())
+        with numpy.errstate(invalid="ignore"):
+            worst = numpy.nanmax(off / (U * condition))
+        print(f"{what}, {method}: within {off.max():.1e} of SciPy, {worst:.1f} u of sum |l_j y_j|; Lebesgue {lebesgue:.1f}")
+
+
+# The examples of BarycentricInterpolator and of barycentric_interpolate and krogh_interpolate.
+random = numpy.random.default_rng(11)
+xi = random.random(6) * numpy.pi / 2
+x = numpy.linspace(0, numpy.pi / 2)
+compare("sine, six random nodes", xi, numpy.sin(xi), x, BarycentricInterpolator(xi, numpy.sin(xi))(x))
+observed = numpy.linspace(0.0, 10.0, 11)
+x = numpy.linspace(min(observed), max(observed), num=100)
+compare("sine at 0..10, barycentric", observed, numpy.sin(observed), x,
+        barycentric_interpolate(observed, numpy.sin(observed), x))
+compare("sine at 0..10, Krogh", observed, numpy.sin(observed), x, krogh_interpolate(observed, numpy.sin(observed), x))
+# Several curves on the same nodes, as SciPy takes them: a column each.
+nodes = numpy.cos((2 * numpy.arange(40) + 1) * numpy.pi / 80)
+curves = numpy.column_stack([1 / (1 + 25 * nodes**2), numpy.exp(nodes), numpy.abs(nodes), numpy.cos(20 * nodes)])
+x = random.uniform(-1, 1, 5000)
+compare("four curves, 40 Chebyshev nodes", nodes, curves, x, BarycentricInterpolator(nodes, curves)(x))
+compare("Krogh, 12 Chebyshev nodes", nodes := numpy.cos((2 * numpy.arange(12) + 1) * numpy.pi / 24), numpy.exp(nodes), x,
+        KroghInterpolator(nodes, numpy.exp(nodes))(x))
+nodes = numpy.cos((2 * numpy.arange(320) + 1) * numpy.pi / 640)
+compare("320 Chebyshev nodes", nodes, numpy.sin(30 * nodes), x, BarycentricInterpolator(nodes, numpy.sin(30 * nodes))(x))
+# Nodes are SciPy's answer exactly, and leat's.
+got = ours(nodes, numpy.sin(30 * nodes), nodes, "chebyshev")[:, 0]
+assert numpy.array_equal(got, numpy.sin(30 * nodes))

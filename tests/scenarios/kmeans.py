@@ -1,0 +1,296 @@
+"""Runs leat -p kmeans on files and folders, and compares with NumPy; see kmeans.sh.
+
+usage: kmeans.py LEAT SCRATCH_FOLDER
+"""
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from patience import WATCHED  # noqa: E402
+
+leat, scratch = sys.argv[1:3]
+os.chdir(scratch)
+backend = os.environ.get("LEAT_TEST_BACKEND", "cpu")
+rng = np.random.default_rng(12)
+FILES = ["kmeans.npz", "labels.csv.gz", "centroids.csv.gz", "scatter.png"]
+
+
+def run(*arguments, status=0, says=None, verb="run"):
+    """Runs the program; its standard output."""
+    command = [leat, verb, "-b", backend, *(["-q"] if verb == "run" else []), *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    said = done.stderr.decode()
+    assert done.returncode == status, (arguments, done.returncode, said)
+    assert says is None or re.search(says, said), (says, said)
+    return done.stdout.decode()
+
+
+def cluster(path, *options, out="out", flags=()):
+    run("--force", "-o", out, *flags, path, *[word for o in options for word in ("-s", o)])
+    return load(out, os.path.basename(path).split(".")[0])
+
+
+def load(out, stem):
+    folder = os.path.join(out, stem)
+    with open(os.path.join(folder, "result.json"), encoding="utf-8") as f:
+        told = json.load(f)
+    z = np.load(os.path.join(folder, "kmeans.npz"))
+    check_text(folder, z)
+    return z, told
+
+
+def check_text(folder, z):
+    """The text tables say the same as the arrays."""
+    with gzip.open(os.path.join(folder, "labels.csv.gz"), "rt", encoding="utf-8") as f:
+        head, *rows = f.read().splitlines()
+    assert head in ("row,cluster", "row,name,cluster"), head
+    assert [int(r.rsplit(",", 1)[1]) for r in rows] == z["labels"].tolist()
+    assert [int(r.split(",", 1)[0]) for r in rows] == list(range(len(rows)))
+    with gzip.open(os.path.join(folder, "centroids.csv.gz"), "rt", encoding="utf-8") as f:
+        rows = f.read().splitlines()[1:]
+    text = np.array([[float(x) for x in r.split(",")] for r in rows])
+    assert np.array_equal(text[:, 0], np.arange(len(text))) and np.array_equal(text[:, 1], z["counts"])
+    assert np.array_equal(text[:, 2], z["within"]) and np.array_equal(text[:, 3:], z["centroids"])
+
+
+def hashes(out, stem):
+    found = []
+    for name in FILES:
+        with open(os.path.join(out, stem, name), "rb") as f:
+            found.append(hashlib.sha256(f.read()).hexdigest())
+    return found
+
+
+def lloyd(x, k, tol=1e-4, max_iter=300):
+    """The definition, from the first k points; an empty cluster takes the farthest point."""
+    x = np.asarray(x, dtype=np.float64)
+    c, tolerance = x[:k].copy(), tol * x.var(axis=0).mean()
+    for n in range(1, max_iter + 1):
+        labels, new = nearest(x, c), c.copy()
+        empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
+        if len(empty) > 0:
+            labels[((x - c[labels]) ** 2).sum(axis=1).argmax()] = empty[0]
+        for i in np.unique(labels):
+            new[i] = x[labels == i].mean(axis=0, dtype=np.longdouble)
+        shift, c = ((new - c) ** 2).sum(), new
+        if shift <= tolerance and len(empty) == 0:
+            break
+    return nearest(x, c), c, n
+
+
+def nearest(x, c):
+    d2 = np.zeros((len(x), len(c)))
+    for j in range(x.shape[1]):
+        d2 += (x[:, j, None] - c[None, :, j]) ** 2
+    return d2.argmin(axis=1)
+
+
+def heaps(n, d, k):
+    centres = rng.uniform(-20, 20, (k, d))
+    return centres[rng.integers(0, k, n)] + rng.normal(size=(n, d))
+
+
+def write_csv(name, x, header=None, names=None, pack=False):
+    with (gzip.open(name, "wt", 1) if pack else open(name, "w", encoding="utf-8")) as f:
+        if header:
+            f.write(",".join((["id"] if names else []) + header) + "\n")
+        for i, row in enumerate(x.tolist()):
+            f.write(",".join(([names[i]] if names else []) + list(map(repr, row))) + "\n")
+
+
+def oracle():
+    for n, d, k in ((1, 1, 1), (40, 1, 3), (1000, 2, 5), (3000, 7, 12), (500, 1000, 3)):
+        for dtype in ("f4", "f8"):
+            x = heaps(n, d, k).astype(dtype)
+            np.save("x.points.npy", x)
+            labels, centroids, n_iterations = lloyd(x, k)
+            z, told = cluster("x.points.npy", f"k={k}", "init=first")
+            assert np.array_equal(z["labels"], labels) and z["labels"].dtype == np.int32, (n, d, k, dtype)
+            assert np.allclose(z["centroids"], centroids, rtol=1e-12, atol=1e-12), (n, d, k, dtype)
+            assert z["n_iterations"] == n_iterations == told["summary"]["n_iterations"], (n, d, k, dtype)
+            assert np.array_equal(z["counts"], np.bincount(labels, minlength=k))
+            within = np.array([((x[labels == i].astype("f8") - centroids[i]) ** 2).sum() for i in range(k)])
+            assert np.allclose(z["within"], within, rtol=1e-11, atol=1e-11)
+            assert np.isclose(z["inertia"], within.sum(), rtol=1e-11, atol=1e-11)
+            assert told["shape"] == {"n_points": n, "n_columns": d}
+
+
+def scales():
+    """Distances, and the tolerance, are those of the columns times the factors that are reported."""
+    x = heaps(2000, 3, 6) * [1, 1000, 0.001] + rng.normal(size=(2000, 3)) * [2, 2000, 0.01]
+    np.save("x.points.npy", x)
+    for scale, spread in (("unit", x.std(axis=0)), ("range", np.ptp(x, axis=0))):
+        z, _ = cluster("x.points.npy", "k=6", "init=first", f"scale={scale}")
+        assert np.allclose(z["scale"] * spread, 1, rtol=1e-12), (scale, z["scale"])
+        labels, centroids, n_iterations = lloyd(x * z["scale"], 6)
+        assert np.array_equal(z["labels"], labels) and z["n_iterations"] == n_iterations, (scale, z["n_iterations"])
+        assert np.allclose(z["centroids"] * z["scale"], centroids, rtol=1e-11, atol=1e-11), scale
+
+
+def every_way():
+    """CSV, npy, gzip, a folder, Fortran order, a member of npz, chosen columns."""
+    x = heaps(2000, 3, 4)
+    header = ["length", "width", "höhe"]
+    np.save("a.points.npy", x)
+    z, told = cluster("a.points.npy", "k=4")
+    want = hashes("out", "a")[1]
+    assert "columns" not in z and told["warnings"] == []
+    write_csv("b.points.csv", x, header)
+    write_csv("c.points.csv.gz", x, header, pack=True)
+    np.save("d.points.npy", np.asfortranarray(x))
+    np.savez("e.points.npz", points=x)
+    os.makedirs("folder/sub")
+    write_csv("folder/sub/f.points.csv", x, header)
+    write_csv("g.points.csv", np.hstack([x[:, :1], x[:, :1] * 9, x[:, 1:]]), ["length", "other", "width", "höhe"])
+    for path in ("b.points.csv", "c.points.csv.gz", "d.points.npy", "e.points.npz", "folder"):
+        run("--force", "-o", "out", path, "-s", "k=4")
+    cluster("g.points.csv", "k=4", "columns=length,width,höhe")
+    for stem in ("b", "c", "d", "e", "sub/f" if os.path.isdir("out/sub") else "f", "g"):
+        other, _ = load("out", stem)
+        assert hashes("out", stem)[1] == want, stem
+        assert np.array_equal(other["centroids"], z["centroids"]), stem
+        if stem not in "de":
+            assert other["columns"].tolist() == header, stem
+    with gzip.open("out/b/centroids.csv.gz", "rt", encoding="utf-8") as f:
+        assert f.readline() == "cluster,count,within,length,width,höhe\n"
+    names = [f"row {i}, so called" for i in range(2000)]
+    write_csv("h.points.csv", x, header, [f'"{n}"' for n in names])
+    cluster("h.points.csv", "k=4")
+    with gzip.open("out/h/labels.csv.gz", "rt", encoding="utf-8") as f:
+        assert f.readline() == "row,name,cluster\n"
+        assert f.readline() == f'0,"{names[0]}",{z["labels"][0]}\n'
+    assert json.loads(run("--json", "-o", "json", "a.points.npy", "-s", "k=4"))["summary"]["k"] == 4
+    checked = json.loads(run("--json", "a.points.npy", "b.points.csv", "-s", "k=4", verb="check").splitlines()[0])
+    assert checked["status"] == "ok" and checked["memory"]["backend_bytes"] > x.nbytes, checked
+
+
+def refused():
+    def bad(name, text, says, *options, status=1, verb="run"):
+        with open(name, "w", encoding="utf-8") as f:
+            f.write(text)
+        run("-o", "bad", name, *[w for o in options for w in ("-s", o)], status=status, says=says, verb=verb)
+        assert not os.path.exists("bad") or os.listdir("bad") == [], os.listdir("bad")
+
+    good = "a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(30))
+    bad("empty.points.csv", "", "empty")
+    bad("word.points.csv", "word\n", "word.points.csv")
+    bad("gap.points.csv", good.replace("\n11,4\n", "\n11,\n"), r"gap.points.csv: row 12 \(the first is 1\), "
+        r"line 13 of the file, has no value in 'b': .*fill it in")
+    bad("gap.points.csv", good.replace("\n5,5\n", "\n# five\n\n5,5\n").replace("\n11,4\n", "\n11,\n"),
+        r"row 12 \(the first is 1\), line 15 of the file, has no value in 'b'")
+    bad("gap.points.csv", "".join(f"{i},{i % 7}\n" for i in range(99_999)) + ",1\n",
+        r"row 100000 \(the first is 1\), line 100000 of the file, has no value in column 1:")
+    bad("gap.points.csv", 'name,b,c\n"a\nb",1,2\n"c",3,\n' + "d,1,2\n" * 9,
+        r"row 2 \(the first is 1\) has no value in 'c'")
+    bad("narrow.points.csv", "a,b\n" + "".join(f"{i},{i}e-170\n" for i in range(30)), "'b' has .*scale it up",
+        "scale=unit")
+    bad("big.points.csv", good, "30 points cannot make 31 clusters; set k to 30", "k=31")
+    bad("big.points.csv", good, "30 points cannot make 31 clusters", "k=31", verb="check")
+    bad("none.points.csv", good, "k: '0' is neither", "k=0")
+    bad("back.points.csv", good, "write 2-5", "k=5-2")
+    bad("what.points.csv", good, "what is not one of|'what'", "scale=what", status=2)
+    x = np.zeros((50, 2))
+    x[17, 1] = np.nan
+    np.save("nan.points.npy", x)
+    run("-o", "bad", "nan.points.npy", status=1, says=r"row 18 \(the first is 1\) holds a NaN or an infinity")
+    np.save("wide.points.npy", np.zeros((3000, 1000), dtype="f4"))
+    run("-o", "bad", "--threads", "2", "--memory", "40M", "wide.points.npy", "-s", "k=2900", status=1,
+        says="wide.points.npy.* needs .*bytes")
+
+
+def edges():
+    x = heaps(300, 2, 3)
+    np.save("x.points.npy", x)
+    z, told = cluster("x.points.npy", "k=1")
+    assert np.allclose(z["centroids"][0], x.mean(axis=0), rtol=1e-13) and told["summary"]["silhouette"] is None
+    z, told = cluster("x.points.npy", "k=300")
+    assert np.array_equal(np.sort(z["centroids"], axis=0), np.sort(x, axis=0)) and z["inertia"] == 0
+    assert told["warnings"] == [], told["warnings"]
+    np.save("x.points.npy", np.repeat(x[:3], 50, axis=0))
+    z, told = cluster("x.points.npy", "k=8")
+    assert "5 of 8 clusters have no point" in told["warnings"][0] and z["inertia"] == 0, told["warnings"]
+    np.save("x.points.npy", heaps(3000, 3, 20).astype("f4"))
+    z, told = cluster("x.points.npy", "k=1000")
+    assert z["counts"].sum() == 3000 and told["summary"]["n_empty"] == 0
+    z, told = cluster("x.points.npy", "k=2-5", "n_init=2", "scale=unit")
+    assert [k["k"] for k in told["summary"]["ks"]] == [2, 3, 4, 5]
+    best = max(told["summary"]["ks"], key=lambda k: k["silhouette"])
+    assert best["k"] == told["summary"]["k"] == told["parameters"]["k_used"] and told["parameters"]["k"] == "2-5"
+    assert best["inertia"] == told["summary"]["inertia"] and sorted(os.listdir("out/x")) == sorted(
+        [*FILES, "ks.csv.gz", "ks.png", "result.json"])
+    rows = gzip.open("out/x/ks.csv.gz", "rt").read().splitlines()
+    assert rows[0] == "k,inertia,silhouette,n_iterations,converged" and len(rows) == 5
+
+
+def same_bytes():
+    np.save("x.points.npy", heaps(20000, 5, 12))
+    options = [word for o in ("k=12", "init=random", "n_init=2") for word in ("-s", o)]
+    want = None
+    for threads in [1, 2, 3, 5, 8] + [2] * (1 if WATCHED else 5):
+        run("--force", "-o", "out", "--threads", str(threads), "x.points.npy", *options)
+        want = want or hashes("out", "x")
+        assert hashes("out", "x") == want, threads
+
+
+def larger_than_memory():
+    """A file four times --memory, in text and as an array, gives the bytes of one in memory."""
+    n = 100_000 if WATCHED else 1_200_000
+    x = heaps(n, 12, 6)
+    np.save("x.points.npy", x)
+    write_csv("y.points.csv", x[:n // 8])
+    few = ["--threads", "2", "--memory", "28M"]
+    for path in ("x.points.npy", "y.points.csv"):
+        stem = path[0]
+        options = ["k=6", "max_iter=2"] if stem == "x" else ["k=5-6", "init=first", "max_iter=2"]
+        cluster(path, *options, out="whole")
+        _, told = cluster(path, *options, out="parts", flags=few)
+        assert hashes("whole", stem) == hashes("parts", stem), (path, options)
+        assert told["memory"]["backend_bytes"] + told["memory"]["host_bytes"] < 10 << 20
+    os.remove("y.points.csv")
+
+
+def more_lines_than_fit():
+    """A text whose head promises fewer lines than fit memory, and that holds more."""
+    n = 300_000
+    x = rng.integers(0, 9, (n, 2))
+    with open("over.points.csv", "w", encoding="utf-8") as f:
+        f.writelines(f"{a:.17f},{b:.17f}\n" for a, b in rng.random((20_000, 2)).tolist())
+        f.writelines(f"{a},{b}\n" for a, b in x.tolist())
+    options = ["k=3", "max_iter=3"]
+    cluster("over.points.csv", *options, out="whole")
+    _, told = cluster("over.points.csv", *options, out="parts", flags=["--threads", "2", "--memory", "30M"])
+    assert hashes("whole", "over") == hashes("parts", "over")
+    assert told["memory"]["backend_bytes"] < 24 * n  # they do not stay in memory
+    os.remove("over.points.csv")
+
+
+def cancelled():
+    """An interrupt ends a long job soon, and leaves nothing."""
+    for flags in ([], ["--threads", "2", "--memory", "28M"]):
+        command = [leat, "run", "-b", backend, "-o", "stop", *flags, "x.points.npy", "-s", "k=200", "-s", "tol=0",
+                   "-s", "max_iter=1000000", "-s", "n_init=1000"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            while not os.path.isdir("stop"):
+                time.sleep(0.02)
+            time.sleep(0.5)
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            process.wait()
+        assert os.listdir("stop") == [], os.listdir("stop")
+        shutil.rmtree("stop")
+
+
+for part in (oracle, scales, every_way, refused, edges, same_bytes, larger_than_memory, more_lines_than_fit, cancelled):
+    begun = time.monotonic()
+    part()
+    print(f"{part.__name__}: {time.monotonic() - begun:.1f} s")

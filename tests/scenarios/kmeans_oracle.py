@@ -1,0 +1,79 @@
+"""Runs leat on tables and compares with scikit-learn's KMeans(algorithm="lloyd") from the same points.
+
+usage: kmeans_oracle.py LEAT SCRATCH_FOLDER
+
+Labels and numbers of iterations must be equal, centroids within 1e-9 of the columns' ranges, inertia and silhouette
+within 1e-9.
+"""
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.metrics import silhouette_score
+
+leat, scratch = sys.argv[1:3]
+backend = os.environ.get("LEAT_TEST_BACKEND", "cpu")
+rng = np.random.default_rng(4)
+
+
+def run(x, options):
+    path, out = os.path.join(scratch, "x.points.npy"), os.path.join(scratch, "out")
+    np.save(path, x)
+    command = [leat, "run", "-q", "--force", "-b", backend, "-o", out, path]
+    for option in options:
+        command += ["-s", option]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    with open(os.path.join(out, "x", "result.json"), encoding="utf-8") as f:
+        return np.load(os.path.join(out, "x", "kmeans.npz")), json.load(f)["summary"]
+
+
+def scaled(x, scale):
+    if scale == "unit":
+        spread = x.std(axis=0)
+    elif scale == "range":
+        spread = np.ptp(x, axis=0)
+    else:
+        return x
+    return x / np.where(spread > 0, spread, 1) * (spread > 0)
+
+
+def check(name, x, k, scale="none", tol=1e-4, max_iter=300):
+    z, told = run(x, [f"k={k}", "init=first", f"scale={scale}", f"tol={tol}", f"max_iter={max_iter}"])
+    y = scaled(np.asarray(x, dtype=np.float64), scale)
+    want = KMeans(k, init=y[:k], n_init=1, algorithm="lloyd", tol=tol, max_iter=max_iter).fit(y)
+    what = f"{name}, k = {k}, scale = {scale}, tol = {tol}"
+    assert np.bincount(want.labels_, minlength=k).all(), f"{what}: scikit-learn leaves a cluster empty"
+    assert np.array_equal(z["labels"], want.labels_), f"{what}: {(z['labels'] != want.labels_).sum()} labels differ"
+    assert z["labels"].dtype == want.labels_.dtype, z["labels"].dtype
+    assert told["n_iterations"] == want.n_iter_, f"{what}: {told['n_iterations']} iterations, not {want.n_iter_}"
+    error = np.abs(z["centroids"] * z["scale"] - want.cluster_centers_ * (z["scale"] > 0))
+    bound = 1e-9 * np.maximum(np.abs(y).max(axis=0), 1e-300)
+    assert (error <= bound).all(), f"{what}: centroids differ by {error.max():.3g}"
+    assert abs(told["inertia"] - want.inertia_) <= 1e-9 * want.inertia_, (what, told["inertia"], want.inertia_)
+    if told["silhouette_points"] == len(x) and len(np.unique(want.labels_)) > 1:
+        silhouette = silhouette_score(y, want.labels_)
+        assert abs(told["silhouette"] - silhouette) <= 1e-9, (what, told["silhouette"], silhouette)
+    print(f"{what}: {told['n_iterations']} iterations, centroids within {error.max():.2g}")
+
+
+iris = rng.permutation(load_iris().data)
+digits = rng.permutation(load_digits().data)
+blobs = make_blobs(20000, 8, centers=12, random_state=7)[0]
+noise = rng.normal(size=(5000, 3))
+for scale in ("none", "unit", "range"):
+    check("iris", iris, 3, scale)
+    check("iris", iris, 8, scale)
+    check("digits", digits, 10, scale)
+    check("blobs", blobs, 12, scale)
+check("iris", iris, 1)
+check("iris in single precision", iris.astype(np.float32), 4)
+check("digits", digits, 32)
+check("blobs", blobs, 40)
+check("blobs far away", blobs + 1e6, 12)
+check("noise", noise, 6, tol=0)
+check("noise", noise, 6, max_iter=7)
+check("noise", noise, 2)

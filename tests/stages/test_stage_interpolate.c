@@ -1,0 +1,517 @@
+/*
+ * The stage `interpolate` without an engine: what it makes of chunks cut anywhere, how long pieces
+ * of a portion stay, what it takes of memory, and that it ends well where memory or patience does.
+ * Runs on the backend that $LEAT_TEST_BACKEND names. The numbers themselves are held against 200
+ * decimal digits in tests/scenarios/interpolate.py.
+ */
+#include "kernels/interpolate/interpolate.h"
+#include "tests/support/counted_backend.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NODES = 23, CURVES = 2, QUERIES = 3000, BLOCK = 4096 };
+
+/* A job: nodes in rows, queries, and how they are cut. */
+struct sheet {
+    struct table_info nodes, queries;
+    double cells[NODES * (1 + CURVES)];
+    const double *many; /* [NODES][101] in their place; or NULL */
+    double query[QUERIES];
+    const char *params[4];
+    size_t cut_nodes, cut_queries; /* cells of a chunk */
+    bool with_comments;            /* a chunk without numbers comes before each of them */
+};
+
+/* What came out, portion after portion. */
+struct outcome {
+    enum status status;
+    char message[STATUS_MESSAGE_BYTES];
+    struct stage_need need;
+    struct bytes x, y;
+    size_t n_portions;
+    struct result last;
+    struct stage *stage;
+};
+
+static struct sheet sheet_of(const char *query)
+{
+    struct sheet s = {.nodes = {.format = "npy",
+                                .dtype = DTYPE_F64,
+                                .n_lines = NODES,
+                                .n_lines_estimate = NODES,
+                                .cells_per_line = 1 + CURVES},
+                      .queries = {.format = "csv",
+                                  .dtype = DTYPE_F64,
+                                  .n_lines_estimate = QUERIES / 2,
+                                  .cells_per_line = 1},
+                      .params = {query},
+                      .cut_nodes = NODES * (1 + CURVES),
+                      .cut_queries = BLOCK / sizeof(double)};
+    for (size_t i = 0; i < NODES; i++) {
+        const double x = cos((2 * (double)i + 1) * 3.14159265358979 / (2 * NODES));
+        s.cells[3 * i] = x;
+        s.cells[3 * i + 1] = x * x * x;
+        s.cells[3 * i + 2] = 7;
+    }
+    for (size_t i = 0; i < QUERIES; i++) {
+        s.query[i] = sin((double)i * 0.7);
+    }
+    return s;
+}
+
+/* The raw bytes of a growing array in a portion. */
+static void take_member(const struct result *portion, size_t member, struct bytes *out)
+{
+    const struct result_member *m = &portion->files[0].members[member];
+    assert_int_equal(m->growth, RESULT_PORTION);
+    for (uint64_t p = 0; p < m->n_pieces; p++) {
+        struct bytes piece = {0};
+        assert_int_equal(m->piece(m->context, p, &piece), STATUS_OK);
+        assert_int_equal(bytes_append(out, piece.data, piece.len), STATUS_OK);
+        bytes_free(&piece);
+    }
+}
+
+/* Reads the pieces of a portion as late as they may be: when the stage has made the next one. */
+static void take_portion(struct outcome *o, struct result *waiting, struct result *next)
+{
+    if (waiting->n_files > 0) {
+        take_member(waiting, 0, &o->x);
+        take_member(waiting, 1, &o->y);
+    }
+    result_free(waiting);
+    *waiting = *next;
+    *next = (struct result){0};
+}
+
+static enum status portions(struct outcome *o, struct result *waiting)
+{
+    for (bool more = true; more;) {
+        struct result next = {0};
+        more = false;
+        const enum status st = stage_interpolate.portion(o->stage, &next, &more);
+        if (st != STATUS_OK) {
+            result_free(&next);
+            return st;
+        }
+        if (next.n_files > 0) {
+            o->n_portions++;
+            take_portion(o, waiting, &next);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* A chunk of a text's lines that hold no numbers. */
+static enum status push_comment(struct outcome *o, size_t part, struct result *waiting)
+{
+    const struct table_chunk chunk = {.n_cells = 0};
+    uint64_t ticket;
+    STATUS_TRY(stage_interpolate.push(o->stage, part, &chunk, &ticket));
+    STATUS_TRY(counted.ops.upload_wait(counted.queue, ticket));
+    return portions(o, waiting);
+}
+
+static enum status push(const struct sheet *s, struct outcome *o, size_t part,
+                        struct result *waiting)
+{
+    const double *nodes = s->many != NULL ? s->many : s->cells;
+    const double *cells = part == 0 ? nodes : s->query;
+    const size_t n = part != 0 ? QUERIES : s->many != NULL ? NODES * 101 : NODES * (1 + CURVES);
+    const size_t cut = part == 0 ? s->cut_nodes : s->cut_queries;
+    for (size_t first = 0; first < n; first += cut) {
+        const size_t more = n - first < cut ? n - first : cut;
+        struct table_chunk chunk = {.n_cells = more, .values = malloc(more * sizeof(double))};
+        uint64_t ticket;
+        assert_non_null(chunk.values);
+        assert_true(!s->with_comments || push_comment(o, part, waiting) == STATUS_OK);
+        memcpy(chunk.values, cells + first, more * sizeof(double));
+        enum status st = stage_interpolate.push(o->stage, part, &chunk, &ticket);
+        const bool pushed = st == STATUS_OK;
+        st = pushed ? counted.ops.upload_wait(counted.queue, ticket) : st;
+        memset(chunk.values, 0xaa, more * sizeof(double)); /* the engine takes it back */
+        free(chunk.values);
+        st = st == STATUS_OK ? portions(o, waiting) : st;
+        if (st != STATUS_OK) {
+            return st;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status finish(struct outcome *o, struct result *waiting)
+{
+    for (bool more = true; more;) {
+        struct result next;
+        assert_int_equal(result_init(&next), STATUS_OK);
+        more = false;
+        const enum status st = stage_interpolate.finish(o->stage, &next, &more);
+        if (st != STATUS_OK) {
+            result_free(&next);
+            return st;
+        }
+        if (more) {
+            take_portion(o, waiting, &next);
+        } else {
+            o->last = next;
+        }
+    }
+    struct result none = {0};
+    take_portion(o, waiting, &none);
+    return STATUS_OK;
+}
+
+static size_t n_jobs; /* that have not been freed */
+
+/* Runs a job; outcome_free in any case. */
+static struct outcome run_sheet(const struct sheet *s)
+{
+    n_jobs++;
+    struct outcome o = {0};
+    struct param_value params[8];
+    assert_true(stage_interpolate.n_specs <= 8);
+    parse_params(&stage_interpolate, s->params, params);
+    const bool has_line = stage_n_parts(&stage_interpolate, params) == 1;
+    const struct stage_args args = {
+        .queue = counted.queue,
+        .params = params,
+        .inputs = {{&s->nodes, "x.nodes.npy"}, {has_line ? NULL : &s->queries, "x.query.csv"}},
+        .block_bytes = BLOCK};
+    struct result waiting = {0};
+    counted.allocs = 0;
+    counted.peak_bytes = 0;
+    o.status = stage_interpolate.plan(&args, &o.need);
+    if (o.status == STATUS_OK) {
+        o.status = stage_interpolate.open(&args, &o.stage);
+    }
+    if (o.status == STATUS_OK) {
+        o.status = push(s, &o, 0, &waiting);
+    }
+    if (o.status == STATUS_OK && !has_line) {
+        o.status = push(s, &o, 1, &waiting);
+    }
+    if (o.status == STATUS_OK) {
+        o.status = finish(&o, &waiting);
+    }
+    if (o.status != STATUS_OK) {
+        snprintf(o.message, sizeof o.message, "%s", status_message());
+    }
+    result_free(&waiting);
+    return o;
+}
+
+static struct outcome run_well(const struct sheet *s)
+{
+    struct outcome o = run_sheet(s);
+    if (o.status != STATUS_OK) {
+        fail_msg("%s", o.message);
+    }
+    return o;
+}
+
+static void outcome_free(struct outcome *o)
+{
+    bytes_free(&o->x);
+    bytes_free(&o->y);
+    result_free(&o->last);
+    stage_interpolate.free(o->stage);
+    *o = (struct outcome){0};
+    assert_true(--n_jobs > 0 || counted.live == 0);
+}
+
+static void assert_same(const struct bytes *a, const struct bytes *b)
+{
+    assert_int_equal(a->len, b->len);
+    assert_memory_equal(a->data, b->data, a->len);
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static void queries_leave_as_they_came_each_with_the_values_of_all_curves(void **state)
+{
+    (void)state;
+    struct sheet s = sheet_of(NULL);
+    struct outcome o = run_well(&s);
+    assert_int_equal(o.x.len, sizeof s.query);
+    assert_memory_equal(o.x.data, s.query, sizeof s.query);
+    assert_int_equal(o.y.len, CURVES * sizeof s.query);
+    const double *y = (const double *)(const void *)o.y.data;
+    for (size_t i = 0; i < QUERIES; i++) {
+        const double x = s.query[i];
+        /* the bound: 50 u sum |l_j y_j| <= 50 u (Lebesgue constant) max |y|; of cubes 1, of 23
+         * Chebyshev nodes below 3 between the nodes, and not far beyond them below 1000 */
+        assert_true(fabs(y[CURVES * i] - x * x * x) <= 50 * 0x1p-53 * 1000);
+        assert_true(fabs(y[CURVES * i + 1] - 7) <= 50 * 0x1p-53 * 7000);
+    }
+    outcome_free(&o);
+}
+
+static void bits_do_not_depend_on_where_chunks_are_cut(void **state)
+{
+    static const size_t cuts[][2] = {{1, 1}, {2, 7}, {3, 511}, {68, 64}, {69, 512}};
+    static const char *const methods[] = {"method=chebyshev", "method=barycentric"};
+    (void)state;
+    for (size_t m = 0; m < 2; m++) {
+        struct sheet s = sheet_of(methods[m]);
+        struct outcome first = run_well(&s);
+        for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
+            s.cut_nodes = cuts[k][0];
+            s.cut_queries = cuts[k][1];
+            struct outcome o = run_well(&s);
+            assert_same(&first.x, &o.x);
+            assert_same(&first.y, &o.y);
+            outcome_free(&o);
+        }
+        outcome_free(&first);
+    }
+}
+
+static void chunks_without_numbers_change_nothing(void **state)
+{
+    (void)state;
+    struct sheet s = sheet_of(NULL);
+    s.nodes.format = "csv";
+    struct outcome plain = run_well(&s);
+    s.with_comments = true;
+    struct outcome o = run_well(&s);
+    assert_int_equal(o.x.len, sizeof s.query);
+    assert_memory_equal(o.x.data, s.query, sizeof s.query);
+    assert_same(&plain.y, &o.y);
+    outcome_free(&plain);
+    outcome_free(&o);
+}
+
+static void a_linspace_gives_the_bits_of_the_same_queries_in_a_file(void **state)
+{
+    (void)state;
+    struct sheet line = sheet_of("query=linspace(-1.5, 0.25, 3000)");
+    line.params[1] = "method=chebyshev";
+    struct sheet file = sheet_of("method=chebyshev");
+    struct outcome a = run_well(&line);
+    assert_int_equal(a.x.len, sizeof file.query);
+    memcpy(file.query, a.x.data, sizeof file.query);
+    assert_true(file.query[0] == -1.5 && file.query[QUERIES - 1] == 0.25);
+    struct outcome b = run_well(&file);
+    assert_same(&a.y, &b.y);
+    outcome_free(&a);
+    outcome_free(&b);
+}
+
+static size_t last_curves; /* that were evaluated */
+
+static enum status noted_evaluate(struct queue *q, const struct interpolate_nodes *nodes,
+                                  const struct interpolate_cells *cells, struct span queries,
+                                  enum dtype type, size_t n, struct span values, struct span counts)
+{
+    last_curves = nodes->n_curves;
+    return counted.real->interpolate->evaluate(q, nodes, cells, queries, type, n, values, counts);
+}
+
+static void values_of_many_curves_leave_in_several_portions_of_a_push(void **state)
+{
+    (void)state;
+    struct sheet s = sheet_of("method=chebyshev");
+    double *const many = calloc(NODES * 101, sizeof(double));
+    assert_non_null(many);
+    for (size_t i = 0; i < NODES; i++) {
+        many[i * 101] = s.cells[3 * i];
+        for (size_t c = 1; c <= 100; c++) {
+            many[i * 101 + c] = (double)c * s.cells[3 * i + 1];
+        }
+    }
+    struct outcome few = run_well(&s);
+    s.many = many;
+    s.nodes.cells_per_line = 101;
+    struct interpolate_kernels noted = *counted.real->interpolate;
+    noted.evaluate = noted_evaluate;
+    counted.ops.interpolate = &noted;
+    struct outcome o = run_well(&s);
+    counted.ops.interpolate = counted.real->interpolate;
+    assert_int_equal(last_curves, 8); /* the picture's */
+    assert_true(o.n_portions >= 3 * few.n_portions);
+    assert_same(&o.x, &few.x);
+    const double *const y = (const double *)(const void *)o.y.data;
+    const double *const want = (const double *)(const void *)few.y.data;
+    for (size_t i = 0; i < QUERIES; i++) {
+        assert_memory_equal(y + 100 * i, want + CURVES * i, sizeof *y);
+        assert_true(y[100 * i + 1] == 2 * y[100 * i]); /* a power of 2 changes no rounding */
+    }
+    assert_int_equal(o.y.len, 100 * sizeof s.query);
+    assert_in_range(counted.peak_bytes, 1, o.need.memory_bytes + o.need.host_bytes);
+    outcome_free(&o);
+    outcome_free(&few);
+    free(many);
+}
+
+static void nodes_in_columns_give_the_same(void **state)
+{
+    (void)state;
+    struct sheet rows = sheet_of("method=chebyshev"), columns = rows;
+    columns.nodes.lines_are_columns = true;
+    columns.nodes.n_lines = columns.nodes.n_lines_estimate = 1 + CURVES;
+    columns.nodes.cells_per_line = NODES;
+    for (size_t i = 0; i < NODES; i++) {
+        for (size_t c = 0; c <= CURVES; c++) {
+            columns.cells[c * NODES + i] = rows.cells[i * (1 + CURVES) + c];
+        }
+    }
+    struct outcome a = run_well(&rows), b = run_well(&columns);
+    assert_same(&a.y, &b.y);
+    outcome_free(&a);
+    outcome_free(&b);
+    columns.cells[NODES + 4] = (double)NAN;
+    b = run_sheet(&columns);
+    assert_int_equal(b.status, STATUS_BAD_INPUT);
+    assert_string_equal(b.message,
+                        "x.nodes.npy: row 5: y1 is missing; every node needs all its numbers");
+    outcome_free(&b);
+}
+
+/* --- what is counted -------------------------------------------------------------------------- */
+
+static void missing_queries_hits_and_extrapolation_are_counted(void **state)
+{
+    (void)state;
+    struct sheet s = sheet_of(NULL);
+    for (size_t i = 0; i < QUERIES; i++) {
+        s.query[i] = i % 4 == 0   ? (double)NAN
+                     : i % 4 == 1 ? 1.5
+                     : i % 4 == 2 ? s.cells[3 * (i % NODES)]
+                                  : 0.123;
+    }
+    struct outcome o = run_well(&s);
+    static const struct {
+        const char *key;
+        json_int_t n;
+    } wanted[] = {{"missing", QUERIES / 4}, {"extrapolated", QUERIES / 4}, {"hits", QUERIES / 4},
+                  {"n_queries", QUERIES},   {"degree", NODES - 1},         {"n_curves", CURVES}};
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
+        assert_int_equal(json_integer_value(json_object_get(o.last.summary, wanted[k].key)),
+                         wanted[k].n);
+    }
+    assert_int_equal(json_array_size(o.last.warnings), 2);
+    const double *y = (const double *)(const void *)o.y.data;
+    for (size_t i = 0; i < QUERIES; i++) {
+        const size_t node = i % NODES;
+        assert_int_equal(isnan(y[CURVES * i]), i % 4 == 0);
+        assert_true(i % 4 != 2 || y[CURVES * i] == s.cells[3 * node + 1]);
+    }
+    outcome_free(&o);
+}
+
+static void auto_weighs_the_estimate_of_a_text_of_queries(void **state)
+{
+    static const struct {
+        size_t n_about;
+        const char *method;
+    } cases[] = {{QUERIES, "barycentric"}, {1000000, "chebyshev"}, {0, "chebyshev"}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct sheet s = sheet_of(NULL);
+        s.queries.n_lines_estimate = cases[k].n_about;
+        struct outcome o = run_well(&s);
+        assert_string_equal(json_string_value(json_object_get(o.last.summary, "method")),
+                            cases[k].method);
+        outcome_free(&o);
+    }
+}
+
+/* --- memory, and the end ---------------------------------------------------------------------- */
+
+static void memory_is_what_was_planned(void **state)
+{
+    static const char *const queries[] = {NULL, "query=linspace(-1, 1, 100000)"};
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet s = sheet_of(queries[k]);
+        struct outcome o = run_well(&s);
+        /* 256 bytes of alignment for each of its few arrays; the picture is counted with the host
+         */
+        assert_in_range(counted.peak_bytes, 1, o.need.memory_bytes + o.need.host_bytes);
+        assert_true(o.need.memory_bytes + o.need.host_bytes < UINT64_C(64) << 20);
+        outcome_free(&o);
+    }
+}
+
+static void a_job_ends_well_where_memory_of_the_backend_does(void **state)
+{
+    static const char *const queries[] = {NULL, "query=linspace(-1, 1, 5000)"};
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        const struct sheet s = sheet_of(queries[k]);
+        struct outcome o = run_well(&s);
+        const size_t n = counted.allocs;
+        outcome_free(&o);
+        assert_true(n > 5);
+        for (counted.fail_at = 1; counted.fail_at <= n; counted.fail_at++) {
+            o = run_sheet(&s);
+            assert_int_equal(o.status, STATUS_NO_MEMORY);
+            outcome_free(&o);
+        }
+        counted.fail_at = 0;
+    }
+}
+
+static void a_queue_that_is_stopped_ends_the_job_soon(void **state)
+{
+    (void)state;
+    static const int stop = 1;
+    const struct sheet s = sheet_of("query=linspace(-1, 1, 1e12)"); /* it would take a day */
+    counted.queue->stop = &stop;
+    struct outcome o = run_sheet(&s);
+    counted.queue->stop = NULL;
+    assert_int_equal(o.status, STATUS_CANCELLED);
+    outcome_free(&o);
+}
+
+static void what_cannot_be_is_refused_when_it_is_planned(void **state)
+{
+    (void)state;
+    struct sheet s = sheet_of(NULL);
+    s.nodes.cells_per_line = 1;
+    struct outcome o = run_sheet(&s);
+    assert_int_equal(o.status, STATUS_BAD_INPUT);
+    assert_non_null(strstr(o.message, "x.nodes.npy: has one column of numbers"));
+    outcome_free(&o);
+    s = sheet_of(NULL);
+    s.queries.cells_per_line = 2;
+    o = run_sheet(&s);
+    assert_int_equal(o.status, STATUS_BAD_INPUT);
+    assert_non_null(strstr(o.message, "x.query.csv: has 2 columns of numbers"));
+    outcome_free(&o);
+    static const size_t shapes[][2] = {
+        {(size_t)1 << 20, 2}, {(size_t)1 << 62, 3}, {9, SIZE_MAX / 8}};
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+        s = sheet_of(NULL);
+        s.nodes.n_lines = s.nodes.n_lines_estimate = shapes[k][0];
+        s.nodes.cells_per_line = shapes[k][1];
+        o = run_sheet(&s);
+        assert_int_equal(o.status, STATUS_TOO_LARGE);
+        outcome_free(&o);
+    }
+    s = sheet_of("query=linspace(0, 1, 0)");
+    o = run_sheet(&s);
+    assert_int_equal(o.status, STATUS_BAD_ARGUMENT);
+    outcome_free(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(queries_leave_as_they_came_each_with_the_values_of_all_curves),
+        cmocka_unit_test(bits_do_not_depend_on_where_chunks_are_cut),
+        cmocka_unit_test(chunks_without_numbers_change_nothing),
+        cmocka_unit_test(a_linspace_gives_the_bits_of_the_same_queries_in_a_file),
+        cmocka_unit_test(values_of_many_curves_leave_in_several_portions_of_a_push),
+        cmocka_unit_test(nodes_in_columns_give_the_same),
+        cmocka_unit_test(missing_queries_hits_and_extrapolation_are_counted),
+        cmocka_unit_test(auto_weighs_the_estimate_of_a_text_of_queries),
+        cmocka_unit_test(memory_is_what_was_planned),
+        cmocka_unit_test(a_job_ends_well_where_memory_of_the_backend_does),
+        cmocka_unit_test(a_queue_that_is_stopped_ends_the_job_soon),
+        cmocka_unit_test(what_cannot_be_is_refused_when_it_is_planned),
+    };
+    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+}

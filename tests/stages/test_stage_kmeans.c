@@ -1,0 +1,830 @@
+/*
+ * The stage `kmeans`: its results against Lloyd's algorithm in extended precision, however the
+ * points come in; what it refuses, warns of, and where it starts over. Runs on the backend that
+ * $LEAT_TEST_BACKEND names.
+ *
+ * Centroids: a mean of numbers below 2^5 in size, rounded once, is within 2^-49 of the exact one.
+ */
+#include "tests/support/kmeans_job_runner.h"
+
+static const double centroid_bound = 0x1p-48;
+
+/* --- the reference ---------------------------------------------------------------------------- */
+
+struct reference {
+    int32_t *labels;
+    double *centroids;
+    size_t n_iterations;
+};
+
+static void reference_free(struct reference *r)
+{
+    free(r->labels);
+    free(r->centroids);
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+static void reference_assign(const struct points *p, size_t k, struct reference *r)
+{
+    const size_t d = p->info.cells_per_line;
+    for (size_t i = 0; i < p->n_lines; i++) {
+        double least = INFINITY;
+        for (size_t c = 0; c < k; c++) {
+            double d2 = 0;
+            for (size_t j = 0; j < d; j++) {
+                const double t = p->cells[i * d + j] - r->centroids[c * d + j];
+                d2 = fma(t, t, d2);
+            }
+            if (d2 < least) {
+                least = d2;
+                r->labels[i] = (int32_t)c;
+            }
+        }
+    }
+}
+
+/* The sum of squares that centroids have moved. Every cluster has a point. */
+static double reference_update(const struct points *p, size_t k, struct reference *r)
+{
+    const size_t d = p->info.cells_per_line;
+    double shift2 = 0;
+    for (size_t c = 0; c < k; c++) {
+        for (size_t j = 0; j < d; j++) {
+            long double sum = 0, n = 0;
+            for (size_t i = 0; i < p->n_lines; i++) {
+                if (r->labels[i] == (int32_t)c) {
+                    sum += (long double)p->cells[i * d + j];
+                    n++;
+                }
+            }
+            assert_true(n > 0);
+            const double mean = (double)(sum / n);
+            shift2 += square(mean - r->centroids[c * d + j]);
+            r->centroids[c * d + j] = mean;
+        }
+    }
+    return shift2;
+}
+
+static double reference_variance(const struct points *p)
+{
+    const size_t d = p->info.cells_per_line, n = p->n_lines;
+    double all = 0;
+    for (size_t j = 0; j < d; j++) {
+        double sum = 0, squares = 0;
+        for (size_t i = 0; i < n; i++) {
+            sum += p->cells[i * d + j];
+        }
+        for (size_t i = 0; i < n; i++) {
+            squares += square(p->cells[i * d + j] - sum / (double)n);
+        }
+        all += squares / (double)n;
+    }
+    return all / (double)d;
+}
+
+/* From the first k points. */
+static struct reference reference_of(const struct points *p, size_t k, double tol)
+{
+    const size_t d = p->info.cells_per_line;
+    struct reference r = {.labels = malloc(p->n_lines * sizeof *r.labels),
+                          .centroids = malloc(k * d * sizeof *r.centroids)};
+    assert_true(r.labels != NULL && r.centroids != NULL);
+    memcpy(r.centroids, p->cells, k * d * sizeof *r.centroids);
+    const double tolerance = tol * reference_variance(p);
+    double shift2 = INFINITY;
+    while (shift2 > tolerance) {
+        reference_assign(p, k, &r);
+        shift2 = reference_update(p, k, &r);
+        r.n_iterations++;
+    }
+    reference_assign(p, k, &r);
+    return r;
+}
+
+static void check_reference(const struct points *p, size_t k)
+{
+    const size_t d = p->info.cells_per_line, n = p->n_lines;
+    struct reference want = reference_of(p, k, 1e-4);
+    struct clustering got = cluster_well(p);
+    const double *const centroids = centroids_of(&got, k * d);
+    for (size_t i = 0; i < k * d; i++) {
+        assert_true(fabs(centroids[i] - want.centroids[i]) <= centroid_bound);
+    }
+    assert_memory_equal(labels_of(&got, n), want.labels, n * sizeof *want.labels);
+    assert_int_equal((size_t)number_of(&got, "n_iterations"), want.n_iterations);
+    clustering_free(&got);
+    reference_free(&want);
+}
+
+static void clusters_are_those_of_the_definition_for_any_shape(void **state)
+{
+    (void)state;
+    static const size_t ns[] = {1, 2, 31, 32, 33, 257, 2000}, ds[] = {1, 2, 3, 33},
+                        ks[] = {1, 2, 7};
+    for (size_t a = 0; a < 7; a++) {
+        for (size_t b = 0; b < 4; b++) {
+            for (size_t c = 0; c < 3; c++) {
+                char k[16];
+                struct points p = points_new(ns[a], ds[b], (a + b) % 2 ? DTYPE_F32 : DTYPE_F64);
+                snprintf(k, sizeof k, "k=%zu", ks[c]);
+                points_set(&p, k);
+                points_set(&p, "init=first");
+                if (ks[c] <= ns[a]) {
+                    check_reference(&p, ks[c]);
+                }
+                free(p.cells);
+            }
+        }
+    }
+}
+
+/* --- how points come -------------------------------------------------------------------------- */
+
+static const char *const settings[][4] = {
+    {"k=5", NULL},
+    {"k=2-6", "n_init=3", "scale=unit", NULL},
+    {"k=7", "init=random", "scale=range", NULL},
+    {"k=4", "init=first", "tol=0", NULL},
+    {"k=3-4", "init=random", "n_init=2", NULL},
+    {"k=1", NULL},
+};
+enum { N_SETTINGS = sizeof settings / sizeof *settings };
+
+static struct points set_points(size_t n, size_t d, enum dtype type, size_t setting)
+{
+    struct points p = points_new(n, d, type);
+    for (size_t i = 0; settings[setting][i] != NULL; i++) {
+        points_set(&p, settings[setting][i]);
+    }
+    return p;
+}
+
+static void points_that_are_read_again_give_the_same_bits_as_points_in_memory(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SETTINGS; s++) {
+        struct points p = set_points(3000 + s, s % 3 + 1, s % 2 ? DTYPE_F32 : DTYPE_F64, s);
+        struct clustering in_memory = cluster_well(&p);
+        assert_int_equal(in_memory.n_passes, 1);
+        assert_false(in_memory.need.rereads);
+        p.memory_limit = 1;
+        struct clustering streamed = cluster_well(&p);
+        assert_true(streamed.n_passes > 3 && streamed.need.rereads);
+        assert_true(counted.peak_bytes <= streamed.need.memory_bytes);
+        assert_same(&in_memory, &streamed);
+        clustering_free(&streamed);
+        p.cut = 7;
+        struct clustering cut = cluster_well(&p);
+        assert_same(&in_memory, &cut);
+        clustering_free(&cut);
+        clustering_free(&in_memory);
+        free(p.cells);
+    }
+}
+
+static void runs_that_share_a_pass_are_as_many_as_fit(void **state)
+{
+    (void)state;
+    struct points p = set_points(20000, 30, DTYPE_F64, 1);
+    points_set(&p, "max_iter=2");
+    struct clustering want = cluster_well(&p);
+    p.memory_limit = 1;
+    struct clustering alone = cluster_well(&p);
+    p.memory_limit = alone.need.memory_bytes + alone.need.host_bytes + 50000;
+    struct clustering some = cluster_well(&p);
+    assert_true(some.need.rereads && some.n_passes < alone.n_passes);
+    assert_true(some.need.memory_bytes + some.need.host_bytes <= p.memory_limit);
+    assert_same(&want, &some);
+    assert_same(&want, &alone);
+    clustering_free(&want);
+    clustering_free(&alone);
+    clustering_free(&some);
+    free(p.cells);
+}
+
+static void labels_leave_before_the_end_where_points_do_not_stay(void **state)
+{
+    (void)state;
+    struct points p = points_new(600000, 1, DTYPE_F32); /* more than two pieces of labels */
+    points_set(&p, "k=2");
+    points_set(&p, "max_iter=2");
+    p.cut = 100000;
+    struct clustering in_memory = cluster_well(&p);
+    p.memory_limit = 1;
+    struct clustering streamed = cluster_well(&p);
+    assert_same(&in_memory, &streamed);
+    clustering_free(&streamed);
+    clustering_free(&in_memory);
+    free(p.cells);
+}
+
+static void the_columns_of_a_fortran_array_become_rows(void **state)
+{
+    (void)state;
+    const size_t n = 500, d = 3;
+    struct points p = points_new(n, d, DTYPE_F64), f = points_new(n, d, DTYPE_F64);
+    for (size_t i = 0; i < n * d; i++) {
+        f.cells[i % d * n + i / d] = p.cells[i];
+    }
+    f.info.lines_are_columns = true;
+    f.info.cells_per_line = n;
+    f.n_lines = f.info.n_lines = f.info.n_lines_estimate = d;
+    struct clustering a = cluster_well(&p), b = cluster_well(&f);
+    assert_same(&a, &b);
+    clustering_free(&b);
+    f.memory_limit = 10000;
+    b = cluster(&f);
+    assert_int_equal(b.status, STATUS_TOO_LARGE);
+    assert_non_null(strstr(b.message, "ascontiguousarray"));
+    clustering_free(&b);
+    clustering_free(&a);
+    free(p.cells);
+    free(f.cells);
+}
+
+static void memory_is_what_was_planned(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SETTINGS; s++) {
+        struct points p = set_points(5000, 3, DTYPE_F64, s);
+        struct clustering c = cluster_well(&p);
+        assert_true(counted.peak_bytes <= c.need.memory_bytes);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+/* What a plan adds for a change of the table. */
+static uint64_t host_bytes_of(const struct points *p)
+{
+    struct clustering c = cluster_well(p);
+    const uint64_t bytes = c.need.host_bytes;
+    clustering_free(&c);
+    return bytes;
+}
+
+/* A buffer of bytes doubles, and one of numbers grows by half. */
+static void names_of_rows_are_planned_with_the_room_that_they_grow_into(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    static const char *names[N];
+    for (size_t i = 0; i < N; i++) {
+        names[i] = "a row";
+    }
+    struct points p = points_new(N, 2, DTYPE_F64);
+    const uint64_t without = host_bytes_of(&p);
+    p.labels = names;
+    p.info.has_labels = true;
+    assert_true(host_bytes_of(&p) - without >= (uint64_t)N * (2 * 32 + 12));
+    free(p.cells);
+}
+
+/* The list of points that may move is the queue's, and no allocation of the job: 4 bytes a point
+ * and what its buffer is larger. So are the sums of an update. */
+static void scratch_of_queues_is_planned(void **state)
+{
+    (void)state;
+    for (uint64_t limit = 0; limit < 2; limit++) {
+        struct points p = points_new(5000, 2, DTYPE_F64);
+        p.memory_limit = limit;
+        points_set(&p, "k=1000");
+        points_set(&p, "max_iter=1");
+        struct clustering c = cluster_well(&p);
+        const size_t listed = limit == 0 ? 5 * p.n_lines : 0, update = (size_t)1000 * (2 + 2) * 8;
+        assert_true(c.need.memory_bytes >= counted.peak_bytes + listed + update);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+static void tables_of_unknown_length_give_the_same(void **state)
+{
+    (void)state;
+    struct points p = set_points(4000, 2, DTYPE_F64, 0);
+    struct clustering known = cluster_well(&p);
+    p.info.n_lines = 0;
+    static const size_t guesses[] = {1, 100, 3999, 4000, 9000};
+    for (size_t g = 0; g < 5; g++) {
+        p.info.n_lines_estimate = guesses[g];
+        struct clustering guessed = cluster_well(&p);
+        assert_true(guessed.need.estimated);
+        assert_same(&known, &guessed);
+        clustering_free(&guessed);
+    }
+    clustering_free(&known);
+    free(p.cells);
+}
+
+/* The need of a job of unknown length by an estimate. */
+static uint64_t need_of(struct points *p, size_t estimate)
+{
+    const size_t n = p->n_lines;
+    p->info.n_lines_estimate = estimate;
+    p->n_lines = 20;
+    struct clustering c = cluster_well(p);
+    const uint64_t bytes = c.need.memory_bytes + c.need.host_bytes;
+    clustering_free(&c);
+    p->n_lines = n;
+    return bytes;
+}
+
+static void a_job_starts_over_when_more_points_come_than_fit(void **state)
+{
+    (void)state;
+    struct points p = set_points(4000, 2, DTYPE_F64, 0);
+    struct clustering known = cluster_well(&p);
+    p.info.n_lines = 0;
+    p.memory_limit = need_of(&p, 2500);
+    p.info.n_lines_estimate = 1000;
+    struct clustering c = cluster(&p);
+    assert_int_equal(c.status, STATUS_START_OVER);
+    clustering_free(&c);
+    p.started_over = true;
+    for (size_t guess = 1000; guess <= 6000; guess += 5000) { /* too low again, and not */
+        p.info.n_lines_estimate = guess;
+        c = cluster_well(&p);
+        assert_true(c.n_passes > 1);
+        assert_same(&known, &c);
+        clustering_free(&c);
+    }
+    clustering_free(&known);
+    free(p.cells);
+}
+
+/* --- parameters ------------------------------------------------------------------------------- */
+
+static void check_refused(const char *k, size_t n, enum status status, const char *said)
+{
+    struct points p = points_new(n, 2, DTYPE_F64);
+    points_set(&p, k);
+    struct clustering c = cluster(&p);
+    assert_int_equal(c.status, status);
+    if (strstr(c.message, said) == NULL) {
+        fail_msg("%s: %s", k, c.message);
+    }
+    clustering_free(&c);
+    free(p.cells);
+}
+
+static void a_k_that_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "k=0",  "k=-1",    "k=2-",  "k=-3",  "k=x",          "k=2.5",
+        "k=8 ", "k=2-3-4", "k=0-3", "k=2-0", "k=2147483649", "k=99999999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        check_refused(wrong[i], 10, STATUS_BAD_ARGUMENT, "write 8, or 2-12");
+    }
+    check_refused("k=5-2", 10, STATUS_BAD_ARGUMENT, "write 2-5");
+    check_refused("k=1-1001", 10, STATUS_BAD_ARGUMENT, "more than 1000");
+    check_refused("k=11", 10, STATUS_BAD_INPUT, "10 points cannot make 11 clusters; set k to 10");
+    check_refused("k=2-11", 10, STATUS_BAD_INPUT, "set k to 10 or less");
+}
+
+static void
+more_clusters_than_points_are_refused_at_the_end_of_a_table_of_unknown_length(void **state)
+{
+    (void)state;
+    struct points p = points_new(10, 2, DTYPE_F64);
+    points_set(&p, "k=11");
+    p.info.n_lines = 0;
+    p.info.n_lines_estimate = 100;
+    for (p.memory_limit = 0; p.memory_limit < 2; p.memory_limit++) {
+        struct clustering c = cluster(&p);
+        assert_int_equal(c.status, STATUS_BAD_INPUT);
+        assert_non_null(strstr(c.message, "10 points cannot make 11 clusters"));
+        clustering_free(&c);
+    }
+    free(p.cells);
+}
+
+static void as_many_clusters_as_points_take_one_each(void **state)
+{
+    (void)state;
+    static const char *const inits[] = {"init=k-means++", "init=random", "init=first"};
+    for (size_t i = 0; i < 3; i++) {
+        struct points p = points_new(40, 2, DTYPE_F64);
+        points_set(&p, "k=40");
+        points_set(&p, inits[i]);
+        struct clustering c = cluster_well(&p);
+        const int64_t *const counts = data_of(&c, "counts.npy", 40, sizeof *counts);
+        for (size_t k = 0; k < 40; k++) {
+            assert_int_equal(counts[k], 1);
+        }
+        assert_true(number_of(&c, "inertia") == 0);
+        assert_int_equal(json_array_size(c.warnings), 0);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+static void clusters_that_stay_empty_are_counted(void **state)
+{
+    (void)state;
+    for (uint64_t limit = 0; limit < 2; limit++) {
+        struct points p = points_new(60, 2, DTYPE_F64);
+        for (size_t i = 0; i < 120; i++) { /* three distinct points */
+            p.cells[i] = (double)(i / 2 % 3);
+        }
+        p.memory_limit = limit;
+        points_set(&p, "k=5");
+        struct clustering c = cluster_well(&p);
+        assert_true(warns(&c, "2 of 5 clusters have no point"));
+        assert_true(warns(&c, "set k to 3"));
+        assert_int_equal((size_t)number_of(&c, "n_empty"), 2);
+        assert_true(number_of(&c, "inertia") == 0);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+static void empty_clusters_take_far_points_and_a_warning_counts_them(void **state)
+{
+    (void)state;
+    for (uint64_t limit = 0; limit < 2; limit++) {
+        struct points p = points_new(100, 2, DTYPE_F64);
+        p.cells[2] = p.cells[0]; /* the second of the first centroids is the first */
+        p.cells[3] = p.cells[1];
+        p.memory_limit = limit;
+        points_set(&p, "k=3");
+        points_set(&p, "init=first");
+        struct clustering c = cluster_well(&p);
+        assert_int_equal((size_t)number_of(&c, "n_relocated"), 1);
+        assert_true(warns(&c, "ran empty"));
+        assert_int_equal((size_t)number_of(&c, "n_empty"), 0);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+static void a_run_that_does_not_converge_is_told(void **state)
+{
+    (void)state;
+    for (uint64_t limit = 0; limit < 2; limit++) {
+        struct points p = points_new(2000, 2, DTYPE_F64);
+        points_set(&p, "max_iter=1");
+        p.memory_limit = limit;
+        struct clustering c = cluster_well(&p);
+        assert_true(warns(&c, "max_iter = 1"));
+        assert_int_equal((size_t)number_of(&c, "n_iterations"), 1);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+static void restarts_keep_the_least_inertia(void **state)
+{
+    (void)state;
+    struct points one = points_new(500, 2, DTYPE_F64), many = points_new(500, 2, DTYPE_F64);
+    points_set(&one, "init=random");
+    points_set(&many, "init=random");
+    points_set(&many, "n_init=8");
+    struct clustering a = cluster_well(&one), b = cluster_well(&many);
+    assert_true(number_of(&b, "inertia") <= number_of(&a, "inertia"));
+    const double *const within = data_of(&b, "within.npy", 8, sizeof *within);
+    double sum = 0;
+    for (size_t k = 0; k < 8; k++) {
+        sum += within[k];
+    }
+    assert_true(fabs(sum - number_of(&b, "inertia")) <= 1e-12 * sum);
+    clustering_free(&a);
+    clustering_free(&b);
+    free(one.cells);
+    free(many.cells);
+}
+
+static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
+{
+    (void)state;
+    struct points p = points_new(300, 2, DTYPE_F64);
+    uint64_t seed = 5;
+    for (size_t i = 0; i < 300; i++) { /* four tight heaps */
+        p.cells[2 * i] = 10 * (double)(i % 2) + next_uniform(&seed);
+        p.cells[2 * i + 1] = 10 * (double)(i / 2 % 2) + next_uniform(&seed);
+    }
+    points_set(&p, "k=1-7");
+    struct clustering c = cluster_well(&p);
+    assert_int_equal((size_t)number_of(&c, "k"), 4);
+    assert_int_equal(json_array_size(json_object_get(c.summary, "ks")), 7);
+    const json_t *const first = json_array_get(json_object_get(c.summary, "ks"), 0);
+    assert_true(json_is_null(json_object_get(first, "silhouette")));
+    const char *const text = text_of(&c, "ks.csv.gz");
+    assert_true(strncmp(text, "k,inertia,silhouette,n_iterations,converged\n1,", 46) == 0);
+    member_of(&c, "ks.png");
+    clustering_free(&c);
+    free(p.cells);
+}
+
+static void a_silhouette_is_that_of_its_definition(void **state)
+{
+    (void)state;
+    const size_t n = 200;
+    struct points p = points_new(n, 3, DTYPE_F64);
+    points_set(&p, "k=4");
+    struct clustering c = cluster_well(&p);
+    const int32_t *const labels = labels_of(&c, n);
+    double total = 0;
+    for (size_t i = 0; i < n; i++) {
+        double sum[4] = {0}, count[4] = {0};
+        for (size_t j = 0; j < n; j++) {
+            double d2 = 0;
+            for (size_t k = 0; k < 3; k++) {
+                d2 += square(p.cells[3 * i + k] - p.cells[3 * j + k]);
+            }
+            sum[labels[j]] += sqrt(d2);
+            count[labels[j]]++;
+        }
+        const int32_t own = labels[i];
+        double nearest = INFINITY;
+        for (int32_t k = 0; k < 4; k++) {
+            nearest = k != own ? fmin(nearest, sum[k] / count[k]) : nearest;
+        }
+        const double within = sum[own] / (count[own] - 1);
+        total += count[own] > 1 ? (nearest - within) / fmax(nearest, within) : 0;
+    }
+    assert_int_equal((size_t)number_of(&c, "silhouette_points"), n);
+    assert_true(fabs(number_of(&c, "silhouette") - total / (double)n) < 1e-12);
+    clustering_free(&c);
+    free(p.cells);
+}
+
+/* --- scaling ---------------------------------------------------------------------------------- */
+
+static void scaled_columns_give_the_labels_of_columns_scaled_by_hand(void **state)
+{
+    (void)state;
+    const size_t n = 1000;
+    struct points p = points_new(n, 2, DTYPE_F64), by_hand = points_new(n, 2, DTYPE_F64);
+    for (size_t i = 0; i < n; i++) { /* by powers of two: the same distances */
+        by_hand.cells[2 * i] = p.cells[2 * i] * 4;
+        p.cells[2 * i + 1] = by_hand.cells[2 * i + 1] *= 0.125;
+    }
+    points_set(&p, "scale=range");
+    points_set(&by_hand, "scale=range");
+    struct clustering a = cluster_well(&p), b = cluster_well(&by_hand);
+    assert_memory_equal(labels_of(&a, n), labels_of(&b, n), n * sizeof(int32_t));
+    const double *const x = centroids_of(&a, 16), *const y = centroids_of(&b, 16);
+    for (size_t k = 0; k < 8; k++) {
+        assert_true(y[2 * k] == 4 * x[2 * k] && y[2 * k + 1] == x[2 * k + 1]);
+    }
+    const double *const scale = data_of(&a, "scale.npy", 2, sizeof *scale);
+    double min = INFINITY, max = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        min = fmin(min, p.cells[2 * i]);
+        max = fmax(max, p.cells[2 * i]);
+    }
+    assert_true(scale[0] == 1 / (max - min));
+    clustering_free(&a);
+    clustering_free(&b);
+    free(p.cells);
+    free(by_hand.cells);
+}
+
+static void a_constant_column_has_no_weight_and_is_named(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"height", "flat, still"};
+    static const char *const scales[] = {"scale=unit", "scale=range"};
+    for (size_t s = 0; s < 2; s++) {
+        struct points p = points_new(100, 2, DTYPE_F64);
+        for (size_t i = 0; i < 100; i++) {
+            p.cells[2 * i + 1] = 0.1;
+        }
+        p.info.names = names;
+        points_set(&p, scales[s]);
+        struct clustering c = cluster_well(&p);
+        assert_true(warns(&c, "'flat, still'"));
+        assert_false(warns(&c, "height"));
+        const double *const scale = data_of(&c, "scale.npy", 2, sizeof *scale);
+        assert_true(scale[0] > 0 && scale[1] == 0);
+        assert_true(centroids_of(&c, 16)[1] == 0.1);
+        const char *const text = text_of(&c, "centroids.csv.gz");
+        assert_true(strncmp(text, "cluster,count,within,height,\"flat, still\"\n0,", 44) == 0);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+/* --- what is refused -------------------------------------------------------------------------- */
+
+static void a_missing_cell_is_refused_with_its_row_and_column(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b"};
+    struct points p = points_new(50, 2, DTYPE_F64);
+    p.info.names = names;
+    p.counts_missing = true;
+    p.cut = 31;
+    p.cells[2 * 33 + 1] = NAN;
+    for (p.memory_limit = 0; p.memory_limit < 2; p.memory_limit++) {
+        struct clustering c = cluster(&p);
+        assert_int_equal(c.status, STATUS_BAD_INPUT);
+        if (strstr(c.message, "points: row 34 (the first is 1) has no value in 'b': ") == NULL) {
+            fail_msg("%s", c.message);
+        }
+        clustering_free(&c);
+    }
+    free(p.cells);
+}
+
+static void a_nan_or_an_infinity_of_an_array_is_refused_with_its_row(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < 6; i++) {
+        struct points p = points_new(500, 2, i % 2 ? DTYPE_F32 : DTYPE_F64);
+        p.cells[800] = bad[i / 2];
+        p.cells[901] = bad[i / 2];
+        p.memory_limit = i % 2;
+        struct clustering c = cluster(&p);
+        assert_int_equal(c.status, STATUS_BAD_INPUT);
+        if (strstr(c.message, "points: row 401 (the first is 1) holds") == NULL) {
+            fail_msg("%s", c.message);
+        }
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+/* Squares of the second column, or weights of it, are no doubles. */
+static void a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const char *const scales[] = {"scale=none", "scale=unit", "scale=range"};
+    static const char *const names[] = {"a", "b"};
+    static const double widths[] = {5e-324, 1e-300, 1e-166, 1e-161, 1e122, 1e150, 1e200, 1.7e308};
+    for (size_t i = 0; i < 24; i++) {
+        const double width = widths[i / 3];
+        struct points p = points_new(50, 2, DTYPE_F64);
+        for (size_t k = 0; k < 50; k++) {
+            p.cells[2 * k + 1] = k % 2 == 0 ? width : -width;
+        }
+        p.info.names = i % 2 == 0 ? names : NULL;
+        p.memory_limit = i % 2;
+        points_set(&p, scales[i % 3]);
+        struct clustering c = cluster(&p);
+        assert_int_equal(c.status, STATUS_BAD_INPUT);
+        if (strstr(c.message, i % 2 == 0 ? "'b' has" : "column 2 has") == NULL ||
+            strstr(c.message, width < 1 ? "scale it up" : "scale it down") == NULL) {
+            fail_msg("%s", c.message);
+        }
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+/* Differences are the same but for a power of two, so everything is. */
+static void columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters(void **state)
+{
+    (void)state;
+    static const char *const scales[] = {"scale=none", "scale=unit", "scale=range"};
+    for (size_t s = 0; s < 3; s++) {
+        struct points p = points_new(500, 2, DTYPE_F64), q = points_new(500, 2, DTYPE_F64);
+        points_set(&p, scales[s]);
+        points_set(&q, scales[s]);
+        struct clustering want = cluster_well(&p);
+        for (int power = -402; power <= 396; power += 2 * 399) {
+            for (size_t i = 0; i < 1000; i++) {
+                q.cells[i] = ldexp(p.cells[i], power);
+            }
+            struct clustering c = cluster_well(&q);
+            const double *const x = centroids_of(&want, 16), *const y = centroids_of(&c, 16);
+            assert_memory_equal(labels_of(&c, 500), labels_of(&want, 500), 500 * sizeof(int32_t));
+            for (size_t i = 0; i < 16; i++) {
+                assert_true(y[i] == ldexp(x[i], power));
+            }
+            assert_true(number_of(&c, "n_iterations") == number_of(&want, "n_iterations"));
+            clustering_free(&c);
+        }
+        clustering_free(&want);
+        free(p.cells);
+        free(q.cells);
+    }
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static void names_of_rows_stand_beside_their_clusters(void **state)
+{
+    (void)state;
+    char long_name[290];
+    memset(long_name, 'x', sizeof long_name);
+    long_name[sizeof long_name - 1] = '\0';
+    const char *const labels[] = {"ape, great", "bee", long_name, "caf\xe9"};
+    struct points p = points_new(4, 2, DTYPE_F64);
+    points_set(&p, "k=4");
+    points_set(&p, "init=first");
+    p.labels = labels;
+    p.info.has_labels = true;
+    struct clustering c = cluster_well(&p);
+    const char *const text = text_of(&c, "labels.csv.gz");
+    assert_true(strncmp(text, "row,name,cluster\n0,\"ape, great\",0\n1,bee,1\n2,xxx", 47) == 0);
+    assert_non_null(strstr(text, "x\xe2\x80\xa6,2\n3,caf\xef\xbf\xbd,3\n"));
+    assert_int_equal(json_array_size(c.warnings), 0);
+    clustering_free(&c);
+    p.memory_limit = 1;
+    c = cluster_well(&p);
+    assert_true(strncmp(text_of(&c, "labels.csv.gz"), "row,cluster\n0,0\n", 16) == 0);
+    assert_true(warns(&c, "do not fit memory"));
+    clustering_free(&c);
+    free(p.cells);
+}
+
+static void names_of_rows_that_are_very_long_are_left_out(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    static const char *labels[N];
+    char name[200];
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = '\0';
+    for (size_t i = 0; i < N; i++) {
+        labels[i] = name;
+    }
+    struct points p = points_new(N, 2, DTYPE_F64);
+    p.labels = labels;
+    p.info.has_labels = true;
+    struct clustering c = cluster_well(&p);
+    assert_true(warns(&c, "longer than 32 bytes on average"));
+    assert_true(strncmp(text_of(&c, "labels.csv.gz"), "row,cluster\n", 12) == 0);
+    clustering_free(&c);
+    free(p.cells);
+}
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+static void a_failing_allocation_leaves_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t limit = 0; limit < 2; limit++) {
+        struct points p = set_points(300, 2, DTYPE_F64, 1);
+        p.memory_limit = limit;
+        size_t n_failed = 0;
+        for (bool done = false; !done; n_failed += done ? 0 : 1) {
+            counted.fail_at = n_failed + 1;
+            struct clustering c = cluster(&p);
+            counted.fail_at = 0;
+            done = c.status == STATUS_OK;
+            assert_true(done || c.status == STATUS_NO_MEMORY);
+            clustering_free(&c);
+        }
+        assert_true(n_failed > 10);
+        free(p.cells);
+    }
+}
+
+static void a_stopped_job_ends_early(void **state)
+{
+    (void)state;
+    int stop = 1;
+    struct points p = set_points(3000, 2, DTYPE_F64, 0);
+    counted.queue->stop = &stop;
+    struct clustering c = cluster(&p);
+    counted.queue->stop = NULL;
+    assert_int_equal(c.status, STATUS_CANCELLED);
+    clustering_free(&c);
+    free(p.cells);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clusters_are_those_of_the_definition_for_any_shape),
+        cmocka_unit_test(points_that_are_read_again_give_the_same_bits_as_points_in_memory),
+        cmocka_unit_test(runs_that_share_a_pass_are_as_many_as_fit),
+        cmocka_unit_test(labels_leave_before_the_end_where_points_do_not_stay),
+        cmocka_unit_test(the_columns_of_a_fortran_array_become_rows),
+        cmocka_unit_test(memory_is_what_was_planned),
+        cmocka_unit_test(names_of_rows_are_planned_with_the_room_that_they_grow_into),
+        cmocka_unit_test(scratch_of_queues_is_planned),
+        cmocka_unit_test(tables_of_unknown_length_give_the_same),
+        cmocka_unit_test(a_job_starts_over_when_more_points_come_than_fit),
+        cmocka_unit_test(a_k_that_makes_no_sense_is_refused),
+        cmocka_unit_test(
+            more_clusters_than_points_are_refused_at_the_end_of_a_table_of_unknown_length),
+        cmocka_unit_test(as_many_clusters_as_points_take_one_each),
+        cmocka_unit_test(clusters_that_stay_empty_are_counted),
+        cmocka_unit_test(empty_clusters_take_far_points_and_a_warning_counts_them),
+        cmocka_unit_test(a_run_that_does_not_converge_is_told),
+        cmocka_unit_test(restarts_keep_the_least_inertia),
+        cmocka_unit_test(a_range_of_k_takes_the_best_silhouette_and_lists_all),
+        cmocka_unit_test(a_silhouette_is_that_of_its_definition),
+        cmocka_unit_test(scaled_columns_give_the_labels_of_columns_scaled_by_hand),
+        cmocka_unit_test(a_constant_column_has_no_weight_and_is_named),
+        cmocka_unit_test(a_missing_cell_is_refused_with_its_row_and_column),
+        cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row),
+        cmocka_unit_test(a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name),
+        cmocka_unit_test(columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters),
+        cmocka_unit_test(names_of_rows_stand_beside_their_clusters),
+        cmocka_unit_test(names_of_rows_that_are_very_long_are_left_out),
+        cmocka_unit_test(a_failing_allocation_leaves_nothing),
+        cmocka_unit_test(a_stopped_job_ends_early),
+    };
+    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+}
