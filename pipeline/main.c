@@ -11,6 +11,7 @@
 #include "pipeline/names/relaunch.h"
 #include "pipeline/names/text.h"
 #include "pipeline/settings/options.h"
+#include "pipeline/settings/settings.h"
 #include "pipeline/worker/worker.h"
 
 #include <errno.h>
@@ -42,14 +43,16 @@ enum { COMMANDS = sizeof(commands) / sizeof(commands[0]), NOTHING_DONE = 2 };
 
 static void print_help(void)
 {
-    printf("Usage: leat COMMAND [OPTION...] [ARGUMENT...]\n"
-           "Correlates measurement series and simulates landslides, on CPU or GPU, from files to\n"
-           "compressed results.\n\n"
-           "Commands:\n");
+    printf("Usage: leat COMMAND [OPTION...] [ARGUMENT...]\n" OPTIONS_ABOUT "\nCommands:\n");
     for (size_t i = 0; i < COMMANDS; i++) {
         if (commands[i].help != NULL) {
             printf("  %-10s %s\n", commands[i].name, commands[i].help);
         }
+    }
+    printf("\nPipelines, by a file's name:\n");
+    for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
+        char names[SETTINGS_NAMES_BYTES];
+        printf("  %-11s %s\n", (*stage)->name, settings_names_of(*stage, names));
     }
     printf("\n"
            "  leat COMMAND --help   the options of a command\n"

@@ -10,6 +10,11 @@ wells.clusters.csv       ground-water levels of 12 wells, a well a row with its 
 walks.clusters.npy       64 independent random walks of 256 float32 samples: each sample varies the one before
     it by up to 1 %. Independent walks look correlated on their levels; run with -s diff=step to see through it.
 
+beans.points.csv         360 beans of four kinds, a bean a row: length, width and height in millimetres, weight in grams.
+runge.query.csv          201 numbers from -1 to 1, where the curves of runge.nodes.csv are asked for.
+
+runge.nodes.csv is of `leat generate nodes --function runge,abs -o runge.nodes.csv`: 1 / (1 + 25 x^2) and |x| at 21
+Chebyshev nodes.
 slope.dem.asc, slope.source.asc are of `leat generate dem --rows 120 --columns 96 --active 0.01 --seed 2 -o slope.asc`: a
 valley side with a channel, and debris in its upper end.
 """
@@ -88,6 +93,25 @@ def walks():
     (HERE / "walks.clusters.npy").write_bytes(data + struct.pack(f"<{len(values)}f", *values))
 
 
+def beans():
+    rng = random.Random(4)
+    lines = ["length_mm,width_mm,height_mm,weight_g"]
+    kinds = [(16.5, 7.2, 6.1, 0.04), (11.6, 7.9, 6.9, 0.04), (19.8, 11.6, 6.8, 0.04), (8.8, 6.1, 4.9, 0.04)]
+    for i in range(360):
+        length, width, height, vary = kinds[rng.randrange(4)]
+        size = rng.gauss(1, vary)
+        cells = [side * size * rng.gauss(1, 0.03) for side in (length, width, height)]
+        weight = 0.00068 * cells[0] * cells[1] * cells[2] * rng.gauss(1, 0.02)
+        lines.append(",".join(f"{c:.1f}" for c in cells) + f",{weight:.2f}")
+    (HERE / "beans.points.csv").write_text("\n".join(lines) + "\n")
+
+
+def queries():
+    (HERE / "runge.query.csv").write_text("x\n" + "".join(f"{(k - 100) / 100:g}\n" for k in range(201)))
+
+
 greenhouse()
 wells()
 walks()
+beans()
+queries()

@@ -15,12 +15,16 @@
 
 enum { NOTHING_DONE = 2 };
 
+static const char *name_of(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard output" : path;
+}
+
 static void report_clusters(const struct generate_order *o, const struct backend *backend,
                             uint64_t bytes, double seconds)
 {
     char size[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES];
-    log_info("%s: %llu series of %llu samples, %s in %s (%s)",
-             strcmp(o->path, "-") == 0 ? "standard output" : o->path,
+    log_info("%s: %llu series of %llu samples, %s in %s (%s)", name_of(o->path),
              (unsigned long long)o->n_series, (unsigned long long)o->n_samples,
              text_size(size, bytes), text_duration(time, seconds), backend->ops->name);
 }
@@ -32,6 +36,16 @@ static void report_dem(const struct generate_dem_order *o, size_t n_slides, uint
     log_info("%s, %s: %llu x %llu cells, %zu %s, %s in %s", o->pair->dem, o->pair->source,
              (unsigned long long)o->terrain.rows, (unsigned long long)o->terrain.columns, n_slides,
              n_slides == 1 ? "slide" : "slides", text_size(size, bytes),
+             text_duration(time, seconds));
+}
+
+/* Lines of a table, and what else there is to say of them. */
+static void report_table(const char *path, uint64_t n_lines, const char *lines, size_t n_columns,
+                         const char *columns, uint64_t bytes, double seconds)
+{
+    char size[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES];
+    log_info("%s: %llu %s, %zu %s%s, %s in %s", name_of(path), (unsigned long long)n_lines, lines,
+             n_columns, columns, n_columns == 1 ? "" : "s", text_size(size, bytes),
              text_duration(time, seconds));
 }
 
@@ -79,12 +93,44 @@ static enum status make_dem(const struct generate_request *r, const struct execu
     return status;
 }
 
+static enum status make_nodes(const struct generate_request *r, const struct executor *executor,
+                              bool *begun)
+{
+    uint64_t bytes = 0, from = thread_pool_now_ns();
+    const enum status status = generate_nodes(&r->nodes, executor, &bytes);
+    *begun = bytes > 0;
+    if (status == STATUS_OK) {
+        report_table(r->path, r->nodes.degree + 1, "nodes", r->nodes.n_functions, "curve", bytes,
+                     (double)(thread_pool_now_ns() - from) * 1e-9);
+    }
+    return status;
+}
+
+static enum status make_points(const struct generate_request *r, const struct executor *executor,
+                               bool *begun)
+{
+    uint64_t bytes = 0, from = thread_pool_now_ns();
+    const enum status status = generate_points(&r->points, executor, &bytes);
+    *begun = bytes > 0;
+    if (status == STATUS_OK) {
+        report_table(r->path, r->points.n_points, "points", r->points.n_columns, "column", bytes,
+                     (double)(thread_pool_now_ns() - from) * 1e-9);
+    }
+    return status;
+}
+
+static enum status (*const make[GENERATE_KINDS])(const struct generate_request *r,
+                                                 const struct executor *executor, bool *begun) = {
+    [GENERATE_CLUSTERS] = make_clusters,
+    [GENERATE_DEM] = make_dem,
+    [GENERATE_NODES] = make_nodes,
+    [GENERATE_POINTS] = make_points};
+
 static void job_work(struct thread_pool_task *task)
 {
     struct job *job = (struct job *)task;
     const struct generate_request *const r = job->request;
-    job->status =
-        (r->kind == GENERATE_DEM ? make_dem : make_clusters)(r, &job->executor, &job->begun);
+    job->status = make[r->kind](r, &job->executor, &job->begun);
     snprintf(job->message, sizeof(job->message), "%s", status_message());
 }
 
@@ -117,8 +163,7 @@ int command_generate(int argc, char **argv)
     if (status == STATUS_OK && !done) {
         status = generate_on_pool(&r, &begun);
     }
-    const bool is_stdout = r.kind == GENERATE_CLUSTERS && status == STATUS_CANCELLED &&
-                           strcmp(r.clusters.path, "-") == 0;
+    const bool is_stdout = status == STATUS_CANCELLED && r.path != NULL && strcmp(r.path, "-") == 0;
     generate_request_free(&r);
     if (status == STATUS_OK) {
         return 0;

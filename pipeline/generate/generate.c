@@ -4,13 +4,12 @@
  */
 #include "pipeline/generate/generate.h"
 
-#include "formats/result/result.h"
 #include "pipeline/generate/generate_source.h"
+#include "pipeline/generate/generate_table.h"
 #include "pipeline/generate/piece_writer.h"
 #include "pipeline/names/interrupt.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { PIECE_CELLS = GENERATE_BLOCK_CELLS / PIECE_WRITER_BATCH };
 
@@ -49,17 +48,20 @@ static double share_before(const void *context, uint64_t batch)
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
+static enum generate_cell cell_type(const struct generate_order *o)
+{
+    return o->type == DTYPE_F32 ? GENERATE_F32 : GENERATE_F64;
+}
+
 static enum status put_cell(struct bytes *out, const struct work *w, const struct generate_block *b,
                             size_t cell)
 {
     const struct generate_order *const o = w->order;
     const bool is_gap = generate_source_is_gap(&w->source, b, cell);
-    if (o->type == DTYPE_F32) {
-        const float value = is_gap ? NAN : ((const float *)b->values)[cell];
-        return o->csv ? result_put_f32(out, value) : bytes_append(out, &value, sizeof(value));
-    }
-    const double value = is_gap ? NAN : ((const double *)b->values)[cell];
-    return o->csv ? result_put_f64(out, value) : bytes_append(out, &value, sizeof(value));
+    const double value = is_gap                 ? NAN
+                         : o->type == DTYPE_F32 ? (double)((const float *)b->values)[cell]
+                                                : ((const double *)b->values)[cell];
+    return generate_put_cell(out, cell_type(o), o->csv, value);
 }
 
 /* One piece of a block, as text or as it lies in an array file. */
@@ -83,21 +85,6 @@ static enum status format_piece(void *context, uint64_t batch, size_t index, str
     return STATUS_OK;
 }
 
-/* NumPy's format 1.0: magic, length, a dictionary padded with blanks to a multiple of 64 bytes. */
-static enum status put_npy_head(const struct work *w, struct bytes *out)
-{
-    char dict[192];
-    int n = snprintf(dict, sizeof(dict),
-                     "{'descr': '<f%zu', 'fortran_order': False, 'shape': (%llu, %llu), }",
-                     dtype_bytes(w->order->type), (unsigned long long)w->source.n_lines,
-                     (unsigned long long)w->source.cells_per_line);
-    int padded = (10 + n + 1 + 63) / 64 * 64 - 10;
-    const unsigned char head[10] = {
-        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)padded, (unsigned char)(padded >> 8)};
-    STATUS_TRY(bytes_append(out, head, sizeof(head)));
-    return bytes_printf(out, "%-*s\n", padded - 1, dict);
-}
-
 static enum status put_csv_head(const struct work *w, struct bytes *out)
 {
     for (uint64_t s = 0; w->order->columns && s < w->order->n_series; s++) {
@@ -110,7 +97,10 @@ static enum status put_csv_head(const struct work *w, struct bytes *out)
 static enum status write_head(const struct work *w, struct new_file *file, uint64_t *n_bytes)
 {
     struct bytes head = {0};
-    enum status status = w->order->csv ? put_csv_head(w, &head) : put_npy_head(w, &head);
+    enum status status = w->order->csv
+                             ? put_csv_head(w, &head)
+                             : generate_put_npy_head(&head, cell_type(w->order), w->source.n_lines,
+                                                     w->source.cells_per_line);
     if (status == STATUS_OK) {
         *n_bytes += head.len;
         status = new_file_write(file, head.data, head.len);

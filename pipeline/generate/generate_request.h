@@ -6,17 +6,28 @@
 
 #include "pipeline/generate/generate.h"
 #include "pipeline/generate/generate_dem.h"
+#include "pipeline/generate/generate_nodes.h"
+#include "pipeline/generate/generate_points.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct generate_request {
-    enum generate_kind { GENERATE_NONE, GENERATE_CLUSTERS, GENERATE_DEM } kind;
+    enum generate_kind {
+        GENERATE_CLUSTERS,
+        GENERATE_DEM,
+        GENERATE_NODES,
+        GENERATE_POINTS,
+        GENERATE_KINDS /* none of them */
+    } kind;
     const char *backend;
+    const char *path;               /* of a table: "-" is standard output; NULL: no table */
     uint64_t threads;               /* 0: as many as there are CPUs */
-    struct generate_order clusters; /* of that kind */
-    struct generate_dem_order dem;  /* of that kind; its pair is the one below */
+    struct generate_order clusters; /* of that kind, and so on */
+    struct generate_dem_order dem;  /* its pair is the one below */
     struct generate_pair pair;
+    struct generate_nodes_order nodes;
+    struct generate_points_order points;
 };
 
 /* Fills *r, which borrows from argv; *done: help has been printed, and that was all.

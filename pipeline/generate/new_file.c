@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,28 @@ struct new_file {
     int fd;
     bool force;
 };
+
+static const char *last_component(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static bool stat_folder(const char *path, struct stat *out)
+{
+    char folder[PATH_MAX];
+    const int n =
+        snprintf(folder, sizeof folder, "%.*s.", (int)(last_component(path) - path), path);
+    return n > 0 && (size_t)n < sizeof folder && stat(folder, out) == 0;
+}
+
+bool new_file_is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return strcmp(a, b) == 0 ||
+           (strcmp(last_component(a), last_component(b)) == 0 && stat_folder(a, &x) &&
+            stat_folder(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
 
 static enum status open_part(struct new_file *f)
 {
@@ -80,8 +103,7 @@ enum status new_file_open(const char *path, bool force, struct new_file **out)
         free(f);
         return status_fail(STATUS_NO_MEMORY, "%s: no memory", path);
     }
-    const char *slash = strrchr(f->path, '/');
-    f->name = slash != NULL ? slash + 1 : f->path;
+    f->name = last_component(f->path);
     f->fd = -1;
     f->force = force;
     enum status status = open_any(f);

@@ -15,6 +15,9 @@ struct new_file;
 
 /* STATUS_EXISTS when the name is taken and `force` is not set. */
 enum status new_file_open(const char *path, bool force, struct new_file **out) STATUS_MUST_CHECK;
+/* Whether two paths are one name in one folder, however they are written: of two such files only
+ * the later would be left. */
+bool new_file_is_same(const char *a, const char *b);
 /* STATUS_CANCELLED when the reader of a pipe has gone (SIGPIPE is ignored). */
 enum status new_file_write(struct new_file *f, const void *data, size_t n) STATUS_MUST_CHECK;
 /* Gives the file its name; f is freed in every case. */

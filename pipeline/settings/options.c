@@ -25,9 +25,7 @@ enum {
 
 void options_print_version(void)
 {
-    printf("leat " LEAT_VERSION "\n"
-           "Correlates measurement series and simulates landslides, on CPU or GPU, from files to\n"
-           "compressed results.\n");
+    printf("leat " LEAT_VERSION "\n" OPTIONS_ABOUT);
 }
 
 /* The command's entries, then our own; NULL after the last. */

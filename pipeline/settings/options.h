@@ -42,6 +42,11 @@ struct options {
 enum status options_parse(const struct options *options, int argc, char **argv, void *user,
                           bool *done) STATUS_MUST_CHECK;
 
+/* What leat does, in a sentence of two lines. */
+#define OPTIONS_ABOUT                                                                              \
+    "Correlates series, simulates landslides, interpolates and clusters, on CPU or GPU, from\n"    \
+    "files to compressed results.\n"
+
 /* Prints "leat VERSION" and one line about it to stdout. */
 void options_print_version(void);
 

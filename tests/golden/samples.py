@@ -2,7 +2,8 @@
 
 Everything wanted is computed here: coefficients by DataFrame.corr() (pairwise, bound 1e-10), the pairs listed,
 the anomalous series by the rule of 3.5 scaled median absolute deviations; the landslide by the definition of
-sciddicaT, all cells in every step (bit for bit: NumPy rounds every operation).
+sciddicaT, all cells in every step (bit for bit: NumPy rounds every operation); the curves by Lagrange's formula in
+fractions; of the clusters that they are a fixed point of Lloyd's algorithm, and silhouettes by their definition.
 """
 
 import csv
@@ -10,6 +11,7 @@ import gzip
 import json
 import pathlib
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -141,3 +143,53 @@ check(manifest["summary"]["active_cells"] == np.sum(h > 0.001), "slope: the acti
 walks = np.load(samples / "walks.clusters.npy").astype(np.float64)
 manifest, _ = compare("walks", pd.DataFrame(walks.T, columns=[f"row {i + 1}" for i in range(len(walks))]))
 check(any("random walks" in warning for warning in manifest["warnings"]), "no warning about random walks")
+
+
+nodes = [[Fraction(cell) for cell in line] for line in pd.read_csv(samples / "runge.nodes.csv", float_precision="round_trip").to_numpy().tolist()]
+queries = pd.read_csv(samples / "runge.query.csv", float_precision="round_trip")["x"].to_numpy()
+weights = []
+for j, (x, *_) in enumerate(nodes):
+    weights.append(Fraction(1))
+    for i, (other, *_) in enumerate(nodes):
+        weights[j] /= x - other if i != j else 1
+with np.load(out / "runge" / "curve.npz") as curve:
+    check(np.array_equal(curve["x"], queries), "runge: the queries")
+    got = curve["y"]
+check(got.shape == (2, len(queries)), f"runge: {got.shape} values")
+worst = 0
+for q, query in enumerate(map(Fraction, queries.tolist())):
+    hit = [line for line in nodes if line[0] == query]
+    product = Fraction(1)
+    for x, *_ in nodes:
+        product *= query - x
+    for c in range(2):
+        if hit:
+            check(got[c, q] == hit[0][1 + c], f"runge: a node's value at {queries[q]}")
+            continue
+        terms = [product * w / (query - x) * values[c] for w, (x, *values) in zip(weights, nodes)]
+        worst = max(worst, abs(Fraction(got[c, q].item()) - sum(terms)) / sum(map(abs, terms)))
+check(worst <= Fraction(50, 2**53), f"runge: {float(worst * 2**53):.1f} u from the polynomial")
+
+table = pd.read_csv(samples / "beans.points.csv")
+manifest = json.loads((out / "beans" / "result.json").read_text())
+with np.load(out / "beans" / "kmeans.npz") as z:
+    kmeans = dict(z)
+points = table.to_numpy() / table.std(ddof=0).to_numpy()
+centroids, labels = kmeans["centroids"] / table.std(ddof=0).to_numpy(), kmeans["labels"]
+k = len(centroids)
+d2 = ((points[:, None] - centroids) ** 2).sum(axis=2)
+check(k == 4 and manifest["summary"]["k"] == 4, f"beans: {k} clusters")
+check(np.array_equal(d2.argmin(axis=1), labels), "beans: a point is not of the nearest cluster")
+check(np.array_equal(np.bincount(labels), kmeans["counts"]), "beans: counts")
+means = np.array([table.to_numpy()[labels == c].mean(axis=0) for c in range(k)])
+check(np.allclose(means, kmeans["centroids"], rtol=1e-13, atol=0), "beans: a centroid is not the mean of its points")
+check(np.isclose(d2.min(axis=1).sum(), manifest["summary"]["inertia"], rtol=1e-12), "beans: inertia")
+far = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+near = np.array([far[:, labels == c].sum(axis=1) for c in range(k)])
+size = np.bincount(labels)
+own = near[labels, np.arange(len(points))] / (size[labels] - 1)
+other = np.where(np.arange(k)[:, None] == labels, np.inf, near / size[:, None]).min(axis=0)
+silhouette = ((other - own) / np.maximum(other, own)).mean()
+check(abs(silhouette - manifest["summary"]["silhouette"]) <= 1e-10, f"beans: silhouette {silhouette}")
+text = rows(out / "beans" / "labels.csv.gz")
+check([int(row["cluster"]) for row in text] == labels.tolist(), "beans: labels as text")

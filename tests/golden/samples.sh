@@ -12,4 +12,6 @@ out=$(mktemp -d) || exit 2
 trap 'rm -rf "$out"' EXIT
 "$LEAT" run -q --backend "${LEAT_TEST_BACKEND:-cpu}" -o "$out" "$here"/../../samples/*.clusters.* || exit 1
 "$LEAT" run -q --backend "${LEAT_TEST_BACKEND:-cpu}" -o "$out" -s raster=asc.gz "$here"/../../samples/slope.* || exit 1
+"$LEAT" run -q --backend "${LEAT_TEST_BACKEND:-cpu}" -o "$out" -c "$here/../../samples/demo.conf" "$here"/../../samples/runge.* \
+    "$here"/../../samples/beans.* || exit 1
 "$python" "$here/samples.py" "$here/../../samples" "$out"

@@ -148,6 +148,20 @@ static void stage_that_starts_over_gets_its_numbers_and_its_memory_once_more(voi
     free(path);
 }
 
+static void stage_that_starts_over_is_opened_with_the_lines_that_it_was_planned_with(void **state)
+{
+    (void)state;
+    char *path = misleading_csv("over.csv");
+    struct settings settings = small_settings();
+    fake.bytes_per_line = 50; /* 100,000 lines: 10 MB of about 34, the second time */
+    fake.starts_over = true;
+    assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+    assert_int_equal(fake.n_opened, 2);
+    assert_true(fake.open_lines >= 100000 && fake.open_lines == fake.most_lines);
+    remove_output();
+    free(path);
+}
+
 static void stage_that_starts_over_twice_has_failed(void **state)
 {
     (void)state;
@@ -376,6 +390,8 @@ int main(void)
         cmocka_unit_test_setup(job_that_outgrows_all_memory_fails_with_the_bytes, reset),
         cmocka_unit_test_setup(stage_that_starts_over_gets_its_numbers_and_its_memory_once_more,
                                reset),
+        cmocka_unit_test_setup(
+            stage_that_starts_over_is_opened_with_the_lines_that_it_was_planned_with, reset),
         cmocka_unit_test_setup(stage_that_starts_over_twice_has_failed, reset),
         cmocka_unit_test_setup(stage_that_starts_over_says_how_many_bytes_it_lacks, reset),
         cmocka_unit_test_setup(stage_that_starts_over_can_be_cancelled_meanwhile, reset),

@@ -97,11 +97,16 @@ rm out
 mkdir full
 if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=64k none full 2>/dev/null; then
     "$python" -c 'import numpy as np; np.save("big.clusters.npy", np.random.default_rng(1).normal(size=(300, 300)))'
-    expect 1 "$LEAT" run -b cpu -o full/out big.clusters.npy
-    says 'space'
-    left=$(ls -A full/out)
+    "$LEAT" generate nodes -q -o big.nodes.csv && "$LEAT" generate points -q --points 90000 --type f32 -o big.points.npy ||
+        fail "generate"
+    for job in big.clusters.npy "-s query=linspace(-1,1,30000) big.nodes.csv" "-s max_iter=2 big.points.npy"; do
+        # shellcheck disable=SC2086 # several words
+        expect 1 "$LEAT" run -b cpu -o full/out $job
+        says 'space'
+        left=$(ls -A full/out)
+        [ -z "$left" ] || { umount full; fail "$job: a full disk left '$left' behind"; }
+    done
     umount full
-    [ -z "$left" ] || fail "a full disk left '$left' behind"
 else
     echo "NOT SHOWN here: a full disk (needs the right to mount a small tmpfs)"
 fi

@@ -42,8 +42,8 @@ cmp a.csv b.csv || fail "an existing file was touched"
 expect 0 "$LEAT" generate clusters --seed 1 --force -o b.csv
 cmp b.csv c.csv || fail "--force did not replace the file"
 
-expect 2 "$LEAT" generate points -o x.csv
-says 'points.*clusters, dem'
+expect 2 "$LEAT" generate lines -o x.csv
+says 'lines.*clusters, dem, nodes, points'
 expect 2 "$LEAT" generate
 says 'generate clusters'
 expect 2 "$LEAT" generate clusters --sampels 3
@@ -129,6 +129,75 @@ expect 2 "$LEAT" generate dem -o wrong.png
 says 'wrong\.png.*X\.asc'
 
 interrupt huge dem --rows 40000 --columns 40000 -o huge
+
+# --- nodes and points: on any number of threads, to a file or a pipe, in constant memory
+more="runge,exp,abs,sign,cos20"
+for kind in "nodes --degree 30000 --placement random --function $more" "points --points 50000 --columns 7 --labels l.csv"; do
+    for ending in csv npy; do
+        for threads in 1 4; do
+            expect 0 "$LEAT" generate $kind -o table$threads.$ending --threads $threads --force
+            [ "${kind#nodes}" != "$kind" ] || mv l.csv table$threads.labels || fail "no labels"
+        done
+        cmp table1.$ending table4.$ending || fail "threads change the bytes (${kind%% *})"
+    done
+    [ "${kind#nodes}" != "$kind" ] || cmp table1.labels table4.labels || fail "threads change the labels"
+    expect 0 "$LEAT" generate $kind
+    cmp stdout table1.csv || fail "standard output differs from the file (${kind%% *})"
+    rm table*
+done
+rm l.csv
+expect 0 "$LEAT" generate nodes --function runge,abs -o runge.nodes.csv
+cmp runge.nodes.csv "$samples/runge.nodes.csv" || fail "other nodes than the sample's"
+expect 0 "$LEAT" generate nodes -o x.nodes.csv
+says 'x\.nodes\.csv: 21 nodes, 1 curve,'
+expect 2 "$LEAT" generate nodes -o x.nodes.csv
+says 'x\.nodes\.csv.*--force'
+expect 0 "$LEAT" generate points --columns 3 -o x.points.npy --labels l.npy
+says 'x\.points\.npy: 1000 points, 3 columns,'
+expect 0 "$LEAT" check -b cpu -s 'query=linspace(-1,1,9)' x.nodes.csv
+grep -q 'x.nodes.csv: csv, 21 lines of 2 numbers; pipeline interpolate' stdout || { cat stdout; fail "check of nodes"; }
+expect 0 "$LEAT" check -b cpu x.points.npy
+grep -q 'x.points.npy: npy, 1000 lines of 3 numbers; pipeline kmeans' stdout || { cat stdout; fail "check of points"; }
+for wrong in --function=tan --function=exp, --function=exp,abs,exp --placement=gauss --degree=0 --from=x --to=1e7 --from=1; do
+    expect 2 "$LEAT" generate nodes "$wrong"
+    says "${wrong%%=*}: "
+done
+for wrong in --points=0 --columns=0 --columns=100000 --clusters=0 --spread=-1 --labels=; do
+    expect 2 "$LEAT" generate points "$wrong"
+    says "${wrong%=*}: "
+done
+expect 2 "$LEAT" generate points --labels l.txt -o wrong.csv
+says 'l\.txt: .*\.csv or \.npy'
+expect 2 "$LEAT" generate points --labels wrong.csv -o wrong.csv
+says '--labels: .wrong\.csv'
+mkdir aside
+ln -s aside beside
+ln -s aside/a.csv other.csv
+for pair in "wrong.csv ./wrong.csv" "wrong.csv aside/../wrong.csv" "aside/a.csv beside/a.csv" "$PWD/wrong.csv wrong.csv"; do
+    for force in "" --force; do
+        expect 2 "$LEAT" generate points -o ${pair% *} --labels ${pair#* } $force
+        says '--labels: .* what the points go to'
+    done
+done
+expect 0 "$LEAT" generate points -o aside/a.csv --labels aside.csv
+expect 0 "$LEAT" generate points -o aside/a.csv --labels other.csv --force
+head -n 1 other.csv | grep -q cluster && cmp aside.csv other.csv || fail "labels are lost"
+rm -r aside beside other.csv aside.csv
+expect 2 "$LEAT" generate nodes -o wrong.txt
+says '\.csv or \.npy'
+expect 2 "$LEAT" generate nodes -b cpu -o wrong.csv
+says 'backend is not an option of nodes'
+expect 2 "$LEAT" generate points --rows 3 -o wrong.csv
+says 'rows is not an option of points'
+expect 2 "$LEAT" generate dem --clusters 3 -o wrong
+says 'clusters is not an option of dem'
+interrupt 'wrong\.csv' points --points 1000000000 --labels wrong.csv -o huge.npy
+interrupt 'huge\.csv' nodes --degree 1000000000 --placement equispaced -o huge.csv
+for kind in "nodes --function abs --placement equispaced --degree" "points --points"; do
+    expect 0 "$python" "$here/peak.py" $((100000000 * patience)) "$LEAT" generate -q $kind 2000000 -o large.npy --threads 2
+    echo "$kind 2000000: $(cat stdout)"
+    rm large.npy
+done
 
 if command -v gdalinfo >/dev/null; then
     for ending in tif asc; do

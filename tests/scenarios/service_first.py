@@ -35,6 +35,15 @@ s.drop("x.source.asc", grid(True))
 s.until(lambda: s.status()["totals"]["done"] == 5, "two parts")
 s.check(s.has("out/x/thickness.tif") and s.has("done/x.dem.prj") and s.has("done/x.source.asc"), "parts put away")
 
+# Nodes wait for their queries, or for a parameter; points are whole at once.
+s.drop("n.nodes.csv", "x,y\n0,1\n1,3\n2,2\n")
+s.drop("p.points.csv", table(rows=40, columns=3))
+s.until(lambda: "waits for n.query.*" in s.waits().get("in/n.nodes.csv", ""), "nodes that wait")
+s.drop("n.query.csv", "0.5\n1\n")
+s.until(lambda: s.status()["totals"]["done"] == 7, "nodes and points")
+s.check(s.has("out/n/curve.npz") and s.has("done/n.nodes.csv") and s.has("done/n.query.csv"), "nodes put away")
+s.check(s.has("out/p/kmeans.npz") and s.has("done/p.points.csv"), "points put away")
+
 # What nobody takes stays, and says why; a bad file fails at once; links are put away.
 s.drop("notes.md", "hello")
 s.drop("bad.clusters.csv", "1,2\n3\n4,5,6\n")
@@ -88,13 +97,17 @@ s.until(lambda: "stays as it was" in s.said() and "nonsense" in s.said(), "the r
 s.drop("old.clusters.csv", table(seed=7))
 s.until(lambda: s.has("out/old"), "with the old configuration")
 with open("leat.conf", "w") as f:
-    f.write("level = 1\n[pipeline pearson]\nr = upper\ntop = 3\n[route all]\nmatch = *.dat\npipeline = pearson\n")
+    f.write("level = 1\n[pipeline pearson]\nr = upper\ntop = 3\n[route all]\nmatch = *.dat\npipeline = pearson\n"
+            "[pipeline interpolate]\nquery = linspace(0, 1, 3)\n")
 s.drop("new.dat", table(seed=8))
+s.drop("m.nodes.csv", "x,y\n0,1\n1,3\n2,2\n")
+s.until(lambda: "m.query.* or the parameter query" in s.waits().get("in/m.nodes.csv", ""), "nodes without queries")
 s.until(lambda: "in/new.dat" in s.waits(), "a file that no pipeline takes yet")
 s.process.send_signal(signal.SIGHUP)
 s.until(lambda: s.has("out/new.dat"), "with the new configuration")
 with open("spool/out/old/result.json") as old, open("spool/out/new.dat/result.json") as new:
     s.check(json.load(old)["parameters"]["r"] == "none" and json.load(new)["parameters"]["top"] == 3, "parameters")
+s.until(lambda: s.has("out/m/curve.npz") and s.has("done/m.nodes.csv"), "nodes that a parameter completes")
 s.stop(0, signal.SIGINT)
 s.is_clean()
 print("first use, waiting, restarts, signals")
