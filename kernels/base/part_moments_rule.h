@@ -9,6 +9,8 @@
 #ifndef LEAT_KERNELS_BASE_PART_MOMENTS_RULE_H
 #define LEAT_KERNELS_BASE_PART_MOMENTS_RULE_H
 
+#include "kernels/base/rounded_rule.h"
+
 #include <math.h>
 
 #ifdef __CUDACC__
@@ -22,30 +24,11 @@ struct part_moments {
     double n, base, mean, m2, min, max, low;
 };
 
-/* a + b, a * b, each rounded: nvcc would contract them. */
-PART_MOMENTS_RULE double part_moments_sum(double a, double b)
-{
-#ifdef __CUDA_ARCH__
-    return __dadd_rn(a, b);
-#else
-    return a + b;
-#endif
-}
-PART_MOMENTS_RULE double part_moments_product(double a, double b)
-{
-#ifdef __CUDA_ARCH__
-    return __dmul_rn(a, b);
-#else
-    return a * b;
-#endif
-}
-
 /* x + y - sum, sum being x + y rounded (D. E. Knuth). */
 PART_MOMENTS_RULE double part_moments_rounded_off(double x, double y, double sum)
 {
-    const double of_y = part_moments_sum(sum, -x);
-    return part_moments_sum(part_moments_sum(x, -part_moments_sum(sum, -of_y)),
-                            part_moments_sum(y, -of_y));
+    const double of_y = rounded_add(sum, -x);
+    return rounded_add(rounded_add(x, -rounded_add(sum, -of_y)), rounded_add(y, -of_y));
 }
 
 /* The mean itself; NaN of nothing. */
@@ -70,7 +53,7 @@ PART_MOMENTS_RULE double part_moments_delta(const struct part_moments *a,
 /* Moves the base to the mean, rounded. */
 PART_MOMENTS_RULE void part_moments_recentre(struct part_moments *m)
 {
-    const double mean = part_moments_sum(m->base, m->mean);
+    const double mean = rounded_add(m->base, m->mean);
     m->mean = part_moments_rounded_off(m->base, m->mean, mean) + m->low;
     m->base = mean;
     m->low = 0;
@@ -97,7 +80,7 @@ PART_MOMENTS_RULE void part_moments_merge(struct part_moments *a, const struct p
     a->max = b->max > a->max ? b->max : a->max;
 #endif
     a->m2 += b->m2 + delta * delta * weight;
-    const double step = part_moments_product(delta, share), mean = part_moments_sum(a->mean, step);
+    const double step = rounded_multiply(delta, share), mean = rounded_add(a->mean, step);
     a->low += part_moments_rounded_off(a->mean, step, mean);
     a->mean = mean;
     a->n = n;

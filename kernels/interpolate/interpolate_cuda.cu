@@ -206,10 +206,10 @@ __device__ __forceinline__ double in_cell(const double *cell, double argument, d
     double q = c[DEGREE / 2].y;
 #pragma unroll
     for (int k = DEGREE - 1; k >= 0; k--) {
-        q = interpolate_fma(q, argument, k % 2 == 1 ? c[k / 2].y : c[k / 2].x);
+        q = rounded_fma(q, argument, k % 2 == 1 ? c[k / 2].y : c[k / 2].x);
     }
     *hit = x == node.y;
-    return interpolate_fma(interpolate_add(x, -node.y), q, node.x);
+    return rounded_fma(rounded_add(x, -node.y), q, node.x);
 }
 
 /* p by the cells; NaN of a query outside, of one in a marked cell, of NaN. */

@@ -21,9 +21,7 @@
 #ifndef LEAT_KERNELS_INTERPOLATE_INTERPOLATE_RULE_H
 #define LEAT_KERNELS_INTERPOLATE_INTERPOLATE_RULE_H
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "kernels/base/rounded_rule.h"
 
 #ifdef __CUDACC__
 #define INTERPOLATE_RULE __host__ __device__ static __inline__
@@ -41,67 +39,10 @@ struct interpolate_pair {
     double hi, lo;
 };
 
-/* --- operations, each rounded once ----------------------------------------------------------- */
-
-INTERPOLATE_RULE double interpolate_add(double a, double b)
-{
-#ifdef __CUDA_ARCH__
-    return __dadd_rn(a, b);
-#else
-    return a + b;
-#endif
-}
-
-INTERPOLATE_RULE double interpolate_mul(double a, double b)
-{
-#ifdef __CUDA_ARCH__
-    return __dmul_rn(a, b);
-#else
-    return a * b;
-#endif
-}
-
-INTERPOLATE_RULE double interpolate_fma(double a, double b, double c)
-{
-#ifdef __CUDA_ARCH__
-    return __fma_rn(a, b, c);
-#else
-    return fma(a, b, c);
-#endif
-}
-
-INTERPOLATE_RULE int64_t interpolate_bits(double x)
-{
-#ifdef __CUDA_ARCH__
-    return __double_as_longlong(x);
-#else
-    int64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-#endif
-}
-
-INTERPOLATE_RULE double interpolate_of_bits(int64_t bits)
-{
-#ifdef __CUDA_ARCH__
-    return __longlong_as_double(bits);
-#else
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-#endif
-}
-
-/* 2^e for -1022 <= e <= 1023. */
-INTERPOLATE_RULE double interpolate_power(int64_t e)
-{
-    return interpolate_of_bits((int64_t)((uint64_t)(e + 1023) << 52));
-}
-
 /* e with 2^e <= |x| < 2^(e + 1), of a normal number. */
 INTERPOLATE_RULE int64_t interpolate_exponent(double x)
 {
-    return (int64_t)((uint64_t)interpolate_bits(x) << 1 >> 53) - 1023;
+    return (int64_t)((uint64_t)rounded_bits(x) << 1 >> 53) - 1023;
 }
 
 /* --- double double --------------------------------------------------------------------------- */
@@ -109,9 +50,8 @@ INTERPOLATE_RULE int64_t interpolate_exponent(double x)
 /* a + b exactly (D. E. Knuth). */
 INTERPOLATE_RULE struct interpolate_pair interpolate_two_sum(double a, double b)
 {
-    const double hi = interpolate_add(a, b), of_b = interpolate_add(hi, -a);
-    const double lo =
-        interpolate_add(interpolate_add(a, -interpolate_add(hi, -of_b)), interpolate_add(b, -of_b));
+    const double hi = rounded_add(a, b), of_b = rounded_add(hi, -a);
+    const double lo = rounded_add(rounded_add(a, -rounded_add(hi, -of_b)), rounded_add(b, -of_b));
     const struct interpolate_pair r = {hi, lo};
     return r;
 }
@@ -119,17 +59,17 @@ INTERPOLATE_RULE struct interpolate_pair interpolate_two_sum(double a, double b)
 /* The same where |a| >= |b|, or a is 0. */
 INTERPOLATE_RULE struct interpolate_pair interpolate_quick_sum(double a, double b)
 {
-    const double hi = interpolate_add(a, b);
-    const struct interpolate_pair r = {hi, interpolate_add(b, -interpolate_add(hi, -a))};
+    const double hi = rounded_add(a, b);
+    const struct interpolate_pair r = {hi, rounded_add(b, -rounded_add(hi, -a))};
     return r;
 }
 
 /* a b exactly, where nothing under- or overflows. */
 INTERPOLATE_RULE struct interpolate_pair interpolate_two_product(double a, double b)
 {
-    const double hi = interpolate_mul(a, b);
+    const double hi = rounded_multiply(a, b);
 #if defined(__CUDA_ARCH__) || defined(__FMA__) || defined(__AVX512F__)
-    const struct interpolate_pair r = {hi, interpolate_fma(a, b, -hi)};
+    const struct interpolate_pair r = {hi, rounded_fma(a, b, -hi)};
 #else
     const double wide_a = a * 0x1.0000002p27, wide_b = b * 0x1.0000002p27;
     const double a_hi = wide_a - (wide_a - a), b_hi = wide_b - (wide_b - b);
@@ -144,22 +84,23 @@ INTERPOLATE_RULE struct interpolate_pair interpolate_pair_mul(struct interpolate
                                                               struct interpolate_pair b)
 {
     const struct interpolate_pair p = interpolate_two_product(a.hi, b.hi);
-    const double cross = interpolate_add(interpolate_mul(a.hi, b.lo), interpolate_mul(a.lo, b.hi));
-    return interpolate_quick_sum(p.hi, interpolate_add(p.lo, cross));
+    const double cross = rounded_add(rounded_multiply(a.hi, b.lo), rounded_multiply(a.lo, b.hi));
+    return interpolate_quick_sum(p.hi, rounded_add(p.lo, cross));
 }
 
 INTERPOLATE_RULE struct interpolate_pair interpolate_pair_add(struct interpolate_pair a,
                                                               struct interpolate_pair b)
 {
     const struct interpolate_pair s = interpolate_two_sum(a.hi, b.hi);
-    return interpolate_quick_sum(s.hi, interpolate_add(s.lo, interpolate_add(a.lo, b.lo)));
+    return interpolate_quick_sum(s.hi, rounded_add(s.lo, rounded_add(a.lo, b.lo)));
 }
 
 /* Both parts by a power of 2. */
 INTERPOLATE_RULE struct interpolate_pair interpolate_pair_scale(struct interpolate_pair a,
                                                                 double power)
 {
-    const struct interpolate_pair r = {interpolate_mul(a.hi, power), interpolate_mul(a.lo, power)};
+    const struct interpolate_pair r = {rounded_multiply(a.hi, power),
+                                       rounded_multiply(a.lo, power)};
     return r;
 }
 
@@ -183,20 +124,20 @@ INTERPOLATE_RULE struct interpolate_pair interpolate_distance(struct interpolate
                                                               double node, int64_t *exponent)
 {
     struct interpolate_pair d = interpolate_two_sum(x.hi, -node);
-    d = interpolate_quick_sum(d.hi, interpolate_add(d.lo, x.lo));
+    d = interpolate_quick_sum(d.hi, rounded_add(d.lo, x.lo));
     const int64_t more =
-        -(int64_t)((interpolate_bits(d.hi) & INT64_MAX) < ((int64_t)(1023 - 960) << 52)) & 128;
-    d = interpolate_pair_scale(d, interpolate_power(more));
+        -(int64_t)((rounded_bits(d.hi) & INT64_MAX) < ((int64_t)(1023 - 960) << 52)) & 128;
+    d = interpolate_pair_scale(d, rounded_power(more));
     const int64_t e = interpolate_exponent(d.hi) - 1;
     *exponent = e - more;
-    return interpolate_pair_scale(d, interpolate_power(-e));
+    return interpolate_pair_scale(d, rounded_power(-e));
 }
 
 /* 2^e for e <= 0, or 0 where that is below 2^-200. */
 INTERPOLATE_RULE double interpolate_shift(int64_t e)
 {
     const int64_t kept = -(int64_t)(e >= -200);
-    return interpolate_of_bits((int64_t)((uint64_t)(e + 1023) << 52) & kept);
+    return rounded_of_bits((int64_t)((uint64_t)(e + 1023) << 52) & kept);
 }
 
 /* One node more. The magnitude is kept where it is asked for. */
@@ -216,8 +157,8 @@ INTERPOLATE_RULE void interpolate_step(struct interpolate_state *s, struct inter
         interpolate_pair_scale(interpolate_pair_mul(s->product, term), take);
     s->sum = interpolate_pair_add(old, more);
     if (with_magnitude) {
-        s->magnitude = interpolate_add(
-            interpolate_mul(interpolate_mul(s->magnitude, fabs(m.hi)), keep), fabs(more.hi));
+        s->magnitude = rounded_add(
+            rounded_multiply(rounded_multiply(s->magnitude, fabs(m.hi)), keep), fabs(more.hi));
     }
     s->product = interpolate_pair_mul(s->product, m);
     s->exponent += e;
@@ -228,10 +169,10 @@ INTERPOLATE_RULE void interpolate_step(struct interpolate_state *s, struct inter
 INTERPOLATE_RULE void interpolate_renormalise(struct interpolate_state *s)
 {
     const int64_t e = interpolate_exponent(s->product.hi);
-    const double power = interpolate_power(-e);
+    const double power = rounded_power(-e);
     s->product = interpolate_pair_scale(s->product, power);
     s->sum = interpolate_pair_scale(s->sum, power);
-    s->magnitude = interpolate_mul(s->magnitude, power);
+    s->magnitude = rounded_multiply(s->magnitude, power);
     s->exponent += e;
 }
 
@@ -240,9 +181,9 @@ INTERPOLATE_RULE double interpolate_scaled(double x, int64_t e)
 {
     e = e < -2400 ? -2400 : e > 2400 ? 2400 : e;
     const int64_t third = e / 3;
-    return interpolate_mul(
-        interpolate_mul(interpolate_mul(x, interpolate_power(third)), interpolate_power(third)),
-        interpolate_power(e - 2 * third));
+    return rounded_multiply(
+        rounded_multiply(rounded_multiply(x, rounded_power(third)), rounded_power(third)),
+        rounded_power(e - 2 * third));
 }
 
 /* --- cells ----------------------------------------------------------------------------------- */
@@ -262,11 +203,10 @@ struct interpolate_cell {
 INTERPOLATE_RULE double interpolate_centre(double begin, double end, double step, int right,
                                            int32_t i)
 {
-    const double at =
-        interpolate_add(interpolate_mul((double)i, interpolate_add((double)i, 1.0)), 0.5);
+    const double at = rounded_add(rounded_multiply((double)i, rounded_add((double)i, 1.0)), 0.5);
     /* selected after both are there: no branch */
-    const double from_begin = interpolate_fma(at, step, begin);
-    const double to_end = interpolate_fma(-at, step, end);
+    const double from_begin = rounded_fma(at, step, begin);
+    const double to_end = rounded_fma(-at, step, end);
     return right ? to_end : from_begin;
 }
 
@@ -274,9 +214,9 @@ INTERPOLATE_RULE double interpolate_centre(double begin, double end, double step
 INTERPOLATE_RULE struct interpolate_cell interpolate_place(double begin, double end, double inverse,
                                                            double step, int32_t n_cells, double x)
 {
-    const double from_begin = interpolate_add(x, -begin), to_end = interpolate_add(end, -x);
+    const double from_begin = rounded_add(x, -begin), to_end = rounded_add(end, -x);
     const int right = to_end < from_begin;
-    const float share = (float)interpolate_mul(right ? to_end : from_begin, inverse);
+    const float share = (float)rounded_multiply(right ? to_end : from_begin, inverse);
     const int32_t of_half = n_cells / 2;
 #ifdef __CUDA_ARCH__
     int32_t i = (int32_t)__fmul_rn(__fsqrt_rn(share), (float)of_half);
@@ -292,7 +232,7 @@ INTERPOLATE_RULE struct interpolate_cell interpolate_place(double begin, double 
 /* Where in the cell x is: q's argument. */
 INTERPOLATE_RULE double interpolate_argument(double centre, double scale, double x)
 {
-    return interpolate_mul(interpolate_add(x, -centre), scale);
+    return rounded_multiply(rounded_add(x, -centre), scale);
 }
 
 /* p by the cell's numbers: f_j, x_j, q; NaN of a marked one. */
@@ -301,9 +241,9 @@ INTERPOLATE_RULE double interpolate_in_cell(const double *cell, int degree, doub
 {
     double q = cell[2 + degree];
     for (int k = degree - 1; k >= 0; --k) {
-        q = interpolate_fma(q, argument, cell[2 + k]);
+        q = rounded_fma(q, argument, cell[2 + k]);
     }
-    return interpolate_fma(interpolate_add(x, -cell[1]), q, cell[0]);
+    return rounded_fma(rounded_add(x, -cell[1]), q, cell[0]);
 }
 
 #endif

@@ -183,12 +183,12 @@ static enum status weigh(struct work *w)
             }
             if (i % INTERPOLATE_RENORMALISE == 0) {
                 e = interpolate_exponent(product.hi);
-                product = interpolate_pair_scale(product, interpolate_power(-e));
+                product = interpolate_pair_scale(product, rounded_power(-e));
                 exponent += e;
             }
         }
         e = interpolate_exponent(product.hi);
-        product = interpolate_pair_scale(product, interpolate_power(-e));
+        product = interpolate_pair_scale(product, rounded_power(-e));
         const pair weight = pair_inverse(product);
         exponent = -exponent - e;
         for (size_t c = 0; c <= n_curves; ++c) {
@@ -409,7 +409,7 @@ static bool fit(const struct work *w, const struct cell_shape *s, size_t curve, 
     if (good) {
         const double node = w->x[s->node], f = w->value[curve * n + s->node];
         /* of the cell's half width in the argument */
-        const pair width = pair_inverse(pair_of(interpolate_mul(s->half, w->out->cells.scale)));
+        const pair width = pair_inverse(pair_of(rounded_multiply(s->half, w->out->cells.scale)));
         pair power = pair_of(1);
         cell[0] = f;
         cell[1] = node;

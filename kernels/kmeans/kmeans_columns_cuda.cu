@@ -58,8 +58,8 @@ template <typename T> __global__ void __launch_bounds__(THREADS) range_of(column
     double min = INFINITY, max = -INFINITY;
     size_t bad = SIZE_MAX;
     for (size_t i = me; i < args.cells; i += args.step) {
-        const double v = kmeans_plus((double)x[i], 0.0); /* never -0 */
-        if (!(kmeans_minus(v, v) == 0)) {
+        const double v = rounded_add((double)x[i], 0.0); /* never -0 */
+        if (!(rounded_subtract(v, v) == 0)) {
             bad = bad < i ? bad : i;
         }
         min = v < min ? v : min;
@@ -84,13 +84,13 @@ template <typename T> __global__ void __launch_bounds__(THREADS) squares_of(colu
     const T *x = (const T *)args.x;
     const size_t column = me % args.m.d;
     const double centre = args.m.centre[column];
-    const double per_unit = kmeans_over(1, args.m.square_unit[column]);
+    const double per_unit = rounded_divide(1, args.m.square_unit[column]);
     struct kmeans_sum sum = {};
     for (size_t i = me; i < args.cells;) {
         struct kmeans_number part = {0, 0};
         for (size_t a = 0; a < NUMBERS && i < args.cells; a++, i += args.step) {
-            const double t = kmeans_minus((double)x[i], centre);
-            const struct kmeans_number v = kmeans_split(kmeans_times(t, t), per_unit);
+            const double t = rounded_subtract((double)x[i], centre);
+            const struct kmeans_number v = kmeans_split(rounded_multiply(t, t), per_unit);
             part.high += v.high;
             part.low += v.low;
         }

@@ -442,7 +442,7 @@ static void draw_points(const struct sweep *s, size_t p, size_t n, const double 
     for (size_t i = 0; i < n; ++i) {
         if (weight[i] > 0 &&
             (pick->point == UINT64_MAX || !kmeans_key_is_above(u[i], weight[i], pick->value))) {
-            const double key = kmeans_over(kmeans_exponential(u[i]), weight[i]);
+            const double key = rounded_divide(kmeans_exponential(u[i]), weight[i]);
             consider(pick, key, s->x->first + p + i, 0, false);
         }
     }
@@ -684,7 +684,7 @@ static void update_state(const struct update *u, struct kmeans_state *state, siz
 {
     state->shift2 = 0;
     for (size_t c = 0; c < u->m->k; ++c) {
-        state->shift2 = kmeans_plus(state->shift2, u->moved[c]);
+        state->shift2 = rounded_add(state->shift2, u->moved[c]);
     }
     ++state->n_iterations;
     state->n_empty = n_empty;
@@ -802,8 +802,8 @@ static void squares_body(void *arg, size_t index, void *scratch)
     for (size_t p = index * TASK; p < cpu_min((index + 1) * TASK, c->x->n); ++p) {
         const void *row = row_at(c->x, p);
         for (size_t j = 0; j < d; ++j) {
-            const double t = kmeans_minus(cell(row, c->x->type, j), centre[j]);
-            const struct kmeans_number v = kmeans_split(kmeans_times(t, t), per_unit[j]);
+            const double t = rounded_subtract(cell(row, c->x->type, j), centre[j]);
+            const struct kmeans_number v = kmeans_split(rounded_multiply(t, t), per_unit[j]);
             sum[j].high += v.high;
             sum[j].low += v.low;
         }

@@ -105,7 +105,7 @@ template <typename T> __device__ __forceinline__ T *shared_at(size_t offset)
 /* 1 / a power of two. */
 __device__ __forceinline__ double reciprocal(double power)
 {
-    return kmeans_of_bits(((int64_t)2046 << 52) - kmeans_bits(power));
+    return rounded_of_bits(((int64_t)2046 << 52) - rounded_bits(power));
 }
 
 /* A point's two least d2. */
@@ -143,13 +143,13 @@ __device__ __forceinline__ void add_columns(double (&d2)[N], const T *x, int col
 #pragma unroll
         for (int i = 0; i < N / 2; i++) {
             const double2 two = c[i];
-            double s = kmeans_minus(v, two.x), t = kmeans_minus(v, two.y);
+            double s = rounded_subtract(v, two.x), t = rounded_subtract(v, two.y);
             if (WEIGHTED) {
-                s = kmeans_times(s, w);
-                t = kmeans_times(t, w);
+                s = rounded_multiply(s, w);
+                t = rounded_multiply(t, w);
             }
-            d2[2 * i] = kmeans_fma(s, s, d2[2 * i]);
-            d2[2 * i + 1] = kmeans_fma(t, t, d2[2 * i + 1]);
+            d2[2 * i] = rounded_fma(s, s, d2[2 * i]);
+            d2[2 * i + 1] = rounded_fma(t, t, d2[2 * i + 1]);
         }
     }
 }
@@ -235,7 +235,7 @@ __device__ __forceinline__ void draw_point(const pass_args &a, double weight, si
     }
     const double u = kmeans_uniform(philox_block(a.seed, a.stream, a.first + p));
     if (pick->point == UINT64_MAX || !kmeans_key_is_above(u, weight, pick->value)) {
-        kmeans_consider(pick, kmeans_over(kmeans_exponential(u), weight), a.first + p, 0, false);
+        kmeans_consider(pick, rounded_divide(kmeans_exponential(u), weight), a.first + p, 0, false);
     }
 }
 

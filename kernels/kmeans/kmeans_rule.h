@@ -14,99 +14,15 @@
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_RULE_H
 #define LEAT_KERNELS_KMEANS_KMEANS_RULE_H
 
+#include "kernels/base/rounded_rule.h"
 #include "kernels/kmeans/kmeans.h"
 #include "kernels/philox/philox_rule.h"
-
-#include <math.h>
-#include <string.h>
-
-KMEANS_RULE double kmeans_plus(double a, double b)
-{
-#ifdef __CUDA_ARCH__
-    return __dadd_rn(a, b);
-#else
-    return a + b;
-#endif
-}
-
-KMEANS_RULE double kmeans_minus(double a, double b)
-{
-#ifdef __CUDA_ARCH__
-    return __dsub_rn(a, b);
-#else
-    return a - b;
-#endif
-}
-
-KMEANS_RULE double kmeans_times(double a, double b)
-{
-#ifdef __CUDA_ARCH__
-    return __dmul_rn(a, b);
-#else
-    return a * b;
-#endif
-}
-
-KMEANS_RULE double kmeans_over(double a, double b)
-{
-#ifdef __CUDA_ARCH__
-    return __ddiv_rn(a, b);
-#else
-    return a / b;
-#endif
-}
-
-KMEANS_RULE double kmeans_fma(double a, double b, double c)
-{
-#ifdef __CUDA_ARCH__
-    return __fma_rn(a, b, c);
-#else
-    return fma(a, b, c);
-#endif
-}
-
-KMEANS_RULE double kmeans_root(double a)
-{
-#ifdef __CUDA_ARCH__
-    return __dsqrt_rn(a);
-#else
-    return sqrt(a);
-#endif
-}
-
-KMEANS_RULE int64_t kmeans_bits(double x)
-{
-#ifdef __CUDA_ARCH__
-    return __double_as_longlong(x);
-#else
-    int64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-#endif
-}
-
-KMEANS_RULE double kmeans_of_bits(int64_t bits)
-{
-#ifdef __CUDA_ARCH__
-    return __longlong_as_double(bits);
-#else
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-#endif
-}
-
-/* 2^e, e of a normal number. */
-KMEANS_RULE double kmeans_power(int e)
-{
-    return kmeans_of_bits((int64_t)(e + 1023) << 52);
-}
 
 /* d2 and the square of one more column. */
 KMEANS_RULE double kmeans_add_column(double d2, double x, double centroid, double weight)
 {
-    const double t = kmeans_times(kmeans_minus(x, centroid), weight);
-    return kmeans_fma(t, t, d2);
+    const double t = rounded_multiply(rounded_subtract(x, centroid), weight);
+    return rounded_fma(t, t, d2);
 }
 
 /* --- sums ------------------------------------------------------------------------------------ */
@@ -120,7 +36,7 @@ KMEANS_RULE double kmeans_unit(double largest)
         (void)frexp(largest, &exponent);
     }
     exponent -= 50;
-    return kmeans_power(exponent < -1022 ? -1022 : exponent);
+    return rounded_power(exponent < -1022 ? -1022 : exponent);
 }
 
 struct kmeans_number {
@@ -133,11 +49,12 @@ struct kmeans_number {
 /* x in units, by the reciprocal of the unit; |x| <= 2^50 units. */
 KMEANS_RULE struct kmeans_number kmeans_split(double x, double per_unit)
 {
-    const double units = kmeans_times(x, per_unit), high = kmeans_plus(units, KMEANS_TO_INTEGER);
-    const double rest = kmeans_minus(units, kmeans_minus(high, KMEANS_TO_INTEGER));
-    const double low = kmeans_plus(kmeans_times(rest, 0x1p50), KMEANS_TO_INTEGER);
-    const int64_t zero = kmeans_bits(KMEANS_TO_INTEGER);
-    const struct kmeans_number out = {kmeans_bits(high) - zero, kmeans_bits(low) - zero};
+    const double units = rounded_multiply(x, per_unit),
+                 high = rounded_add(units, KMEANS_TO_INTEGER);
+    const double rest = rounded_subtract(units, rounded_subtract(high, KMEANS_TO_INTEGER));
+    const double low = rounded_add(rounded_multiply(rest, 0x1p50), KMEANS_TO_INTEGER);
+    const int64_t zero = rounded_bits(KMEANS_TO_INTEGER);
+    const struct kmeans_number out = {rounded_bits(high) - zero, rounded_bits(low) - zero};
     return out;
 }
 
@@ -233,8 +150,8 @@ KMEANS_RULE double kmeans_mean(struct kmeans_sum s, uint64_t n, double unit)
     }
     top |= more ? 1 : 0; /* below the bit that decides */
     const int exponent = 32 * (KMEANS_LIMBS - 2 - first - KMEANS_FRACTION_LIMBS) - 50 - shift;
-    const double v = kmeans_times((double)top, kmeans_power(exponent));
-    return kmeans_times(negative ? -v : v, unit);
+    const double v = rounded_multiply((double)top, rounded_power(exponent));
+    return rounded_multiply(negative ? -v : v, unit);
 }
 
 /* --- draws ----------------------------------------------------------------------------------- */
@@ -243,34 +160,34 @@ KMEANS_RULE double kmeans_mean(struct kmeans_sum s, uint64_t n, double unit)
 KMEANS_RULE double kmeans_uniform(struct philox_words w)
 {
     const uint64_t bits = (uint64_t)w.w[0] << 20 | w.w[1] >> 12;
-    const double from_1 = kmeans_of_bits((int64_t)((uint64_t)1023 << 52 | bits));
-    return kmeans_plus(kmeans_minus(from_1, 1), 0x1p-53);
+    const double from_1 = rounded_of_bits((int64_t)((uint64_t)1023 << 52 | bits));
+    return rounded_add(rounded_subtract(from_1, 1), 0x1p-53);
 }
 
 /* -log(u). */
 KMEANS_RULE double kmeans_exponential(double u)
 {
-    const int64_t bits = kmeans_bits(u), mantissa = bits & (((int64_t)1 << 52) - 1);
+    const int64_t bits = rounded_bits(u), mantissa = bits & (((int64_t)1 << 52) - 1);
     int exponent = (int)(bits >> 52) - 1023;
-    double m = kmeans_of_bits((int64_t)1023 << 52 | mantissa);
+    double m = rounded_of_bits((int64_t)1023 << 52 | mantissa);
     if (m > 0x1.6a09e667f3bcdp0) {
-        m = kmeans_times(m, 0.5);
+        m = rounded_multiply(m, 0.5);
         exponent++;
     }
-    const double s = kmeans_over(kmeans_minus(m, 1), kmeans_plus(m, 1));
-    const double z = kmeans_times(s, s), twice = kmeans_plus(s, s);
+    const double s = rounded_divide(rounded_subtract(m, 1), rounded_add(m, 1));
+    const double z = rounded_multiply(s, s), twice = rounded_add(s, s);
     double series = 1.0 / 23;
     for (int i = 21; i >= 3; i -= 2) {
-        series = kmeans_fma(series, z, kmeans_over(1, i));
+        series = rounded_fma(series, z, rounded_divide(1, i));
     }
-    const double log_m = kmeans_fma(kmeans_times(twice, z), series, twice);
-    return kmeans_fma(-(double)exponent, 0x1.62e42fefa39efp-1, -log_m);
+    const double log_m = rounded_fma(rounded_multiply(twice, z), series, twice);
+    return rounded_fma(-(double)exponent, 0x1.62e42fefa39efp-1, -log_m);
 }
 
 /* True where kmeans_exponential(u) / weight is above `least` for certain: -log(u) >= 1 - u. */
 KMEANS_RULE bool kmeans_key_is_above(double u, double weight, double least)
 {
-    return kmeans_times(kmeans_minus(1, u), 1 - 0x1p-40) > kmeans_times(least, weight);
+    return rounded_multiply(rounded_subtract(1, u), 1 - 0x1p-40) > rounded_multiply(least, weight);
 }
 
 /* --- picks ----------------------------------------------------------------------------------- */
@@ -316,24 +233,25 @@ struct kmeans_bounds {
 /* a + b, both >= 0, not rounded down. */
 KMEANS_RULE double kmeans_drift_add(double a, double b)
 {
-    const double sum = kmeans_plus(a, b);
-    return kmeans_plus(sum, kmeans_times(sum, 0x1p-51));
+    const double sum = rounded_add(a, b);
+    return rounded_add(sum, rounded_multiply(sum, 0x1p-51));
 }
 
 /* The distance of a d2, not rounded down. */
 KMEANS_RULE double kmeans_drift_of(double d2, size_t d)
 {
-    const double root = kmeans_root(d2);
-    return kmeans_plus(kmeans_plus(root, kmeans_times(root, ((double)d + 8) * 0x1p-52)), 0x1p-499);
+    const double root = rounded_sqrt(d2);
+    return rounded_add(rounded_add(root, rounded_multiply(root, ((double)d + 8) * 0x1p-52)),
+                       0x1p-499);
 }
 
 /* From the d2 between a centroid and the nearest other one, and what it has moved. */
 KMEANS_RULE double kmeans_drift_limit(double d2, double moved, size_t d)
 {
-    const double root = kmeans_root(d2),
-                 half_way = root < 0x1p511 ? kmeans_times(root, 0.5) : 0x1p510;
-    const double slack = kmeans_times(kmeans_plus(half_way, moved), ((double)d + 16) * 0x1p-50);
-    return kmeans_minus(kmeans_minus(kmeans_minus(half_way, slack), 0x1p-497), moved);
+    const double root = rounded_sqrt(d2),
+                 half_way = root < 0x1p511 ? rounded_multiply(root, 0.5) : 0x1p510;
+    const double slack = rounded_multiply(rounded_add(half_way, moved), ((double)d + 16) * 0x1p-50);
+    return rounded_subtract(rounded_subtract(rounded_subtract(half_way, slack), 0x1p-497), moved);
 }
 
 /* A float at most x. */
@@ -343,21 +261,23 @@ KMEANS_RULE float kmeans_float_below(double x)
     if (!(x >= -most)) {
         return -(float)INFINITY;
     }
-    return x > most ? (float)most
-                    : (float)kmeans_minus(x, kmeans_plus(kmeans_times(size, 0x1p-23), 0x1p-149));
+    return x > most
+               ? (float)most
+               : (float)rounded_subtract(x, rounded_add(rounded_multiply(size, 0x1p-23), 0x1p-149));
 }
 
 /* What is remembered of a point with these two least d2, from its label's drifts. */
 KMEANS_RULE struct kmeans_bounds kmeans_remember(double d2, double second_d2, double drift,
                                                  double moved, size_t d)
 {
-    const double most = 0x1p511, own = kmeans_root(d2), other = kmeans_root(second_d2);
+    const double most = 0x1p511, own = rounded_sqrt(d2), other = rounded_sqrt(second_d2);
     const double second = other < most ? other : most, each = ((double)d + 16) * 0x1p-50;
-    const double slack = kmeans_times(kmeans_plus(second, drift), each);
-    const double gap = kmeans_minus(kmeans_minus(kmeans_minus(second, own), slack), 0x1p-497);
-    const double upper = kmeans_plus(own, kmeans_times(kmeans_plus(own, moved), each));
-    const struct kmeans_bounds out = {kmeans_float_below(kmeans_plus(gap, drift)),
-                                      -kmeans_float_below(kmeans_minus(moved, upper))};
+    const double slack = rounded_multiply(rounded_add(second, drift), each);
+    const double gap =
+        rounded_subtract(rounded_subtract(rounded_subtract(second, own), slack), 0x1p-497);
+    const double upper = rounded_add(own, rounded_multiply(rounded_add(own, moved), each));
+    const struct kmeans_bounds out = {kmeans_float_below(rounded_add(gap, drift)),
+                                      -kmeans_float_below(rounded_subtract(moved, upper))};
     return out;
 }
 

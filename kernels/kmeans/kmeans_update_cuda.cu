@@ -65,11 +65,12 @@ __device__ double moved_d2(const double *next, const double *centroid, const dou
     double d2 = 0;
     for (size_t at = 0; at < d; at += 32) {
         const size_t j = at + lane;
-        const double t = j < d ? kmeans_times(kmeans_minus(next[j], centroid[j]), weight[j]) : 0;
+        const double t =
+            j < d ? rounded_multiply(rounded_subtract(next[j], centroid[j]), weight[j]) : 0;
         const int n = (int)(d - at < 32 ? d - at : 32);
         for (int i = 0; i < n; i++) {
             const double one = __shfl_sync(ALL, t, i);
-            d2 = kmeans_fma(one, one, d2);
+            d2 = rounded_fma(one, one, d2);
         }
     }
     return d2;
@@ -91,7 +92,8 @@ __global__ void __launch_bounds__(THREADS) update_clusters(update_args args)
     for (size_t j = threadIdx.x; j < d; j += THREADS) {
         struct kmeans_sum of = sum[j];
         if (leaves) {
-            const struct kmeans_number v = kmeans_split(m.pick_cells[j], kmeans_over(1, m.unit[j]));
+            const struct kmeans_number v =
+                kmeans_split(m.pick_cells[j], rounded_divide(1, m.unit[j]));
             const struct kmeans_number less = {-v.high, -v.low};
             kmeans_sum_add(&of, less);
         }
@@ -201,7 +203,7 @@ __global__ void __launch_bounds__(THREADS) end_update(update_args args)
         const double own = at + threadIdx.x < m.k ? args.moved[at + threadIdx.x] : 0;
         const int n = (int)(m.k - at < 32 ? m.k - at : 32);
         for (int i = 0; i < n; i++) {
-            shift2 = kmeans_plus(shift2, __shfl_sync(ALL, own, i));
+            shift2 = rounded_add(shift2, __shfl_sync(ALL, own, i));
         }
     }
     if (threadIdx.x == 0) {
