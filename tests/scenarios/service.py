@@ -80,8 +80,8 @@ class Service:
         return os.path.lexists(os.path.join(self.spool, path))
 
     def done(self, names, what):
-        """Waits until the status shows these files as done, of which it shows the last 20. Not for a number of jobs: one
-        whose result is there may be counted later."""
+        """Waits until the status shows these files as done, of which it shows the last 20; a job of several parts stands
+        there under its first. Not for a number of jobs: one whose result is there may be counted later."""
         self.until(lambda: {f"in/{name}" for name in names} <= {job["name"] for job in self.status().get("done", [])}, what)
 
     def reasons(self):
