@@ -1,6 +1,6 @@
 #!/bin/sh
 # What needs a GPU, from an unpacked bundle-tests folder on a machine where nothing can be built or installed:
-# the kernel and stage tests on the device, coefficients and landslides against NumPy through files, the service when
+# the kernel and stage tests on the device, every pipeline through files against NumPy, the service when
 # its device fails; the tests under compute-sanitizer; the bench. Ends with a count; exit status 1 when something
 # failed. LEAT_TESSINA: the folder of the Tessina landslide.
 #
@@ -48,7 +48,8 @@ for part in "$@"; do
         for t in test_pearson_bounds test_pearson_rows; do
             [ -x "$bundle/bin/$t" ] && LEAT_CUDA_WGMMA=0 try "$t.blas" 240 "$bundle/bin/$t"
         done
-        for scenario in oracle outliers landslide landslide_tessina service_device; do
+        for scenario in oracle outliers landslide landslide_tessina service_device kmeans kmeans_oracle interpolate \
+            interpolate_oracle; do
             try $scenario 400 sh "$here/scenarios/$scenario.sh"
         done
         try samples 60 sh "$here/golden/samples.sh"
