@@ -4,16 +4,11 @@
  */
 #include "kernels/kmeans/kmeans_cpu.h"
 
-static double cell(const void *row, enum dtype type, size_t j)
-{
-    return type == DTYPE_F32 ? (double)((const float *)row)[j] : ((const double *)row)[j];
-}
-
 static void transpose(const void *const *rows, enum dtype type, size_t n, size_t d, double *tile)
 {
     for (size_t p = 0; p < n; ++p) {
         for (size_t j = 0; j < d; ++j) {
-            tile[j * KMEANS_STRIDE + p] = cell(rows[p], type, j);
+            tile[j * KMEANS_STRIDE + p] = kmeans_cell(rows[p], type, j);
         }
     }
 }
@@ -42,12 +37,12 @@ static void nearest(const struct kmeans_centroids *c, const double *tile, size_t
 }
 
 static void add(const struct kmeans_sums *sums, const void *row, enum dtype type, size_t d,
-                const size_t *to, const size_t *from)
+                size_t to, const size_t *from)
 {
     for (size_t j = 0; j < d; ++j) {
-        const struct kmeans_number v = kmeans_split(cell(row, type, j), sums->per_unit[j]);
-        sums->high[*to + j] += v.high;
-        sums->low[*to + j] += v.low;
+        const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), sums->per_unit[j]);
+        sums->high[to + j] += v.high;
+        sums->low[to + j] += v.low;
         if (from != NULL) {
             sums->high[*from + j] -= v.high;
             sums->low[*from + j] -= v.low;

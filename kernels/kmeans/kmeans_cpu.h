@@ -32,6 +32,11 @@ struct kmeans_sums {
     const double *per_unit; /* [d] */
 };
 
+static inline double kmeans_cell(const void *row, enum dtype type, size_t j)
+{
+    return type == DTYPE_F32 ? (double)((const float *)row)[j] : ((const double *)row)[j];
+}
+
 struct kmeans_vectors {
     const char *name;
     /* n rows of d numbers, n > 0, into a tile aligned to 64 bytes. */
@@ -39,10 +44,10 @@ struct kmeans_vectors {
     /* Of the n first points, n as it was transposed. */
     void (*nearest)(const struct kmeans_centroids *c, const double *tile, size_t n,
                     struct kmeans_nearest *out);
-    /* Adds a row of d numbers to `to`'s entries, and takes it from those of `from`, if not NULL;
-     * offsets of entries. */
+    /* Adds a row of d numbers to the entries from `to` on, and takes it from those from `*from` on,
+     * if not NULL. */
     void (*add)(const struct kmeans_sums *sums, const void *row, enum dtype type, size_t d,
-                const size_t *to, const size_t *from);
+                size_t to, const size_t *from);
 };
 
 #if defined(__x86_64__)

@@ -146,11 +146,6 @@ static void nearest(const struct kmeans_centroids *c, const double *tile, size_t
 
 /* --- cells ----------------------------------------------------------------------------------- */
 
-SWEEP_INLINE double one_cell(const void *row, const enum dtype type, size_t j)
-{
-    return type == DTYPE_F32 ? (double)((const float *)row)[j] : ((const double *)row)[j];
-}
-
 SWEEP_INLINE __m256d four_cells(const void *row, const enum dtype type, size_t j)
 {
     return type == DTYPE_F32 ? _mm256_cvtps_pd(_mm_loadu_ps((const float *)row + j))
@@ -185,7 +180,7 @@ SWEEP_INLINE void transpose_of(const void *const *rows, const enum dtype type, s
         }
         for (; j < d; ++j) {
             for (size_t q = 0; q < 4; ++q) {
-                tile[j * KMEANS_STRIDE + p + q] = one_cell(four[q], type, j);
+                tile[j * KMEANS_STRIDE + p + q] = kmeans_cell(four[q], type, j);
             }
         }
     }
@@ -244,7 +239,7 @@ SWEEP_INLINE void add_of(const struct kmeans_sums *sums, const void *row, const 
         }
     }
     for (; j < d; ++j) {
-        const struct kmeans_number v = kmeans_split(one_cell(row, type, j), sums->per_unit[j]);
+        const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), sums->per_unit[j]);
         sums->high[to + j] += v.high;
         sums->low[to + j] += v.low;
         if (from != NULL) {
@@ -255,12 +250,12 @@ SWEEP_INLINE void add_of(const struct kmeans_sums *sums, const void *row, const 
 }
 
 static void add(const struct kmeans_sums *sums, const void *row, enum dtype type, size_t d,
-                const size_t *to, const size_t *from)
+                size_t to, const size_t *from)
 {
     if (type == DTYPE_F32) {
-        add_of(sums, row, DTYPE_F32, d, *to, from);
+        add_of(sums, row, DTYPE_F32, d, to, from);
     } else {
-        add_of(sums, row, DTYPE_F64, d, *to, from);
+        add_of(sums, row, DTYPE_F64, d, to, from);
     }
 }
 

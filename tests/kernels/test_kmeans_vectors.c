@@ -109,8 +109,8 @@ static void check_add(const struct kmeans_vectors *set, const struct tile_case *
     const struct kmeans_sums plain = {want, want + n, per_unit}, sums = {got, got + n, per_unit};
     const size_t to = c->d, from = 2 * c->d;
     for (size_t i = 0; i < c->n; ++i) {
-        base_set()->add(&plain, c->rows[i], c->type, c->d, &to, i % 2 == 0 ? &from : NULL);
-        set->add(&sums, c->rows[i], c->type, c->d, &to, i % 2 == 0 ? &from : NULL);
+        base_set()->add(&plain, c->rows[i], c->type, c->d, to, i % 2 == 0 ? &from : NULL);
+        set->add(&sums, c->rows[i], c->type, c->d, to, i % 2 == 0 ? &from : NULL);
     }
     assert_memory_equal(got, want, 2 * n * sizeof *got);
     free(per_unit);
