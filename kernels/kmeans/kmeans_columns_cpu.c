@@ -5,15 +5,15 @@
 
 static void range_body(struct kmeans_task *t)
 {
-    const struct kmeans_points *x = t->pass->x;
-    const size_t d = x->n_columns;
+    const struct kmeans_rows *x = &t->rows;
+    const size_t d = x->d;
     double *least = t->own, *most = least + d;
     uint64_t first_bad = UINT64_MAX;
     for (size_t j = 0; j < d; ++j) {
         least[j] = (double)INFINITY;
         most[j] = -(double)INFINITY;
     }
-    for (size_t p = t->begin; p < t->end; ++p) {
+    for (size_t p = 0; p < x->n; ++p) {
         const void *row = kmeans_row(x, p);
         bool bad = false;
         for (size_t j = 0; j < d; ++j) {
@@ -23,7 +23,7 @@ static void range_body(struct kmeans_task *t)
             most[j] = v > most[j] ? v : most[j];
         }
         if (bad && first_bad == UINT64_MAX) {
-            first_bad = x->first + p;
+            first_bad = t->pass->x->first + t->begin + p;
         }
     }
     double *min = kmeans_array(t->pass->m, KMEANS_MIN), *max = kmeans_array(t->pass->m, KMEANS_MAX);
@@ -39,8 +39,8 @@ static void range_body(struct kmeans_task *t)
 
 static void squares_body(struct kmeans_task *t)
 {
-    const struct kmeans_points *x = t->pass->x;
-    const size_t d = x->n_columns;
+    const struct kmeans_rows *x = &t->rows;
+    const size_t d = x->d;
     const double *centre = kmeans_array(t->pass->m, KMEANS_CENTRE);
     const double *unit = kmeans_array(t->pass->m, KMEANS_SQUARE_UNIT);
     struct kmeans_sum *squares = kmeans_array(t->pass->m, KMEANS_SQUARES);
@@ -50,7 +50,7 @@ static void squares_body(struct kmeans_task *t)
     for (size_t j = 0; j < d; ++j) {
         per_unit[j] = 1 / unit[j];
     }
-    for (size_t p = t->begin; p < t->end; ++p) {
+    for (size_t p = 0; p < x->n; ++p) {
         const void *row = kmeans_row(x, p);
         for (size_t j = 0; j < d; ++j) {
             const double v = rounded_subtract(kmeans_cell(row, x->type, j), centre[j]);

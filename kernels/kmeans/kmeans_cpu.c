@@ -7,7 +7,6 @@
  * (kmeans_rule.h) are passed over, 12 bytes of memory read, and only what moves is added and taken
  * away; tiles are made of the other points.
  */
-#include "kernels/base/clones_cpu.h"
 #include "kernels/kmeans/kmeans_pass_cpu.h"
 
 /* Sums of a task: some second-level caches. */
@@ -15,7 +14,7 @@ static const size_t most_own_bytes = (size_t)4 << 20;
 
 struct assign {
     struct kmeans_bounds *bounds; /* what points remember, or NULL */
-    int32_t *label;               /* of a point; in the memory + 1, and 0: none yet */
+    int32_t *label;               /* of a point; beside bounds + 1, and 0: none yet */
     size_t n_sums;                /* that a task has of its own */
 };
 
@@ -79,24 +78,27 @@ static void add_point(const struct kmeans_pass *pass, const struct totals *own, 
     }
 }
 
-static void assign_tile(struct kmeans_task *t, size_t n, void *arg)
+static void assign_tile(struct kmeans_task *t, const struct kmeans_rows *rows, void *arg)
 {
     const struct kmeans_pass *pass = t->pass;
     const struct assign *a = pass->arg;
     const struct totals *own = arg;
-    const size_t k = pass->centroids.k;
     const double *drift = kmeans_array(pass->m, KMEANS_DRIFT);
-    for (size_t i = 0; i < n; ++i) {
-        const size_t p = t->point[i], to = (size_t)t->found.label[i];
+    struct kmeans_bounds bounds[KMEANS_TILE];
+    if (a->bounds != NULL) {
+        const struct kmeans_drifts by = {drift, drift + KMEANS_DRIFT_MOVED * pass->m->k, rows->d};
+        pass->set->remember(&t->found, rows->n, &by, bounds);
+    }
+    for (size_t i = 0; i < rows->n; ++i) {
+        const size_t p = t->begin + rows->index[i], to = (size_t)t->found.label[i];
         size_t from = SIZE_MAX;
         if (a->bounds != NULL) {
-            a->bounds[p] = kmeans_remember(t->found.d2[i], t->found.second[i], drift[to],
-                                           drift[KMEANS_DRIFT_MOVED * k + to], pass->centroids.d);
+            a->bounds[p] = bounds[i];
             from = (size_t)a->label[p] - 1; /* none: SIZE_MAX */
             a->label[p] = (int32_t)to + 1;
         }
         if (from != to) {
-            add_point(pass, own, t->rows[i], to, from == SIZE_MAX ? NULL : &from);
+            add_point(pass, own, kmeans_row(rows, i), to, from == SIZE_MAX ? NULL : &from);
             ++own->count[to];
             if (from != SIZE_MAX) {
                 --own->count[from];
@@ -105,16 +107,14 @@ static void assign_tile(struct kmeans_task *t, size_t n, void *arg)
     }
 }
 
-/* Which of n points may move to another cluster. */
-CPU_CLONES static void find_moves(const int32_t *label, const struct kmeans_bounds *bounds,
-                                  const double *drift, const double *limit, size_t n,
-                                  uint8_t *moves)
+/* How long points keep their label: those of cluster c by entry c + 1, those without one by 0. */
+static void find_limits(const struct kmeans_model *m, struct kmeans_bounds *limit)
 {
-    for (size_t i = 0; i < n; ++i) {
-        const int known = label[i] > 0;
-        const int32_t c = label[i] - known;
-        moves[i] = (uint8_t)(1 ^ (known & kmeans_stays(bounds[i].gap, bounds[i].upper, drift[c],
-                                                       limit[c])));
+    const double *drift = kmeans_array(m, KMEANS_DRIFT);
+    limit[0] = (struct kmeans_bounds){INFINITY, -INFINITY};
+    for (size_t c = 0; c < m->k; ++c) {
+        limit[c + 1].gap = -kmeans_float_below(-drift[c]);
+        limit[c + 1].upper = kmeans_float_below(drift[KMEANS_DRIFT_LIMIT * m->k + c]);
     }
 }
 
@@ -123,20 +123,19 @@ static void assign_body(struct kmeans_task *t)
     const struct kmeans_model *m = t->pass->m;
     const struct assign *a = t->pass->arg;
     const double *unit = kmeans_array(m, KMEANS_UNIT);
-    const double *drift = kmeans_array(m, KMEANS_DRIFT);
     struct totals own = totals_begin(t);
     double *per_unit = (double *)(own.count + m->k);
-    uint8_t *moves = NULL;
+    size_t n = t->rows.n;
     for (size_t j = 0; j < m->n_columns; ++j) {
         per_unit[j] = 1 / unit[j];
     }
     own.sums.per_unit = per_unit;
     if (a->bounds != NULL) {
-        moves = (uint8_t *)(per_unit + m->n_columns);
-        find_moves(a->label + t->begin, a->bounds + t->begin, drift,
-                   drift + KMEANS_DRIFT_LIMIT * m->k, t->end - t->begin, moves);
+        struct kmeans_bounds *limit = (struct kmeans_bounds *)(per_unit + m->n_columns);
+        find_limits(m, limit);
+        n = t->pass->set->moves(a->label + t->begin, a->bounds + t->begin, n, limit, t->index);
     }
-    kmeans_pass_tiles(t, moves, assign_tile, &own);
+    kmeans_pass_tiles(t, n, assign_tile, &own);
     totals_merge(t, &own, kmeans_array(m, KMEANS_SUM));
 }
 
@@ -152,8 +151,8 @@ static enum status kmeans_assign(struct queue *q, const struct kmeans_points *x,
         assign.bounds = memory.at;
         assign.label = (int32_t *)(assign.bounds + x->n);
     }
-    pass.own_bytes =
-        totals_bytes(assign.n_sums, m->k) + m->n_columns * sizeof(double) + KMEANS_TASK;
+    pass.own_bytes = totals_bytes(assign.n_sums, m->k) + m->n_columns * sizeof(double) +
+                     (m->k + 1) * sizeof(struct kmeans_bounds);
     pass.body = assign_body;
     pass.arg = &assign;
     return kmeans_is_done(m) ? STATUS_OK : kmeans_pass_run(q, &pass);
@@ -161,18 +160,18 @@ static enum status kmeans_assign(struct queue *q, const struct kmeans_points *x,
 
 /* --- label ----------------------------------------------------------------------------------- */
 
-static void label_tile(struct kmeans_task *t, size_t n, void *arg)
+static void label_tile(struct kmeans_task *t, const struct kmeans_rows *rows, void *arg)
 {
     const struct totals *own = arg;
     const struct assign *a = t->pass->arg;
     const struct kmeans_state *state = kmeans_array(t->pass->m, KMEANS_STATE);
     const double per_unit = 1 / state->inertia_unit;
-    for (size_t i = 0; i < n; ++i) {
+    for (size_t i = 0; i < rows->n; ++i) {
         const size_t c = (size_t)t->found.label[i];
         const struct kmeans_number d2 = kmeans_split(t->found.d2[i], per_unit);
         own->sums.high[c] += d2.high;
         own->sums.low[c] += d2.low;
-        a->label[t->point[i]] = (int32_t)c;
+        a->label[t->begin + rows->index[i]] = (int32_t)c;
         ++own->count[c];
     }
 }
@@ -180,7 +179,7 @@ static void label_tile(struct kmeans_task *t, size_t n, void *arg)
 static void label_body(struct kmeans_task *t)
 {
     struct totals own = totals_begin(t);
-    kmeans_pass_tiles(t, NULL, label_tile, &own);
+    kmeans_pass_tiles(t, t->rows.n, label_tile, &own);
     totals_merge(t, &own, kmeans_array(t->pass->m, KMEANS_WITHIN));
 }
 

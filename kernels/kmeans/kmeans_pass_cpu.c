@@ -47,7 +47,12 @@ static void run_task(void *arg, size_t index, void *scratch)
     t->end = cpu_min(t->begin + p->task_points, p->x->n);
     t->own = (char *)t + padded(sizeof *t);
     t->tile = (double *)((char *)t->own + padded(p->own_bytes));
-    t->n = 0;
+    t->rows = (struct kmeans_rows){(const char *)p->x->at.at +
+                                       t->begin * p->x->n_columns * dtype_bytes(p->x->type),
+                                   p->x->type, p->x->n_columns, t->end - t->begin, t->index};
+    for (size_t i = 0; i < t->rows.n; ++i) {
+        t->index[i] = (uint16_t)i;
+    }
     p->body(t);
 }
 
@@ -62,38 +67,21 @@ enum status kmeans_pass_run(struct queue *q, struct kmeans_pass *p)
     return st;
 }
 
-/* Of a long row the processor fetches the rest by itself. */
-static void fetch(const void *row, size_t bytes)
-{
-    for (size_t at = 0; at < bytes && at < 512; at += 64) {
-        __builtin_prefetch((const char *)row + at);
-    }
-}
-
-void kmeans_pass_tiles(struct kmeans_task *t, const uint8_t *moves,
-                       void (*each)(struct kmeans_task *t, size_t n, void *arg), void *arg)
+void kmeans_pass_tiles(struct kmeans_task *t, size_t n,
+                       void (*each)(struct kmeans_task *t, const struct kmeans_rows *rows,
+                                    void *arg),
+                       void *arg)
 {
     const struct kmeans_pass *p = t->pass;
-    const size_t d = p->centroids.d, bytes = d * dtype_bytes(p->x->type);
-    size_t at = t->begin;
-    for (;;) {
-        for (; at < t->end && t->n < (size_t)2 * KMEANS_TILE; ++at) {
-            if (moves == NULL || moves[at - t->begin]) {
-                t->rows[t->n] = kmeans_row(p->x, at);
-                fetch(t->rows[t->n], bytes);
-                t->point[t->n++] = at;
-            }
-        }
-        const size_t n = cpu_min(t->n, KMEANS_TILE);
-        if (n == 0) {
-            return;
-        }
-        p->set->transpose(t->rows, p->x->type, n, d, t->tile);
-        p->set->nearest(&p->centroids, t->tile, n, &t->found);
-        each(t, n, arg);
-        t->n -= n;
-        memcpy(t->rows, t->rows + n, t->n * sizeof *t->rows);
-        memcpy(t->point, t->point + n, t->n * sizeof *t->point);
+    for (size_t at = 0; at < n; at += KMEANS_TILE) {
+        struct kmeans_rows rows = t->rows, ahead = t->rows;
+        rows.index = t->index + at;
+        rows.n = cpu_min(n - at, KMEANS_TILE);
+        ahead.index = rows.index + rows.n;
+        ahead.n = cpu_min(n - at - rows.n, KMEANS_TILE);
+        p->set->transpose(&rows, t->tile);
+        p->set->nearest(&p->centroids, t->tile, rows.n, &ahead, &t->found);
+        each(t, &rows, arg);
     }
 }
 

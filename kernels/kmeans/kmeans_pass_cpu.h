@@ -28,14 +28,12 @@ struct kmeans_pass {
 
 struct kmeans_task {
     struct kmeans_pass *pass;
-    size_t begin, end; /* its points */
-    void *own;         /* own_bytes of the pass, aligned to 64 */
+    size_t begin, end;       /* its points */
+    struct kmeans_rows rows; /* all of them */
+    void *own;               /* own_bytes of the pass, aligned to 64 */
     double *tile;
     struct kmeans_nearest found; /* of the tile */
-    /* the points of the tile, and those of the next one, which are on their way to the cache */
-    const void *rows[2 * KMEANS_TILE];
-    size_t point[2 * KMEANS_TILE];
-    size_t n;
+    uint16_t index[KMEANS_TASK]; /* of rows: 0, 1, 2, ...; the body may choose other ones */
 };
 
 /* A pass over x that compares with k of the model's centroids, from number `first` on; checks that
@@ -47,15 +45,12 @@ enum status kmeans_pass_begin(struct kmeans_pass *p, const struct kmeans_points 
 /* Calls the body for every task. */
 enum status kmeans_pass_run(struct queue *q, struct kmeans_pass *p) STATUS_MUST_CHECK;
 
-/* Calls each(t, n, arg) for tiles of the task's points whose `moves` are set (NULL: of all), one
- * after the other: the first n of t->rows, t->point and t->found. */
-void kmeans_pass_tiles(struct kmeans_task *t, const uint8_t *moves,
-                       void (*each)(struct kmeans_task *t, size_t n, void *arg), void *arg);
-
-static inline const void *kmeans_row(const struct kmeans_points *x, size_t p)
-{
-    return (const char *)x->at.at + p * x->n_columns * dtype_bytes(x->type);
-}
+/* Calls each(t, rows, arg) for tiles of the first n of the task's rows by `index`, one after the
+ * other, with what was found of them. */
+void kmeans_pass_tiles(struct kmeans_task *t, size_t n,
+                       void (*each)(struct kmeans_task *t, const struct kmeans_rows *rows,
+                                    void *arg),
+                       void *arg);
 
 /* Adds to a sum that other threads add to. */
 void kmeans_add_shared(struct kmeans_sum *sum, struct kmeans_number v);

@@ -24,9 +24,9 @@ static void merge(const struct kmeans_task *t, struct kmeans_pick own, bool fart
     double *cells = kmeans_array(t->pass->m, KMEANS_PICK_CELLS);
     pthread_mutex_lock(&t->pass->merging);
     if (consider(&state->pick, own, farthest)) {
-        const void *row = kmeans_row(x, own.point - x->first);
+        const size_t at = (size_t)(own.point - x->first) * x->n_columns;
         for (size_t j = 0; j < x->n_columns; ++j) {
-            cells[j] = kmeans_cell(row, x->type, j);
+            cells[j] = kmeans_cell(x->at.at, x->type, at + j);
         }
     }
     pthread_mutex_unlock(&t->pass->merging);
@@ -64,23 +64,23 @@ static void draw_points(const struct kmeans_pass *pass, size_t p, size_t n, cons
     }
 }
 
-static void draw_tile(struct kmeans_task *t, size_t n, void *pick)
+static void draw_tile(struct kmeans_task *t, const struct kmeans_rows *rows, void *pick)
 {
     double *weight = t->found.d2, *nearest = ((const struct draw *)t->pass->arg)->nearest;
-    const size_t p = t->point[0];
-    for (size_t i = 0; nearest != NULL && i < n; ++i) {
+    const size_t p = t->begin + rows->index[0];
+    for (size_t i = 0; nearest != NULL && i < rows->n; ++i) {
         const double before = nearest[p + i];
         weight[i] = t->pass->m->n_drawn > 1 && before < weight[i] ? before : weight[i];
         nearest[p + i] = weight[i];
     }
-    draw_points(t->pass, p, n, weight, pick);
+    draw_points(t->pass, p, rows->n, weight, pick);
 }
 
 static void draw_body(struct kmeans_task *t)
 {
     struct kmeans_pick pick = no_pick;
     if (t->pass->m->n_drawn > 0) {
-        kmeans_pass_tiles(t, NULL, draw_tile, &pick);
+        kmeans_pass_tiles(t, t->rows.n, draw_tile, &pick);
     } else {
         for (size_t i = 0; i < KMEANS_TILE; ++i) {
             t->found.d2[i] = 1;
@@ -129,10 +129,11 @@ enum status kmeans_cpu_take(struct queue *q, const struct kmeans_model *m)
 
 /* --- farthest -------------------------------------------------------------------------------- */
 
-static void farthest_tile(struct kmeans_task *t, size_t n, void *pick)
+static void farthest_tile(struct kmeans_task *t, const struct kmeans_rows *rows, void *pick)
 {
-    for (size_t i = 0; i < n; ++i) {
-        const struct kmeans_pick point = {t->found.d2[i], t->pass->x->first + t->point[i],
+    for (size_t i = 0; i < rows->n; ++i) {
+        const struct kmeans_pick point = {t->found.d2[i],
+                                          t->pass->x->first + t->begin + rows->index[i],
                                           (uint64_t)t->found.label[i]};
         consider(pick, point, true);
     }
@@ -141,7 +142,7 @@ static void farthest_tile(struct kmeans_task *t, size_t n, void *pick)
 static void farthest_body(struct kmeans_task *t)
 {
     struct kmeans_pick pick = no_pick;
-    kmeans_pass_tiles(t, NULL, farthest_tile, &pick);
+    kmeans_pass_tiles(t, t->rows.n, farthest_tile, &pick);
     merge(t, pick, true);
 }
 

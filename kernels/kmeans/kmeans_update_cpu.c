@@ -58,15 +58,16 @@ static void update_body(void *arg, size_t index)
 /* --- bounds ---------------------------------------------------------------------------------- */
 
 /* The second least d2 of a centroid, for it is there itself. */
-static void between_tile(struct kmeans_task *t, size_t n, void *between)
+static void between_tile(struct kmeans_task *t, const struct kmeans_rows *rows, void *between)
 {
-    memcpy((double *)between + t->point[0], t->found.second, n * sizeof(double));
+    memcpy((double *)between + t->begin + rows->index[0], t->found.second,
+           rows->n * sizeof(double));
 }
 
 static void between_body(struct kmeans_task *t)
 {
     const struct update *u = t->pass->arg;
-    kmeans_pass_tiles(t, NULL, between_tile, u->between);
+    kmeans_pass_tiles(t, t->rows.n, between_tile, u->between);
 }
 
 /* What every centroid has moved goes into the drifts: of cluster c its own way and the longest of
