@@ -46,16 +46,13 @@ static void remember(const struct kmeans_nearest *found, size_t n, const struct 
     }
 }
 
-/* Without a branch: which of its bounds keeps a point is anybody's guess. */
 static size_t moves(const int32_t *label, const struct kmeans_bounds *bounds, size_t n,
                     const struct kmeans_bounds *limit, uint16_t *index)
 {
     size_t n_moves = 0;
     for (size_t i = 0; i < n; ++i) {
-        const struct kmeans_bounds at = limit[label[i]];
         index[n_moves] = (uint16_t)i;
-        n_moves += 1 ^ (size_t)kmeans_stays(bounds[i].gap, bounds[i].upper, (double)at.gap,
-                                            (double)at.upper);
+        n_moves += kmeans_may_move(bounds[i], limit[label[i]]);
     }
     return n_moves;
 }

@@ -81,21 +81,21 @@ static void add_point(const struct kmeans_pass *pass, const struct totals *own, 
 static void assign_tile(struct kmeans_task *t, const struct kmeans_rows *rows, void *arg)
 {
     const struct kmeans_pass *pass = t->pass;
-    const struct assign *a = pass->arg;
     const struct totals *own = arg;
-    const double *drift = kmeans_array(pass->m, KMEANS_DRIFT);
-    struct kmeans_bounds bounds[KMEANS_TILE];
-    if (a->bounds != NULL) {
+    struct kmeans_bounds *bounds = ((const struct assign *)pass->arg)->bounds, tile[KMEANS_TILE];
+    int32_t *label = ((const struct assign *)pass->arg)->label;
+    if (bounds != NULL) {
+        const double *drift = kmeans_array(pass->m, KMEANS_DRIFT);
         const struct kmeans_drifts by = {drift, drift + KMEANS_DRIFT_MOVED * pass->m->k, rows->d};
-        pass->set->remember(&t->found, rows->n, &by, bounds);
+        pass->set->remember(&t->found, rows->n, &by, tile);
     }
     for (size_t i = 0; i < rows->n; ++i) {
         const size_t p = t->begin + rows->index[i], to = (size_t)t->found.label[i];
         size_t from = SIZE_MAX;
-        if (a->bounds != NULL) {
-            a->bounds[p] = bounds[i];
-            from = (size_t)a->label[p] - 1; /* none: SIZE_MAX */
-            a->label[p] = (int32_t)to + 1;
+        if (bounds != NULL) {
+            bounds[p] = tile[i];
+            from = (size_t)label[p] - 1; /* none: SIZE_MAX */
+            label[p] = (int32_t)to + 1;
         }
         if (from != to) {
             add_point(pass, own, kmeans_row(rows, i), to, from == SIZE_MAX ? NULL : &from);

@@ -1,5 +1,5 @@
 /*
- * kmeans_cpu - what is computed of a tile of points, by each instruction set.
+ * kmeans_cpu - what is computed of a tile of points, and of their bounds, by each instruction set.
  *
  * A tile holds up to KMEANS_TILE points, transposed: column j of point p is
  * x[j * KMEANS_STRIDE + p]. All sets give the same bits.
@@ -56,6 +56,12 @@ static inline double kmeans_cell(const void *row, enum dtype type, size_t j)
     return type == DTYPE_F32 ? (double)((const float *)row)[j] : ((const double *)row)[j];
 }
 
+/* 1: by these bounds a point may move to another cluster; 0: it stays. */
+static inline size_t kmeans_may_move(struct kmeans_bounds b, struct kmeans_bounds limit)
+{
+    return kmeans_stays(b.gap, b.upper, (double)limit.gap, (double)limit.upper) ? 0 : 1;
+}
+
 struct kmeans_vectors {
     const char *name;
     /* Rows, 1 to KMEANS_TILE, into a tile aligned to 64 bytes. */
@@ -68,7 +74,7 @@ struct kmeans_vectors {
     void (*remember)(const struct kmeans_nearest *found, size_t n, const struct kmeans_drifts *by,
                      struct kmeans_bounds *out);
     /* Which of n points may move to another cluster: their numbers, in order; returns how many.
-     * Those whose `label` is l keep it above limit[l].gap or below limit[l].upper. */
+     * limit[l] is for those whose label is l. `index` has room for n. */
     size_t (*moves)(const int32_t *label, const struct kmeans_bounds *bounds, size_t n,
                     const struct kmeans_bounds *limit, uint16_t *index);
     /* Adds a row of d numbers to the entries from `to` on, and takes it from those from `*from` on,

@@ -44,12 +44,11 @@ static void run_task(void *arg, size_t index, void *scratch)
     struct kmeans_task *t = (void *)padded((uintptr_t)scratch);
     t->pass = p;
     t->begin = index * p->task_points;
-    t->end = cpu_min(t->begin + p->task_points, p->x->n);
     t->own = (char *)t + padded(sizeof *t);
     t->tile = (double *)((char *)t->own + padded(p->own_bytes));
-    t->rows = (struct kmeans_rows){(const char *)p->x->at.at +
-                                       t->begin * p->x->n_columns * dtype_bytes(p->x->type),
-                                   p->x->type, p->x->n_columns, t->end - t->begin, t->index};
+    t->rows = (struct kmeans_rows){
+        (char *)p->x->at.at + t->begin * p->x->n_columns * dtype_bytes(p->x->type), p->x->type,
+        p->x->n_columns, cpu_min(p->task_points, p->x->n - t->begin), t->index};
     for (size_t i = 0; i < t->rows.n; ++i) {
         t->index[i] = (uint16_t)i;
     }

@@ -20,7 +20,8 @@ struct kmeans_pass {
     const struct kmeans_model *m;
     struct kmeans_centroids centroids; /* for tiles */
     const struct kmeans_vectors *set;
-    size_t task_points, own_bytes;
+    size_t task_points; /* at most KMEANS_TASK */
+    size_t own_bytes;   /* working space of a task */
     void (*body)(struct kmeans_task *t);
     const void *arg; /* for the body */
     pthread_mutex_t merging;
@@ -28,7 +29,7 @@ struct kmeans_pass {
 
 struct kmeans_task {
     struct kmeans_pass *pass;
-    size_t begin, end;       /* its points */
+    size_t begin;            /* the first of its points */
     struct kmeans_rows rows; /* all of them */
     void *own;               /* own_bytes of the pass, aligned to 64 */
     double *tile;

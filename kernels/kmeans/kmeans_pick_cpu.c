@@ -85,8 +85,9 @@ static void draw_body(struct kmeans_task *t)
         for (size_t i = 0; i < KMEANS_TILE; ++i) {
             t->found.d2[i] = 1;
         }
-        for (size_t p = t->begin; p < t->end; p += KMEANS_TILE) {
-            draw_points(t->pass, p, cpu_min(KMEANS_TILE, t->end - p), t->found.d2, &pick);
+        for (size_t p = 0; p < t->rows.n; p += KMEANS_TILE) {
+            draw_points(t->pass, t->begin + p, cpu_min(KMEANS_TILE, t->rows.n - p), t->found.d2,
+                        &pick);
         }
     }
     merge(t, pick, false);

@@ -4,8 +4,8 @@
  *
  * Distances: POINTS vectors of points against CLUSTERS centroids at a time, so that as many chains
  * of fma are under way; a column costs a load a vector, a broadcast a centroid, and a difference
- * and an fma a pair. (x - c) and (c - x) have the same square. Transposing and adding up take
- * vectors of four cells in either set.
+ * and an fma a pair. (x - c) and (c - x) have the same square. Transposing, adding up and bounds
+ * take vectors of four in either set.
  */
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_SWEEP_CPU_H
 #define LEAT_KERNELS_KMEANS_KMEANS_SWEEP_CPU_H
@@ -224,7 +224,7 @@ static void transpose(const struct kmeans_rows *rows, double *tile)
     }
 }
 
-/* --- bounds --- */
+/* --- bounds ---------------------------------------------------------------------------------- */
 
 /* kmeans_float_below() */
 SWEEP_INLINE __m128 four_below(__m256d x)
@@ -236,7 +236,7 @@ SWEEP_INLINE __m128 four_below(__m256d x)
     return _mm256_cvtpd_ps(_mm256_sub_pd(in, slack));
 }
 
-/* kmeans_remember() of four points at a time, whole fours of which the tile has. */
+/* kmeans_remember() of four points at a time: a tile has whole fours. */
 static void remember(const struct kmeans_nearest *found, size_t n, const struct kmeans_drifts *by,
                      struct kmeans_bounds *out)
 {
@@ -259,16 +259,21 @@ static void remember(const struct kmeans_nearest *found, size_t n, const struct 
     }
 }
 
-/* kmeans_stays() of four points at a time. */
+SWEEP_INLINE __m128 two_limits(const struct kmeans_bounds *a, const struct kmeans_bounds *b)
+{
+    return _mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), (const __m64 *)(const void *)a),
+                        (const __m64 *)(const void *)b);
+}
+
+/* kmeans_may_move() of four points at a time. */
 static size_t moves(const int32_t *label, const struct kmeans_bounds *bounds, size_t n,
                     const struct kmeans_bounds *limit, uint16_t *index)
 {
-    const double *pair = (const double *)(const void *)limit;
     size_t n_moves = 0, i = 0;
     for (; i + 4 <= n; i += 4) {
         const int32_t *c = label + i;
-        const __m256 at =
-            _mm256_castpd_ps(_mm256_set_pd(pair[c[3]], pair[c[2]], pair[c[1]], pair[c[0]]));
+        const __m256 at = _mm256_set_m128(two_limits(limit + c[2], limit + c[3]),
+                                          two_limits(limit + c[0], limit + c[1]));
         const __m256 own = _mm256_loadu_ps((const float *)(bounds + i));
         const __m256 keeps = _mm256_blend_ps(_mm256_cmp_ps(own, at, _CMP_GT_OQ),
                                              _mm256_cmp_ps(own, at, _CMP_LT_OQ), 0xaa);
@@ -280,9 +285,8 @@ static size_t moves(const int32_t *label, const struct kmeans_bounds *bounds, si
         }
     }
     for (; i < n; ++i) {
-        const struct kmeans_bounds b = bounds[i], at = limit[label[i]];
         index[n_moves] = (uint16_t)i;
-        n_moves += !(b.gap > at.gap || b.upper < at.upper);
+        n_moves += kmeans_may_move(bounds[i], limit[label[i]]);
     }
     return n_moves;
 }
