@@ -258,8 +258,7 @@ KMEANS_RULE double kmeans_drift_limit(double d2, double moved, size_t d)
 KMEANS_RULE float kmeans_float_below(double x)
 {
     const double most = 0x1p127, in = x > most ? most : x;
-    return (float)rounded_subtract(in,
-                                   rounded_add(rounded_multiply(fabs(in), 0x1p-23), 0x1p-149));
+    return (float)rounded_subtract(in, rounded_add(rounded_multiply(fabs(in), 0x1p-23), 0x1p-149));
 }
 
 /* What is remembered of a point with these two least d2, from its label's drifts. */
