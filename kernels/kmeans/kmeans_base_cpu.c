@@ -4,23 +4,19 @@
  */
 #include "kernels/kmeans/kmeans_cpu.h"
 
-static double cell(const void *row, enum dtype type, size_t j)
+static void transpose(const struct kmeans_rows *rows, double *tile)
 {
-    return type == DTYPE_F32 ? (double)((const float *)row)[j] : ((const double *)row)[j];
-}
-
-static void transpose(const void *const *rows, enum dtype type, size_t n, size_t d, double *tile)
-{
-    for (size_t p = 0; p < n; ++p) {
-        for (size_t j = 0; j < d; ++j) {
-            tile[j * KMEANS_STRIDE + p] = cell(rows[p], type, j);
+    for (size_t p = 0; p < rows->n; ++p) {
+        for (size_t j = 0; j < rows->d; ++j) {
+            tile[j * KMEANS_STRIDE + p] = kmeans_cell(kmeans_row(rows, p), rows->type, j);
         }
     }
 }
 
 static void nearest(const struct kmeans_centroids *c, const double *tile, size_t n,
-                    struct kmeans_nearest *out)
+                    const struct kmeans_rows *ahead, struct kmeans_nearest *out)
 {
+    (void)ahead;
     for (size_t p = 0; p < n; ++p) {
         out->d2[p] = out->second[p] = (double)INFINITY;
         out->label[p] = 0;
@@ -41,13 +37,33 @@ static void nearest(const struct kmeans_centroids *c, const double *tile, size_t
     }
 }
 
+static void remember(const struct kmeans_nearest *found, size_t n, const struct kmeans_drifts *by,
+                     struct kmeans_bounds *out)
+{
+    for (size_t i = 0; i < n; ++i) {
+        const int64_t c = found->label[i];
+        out[i] = kmeans_remember(found->d2[i], found->second[i], by->gap[c], by->moved[c], by->d);
+    }
+}
+
+static size_t moves(const int32_t *label, const struct kmeans_bounds *bounds, size_t n,
+                    const struct kmeans_bounds *limit, uint16_t *index)
+{
+    size_t n_moves = 0;
+    for (size_t i = 0; i < n; ++i) {
+        index[n_moves] = (uint16_t)i;
+        n_moves += kmeans_may_move(bounds[i], limit[label[i]]);
+    }
+    return n_moves;
+}
+
 static void add(const struct kmeans_sums *sums, const void *row, enum dtype type, size_t d,
-                const size_t *to, const size_t *from)
+                size_t to, const size_t *from)
 {
     for (size_t j = 0; j < d; ++j) {
-        const struct kmeans_number v = kmeans_split(cell(row, type, j), sums->per_unit[j]);
-        sums->high[*to + j] += v.high;
-        sums->low[*to + j] += v.low;
+        const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), sums->per_unit[j]);
+        sums->high[to + j] += v.high;
+        sums->low[to + j] += v.low;
         if (from != NULL) {
             sums->high[*from + j] -= v.high;
             sums->low[*from + j] -= v.low;
@@ -55,8 +71,8 @@ static void add(const struct kmeans_sums *sums, const void *row, enum dtype type
     }
 }
 
-static const struct kmeans_vectors cpu_kmeans_base = {
-    .name = "base", .transpose = transpose, .nearest = nearest, .add = add};
+static const struct kmeans_vectors cpu_kmeans_base = {"base",   transpose, nearest,
+                                                      remember, moves,     add};
 
 const struct kmeans_vectors *cpu_kmeans_set(size_t i)
 {

@@ -254,16 +254,11 @@ KMEANS_RULE double kmeans_drift_limit(double d2, double moved, size_t d)
     return rounded_subtract(rounded_subtract(rounded_subtract(half_way, slack), 0x1p-497), moved);
 }
 
-/* A float at most x. */
+/* A float at most x, or NaN. */
 KMEANS_RULE float kmeans_float_below(double x)
 {
-    const double most = 0x1p127, size = x < 0 ? -x : x;
-    if (!(x >= -most)) {
-        return -(float)INFINITY;
-    }
-    return x > most
-               ? (float)most
-               : (float)rounded_subtract(x, rounded_add(rounded_multiply(size, 0x1p-23), 0x1p-149));
+    const double most = 0x1p127, in = x > most ? most : x;
+    return (float)rounded_subtract(in, rounded_add(rounded_multiply(fabs(in), 0x1p-23), 0x1p-149));
 }
 
 /* What is remembered of a point with these two least d2, from its label's drifts. */

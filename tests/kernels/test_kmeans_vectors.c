@@ -17,7 +17,7 @@ struct tile_case {
     enum dtype type;
     double *x, *centroid, *weight;
     float *narrow;
-    const void *rows[KMEANS_TILE];
+    uint16_t index[KMEANS_TILE];
 };
 
 static void *room(size_t n, size_t size)
@@ -48,11 +48,15 @@ static struct tile_case make(size_t n, size_t d, size_t k, enum dtype type)
         c.weight[j] = 0.3 + reference_uniform(&g);
     }
     for (size_t i = 0; i < n; ++i) { /* not in order */
-        const size_t p = (i * 7 + 3) % n;
-        c.rows[i] =
-            type == DTYPE_F32 ? (const void *)(c.narrow + p * d) : (const void *)(c.x + p * d);
+        c.index[i] = (uint16_t)((i * 7 + 3) % n);
     }
     return c;
+}
+
+static struct kmeans_rows rows_of(const struct tile_case *c)
+{
+    const void *at = c->type == DTYPE_F32 ? (const void *)c->narrow : (const void *)c->x;
+    return (struct kmeans_rows){at, c->type, c->d, c->n, c->index};
 }
 
 static void done(struct tile_case *c)
@@ -76,15 +80,16 @@ static const struct kmeans_vectors *base_set(void)
 
 static void check_nearest(const struct kmeans_vectors *set, const struct tile_case *c)
 {
+    const struct kmeans_rows rows = rows_of(c);
     struct kmeans_nearest *want = room(1, sizeof *want), *got = room(1, sizeof *got);
     double *plain = room(c->d * KMEANS_STRIDE, sizeof *plain);
     double *tile = room(c->d * KMEANS_STRIDE, sizeof *tile);
     for (int weighted = 0; weighted < 2; ++weighted) {
         const struct kmeans_centroids of = {c->centroid, weighted ? c->weight : NULL, c->k, c->d};
-        base_set()->transpose(c->rows, c->type, c->n, c->d, plain);
-        base_set()->nearest(&of, plain, c->n, want);
-        set->transpose(c->rows, c->type, c->n, c->d, tile);
-        set->nearest(&of, tile, c->n, got);
+        base_set()->transpose(&rows, plain);
+        base_set()->nearest(&of, plain, c->n, &rows, want);
+        set->transpose(&rows, tile);
+        set->nearest(&of, tile, c->n, &rows, got);
         for (size_t j = 0; j < c->d; ++j) {
             assert_memory_equal(tile + j * KMEANS_STRIDE, plain + j * KMEANS_STRIDE, 8 * c->n);
         }
@@ -100,6 +105,7 @@ static void check_nearest(const struct kmeans_vectors *set, const struct tile_ca
 
 static void check_add(const struct kmeans_vectors *set, const struct tile_case *c)
 {
+    const struct kmeans_rows rows = rows_of(c);
     const size_t n = 3 * c->d;
     int64_t *want = room(2 * n, sizeof *want), *got = room(2 * n, sizeof *got);
     double *per_unit = room(c->d, sizeof *per_unit);
@@ -109,13 +115,49 @@ static void check_add(const struct kmeans_vectors *set, const struct tile_case *
     const struct kmeans_sums plain = {want, want + n, per_unit}, sums = {got, got + n, per_unit};
     const size_t to = c->d, from = 2 * c->d;
     for (size_t i = 0; i < c->n; ++i) {
-        base_set()->add(&plain, c->rows[i], c->type, c->d, &to, i % 2 == 0 ? &from : NULL);
-        set->add(&sums, c->rows[i], c->type, c->d, &to, i % 2 == 0 ? &from : NULL);
+        base_set()->add(&plain, kmeans_row(&rows, i), c->type, c->d, to, i % 2 == 0 ? &from : NULL);
+        set->add(&sums, kmeans_row(&rows, i), c->type, c->d, to, i % 2 == 0 ? &from : NULL);
     }
     assert_memory_equal(got, want, 2 * n * sizeof *got);
     free(per_unit);
     free(got);
     free(want);
+}
+
+/* Bounds from distances of all sizes, with points that stay at every place of a four. */
+static void check_bounds(const struct kmeans_vectors *set, const struct tile_case *c)
+{
+    struct kmeans_nearest *found = room(1, sizeof *found);
+    double *drift = room(2 * c->k, sizeof *drift);
+    struct kmeans_bounds want[KMEANS_TILE], got[KMEANS_TILE],
+        *limit = room(c->k + 1, sizeof *limit);
+    uint16_t want_index[KMEANS_TILE], got_index[KMEANS_TILE];
+    int32_t label[KMEANS_TILE];
+    struct reference_random g = {c->n + 10 * c->d + c->k};
+    static const double scale[] = {1, 1e-320, 1e-60, 1e60, 1e300, INFINITY};
+    for (size_t i = 0; i < KMEANS_TILE; ++i) {
+        const double by = scale[i % 7 < 6 ? i % 7 : 0];
+        found->d2[i] = by * reference_uniform(&g);
+        found->second[i] = found->d2[i] + (i % 5 == 0 ? 0 : by * reference_uniform(&g));
+        found->label[i] = (int64_t)(i * 5 % c->k);
+        label[i] = i % 11 == 10 ? 0 : (int32_t)(i * 5 % c->k) + 1;
+    }
+    limit[0] = (struct kmeans_bounds){INFINITY, -INFINITY};
+    for (size_t i = 0; i < c->k; ++i) {
+        drift[i] = reference_uniform(&g);
+        drift[c->k + i] = reference_uniform(&g) * drift[i];
+        limit[i + 1] = (struct kmeans_bounds){(float)drift[i] * 1.3F, 0.3F - (float)drift[i]};
+    }
+    const struct kmeans_drifts by = {drift, drift + c->k, c->d};
+    base_set()->remember(found, c->n, &by, want);
+    set->remember(found, c->n, &by, got);
+    assert_memory_equal(got, want, c->n * sizeof *got);
+    const size_t n = base_set()->moves(label, want, c->n, limit, want_index);
+    assert_int_equal(set->moves(label, want, c->n, limit, got_index), n);
+    assert_memory_equal(got_index, want_index, n * sizeof *got_index);
+    free(limit);
+    free(drift);
+    free(found);
 }
 
 static void every_set_computes_what_the_plain_one_does(void **state)
@@ -132,6 +174,7 @@ static void every_set_computes_what_the_plain_one_does(void **state)
                     struct tile_case c = make(points[a], columns[b], clusters[i],
                                               (a + b) % 2 ? DTYPE_F32 : DTYPE_F64);
                     check_nearest(cpu_kmeans_set(s), &c);
+                    check_bounds(cpu_kmeans_set(s), &c);
                     check_add(cpu_kmeans_set(s), &c);
                     done(&c);
                 }

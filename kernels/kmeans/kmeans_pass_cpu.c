@@ -1,0 +1,114 @@
+/*
+ * kmeans_pass_cpu - tasks of points, and tiles of KMEANS_TILE of their points.
+ */
+#include "kernels/kmeans/kmeans_pass_cpu.h"
+
+const double *kmeans_weights(const struct kmeans_model *m)
+{
+    const double *weight = kmeans_array(m, KMEANS_WEIGHT);
+    for (size_t j = 0; j < m->n_columns; ++j) {
+        if (weight[j] != 1) {
+            return weight;
+        }
+    }
+    return NULL;
+}
+
+enum status kmeans_pass_begin(struct kmeans_pass *p, const struct kmeans_points *x,
+                              const struct kmeans_model *m, size_t first, size_t k)
+{
+    const size_t d = m->n_columns;
+    STATUS_TRY(cpu_expect(m->at, 1, kmeans_model_bytes(m->k, d), "a model of k-means"));
+    STATUS_TRY(cpu_expect(x->at, x->n, x->n_columns * dtype_bytes(x->type), "points"));
+    if (x->n_columns != d || m->k == 0 || m->k > INT32_MAX) {
+        return status_fail(STATUS_INTERNAL, "points of %zu columns for %zu clusters of %zu",
+                           x->n_columns, m->k, d);
+    }
+    *p = (struct kmeans_pass){.x = x,
+                              .m = m,
+                              .centroids = {(double *)kmeans_array(m, KMEANS_CENTROID) + first * d,
+                                            kmeans_weights(m), k, d},
+                              .set = cpu_kmeans_set(0),
+                              .task_points = KMEANS_TASK};
+    return STATUS_OK;
+}
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+static void run_task(void *arg, size_t index, void *scratch)
+{
+    struct kmeans_pass *p = arg;
+    struct kmeans_task *t = (void *)padded((uintptr_t)scratch);
+    t->pass = p;
+    t->begin = index * p->task_points;
+    t->own = (char *)t + padded(sizeof *t);
+    t->tile = (double *)((char *)t->own + padded(p->own_bytes));
+    t->rows = (struct kmeans_rows){
+        (char *)p->x->at.at + t->begin * p->x->n_columns * dtype_bytes(p->x->type), p->x->type,
+        p->x->n_columns, cpu_min(p->task_points, p->x->n - t->begin), t->index};
+    for (size_t i = 0; i < t->rows.n; ++i) {
+        t->index[i] = (uint16_t)i;
+    }
+    p->body(t);
+}
+
+enum status kmeans_pass_run(struct queue *q, struct kmeans_pass *p)
+{
+    const size_t bytes = 64 + padded(sizeof(struct kmeans_task)) + padded(p->own_bytes) +
+                         p->centroids.d * KMEANS_STRIDE * sizeof(double);
+    (void)pthread_mutex_init(&p->merging, NULL);
+    const enum status st =
+        cpu_run_scratch(q, cpu_pieces(p->x->n, p->task_points), bytes, run_task, p);
+    (void)pthread_mutex_destroy(&p->merging);
+    return st;
+}
+
+void kmeans_pass_tiles(struct kmeans_task *t, size_t n,
+                       void (*each)(struct kmeans_task *t, const struct kmeans_rows *rows,
+                                    void *arg),
+                       void *arg)
+{
+    const struct kmeans_pass *p = t->pass;
+    for (size_t at = 0; at < n; at += KMEANS_TILE) {
+        struct kmeans_rows rows = t->rows, ahead = t->rows;
+        rows.index = t->index + at;
+        rows.n = cpu_min(n - at, KMEANS_TILE);
+        ahead.index = rows.index + rows.n;
+        ahead.n = cpu_min(n - at - rows.n, KMEANS_TILE);
+        p->set->transpose(&rows, t->tile);
+        p->set->nearest(&p->centroids, t->tile, rows.n, &ahead, &t->found);
+        each(t, &rows, arg);
+    }
+}
+
+static void add_shared(int64_t *to, int64_t v)
+{
+    if (v != 0) {
+        __atomic_fetch_add(to, v, __ATOMIC_RELAXED);
+    }
+}
+
+void kmeans_add_shared(struct kmeans_sum *sum, struct kmeans_number v)
+{
+    const struct kmeans_sum w = kmeans_words(v);
+    for (size_t i = 0; i < 2; ++i) {
+        add_shared(&sum->high[i], w.high[i]);
+        add_shared(&sum->low[i], w.low[i]);
+    }
+}
+
+size_t kmeans_count_empty(const struct kmeans_model *m, size_t *first)
+{
+    const uint64_t *count = kmeans_array(m, KMEANS_COUNT);
+    size_t n = 0;
+    for (size_t c = m->k; c-- > 0;) {
+        if (count[c] == 0) {
+            *first = c;
+            ++n;
+        }
+    }
+    return n;
+}
