@@ -63,7 +63,7 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
              .help = "stop when centroids move less, relative to the columns' mean variance"},
     [N_INIT] = {.key = "n_init",
                 .kind = PARAM_COUNT,
-                .text = "1",
+                .text = "10",
                 .min = 1,
                 .max = 1000,
                 .help = "runs from different first centroids, of which the best is taken"},

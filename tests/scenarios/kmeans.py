@@ -36,7 +36,8 @@ def run(*arguments, status=0, says=None, verb="run"):
 
 
 def cluster(path, *options, out="out", flags=()):
-    run("--force", "-o", out, *flags, path, *[word for o in options for word in ("-s", o)])
+    """One run, unless the options say otherwise."""
+    run("--force", "-o", out, *flags, path, *[word for o in ("n_init=1", *options) for word in ("-s", o)])
     return load(out, os.path.basename(path).split(".")[0])
 
 
@@ -153,7 +154,7 @@ def every_way():
     write_csv("folder/sub/f.points.csv", x, header)
     write_csv("g.points.csv", np.hstack([x[:, :1], x[:, :1] * 9, x[:, 1:]]), ["length", "other", "width", "höhe"])
     for path in ("b.points.csv", "c.points.csv.gz", "d.points.npy", "e.points.npz", "folder"):
-        run("--force", "-o", "out", path, "-s", "k=4")
+        run("--force", "-o", "out", path, "-s", "k=4", "-s", "n_init=1")
     cluster("g.points.csv", "k=4", "columns=length,width,höhe")
     for stem in ("b", "c", "d", "e", "sub/f" if os.path.isdir("out/sub") else "f", "g"):
         other, _ = load("out", stem)

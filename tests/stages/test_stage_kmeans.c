@@ -499,6 +499,36 @@ static void restarts_keep_the_least_inertia(void **state)
     free(many.cells);
 }
 
+/* Five heaps of 30 points each, 5 wide and as far apart: one run, with the default seed, ends with
+ * two of them as one and another cut in two. */
+static void by_default_the_best_of_ten_runs_finds_what_one_does_not(void **state)
+{
+    (void)state;
+    static const double corners[][2] = {{40, 40}, {0, 0}, {50, 40}, {40, 0}, {0, 40}};
+    enum { HEAPS = 5, EACH = 30, N = HEAPS * EACH };
+    struct points one = points_new(N, 2, DTYPE_F64);
+    uint64_t seed = 3;
+    for (size_t i = 0; i < 2 * N; i++) {
+        one.cells[i] = corners[i / 2 / EACH][i % 2] + 5 * next_uniform(&seed);
+    }
+    struct points by_default = one;
+    by_default.params[0] = NULL; /* n_init */
+    points_set(&one, "k=5");
+    points_set(&by_default, "k=5");
+    struct clustering a = cluster_well(&one), b = cluster_well(&by_default);
+    const int64_t *const counts = data_of(&b, "counts.npy", HEAPS, sizeof *counts);
+    const int32_t *const labels = labels_of(&b, N);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(labels[i], labels[i / EACH * EACH]);
+        assert_int_equal(counts[labels[i]], EACH);
+    }
+    assert_memory_equal(labels_of(&a, N), labels_of(&a, N) + 2 * EACH, EACH * sizeof *labels);
+    assert_int_equal(json_integer_value(json_object_get(b.parameters, "n_init")), 10);
+    clustering_free(&a);
+    clustering_free(&b);
+    free(one.cells);
+}
+
 static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
 {
     (void)state;
@@ -813,6 +843,7 @@ int main(void)
         cmocka_unit_test(empty_clusters_take_far_points_and_a_warning_counts_them),
         cmocka_unit_test(a_run_that_does_not_converge_is_told),
         cmocka_unit_test(restarts_keep_the_least_inertia),
+        cmocka_unit_test(by_default_the_best_of_ten_runs_finds_what_one_does_not),
         cmocka_unit_test(a_range_of_k_takes_the_best_silhouette_and_lists_all),
         cmocka_unit_test(a_silhouette_is_that_of_its_definition),
         cmocka_unit_test(scaled_columns_give_the_labels_of_columns_scaled_by_hand),

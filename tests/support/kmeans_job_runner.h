@@ -40,9 +40,11 @@ struct points {
     const char *params[10]; /* "key=value", NULL at the end */
 };
 
+/* Clustered with one run, unless a test sets n_init. */
 static inline struct points points_new(size_t n, size_t d, enum dtype type)
 {
     struct points p = {.n_lines = n,
+                       .params = {"n_init=1"},
                        .info = {.format = "npy",
                                 .dtype = type,
                                 .n_lines = n,
@@ -61,10 +63,12 @@ static inline struct points points_new(size_t n, size_t d, enum dtype type)
     return p;
 }
 
+/* A later value of a parameter takes an earlier one's place. */
 static inline void points_set(struct points *p, const char *param)
 {
     size_t k = 0;
-    while (p->params[k] != NULL) {
+    const size_t key = strcspn(param, "=") + 1;
+    while (p->params[k] != NULL && strncmp(p->params[k], param, key) != 0) {
         k++;
     }
     assert_true(k + 1 < sizeof p->params / sizeof *p->params);
