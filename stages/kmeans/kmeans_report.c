@@ -13,17 +13,6 @@ enum { LISTED = 1000, NAMED = 10 }; /* clusters and columns in the summary; colu
 
 /* --- warnings --------------------------------------------------------------------------------- */
 
-static enum status put_column(const struct kmeans_job *job, size_t c, struct bytes *out)
-{
-    const char *const name = kmeans_column(job, c);
-    return name != NULL ? bytes_printf(out, "'%s'", name) : bytes_printf(out, "column %zu", c + 1);
-}
-
-static bool is_constant(const struct kmeans_job *job, size_t c)
-{
-    return job->weight[c] == 0;
-}
-
 /* Columns that scaling leaves without a weight, by name. */
 static enum status warn_constant(const struct kmeans_job *job, struct result *out)
 {
@@ -31,14 +20,8 @@ static enum status warn_constant(const struct kmeans_job *job, struct result *ou
     size_t n = 0;
     enum status st = STATUS_OK;
     for (size_t c = 0; c < job->layout.n_columns && st == STATUS_OK; c++) {
-        if (!is_constant(job, c)) {
-            continue;
-        }
-        if (n > 0 && n < NAMED) {
-            st = bytes_append(&names, ", ", 2);
-        }
-        if (n++ < NAMED && st == STATUS_OK) {
-            st = put_column(job, c, &names);
+        if (job->weight[c] == 0 && n++ < NAMED) {
+            st = bytes_printf(&names, "%s%s", n > 1 ? ", " : "", kmeans_call_column(job, c).text);
         }
     }
     if (st == STATUS_OK && n > NAMED) {
@@ -56,7 +39,7 @@ static enum status warn_constant(const struct kmeans_job *job, struct result *ou
 static enum status warn_empty(const struct kmeans_job *job, struct result *out)
 {
     const struct kmeans_fit *const fit = &job->best;
-    const size_t n_empty = fit->k - (size_t)fit->n_nonzero;
+    const size_t n_empty = fit->k - job->n_nonzero;
     if (fit->state.n_relocated > 0) {
         STATUS_TRY(result_warn(out,
                                "clusters ran empty and took the point farthest from its centroid, "
@@ -70,7 +53,7 @@ static enum status warn_empty(const struct kmeans_job *job, struct result *out)
     return result_warn(out,
                        "%zu of %zu clusters have no point: there are fewer distinct points than "
                        "clusters, or max_iter ended the run; set k to %zu or less",
-                       n_empty, fit->k, (size_t)fit->n_nonzero);
+                       n_empty, fit->k, job->n_nonzero);
 }
 
 /* Runs that max_iter ended: of the k that was taken, and of others in a range. */
@@ -150,29 +133,20 @@ static json_t *append(json_t *array, json_t *value)
     return NULL;
 }
 
-static json_t *sizes(const struct kmeans_fit *fit)
+static json_t *integers(const uint64_t *values, size_t n)
 {
     json_t *list = json_array();
-    for (size_t c = 0; c < listed(fit->k); c++) {
-        list = append(list, summary_integer(fit->count[c]));
+    for (size_t i = 0; i < listed(n); i++) {
+        list = append(list, summary_integer(values[i]));
     }
     return list;
 }
 
-static json_t *withins(const struct kmeans_fit *fit)
+static json_t *reals(const double *values, size_t n)
 {
     json_t *list = json_array();
-    for (size_t c = 0; c < listed(fit->k); c++) {
-        list = append(list, summary_real(fit->within[c]));
-    }
-    return list;
-}
-
-static json_t *factors(const struct kmeans_job *job)
-{
-    json_t *list = json_array();
-    for (size_t c = 0; c < listed(job->layout.n_columns); c++) {
-        list = append(list, summary_real(job->weight[c]));
+    for (size_t i = 0; i < listed(n); i++) {
+        list = append(list, summary_real(values[i]));
     }
     return list;
 }
@@ -202,11 +176,11 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
         {"silhouette_points", summary_integer(job->samples[KMEANS_OF_SILHOUETTE].n)},
         {"n_iterations", summary_integer(fit->state.n_iterations)},
         {"converged", json_boolean(fit->state.done != 0)},
-        {"n_empty", summary_integer(fit->k - fit->n_nonzero)},
+        {"n_empty", summary_integer(fit->k - job->n_nonzero)},
         {"n_relocated", summary_integer(fit->state.n_relocated)},
-        {"sizes", sizes(fit)},
-        {"within", withins(fit)},
-        {"scale", factors(job)},
+        {"sizes", integers(job->count, fit->k)},
+        {"within", reals(job->within, fit->k)},
+        {"scale", reals(job->weight, job->layout.n_columns)},
     };
     STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
     const struct summary_entry range = {"ks", job->choice.is_range ? ks(job) : json_null()};

@@ -19,11 +19,6 @@
 
 static const double least_range = 0x1p-400, most_range = 0x1p400;
 
-double kmeans_sum_value(const struct kmeans_sum *sum)
-{
-    return kmeans_mean(*sum, 1, 1);
-}
-
 enum status kmeans_scale_open(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns;
@@ -60,13 +55,23 @@ static enum status find_inertia_unit(struct kmeans_job *job)
     return STATUS_OK;
 }
 
-static enum status refuse_bad(const struct kmeans_job *job, uint64_t row)
+enum status kmeans_scale_refuse(struct kmeans_job *job, const struct kmeans_points *x)
 {
-    return status_fail(
-        STATUS_BAD_INPUT,
-        "%s: row %llu (the first is 1) holds a NaN or an infinity: k-means needs all "
-        "values; replace it, leave out the row, or choose other columns",
-        job->name, (unsigned long long)row + 1);
+    struct kmeans_rows row;
+    size_t c = 0;
+    if (job->bad < x->first || job->bad - x->first >= x->n) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(kmeans_fetch_row(job, x, job->bad, &row));
+    while (c + 1 < x->n_columns && isfinite(kmeans_rows_cell(&row, c))) {
+        c++;
+    }
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: row %llu (the first is 1) holds %s in %s: k-means needs finite "
+                       "numbers; replace it, or leave out the row or the column",
+                       job->name, (unsigned long long)job->bad + 1,
+                       isnan(kmeans_rows_cell(&row, c)) ? "a NaN" : "an infinity",
+                       kmeans_call_column(job, c).text);
 }
 
 /* A column whose range is not that of the arithmetic. */
@@ -84,11 +89,6 @@ static enum status refuse_range(const struct kmeans_job *job, size_t c)
 static enum status take_ranges(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns, bytes = d * sizeof(double);
-    uint64_t bad = UINT64_MAX;
-    STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_BAD, &bad, sizeof bad));
-    if (bad != UINT64_MAX) {
-        return refuse_bad(job, bad);
-    }
     STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_MIN, job->min, bytes));
     STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_MAX, job->max, bytes));
     for (size_t c = 0; c < d; c++) {
@@ -160,16 +160,26 @@ enum status kmeans_scale_step(struct kmeans_job *job, enum kmeans_pass *next)
 {
     const struct kmeans_choice *const c = &job->choice;
     *next = KMEANS_PASS_RUNS;
-    if (job->pass == KMEANS_PASS_RANGE) {
+    switch (job->pass) {
+    case KMEANS_PASS_RANGE:
+        STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_BAD, &job->bad, sizeof job->bad));
+        if (job->bad != UINT64_MAX) {
+            *next = KMEANS_PASS_BAD;
+            return STATUS_OK;
+        }
         STATUS_TRY(take_ranges(job));
         if (c->tol > 0 || c->scale == KMEANS_SCALE_UNIT) {
             *next = KMEANS_PASS_MEANS;
             return STATUS_OK;
         }
-    } else if (job->pass == KMEANS_PASS_MEANS) {
+        break;
+    case KMEANS_PASS_BAD:
+        return status_fail(STATUS_CHANGED, "%s: row %llu is missing in a later pass", job->name,
+                           (unsigned long long)job->bad + 1);
+    case KMEANS_PASS_MEANS:
         *next = KMEANS_PASS_SQUARES;
         return take_means(job);
-    } else {
+    default:
         STATUS_TRY(take_squares(job));
     }
     STATUS_TRY(find_inertia_unit(job));

@@ -175,6 +175,16 @@ def every_way():
     assert checked["status"] == "ok" and checked["memory"]["backend_bytes"] > x.nbytes, checked
 
 
+def nameless():
+    """Columns without a header are called by their number in the file."""
+    with open("n.points.csv", "w", encoding="utf-8") as f:
+        f.writelines(f"id{i},{i % 5},words,7\n" for i in range(40))
+    _, told = cluster("n.points.csv", "k=2", "scale=unit")
+    assert any("nothing: column 4" in w for w in told["warnings"]), told["warnings"]
+    with gzip.open("out/n/centroids.csv.gz", "rt", encoding="utf-8") as f:
+        assert f.readline() == "cluster,count,within,column 2,column 4\n"
+
+
 def refused():
     def bad(name, text, says, *options, status=1, verb="run"):
         with open(name, "w", encoding="utf-8") as f:
@@ -191,6 +201,9 @@ def refused():
         r"row 12 \(the first is 1\), line 15 of the file, has no value in 'b'")
     bad("gap.points.csv", "".join(f"{i},{i % 7}\n" for i in range(99_999)) + ",1\n",
         r"row 100000 \(the first is 1\), line 100000 of the file, has no value in column 1:")
+    bad("left.points.csv", "".join(f"x{i},{i},word,{i}e-170\n" for i in range(30)), "column 4 has .*scale it up")
+    bad("left.points.csv", "".join(f"x{i},{i},word,{'' if i == 9 else i}\n" for i in range(30)),
+        r"row 10 .*has no value in column 4:")
     bad("gap.points.csv", 'name,b,c\n"a\nb",1,2\n"c",3,\n' + "d,1,2\n" * 9,
         r"row 2 \(the first is 1\) has no value in 'c'")
     bad("narrow.points.csv", "a,b\n" + "".join(f"{i},{i}e-170\n" for i in range(30)), "'b' has .*scale it up",
@@ -203,7 +216,7 @@ def refused():
     x = np.zeros((50, 2))
     x[17, 1] = np.nan
     np.save("nan.points.npy", x)
-    run("-o", "bad", "nan.points.npy", status=1, says=r"row 18 \(the first is 1\) holds a NaN or an infinity")
+    run("-o", "bad", "nan.points.npy", status=1, says=r"row 18 \(the first is 1\) holds a NaN in column 2:")
     np.save("wide.points.npy", np.zeros((3000, 1000), dtype="f4"))
     run("-o", "bad", "--threads", "2", "--memory", "40M", "wide.points.npy", "-s", "k=2900", status=1,
         says="wide.points.npy.* needs .*bytes")
@@ -291,7 +304,7 @@ def cancelled():
         shutil.rmtree("stop")
 
 
-for part in (oracle, scales, every_way, refused, edges, same_bytes, larger_than_memory, more_lines_than_fit, cancelled):
+for part in (oracle, scales, every_way, nameless, refused, edges, same_bytes, larger_than_memory, more_lines_than_fit, cancelled):
     begun = time.monotonic()
     part()
     print(f"{part.__name__}: {time.monotonic() - begun:.1f} s")

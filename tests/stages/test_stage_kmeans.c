@@ -663,18 +663,22 @@ static void a_missing_cell_is_refused_with_its_row_and_column(void **state)
     free(p.cells);
 }
 
-static void a_nan_or_an_infinity_of_an_array_is_refused_with_its_row(void **state)
+static void a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column(void **state)
 {
     (void)state;
     static const double bad[] = {NAN, INFINITY, -INFINITY};
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 12; i++) {
         struct points p = points_new(500, 2, i % 2 ? DTYPE_F32 : DTYPE_F64);
-        p.cells[800] = bad[i / 2];
-        p.cells[901] = bad[i / 2];
+        const size_t column = i / 2 % 2;
+        char want[96];
+        p.cells[800 + column] = bad[i / 4];
+        p.cells[900] = bad[i / 4];
         p.memory_limit = i % 2;
+        snprintf(want, sizeof want, "points: row 401 (the first is 1) holds %s in column %zu: ",
+                 i < 4 ? "a NaN" : "an infinity", column + 1);
         struct clustering c = cluster(&p);
         assert_int_equal(c.status, STATUS_BAD_INPUT);
-        if (strstr(c.message, "points: row 401 (the first is 1) holds") == NULL) {
+        if (strstr(c.message, want) == NULL) {
             fail_msg("%s", c.message);
         }
         clustering_free(&c);
@@ -849,7 +853,7 @@ int main(void)
         cmocka_unit_test(scaled_columns_give_the_labels_of_columns_scaled_by_hand),
         cmocka_unit_test(a_constant_column_has_no_weight_and_is_named),
         cmocka_unit_test(a_missing_cell_is_refused_with_its_row_and_column),
-        cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row),
+        cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column),
         cmocka_unit_test(a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name),
         cmocka_unit_test(columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters),
         cmocka_unit_test(names_of_rows_stand_beside_their_clusters),
