@@ -215,7 +215,7 @@ static bool still_fit(struct kmeans_job *job, size_t n_cells)
         return true;
     }
     job->reserved = lines + lines / 2;
-    return job->reserved <= l->resident_most;
+    return kmeans_layout_fits(&job->args, &job->choice, l, job->reserved);
 }
 
 /* Part of the columns of a table, into its rows. */

@@ -84,8 +84,8 @@ static enum status warn_names(const struct kmeans_job *job, struct result *out)
         return STATUS_OK;
     }
     if (!job->layout.resident) {
-        return result_warn(out, "labels.csv.gz has row numbers, not the rows' names: the points do "
-                                "not fit memory, so the names were not kept");
+        return result_warn(out, "labels.csv.gz has row numbers, not the rows' names: the points "
+                                "with their names do not fit memory");
     }
     if (!job->names.given_up) {
         return STATUS_OK;

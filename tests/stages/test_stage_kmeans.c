@@ -285,6 +285,56 @@ static void names_of_rows_are_planned_with_the_room_that_they_grow_into(void **s
     free(p.cells);
 }
 
+/* Where the host's memory is not the backend's, names of rows take the former. */
+static void points_whose_names_the_host_cannot_hold_are_read_again(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    static const char *names[N];
+    for (size_t i = 0; i < N; i++) {
+        names[i] = "a row";
+    }
+    struct points p = points_new(N, 2, DTYPE_F64);
+    p.labels = names;
+    p.info.has_labels = true;
+    p.host_limit = host_bytes_of(&p);
+    p.memory_limit = p.host_limit / 2; /* that of the backend alone */
+    struct clustering c = cluster_well(&p);
+    assert_false(c.need.rereads);
+    assert_in_range(c.need.memory_bytes, 1, p.memory_limit);
+    p.host_limit--;
+    struct clustering streamed = cluster_well(&p);
+    assert_true(streamed.need.rereads && warns(&streamed, "names do not fit memory"));
+    assert_in_range(streamed.need.host_bytes, 1, p.host_limit);
+    assert_memory_equal(labels_of(&streamed, N), labels_of(&c, N), N * sizeof(int32_t));
+    clustering_free(&streamed);
+    clustering_free(&c);
+    free(p.cells);
+}
+
+/* Of many columns the silhouette's sample has fewer than 1000 points, but takes more bytes: once on
+ * the host, once on the backend. */
+static void the_sample_of_a_silhouette_is_planned_for_any_number_of_columns(void **state)
+{
+    (void)state;
+    static const size_t ds[] = {2, 268, 269, 2000};
+    enum { N = 1100 };
+    for (size_t i = 0; i < sizeof ds / sizeof *ds; i++) {
+        const size_t d = ds[i];
+        struct points p = points_new(N, d, DTYPE_F64);
+        points_set(&p, "k=2");
+        points_set(&p, "max_iter=1");
+        p.cut = 1 << 18;
+        p.memory_limit = 1;
+        struct clustering c = cluster_well(&p);
+        const size_t sample = (size_t)number_of(&c, "silhouette_points") * d * sizeof(double);
+        assert_in_range(counted.peak_bytes, sample, c.need.memory_bytes);
+        assert_in_range(c.need.host_bytes, sample, UINT64_MAX);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
 /* The list of points that may move is the queue's, and no allocation of the job: 4 bytes a point
  * and what its buffer is larger. So are the sums of an update. */
 static void scratch_of_queues_is_planned(void **state)
@@ -836,6 +886,8 @@ int main(void)
         cmocka_unit_test(the_columns_of_a_fortran_array_become_rows),
         cmocka_unit_test(memory_is_what_was_planned),
         cmocka_unit_test(names_of_rows_are_planned_with_the_room_that_they_grow_into),
+        cmocka_unit_test(points_whose_names_the_host_cannot_hold_are_read_again),
+        cmocka_unit_test(the_sample_of_a_silhouette_is_planned_for_any_number_of_columns),
         cmocka_unit_test(scratch_of_queues_is_planned),
         cmocka_unit_test(tables_of_unknown_length_give_the_same),
         cmocka_unit_test(a_job_starts_over_when_more_points_come_than_fit),

@@ -36,7 +36,7 @@ struct points {
     const char *const *labels;
     bool counts_missing; /* as a CSV does */
     bool started_over;
-    uint64_t memory_limit;
+    uint64_t memory_limit, host_limit;
     const char *params[10]; /* "key=value", NULL at the end */
 };
 
@@ -217,6 +217,7 @@ static inline struct clustering cluster(const struct points *p)
                                     .inputs = {{&p->info, "points"}},
                                     .block_bytes = 1 << 16,
                                     .memory_limit = p->memory_limit,
+                                    .host_limit = p->host_limit,
                                     .started_over = p->started_over};
     counted.peak_bytes = 0;
     counted.allocs = 0;
