@@ -111,6 +111,8 @@ struct kmeans_job {
     struct kmeans_model all;           /* of one cluster: ranges, means, squares */
     double *min, *max, *weight, *unit; /* [d]; the first allocation holds all */
     double inertia_unit, tolerance;
+    double index_from;               /* the first value of the first column, ... */
+    bool is_not_index;               /* ... which does not go up by 1 from there */
     uint64_t bad;                    /* a point that is not finite, by number */
     struct kmeans_sample samples[2]; /* of the silhouette, of the picture */
 

@@ -357,9 +357,9 @@ enum status kmeans_check_points(const struct stage_args *args, const struct kmea
                            args->inputs[0].name, n, KMEANS_POINTS_MAX);
     }
     if (choice->k_last > n) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: %zu points cannot make %zu clusters; set k to %zu or less",
-                           args->inputs[0].name, n, choice->k_last, n);
+        return status_fail(
+            STATUS_BAD_INPUT, "%s: %zu point%s cannot make %zu clusters; set k to %zu%s",
+            args->inputs[0].name, n, n > 1 ? "s" : "", choice->k_last, n, n > 1 ? " or less" : "");
     }
     return STATUS_OK;
 }

@@ -56,6 +56,7 @@ static enum status refuse_missing(const struct kmeans_job *job, const struct tab
                        kmeans_call_column(job, (size_t)(cell % job->layout.n_columns)).text);
 }
 
+/* Offers rows to the samples; looks whether the first column counts them. */
 static void see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64_t first)
 {
     const struct kmeans_rows rows = {.cells = cells,
@@ -64,9 +65,14 @@ static void see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64
                                      .n_columns = job->layout.n_columns,
                                      .first = first};
     kmeans_sample_take(job->samples, 2, job->choice.seed, &rows);
+    for (size_t i = 0; i < n && !job->is_not_index; i++) {
+        const double x = kmeans_rows_cell(&rows, i * rows.n_columns);
+        job->index_from = first + i == 0 ? x : job->index_from;
+        job->is_not_index = x != job->index_from + (double)(first + i);
+    }
 }
 
-/* Offers whole rows among these cells, of which the first may have begun before, to the samples. */
+/* Whole rows among these cells, of which the first may have begun before. */
 static void see_cells(struct kmeans_job *job, const char *from, size_t n)
 {
     const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);

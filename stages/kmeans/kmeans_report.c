@@ -9,7 +9,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { LISTED = 1000, NAMED = 10 }; /* clusters and columns in the summary; columns in a sentence */
+enum {
+    LISTED = 1000,    /* clusters and columns in the summary */
+    NAMED = 10,       /* columns in a sentence */
+    LEAST_INDEX = 10, /* rows that are hardly counted by chance */
+};
 
 /* --- warnings --------------------------------------------------------------------------------- */
 
@@ -36,6 +40,18 @@ static enum status warn_constant(const struct kmeans_job *job, struct result *ou
     return st;
 }
 
+/* A first column of row numbers is measured like any other. */
+static enum status warn_index(const struct kmeans_job *job, struct result *out)
+{
+    if (job->is_not_index || job->n < LEAST_INDEX || job->layout.n_columns < 2) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%s counts the rows, from %g to %g, and is measured like the others: if it "
+                       "is an index, leave it out (columns)",
+                       kmeans_call_column(job, 0).text, job->min[0], job->max[0]);
+}
+
 static enum status warn_empty(const struct kmeans_job *job, struct result *out)
 {
     const struct kmeans_fit *const fit = &job->best;
@@ -52,8 +68,8 @@ static enum status warn_empty(const struct kmeans_job *job, struct result *out)
     }
     return result_warn(out,
                        "%zu of %zu clusters have no point: there are fewer distinct points than "
-                       "clusters, or max_iter ended the run; set k to %zu or less",
-                       n_empty, fit->k, job->n_nonzero);
+                       "clusters, or max_iter ended the run; set k to %zu%s",
+                       n_empty, fit->k, job->n_nonzero, job->n_nonzero > 1 ? " or less" : "");
 }
 
 /* Runs that max_iter ended: of the k that was taken, and of others in a range. */
@@ -109,6 +125,7 @@ static enum status warn_silhouette(const struct kmeans_job *job, struct result *
 
 static enum status warn(const struct kmeans_job *job, struct result *out)
 {
+    STATUS_TRY(warn_index(job, out));
     STATUS_TRY(warn_constant(job, out));
     STATUS_TRY(warn_empty(job, out));
     STATUS_TRY(warn_converged(job, out));

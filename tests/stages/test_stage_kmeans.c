@@ -434,6 +434,7 @@ static void a_k_that_makes_no_sense_is_refused(void **state)
     check_refused("k=5-2", 10, STATUS_BAD_ARGUMENT, "write 2-5");
     check_refused("k=1-1001", 10, STATUS_BAD_ARGUMENT, "more than 1000");
     check_refused("k=11", 10, STATUS_BAD_INPUT, "10 points cannot make 11 clusters; set k to 10");
+    check_refused("k=2", 1, STATUS_BAD_INPUT, "1 point cannot make 2 clusters; set k to 1");
     check_refused("k=2-11", 10, STATUS_BAD_INPUT, "set k to 10 or less");
 }
 
@@ -486,7 +487,7 @@ static void clusters_that_stay_empty_are_counted(void **state)
         points_set(&p, "k=5");
         struct clustering c = cluster_well(&p);
         assert_true(warns(&c, "2 of 5 clusters have no point"));
-        assert_true(warns(&c, "set k to 3"));
+        assert_true(warns(&c, "set k to 3 or less"));
         assert_int_equal((size_t)number_of(&c, "n_empty"), 2);
         assert_true(number_of(&c, "inertia") == 0);
         clustering_free(&c);
@@ -686,6 +687,27 @@ static void a_constant_column_has_no_weight_and_is_named(void **state)
         assert_true(centroids_of(&c, 16)[1] == 0.1);
         const char *const text = text_of(&c, "centroids.csv.gz");
         assert_true(strncmp(text, "cluster,count,within,height,\"flat, still\"\n0,", 44) == 0);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+static void a_first_column_that_counts_the_rows_is_told(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"id", "x"};
+    for (size_t i = 0; i < 8; i++) { /* a short table; not the first; not all the way */
+        const bool is_short = i / 2 == 1, is_second = i / 2 == 2, has_gap = i / 2 == 3;
+        struct points p = points_new(is_short ? 9 : 900, 2, i % 2 ? DTYPE_F32 : DTYPE_F64);
+        for (size_t k = 0; k < p.n_lines; k++) {
+            p.cells[2 * k + is_second] = (double)(k + 1 + (has_gap && k == 899));
+        }
+        p.info.names = names;
+        p.memory_limit = i % 2;
+        points_set(&p, "k=3");
+        struct clustering c = cluster_well(&p);
+        assert_int_equal(warns(&c, "'id' counts the rows, from 1 to 900"), i < 2);
+        assert_int_equal(warns(&c, "counts the rows"), i < 2);
         clustering_free(&c);
         free(p.cells);
     }
@@ -904,6 +926,7 @@ int main(void)
         cmocka_unit_test(a_silhouette_is_that_of_its_definition),
         cmocka_unit_test(scaled_columns_give_the_labels_of_columns_scaled_by_hand),
         cmocka_unit_test(a_constant_column_has_no_weight_and_is_named),
+        cmocka_unit_test(a_first_column_that_counts_the_rows_is_told),
         cmocka_unit_test(a_missing_cell_is_refused_with_its_row_and_column),
         cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column),
         cmocka_unit_test(a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name),
