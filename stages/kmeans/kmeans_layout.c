@@ -299,7 +299,7 @@ enum status kmeans_lay_out(const struct stage_args *args, const struct kmeans_ch
 {
     const struct table_info *table = args->inputs[0].table;
     const size_t lines = at_least(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate, 1);
-    struct kmeans_layout l = {.by_columns = table->lines_are_columns,
+    struct kmeans_layout l = {.by_columns = table->lines_are_columns && !table->is_flat,
                               .n_known = table->n_lines > 0,
                               .has_names = table->has_labels,
                               .type = table->dtype,
@@ -310,6 +310,10 @@ enum status kmeans_lay_out(const struct stage_args *args, const struct kmeans_ch
         return status_fail(STATUS_BAD_INPUT,
                            "%s: is a grid, and kmeans takes tables: CSV, TSV, .npy or .npz",
                            args->inputs[0].name);
+    }
+    if (table->is_flat) { /* a number is a point */
+        l.n = table->cells_per_line;
+        l.n_columns = 1;
     }
     if (l.by_columns) {
         l.n = table->cells_per_line;

@@ -48,7 +48,7 @@ static enum status warn_index(const struct kmeans_job *job, struct result *out)
     }
     return result_warn(out,
                        "%s counts the rows, from %g to %g, and is measured like the others: if it "
-                       "is an index, leave it out (columns)",
+                       "is an index, leave it out (of a CSV: columns)",
                        kmeans_call_column(job, 0).text, job->min[0], job->max[0]);
 }
 

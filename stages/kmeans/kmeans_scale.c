@@ -70,7 +70,9 @@ enum status kmeans_scale_refuse(struct kmeans_job *job, const struct kmeans_poin
                        "%s: row %llu (the first is 1) holds %s in %s: k-means needs finite "
                        "numbers; replace it, or leave out the row or the column",
                        job->name, (unsigned long long)job->bad + 1,
-                       isnan(kmeans_rows_cell(&row, c)) ? "a NaN" : "an infinity",
+                       !isnan(kmeans_rows_cell(&row, c))              ? "an infinity"
+                       : job->args.inputs[0].table->has_missing_value ? "no value"
+                                                                      : "a NaN",
                        kmeans_call_column(job, c).text);
 }
 
@@ -80,7 +82,7 @@ static enum status refuse_range(const struct kmeans_job *job, size_t c)
     const bool wide = job->max[c] - job->min[c] > most_range;
     return status_fail(STATUS_BAD_INPUT,
                        "%s: %s has values from %g to %g, too %s to be squared; scale it %s, or "
-                       "leave it out (columns)",
+                       "leave it out (of a CSV: columns)",
                        job->name, kmeans_call_column(job, c).text, job->min[c], job->max[c],
                        wide ? "far apart" : "close together", wide ? "down" : "up");
 }

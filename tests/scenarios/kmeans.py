@@ -175,6 +175,20 @@ def every_way():
     assert checked["status"] == "ok" and checked["memory"]["backend_bytes"] > x.nbytes, checked
 
 
+def flat():
+    """In an array of one dimension a number is a point, whether points stay in memory or not."""
+    n = 200_000
+    x = heaps(n, 1, 3)
+    np.save("column.points.npy", x)
+    np.save("flat.points.npy", x[:, 0])
+    cluster("column.points.npy", "k=3", "max_iter=3")
+    for flags in ([], ["--threads", "2", "--memory", "28M"]):
+        _, told = cluster("flat.points.npy", "k=3", "max_iter=3", flags=flags)
+        assert told["shape"] == {"n_points": n, "n_columns": 1}, told["shape"]
+        assert (told["memory"]["backend_bytes"] > x.nbytes) == (flags == []), told["memory"]
+        assert hashes("out", "flat") == hashes("out", "column"), flags
+
+
 def nameless():
     """Columns without a header are called by their number in the file."""
     with open("n.points.csv", "w", encoding="utf-8") as f:
@@ -217,6 +231,9 @@ def refused():
     x[17, 1] = np.nan
     np.save("nan.points.npy", x)
     run("-o", "bad", "nan.points.npy", status=1, says=r"row 18 \(the first is 1\) holds a NaN in column 2:")
+    x[17, 1] = -9
+    np.save("nan.points.npy", x)
+    run("-o", "bad", "nan.points.npy", "-s", "missing_value=-9", status=1, says=r"row 18 .* holds no value in column 2:")
     np.save("wide.points.npy", np.zeros((3000, 1000), dtype="f4"))
     run("-o", "bad", "--threads", "2", "--memory", "40M", "wide.points.npy", "-s", "k=2900", status=1,
         says="wide.points.npy.* needs .*bytes")
@@ -304,7 +321,7 @@ def cancelled():
         shutil.rmtree("stop")
 
 
-for part in (oracle, scales, every_way, nameless, refused, edges, same_bytes, larger_than_memory, more_lines_than_fit, cancelled):
+for part in (oracle, scales, every_way, flat, nameless, refused, edges, same_bytes, larger_than_memory, more_lines_than_fit, cancelled):
     begun = time.monotonic()
     part()
     print(f"{part.__name__}: {time.monotonic() - begun:.1f} s")
