@@ -109,7 +109,9 @@ struct kmeans_job {
 
     /* of all points */
     struct kmeans_model all;           /* of one cluster: ranges, means, squares */
-    double *min, *max, *weight, *unit; /* [d]; the first allocation holds all */
+    struct kmeans_sum *squares;        /* [d]; the first allocation holds these, too: */
+    double *min, *max, *weight, *unit; /* [d] */
+    double *mean, *square_unit;        /* [d] */
     double inertia_unit, tolerance;
     double index_from;               /* the first value of the first column, ... */
     bool is_not_index;               /* ... which does not go up by 1 from there */

@@ -22,13 +22,16 @@ static const double least_range = 0x1p-400, most_range = 0x1p400;
 enum status kmeans_scale_open(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns;
-    job->min = malloc(4 * d * sizeof(double));
-    if (job->min == NULL) {
+    job->squares = malloc(d * (sizeof *job->squares + 6 * sizeof(double)));
+    if (job->squares == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
     }
+    job->min = (double *)(job->squares + d);
     job->max = job->min + d;
     job->weight = job->max + d;
     job->unit = job->weight + d;
+    job->mean = job->unit + d;
+    job->square_unit = job->mean + d;
     for (size_t c = 0; c < d; c++) {
         job->min[c] = INFINITY;
         job->max[c] = -INFINITY;
@@ -111,51 +114,32 @@ static enum status take_ranges(struct kmeans_job *job)
 static enum status take_means(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns, bytes = d * sizeof(double);
-    double *const numbers = malloc(2 * bytes), *const square_unit = numbers + d;
-    if (numbers == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
-    }
-    enum status st = job->kernels->update(job->queue, &job->all);
-    if (st == STATUS_OK) {
-        st = kmeans_model_get(job, &job->all, KMEANS_CENTROID, numbers, bytes);
-    }
-    for (size_t c = 0; c < d && st == STATUS_OK; c++) {
+    STATUS_TRY(job->kernels->update(job->queue, &job->all));
+    STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_CENTROID, job->mean, bytes));
+    for (size_t c = 0; c < d; c++) {
         const double range = job->max[c] - job->min[c];
-        square_unit[c] = kmeans_unit(range * range * 1.001);
+        job->square_unit[c] = kmeans_unit(range * range * 1.001);
     }
-    if (st == STATUS_OK) {
-        st = kmeans_model_put(job, &job->all, KMEANS_CENTRE, numbers, bytes);
-    }
-    if (st == STATUS_OK) {
-        st = kmeans_model_put(job, &job->all, KMEANS_SQUARE_UNIT, square_unit, bytes);
-    }
-    free(numbers);
-    return st;
+    STATUS_TRY(kmeans_model_put(job, &job->all, KMEANS_CENTRE, job->mean, bytes));
+    return kmeans_model_put(job, &job->all, KMEANS_SQUARE_UNIT, job->square_unit, bytes);
 }
 
 /* Weights and tolerance, once the squares are. */
 static enum status take_squares(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns;
-    struct kmeans_sum *const squares = malloc(d * sizeof *squares);
     double sum = 0;
-    if (squares == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
-    }
-    const enum status st =
-        kmeans_model_get(job, &job->all, KMEANS_SQUARES, squares, d * sizeof *squares);
-    for (size_t c = 0; c < d && st == STATUS_OK; c++) {
-        const double range = job->max[c] - job->min[c];
-        const double unit = kmeans_unit(range * range * 1.001);
-        const double variance = kmeans_mean(squares[c], job->n, unit);
+    STATUS_TRY(
+        kmeans_model_get(job, &job->all, KMEANS_SQUARES, job->squares, d * sizeof *job->squares));
+    for (size_t c = 0; c < d; c++) {
+        const double variance = kmeans_mean(job->squares[c], job->n, job->square_unit[c]);
         if (job->choice.scale == KMEANS_SCALE_UNIT) {
-            job->weight[c] = range > 0 ? 1 / sqrt(variance) : 0;
+            job->weight[c] = job->max[c] > job->min[c] ? 1 / sqrt(variance) : 0;
         }
         sum += job->weight[c] * job->weight[c] * variance;
     }
-    free(squares);
     job->tolerance = job->choice.tol * (sum / (double)d);
-    return st;
+    return STATUS_OK;
 }
 
 enum status kmeans_scale_step(struct kmeans_job *job, enum kmeans_pass *next)

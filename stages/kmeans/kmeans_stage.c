@@ -36,7 +36,7 @@ static void kmeans_free(struct stage *s)
     for (size_t i = 0; i < 2; i++) {
         kmeans_sample_free(&job->samples[i]);
     }
-    free(job->min);
+    free(job->squares);
     free(job->line);
     free(s);
 }
