@@ -33,9 +33,7 @@ struct kmeans_called kmeans_call_column(const struct kmeans_job *job, size_t c)
 
 static enum status add_name(struct kmeans_names *names, const char *name)
 {
-    static const char mark[] = "\xe2\x80\xa6";
-    struct bytes *const text = &names->text;
-    const size_t from = text->len;
+    bool is_cut;
     if (names->n == names->capacity) {
         const size_t capacity = names->capacity + names->capacity / 2 + 1024;
         size_t *at = realloc(names->at, capacity * sizeof *at);
@@ -45,16 +43,9 @@ static enum status add_name(struct kmeans_names *names, const char *name)
         names->at = at;
         names->capacity = capacity;
     }
-    names->at[names->n++] = from;
-    STATUS_TRY(utf8_append_valid(text, name));
-    if (text->len - from > KMEANS_NAME_BYTES) {
-        text->len = from + KMEANS_NAME_BYTES - strlen(mark);
-        while ((text->data[text->len] & 0xc0) == 0x80) { /* within a character */
-            text->len--;
-        }
-        STATUS_TRY(bytes_append(text, mark, strlen(mark)));
-    }
-    return bytes_append(text, "", 1);
+    names->at[names->n++] = names->text.len;
+    STATUS_TRY(utf8_append_cut(&names->text, name, KMEANS_NAME_BYTES, &is_cut));
+    return bytes_append(&names->text, "", 1);
 }
 
 enum status kmeans_names_take(struct kmeans_job *job, const struct table_chunk *chunk)
