@@ -108,7 +108,7 @@ static enum status choose_k(const char *text, struct kmeans_choice *out)
     return STATUS_OK;
 }
 
-enum status kmeans_choose(const struct stage_args *args, struct kmeans_choice *out)
+static enum status choose(const struct stage_args *args, struct kmeans_choice *out)
 {
     const struct param_value *p = args->params;
     *out = (struct kmeans_choice){.scale = (enum kmeans_scale)p[SCALE].index,
@@ -294,7 +294,7 @@ static void find_width(const struct stage_args *args, const struct kmeans_choice
     l->width--;
 }
 
-enum status kmeans_lay_out(const struct stage_args *args, const struct kmeans_choice *choice,
+enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *choice,
                            struct kmeans_layout *out)
 {
     const struct table_info *table = args->inputs[0].table;
@@ -306,6 +306,7 @@ enum status kmeans_lay_out(const struct stage_args *args, const struct kmeans_ch
                               .n = lines,
                               .n_columns = table->cells_per_line,
                               .width = 1};
+    STATUS_TRY(choose(args, choice));
     if (table->grid != NULL) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: is a grid, and kmeans takes tables: CSV, TSV, .npy or .npz",

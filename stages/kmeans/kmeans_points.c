@@ -138,47 +138,36 @@ static enum status hand_over(struct kmeans_job *job, bool all)
     return compute(job, &x, job->scratch);
 }
 
-static enum status new_block(struct kmeans_job *job, size_t capacity, struct kmeans_block *b)
-{
-    size_t bytes;
-    *b = (struct kmeans_block){.capacity = capacity};
-    if (!checked_mul(capacity, job->layout.n_columns * dtype_bytes(job->layout.type), &bytes)) {
-        return status_fail(STATUS_TOO_LARGE, "%s: %zu points need more than 2^64 bytes", job->name,
-                           capacity);
-    }
-    return kmeans_alloc(job, bytes, &b->at);
-}
-
-/* A block that stays: for all points, or for as many more as there is memory for. */
-static enum status add_block(struct kmeans_job *job)
-{
-    const struct kmeans_layout *l = &job->layout;
-    const size_t held = (size_t)(job->n_cells / l->n_columns);
-    struct kmeans_block *blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *blocks);
-    if (blocks == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
-    }
-    job->blocks = blocks;
-    const size_t capacity = job->reserved > held ? job->reserved - held : 1;
-    STATUS_TRY(new_block(job, capacity, &blocks[job->n_blocks]));
-    job->open = &blocks[job->n_blocks++];
-    return STATUS_OK;
-}
-
+/* The block that numbers go to next. Of those that stay a new one, for all points or for as many
+ * more as there is memory for; else the one of two that was filled before the last. */
 static enum status open_block(struct kmeans_job *job)
 {
-    if (job->layout.resident) {
-        STATUS_TRY(add_block(job));
-    } else {
-        struct kmeans_block *const b = &job->staging[job->turn];
-        job->turn = 1 - job->turn;
-        if (b->at.at == NULL) {
-            STATUS_TRY(new_block(job, job->layout.unit, b));
+    const struct kmeans_layout *const l = &job->layout;
+    const size_t row_bytes = l->n_columns * dtype_bytes(l->type);
+    const size_t held = (size_t)(job->n_cells / l->n_columns);
+    struct kmeans_block *b = &job->staging[job->turn];
+    job->turn = 1 - job->turn;
+    b->capacity = l->unit;
+    if (l->resident) {
+        struct kmeans_block *blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *blocks);
+        if (blocks == NULL) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
         }
-        b->n = 0;
-        job->open = b;
+        job->blocks = blocks;
+        b = &blocks[job->n_blocks++];
+        *b = (struct kmeans_block){.capacity = job->reserved > held ? job->reserved - held : 1};
     }
-    job->open->first = job->n_cells / job->layout.n_columns;
+    if (b->at.at == NULL) {
+        size_t bytes;
+        if (!checked_mul(b->capacity, row_bytes, &bytes)) {
+            return status_fail(STATUS_TOO_LARGE, "%s: %zu points need more than 2^64 bytes",
+                               job->name, b->capacity);
+        }
+        STATUS_TRY(kmeans_alloc(job, bytes, &b->at));
+    }
+    b->n = 0;
+    b->first = held;
+    job->open = b;
     return STATUS_OK;
 }
 

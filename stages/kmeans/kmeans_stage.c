@@ -17,7 +17,6 @@ static enum status kmeans_plan(const struct stage_args *args, struct stage_need 
 {
     struct kmeans_choice choice;
     struct kmeans_layout layout;
-    STATUS_TRY(kmeans_choose(args, &choice));
     STATUS_TRY(kmeans_lay_out(args, &choice, &layout));
     return kmeans_layout_need(args, &choice, &layout, out);
 }
@@ -60,7 +59,6 @@ static enum status kmeans_open(const struct stage_args *args, struct stage **out
     struct kmeans_choice choice;
     struct kmeans_layout layout;
     *out = NULL;
-    STATUS_TRY(kmeans_choose(args, &choice));
     STATUS_TRY(kmeans_lay_out(args, &choice, &layout));
     struct stage *s = calloc(1, sizeof *s);
     if (s == NULL) {
