@@ -286,8 +286,8 @@ static void find_width(const struct stage_args *args, const struct kmeans_choice
 {
     struct tally model = {0};
     tally_model(&model, 1, c->k_last, l->n_columns);
-    const size_t most =
-        at_most(at_most(WINDOW_BYTES / model.bytes[BACKEND], WINDOW_RUNS), kmeans_n_runs(c));
+    const size_t fit = WINDOW_BYTES / at_least(model.bytes[BACKEND], 1);
+    const size_t most = at_most(at_most(fit, WINDOW_RUNS), kmeans_n_runs(c));
     for (l->width = 2; l->width <= most && fits(args, c, l);) {
         l->width++;
     }

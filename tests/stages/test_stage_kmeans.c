@@ -560,7 +560,7 @@ static void by_default_the_best_of_ten_runs_finds_what_one_does_not(void **state
     enum { HEAPS = 5, EACH = 30, N = HEAPS * EACH };
     struct points one = points_new(N, 2, DTYPE_F64);
     uint64_t seed = 3;
-    for (size_t i = 0; i < 2 * N; i++) {
+    for (size_t i = 0; i < (size_t)2 * N; i++) {
         one.cells[i] = corners[i / 2 / EACH][i % 2] + 5 * next_uniform(&seed);
     }
     struct points by_default = one;
@@ -574,7 +574,8 @@ static void by_default_the_best_of_ten_runs_finds_what_one_does_not(void **state
         assert_int_equal(labels[i], labels[i / EACH * EACH]);
         assert_int_equal(counts[labels[i]], EACH);
     }
-    assert_memory_equal(labels_of(&a, N), labels_of(&a, N) + 2 * EACH, EACH * sizeof *labels);
+    const int32_t *const merged = labels_of(&a, N);
+    assert_memory_equal(merged, merged + (size_t)2 * EACH, EACH * sizeof *merged);
     assert_int_equal(json_integer_value(json_object_get(b.parameters, "n_init")), 10);
     clustering_free(&a);
     clustering_free(&b);
