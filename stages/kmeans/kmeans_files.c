@@ -90,7 +90,7 @@ static enum status add_text(struct kmeans_job *job, struct leaving *leaving, siz
                             struct result *out)
 {
     const bool named = kmeans_row_name(job, 0) != NULL;
-    const char *const header = job->begun ? NULL : named ? "row,name,cluster" : "row,cluster";
+    const char *const header = job->n_left > 0 ? NULL : named ? "row,name,cluster" : "row,cluster";
     STATUS_TRY(result_add_csv(out, "labels", header, n, named ? NAMED_ROWS : LABEL_ROWS, label_rows,
                               leaving, NULL));
     out->files[out->n_files - 1].more = more;
@@ -115,7 +115,6 @@ static enum status add_labels(struct kmeans_job *job, struct kmeans_labels *host
     }
     STATUS_TRY(result_add_portion(f, "labels", NPY_I4, n, fetch_labels, leaving, free_leaving));
     STATUS_TRY(add_text(job, leaving, n, true, out));
-    job->begun = true;
     job->n_left += n;
     return STATUS_OK;
 }

@@ -140,7 +140,7 @@ struct kmeans_job {
     size_t n_scatter;             /* ... of which so many are known */
     struct kmeans_labels *labels; /* that have not left; where points stay, room for a piece */
     uint64_t n_left;              /* labels that have */
-    bool begun, ended;            /* files of labels: something has left, all has */
+    bool ended;                   /* all have */
 };
 
 enum { KMEANS_OF_SILHOUETTE, KMEANS_OF_SCATTER };
