@@ -70,6 +70,7 @@ struct stage_args {
     size_t block_bytes;                         /* the most that one push brings */
     uint64_t memory_limit; /* the most that a plan may ask for: backend memory, with the host's
                               where they are one; 0: not known */
+    uint64_t host_limit;   /* the host's, where they are two; 0: they are one, or not known */
     bool started_over;     /* finish() has said STATUS_START_OVER */
 };
 

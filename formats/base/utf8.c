@@ -45,14 +45,36 @@ uint32_t utf8_next(const char **text)
     return point == UTF8_WRONG ? REPLACEMENT : point;
 }
 
+static enum status append_next(struct bytes *out, const char **text)
+{
+    const char *const from = *text;
+    /* three bytes that mean U+FFFD are themselves what stands for it */
+    const bool wrong = utf8_next(text) == REPLACEMENT;
+    return wrong ? bytes_append(out, "\xef\xbf\xbd", 3)
+                 : bytes_append(out, from, (size_t)(*text - from));
+}
+
 enum status utf8_append_valid(struct bytes *out, const char *text)
 {
     while (*text != '\0') {
-        const char *const from = text;
-        /* three bytes that mean U+FFFD are themselves what stands for it */
-        const bool wrong = utf8_next(&text) == REPLACEMENT;
-        STATUS_TRY(wrong ? bytes_append(out, "\xef\xbf\xbd", 3)
-                         : bytes_append(out, from, (size_t)(text - from)));
+        STATUS_TRY(append_next(out, &text));
     }
     return STATUS_OK;
+}
+
+enum status utf8_append_cut(struct bytes *out, const char *text, size_t most, bool *is_cut)
+{
+    static const char mark[] = "\xe2\x80\xa6";
+    const size_t begin = out->len;
+    size_t before_mark = begin;
+    while (*text != '\0' && out->len - begin <= most) {
+        before_mark = out->len - begin <= most - strlen(mark) ? out->len : before_mark;
+        STATUS_TRY(append_next(out, &text));
+    }
+    *is_cut = out->len - begin > most;
+    if (!*is_cut) {
+        return STATUS_OK;
+    }
+    out->len = before_mark;
+    return bytes_append(out, mark, strlen(mark));
 }

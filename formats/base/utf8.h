@@ -7,6 +7,7 @@
 #include "formats/base/bytes.h"
 #include "formats/base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { UTF8_WRONG = 0x110000 };
@@ -23,5 +24,9 @@ uint32_t utf8_next(const char **text);
 
 /* Appends the text with U+FFFD in the place of what is not UTF-8; no NUL. STATUS_NO_MEMORY. */
 enum status utf8_append_valid(struct bytes *out, const char *text) STATUS_MUST_CHECK;
+/* The same of names: one that takes more than `most` bytes, 3 or more, is cut at a character's end
+ * and ends with U+2026 ("...") within them; nothing longer is made on the way. */
+enum status utf8_append_cut(struct bytes *out, const char *text, size_t most,
+                            bool *is_cut) STATUS_MUST_CHECK;
 
 #endif

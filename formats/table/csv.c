@@ -202,6 +202,7 @@ static enum status csv_open(struct table *t)
     t->info.has_labels = csv->shape.has_labels;
     t->info.names = csv->shape.names;
     t->info.names_bytes = csv->shape.names_bytes;
+    t->info.runs = csv->shape.runs;
     return STATUS_OK;
 }
 

@@ -448,6 +448,19 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     return status;
 }
 
+size_t table_column(const struct table_info *info, size_t c)
+{
+    const struct csv_run *run = info->runs;
+    for (size_t kept = 0; run != NULL; run++) {
+        const size_t n = run->kind == CSV_KEEP ? run->last - run->first : 0;
+        if (c < kept + n) {
+            return run->first + (c - kept);
+        }
+        kept += n;
+    }
+    return c;
+}
+
 void csv_shape_free(struct csv_shape *shape)
 {
     free(shape->runs);

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 struct table;
+struct csv_run;
 
 /* What the user may say about a table; zeroed is the default. Strings are borrowed for the life of
  * the table. */
@@ -52,6 +53,7 @@ struct table_info {
     bool uses_columns, uses_member; /* these options were given, and the format looks at them */
     const char *const *names; /* names of the kept columns [cells_per_line]; NULL without header */
     size_t names_bytes;       /* that the names take as long as the table is open */
+    const struct csv_run *runs;  /* CSV: of columns that are kept or not; see table_column */
     const char *const *warnings; /* plain sentences, e.g. columns left out, by name */
     size_t n_warnings;
     /* tif: parts of whole lines, each decoded in one piece; else 0 */
@@ -104,6 +106,9 @@ void table_free(struct table *t);
 const struct table_info *table_info(const struct table *t);
 /* The source, for progress and checksum; owned by the table. */
 struct source *table_source(struct table *t);
+
+/* The number in the file, from 0, of kept column c. */
+size_t table_column(const struct table_info *info, size_t c);
 
 /* Reads the next chunk's raw bytes. *end is set, with an empty chunk, when there is no more; at
  * that point trailing garbage or a short array have been reported as STATUS_BAD_INPUT. */

@@ -28,23 +28,22 @@ static uint64_t decode_bytes(const struct job *job)
     return bytes;
 }
 
-/* What a plan may ask for at most: on the CPU what decoding leaves. */
-static uint64_t memory_limit(const struct job *job)
+/* What a plan may ask for at most of the host's memory: what decoding leaves. */
+static uint64_t host_limit(const struct job *job)
 {
     const struct engine *e = job->engine;
     const uint64_t decode = decode_bytes(job);
-    if (!e->on_cpu) {
-        return e->device_limit;
-    }
     return decode < e->host_limit ? e->host_limit - decode : 1;
 }
 
 struct stage_args job_args(const struct job *job)
 {
+    const struct engine *const e = job->engine;
     struct stage_args args = {.queue = job->queue,
                               .params = job->input.settings.params,
-                              .block_bytes = job->engine->block_bytes,
-                              .memory_limit = memory_limit(job),
+                              .block_bytes = e->block_bytes,
+                              .memory_limit = e->on_cpu ? host_limit(job) : e->device_limit,
+                              .host_limit = e->on_cpu ? 0 : host_limit(job),
                               .started_over = job->started_over};
     for (size_t i = 0; i < job->input.n_parts; i++) {
         args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path};

@@ -59,11 +59,6 @@ static enum status fetch_labels(void *context, uint64_t first, size_t n, void *d
     return STATUS_OK;
 }
 
-static bool has_names(const struct kmeans_job *job)
-{
-    return job->names.n == job->n && !job->names.given_up && job->layout.resident;
-}
-
 static enum status label_rows(void *context, uint64_t first, size_t n, struct bytes *out)
 {
     const struct leaving *const l = context;
@@ -75,12 +70,9 @@ static enum status label_rows(void *context, uint64_t first, size_t n, struct by
     enum status st = fetch_labels(context, first, n, labels);
     for (size_t i = 0; i < n && st == STATUS_OK; i++) {
         const uint64_t row = l->first + first + i, label = (uint64_t)labels[i];
-        if (has_names(job)) {
-            st = result_put_row(out, "usu", row,
-                                (const char *)job->names.text.data + job->names.at[row], label);
-        } else {
-            st = result_put_row(out, "uu", row, label);
-        }
+        const char *const name = kmeans_row_name(job, row);
+        st = name != NULL ? result_put_row(out, "usu", row, name, label)
+                          : result_put_row(out, "uu", row, label);
     }
     free(labels);
     return st;
@@ -97,8 +89,8 @@ static enum status add_zip(struct result *out, bool more, struct result_file **f
 static enum status add_text(struct kmeans_job *job, struct leaving *leaving, size_t n, bool more,
                             struct result *out)
 {
-    const bool named = has_names(job);
-    const char *const header = job->begun ? NULL : named ? "row,name,cluster" : "row,cluster";
+    const bool named = kmeans_row_name(job, 0) != NULL;
+    const char *const header = job->n_left > 0 ? NULL : named ? "row,name,cluster" : "row,cluster";
     STATUS_TRY(result_add_csv(out, "labels", header, n, named ? NAMED_ROWS : LABEL_ROWS, label_rows,
                               leaving, NULL));
     out->files[out->n_files - 1].more = more;
@@ -123,7 +115,6 @@ static enum status add_labels(struct kmeans_job *job, struct kmeans_labels *host
     }
     STATUS_TRY(result_add_portion(f, "labels", NPY_I4, n, fetch_labels, leaving, free_leaving));
     STATUS_TRY(add_text(job, leaving, n, true, out));
-    job->begun = true;
     job->n_left += n;
     return STATUS_OK;
 }
@@ -157,10 +148,9 @@ enum status kmeans_files_labels(struct kmeans_job *job, bool all, struct result 
 static enum status add_columns(const struct kmeans_job *job, struct result_file *f)
 {
     const struct table_info *const table = job->args.inputs[0].table;
-    if (table->names == NULL || job->layout.by_columns) {
-        return STATUS_OK;
-    }
-    return result_add_strings(f, "columns", job->layout.n_columns, table->names);
+    return table->names != NULL
+               ? result_add_strings(f, "columns", job->layout.n_columns, table->names)
+               : STATUS_OK;
 }
 
 static enum status add_arrays(const struct kmeans_job *job, struct result_file *f)
@@ -170,8 +160,8 @@ static enum status add_arrays(const struct kmeans_job *job, struct result_file *
     const int64_t n_iterations = (int64_t)fit->state.n_iterations;
     STATUS_TRY(result_add_copy(f, "centroids", NPY_F8, 2, shape, fit->centroids));
     STATUS_TRY(result_end_portions(f, "labels", NPY_I4, 1, &job->n, false));
-    STATUS_TRY(result_add_copy(f, "counts", NPY_I8, 1, &k, fit->count));
-    STATUS_TRY(result_add_copy(f, "within", NPY_F8, 1, &k, fit->within));
+    STATUS_TRY(result_add_copy(f, "counts", NPY_I8, 1, &k, job->count));
+    STATUS_TRY(result_add_copy(f, "within", NPY_F8, 1, &k, job->within));
     STATUS_TRY(result_add_copy(f, "inertia", NPY_F8, 0, NULL, &fit->inertia));
     STATUS_TRY(result_add_copy(f, "n_iterations", NPY_I8, 0, NULL, &n_iterations));
     STATUS_TRY(result_add_copy(f, "scale", NPY_F8, 1, &d, job->weight));
@@ -183,17 +173,16 @@ static enum status add_arrays(const struct kmeans_job *job, struct result_file *
 static enum status centroid_rows(void *context, uint64_t first, size_t n, struct bytes *out)
 {
     const struct kmeans_job *const job = context;
-    const struct kmeans_fit *const fit = &job->best;
     const size_t d = job->layout.n_columns;
     for (size_t c = (size_t)first; c < first + n; c++) {
         STATUS_TRY(result_put_u64(out, c));
         STATUS_TRY(bytes_append(out, ",", 1));
-        STATUS_TRY(result_put_u64(out, fit->count[c]));
+        STATUS_TRY(result_put_u64(out, job->count[c]));
         STATUS_TRY(bytes_append(out, ",", 1));
-        STATUS_TRY(result_put_f64(out, fit->within[c]));
+        STATUS_TRY(result_put_f64(out, job->within[c]));
         for (size_t i = 0; i < d; i++) {
             STATUS_TRY(bytes_append(out, ",", 1));
-            STATUS_TRY(result_put_f64(out, fit->centroids[c * d + i]));
+            STATUS_TRY(result_put_f64(out, job->best.centroids[c * d + i]));
         }
         STATUS_TRY(bytes_append(out, "\n", 1));
     }
@@ -202,13 +191,11 @@ static enum status centroid_rows(void *context, uint64_t first, size_t n, struct
 
 static enum status put_header(const struct kmeans_job *job, struct bytes *header)
 {
-    char number[32];
+    char room[KMEANS_COLUMN_BYTES];
     STATUS_TRY(bytes_printf(header, "cluster,count,within"));
     for (size_t c = 0; c < job->layout.n_columns; c++) {
-        const char *const name = kmeans_column(job, c);
-        snprintf(number, sizeof number, "column %zu", c + 1);
         STATUS_TRY(bytes_append(header, ",", 1));
-        STATUS_TRY(result_put_field(header, name != NULL ? name : number));
+        STATUS_TRY(result_put_field(header, kmeans_column(job, c, room)));
     }
     return bytes_append(header, "", 1);
 }

@@ -4,7 +4,7 @@
  * A job is a sequence of passes over the points: their ranges; where tol or scale ask for it their
  * means and squares; then whatever the runs ask for, until all are done; then the labels. Where the
  * points stay in memory the passes after the first go over the blocks that hold them, else the
- * engine reads the part again for each.
+ * engine reads the part again for each; both do the same with the points of a pass.
  */
 #ifndef LEAT_STAGES_KMEANS_KMEANS_JOB_H
 #define LEAT_STAGES_KMEANS_KMEANS_JOB_H
@@ -12,10 +12,9 @@
 #include "stages/kmeans/kmeans_layout.h"
 #include "stages/kmeans/kmeans_sample.h"
 
-#include <stdio.h>
-
 enum kmeans_pass {
     KMEANS_PASS_RANGE,
+    KMEANS_PASS_BAD, /* what the first pass has found is looked for, to be named */
     KMEANS_PASS_MEANS,
     KMEANS_PASS_SQUARES,
     KMEANS_PASS_RUNS,
@@ -25,7 +24,7 @@ enum kmeans_pass {
 
 /* Points that are gathered on the backend. */
 struct kmeans_block {
-    struct span at, memory; /* memory: of the assignment, later of the labels (resident) */
+    struct span at, memory; /* memory: what they remember, later their labels (resident) */
     size_t capacity, n;     /* points */
     uint64_t first;
 };
@@ -40,28 +39,25 @@ enum kmeans_phase {
     KMEANS_DONE
 };
 
-struct kmeans_start; /* the numbers of points that a run begins from */
-
 struct kmeans_run {
     size_t k, restart;
     enum kmeans_phase phase;
     struct kmeans_model model;
-    struct kmeans_state state;  /* as of the last look */
-    struct kmeans_start *start; /* [k], by number; NULL without KMEANS_GATHER */
+    struct kmeans_state state; /* as of the last look */
+    unsigned n_unseen;         /* iterations since then */
+    uint64_t *start;           /* [k]: points, by number, that become the centroids; NULL without
+                                  KMEANS_GATHER */
+    double *centroids;         /* [k][d], of which so many are gathered: */
     size_t n_gathered;
-    double *centroids; /* [k][d], being gathered */
 };
 
 /* The outcome of a run, on the host. */
 struct kmeans_fit {
-    size_t k;
+    size_t k; /* 0: none yet */
     struct kmeans_state state;
     double inertia, silhouette;
-    double *centroids;  /* [k][d] */
-    int32_t *sample;    /* labels of the silhouette's sample */
-    uint64_t *count;    /* [k]; these two after the last pass */
-    double *within;     /* [k] */
-    uint64_t n_nonzero; /* clusters with points */
+    double *centroids; /* [k][d] */
+    int32_t *sample;   /* labels of the silhouette's sample */
 };
 
 /* A line of ks.csv.gz. */
@@ -113,97 +109,104 @@ struct kmeans_job {
 
     /* of all points */
     struct kmeans_model all;           /* of one cluster: ranges, means, squares */
-    double *min, *max, *weight, *unit; /* [d]; the first allocation holds all */
+    struct kmeans_sum *squares;        /* [d]; the first allocation holds these, too: */
+    double *min, *max, *weight, *unit; /* [d] */
+    double *mean, *square_unit;        /* [d] */
     double inertia_unit, tolerance;
+    double index_from;               /* the first value of the first column, ... */
+    bool is_not_index;               /* ... which does not go up by 1 from there */
+    uint64_t bad;                    /* a point that is not finite, by number */
     struct kmeans_sample samples[2]; /* of the silhouette, of the picture */
-    int32_t *scatter;                /* labels of the latter */
-    size_t n_scatter;                /* of these known */
-    struct span sample_at, sample_labels;
-    double *distances;
 
     /* runs */
-    struct kmeans_run *runs;           /* [layout.width]: those under way */
-    size_t first_run;                  /* the number of the first of them */
-    size_t n_runs;                     /* of them */
-    struct span scratch;               /* labels of a unit */
+    struct kmeans_run *runs; /* [layout.width]: those under way */
+    size_t first_run;        /* the number of the first of them */
+    size_t n_runs;           /* of them */
+    struct span scratch;     /* labels of a unit (not resident) */
+
+    /* their outcomes */
     struct kmeans_fit best, candidate; /* of all; of the present k */
     struct kmeans_k *ks;
     size_t n_ks;
+    struct span sample_at, sample_labels;
+    double *distances; /* in the silhouette's sample */
 
     /* the last pass */
     struct kmeans_model model;
-    struct kmeans_labels *labels; /* that have not left (not resident) */
+    uint64_t *count;              /* [k] */
+    double *within;               /* [k] */
+    size_t n_nonzero;             /* clusters with points */
+    int32_t *scatter;             /* labels of the picture's points ... */
+    size_t n_scatter;             /* ... of which so many are known */
+    struct kmeans_labels *labels; /* that have not left; where points stay, room for a piece */
     uint64_t n_left;              /* labels that have */
-    bool begun, ended;            /* files of labels: something has left, all has */
+    bool ended;                   /* all have */
 };
 
 enum { KMEANS_OF_SILHOUETTE, KMEANS_OF_SCATTER };
 
-/* The name of a column, or NULL. */
-static inline const char *kmeans_column(const struct kmeans_job *job, size_t c)
-{
-    const struct table_info *table = job->args.inputs[0].table;
-    return table->names != NULL && !job->layout.by_columns && table->names[c][0] != '\0'
-               ? table->names[c]
-               : NULL;
-}
-
-/* How messages call a column: by its name, or by its number from 1. */
+/* kmeans_names: what columns and rows are called. A column's name in the header, or "column 3", its
+ * number in the file from 1, in `room`. */
+enum { KMEANS_COLUMN_BYTES = 32 };
+const char *kmeans_column(const struct kmeans_job *job, size_t c, char room[KMEANS_COLUMN_BYTES]);
+/* The same for messages: names in quotes. */
 struct kmeans_called {
-    char text[96];
+    char text[80];
 };
+struct kmeans_called kmeans_call_column(const struct kmeans_job *job, size_t c);
+/* Keeps the names of the rows of a chunk, if they are to be kept and there is room for them. */
+enum status kmeans_names_take(struct kmeans_job *job,
+                              const struct table_chunk *chunk) STATUS_MUST_CHECK;
+/* A row's name; NULL where names are not kept. */
+const char *kmeans_row_name(const struct kmeans_job *job, uint64_t row);
+void kmeans_names_free(struct kmeans_names *names);
 
-static inline struct kmeans_called kmeans_call_column(const struct kmeans_job *job, size_t c)
-{
-    struct kmeans_called called;
-    const char *const name = kmeans_column(job, c);
-    if (name != NULL) {
-        snprintf(called.text, sizeof called.text, "'%.80s'", name);
-    } else {
-        snprintf(called.text, sizeof called.text, "column %zu", c + 1);
-    }
-    return called;
-}
-
-/* kmeans_points: numbers in, and points to kernels. Backend memory, *out none on failure. */
-enum status kmeans_alloc(struct kmeans_job *job, size_t bytes, struct span *out) STATUS_MUST_CHECK;
-void kmeans_release(struct kmeans_job *job, struct span *s);
-/* Takes cells in file order: gathers points, hands complete ones to the kernels of the pass. */
+/* kmeans_points: numbers in, and points to the kernels of a pass. Takes cells in file order:
+ * gathers points, hands complete ones over. */
 enum status kmeans_points_take(struct kmeans_job *job,
                                const struct table_chunk *chunk) STATUS_MUST_CHECK;
 /* The pass has had all cells: hands over what is left. */
 enum status kmeans_points_end(struct kmeans_job *job) STATUS_MUST_CHECK;
-/* Begins another pass. */
-void kmeans_points_begin(struct kmeans_job *job, enum kmeans_pass pass);
+/* Begins another pass; where points stay, hands over all of them. */
+enum status kmeans_points_again(struct kmeans_job *job, enum kmeans_pass pass) STATUS_MUST_CHECK;
+/* What the passes of runs and labels need beside the points. */
+enum status kmeans_points_memory(struct kmeans_job *job) STATUS_MUST_CHECK;
 void kmeans_points_free(struct kmeans_job *job);
 
-/* kmeans_scale: after each of the first three passes, which comes next; units, weights and the
+/* kmeans_scale: after each of the passes before the runs, which comes next; units, weights and the
  * tolerance, from ranges and variances. */
 enum status kmeans_scale_open(struct kmeans_job *job) STATUS_MUST_CHECK;
 enum status kmeans_scale_step(struct kmeans_job *job, enum kmeans_pass *next) STATUS_MUST_CHECK;
-/* The value of a sum, in its unit. */
-double kmeans_sum_value(const struct kmeans_sum *sum);
+/* Fails where the bad point is one of these. */
+enum status kmeans_scale_refuse(struct kmeans_job *job,
+                                const struct kmeans_points *x) STATUS_MUST_CHECK;
 
 /* kmeans_runs: Lloyd's iterations. Begins the first runs. */
 enum status kmeans_runs_begin(struct kmeans_job *job) STATUS_MUST_CHECK;
-/* These points, for what each of the runs under way needs. */
-enum status kmeans_runs_points(struct kmeans_job *job,
-                               const struct kmeans_points *x) STATUS_MUST_CHECK;
-/* The host's numbers of these rows, for runs that gather theirs. */
-enum status kmeans_runs_rows(struct kmeans_job *job,
-                             const struct kmeans_rows *rows) STATUS_MUST_CHECK;
+/* These points, for what each of the runs under way needs. `memory`: theirs where they stay, else
+ * for their labels. */
+enum status kmeans_runs_points(struct kmeans_job *job, const struct kmeans_points *x,
+                               struct span memory) STATUS_MUST_CHECK;
 /* All points have been seen once more; *done: by the last run for the last time. */
 enum status kmeans_runs_step(struct kmeans_job *job, bool *done) STATUS_MUST_CHECK;
-/* All runs, over the points in memory. */
-enum status kmeans_runs_resident(struct kmeans_job *job) STATUS_MUST_CHECK;
-/* Before and after the pass of labels; those of points. */
-enum status kmeans_runs_final(struct kmeans_job *job) STATUS_MUST_CHECK;
-enum status kmeans_runs_label(struct kmeans_job *job,
-                              const struct kmeans_points *x) STATUS_MUST_CHECK;
-enum status kmeans_runs_end(struct kmeans_job *job) STATUS_MUST_CHECK;
 void kmeans_runs_free(struct kmeans_job *job);
 
-/* kmeans_model: arrays of models, between host and backend. */
+/* kmeans_fits: outcomes of runs. Before the first; of a run that is done, in their order. */
+enum status kmeans_fits_begin(struct kmeans_job *job) STATUS_MUST_CHECK;
+enum status kmeans_fits_take(struct kmeans_job *job,
+                             const struct kmeans_run *run) STATUS_MUST_CHECK;
+void kmeans_fits_free(struct kmeans_job *job);
+
+/* kmeans_labels: before, during and after the last pass. */
+enum status kmeans_labels_begin(struct kmeans_job *job) STATUS_MUST_CHECK;
+enum status kmeans_labels_points(struct kmeans_job *job, const struct kmeans_points *x,
+                                 struct span labels) STATUS_MUST_CHECK;
+enum status kmeans_labels_end(struct kmeans_job *job) STATUS_MUST_CHECK;
+void kmeans_labels_free(struct kmeans_job *job);
+
+/* kmeans_model: backend memory (*out none on failure), and arrays between it and the host. */
+enum status kmeans_alloc(struct kmeans_job *job, size_t bytes, struct span *out) STATUS_MUST_CHECK;
+void kmeans_release(struct kmeans_job *job, struct span *s);
 enum status kmeans_model_new(struct kmeans_job *job, size_t k,
                              struct kmeans_model *out) STATUS_MUST_CHECK;
 void kmeans_model_free(struct kmeans_job *job, struct kmeans_model *m);
@@ -212,6 +215,12 @@ enum status kmeans_model_put(struct kmeans_job *job, const struct kmeans_model *
                              size_t bytes) STATUS_MUST_CHECK;
 enum status kmeans_model_get(struct kmeans_job *job, const struct kmeans_model *m,
                              enum kmeans_field field, void *to, size_t bytes) STATUS_MUST_CHECK;
+/* Sums of squared distances by label(): of each cluster, unless `within` is NULL, and of all. */
+enum status kmeans_model_inertia(struct kmeans_job *job, const struct kmeans_model *m,
+                                 double *within, double *inertia) STATUS_MUST_CHECK;
+/* The row of one of these points; valid until the next one. */
+enum status kmeans_fetch_row(struct kmeans_job *job, const struct kmeans_points *x, uint64_t point,
+                             struct kmeans_rows *out) STATUS_MUST_CHECK;
 
 /* kmeans_files: arrays and text tables. Labels that may leave by now; or (`all`) all that are left.
  */

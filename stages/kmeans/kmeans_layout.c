@@ -63,7 +63,7 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
              .help = "stop when centroids move less, relative to the columns' mean variance"},
     [N_INIT] = {.key = "n_init",
                 .kind = PARAM_COUNT,
-                .text = "1",
+                .text = "10",
                 .min = 1,
                 .max = 1000,
                 .help = "runs from different first centroids, of which the best is taken"},
@@ -108,7 +108,7 @@ static enum status choose_k(const char *text, struct kmeans_choice *out)
     return STATUS_OK;
 }
 
-enum status kmeans_choose(const struct stage_args *args, struct kmeans_choice *out)
+static enum status choose(const struct stage_args *args, struct kmeans_choice *out)
 {
     const struct param_value *p = args->params;
     *out = (struct kmeans_choice){.scale = (enum kmeans_scale)p[SCALE].index,
@@ -136,17 +136,19 @@ static size_t at_most(size_t a, size_t b)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* A sum of products that remembers whether it ever wrapped. */
+enum side { HOST, BACKEND, SIDES };
+
+/* Sums of products that remember whether they ever wrapped. */
 struct tally {
-    size_t bytes;
+    size_t bytes[SIDES];
     bool wrapped;
 };
 
-static void tally(struct tally *t, size_t n, size_t each, size_t size)
+static void tally(struct tally *t, enum side side, size_t n, size_t each, size_t size)
 {
     size_t product = 0;
     if (!checked_mul(n, each, &product) || !checked_mul(product, size, &product) ||
-        !checked_add(t->bytes, product, &t->bytes)) {
+        !checked_add(t->bytes[side], product, &t->bytes[side])) {
         t->wrapped = true;
     }
 }
@@ -155,15 +157,28 @@ static void tally(struct tally *t, size_t n, size_t each, size_t size)
 static void tally_model(struct tally *t, size_t n, size_t k, size_t d)
 {
     const size_t without = kmeans_model_bytes(0, d);
-    tally(t, n, without, 1);
-    tally(t, n, k, kmeans_model_bytes(1, d) - without);
+    tally(t, BACKEND, n, without, 1);
+    tally(t, BACKEND, n, k, kmeans_model_bytes(1, d) - without);
 }
 
-/* What queues take on their own for an update. */
-static void tally_update(struct tally *t, size_t k, size_t d)
+/* The sample of a table of unknown length may be as large as any. */
+static size_t sample_n(const struct kmeans_layout *l, size_t most)
 {
-    tally(t, k, d + 2, KMEANS_SCRATCH_NUMBER);
-    tally(t, 1, KMEANS_SCRATCH_BESIDE, 1);
+    return l->n_known ? at_most(l->n, most) : most;
+}
+
+static void tally_samples(struct tally *t, const struct kmeans_layout *l)
+{
+    const size_t d = l->n_columns, n = sample_n(l, l->sample);
+    const size_t each = sizeof(uint64_t) + sizeof(uint32_t); /* number and word */
+    const size_t scatter = sample_n(l, KMEANS_SCATTER_MOST);
+    tally(t, HOST, n + 1, d, sizeof(double));
+    tally(t, HOST, n + 1, each + 2 * sizeof(int32_t), 1); /* labels by the best and a candidate */
+    tally(t, HOST, scatter + 1, 2 * sizeof(double) + each + sizeof(int32_t), 1);
+    tally(t, BACKEND, n, d, sizeof(double));
+    tally(t, BACKEND, n, 1, sizeof(int32_t));
+    /* the pictures are drawn when the distances are no longer needed */
+    tally(t, HOST, 1, at_least(KMEANS_PLOT_BYTES, (n * (n + 1) / 2 + 1) * sizeof(double)), 1);
 }
 
 /* What a job takes whether or not its points stay: models, samples, results. */
@@ -171,145 +186,135 @@ static void tally_fixed(struct tally *t, const struct stage_args *args,
                         const struct kmeans_choice *c, const struct kmeans_layout *l)
 {
     const size_t d = l->n_columns, k = c->k_last;
-    const size_t sample = l->n_known ? at_most(l->n, l->sample) : l->sample;
-    const size_t scatter = l->n_known ? at_most(l->n, KMEANS_SCATTER_MOST) : KMEANS_SCATTER_MOST;
-    const size_t names = args->inputs[0].table->names_bytes;
     tally_model(t, 1, 1, d);
-    tally_update(t, k, d);
-    tally_model(t, 2, k, d);                  /* one on its way to the backend or back */
-    tally(t, 3, k, (d + 3) * sizeof(double)); /* the first centroids, the best, and a candidate */
-    tally(t, 2 * sample + 1, d, sizeof(double)); /* on the host and on the backend */
-    tally(t, sample, 4, sizeof(double));
-    tally(t, scatter, 2 * sizeof(double) + 24, 1);
-    tally(t, 4, names + d * 24, 1); /* of the columns, in headers */
-    /* the pictures are drawn when the distances are no longer needed */
-    tally(t, 1, at_least(KMEANS_PLOT_BYTES, sample * (sample / 2 + 1) * sizeof(double)), 1);
-}
-
-/* Points that stay, on the backend. */
-static void tally_stay(struct tally *t, size_t n, const struct kmeans_layout *l)
-{
-    tally(t, n, l->n_columns, dtype_bytes(l->type));
-    tally(t, n, kmeans_memory_bytes(1) + KMEANS_SCRATCH_POINT, 1);
+    tally_model(t, l->width, k, d);
+    tally(t, BACKEND, k, d + 2, KMEANS_SCRATCH_NUMBER); /* of queues, for an update */
+    tally(t, BACKEND, 1, KMEANS_SCRATCH_BESIDE, 1);
+    tally(t, HOST, l->width + 2, k, (d + 1) * sizeof(double)); /* first centroids, two outcomes */
+    tally(t, HOST, k, 64, 1);                                  /* counts and sums */
+    tally(t, HOST, d, 96, 1);                                  /* ranges, units, a row */
+    tally(t, HOST, 4, args->inputs[0].table->names_bytes + d * 24, 1); /* names in results */
+    tally(t, HOST, 1, GROWING_BYTES, 1);
+    tally_samples(t, l);
 }
 
 /* Names: their buffer doubles, that of where they begin grows by half. */
-static void tally_point(struct tally *t, size_t n, const struct kmeans_layout *l)
+static void tally_resident(struct tally *t, const struct kmeans_layout *l)
 {
-    tally_stay(t, n, l);
+    tally(t, BACKEND, l->n, l->n_columns, dtype_bytes(l->type));
+    tally(t, BACKEND, l->n, kmeans_memory_bytes(1) + KMEANS_SCRATCH_POINT, 1);
+    tally(t, HOST, KMEANS_LABEL_PIECE, sizeof(int32_t), 1);
     if (l->has_names) {
-        tally(t, n, 3 * sizeof(size_t) / 2 + (size_t)2 * KMEANS_NAMES_A_ROW, 1);
+        tally(t, HOST, l->n, 3 * sizeof(size_t) / 2 + (size_t)2 * KMEANS_NAMES_A_ROW, 1);
+        tally(t, HOST, 2, KMEANS_NAMES_BESIDE, 1);
     }
     if (l->by_columns) {
-        tally(t, n, l->n_columns, dtype_bytes(l->type));
+        tally(t, HOST, l->n, l->n_columns, dtype_bytes(l->type));
     }
 }
 
-static void tally_resident(struct tally *t, const struct stage_args *args,
-                           const struct kmeans_choice *c, const struct kmeans_layout *l)
+static void tally_streamed(struct tally *t, const struct kmeans_layout *l)
 {
-    tally_fixed(t, args, c, l);
-    tally_point(t, l->n, l);
-    tally(t, 2, l->has_names ? KMEANS_NAMES_BESIDE : 0, 1);
-    tally(t, 1, GROWING_BYTES, 1);
+    tally(t, BACKEND, 2 * l->unit, l->n_columns, dtype_bytes(l->type));
+    tally(t, BACKEND, l->unit, sizeof(int32_t), 1);
+    tally(t, HOST, 2, KMEANS_LABEL_PIECE, sizeof(int32_t));      /* that are gathered, or move */
+    tally(t, HOST, 3, UNITS_A_BLOCK * l->unit, sizeof(int32_t)); /* of the last pushes */
 }
 
-static void tally_streamed(struct tally *t, const struct stage_args *args,
-                           const struct kmeans_choice *c, const struct kmeans_layout *l)
+static struct tally tally_all(const struct stage_args *args, const struct kmeans_choice *c,
+                              const struct kmeans_layout *l)
 {
-    tally_fixed(t, args, c, l);
-    tally_model(t, l->width - 1, c->k_last, l->n_columns);
-    tally(t, l->width - 1, c->k_last, l->n_columns * sizeof(double));
-    tally(t, 2 * l->unit, l->n_columns, dtype_bytes(l->type));
-    tally(t, l->unit, sizeof(int32_t), 1);
-    tally(t, 2, KMEANS_LABEL_PIECE, sizeof(int32_t));      /* that are gathered, or move */
-    tally(t, 3, UNITS_A_BLOCK * l->unit, sizeof(int32_t)); /* of the last pushes */
-    tally(t, 1, GROWING_BYTES, 1);
+    struct tally t = {0};
+    tally_fixed(&t, args, c, l);
+    if (l->resident) {
+        tally_resident(&t, l);
+    } else {
+        tally_streamed(&t, l);
+    }
+    return t;
 }
 
-static enum status too_large(const struct stage_args *args, const struct kmeans_choice *c, size_t d)
+/* Whether a job laid out so can have its memory. */
+static bool fits(const struct stage_args *args, const struct kmeans_choice *c,
+                 const struct kmeans_layout *l)
+{
+    const struct tally t = tally_all(args, c, l);
+    size_t host = t.bytes[HOST], backend = t.bytes[BACKEND];
+    if (t.wrapped) {
+        return false;
+    }
+    if (args->host_limit > 0) {
+        return host <= args->host_limit && backend <= args->memory_limit;
+    }
+    return args->memory_limit == 0 ||
+           (checked_add(host, backend, &backend) && backend <= args->memory_limit);
+}
+
+bool kmeans_layout_fits(const struct stage_args *args, const struct kmeans_choice *choice,
+                        const struct kmeans_layout *layout, size_t n)
+{
+    struct kmeans_layout l = *layout;
+    l.n = n;
+    return n <= KMEANS_POINTS_MAX && fits(args, choice, &l);
+}
+
+static enum status too_large(const struct stage_args *args, const struct kmeans_choice *c,
+                             const struct kmeans_layout *l)
 {
     return status_fail(STATUS_TOO_LARGE,
                        "%s: %zu clusters of %zu columns need more than 2^64 bytes",
-                       args->inputs[0].name, c->k_last, d);
+                       args->inputs[0].name, c->k_last, l->n_columns);
 }
 
-/* How many points could stay in memory: all that there may be where no limit is known. */
-static enum status find_resident(const struct stage_args *args, const struct kmeans_choice *c,
-                                 struct kmeans_layout *l)
+static enum status refuse_columns(const struct stage_args *args, const struct kmeans_choice *c,
+                                  const struct kmeans_layout *l)
 {
-    struct tally all = {0}, one = {0};
-    struct kmeans_layout none = *l;
-    none.n_known = false; /* as if there were many */
-    tally_resident(&all, args, c, l);
-    tally_point(&one, 1, l);
-    if (all.wrapped || one.wrapped) {
-        return too_large(args, c, l->n_columns);
+    const struct tally t = tally_all(args, c, l);
+    if (t.wrapped) {
+        return too_large(args, c, l);
     }
-    l->resident_most = KMEANS_POINTS_MAX;
-    const bool may_stay = l->n_known || !args->started_over; /* or more came than fit */
-    l->resident = may_stay && (args->memory_limit == 0 || all.bytes <= args->memory_limit);
-    if (args->memory_limit == 0) {
-        return STATUS_OK;
-    }
-    struct tally rest = {0};
-    none.n = 0;
-    tally_resident(&rest, args, c, &none);
-    l->resident_most =
-        rest.bytes < args->memory_limit
-            ? at_most((args->memory_limit - rest.bytes) / one.bytes, l->resident_most)
-            : 0;
-    if (!l->n_known) {
-        l->resident = may_stay && l->n <= l->resident_most;
-    }
-    if (!l->resident && l->by_columns) {
-        return status_fail(
-            STATUS_TOO_LARGE,
-            "%s: is stored column after column, so that all of it must fit memory: "
-            "about %zu bytes, %zu are there for jobs; raise --memory, or store it row "
-            "after row (numpy.ascontiguousarray)",
-            args->inputs[0].name, all.bytes, (size_t)args->memory_limit);
-    }
-    return STATUS_OK;
+    return status_fail(STATUS_TOO_LARGE,
+                       "%s: is stored column after column, so that all of it must fit memory, "
+                       "about %zu bytes on the host and %zu on the backend: raise --memory, or "
+                       "store it row after row (numpy.ascontiguousarray)",
+                       args->inputs[0].name, t.bytes[HOST], t.bytes[BACKEND]);
 }
 
-/* How many runs share a pass: few enough to fit what there is beside one. */
-static size_t runs_together(const struct stage_args *args, const struct kmeans_choice *c,
-                            const struct kmeans_layout *l)
+/* How many runs share a pass: few enough to fit what there is. */
+static void find_width(const struct stage_args *args, const struct kmeans_choice *c,
+                       struct kmeans_layout *l)
 {
-    struct tally model = {0}, alone = {0}, one_more = {0};
-    struct kmeans_layout of_two = *l;
-    of_two.width = 2;
+    struct tally model = {0};
     tally_model(&model, 1, c->k_last, l->n_columns);
-    tally_streamed(&alone, args, c, l);
-    tally_streamed(&one_more, args, c, &of_two);
-    if (model.wrapped || one_more.wrapped) {
-        return 1;
+    const size_t fit = WINDOW_BYTES / at_least(model.bytes[BACKEND], 1);
+    const size_t most = at_most(at_most(fit, WINDOW_RUNS), kmeans_n_runs(c));
+    for (l->width = 2; l->width <= most && fits(args, c, l);) {
+        l->width++;
     }
-    size_t fit = at_most(WINDOW_BYTES / model.bytes, WINDOW_RUNS);
-    if (args->memory_limit > 0) {
-        const size_t left = args->memory_limit - at_most(alone.bytes, args->memory_limit);
-        fit = at_most(fit, 1 + left / (one_more.bytes - alone.bytes));
-    }
-    return at_most(at_least(fit, 1), kmeans_n_runs(c));
+    l->width--;
 }
 
-enum status kmeans_lay_out(const struct stage_args *args, const struct kmeans_choice *choice,
+enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *choice,
                            struct kmeans_layout *out)
 {
     const struct table_info *table = args->inputs[0].table;
     const size_t lines = at_least(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate, 1);
-    struct kmeans_layout l = {.by_columns = table->lines_are_columns,
+    struct kmeans_layout l = {.by_columns = table->lines_are_columns && !table->is_flat,
                               .n_known = table->n_lines > 0,
                               .has_names = table->has_labels,
                               .type = table->dtype,
                               .n = lines,
                               .n_columns = table->cells_per_line,
                               .width = 1};
+    STATUS_TRY(choose(args, choice));
     if (table->grid != NULL) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: is a grid, and kmeans takes tables: CSV, TSV, .npy or .npz",
                            args->inputs[0].name);
+    }
+    if (table->is_flat) { /* a number is a point */
+        l.n = table->cells_per_line;
+        l.n_columns = 1;
     }
     if (l.by_columns) {
         l.n = table->cells_per_line;
@@ -325,9 +330,11 @@ enum status kmeans_lay_out(const struct stage_args *args, const struct kmeans_ch
     const double side = sqrt((double)KMEANS_SAMPLE_WORK / (double)l.n_columns);
     l.sample = at_most(at_least((size_t)side, 2), KMEANS_SAMPLE_MOST);
     l.unit = at_least(args->block_bytes / UNITS_A_BLOCK / (l.n_columns * dtype_bytes(l.type)), 1);
-    STATUS_TRY(find_resident(args, choice, &l));
-    if (!l.resident) {
-        l.width = runs_together(args, choice, &l);
+    l.resident = true;
+    if ((!l.n_known && args->started_over) || !kmeans_layout_fits(args, choice, &l, l.n)) {
+        STATUS_TRY(l.by_columns ? refuse_columns(args, choice, &l) : STATUS_OK);
+        l.resident = false;
+        find_width(args, choice, &l);
     }
     *out = l;
     return STATUS_OK;
@@ -336,27 +343,12 @@ enum status kmeans_lay_out(const struct stage_args *args, const struct kmeans_ch
 enum status kmeans_layout_need(const struct stage_args *args, const struct kmeans_choice *choice,
                                const struct kmeans_layout *layout, struct stage_need *out)
 {
-    struct tally all = {0}, on_backend = {0};
-    const size_t d = layout->n_columns;
-    if (layout->resident) {
-        tally_resident(&all, args, choice, layout);
-        tally_stay(&on_backend, layout->n, layout);
-    } else {
-        tally_streamed(&all, args, choice, layout);
-        tally(&on_backend, 2 * layout->unit, d, dtype_bytes(layout->type));
-        tally(&on_backend, layout->unit, sizeof(int32_t), 1);
+    const struct tally t = tally_all(args, choice, layout);
+    if (t.wrapped) {
+        return too_large(args, choice, layout);
     }
-    tally_model(&on_backend, layout->width, choice->k_last, d);
-    tally_model(&on_backend, 1, 1, d);
-    tally_update(&on_backend, choice->k_last, d);
-    const size_t sample = layout->n_known ? at_most(layout->n, layout->sample) : layout->sample;
-    tally(&on_backend, sample, d, sizeof(double));
-    tally(&on_backend, sample, 1, sizeof(int32_t));
-    if (all.wrapped || on_backend.wrapped) {
-        return too_large(args, choice, d);
-    }
-    *out = (struct stage_need){.memory_bytes = on_backend.bytes,
-                               .host_bytes = all.bytes - at_most(on_backend.bytes, all.bytes),
+    *out = (struct stage_need){.memory_bytes = t.bytes[BACKEND],
+                               .host_bytes = t.bytes[HOST],
                                .estimated = !layout->n_known,
                                .rereads = !layout->resident};
     return STATUS_OK;
@@ -370,9 +362,9 @@ enum status kmeans_check_points(const struct stage_args *args, const struct kmea
                            args->inputs[0].name, n, KMEANS_POINTS_MAX);
     }
     if (choice->k_last > n) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: %zu points cannot make %zu clusters; set k to %zu or less",
-                           args->inputs[0].name, n, choice->k_last, n);
+        return status_fail(
+            STATUS_BAD_INPUT, "%s: %zu point%s cannot make %zu clusters; set k to %zu%s",
+            args->inputs[0].name, n, n > 1 ? "s" : "", choice->k_last, n, n > 1 ? " or less" : "");
     }
     return STATUS_OK;
 }

@@ -52,19 +52,19 @@ struct kmeans_layout {
     bool by_columns; /* the table's lines are the array's columns */
     bool has_names;  /* of rows, which are kept where the points stay in memory */
     enum dtype type;
-    bool resident;        /* all points stay in backend memory */
-    size_t resident_most; /* so many points could */
-    size_t unit;          /* points that are gathered at once where they do not */
-    size_t width;         /* runs that share a pass over the points */
-    size_t sample;        /* the most points in the silhouette's sample */
+    bool resident; /* all points stay in backend memory */
+    size_t unit;   /* points that are gathered at once where they do not */
+    size_t width;  /* runs that share a pass over the points */
+    size_t sample; /* the most points in the silhouette's sample */
 };
 
-/* What the parameters say. STATUS_BAD_ARGUMENT where k is neither a number nor a range. */
-enum status kmeans_choose(const struct stage_args *args,
-                          struct kmeans_choice *out) STATUS_MUST_CHECK;
-/* Lays a job out. STATUS_BAD_INPUT: a grid, more clusters than points; STATUS_TOO_LARGE. */
-enum status kmeans_lay_out(const struct stage_args *args, const struct kmeans_choice *choice,
+/* What the parameters say, and how the job is laid out. STATUS_BAD_ARGUMENT where k is neither a
+ * number nor a range; STATUS_BAD_INPUT: a grid, more clusters than points; STATUS_TOO_LARGE. */
+enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *choice,
                            struct kmeans_layout *out) STATUS_MUST_CHECK;
+/* Whether a job can have the memory that this layout takes for n points. */
+bool kmeans_layout_fits(const struct stage_args *args, const struct kmeans_choice *choice,
+                        const struct kmeans_layout *layout, size_t n);
 /* The memory that it needs. */
 enum status kmeans_layout_need(const struct stage_args *args, const struct kmeans_choice *choice,
                                const struct kmeans_layout *layout,

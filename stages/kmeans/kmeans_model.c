@@ -1,9 +1,10 @@
 /*
- * kmeans_model - the arrays of a model, from and to the backend.
+ * kmeans_model - arrays of a model, and rows of points, from and to the backend.
  */
 #include "stages/kmeans/kmeans_job.h"
 
-#include <math.h>
+#include "kernels/kmeans/kmeans_rule.h"
+
 #include <stdlib.h>
 
 enum status kmeans_alloc(struct kmeans_job *job, size_t bytes, struct span *out)
@@ -34,6 +35,39 @@ enum status kmeans_model_get(struct kmeans_job *job, const struct kmeans_model *
 {
     const struct span from = span_from(m->at, kmeans_offset(m->k, m->n_columns, field));
     return job->ops->download(job->queue, to, from, bytes);
+}
+
+enum status kmeans_model_inertia(struct kmeans_job *job, const struct kmeans_model *m,
+                                 double *within, double *inertia)
+{
+    const size_t bytes = m->k * sizeof(struct kmeans_sum);
+    struct kmeans_sum all = {0}, *const sums = malloc(bytes);
+    if (sums == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu clusters", m->k);
+    }
+    const enum status st = kmeans_model_get(job, m, KMEANS_WITHIN, sums, bytes);
+    for (size_t k = 0; k < m->k && st == STATUS_OK; k++) {
+        if (within != NULL) {
+            within[k] = kmeans_mean(sums[k], 1, 1) * job->inertia_unit;
+        }
+        for (size_t w = 0; w < 2; w++) {
+            all.high[w] += sums[k].high[w];
+            all.low[w] += sums[k].low[w];
+        }
+    }
+    free(sums);
+    *inertia = kmeans_mean(all, 1, 1) * job->inertia_unit;
+    return st;
+}
+
+enum status kmeans_fetch_row(struct kmeans_job *job, const struct kmeans_points *x, uint64_t point,
+                             struct kmeans_rows *out)
+{
+    const size_t bytes = x->n_columns * dtype_bytes(x->type);
+    *out = (struct kmeans_rows){
+        .cells = job->line, .type = x->type, .n = 1, .n_columns = x->n_columns, .first = point};
+    return job->ops->download(job->queue, job->line,
+                              span_from(x->at, (size_t)(point - x->first) * bytes), bytes);
 }
 
 /* All that a host sets before anything is done; zeros elsewhere. */

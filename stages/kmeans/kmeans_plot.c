@@ -38,10 +38,8 @@ static enum plot_marker marker_of(size_t cluster)
 
 static void name_of(const struct kmeans_job *job, size_t column, char out[NAME_MOST + 1])
 {
-    char number[32];
-    const char *const name = kmeans_column(job, column);
-    snprintf(number, sizeof number, "column %zu", column + 1);
-    plot_name(name != NULL ? name : number, NAME_MOST, out);
+    char room[KMEANS_COLUMN_BYTES];
+    plot_name(kmeans_column(job, column, room), NAME_MOST, out);
 }
 
 /* Ticks at whole numbers of which few enough lie within the range. */
@@ -124,7 +122,7 @@ static void draw_centroids(const struct kmeans_job *job, const struct plot_axes 
     const size_t k = job->best.k;
     const bool numbered = k <= NUMBERED && job->layout.n_columns > 1; /* else the axis has them */
     for (size_t c = 0; c < k; c++) {
-        if (job->best.count[c] > 0) {
+        if (job->count[c] > 0) {
             const struct place at = centroid_of(job, c);
             draw_centroid(axes, c, numbered, at.x, at.y);
         }
@@ -153,7 +151,7 @@ static void draw_legend(const struct kmeans_job *job, const struct plot_axes *ax
         const long middle = top + GLYPH / 2;
         plot_mark(&legend, 7, (double)(axes->height - 1 - middle), marker_of(c), 10, 1,
                   plot_colour(c));
-        snprintf(text, sizeof text, "%zu: %llu", c, (unsigned long long)job->best.count[c]);
+        snprintf(text, sizeof text, "%zu: %llu", c, (unsigned long long)job->count[c]);
         png_image_text(axes->image, left + 22, axes->top + top, DOT, PLOT_INK, text);
     }
     if (shown < k) {

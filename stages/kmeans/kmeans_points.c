@@ -8,22 +8,12 @@
 #include "stages/kmeans/kmeans_job.h"
 
 #include "formats/base/checked.h"
-#include "formats/base/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LEAST_CELLS = 1 << 16 }; /* that kernels take at once, but for the end of a block */
-
-void kmeans_points_begin(struct kmeans_job *job, enum kmeans_pass pass)
-{
-    job->pass = pass;
-    job->n_cells = 0;
-    job->n_done = 0;
-    job->line_cells = 0;
-    job->open = NULL;
-}
 
 /* --- the host's side -------------------------------------------------------------------------- */
 
@@ -66,70 +56,27 @@ static enum status refuse_missing(const struct kmeans_job *job, const struct tab
                        kmeans_call_column(job, (size_t)(cell % job->layout.n_columns)).text);
 }
 
-static enum status add_name(struct kmeans_names *names, const char *name)
-{
-    static const char mark[] = "\xe2\x80\xa6";
-    struct bytes *const text = &names->text;
-    const size_t from = text->len;
-    if (names->n == names->capacity) {
-        const size_t capacity = names->capacity + names->capacity / 2 + 1024;
-        size_t *at = realloc(names->at, capacity * sizeof *at);
-        if (at == NULL) {
-            return status_fail(STATUS_NO_MEMORY, "no memory for the names of %zu rows", capacity);
-        }
-        names->at = at;
-        names->capacity = capacity;
-    }
-    names->at[names->n++] = from;
-    STATUS_TRY(utf8_append_valid(text, name));
-    if (text->len - from > KMEANS_NAME_BYTES) {
-        text->len = from + KMEANS_NAME_BYTES - strlen(mark);
-        while ((text->data[text->len] & 0xc0) == 0x80) { /* within a character */
-            text->len--;
-        }
-        STATUS_TRY(bytes_append(text, mark, strlen(mark)));
-    }
-    return bytes_append(text, "", 1);
-}
-
-/* Keeps the names of rows, if they are to be kept and there is room for them. */
-static enum status take_names(struct kmeans_job *job, const struct table_chunk *chunk)
-{
-    struct kmeans_names *const names = &job->names;
-    const char *label = chunk->labels;
-    if (!job->layout.has_names || !job->layout.resident || job->too_many) {
-        return STATUS_OK;
-    }
-    for (size_t i = 0; i < chunk->n_labels && !names->given_up; i++) {
-        STATUS_TRY(add_name(names, label));
-        label += strlen(label) + 1;
-        names->given_up = names->text.len > names->n * KMEANS_NAMES_A_ROW + KMEANS_NAMES_BESIDE;
-    }
-    return STATUS_OK;
-}
-
-static enum status see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64_t first)
+/* Offers rows to the samples; looks whether the first column counts them. */
+static void see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64_t first)
 {
     const struct kmeans_rows rows = {.cells = cells,
                                      .type = job->layout.type,
                                      .n = n,
                                      .n_columns = job->layout.n_columns,
                                      .first = first};
-    if (job->pass == KMEANS_PASS_RANGE) {
-        kmeans_sample_take(job->samples, 2, job->choice.seed, &rows);
-        return STATUS_OK;
+    kmeans_sample_take(job->samples, 2, job->choice.seed, &rows);
+    for (size_t i = 0; i < n && !job->is_not_index; i++) {
+        const double x = kmeans_rows_cell(&rows, i * rows.n_columns);
+        job->index_from = first + i == 0 ? x : job->index_from;
+        job->is_not_index = x != job->index_from + (double)(first + i);
     }
-    return kmeans_runs_rows(job, &rows);
 }
 
 /* Whole rows among these cells, of which the first may have begun before. */
-static enum status see_cells(struct kmeans_job *job, const char *from, size_t n)
+static void see_cells(struct kmeans_job *job, const char *from, size_t n)
 {
     const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
     uint64_t row = job->n_cells / d;
-    if (job->pass != KMEANS_PASS_RANGE && job->pass != KMEANS_PASS_RUNS) {
-        return STATUS_OK;
-    }
     if (job->line_cells > 0) {
         const size_t left = d - job->line_cells, some = n < left ? n : left;
         memcpy(job->line + job->line_cells * size, from, some * size);
@@ -137,36 +84,39 @@ static enum status see_cells(struct kmeans_job *job, const char *from, size_t n)
         from += some * size;
         n -= some;
         if (job->line_cells < d) {
-            return STATUS_OK;
+            return;
         }
-        STATUS_TRY(see_rows(job, job->line, 1, row++));
+        see_rows(job, job->line, 1, row++);
     }
-    STATUS_TRY(see_rows(job, from, n / d, row));
+    see_rows(job, from, n / d, row);
     job->line_cells = n % d;
     memcpy(job->line, from + (n - job->line_cells) * size, job->line_cells * size);
-    return STATUS_OK;
 }
 
 /* --- the backend's side ----------------------------------------------------------------------- */
 
-static enum status compute(struct kmeans_job *job, const struct kmeans_points *x)
+/* `memory`: of points that stay, or for the labels of those that do not. */
+static enum status compute(struct kmeans_job *job, const struct kmeans_points *x,
+                           struct span memory)
 {
     STATUS_TRY(queue_check(job->queue));
     switch (job->pass) {
     case KMEANS_PASS_RANGE:
         return job->kernels->range(job->queue, x, &job->all);
+    case KMEANS_PASS_BAD:
+        return kmeans_scale_refuse(job, x);
     case KMEANS_PASS_MEANS:
         return job->kernels->assign(job->queue, x, &job->all, (struct span){0});
     case KMEANS_PASS_SQUARES:
         return job->kernels->squares(job->queue, x, &job->all);
     case KMEANS_PASS_RUNS:
-        return kmeans_runs_points(job, x);
+        return kmeans_runs_points(job, x, memory);
     case KMEANS_PASS_LABELS:
-        return kmeans_runs_label(job, x);
+        return kmeans_labels_points(job, x, memory);
     case KMEANS_PASS_NONE:
         break;
     }
-    return status_fail(STATUS_INTERNAL, "%s: points came when all was done", job->name);
+    return STATUS_OK;
 }
 
 /* Hands over the points of the open block that are complete; few ones wait, unless it is full. */
@@ -185,50 +135,39 @@ static enum status hand_over(struct kmeans_job *job, bool all)
                                     .first = job->n_done};
     job->n_done += n;
     b->n += n;
-    return compute(job, &x);
+    return compute(job, &x, job->scratch);
 }
 
-static enum status new_block(struct kmeans_job *job, size_t capacity, struct kmeans_block *b)
-{
-    size_t bytes;
-    *b = (struct kmeans_block){.capacity = capacity};
-    if (!checked_mul(capacity, job->layout.n_columns * dtype_bytes(job->layout.type), &bytes)) {
-        return status_fail(STATUS_TOO_LARGE, "%s: %zu points need more than 2^64 bytes", job->name,
-                           capacity);
-    }
-    return kmeans_alloc(job, bytes, &b->at);
-}
-
-/* A block that stays: for all points, or for as many more as there is memory for. */
-static enum status add_block(struct kmeans_job *job)
-{
-    const struct kmeans_layout *l = &job->layout;
-    const size_t held = (size_t)(job->n_cells / l->n_columns);
-    struct kmeans_block *blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *blocks);
-    if (blocks == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
-    }
-    job->blocks = blocks;
-    const size_t capacity = job->reserved > held ? job->reserved - held : 1;
-    STATUS_TRY(new_block(job, capacity, &blocks[job->n_blocks]));
-    job->open = &blocks[job->n_blocks++];
-    return STATUS_OK;
-}
-
+/* The block that numbers go to next. Of those that stay a new one, for all points or for as many
+ * more as there is memory for; else the one of two that was filled before the last. */
 static enum status open_block(struct kmeans_job *job)
 {
-    if (job->layout.resident) {
-        STATUS_TRY(add_block(job));
-    } else {
-        struct kmeans_block *const b = &job->staging[job->turn];
-        job->turn = 1 - job->turn;
-        if (b->at.at == NULL) {
-            STATUS_TRY(new_block(job, job->layout.unit, b));
+    const struct kmeans_layout *const l = &job->layout;
+    const size_t row_bytes = l->n_columns * dtype_bytes(l->type);
+    const size_t held = (size_t)(job->n_cells / l->n_columns);
+    struct kmeans_block *b = &job->staging[job->turn];
+    job->turn = 1 - job->turn;
+    b->capacity = l->unit;
+    if (l->resident) {
+        struct kmeans_block *blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *blocks);
+        if (blocks == NULL) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
         }
-        b->n = 0;
-        job->open = b;
+        job->blocks = blocks;
+        b = &blocks[job->n_blocks++];
+        *b = (struct kmeans_block){.capacity = job->reserved > held ? job->reserved - held : 1};
     }
-    job->open->first = job->n_cells / job->layout.n_columns;
+    if (b->at.at == NULL) {
+        size_t bytes;
+        if (!checked_mul(b->capacity, row_bytes, &bytes)) {
+            return status_fail(STATUS_TOO_LARGE, "%s: %zu points need more than 2^64 bytes",
+                               job->name, b->capacity);
+        }
+        STATUS_TRY(kmeans_alloc(job, bytes, &b->at));
+    }
+    b->n = 0;
+    b->first = held;
+    job->open = b;
     return STATUS_OK;
 }
 
@@ -236,7 +175,9 @@ static enum status open_block(struct kmeans_job *job)
 static enum status take_cells(struct kmeans_job *job, const char *from, size_t left)
 {
     const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
-    STATUS_TRY(see_cells(job, from, left));
+    if (job->pass == KMEANS_PASS_RANGE) {
+        see_cells(job, from, left);
+    }
     while (left > 0) {
         if (job->open == NULL) {
             STATUS_TRY(open_block(job));
@@ -269,7 +210,7 @@ static bool still_fit(struct kmeans_job *job, size_t n_cells)
         return true;
     }
     job->reserved = lines + lines / 2;
-    return job->reserved <= l->resident_most;
+    return kmeans_layout_fits(&job->args, &job->choice, l, job->reserved);
 }
 
 /* Part of the columns of a table, into its rows. */
@@ -304,7 +245,7 @@ enum status kmeans_points_take(struct kmeans_job *job, const struct table_chunk 
     if (job->layout.by_columns) {
         return take_columns(job, chunk);
     }
-    STATUS_TRY(take_names(job, chunk));
+    STATUS_TRY(kmeans_names_take(job, chunk));
     if (job->too_many || !still_fit(job, chunk->n_cells)) {
         job->too_many = true; /* but missing cells are still looked for */
         kmeans_points_free(job);
@@ -337,6 +278,36 @@ enum status kmeans_points_end(struct kmeans_job *job)
     return STATUS_OK;
 }
 
+enum status kmeans_points_again(struct kmeans_job *job, enum kmeans_pass pass)
+{
+    job->pass = pass;
+    job->n_cells = 0;
+    job->n_done = 0;
+    job->open = NULL;
+    for (size_t b = 0; b < job->n_blocks; b++) {
+        const struct kmeans_block *const block = &job->blocks[b];
+        const struct kmeans_points x = {.at = block->at,
+                                        .type = job->layout.type,
+                                        .n = block->n,
+                                        .n_columns = job->layout.n_columns,
+                                        .first = block->first};
+        STATUS_TRY(compute(job, &x, block->memory));
+    }
+    return STATUS_OK;
+}
+
+enum status kmeans_points_memory(struct kmeans_job *job)
+{
+    if (!job->layout.resident) {
+        return kmeans_alloc(job, job->layout.unit * sizeof(int32_t), &job->scratch);
+    }
+    for (size_t b = 0; b < job->n_blocks; b++) {
+        struct kmeans_block *const block = &job->blocks[b];
+        STATUS_TRY(kmeans_alloc(job, kmeans_memory_bytes(block->n), &block->memory));
+    }
+    return STATUS_OK;
+}
+
 void kmeans_points_free(struct kmeans_job *job)
 {
     for (size_t i = 0; i < job->n_blocks; i++) {
@@ -350,10 +321,8 @@ void kmeans_points_free(struct kmeans_job *job)
     for (size_t i = 0; i < 2; i++) {
         kmeans_release(job, &job->staging[i].at);
     }
-    bytes_free(&job->names.text);
-    free(job->names.at);
-    job->names.at = NULL;
-    job->names.n = job->names.capacity = 0;
+    kmeans_release(job, &job->scratch);
+    kmeans_names_free(&job->names);
     free(job->columns);
     job->columns = NULL;
 }

@@ -9,20 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { LISTED = 1000, NAMED = 10 }; /* clusters and columns in the summary; columns in a sentence */
+enum {
+    LISTED = 1000,    /* clusters and columns in the summary */
+    NAMED = 10,       /* columns in a sentence */
+    LEAST_INDEX = 10, /* rows that are hardly counted by chance */
+};
 
 /* --- warnings --------------------------------------------------------------------------------- */
-
-static enum status put_column(const struct kmeans_job *job, size_t c, struct bytes *out)
-{
-    const char *const name = kmeans_column(job, c);
-    return name != NULL ? bytes_printf(out, "'%s'", name) : bytes_printf(out, "column %zu", c + 1);
-}
-
-static bool is_constant(const struct kmeans_job *job, size_t c)
-{
-    return job->weight[c] == 0;
-}
 
 /* Columns that scaling leaves without a weight, by name. */
 static enum status warn_constant(const struct kmeans_job *job, struct result *out)
@@ -31,14 +24,8 @@ static enum status warn_constant(const struct kmeans_job *job, struct result *ou
     size_t n = 0;
     enum status st = STATUS_OK;
     for (size_t c = 0; c < job->layout.n_columns && st == STATUS_OK; c++) {
-        if (!is_constant(job, c)) {
-            continue;
-        }
-        if (n > 0 && n < NAMED) {
-            st = bytes_append(&names, ", ", 2);
-        }
-        if (n++ < NAMED && st == STATUS_OK) {
-            st = put_column(job, c, &names);
+        if (job->weight[c] == 0 && n++ < NAMED) {
+            st = bytes_printf(&names, "%s%s", n > 1 ? ", " : "", kmeans_call_column(job, c).text);
         }
     }
     if (st == STATUS_OK && n > NAMED) {
@@ -53,10 +40,22 @@ static enum status warn_constant(const struct kmeans_job *job, struct result *ou
     return st;
 }
 
+/* A first column of row numbers is measured like any other. */
+static enum status warn_index(const struct kmeans_job *job, struct result *out)
+{
+    if (job->is_not_index || job->n < LEAST_INDEX || job->layout.n_columns < 2) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%s counts the rows, from %g to %g, and is measured like the others: if it "
+                       "is an index, leave it out (of a CSV: columns)",
+                       kmeans_call_column(job, 0).text, job->min[0], job->max[0]);
+}
+
 static enum status warn_empty(const struct kmeans_job *job, struct result *out)
 {
     const struct kmeans_fit *const fit = &job->best;
-    const size_t n_empty = fit->k - (size_t)fit->n_nonzero;
+    const size_t n_empty = fit->k - job->n_nonzero;
     if (fit->state.n_relocated > 0) {
         STATUS_TRY(result_warn(out,
                                "clusters ran empty and took the point farthest from its centroid, "
@@ -69,8 +68,8 @@ static enum status warn_empty(const struct kmeans_job *job, struct result *out)
     }
     return result_warn(out,
                        "%zu of %zu clusters have no point: there are fewer distinct points than "
-                       "clusters, or max_iter ended the run; set k to %zu or less",
-                       n_empty, fit->k, (size_t)fit->n_nonzero);
+                       "clusters, or max_iter ended the run; set k to %zu%s",
+                       n_empty, fit->k, job->n_nonzero, job->n_nonzero > 1 ? " or less" : "");
 }
 
 /* Runs that max_iter ended: of the k that was taken, and of others in a range. */
@@ -101,8 +100,8 @@ static enum status warn_names(const struct kmeans_job *job, struct result *out)
         return STATUS_OK;
     }
     if (!job->layout.resident) {
-        return result_warn(out, "labels.csv.gz has row numbers, not the rows' names: the points do "
-                                "not fit memory, so the names were not kept");
+        return result_warn(out, "labels.csv.gz has row numbers, not the rows' names: the points "
+                                "with their names do not fit memory");
     }
     if (!job->names.given_up) {
         return STATUS_OK;
@@ -126,6 +125,7 @@ static enum status warn_silhouette(const struct kmeans_job *job, struct result *
 
 static enum status warn(const struct kmeans_job *job, struct result *out)
 {
+    STATUS_TRY(warn_index(job, out));
     STATUS_TRY(warn_constant(job, out));
     STATUS_TRY(warn_empty(job, out));
     STATUS_TRY(warn_converged(job, out));
@@ -150,29 +150,20 @@ static json_t *append(json_t *array, json_t *value)
     return NULL;
 }
 
-static json_t *sizes(const struct kmeans_fit *fit)
+static json_t *integers(const uint64_t *values, size_t n)
 {
     json_t *list = json_array();
-    for (size_t c = 0; c < listed(fit->k); c++) {
-        list = append(list, summary_integer(fit->count[c]));
+    for (size_t i = 0; i < listed(n); i++) {
+        list = append(list, summary_integer(values[i]));
     }
     return list;
 }
 
-static json_t *withins(const struct kmeans_fit *fit)
+static json_t *reals(const double *values, size_t n)
 {
     json_t *list = json_array();
-    for (size_t c = 0; c < listed(fit->k); c++) {
-        list = append(list, summary_real(fit->within[c]));
-    }
-    return list;
-}
-
-static json_t *factors(const struct kmeans_job *job)
-{
-    json_t *list = json_array();
-    for (size_t c = 0; c < listed(job->layout.n_columns); c++) {
-        list = append(list, summary_real(job->weight[c]));
+    for (size_t i = 0; i < listed(n); i++) {
+        list = append(list, summary_real(values[i]));
     }
     return list;
 }
@@ -202,11 +193,11 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
         {"silhouette_points", summary_integer(job->samples[KMEANS_OF_SILHOUETTE].n)},
         {"n_iterations", summary_integer(fit->state.n_iterations)},
         {"converged", json_boolean(fit->state.done != 0)},
-        {"n_empty", summary_integer(fit->k - fit->n_nonzero)},
+        {"n_empty", summary_integer(fit->k - job->n_nonzero)},
         {"n_relocated", summary_integer(fit->state.n_relocated)},
-        {"sizes", sizes(fit)},
-        {"within", withins(fit)},
-        {"scale", factors(job)},
+        {"sizes", integers(job->count, fit->k)},
+        {"within", reals(job->within, fit->k)},
+        {"scale", reals(job->weight, job->layout.n_columns)},
     };
     STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
     const struct summary_entry range = {"ks", job->choice.is_range ? ks(job) : json_null()};

@@ -19,21 +19,19 @@
 
 static const double least_range = 0x1p-400, most_range = 0x1p400;
 
-double kmeans_sum_value(const struct kmeans_sum *sum)
-{
-    return kmeans_mean(*sum, 1, 1);
-}
-
 enum status kmeans_scale_open(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns;
-    job->min = malloc(4 * d * sizeof(double));
-    if (job->min == NULL) {
+    job->squares = malloc(d * (sizeof *job->squares + 6 * sizeof(double)));
+    if (job->squares == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
     }
+    job->min = (double *)(job->squares + d);
     job->max = job->min + d;
     job->weight = job->max + d;
     job->unit = job->weight + d;
+    job->mean = job->unit + d;
+    job->square_unit = job->mean + d;
     for (size_t c = 0; c < d; c++) {
         job->min[c] = INFINITY;
         job->max[c] = -INFINITY;
@@ -60,13 +58,25 @@ static enum status find_inertia_unit(struct kmeans_job *job)
     return STATUS_OK;
 }
 
-static enum status refuse_bad(const struct kmeans_job *job, uint64_t row)
+enum status kmeans_scale_refuse(struct kmeans_job *job, const struct kmeans_points *x)
 {
-    return status_fail(
-        STATUS_BAD_INPUT,
-        "%s: row %llu (the first is 1) holds a NaN or an infinity: k-means needs all "
-        "values; replace it, leave out the row, or choose other columns",
-        job->name, (unsigned long long)row + 1);
+    struct kmeans_rows row;
+    size_t c = 0;
+    if (job->bad < x->first || job->bad - x->first >= x->n) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(kmeans_fetch_row(job, x, job->bad, &row));
+    while (c + 1 < x->n_columns && isfinite(kmeans_rows_cell(&row, c))) {
+        c++;
+    }
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: row %llu (the first is 1) holds %s in %s: k-means needs finite "
+                       "numbers; replace it, or leave out the row or the column",
+                       job->name, (unsigned long long)job->bad + 1,
+                       !isnan(kmeans_rows_cell(&row, c))              ? "an infinity"
+                       : job->args.inputs[0].table->has_missing_value ? "no value"
+                                                                      : "a NaN",
+                       kmeans_call_column(job, c).text);
 }
 
 /* A column whose range is not that of the arithmetic. */
@@ -75,7 +85,7 @@ static enum status refuse_range(const struct kmeans_job *job, size_t c)
     const bool wide = job->max[c] - job->min[c] > most_range;
     return status_fail(STATUS_BAD_INPUT,
                        "%s: %s has values from %g to %g, too %s to be squared; scale it %s, or "
-                       "leave it out (columns)",
+                       "leave it out (of a CSV: columns)",
                        job->name, kmeans_call_column(job, c).text, job->min[c], job->max[c],
                        wide ? "far apart" : "close together", wide ? "down" : "up");
 }
@@ -84,11 +94,6 @@ static enum status refuse_range(const struct kmeans_job *job, size_t c)
 static enum status take_ranges(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns, bytes = d * sizeof(double);
-    uint64_t bad = UINT64_MAX;
-    STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_BAD, &bad, sizeof bad));
-    if (bad != UINT64_MAX) {
-        return refuse_bad(job, bad);
-    }
     STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_MIN, job->min, bytes));
     STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_MAX, job->max, bytes));
     for (size_t c = 0; c < d; c++) {
@@ -109,67 +114,58 @@ static enum status take_ranges(struct kmeans_job *job)
 static enum status take_means(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns, bytes = d * sizeof(double);
-    double *const numbers = malloc(2 * bytes), *const square_unit = numbers + d;
-    if (numbers == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
-    }
-    enum status st = job->kernels->update(job->queue, &job->all);
-    if (st == STATUS_OK) {
-        st = kmeans_model_get(job, &job->all, KMEANS_CENTROID, numbers, bytes);
-    }
-    for (size_t c = 0; c < d && st == STATUS_OK; c++) {
+    STATUS_TRY(job->kernels->update(job->queue, &job->all));
+    STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_CENTROID, job->mean, bytes));
+    for (size_t c = 0; c < d; c++) {
         const double range = job->max[c] - job->min[c];
-        square_unit[c] = kmeans_unit(range * range * 1.001);
+        job->square_unit[c] = kmeans_unit(range * range * 1.001);
     }
-    if (st == STATUS_OK) {
-        st = kmeans_model_put(job, &job->all, KMEANS_CENTRE, numbers, bytes);
-    }
-    if (st == STATUS_OK) {
-        st = kmeans_model_put(job, &job->all, KMEANS_SQUARE_UNIT, square_unit, bytes);
-    }
-    free(numbers);
-    return st;
+    STATUS_TRY(kmeans_model_put(job, &job->all, KMEANS_CENTRE, job->mean, bytes));
+    return kmeans_model_put(job, &job->all, KMEANS_SQUARE_UNIT, job->square_unit, bytes);
 }
 
 /* Weights and tolerance, once the squares are. */
 static enum status take_squares(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns;
-    struct kmeans_sum *const squares = malloc(d * sizeof *squares);
     double sum = 0;
-    if (squares == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
-    }
-    const enum status st =
-        kmeans_model_get(job, &job->all, KMEANS_SQUARES, squares, d * sizeof *squares);
-    for (size_t c = 0; c < d && st == STATUS_OK; c++) {
-        const double range = job->max[c] - job->min[c];
-        const double unit = kmeans_unit(range * range * 1.001);
-        const double variance = kmeans_mean(squares[c], job->n, unit);
+    STATUS_TRY(
+        kmeans_model_get(job, &job->all, KMEANS_SQUARES, job->squares, d * sizeof *job->squares));
+    for (size_t c = 0; c < d; c++) {
+        const double variance = kmeans_mean(job->squares[c], job->n, job->square_unit[c]);
         if (job->choice.scale == KMEANS_SCALE_UNIT) {
-            job->weight[c] = range > 0 ? 1 / sqrt(variance) : 0;
+            job->weight[c] = job->max[c] > job->min[c] ? 1 / sqrt(variance) : 0;
         }
         sum += job->weight[c] * job->weight[c] * variance;
     }
-    free(squares);
     job->tolerance = job->choice.tol * (sum / (double)d);
-    return st;
+    return STATUS_OK;
 }
 
 enum status kmeans_scale_step(struct kmeans_job *job, enum kmeans_pass *next)
 {
     const struct kmeans_choice *const c = &job->choice;
     *next = KMEANS_PASS_RUNS;
-    if (job->pass == KMEANS_PASS_RANGE) {
+    switch (job->pass) {
+    case KMEANS_PASS_RANGE:
+        STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_BAD, &job->bad, sizeof job->bad));
+        if (job->bad != UINT64_MAX) {
+            *next = KMEANS_PASS_BAD;
+            return STATUS_OK;
+        }
         STATUS_TRY(take_ranges(job));
         if (c->tol > 0 || c->scale == KMEANS_SCALE_UNIT) {
             *next = KMEANS_PASS_MEANS;
             return STATUS_OK;
         }
-    } else if (job->pass == KMEANS_PASS_MEANS) {
+        break;
+    case KMEANS_PASS_BAD:
+        return status_fail(STATUS_CHANGED, "%s: row %llu is missing in a later pass", job->name,
+                           (unsigned long long)job->bad + 1);
+    case KMEANS_PASS_MEANS:
         *next = KMEANS_PASS_SQUARES;
         return take_means(job);
-    } else {
+    default:
         STATUS_TRY(take_squares(job));
     }
     STATUS_TRY(find_inertia_unit(job));

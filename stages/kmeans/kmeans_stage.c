@@ -17,7 +17,6 @@ static enum status kmeans_plan(const struct stage_args *args, struct stage_need 
 {
     struct kmeans_choice choice;
     struct kmeans_layout layout;
-    STATUS_TRY(kmeans_choose(args, &choice));
     STATUS_TRY(kmeans_lay_out(args, &choice, &layout));
     return kmeans_layout_need(args, &choice, &layout, out);
 }
@@ -29,12 +28,14 @@ static void kmeans_free(struct stage *s)
     }
     struct kmeans_job *job = &s->job;
     kmeans_runs_free(job);
+    kmeans_fits_free(job);
+    kmeans_labels_free(job);
     kmeans_points_free(job);
     kmeans_model_free(job, &job->all);
     for (size_t i = 0; i < 2; i++) {
         kmeans_sample_free(&job->samples[i]);
     }
-    free(job->min);
+    free(job->squares);
     free(job->line);
     free(s);
 }
@@ -58,7 +59,6 @@ static enum status kmeans_open(const struct stage_args *args, struct stage **out
     struct kmeans_choice choice;
     struct kmeans_layout layout;
     *out = NULL;
-    STATUS_TRY(kmeans_choose(args, &choice));
     STATUS_TRY(kmeans_lay_out(args, &choice, &layout));
     struct stage *s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -119,85 +119,54 @@ static enum status step(struct kmeans_job *job, enum kmeans_pass *next)
     bool done = false;
     STATUS_TRY(kmeans_points_end(job));
     switch (job->pass) {
-    case KMEANS_PASS_RANGE:
-        STATUS_TRY(count_points(job));
-        STATUS_TRY(kmeans_scale_step(job, next));
-        break;
-    case KMEANS_PASS_MEANS:
-    case KMEANS_PASS_SQUARES:
-        STATUS_TRY(kmeans_scale_step(job, next));
-        break;
-    case KMEANS_PASS_RUNS:
-        *next = KMEANS_PASS_RUNS;
-        STATUS_TRY(kmeans_runs_step(job, &done));
-        if (!done) {
-            return STATUS_OK;
-        }
-        *next = KMEANS_PASS_LABELS;
-        return kmeans_runs_final(job);
     case KMEANS_PASS_LABELS:
     case KMEANS_PASS_NONE:
         *next = KMEANS_PASS_NONE;
-        return kmeans_runs_end(job);
+        return kmeans_labels_end(job);
+    case KMEANS_PASS_RUNS:
+        STATUS_TRY(kmeans_runs_step(job, &done));
+        *next = done ? KMEANS_PASS_LABELS : KMEANS_PASS_RUNS;
+        return done ? kmeans_labels_begin(job) : STATUS_OK;
+    case KMEANS_PASS_RANGE:
+        STATUS_TRY(count_points(job));
+        break;
+    default:
+        break;
     }
-    return *next == KMEANS_PASS_RUNS ? kmeans_runs_begin(job) : STATUS_OK;
+    STATUS_TRY(kmeans_scale_step(job, next));
+    if (*next != KMEANS_PASS_RUNS) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(kmeans_points_memory(job));
+    return kmeans_runs_begin(job);
+}
+
+/* Ends a pass and begins the next. */
+static enum status go_on(struct kmeans_job *job)
+{
+    enum kmeans_pass next;
+    STATUS_TRY(step(job, &next));
+    return kmeans_points_again(job, next);
 }
 
 static enum status kmeans_end_pass(struct stage *s, size_t *part)
 {
     struct kmeans_job *const job = &s->job;
-    enum kmeans_pass next;
     if (job->layout.resident) {
         return STATUS_OK;
     }
-    STATUS_TRY(step(job, &next));
-    kmeans_points_begin(job, next);
-    if (next != KMEANS_PASS_NONE) {
+    STATUS_TRY(go_on(job));
+    if (job->pass != KMEANS_PASS_NONE) {
         *part = 0;
     }
     return STATUS_OK;
 }
 
-/* One of the passes of scale, over the points in memory. */
-static enum status pass_resident(struct kmeans_job *job)
-{
-    for (size_t b = 0; b < job->n_blocks; b++) {
-        const struct kmeans_points x = {.at = job->blocks[b].at,
-                                        .type = job->layout.type,
-                                        .n = job->blocks[b].n,
-                                        .n_columns = job->layout.n_columns,
-                                        .first = job->blocks[b].first};
-        STATUS_TRY(queue_check(job->queue));
-        STATUS_TRY(job->pass == KMEANS_PASS_MEANS
-                       ? job->kernels->assign(job->queue, &x, &job->all, (struct span){0})
-                       : job->kernels->squares(job->queue, &x, &job->all));
-    }
-    return STATUS_OK;
-}
-
-static enum status compute_resident(struct kmeans_job *job)
-{
-    enum kmeans_pass next;
-    STATUS_TRY(kmeans_points_end(job));
-    STATUS_TRY(count_points(job));
-    STATUS_TRY(kmeans_scale_step(job, &next));
-    while (next != KMEANS_PASS_RUNS) {
-        job->pass = next;
-        STATUS_TRY(pass_resident(job));
-        STATUS_TRY(kmeans_scale_step(job, &next));
-    }
-    STATUS_TRY(kmeans_runs_begin(job));
-    STATUS_TRY(kmeans_runs_resident(job));
-    STATUS_TRY(kmeans_runs_final(job));
-    job->pass = KMEANS_PASS_NONE;
-    return kmeans_runs_end(job);
-}
-
 static enum status kmeans_finish(struct stage *s, struct result *out, bool *more)
 {
     struct kmeans_job *const job = &s->job;
-    if (job->pass == KMEANS_PASS_RANGE) {
-        STATUS_TRY(compute_resident(job));
+    while (job->pass != KMEANS_PASS_NONE) { /* of points that stay in memory */
+        STATUS_TRY(go_on(job));
     }
     if (!job->ended) {
         *more = true;

@@ -245,6 +245,24 @@ static void columns_are_chosen_by_number_range_and_name(void **state)
     reading_free(&r);
 }
 
+static void kept_columns_have_their_numbers_in_the_file(void **state)
+{
+    (void)state;
+    static const size_t found[] = {1, 3, 4, 6}, chosen[] = {3, 6};
+    static const char text[] = "x,1,C,2,3,,4\ny,5,C,6,7,,8\n";
+    const struct table_options options = {.columns = "4,7"};
+    struct reading r = read_text(text, NULL);
+    for (size_t c = 0; c < 4; c++) {
+        assert_int_equal(table_column(r.info, c), found[c]);
+    }
+    reading_free(&r);
+    r = read_text(text, &options);
+    for (size_t c = 0; c < 2; c++) {
+        assert_int_equal(table_column(r.info, c), chosen[c]);
+    }
+    reading_free(&r);
+}
+
 static void ragged_lines_are_refused_with_line_and_column(void **state)
 {
     (void)state;
@@ -478,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_first_column_of_words_names_the_lines),
         cmocka_unit_test(columns_without_numbers_are_left_out_by_name),
         cmocka_unit_test(columns_are_chosen_by_number_range_and_name),
+        cmocka_unit_test(kept_columns_have_their_numbers_in_the_file),
         cmocka_unit_test(ragged_lines_are_refused_with_line_and_column),
         cmocka_unit_test(bad_cells_are_refused_with_line_column_and_text),
         cmocka_unit_test(infinities_are_refused),

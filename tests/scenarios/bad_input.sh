@@ -99,7 +99,7 @@ if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=64k none full 2>/dev/null; the
     "$python" -c 'import numpy as np; np.save("big.clusters.npy", np.random.default_rng(1).normal(size=(300, 300)))'
     "$LEAT" generate nodes -q -o big.nodes.csv && "$LEAT" generate points -q --points 90000 --type f32 -o big.points.npy ||
         fail "generate"
-    for job in big.clusters.npy "-s query=linspace(-1,1,30000) big.nodes.csv" "-s max_iter=2 big.points.npy"; do
+    for job in big.clusters.npy "-s query=linspace(-1,1,30000) big.nodes.csv" "-s n_init=1 -s max_iter=2 big.points.npy"; do
         # shellcheck disable=SC2086 # several words
         expect 1 "$LEAT" run -b cpu -o full/out $job
         says 'space'

@@ -36,7 +36,8 @@ def run(*arguments, status=0, says=None, verb="run"):
 
 
 def cluster(path, *options, out="out", flags=()):
-    run("--force", "-o", out, *flags, path, *[word for o in options for word in ("-s", o)])
+    """One run, unless the options say otherwise."""
+    run("--force", "-o", out, *flags, path, *[word for o in ("n_init=1", *options) for word in ("-s", o)])
     return load(out, os.path.basename(path).split(".")[0])
 
 
@@ -153,7 +154,7 @@ def every_way():
     write_csv("folder/sub/f.points.csv", x, header)
     write_csv("g.points.csv", np.hstack([x[:, :1], x[:, :1] * 9, x[:, 1:]]), ["length", "other", "width", "höhe"])
     for path in ("b.points.csv", "c.points.csv.gz", "d.points.npy", "e.points.npz", "folder"):
-        run("--force", "-o", "out", path, "-s", "k=4")
+        run("--force", "-o", "out", path, "-s", "k=4", "-s", "n_init=1")
     cluster("g.points.csv", "k=4", "columns=length,width,höhe")
     for stem in ("b", "c", "d", "e", "sub/f" if os.path.isdir("out/sub") else "f", "g"):
         other, _ = load("out", stem)
@@ -174,6 +175,30 @@ def every_way():
     assert checked["status"] == "ok" and checked["memory"]["backend_bytes"] > x.nbytes, checked
 
 
+def flat():
+    """In an array of one dimension a number is a point, whether points stay in memory or not."""
+    n = 200_000
+    x = heaps(n, 1, 3)
+    np.save("column.points.npy", x)
+    np.save("flat.points.npy", x[:, 0])
+    cluster("column.points.npy", "k=3", "max_iter=3")
+    for flags in ([], ["--threads", "2", "--memory", "28M"]):
+        _, told = cluster("flat.points.npy", "k=3", "max_iter=3", flags=flags)
+        assert told["shape"] == {"n_points": n, "n_columns": 1}, told["shape"]
+        assert (told["memory"]["backend_bytes"] > x.nbytes) == (flags == []), told["memory"]
+        assert hashes("out", "flat") == hashes("out", "column"), flags
+
+
+def nameless():
+    """Columns without a header are called by their number in the file."""
+    with open("n.points.csv", "w", encoding="utf-8") as f:
+        f.writelines(f"id{i},{i % 5},words,7\n" for i in range(40))
+    _, told = cluster("n.points.csv", "k=2", "scale=unit")
+    assert any("nothing: column 4" in w for w in told["warnings"]), told["warnings"]
+    with gzip.open("out/n/centroids.csv.gz", "rt", encoding="utf-8") as f:
+        assert f.readline() == "cluster,count,within,column 2,column 4\n"
+
+
 def refused():
     def bad(name, text, says, *options, status=1, verb="run"):
         with open(name, "w", encoding="utf-8") as f:
@@ -190,6 +215,9 @@ def refused():
         r"row 12 \(the first is 1\), line 15 of the file, has no value in 'b'")
     bad("gap.points.csv", "".join(f"{i},{i % 7}\n" for i in range(99_999)) + ",1\n",
         r"row 100000 \(the first is 1\), line 100000 of the file, has no value in column 1:")
+    bad("left.points.csv", "".join(f"x{i},{i},word,{i}e-170\n" for i in range(30)), "column 4 has .*scale it up")
+    bad("left.points.csv", "".join(f"x{i},{i},word,{'' if i == 9 else i}\n" for i in range(30)),
+        r"row 10 .*has no value in column 4:")
     bad("gap.points.csv", 'name,b,c\n"a\nb",1,2\n"c",3,\n' + "d,1,2\n" * 9,
         r"row 2 \(the first is 1\) has no value in 'c'")
     bad("narrow.points.csv", "a,b\n" + "".join(f"{i},{i}e-170\n" for i in range(30)), "'b' has .*scale it up",
@@ -202,7 +230,10 @@ def refused():
     x = np.zeros((50, 2))
     x[17, 1] = np.nan
     np.save("nan.points.npy", x)
-    run("-o", "bad", "nan.points.npy", status=1, says=r"row 18 \(the first is 1\) holds a NaN or an infinity")
+    run("-o", "bad", "nan.points.npy", status=1, says=r"row 18 \(the first is 1\) holds a NaN in column 2:")
+    x[17, 1] = -9
+    np.save("nan.points.npy", x)
+    run("-o", "bad", "nan.points.npy", "-s", "missing_value=-9", status=1, says=r"row 18 .* holds no value in column 2:")
     np.save("wide.points.npy", np.zeros((3000, 1000), dtype="f4"))
     run("-o", "bad", "--threads", "2", "--memory", "40M", "wide.points.npy", "-s", "k=2900", status=1,
         says="wide.points.npy.* needs .*bytes")
@@ -290,7 +321,7 @@ def cancelled():
         shutil.rmtree("stop")
 
 
-for part in (oracle, scales, every_way, refused, edges, same_bytes, larger_than_memory, more_lines_than_fit, cancelled):
+for part in (oracle, scales, every_way, flat, nameless, refused, edges, same_bytes, larger_than_memory, more_lines_than_fit, cancelled):
     begun = time.monotonic()
     part()
     print(f"{part.__name__}: {time.monotonic() - begun:.1f} s")

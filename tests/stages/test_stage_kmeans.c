@@ -285,6 +285,57 @@ static void names_of_rows_are_planned_with_the_room_that_they_grow_into(void **s
     free(p.cells);
 }
 
+/* Where the host's memory is not the backend's, names of rows take the former. */
+static void points_whose_names_the_host_cannot_hold_are_read_again(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    static const char *names[N];
+    for (size_t i = 0; i < N; i++) {
+        names[i] = "a row";
+    }
+    struct points p = points_new(N, 2, DTYPE_F64);
+    p.labels = names;
+    p.info.has_labels = true;
+    points_set(&p, "max_iter=2");
+    p.host_limit = host_bytes_of(&p);
+    p.memory_limit = p.host_limit / 2; /* that of the backend alone */
+    struct clustering c = cluster_well(&p);
+    assert_false(c.need.rereads);
+    assert_in_range(c.need.memory_bytes, 1, p.memory_limit);
+    p.host_limit--;
+    struct clustering streamed = cluster_well(&p);
+    assert_true(streamed.need.rereads && warns(&streamed, "names do not fit memory"));
+    assert_in_range(streamed.need.host_bytes, 1, p.host_limit);
+    assert_memory_equal(labels_of(&streamed, N), labels_of(&c, N), N * sizeof(int32_t));
+    clustering_free(&streamed);
+    clustering_free(&c);
+    free(p.cells);
+}
+
+/* Of many columns the silhouette's sample has fewer than 1000 points, but takes more bytes: once on
+ * the host, once on the backend. */
+static void the_sample_of_a_silhouette_is_planned_for_any_number_of_columns(void **state)
+{
+    (void)state;
+    static const size_t ds[] = {2, 269, 1000};
+    enum { N = 1100 };
+    for (size_t i = 0; i < sizeof ds / sizeof *ds; i++) {
+        const size_t d = ds[i];
+        struct points p = points_new(N, d, DTYPE_F64);
+        points_set(&p, "k=2");
+        points_set(&p, "max_iter=1");
+        p.cut = 1 << 18;
+        p.memory_limit = 1;
+        struct clustering c = cluster_well(&p);
+        const size_t sample = (size_t)number_of(&c, "silhouette_points") * d * sizeof(double);
+        assert_in_range(counted.peak_bytes, sample, c.need.memory_bytes);
+        assert_in_range(c.need.host_bytes, sample, UINT64_MAX);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
 /* The list of points that may move is the queue's, and no allocation of the job: 4 bytes a point
  * and what its buffer is larger. So are the sums of an update. */
 static void scratch_of_queues_is_planned(void **state)
@@ -384,6 +435,7 @@ static void a_k_that_makes_no_sense_is_refused(void **state)
     check_refused("k=5-2", 10, STATUS_BAD_ARGUMENT, "write 2-5");
     check_refused("k=1-1001", 10, STATUS_BAD_ARGUMENT, "more than 1000");
     check_refused("k=11", 10, STATUS_BAD_INPUT, "10 points cannot make 11 clusters; set k to 10");
+    check_refused("k=2", 1, STATUS_BAD_INPUT, "1 point cannot make 2 clusters; set k to 1");
     check_refused("k=2-11", 10, STATUS_BAD_INPUT, "set k to 10 or less");
 }
 
@@ -436,7 +488,7 @@ static void clusters_that_stay_empty_are_counted(void **state)
         points_set(&p, "k=5");
         struct clustering c = cluster_well(&p);
         assert_true(warns(&c, "2 of 5 clusters have no point"));
-        assert_true(warns(&c, "set k to 3"));
+        assert_true(warns(&c, "set k to 3 or less"));
         assert_int_equal((size_t)number_of(&c, "n_empty"), 2);
         assert_true(number_of(&c, "inertia") == 0);
         clustering_free(&c);
@@ -497,6 +549,37 @@ static void restarts_keep_the_least_inertia(void **state)
     clustering_free(&b);
     free(one.cells);
     free(many.cells);
+}
+
+/* Five heaps of 30 points each, 5 wide and as far apart: one run, with the default seed, ends with
+ * two of them as one and another cut in two. */
+static void by_default_the_best_of_ten_runs_finds_what_one_does_not(void **state)
+{
+    (void)state;
+    static const double corners[][2] = {{40, 40}, {0, 0}, {50, 40}, {40, 0}, {0, 40}};
+    enum { HEAPS = 5, EACH = 30, N = HEAPS * EACH };
+    struct points one = points_new(N, 2, DTYPE_F64);
+    uint64_t seed = 3;
+    for (size_t i = 0; i < (size_t)2 * N; i++) {
+        one.cells[i] = corners[i / 2 / EACH][i % 2] + 5 * next_uniform(&seed);
+    }
+    struct points by_default = one;
+    by_default.params[0] = NULL; /* n_init */
+    points_set(&one, "k=5");
+    points_set(&by_default, "k=5");
+    struct clustering a = cluster_well(&one), b = cluster_well(&by_default);
+    const int64_t *const counts = data_of(&b, "counts.npy", HEAPS, sizeof *counts);
+    const int32_t *const labels = labels_of(&b, N);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(labels[i], labels[i / EACH * EACH]);
+        assert_int_equal(counts[labels[i]], EACH);
+    }
+    const int32_t *const merged = labels_of(&a, N);
+    assert_memory_equal(merged, merged + (size_t)2 * EACH, EACH * sizeof *merged);
+    assert_int_equal(json_integer_value(json_object_get(b.parameters, "n_init")), 10);
+    clustering_free(&a);
+    clustering_free(&b);
+    free(one.cells);
 }
 
 static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
@@ -611,6 +694,27 @@ static void a_constant_column_has_no_weight_and_is_named(void **state)
     }
 }
 
+static void a_first_column_that_counts_the_rows_is_told(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"id", "x"};
+    for (size_t i = 0; i < 8; i++) { /* a short table; not the first; not all the way */
+        const bool is_short = i / 2 == 1, is_second = i / 2 == 2, has_gap = i / 2 == 3;
+        struct points p = points_new(is_short ? 9 : 900, 2, i % 2 ? DTYPE_F32 : DTYPE_F64);
+        for (size_t k = 0; k < p.n_lines; k++) {
+            p.cells[2 * k + is_second] = (double)(k + 1 + (has_gap && k == 899));
+        }
+        p.info.names = names;
+        p.memory_limit = i % 2;
+        points_set(&p, "k=3");
+        struct clustering c = cluster_well(&p);
+        assert_int_equal(warns(&c, "'id' counts the rows, from 1 to 900"), i < 2);
+        assert_int_equal(warns(&c, "counts the rows"), i < 2);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
 /* --- what is refused -------------------------------------------------------------------------- */
 
 static void a_missing_cell_is_refused_with_its_row_and_column(void **state)
@@ -633,18 +737,22 @@ static void a_missing_cell_is_refused_with_its_row_and_column(void **state)
     free(p.cells);
 }
 
-static void a_nan_or_an_infinity_of_an_array_is_refused_with_its_row(void **state)
+static void a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column(void **state)
 {
     (void)state;
     static const double bad[] = {NAN, INFINITY, -INFINITY};
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 12; i++) {
         struct points p = points_new(500, 2, i % 2 ? DTYPE_F32 : DTYPE_F64);
-        p.cells[800] = bad[i / 2];
-        p.cells[901] = bad[i / 2];
+        const size_t column = i / 2 % 2;
+        char want[96];
+        p.cells[800 + column] = bad[i / 4];
+        p.cells[900] = bad[i / 4];
         p.memory_limit = i % 2;
+        snprintf(want, sizeof want, "points: row 401 (the first is 1) holds %s in column %zu: ",
+                 i < 4 ? "a NaN" : "an infinity", column + 1);
         struct clustering c = cluster(&p);
         assert_int_equal(c.status, STATUS_BAD_INPUT);
-        if (strstr(c.message, "points: row 401 (the first is 1) holds") == NULL) {
+        if (strstr(c.message, want) == NULL) {
             fail_msg("%s", c.message);
         }
         clustering_free(&c);
@@ -802,6 +910,8 @@ int main(void)
         cmocka_unit_test(the_columns_of_a_fortran_array_become_rows),
         cmocka_unit_test(memory_is_what_was_planned),
         cmocka_unit_test(names_of_rows_are_planned_with_the_room_that_they_grow_into),
+        cmocka_unit_test(points_whose_names_the_host_cannot_hold_are_read_again),
+        cmocka_unit_test(the_sample_of_a_silhouette_is_planned_for_any_number_of_columns),
         cmocka_unit_test(scratch_of_queues_is_planned),
         cmocka_unit_test(tables_of_unknown_length_give_the_same),
         cmocka_unit_test(a_job_starts_over_when_more_points_come_than_fit),
@@ -813,12 +923,14 @@ int main(void)
         cmocka_unit_test(empty_clusters_take_far_points_and_a_warning_counts_them),
         cmocka_unit_test(a_run_that_does_not_converge_is_told),
         cmocka_unit_test(restarts_keep_the_least_inertia),
+        cmocka_unit_test(by_default_the_best_of_ten_runs_finds_what_one_does_not),
         cmocka_unit_test(a_range_of_k_takes_the_best_silhouette_and_lists_all),
         cmocka_unit_test(a_silhouette_is_that_of_its_definition),
         cmocka_unit_test(scaled_columns_give_the_labels_of_columns_scaled_by_hand),
         cmocka_unit_test(a_constant_column_has_no_weight_and_is_named),
+        cmocka_unit_test(a_first_column_that_counts_the_rows_is_told),
         cmocka_unit_test(a_missing_cell_is_refused_with_its_row_and_column),
-        cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row),
+        cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column),
         cmocka_unit_test(a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name),
         cmocka_unit_test(columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters),
         cmocka_unit_test(names_of_rows_stand_beside_their_clusters),

@@ -36,13 +36,15 @@ struct points {
     const char *const *labels;
     bool counts_missing; /* as a CSV does */
     bool started_over;
-    uint64_t memory_limit;
+    uint64_t memory_limit, host_limit;
     const char *params[10]; /* "key=value", NULL at the end */
 };
 
+/* Clustered with one run, unless a test sets n_init. */
 static inline struct points points_new(size_t n, size_t d, enum dtype type)
 {
     struct points p = {.n_lines = n,
+                       .params = {"n_init=1"},
                        .info = {.format = "npy",
                                 .dtype = type,
                                 .n_lines = n,
@@ -61,10 +63,12 @@ static inline struct points points_new(size_t n, size_t d, enum dtype type)
     return p;
 }
 
+/* A later value of a parameter takes an earlier one's place. */
 static inline void points_set(struct points *p, const char *param)
 {
     size_t k = 0;
-    while (p->params[k] != NULL) {
+    const size_t key = strcspn(param, "=") + 1;
+    while (p->params[k] != NULL && strncmp(p->params[k], param, key) != 0) {
         k++;
     }
     assert_true(k + 1 < sizeof p->params / sizeof *p->params);
@@ -213,6 +217,7 @@ static inline struct clustering cluster(const struct points *p)
                                     .inputs = {{&p->info, "points"}},
                                     .block_bytes = 1 << 16,
                                     .memory_limit = p->memory_limit,
+                                    .host_limit = p->host_limit,
                                     .started_over = p->started_over};
     counted.peak_bytes = 0;
     counted.allocs = 0;

@@ -1,0 +1,96 @@
+/*
+ * kmeans_labels - the last pass: the cluster of every point by the best centroids, and what the
+ * clusters hold.
+ *
+ * Labels of points that stay in memory remain beside them. Others are gathered on the host, from
+ * where they leave while input streams (kmeans_files).
+ */
+#include "stages/kmeans/kmeans_job.h"
+
+#include <stdlib.h>
+
+enum status kmeans_labels_begin(struct kmeans_job *job)
+{
+    const struct kmeans_fit *const fit = &job->best;
+    free(job->distances);
+    job->distances = NULL;
+    job->scatter = malloc((job->samples[KMEANS_OF_SCATTER].n + 1) * sizeof *job->scatter);
+    if (job->scatter == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the picture's points");
+    }
+    STATUS_TRY(kmeans_model_new(job, fit->k, &job->model));
+    return kmeans_model_put(job, &job->model, KMEANS_CENTROID, fit->centroids,
+                            fit->k * job->layout.n_columns * sizeof(double));
+}
+
+/* Keeps the labels of the picture's points among n labels, from point `first` on. */
+static void keep_scatter(struct kmeans_job *job, const int32_t *labels, size_t n, uint64_t first)
+{
+    const struct kmeans_sample *const s = &job->samples[KMEANS_OF_SCATTER];
+    while (job->n_scatter < s->n && s->number[job->n_scatter] < first + n) {
+        job->scatter[job->n_scatter] = labels[s->number[job->n_scatter] - first];
+        job->n_scatter++;
+    }
+}
+
+/* Room for as many more labels on the host. */
+static enum status need_labels(struct kmeans_job *job, size_t more)
+{
+    const size_t n = job->labels != NULL ? job->labels->n : 0;
+    if (job->labels != NULL && n + more <= job->labels->capacity) {
+        return STATUS_OK;
+    }
+    struct kmeans_labels *labels =
+        realloc(job->labels, sizeof *labels + (n + more) * sizeof *labels->at);
+    if (labels == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu labels", n + more);
+    }
+    labels->n = n;
+    labels->capacity = n + more;
+    job->labels = labels;
+    return STATUS_OK;
+}
+
+enum status kmeans_labels_points(struct kmeans_job *job, const struct kmeans_points *x,
+                                 struct span labels)
+{
+    STATUS_TRY(job->kernels->label(job->queue, x, &job->model, labels));
+    for (size_t i = 0, n; i < x->n; i += n) {
+        n = x->n - i < KMEANS_LABEL_PIECE ? x->n - i : KMEANS_LABEL_PIECE;
+        STATUS_TRY(need_labels(job, n));
+        int32_t *const to = job->labels->at + job->labels->n;
+        STATUS_TRY(
+            job->ops->download(job->queue, to, span_from(labels, i * sizeof *to), n * sizeof *to));
+        keep_scatter(job, to, n, x->first + i);
+        job->labels->n += job->layout.resident ? 0 : n;
+    }
+    return STATUS_OK;
+}
+
+enum status kmeans_labels_end(struct kmeans_job *job)
+{
+    struct kmeans_fit *const fit = &job->best;
+    const size_t k = fit->k;
+    job->count = malloc(k * sizeof *job->count);
+    job->within = malloc(k * sizeof *job->within);
+    if (job->count == NULL || job->within == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu clusters", k);
+    }
+    STATUS_TRY(
+        kmeans_model_get(job, &job->model, KMEANS_COUNT, job->count, k * sizeof *job->count));
+    STATUS_TRY(kmeans_model_inertia(job, &job->model, job->within, &fit->inertia));
+    for (size_t c = 0; c < k; c++) {
+        job->n_nonzero += job->count[c] > 0;
+    }
+    job->ks[k - job->choice.k_first].inertia = fit->inertia;
+    return STATUS_OK;
+}
+
+void kmeans_labels_free(struct kmeans_job *job)
+{
+    kmeans_model_free(job, &job->model);
+    free(job->count);
+    free(job->within);
+    free(job->scatter);
+    free(job->labels);
+}

@@ -1,0 +1,79 @@
+/*
+ * kmeans_names - what columns and rows are called. Names of rows are kept one after the other, cut
+ * to KMEANS_NAME_BYTES, where the points stay in memory.
+ */
+#include "stages/kmeans/kmeans_job.h"
+
+#include "formats/base/excerpt.h"
+#include "formats/base/utf8.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *kmeans_column(const struct kmeans_job *job, size_t c, char room[KMEANS_COLUMN_BYTES])
+{
+    const struct table_info *const table = job->args.inputs[0].table;
+    if (table->names != NULL && table->names[c][0] != '\0') {
+        return table->names[c];
+    }
+    snprintf(room, KMEANS_COLUMN_BYTES, "column %zu", table_column(table, c) + 1);
+    return room;
+}
+
+struct kmeans_called kmeans_call_column(const struct kmeans_job *job, size_t c)
+{
+    char room[KMEANS_COLUMN_BYTES];
+    struct kmeans_called called;
+    const char *const name = kmeans_column(job, c, room), *const quote = name == room ? "" : "'";
+    snprintf(called.text, sizeof called.text, "%s%s%s", quote, excerpt_of(name, strlen(name)).text,
+             quote);
+    return called;
+}
+
+static enum status add_name(struct kmeans_names *names, const char *name)
+{
+    bool is_cut;
+    if (names->n == names->capacity) {
+        const size_t capacity = names->capacity + names->capacity / 2 + 1024;
+        size_t *at = realloc(names->at, capacity * sizeof *at);
+        if (at == NULL) {
+            return status_fail(STATUS_NO_MEMORY, "no memory for the names of %zu rows", capacity);
+        }
+        names->at = at;
+        names->capacity = capacity;
+    }
+    names->at[names->n++] = names->text.len;
+    STATUS_TRY(utf8_append_cut(&names->text, name, KMEANS_NAME_BYTES, &is_cut));
+    return bytes_append(&names->text, "", 1);
+}
+
+enum status kmeans_names_take(struct kmeans_job *job, const struct table_chunk *chunk)
+{
+    struct kmeans_names *const names = &job->names;
+    const char *label = chunk->labels;
+    if (!job->layout.has_names || !job->layout.resident || job->too_many) {
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < chunk->n_labels && !names->given_up; i++) {
+        STATUS_TRY(add_name(names, label));
+        label += strlen(label) + 1;
+        names->given_up = names->text.len > names->n * KMEANS_NAMES_A_ROW + KMEANS_NAMES_BESIDE;
+    }
+    return STATUS_OK;
+}
+
+const char *kmeans_row_name(const struct kmeans_job *job, uint64_t row)
+{
+    const struct kmeans_names *const names = &job->names;
+    return names->n == job->n && !names->given_up ? (const char *)names->text.data + names->at[row]
+                                                  : NULL;
+}
+
+void kmeans_names_free(struct kmeans_names *names)
+{
+    bytes_free(&names->text);
+    free(names->at);
+    names->at = NULL;
+    names->n = names->capacity = 0;
+}
