@@ -9,6 +9,9 @@ from service import LEAT, LINE, PATIENCE, WATCHED, Drop, Service, grid, table
 n = 2000 if WATCHED else 3000  # no part of it may take the seconds after which a worker that is told to stop is killed
 subprocess.run([LEAT, "generate", "clusters", "--series", str(n), "--samples", str(n), "--type", "f32", "-q", "-o",
                 "big.clusters.npy"], check=True)
+subprocess.run([LEAT, "generate", "points", "--points", "400000", "--columns", "4", "-q", "-o", "p.points.npy"], check=True)
+with open("p.points.npy", "rb") as f:
+    points = f.read()
 SLOW = ("--threads", "1", "--level", "9")  # seconds of work
 
 
@@ -106,6 +109,13 @@ s.check(not os.listdir("endless/out"), f"left: {os.listdir('endless/out')}")
 s = Service("endless", "--drain", "0", "-j", str(len(ENDLESS)))
 running = s.until(lambda: all_in_flight(s), "the jobs that were put back")
 s.check({job["id"] for job in running} == left and {job["attempt"] for job in running} == {1}, f"in flight: {running}")
+s.stop()
+
+# A job for which another leaves too little memory says that it waits.
+s = Service("narrow", "--config", "endless.conf", "-j", "2", "--memory", "60M", "--threads", "1", "--drain", "0")
+for name in ("a", "b"):
+    s.drop(f"{name}.points.npy", points)
+s.until(lambda: sorted(job["waits_for"] for job in s.status()["in_flight"]) == ["", "memory"], "one that waits")
 s.stop()
 
 # Its file is changed while it is read: it is read again, and that is no charge.
