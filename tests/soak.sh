@@ -11,6 +11,9 @@ sh tests/install_packages.sh test
 export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
 
 export LEAT_TEST_TIMEOUT_S=100000
+# As in tests/CMakeLists.txt: a sanitizer's report ends a process with a status that is none of leat's.
+export ASAN_OPTIONS=exitcode=86:strict_string_checks=1:detect_stack_use_after_return=1
+export LSAN_OPTIONS=exitcode=86 UBSAN_OPTIONS=exitcode=86:print_stacktrace=1
 share=${LEAT_SOAK_SHARE:-1}
 rounds() { echo $((($1 + share - 1) / share)); }
 
@@ -56,7 +59,8 @@ part_flood()
 part_oracle()
 {
     build asan
-    LEAT_ORACLE_SERIES=1000 LEAT=$PWD/build/asan/bin/leat sh tests/scenarios/oracle.sh # without patience: full sizes
+    # without patience: full sizes
+    LEAT_ORACLE_SERIES=1000 LEAT=$PWD/build/asan/bin/leat sh tests/scenarios/oracle.sh || [ $? -eq 77 ]
 }
 part_alloc()
 {

@@ -197,17 +197,17 @@ static void set_deadline(struct job *job, double seconds)
 /* What others take does not count against the job. */
 static void put_off_deadline(struct job *job, bool waits)
 {
-    if (job->waits == waits || job->deadline == NULL) {
+    if (job->waits == waits) {
         return;
     }
     job->waits = waits;
-    if (waits) {
+    if (job->deadline != NULL && waits) {
         uv_timer_stop(job->deadline);
-    } else {
+    } else if (job->deadline != NULL) {
         count_deadline(job);
     }
-    if (job->context.put_off != NULL) {
-        job->context.put_off(job->context.user, job, waits ? 0 : job->deadline_s);
+    if (job->context.waits != NULL) {
+        job->context.waits(job->context.user, job, waits, job->deadline_s);
     }
 }
 

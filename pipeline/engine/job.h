@@ -53,9 +53,9 @@ struct job_context {
     int out_fd;      /* the output folder; -1 when check_only */
     bool check_only; /* read, decode and plan, but compute and write nothing */
     void (*ended)(void *user, const struct job_report *report); /* on the loop thread */
-    /* The job's deadline is put off while it waits for memory (deadline_s 0), and counts anew, from
-     * now on, when it has it; on the loop thread; NULL: nobody asks. */
-    void (*put_off)(void *user, const struct job *job, double deadline_s);
+    /* The job begins to wait for memory, and has it: its deadline (0: none) counts from then on. On
+     * the loop thread; NULL: nobody asks. */
+    void (*waits)(void *user, const struct job *job, bool waits, double deadline_s);
     void *user;
 };
 

@@ -198,10 +198,18 @@ static bool waits_for_part(const struct group *g, struct file *f)
         const struct file *other = g->parts[i];
         if (other == NULL) {
             const char *stem = input_name_last(g->key);
-            const struct stage_part *part = &g->stage->parts[i];
-            set_reason(f, "waits for %.*s.%s.*%s%s", (int)(strrchr(stem, '\n') - stem), stem,
-                       part->suffix, part->unless != NULL ? " or the parameter " : "",
-                       part->unless != NULL ? part->unless : "");
+            const struct stage_part *part = &g->stage->parts[i], *mine = &g->stage->parts[f->part];
+            const int n = (int)(strrchr(stem, '\n') - stem);
+            if (mine->unless != NULL) { /* a route may set it for the others */
+                set_reason(f,
+                           "waits for %.*s.%s.* without the parameter %s, which takes the place of "
+                           "%.*s.%s.*",
+                           n, stem, part->suffix, mine->unless, n, stem, mine->suffix);
+            } else {
+                set_reason(f, "waits for %.*s.%s.*%s%s", n, stem, part->suffix,
+                           part->unless != NULL ? " or the parameter " : "",
+                           part->unless != NULL ? part->unless : "");
+            }
             return true;
         }
         if (!other->is_complete) {

@@ -384,6 +384,7 @@ void service_job_message(struct service_worker *w, const json_t *message)
     }
     if (strcmp(what, "begun") == 0) {
         job->begun = true;
+        job->waits = json_is_true(json_object_get(message, "waits"));
         job->begun_ms = service_now(s);
         job->deadline_s = json_number_value(json_object_get(message, "deadline_s"));
         return; /* nothing follows from it */

@@ -43,6 +43,7 @@ struct service_job {
     bool is_settled; /* its files have left the inbox: what is found there is a new drop */
     bool suspect;    /* is tried alone */
     bool begun;      /* by the worker, with that deadline (0: none): */
+    bool waits;      /* there, for memory that others have */
     double deadline_s;
     struct service_worker *worker;
     uint64_t again_ms;    /* not before */

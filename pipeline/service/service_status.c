@@ -107,11 +107,11 @@ static json_t *pack_flight(const struct service *s)
             json_string_value(json_object_get(job->spool->parameters, "pipeline"));
         json_array_append_new(
             list,
-            json_pack("{s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:f}", "id", job->spool->id, "name",
+            json_pack("{s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:f, s:s}", "id", job->spool->id, "name",
                       text_json(job->name), "pipeline", pipeline != NULL ? pipeline : "", "worker",
                       job->worker->name, "attempt", (int)job->spool->n_attempts, "bytes",
                       (json_int_t)job->bytes, "total_bytes", (json_int_t)job->total_bytes, "for_s",
-                      age_s(s, job->begun_ms)));
+                      age_s(s, job->begun_ms), "waits_for", job->waits ? "memory" : ""));
     }
     return list;
 }

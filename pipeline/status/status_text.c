@@ -128,7 +128,9 @@ static void print_job(FILE *out, const json_t *j)
     put_pair(out, "", text_at(j, "name"), "");
     put_pair(out, " (", text_at(j, "pipeline"), "");
     put_pair(out, " on ", text_at(j, "worker"), ")");
-    if (total > 0 && total < 0x1p63) {
+    if (*text_at(j, "waits_for") != '\0') {
+        put_pair(out, ", waits for ", text_at(j, "waits_for"), "");
+    } else if (total > 0 && total < 0x1p63) {
         double share = bytes > 0 ? bytes / total : 0;
         fprintf(out, ", %.0f %% of %s read", share < 1 ? 100 * share : 100,
                 text_size(size, (uint64_t)total));

@@ -180,14 +180,14 @@ static void fail_task(struct worker *w, struct task *t, enum status code)
     }
 }
 
-static void say_begun(struct worker *w, const struct task *t, double deadline_s)
+static void say_begun(struct worker *w, const struct task *t, bool waits, double deadline_s)
 {
-    worker_link_send(&w->link, json_pack("{s:s, s:s, s:f}", "is", "begun", "id", t->id,
-                                         "deadline_s", deadline_s));
+    worker_link_send(&w->link, json_pack("{s:s, s:s, s:b, s:f}", "is", "begun", "id", t->id,
+                                         "waits", waits, "deadline_s", waits ? 0 : deadline_s));
 }
 
 /* Without a deadline while it waits for memory; begun again when it has it. */
-static void on_put_off(void *user, const struct job *job, double deadline_s)
+static void on_waits(void *user, const struct job *job, bool waits, double deadline_s)
 {
     struct worker *w = user;
     struct task *t = w->tasks;
@@ -195,7 +195,7 @@ static void on_put_off(void *user, const struct job *job, double deadline_s)
         t = t->next;
     }
     if (t != NULL) {
-        say_begun(w, t, deadline_s);
+        say_begun(w, t, waits, deadline_s);
     }
 }
 
@@ -207,7 +207,7 @@ static void begin_jobs(struct worker *w)
         struct task *next = t->next;
         if (t->job == NULL) {
             struct job_input input;
-            say_begun(w, t, w->settings.deadline_s);
+            say_begun(w, t, false, w->settings.deadline_s);
             enum status code = open_input(w, t, &input);
             if (code == STATUS_OK) {
                 code = job_start(&w->context, &input);
@@ -408,7 +408,7 @@ int worker_run(int argc, char **argv)
                                      .settings = &w.settings,
                                      .out_fd = -1,
                                      .ended = on_ended,
-                                     .put_off = on_put_off,
+                                     .waits = on_waits,
                                      .user = &w};
     w.link = (struct worker_link){.message = on_message, .broken = on_broken, .user = &w};
     w.last_task = &w.tasks;

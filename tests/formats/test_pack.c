@@ -187,6 +187,54 @@ static void pieces_do_not_depend_on_who_deflated_them(void **state)
     free(raw);
 }
 
+/* Whether the byte at `at`, in a stream of n bytes that repeats there what stands at 2, is copied
+ * from there: another byte stands there by the time it is read. */
+static bool is_copied_from_2(const struct bytes *packed, size_t n, size_t at)
+{
+    unsigned char *got = calloc(1, n);
+    z_stream z = {.next_in = packed->data, .avail_in = (uInt)packed->len};
+    assert_non_null(got);
+    assert_int_equal(inflateInit2(&z, -15), Z_OK);
+    z.next_out = got;
+    z.avail_out = (uInt)at;
+    assert_int_equal(inflate(&z, Z_NO_FLUSH), Z_OK);
+    assert_int_equal(z.total_out, at);
+    got[2] = 'x';
+    assert_int_equal(inflateSetDictionary(&z, got, (uInt)at), Z_OK);
+    z.avail_out = (uInt)(n - at);
+    assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+    const bool is_copied = got[at] == 'x';
+    inflateEnd(&z);
+    free(got);
+    return is_copied;
+}
+
+/* What begins with the third byte is found again: the stream's address, which differs from process
+ * to process, does not stand in its place. (Level 3 does not look at every place.) */
+static void a_piece_is_matched_from_its_third_byte_on(void **state)
+{
+    enum { N = 4096, AT = 3000, WORD = 8 };
+    (void)state;
+    struct pack_piece piece = {.crc = 0};
+    for (int level = 1; level <= 2; level++) {
+        struct deflater *s = new_deflater(level);
+        for (unsigned seed = 0; seed < 4; seed++) {
+            unsigned char *raw = make_content(NOISE, N);
+            for (size_t i = 0; i < N; i++) { /* 6 bits a byte: it is deflated */
+                raw[i] = (unsigned char)('0' + ((raw[i] + seed * (i % 7)) & 63));
+            }
+            memcpy(raw + AT, raw + 2, WORD);
+            raw[AT - 1] = raw[1] ^ 1; /* so that it does not begin earlier */
+            assert_int_equal(pack_deflate(s, PACK_GZIP, raw, N, true, &piece), STATUS_OK);
+            assert_inflates_to(&piece.packed, raw, N);
+            assert_true(is_copied_from_2(&piece.packed, N, AT));
+            free(raw);
+        }
+        deflater_free(s);
+    }
+    bytes_free(&piece.packed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +244,7 @@ int main(void)
         cmocka_unit_test(levels_outside_0_to_9_are_refused),
         cmocka_unit_test(each_kind_of_bytes_takes_little_more_than_the_best_way_would),
         cmocka_unit_test(pieces_do_not_depend_on_who_deflated_them),
+        cmocka_unit_test(a_piece_is_matched_from_its_third_byte_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

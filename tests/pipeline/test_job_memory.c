@@ -213,12 +213,12 @@ struct line {
     size_t n_started, n_put_off, n_counted; /* deadlines */
 };
 
-static void on_put_off(void *user, const struct job *job, double deadline_s)
+static void on_waits(void *user, const struct job *job, bool waits, double deadline_s)
 {
     struct line *l = (struct line *)user; /* the runner is its first member */
     assert_int_equal(job->phase, JOB_WAITING);
-    assert_true(deadline_s == 0 || deadline_s == 3600);
-    *(deadline_s == 0 ? &l->n_put_off : &l->n_counted) += 1;
+    assert_true(deadline_s == 3600);
+    *(waits ? &l->n_put_off : &l->n_counted) += 1;
 }
 
 static void start_named(struct line *l)
@@ -293,7 +293,7 @@ static void run_line(struct line *l, const char *names, const int64_t *needs)
                                         .settings = &settings,
                                         .out_fd = out_fd,
                                         .ended = on_ended,
-                                        .put_off = on_put_off,
+                                        .waits = on_waits,
                                         .user = &l->r};
     uv_check_init(&loop, &check);
     check.data = l;

@@ -416,6 +416,55 @@ static void name_that_ends_in_a_pipelines_is_no_job_of_several_files(void **stat
     close_inbox();
 }
 
+/* In which folder nodes are a job without queries, and what either of the two says there. */
+static void parameter_takes_the_place_of_a_part_where_it_is_set(void **state)
+{
+    static const char alone[] = "waits for x.nodes.* without the parameter query, which takes the "
+                                "place of x.query.*";
+    static const char in_place[] = "the parameter query ('linspace(0, 1, 5)') takes the place of "
+                                   "X.query.*; remove one of them";
+    static const char missing[] = "waits for x.query.* or the parameter query";
+    static const struct {
+        const char *section, *folder, *nodes, *queries; /* nodes: NULL: are a job */
+    } cases[] = {
+        {"", "a", missing, alone},
+        {"[pipeline interpolate]\n", "a", NULL, in_place},
+        {"[route lines]\nmatch = in/b/*\n", "a", missing, alone},
+        {"[route lines]\nmatch = in/b/*\n", "b", NULL, in_place},
+        {"[route lines]\nmatch = *.nodes.*\n", "b", NULL, alone},
+        {"[route lines]\nmatch = *.query.*\n", "b", missing, in_place},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+        char options[64], text[128], nodes[24], queries[24], path[32];
+        const size_t c = i / 2;
+        const bool nodes_first = i % 2 == 0;
+        snprintf(text, sizeof(text), "%s%s", cases[c].section,
+                 *cases[c].section != '\0' ? "query = linspace(0, 1, 5)\n" : "");
+        snprintf(options, sizeof(options), "-c %s", config_path);
+        snprintf(nodes, sizeof(nodes), "%s/x.nodes.csv", cases[c].folder);
+        snprintf(queries, sizeof(queries), "%s/x.query.csv", cases[c].folder);
+        write_config(text);
+        open_inbox(options);
+        for (size_t k = 0; k < 2; k++) {
+            const bool are_nodes = (k == 0) == nodes_first;
+            const char *why = are_nodes ? cases[c].nodes : cases[c].queries;
+            FOUND(are_nodes ? nodes : queries);
+            look(READY_YES, "");
+            snprintf(path, sizeof(path), "in/%s", are_nodes ? nodes : queries);
+            if (k == 1 && cases[c].nodes == missing && cases[c].queries == alone) {
+                take(cases[c].folder, "x", "x.nodes.csv x.query.csv", true);
+            } else if (why != NULL) {
+                assert_waits(path, why);
+                assert_null(service_inbox_take(inbox, now));
+            } else {
+                take(cases[c].folder, "x", "x.nodes.csv", true);
+            }
+        }
+        close_inbox();
+    }
+}
+
 static void what_has_gone_is_forgotten(void **state)
 {
     (void)state;
@@ -484,6 +533,7 @@ int main(void)
         cmocka_unit_test(what_is_no_file_becomes_a_job_of_its_own_after_a_moment),
         cmocka_unit_test(names_with_line_breaks_are_no_other_job),
         cmocka_unit_test(name_that_ends_in_a_pipelines_is_no_job_of_several_files),
+        cmocka_unit_test(parameter_takes_the_place_of_a_part_where_it_is_set),
         cmocka_unit_test(what_has_gone_is_forgotten),
         cmocka_unit_test(claim_that_failed_brings_the_files_back),
         cmocka_unit_test(new_drop_of_a_name_that_is_being_claimed_is_a_new_job),

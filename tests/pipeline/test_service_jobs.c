@@ -51,10 +51,10 @@ static void job_is_called_by_its_first_file_or_without_one_by_its_stem(void **st
     }
 }
 
-static void tell_begun(struct service_worker *w, const char *id, double deadline_s)
+static void tell_begun(struct service_worker *w, const char *id, bool waits, double deadline_s)
 {
-    json_t *message =
-        json_pack("{s:s, s:s, s:f}", "is", "begun", "id", id, "deadline_s", deadline_s);
+    json_t *message = json_pack("{s:s, s:s, s:b, s:f}", "is", "begun", "id", id, "waits", waits,
+                                "deadline_s", deadline_s);
     assert_non_null(message);
     service_job_message(w, message);
     json_decref(message);
@@ -83,11 +83,14 @@ static void deadline_does_not_run_while_the_job_waits_for_memory(void **state)
     job->worker = &worker;
     service_job_list(&service, job, WAIT_RESULT);
     now_ms = 1000;
-    tell_begun(&worker, "a", 10);
+    tell_begun(&worker, "a", false, 10);
+    assert_false(job->waits);
     assert_false(is_late_after(&worker, 9));
-    tell_begun(&worker, "a", 0);
+    tell_begun(&worker, "a", true, 0);
+    assert_true(job->waits);
     assert_false(is_late_after(&worker, 100000));
-    tell_begun(&worker, "a", 10);
+    tell_begun(&worker, "a", false, 10);
+    assert_false(job->waits);
     assert_false(is_late_after(&worker, 9));
     assert_true(is_late_after(&worker, 100));
     assert_ptr_equal(worker.overdue, job);

@@ -20,7 +20,9 @@ static const char document_text[] =
     "{'path':'b.dem.asc','reason':'b.source.* is missing','since_s':75}],"
     "'n_queued':5,'in_flight':[{'id':'20261121-030441-123456','name':'c.clusters.csv',"
     "'pipeline':'pearson','worker':'cpu','attempt':2,'bytes':536870912,'total_bytes':1073741824,"
-    "'for_s':3.1}],'done':[{'id':'20261121-030441-000001','name':'d','result':'d','seconds':0.5}],"
+    "'for_s':3.1},{'name':'w.points.csv','pipeline':'kmeans','worker':'cpu','attempt':1,'bytes':0,"
+    "'total_bytes':1024,'for_s':62,'waits_for':'memory'}],'done':[{'id':'20261121-030441-000001','"
+    "name':'d','result':'d','seconds':0.5}],"
     "'failed':[{'id':'20261121-030441-000003','name':'f.clusters.csv','kind':'internal',"
     "'text':'the worker died 3 times'},{'id':'20261121-030441-000002','name':'e.clusters.csv',"
     "'kind':'bad-input','text':'line 2, column 3: no number'}],"
@@ -76,7 +78,8 @@ static void the_page_tells_what_the_document_holds(void **state)
         "  results    /srv/leat/out\n",
         "  workers    cpu (2 threads): busy, pid 4712\n",
         "             cuda0: waiting, again in 8.00 s, 3 deaths: ended by signal 9\n",
-        "  at work    c.clusters.csv (pearson on cpu), 50 % of 1.00 GiB read, 3.10 s, attempt 2\n",
+        "  at work    c.clusters.csv (pearson on cpu), 50 % of 1.00 GiB read, 3.10 s, attempt 2\n"
+        "             w.points.csv (kmeans on cpu), waits for memory, 1 min 02 s\n",
         "  queued     5\n",
         "  waiting    11\n",
         "             sub/a.clusters.csv: somebody still writes to it (12.5 s)\n",

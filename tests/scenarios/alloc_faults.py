@@ -25,7 +25,7 @@ import numpy
 from service import WAIT_S, WATCHED, grid, table
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from service_bench import Content, Drop, Failure, Ledger, Service  # noqa: E402
+from service_bench import Content, Failure, Ledger, Service  # noqa: E402
 
 LEAT, FAULTY = os.environ["LEAT"], os.environ["LEAT_FAULTY"]
 SEED = int(os.environ.get("LEAT_FAULT_SEED", "1"))
@@ -217,8 +217,7 @@ class Spool:
         self.ledger = Ledger(self.service)
         self.log = os.path.abspath(os.path.join(name, "fault"))
         content = Content(SEED)
-        for drop in (Drop({"t.clusters.csv": content.table()}, True), content.pair(), content.nodes(),
-                     content.points()):
+        for drop in map(content.good, ("clusters", "landslide", "nodes", "points")):
             self.ledger.add(drop)
             for file, data in drop.files.items():
                 with open(os.path.join(self.service.folder("in"), file), "wb") as f:

@@ -10,6 +10,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from ask_status import ask_status  # noqa: E402
 from patience import PATIENCE, WAIT_S, WATCHED, report  # noqa: E402, F401
+from service_bench import KINDS, LINE, ROUTES, Content, Drop  # noqa: E402, F401
 
 LEAT = os.environ["LEAT"]
 LIBC = ctypes.CDLL(None)
@@ -76,6 +77,11 @@ class Service:
             f.write(data if isinstance(data, bytes) else data.encode())
         os.rename(aside, path)
 
+    def drop_all(self, drop):
+        """The files of a job of service_bench.py, the last one first."""
+        for name in reversed(drop.files):
+            self.drop(name, drop.files[name])
+
     def has(self, path):
         return os.path.lexists(os.path.join(self.spool, path))
 
@@ -110,6 +116,15 @@ class Service:
             sys.exit(f"FAILED: exit status {got}\n{self.said()}")
         if report(self.said()):
             sys.exit(f"FAILED: a sanitizer has found something\n{self.said()}")
+
+    def has_once(self, drops, out=None):
+        """Each of these has one result, there is none else, and all their files are in done/, as are no others."""
+        out = out or os.path.join(self.spool, "out")
+        self.check(sorted(os.listdir(out)) == sorted(d.name for d in drops), f"results: {sorted(os.listdir(out))}")
+        for drop in drops:
+            self.check(os.path.exists(os.path.join(out, drop.name, "result.json")), f"result {drop.name}")
+        done = sorted(os.listdir(os.path.join(self.spool, "done")))
+        self.check(done == sorted(name for d in drops for name in d.files), f"inputs: {done}")
 
     def is_clean(self):
         """Nothing is left over in .work and in out."""

@@ -4,11 +4,14 @@ import signal
 import subprocess
 import time
 
-from service import LEAT, PATIENCE, WATCHED, Service, grid, table
+from service import LEAT, LINE, PATIENCE, WATCHED, Drop, Service, grid, table
 
 n = 2000 if WATCHED else 3000  # no part of it may take the seconds after which a worker that is told to stop is killed
 subprocess.run([LEAT, "generate", "clusters", "--series", str(n), "--samples", str(n), "--type", "f32", "-q", "-o",
                 "big.clusters.npy"], check=True)
+subprocess.run([LEAT, "generate", "points", "--points", "400000", "--columns", "4", "-q", "-o", "p.points.npy"], check=True)
+with open("p.points.npy", "rb") as f:
+    points = f.read()
 SLOW = ("--threads", "1", "--level", "9")  # seconds of work
 
 
@@ -37,13 +40,28 @@ def begin(*options):
     return s, job, worker
 
 
+# A job of each pipeline, and one whose part is a parameter: none ends by itself as long as this may take.
+ENDLESS = [Drop({f"long.{part}.asc": grid(part == "source") for part in ("dem", "source")}, True),
+           Drop({"points.points.csv": table(rows=4000, columns=4)}, True),
+           Drop({"nodes.nodes.csv": "".join(f"{i},{i % 7}\n" for i in range(20000)),
+                 "nodes.query.csv": "".join(f"{i}.5\n" for i in range(20000)) * 50}, True),
+           Drop({f"{LINE}-x.nodes.csv": "0,1\n1,3\n2,2\n"}, True)]
+with open("endless.conf", "w") as f:
+    f.write("[pipeline sciddicat]\nsteps = 2000000000\n"
+            "[pipeline kmeans]\nk = 200\ntol = 0\nmax_iter = 1000000\nn_init = 1000\n"
+            f"[route line]\nmatch = {LINE}-*\npipeline = interpolate\nquery = linspace(0, 2, 1e15)\n")
+
+
 def begin_endless(spool, *options):
-    with open("endless.conf", "w") as f:
-        f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
-    s = Service(spool, "--config", "endless.conf", *options)
-    for part in ("dem", "source"):
-        s.drop(f"long.{part}.asc", grid(part == "source"))
+    s = Service(spool, "--config", "endless.conf", "-j", str(len(ENDLESS)), *options)
+    for drop in ENDLESS:
+        s.drop_all(drop)
     return s
+
+
+def all_in_flight(s):
+    running = s.status()["in_flight"]
+    return len(running) == len(ENDLESS) and running
 
 
 # There is time: the job ends, and nothing is left.
@@ -79,17 +97,25 @@ s.is_clean()
 
 # There is not: it is put back without a charge, and begun by the next service.
 s = begin_endless("endless", "--drain", "0.2")
-s.until(lambda: s.status()["in_flight"], "a running job")
+s.until(lambda: all_in_flight(s), "running jobs")
 told = time.monotonic()
 s.stop()
 s.check(time.monotonic() - told < 20 * PATIENCE, "it took too long to stop")
-[left] = set(os.listdir("endless/.work")) - {"lock"}
-s.check(s.has(f".work/{left}/in/long.dem.asc"), "its file is gone")
-s.check(attempts("endless") == [0], "it was charged")
-s.check(not [n for n in os.listdir("endless/out") if n.startswith(".")], "a part was left")
-s = Service("endless", "--drain", "0")
-[job] = s.until(lambda: s.status()["in_flight"], "the job that was put back")
-s.check(job["id"] == left and job["attempt"] == 1, f"in flight: {job}")
+left = set(os.listdir("endless/.work")) - {"lock"}
+files = sorted(file for id in left for file in os.listdir(f"endless/.work/{id}/in"))
+s.check(files == sorted(file for drop in ENDLESS for file in drop.files), f"of their files there are {files}")
+s.check(attempts("endless") == [0] * len(ENDLESS), f"charged: {attempts('endless')}")
+s.check(not os.listdir("endless/out"), f"left: {os.listdir('endless/out')}")
+s = Service("endless", "--drain", "0", "-j", str(len(ENDLESS)))
+running = s.until(lambda: all_in_flight(s), "the jobs that were put back")
+s.check({job["id"] for job in running} == left and {job["attempt"] for job in running} == {1}, f"in flight: {running}")
+s.stop()
+
+# A job for which another leaves too little memory says that it waits.
+s = Service("narrow", "--config", "endless.conf", "-j", "2", "--memory", "60M", "--threads", "1", "--drain", "0")
+for name in ("a", "b"):
+    s.drop(f"{name}.points.npy", points)
+s.until(lambda: sorted(job["waits_for"] for job in s.status()["in_flight"]) == ["", "memory"], "one that waits")
 s.stop()
 
 # Its file is changed while it is read: it is read again, and that is no charge.
@@ -101,11 +127,12 @@ s.check(s.status()["totals"]["failed"] == 0, f"charged for a change: {s.reasons(
 s.stop()
 s.is_clean()
 
-# A job that is stopped at its deadline is tried again, and then fails.
+# Jobs that are stopped at their deadline are tried again, and then fail.
 s = begin_endless("late", "--deadline", "0.2", "--max-attempts", "2")
-s.until(lambda: s.status()["totals"]["failed"] == 1, "a failure")
-reason = s.reasons()["long.dem.asc"]
-s.check(reason["kind"] == "deadline" and reason["attempts"] == 2, f"{reason}")
+s.until(lambda: s.status()["totals"]["failed"] == len(ENDLESS), "failures")
+reasons = s.reasons()
+s.check(sorted(reasons) == files, f"of their files {sorted(reasons)} have failed")
+s.check({(r["kind"], r["attempts"]) for r in reasons.values()} == {("deadline", 2)}, f"{reasons}")
 s.check(s.status()["workers"][0]["deaths"] == 0, "the worker died of it")
 s.stop()
 s.is_clean()

@@ -3,10 +3,13 @@ import os
 import signal
 import time
 
-from service import Service, grid, table
+from service import KINDS, ROUTES, Content, Drop, Service, grid, table
 
 with open("leat.conf", "w") as f:
     f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
+with open("routes.conf", "w") as f:
+    f.write(ROUTES)
+content = Content(1)
 
 # One unclean end: jobs beside a long one go on.
 s = Service("long", "--config", "leat.conf", "--drain", "0")
@@ -30,39 +33,48 @@ s.until(lambda: "in/long.dem.asc is tried alone" in s.status()["why"], "why othe
 s.check(s.status()["ready"], "it is not ready")
 s.stop()
 
-# Many, with jobs of every length at the worker: none of them fails. No more kills than recoveries that a job has
-# beside its attempts: where no life is long enough for any job, the one that is tried alone is charged each time.
+# Many, with jobs of every kind and length at the worker: none of them fails. No more kills than recoveries that a job
+# has beside its attempts: where no life is long enough for any job, the one that is tried alone is charged each time.
 def n_attempted(spool):
     files = [f"{spool}/.work/{id}/attempts" for id in os.listdir(f"{spool}/.work")]
     return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
 
 
-n = hits = 0
+def has_all(s, drops):
+    return s.has("done") and len(os.listdir(os.path.join(s.spool, "done"))) == sum(len(d.files) for d in drops)
+
+
+hits, drops = 0, []
 text = table(rows=500, columns=400)
 os.makedirs("many/in")
 for k in range(8):
-    s = Service("many", "--threads", "1", "--level", "9", wait=False)
-    for _ in range(3 if k > 0 else 20):
-        s.drop(f"k{n}.clusters.csv", f"{n}.5" + text[text.index(","):])
-        n += 1
-    s.until(lambda: s.status().get("in_flight") or s.has("done") and len(os.listdir("many/done")) == n, "a job is begun")
+    s = Service("many", "--config", "routes.conf", "--threads", "1", "--level", "9", wait=False)
+    more = [content.good(kind) for kind in KINDS]
+    for i in range(3 if k > 0 else 20):
+        more.append(Drop({f"k{k}-{i}.clusters.csv": f"{k}.{i}" + text[text.index(","):]}, True))
+    for drop in more:
+        s.drop_all(drop)
+    drops += more
+    s.until(lambda: s.status().get("in_flight") or has_all(s, drops), "a job is begun")
     time.sleep(0.01 * k)
     s.stop(None, signal.SIGKILL)
     hits += n_attempted("many") > 0
-s = Service("many")
-s.until(lambda: len(os.listdir("many/done")) == n, "all are done in spite of kills")
+s = Service("many", "--config", "routes.conf")
+s.until(lambda: has_all(s, drops), "all are done in spite of kills")
 s.check(hits > 0, "no kill has hit a job")
 s.check(not os.listdir("many/failed"), "a good job has failed")
 s.stop()
 s.is_clean()
+s.has_once(drops)
 
 # A worker is killed while its service stands still and has not heard what was begun: parts are emptied, none fails.
-n = 64
-s = Service("deaf", "-j", "16")
+n = 65
+s = Service("deaf", "--config", "routes.conf", "-j", "16")
 worker = s.status()["workers"][0]["pid"]
 os.kill(worker, signal.SIGSTOP)
-for i in range(n):
-    s.drop(f"q{i}.clusters.csv", table(rows=100, columns=100, seed=i))
+drops = [content.good(KINDS[i % len(KINDS)]) for i in range(n)]
+for drop in drops:
+    s.drop_all(drop)
 
 
 def n_made():
@@ -81,4 +93,5 @@ s.until(lambda: s.status()["totals"]["done"] + s.status()["totals"]["failed"] ==
 s.check(not os.listdir("deaf/failed"), f"{made} were made; a good job has failed: {s.reasons()}")
 s.stop()
 s.is_clean()
+s.has_once(drops)
 print(f"killed again and again, {hits} times of 8 while jobs ran, and with {made} of {n} made unheard: nobody fails for it")

@@ -7,13 +7,15 @@ import signal
 import sys
 import time
 
-from service import PATIENCE, WAIT_S, WATCHED, Service, grid, table
+from service import KINDS, PATIENCE, ROUTES, WAIT_S, WATCHED, Content, Drop, Service, grid, table
 
 disk = os.path.abspath(sys.argv[1])
 BALLAST = os.path.join(disk, "ballast")
 N = 20
 with open("leat.conf", "w") as f:
-    f.write("[pipeline sciddicat]\nsteps = %d\n" % (40000 if WATCHED else 3000000))
+    f.write("[pipeline sciddicat]\nsteps = %d\n" % (40000 if WATCHED else 3000000) + ROUTES)
+SMALL = [kind for kind in KINDS if kind != "landslide"]  # which has these steps
+content = Content(1)
 
 
 def fill(leave):
@@ -65,26 +67,28 @@ def watch_a_pause(s, pids, seconds=3):
 
 
 def fill_and_empty(s, k, done, leave, with_long):
-    """N small jobs, half of them dropped before the disk is full; a long one runs, and ends while it is full."""
-    names = [f"r{k}-{i}.clusters.csv" for i in range(N)]
-    for i, name in enumerate(names):  # complete before the disk is full, and hidden
-        s.drop(name + ".part", table(rows=40, columns=60, seed=N * k + i))
+    """N small jobs, half of them dropped before the disk is full; a long one runs, and ends while it is full. Returns
+    all, the processor's share in the pause and the time until they are done."""
+    drops = [content.good(SMALL[i % len(SMALL)]) for i in range(N)]
+    for drop in drops:  # complete before the disk is full, and hidden
+        for name, data in drop.files.items():
+            s.drop(name + ".part", data)
     if with_long:
-        for part in ("dem", "source"):
-            s.drop(f"long{k}.{part}.asc", grid(part == "source"))
+        drops.append(Drop({f"long{k}.{part}.asc": grid(part == "source") for part in ("dem", "source")}, True))
+        s.drop_all(drops[-1])
         s.until(lambda: s.status()["in_flight"], "a long job")
         worker = s.status()["workers"][0]["pid"]
         os.kill(worker, signal.SIGSTOP)  # so that it does not end before the disk is full
-    for i, name in enumerate(names):
+    for i, drop in enumerate(drops[:N]):
         if i == N // 2:
             fill(leave)
             if with_long:
                 os.kill(worker, signal.SIGCONT)
-        os.rename(os.path.join(s.spool, "in", name + ".part"), os.path.join(s.spool, "in", name))
+        for name in drop.files:
+            os.rename(os.path.join(s.spool, "in", name + ".part"), os.path.join(s.spool, "in", name))
     s.until(lambda: s.status()["state"] == "paused", "a pause")
     s.check("No space left" in s.status()["why"], f"why it is paused: {s.status()['why']}")
-    if with_long:
-        s.until(lambda: not s.status()["in_flight"], "the long job ends while the disk is full")
+    s.until(lambda: not s.status()["in_flight"], "jobs at work end while the disk is full")
     pids = [s.process.pid] + [w["pid"] for w in s.status()["workers"]]
     busy = watch_a_pause(s, pids)
     s.check(busy < 0.05 * PATIENCE, f"paused, and {busy:.1%} of a processor")
@@ -96,16 +100,12 @@ def fill_and_empty(s, k, done, leave, with_long):
     s.until(lambda: s.status()["totals"]["done"] == done + N + with_long, "the long one, too")
     s.check(s.status()["state"] == "running", "it is still paused")
     s.check(s.status()["totals"]["failed"] == 0, "nobody fails for want of room")
-    return busy, seconds
+    return drops, busy, seconds
 
 
-def is_whole(s, out, names):
+def is_whole(s, out, drops):
     """Every result once, every input in done/, nothing left."""
-    s.check(sorted(os.listdir(out)) == sorted(names), f"results: {os.listdir(out)}")
-    for name in names:
-        s.check(os.path.exists(os.path.join(out, name, "result.json")), f"result {name}")
-    done = {n.split(".")[0] for n in os.listdir(os.path.join(s.spool, "done"))}
-    s.check(done == set(names), f"inputs: {done}")
+    s.has_once(drops, out)
     s.check(os.listdir(os.path.join(s.spool, ".work")) == ["lock"] and not os.listdir(os.path.join(s.spool, "in")) and
             not os.listdir(os.path.join(s.spool, "failed")), "left over")
 
@@ -113,16 +113,17 @@ def is_whole(s, out, names):
 for what, spool, out in (("out", "spool", os.path.join(disk, "out")), ("spool", os.path.join(disk, "spool"), "out")):
     # One attempt is all that a job has: whoever is charged with one for want of room fails.
     s = Service(spool, "--output", os.path.abspath(out), "--max-attempts", "1", "--config", "leat.conf")
-    names, figures = [], []
+    drops, figures = [], []
     for k, (leave, with_long) in enumerate(((8192, False), (0, False), (0, True))):
-        figures.append(fill_and_empty(s, k, len(names), leave, with_long))
-        names += [f"r{k}-{i}" for i in range(N)] + [f"long{k}"] * with_long
+        more, *figure = fill_and_empty(s, k, len(drops), leave, with_long)
+        drops += more
+        figures.append(figure)
     n_again = s.status()["totals"]["requeued"]
     s.stop()
-    is_whole(s, out, names)
+    is_whole(s, out, drops)
     print(f"  {what}: paused 3 times, the last with a long job: " + ", ".join(
         f"{busy:.1%} of a processor and on after {seconds:.1f} s" for busy, seconds in figures) +
-        f"; {len(names)} of {len(names)} jobs done, {n_again} sent back uncharged", flush=True)
+        f"; {len(drops)} of {len(drops)} jobs done, {n_again} sent back uncharged", flush=True)
 
 # A reserve that is not there: nothing is begun.
 fill(4 << 20)

@@ -43,15 +43,23 @@ class Failure(Exception):
 
 
 class Drop:
-    """One job: its files (name -> bytes), and whether a result is to come of it."""
+    """One job: its files (name -> bytes), and whether a result is to come of it, under that name."""
 
     def __init__(self, files, good):
         self.files = files
         self.good = good
+        self.name = next(iter(files)).split(".")[0]
 
     def keys(self):
         """What result.json says of its inputs: order does not matter."""
         return tuple(sorted((len(data), "%08x" % zlib.crc32(data)) for data in self.files.values()))
+
+
+# Each pipeline, and what takes one file or several, or a parameter in the place of one.
+KINDS = ("clusters", "points", "nodes", "line", "landslide")
+DECK = 6 * ("clusters",) + 2 * KINDS + ("packed", "packed", "long_clusters")
+LINE = "line"
+ROUTES = "[route line]\nmatch = *%s-*\npipeline = interpolate\nquery = linspace(-9, 9, 40)\n" % LINE
 
 
 class Content:
@@ -60,6 +68,7 @@ class Content:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.n = 0
+        self.deck = []
         self.long = {}  # (lines, columns) -> lines of a long table, which are slow to make
 
     def name(self):
@@ -76,31 +85,52 @@ class Content:
         head = ["# %d %d" % (self.n, self.random.getrandbits(60)), ",".join("s%d" % i for i in range(columns))]
         return ("\n".join(head + rows) + "\n").encode()
 
-    def nodes(self):
+    # --- the kinds of jobs that have a result: a job's name -> its files
+
+    def clusters(self, name):
+        return {name + ".clusters.csv": self.table()}
+
+    def packed(self, name):
+        return {name + ".clusters.csv.gz": gzip.compress(self.table(), mtime=0)}
+
+    def long_clusters(self, name):
+        return {name + ".clusters.csv": self.table(2000, 30)}
+
+    def points(self, name):
+        return {name + ".points.csv": self.table(self.random.randint(8, 200), 3)}
+
+    def nodes(self, name):
         """Nodes in some order, and where to look between them."""
-        name = self.name()
         places = self.random.sample(range(-999, 1000), self.random.randint(2, 20))
         curves = self.random.randint(1, 3)
         rows = [",".join(["%.3f" % (x / 100)] + ["%.4f" % self.random.uniform(-9, 9) for _ in range(curves)])
                 for x in places]
         queries = ["%.4f" % self.random.uniform(-9, 9) for _ in range(self.random.randint(1, 200))]
         unique = "# %d %d\n" % (self.n, self.random.getrandbits(60))
-        return Drop({name + ".nodes.csv": (unique + "\n".join(rows) + "\n").encode(),
-                     name + ".query.csv": (unique + "\n".join(queries) + "\n").encode()}, True)
+        return {name + ".nodes.csv": (unique + "\n".join(rows) + "\n").encode(),
+                name + ".query.csv": (unique + "\n".join(queries) + "\n").encode()}
 
-    def points(self):
-        return Drop({self.name() + ".points.csv": self.table(self.random.randint(8, 200), 3)}, True)
+    def line(self, name):
+        """Nodes whose queries are a parameter of their route."""
+        return {"%s-%s" % (LINE, file): data for file, data in self.nodes(name).items() if ".nodes." in file}
 
-    def good(self):
-        kind = self.random.random()
-        if kind > 0.7:
-            return self.nodes() if kind > 0.85 else self.points()
-        name = self.name()
-        if kind < 0.15:
-            return Drop({name + ".clusters.csv.gz": gzip.compress(self.table(), mtime=0)}, True)
-        if kind < 0.25:
-            return Drop({name + ".clusters.csv": self.table(2000, 30)}, True)
-        return Drop({name + ".clusters.csv": self.table()}, True)
+    def landslide(self, name):
+        """A hill and a source of debris; the corner makes the pair unique."""
+        n = 12
+        head = "ncols %d\nnrows %d\nxllcorner %d\nyllcorner %d\ncellsize 5\n" % (
+            n, n, self.n, self.random.getrandbits(40))
+        hill = "\n".join(" ".join("%.2f" % (100 - 3 * row + (column - 6) ** 2) for column in range(n))
+                         for row in range(n))
+        source = "\n".join(" ".join("1" if 2 <= row <= 3 and 5 <= column <= 6 else "0" for column in range(n))
+                           for row in range(n))
+        return {name + ".dem.asc": (head + hill + "\n").encode(), name + ".source.asc": (head + source + "\n").encode()}
+
+    def good(self, kind=None):
+        """A job of the kind, or of the next: in every len(DECK) of them each kind is there."""
+        if kind is None:
+            self.deck = self.deck or self.random.sample(DECK, len(DECK))
+            kind = self.deck.pop()
+        return Drop(getattr(self, kind)(self.name()), True)
 
     def bad(self):
         name = self.name()
@@ -113,18 +143,6 @@ class Content:
         ))
         suffix = ".clusters.csv.gz" if data[:2] == b"\x1f\x8b" else ".clusters.csv"
         return Drop({name + suffix: data}, False)
-
-    def pair(self):
-        """A hill and a source of debris; the corner makes the pair unique."""
-        name, n = self.name(), 12
-        head = "ncols %d\nnrows %d\nxllcorner %d\nyllcorner %d\ncellsize 5\n" % (
-            n, n, self.n, self.random.getrandbits(40))
-        hill = "\n".join(" ".join("%.2f" % (100 - 3 * row + (column - 6) ** 2) for column in range(n))
-                         for row in range(n))
-        source = "\n".join(" ".join("1" if 2 <= row <= 3 and 5 <= column <= 6 else "0" for column in range(n))
-                           for row in range(n))
-        return Drop({name + ".dem.asc": (head + hill + "\n").encode(),
-                     name + ".source.asc": (head + source + "\n").encode()}, True)
 
 
 # --- the service -------------------------------------------------------------------------------------------------
@@ -170,12 +188,12 @@ class Service:
         os.makedirs(os.path.join(self.spool, "in"), exist_ok=True)
         self.configure(**settings)
 
-    def configure(self, sections="", **settings):
+    def configure(self, **settings):
         values = {"spool": self.spool, "output": self.out, "backend": "cpu", "settle": 0.4, "rescan": 5,
                   "max_attempts": 1000, "reserve": 0, "drain": 20, "threads": 2, "status_socket": self.socket}
         values.update(settings)
         with open(self.config, "w") as f:
-            f.write("".join("%s = %s\n" % item for item in values.items()) + sections)
+            f.write("".join("%s = %s\n" % item for item in values.items()) + ROUTES)
 
     def start(self, **environment):
         self.process = subprocess.Popen([self.leat, "watch", "--config", self.config], stdin=subprocess.DEVNULL,
@@ -512,8 +530,7 @@ class Bench:
         self.dropper = Dropper(self.service, self.ledger, self.chance)
 
     def any_drop(self):
-        kind = self.chance.random()
-        return self.content.bad() if kind < 0.15 else self.content.pair() if kind < 0.3 else self.content.good()
+        return self.content.bad() if self.chance.random() < 0.15 else self.content.good()
 
     def end(self, ignored=()):
         self.service.settle(ignored)

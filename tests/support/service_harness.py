@@ -80,7 +80,7 @@ def kinds(b):
         for name, data in drop.files.items():
             d.directly(name, data)
     # Half a pair waits for the other, and says so.
-    pair = ledger.add(b.content.pair())
+    pair = ledger.add(b.content.good("nodes"))
     first, second = pair.files
     d.directly(first, pair.files[first])
     # Links and the like lead nowhere; hidden and passing names are not touched.
