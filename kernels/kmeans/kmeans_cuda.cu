@@ -12,12 +12,14 @@
  * asynchronously, while these are computed on; rows begin at odd multiples of a cell, so that lanes
  * that read theirs side by side meet no bank twice. Otherwise (pass_tiled) tiles of 128 points x 32
  * columns meet tiles of 16 centroids.
- * With `memory`, a kernel before reads 12 bytes a point and lists those that may move; only these
- * are passed over, and only what moves is added and taken away. Bytes: the points once, pass_tiled
- * k / 16 times; with `memory` 12 a point and what moves. Flops: a difference and an fma a point,
- * cluster and column; 16M x 2 or 2M x 16, k = 16: 1.0e9 operations, 0.06 ms of an H200's double
- * units, as long as the read of 256 MB takes. Bits: those of the CPU; the rules are
- * kmeans_rule.h's.
+ * With `memory`, only points that may move are passed over, and only what moves is added and taken
+ * away: a warp reads what is remembered of SCANNED points a lane, 12 bytes each, keeps the numbers
+ * of those that may move in shared memory, and passes over 32 of them as soon as there are as many;
+ * what it will look at next is read meanwhile. (pass_tiled: a kernel before lists them.) Bytes: the
+ * points once, pass_tiled k / 16 times; with `memory` 12 a point and what moves. Flops: a
+ * difference and an fma a point, cluster and column, and as many comparisons; 16M x 2 or 2M x 16, k
+ * = 16: 1.6e9 or 1.1e9 operations, 0.1 ms of an H200's double units, twice what the read of 256 MB
+ * takes. Bits: those of the CPU; the rules are kmeans_rule.h's.
  */
 #include "kernels/kmeans/kmeans_cuda.h"
 
@@ -34,8 +36,11 @@ const int EIGHT = 8, TILE_COLUMNS = 32, TILE_CENTROIDS = 16, TILE_ROW = TILE_CEN
 const size_t MOST_SHARED = 104 << 10, STATIC_SHARED = 4 << 10, MOST_COUNTED = 2048;
 /* Numbers of 2^50 units that fit an integer. */
 const size_t NUMBERS = 4096;
+/* Points of a lane whose memory is read at a time; numbers of points that a warp keeps at most. */
+const int SCANNED = 4, WAITING = 32 * SCANNED + 32;
 
-enum mode { ASSIGN, LABEL, FARTHEST, DRAW };
+/* ASSIGN: all points; MOVE: with `memory`. */
+enum mode { ASSIGN, MOVE, LABEL, FARTHEST, DRAW };
 
 struct pass_args {
     struct kmeans_device m;
@@ -49,7 +54,7 @@ struct pass_args {
     struct kmeans_bounds *bounds;
     int32_t *label; /* what is remembered, or what is asked for */
     const uint32_t *list;
-    const unsigned *n_list; /* points to pass over; NULL: all */
+    const unsigned *n_list; /* MOVE, pass_tiled: the points that may move */
     uint64_t seed, stream;
     double *nearest;
     bool nearest_is_new;
@@ -58,7 +63,7 @@ struct pass_args {
 
 /* Where things lie in the dynamic shared memory, in bytes; each begins at a multiple of 16. */
 struct layout {
-    size_t sums, centroids, weights, per_unit, counts, tile, bytes;
+    size_t sums, centroids, weights, per_unit, counts, waiting, tile, bytes;
     int row; /* of the tile, in cells; pass_whole */
     int padded_k;
 };
@@ -72,9 +77,9 @@ __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &
                                                      size_t cell)
 {
     layout l;
-    const size_t entries = mode == ASSIGN  ? (size_t)a.m.k * a.chunks
-                           : mode == LABEL ? (size_t)a.m.k
-                                           : 0;
+    const size_t entries = mode == ASSIGN || mode == MOVE ? (size_t)a.m.k * a.chunks
+                           : mode == LABEL                ? (size_t)a.m.k
+                                                          : 0;
     size_t at = 0;
     l.row = a.d | 1;
     l.padded_k = (int)round_up(a.k, EIGHT);
@@ -88,6 +93,8 @@ __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &
     at += round_up((whole ? a.d : 0) * sizeof(double), 16);
     l.counts = at;
     at += a.m.k <= MOST_COUNTED ? round_up(a.m.k * sizeof(int), 16) : 0;
+    l.waiting = at;
+    at += whole && mode == MOVE ? WARPS * WAITING * sizeof(uint32_t) : 0;
     l.tile = at;
     at += whole ? round_up(WARPS * 2 * 32 * (size_t)l.row * cell, 16)
                 : round_up(THREADS * (TILE_COLUMNS + 1) * cell, 16);
@@ -120,15 +127,15 @@ __device__ __forceinline__ void nothing_found(found *f)
     f->label = 0;
 }
 
-__device__ __forceinline__ void find(found *f, double d2, int label)
+template <bool SECOND> __device__ __forceinline__ void find(found *f, double d2, int label)
 {
-    if (d2 < f->d2) {
-        f->second = f->d2;
-        f->d2 = d2;
-        f->label = label;
-    } else if (d2 < f->second) {
-        f->second = d2;
+    const bool nearer = d2 < f->d2;
+    if (SECOND) {
+        const double other = nearer ? f->d2 : d2;
+        f->second = other < f->second ? other : f->second;
     }
+    f->d2 = nearer ? d2 : f->d2;
+    f->label = nearer ? label : f->label;
 }
 
 /* N more columns of N centroids: d2[c] of x against centroids[j * row + c]. */
@@ -154,7 +161,7 @@ __device__ __forceinline__ void add_columns(double (&d2)[N], const T *x, int col
     }
 }
 
-template <typename T, bool WEIGHTED>
+template <typename T, bool WEIGHTED, bool SECOND>
 __device__ __forceinline__ void nearest_whole(found *f, const pass_args &a, const layout &l,
                                               const T *x)
 {
@@ -165,7 +172,7 @@ __device__ __forceinline__ void nearest_whole(found *f, const pass_args &a, cons
 #pragma unroll
         for (int i = 0; i < EIGHT; i++) {
             if (c + i < a.k) {
-                find(f, d2[i], c + i);
+                find<SECOND>(f, d2[i], c + i);
             }
         }
     }
@@ -188,12 +195,13 @@ __device__ __forceinline__ void count_point(const pass_args &a, const layout &l,
     }
 }
 
-/* ASSIGN: what a point remembers, and whether it moves. */
+/* MOVE: what a point remembers, and whether it moves. */
+template <bool REMEMBERED>
 __device__ __forceinline__ move assign_point(const pass_args &a, const layout &l, const found &f,
                                              size_t p)
 {
     move v = {-1, f.label};
-    if (a.bounds != nullptr) {
+    if (REMEMBERED) {
         const double *drift = a.m.drift + f.label;
         v.from = a.label[p] - 1;
         a.bounds[p] = kmeans_remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
@@ -244,8 +252,8 @@ __device__ __forceinline__ move treat_point(const pass_args &a, const layout &l,
                                             size_t p, struct kmeans_pick *pick)
 {
     move v = {-1, -1};
-    if (MODE == ASSIGN) {
-        v = assign_point(a, l, f, p);
+    if (MODE == ASSIGN || MODE == MOVE) {
+        v = assign_point<MODE == MOVE>(a, l, f, p);
     } else if (MODE == LABEL) {
         label_point(a, l, f, p);
     } else if (MODE == FARTHEST) {
@@ -322,15 +330,18 @@ __device__ __forceinline__ void move_cells(const pass_args &a, const layout &l, 
 /* Whether there is nothing to do, for all blocks alike. */
 template <int MODE> __device__ __forceinline__ bool is_idle(const pass_args &a)
 {
-    if (MODE == ASSIGN) {
+    if (MODE == ASSIGN || MODE == MOVE) {
         return a.m.state->done != 0;
     }
     if (MODE == FARTHEST) {
+        if (a.m.state->done != 0) {
+            return true;
+        }
         bool empty = false;
         for (size_t c = threadIdx.x; c < a.m.k; c += THREADS) {
             empty = empty || a.m.count[c] == 0;
         }
-        return !__syncthreads_or(empty) || a.m.state->done != 0;
+        return !__syncthreads_or(empty);
     }
     return false;
 }
@@ -343,7 +354,7 @@ template <int MODE> __device__ __forceinline__ void clear(const pass_args &a, co
     for (size_t i = threadIdx.x; i < (l.centroids - l.sums) / sizeof *sums; i += THREADS) {
         sums[i] = 0;
     }
-    for (size_t i = threadIdx.x; i < (l.tile - l.counts) / sizeof *counts; i += THREADS) {
+    for (size_t i = threadIdx.x; i < (l.waiting - l.counts) / sizeof *counts; i += THREADS) {
         counts[i] = 0;
     }
 }
@@ -368,7 +379,7 @@ template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, co
 {
     const int64_t *high = shared_at<int64_t>(l.sums);
     __syncthreads();
-    if (MODE == ASSIGN && a.own) {
+    if ((MODE == ASSIGN || MODE == MOVE) && a.own) {
         const int64_t *low = high + a.m.k * a.chunks * THREADS;
         for (size_t i = threadIdx.x; i < a.m.k * a.m.d; i += THREADS) {
             const size_t cluster = i / a.m.d, j = i % a.m.d;
@@ -383,7 +394,7 @@ template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, co
                              add_up(high + c * THREADS, low + c * THREADS, 1, THREADS));
         }
     }
-    for (size_t c = threadIdx.x; (MODE == ASSIGN || MODE == LABEL) && c < a.m.k; c += THREADS) {
+    for (size_t c = threadIdx.x; MODE <= LABEL && c < a.m.k; c += THREADS) {
         const int n = a.m.k <= MOST_COUNTED ? shared_at<int>(l.counts)[c] : 0;
         if (n != 0) {
             atomicAdd((unsigned long long *)a.m.count + c, (unsigned long long)(long long)n);
@@ -452,32 +463,98 @@ __device__ __forceinline__ void copy_rows(const pass_args &a, const layout &l, T
     }
 }
 
-/* The number of the lane's point in tile t of 32; SIZE_MAX: none. */
-__device__ __forceinline__ size_t point_of(const pass_args &a, size_t n, size_t t)
+/* Where a warp's tiles of 32 points come from. */
+struct source {
+    size_t n, at, step; /* of points: how many, those looked at next, how far to the next after */
+    /* MOVE: the numbers of points that may move, and what is remembered of those looked at next */
+    uint32_t *waiting;
+    int n_waiting;
+    int32_t label[SCANNED];
+    struct kmeans_bounds bounds[SCANNED];
+};
+
+__device__ __forceinline__ void read_memory(const pass_args &a, source *s)
 {
-    const size_t i = t * 32 + threadIdx.x % 32;
-    return i >= n ? SIZE_MAX : a.list != nullptr ? a.list[i] : i;
+#pragma unroll
+    for (int i = 0; i < SCANNED; i++) {
+        const size_t p = s->at + i * 32 + threadIdx.x % 32;
+        if (p < s->n) {
+            s->label[i] = a.label[p];
+            s->bounds[i] = a.bounds[p];
+        }
+    }
 }
 
+/* Whether a point that remembers this may move. */
+__device__ __forceinline__ bool may_move(const pass_args &a, int32_t label, struct kmeans_bounds b)
+{
+    const double *drift = a.m.drift + (label - 1);
+    return label == 0 || !kmeans_stays(b.gap, b.upper, drift[KMEANS_DRIFT_GAP * a.m.k],
+                                       drift[KMEANS_DRIFT_LIMIT * a.m.k]);
+}
+
+template <int MODE>
+__device__ __forceinline__ source begin_source(const pass_args &a, const layout &l, size_t n)
+{
+    const size_t warp = threadIdx.x / 32, each = MODE == MOVE ? 32 * SCANNED : 32;
+    source s;
+    s.n = n;
+    s.at = (blockIdx.x * (size_t)WARPS + warp) * each;
+    s.step = gridDim.x * (size_t)WARPS * each;
+    if (MODE == MOVE) {
+        s.waiting = shared_at<uint32_t>(l.waiting) + warp * WAITING;
+        s.n_waiting = 0;
+        read_memory(a, &s);
+    }
+    return s;
+}
+
+/* The number of the lane's point of the next tile; SIZE_MAX: none, and if in all lanes, no tile is
+ * left. */
+template <int MODE> __device__ __forceinline__ size_t next_point(const pass_args &a, source *s)
+{
+    const unsigned lane = threadIdx.x % 32;
+    if (MODE != MOVE) {
+        const size_t p = s->at + lane;
+        s->at += s->step;
+        return p < s->n ? p : SIZE_MAX;
+    }
+    while (s->n_waiting < 32 && s->at < s->n) {
+#pragma unroll
+        for (int i = 0; i < SCANNED; i++) {
+            const size_t p = s->at + i * 32 + lane;
+            const bool moves = p < s->n && may_move(a, s->label[i], s->bounds[i]);
+            const unsigned who = __ballot_sync(ALL, moves);
+            if (moves) {
+                s->waiting[s->n_waiting + __popc(who & ((1u << lane) - 1))] = (uint32_t)p;
+            }
+            s->n_waiting += __popc(who);
+        }
+        s->at += s->step;
+        read_memory(a, s);
+    }
+    __syncwarp();
+    const int n = s->n_waiting < 32 ? s->n_waiting : 32;
+    s->n_waiting -= n;
+    const size_t p = (int)lane < n ? s->waiting[s->n_waiting + lane] : SIZE_MAX;
+    __syncwarp(); /* before it is written over */
+    return p;
+}
+
+/* The next tile's rows are copied while one is computed on. */
 template <typename T, int MODE, bool WEIGHTED>
 __device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l, size_t n,
                                           struct kmeans_pick *pick)
 {
-    const size_t warp = threadIdx.x / 32, n_tiles = (n + 31) / 32, step = gridDim.x * (size_t)WARPS;
     const size_t cells = 32 * (size_t)l.row;
-    T *tiles = shared_at<T>(l.tile) + warp * 2 * cells;
-    size_t t = blockIdx.x * (size_t)WARPS + warp;
-    size_t point = point_of(a, n, t), next;
-    int now = 0;
-    if (t < n_tiles) {
-        copy_rows(a, l, tiles, point);
-    }
+    T *tiles = shared_at<T>(l.tile) + threadIdx.x / 32 * 2 * cells;
+    source s = begin_source<MODE>(a, l, n);
+    size_t point = next_point<MODE>(a, &s), next;
+    copy_rows(a, l, tiles, point);
     commit_copies();
-    for (; t < n_tiles; t += step, now ^= 1, point = next) {
-        next = point_of(a, n, t + step);
-        if (t + step < n_tiles) {
-            copy_rows(a, l, tiles + (now ^ 1) * cells, next);
-        }
+    for (int now = 0; __any_sync(ALL, point != SIZE_MAX); now ^= 1, point = next) {
+        next = next_point<MODE>(a, &s);
+        copy_rows(a, l, tiles + (now ^ 1) * cells, next);
         commit_copies();
         wait_copies<1>();
         __syncwarp();
@@ -486,11 +563,11 @@ __device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l, s
         if (point != SIZE_MAX) {
             found f;
             nothing_found(&f);
-            nearest_whole<T, WEIGHTED>(&f, a, l, tile + (threadIdx.x % 32) * l.row);
+            nearest_whole<T, WEIGHTED, MODE == MOVE>(&f, a, l, tile + (threadIdx.x % 32) * l.row);
             v = treat_point<MODE>(a, l, f, point, pick);
         }
         __syncwarp();
-        if (MODE == ASSIGN) {
+        if (MODE == ASSIGN || MODE == MOVE) {
             move_cells(a, l, v, tile, point);
         }
         __syncwarp(); /* before the tile is written again */
@@ -502,9 +579,11 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
 {
     __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
     const layout l = layout_of(MODE, a, true, sizeof(T));
-    const size_t n = a.n_list != nullptr ? *a.n_list : a.n;
     struct kmeans_pick pick = no_pick();
-    if (is_idle<MODE>(a) || blockIdx.x * (size_t)THREADS >= n) {
+    if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
+        return;
+    }
+    if (blockIdx.x * (size_t)THREADS >= a.n) {
         leave<MODE>(a, pick, picks);
         return;
     }
@@ -521,9 +600,9 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
         weighted = weighted || a.m.weight[j] != 1;
     }
     if (__syncthreads_or(weighted)) {
-        warp_loop<T, MODE, true>(a, l, n, &pick);
+        warp_loop<T, MODE, true>(a, l, a.n, &pick);
     } else {
-        warp_loop<T, MODE, false>(a, l, n, &pick);
+        warp_loop<T, MODE, false>(a, l, a.n, &pick);
     }
     flush<MODE>(a, l);
     leave<MODE>(a, pick, picks);
@@ -553,7 +632,7 @@ __device__ __forceinline__ void copy_tile(const pass_args &a, const layout &l, s
     }
 }
 
-template <typename T>
+template <typename T, bool SECOND>
 __device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, const layout &l,
                                               size_t point)
 {
@@ -571,7 +650,7 @@ __device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, cons
 #pragma unroll
         for (int i = 0; i < TILE_CENTROIDS; i++) {
             if (c + i < a.k) {
-                find(f, d2[i], c + i);
+                find<SECOND>(f, d2[i], c + i);
             }
         }
     }
@@ -581,9 +660,12 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
 {
     __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
     const layout l = layout_of(MODE, a, false, sizeof(T));
-    const size_t n = a.n_list != nullptr ? *a.n_list : a.n;
+    const size_t n = MODE == MOVE ? *a.n_list : a.n;
     struct kmeans_pick pick = no_pick();
-    if (is_idle<MODE>(a) || blockIdx.x * (size_t)THREADS >= n) {
+    if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
+        return;
+    }
+    if (blockIdx.x * (size_t)THREADS >= n) {
         leave<MODE>(a, pick, picks);
         return;
     }
@@ -591,16 +673,17 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
     __syncthreads();
     for (size_t base = blockIdx.x * (size_t)THREADS; base < n;
          base += gridDim.x * (size_t)THREADS) {
-        const size_t point = point_of(a, n, base / 32 + threadIdx.x / 32);
+        const size_t i = base + threadIdx.x;
+        const size_t point = i >= n ? SIZE_MAX : MODE == MOVE ? a.list[i] : i;
         found f;
         nothing_found(&f);
-        nearest_tiled<T>(&f, a, l, point);
+        nearest_tiled<T, MODE == MOVE>(&f, a, l, point);
         move v = {-1, -1};
         if (point != SIZE_MAX) {
             v = treat_point<MODE>(a, l, f, point, &pick);
         }
         __syncwarp();
-        if (MODE == ASSIGN) {
+        if (MODE == ASSIGN || MODE == MOVE) {
             move_cells<T>(a, l, v, nullptr, point);
         }
     }
@@ -611,7 +694,7 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
 /* --- points that may move, and picks -----------------------------------------------------------
  */
 
-/* Lists the points that do not stay with their cluster; their order is open. */
+/* Lists the points that may move, for pass_tiled; their order is open. */
 __global__ void __launch_bounds__(THREADS) list_moves(pass_args a, uint32_t *list, unsigned *n_list)
 {
     if (a.m.state->done != 0) {
@@ -621,14 +704,7 @@ __global__ void __launch_bounds__(THREADS) list_moves(pass_args a, uint32_t *lis
     const int lane = threadIdx.x % 32;
     for (size_t base = blockIdx.x * (size_t)THREADS; base < a.n; base += step) {
         const size_t p = base + threadIdx.x;
-        bool moves = false;
-        if (p < a.n) {
-            const int label = a.label[p];
-            const struct kmeans_bounds b = a.bounds[p];
-            const double *drift = a.m.drift + (label - 1);
-            moves = label == 0 || !kmeans_stays(b.gap, b.upper, drift[KMEANS_DRIFT_GAP * a.m.k],
-                                                drift[KMEANS_DRIFT_LIMIT * a.m.k]);
-        }
+        const bool moves = p < a.n && may_move(a, a.label[p], a.bounds[p]);
         const unsigned who = __ballot_sync(ALL, moves);
         unsigned at = 0;
         if (lane == 0 && who != 0) {
@@ -654,10 +730,14 @@ __global__ void __launch_bounds__(THREADS) draw_alike(pass_args a)
 }
 
 /* The first of the blocks' picks and the model's own becomes the model's, with its cells. */
-template <typename T>
-__global__ void __launch_bounds__(THREADS) choose_pick(pass_args a, unsigned n_picks, bool farthest)
+template <typename T, int MODE>
+__global__ void __launch_bounds__(THREADS) choose_pick(pass_args a, unsigned n_picks)
 {
     __shared__ struct kmeans_pick shared[THREADS];
+    const bool farthest = MODE == FARTHEST;
+    if (is_idle<MODE>(a)) {
+        return;
+    }
     struct kmeans_pick pick = threadIdx.x == 0 ? a.m.state->pick : no_pick();
     for (unsigned i = threadIdx.x; i < n_picks; i += THREADS) {
         const struct kmeans_pick other = a.picks[i];
@@ -686,6 +766,7 @@ struct pass {
     void (*kernel)(pass_args);
     size_t shared;
     size_t blocks;
+    bool whole;
 };
 
 /* On the device that the operation under way has chosen. */
@@ -693,7 +774,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
 {
     /* Two blocks a multiprocessor, or one; without sums of their own if need be. */
     const size_t most = q->backend->properties.sharedMemPerBlockOptin - STATIC_SHARED;
-    const bool sums = MODE == ASSIGN || MODE == LABEL;
+    const bool sums = MODE <= LABEL;
     const struct {
         bool own, whole;
         size_t most;
@@ -708,9 +789,9 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
         i++;
         a->own = choices[i].own;
     }
-    const bool whole = choices[i].whole;
-    p->kernel = whole ? pass_whole<T, MODE> : pass_tiled<T, MODE>;
-    p->shared = layout_of(MODE, *a, whole, sizeof(T)).bytes;
+    p->whole = choices[i].whole;
+    p->kernel = p->whole ? pass_whole<T, MODE> : pass_tiled<T, MODE>;
+    p->shared = layout_of(MODE, *a, p->whole, sizeof(T)).bytes;
     int resident = 0;
     /* The attribute is the kernel's, not the launch's, and other jobs launch it at the same time:
      * all of them ask for the same. */
@@ -721,8 +802,9 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
                                                            THREADS, p->shared),
              "blocks of k-means");
     /* No sum of a thread gets more than NUMBERS numbers: of a tile of 32 points as many as its
-     * group has lanes. */
-    const size_t per_tile = MODE == ASSIGN ? (size_t)a->group : 1, tiles = cuda_pieces(a->n, 32);
+     * group has lanes. A warp has no more tiles than it looks at points, but for a last one. */
+    const size_t per_tile = MODE == LABEL ? 1 : (size_t)a->group;
+    const size_t tiles = cuda_pieces(a->n, 32);
     const size_t least = cuda_pieces(tiles, WARPS * (NUMBERS / per_tile));
     const size_t wanted =
         (size_t)cuda_max(1, (size_t)resident) * (size_t)q->backend->properties.multiProcessorCount;
@@ -760,11 +842,12 @@ enum status launch(const pass &p, const pass_args &a, cudaStream_t stream, const
     return cuda_launched(what);
 }
 
-enum status choose(const struct kmeans_points *x, const pass_args &a, size_t n_picks, bool farthest,
+template <int MODE>
+enum status choose(const struct kmeans_points *x, const pass_args &a, size_t n_picks,
                    cudaStream_t stream)
 {
-    auto kernel = x->type == DTYPE_F32 ? choose_pick<float> : choose_pick<double>;
-    kernel<<<1, THREADS, 0, stream>>>(a, (unsigned)n_picks, farthest);
+    auto kernel = x->type == DTYPE_F32 ? choose_pick<float, MODE> : choose_pick<double, MODE>;
+    kernel<<<1, THREADS, 0, stream>>>(a, (unsigned)n_picks);
     return cuda_launched("choosing a point");
 }
 
@@ -784,15 +867,18 @@ enum status kmeans_assign(struct queue *queue, const struct kmeans_points *x,
                    {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
                     queue_writes(memory.at, remembered)});
     STATUS_TRY(work.status);
-    STATUS_TRY(plan_any<ASSIGN>(q, x->type, &a, &p));
+    STATUS_TRY(remembered > 0 ? plan_any<MOVE>(q, x->type, &a, &p)
+                              : plan_any<ASSIGN>(q, x->type, &a, &p));
     if (remembered > 0) {
+        a.bounds = (struct kmeans_bounds *)memory.at;
+        a.label = (int32_t *)(a.bounds + x->n);
+    }
+    if (remembered > 0 && !p.whole) {
         char *scratch = nullptr;
         STATUS_TRY(
             cuda_queue_scratch(q, STREAM_COMPUTE, 16 + x->n * sizeof(uint32_t), (void **)&scratch));
         uint32_t *list = (uint32_t *)(scratch + 16);
         CUDA_TRY(cudaMemsetAsync(scratch, 0, 16, work.stream), "listing points");
-        a.bounds = (struct kmeans_bounds *)memory.at;
-        a.label = (int32_t *)(a.bounds + x->n);
         const size_t blocks = cuda_min(cuda_pieces(x->n, THREADS),
                                        (size_t)q->backend->properties.multiProcessorCount * 16);
         list_moves<<<(unsigned)blocks, THREADS, 0, work.stream>>>(a, list, (unsigned *)scratch);
@@ -842,7 +928,7 @@ enum status kmeans_farthest(struct queue *queue, const struct kmeans_points *x,
     STATUS_TRY(
         cuda_queue_scratch(q, STREAM_COMPUTE, p.blocks * sizeof *a.picks, (void **)&a.picks));
     STATUS_TRY(launch(p, a, work.stream, "the farthest point"));
-    STATUS_TRY(choose(x, a, p.blocks, true, work.stream));
+    STATUS_TRY(choose<FARTHEST>(x, a, p.blocks, work.stream));
     return work.done();
 }
 
@@ -858,7 +944,7 @@ enum status kmeans_draw(struct queue *queue, const struct kmeans_points *x,
         return STATUS_OK;
     }
     pass_args a = args_of(x, m);
-    pass p = {draw_alike, 0, cuda_min(cuda_pieces(x->n, THREADS), 2048)};
+    pass p = {draw_alike, 0, cuda_min(cuda_pieces(x->n, THREADS), 2048), false};
     const size_t newest = kept > 0 && m->n_drawn > 0 ? m->n_drawn - 1 : 0;
     a.seed = seed;
     a.stream = stream;
@@ -876,7 +962,7 @@ enum status kmeans_draw(struct queue *queue, const struct kmeans_points *x,
     STATUS_TRY(
         cuda_queue_scratch(q, STREAM_COMPUTE, p.blocks * sizeof *a.picks, (void **)&a.picks));
     STATUS_TRY(launch(p, a, work.stream, "drawing a point"));
-    STATUS_TRY(choose(x, a, p.blocks, false, work.stream));
+    STATUS_TRY(choose<DRAW>(x, a, p.blocks, work.stream));
     return work.done();
 }
 
