@@ -34,6 +34,8 @@ const int EIGHT = 8, TILE_COLUMNS = 32, TILE_CENTROIDS = 16, TILE_ROW = TILE_CEN
 /* Shared memory of one of two blocks of a multiprocessor; what a kernel has besides. Clusters
  * counted in it. */
 const size_t MOST_SHARED = 104 << 10, STATIC_SHARED = 4 << 10, MOST_COUNTED = 2048;
+/* The same of one of four, in which a lane takes two points at a time. */
+const size_t MOST_OF_TWO = 54 << 10;
 /* Numbers of 2^50 units that fit an integer. */
 const size_t NUMBERS = 4096;
 /* Points of a lane whose memory is read at a time; numbers of points that a warp keeps at most. */
@@ -73,9 +75,10 @@ __host__ __device__ __forceinline__ size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-__host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &a, bool whole,
+__host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &a, int points,
                                                      size_t cell)
 {
+    const bool whole = points > 0;
     layout l;
     const size_t entries = mode == ASSIGN || mode == MOVE ? (size_t)a.m.k * a.chunks
                            : mode == LABEL                ? (size_t)a.m.k
@@ -96,7 +99,7 @@ __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &
     l.waiting = at;
     at += whole && mode == MOVE ? WARPS * WAITING * sizeof(uint32_t) : 0;
     l.tile = at;
-    at += whole ? round_up(WARPS * 2 * 32 * (size_t)l.row * cell, 16)
+    at += whole ? round_up(WARPS * 2 * 32 * (size_t)(points * l.row) * cell, 16)
                 : round_up(THREADS * (TILE_COLUMNS + 1) * cell, 16);
     l.bytes = at;
     return l;
@@ -127,53 +130,70 @@ __device__ __forceinline__ void nothing_found(found *f)
     f->label = 0;
 }
 
-template <bool SECOND> __device__ __forceinline__ void find(found *f, double d2, int label)
+/* The d2 of N more centroids, from number `first` on. Where there are fewer, the others lie at
+ * infinity: their d2 is infinite or NaN, and comes before nothing. */
+template <int N, bool SECOND>
+__device__ __forceinline__ void find(found *f, const double (&d2)[N], int first)
 {
-    const bool nearer = d2 < f->d2;
-    if (SECOND) {
-        const double other = nearer ? f->d2 : d2;
-        f->second = other < f->second ? other : f->second;
+    int nearest = -1;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const bool nearer = d2[i] < f->d2;
+        if (SECOND) {
+            const double other = nearer ? f->d2 : d2[i];
+            f->second = other < f->second ? other : f->second;
+        }
+        f->d2 = nearer ? d2[i] : f->d2;
+        nearest = nearer ? i : nearest;
     }
-    f->d2 = nearer ? d2 : f->d2;
-    f->label = nearer ? label : f->label;
+    f->label = nearest >= 0 ? first + nearest : f->label;
 }
 
-/* N more columns of N centroids: d2[c] of x against centroids[j * row + c]. */
-template <typename T, int N, bool WEIGHTED>
-__device__ __forceinline__ void add_columns(double (&d2)[N], const T *x, int columns,
+/* More columns of N centroids and P points: d2[q][c] of x[q * stride + j] against
+ * centroids[j * row + c]. */
+template <typename T, int P, int N, bool WEIGHTED>
+__device__ __forceinline__ void add_columns(double (&d2)[P][N], const T *x, int stride, int columns,
                                             const double *centroids, int row, const double *weight)
 {
 #pragma unroll 2
     for (int j = 0; j < columns; j++) {
-        const double v = (double)x[j], w = WEIGHTED ? weight[j] : 1;
+        const double w = WEIGHTED ? weight[j] : 1;
         const double2 *c = (const double2 *)(centroids + (size_t)j * row);
+        double v[P];
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            v[q] = (double)x[q * stride + j];
+        }
 #pragma unroll
         for (int i = 0; i < N / 2; i++) {
             const double2 two = c[i];
-            double s = rounded_subtract(v, two.x), t = rounded_subtract(v, two.y);
-            if (WEIGHTED) {
-                s = rounded_multiply(s, w);
-                t = rounded_multiply(t, w);
+#pragma unroll
+            for (int q = 0; q < P; q++) {
+                double s = rounded_subtract(v[q], two.x), t = rounded_subtract(v[q], two.y);
+                if (WEIGHTED) {
+                    s = rounded_multiply(s, w);
+                    t = rounded_multiply(t, w);
+                }
+                d2[q][2 * i] = rounded_fma(s, s, d2[q][2 * i]);
+                d2[q][2 * i + 1] = rounded_fma(t, t, d2[q][2 * i + 1]);
             }
-            d2[2 * i] = rounded_fma(s, s, d2[2 * i]);
-            d2[2 * i + 1] = rounded_fma(t, t, d2[2 * i + 1]);
         }
     }
 }
 
-template <typename T, bool WEIGHTED, bool SECOND>
-__device__ __forceinline__ void nearest_whole(found *f, const pass_args &a, const layout &l,
+/* P points of a lane, 32 rows apart. */
+template <typename T, int P, bool WEIGHTED, bool SECOND>
+__device__ __forceinline__ void nearest_whole(found (&f)[P], const pass_args &a, const layout &l,
                                               const T *x)
 {
     for (int c = 0; c < a.k; c += EIGHT) {
-        double d2[EIGHT] = {};
-        add_columns<T, EIGHT, WEIGHTED>(d2, x, a.d, shared_at<double>(l.centroids) + c, l.padded_k,
-                                        shared_at<double>(l.weights));
+        double d2[P][EIGHT] = {};
+        add_columns<T, P, EIGHT, WEIGHTED>(d2, x, 32 * l.row, a.d,
+                                           shared_at<double>(l.centroids) + c, l.padded_k,
+                                           shared_at<double>(l.weights));
 #pragma unroll
-        for (int i = 0; i < EIGHT; i++) {
-            if (c + i < a.k) {
-                find<SECOND>(f, d2[i], c + i);
-            }
+        for (int q = 0; q < P; q++) {
+            find<EIGHT, SECOND>(&f[q], d2[q], c);
         }
     }
 }
@@ -298,26 +318,28 @@ __device__ __forceinline__ void move_cell(const pass_args &a, const layout &l, i
 }
 
 /* The cells of the warp's 32 points that move, a group of lanes a point: rows in shared memory
- * (`tile`), or in the points themselves by their numbers. All lanes of the warp take part. */
-template <typename T>
+ * (WHOLE: `tile`), or in the points themselves by their numbers. All lanes of the warp take part.
+ */
+template <typename T, int MODE, bool WHOLE>
 __device__ __forceinline__ void move_cells(const pass_args &a, const layout &l, move v,
                                            const T *tile, size_t point)
 {
     const int lane = threadIdx.x % 32, in_group = lane % a.group, base = lane - in_group;
     for (int s = 0; s < a.group; s++) {
         const int to = __shfl_sync(ALL, v.to, base + s);
-        const int from = __shfl_sync(ALL, v.from, base + s);
-        const unsigned long long p = __shfl_sync(ALL, (unsigned long long)point, base + s);
+        const int from = MODE == MOVE ? __shfl_sync(ALL, v.from, base + s) : -1;
+        const unsigned long long p =
+            WHOLE ? 0 : __shfl_sync(ALL, (unsigned long long)point, base + s);
         if (!__any_sync(ALL, to >= 0)) {
             continue;
         }
         for (int c = 0; to >= 0 && c < a.chunks; c++) {
             const int j = c * a.group + in_group;
             if (j < a.d) {
-                const double cell = tile != nullptr ? (double)tile[(base + s) * l.row + j]
-                                                    : (double)((const T *)a.x)[p * a.d + j];
+                const double cell = WHOLE ? (double)tile[(base + s) * l.row + j]
+                                          : (double)((const T *)a.x)[p * a.d + j];
                 const double per_unit =
-                    tile != nullptr ? shared_at<double>(l.per_unit)[j] : reciprocal(a.m.unit[j]);
+                    WHOLE ? shared_at<double>(l.per_unit)[j] : reciprocal(a.m.unit[j]);
                 move_cell(a, l, from, to, c, j, cell, per_unit);
             }
         }
@@ -494,11 +516,11 @@ __device__ __forceinline__ bool may_move(const pass_args &a, int32_t label, stru
 }
 
 template <int MODE>
-__device__ __forceinline__ source begin_source(const pass_args &a, const layout &l, size_t n)
+__device__ __forceinline__ source begin_source(const pass_args &a, const layout &l)
 {
     const size_t warp = threadIdx.x / 32, each = MODE == MOVE ? 32 * SCANNED : 32;
     source s;
-    s.n = n;
+    s.n = a.n;
     s.at = (blockIdx.x * (size_t)WARPS + warp) * each;
     s.step = gridDim.x * (size_t)WARPS * each;
     if (MODE == MOVE) {
@@ -541,44 +563,63 @@ template <int MODE> __device__ __forceinline__ size_t next_point(const pass_args
     return p;
 }
 
-/* The next tile's rows are copied while one is computed on. */
-template <typename T, int MODE, bool WEIGHTED>
-__device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l, size_t n,
+/* Begins to copy the rows of P tiles; their points. */
+template <typename T, int MODE, int P>
+__device__ __forceinline__ void begin_tiles(const pass_args &a, const layout &l, source *s,
+                                            T *tiles, size_t (&point)[P])
+{
+#pragma unroll
+    for (int q = 0; q < P; q++) {
+        point[q] = next_point<MODE>(a, s);
+        copy_rows(a, l, tiles + q * 32 * l.row, point[q]);
+    }
+    commit_copies();
+}
+
+/* The next rows are copied while these are computed on. */
+template <typename T, int MODE, int P, bool WEIGHTED>
+__device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l,
                                           struct kmeans_pick *pick)
 {
-    const size_t cells = 32 * (size_t)l.row;
+    const size_t cells = P * 32 * (size_t)l.row;
     T *tiles = shared_at<T>(l.tile) + threadIdx.x / 32 * 2 * cells;
-    source s = begin_source<MODE>(a, l, n);
-    size_t point = next_point<MODE>(a, &s), next;
-    copy_rows(a, l, tiles, point);
-    commit_copies();
-    for (int now = 0; __any_sync(ALL, point != SIZE_MAX); now ^= 1, point = next) {
-        next = next_point<MODE>(a, &s);
-        copy_rows(a, l, tiles + (now ^ 1) * cells, next);
-        commit_copies();
+    source s = begin_source<MODE>(a, l);
+    size_t point[P], next[P];
+    begin_tiles<T, MODE>(a, l, &s, tiles, point);
+    for (int now = 0; __any_sync(ALL, point[0] != SIZE_MAX); now ^= 1) {
+        begin_tiles<T, MODE>(a, l, &s, tiles + (now ^ 1) * cells, next);
         wait_copies<1>();
         __syncwarp();
         const T *tile = tiles + now * cells;
-        move v = {-1, -1};
-        if (point != SIZE_MAX) {
-            found f;
-            nothing_found(&f);
-            nearest_whole<T, WEIGHTED, MODE == MOVE>(&f, a, l, tile + (threadIdx.x % 32) * l.row);
-            v = treat_point<MODE>(a, l, f, point, pick);
+        found f[P];
+        move v[P];
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            nothing_found(&f[q]);
+            v[q].from = v[q].to = -1;
         }
-        __syncwarp();
-        if (MODE == ASSIGN || MODE == MOVE) {
-            move_cells(a, l, v, tile, point);
+        nearest_whole<T, P, WEIGHTED, MODE == MOVE>(f, a, l, tile + threadIdx.x % 32 * l.row);
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            if (point[q] != SIZE_MAX) {
+                v[q] = treat_point<MODE>(a, l, f[q], point[q], pick);
+            }
+            __syncwarp();
+            if (MODE == ASSIGN || MODE == MOVE) {
+                move_cells<T, MODE, true>(a, l, v[q], tile + q * 32 * l.row, point[q]);
+            }
+            point[q] = next[q];
         }
-        __syncwarp(); /* before the tile is written again */
+        __syncwarp(); /* before the tiles are written again */
     }
     wait_copies<0>();
 }
 
-template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_whole(pass_args a)
+template <typename T, int MODE, int P>
+__global__ void __launch_bounds__(THREADS, 2 * P) pass_whole(pass_args a)
 {
     __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
-    const layout l = layout_of(MODE, a, true, sizeof(T));
+    const layout l = layout_of(MODE, a, P, sizeof(T));
     struct kmeans_pick pick = no_pick();
     if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
         return;
@@ -591,7 +632,7 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
     double *centroids = shared_at<double>(l.centroids);
     for (int i = threadIdx.x; i < a.d * l.padded_k; i += THREADS) {
         const int c = i % l.padded_k, j = i / l.padded_k;
-        centroids[i] = c < a.k ? a.centroid[(size_t)c * a.d + j] : 0;
+        centroids[i] = c < a.k ? a.centroid[(size_t)c * a.d + j] : INFINITY;
     }
     bool weighted = false;
     for (int j = threadIdx.x; j < a.d; j += THREADS) {
@@ -600,9 +641,9 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
         weighted = weighted || a.m.weight[j] != 1;
     }
     if (__syncthreads_or(weighted)) {
-        warp_loop<T, MODE, true>(a, l, a.n, &pick);
+        warp_loop<T, MODE, P, true>(a, l, &pick);
     } else {
-        warp_loop<T, MODE, false>(a, l, a.n, &pick);
+        warp_loop<T, MODE, P, false>(a, l, &pick);
     }
     flush<MODE>(a, l);
     leave<MODE>(a, pick, picks);
@@ -625,7 +666,7 @@ __device__ __forceinline__ void copy_tile(const pass_args &a, const layout &l, s
     }
     for (int i = warp; i < TILE_CENTROIDS; i += WARPS) {
         centroids[lane * TILE_ROW + i] =
-            c + i < a.k && column < a.d ? a.centroid[(size_t)(c + i) * a.d + column] : 0;
+            c + i < a.k && column < a.d ? a.centroid[(size_t)(c + i) * a.d + column] : INFINITY;
     }
     if (warp == 0) {
         shared_at<double>(l.weights)[lane] = column < a.d ? a.m.weight[column] : 1;
@@ -638,28 +679,23 @@ __device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, cons
 {
     const T *x = shared_at<T>(l.tile) + threadIdx.x * (TILE_COLUMNS + 1);
     for (int c = 0; c < a.k; c += TILE_CENTROIDS) {
-        double d2[TILE_CENTROIDS] = {};
+        double d2[1][TILE_CENTROIDS] = {};
         for (int j = 0; j < a.d; j += TILE_COLUMNS) {
             __syncthreads();
             copy_tile<T>(a, l, point, c, j);
             __syncthreads();
-            add_columns<T, TILE_CENTROIDS, true>(
-                d2, x, a.d - j < TILE_COLUMNS ? a.d - j : TILE_COLUMNS,
+            add_columns<T, 1, TILE_CENTROIDS, true>(
+                d2, x, 0, a.d - j < TILE_COLUMNS ? a.d - j : TILE_COLUMNS,
                 shared_at<double>(l.centroids), TILE_ROW, shared_at<double>(l.weights));
         }
-#pragma unroll
-        for (int i = 0; i < TILE_CENTROIDS; i++) {
-            if (c + i < a.k) {
-                find<SECOND>(f, d2[i], c + i);
-            }
-        }
+        find<TILE_CENTROIDS, SECOND>(f, d2[0], c);
     }
 }
 
 template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_tiled(pass_args a)
 {
     __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
-    const layout l = layout_of(MODE, a, false, sizeof(T));
+    const layout l = layout_of(MODE, a, 0, sizeof(T));
     const size_t n = MODE == MOVE ? *a.n_list : a.n;
     struct kmeans_pick pick = no_pick();
     if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
@@ -684,7 +720,7 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
         }
         __syncwarp();
         if (MODE == ASSIGN || MODE == MOVE) {
-            move_cells<T>(a, l, v, nullptr, point);
+            move_cells<T, MODE, false>(a, l, v, nullptr, point);
         }
     }
     flush<MODE>(a, l);
@@ -772,26 +808,31 @@ struct pass {
 /* On the device that the operation under way has chosen. */
 template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass_args *a, pass *p)
 {
-    /* Two blocks a multiprocessor, or one; without sums of their own if need be. */
+    /* Four blocks a multiprocessor, two, or one; without sums of their own if need be. */
     const size_t most = q->backend->properties.sharedMemPerBlockOptin - STATIC_SHARED;
     const bool sums = MODE <= LABEL;
     const struct {
-        bool own, whole;
+        bool own;
+        int points; /* of a lane at a time, rows that fit; 0: tiles */
         size_t most;
-    } choices[] = {{sums, true, cuda_min(MOST_SHARED, most)},
-                   {sums, true, most},
-                   {sums, false, most},
-                   {false, true, cuda_min(MOST_SHARED, most)},
-                   {false, false, SIZE_MAX}};
+    } choices[] = {{sums, 2, sums ? MOST_OF_TWO : 0},
+                   {sums, 1, cuda_min(MOST_SHARED, most)},
+                   {sums, 1, most},
+                   {sums, 0, most},
+                   {false, 1, cuda_min(MOST_SHARED, most)},
+                   {false, 0, SIZE_MAX}};
     size_t i = 0;
     a->own = choices[0].own;
-    while (layout_of(MODE, *a, choices[i].whole, sizeof(T)).bytes > choices[i].most) {
+    while (layout_of(MODE, *a, choices[i].points, sizeof(T)).bytes > choices[i].most) {
         i++;
         a->own = choices[i].own;
     }
-    p->whole = choices[i].whole;
-    p->kernel = p->whole ? pass_whole<T, MODE> : pass_tiled<T, MODE>;
-    p->shared = layout_of(MODE, *a, p->whole, sizeof(T)).bytes;
+    p->whole = choices[i].points > 0;
+    p->kernel = choices[i].points == 2 ? pass_whole < T, MODE,
+    MODE <= LABEL ? 2 : 1 >
+        : choices[i].points == 1 ? pass_whole<T, MODE, 1>
+                                 : pass_tiled<T, MODE>;
+    p->shared = layout_of(MODE, *a, choices[i].points, sizeof(T)).bytes;
     int resident = 0;
     /* The attribute is the kernel's, not the launch's, and other jobs launch it at the same time:
      * all of them ask for the same. */
@@ -802,7 +843,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
                                                            THREADS, p->shared),
              "blocks of k-means");
     /* No sum of a thread gets more than NUMBERS numbers: of a tile of 32 points as many as its
-     * group has lanes. A warp has no more tiles than it looks at points, but for a last one. */
+     * group has lanes. (Looked at SCANNED a lane, a warp gets no more tiles than that.) */
     const size_t per_tile = MODE == LABEL ? 1 : (size_t)a->group;
     const size_t tiles = cuda_pieces(a->n, 32);
     const size_t least = cuda_pieces(tiles, WARPS * (NUMBERS / per_tile));
