@@ -531,16 +531,10 @@ __device__ __forceinline__ source begin_source(const pass_args &a, const layout 
     return s;
 }
 
-/* The number of the lane's point of the next tile; SIZE_MAX: none, and if in all lanes, no tile is
- * left. */
-template <int MODE> __device__ __forceinline__ size_t next_point(const pass_args &a, source *s)
+/* Of those that may move, 32; fewer when no more are left. */
+__device__ __forceinline__ size_t next_moving(const pass_args &a, source *s)
 {
     const unsigned lane = threadIdx.x % 32;
-    if (MODE != MOVE) {
-        const size_t p = s->at + lane;
-        s->at += s->step;
-        return p < s->n ? p : SIZE_MAX;
-    }
     while (s->n_waiting < 32 && s->at < s->n) {
 #pragma unroll
         for (int i = 0; i < SCANNED; i++) {
@@ -561,6 +555,18 @@ template <int MODE> __device__ __forceinline__ size_t next_point(const pass_args
     const size_t p = (int)lane < n ? s->waiting[s->n_waiting + lane] : SIZE_MAX;
     __syncwarp(); /* before it is written over */
     return p;
+}
+
+/* The number of the lane's point of the next tile; SIZE_MAX: none, and if in all lanes, no tile is
+ * left. */
+template <int MODE> __device__ __forceinline__ size_t next_point(const pass_args &a, source *s)
+{
+    if (MODE == MOVE) {
+        return next_moving(a, s);
+    }
+    const size_t p = s->at + threadIdx.x % 32;
+    s->at += s->step;
+    return p < s->n ? p : SIZE_MAX;
 }
 
 /* Begins to copy the rows of P tiles; their points. */
