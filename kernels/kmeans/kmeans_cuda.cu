@@ -226,11 +226,11 @@ __device__ __forceinline__ move assign_point(const pass_args &a, const layout &l
         v.from = a.label[p] - 1;
         a.bounds[p] = kmeans_remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
                                       drift[KMEANS_DRIFT_MOVED * a.m.k], a.m.d);
-        a.label[p] = f.label + 1;
         if (v.from == v.to) {
             v.from = v.to = -1;
             return v;
         }
+        a.label[p] = f.label + 1;
     }
     count_point(a, l, v.to, 1);
     if (v.from >= 0) {
