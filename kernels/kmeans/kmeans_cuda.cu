@@ -224,8 +224,11 @@ __device__ __forceinline__ move assign_point(const pass_args &a, const layout &l
     if (REMEMBERED) {
         const double *drift = a.m.drift + f.label;
         v.from = a.label[p] - 1;
-        a.bounds[p] = kmeans_remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
-                                      drift[KMEANS_DRIFT_MOVED * a.m.k], a.m.d);
+        const struct kmeans_bounds b =
+            kmeans_remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
+                            drift[KMEANS_DRIFT_MOVED * a.m.k], a.m.d);
+        const float2 both = {b.gap, b.upper};
+        ((float2 *)a.bounds)[p] = both;
         if (v.from == v.to) {
             v.from = v.to = -1;
             return v;
@@ -501,8 +504,10 @@ __device__ __forceinline__ void read_memory(const pass_args &a, source *s)
     for (int i = 0; i < SCANNED; i++) {
         const size_t p = s->at + i * 32 + threadIdx.x % 32;
         if (p < s->n) {
+            const float2 both = ((const float2 *)a.bounds)[p]; /* in one load */
             s->label[i] = a.label[p];
-            s->bounds[i] = a.bounds[p];
+            s->bounds[i].gap = both.x;
+            s->bounds[i].upper = both.y;
         }
     }
 }
@@ -908,6 +913,9 @@ enum status kmeans_assign(struct queue *queue, const struct kmeans_points *x,
     }
     const size_t remembered = memory.at == nullptr ? 0 : kmeans_memory_bytes(x->n);
     STATUS_TRY(cuda_expect(memory, 1, remembered, "memory of points"));
+    if ((uintptr_t)memory.at % sizeof(float2) != 0) {
+        return status_fail(STATUS_INTERNAL, "memory of points is not aligned to 8 bytes");
+    }
     pass_args a = args_of(x, m);
     pass p;
     cuda_work work(q, STREAM_COMPUTE,
