@@ -2,24 +2,25 @@
  * kmeans_cuda - passes over the points: assign, label, farthest, draw.
  *
  * Mapping: a warp takes 32 points at a time, a lane a point: its distances to all centroids, eight
- * of them at a time in registers. Then the lanes turn to columns: `group` lanes (the columns
- * rounded up to a power of two, at most a warp) take a point's cells, and add each to sums of their
- * own in shared memory, entry [cluster][columns / group][thread]: no two threads share one, no bank
- * serves two lanes, whatever the labels are. At the end a block adds its sums up and to the
- * model's, by atomic additions of words, whose order does not matter. Where those sums do not fit
- * (clusters times columns / group above some 50), cells are added to the model's directly. Where
- * rows and centroids fit into shared memory (pass_whole) the next 32 rows are copied there,
- * asynchronously, while these are computed on; rows begin at odd multiples of a cell, so that lanes
- * that read theirs side by side meet no bank twice. Otherwise (pass_tiled) tiles of 128 points x 32
- * columns meet tiles of 16 centroids.
- * With `memory`, only points that may move are passed over, and only what moves is added and taken
- * away: a warp reads what is remembered of SCANNED points a lane, 12 bytes each, keeps the numbers
- * of those that may move in shared memory, and passes over 32 of them as soon as there are as many;
- * what it will look at next is read meanwhile. (pass_tiled: a kernel before lists them.) Bytes: the
- * points once, pass_tiled k / 16 times; with `memory` 12 a point and what moves. Flops: a
- * difference and an fma a point, cluster and column, and as many comparisons; 16M x 2 or 2M x 16, k
- * = 16: 1.6e9 or 1.1e9 operations, 0.1 ms of an H200's double units, twice what the read of 256 MB
- * takes. Bits: those of the CPU; the rules are kmeans_rule.h's.
+ * of them at a time in registers; or 64, a lane two, where four such blocks fit a multiprocessor
+ * (short rows): a centroid that is read serves both. Then the lanes turn to columns: `group` lanes
+ * (the columns rounded up to a power of two, at most a warp) take a point's cells, and add each to
+ * sums of their own in shared memory, entry [cluster][columns / group][thread]: no two threads
+ * share one, no bank serves two lanes, whatever the labels are. At the end a block adds its sums up
+ * and to the model's, by atomic additions of words, whose order does not matter. Where those sums
+ * do not fit (clusters times columns / group above some 50), cells are added to the model's
+ * directly. Where rows and centroids fit into shared memory (pass_whole) the next 32 rows are
+ * copied there, asynchronously, while these are computed on; rows begin at odd multiples of a cell,
+ * so that lanes that read theirs side by side meet no bank twice. Otherwise (pass_tiled) tiles of
+ * 128 points x 32 columns meet tiles of 16 centroids. With `memory`, only points that may move are
+ * passed over, and only what moves is added and taken away: a warp reads what is remembered of
+ * SCANNED points a lane, 12 bytes each, keeps the numbers of those that may move in shared memory,
+ * and passes over 32 of them as soon as there are as many; what it will look at next is read
+ * meanwhile. (pass_tiled: a kernel before lists them.) Bytes: the points once, pass_tiled k / 16
+ * times; with `memory` 12 a point and what moves. Flops: a difference and an fma a point, cluster
+ * and column, and as many comparisons; 16M x 2 or 2M x 16, k = 16: 1.6e9 or 1.1e9 operations, 0.1
+ * ms of an H200's double units, twice what the read of 256 MB takes. Bits: those of the CPU; the
+ * rules are kmeans_rule.h's.
  */
 #include "kernels/kmeans/kmeans_cuda.h"
 
