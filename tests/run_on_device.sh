@@ -1,8 +1,12 @@
 #!/bin/sh
 # What needs a GPU, from an unpacked bundle-tests folder on a machine where nothing can be built or installed:
 # the kernel and stage tests on the device, every pipeline through files against NumPy, the service when
-# its device fails; the tests under compute-sanitizer; the bench. Ends with a count; exit status 1 when something
-# failed. LEAT_TESSINA: the folder of the Tessina landslide.
+# its device fails; the tests under compute-sanitizer; the bench, with the seeds' own tables. Ends with a count; exit
+# status 1 when something failed. The newest families come first.
+#
+# LEAT_TESSINA: the folder of the Tessina landslide. LEAT_ONLY: an extended regular expression; what it does not match
+# by name is left out. LEAT_PART_S: seconds for each part (checks 360, sanitizer 1800, bench 540); what has not begun by
+# then is left out, and said so.
 #
 # usage: sh tests/run_on_device.sh BUNDLE_FOLDER LOG_FOLDER [checks|sanitizer|bench]...
 set -u
@@ -15,13 +19,27 @@ shift 2
 export LEAT_TEST_BACKEND=cuda LEAT="$bundle/bin/leat" LEAT_FAULTY="$bundle/bin/leat_faulty"
 PYTHON=$(command -v python3)
 export PYTHON
-passed=0 failed=0 skipped=0
+only=${LEAT_ONLY:-.}
+passed=0 failed=0 skipped=0 left_out=0
+
+# begin DEFAULT_S: the part has so many seconds from now on.
+begin() {
+    end=$(($(date +%s) + ${LEAT_PART_S:-$1}))
+}
 
 # try NAME TIMEOUT_S COMMAND...
 try() {
     name=$1 limit=$2
     shift 2
-    timeout "$limit" "$@" >"$logs/$name.log" 2>&1
+    echo "$name" | grep -Eq "$only" || return 0
+    now=$(date +%s) left=$((end - $(date +%s)))
+    if [ $left -le 0 ]; then
+        left_out=$((left_out + 1))
+        echo "LEFT OUT (no time): $name"
+        return 0
+    fi
+    [ "$limit" -le $left ] || limit=$left
+    timeout -k 5 "$limit" "$@" >"$logs/$name.log" 2>&1
     status=$?
     if [ $status -eq 0 ]; then
         passed=$((passed + 1)) said=passed
@@ -31,30 +49,41 @@ try() {
         failed=$((failed + 1)) said="FAILED ($status)"
         grep -E 'ERROR|Error|FAILED|error' "$logs/$name.log" | head -5
     fi
-    echo "$said: $name"
+    echo "$said: $name ($(($(date +%s) - now)) s)"
 }
 
-# The tests that read LEAT_TEST_BACKEND.
+# try, and what it printed; one that fails leaves the others alone.
+show() {
+    rm -f "$logs/$1.log"
+    try "$@"
+    [ ! -f "$logs/$1.log" ] || cat "$logs/$1.log"
+}
+
+# The tests that read LEAT_TEST_BACKEND, the newest families first.
 on_device=$(cd "$here" && grep -l LEAT_TEST_BACKEND */test_*.c | sed 's|.*/||; s/\.c$//')
+newest='kmeans|interpolate'
+on_device="$(echo "$on_device" | grep -E "$newest") $(echo "$on_device" | grep -Ev "$newest")"
 
 for part in "$@"; do
     case $part in
     checks)
+        begin 360
         try doctor 60 "$LEAT" doctor -b cuda
         for t in $on_device; do
-            [ -x "$bundle/bin/$t" ] && try "$t" 240 "$bundle/bin/$t"
+            [ -x "$bundle/bin/$t" ] && try "$t" 120 "$bundle/bin/$t"
+        done
+        for scenario in kmeans kmeans_oracle interpolate interpolate_oracle oracle outliers landslide \
+            landslide_tessina service_device; do
+            try $scenario 240 sh "$here/scenarios/$scenario.sh"
         done
         # the way of devices before compute capability 9.0
         for t in test_pearson_bounds test_pearson_rows; do
-            [ -x "$bundle/bin/$t" ] && LEAT_CUDA_WGMMA=0 try "$t.blas" 240 "$bundle/bin/$t"
-        done
-        for scenario in oracle outliers landslide landslide_tessina service_device kmeans kmeans_oracle interpolate \
-            interpolate_oracle; do
-            try $scenario 400 sh "$here/scenarios/$scenario.sh"
+            [ -x "$bundle/bin/$t" ] && LEAT_CUDA_WGMMA=0 try "$t.blas" 120 "$bundle/bin/$t"
         done
         try samples 60 sh "$here/golden/samples.sh"
         ;;
     sanitizer)
+        begin 1800
         for tool in memcheck racecheck; do
             for t in $on_device; do
                 # racecheck cannot run kernels in which blocks of a cluster store into each other's
@@ -66,10 +95,16 @@ for part in "$@"; do
         done
         ;;
     bench)
-        try bench 500 "$bundle/bin/leat-bench" --backend cuda
-        cat "$logs/bench.log"
+        begin 540
+        bench="$bundle/bin/leat-bench --backend cuda"
+        show bench_kmeans 300 $bench 'kmeans*'
+        show bench_interpolate 240 $bench 'interpolate*'
+        show seed_kmeans_2 120 "$bundle/bin/seed_kmeans" 256 2 16 10
+        show seed_kmeans_16 120 "$bundle/bin/seed_kmeans" 256 16 16 10
+        show seed_lagrange 120 "$bundle/bin/seed_lagrange"
+        show bench_others 400 $bench 'means*' 'pearson*' 'sciddicat*' 'program*'
         ;;
     esac
 done
-echo "$passed passed, $failed failed, $skipped skipped"
+echo "$passed passed, $failed failed, $skipped skipped, $left_out left out"
 [ $failed -eq 0 ]

@@ -274,7 +274,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                 continue;
             }
             t.outside += at < args.cells.begin || at > args.cells.end ? 1 : 0;
-            to[k * THREADS * n_curves] = barycentric(args.nodes, curve, at, &t.hits);
+            unsigned hits = 0; /* what a call gets the address of is no register */
+            to[k * THREADS * n_curves] = barycentric(args.nodes, curve, at, &hits);
+            t.hits += hits;
         }
     }
     add_tally(t, args.counts);

@@ -175,9 +175,9 @@ struct kmeans_kernels {
      * fewer distinct points than clusters), and the pick begins again as none. */
     enum status (*take)(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
     /* Adds the points to COUNT and SUM of the nearest centroids. `memory`: only where the model is
-     * `incremental`: kmeans_memory_bytes(x->n) that belong to these points from one assignment to
-     * the next, zeroed before the first one. It saves time (points whose cluster cannot have
-     * changed are not looked at) and changes no bit. */
+     * `incremental`: kmeans_memory_bytes(x->n), at a multiple of 8 bytes, that belong to these
+     * points from one assignment to the next, zeroed before the first one. It saves time (points
+     * whose cluster cannot have changed are not looked at) and changes no bit. */
     enum status (*assign)(struct queue *q, const struct kmeans_points *x,
                           const struct kmeans_model *m, struct span memory) STATUS_MUST_CHECK;
     /* All points have been assigned: where a cluster is empty, raises the pick to the farthest

@@ -2,22 +2,25 @@
  * kmeans_cuda - passes over the points: assign, label, farthest, draw.
  *
  * Mapping: a warp takes 32 points at a time, a lane a point: its distances to all centroids, eight
- * of them at a time in registers. Then the lanes turn to columns: `group` lanes (the columns
- * rounded up to a power of two, at most a warp) take a point's cells, and add each to sums of their
- * own in shared memory, entry [cluster][columns / group][thread]: no two threads share one, no bank
- * serves two lanes, whatever the labels are. At the end a block adds its sums up and to the
- * model's, by atomic additions of words, whose order does not matter. Where those sums do not fit
- * (clusters times columns / group above some 50), cells are added to the model's directly. Where
- * rows and centroids fit into shared memory (pass_whole) the next 32 rows are copied there,
- * asynchronously, while these are computed on; rows begin at odd multiples of a cell, so that lanes
- * that read theirs side by side meet no bank twice. Otherwise (pass_tiled) tiles of 128 points x 32
- * columns meet tiles of 16 centroids.
- * With `memory`, a kernel before reads 12 bytes a point and lists those that may move; only these
- * are passed over, and only what moves is added and taken away. Bytes: the points once, pass_tiled
- * k / 16 times; with `memory` 12 a point and what moves. Flops: a difference and an fma a point,
- * cluster and column; 16M x 2 or 2M x 16, k = 16: 1.0e9 operations, 0.06 ms of an H200's double
- * units, as long as the read of 256 MB takes. Bits: those of the CPU; the rules are
- * kmeans_rule.h's.
+ * of them at a time in registers; or 64, a lane two, where four such blocks fit a multiprocessor
+ * (short rows): a centroid that is read serves both. Then the lanes turn to columns: `group` lanes
+ * (the columns rounded up to a power of two, at most a warp) take a point's cells, and add each to
+ * sums of their own in shared memory, entry [cluster][columns / group][thread]: no two threads
+ * share one, no bank serves two lanes, whatever the labels are. At the end a block adds its sums up
+ * and to the model's, by atomic additions of words, whose order does not matter. Where those sums
+ * do not fit (clusters times columns / group above some 50), cells are added to the model's
+ * directly. Where rows and centroids fit into shared memory (pass_whole) the next 32 rows are
+ * copied there, asynchronously, while these are computed on; rows begin at odd multiples of a cell,
+ * so that lanes that read theirs side by side meet no bank twice. Otherwise (pass_tiled) tiles of
+ * 128 points x 32 columns meet tiles of 16 centroids. With `memory`, only points that may move are
+ * passed over, and only what moves is added and taken away: a warp reads what is remembered of
+ * SCANNED points a lane, 12 bytes each, keeps the numbers of those that may move in shared memory,
+ * and passes over 32 of them as soon as there are as many; what it will look at next is read
+ * meanwhile. (pass_tiled: a kernel before lists them.) Bytes: the points once, pass_tiled k / 16
+ * times; with `memory` 12 a point and what moves. Flops: a difference and an fma a point, cluster
+ * and column, and as many comparisons; 16M x 2 or 2M x 16, k = 16: 1.6e9 or 1.1e9 operations, 0.1
+ * ms of an H200's double units, twice what the read of 256 MB takes. Bits: those of the CPU; the
+ * rules are kmeans_rule.h's.
  */
 #include "kernels/kmeans/kmeans_cuda.h"
 
@@ -32,10 +35,15 @@ const int EIGHT = 8, TILE_COLUMNS = 32, TILE_CENTROIDS = 16, TILE_ROW = TILE_CEN
 /* Shared memory of one of two blocks of a multiprocessor; what a kernel has besides. Clusters
  * counted in it. */
 const size_t MOST_SHARED = 104 << 10, STATIC_SHARED = 4 << 10, MOST_COUNTED = 2048;
+/* The same of one of four, in which a lane takes two points at a time. */
+const size_t MOST_OF_TWO = 54 << 10;
 /* Numbers of 2^50 units that fit an integer. */
 const size_t NUMBERS = 4096;
+/* Points of a lane whose memory is read at a time; numbers of points that a warp keeps at most. */
+const int SCANNED = 4, WAITING = 32 * SCANNED + 32;
 
-enum mode { ASSIGN, LABEL, FARTHEST, DRAW };
+/* ASSIGN: all points; MOVE: with `memory`. */
+enum mode { ASSIGN, MOVE, LABEL, FARTHEST, DRAW };
 
 struct pass_args {
     struct kmeans_device m;
@@ -49,7 +57,7 @@ struct pass_args {
     struct kmeans_bounds *bounds;
     int32_t *label; /* what is remembered, or what is asked for */
     const uint32_t *list;
-    const unsigned *n_list; /* points to pass over; NULL: all */
+    const unsigned *n_list; /* MOVE, pass_tiled: the points that may move */
     uint64_t seed, stream;
     double *nearest;
     bool nearest_is_new;
@@ -58,7 +66,7 @@ struct pass_args {
 
 /* Where things lie in the dynamic shared memory, in bytes; each begins at a multiple of 16. */
 struct layout {
-    size_t sums, centroids, weights, per_unit, counts, tile, bytes;
+    size_t sums, centroids, weights, per_unit, counts, waiting, tile, bytes;
     int row; /* of the tile, in cells; pass_whole */
     int padded_k;
 };
@@ -68,13 +76,14 @@ __host__ __device__ __forceinline__ size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-__host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &a, bool whole,
+__host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &a, int points,
                                                      size_t cell)
 {
+    const bool whole = points > 0;
     layout l;
-    const size_t entries = mode == ASSIGN  ? (size_t)a.m.k * a.chunks
-                           : mode == LABEL ? (size_t)a.m.k
-                                           : 0;
+    const size_t entries = mode == ASSIGN || mode == MOVE ? (size_t)a.m.k * a.chunks
+                           : mode == LABEL                ? (size_t)a.m.k
+                                                          : 0;
     size_t at = 0;
     l.row = a.d | 1;
     l.padded_k = (int)round_up(a.k, EIGHT);
@@ -88,8 +97,10 @@ __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &
     at += round_up((whole ? a.d : 0) * sizeof(double), 16);
     l.counts = at;
     at += a.m.k <= MOST_COUNTED ? round_up(a.m.k * sizeof(int), 16) : 0;
+    l.waiting = at;
+    at += whole && mode == MOVE ? WARPS * WAITING * sizeof(uint32_t) : 0;
     l.tile = at;
-    at += whole ? round_up(WARPS * 2 * 32 * (size_t)l.row * cell, 16)
+    at += whole ? round_up(WARPS * 2 * 32 * (size_t)(points * l.row) * cell, 16)
                 : round_up(THREADS * (TILE_COLUMNS + 1) * cell, 16);
     l.bytes = at;
     return l;
@@ -120,53 +131,70 @@ __device__ __forceinline__ void nothing_found(found *f)
     f->label = 0;
 }
 
-__device__ __forceinline__ void find(found *f, double d2, int label)
+/* The d2 of N more centroids, from number `first` on. Where there are fewer, the others lie at
+ * infinity: their d2 is infinite or NaN, and comes before nothing. */
+template <int N, bool SECOND>
+__device__ __forceinline__ void find(found *f, const double (&d2)[N], int first)
 {
-    if (d2 < f->d2) {
-        f->second = f->d2;
-        f->d2 = d2;
-        f->label = label;
-    } else if (d2 < f->second) {
-        f->second = d2;
+    int nearest = -1;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const bool nearer = d2[i] < f->d2;
+        if (SECOND) {
+            const double other = nearer ? f->d2 : d2[i];
+            f->second = other < f->second ? other : f->second;
+        }
+        f->d2 = nearer ? d2[i] : f->d2;
+        nearest = nearer ? i : nearest;
     }
+    f->label = nearest >= 0 ? first + nearest : f->label;
 }
 
-/* N more columns of N centroids: d2[c] of x against centroids[j * row + c]. */
-template <typename T, int N, bool WEIGHTED>
-__device__ __forceinline__ void add_columns(double (&d2)[N], const T *x, int columns,
+/* More columns of N centroids and P points: d2[q][c] of x[q * stride + j] against
+ * centroids[j * row + c]. */
+template <typename T, int P, int N, bool WEIGHTED>
+__device__ __forceinline__ void add_columns(double (&d2)[P][N], const T *x, int stride, int columns,
                                             const double *centroids, int row, const double *weight)
 {
 #pragma unroll 2
     for (int j = 0; j < columns; j++) {
-        const double v = (double)x[j], w = WEIGHTED ? weight[j] : 1;
+        const double w = WEIGHTED ? weight[j] : 1;
         const double2 *c = (const double2 *)(centroids + (size_t)j * row);
+        double v[P];
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            v[q] = (double)x[q * stride + j];
+        }
 #pragma unroll
         for (int i = 0; i < N / 2; i++) {
             const double2 two = c[i];
-            double s = rounded_subtract(v, two.x), t = rounded_subtract(v, two.y);
-            if (WEIGHTED) {
-                s = rounded_multiply(s, w);
-                t = rounded_multiply(t, w);
+#pragma unroll
+            for (int q = 0; q < P; q++) {
+                double s = rounded_subtract(v[q], two.x), t = rounded_subtract(v[q], two.y);
+                if (WEIGHTED) {
+                    s = rounded_multiply(s, w);
+                    t = rounded_multiply(t, w);
+                }
+                d2[q][2 * i] = rounded_fma(s, s, d2[q][2 * i]);
+                d2[q][2 * i + 1] = rounded_fma(t, t, d2[q][2 * i + 1]);
             }
-            d2[2 * i] = rounded_fma(s, s, d2[2 * i]);
-            d2[2 * i + 1] = rounded_fma(t, t, d2[2 * i + 1]);
         }
     }
 }
 
-template <typename T, bool WEIGHTED>
-__device__ __forceinline__ void nearest_whole(found *f, const pass_args &a, const layout &l,
+/* P points of a lane, 32 rows apart. */
+template <typename T, int P, bool WEIGHTED, bool SECOND>
+__device__ __forceinline__ void nearest_whole(found (&f)[P], const pass_args &a, const layout &l,
                                               const T *x)
 {
     for (int c = 0; c < a.k; c += EIGHT) {
-        double d2[EIGHT] = {};
-        add_columns<T, EIGHT, WEIGHTED>(d2, x, a.d, shared_at<double>(l.centroids) + c, l.padded_k,
-                                        shared_at<double>(l.weights));
+        double d2[P][EIGHT] = {};
+        add_columns<T, P, EIGHT, WEIGHTED>(d2, x, 32 * l.row, a.d,
+                                           shared_at<double>(l.centroids) + c, l.padded_k,
+                                           shared_at<double>(l.weights));
 #pragma unroll
-        for (int i = 0; i < EIGHT; i++) {
-            if (c + i < a.k) {
-                find(f, d2[i], c + i);
-            }
+        for (int q = 0; q < P; q++) {
+            find<EIGHT, SECOND>(&f[q], d2[q], c);
         }
     }
 }
@@ -188,21 +216,25 @@ __device__ __forceinline__ void count_point(const pass_args &a, const layout &l,
     }
 }
 
-/* ASSIGN: what a point remembers, and whether it moves. */
+/* MOVE: what a point remembers, and whether it moves. */
+template <bool REMEMBERED>
 __device__ __forceinline__ move assign_point(const pass_args &a, const layout &l, const found &f,
                                              size_t p)
 {
     move v = {-1, f.label};
-    if (a.bounds != nullptr) {
+    if (REMEMBERED) {
         const double *drift = a.m.drift + f.label;
         v.from = a.label[p] - 1;
-        a.bounds[p] = kmeans_remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
-                                      drift[KMEANS_DRIFT_MOVED * a.m.k], a.m.d);
-        a.label[p] = f.label + 1;
+        const struct kmeans_bounds b =
+            kmeans_remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
+                            drift[KMEANS_DRIFT_MOVED * a.m.k], a.m.d);
+        const float2 both = {b.gap, b.upper};
+        ((float2 *)a.bounds)[p] = both;
         if (v.from == v.to) {
             v.from = v.to = -1;
             return v;
         }
+        a.label[p] = f.label + 1;
     }
     count_point(a, l, v.to, 1);
     if (v.from >= 0) {
@@ -244,8 +276,8 @@ __device__ __forceinline__ move treat_point(const pass_args &a, const layout &l,
                                             size_t p, struct kmeans_pick *pick)
 {
     move v = {-1, -1};
-    if (MODE == ASSIGN) {
-        v = assign_point(a, l, f, p);
+    if (MODE == ASSIGN || MODE == MOVE) {
+        v = assign_point<MODE == MOVE>(a, l, f, p);
     } else if (MODE == LABEL) {
         label_point(a, l, f, p);
     } else if (MODE == FARTHEST) {
@@ -290,26 +322,28 @@ __device__ __forceinline__ void move_cell(const pass_args &a, const layout &l, i
 }
 
 /* The cells of the warp's 32 points that move, a group of lanes a point: rows in shared memory
- * (`tile`), or in the points themselves by their numbers. All lanes of the warp take part. */
-template <typename T>
+ * (WHOLE: `tile`), or in the points themselves by their numbers. All lanes of the warp take part.
+ */
+template <typename T, int MODE, bool WHOLE>
 __device__ __forceinline__ void move_cells(const pass_args &a, const layout &l, move v,
                                            const T *tile, size_t point)
 {
     const int lane = threadIdx.x % 32, in_group = lane % a.group, base = lane - in_group;
     for (int s = 0; s < a.group; s++) {
         const int to = __shfl_sync(ALL, v.to, base + s);
-        const int from = __shfl_sync(ALL, v.from, base + s);
-        const unsigned long long p = __shfl_sync(ALL, (unsigned long long)point, base + s);
+        const int from = MODE == MOVE ? __shfl_sync(ALL, v.from, base + s) : -1;
+        const unsigned long long p =
+            WHOLE ? 0 : __shfl_sync(ALL, (unsigned long long)point, base + s);
         if (!__any_sync(ALL, to >= 0)) {
             continue;
         }
         for (int c = 0; to >= 0 && c < a.chunks; c++) {
             const int j = c * a.group + in_group;
             if (j < a.d) {
-                const double cell = tile != nullptr ? (double)tile[(base + s) * l.row + j]
-                                                    : (double)((const T *)a.x)[p * a.d + j];
+                const double cell = WHOLE ? (double)tile[(base + s) * l.row + j]
+                                          : (double)((const T *)a.x)[p * a.d + j];
                 const double per_unit =
-                    tile != nullptr ? shared_at<double>(l.per_unit)[j] : reciprocal(a.m.unit[j]);
+                    WHOLE ? shared_at<double>(l.per_unit)[j] : reciprocal(a.m.unit[j]);
                 move_cell(a, l, from, to, c, j, cell, per_unit);
             }
         }
@@ -322,15 +356,18 @@ __device__ __forceinline__ void move_cells(const pass_args &a, const layout &l, 
 /* Whether there is nothing to do, for all blocks alike. */
 template <int MODE> __device__ __forceinline__ bool is_idle(const pass_args &a)
 {
-    if (MODE == ASSIGN) {
+    if (MODE == ASSIGN || MODE == MOVE) {
         return a.m.state->done != 0;
     }
     if (MODE == FARTHEST) {
+        if (a.m.state->done != 0) {
+            return true;
+        }
         bool empty = false;
         for (size_t c = threadIdx.x; c < a.m.k; c += THREADS) {
             empty = empty || a.m.count[c] == 0;
         }
-        return !__syncthreads_or(empty) || a.m.state->done != 0;
+        return !__syncthreads_or(empty);
     }
     return false;
 }
@@ -343,7 +380,7 @@ template <int MODE> __device__ __forceinline__ void clear(const pass_args &a, co
     for (size_t i = threadIdx.x; i < (l.centroids - l.sums) / sizeof *sums; i += THREADS) {
         sums[i] = 0;
     }
-    for (size_t i = threadIdx.x; i < (l.tile - l.counts) / sizeof *counts; i += THREADS) {
+    for (size_t i = threadIdx.x; i < (l.waiting - l.counts) / sizeof *counts; i += THREADS) {
         counts[i] = 0;
     }
 }
@@ -368,7 +405,7 @@ template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, co
 {
     const int64_t *high = shared_at<int64_t>(l.sums);
     __syncthreads();
-    if (MODE == ASSIGN && a.own) {
+    if ((MODE == ASSIGN || MODE == MOVE) && a.own) {
         const int64_t *low = high + a.m.k * a.chunks * THREADS;
         for (size_t i = threadIdx.x; i < a.m.k * a.m.d; i += THREADS) {
             const size_t cluster = i / a.m.d, j = i % a.m.d;
@@ -383,7 +420,7 @@ template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, co
                              add_up(high + c * THREADS, low + c * THREADS, 1, THREADS));
         }
     }
-    for (size_t c = threadIdx.x; (MODE == ASSIGN || MODE == LABEL) && c < a.m.k; c += THREADS) {
+    for (size_t c = threadIdx.x; MODE <= LABEL && c < a.m.k; c += THREADS) {
         const int n = a.m.k <= MOST_COUNTED ? shared_at<int>(l.counts)[c] : 0;
         if (n != 0) {
             atomicAdd((unsigned long long *)a.m.count + c, (unsigned long long)(long long)n);
@@ -452,59 +489,154 @@ __device__ __forceinline__ void copy_rows(const pass_args &a, const layout &l, T
     }
 }
 
-/* The number of the lane's point in tile t of 32; SIZE_MAX: none. */
-__device__ __forceinline__ size_t point_of(const pass_args &a, size_t n, size_t t)
+/* Where a warp's tiles of 32 points come from. */
+struct source {
+    size_t n, at, step; /* of points: how many, those looked at next, how far to the next after */
+    /* MOVE: the numbers of points that may move, and what is remembered of those looked at next */
+    uint32_t *waiting;
+    int n_waiting;
+    int32_t label[SCANNED];
+    struct kmeans_bounds bounds[SCANNED];
+};
+
+__device__ __forceinline__ void read_memory(const pass_args &a, source *s)
 {
-    const size_t i = t * 32 + threadIdx.x % 32;
-    return i >= n ? SIZE_MAX : a.list != nullptr ? a.list[i] : i;
+#pragma unroll
+    for (int i = 0; i < SCANNED; i++) {
+        const size_t p = s->at + i * 32 + threadIdx.x % 32;
+        if (p < s->n) {
+            const float2 both = ((const float2 *)a.bounds)[p]; /* in one load */
+            s->label[i] = a.label[p];
+            s->bounds[i].gap = both.x;
+            s->bounds[i].upper = both.y;
+        }
+    }
 }
 
-template <typename T, int MODE, bool WEIGHTED>
-__device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l, size_t n,
-                                          struct kmeans_pick *pick)
+/* Whether a point that remembers this may move. */
+__device__ __forceinline__ bool may_move(const pass_args &a, int32_t label, struct kmeans_bounds b)
 {
-    const size_t warp = threadIdx.x / 32, n_tiles = (n + 31) / 32, step = gridDim.x * (size_t)WARPS;
-    const size_t cells = 32 * (size_t)l.row;
-    T *tiles = shared_at<T>(l.tile) + warp * 2 * cells;
-    size_t t = blockIdx.x * (size_t)WARPS + warp;
-    size_t point = point_of(a, n, t), next;
-    int now = 0;
-    if (t < n_tiles) {
-        copy_rows(a, l, tiles, point);
+    const double *drift = a.m.drift + (label - 1);
+    return label == 0 || !kmeans_stays(b.gap, b.upper, drift[KMEANS_DRIFT_GAP * a.m.k],
+                                       drift[KMEANS_DRIFT_LIMIT * a.m.k]);
+}
+
+template <int MODE>
+__device__ __forceinline__ source begin_source(const pass_args &a, const layout &l)
+{
+    const size_t warp = threadIdx.x / 32, each = MODE == MOVE ? 32 * SCANNED : 32;
+    source s;
+    s.n = a.n;
+    s.at = (blockIdx.x * (size_t)WARPS + warp) * each;
+    s.step = gridDim.x * (size_t)WARPS * each;
+    if (MODE == MOVE) {
+        s.waiting = shared_at<uint32_t>(l.waiting) + warp * WAITING;
+        s.n_waiting = 0;
+        read_memory(a, &s);
+    }
+    return s;
+}
+
+/* Of those that may move, 32; fewer when no more are left. */
+__device__ __forceinline__ size_t next_moving(const pass_args &a, source *s)
+{
+    const unsigned lane = threadIdx.x % 32;
+    while (s->n_waiting < 32 && s->at < s->n) {
+#pragma unroll
+        for (int i = 0; i < SCANNED; i++) {
+            const size_t p = s->at + i * 32 + lane;
+            const bool moves = p < s->n && may_move(a, s->label[i], s->bounds[i]);
+            const unsigned who = __ballot_sync(ALL, moves);
+            if (moves) {
+                s->waiting[s->n_waiting + __popc(who & ((1u << lane) - 1))] = (uint32_t)p;
+            }
+            s->n_waiting += __popc(who);
+        }
+        s->at += s->step;
+        read_memory(a, s);
+    }
+    __syncwarp();
+    const int n = s->n_waiting < 32 ? s->n_waiting : 32;
+    s->n_waiting -= n;
+    const size_t p = (int)lane < n ? s->waiting[s->n_waiting + lane] : SIZE_MAX;
+    __syncwarp(); /* before it is written over */
+    return p;
+}
+
+/* The number of the lane's point of the next tile; SIZE_MAX: none, and if in all lanes, no tile is
+ * left. */
+template <int MODE> __device__ __forceinline__ size_t next_point(const pass_args &a, source *s)
+{
+    if (MODE == MOVE) {
+        return next_moving(a, s);
+    }
+    const size_t p = s->at + threadIdx.x % 32;
+    s->at += s->step;
+    return p < s->n ? p : SIZE_MAX;
+}
+
+/* Begins to copy the rows of P tiles; their points. */
+template <typename T, int MODE, int P>
+__device__ __forceinline__ void begin_tiles(const pass_args &a, const layout &l, source *s,
+                                            T *tiles, size_t (&point)[P])
+{
+#pragma unroll
+    for (int q = 0; q < P; q++) {
+        point[q] = next_point<MODE>(a, s);
+        copy_rows(a, l, tiles + q * 32 * l.row, point[q]);
     }
     commit_copies();
-    for (; t < n_tiles; t += step, now ^= 1, point = next) {
-        next = point_of(a, n, t + step);
-        if (t + step < n_tiles) {
-            copy_rows(a, l, tiles + (now ^ 1) * cells, next);
-        }
-        commit_copies();
+}
+
+/* The next rows are copied while these are computed on. */
+template <typename T, int MODE, int P, bool WEIGHTED>
+__device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l,
+                                          struct kmeans_pick *pick)
+{
+    const size_t cells = P * 32 * (size_t)l.row;
+    T *tiles = shared_at<T>(l.tile) + threadIdx.x / 32 * 2 * cells;
+    source s = begin_source<MODE>(a, l);
+    size_t point[P], next[P];
+    begin_tiles<T, MODE>(a, l, &s, tiles, point);
+    for (int now = 0; __any_sync(ALL, point[0] != SIZE_MAX); now ^= 1) {
+        begin_tiles<T, MODE>(a, l, &s, tiles + (now ^ 1) * cells, next);
         wait_copies<1>();
         __syncwarp();
         const T *tile = tiles + now * cells;
-        move v = {-1, -1};
-        if (point != SIZE_MAX) {
-            found f;
-            nothing_found(&f);
-            nearest_whole<T, WEIGHTED>(&f, a, l, tile + (threadIdx.x % 32) * l.row);
-            v = treat_point<MODE>(a, l, f, point, pick);
+        found f[P];
+        move v[P];
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            nothing_found(&f[q]);
+            v[q].from = v[q].to = -1;
         }
-        __syncwarp();
-        if (MODE == ASSIGN) {
-            move_cells(a, l, v, tile, point);
+        nearest_whole<T, P, WEIGHTED, MODE == MOVE>(f, a, l, tile + threadIdx.x % 32 * l.row);
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            if (point[q] != SIZE_MAX) {
+                v[q] = treat_point<MODE>(a, l, f[q], point[q], pick);
+            }
+            __syncwarp();
+            if (MODE == ASSIGN || MODE == MOVE) {
+                move_cells<T, MODE, true>(a, l, v[q], tile + q * 32 * l.row, point[q]);
+            }
+            point[q] = next[q];
         }
-        __syncwarp(); /* before the tile is written again */
+        __syncwarp(); /* before the tiles are written again */
     }
     wait_copies<0>();
 }
 
-template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_whole(pass_args a)
+template <typename T, int MODE, int P>
+__global__ void __launch_bounds__(THREADS, 2 * P) pass_whole(pass_args a)
 {
     __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
-    const layout l = layout_of(MODE, a, true, sizeof(T));
-    const size_t n = a.n_list != nullptr ? *a.n_list : a.n;
+    const layout l = layout_of(MODE, a, P, sizeof(T));
     struct kmeans_pick pick = no_pick();
-    if (is_idle<MODE>(a) || blockIdx.x * (size_t)THREADS >= n) {
+    if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
+        return;
+    }
+    if (blockIdx.x * (size_t)THREADS >= a.n) {
         leave<MODE>(a, pick, picks);
         return;
     }
@@ -512,7 +644,7 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
     double *centroids = shared_at<double>(l.centroids);
     for (int i = threadIdx.x; i < a.d * l.padded_k; i += THREADS) {
         const int c = i % l.padded_k, j = i / l.padded_k;
-        centroids[i] = c < a.k ? a.centroid[(size_t)c * a.d + j] : 0;
+        centroids[i] = c < a.k ? a.centroid[(size_t)c * a.d + j] : INFINITY;
     }
     bool weighted = false;
     for (int j = threadIdx.x; j < a.d; j += THREADS) {
@@ -521,9 +653,9 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
         weighted = weighted || a.m.weight[j] != 1;
     }
     if (__syncthreads_or(weighted)) {
-        warp_loop<T, MODE, true>(a, l, n, &pick);
+        warp_loop<T, MODE, P, true>(a, l, &pick);
     } else {
-        warp_loop<T, MODE, false>(a, l, n, &pick);
+        warp_loop<T, MODE, P, false>(a, l, &pick);
     }
     flush<MODE>(a, l);
     leave<MODE>(a, pick, picks);
@@ -546,44 +678,42 @@ __device__ __forceinline__ void copy_tile(const pass_args &a, const layout &l, s
     }
     for (int i = warp; i < TILE_CENTROIDS; i += WARPS) {
         centroids[lane * TILE_ROW + i] =
-            c + i < a.k && column < a.d ? a.centroid[(size_t)(c + i) * a.d + column] : 0;
+            c + i < a.k && column < a.d ? a.centroid[(size_t)(c + i) * a.d + column] : INFINITY;
     }
     if (warp == 0) {
         shared_at<double>(l.weights)[lane] = column < a.d ? a.m.weight[column] : 1;
     }
 }
 
-template <typename T>
+template <typename T, bool SECOND>
 __device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, const layout &l,
                                               size_t point)
 {
     const T *x = shared_at<T>(l.tile) + threadIdx.x * (TILE_COLUMNS + 1);
     for (int c = 0; c < a.k; c += TILE_CENTROIDS) {
-        double d2[TILE_CENTROIDS] = {};
+        double d2[1][TILE_CENTROIDS] = {};
         for (int j = 0; j < a.d; j += TILE_COLUMNS) {
             __syncthreads();
             copy_tile<T>(a, l, point, c, j);
             __syncthreads();
-            add_columns<T, TILE_CENTROIDS, true>(
-                d2, x, a.d - j < TILE_COLUMNS ? a.d - j : TILE_COLUMNS,
+            add_columns<T, 1, TILE_CENTROIDS, true>(
+                d2, x, 0, a.d - j < TILE_COLUMNS ? a.d - j : TILE_COLUMNS,
                 shared_at<double>(l.centroids), TILE_ROW, shared_at<double>(l.weights));
         }
-#pragma unroll
-        for (int i = 0; i < TILE_CENTROIDS; i++) {
-            if (c + i < a.k) {
-                find(f, d2[i], c + i);
-            }
-        }
+        find<TILE_CENTROIDS, SECOND>(f, d2[0], c);
     }
 }
 
 template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_tiled(pass_args a)
 {
     __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
-    const layout l = layout_of(MODE, a, false, sizeof(T));
-    const size_t n = a.n_list != nullptr ? *a.n_list : a.n;
+    const layout l = layout_of(MODE, a, 0, sizeof(T));
+    const size_t n = MODE == MOVE ? *a.n_list : a.n;
     struct kmeans_pick pick = no_pick();
-    if (is_idle<MODE>(a) || blockIdx.x * (size_t)THREADS >= n) {
+    if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
+        return;
+    }
+    if (blockIdx.x * (size_t)THREADS >= n) {
         leave<MODE>(a, pick, picks);
         return;
     }
@@ -591,17 +721,18 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
     __syncthreads();
     for (size_t base = blockIdx.x * (size_t)THREADS; base < n;
          base += gridDim.x * (size_t)THREADS) {
-        const size_t point = point_of(a, n, base / 32 + threadIdx.x / 32);
+        const size_t i = base + threadIdx.x;
+        const size_t point = i >= n ? SIZE_MAX : MODE == MOVE ? a.list[i] : i;
         found f;
         nothing_found(&f);
-        nearest_tiled<T>(&f, a, l, point);
+        nearest_tiled<T, MODE == MOVE>(&f, a, l, point);
         move v = {-1, -1};
         if (point != SIZE_MAX) {
             v = treat_point<MODE>(a, l, f, point, &pick);
         }
         __syncwarp();
-        if (MODE == ASSIGN) {
-            move_cells<T>(a, l, v, nullptr, point);
+        if (MODE == ASSIGN || MODE == MOVE) {
+            move_cells<T, MODE, false>(a, l, v, nullptr, point);
         }
     }
     flush<MODE>(a, l);
@@ -611,7 +742,7 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
 /* --- points that may move, and picks -----------------------------------------------------------
  */
 
-/* Lists the points that do not stay with their cluster; their order is open. */
+/* Lists the points that may move, for pass_tiled; their order is open. */
 __global__ void __launch_bounds__(THREADS) list_moves(pass_args a, uint32_t *list, unsigned *n_list)
 {
     if (a.m.state->done != 0) {
@@ -621,14 +752,7 @@ __global__ void __launch_bounds__(THREADS) list_moves(pass_args a, uint32_t *lis
     const int lane = threadIdx.x % 32;
     for (size_t base = blockIdx.x * (size_t)THREADS; base < a.n; base += step) {
         const size_t p = base + threadIdx.x;
-        bool moves = false;
-        if (p < a.n) {
-            const int label = a.label[p];
-            const struct kmeans_bounds b = a.bounds[p];
-            const double *drift = a.m.drift + (label - 1);
-            moves = label == 0 || !kmeans_stays(b.gap, b.upper, drift[KMEANS_DRIFT_GAP * a.m.k],
-                                                drift[KMEANS_DRIFT_LIMIT * a.m.k]);
-        }
+        const bool moves = p < a.n && may_move(a, a.label[p], a.bounds[p]);
         const unsigned who = __ballot_sync(ALL, moves);
         unsigned at = 0;
         if (lane == 0 && who != 0) {
@@ -654,10 +778,14 @@ __global__ void __launch_bounds__(THREADS) draw_alike(pass_args a)
 }
 
 /* The first of the blocks' picks and the model's own becomes the model's, with its cells. */
-template <typename T>
-__global__ void __launch_bounds__(THREADS) choose_pick(pass_args a, unsigned n_picks, bool farthest)
+template <typename T, int MODE>
+__global__ void __launch_bounds__(THREADS) choose_pick(pass_args a, unsigned n_picks)
 {
     __shared__ struct kmeans_pick shared[THREADS];
+    const bool farthest = MODE == FARTHEST;
+    if (is_idle<MODE>(a)) {
+        return;
+    }
     struct kmeans_pick pick = threadIdx.x == 0 ? a.m.state->pick : no_pick();
     for (unsigned i = threadIdx.x; i < n_picks; i += THREADS) {
         const struct kmeans_pick other = a.picks[i];
@@ -686,31 +814,37 @@ struct pass {
     void (*kernel)(pass_args);
     size_t shared;
     size_t blocks;
+    bool whole;
 };
 
 /* On the device that the operation under way has chosen. */
 template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass_args *a, pass *p)
 {
-    /* Two blocks a multiprocessor, or one; without sums of their own if need be. */
+    /* Four blocks a multiprocessor, two, or one; without sums of their own if need be. */
     const size_t most = q->backend->properties.sharedMemPerBlockOptin - STATIC_SHARED;
-    const bool sums = MODE == ASSIGN || MODE == LABEL;
+    const bool sums = MODE <= LABEL;
     const struct {
-        bool own, whole;
+        bool own;
+        int points; /* of a lane at a time, rows that fit; 0: tiles */
         size_t most;
-    } choices[] = {{sums, true, cuda_min(MOST_SHARED, most)},
-                   {sums, true, most},
-                   {sums, false, most},
-                   {false, true, cuda_min(MOST_SHARED, most)},
-                   {false, false, SIZE_MAX}};
+    } choices[] = {{sums, 2, sums ? MOST_OF_TWO : 0},
+                   {sums, 1, cuda_min(MOST_SHARED, most)},
+                   {sums, 1, most},
+                   {sums, 0, most},
+                   {false, 1, cuda_min(MOST_SHARED, most)},
+                   {false, 0, SIZE_MAX}};
     size_t i = 0;
     a->own = choices[0].own;
-    while (layout_of(MODE, *a, choices[i].whole, sizeof(T)).bytes > choices[i].most) {
+    while (layout_of(MODE, *a, choices[i].points, sizeof(T)).bytes > choices[i].most) {
         i++;
         a->own = choices[i].own;
     }
-    const bool whole = choices[i].whole;
-    p->kernel = whole ? pass_whole<T, MODE> : pass_tiled<T, MODE>;
-    p->shared = layout_of(MODE, *a, whole, sizeof(T)).bytes;
+    p->whole = choices[i].points > 0;
+    p->kernel = choices[i].points == 2 ? pass_whole < T, MODE,
+    MODE <= LABEL ? 2 : 1 >
+        : choices[i].points == 1 ? pass_whole<T, MODE, 1>
+                                 : pass_tiled<T, MODE>;
+    p->shared = layout_of(MODE, *a, choices[i].points, sizeof(T)).bytes;
     int resident = 0;
     /* The attribute is the kernel's, not the launch's, and other jobs launch it at the same time:
      * all of them ask for the same. */
@@ -721,8 +855,9 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
                                                            THREADS, p->shared),
              "blocks of k-means");
     /* No sum of a thread gets more than NUMBERS numbers: of a tile of 32 points as many as its
-     * group has lanes. */
-    const size_t per_tile = MODE == ASSIGN ? (size_t)a->group : 1, tiles = cuda_pieces(a->n, 32);
+     * group has lanes. (Looked at SCANNED a lane, a warp gets no more tiles than that.) */
+    const size_t per_tile = MODE == LABEL ? 1 : (size_t)a->group;
+    const size_t tiles = cuda_pieces(a->n, 32);
     const size_t least = cuda_pieces(tiles, WARPS * (NUMBERS / per_tile));
     const size_t wanted =
         (size_t)cuda_max(1, (size_t)resident) * (size_t)q->backend->properties.multiProcessorCount;
@@ -760,11 +895,12 @@ enum status launch(const pass &p, const pass_args &a, cudaStream_t stream, const
     return cuda_launched(what);
 }
 
-enum status choose(const struct kmeans_points *x, const pass_args &a, size_t n_picks, bool farthest,
+template <int MODE>
+enum status choose(const struct kmeans_points *x, const pass_args &a, size_t n_picks,
                    cudaStream_t stream)
 {
-    auto kernel = x->type == DTYPE_F32 ? choose_pick<float> : choose_pick<double>;
-    kernel<<<1, THREADS, 0, stream>>>(a, (unsigned)n_picks, farthest);
+    auto kernel = x->type == DTYPE_F32 ? choose_pick<float, MODE> : choose_pick<double, MODE>;
+    kernel<<<1, THREADS, 0, stream>>>(a, (unsigned)n_picks);
     return cuda_launched("choosing a point");
 }
 
@@ -778,21 +914,27 @@ enum status kmeans_assign(struct queue *queue, const struct kmeans_points *x,
     }
     const size_t remembered = memory.at == nullptr ? 0 : kmeans_memory_bytes(x->n);
     STATUS_TRY(cuda_expect(memory, 1, remembered, "memory of points"));
+    if ((uintptr_t)memory.at % sizeof(float2) != 0) {
+        return status_fail(STATUS_INTERNAL, "memory of points is not aligned to 8 bytes");
+    }
     pass_args a = args_of(x, m);
     pass p;
     cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
                     queue_writes(memory.at, remembered)});
     STATUS_TRY(work.status);
-    STATUS_TRY(plan_any<ASSIGN>(q, x->type, &a, &p));
+    STATUS_TRY(remembered > 0 ? plan_any<MOVE>(q, x->type, &a, &p)
+                              : plan_any<ASSIGN>(q, x->type, &a, &p));
     if (remembered > 0) {
+        a.bounds = (struct kmeans_bounds *)memory.at;
+        a.label = (int32_t *)(a.bounds + x->n);
+    }
+    if (remembered > 0 && !p.whole) {
         char *scratch = nullptr;
         STATUS_TRY(
             cuda_queue_scratch(q, STREAM_COMPUTE, 16 + x->n * sizeof(uint32_t), (void **)&scratch));
         uint32_t *list = (uint32_t *)(scratch + 16);
         CUDA_TRY(cudaMemsetAsync(scratch, 0, 16, work.stream), "listing points");
-        a.bounds = (struct kmeans_bounds *)memory.at;
-        a.label = (int32_t *)(a.bounds + x->n);
         const size_t blocks = cuda_min(cuda_pieces(x->n, THREADS),
                                        (size_t)q->backend->properties.multiProcessorCount * 16);
         list_moves<<<(unsigned)blocks, THREADS, 0, work.stream>>>(a, list, (unsigned *)scratch);
@@ -842,7 +984,7 @@ enum status kmeans_farthest(struct queue *queue, const struct kmeans_points *x,
     STATUS_TRY(
         cuda_queue_scratch(q, STREAM_COMPUTE, p.blocks * sizeof *a.picks, (void **)&a.picks));
     STATUS_TRY(launch(p, a, work.stream, "the farthest point"));
-    STATUS_TRY(choose(x, a, p.blocks, true, work.stream));
+    STATUS_TRY(choose<FARTHEST>(x, a, p.blocks, work.stream));
     return work.done();
 }
 
@@ -858,7 +1000,7 @@ enum status kmeans_draw(struct queue *queue, const struct kmeans_points *x,
         return STATUS_OK;
     }
     pass_args a = args_of(x, m);
-    pass p = {draw_alike, 0, cuda_min(cuda_pieces(x->n, THREADS), 2048)};
+    pass p = {draw_alike, 0, cuda_min(cuda_pieces(x->n, THREADS), 2048), false};
     const size_t newest = kept > 0 && m->n_drawn > 0 ? m->n_drawn - 1 : 0;
     a.seed = seed;
     a.stream = stream;
@@ -876,7 +1018,7 @@ enum status kmeans_draw(struct queue *queue, const struct kmeans_points *x,
     STATUS_TRY(
         cuda_queue_scratch(q, STREAM_COMPUTE, p.blocks * sizeof *a.picks, (void **)&a.picks));
     STATUS_TRY(launch(p, a, work.stream, "drawing a point"));
-    STATUS_TRY(choose(x, a, p.blocks, false, work.stream));
+    STATUS_TRY(choose<DRAW>(x, a, p.blocks, work.stream));
     return work.done();
 }
 

@@ -2,22 +2,25 @@
  * kmeans_update_cuda - what happens between two passes over the points: the next centroids, how far
  * they have moved, and whether that was the last iteration.
  *
- * Mapping: one block plans (which clusters are empty, who takes a point); a block a cluster makes
- * its mean, a thread a column, and a warp adds up its d2 from the old one, column after column, the
- * squares handed round; a block a cluster looks for the nearest other centroid; one block ends the
- * iteration. The flag `done` is looked at on the device: the host waits for nothing.
- * Bytes: the sums, 40 a cluster and column; a launch takes longer than that as long as there are
- * fewer than some million. Integer divisions: 8 a mean.
+ * Mapping: one block plans (which clusters are empty, who takes a point); a group of threads a
+ * cluster makes its mean, a thread a column, and a warp adds up its d2 from the old one, column
+ * after column, the squares handed round; a group a cluster looks for the nearest other centroid;
+ * one block ends the iteration. A small model is updated by one block in one launch, groups are its
+ * warps; else these are four launches, and groups are blocks. The flag `done` is looked at on the
+ * device: the host waits for nothing. Bytes: the sums, 40 a cluster and column; a launch takes
+ * longer than that as long as there are fewer than some million. Integer divisions: 8 a mean.
  */
 #include "kernels/kmeans/kmeans_cuda.h"
 
 namespace
 {
 
-const int THREADS = 128;
+const int THREADS = 128, THREADS_AT_ONCE = 512;
 const unsigned ALL = 0xffffffffu;
 /* Centroids are compared with one another, d k^2 steps, while that is little. */
 const size_t MOST_COMPARED = 65536;
+/* Means, and steps of comparisons, that are not worth a launch of their own. */
+const size_t MEANS_AT_ONCE = 1024, STEPS_AT_ONCE = 16384;
 
 /* What an update takes along, in the stream's scratch; `moved`, `between` and `next` follow. */
 struct plan {
@@ -32,7 +35,8 @@ struct update_args {
     bool compared;
 };
 
-__global__ void __launch_bounds__(THREADS) plan_update(update_args args)
+/* By a block. */
+__device__ __forceinline__ void make_plan(const update_args &args)
 {
     __shared__ unsigned long long n_empty, first;
     const struct kmeans_state *state = args.m.state;
@@ -41,7 +45,7 @@ __global__ void __launch_bounds__(THREADS) plan_update(update_args args)
         first = ~0ull;
     }
     __syncthreads();
-    for (size_t c = threadIdx.x; c < args.m.k; c += THREADS) {
+    for (size_t c = threadIdx.x; c < args.m.k; c += blockDim.x) {
         if (args.m.count[c] == 0) {
             atomicAdd(&n_empty, 1ull);
             atomicMin(&first, (unsigned long long)c);
@@ -54,6 +58,16 @@ __global__ void __launch_bounds__(THREADS) plan_update(update_args args)
         args.plan->taken_from = state->pick.cluster;
         args.plan->taken_to = first;
         args.plan->done = state->done != 0;
+    }
+}
+
+/* Until all threads of a group, a warp or a block, are here. */
+template <int GROUP> __device__ __forceinline__ void wait_group()
+{
+    if (GROUP == 32) {
+        __syncwarp();
+    } else {
+        __syncthreads();
     }
 }
 
@@ -76,20 +90,19 @@ __device__ double moved_d2(const double *next, const double *centroid, const dou
     return d2;
 }
 
-__global__ void __launch_bounds__(THREADS) update_clusters(update_args args)
+/* By a group of GROUP threads. */
+template <int GROUP>
+__device__ __forceinline__ void update_cluster(const update_args &args, const struct plan &plan,
+                                               size_t c)
 {
-    const struct kmeans_device m = args.m;
-    const struct plan plan = *args.plan;
-    const size_t c = blockIdx.x, d = m.d;
-    if (plan.done) {
-        return;
-    }
+    const struct kmeans_device &m = args.m;
+    const size_t d = m.d, me = threadIdx.x % GROUP;
     const bool leaves = plan.taken && c == plan.taken_from;
     const bool comes = plan.taken && c == plan.taken_to;
     const uint64_t n = m.count[c] - (leaves ? 1 : 0);
     double *centroid = m.centroid + c * d, *next = args.next + c * d;
     struct kmeans_sum *sum = m.sum + c * d;
-    for (size_t j = threadIdx.x; j < d; j += THREADS) {
+    for (size_t j = me; j < d; j += GROUP) {
         struct kmeans_sum of = sum[j];
         if (leaves) {
             const struct kmeans_number v =
@@ -101,89 +114,86 @@ __global__ void __launch_bounds__(THREADS) update_clusters(update_args args)
         const struct kmeans_sum none = {};
         sum[j] = m.incremental ? kmeans_normal(sum[j]) : none;
     }
-    __syncthreads();
-    if (threadIdx.x < 32) {
+    wait_group<GROUP>();
+    if (me < 32) {
         const double d2 = moved_d2(next, centroid, m.weight, d);
-        if (threadIdx.x == 0) {
+        if (me == 0) {
             args.moved[c] = d2;
+            args.between[c] = args.compared ? INFINITY : 0.0;
         }
     }
-    __syncthreads();
-    for (size_t j = threadIdx.x; j < d; j += THREADS) {
+    wait_group<GROUP>();
+    for (size_t j = me; j < d; j += GROUP) {
         centroid[j] = next[j];
     }
-    if (threadIdx.x == 0 && !m.incremental) {
+    if (me == 0 && !m.incremental) {
         m.count[c] = 0;
     }
 }
 
-/* The least d2 from centroid blockIdx.x to another one; 0, which bounds nothing, where it is not
- * looked for. */
-__global__ void __launch_bounds__(THREADS) compare_centroids(update_args args)
+/* The least d2 from centroid c to another one; it stays 0, which bounds nothing, where it is not
+ * looked for. By a group. */
+template <int GROUP>
+__device__ __forceinline__ void compare_centroid(const update_args &args, size_t c)
 {
-    __shared__ unsigned long long least;
-    const struct kmeans_device m = args.m;
-    const size_t c = blockIdx.x, d = m.d;
-    if (args.plan->done) {
-        return;
-    }
-    if (threadIdx.x == 0) {
-        least = (unsigned long long)__double_as_longlong(args.compared ? INFINITY : 0.0);
-    }
-    __syncthreads();
-    for (size_t i = threadIdx.x; args.compared && i < m.k; i += THREADS) {
-        double d2 = 0;
-        for (size_t j = 0; j < d; j++) {
-            d2 = kmeans_add_column(d2, m.centroid[i * d + j], m.centroid[c * d + j], m.weight[j]);
+    const struct kmeans_device &m = args.m;
+    double least = INFINITY;
+    for (size_t i = threadIdx.x % GROUP; i < m.k; i += GROUP) {
+        double d2 = i == c ? INFINITY : 0;
+        for (size_t j = 0; j < m.d; j++) {
+            d2 = kmeans_add_column(d2, m.centroid[i * m.d + j], m.centroid[c * m.d + j],
+                                   m.weight[j]);
         }
-        if (i != c) {
-            atomicMin(&least, (unsigned long long)__double_as_longlong(d2));
-        }
+        least = d2 < least ? d2 : least;
     }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        args.between[c] = __longlong_as_double((long long)least);
+    for (int step = 16; step > 0; step /= 2) {
+        const double other = __shfl_xor_sync(ALL, least, step);
+        least = other < least ? other : least;
+    }
+    if (threadIdx.x % 32 == 0) {
+        atomicMin((unsigned long long *)args.between + c,
+                  (unsigned long long)__double_as_longlong(least));
     }
 }
 
 /* The two largest of the block's, the larger first. */
-__device__ void block_two_most(const double *v, size_t n, double *shared, double *most)
+template <int N>
+__device__ __forceinline__ void block_two_most(const double *v, size_t n, double *shared,
+                                               double *most)
 {
     double a = 0, b = 0;
-    for (size_t c = threadIdx.x; c < n; c += THREADS) {
+    for (size_t c = threadIdx.x; c < n; c += N) {
         const double x = v[c];
         b = x > a ? a : x > b ? x : b;
         a = x > a ? x : a;
     }
     shared[threadIdx.x] = a;
-    shared[THREADS + threadIdx.x] = b;
+    shared[N + threadIdx.x] = b;
     __syncthreads();
-    for (int step = THREADS / 2; step > 0; step /= 2) {
+    for (int step = N / 2; step > 0; step /= 2) {
         if (threadIdx.x < step) {
-            const double x = shared[threadIdx.x + step], y = shared[THREADS + threadIdx.x + step];
-            a = shared[threadIdx.x], b = shared[THREADS + threadIdx.x];
+            const double x = shared[threadIdx.x + step], y = shared[N + threadIdx.x + step];
+            a = shared[threadIdx.x], b = shared[N + threadIdx.x];
             shared[threadIdx.x] = x > a ? x : a;
             const double less = x > a ? a : x, second = y > b ? y : b;
-            shared[THREADS + threadIdx.x] = less > second ? less : second;
+            shared[N + threadIdx.x] = less > second ? less : second;
         }
         __syncthreads();
     }
     most[0] = shared[0];
-    most[1] = shared[THREADS];
+    most[1] = shared[N];
 }
 
-__global__ void __launch_bounds__(THREADS) end_update(update_args args)
+/* By a block of N. */
+template <int N>
+__device__ __forceinline__ void end_iteration(const update_args &args, const struct plan &plan)
 {
-    __shared__ double shared[2 * THREADS];
-    const struct kmeans_device m = args.m;
-    const struct plan plan = *args.plan;
-    if (plan.done) {
-        return;
-    }
+    __shared__ double shared[2 * N];
+    const struct kmeans_device &m = args.m;
     if (m.incremental) {
         double most[2];
-        block_two_most(args.moved, m.k, shared, most);
-        for (size_t c = threadIdx.x; c < m.k; c += THREADS) {
+        block_two_most<N>(args.moved, m.k, shared, most);
+        for (size_t c = threadIdx.x; c < m.k; c += N) {
             const double own = kmeans_drift_of(args.moved[c], m.d);
             /* of two that have moved as far each is the other's longest way */
             const double other = kmeans_drift_of(args.moved[c] == most[0] ? most[1] : most[0], m.d);
@@ -217,6 +227,56 @@ __global__ void __launch_bounds__(THREADS) end_update(update_args args)
         state->pick.point = UINT64_MAX;
         state->pick.cluster = 0;
     }
+}
+
+__global__ void __launch_bounds__(THREADS) plan_update(update_args args)
+{
+    make_plan(args);
+}
+
+__global__ void __launch_bounds__(THREADS) update_clusters(update_args args)
+{
+    const struct plan plan = *args.plan;
+    if (!plan.done) {
+        update_cluster<THREADS>(args, plan, blockIdx.x);
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) compare_centroids(update_args args)
+{
+    if (!args.plan->done) {
+        compare_centroid<THREADS>(args, blockIdx.x);
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) end_update(update_args args)
+{
+    const struct plan plan = *args.plan;
+    if (!plan.done) {
+        end_iteration<THREADS>(args, plan);
+    }
+}
+
+/* The four one after the other, a warp a cluster. */
+__global__ void __launch_bounds__(THREADS_AT_ONCE) update_at_once(update_args args)
+{
+    const size_t step = THREADS_AT_ONCE / 32;
+    make_plan(args);
+    __syncthreads();
+    const struct plan plan = *args.plan;
+    if (plan.done) {
+        return;
+    }
+    for (size_t c = threadIdx.x / 32; c < args.m.k; c += step) {
+        update_cluster<32>(args, plan, c);
+    }
+    __syncthreads();
+    for (size_t c = threadIdx.x / 32; args.m.incremental && args.compared && c < args.m.k;
+         c += step) {
+        compare_centroid<32>(args, c);
+    }
+    __syncthreads();
+    end_iteration<THREADS_AT_ONCE>(args, plan);
 }
 
 __global__ void __launch_bounds__(THREADS) take_pick(struct kmeans_device m, size_t n_drawn)
@@ -264,11 +324,16 @@ enum status kmeans_cuda_update(struct queue *q, const struct kmeans_model *m)
     double *arrays = (double *)(scratch + head);
     const update_args args = {kmeans_on_device(m), (struct plan *)scratch, arrays,
                               arrays + k,          arrays + 2 * k,         k * d <= MOST_COMPARED};
+    if (k * d <= MEANS_AT_ONCE && k * k * d <= STEPS_AT_ONCE) {
+        update_at_once<<<1, THREADS_AT_ONCE, 0, work.stream>>>(args);
+        STATUS_TRY(cuda_launched("an update"));
+        return work.done();
+    }
     plan_update<<<1, THREADS, 0, work.stream>>>(args);
     STATUS_TRY(cuda_launched("planning an update"));
     update_clusters<<<(unsigned)k, THREADS, 0, work.stream>>>(args);
     STATUS_TRY(cuda_launched("the next centroids"));
-    if (m->incremental) {
+    if (m->incremental && args.compared) {
         compare_centroids<<<(unsigned)k, THREADS, 0, work.stream>>>(args);
         STATUS_TRY(cuda_launched("comparing centroids"));
     }

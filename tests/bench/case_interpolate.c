@@ -204,7 +204,7 @@ static enum status interpolate_peer(struct bench *b, void *state, double *second
         .name = "interpolate_" case_name, .what = text, .backends = BENCH_CPU | BENCH_CUDA,        \
         .by_device = true, .variant = &(const struct interpolate_variant){__VA_ARGS__},            \
         .open = interpolate_open, .run = interpolate_run, .close = interpolate_close,              \
-        .peer_name = "SciPy", .peer = interpolate_peer                                             \
+        .peer_name = "SciPy/CuPy", .peer = interpolate_peer                                        \
     }
 
 const struct bench_case bench_interpolate_cases[] = {

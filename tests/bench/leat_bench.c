@@ -87,6 +87,7 @@ struct measure {
     size_t n_runs;
     double median_s, low_s, high_s; /* quartiles */
     double peer_s;                  /* median; NaN without a peer */
+    bool peer_failed;               /* it ran, and did not agree, say */
     char peer_missing[160];
 };
 
@@ -131,12 +132,12 @@ static enum status measure_runs(struct bench *b, const struct bench_case *c, voi
         spent += code == STATUS_OK ? times[m->n_runs++] : 0;
         if (code == STATUS_OK && with_peer && n_peers < MAX_PEER_RUNS) {
             enum status said = c->peer(b, state, &peers[n_peers]);
-            if (said == STATUS_NOT_FOUND) {
-                snprintf(m->peer_missing, sizeof m->peer_missing, "%s", status_message());
-                with_peer = false;
-            } else {
-                code = said;
+            if (said == STATUS_OK) {
                 n_peers++;
+            } else { /* our own times are worth as much */
+                snprintf(m->peer_missing, sizeof m->peer_missing, "%s", status_message());
+                m->peer_failed = said != STATUS_NOT_FOUND;
+                with_peer = false;
             }
         }
     }
@@ -276,7 +277,10 @@ static bool run_case(struct bench *b, const struct bench_case *c, json_t *report
     } else {
         print_measure(c, &m);
     }
-    return true;
+    if (m.peer_failed) {
+        fprintf(stderr, "%s: %s: %s\n", c->name, c->peer_name, m.peer_missing);
+    }
+    return !m.peer_failed;
 }
 
 static bool run_cases(struct bench *b, const struct options *o)
