@@ -6,7 +6,7 @@
 #
 # LEAT_TESSINA: the folder of the Tessina landslide. LEAT_ONLY: an extended regular expression; what it does not match
 # by name is left out. LEAT_PART_S: seconds for each part (checks 360, sanitizer 1800, bench 540); what has not begun by
-# then is left out, and said so.
+# then is left out, what has begun is cut, and said so.
 #
 # usage: sh tests/run_on_device.sh BUNDLE_FOLDER LOG_FOLDER [checks|sanitizer|bench]...
 set -u
@@ -38,13 +38,16 @@ try() {
         echo "LEFT OUT (no time): $name"
         return 0
     fi
-    [ "$limit" -le $left ] || limit=$left
+    cut=no
+    [ "$limit" -le $left ] || limit=$left cut=yes
     timeout -k 5 "$limit" "$@" >"$logs/$name.log" 2>&1
     status=$?
     if [ $status -eq 0 ]; then
         passed=$((passed + 1)) said=passed
     elif [ $status -eq 77 ]; then
         skipped=$((skipped + 1)) said=SKIPPED
+    elif [ $cut = yes ] && { [ $status -eq 124 ] || [ $status -eq 137 ]; }; then
+        left_out=$((left_out + 1)) said="CUT (no time)"
     else
         failed=$((failed + 1)) said="FAILED ($status)"
         grep -E 'ERROR|Error|FAILED|error' "$logs/$name.log" | head -5

@@ -74,13 +74,16 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     build release
     LEAT_TEST_LARGE=1 build/release/tests/test_pearson_bounds
     build asan
+    build/asan/tests/test_interpolate
     build/asan/tests/test_pearson_bounds
     build/asan/tests/test_sciddicat
     build/asan/tests/test_matrix
     build/asan/tests/test_stage_pearson
     build/asan/tests/test_stage_pearson_report
+    watched interpolate
     watched landslide_tessina
     watched memory
+    watched repeat
 }
 part_tidy()
 {

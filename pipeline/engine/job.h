@@ -53,8 +53,9 @@ struct job_context {
     int out_fd;      /* the output folder; -1 when check_only */
     bool check_only; /* read, decode and plan, but compute and write nothing */
     void (*ended)(void *user, const struct job_report *report); /* on the loop thread */
-    /* The job begins to wait for memory, and has it: its deadline (0: none) counts from then on. On
-     * the loop thread; NULL: nobody asks. */
+    /* waits: the job begins to wait for memory, and no deadline counts; else it has it, and its
+     * deadline (deadline_s in both calls, 0: none) counts from now on. On the loop thread; NULL:
+     * nobody asks. */
     void (*waits)(void *user, const struct job *job, bool waits, double deadline_s);
     void *user;
 };

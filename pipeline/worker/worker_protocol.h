@@ -13,8 +13,8 @@
  *   {"is": "ready", "backend", "device", "why", "jobs"}     jobs: in flight at the same time
  *   {"is": "unfit", "code", "text"}                         it cannot open, and ends
  *   {"is": "begun", "id", "waits", "deadline_s"}            told before anything of it is read;
- *                                                           once more when it waits for memory
- * (then without a deadline), and when it has it
+ *                                                           once more when it waits for memory,
+ *                                                           without a deadline, and when it has it
  *   {"is": "alive", "bytes": {ID: BYTES}}                   every WORKER_ALIVE_MS while jobs run
  *   {"is": "done", "id", "seconds", "bytes", "outputs"}     outputs as in result.json
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as

@@ -231,6 +231,8 @@ static struct tally tally_all(const struct stage_args *args, const struct kmeans
     } else {
         tally_streamed(&t, l);
     }
+    size_t sum;
+    t.wrapped = t.wrapped || !checked_add(t.bytes[HOST], t.bytes[BACKEND], &sum);
     return t;
 }
 
@@ -239,15 +241,10 @@ static bool fits(const struct stage_args *args, const struct kmeans_choice *c,
                  const struct kmeans_layout *l)
 {
     const struct tally t = tally_all(args, c, l);
-    size_t host = t.bytes[HOST], backend = t.bytes[BACKEND];
-    if (t.wrapped) {
-        return false;
-    }
-    if (args->host_limit > 0) {
-        return host <= args->host_limit && backend <= args->memory_limit;
-    }
-    return args->memory_limit == 0 ||
-           (checked_add(host, backend, &backend) && backend <= args->memory_limit);
+    const size_t host = t.bytes[HOST], backend = t.bytes[BACKEND];
+    const size_t limited = args->host_limit > 0 ? backend : host + backend;
+    return !t.wrapped && (args->host_limit == 0 || host <= args->host_limit) &&
+           (args->memory_limit == 0 || limited <= args->memory_limit);
 }
 
 bool kmeans_layout_fits(const struct stage_args *args, const struct kmeans_choice *choice,
@@ -273,11 +270,17 @@ static enum status refuse_columns(const struct stage_args *args, const struct km
     if (t.wrapped) {
         return too_large(args, c, l);
     }
-    return status_fail(STATUS_TOO_LARGE,
-                       "%s: is stored column after column, so that all of it must fit memory, "
-                       "about %zu bytes on the host and %zu on the backend: raise --memory, or "
-                       "store it row after row (numpy.ascontiguousarray)",
-                       args->inputs[0].name, t.bytes[HOST], t.bytes[BACKEND]);
+    const bool of_device = args->host_limit > 0 && t.bytes[HOST] <= args->host_limit;
+    return status_fail(
+        STATUS_TOO_LARGE,
+        "%s: is stored column after column, so that all of it must fit: about "
+        "%zu bytes of %s memory; store it row after row (numpy.ascontiguousarray), or %s",
+        args->inputs[0].name,
+        of_device              ? t.bytes[BACKEND]
+        : args->host_limit > 0 ? t.bytes[HOST]
+                               : t.bytes[HOST] + t.bytes[BACKEND],
+        of_device ? "device" : "host",
+        of_device ? "use --backend cpu" : "raise --memory by the difference, or more");
 }
 
 /* How many runs share a pass: few enough to fit what there is. */

@@ -199,9 +199,9 @@ static enum status take_cells(struct kmeans_job *job, const char *from, size_t l
     return STATUS_OK;
 }
 
-/* Whether points can stay as it was planned. Where their number is not known, the engine plans with
- * half as many again when lines exceed what it has planned with (stage.h); if so many would not
- * fit, neither is there memory for these. */
+/* Whether the points can still stay, as was planned. Where their number is not known, the engine
+ * plans with half as many again when lines exceed what it has planned with (stage.h); if so many
+ * would not fit, neither is there memory for these. */
 static bool still_fit(struct kmeans_job *job, size_t n_cells)
 {
     const struct kmeans_layout *l = &job->layout;

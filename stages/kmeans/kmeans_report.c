@@ -46,10 +46,11 @@ static enum status warn_index(const struct kmeans_job *job, struct result *out)
     if (job->is_not_index || job->n < LEAST_INDEX || job->layout.n_columns < 2) {
         return STATUS_OK;
     }
-    return result_warn(out,
-                       "%s counts the rows, from %g to %g, and is measured like the others: if it "
-                       "is an index, leave it out (of a CSV: columns)",
-                       kmeans_call_column(job, 0).text, job->min[0], job->max[0]);
+    return result_warn(
+        out,
+        "%s counts the rows, from %.15g to %.15g, and is measured like the others: if it "
+        "is an index, leave it out (of a CSV: columns)",
+        kmeans_call_column(job, 0).text, job->min[0], job->max[0]);
 }
 
 static enum status warn_empty(const struct kmeans_job *job, struct result *out)

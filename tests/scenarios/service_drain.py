@@ -43,7 +43,7 @@ def begin(*options):
 # A job of each pipeline, and one whose part is a parameter: none ends by itself as long as this may take.
 ENDLESS = [Drop({f"long.{part}.asc": grid(part == "source") for part in ("dem", "source")}, True),
            Drop({"points.points.csv": table(rows=4000, columns=4)}, True),
-           Drop({"nodes.nodes.csv": "".join(f"{i},{i % 7}\n" for i in range(20000)),
+           Drop({"nodes.nodes.csv": "".join(f"{i}" + f",{i % 7}" * 12 + "\n" for i in range(20000)),
                  "nodes.query.csv": "".join(f"{i}.5\n" for i in range(20000)) * 50}, True),
            Drop({f"{LINE}-x.nodes.csv": "0,1\n1,3\n2,2\n"}, True)]
 with open("endless.conf", "w") as f:

@@ -319,7 +319,8 @@ static void the_sample_of_a_silhouette_is_planned_for_any_number_of_columns(void
 {
     (void)state;
     static const size_t ds[] = {2, 269, 1000};
-    enum { N = 1100 };
+    enum { N = 1100, BESIDE = 1 << 20 }; /* what the plan for two columns may have more of */
+    uint64_t narrow = 0;
     for (size_t i = 0; i < sizeof ds / sizeof *ds; i++) {
         const size_t d = ds[i];
         struct points p = points_new(N, d, DTYPE_F64);
@@ -330,7 +331,8 @@ static void the_sample_of_a_silhouette_is_planned_for_any_number_of_columns(void
         struct clustering c = cluster_well(&p);
         const size_t sample = (size_t)number_of(&c, "silhouette_points") * d * sizeof(double);
         assert_in_range(counted.peak_bytes, sample, c.need.memory_bytes);
-        assert_in_range(c.need.host_bytes, sample, UINT64_MAX);
+        narrow = d == 2 ? c.need.host_bytes : narrow;
+        assert_true(d == 2 || c.need.host_bytes > narrow + sample - BESIDE);
         clustering_free(&c);
         free(p.cells);
     }
