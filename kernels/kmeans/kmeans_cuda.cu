@@ -636,10 +636,6 @@ __global__ void __launch_bounds__(THREADS, 2 * P) pass_whole(pass_args a)
     if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
         return;
     }
-    if (blockIdx.x * (size_t)THREADS >= a.n) {
-        leave<MODE>(a, pick, picks);
-        return;
-    }
     clear<MODE>(a, l);
     double *centroids = shared_at<double>(l.centroids);
     for (int i = threadIdx.x; i < a.d * l.padded_k; i += THREADS) {
@@ -861,7 +857,9 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
     const size_t least = cuda_pieces(tiles, WARPS * (NUMBERS / per_tile));
     const size_t wanted =
         (size_t)cuda_max(1, (size_t)resident) * (size_t)q->backend->properties.multiProcessorCount;
-    p->blocks = cuda_max(least, cuda_min(wanted, cuda_pieces(a->n, THREADS)));
+    /* What a lane takes, or looks at, before any other lane takes more: every block has points. */
+    const size_t of_lane = !p->whole ? 1 : MODE == MOVE ? SCANNED : (size_t)choices[i].points;
+    p->blocks = cuda_max(least, cuda_min(wanted, cuda_pieces(a->n, of_lane * THREADS)));
     return STATUS_OK;
 }
 
