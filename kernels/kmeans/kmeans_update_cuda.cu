@@ -19,7 +19,7 @@ const int THREADS = 128, THREADS_AT_ONCE = 512;
 const unsigned ALL = 0xffffffffu;
 /* Centroids are compared with one another, d k^2 steps, while that is little. */
 const size_t MOST_COMPARED = 65536;
-/* Means, and steps of comparisons, that are not worth a launch of their own. */
+/* Means, and steps of comparisons, that one block makes sooner than launches of their own begin. */
 const size_t MEANS_AT_ONCE = 1024, STEPS_AT_ONCE = 16384;
 
 /* What an update takes along, in the stream's scratch; `moved`, `between` and `next` follow. */
@@ -293,6 +293,13 @@ __global__ void __launch_bounds__(THREADS) take_pick(struct kmeans_device m, siz
     }
 }
 
+/* Whether one block updates such a model, in one launch: a question of time alone, either way takes
+ * any number of clusters and of columns. */
+bool is_small(size_t k, size_t d)
+{
+    return k * d <= MEANS_AT_ONCE && k * d * k <= STEPS_AT_ONCE;
+}
+
 } // namespace
 
 enum status kmeans_cuda_take(struct queue *q, const struct kmeans_model *m)
@@ -324,7 +331,7 @@ enum status kmeans_cuda_update(struct queue *q, const struct kmeans_model *m)
     double *arrays = (double *)(scratch + head);
     const update_args args = {kmeans_on_device(m), (struct plan *)scratch, arrays,
                               arrays + k,          arrays + 2 * k,         k * d <= MOST_COMPARED};
-    if (k * d <= MEANS_AT_ONCE && k * k * d <= STEPS_AT_ONCE) {
+    if (is_small(k, d)) {
         update_at_once<<<1, THREADS_AT_ONCE, 0, work.stream>>>(args);
         STATUS_TRY(cuda_launched("an update"));
         return work.done();

@@ -96,6 +96,23 @@ static void kmeans_of_many_columns_or_clusters_is_that_of_the_loops(void **state
     }
 }
 
+/* Just as many means, and comparisons of centroids, as the CUDA update makes in one launch, and
+ * just more: k d <= 1024 and k^2 d <= 16384. */
+static void centroids_are_updated_alike_in_one_launch_and_in_several(void **state)
+{
+    (void)state;
+    static const size_t shapes[][2] = {{1024, 1}, {1025, 1}, {256, 4}, {257, 4}, {64, 16},
+                                       {65, 16},  {56, 17},  {57, 17}, {1, 128}, {1, 129}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        struct kmeans_case c =
+            blobs(300, shapes[i][0], shapes[i][1], i % 4 < 2 ? DTYPE_F64 : DTYPE_F32);
+        c.start[0] = 1e5; /* an empty cluster takes a point, which leaves another one */
+        c.n_iterations = 4;
+        check(&c);
+        done(&c);
+    }
+}
+
 static void kmeans_of_several_tasks_is_that_of_the_loops(void **state)
 {
     (void)state;
@@ -675,6 +692,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kmeans_of_every_shape_is_that_of_the_loops),
         cmocka_unit_test(kmeans_of_many_columns_or_clusters_is_that_of_the_loops),
+        cmocka_unit_test(centroids_are_updated_alike_in_one_launch_and_in_several),
         cmocka_unit_test(kmeans_of_several_tasks_is_that_of_the_loops),
         cmocka_unit_test(bounds_change_no_bit_of_many_iterations),
         cmocka_unit_test(ties_go_to_the_lowest_cluster),
