@@ -112,12 +112,13 @@ enum status launch(struct queue *q, const struct kmeans_points *x, const struct 
                    {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m)});
     STATUS_TRY(work.status);
     const size_t d = x->n_columns, cells = x->n * d;
-    const size_t wanted =
-        cuda_max(cuda_min(BLOCKS, cuda_pieces(cells, THREADS)), cuda_pieces(d, THREADS));
-    const columns_args args = {kmeans_on_device(m), x->at.at, cells, wanted * THREADS / d * d,
+    size_t blocks = 0;
+    STATUS_TRY(kmeans_cuda_blocks(cuda_min(BLOCKS, cuda_pieces(cells, THREADS)), &blocks));
+    blocks = cuda_max(blocks, cuda_pieces(d, THREADS));
+    const columns_args args = {kmeans_on_device(m), x->at.at, cells, blocks * THREADS / d * d,
                                x->first};
     (x->type == DTYPE_F32 ? of_float
-                          : of_double)<<<(unsigned)wanted, THREADS, 0, work.stream>>>(args);
+                          : of_double)<<<(unsigned)blocks, THREADS, 0, work.stream>>>(args);
     STATUS_TRY(cuda_launched(what));
     return work.done();
 }

@@ -24,6 +24,8 @@
  */
 #include "kernels/kmeans/kmeans_cuda.h"
 
+#include <stdlib.h>
+
 namespace
 {
 
@@ -851,12 +853,15 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
                                                            THREADS, p->shared),
              "blocks of k-means");
     /* No sum of a thread gets more than NUMBERS numbers: of a tile of 32 points as many as its
-     * group has lanes. (Looked at SCANNED a lane, a warp gets no more tiles than that.) */
+     * group has lanes. (Looked at SCANNED a lane, a warp gets no more tiles than that.) Picks have
+     * no sums. */
     const size_t per_tile = MODE == LABEL ? 1 : (size_t)a->group;
     const size_t tiles = cuda_pieces(a->n, 32);
-    const size_t least = cuda_pieces(tiles, WARPS * (NUMBERS / per_tile));
-    const size_t wanted =
+    const size_t least = sums ? cuda_pieces(tiles, WARPS * (NUMBERS / per_tile)) : 1;
+    const size_t fit =
         (size_t)cuda_max(1, (size_t)resident) * (size_t)q->backend->properties.multiProcessorCount;
+    size_t wanted = 0;
+    STATUS_TRY(kmeans_cuda_blocks(fit, &wanted));
     /* What a lane takes, or looks at, before any other lane takes more: every block has points. */
     const size_t of_lane = !p->whole ? 1 : MODE == MOVE ? SCANNED : (size_t)choices[i].points;
     p->blocks = cuda_max(least, cuda_min(wanted, cuda_pieces(a->n, of_lane * THREADS)));
@@ -933,8 +938,9 @@ enum status kmeans_assign(struct queue *queue, const struct kmeans_points *x,
             cuda_queue_scratch(q, STREAM_COMPUTE, 16 + x->n * sizeof(uint32_t), (void **)&scratch));
         uint32_t *list = (uint32_t *)(scratch + 16);
         CUDA_TRY(cudaMemsetAsync(scratch, 0, 16, work.stream), "listing points");
-        const size_t blocks = cuda_min(cuda_pieces(x->n, THREADS),
-                                       (size_t)q->backend->properties.multiProcessorCount * 16);
+        const size_t fit = (size_t)q->backend->properties.multiProcessorCount * 16;
+        size_t blocks = 0;
+        STATUS_TRY(kmeans_cuda_blocks(cuda_min(cuda_pieces(x->n, THREADS), fit), &blocks));
         list_moves<<<(unsigned)blocks, THREADS, 0, work.stream>>>(a, list, (unsigned *)scratch);
         STATUS_TRY(cuda_launched("listing points"));
         a.list = list;
@@ -998,7 +1004,7 @@ enum status kmeans_draw(struct queue *queue, const struct kmeans_points *x,
         return STATUS_OK;
     }
     pass_args a = args_of(x, m);
-    pass p = {draw_alike, 0, cuda_min(cuda_pieces(x->n, THREADS), 2048), false};
+    pass p = {draw_alike, 0, 1, false};
     const size_t newest = kept > 0 && m->n_drawn > 0 ? m->n_drawn - 1 : 0;
     a.seed = seed;
     a.stream = stream;
@@ -1010,9 +1016,9 @@ enum status kmeans_draw(struct queue *queue, const struct kmeans_points *x,
                    {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
                     queue_writes(nearest.at, kept)});
     STATUS_TRY(work.status);
-    if (m->n_drawn > 0) {
-        STATUS_TRY(plan_any<DRAW>(q, x->type, &a, &p));
-    }
+    STATUS_TRY(m->n_drawn > 0
+                   ? plan_any<DRAW>(q, x->type, &a, &p)
+                   : kmeans_cuda_blocks(cuda_min(cuda_pieces(x->n, THREADS), 2048), &p.blocks));
     STATUS_TRY(
         cuda_queue_scratch(q, STREAM_COMPUTE, p.blocks * sizeof *a.picks, (void **)&a.picks));
     STATUS_TRY(launch(p, a, work.stream, "drawing a point"));
@@ -1021,6 +1027,19 @@ enum status kmeans_draw(struct queue *queue, const struct kmeans_points *x,
 }
 
 } // namespace
+
+enum status kmeans_cuda_blocks(size_t wanted, size_t *out)
+{
+    const char *set = getenv("LEAT_CUDA_BLOCKS");
+    char *end = nullptr;
+    const size_t most = set == nullptr ? wanted : strtoul(set, &end, 10);
+    if (set != nullptr && (most == 0 || *end != '\0')) {
+        return status_fail(STATUS_BAD_ARGUMENT, "LEAT_CUDA_BLOCKS: '%s' is not a number of blocks",
+                           set);
+    }
+    *out = cuda_min(wanted, most);
+    return STATUS_OK;
+}
 
 const struct kmeans_kernels cuda_kmeans = {.range = kmeans_cuda_range,
                                            .squares = kmeans_cuda_squares,

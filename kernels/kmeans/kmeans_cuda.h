@@ -122,6 +122,11 @@ __device__ __forceinline__ void kmeans_block_pick(struct kmeans_pick *own,
 
 #endif
 
+/* The blocks of a pass over points that could have `wanted`. LEAT_CUDA_BLOCKS=N lets it have N at
+ * most, but as many as its integers need: for tests of threads that take many points.
+ * STATUS_BAD_ARGUMENT where N is not a number above 0. */
+enum status kmeans_cuda_blocks(size_t wanted, size_t *out) STATUS_MUST_CHECK;
+
 /* kmeans_columns_cuda.cu, kmeans_update_cuda.cu */
 enum status kmeans_cuda_range(struct queue *q, const struct kmeans_points *x,
                               const struct kmeans_model *m) STATUS_MUST_CHECK;

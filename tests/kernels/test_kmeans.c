@@ -391,38 +391,43 @@ static void range_finds_extremes_and_the_first_bad_point(void **state)
     done(&c);
 }
 
+/* Of an odd number of points: in three calls. */
+static void squares(enum dtype type, size_t n, size_t d)
+{
+    struct kmeans_case c = blobs(n, d, 2, type);
+    struct span points = under_test_put_numbers(c.x, n * d, type);
+    struct kmeans_pair pair = kmeans_pair(&c, points, false);
+    for (size_t j = 0; j < d; ++j) {
+        ((double *)kmeans_array(&pair.host, KMEANS_CENTRE))[j] = 0.3 * (double)j;
+        ((double *)kmeans_array(&pair.host, KMEANS_SQUARE_UNIT))[j] = kmeans_unit(4000);
+    }
+    kmeans_pair_put(&pair);
+    const size_t piece = n / 2;
+    for (size_t first = 0; first < n; first += piece) {
+        const struct kmeans_points x = {span_from(points, first * d * dtype_bytes(type)), type,
+                                        n - first < piece ? n - first : piece, d, first};
+        ASSERT_OK(under_test_ops()->kmeans->squares(under_test_queue, &x, &pair.device));
+    }
+    kmeans_pair_get(&pair);
+    const struct kmeans_sum *sums = kmeans_array(&pair.host, KMEANS_SQUARES);
+    for (size_t j = 0; j < d; ++j) {
+        __float128 sum = 0;
+        for (size_t i = 0; i < n; ++i) {
+            const double t = c.x[d * i + j] - 0.3 * (double)j;
+            sum += t * t;
+        }
+        assert_true(kmeans_mean(sums[j], 1, kmeans_unit(4000)) == (double)sum);
+    }
+    kmeans_pair_done(&pair);
+    under_test_release(points);
+    done(&c);
+}
+
 static void squares_are_exact_sums(void **state)
 {
     (void)state;
-    for (int type = DTYPE_F32; type <= DTYPE_F64; ++type) {
-        struct kmeans_case c = blobs(9001, 3, 2, (enum dtype)type);
-        struct span points = under_test_put_numbers(c.x, c.n * c.d, c.type);
-        struct kmeans_pair pair = kmeans_pair(&c, points, false);
-        for (size_t j = 0; j < 3; ++j) {
-            ((double *)kmeans_array(&pair.host, KMEANS_CENTRE))[j] = 0.3 * (double)j;
-            ((double *)kmeans_array(&pair.host, KMEANS_SQUARE_UNIT))[j] = kmeans_unit(4000);
-        }
-        kmeans_pair_put(&pair);
-        for (size_t first = 0; first < c.n; first += 4500) { /* in three calls */
-            const struct kmeans_points x = {span_from(points, first * 3 * dtype_bytes(c.type)),
-                                            c.type, c.n - first < 4500 ? c.n - first : 4500, 3,
-                                            first};
-            ASSERT_OK(under_test_ops()->kmeans->squares(under_test_queue, &x, &pair.device));
-        }
-        kmeans_pair_get(&pair);
-        const struct kmeans_sum *squares = kmeans_array(&pair.host, KMEANS_SQUARES);
-        for (size_t j = 0; j < 3; ++j) {
-            __float128 sum = 0;
-            for (size_t i = 0; i < c.n; ++i) {
-                const double t = c.x[3 * i + j] - 0.3 * (double)j;
-                sum += t * t;
-            }
-            assert_true(kmeans_mean(squares[j], 1, kmeans_unit(4000)) == (double)sum);
-        }
-        kmeans_pair_done(&pair);
-        under_test_release(points);
-        done(&c);
-    }
+    squares(DTYPE_F32, 9001, 3);
+    squares(DTYPE_F64, 9001, 3);
 }
 
 /* --- draws ------------------------------------------------------------------------------------ */
@@ -576,6 +581,85 @@ static void points_are_drawn_by_their_weight(void **state)
     done(&c);
 }
 
+/* --- few threads ------------------------------------------------------------------------------ */
+
+/* A device has so many threads that small cases leave each of them but one point. */
+static int let_one_block_run(void **state)
+{
+    (void)state;
+    return setenv("LEAT_CUDA_BLOCKS", "1", 1);
+}
+
+static int let_three_blocks_run(void **state)
+{
+    (void)state;
+    return setenv("LEAT_CUDA_BLOCKS", "3", 1);
+}
+
+static int let_all_blocks_run(void **state)
+{
+    (void)state;
+    return unsetenv("LEAT_CUDA_BLOCKS");
+}
+
+/* Rows and sums that fit shared memory, two points a lane and one; sums that do not fit; rows that
+ * do not; neither. */
+static void few_blocks_take_many_rounds(void **state)
+{
+    (void)state;
+    if (under_test_is_cpu()) {
+        skip();
+    }
+    static const size_t shapes[][3] = {
+        {20000, 2, 5}, {6000, 16, 30}, {6000, 3, 300}, {4000, 100, 6}, {3000, 130, 40}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        struct kmeans_case c = blobs(under_test_size(shapes[i][0], shapes[i][0] / 2), shapes[i][1],
+                                     shapes[i][2], i % 2 == 0 ? DTYPE_F64 : DTYPE_F32);
+        c.n_iterations = 4;
+        c.start[0] = 1e5; /* an empty cluster: for farthest */
+        check(&c);
+        c.k = 4;
+        double *want = drawn_by_loops(&c);
+        for (int keep = 0; keep < 2; ++keep) {
+            double *got = drawn(&c, c.n, keep != 0);
+            assert_memory_equal(got, want, c.k * c.d * sizeof *got);
+            free(got);
+        }
+        free(want);
+        done(&c);
+    }
+}
+
+/* Of numbers near 2^50 units 8192 are too many for an integer, and one block would give each thread
+ * 32768: cells, and then d2. */
+static void no_block_takes_more_points_than_its_sums_hold(void **state)
+{
+    (void)state;
+    if (under_test_is_cpu()) {
+        skip();
+    }
+    struct kmeans_case c = blobs(under_test_size((size_t)1 << 22, 1 << 16), 1, 1, DTYPE_F64);
+    for (size_t i = 0; i < c.n; ++i) {
+        c.x[i] = i == 0 ? -0.999 : 0.999;
+    }
+    c.start[0] = c.x[0];
+    for (c.n_iterations = 0; c.n_iterations < 2; ++c.n_iterations) {
+        check(&c);
+    }
+    done(&c);
+}
+
+/* More of them than an integer holds, 4096, by 256 threads. */
+static void a_thread_may_add_up_any_number_of_squares(void **state)
+{
+    (void)state;
+    if (under_test_is_cpu()) {
+        skip();
+    }
+    squares(DTYPE_F64, under_test_size((size_t)2 * 256 * 4096 + 5, 9000), 1);
+    squares(DTYPE_F32, under_test_size((size_t)2 * 85 * 4096 + 5, 9000), 3);
+}
+
 /* --- the rule --------------------------------------------------------------------------------- */
 
 static void means_are_rounded_once(void **state)
@@ -711,6 +795,12 @@ int main(void)
         cmocka_unit_test(draws_do_not_depend_on_how_they_are_cut),
         cmocka_unit_test(fewer_distinct_points_than_clusters_draw_the_first_again),
         cmocka_unit_test(points_are_drawn_by_their_weight),
+        cmocka_unit_test_setup_teardown(few_blocks_take_many_rounds, let_three_blocks_run,
+                                        let_all_blocks_run),
+        cmocka_unit_test_setup_teardown(no_block_takes_more_points_than_its_sums_hold,
+                                        let_one_block_run, let_all_blocks_run),
+        cmocka_unit_test_setup_teardown(a_thread_may_add_up_any_number_of_squares,
+                                        let_one_block_run, let_all_blocks_run),
         cmocka_unit_test(means_are_rounded_once),
         cmocka_unit_test(means_are_rounded_to_even),
         cmocka_unit_test(units_hold_the_largest_number),
