@@ -201,10 +201,18 @@ static inline size_t kmeans_memory_bytes(size_t n)
     return 12 * n;
 }
 
+/* Bytes of the list of points that may move, which an assignment of n points with `memory` may
+ * make: 0 where a block of any device has room in its shared memory for the centroids and for the
+ * rows that it works on, 256 at a time, and for no more than 2.5 KiB besides. */
+static inline size_t kmeans_list_bytes(size_t n, size_t k, size_t d)
+{
+    const size_t most = 92 << 10; /* of 99 KiB */
+    return k + 265 <= most / sizeof(double) / (d + 1) ? 0 : n * sizeof(uint32_t);
+}
+
 /* What kernels may take beside spans: a buffer of the queue, with room for a quarter more than was
- * asked for. It holds a list of the points that have `memory`, or of numbers: k (d + 2). */
+ * asked for. It holds such a list, or numbers: k (d + 2). */
 enum {
-    KMEANS_SCRATCH_POINT = 5,
     KMEANS_SCRATCH_NUMBER = 10,
     KMEANS_SCRATCH_BESIDE = 1 << 16,
 };

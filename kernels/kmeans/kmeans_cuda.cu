@@ -818,9 +818,11 @@ struct pass {
 /* On the device that the operation under way has chosen. */
 template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass_args *a, pass *p)
 {
-    /* Four blocks a multiprocessor, two, or one; without sums of their own if need be. */
+    /* Four blocks a multiprocessor, two, or one; without sums of their own if need be; tiles only
+     * where there is memory for a list of points. */
     const size_t most = q->backend->properties.sharedMemPerBlockOptin - STATIC_SHARED;
     const bool sums = MODE <= LABEL;
+    const bool may_tile = MODE != MOVE || kmeans_list_bytes(a->n, a->m.k, a->m.d) > 0;
     const struct {
         bool own;
         int points; /* of a lane at a time, rows that fit; 0: tiles */
@@ -828,13 +830,17 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
     } choices[] = {{sums, 2, sums ? MOST_OF_TWO : 0},
                    {sums, 1, cuda_min(MOST_SHARED, most)},
                    {sums, 1, most},
-                   {sums, 0, most},
-                   {false, 1, cuda_min(MOST_SHARED, most)},
-                   {false, 0, SIZE_MAX}};
+                   {sums, 0, may_tile ? most : 0},
+                   {false, 1, may_tile ? cuda_min(MOST_SHARED, most) : most},
+                   {false, 0, may_tile ? SIZE_MAX : 0}};
+    const size_t n_choices = sizeof choices / sizeof *choices;
     size_t i = 0;
     a->own = choices[0].own;
     while (layout_of(MODE, *a, choices[i].points, sizeof(T)).bytes > choices[i].most) {
-        i++;
+        if (++i == n_choices) {
+            return status_fail(STATUS_INTERNAL, "%d centroids of %d columns, and no list", a->k,
+                               a->d);
+        }
         a->own = choices[i].own;
     }
     p->whole = choices[i].points > 0;
@@ -934,8 +940,8 @@ enum status kmeans_assign(struct queue *queue, const struct kmeans_points *x,
     }
     if (remembered > 0 && !p.whole) {
         char *scratch = nullptr;
-        STATUS_TRY(
-            cuda_queue_scratch(q, STREAM_COMPUTE, 16 + x->n * sizeof(uint32_t), (void **)&scratch));
+        const size_t list_bytes = kmeans_list_bytes(x->n, m->k, m->n_columns);
+        STATUS_TRY(cuda_queue_scratch(q, STREAM_COMPUTE, 16 + list_bytes, (void **)&scratch));
         uint32_t *list = (uint32_t *)(scratch + 16);
         CUDA_TRY(cudaMemsetAsync(scratch, 0, 16, work.stream), "listing points");
         const size_t fit = (size_t)q->backend->properties.multiProcessorCount * 16;

@@ -199,10 +199,12 @@ static void tally_fixed(struct tally *t, const struct stage_args *args,
 }
 
 /* Names: their buffer doubles, that of where they begin grows by half. */
-static void tally_resident(struct tally *t, const struct kmeans_layout *l)
+static void tally_resident(struct tally *t, const struct kmeans_choice *c,
+                           const struct kmeans_layout *l)
 {
+    const size_t listed = kmeans_list_bytes(1, c->k_last, l->n_columns);
     tally(t, BACKEND, l->n, l->n_columns, dtype_bytes(l->type));
-    tally(t, BACKEND, l->n, kmeans_memory_bytes(1) + KMEANS_SCRATCH_POINT, 1);
+    tally(t, BACKEND, l->n, kmeans_memory_bytes(1) + listed + listed / 4, 1);
     tally(t, HOST, KMEANS_LABEL_PIECE, sizeof(int32_t), 1);
     if (l->has_names) {
         tally(t, HOST, l->n, 3 * sizeof(size_t) / 2 + (size_t)2 * KMEANS_NAMES_A_ROW, 1);
@@ -227,7 +229,7 @@ static struct tally tally_all(const struct stage_args *args, const struct kmeans
     struct tally t = {0};
     tally_fixed(&t, args, c, l);
     if (l->resident) {
-        tally_resident(&t, l);
+        tally_resident(&t, c, l);
     } else {
         tally_streamed(&t, l);
     }

@@ -344,15 +344,46 @@ static void scratch_of_queues_is_planned(void **state)
 {
     (void)state;
     for (uint64_t limit = 0; limit < 2; limit++) {
-        struct points p = points_new(5000, 2, DTYPE_F64);
+        struct points p = points_new(3000, 15, DTYPE_F64);
         p.memory_limit = limit;
-        points_set(&p, "k=1000");
+        points_set(&p, "k=600");
         points_set(&p, "max_iter=1");
         struct clustering c = cluster_well(&p);
-        const size_t listed = limit == 0 ? 5 * p.n_lines : 0, update = (size_t)1000 * (2 + 2) * 8;
+        const size_t listed = limit == 0 ? 5 * p.n_lines : 0, update = (size_t)600 * (15 + 2) * 8;
         assert_true(c.need.memory_bytes >= counted.peak_bytes + listed + update);
         clustering_free(&c);
         free(p.cells);
+    }
+}
+
+static uint64_t backend_bytes_of(size_t n, size_t d, const char *k)
+{
+    struct points p = points_new(n, d, DTYPE_F64);
+    points_set(&p, k);
+    points_set(&p, "max_iter=1");
+    points_set(&p, "n_init=1");
+    struct clustering c = cluster_well(&p);
+    const uint64_t bytes = c.need.memory_bytes;
+    clustering_free(&c);
+    free(p.cells);
+    return bytes;
+}
+
+/* What a point takes: its cells, 12 bytes of memory, and 5 of a list where one may be made. */
+static void a_list_of_points_is_planned_where_one_may_be_made(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t d;
+        const char *k;
+        uint64_t listed;
+    } cases[] = {{2, "k=8", 0},  {16, "k=16", 0}, {15, "k=471", 0}, {15, "k=472", 5},
+                 {43, "k=2", 0}, {44, "k=2", 5},  {44, "k=1", 5},   {15, "k=470-472", 5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t d = cases[i].d, more = 100; /* the sample of a silhouette has 1000 */
+        const uint64_t bytes =
+            backend_bytes_of(1100 + more, d, cases[i].k) - backend_bytes_of(1100, d, cases[i].k);
+        assert_int_equal(bytes, more * (d * sizeof(double) + 12 + cases[i].listed));
     }
 }
 
@@ -915,6 +946,7 @@ int main(void)
         cmocka_unit_test(points_whose_names_the_host_cannot_hold_are_read_again),
         cmocka_unit_test(the_sample_of_a_silhouette_is_planned_for_any_number_of_columns),
         cmocka_unit_test(scratch_of_queues_is_planned),
+        cmocka_unit_test(a_list_of_points_is_planned_where_one_may_be_made),
         cmocka_unit_test(tables_of_unknown_length_give_the_same),
         cmocka_unit_test(a_job_starts_over_when_more_points_come_than_fit),
         cmocka_unit_test(a_k_that_makes_no_sense_is_refused),
