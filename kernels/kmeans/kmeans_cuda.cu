@@ -34,11 +34,8 @@ const unsigned ALL = 0xffffffffu;
 /* Centroids at a time; columns and centroids of a tile, and its row, which keeps 16 bytes aligned.
  */
 const int EIGHT = 8, TILE_COLUMNS = 32, TILE_CENTROIDS = 16, TILE_ROW = TILE_CENTROIDS + 2;
-/* Shared memory of one of two blocks of a multiprocessor; what a kernel has besides. Clusters
- * counted in it. */
-const size_t MOST_SHARED = 104 << 10, STATIC_SHARED = 4 << 10, MOST_COUNTED = 2048;
-/* The same of one of four, in which a lane takes two points at a time. */
-const size_t MOST_OF_TWO = 54 << 10;
+/* Clusters counted in shared memory. */
+const size_t MOST_COUNTED = 2048;
 /* Numbers of 2^50 units that fit an integer. */
 const size_t NUMBERS = 4096;
 /* Points of a lane whose memory is read at a time; numbers of points that a warp keeps at most. */
@@ -46,6 +43,10 @@ const int SCANNED = 4, WAITING = 32 * SCANNED + 32;
 
 /* ASSIGN: all points; MOVE: with `memory`. */
 enum mode { ASSIGN, MOVE, LABEL, FARTHEST, DRAW };
+
+/* What a kernel has of shared memory beside the dynamic one: the picks of its threads, if any. */
+template <int MODE> constexpr int N_PICKS = MODE == FARTHEST || MODE == DRAW ? THREADS : 1;
+template <int MODE> constexpr size_t STATIC_SHARED = N_PICKS<MODE> * sizeof(struct kmeans_pick);
 
 struct pass_args {
     struct kmeans_device m;
@@ -632,7 +633,7 @@ __device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l,
 template <typename T, int MODE, int P>
 __global__ void __launch_bounds__(THREADS, 2 * P) pass_whole(pass_args a)
 {
-    __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
+    __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
     const layout l = layout_of(MODE, a, P, sizeof(T));
     struct kmeans_pick pick = no_pick();
     if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
@@ -704,7 +705,7 @@ __device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, cons
 
 template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_tiled(pass_args a)
 {
-    __shared__ struct kmeans_pick picks[MODE == FARTHEST || MODE == DRAW ? THREADS : 1];
+    __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
     const layout l = layout_of(MODE, a, 0, sizeof(T));
     const size_t n = MODE == MOVE ? *a.n_list : a.n;
     struct kmeans_pick pick = no_pick();
@@ -815,23 +816,32 @@ struct pass {
     bool whole;
 };
 
+/* Dynamic shared memory of a block where a multiprocessor has so many of them. */
+template <int MODE> size_t most_shared(const struct cudaDeviceProp &device, size_t blocks)
+{
+    const size_t of_block =
+        device.sharedMemPerMultiprocessor / blocks - device.reservedSharedMemPerBlock;
+    return cuda_min(of_block, device.sharedMemPerBlockOptin) - STATIC_SHARED<MODE>;
+}
+
 /* On the device that the operation under way has chosen. */
 template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass_args *a, pass *p)
 {
     /* Four blocks a multiprocessor, two, or one; without sums of their own if need be; tiles only
      * where there is memory for a list of points. */
-    const size_t most = q->backend->properties.sharedMemPerBlockOptin - STATIC_SHARED;
+    const struct cudaDeviceProp &device = q->backend->properties;
+    const size_t of_one = most_shared<MODE>(device, 1), of_two = most_shared<MODE>(device, 2);
     const bool sums = MODE <= LABEL;
     const bool may_tile = MODE != MOVE || kmeans_list_bytes(a->n, a->m.k, a->m.d) > 0;
     const struct {
         bool own;
         int points; /* of a lane at a time, rows that fit; 0: tiles */
         size_t most;
-    } choices[] = {{sums, 2, sums ? MOST_OF_TWO : 0},
-                   {sums, 1, cuda_min(MOST_SHARED, most)},
-                   {sums, 1, most},
-                   {sums, 0, may_tile ? most : 0},
-                   {false, 1, may_tile ? cuda_min(MOST_SHARED, most) : most},
+    } choices[] = {{sums, 2, sums ? most_shared<MODE>(device, 4) : 0},
+                   {sums, 1, of_two},
+                   {sums, 1, of_one},
+                   {sums, 0, may_tile ? of_one : 0},
+                   {false, 1, may_tile ? of_two : of_one},
                    {false, 0, may_tile ? SIZE_MAX : 0}};
     const size_t n_choices = sizeof choices / sizeof *choices;
     size_t i = 0;
@@ -853,7 +863,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
     /* The attribute is the kernel's, not the launch's, and other jobs launch it at the same time:
      * all of them ask for the same. */
     CUDA_TRY(cudaFuncSetAttribute((const void *)p->kernel,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most),
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, (int)of_one),
              "shared memory of k-means");
     CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, (const void *)p->kernel,
                                                            THREADS, p->shared),
@@ -864,8 +874,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
     const size_t per_tile = MODE == LABEL ? 1 : (size_t)a->group;
     const size_t tiles = cuda_pieces(a->n, 32);
     const size_t least = sums ? cuda_pieces(tiles, WARPS * (NUMBERS / per_tile)) : 1;
-    const size_t fit =
-        (size_t)cuda_max(1, (size_t)resident) * (size_t)q->backend->properties.multiProcessorCount;
+    const size_t fit = cuda_max(1, (size_t)resident) * (size_t)device.multiProcessorCount;
     size_t wanted = 0;
     STATUS_TRY(kmeans_cuda_blocks(fit, &wanted));
     /* What a lane takes, or looks at, before any other lane takes more: every block has points. */
@@ -927,7 +936,7 @@ enum status kmeans_assign(struct queue *queue, const struct kmeans_points *x,
         return status_fail(STATUS_INTERNAL, "memory of points is not aligned to 8 bytes");
     }
     pass_args a = args_of(x, m);
-    pass p;
+    pass p = {};
     cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
                     queue_writes(memory.at, remembered)});
@@ -966,7 +975,7 @@ enum status kmeans_label(struct queue *queue, const struct kmeans_points *x,
         return STATUS_OK;
     }
     pass_args a = args_of(x, m);
-    pass p;
+    pass p = {};
     a.label = (int32_t *)labels.at;
     cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
@@ -986,7 +995,7 @@ enum status kmeans_farthest(struct queue *queue, const struct kmeans_points *x,
         return STATUS_OK;
     }
     pass_args a = args_of(x, m);
-    pass p;
+    pass p = {};
     cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m)});
     STATUS_TRY(work.status);
