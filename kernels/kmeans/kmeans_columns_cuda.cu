@@ -113,7 +113,7 @@ enum status launch(struct queue *q, const struct kmeans_points *x, const struct 
     STATUS_TRY(work.status);
     const size_t d = x->n_columns, cells = x->n * d;
     size_t blocks = 0;
-    STATUS_TRY(kmeans_cuda_blocks(cuda_min(BLOCKS, cuda_pieces(cells, THREADS)), &blocks));
+    STATUS_TRY(kmeans_most_blocks(cuda_min(BLOCKS, cuda_pieces(cells, THREADS)), &blocks));
     blocks = cuda_max(blocks, cuda_pieces(d, THREADS));
     const columns_args args = {kmeans_on_device(m), x->at.at, cells, blocks * THREADS / d * d,
                                x->first};

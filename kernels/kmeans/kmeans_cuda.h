@@ -9,6 +9,8 @@
 #include "kernels/kmeans/kmeans.h"
 #include "kernels/kmeans/kmeans_rule.h"
 
+#include <stdlib.h>
+
 /* Threads of a block that passes over points: a thread a point of a tile. */
 enum { KMEANS_THREADS = 128, KMEANS_WARPS = KMEANS_THREADS / 32 };
 
@@ -71,6 +73,22 @@ static inline enum status kmeans_expect(const struct kmeans_points *x, const str
     return STATUS_OK;
 }
 
+/* The blocks of a pass over points that could have `wanted`. LEAT_CUDA_BLOCKS=N lets it have N at
+ * most, but as many as its integers need: for tests of threads that take many points.
+ * STATUS_BAD_ARGUMENT where N is not a number above 0. */
+static inline enum status kmeans_most_blocks(size_t wanted, size_t *out)
+{
+    const char *set = getenv("LEAT_CUDA_BLOCKS");
+    char *end = nullptr;
+    const size_t most = set == nullptr ? wanted : strtoul(set, &end, 10);
+    if (set != nullptr && (most == 0 || *end != '\0')) {
+        return status_fail(STATUS_BAD_ARGUMENT, "LEAT_CUDA_BLOCKS: '%s' is not a number of blocks",
+                           set);
+    }
+    *out = cuda_min(wanted, most);
+    return STATUS_OK;
+}
+
 #ifdef __CUDACC__
 
 __device__ __forceinline__ void kmeans_add_word(int64_t *to, int64_t v)
@@ -122,16 +140,16 @@ __device__ __forceinline__ void kmeans_block_pick(struct kmeans_pick *own,
 
 #endif
 
-/* The blocks of a pass over points that could have `wanted`. LEAT_CUDA_BLOCKS=N lets it have N at
- * most, but as many as its integers need: for tests of threads that take many points.
- * STATUS_BAD_ARGUMENT where N is not a number above 0. */
-enum status kmeans_cuda_blocks(size_t wanted, size_t *out) STATUS_MUST_CHECK;
-
-/* kmeans_columns_cuda.cu, kmeans_update_cuda.cu */
+/* kmeans_columns_cuda.cu, kmeans_pick_cuda.cu, kmeans_update_cuda.cu */
 enum status kmeans_cuda_range(struct queue *q, const struct kmeans_points *x,
                               const struct kmeans_model *m) STATUS_MUST_CHECK;
 enum status kmeans_cuda_squares(struct queue *q, const struct kmeans_points *x,
                                 const struct kmeans_model *m) STATUS_MUST_CHECK;
+enum status kmeans_cuda_draw(struct queue *q, const struct kmeans_points *x,
+                             const struct kmeans_model *m, uint64_t seed, uint64_t stream,
+                             struct span nearest) STATUS_MUST_CHECK;
+enum status kmeans_cuda_farthest(struct queue *q, const struct kmeans_points *x,
+                                 const struct kmeans_model *m) STATUS_MUST_CHECK;
 enum status kmeans_cuda_take(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
 enum status kmeans_cuda_update(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
 

@@ -1,0 +1,370 @@
+/*
+ * kmeans_pass_cuda - what every pass over the points does, however their rows come to shared
+ * memory: what lies where in it, what becomes of a point once its nearest centroid is found, and
+ * what a block adds to the model in the end.
+ *
+ * A block sees all points of its warps, 32 a warp at a time, a lane a point. Then the lanes turn to
+ * columns: `group` lanes (the columns rounded up to a power of two, at most a warp) take a point's
+ * cells, and add each to sums of their own in shared memory, entry [cluster][columns /
+ * group][thread]: no two threads share one, no bank serves two lanes, whatever the labels are. At
+ * the end a block adds its sums up and to the model's, by atomic additions of words, whose order
+ * does not matter. Where those sums do not fit (clusters times columns / group above some 100 on an
+ * H200), cells are added to the model's directly.
+ */
+#ifndef LEAT_KERNELS_KMEANS_KMEANS_PASS_CUDA_H
+#define LEAT_KERNELS_KMEANS_KMEANS_PASS_CUDA_H
+
+#include "kernels/kmeans/kmeans_nearest_cuda.h"
+
+namespace kmeans_pass
+{
+
+const int THREADS = KMEANS_THREADS, WARPS = KMEANS_WARPS;
+const unsigned ALL = 0xffffffffu;
+/* Centroids at a time; columns and centroids of a tile, and its row, which keeps 16 bytes aligned.
+ */
+const int EIGHT = 8, TILE_COLUMNS = 32, TILE_CENTROIDS = 16, TILE_ROW = TILE_CENTROIDS + 2;
+/* Clusters counted in shared memory. */
+const size_t MOST_COUNTED = 2048;
+/* Points of a lane whose memory is read at a time; numbers of points that a warp keeps at most. */
+const int SCANNED = 4, WAITING = 32 * SCANNED + 32;
+
+/* ASSIGN: all points; MOVE: with `memory`. */
+enum mode { ASSIGN, MOVE, LABEL, FARTHEST, DRAW };
+
+/* What a kernel has of shared memory beside the dynamic one: the picks of its threads, if any. */
+template <int MODE> constexpr int N_PICKS = MODE == FARTHEST || MODE == DRAW ? THREADS : 1;
+template <int MODE> constexpr size_t STATIC_SHARED = N_PICKS<MODE> * sizeof(struct kmeans_pick);
+
+struct pass_args {
+    struct kmeans_device m;
+    const void *x;
+    size_t n;
+    uint64_t first;
+    const double *centroid; /* [k][d] to compare with: all, or those of a draw */
+    int k, d;
+    int group, chunks; /* lanes of a point's cells; columns / group */
+    bool own;          /* sums of its own for each thread */
+    struct kmeans_bounds *bounds;
+    int32_t *label; /* what is remembered, or what is asked for */
+    const uint32_t *list;
+    const unsigned *n_list; /* MOVE, pass_tiled: the points that may move */
+    uint64_t seed, stream;
+    double *nearest;
+    bool nearest_is_new;
+    struct kmeans_pick *picks; /* a block */
+};
+
+/* Where things lie in the dynamic shared memory, in bytes; each begins at a multiple of 16. */
+struct layout {
+    size_t sums, centroids, weights, per_unit, counts, waiting, tile, bytes;
+    int row; /* of the tile, in cells; pass_whole */
+    int padded_k;
+};
+
+__host__ __device__ __forceinline__ size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+__host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &a, int points,
+                                                     size_t cell)
+{
+    const bool whole = points > 0;
+    layout l;
+    const size_t entries = mode == ASSIGN || mode == MOVE ? (size_t)a.m.k * a.chunks
+                           : mode == LABEL                ? (size_t)a.m.k
+                                                          : 0;
+    size_t at = 0;
+    l.row = a.d | 1;
+    l.padded_k = (int)round_up(a.k, EIGHT);
+    l.sums = at;
+    at += a.own ? entries * THREADS * 2 * sizeof(int64_t) : 0;
+    l.centroids = at;
+    at += (whole ? (size_t)a.d * l.padded_k : (size_t)TILE_COLUMNS * TILE_ROW) * sizeof(double);
+    l.weights = at;
+    at += round_up((whole ? a.d : TILE_COLUMNS) * sizeof(double), 16);
+    l.per_unit = at;
+    at += round_up((whole ? a.d : 0) * sizeof(double), 16);
+    l.counts = at;
+    at += a.m.k <= MOST_COUNTED ? round_up(a.m.k * sizeof(int), 16) : 0;
+    l.waiting = at;
+    at += whole && mode == MOVE ? WARPS * WAITING * sizeof(uint32_t) : 0;
+    l.tile = at;
+    at += whole ? round_up(WARPS * 2 * 32 * (size_t)(points * l.row) * cell, 16)
+                : round_up(THREADS * (TILE_COLUMNS + 1) * cell, 16);
+    l.bytes = at;
+    return l;
+}
+
+extern __shared__ double2 shared_bytes[];
+
+template <typename T> __device__ __forceinline__ T *shared_at(size_t offset)
+{
+    return (T *)((char *)shared_bytes + offset);
+}
+
+/* 1 / a power of two. */
+__device__ __forceinline__ double reciprocal(double power)
+{
+    return rounded_of_bits(((int64_t)2046 << 52) - rounded_bits(power));
+}
+
+/* --- what becomes of a point ------------------------------------------------------------------ */
+
+/* Where a lane's point comes from and goes to; -1: from nowhere, or nothing to add. */
+struct move {
+    int from, to;
+};
+
+__device__ __forceinline__ void count_point(const pass_args &a, const layout &l, int cluster,
+                                            int by)
+{
+    if (a.m.k <= MOST_COUNTED) {
+        atomicAdd(shared_at<int>(l.counts) + cluster, by);
+    } else {
+        atomicAdd((unsigned long long *)a.m.count + cluster, (unsigned long long)(long long)by);
+    }
+}
+
+/* Whether a point that remembers this may move. */
+__device__ __forceinline__ bool may_move(const pass_args &a, int32_t label, struct kmeans_bounds b)
+{
+    const double *drift = a.m.drift + (label - 1);
+    return label == 0 || !kmeans_stays(b.gap, b.upper, drift[KMEANS_DRIFT_GAP * a.m.k],
+                                       drift[KMEANS_DRIFT_LIMIT * a.m.k]);
+}
+
+/* MOVE: what a point remembers, and whether it moves. */
+template <bool REMEMBERED>
+__device__ __forceinline__ move assign_point(const pass_args &a, const layout &l, const found &f,
+                                             size_t p)
+{
+    move v = {-1, f.label};
+    if (REMEMBERED) {
+        const double *drift = a.m.drift + f.label;
+        v.from = a.label[p] - 1;
+        const struct kmeans_bounds b =
+            kmeans_remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
+                            drift[KMEANS_DRIFT_MOVED * a.m.k], a.m.d);
+        const float2 both = {b.gap, b.upper};
+        ((float2 *)a.bounds)[p] = both;
+        if (v.from == v.to) {
+            v.from = v.to = -1;
+            return v;
+        }
+        a.label[p] = f.label + 1;
+    }
+    count_point(a, l, v.to, 1);
+    if (v.from >= 0) {
+        count_point(a, l, v.from, -1);
+    }
+    return v;
+}
+
+__device__ __forceinline__ void label_point(const pass_args &a, const layout &l, const found &f,
+                                            size_t p)
+{
+    const struct kmeans_number v = kmeans_split(f.d2, reciprocal(a.m.state->inertia_unit));
+    a.label[p] = f.label;
+    count_point(a, l, f.label, 1);
+    if (a.own) {
+        int64_t *sums = shared_at<int64_t>(l.sums);
+        const size_t at = (size_t)f.label * THREADS + threadIdx.x;
+        sums[at] += v.high;
+        sums[a.m.k * THREADS + at] += v.low;
+    } else {
+        kmeans_add_words(a.m.within + f.label, kmeans_words(v));
+    }
+}
+
+__device__ __forceinline__ void draw_point(const pass_args &a, double weight, size_t p,
+                                           struct kmeans_pick *pick)
+{
+    if (!(weight > 0)) {
+        return;
+    }
+    const double u = kmeans_uniform(philox_block(a.seed, a.stream, a.first + p));
+    if (pick->point == UINT64_MAX || !kmeans_key_is_above(u, weight, pick->value)) {
+        kmeans_consider(pick, rounded_divide(kmeans_exponential(u), weight), a.first + p, 0, false);
+    }
+}
+
+template <int MODE>
+__device__ __forceinline__ move treat_point(const pass_args &a, const layout &l, const found &f,
+                                            size_t p, struct kmeans_pick *pick)
+{
+    move v = {-1, -1};
+    if (MODE == ASSIGN || MODE == MOVE) {
+        v = assign_point<MODE == MOVE>(a, l, f, p);
+    } else if (MODE == LABEL) {
+        label_point(a, l, f, p);
+    } else if (MODE == FARTHEST) {
+        kmeans_consider(pick, f.d2, a.first + p, (uint64_t)f.label, true);
+    } else {
+        double weight = f.d2;
+        if (a.nearest != nullptr) {
+            if (!a.nearest_is_new) {
+                const double before = a.nearest[p];
+                weight = before < weight ? before : weight;
+            }
+            a.nearest[p] = weight;
+        }
+        draw_point(a, weight, p, pick);
+    }
+    return v;
+}
+
+/* A cell of a point that moves. */
+__device__ __forceinline__ void move_cell(const pass_args &a, const layout &l, int from, int to,
+                                          int chunk, int column, double cell, double per_unit)
+{
+    const struct kmeans_number v = kmeans_split(cell, per_unit);
+    if (a.own) {
+        int64_t *high = shared_at<int64_t>(l.sums);
+        int64_t *low = high + a.m.k * a.chunks * THREADS;
+        const size_t at = ((size_t)to * a.chunks + chunk) * THREADS + threadIdx.x;
+        high[at] += v.high;
+        low[at] += v.low;
+        if (from >= 0) {
+            const size_t old = ((size_t)from * a.chunks + chunk) * THREADS + threadIdx.x;
+            high[old] -= v.high;
+            low[old] -= v.low;
+        }
+        return;
+    }
+    kmeans_add_words(a.m.sum + (size_t)to * a.m.d + column, kmeans_words(v));
+    if (from >= 0) {
+        const struct kmeans_number less = {-v.high, -v.low};
+        kmeans_add_words(a.m.sum + (size_t)from * a.m.d + column, kmeans_words(less));
+    }
+}
+
+/* The cells of the warp's 32 points that move, a group of lanes a point: rows in shared memory
+ * (WHOLE: `tile`), or in the points themselves by their numbers. All lanes of the warp take part.
+ */
+template <typename T, int MODE, bool WHOLE>
+__device__ __forceinline__ void move_cells(const pass_args &a, const layout &l, move v,
+                                           const T *tile, size_t point)
+{
+    const int lane = threadIdx.x % 32, in_group = lane % a.group, base = lane - in_group;
+    for (int s = 0; s < a.group; s++) {
+        const int to = __shfl_sync(ALL, v.to, base + s);
+        const int from = MODE == MOVE ? __shfl_sync(ALL, v.from, base + s) : -1;
+        const unsigned long long p =
+            WHOLE ? 0 : __shfl_sync(ALL, (unsigned long long)point, base + s);
+        if (!__any_sync(ALL, to >= 0)) {
+            continue;
+        }
+        for (int c = 0; to >= 0 && c < a.chunks; c++) {
+            const int j = c * a.group + in_group;
+            if (j < a.d) {
+                const double cell = WHOLE ? (double)tile[(base + s) * l.row + j]
+                                          : (double)((const T *)a.x)[p * a.d + j];
+                const double per_unit =
+                    WHOLE ? shared_at<double>(l.per_unit)[j] : reciprocal(a.m.unit[j]);
+                move_cell(a, l, from, to, c, j, cell, per_unit);
+            }
+        }
+    }
+}
+
+/* --- a block's beginning and end ---------------------------------------------------------------
+ */
+
+/* Whether there is nothing to do, for all blocks alike. */
+template <int MODE> __device__ __forceinline__ bool is_idle(const pass_args &a)
+{
+    if (MODE == ASSIGN || MODE == MOVE) {
+        return a.m.state->done != 0;
+    }
+    if (MODE == FARTHEST) {
+        if (a.m.state->done != 0) {
+            return true;
+        }
+        bool empty = false;
+        for (size_t c = threadIdx.x; c < a.m.k; c += THREADS) {
+            empty = empty || a.m.count[c] == 0;
+        }
+        return !__syncthreads_or(empty);
+    }
+    return false;
+}
+
+/* Sums and counts at 0; barriers follow. */
+template <int MODE> __device__ __forceinline__ void clear(const pass_args &a, const layout &l)
+{
+    int64_t *sums = shared_at<int64_t>(l.sums);
+    int *counts = shared_at<int>(l.counts);
+    for (size_t i = threadIdx.x; i < (l.centroids - l.sums) / sizeof *sums; i += THREADS) {
+        sums[i] = 0;
+    }
+    for (size_t i = threadIdx.x; i < (l.waiting - l.counts) / sizeof *counts; i += THREADS) {
+        counts[i] = 0;
+    }
+}
+
+/* The sum of entries first, first + step, ... of n in shared memory. */
+__device__ __forceinline__ struct kmeans_sum add_up(const int64_t *high, const int64_t *low,
+                                                    int step, int n)
+{
+    struct kmeans_sum sum = {};
+    for (int i = 0; i < n; i++) {
+        const int64_t h = high[(size_t)i * step], v = low[(size_t)i * step];
+        sum.high[0] += h & 0xffffffff;
+        sum.high[1] += h >> 32;
+        sum.low[0] += v & 0xffffffff;
+        sum.low[1] += v >> 32;
+    }
+    return sum;
+}
+
+/* The block's sums and counts go to the model's. */
+template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, const layout &l)
+{
+    const int64_t *high = shared_at<int64_t>(l.sums);
+    __syncthreads();
+    if ((MODE == ASSIGN || MODE == MOVE) && a.own) {
+        const int64_t *low = high + a.m.k * a.chunks * THREADS;
+        for (size_t i = threadIdx.x; i < a.m.k * a.m.d; i += THREADS) {
+            const size_t cluster = i / a.m.d, j = i % a.m.d;
+            const size_t at = (cluster * a.chunks + j / a.group) * THREADS + j % a.group;
+            kmeans_add_words(a.m.sum + i, add_up(high + at, low + at, a.group, THREADS / a.group));
+        }
+    }
+    if (MODE == LABEL && a.own) {
+        const int64_t *low = high + a.m.k * THREADS;
+        for (size_t c = threadIdx.x; c < a.m.k; c += THREADS) {
+            kmeans_add_words(a.m.within + c,
+                             add_up(high + c * THREADS, low + c * THREADS, 1, THREADS));
+        }
+    }
+    for (size_t c = threadIdx.x; MODE <= LABEL && c < a.m.k; c += THREADS) {
+        const int n = a.m.k <= MOST_COUNTED ? shared_at<int>(l.counts)[c] : 0;
+        if (n != 0) {
+            atomicAdd((unsigned long long *)a.m.count + c, (unsigned long long)(long long)n);
+        }
+    }
+}
+
+template <int MODE>
+__device__ __forceinline__ void leave(const pass_args &a, struct kmeans_pick pick,
+                                      struct kmeans_pick *shared)
+{
+    if (MODE == FARTHEST || MODE == DRAW) {
+        kmeans_block_pick<THREADS>(&pick, shared, MODE == FARTHEST);
+        if (threadIdx.x == 0) {
+            a.picks[blockIdx.x] = pick;
+        }
+    }
+}
+
+__device__ __forceinline__ struct kmeans_pick no_pick()
+{
+    const struct kmeans_pick none = {0, UINT64_MAX, 0};
+    return none;
+}
+
+} // namespace kmeans_pass
+
+#endif

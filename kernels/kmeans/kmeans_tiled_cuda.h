@@ -1,0 +1,92 @@
+/*
+ * kmeans_tiled_cuda - a pass where rows or centroids do not fit into shared memory: tiles of 128
+ * points x 32 columns meet tiles of 16 centroids, and the points are read k / 16 times. With
+ * `memory`, it passes over a list of points.
+ */
+#ifndef LEAT_KERNELS_KMEANS_KMEANS_TILED_CUDA_H
+#define LEAT_KERNELS_KMEANS_KMEANS_TILED_CUDA_H
+
+#include "kernels/kmeans/kmeans_pass_cuda.h"
+
+namespace kmeans_pass
+{
+
+/* Columns j .. j + 31 of the block's points and of centroids c .. c + 15. */
+template <typename T>
+__device__ __forceinline__ void copy_tile(const pass_args &a, const layout &l, size_t point, int c,
+                                          int j)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = j + lane;
+    T *tile = shared_at<T>(l.tile) + warp * 32 * (TILE_COLUMNS + 1);
+    double *centroids = shared_at<double>(l.centroids);
+    for (int row = 0; row < 32; row++) {
+        const unsigned long long p = __shfl_sync(ALL, (unsigned long long)point, row);
+        tile[row * (TILE_COLUMNS + 1) + lane] =
+            p != SIZE_MAX && column < a.d ? ((const T *)a.x)[p * a.d + column] : (T)0;
+    }
+    for (int i = warp; i < TILE_CENTROIDS; i += WARPS) {
+        centroids[lane * TILE_ROW + i] =
+            c + i < a.k && column < a.d ? a.centroid[(size_t)(c + i) * a.d + column] : INFINITY;
+    }
+    if (warp == 0) {
+        shared_at<double>(l.weights)[lane] = column < a.d ? a.m.weight[column] : 1;
+    }
+}
+
+template <typename T, bool SECOND>
+__device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, const layout &l,
+                                              size_t point)
+{
+    const T *x = shared_at<T>(l.tile) + threadIdx.x * (TILE_COLUMNS + 1);
+    for (int c = 0; c < a.k; c += TILE_CENTROIDS) {
+        double d2[1][TILE_CENTROIDS] = {};
+        for (int j = 0; j < a.d; j += TILE_COLUMNS) {
+            __syncthreads();
+            copy_tile<T>(a, l, point, c, j);
+            __syncthreads();
+            add_columns<T, 1, TILE_CENTROIDS, true>(
+                d2, x, 0, a.d - j < TILE_COLUMNS ? a.d - j : TILE_COLUMNS,
+                shared_at<double>(l.centroids), TILE_ROW, shared_at<double>(l.weights));
+        }
+        find<TILE_CENTROIDS, SECOND>(f, d2[0], c);
+    }
+}
+
+template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_tiled(pass_args a)
+{
+    __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
+    const layout l = layout_of(MODE, a, 0, sizeof(T));
+    const size_t n = MODE == MOVE ? *a.n_list : a.n;
+    struct kmeans_pick pick = no_pick();
+    if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
+        return;
+    }
+    if (blockIdx.x * (size_t)THREADS >= n) {
+        leave<MODE>(a, pick, picks);
+        return;
+    }
+    clear<MODE>(a, l);
+    __syncthreads();
+    for (size_t base = blockIdx.x * (size_t)THREADS; base < n;
+         base += gridDim.x * (size_t)THREADS) {
+        const size_t i = base + threadIdx.x;
+        const size_t point = i >= n ? SIZE_MAX : MODE == MOVE ? a.list[i] : i;
+        found f;
+        nothing_found(&f);
+        nearest_tiled<T, MODE == MOVE>(&f, a, l, point);
+        move v = {-1, -1};
+        if (point != SIZE_MAX) {
+            v = treat_point<MODE>(a, l, f, point, &pick);
+        }
+        __syncwarp();
+        if (MODE == ASSIGN || MODE == MOVE) {
+            move_cells<T, MODE, false>(a, l, v, nullptr, point);
+        }
+    }
+    flush<MODE>(a, l);
+    leave<MODE>(a, pick, picks);
+}
+
+} // namespace kmeans_pass
+
+#endif

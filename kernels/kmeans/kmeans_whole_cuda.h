@@ -1,0 +1,242 @@
+/*
+ * kmeans_whole_cuda - a pass where the rows of a block's points and all centroids fit into shared
+ * memory.
+ *
+ * A warp takes 32 points at a time, a lane a point: its distances to all centroids, eight of them
+ * at a time in registers; or 64, a lane two, where four such blocks fit a multiprocessor (short
+ * rows): a centroid that is read serves both. The rows of the next points are copied to shared
+ * memory, asynchronously, while these are computed on; rows begin at odd multiples of a cell, so
+ * that lanes that read theirs side by side meet no bank twice. With `memory`, a warp reads what is
+ * remembered of SCANNED points a lane, 12 bytes each, keeps the numbers of those that may move in
+ * shared memory, and passes over 32 of them as soon as there are as many; what it will look at next
+ * is read meanwhile.
+ */
+#ifndef LEAT_KERNELS_KMEANS_KMEANS_WHOLE_CUDA_H
+#define LEAT_KERNELS_KMEANS_KMEANS_WHOLE_CUDA_H
+
+#include "kernels/kmeans/kmeans_pass_cuda.h"
+
+namespace kmeans_pass
+{
+
+/* P points of a lane, 32 rows apart. */
+template <typename T, int P, bool WEIGHTED, bool SECOND>
+__device__ __forceinline__ void nearest_whole(found (&f)[P], const pass_args &a, const layout &l,
+                                              const T *x)
+{
+    for (int c = 0; c < a.k; c += EIGHT) {
+        double d2[P][EIGHT] = {};
+        add_columns<T, P, EIGHT, WEIGHTED>(d2, x, 32 * l.row, a.d,
+                                           shared_at<double>(l.centroids) + c, l.padded_k,
+                                           shared_at<double>(l.weights));
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            find<EIGHT, SECOND>(&f[q], d2[q], c);
+        }
+    }
+}
+
+/* Copies a cell to shared memory asynchronously; the copies since the last commit are a group. */
+template <typename T> __device__ __forceinline__ void copy_cell(T *to, const T *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 :
+                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T))
+                 : "memory");
+}
+
+__device__ __forceinline__ void commit_copies()
+{
+    asm volatile("cp.async.commit_group;" : : : "memory");
+}
+
+/* Until at most N groups of this thread's are under way. */
+template <int N> __device__ __forceinline__ void wait_copies()
+{
+    asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
+}
+
+/* Begins to copy the warp's rows, of its lanes' points, into `tile`; SIZE_MAX: no point. */
+template <typename T>
+__device__ __forceinline__ void copy_rows(const pass_args &a, const layout &l, T *tile,
+                                          size_t point)
+{
+    const int rows = 32 / a.d, columns = 32 % a.d;
+    int row = (int)(threadIdx.x % 32) / a.d, column = (int)(threadIdx.x % 32) % a.d;
+    for (int i = 0; i < a.d; i++) { /* 32 d cells, 32 a round */
+        const unsigned long long p = __shfl_sync(ALL, (unsigned long long)point, row);
+        if (p != SIZE_MAX) {
+            copy_cell(tile + row * l.row + column, (const T *)a.x + p * a.d + column);
+        }
+        row += rows;
+        column += columns;
+        if (column >= a.d) {
+            column -= a.d;
+            row++;
+        }
+    }
+}
+
+/* Where a warp's tiles of 32 points come from. */
+struct source {
+    size_t n, at, step; /* of points: how many, those looked at next, how far to the next after */
+    /* MOVE: the numbers of points that may move, and what is remembered of those looked at next */
+    uint32_t *waiting;
+    int n_waiting;
+    int32_t label[SCANNED];
+    struct kmeans_bounds bounds[SCANNED];
+};
+
+__device__ __forceinline__ void read_memory(const pass_args &a, source *s)
+{
+#pragma unroll
+    for (int i = 0; i < SCANNED; i++) {
+        const size_t p = s->at + i * 32 + threadIdx.x % 32;
+        if (p < s->n) {
+            const float2 both = ((const float2 *)a.bounds)[p]; /* in one load */
+            s->label[i] = a.label[p];
+            s->bounds[i].gap = both.x;
+            s->bounds[i].upper = both.y;
+        }
+    }
+}
+
+template <int MODE>
+__device__ __forceinline__ source begin_source(const pass_args &a, const layout &l)
+{
+    const size_t warp = threadIdx.x / 32, each = MODE == MOVE ? 32 * SCANNED : 32;
+    source s;
+    s.n = a.n;
+    s.at = (blockIdx.x * (size_t)WARPS + warp) * each;
+    s.step = gridDim.x * (size_t)WARPS * each;
+    if (MODE == MOVE) {
+        s.waiting = shared_at<uint32_t>(l.waiting) + warp * WAITING;
+        s.n_waiting = 0;
+        read_memory(a, &s);
+    }
+    return s;
+}
+
+/* Of those that may move, 32; fewer when no more are left. */
+__device__ __forceinline__ size_t next_moving(const pass_args &a, source *s)
+{
+    const unsigned lane = threadIdx.x % 32;
+    while (s->n_waiting < 32 && s->at < s->n) {
+#pragma unroll
+        for (int i = 0; i < SCANNED; i++) {
+            const size_t p = s->at + i * 32 + lane;
+            const bool moves = p < s->n && may_move(a, s->label[i], s->bounds[i]);
+            const unsigned who = __ballot_sync(ALL, moves);
+            if (moves) {
+                s->waiting[s->n_waiting + __popc(who & ((1u << lane) - 1))] = (uint32_t)p;
+            }
+            s->n_waiting += __popc(who);
+        }
+        s->at += s->step;
+        read_memory(a, s);
+    }
+    __syncwarp();
+    const int n = s->n_waiting < 32 ? s->n_waiting : 32;
+    s->n_waiting -= n;
+    const size_t p = (int)lane < n ? s->waiting[s->n_waiting + lane] : SIZE_MAX;
+    __syncwarp(); /* before it is written over */
+    return p;
+}
+
+/* The number of the lane's point of the next tile; SIZE_MAX: none, and if in all lanes, no tile is
+ * left. */
+template <int MODE> __device__ __forceinline__ size_t next_point(const pass_args &a, source *s)
+{
+    if (MODE == MOVE) {
+        return next_moving(a, s);
+    }
+    const size_t p = s->at + threadIdx.x % 32;
+    s->at += s->step;
+    return p < s->n ? p : SIZE_MAX;
+}
+
+/* Begins to copy the rows of P tiles; their points. */
+template <typename T, int MODE, int P>
+__device__ __forceinline__ void begin_tiles(const pass_args &a, const layout &l, source *s,
+                                            T *tiles, size_t (&point)[P])
+{
+#pragma unroll
+    for (int q = 0; q < P; q++) {
+        point[q] = next_point<MODE>(a, s);
+        copy_rows(a, l, tiles + q * 32 * l.row, point[q]);
+    }
+    commit_copies();
+}
+
+/* The next rows are copied while these are computed on. */
+template <typename T, int MODE, int P, bool WEIGHTED>
+__device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l,
+                                          struct kmeans_pick *pick)
+{
+    const size_t cells = P * 32 * (size_t)l.row;
+    T *tiles = shared_at<T>(l.tile) + threadIdx.x / 32 * 2 * cells;
+    source s = begin_source<MODE>(a, l);
+    size_t point[P], next[P];
+    begin_tiles<T, MODE>(a, l, &s, tiles, point);
+    for (int now = 0; __any_sync(ALL, point[0] != SIZE_MAX); now ^= 1) {
+        begin_tiles<T, MODE>(a, l, &s, tiles + (now ^ 1) * cells, next);
+        wait_copies<1>();
+        __syncwarp();
+        const T *tile = tiles + now * cells;
+        found f[P];
+        move v[P];
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            nothing_found(&f[q]);
+            v[q].from = v[q].to = -1;
+        }
+        nearest_whole<T, P, WEIGHTED, MODE == MOVE>(f, a, l, tile + threadIdx.x % 32 * l.row);
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            if (point[q] != SIZE_MAX) {
+                v[q] = treat_point<MODE>(a, l, f[q], point[q], pick);
+            }
+            __syncwarp();
+            if (MODE == ASSIGN || MODE == MOVE) {
+                move_cells<T, MODE, true>(a, l, v[q], tile + q * 32 * l.row, point[q]);
+            }
+            point[q] = next[q];
+        }
+        __syncwarp(); /* before the tiles are written again */
+    }
+    wait_copies<0>();
+}
+
+template <typename T, int MODE, int P>
+__global__ void __launch_bounds__(THREADS, 2 * P) pass_whole(pass_args a)
+{
+    __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
+    const layout l = layout_of(MODE, a, P, sizeof(T));
+    struct kmeans_pick pick = no_pick();
+    if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
+        return;
+    }
+    clear<MODE>(a, l);
+    double *centroids = shared_at<double>(l.centroids);
+    for (int i = threadIdx.x; i < a.d * l.padded_k; i += THREADS) {
+        const int c = i % l.padded_k, j = i / l.padded_k;
+        centroids[i] = c < a.k ? a.centroid[(size_t)c * a.d + j] : INFINITY;
+    }
+    bool weighted = false;
+    for (int j = threadIdx.x; j < a.d; j += THREADS) {
+        shared_at<double>(l.weights)[j] = a.m.weight[j];
+        shared_at<double>(l.per_unit)[j] = reciprocal(a.m.unit[j]);
+        weighted = weighted || a.m.weight[j] != 1;
+    }
+    if (__syncthreads_or(weighted)) {
+        warp_loop<T, MODE, P, true>(a, l, &pick);
+    } else {
+        warp_loop<T, MODE, P, false>(a, l, &pick);
+    }
+    flush<MODE>(a, l);
+    leave<MODE>(a, pick, picks);
+}
+
+} // namespace kmeans_pass
+
+#endif
