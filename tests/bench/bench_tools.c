@@ -165,7 +165,13 @@ enum status bench_python(struct bench *b, double *seconds, const char *script, .
         }
     }
     va_end(arguments);
-    enum status code = bench_spawn(argv, said, sizeof said);
-    *seconds = code == STATUS_OK ? strtod(said, NULL) : NAN;
-    return code;
+    *seconds = NAN;
+    STATUS_TRY(bench_spawn(argv, said, sizeof said));
+    char *end = said;
+    const double first = strtod(said, &end);
+    if (end == said || !(first >= 0)) {
+        return status_fail(STATUS_INTERNAL, "%s printed no seconds", script);
+    }
+    *seconds = first;
+    return STATUS_OK;
 }

@@ -87,7 +87,7 @@ struct measure {
     size_t n_runs;
     double median_s, low_s, high_s; /* quartiles */
     double peer_s;                  /* median; NaN without a peer */
-    bool peer_failed;               /* it ran, and did not agree, say */
+    bool peer_failed;               /* it is there, and did not agree, say */
     char peer_missing[160];
 };
 
@@ -134,7 +134,8 @@ static enum status measure_runs(struct bench *b, const struct bench_case *c, voi
             enum status said = c->peer(b, state, &peers[n_peers]);
             if (said == STATUS_OK) {
                 n_peers++;
-            } else { /* our own times are worth as much */
+            } else { /* ours are worth as much; its earlier ones are none of a peer that fails */
+                n_peers = 0;
                 snprintf(m->peer_missing, sizeof m->peer_missing, "%s", status_message());
                 m->peer_failed = said != STATUS_NOT_FOUND;
                 with_peer = false;
