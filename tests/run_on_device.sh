@@ -10,10 +10,9 @@
 #
 # usage: sh tests/run_on_device.sh BUNDLE_FOLDER LOG_FOLDER [checks|sanitizer|bench]...
 set -u
-bundle=$(cd "$1" && pwd)
-mkdir -p "$2"
-logs=$(cd "$2" && pwd)
-here=$(cd "$(dirname "$0")" && pwd)
+bundle=$(cd "$1" && pwd) || exit 2
+mkdir -p "$2" && logs=$(cd "$2" && pwd) || exit 2
+here=$(cd "$(dirname "$0")" && pwd) || exit 2
 shift 2
 [ $# -gt 0 ] || set -- checks sanitizer bench
 export LEAT_TEST_BACKEND=cuda LEAT="$bundle/bin/leat" LEAT_FAULTY="$bundle/bin/leat_faulty"
@@ -99,13 +98,12 @@ for part in "$@"; do
         ;;
     bench)
         begin 540
-        bench="$bundle/bin/leat-bench --backend cuda"
-        show bench_kmeans 300 $bench 'kmeans*'
-        show bench_interpolate 240 $bench 'interpolate*'
+        show bench_kmeans 300 "$bundle/bin/leat-bench" --backend cuda 'kmeans*'
+        show bench_interpolate 240 "$bundle/bin/leat-bench" --backend cuda 'interpolate*'
         show seed_kmeans_2 120 "$bundle/bin/seed_kmeans" 256 2 16 10
         show seed_kmeans_16 120 "$bundle/bin/seed_kmeans" 256 16 16 10
         show seed_lagrange 120 "$bundle/bin/seed_lagrange"
-        show bench_others 400 $bench 'means*' 'pearson*' 'sciddicat*' 'program*'
+        show bench_others 400 "$bundle/bin/leat-bench" --backend cuda 'means*' 'pearson*' 'sciddicat*' 'program*'
         ;;
     esac
 done
