@@ -68,7 +68,7 @@ static enum status run(struct queue *q, const struct kmeans_points *x, const str
                        size_t column_bytes, void (*body)(struct kmeans_task *t))
 {
     struct kmeans_pass pass;
-    STATUS_TRY(kmeans_pass_begin(&pass, x, m, 0, m->k));
+    STATUS_TRY(kmeans_pass_begin(&pass, x, m, 0, 0));
     pass.own_bytes = m->n_columns * column_bytes;
     pass.body = body;
     return kmeans_pass_run(q, &pass);

@@ -57,8 +57,8 @@ static void run_task(void *arg, size_t index, void *scratch)
 
 enum status kmeans_pass_run(struct queue *q, struct kmeans_pass *p)
 {
-    const size_t bytes = 64 + padded(sizeof(struct kmeans_task)) + padded(p->own_bytes) +
-                         p->centroids.d * KMEANS_STRIDE * sizeof(double);
+    const size_t tile = p->centroids.k > 0 ? p->centroids.d * KMEANS_STRIDE * sizeof(double) : 0;
+    const size_t bytes = 64 + padded(sizeof(struct kmeans_task)) + padded(p->own_bytes) + tile;
     (void)pthread_mutex_init(&p->merging, NULL);
     const enum status st =
         cpu_run_scratch(q, cpu_pieces(p->x->n, p->task_points), bytes, run_task, p);

@@ -29,16 +29,17 @@ struct kmeans_pass {
 
 struct kmeans_task {
     struct kmeans_pass *pass;
-    size_t begin;            /* the first of its points */
-    struct kmeans_rows rows; /* all of them */
-    void *own;               /* own_bytes of the pass, aligned to 64 */
-    double *tile;
+    size_t begin;                /* the first of its points */
+    struct kmeans_rows rows;     /* all of them */
+    void *own;                   /* own_bytes of the pass, aligned to 64 */
+    double *tile;                /* unless k is 0 */
     struct kmeans_nearest found; /* of the tile */
     uint16_t index[KMEANS_TASK]; /* of rows: 0, 1, 2, ...; the body may choose other ones */
 };
 
-/* A pass over x that compares with k of the model's centroids, from number `first` on; checks that
- * model and points fit. The caller sets own_bytes, body and arg. */
+/* A pass over x that compares with k of the model's centroids, from number `first` on (0: with
+ * none, and has no tiles); checks that model and points fit. The caller sets own_bytes, body and
+ * arg. */
 enum status kmeans_pass_begin(struct kmeans_pass *p, const struct kmeans_points *x,
                               const struct kmeans_model *m, size_t first,
                               size_t k) STATUS_MUST_CHECK;

@@ -101,8 +101,8 @@ enum status kmeans_cpu_draw(struct queue *q, const struct kmeans_points *x,
     const bool newest = nearest.at != NULL && m->n_drawn > 0;
     const struct draw draw = {seed, stream, nearest.at};
     struct kmeans_pass pass;
-    STATUS_TRY(kmeans_pass_begin(&pass, x, m, newest ? m->n_drawn - 1 : 0,
-                                 newest ? 1 : cpu_max(1, m->n_drawn)));
+    STATUS_TRY(
+        kmeans_pass_begin(&pass, x, m, newest ? m->n_drawn - 1 : 0, newest ? 1 : m->n_drawn));
     if (nearest.at != NULL) {
         STATUS_TRY(cpu_expect(nearest, x->n, sizeof(double), "distances of points"));
     }
