@@ -88,7 +88,7 @@ static void kmeans_of_many_columns_or_clusters_is_that_of_the_loops(void **state
     static const size_t shapes[][3] = {
         {50, 1000, 3},   {1500, 2, 1000}, {40, 1000, 33}, {300, 70, 17},  {200, 130, 16},
         {257, 33, 1000}, {1200, 1, 1000}, {90, 64, 16},   {70, 600, 500}, {400, 43, 2},
-        {400, 44, 2},    {600, 15, 471},  {600, 15, 472}};
+        {400, 44, 2},    {200, 15, 471},  {200, 15, 472}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
         struct kmeans_case c =
             blobs(shapes[i][0], shapes[i][1], shapes[i][2], i % 2 == 0 ? DTYPE_F64 : DTYPE_F32);

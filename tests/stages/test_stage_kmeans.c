@@ -344,12 +344,13 @@ static void scratch_of_queues_is_planned(void **state)
 {
     (void)state;
     for (uint64_t limit = 0; limit < 2; limit++) {
-        struct points p = points_new(3000, 15, DTYPE_F64);
+        struct points p = points_new(2000, 15, DTYPE_F64);
         p.memory_limit = limit;
-        points_set(&p, "k=600");
+        points_set(&p, "k=500");
         points_set(&p, "max_iter=1");
+        points_set(&p, "n_init=1");
         struct clustering c = cluster_well(&p);
-        const size_t listed = limit == 0 ? 5 * p.n_lines : 0, update = (size_t)600 * (15 + 2) * 8;
+        const size_t listed = limit == 0 ? 5 * p.n_lines : 0, update = (size_t)500 * (15 + 2) * 8;
         assert_true(c.need.memory_bytes >= counted.peak_bytes + listed + update);
         clustering_free(&c);
         free(p.cells);
