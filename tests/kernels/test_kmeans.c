@@ -613,7 +613,7 @@ static void few_blocks_take_many_rounds(void **state)
         skip();
     }
     static const size_t shapes[][3] = {
-        {20000, 2, 5}, {6000, 16, 30}, {6000, 3, 300}, {4000, 100, 6}, {3000, 130, 40}};
+        {20000, 2, 5}, {6000, 16, 30}, {6000, 3, 300}, {2000, 250, 4}, {3000, 130, 40}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
         struct kmeans_case c = blobs(under_test_size(shapes[i][0], shapes[i][0] / 2), shapes[i][1],
                                      shapes[i][2], i % 2 == 0 ? DTYPE_F64 : DTYPE_F32);
