@@ -1,13 +1,14 @@
 /*
  * kmeans_cuda - assignment and labels: passes over the points that add up.
  *
- * Mapping: kmeans_pass_cuda.h (sums), kmeans_whole_cuda.h and kmeans_tiled_cuda.h (rows),
- * kmeans_nearest_cuda.h (distances). With `memory`, only points that may move are passed over, and
- * only what moves is added and taken away; where rows do not fit into shared memory a kernel before
- * lists them. Bytes: the points once, in tiles k / 16 times; with `memory` 12 a point and what
- * moves. Flops: a difference and an fma a point, cluster and column, and as many comparisons; 16M x
- * 2 or 2M x 16, k = 16: 1.6e9 or 1.1e9 operations, 0.1 ms of an H200's double units, twice what the
- * read of 256 MB takes. Bits: those of the CPU; the rules are kmeans_rule.h's.
+ * Mapping: kmeans_pass_cuda.h (sums), kmeans_short_cuda.h, kmeans_whole_cuda.h and
+ * kmeans_tiled_cuda.h (rows), kmeans_nearest_cuda.h (distances). With `memory`, only points that
+ * may move are passed over, and only what moves is added and taken away; where rows do not fit into
+ * shared memory a kernel before lists them. Bytes: the points once, in tiles k / 16 times; with
+ * `memory` 12 a point and what moves. Flops: a difference and an fma a point, cluster and column,
+ * and as many comparisons; 16M x 2 or 2M x 16, k = 16: 1.6e9 or 1.1e9 operations, 0.1 ms of an
+ * H200's double units, twice what the read of 256 MB takes. Bits: those of the CPU; the rules are
+ * kmeans_rule.h's.
  */
 #include "kernels/kmeans/kmeans_launch_cuda.h"
 
@@ -64,7 +65,7 @@ enum status kmeans_assign(struct queue *queue, const struct kmeans_points *x,
         a.bounds = (struct kmeans_bounds *)memory.at;
         a.label = (int32_t *)(a.bounds + x->n);
     }
-    if (remembered > 0 && !p.whole) {
+    if (remembered > 0 && p.rows == TILED) {
         char *scratch = nullptr;
         const size_t list_bytes = kmeans_list_bytes(x->n, m->k, m->n_columns);
         STATUS_TRY(cuda_queue_scratch(q, STREAM_COMPUTE, 16 + list_bytes, (void **)&scratch));

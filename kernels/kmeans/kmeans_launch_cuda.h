@@ -5,6 +5,7 @@
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_LAUNCH_CUDA_H
 #define LEAT_KERNELS_KMEANS_KMEANS_LAUNCH_CUDA_H
 
+#include "kernels/kmeans/kmeans_short_cuda.h"
 #include "kernels/kmeans/kmeans_tiled_cuda.h"
 #include "kernels/kmeans/kmeans_whole_cuda.h"
 
@@ -19,7 +20,7 @@ struct pass {
     void (*kernel)(pass_args);
     size_t shared;
     size_t blocks;
-    bool whole;
+    enum rows rows;
 };
 
 /* Dynamic shared memory of a block where a multiprocessor has so many of them. */
@@ -30,41 +31,59 @@ template <int MODE> size_t most_shared(const struct cudaDeviceProp &device, size
     return cuda_min(of_block, device.sharedMemPerBlockOptin) - STATIC_SHARED<MODE>;
 }
 
+template <typename T, int MODE> void (*kernel_of(enum rows rows, int points, int d))(pass_args)
+{
+    constexpr int at_once = MODE <= LABEL ? 2 : 1; /* without sums WHOLE is not compiled with two */
+    if constexpr (MODE != FARTHEST) {              /* which is rare */
+        if (rows == SHORT) {
+            return d == 1   ? pass_short<T, MODE, 1>
+                   : d == 2 ? pass_short<T, MODE, 2>
+                            : pass_short<T, MODE, 3>;
+        }
+    }
+    return rows == TILED ? pass_tiled<T, MODE>
+           : points == 2 ? pass_whole<T, MODE, at_once>
+                         : pass_whole<T, MODE, 1>;
+}
+
 /* On the device that the operation under way has chosen. */
 template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass_args *a, pass *p)
 {
-    /* Four blocks a multiprocessor, two, or one; without sums of their own if need be; tiles only
-     * where there is memory for a list of points. */
+    /* Short rows; else four blocks a multiprocessor, two, or one; without sums of their own if need
+     * be; tiles only where there is memory for a list of points. */
     const struct cudaDeviceProp &device = q->backend->properties;
     const size_t of_one = most_shared<MODE>(device, 1), of_two = most_shared<MODE>(device, 2);
     constexpr bool sums = MODE <= LABEL;
-    constexpr int two = sums ? 2 : 1; /* without sums two points a lane are not compiled */
+    const bool is_short = MODE != FARTHEST && a->d <= MOST_SHORT &&
+                          (a->d != 2 || (uintptr_t)a->x % (2 * sizeof(T)) == 0);
     const bool may_tile = MODE != MOVE || kmeans_list_bytes(a->n, a->m.k, a->m.d) > 0;
     const struct {
         bool own;
-        int points; /* of a lane at a time, rows that fit; 0: tiles */
+        enum rows rows;
+        int points; /* of a lane at a time */
         size_t most;
-    } choices[] = {{sums, 2, sums ? most_shared<MODE>(device, 4) : 0},
-                   {sums, 1, of_two},
-                   {sums, 1, of_one},
-                   {sums, 0, may_tile ? of_one : 0},
-                   {false, 1, may_tile ? of_two : of_one},
-                   {false, 0, may_tile ? SIZE_MAX : 0}};
+    } choices[] = {{sums, SHORT, TWO, is_short ? of_one : 0},
+                   {sums, WHOLE, 2, sums ? most_shared<MODE>(device, 4) : 0},
+                   {sums, WHOLE, 1, of_two},
+                   {sums, WHOLE, 1, of_one},
+                   {sums, TILED, 1, may_tile ? of_one : 0},
+                   {false, WHOLE, 1, may_tile ? of_two : of_one},
+                   {false, TILED, 1, may_tile ? SIZE_MAX : 0}};
     const size_t n_choices = sizeof choices / sizeof *choices;
     size_t i = 0;
     a->own = choices[0].own;
-    while (layout_of(MODE, *a, choices[i].points, sizeof(T)).bytes > choices[i].most) {
+    while (layout_of(MODE, *a, choices[i].rows, choices[i].points, sizeof(T)).bytes >
+           choices[i].most) {
         if (++i == n_choices) {
             return status_fail(STATUS_INTERNAL, "%d centroids of %d columns, and no list", a->k,
                                a->d);
         }
         a->own = choices[i].own;
     }
-    p->whole = choices[i].points > 0;
-    p->kernel = choices[i].points == 2   ? pass_whole<T, MODE, two>
-                : choices[i].points == 1 ? pass_whole<T, MODE, 1>
-                                         : pass_tiled<T, MODE>;
-    p->shared = layout_of(MODE, *a, choices[i].points, sizeof(T)).bytes;
+    const int points = choices[i].points;
+    p->rows = choices[i].rows;
+    p->kernel = kernel_of<T, MODE>(p->rows, points, a->d);
+    p->shared = layout_of(MODE, *a, p->rows, points, sizeof(T)).bytes;
     int resident = 0;
     /* The attribute is the kernel's, not the launch's, and other jobs launch it at the same time:
      * all of them ask for the same. */
@@ -84,7 +103,9 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
     size_t wanted = 0;
     STATUS_TRY(kmeans_most_blocks(fit, &wanted));
     /* What a lane takes, or looks at, before any other lane takes more: every block has points. */
-    const size_t of_lane = !p->whole ? 1 : MODE == MOVE ? SCANNED : (size_t)choices[i].points;
+    const size_t of_lane = MODE != MOVE || p->rows == TILED ? (size_t)points
+                           : p->rows == WHOLE               ? SCANNED
+                                                            : LOOKED_AT;
     p->blocks = cuda_max(least, cuda_min(wanted, cuda_pieces(a->n, of_lane * THREADS)));
     return STATUS_OK;
 }

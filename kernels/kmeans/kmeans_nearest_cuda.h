@@ -14,15 +14,18 @@
 namespace kmeans_pass
 {
 
-/* A point's two least d2. */
+/* A point's least d2, and the high word of the least of the others, which is ordered as they are:
+ * none is negative. */
 struct found {
-    double d2, second;
+    double d2;
+    unsigned second;
     int label;
 };
 
 __device__ __forceinline__ void nothing_found(found *f)
 {
-    f->d2 = f->second = INFINITY;
+    f->d2 = INFINITY;
+    f->second = 0x7ff00000; /* of infinity */
     f->label = 0;
 }
 
@@ -36,8 +39,8 @@ __device__ __forceinline__ void find(found *f, const double (&d2)[N], int first)
     for (int i = 0; i < N; i++) {
         const bool nearer = d2[i] < f->d2;
         if (SECOND) {
-            const double other = nearer ? f->d2 : d2[i];
-            f->second = other < f->second ? other : f->second;
+            const unsigned here = (unsigned)__double2hiint(d2[i]);
+            f->second = min(f->second, max(here, (unsigned)__double2hiint(f->d2)));
         }
         f->d2 = nearer ? d2[i] : f->d2;
         nearest = nearer ? i : nearest;
@@ -46,12 +49,12 @@ __device__ __forceinline__ void find(found *f, const double (&d2)[N], int first)
 }
 
 /* More columns of N centroids and P points: d2[q][c] of x[q * stride + j] against
- * centroids[j * row + c]. */
-template <typename T, int P, int N, bool WEIGHTED>
+ * centroids[j * row + c]; UNROLL of them at a time. */
+template <typename T, int P, int N, bool WEIGHTED, int UNROLL = 2>
 __device__ __forceinline__ void add_columns(double (&d2)[P][N], const T *x, int stride, int columns,
                                             const double *centroids, int row, const double *weight)
 {
-#pragma unroll 2
+#pragma unroll UNROLL
     for (int j = 0; j < columns; j++) {
         const double w = WEIGHTED ? weight[j] : 1;
         const double2 *c = (const double2 *)(centroids + (size_t)j * row);
@@ -73,6 +76,22 @@ __device__ __forceinline__ void add_columns(double (&d2)[P][N], const T *x, int 
                 d2[q][2 * i] = rounded_fma(s, s, d2[q][2 * i]);
                 d2[q][2 * i + 1] = rounded_fma(t, t, d2[q][2 * i + 1]);
             }
+        }
+    }
+}
+
+/* Of all k centroids, N at a time, which lie as in add_columns(). */
+template <typename T, int P, int N, bool WEIGHTED, bool SECOND, int UNROLL>
+__device__ __forceinline__ void nearest(found (&f)[P], const T *x, int stride, int columns,
+                                        const double *centroids, int k, int row,
+                                        const double *weight)
+{
+    for (int c = 0; c < k; c += N) {
+        double d2[P][N] = {};
+        add_columns<T, P, N, WEIGHTED, UNROLL>(d2, x, stride, columns, centroids + c, row, weight);
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            find<N, SECOND>(&f[q], d2[q], c);
         }
     }
 }

@@ -5,7 +5,7 @@
  *
  * A block sees all points of its warps, 32 a warp at a time, a lane a point. Then the lanes turn to
  * columns: `group` lanes (the columns rounded up to a power of two, at most a warp) take a point's
- * cells, and add each to sums of their own in shared memory, entry [cluster][columns /
+ * cells, and add each to sums of their own in shared memory, 16 bytes, entry [cluster][columns /
  * group][thread]: no two threads share one, no bank serves two lanes, whatever the labels are. At
  * the end a block adds its sums up and to the model's, by atomic additions of words, whose order
  * does not matter. Where those sums do not fit (clusters times columns / group above some 100 on an
@@ -28,6 +28,8 @@ const int EIGHT = 8, TILE_COLUMNS = 32, TILE_CENTROIDS = 16, TILE_ROW = TILE_CEN
 const size_t MOST_COUNTED = 2048;
 /* Points of a lane whose memory is read at a time; numbers of points that a warp keeps at most. */
 const int SCANNED = 4, WAITING = 32 * SCANNED + 32;
+/* Of SHORT rows: points of a lane whose memory is read at a time, and that are passed over. */
+const int LOOKED_AT = 4, TWO = 2;
 
 /* ASSIGN: all points; MOVE: with `memory`. */
 enum mode { ASSIGN, MOVE, LABEL, FARTHEST, DRAW };
@@ -35,6 +37,20 @@ enum mode { ASSIGN, MOVE, LABEL, FARTHEST, DRAW };
 /* What a kernel has of shared memory beside the dynamic one: the picks of its threads, if any. */
 template <int MODE> constexpr int N_PICKS = MODE == FARTHEST || MODE == DRAW ? THREADS : 1;
 template <int MODE> constexpr size_t STATIC_SHARED = N_PICKS<MODE> * sizeof(struct kmeans_pick);
+
+/* A point that may move, and the label that it remembers. */
+struct moving {
+    uint32_t point;
+    int32_t label;
+};
+
+/* MOVE, SHORT: what a block keeps in shared memory. */
+struct short_memory {
+    struct moving queue[THREADS * (LOOKED_AT + TWO)];
+    float2 bounds[THREADS * LOOKED_AT]; /* of the points that it looks at next, and their labels */
+    int32_t label[THREADS * LOOKED_AT];
+    unsigned counts[WARPS]; /* of those that may move */
+};
 
 struct pass_args {
     struct kmeans_device m;
@@ -48,17 +64,20 @@ struct pass_args {
     struct kmeans_bounds *bounds;
     int32_t *label; /* what is remembered, or what is asked for */
     const uint32_t *list;
-    const unsigned *n_list; /* MOVE, pass_tiled: the points that may move */
+    const unsigned *n_list; /* MOVE, TILED: the points that may move */
     uint64_t seed, stream;
     double *nearest;
     bool nearest_is_new;
     struct kmeans_pick *picks; /* a block */
 };
 
+/* How rows come to a lane: in registers, in shared memory, or in tiles of it. */
+enum rows { SHORT, WHOLE, TILED };
+
 /* Where things lie in the dynamic shared memory, in bytes; each begins at a multiple of 16. */
 struct layout {
     size_t sums, centroids, weights, per_unit, counts, waiting, tile, bytes;
-    int row; /* of the tile, in cells; pass_whole */
+    int row; /* of the tile, in cells; WHOLE */
     int padded_k;
 };
 
@@ -67,10 +86,10 @@ __host__ __device__ __forceinline__ size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-__host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &a, int points,
-                                                     size_t cell)
+__host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &a, enum rows rows,
+                                                     int points, size_t cell)
 {
-    const bool whole = points > 0;
+    const bool whole = rows != TILED;
     layout l;
     const size_t entries = mode == ASSIGN || mode == MOVE ? (size_t)a.m.k * a.chunks
                            : mode == LABEL                ? (size_t)a.m.k
@@ -79,7 +98,7 @@ __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &
     l.row = a.d | 1;
     l.padded_k = (int)round_up(a.k, EIGHT);
     l.sums = at;
-    at += a.own ? entries * THREADS * 2 * sizeof(int64_t) : 0;
+    at += a.own ? entries * THREADS * sizeof(longlong2) : 0;
     l.centroids = at;
     at += (whole ? (size_t)a.d * l.padded_k : (size_t)TILE_COLUMNS * TILE_ROW) * sizeof(double);
     l.weights = at;
@@ -89,10 +108,13 @@ __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &
     l.counts = at;
     at += a.m.k <= MOST_COUNTED ? round_up(a.m.k * sizeof(int), 16) : 0;
     l.waiting = at;
-    at += whole && mode == MOVE ? WARPS * WAITING * sizeof(uint32_t) : 0;
+    at += mode != MOVE || rows == TILED ? 0
+          : rows == WHOLE               ? WARPS * WAITING * sizeof(uint32_t)
+                                        : sizeof(struct short_memory);
     l.tile = at;
-    at += whole ? round_up(WARPS * 2 * 32 * (size_t)(points * l.row) * cell, 16)
-                : round_up(THREADS * (TILE_COLUMNS + 1) * cell, 16);
+    at += rows == WHOLE   ? round_up(WARPS * 2 * 32 * (size_t)(points * l.row) * cell, 16)
+          : rows == TILED ? round_up(THREADS * (TILE_COLUMNS + 1) * cell, 16)
+                          : 0;
     l.bytes = at;
     return l;
 }
@@ -102,6 +124,27 @@ extern __shared__ double2 shared_bytes[];
 template <typename T> __device__ __forceinline__ T *shared_at(size_t offset)
 {
     return (T *)((char *)shared_bytes + offset);
+}
+
+/* Copies 4 or 8 bytes to shared memory asynchronously; the copies since the last commit are a
+ * group. */
+template <typename T> __device__ __forceinline__ void copy_cell(T *to, const T *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 :
+                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T))
+                 : "memory");
+}
+
+__device__ __forceinline__ void commit_copies()
+{
+    asm volatile("cp.async.commit_group;" : : : "memory");
+}
+
+/* Until at most N groups of this thread's are under way. */
+template <int N> __device__ __forceinline__ void wait_copies()
+{
+    asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
 }
 
 /* 1 / a power of two. */
@@ -135,19 +178,33 @@ __device__ __forceinline__ bool may_move(const pass_args &a, int32_t label, stru
                                        drift[KMEANS_DRIFT_LIMIT * a.m.k]);
 }
 
-/* MOVE: what a point remembers, and whether it moves. */
+/* kmeans_remember() in floats, which are rounded to the safe side at each step; `second` has lost
+ * its low word, and is too small rather than too large. */
+__device__ __forceinline__ float2 remember(double d2, unsigned second_high, double drift,
+                                           double moved, int d)
+{
+    const float most = 0x1p63f, least = 0x1p-120f, each = __fmul_ru((float)d + 16, 0x1p-50f);
+    const float own = __fadd_ru(__fsqrt_ru(__double2float_ru(d2)), least);
+    const float second =
+        fminf(__fsqrt_rd(__double2float_rd(__hiloint2double((int)second_high, 0))), most);
+    const float slack = __fmul_ru(__fadd_ru(second, __double2float_ru(drift)), each);
+    const float gap = __fsub_rd(__fsub_rd(second, own), slack);
+    const float upper = __fmaf_ru(__fadd_ru(own, __double2float_ru(moved)), each, own);
+    return make_float2(__fadd_rd(gap, __double2float_rd(drift)),
+                       __fsub_ru(upper, __double2float_rd(moved)));
+}
+
+/* MOVE: what a point remembers, and whether it moves; `before`: the label that it remembers. */
 template <bool REMEMBERED>
 __device__ __forceinline__ move assign_point(const pass_args &a, const layout &l, const found &f,
-                                             size_t p)
+                                             size_t p, int before)
 {
     move v = {-1, f.label};
     if (REMEMBERED) {
         const double *drift = a.m.drift + f.label;
-        v.from = a.label[p] - 1;
-        const struct kmeans_bounds b =
-            kmeans_remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
-                            drift[KMEANS_DRIFT_MOVED * a.m.k], a.m.d);
-        const float2 both = {b.gap, b.upper};
+        v.from = before - 1;
+        const float2 both = remember(f.d2, f.second, drift[KMEANS_DRIFT_GAP * a.m.k],
+                                     drift[KMEANS_DRIFT_MOVED * a.m.k], a.d);
         ((float2 *)a.bounds)[p] = both;
         if (v.from == v.to) {
             v.from = v.to = -1;
@@ -162,6 +219,16 @@ __device__ __forceinline__ move assign_point(const pass_args &a, const layout &l
     return v;
 }
 
+/* Adds to a sum of the thread's own. */
+__device__ __forceinline__ void add_own(const layout &l, size_t entry, struct kmeans_number v)
+{
+    longlong2 *sum = shared_at<longlong2>(l.sums) + entry * THREADS + threadIdx.x;
+    longlong2 now = *sum;
+    now.x += v.high;
+    now.y += v.low;
+    *sum = now;
+}
+
 __device__ __forceinline__ void label_point(const pass_args &a, const layout &l, const found &f,
                                             size_t p)
 {
@@ -169,10 +236,7 @@ __device__ __forceinline__ void label_point(const pass_args &a, const layout &l,
     a.label[p] = f.label;
     count_point(a, l, f.label, 1);
     if (a.own) {
-        int64_t *sums = shared_at<int64_t>(l.sums);
-        const size_t at = (size_t)f.label * THREADS + threadIdx.x;
-        sums[at] += v.high;
-        sums[a.m.k * THREADS + at] += v.low;
+        add_own(l, (size_t)f.label, v);
     } else {
         kmeans_add_words(a.m.within + f.label, kmeans_words(v));
     }
@@ -192,11 +256,11 @@ __device__ __forceinline__ void draw_point(const pass_args &a, double weight, si
 
 template <int MODE>
 __device__ __forceinline__ move treat_point(const pass_args &a, const layout &l, const found &f,
-                                            size_t p, struct kmeans_pick *pick)
+                                            size_t p, int before, struct kmeans_pick *pick)
 {
     move v = {-1, -1};
     if (MODE == ASSIGN || MODE == MOVE) {
-        v = assign_point<MODE == MOVE>(a, l, f, p);
+        v = assign_point<MODE == MOVE>(a, l, f, p, before);
     } else if (MODE == LABEL) {
         label_point(a, l, f, p);
     } else if (MODE == FARTHEST) {
@@ -219,23 +283,16 @@ __device__ __forceinline__ move treat_point(const pass_args &a, const layout &l,
 __device__ __forceinline__ void move_cell(const pass_args &a, const layout &l, int from, int to,
                                           int chunk, int column, double cell, double per_unit)
 {
-    const struct kmeans_number v = kmeans_split(cell, per_unit);
+    const struct kmeans_number v = kmeans_split(cell, per_unit), less = {-v.high, -v.low};
     if (a.own) {
-        int64_t *high = shared_at<int64_t>(l.sums);
-        int64_t *low = high + a.m.k * a.chunks * THREADS;
-        const size_t at = ((size_t)to * a.chunks + chunk) * THREADS + threadIdx.x;
-        high[at] += v.high;
-        low[at] += v.low;
+        add_own(l, (size_t)to * a.chunks + chunk, v);
         if (from >= 0) {
-            const size_t old = ((size_t)from * a.chunks + chunk) * THREADS + threadIdx.x;
-            high[old] -= v.high;
-            low[old] -= v.low;
+            add_own(l, (size_t)from * a.chunks + chunk, less);
         }
         return;
     }
     kmeans_add_words(a.m.sum + (size_t)to * a.m.d + column, kmeans_words(v));
     if (from >= 0) {
-        const struct kmeans_number less = {-v.high, -v.low};
         kmeans_add_words(a.m.sum + (size_t)from * a.m.d + column, kmeans_words(less));
     }
 }
@@ -294,49 +351,74 @@ template <int MODE> __device__ __forceinline__ bool is_idle(const pass_args &a)
 /* Sums and counts at 0; barriers follow. */
 template <int MODE> __device__ __forceinline__ void clear(const pass_args &a, const layout &l)
 {
-    int64_t *sums = shared_at<int64_t>(l.sums);
+    longlong2 *sums = shared_at<longlong2>(l.sums);
     int *counts = shared_at<int>(l.counts);
     for (size_t i = threadIdx.x; i < (l.centroids - l.sums) / sizeof *sums; i += THREADS) {
-        sums[i] = 0;
+        sums[i] = make_longlong2(0, 0);
     }
     for (size_t i = threadIdx.x; i < (l.waiting - l.counts) / sizeof *counts; i += THREADS) {
         counts[i] = 0;
     }
 }
 
-/* The sum of entries first, first + step, ... of n in shared memory. */
-__device__ __forceinline__ struct kmeans_sum add_up(const int64_t *high, const int64_t *low,
-                                                    int step, int n)
+/* Clears, and brings all centroids to shared memory, weights and units; whether any column has a
+ * weight. */
+template <int MODE> __device__ __forceinline__ bool begin_whole(const pass_args &a, const layout &l)
+{
+    clear<MODE>(a, l);
+    double *centroids = shared_at<double>(l.centroids);
+    for (int i = threadIdx.x; i < a.d * l.padded_k; i += THREADS) {
+        const int c = i % l.padded_k, j = i / l.padded_k;
+        centroids[i] = c < a.k ? a.centroid[(size_t)c * a.d + j] : INFINITY;
+    }
+    bool weighted = false;
+    for (int j = threadIdx.x; j < a.d; j += THREADS) {
+        shared_at<double>(l.weights)[j] = a.m.weight[j];
+        shared_at<double>(l.per_unit)[j] = reciprocal(a.m.unit[j]);
+        weighted = weighted || a.m.weight[j] != 1;
+    }
+    return __syncthreads_or(weighted);
+}
+
+/* Adds a column's sums of a group's lanes to the model's: of four threads each a quarter of them.
+ * All lanes of a warp take part; n is 0 where there is none to add. */
+__device__ __forceinline__ void flush_sum(const longlong2 *own, int step, int n,
+                                          struct kmeans_sum *to)
 {
     struct kmeans_sum sum = {};
-    for (int i = 0; i < n; i++) {
-        const int64_t h = high[(size_t)i * step], v = low[(size_t)i * step];
-        sum.high[0] += h & 0xffffffff;
-        sum.high[1] += h >> 32;
-        sum.low[0] += v & 0xffffffff;
-        sum.low[1] += v >> 32;
+    for (int i = threadIdx.x % 4; i < n; i += 4) {
+        const longlong2 v = own[(size_t)i * step];
+        sum.high[0] += v.x & 0xffffffff;
+        sum.high[1] += v.x >> 32;
+        sum.low[0] += v.y & 0xffffffff;
+        sum.low[1] += v.y >> 32;
     }
-    return sum;
+    for (int lanes = 1; lanes < 4; lanes *= 2) {
+        for (int i = 0; i < 2; i++) {
+            sum.high[i] += __shfl_xor_sync(ALL, sum.high[i], lanes);
+            sum.low[i] += __shfl_xor_sync(ALL, sum.low[i], lanes);
+        }
+    }
+    if (threadIdx.x % 4 == 0 && n > 0) {
+        kmeans_add_words(to, sum);
+    }
 }
 
 /* The block's sums and counts go to the model's. */
 template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, const layout &l)
 {
-    const int64_t *high = shared_at<int64_t>(l.sums);
+    const longlong2 *own = shared_at<longlong2>(l.sums);
+    const size_t n = MODE == LABEL ? a.m.k : a.m.k * a.m.d;
     __syncthreads();
-    if ((MODE == ASSIGN || MODE == MOVE) && a.own) {
-        const int64_t *low = high + a.m.k * a.chunks * THREADS;
-        for (size_t i = threadIdx.x; i < a.m.k * a.m.d; i += THREADS) {
+    for (size_t at = 0; MODE <= LABEL && a.own && at < n; at += THREADS / 4) {
+        const size_t i = at + threadIdx.x / 4;
+        const int some = i < n ? THREADS : 0;
+        if (MODE == LABEL) {
+            flush_sum(own + i * THREADS, 1, some, a.m.within + i);
+        } else {
             const size_t cluster = i / a.m.d, j = i % a.m.d;
-            const size_t at = (cluster * a.chunks + j / a.group) * THREADS + j % a.group;
-            kmeans_add_words(a.m.sum + i, add_up(high + at, low + at, a.group, THREADS / a.group));
-        }
-    }
-    if (MODE == LABEL && a.own) {
-        const int64_t *low = high + a.m.k * THREADS;
-        for (size_t c = threadIdx.x; c < a.m.k; c += THREADS) {
-            kmeans_add_words(a.m.within + c,
-                             add_up(high + c * THREADS, low + c * THREADS, 1, THREADS));
+            flush_sum(own + (cluster * a.chunks + j / a.group) * THREADS + j % a.group, a.group,
+                      some / a.group, a.m.sum + i);
         }
     }
     for (size_t c = threadIdx.x; MODE <= LABEL && c < a.m.k; c += THREADS) {

@@ -99,7 +99,7 @@ enum status kmeans_cuda_draw(struct queue *queue, const struct kmeans_points *x,
         return STATUS_OK;
     }
     pass_args a = args_of(x, m);
-    pass p = {draw_alike, 0, 1, false};
+    pass p = {draw_alike, 0, 1, WHOLE};
     const size_t newest = kept > 0 && m->n_drawn > 0 ? m->n_drawn - 1 : 0;
     a.seed = seed;
     a.stream = stream;

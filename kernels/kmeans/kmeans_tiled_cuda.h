@@ -55,7 +55,7 @@ __device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, cons
 template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_tiled(pass_args a)
 {
     __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
-    const layout l = layout_of(MODE, a, 0, sizeof(T));
+    const layout l = layout_of(MODE, a, TILED, 1, sizeof(T));
     const size_t n = MODE == MOVE ? *a.n_list : a.n;
     struct kmeans_pick pick = no_pick();
     if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
@@ -76,7 +76,7 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
         nearest_tiled<T, MODE == MOVE>(&f, a, l, point);
         move v = {-1, -1};
         if (point != SIZE_MAX) {
-            v = treat_point<MODE>(a, l, f, point, &pick);
+            v = treat_point<MODE>(a, l, f, point, MODE == MOVE ? a.label[point] : 0, &pick);
         }
         __syncwarp();
         if (MODE == ASSIGN || MODE == MOVE) {

@@ -260,7 +260,13 @@ __global__ void __launch_bounds__(THREADS) end_update(update_args args)
 /* The four one after the other, a warp a cluster. */
 __global__ void __launch_bounds__(THREADS_AT_ONCE) update_at_once(update_args args)
 {
+    __shared__ struct plan shared_plan;
+    __shared__ double moved[MEANS_AT_ONCE], between[MEANS_AT_ONCE], next[MEANS_AT_ONCE];
     const size_t step = THREADS_AT_ONCE / 32;
+    args.plan = &shared_plan;
+    args.moved = moved;
+    args.between = between;
+    args.next = next;
     make_plan(args);
     __syncthreads();
     const struct plan plan = *args.plan;

@@ -19,43 +19,6 @@
 namespace kmeans_pass
 {
 
-/* P points of a lane, 32 rows apart. */
-template <typename T, int P, bool WEIGHTED, bool SECOND>
-__device__ __forceinline__ void nearest_whole(found (&f)[P], const pass_args &a, const layout &l,
-                                              const T *x)
-{
-    for (int c = 0; c < a.k; c += EIGHT) {
-        double d2[P][EIGHT] = {};
-        add_columns<T, P, EIGHT, WEIGHTED>(d2, x, 32 * l.row, a.d,
-                                           shared_at<double>(l.centroids) + c, l.padded_k,
-                                           shared_at<double>(l.weights));
-#pragma unroll
-        for (int q = 0; q < P; q++) {
-            find<EIGHT, SECOND>(&f[q], d2[q], c);
-        }
-    }
-}
-
-/* Copies a cell to shared memory asynchronously; the copies since the last commit are a group. */
-template <typename T> __device__ __forceinline__ void copy_cell(T *to, const T *from)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
-                 :
-                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T))
-                 : "memory");
-}
-
-__device__ __forceinline__ void commit_copies()
-{
-    asm volatile("cp.async.commit_group;" : : : "memory");
-}
-
-/* Until at most N groups of this thread's are under way. */
-template <int N> __device__ __forceinline__ void wait_copies()
-{
-    asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
-}
-
 /* Begins to copy the warp's rows, of its lanes' points, into `tile`; SIZE_MAX: no point. */
 template <typename T>
 __device__ __forceinline__ void copy_rows(const pass_args &a, const layout &l, T *tile,
@@ -190,11 +153,14 @@ __device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l,
             nothing_found(&f[q]);
             v[q].from = v[q].to = -1;
         }
-        nearest_whole<T, P, WEIGHTED, MODE == MOVE>(f, a, l, tile + threadIdx.x % 32 * l.row);
+        nearest<T, P, MODE == DRAW ? 2 : EIGHT, WEIGHTED, MODE == MOVE, 2>(
+            f, tile + threadIdx.x % 32 * l.row, 32 * l.row, a.d, shared_at<double>(l.centroids),
+            a.k, l.padded_k, shared_at<double>(l.weights));
 #pragma unroll
         for (int q = 0; q < P; q++) {
             if (point[q] != SIZE_MAX) {
-                v[q] = treat_point<MODE>(a, l, f[q], point[q], pick);
+                v[q] = treat_point<MODE>(a, l, f[q], point[q], MODE == MOVE ? a.label[point[q]] : 0,
+                                         pick);
             }
             __syncwarp();
             if (MODE == ASSIGN || MODE == MOVE) {
@@ -211,24 +177,12 @@ template <typename T, int MODE, int P>
 __global__ void __launch_bounds__(THREADS, 2 * P) pass_whole(pass_args a)
 {
     __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
-    const layout l = layout_of(MODE, a, P, sizeof(T));
+    const layout l = layout_of(MODE, a, WHOLE, P, sizeof(T));
     struct kmeans_pick pick = no_pick();
     if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
         return;
     }
-    clear<MODE>(a, l);
-    double *centroids = shared_at<double>(l.centroids);
-    for (int i = threadIdx.x; i < a.d * l.padded_k; i += THREADS) {
-        const int c = i % l.padded_k, j = i / l.padded_k;
-        centroids[i] = c < a.k ? a.centroid[(size_t)c * a.d + j] : INFINITY;
-    }
-    bool weighted = false;
-    for (int j = threadIdx.x; j < a.d; j += THREADS) {
-        shared_at<double>(l.weights)[j] = a.m.weight[j];
-        shared_at<double>(l.per_unit)[j] = reciprocal(a.m.unit[j]);
-        weighted = weighted || a.m.weight[j] != 1;
-    }
-    if (__syncthreads_or(weighted)) {
+    if (begin_whole<MODE>(a, l)) {
         warp_loop<T, MODE, P, true>(a, l, &pick);
     } else {
         warp_loop<T, MODE, P, false>(a, l, &pick);
