@@ -68,6 +68,7 @@ struct stage_args {
     struct stage_input inputs[STAGE_MAX_PARTS]; /* in the order of the stage's parts */
     const struct param_value *params;           /* in the order of the stage's specs */
     size_t block_bytes;                         /* the most that one push brings */
+    size_t n_threads;                           /* that compute and deflate; 0: not known */
     uint64_t memory_limit; /* the most that a plan may ask for: backend memory, with the host's
                               where they are one; 0: not known */
     uint64_t host_limit;   /* the host's, where they are two; 0: they are one, or not known */
@@ -78,6 +79,8 @@ struct stage_args {
 struct stage_need {
     uint64_t memory_bytes; /* backend memory: counted against --memory on the CPU backend */
     uint64_t host_bytes;   /* host memory besides */
+    size_t n_results;      /* portions and results that are held at a time: as one is computed the
+                              others are deflated and written; at least 2; 0: 2 */
     bool estimated;        /* a shape is not known before the end */
     bool rereads;          /* end_pass() is going to ask for parts once more */
 };
@@ -104,9 +107,9 @@ struct stage_ops {
     /* May be NULL. Called after every push: adds to `out`, which has neither files nor texts, files
      * that are complete, or that a later result continues (`more`), so that what is larger than
      * memory is written while input is still read. With *more set (it is false) it is called again,
-     * before the next push. The pieces of a portion may be read, from any thread, until the second
-     * one after it is asked for: two sets of buffers in turn are enough. plan() counts them, and
-     * 1 MiB for each file and array that grows. */
+     * before the next push. The pieces of a portion may be read, from any thread, until as many
+     * more have been asked for as plan() says (n_results): so many sets of buffers in turn are
+     * enough. plan() counts them, and 1 MiB for each file and array that grows. */
     enum status (*portion)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
     /* May be NULL. All numbers that were asked for are in: *part, which is n_parts, becomes the
      * part to be pushed once more, from its first number on; or stays. Chunks are cut at other
@@ -116,7 +119,7 @@ struct stage_ops {
     /* All numbers are in: goes on with the computation and fills `out`, which is empty, with files
      * whose pieces are read while the stage is alive. With *more set (it is false) it is called
      * again, with another result: the files of this one are written in the meantime, and a job can
-     * be cancelled in between. At most two results are held at a time; the last one has shape,
+     * be cancelled in between. At most n_results are held at a time; the last one has shape,
      * parameters, summary and warnings. The first call may say STATUS_START_OVER, once: the numbers
      * have shown that the job must be planned otherwise. The stage is freed, and all begins again
      * with args->started_over. */

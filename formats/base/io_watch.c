@@ -66,6 +66,15 @@ ssize_t io_watch_write(int fd, const void *src, size_t n)
     return done;
 }
 
+ssize_t io_watch_copy(int from_fd, uint64_t at, int to_fd, size_t n)
+{
+    off_t from = (off_t)at;
+    note(true, true);
+    const ssize_t done = copy_file_range(from_fd, &from, to_fd, NULL, n, 0);
+    note(true, false);
+    return done;
+}
+
 int io_watch_close(int fd)
 {
     note(true, true);

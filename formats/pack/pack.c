@@ -68,14 +68,25 @@ static enum status flush(struct pack *p)
     return st;
 }
 
+static void count(struct pack *p, uint64_t n, uint32_t crc)
+{
+    p->crc = p->size == 0 ? crc : (uint32_t)crc32_combine(p->crc, crc, (off_t)n);
+    p->size += n;
+}
+
+enum status pack_let_write(struct pack *p, uint64_t n, uint32_t crc)
+{
+    count(p, n, crc);
+    return flush(p);
+}
+
 /* Puts n bytes whose CRC-32 is known. */
 static enum status put_known(struct pack *p, const void *data, size_t n, uint32_t crc)
 {
     if (n == 0) {
         return STATUS_OK;
     }
-    p->crc = p->size == 0 ? crc : (uint32_t)crc32_combine(p->crc, crc, (off_t)n);
-    p->size += n;
+    count(p, n, crc);
     if (n >= DIRECT_BYTES || p->buffer.len + n > GATHER_BYTES) {
         STATUS_TRY(flush(p));
     }
@@ -363,7 +374,7 @@ void pack_growth_free(struct pack_growth *g)
     while (g != NULL) {
         struct pack_growth *next = g->next;
         if (g->fd >= 0) {
-            close(g->fd);
+            (void)io_watch_close(g->fd); /* its bytes are no longer needed */
         }
         bytes_free(&g->buffer);
         free(g->member);

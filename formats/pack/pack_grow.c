@@ -1,7 +1,7 @@
 /*
  * pack_grow - members of a zip that grow at the same time, and whose length is known at their end
  * only. A zip holds one member after the other, so their pieces wait in temporary files without a
- * name, beside the pack, and are copied into it once: packed bytes, at the speed of the page cache.
+ * name, beside the pack, and are copied into it once: packed bytes, by the system if it can.
  */
 #include "formats/pack/pack_state.h"
 
@@ -17,7 +17,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { GATHER_BYTES = 1 << 16 }; /* small pieces are written so many bytes at a time */
+enum {
+    GATHER_BYTES = 1 << 16, /* small pieces are written so many bytes at a time */
+    COPY_BYTES = 1 << 26    /* the most that the system copies in one call */
+};
 
 static enum status growth_new(struct pack *p, const char *member, struct pack_growth **out)
 {
@@ -71,6 +74,8 @@ enum status pack_grow(struct pack *p, const char *member, const struct pack_piec
     }
     struct pack_growth *g = *at;
     g->crc = (uint32_t)crc32_combine(g->crc, piece->crc, (off_t)piece->raw_bytes);
+    g->packed_crc =
+        (uint32_t)crc32_combine(g->packed_crc, piece->packed_crc, (off_t)piece->packed.len);
     g->raw_bytes += piece->raw_bytes;
     g->packed_bytes += piece->packed.len;
     if (g->buffer.len + piece->packed.len > GATHER_BYTES) {
@@ -81,24 +86,60 @@ enum status pack_grow(struct pack *p, const char *member, const struct pack_piec
                : bytes_append(&g->buffer, piece->packed.data, piece->packed.len);
 }
 
+/* By the system, which moves what is in the page cache once, or lets both files share it. *done
+ * stays behind what waits where the file system cannot do so. */
+static enum status copy_in_system(const struct pack *p, const struct pack_growth *g, uint64_t *done)
+{
+    while (*done < g->packed_bytes) {
+        const uint64_t left = g->packed_bytes - *done;
+        const ssize_t n = io_watch_copy(g->fd, *done, p->fd,
+                                        left < COPY_BYTES ? (size_t)left : (size_t)COPY_BYTES);
+        if (n < 0 &&
+            (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
+            return STATUS_OK;
+        }
+        if (n == 0 || (n < 0 && errno != EINTR)) {
+            return status_fail_errno(n == 0 ? EIO : errno, "cannot copy a temporary file into %s",
+                                     p->name);
+        }
+        *done += n > 0 ? (uint64_t)n : 0;
+    }
+    return STATUS_OK;
+}
+
+static enum status copy_by_hand(const struct pack *p, const struct pack_growth *g, uint64_t *done)
+{
+    struct bytes piece = {.len = 0};
+    enum status st = bytes_reserve(&piece, PACK_PIECE_BYTES);
+    while (*done < g->packed_bytes && st == STATUS_OK) {
+        const uint64_t left = g->packed_bytes - *done;
+        const size_t want = left < PACK_PIECE_BYTES ? (size_t)left : PACK_PIECE_BYTES;
+        int error;
+        const size_t n = io_watch_pread_all(g->fd, piece.data, want, *done, &error);
+        if (n < want) {
+            st = status_fail_errno(error != 0 ? error : EIO, "cannot read a temporary file for %s",
+                                   p->name);
+        } else if (!io_watch_write_all(p->fd, piece.data, n)) {
+            st = status_fail_errno(errno, "cannot write %s", p->name);
+        }
+        *done += n;
+    }
+    bytes_free(&piece);
+    return st;
+}
+
 /* Puts what the temporary file holds into the member that has begun. */
 static enum status copy_packed(struct pack *p, const struct pack_growth *g)
 {
-    struct pack_piece piece = {.crc = 0};
-    enum status st = bytes_reserve(&piece.packed, PACK_PIECE_BYTES);
-    for (uint64_t done = 0; done < g->packed_bytes && st == STATUS_OK; done += piece.packed.len) {
-        const uint64_t left = g->packed_bytes - done;
-        const size_t want = left < PACK_PIECE_BYTES ? (size_t)left : PACK_PIECE_BYTES;
-        int error;
-        piece.packed.len = io_watch_pread_all(g->fd, piece.packed.data, want, done, &error);
-        piece.packed_crc = crc32_gzip_refl(0, piece.packed.data, piece.packed.len);
-        st = piece.packed.len == want
-                 ? pack_append(p, &piece)
-                 : status_fail_errno(error != 0 ? error : EIO,
-                                     "cannot read a temporary file for %s", p->name);
+    uint64_t done = 0;
+    if (g->packed_bytes == 0) {
+        return STATUS_OK;
     }
-    bytes_free(&piece.packed);
-    return st;
+    STATUS_TRY(pack_let_write(p, g->packed_bytes, g->packed_crc));
+    STATUS_TRY(copy_in_system(p, g, &done));
+    STATUS_TRY(copy_by_hand(p, g, &done));
+    p->member.packed_bytes += g->packed_bytes;
+    return STATUS_OK;
 }
 
 static enum status gather(struct pack *p, struct pack_growth *g)

@@ -24,7 +24,7 @@ struct pack_growth {
     int fd;       /* of the temporary file */
     struct bytes buffer;
     uint64_t raw_bytes, packed_bytes;
-    uint32_t crc; /* of the raw bytes */
+    uint32_t crc, packed_crc; /* of the raw bytes, of what they take */
     struct pack_growth *next;
 };
 
@@ -43,6 +43,9 @@ struct pack {
     unsigned n_growths; /* begun so far */
 };
 
+/* Counts n bytes with that CRC-32, which the caller is going to write to `fd` itself: all that was
+ * put before them is written. */
+enum status pack_let_write(struct pack *p, uint64_t n, uint32_t crc) STATUS_MUST_CHECK;
 /* Frees the whole list. */
 void pack_growth_free(struct pack_growth *g);
 

@@ -28,7 +28,8 @@
 enum {
     READ_BYTES = 256 << 10, /* one pread: its CRC is taken while the piece is in the L2 cache */
     HEAD_BYTES = 16 << 10,  /* the head grows in steps of this */
-    MOST_PORTIONS = 16      /* of a read on several threads, READ_BYTES each at least */
+    MOST_PORTIONS = 16,     /* of a read on several threads, about READ_BYTES each at least */
+    PAGE_BYTES = 4096
 };
 
 struct source {
@@ -98,12 +99,12 @@ static void read_portion(void *arg, size_t i)
 static size_t read_portions(struct source *s, unsigned char *dst, size_t cap)
 {
     struct portions p = {.s = s, .dst = dst};
-    size_t count = cap / READ_BYTES, n = 0;
+    size_t count = (cap + READ_BYTES / 2) / READ_BYTES, n = 0;
     count = count < MOST_PORTIONS ? count : MOST_PORTIONS;
     if (s->helpers.run == NULL || count < 2) {
         return 0;
     }
-    p.bytes = cap / count / READ_BYTES * READ_BYTES;
+    p.bytes = cap / count / PAGE_BYTES * PAGE_BYTES; /* little is left for the caller */
     s->helpers.run(s->helpers.context, count, read_portion, &p);
     for (size_t i = 0; i < count && n == i * p.bytes; i++) {
         s->crc = (uint32_t)crc32_combine(s->crc, p.crc[i], (z_off_t)p.n[i]);

@@ -3,6 +3,8 @@
  */
 #include "kernels/kmeans/kmeans_pass_cpu.h"
 
+enum { TASKS_A_THREAD = 4 }; /* at least, where there are points for so many */
+
 const double *kmeans_weights(const struct kmeans_model *m)
 {
     const double *weight = kmeans_array(m, KMEANS_WEIGHT);
@@ -59,6 +61,9 @@ enum status kmeans_pass_run(struct queue *q, struct kmeans_pass *p)
 {
     const size_t tile = p->centroids.k > 0 ? p->centroids.d * KMEANS_STRIDE * sizeof(double) : 0;
     const size_t bytes = 64 + padded(sizeof(struct kmeans_task)) + padded(p->own_bytes) + tile;
+    const size_t n_threads = ((const struct cpu_backend *)q->backend)->executor.n_threads,
+                 share = (p->x->n / (n_threads * TASKS_A_THREAD) / KMEANS_TILE + 1) * KMEANS_TILE;
+    p->task_points = cpu_min(p->task_points, share);
     (void)pthread_mutex_init(&p->merging, NULL);
     const enum status st =
         cpu_run_scratch(q, cpu_pieces(p->x->n, p->task_points), bytes, run_task, p);

@@ -110,6 +110,7 @@ struct block *engine_take_block(struct engine *e)
     struct block *b = e->free_blocks;
     if (b != NULL) {
         e->free_blocks = b->next;
+        e->n_free_blocks--;
         b->next = NULL;
     }
     return b;
@@ -119,6 +120,7 @@ void engine_give_block(struct engine *e, struct block *b)
 {
     b->next = e->free_blocks;
     e->free_blocks = b;
+    e->n_free_blocks++;
 }
 
 struct encode_buffer *engine_take_encode_buffer(struct engine *e)
@@ -211,6 +213,8 @@ static enum status share_memory(struct engine *e, uint64_t memory)
     e->block_bytes = block < BLOCK_BYTES_MIN   ? BLOCK_BYTES_MIN
                      : block > BLOCK_BYTES_MAX ? BLOCK_BYTES_MAX
                                                : (size_t)block;
+    const size_t batch = BLOCK_BYTES_MAX / e->block_bytes, most = e->n_blocks / 4;
+    e->batch_blocks = batch < most ? batch : most;
     uint64_t fixed = (uint64_t)e->n_blocks * e->block_bytes +
                      (uint64_t)e->n_encode_buffers * ENCODE_BUFFER_BYTES;
     uint64_t least = fixed + (8u << 20);

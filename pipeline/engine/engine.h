@@ -33,6 +33,7 @@ extern const char *const engine_lane_names[ENGINE_LANES];
 
 struct engine;
 struct job;
+struct job_result;
 
 /* Work for a lane. `work` runs on the lane's pool; then `finished` runs on the loop thread. */
 struct engine_task {
@@ -48,7 +49,8 @@ struct engine_task {
 
 /* A block of the pool and the chunk of a table in it. */
 enum block_state {
-    BLOCK_READING,
+    BLOCK_READING, /* or not reached by the task that reads */
+    BLOCK_READ,
     BLOCK_END, /* nothing was left to read */
     BLOCK_DECODING,
     BLOCK_READY,
@@ -76,7 +78,8 @@ struct encode_buffer {
     struct pack_piece pieces[ENCODE_BUFFER_PIECES];
     struct job *job; /* whose buffer it is at present */
     struct engine_task task;
-    size_t file, member; /* of the first piece */
+    struct job_result *of; /* of the job's; these pieces of it: */
+    size_t file, member;   /* of the first piece */
     uint64_t piece;
     size_t n_pieces; /* pieces of one member, or the only pieces of so many members */
     bool ready;
@@ -96,7 +99,8 @@ struct engine {
     size_t n_threads, n_cpus, max_jobs;
     bool on_cpu;
     struct block *blocks, *free_blocks;
-    size_t n_blocks, block_bytes;
+    size_t n_blocks, block_bytes, n_free_blocks;
+    size_t batch_blocks; /* small ones are read and pushed so many in a task */
     struct encode_buffer *encode_buffers, *free_encode_buffers;
     size_t n_encode_buffers;
     struct queue **queues; /* idle ones */

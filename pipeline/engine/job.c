@@ -366,11 +366,8 @@ void job_advance(struct job *job)
         }
         break;
     case JOB_STREAMING:
-        if (job_output_write(job)) { /* portions, if the stage hands out any */
-            job_stream_advance(job);
-        } else {
-            job_advance(job);
-        }
+        job_output_write(job); /* portions, if the stage hands out any */
+        job_stream_advance(job);
         break;
     case JOB_FINISHING:
         job_output_advance(job);
@@ -416,6 +413,7 @@ static void begin(struct job *job)
     }
     job->last_block = &job->first_block;
     job->last_encoded = &job->first_encoded;
+    job->last_result = &job->results;
     job->publish.part_fd = -1;
     job_run(job, &job->open_task, LANE_READ, open_work, open_finished);
 }

@@ -42,6 +42,7 @@ struct stage_args job_args(const struct job *job)
     struct stage_args args = {.queue = job->queue,
                               .params = job->input.settings.params,
                               .block_bytes = e->block_bytes,
+                              .n_threads = e->n_threads,
                               .memory_limit = e->on_cpu ? host_limit(job) : e->device_limit,
                               .host_limit = e->on_cpu ? 0 : host_limit(job),
                               .started_over = job->started_over};

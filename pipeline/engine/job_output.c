@@ -1,9 +1,10 @@
 /*
  * job_output - from the stage's results to the published folder. Pieces are made and deflated on
  * the encode lane, several at a time; one write task at a time appends those that are next in
- * order. Members of one piece travel together, so that a small result costs few tasks. While one
- * result is written, the stage computes the next, but no further ahead. A file that goes on in a
- * later result stays open.
+ * order. Members of one piece travel together, so that a small result costs few tasks. Results
+ * follow each other without a pause: while pieces of one are written those of the next are deflated
+ * and the stage computes the one after it, as many as its plan says, and no further ahead. A file
+ * that goes on in a later result stays open.
  */
 #include "formats/base/json.h"
 #include "pipeline/engine/job_state.h"
@@ -12,16 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { JOB_RESULTS = 2 }; /* on their way at a time, unless the plan says otherwise */
+
 /* --- encode ----------------------------------------------------------------------------------- */
 
 static enum status encode_work(void *owner)
 {
     struct encode_buffer *s = owner;
-    const struct job *job = s->job;
     size_t file = s->file, member = s->member;
     uint64_t piece = s->piece;
     for (size_t i = 0; i < s->n_pieces; i++) {
-        const struct result_file *f = &job->result.files[file];
+        const struct result_file *f = &s->of->result.files[file];
         const struct result_member *m = &f->members[member];
         bytes_clear(&s->raw);
         STATUS_TRY(m->piece(m->context, piece, &s->raw));
@@ -51,39 +53,49 @@ static void encode_finished(struct engine_task *task)
     job_advance(job);
 }
 
-/* Moves the cursor past the piece; notes when it was the last. */
+/* Moves the cursor past the piece; after the last one of a result to the next that has any. */
 static void advance(struct job *job)
 {
-    const struct result_file *f = &job->result.files[job->next_file];
+    struct job_result *const r = job->encoding;
+    const struct result_file *f = &r->result.files[job->next_file];
     if (++job->next_piece == f->members[job->next_member].n_pieces) {
         job->next_piece = 0;
         if (++job->next_member == f->n_members) {
             job->next_member = 0;
-            job->all_encoding = ++job->next_file == job->result.n_files;
+            r->all_encoding = ++job->next_file == r->result.n_files;
         }
+    }
+    if (r->all_encoding) {
+        job->next_file = 0;
+        do {
+            job->encoding = job->encoding->next;
+        } while (job->encoding != NULL && job->encoding->all_encoding);
     }
 }
 
-/* Portions travel alone, since they are large. */
-static bool lone_piece(const struct job *job)
+/* Whether the next piece is the only one of its member in the result. Portions travel alone, since
+ * they are large. */
+static bool lone_piece(const struct job *job, const struct job_result *of)
 {
-    if (job->all_encoding) {
+    if (job->encoding != of) {
         return false;
     }
-    const struct result_file *f = &job->result.files[job->next_file];
+    const struct result_file *f = &of->result.files[job->next_file];
     return !f->more && f->members[job->next_member].n_pieces == 1;
 }
 
 static void start_encoding(struct job *job, struct encode_buffer *s)
 {
     s->job = job;
+    s->of = job->encoding;
+    s->of->n_unwritten++;
     s->file = job->next_file;
     s->member = job->next_member;
     s->piece = job->next_piece;
     s->n_pieces = 1;
-    bool lone = lone_piece(job);
+    bool lone = lone_piece(job, s->of);
     advance(job);
-    while (lone && s->n_pieces < ENCODE_BUFFER_PIECES && lone_piece(job)) {
+    while (lone && s->n_pieces < ENCODE_BUFFER_PIECES && lone_piece(job, s->of)) {
         s->n_pieces++;
         advance(job);
     }
@@ -108,12 +120,12 @@ static enum status append_piece(struct pack *pack, const struct result_file *f,
     return pack_append(pack, piece);
 }
 
-static enum status write_piece(const struct job *job, size_t file, size_t member, uint64_t index,
-                               const struct pack_piece *piece)
+static enum status write_piece(const struct job *job, const struct job_result *r, size_t file,
+                               size_t member, uint64_t index, const struct pack_piece *piece)
 {
-    const struct result_file *f = &job->result.files[file];
+    const struct result_file *f = &r->result.files[file];
     const struct result_member *m = &f->members[member];
-    struct job_output_file *output = &job->outputs[job->output_of[file]];
+    struct job_output_file *output = r->outputs[file];
     if (output->pack == NULL) {
         STATUS_TRY(pack_open(job->publish.part_fd, f->name, f->kind, &output->pack));
     }
@@ -136,8 +148,8 @@ static enum status write_work(void *owner)
     for (struct encode_buffer *s = job->written; s != NULL; s = s->next) {
         size_t file = s->file, member = s->member;
         for (size_t i = 0; i < s->n_pieces; i++) {
-            STATUS_TRY(write_piece(job, file, member, s->piece, &s->pieces[i]));
-            if (i + 1 < s->n_pieces && ++member == job->result.files[file].n_members) {
+            STATUS_TRY(write_piece(job, s->of, file, member, s->piece, &s->pieces[i]));
+            if (i + 1 < s->n_pieces && ++member == s->of->result.files[file].n_members) {
                 member = 0;
                 file++;
             }
@@ -156,10 +168,37 @@ static void give_encode_buffers(struct job *job, struct encode_buffer *s)
     }
 }
 
+static void free_job_result(struct job_result *r)
+{
+    result_free(&r->result);
+    free(r->outputs);
+    free(r);
+}
+
+/* Forgets the results that have been written, but for the last one, which tells of the job. */
+static void drop_written(struct job *job)
+{
+    struct job_result *r;
+    while ((r = job->results) != NULL && r->all_encoding && r->n_unwritten == 0) {
+        job->results = r->next;
+        job->n_results--;
+        if (r->next == NULL) {
+            job->last_result = &job->results;
+            job->result = r->result;
+            r->result = (struct result){0};
+        }
+        free_job_result(r);
+    }
+}
+
 static void write_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->writing = false;
+    for (const struct encode_buffer *s = job->written; s != NULL; s = s->next) {
+        s->of->n_unwritten--;
+    }
+    drop_written(job);
     give_encode_buffers(job, job->written);
     job->written = NULL;
     job_task_ended(job, task);
@@ -218,8 +257,8 @@ static enum status write_manifest(const struct job *job)
 static enum status check_outputs(const struct job *job)
 {
     for (size_t i = 0; i < job->n_outputs; i++) {
-        if (job->outputs[i].pack != NULL) {
-            return status_fail(STATUS_INTERNAL, "%s was to be continued", job->outputs[i].name);
+        if (job->outputs[i]->pack != NULL) {
+            return status_fail(STATUS_INTERNAL, "%s was to be continued", job->outputs[i]->name);
         }
     }
     return STATUS_OK;
@@ -253,7 +292,7 @@ static void start_publishing(struct job *job)
     job->phase = JOB_PUBLISHING;
     job->wall_ns = thread_pool_now_ns() - job->started_ns;
     for (size_t i = 0; i < job->n_outputs; i++) {
-        job->lane_bytes[LANE_WRITE] += job->outputs[i].bytes;
+        job->lane_bytes[LANE_WRITE] += job->outputs[i]->bytes;
     }
     if (job->stage != NULL) {
         job->queue->backend->ops->busy(job->queue, &job->busy, true);
@@ -275,62 +314,81 @@ static void finish_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->on_device = false;
-    job->has_next = true;
     job->restart_pending = task->code == STATUS_START_OVER && !job->started_over;
-    job_task_ended(job, task);
+    if (job_task_ended(job, task)) {
+        (void)job_check(job, job_output_add(job));
+    }
     job_advance_all(job->engine);
 }
 
-/* The output that the file goes on with; a new one unless it is open from an earlier result. */
-static size_t find_output(struct job *job, const struct result_file *f)
+/* The output that the file goes on with, or a new one; NULL: there is no memory for it. */
+static struct job_output_file *find_output(struct job *job, const struct result_file *f)
 {
-    size_t i = 0;
-    while (i < job->n_outputs &&
-           (job->outputs[i].pack == NULL || strcmp(job->outputs[i].name, f->name) != 0)) {
-        i++;
+    for (size_t i = 0; i < job->n_outputs; i++) {
+        if (job->outputs[i]->more && strcmp(job->outputs[i]->name, f->name) == 0) {
+            return job->outputs[i];
+        }
     }
-    if (i == job->n_outputs) {
-        job->outputs[i] = (struct job_output_file){0};
-        memcpy(job->outputs[i].name, f->name, sizeof(f->name));
-        job->n_outputs++;
+    struct job_output_file *output = calloc(1, sizeof(*output));
+    if (output != NULL) {
+        memcpy(output->name, f->name, sizeof(f->name));
+        job->outputs[job->n_outputs++] = output;
     }
-    return i;
+    return output;
 }
 
-/* Makes the result that was computed the one that is written. */
-static enum status adopt_next(struct job *job)
+static enum status find_outputs(struct job *job, struct job_result *r)
 {
-    const size_t n = job->next.n_files;
-    struct job_output_file *outputs =
-        reallocarray(job->outputs, job->n_outputs + n + 1, sizeof(*outputs));
-    job->outputs = outputs != NULL ? outputs : job->outputs;
-    size_t *output_of = reallocarray(job->output_of, n + 1, sizeof(*output_of));
-    job->output_of = output_of != NULL ? output_of : job->output_of;
-    if (outputs == NULL || output_of == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the list of outputs");
-    }
-    result_free(&job->result);
-    job->result = job->next;
-    job->next = (struct result){0};
-    job->has_next = false;
-    job->has_result = true;
-    for (size_t i = 0; i < n; i++) {
-        const struct result_file *f = &job->result.files[i];
+    const size_t n = r->result.n_files;
+    struct job_output_file **all =
+        reallocarray(job->outputs, job->n_outputs + n + 1, sizeof(struct job_output_file *));
+    job->outputs = all != NULL ? all : job->outputs;
+    r->outputs = calloc(n + 1, sizeof(struct job_output_file *));
+    bool found = all != NULL && r->outputs != NULL;
+    for (size_t i = 0; i < n && found; i++) {
+        const struct result_file *f = &r->result.files[i];
         if (f->n_members == 0) {
             return status_fail(STATUS_INTERNAL, "%s holds nothing", f->name);
         }
-        output_of[i] = find_output(job, f);
+        r->outputs[i] = find_output(job, f);
+        found = r->outputs[i] != NULL;
+        if (found) {
+            r->outputs[i]->more = f->more;
+        }
     }
-    job->next_file = job->next_member = 0;
-    job->next_piece = 0;
-    job->all_encoding = n == 0;
+    return found ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for the list of outputs");
+}
+
+enum status job_output_add(struct job *job)
+{
+    struct job_result *r = calloc(1, sizeof(*r));
+    if (r == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a result");
+    }
+    result_free(&job->result);
+    r->result = job->next;
+    job->next = (struct result){0};
+    *job->last_result = r;
+    job->last_result = &r->next;
+    job->n_results++;
+    r->all_encoding = r->result.n_files == 0;
+    STATUS_TRY(find_outputs(job, r));
+    if (job->encoding == NULL && !r->all_encoding) {
+        job->encoding = r;
+    }
+    drop_written(job);
     return STATUS_OK;
 }
 
-/* True when the present result is written. */
-static bool write_result(struct job *job)
+bool job_output_has_room(const struct job *job)
 {
-    while (!job->all_encoding) {
+    const size_t most = job->need.n_results > 0 ? job->need.n_results : JOB_RESULTS;
+    return job->n_results < most;
+}
+
+void job_output_write(struct job *job)
+{
+    while (job->encoding != NULL) {
         struct encode_buffer *s = engine_take_encode_buffer(job->engine);
         if (s == NULL) {
             break;
@@ -340,7 +398,6 @@ static bool write_result(struct job *job)
     if (!job->writing) {
         start_writing(job);
     }
-    return job->all_encoding && job->first_encoded == NULL && !job->writing;
 }
 
 void job_output_begin(struct job *job)
@@ -350,28 +407,13 @@ void job_output_begin(struct job *job)
     job_advance(job);
 }
 
-bool job_output_write(struct job *job)
-{
-    while (job->has_result || job->has_next) {
-        if (job->has_result && !write_result(job)) {
-            return true;
-        }
-        job->has_result = false;
-        if (job->has_next && !job_check(job, adopt_next(job))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 void job_output_advance(struct job *job)
 {
-    if (!job_output_write(job)) {
-        job_advance(job);
-    } else if (!job->on_device && job->more && !job->has_next) {
+    job_output_write(job);
+    if (!job->on_device && job->more && job_output_has_room(job)) {
         job->on_device = true;
         job_run(job, &job->device_task, LANE_DEVICE, finish_work, finish_finished);
-    } else if (!job->on_device && !job->more && !job->has_result && !job->has_next) {
+    } else if (!job->on_device && !job->more && job->n_results == 0) {
         start_publishing(job);
     }
 }
@@ -379,19 +421,25 @@ void job_output_advance(struct job *job)
 void job_output_drop(struct job *job)
 {
     for (size_t i = 0; i < job->n_outputs; i++) {
-        pack_abandon(job->outputs[i].pack);
+        pack_abandon(job->outputs[i]->pack);
+        free(job->outputs[i]);
     }
     if (job->restarts && job->input.part_folder != NULL) {
         publish_empty(&job->publish);
     } else {
         publish_abandon(&job->publish);
     }
+    for (struct job_result *r = job->results, *next; r != NULL; r = next) {
+        next = r->next;
+        free_job_result(r);
+    }
+    job->results = job->encoding = NULL;
+    job->last_result = &job->results;
+    job->n_results = 0;
     result_free(&job->result);
     result_free(&job->next);
     free(job->outputs);
-    free(job->output_of);
     job->outputs = NULL;
-    job->output_of = NULL;
     job->n_outputs = 0;
 }
 

@@ -24,6 +24,16 @@ struct job_output_file {
     uint64_t bytes;
     uint32_t crc;
     struct pack *pack; /* open: being written, or to be continued by a later result */
+    bool more;         /* a later result continues it */
+};
+
+/* A result of the stage on its way to the files. */
+struct job_result {
+    struct result result;
+    struct job_output_file **outputs; /* that its files are; the job's */
+    size_t n_unwritten;               /* encode buffers with pieces of it */
+    bool all_encoding;                /* every piece has got its buffer */
+    struct job_result *next;
 };
 
 /* The decoded numbers of a part, for passes after the first. */
@@ -63,8 +73,9 @@ struct job {
 
     /* streaming */
     struct block *first_block, **last_block; /* read and not yet pushed, in file order */
-    struct block *uploading;                 /* pushed; the device may still read it */
-    struct block *pushing;                   /* taken by the push task */
+    struct block *pushing;                   /* of these, those taken to be pushed next */
+    struct block *pushed;                    /* by the push task that runs */
+    struct block *uploading;                 /* by the one before; the device may still read them */
     bool reading, read_ended, on_device;     /* a task of that kind is running; all has been read */
     size_t part, end_part;                   /* that is being read; where this pass ends */
     struct table *again;  /* of later passes; NULL in the first, which reads tables */
@@ -75,17 +86,20 @@ struct job {
     uint64_t bytes_read;             /* of all files; for progress */
     uint32_t crc[STAGE_MAX_PARTS];
 
-    /* output: one result is written while the stage computes the next */
-    struct result result, next;
-    bool has_result, has_next, more; /* more: the stage is not at its end */
-    bool more_portions;              /* of what was pushed last */
+    /* output: results are encoded and written while the stage computes the next ones */
+    bool more;                                 /* the stage is not at its end */
+    bool more_portions;                        /* of what was pushed last */
+    struct result next;                        /* that the stage fills */
+    struct job_result *results, **last_result; /* not yet written, oldest first */
+    size_t n_results;
+    struct result result; /* the last one that was written; none while others are on their way */
     struct publish publish;
-    struct job_output_file *outputs; /* of all results so far */
+    struct job_output_file **outputs; /* of all results so far */
     size_t n_outputs;
-    size_t *output_of;             /* each file of the present result */
-    size_t next_file, next_member; /* the next piece to be encoded */
+    struct job_result *encoding;   /* has the next piece to be encoded; NULL: there is none */
+    size_t next_file, next_member; /* that piece */
     uint64_t next_piece;
-    bool all_encoding, writing;
+    bool writing;
     struct encode_buffer *first_encoded, **last_encoded; /* in order of pieces */
     struct encode_buffer *written;                       /* taken by the write task */
     json_t *manifest;
@@ -148,8 +162,12 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
 /* job_output.c */
 void job_output_begin(struct job *job);
 void job_output_advance(struct job *job);
-/* Goes on to write the results that are there; false when the job has failed. */
-bool job_output_write(struct job *job);
+/* Takes what the stage has filled, `next`, to be encoded and written. */
+enum status job_output_add(struct job *job) STATUS_MUST_CHECK;
+/* Whether the stage may be asked for one more: fewer than its plan says are on their way. */
+bool job_output_has_room(const struct job *job);
+/* Goes on to encode and write what is there. */
+void job_output_write(struct job *job);
 /* Removes what was not published; on a lane, since it deletes files. */
 void job_output_drop(struct job *job);
 /* On the loop thread, when no task of the job runs. */

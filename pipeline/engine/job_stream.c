@@ -10,21 +10,33 @@
 
 /* --- read and decode: the block's own task ---------------------------------------------------- */
 
-static enum status read_work(void *owner)
+static enum status read_block(struct block *b)
 {
-    struct block *b = owner;
     struct job *job = b->job;
     struct source *file = table_source(job->tables[b->part]);
     bool end = false;
+    b->state = BLOCK_FAILED;
     STATUS_TRY(table_next(b->table, &b->chunk, &end));
-    if (!end) {
-        return STATUS_OK;
-    }
-    b->state = BLOCK_END;
-    if (job->again == NULL) {
+    if (end && job->again == NULL) {
         STATUS_TRY(source_crc(file, &job->crc[b->part]));
     }
-    return source_check_unchanged(file);
+    if (end) {
+        STATUS_TRY(source_check_unchanged(file));
+    }
+    b->state = end ? BLOCK_END : BLOCK_READ;
+    return STATUS_OK;
+}
+
+/* A batch, until the table ends. */
+static enum status read_work(void *owner)
+{
+    for (struct block *b = owner; b != NULL; b = b->next) {
+        STATUS_TRY(read_block(b));
+        if (b->state == BLOCK_END) {
+            break;
+        }
+    }
+    return STATUS_OK;
 }
 
 static enum status decode_work(void *owner)
@@ -76,58 +88,107 @@ static void count_bytes_read(struct job *job)
     job->lane_bytes[LANE_READ] = job->bytes_read;
 }
 
+/* The table has ended. */
+static void end_part(struct job *job)
+{
+    if (job->again != NULL) {
+        job->lane_bytes[LANE_READ] += source_file_offset(table_source(job->again));
+    }
+    job->read_ended = ++job->part == job->end_part;
+}
+
+static void take_read(struct job *job, struct block *b)
+{
+    *job->last_block = b;
+    job->last_block = &b->next;
+    if (b->state == BLOCK_FAILED) {
+        job->read_ended = true;
+        return;
+    }
+    b->state = BLOCK_DECODING;
+    job_run(job, &b->task, LANE_DECODE, decode_work, decode_finished);
+}
+
 static void read_finished(struct engine_task *task)
 {
     struct block *b = task->owner;
     struct job *job = b->job;
+    const enum status code = task->code;
+    char *const message = task->message;
+    task->message = NULL;
     job->running--;
     job->reading = false;
     count_bytes_read(job);
-    if (task->code == STATUS_OK && b->state == BLOCK_END) {
-        if (job->again != NULL) {
-            job->lane_bytes[LANE_READ] += source_file_offset(table_source(job->again));
+    bool all = false; /* jobs may find a block */
+    for (struct block *next; b != NULL; b = next) {
+        next = b->next;
+        b->next = NULL;
+        if (b->state == BLOCK_FAILED) { /* it tells why, when all before it have been pushed */
+            b->task.code = code;
+            b->task.message = message;
         }
-        job->read_ended = ++job->part == job->end_part;
-        drop_block(job, b);
+        if (b->state == BLOCK_READ || b->state == BLOCK_FAILED) {
+            take_read(job, b);
+        } else {
+            if (b->state == BLOCK_END) {
+                end_part(job);
+            }
+            drop_block(job, b);
+            all = true;
+        }
+    }
+    if (all) {
         job_advance_all(job->engine);
-        return;
-    }
-    *job->last_block = b;
-    job->last_block = &b->next;
-    if (task->code != STATUS_OK) {
-        b->state = BLOCK_FAILED;
-        job->read_ended = true;
     } else {
-        b->state = BLOCK_DECODING;
-        job_run(job, &b->task, LANE_DECODE, decode_work, decode_finished);
+        job_advance(job);
     }
-    job_advance(job);
 }
 
-static void start_reading(struct job *job)
+static struct block *take_block(struct job *job)
 {
     struct block *b = engine_take_block(job->engine);
-    if (b == NULL) {
+    if (b != NULL) {
+        b->job = job;
+        b->part = job->part;
+        b->table = job->again != NULL ? job->again : job->tables[job->part];
+        b->state = BLOCK_READING;
+    }
+    return b;
+}
+
+/* One block, or more while there are plenty, so that a task reads much at a time. */
+static void start_reading(struct job *job)
+{
+    const struct engine *e = job->engine;
+    struct block *first = take_block(job);
+    if (first == NULL) {
         return;
     }
+    struct block **last = &first->next;
+    for (size_t n = 1; n < e->batch_blocks && e->n_free_blocks > e->n_blocks / 2; n++) {
+        *last = take_block(job);
+        last = &(*last)->next;
+    }
     job->reading = true;
-    b->job = job;
-    b->part = job->part;
-    b->table = job->again != NULL ? job->again : job->tables[job->part];
-    b->state = BLOCK_READING;
-    job_run(job, &b->task, LANE_READ, read_work, read_finished);
+    job_run(job, &first->task, LANE_READ, read_work, read_finished);
 }
 
 /* --- push ------------------------------------------------------------------------------------- */
 
-/* Hands the block over, if there is one, and takes what is finished; then waits until the device
- * has read the block before it, so that there is a copy under way while the next block comes. */
-static enum status push_work(void *owner)
+/* Waits until the device has read these blocks. */
+static enum status wait_for_uploads(const struct job *job, const struct block *list)
 {
-    struct job *job = owner;
+    for (const struct block *b = list; b != NULL; b = b->next) {
+        STATUS_TRY(job->queue->backend->ops->upload_wait(job->queue, b->ticket));
+    }
+    return STATUS_OK;
+}
+
+/* Hands over the next block, unless there is more to come of the one before. */
+static enum status push_block(struct job *job)
+{
     const struct stage_ops *stage = job->input.settings.stage;
-    const struct backend_ops *ops = job->queue->backend->ops;
-    struct block *b = job->pushing;
+    struct block *b = job->more_portions ? NULL : job->pushing;
     if (b != NULL && job->again != NULL) { /* the same from a copy as from the file */
         b->chunk.n_labels = b->chunk.n_missing = b->chunk.first_column = 0;
         b->chunk.first_line = 0;
@@ -135,29 +196,42 @@ static enum status push_work(void *owner)
     if (b != NULL) {
         job_copy_add(job, b);
         STATUS_TRY(stage->push(job->stage, b->part, &b->chunk, &b->ticket));
+        job->pushing = b->next;
+        b->next = job->pushed;
+        job->pushed = b;
     }
     if (stage->portion != NULL && (b != NULL || job->more_portions)) {
         job->more_portions = false;
         STATUS_TRY(stage->portion(job->stage, &job->next, &job->more_portions));
     }
-    if (job->uploading != NULL) {
-        STATUS_TRY(ops->upload_wait(job->queue, job->uploading->ticket));
-    }
-    return b != NULL && job->engine->on_cpu ? ops->upload_wait(job->queue, b->ticket) : STATUS_OK;
+    return STATUS_OK;
+}
+
+/* Hands over blocks, if there are any, until the stage hands something out; then waits until the
+ * device has read those of the task before, so that copies are under way while the next come. */
+static enum status push_work(void *owner)
+{
+    struct job *job = owner;
+    do {
+        STATUS_TRY(queue_check(job->queue));
+        STATUS_TRY(push_block(job));
+    } while (job->pushing != NULL && job->next.n_files == 0 && !job->more_portions);
+    STATUS_TRY(wait_for_uploads(job, job->uploading));
+    return job->engine->on_cpu ? wait_for_uploads(job, job->pushed) : STATUS_OK;
 }
 
 static void push_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->on_device = false;
-    job->has_next = job->next.n_files > 0;
-    if (job_task_ended(job, task)) {
+    if (job_task_ended(job, task) &&
+        (job->next.n_files == 0 || job_check(job, job_output_add(job)))) {
         drop_list(job, &job->uploading);
         if (job->engine->on_cpu) {
-            drop_list(job, &job->pushing);
+            drop_list(job, &job->pushed);
         } else {
-            job->uploading = job->pushing;
-            job->pushing = NULL;
+            job->uploading = job->pushed;
+            job->pushed = NULL;
         }
     }
     job_advance_all(job->engine);
@@ -258,11 +332,10 @@ static void end_pass(struct job *job)
     job_run(job, &job->device_task, LANE_DEVICE, pass_work, pass_finished);
 }
 
-/* Whether the block just taken may be pushed: there is memory for the lines so far, and a later
- * pass brings no more than the first. */
-static bool may_push(struct job *job)
+/* Whether a block just taken may be pushed: there is memory for the lines so far, and a later pass
+ * brings no more than the first. */
+static bool may_push(struct job *job, size_t part)
 {
-    const size_t part = job->pushing->part;
     const size_t per_line = table_info(job->tables[part])->cells_per_line;
     if (job->again == NULL) {
         return job_reserve_lines(job, part, (job->cells[part] + per_line - 1) / per_line);
@@ -270,7 +343,21 @@ static bool may_push(struct job *job)
     return job->again_cells <= job->cells[part] || job_check(job, changed(job, part));
 }
 
-/* The device has nothing to do: gives it the next block, lets it return its last one when blocks
+/* Takes the next blocks that are ready to be pushed, a batch at most; false when the job has
+ * failed. */
+static bool take_batch(struct job *job)
+{
+    struct block **last = &job->pushing;
+    for (size_t n = 0; n < job->engine->batch_blocks && (*last = take_ready(job)) != NULL; n++) {
+        if (!may_push(job, (*last)->part)) {
+            return false;
+        }
+        last = &(*last)->next;
+    }
+    return true;
+}
+
+/* The device has nothing to do: gives it the next blocks, lets it return its last ones when blocks
  * are short or no more come, or ends the pass. What the stage has handed out must have been taken
  * up before. */
 static void feed_device(struct job *job)
@@ -280,9 +367,9 @@ static void feed_device(struct job *job)
         job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
         return;
     }
-    job->pushing = take_ready(job);
+    const bool taken = job->pushing != NULL || take_batch(job);
     const bool ended = job->read_ended && job->first_block == NULL && job->pushing == NULL;
-    if (job->pushing != NULL && !may_push(job)) {
+    if (!taken) {
         job_advance(job);
     } else if (job->pushing != NULL ||
                (job->uploading != NULL && (ended || job->engine->free_blocks == NULL))) {
@@ -327,7 +414,7 @@ void job_stream_advance(struct job *job)
     }
     if (job->context.check_only) {
         count_blocks(job);
-    } else if (!job->on_device && !job->has_next) {
+    } else if (!job->on_device && job_output_has_room(job)) {
         feed_device(job);
     }
 }
@@ -336,6 +423,7 @@ void job_stream_drop(struct job *job)
 {
     drop_list(job, &job->first_block);
     drop_list(job, &job->pushing);
+    drop_list(job, &job->pushed);
     drop_list(job, &job->uploading);
     job->last_block = &job->first_block;
 }

@@ -53,8 +53,8 @@ static json_t *pack_outputs(const struct job *job)
     json_t *list = json_array();
     for (size_t i = 0; i < job->n_outputs; i++) {
         add(&list,
-            json_pack("{s:s, s:I, s:o}", "name", job->outputs[i].name, "bytes",
-                      (json_int_t)job->outputs[i].bytes, "crc32", crc_text(job->outputs[i].crc)));
+            json_pack("{s:s, s:I, s:o}", "name", job->outputs[i]->name, "bytes",
+                      (json_int_t)job->outputs[i]->bytes, "crc32", crc_text(job->outputs[i]->crc)));
     }
     return list;
 }

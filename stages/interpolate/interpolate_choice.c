@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum {
-    BLOCKS_A_SET = 4,        /* of the engine's: values that leave at once */
-    UNIT = 64,               /* queries, so that arrays on the backend begin where they may */
+    BLOCKS_A_SET = 4, /* of the engine's: values that leave at once */
+    UNIT = 64,        /* queries, so that arrays on the backend begin where they may */
+    PIECE_QUERIES = PACK_PIECE_BYTES / (int)sizeof(double),
     GROWING_BYTES = 3 << 20, /* of arrays and files that grow */
     NUMBER = (int)sizeof(double)
 };
@@ -98,22 +99,27 @@ enum status interpolate_too_many(const struct interpolate_job *job, size_t n_nod
     return too_many(job->args.inputs[INTERPOLATE_NODES].name, n_nodes);
 }
 
+static uint64_t set_bytes(const struct interpolate_choice *c)
+{
+    return c->in_queries * dtype_bytes(c->query_type) + c->set_queries * c->n_curves * NUMBER;
+}
+
 /* Memory of a job, from numbers that are no larger than 2^64 when their product is. */
 static void add_need(const struct stage_args *args, const struct interpolate_choice *c,
                      struct stage_need *need)
 {
-    const size_t of_query = dtype_bytes(c->query_type);
     const uint64_t n = c->n_nodes, curves = c->n_curves, cells = n * (1 + curves);
-    uint64_t backend = 2 * (c->in_queries * of_query + c->set_queries * curves * NUMBER);
+    uint64_t backend = c->n_sets * set_bytes(c);
     uint64_t host = 3 * cells * NUMBER + 40 * n; /* as they came, sorted, growing; places, lines */
     const struct interpolate_setup_bytes setup = interpolate_setup_bytes(c->n_nodes, c->n_curves);
     const struct interpolate_picture_bytes picture = interpolate_picture_bytes(c->n_curves);
     host += setup.host + GROWING_BYTES + c->about_text * (1 + curves) * NUMBER + picture.host;
-    host += c->line.n > 0 ? 2 * c->in_queries * NUMBER : 0;
+    host += c->line.n > 0 ? c->in_queries * NUMBER : 0;
     backend += setup.backend + picture.backend;
     *need = (struct stage_need){
         .memory_bytes = backend,
         .host_bytes = host,
+        .n_results = c->n_sets,
         .estimated = args->inputs[INTERPOLATE_NODES].table->n_lines == 0,
     };
 }
@@ -127,13 +133,37 @@ static void choose_buffers(size_t block_bytes, struct interpolate_choice *c)
     const size_t most =
         c->n_queries != 0 && c->n_queries < SIZE_MAX ? (size_t)c->n_queries : SIZE_MAX;
     c->set_queries = room / of_values / UNIT * UNIT + UNIT;
+    if (c->line.n > 0 && c->set_queries > PIECE_QUERIES) { /* so that no piece is a short one */
+        c->set_queries -= c->set_queries % PIECE_QUERIES;
+    }
     c->in_queries = c->line.n > 0 ? c->set_queries : block_bytes / dtype_bytes(c->query_type) + 1;
     c->in_queries = c->in_queries < most ? c->in_queries : most;
     c->set_queries = c->set_queries < c->in_queries ? c->set_queries : c->in_queries;
+    c->n_sets = 2;
     c->most_text = INTERPOLATE_CSV_POINTS / c->n_curves;
     c->about_text = c->n_queries > c->most_text ? 0
                     : c->n_about < c->most_text ? (size_t)c->n_about
                                                 : c->most_text;
+}
+
+/* One set is computed while the pieces of the others keep the threads that deflate them busy, and
+ * as many wait to be written. No more than there are sets of queries; `need` is that with two of
+ * them: the others take half of what it leaves at most. */
+static void choose_n_sets(const struct stage_args *args, const struct stage_need *need,
+                          struct interpolate_choice *c)
+{
+    const uint64_t x = c->set_queries * dtype_bytes(c->query_type),
+                   y = (uint64_t)c->set_queries * c->n_curves * NUMBER,
+                   pieces = (x + PACK_PIECE_BYTES - 1) / PACK_PIECE_BYTES +
+                            (y + PACK_PIECE_BYTES - 1) / PACK_PIECE_BYTES;
+    const uint64_t wanted = (2 * args->n_threads + pieces - 1) / pieces + 2,
+                   there = c->n_about / c->set_queries + 1,
+                   taken = need->memory_bytes + (args->host_limit > 0 ? 0 : need->host_bytes),
+                   left = args->memory_limit > taken ? args->memory_limit - taken : 0,
+                   room = 2 + left / 2 / set_bytes(c);
+    uint64_t n = wanted < there ? wanted : there;
+    n = n < room ? n : room;
+    c->n_sets = n > 2 ? (size_t)n : 2;
 }
 
 enum status interpolate_choose(const struct stage_args *args, struct interpolate_choice *c,
@@ -154,6 +184,8 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
     }
     c->n_nodes = c->n_nodes < INTERPOLATE_MOST_NODES ? c->n_nodes : INTERPOLATE_MOST_NODES;
     choose_buffers(args->block_bytes, c);
+    add_need(args, c, need);
+    choose_n_sets(args, need, c);
     add_need(args, c, need);
     return STATUS_OK;
 }

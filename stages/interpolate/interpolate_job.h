@@ -35,20 +35,16 @@ struct interpolate_choice {
     enum dtype query_type;
     size_t in_queries;  /* that may come at once ... */
     size_t set_queries; /* ... and of which the values leave at once */
+    size_t n_sets;      /* that are on their way at a time; 2 at least */
     size_t most_text;   /* queries that curve.csv.gz holds at most */
     size_t about_text;  /* known or estimated to be kept for it; 0: too many */
-};
-
-/* Queries as they came. */
-struct interpolate_in {
-    struct span x; /* query_type [in_queries]; backend */
-    double *host;  /* those of a linspace, on their way to the backend; of host_alloc */
 };
 
 /* Queries on their way out, with their values. */
 struct interpolate_set {
     struct interpolate_job *job;
-    struct span x, y; /* within an interpolate_in; double [set_queries][n_curves]; backend */
+    struct span in;   /* query_type [in_queries]: as they came; backend */
+    struct span x, y; /* within the `in` of one of the sets; double [set_queries][n_curves] */
     size_t n;
 };
 
@@ -70,12 +66,13 @@ struct interpolate_job {
     struct interpolate_setup setup;
     struct span counts;
 
-    struct interpolate_in in[2]; /* in turn, like the sets: */
-    struct interpolate_set set[2];
-    size_t in_turn, turn; /* the ones that are next */
-    size_t n_in, n_out;   /* queries that came last, and those of them that have been evaluated */
-    uint64_t n_done;      /* queries evaluated in all */
-    double low, high;     /* of the queries that are numbers; low > high: there is none */
+    struct interpolate_set *sets; /* [n_sets] */
+    size_t in_turn, turn;         /* those whose `in`, and `y`, are next */
+    struct span in;               /* the queries that came last */
+    size_t n_in, n_out;           /* how many, and how many of them have been evaluated */
+    double *host;            /* queries of a linspace, on their way to the backend; of host_alloc */
+    uint64_t n_done;         /* queries evaluated in all */
+    double low, high;        /* of the queries that are numbers; low > high: there is none */
     double *text_x, *text_y; /* for curve.csv.gz: [text_room], [text_room][n_curves] */
     size_t n_text, text_room;
     bool without_text; /* there are more than it holds */

@@ -3,8 +3,8 @@
  * curve a column, at the queries of X.query.* or of a linspace.
  *
  * Nodes are gathered on the host, since all of them are wanted at once. Then queries pass through
- * two sets of buffers in turn, and leave with their values as portions of the result: while one
- * set is encoded and written the next is evaluated.
+ * some sets of buffers in turn, and leave with their values as portions of the result: while one
+ * set is evaluated the others are encoded and written.
  */
 #include "stages/interpolate/interpolate_job.h"
 

@@ -1,5 +1,5 @@
 /*
- * interpolate_stream - queries in, values out, through two sets of buffers in turn.
+ * interpolate_stream - queries in, values out, through some sets of buffers in turn.
  *
  * Values lie query by query, so that a portion of all curves is one piece of the array, which
  * grows in that order (NumPy's fortran_order). They stay on the backend until a piece is made.
@@ -18,18 +18,23 @@ enum status interpolate_stream_open(struct interpolate_job *job)
     const struct interpolate_choice *const c = &job->choice;
     job->low = INFINITY;
     job->high = -INFINITY;
-    for (size_t k = 0; k < 2; k++) {
-        job->set[k].job = job;
+    job->sets = calloc(c->n_sets, sizeof *job->sets);
+    if (job->sets == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu sets of queries", c->n_sets);
+    }
+    for (size_t k = 0; k < c->n_sets; k++) {
+        struct interpolate_set *const set = &job->sets[k];
+        set->job = job;
         STATUS_TRY(
-            job->ops->alloc(job->queue, c->in_queries * dtype_bytes(c->query_type), &job->in[k].x));
-        STATUS_TRY(job->ops->alloc(job->queue, c->set_queries * c->n_curves * sizeof(double),
-                                   &job->set[k].y));
-        if (c->line.n > 0) {
-            void *host;
-            STATUS_TRY(
-                job->ops->host_alloc(job->queue->backend, c->in_queries * sizeof(double), &host));
-            job->in[k].host = host;
-        }
+            job->ops->alloc(job->queue, c->in_queries * dtype_bytes(c->query_type), &set->in));
+        STATUS_TRY(
+            job->ops->alloc(job->queue, c->set_queries * c->n_curves * sizeof(double), &set->y));
+    }
+    if (c->line.n > 0) {
+        void *host;
+        STATUS_TRY(
+            job->ops->host_alloc(job->queue->backend, c->in_queries * sizeof(double), &host));
+        job->host = host;
     }
     STATUS_TRY(job->ops->alloc(job->queue, sizeof(struct interpolate_counts), &job->counts));
     return job->ops->zero(job->queue, job->counts);
@@ -45,12 +50,13 @@ static void drop_text(struct interpolate_job *job)
 
 void interpolate_stream_free(struct interpolate_job *job)
 {
-    for (size_t k = 0; k < 2; k++) {
-        if (job->in[k].host != NULL) {
-            job->ops->host_free(job->queue->backend, job->in[k].host);
-        }
-        job->ops->release(job->queue, job->in[k].x);
-        job->ops->release(job->queue, job->set[k].y);
+    for (size_t k = 0; job->sets != NULL && k < job->choice.n_sets; k++) {
+        job->ops->release(job->queue, job->sets[k].in);
+        job->ops->release(job->queue, job->sets[k].y);
+    }
+    free(job->sets);
+    if (job->host != NULL) {
+        job->ops->host_free(job->queue->backend, job->host);
     }
     job->ops->release(job->queue, job->counts);
     drop_text(job);
@@ -89,12 +95,16 @@ static enum status look_over(struct interpolate_job *job, const struct table_chu
     return STATUS_OK;
 }
 
-/* The next n queries are on the backend. */
-static void take(struct interpolate_job *job, size_t n)
+/* Brings the next n queries to the backend. */
+static enum status take(struct interpolate_job *job, const void *queries, size_t n,
+                        uint64_t *ticket)
 {
-    job->in_turn = 1 - job->in_turn;
+    job->in = job->sets[job->in_turn].in;
+    job->in_turn = (job->in_turn + 1) % job->choice.n_sets;
     job->n_in = n;
     job->n_out = 0;
+    return job->ops->upload(job->queue, job->in, queries, n * dtype_bytes(job->choice.query_type),
+                            ticket);
 }
 
 enum status interpolate_stream_add(struct interpolate_job *job, const struct table_chunk *chunk,
@@ -110,26 +120,21 @@ enum status interpolate_stream_add(struct interpolate_job *job, const struct tab
         return STATUS_OK;
     }
     STATUS_TRY(look_over(job, chunk));
-    STATUS_TRY(job->ops->upload(job->queue, job->in[job->in_turn].x, chunk->values,
-                                n * dtype_bytes(job->choice.query_type), ticket));
-    take(job, n);
-    return STATUS_OK;
+    return take(job, chunk->values, n, ticket);
 }
 
 enum status interpolate_stream_next(struct interpolate_job *job)
 {
     const struct linspace *const line = &job->choice.line;
-    struct interpolate_in *const in = &job->in[job->in_turn];
+    const double *const x = job->host;
     const uint64_t left = line->n - job->n_done;
     const size_t n = left < job->choice.in_queries ? (size_t)left : job->choice.in_queries;
     uint64_t ticket;
     STATUS_TRY(queue_check(job->queue));
-    linspace_fill(line, job->n_done, n, in->host);
-    widen(job, fmin(in->host[0], in->host[n - 1]), fmax(in->host[0], in->host[n - 1]));
-    STATUS_TRY(job->ops->upload(job->queue, in->x, in->host, n * sizeof(double), &ticket));
-    STATUS_TRY(job->ops->upload_wait(job->queue, ticket));
-    take(job, n);
-    return STATUS_OK;
+    linspace_fill(line, job->n_done, n, job->host);
+    widen(job, fmin(x[0], x[n - 1]), fmax(x[0], x[n - 1]));
+    STATUS_TRY(take(job, x, n, &ticket));
+    return job->ops->upload_wait(job->queue, ticket);
 }
 
 /* Evaluates the next of the queries that have been taken, into the set that is next. */
@@ -138,10 +143,10 @@ static enum status evaluate(struct interpolate_job *job, struct interpolate_set 
     const struct interpolate_choice *const c = &job->choice;
     const size_t left = job->n_in - job->n_out;
     set->n = left < c->set_queries ? left : c->set_queries;
-    set->x = span_from(job->in[1 - job->in_turn].x, job->n_out * dtype_bytes(c->query_type));
+    set->x = span_from(job->in, job->n_out * dtype_bytes(c->query_type));
     job->n_out += set->n;
     job->n_done += set->n;
-    job->turn = 1 - job->turn;
+    job->turn = (job->turn + 1) % c->n_sets;
     return job->ops->interpolate->evaluate(job->queue, &job->setup.nodes, &job->setup.cells, set->x,
                                            c->query_type, set->n, set->y, job->counts);
 }
@@ -218,7 +223,7 @@ static enum npy_type query_npy(const struct interpolate_job *job)
 
 enum status interpolate_stream_portion(struct interpolate_job *job, struct result *out, bool *more)
 {
-    struct interpolate_set *const set = &job->set[job->turn];
+    struct interpolate_set *const set = &job->sets[job->turn];
     struct result_file *f;
     if (job->n_out == job->n_in) {
         return STATUS_OK;

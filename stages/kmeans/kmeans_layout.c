@@ -23,7 +23,10 @@ enum {
     WINDOW_BYTES = 64 << 20, /* of models that share a pass, where there are several */
     WINDOW_RUNS = 256,
     GROWING_BYTES = 2 << 20, /* what a file and an array that grow hold */
-    UNITS_A_BLOCK = 4,       /* of points that do not stay */
+    UNITS_A_BLOCK = 4,       /* of points that do not stay, at least; else ... */
+    UNIT_POINTS = 1 << 13,   /* ... so many for each thread, to keep all of them busy, ... */
+    UNIT_BYTES = 64 << 20,   /* ... no more bytes than these ... */
+    UNITS_A_LIMIT = 8,       /* ... and no more than this part of the memory */
 };
 
 const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
@@ -215,12 +218,14 @@ static void tally_resident(struct tally *t, const struct kmeans_choice *c,
     }
 }
 
-static void tally_streamed(struct tally *t, const struct kmeans_layout *l)
+static void tally_streamed(struct tally *t, const struct stage_args *args,
+                           const struct kmeans_layout *l)
 {
+    const size_t pushed = args->block_bytes / (l->n_columns * dtype_bytes(l->type)) + 1;
     tally(t, BACKEND, 2 * l->unit, l->n_columns, dtype_bytes(l->type));
     tally(t, BACKEND, l->unit, sizeof(int32_t), 1);
-    tally(t, HOST, 2, KMEANS_LABEL_PIECE, sizeof(int32_t));      /* that are gathered, or move */
-    tally(t, HOST, 3, UNITS_A_BLOCK * l->unit, sizeof(int32_t)); /* of the last pushes */
+    tally(t, HOST, 2, KMEANS_LABEL_PIECE, sizeof(int32_t));   /* that are gathered, or move */
+    tally(t, HOST, 3 * pushed + l->unit, 1, sizeof(int32_t)); /* of the last pushes */
 }
 
 static struct tally tally_all(const struct stage_args *args, const struct kmeans_choice *c,
@@ -231,7 +236,7 @@ static struct tally tally_all(const struct stage_args *args, const struct kmeans
     if (l->resident) {
         tally_resident(&t, c, l);
     } else {
-        tally_streamed(&t, l);
+        tally_streamed(&t, args, l);
     }
     size_t sum;
     t.wrapped = t.wrapped || !checked_add(t.bytes[HOST], t.bytes[BACKEND], &sum);
@@ -299,6 +304,26 @@ static void find_width(const struct stage_args *args, const struct kmeans_choice
     l->width--;
 }
 
+/* Points that kernels take at once, `least` or more where memory is not short. */
+static size_t find_unit(const struct stage_args *args, const struct kmeans_layout *l, size_t least)
+{
+    const size_t row_bytes = l->n_columns * dtype_bytes(l->type);
+    const uint64_t bytes = args->memory_limit / UNITS_A_LIMIT < UNIT_BYTES
+                               ? args->memory_limit / UNITS_A_LIMIT
+                               : UNIT_BYTES;
+    return at_least(least, at_most(args->n_threads * UNIT_POINTS, (size_t)bytes / row_bytes));
+}
+
+/* Halves it until the job fits; `least` where it never does. */
+static void shrink_unit(const struct stage_args *args, const struct kmeans_choice *c,
+                        struct kmeans_layout *l, size_t least)
+{
+    while (l->unit > 0 && !fits(args, c, l)) {
+        l->unit /= 2;
+    }
+    l->unit = l->unit > 0 ? l->unit : least;
+}
+
 enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *choice,
                            struct kmeans_layout *out)
 {
@@ -334,11 +359,14 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
     }
     const double side = sqrt((double)KMEANS_SAMPLE_WORK / (double)l.n_columns);
     l.sample = at_most(at_least((size_t)side, 2), KMEANS_SAMPLE_MOST);
-    l.unit = at_least(args->block_bytes / UNITS_A_BLOCK / (l.n_columns * dtype_bytes(l.type)), 1);
+    const size_t least =
+        at_least(args->block_bytes / UNITS_A_BLOCK / (l.n_columns * dtype_bytes(l.type)), 1);
+    l.unit = find_unit(args, &l, least);
     l.resident = true;
     if ((!l.n_known && args->started_over) || !kmeans_layout_fits(args, choice, &l, l.n)) {
         STATUS_TRY(l.by_columns ? refuse_columns(args, choice, &l) : STATUS_OK);
         l.resident = false;
+        shrink_unit(args, choice, &l, least);
         find_width(args, choice, &l);
     }
     *out = l;

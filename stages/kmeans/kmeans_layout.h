@@ -53,7 +53,8 @@ struct kmeans_layout {
     bool has_names;  /* of rows, which are kept where the points stay in memory */
     enum dtype type;
     bool resident; /* all points stay in backend memory */
-    size_t unit;   /* points that are gathered at once where they do not */
+    size_t unit;   /* points that kernels take at once, as far as they can; where points do not
+                      stay, that are gathered */
     size_t width;  /* runs that share a pass over the points */
     size_t sample; /* the most points in the silhouette's sample */
 };

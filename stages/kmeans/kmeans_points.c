@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_CELLS = 1 << 16 }; /* that kernels take at once, but for the end of a block */
+enum { LEAST_CELLS = 1 << 16 }; /* that kernels take at once, but for the end of a block; or ... */
 
 /* --- the host's side -------------------------------------------------------------------------- */
 
@@ -125,7 +125,8 @@ static enum status hand_over(struct kmeans_job *job, bool all)
     const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
     struct kmeans_block *const b = job->open;
     const size_t n = (size_t)(job->n_cells / d) - job->n_done, begin = job->n_done - b->first;
-    if (n == 0 || (!all && n < LEAST_CELLS / d)) {
+    const size_t half = job->layout.unit / 2; /* ... so many points */
+    if (n == 0 || (!all && (n < LEAST_CELLS / d || n < half))) {
         return STATUS_OK;
     }
     const struct kmeans_points x = {.at = span_from(b->at, begin * d * size),

@@ -110,6 +110,29 @@ static void a_push_may_give_several_portions(void **state)
     free(path);
 }
 
+/* One piece a portion: with all threads at pieces, as many portions are on their way. */
+static void as_many_portions_are_encoded_at_a_time_as_the_plan_says(void **state)
+{
+    (void)state;
+    char *path = counting_csv("held.csv", 60000, 7);
+    struct settings settings = small_settings();
+    fake.grows = true;
+    fake.n_held = 4;
+    fake.n_portions = 3;
+    fake.n_to_meet = (int)settings.threads;
+    const struct outcome o = run_jobs(path, 1, &settings);
+    assert_string_equal(o.message, "");
+    assert_int_equal(o.n_ok, 1);
+    assert_in_range(fake.most_unread, settings.threads, fake.n_held);
+    remove_output();
+    fake.n_held = 0; /* two */
+    fake.n_meeting = fake.n_to_meet = fake.n_unread = fake.most_unread = 0;
+    assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+    assert_in_range(fake.most_unread, 1, 2);
+    remove_output();
+    free(path);
+}
+
 static void results_that_do_not_end_well_are_not_published(void **state)
 {
     (void)state;
@@ -349,6 +372,7 @@ int main(void)
         cmocka_unit_test_setup(results_that_come_one_after_the_other_make_one_folder, reset),
         cmocka_unit_test_setup(portions_of_an_attempt_that_starts_over_are_gone, reset),
         cmocka_unit_test_setup(a_push_may_give_several_portions, reset),
+        cmocka_unit_test_setup(as_many_portions_are_encoded_at_a_time_as_the_plan_says, reset),
         cmocka_unit_test_setup(results_that_do_not_end_well_are_not_published, reset),
         cmocka_unit_test_setup(parts_are_read_as_often_as_the_stage_asks, reset),
         cmocka_unit_test_setup(

@@ -232,6 +232,9 @@ static void calls_to_files_and_nothing_else_are_told(void **state)
     assert_int_equal(seen.n_out, 2); /* it is written, and closed */
     assert_int_equal(io_watch_pread(-1, content, 1, 0), -1);
     assert_int_equal(errno, EBADF);
+    assert_int_equal(io_watch_copy(-1, 0, -1, 1), -1);
+    assert_int_equal(errno, EBADF);
+    assert_int_equal(seen.n_out, 3);
     io_watch_thread(NULL);
     seen.watch.note = NULL;
     assert_int_equal(unlink(name), 0);

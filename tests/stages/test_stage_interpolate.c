@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NODES = 23, CURVES = 2, QUERIES = 3000, BLOCK = 4096 };
+enum { NODES = 23, CURVES = 2, QUERIES = 3000, BLOCK = 4096, MOST_WAITING = 64 };
 
 /* A job: nodes in rows, queries, and how they are cut. */
 struct sheet {
@@ -22,6 +22,14 @@ struct sheet {
     const char *params[4];
     size_t cut_nodes, cut_queries; /* cells of a chunk */
     bool with_comments;            /* a chunk without numbers comes before each of them */
+    size_t n_threads;
+    uint64_t memory_limit;
+};
+
+/* Portions that have been handed out and not been read, oldest first. */
+struct waiting {
+    struct result at[MOST_WAITING];
+    size_t n, most; /* most: before the oldest is read; it is at least 1 */
 };
 
 /* What came out, portion after portion. */
@@ -74,19 +82,35 @@ static void take_member(const struct result *portion, size_t member, struct byte
     }
 }
 
-/* Reads the pieces of a portion as late as they may be: when the stage has made the next one. */
-static void take_portion(struct outcome *o, struct result *waiting, struct result *next)
+static void read_oldest(struct outcome *o, struct waiting *w)
 {
-    if (waiting->n_files > 0) {
-        take_member(waiting, 0, &o->x);
-        take_member(waiting, 1, &o->y);
-    }
-    result_free(waiting);
-    *waiting = *next;
-    *next = (struct result){0};
+    take_member(&w->at[0], 0, &o->x);
+    take_member(&w->at[0], 1, &o->y);
+    result_free(&w->at[0]);
+    w->n--;
+    memmove(&w->at[0], &w->at[1], w->n * sizeof w->at[0]);
 }
 
-static enum status portions(struct outcome *o, struct result *waiting)
+/* Reads the pieces of a portion as late as they may be: when the stage has made all that may be on
+ * their way. */
+static void take_portion(struct outcome *o, struct waiting *w, struct result *next)
+{
+    assert_in_range(w->most, 1, MOST_WAITING - 1);
+    w->at[w->n++] = *next;
+    *next = (struct result){0};
+    if (w->n > w->most) {
+        read_oldest(o, w);
+    }
+}
+
+static void drop_waiting(struct waiting *w)
+{
+    while (w->n > 0) {
+        result_free(&w->at[--w->n]);
+    }
+}
+
+static enum status portions(struct outcome *o, struct waiting *waiting)
 {
     for (bool more = true; more;) {
         struct result next = {0};
@@ -105,7 +129,7 @@ static enum status portions(struct outcome *o, struct result *waiting)
 }
 
 /* A chunk of a text's lines that hold no numbers. */
-static enum status push_comment(struct outcome *o, size_t part, struct result *waiting)
+static enum status push_comment(struct outcome *o, size_t part, struct waiting *waiting)
 {
     const struct table_chunk chunk = {.n_cells = 0};
     uint64_t ticket;
@@ -115,7 +139,7 @@ static enum status push_comment(struct outcome *o, size_t part, struct result *w
 }
 
 static enum status push(const struct sheet *s, struct outcome *o, size_t part,
-                        struct result *waiting)
+                        struct waiting *waiting)
 {
     const double *nodes = s->many != NULL ? s->many : s->cells;
     const double *cells = part == 0 ? nodes : s->query;
@@ -141,7 +165,7 @@ static enum status push(const struct sheet *s, struct outcome *o, size_t part,
     return STATUS_OK;
 }
 
-static enum status finish(struct outcome *o, struct result *waiting)
+static enum status finish(struct outcome *o, struct waiting *waiting)
 {
     for (bool more = true; more;) {
         struct result next;
@@ -158,8 +182,9 @@ static enum status finish(struct outcome *o, struct result *waiting)
             o->last = next;
         }
     }
-    struct result none = {0};
-    take_portion(o, waiting, &none);
+    while (waiting->n > 0) {
+        read_oldest(o, waiting);
+    }
     return STATUS_OK;
 }
 
@@ -178,11 +203,14 @@ static struct outcome run_sheet(const struct sheet *s)
         .queue = counted.queue,
         .params = params,
         .inputs = {{&s->nodes, "x.nodes.npy"}, {has_line ? NULL : &s->queries, "x.query.csv"}},
-        .block_bytes = BLOCK};
-    struct result waiting = {0};
+        .block_bytes = BLOCK,
+        .n_threads = s->n_threads,
+        .memory_limit = s->memory_limit};
+    struct waiting waiting = {.n = 0};
     counted.allocs = 0;
     counted.peak_bytes = 0;
     o.status = stage_interpolate.plan(&args, &o.need);
+    waiting.most = o.need.n_results - 1;
     if (o.status == STATUS_OK) {
         o.status = stage_interpolate.open(&args, &o.stage);
     }
@@ -198,7 +226,7 @@ static struct outcome run_sheet(const struct sheet *s)
     if (o.status != STATUS_OK) {
         snprintf(o.message, sizeof o.message, "%s", status_message());
     }
-    result_free(&waiting);
+    drop_waiting(&waiting);
     return o;
 }
 
@@ -265,6 +293,33 @@ static void bits_do_not_depend_on_where_chunks_are_cut(void **state)
             outcome_free(&o);
         }
         outcome_free(&first);
+    }
+}
+
+/* Threads that deflate find as many pieces, and as many again wait to be written. */
+static void sets_are_as_many_as_threads_keep_busy_and_memory_holds(void **state)
+{
+    static const char *const queries[] = {"method=chebyshev", "query=linspace(-1, 1, 3000)"};
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet s = sheet_of(queries[k]);
+        s.cut_queries = 100;
+        struct outcome two = run_well(&s);
+        assert_int_equal(two.need.n_results, 2);
+        s.n_threads = 4; /* a portion of few queries has a piece of x and one of y */
+        s.memory_limit = UINT64_C(1) << 30;
+        struct outcome o = run_well(&s);
+        /* of the text 1500 queries are expected, 513 a set; of the linspace 3000 come, 576 a set */
+        assert_int_equal(o.need.n_results, k == 0 ? 3 : 6);
+        assert_in_range(counted.peak_bytes, 1, o.need.memory_bytes + o.need.host_bytes);
+        assert_same(&two.x, &o.x);
+        assert_same(&two.y, &o.y);
+        outcome_free(&o);
+        s.memory_limit = 1 << 16;
+        o = run_well(&s);
+        assert_int_equal(o.need.n_results, 2);
+        outcome_free(&o);
+        outcome_free(&two);
     }
 }
 
@@ -508,6 +563,7 @@ int main(void)
         cmocka_unit_test(nodes_in_columns_give_the_same),
         cmocka_unit_test(missing_queries_hits_and_extrapolation_are_counted),
         cmocka_unit_test(auto_weighs_the_estimate_of_a_text_of_queries),
+        cmocka_unit_test(sets_are_as_many_as_threads_keep_busy_and_memory_holds),
         cmocka_unit_test(memory_is_what_was_planned),
         cmocka_unit_test(a_job_ends_well_where_memory_of_the_backend_does),
         cmocka_unit_test(a_queue_that_is_stopped_ends_the_job_soon),

@@ -5,6 +5,7 @@
  *
  * Centroids: a mean of numbers below 2^5 in size, rounded once, is within 2^-49 of the exact one.
  */
+#include "kernels/kmeans/kmeans.h"
 #include "tests/support/kmeans_job_runner.h"
 
 static const double centroid_bound = 0x1p-48;
@@ -185,6 +186,49 @@ static void points_that_are_read_again_give_the_same_bits_as_points_in_memory(vo
         clustering_free(&in_memory);
         free(p.cells);
     }
+}
+
+static struct {
+    const struct kmeans_kernels *real;
+    struct kmeans_kernels kernels;
+    size_t most;
+} assigning;
+
+static enum status noting_assign(struct queue *q, const struct kmeans_points *x,
+                                 const struct kmeans_model *m, struct span memory)
+{
+    assigning.most = x->n > assigning.most ? x->n : assigning.most;
+    return assigning.real->assign(q, x, m, memory);
+}
+
+/* However small the blocks, and as far as there is memory. */
+static void kernels_take_points_for_all_threads_at_once_where_they_do_not_stay(void **state)
+{
+    (void)state;
+    struct points p = set_points(400000, 3, DTYPE_F64, 0);
+    points_set(&p, "max_iter=2");
+    p.memory_limit = 1;
+    struct clustering want = cluster_well(&p);
+    assigning.real = counted.ops.kmeans;
+    assigning.kernels = *assigning.real;
+    assigning.kernels.assign = noting_assign;
+    counted.ops.kmeans = &assigning.kernels;
+    p.n_threads = 8;
+    for (uint64_t mib = 10; mib <= 18; mib += 4) {
+        assigning.most = 0;
+        p.memory_limit = mib << 20;
+        struct clustering c = cluster_well(&p);
+        /* 4096 points a thread are half of what is gathered */
+        assert_in_range(assigning.most, mib < 14 ? 8192 : 8 * 4096, 8 * 8192);
+        assert_true(c.need.rereads);
+        assert_true(c.need.memory_bytes + c.need.host_bytes <= p.memory_limit);
+        assert_true(counted.peak_bytes <= c.need.memory_bytes);
+        assert_same(&want, &c);
+        clustering_free(&c);
+    }
+    counted.ops.kmeans = assigning.real;
+    clustering_free(&want);
+    free(p.cells);
 }
 
 static void runs_that_share_a_pass_are_as_many_as_fit(void **state)
@@ -939,6 +983,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clusters_are_those_of_the_definition_for_any_shape),
         cmocka_unit_test(points_that_are_read_again_give_the_same_bits_as_points_in_memory),
+        cmocka_unit_test(kernels_take_points_for_all_threads_at_once_where_they_do_not_stay),
         cmocka_unit_test(runs_that_share_a_pass_are_as_many_as_fit),
         cmocka_unit_test(labels_leave_before_the_end_where_points_do_not_stay),
         cmocka_unit_test(the_columns_of_a_fortran_array_become_rows),

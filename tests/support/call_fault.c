@@ -174,6 +174,9 @@ SYSTEM(pread64, EIO, ssize_t, (int fd, void *data, size_t n, off_t at), (fd, dat
 SYSTEM(write, ENOSPC, ssize_t, (int fd, const void *data, size_t n), (fd, data, n), -1)
 SYSTEM(pwrite64, ENOSPC, ssize_t, (int fd, const void *data, size_t n, off_t at), (fd, data, n, at),
        -1)
+SYSTEM(copy_file_range, ENOSPC, ssize_t,
+       (int from_fd, off_t *from, int to_fd, off_t *to, size_t n, unsigned flags),
+       (from_fd, from, to_fd, to, n, flags), -1)
 SYSTEM(ftruncate64, EIO, int, (int fd, off_t n), (fd, n), -1)
 SYSTEM(lseek64, EIO, off_t, (int fd, off_t at, int whence), (fd, at, whence), -1)
 SYSTEM(fstat64, EIO, int, (int fd, struct stat *out), (fd, out), -1)

@@ -37,19 +37,22 @@ static struct {
     char opened[64];          /* those letters, in the order in which jobs got their memory */
     unsigned push_ms;
     uint64_t n_pieces;
-    bool cancel_again;               /* jobs that are about to start over are cancelled */
-    void (*look)(struct running *r); /* every millisecond, on the loop thread */
-    bool check_only;                 /* jobs only count the numbers */
-    bool finish_waits;               /* finish goes on until its queue is stopped */
-    bool starts_over, always;        /* finish wants the numbers once more; also the second time */
-    unsigned n_results;              /* that finish gives; each has files of its own */
-    size_t cells_of_part;            /* in each of a job of two */
-    bool grows;                      /* each push gives 8 bytes of a file that goes on */
-    unsigned n_portions;             /* or so many times as many, one after the other */
-    bool never_ends, holds_nothing;  /* that file is not ended; a result has an empty file */
-    bool own_folder;                 /* the result is left in a folder that is there before */
-    unsigned n_passes;               /* over the first part, after the first */
-    void (*between)(void);           /* called before each of them */
+    bool cancel_again;                /* jobs that are about to start over are cancelled */
+    void (*look)(struct running *r);  /* every millisecond, on the loop thread */
+    bool check_only;                  /* jobs only count the numbers */
+    bool finish_waits;                /* finish goes on until its queue is stopped */
+    bool starts_over, always;         /* finish wants the numbers once more; also the second time */
+    unsigned n_results;               /* that finish gives; each has files of its own */
+    size_t cells_of_part;             /* in each of a job of two */
+    bool grows;                       /* each push gives 8 bytes of a file that goes on */
+    unsigned n_portions;              /* or so many times as many, one after the other */
+    unsigned n_held;                  /* what plan says of portions and results */
+    atomic_int n_meeting, n_to_meet;  /* pieces of portions wait until so many are being made */
+    atomic_int n_unread, most_unread; /* portions that have been handed out and not read */
+    bool never_ends, holds_nothing;   /* that file is not ended; a result has an empty file */
+    bool own_folder;                  /* the result is left in a folder that is there before */
+    unsigned n_passes;                /* over the first part, after the first */
+    void (*between)(void);            /* called before each of them */
     atomic_int n_open, most_open, n_opened;
     unsigned n_plans;
     size_t most_lines;        /* that a plan was asked for, in all parts */
@@ -95,6 +98,7 @@ static inline enum status fake_plan(const struct stage_args *args, struct stage_
     const uint64_t wanted = fixed != 0 ? fixed : fake.bytes_per_line * lines;
     fake.n_plans++;
     *out = (struct stage_need){.memory_bytes = args->started_over ? 2 * wanted : wanted,
+                               .n_results = fake.n_held,
                                .rereads = fake.n_passes > 0,
                                .estimated = args->inputs[0].table->n_lines == 0};
     return fail_at(AT_PLAN);
@@ -168,6 +172,15 @@ static inline enum status growing_piece(void *context, uint64_t index, struct by
 {
     (void)context;
     (void)index;
+    atomic_fetch_add(&fake.n_meeting, 1);
+    for (size_t ms = 0; fake.n_meeting < fake.n_to_meet; ms++) {
+        if (ms >= PATIENCE_MS) {
+            return status_fail(STATUS_INTERNAL, "no more pieces than %d are made at a time",
+                               fake.n_meeting);
+        }
+        usleep(1000);
+    }
+    atomic_fetch_sub(&fake.n_unread, 1);
     return bytes_append(out, "portion\n", 8);
 }
 
@@ -185,6 +198,8 @@ static inline enum status grow(struct result *out, bool more)
 static inline enum status fake_portion(struct stage *s, struct result *out, bool *more)
 {
     *more = ++s->n_portions < fake.n_portions;
+    const int unread = atomic_fetch_add(&fake.n_unread, 1) + 1;
+    fake.most_unread = unread > fake.most_unread ? unread : fake.most_unread;
     return fake.grows ? grow(out, true) : STATUS_OK;
 }
 
@@ -458,7 +473,8 @@ static inline int reset(void **state)
     fake.cancel_again = fake.starts_over = fake.always = fake.check_only = false;
     fake.look = NULL;
     fake.grows = fake.never_ends = fake.holds_nothing = fake.own_folder = false;
-    fake.n_passes = fake.n_results = fake.n_portions = 0;
+    fake.n_passes = fake.n_results = fake.n_portions = fake.n_held = 0;
+    fake.n_meeting = fake.n_to_meet = fake.n_unread = fake.most_unread = 0;
     memset(fake.bytes_of, 0, sizeof(fake.bytes_of));
     memset(fake.opened, 0, sizeof(fake.opened));
     return 0;

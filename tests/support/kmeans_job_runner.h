@@ -37,6 +37,7 @@ struct points {
     bool counts_missing; /* as a CSV does */
     bool started_over;
     uint64_t memory_limit, host_limit;
+    size_t n_threads;
     const char *params[10]; /* "key=value", NULL at the end */
 };
 
@@ -216,6 +217,7 @@ static inline struct clustering cluster(const struct points *p)
                                     .params = params,
                                     .inputs = {{&p->info, "points"}},
                                     .block_bytes = 1 << 16,
+                                    .n_threads = p->n_threads,
                                     .memory_limit = p->memory_limit,
                                     .host_limit = p->host_limit,
                                     .started_over = p->started_over};
