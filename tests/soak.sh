@@ -3,8 +3,8 @@
 # power cuts, full disks, faults and drops, and ten minutes of each fuzz target. Some eight hours on two cores; seeds are
 # printed, so that what fails can be repeated. Stops at the first failure.
 #
-# usage: sh tests/soak.sh [PART...]     parts: spool disk service flood oracle alloc bounds fuzz tidy; all if none is
-# named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts themselves are in order.
+# usage: sh tests/soak.sh [PART...]     parts: spool disk service flood oracle alloc bounds threads fuzz tidy; all
+# if none is named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts themselves are in order.
 set -eu
 cd "$(dirname "$0")/.."
 sh tests/install_packages.sh test
@@ -85,6 +85,11 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     watched memory
     watched repeat
 }
+part_threads() # what tests/run.sh leaves out where the thread sanitizer watches, for its other scenarios have such threads
+{
+    build tsan
+    play tsan '^tsan.scenario.service_(large|many)$'
+}
 part_tidy()
 {
     build release
@@ -98,7 +103,7 @@ part_fuzz()
     play soak '^fuzz[.]'
 }
 
-for part in ${*:-spool disk service flood oracle alloc bounds fuzz tidy}; do
+for part in ${*:-spool disk service flood oracle alloc bounds threads fuzz tidy}; do
     echo "== $part"
     "part_$part"
 done

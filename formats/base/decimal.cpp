@@ -7,6 +7,8 @@
  */
 #include "formats/base/decimal.h"
 
+#include "formats/base/bulk_access.h"
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +44,7 @@ inline const char *parse(const char *p, const char *end, char point, double &val
 }
 
 /* The eight bytes at p, the first in the lowest place. */
-inline std::uint64_t load(const char *p)
+BULK_ACCESS inline std::uint64_t load(const char *p)
 {
     std::uint64_t bytes;
     std::memcpy(&bytes, p, sizeof bytes);
@@ -50,14 +52,14 @@ inline std::uint64_t load(const char *p)
 }
 
 /* Are the eight bytes digits all? One is when its high nibble is 3 and stays so when 6 is added. */
-inline bool all_digits(std::uint64_t bytes)
+BULK_ACCESS inline bool all_digits(std::uint64_t bytes)
 {
     const std::uint64_t high = 0xf0f0f0f0f0f0f0f0, threes = 0x3030303030303030;
     return (((bytes & high) ^ threes) | (((bytes + 0x0606060606060606) & high) ^ threes)) == 0;
 }
 
 /* Eight digits as a number: neighbours are joined, 8 x 1, 4 x 2, 2 x 4, 1 x 8 digits. */
-inline std::uint64_t join_digits(std::uint64_t bytes)
+BULK_ACCESS inline std::uint64_t join_digits(std::uint64_t bytes)
 {
     bytes &= 0x0f0f0f0f0f0f0f0f;
     bytes = (bytes * 10 + (bytes >> 8)) & 0x00ff00ff00ff00ff;
@@ -68,7 +70,7 @@ inline std::uint64_t join_digits(std::uint64_t bytes)
 /* Moves p past its digits and appends them to the mantissa (which may wrap: the caller counts
  * them). All steps are branches, so that the processor runs ahead where the numbers have one form.
  */
-inline const char *take_digits(const char *p, const char *end, std::uint64_t &mantissa)
+BULK_ACCESS inline const char *take_digits(const char *p, const char *end, std::uint64_t &mantissa)
 {
     while (p < end && *p >= '0' && *p <= '9') {
         mantissa = 10 * mantissa + static_cast<std::uint64_t>(*p++ - '0');
@@ -77,7 +79,7 @@ inline const char *take_digits(const char *p, const char *end, std::uint64_t &ma
 }
 
 /* [e|E] [+-] digits at p, when there; where it ends. Nine digits at most are looked at. */
-inline const char *take_exponent(const char *p, std::int64_t &exponent)
+BULK_ACCESS inline const char *take_exponent(const char *p, std::int64_t &exponent)
 {
     if ((*p | 0x20) != 'e') {
         return p;
@@ -96,7 +98,8 @@ inline const char *take_exponent(const char *p, std::int64_t &exponent)
 /* mantissa * 10^exponent, correctly rounded: exact operands and one rounding where both are exact
  * doubles (Clinger), else Eisel and Lemire's product; false in the rare case that this cannot tell.
  */
-inline bool compose(bool negative, std::uint64_t mantissa, std::int64_t exponent, double &value)
+BULK_ACCESS inline bool compose(bool negative, std::uint64_t mantissa, std::int64_t exponent,
+                                double &value)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -124,7 +127,7 @@ inline bool compose(bool negative, std::uint64_t mantissa, std::int64_t exponent
 /* A number of at most 19 digits at p, as nearly all are; nullptr: leave it to parse(). Reads within
  * FEW_BYTES. */
 enum { FEW_BYTES = 64, FEW_DIGITS = 19 };
-inline const char *parse_few(const char *p, const char *end, char point, double &value)
+BULK_ACCESS inline const char *parse_few(const char *p, const char *end, char point, double &value)
 {
     if (end - p < FEW_BYTES) {
         return nullptr;
@@ -152,13 +155,13 @@ inline const char *parse_few(const char *p, const char *end, char point, double 
     return compose(negative, mantissa, exponent, value) ? p : nullptr;
 }
 
-inline bool is_blank(char c)
+BULK_ACCESS inline bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
 /* Past the end of the line at p; nullptr when it does not end there. */
-template <bool blanks> inline const char *pass_line_end(const char *p, const char *end)
+template <bool blanks> BULK_ACCESS inline const char *pass_line_end(const char *p, const char *end)
 {
     while (blanks && p < end && is_blank(*p)) {
         p++;
@@ -171,7 +174,7 @@ template <bool blanks> inline const char *pass_line_end(const char *p, const cha
 
 /* Past the delimiter at p; nullptr when there is none. */
 template <bool blanks>
-inline const char *pass_delimiter(const char *p, const char *end, char delimiter)
+BULK_ACCESS inline const char *pass_delimiter(const char *p, const char *end, char delimiter)
 {
     if (!blanks) {
         return p < end && *p == delimiter ? p + 1 : nullptr;
@@ -185,7 +188,7 @@ inline const char *pass_delimiter(const char *p, const char *end, char delimiter
     return p;
 }
 
-template <bool blanks> void run_cells(struct decimal_run &run)
+template <bool blanks> BULK_ACCESS void run_cells(struct decimal_run &run)
 {
     const char *at = run.at;
     const char *const end = run.end;
@@ -260,9 +263,13 @@ extern "C" bool decimal_parse_special(const char *text, size_t n, double *out)
 
 extern "C" void decimal_run_cells(struct decimal_run *run)
 {
+    const char *const from = run->at;
+    double *const out = run->out;
     if (run->blanks) {
         run_cells<true>(*run);
     } else {
         run_cells<false>(*run);
     }
+    BULK_READ(from, static_cast<size_t>(run->at - from));
+    BULK_WRITTEN(out, static_cast<size_t>(run->out - out) * sizeof *out);
 }

@@ -233,18 +233,20 @@ static bool cut_to_area(const struct plot_axes *axes, double around, struct segm
     return true;
 }
 
-static double distance(const struct segment *s, double x, double y)
+/* The square of how far a place is from a segment, `per_square` being 1 / (dx^2 + dy^2), or 0. */
+static double distance2(const struct segment *s, double dx, double dy, double per_square, double x,
+                        double y)
 {
-    const double dx = s->x1 - s->x0, dy = s->y1 - s->y0, square = dx * dx + dy * dy;
-    const double t = square > 0 ? ((x - s->x0) * dx + (y - s->y0) * dy) / square : 0;
-    const double along = t < 0 ? 0 : t > 1 ? 1 : t;
-    return hypot(x - s->x0 - along * dx, y - s->y0 - along * dy);
+    const double from_x = x - s->x0, from_y = y - s->y0;
+    const double t = (from_x * dx + from_y * dy) * per_square, along = t > 0 ? t < 1 ? t : 1 : 0;
+    const double beside_x = from_x - along * dx, beside_y = from_y - along * dy;
+    return beside_x * beside_x + beside_y * beside_y;
 }
 
 static unsigned char coverage(double radius, double from_middle)
 {
     const double covered = radius + 0.5 - from_middle;
-    return (unsigned char)lround(covered <= 0 ? 0 : covered >= 1 ? COVERAGE : covered * COVERAGE);
+    return (unsigned char)(covered <= 0 ? 0 : covered >= 1 ? COVERAGE : covered * COVERAGE + 0.5);
 }
 
 /* The pixels of [0, n) that lie within low to high. */
@@ -258,15 +260,17 @@ static void pixels_between(double low, double high, long n, long *first, long *e
  * pixels are looked at that it does not touch. */
 static void cover(struct plot_axes *axes, const struct segment *s, double radius)
 {
-    const double dx = s->x1 - s->x0, dy = s->y1 - s->y0, reach = radius + 1;
+    const double dx = s->x1 - s->x0, dy = s->y1 - s->y0, square = dx * dx + dy * dy;
+    const double per_square = square > 0 ? 1 / square : 0;
+    const double reach = radius + 1, outer2 = (radius + 0.5) * (radius + 0.5);
     const bool steep = fabs(dy) > fabs(dx);
     const double begin = steep ? s->y0 : s->x0, end = steep ? s->y1 : s->x1;
+    const double low = fmin(begin, end), high = fmax(begin, end);
     const double slope = steep ? dx / dy : dx != 0 ? dy / dx : 0;
     long first, last;
-    pixels_between(fmin(begin, end) - reach, fmax(begin, end) + reach,
-                   steep ? axes->height : axes->width, &first, &last);
+    pixels_between(low - reach, high + reach, steep ? axes->height : axes->width, &first, &last);
     for (long k = first; k < last; k++) {
-        const double at = fmin(fmax((double)k, fmin(begin, end)), fmax(begin, end));
+        const double at = (double)k < low ? low : (double)k > high ? high : (double)k;
         const double middle = (steep ? s->x0 : s->y0) + (at - begin) * slope;
         long a, b;
         pixels_between(middle - 1.5 * reach, middle + 1.5 * reach,
@@ -274,8 +278,14 @@ static void cover(struct plot_axes *axes, const struct segment *s, double radius
         for (; a < b; a++) {
             const long x = steep ? a : k, y = steep ? k : a;
             unsigned char *const ink = &axes->ink[y * axes->width + x];
-            const unsigned char covered = coverage(radius, distance(s, (double)x, (double)y));
-            *ink = covered > *ink ? covered : *ink;
+            if (*ink == COVERAGE) {
+                continue;
+            }
+            const double from2 = distance2(s, dx, dy, per_square, (double)x, (double)y);
+            if (from2 < outer2) {
+                const unsigned char covered = coverage(radius, sqrt(from2));
+                *ink = covered > *ink ? covered : *ink;
+            }
         }
     }
 }

@@ -46,12 +46,12 @@ with open("zeros.tgz", "wb") as f:
         f.write(zeros)
 P
 for good in good.tgz good.tar.xz; do
-    expect 0 "$LEAT" run -q -b cpu -o "out-$good" $good
+    expect 0 "$LEAT" run -q -b cpu -s series=columns -o "out-$good" $good
     [ "$(ls "out-$good" | tr '\n' ' ')" = "a b c " ] || fail "$good gave $(ls "out-$good")"
 done
 refused() { # ARCHIVE PATTERN: by both commands, in one line, and nothing comes of it
     for command in run check; do
-        expect 1 timeout $wait_s "$LEAT" $command -q -b cpu -o refused $1
+        expect 1 timeout $wait_s "$LEAT" $command -q -b cpu -s series=columns -o refused $1
         says "^leat: error: $1: .*$2"
         [ "$(wc -l <stderr)" -eq 1 ] || { cat stderr; fail "$command $1: more than one failure"; }
         [ -z "$(ls -A refused 2>/dev/null)" ] || fail "$command $1 left $(ls -A refused)"

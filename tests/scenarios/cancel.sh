@@ -2,7 +2,7 @@
 # A run that is stopped, or passes its deadline, leaves no part of a result.
 . "$(dirname "$0")/lib.sh"
 # On one thread it takes seconds to compute after the file has been read, and seconds to compress the matrix.
-n=6000
+n=4000
 [ "$patience" -gt 1 ] && n=3000
 "$LEAT" generate clusters --series $n --samples $n --type f32 -o big.clusters.npy -q || fail "generate"
 half=$(($(stat -c %s big.clusters.npy) / 2))

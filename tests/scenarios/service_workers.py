@@ -32,8 +32,11 @@ def run(name, env, files, bad, *options):
     return s, ends(s, files, bad)
 
 
+# A worker that hangs is killed at the deadline of the job that is to blame. Looked at again below.
+hang = dropped("hang", FAULTS, ["one", "sleeper", "two"], "--deadline", "10" if WATCHED else "1", "--max-attempts", "2")
+
 # A long job dies beside one that kills its worker: it is cleared, the other one gets a worker of its own, and nobody
-# waits for the long one. Looked at again below.
+# waits for the long one.
 with open("leat.conf", "w") as f:
     f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
 beside = Service("beside", "-j", "4", "--config", "leat.conf", "--drain", "0", program=FAULTY, env=FAULTS)
@@ -42,9 +45,13 @@ for part in ("dem", "source"):
 beside.until(lambda: beside.status()["in_flight"], "a long job")
 beside.drop("poison.clusters.csv", table())
 beside.until(lambda: beside.status()["workers"][0]["deaths"] == 1, "a death of both")
-
-# A worker that hangs is killed at the deadline of the job that is to blame. Looked at again below.
-hang = dropped("hang", FAULTS, ["one", "sleeper", "two"], "--deadline", "10" if WATCHED else "1", "--max-attempts", "2")
+beside.until(lambda: beside.status()["totals"]["failed"] == 1, "the file to blame")
+for i in range(4):
+    beside.drop(f"b{i}.clusters.csv", table(seed=i))
+beside.until(lambda: beside.status()["totals"]["done"] == 4, "others go on")
+beside.check([job["name"] for job in beside.status()["in_flight"]] == ["in/long.dem.asc"], "the long job has ended")
+beside.check(beside.reasons()["poison.clusters.csv"]["attempts"] == 3, f"{beside.reasons()}")
+beside.stop()
 
 # Files that kill their worker, among others: three attempts each, no other is charged or lost.
 good = [f"good{i}" for i in range(24)]
@@ -144,12 +151,4 @@ reasons = ends(hang, ["one", "sleeper", "two"], ["sleeper"])
 hang.check(reasons["sleeper"]["kind"] == "deadline" and reasons["sleeper"]["attempts"] == 2, f"{reasons}")
 hang.stop()
 hang.is_clean()
-
-beside.until(lambda: beside.status()["totals"]["failed"] == 1, "the file to blame")
-for i in range(4):
-    beside.drop(f"b{i}.clusters.csv", table(seed=i))
-beside.until(lambda: beside.status()["totals"]["done"] == 4, "others go on")
-beside.check([job["name"] for job in beside.status()["in_flight"]] == ["in/long.dem.asc"], "the long job has ended")
-beside.check(beside.reasons()["poison.clusters.csv"]["attempts"] == 3, f"{beside.reasons()}")
-beside.stop()
 print("deaths, hangs, device errors, no memory, kills")

@@ -10,6 +10,9 @@ harness=${SPOOL_HARNESS:-}
 [ -x "$harness" ] || skip "no harness (SPOOL_HARNESS names it)"
 rounds=${SPOOL_ROUNDS:-100}
 [ -n "${TMPDIR:-}" ] || { [ -w /dev/shm ] && export TMPDIR=/dev/shm; }
+# The address sanitizer keeps memory that was given back, up to 256 MiB, which each of the thousands of forks takes over. A
+# service of the harness gives back less than this.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=16"
 
 # keeps ARGUMENTS: the harness finds nothing. breaks ARGUMENTS: it finds something, with a step left out.
 keeps() {
