@@ -17,6 +17,8 @@
 #define LEAT_MODULE_DIR "/usr/local/lib/leat"
 #endif
 
+static const char DRIVER[] = "libcuda.so.1";
+
 /* The directory of this program; "." where the system does not say. */
 static void program_dir(char *to, size_t size)
 {
@@ -50,7 +52,14 @@ static enum status load_module(const struct backend_ops **out)
         if (n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0) {
             continue;
         }
+        /* the module and its cuBLAS take far longer to load than to see that there is no driver */
+        void *driver = dlopen(DRIVER, RTLD_LAZY | RTLD_LOCAL);
+        if (driver == NULL) {
+            return status_fail(STATUS_NO_BACKEND, "no CUDA driver for %s: %s", BACKEND_MODULE_FILE,
+                               dlerror());
+        }
         void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        (void)dlclose(driver);
         if (module == NULL) {
             return status_fail(STATUS_NO_BACKEND, "cannot load the CUDA module: %s", dlerror());
         }
