@@ -13,7 +13,8 @@
  * 2^-1022: where the largest is below 2^-972 the sum errs by up to 2^-1073 a point instead, so that
  * subnormal numbers lose their last bits, and a mean among them is rounded twice.
  *
- * Points are f32 or f64 and finite. All spans are backend memory. A model's arrays are read and
+ * Points are f32 or f64 and finite, and begin at a multiple of a row if that has two cells. All
+ * spans are backend memory. A model's arrays are read and
  * written by the host, by upload and download.
  */
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_H

@@ -70,6 +70,9 @@ static inline enum status kmeans_expect(const struct kmeans_points *x, const str
         return status_fail(STATUS_INTERNAL, "%zu points of %zu columns for %zu clusters of %zu",
                            x->n, x->n_columns, m->k, d);
     }
+    if (d == 2 && (uintptr_t)x->at.at % (2 * dtype_bytes(x->type)) != 0) {
+        return status_fail(STATUS_INTERNAL, "points of two columns begin between two rows");
+    }
     return STATUS_OK;
 }
 
@@ -81,7 +84,7 @@ static inline enum status kmeans_most_blocks(size_t wanted, size_t *out)
     const char *set = getenv("LEAT_CUDA_BLOCKS");
     char *end = nullptr;
     const size_t most = set == nullptr ? wanted : strtoul(set, &end, 10);
-    if (set != nullptr && (most == 0 || *end != '\0')) {
+    if (set != nullptr && (*set < '1' || *set > '9' || *end != '\0')) {
         return status_fail(STATUS_BAD_ARGUMENT, "LEAT_CUDA_BLOCKS: '%s' is not a number of blocks",
                            set);
     }

@@ -54,8 +54,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
     const struct cudaDeviceProp &device = q->backend->properties;
     const size_t of_one = most_shared<MODE>(device, 1), of_two = most_shared<MODE>(device, 2);
     constexpr bool sums = MODE <= LABEL;
-    const bool is_short = MODE != FARTHEST && a->d <= MOST_SHORT &&
-                          (a->d != 2 || (uintptr_t)a->x % (2 * sizeof(T)) == 0);
+    const bool is_short = MODE != FARTHEST && a->d <= MOST_SHORT;
     const bool may_tile = MODE != MOVE || kmeans_list_bytes(a->n, a->m.k, a->m.d) > 0;
     const struct {
         bool own;
@@ -94,8 +93,9 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
                                                            THREADS, p->shared),
              "blocks of k-means");
     /* No sum of a thread gets more than NUMBERS numbers: of a tile of 32 points as many as its
-     * group has lanes. (Looked at SCANNED a lane, a warp gets no more tiles than that.) Picks have
-     * no sums. */
+     * group has lanes. (Looked at LOOKED_AT a lane, a warp gets no more tiles than that, since
+     * those of a thread divide by LOOKED_AT.) Picks have no sums. */
+    static_assert(NUMBERS / 32 % LOOKED_AT == 0);
     const size_t per_tile = MODE == LABEL ? 1 : (size_t)a->group;
     const size_t tiles = cuda_pieces(a->n, 32);
     const size_t least = sums ? cuda_pieces(tiles, WARPS * (NUMBERS / per_tile)) : 1;
@@ -103,9 +103,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
     size_t wanted = 0;
     STATUS_TRY(kmeans_most_blocks(fit, &wanted));
     /* What a lane takes, or looks at, before any other lane takes more: every block has points. */
-    const size_t of_lane = MODE != MOVE || p->rows == TILED ? (size_t)points
-                           : p->rows == WHOLE               ? SCANNED
-                                                            : LOOKED_AT;
+    const size_t of_lane = MODE == MOVE && p->rows != TILED ? LOOKED_AT : (size_t)points;
     p->blocks = cuda_max(least, cuda_min(wanted, cuda_pieces(a->n, of_lane * THREADS)));
     return STATUS_OK;
 }

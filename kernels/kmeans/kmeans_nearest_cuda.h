@@ -1,5 +1,6 @@
 /*
- * kmeans_nearest_cuda - distances of points in shared memory to centroids in shared memory.
+ * kmeans_nearest_cuda - distances of points, in registers or shared memory, to centroids in shared
+ * memory.
  *
  * A lane has P points of its own and, in registers, their d2 to N centroids; all lanes read the
  * same cell of a centroid, and each centroid that is read serves P points. Flops: a difference and

@@ -1,9 +1,9 @@
 /*
- * kmeans_pass_cuda - what every pass over the points does, however their rows come to shared
- * memory: what lies where in it, what becomes of a point once its nearest centroid is found, and
+ * kmeans_pass_cuda - what every pass over the points does, however their rows come to a lane: what
+ * lies where in shared memory, what becomes of a point once its nearest centroid is found, and
  * what a block adds to the model in the end.
  *
- * A block sees all points of its warps, 32 a warp at a time, a lane a point. Then the lanes turn to
+ * A block sees all points of its warps, one or two a lane at a time. Then the lanes turn to
  * columns: `group` lanes (the columns rounded up to a power of two, at most a warp) take a point's
  * cells, and add each to sums of their own in shared memory, 16 bytes, entry [cluster][columns /
  * group][thread]: no two threads share one, no bank serves two lanes, whatever the labels are. At
@@ -27,9 +27,9 @@ const int EIGHT = 8, TILE_COLUMNS = 32, TILE_CENTROIDS = 16, TILE_ROW = TILE_CEN
 /* Clusters counted in shared memory. */
 const size_t MOST_COUNTED = 2048;
 /* Points of a lane whose memory is read at a time; numbers of points that a warp keeps at most. */
-const int SCANNED = 4, WAITING = 32 * SCANNED + 32;
-/* Of SHORT rows: points of a lane whose memory is read at a time, and that are passed over. */
-const int LOOKED_AT = 4, TWO = 2;
+const int LOOKED_AT = 4, WAITING = 32 * LOOKED_AT + 32;
+/* Points of a lane at a time, of SHORT rows. */
+const int TWO = 2;
 
 /* ASSIGN: all points; MOVE: with `memory`. */
 enum mode { ASSIGN, MOVE, LABEL, FARTHEST, DRAW };
@@ -179,7 +179,8 @@ __device__ __forceinline__ bool may_move(const pass_args &a, int32_t label, stru
 }
 
 /* kmeans_remember() in floats, which are rounded to the safe side at each step; `second` has lost
- * its low word, and is too small rather than too large. */
+ * its low word, and is too small rather than too large. It spares something where distances are
+ * between 2^-74, for what underflows counts as `least`, and 2^63. */
 __device__ __forceinline__ float2 remember(double d2, unsigned second_high, double drift,
                                            double moved, int d)
 {

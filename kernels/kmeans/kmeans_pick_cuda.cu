@@ -1,10 +1,11 @@
 /*
  * kmeans_pick_cuda - the point that is farthest from its centroid, and the one that is drawn.
  *
- * Mapping: passes over the points (kmeans_whole_cuda.h, kmeans_tiled_cuda.h), in which each thread
- * keeps the first of its points by d2, or by key, and each block the first of its threads'; then
- * one block takes the first of the blocks', and copies its cells. Bytes: the points once, and 16 a
- * point where distances to the nearest centroid are kept from one draw to the next.
+ * Mapping: passes over the points (kmeans_short_cuda.h, kmeans_whole_cuda.h, kmeans_tiled_cuda.h),
+ * in which each thread keeps the first of its points by d2, or by key, and each block the first of
+ * its threads'; then one block takes the first of the blocks', and copies its cells. Bytes: the
+ * points once, and 16 a point where distances to the nearest centroid are kept from one draw to the
+ * next.
  */
 #include "kernels/kmeans/kmeans_launch_cuda.h"
 

@@ -1,11 +1,12 @@
 /*
  * kmeans_short_cuda - a pass over rows of at most MOST_SHORT columns, which lie in registers.
  *
- * A lane takes TWO points at a time, a row in one load, and the next rows are on their way
- * meanwhile; centroids are in shared memory, and each that is read serves both points. With
- * `memory`, a block looks at LOOKED_AT points a lane, queues those that may move, and passes over
- * TWO a lane as soon as there are as many. Then lanes of a group hand their cells round: each gets
- * those of its column.
+ * A lane takes TWO points at a time, a row of two columns in one load, and the next rows are on
+ * their way meanwhile; centroids are in shared memory, and each that is read serves both points.
+ * With `memory`, which is copied to shared memory asynchronously, each thread what it reads itself,
+ * a block looks at LOOKED_AT points a lane, queues those that may move, and passes over TWO a lane
+ * as soon as there are as many. Then lanes of a group hand their cells round: each gets those of
+ * its column.
  */
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_SHORT_CUDA_H
 #define LEAT_KERNELS_KMEANS_KMEANS_SHORT_CUDA_H

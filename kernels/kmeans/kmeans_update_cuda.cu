@@ -22,7 +22,7 @@ const size_t MOST_COMPARED = 65536;
 /* Means, and steps of comparisons, that one block makes sooner than launches of their own begin. */
 const size_t MEANS_AT_ONCE = 1024, STEPS_AT_ONCE = 16384;
 
-/* What an update takes along, in the stream's scratch; `moved`, `between` and `next` follow. */
+/* What an update takes along. */
 struct plan {
     uint64_t n_empty, taken_from, taken_to;
     int taken, done;
@@ -299,8 +299,8 @@ __global__ void __launch_bounds__(THREADS) take_pick(struct kmeans_device m, siz
     }
 }
 
-/* Whether one block updates such a model, in one launch: a question of time alone, either way takes
- * any number of clusters and of columns. */
+/* Whether one block updates such a model, in one launch. It has room for MEANS_AT_ONCE means;
+ * STEPS_AT_ONCE is a question of time. */
 bool is_small(size_t k, size_t d)
 {
     return k * d <= MEANS_AT_ONCE && k * d * k <= STEPS_AT_ONCE;
@@ -330,18 +330,21 @@ enum status kmeans_cuda_update(struct queue *q, const struct kmeans_model *m)
     STATUS_TRY(cuda_expect(m->at, 1, kmeans_model_bytes(k, d), "a model of k-means"));
     cuda_work work(cuda_queue_of(q), STREAM_COMPUTE, {kmeans_access(m)});
     STATUS_TRY(work.status);
-    char *scratch = nullptr;
-    const size_t head = 64;
-    STATUS_TRY(cuda_queue_scratch(cuda_queue_of(q), STREAM_COMPUTE,
-                                  head + k * (d + 2) * sizeof(double), (void **)&scratch));
-    double *arrays = (double *)(scratch + head);
-    const update_args args = {kmeans_on_device(m), (struct plan *)scratch, arrays,
-                              arrays + k,          arrays + 2 * k,         k * d <= MOST_COMPARED};
+    update_args args = {kmeans_on_device(m),   nullptr, nullptr, nullptr, nullptr,
+                        k * d <= MOST_COMPARED};
     if (is_small(k, d)) {
         update_at_once<<<1, THREADS_AT_ONCE, 0, work.stream>>>(args);
         STATUS_TRY(cuda_launched("an update"));
         return work.done();
     }
+    char *scratch = nullptr;
+    const size_t head = 64;
+    STATUS_TRY(cuda_queue_scratch(cuda_queue_of(q), STREAM_COMPUTE,
+                                  head + k * (d + 2) * sizeof(double), (void **)&scratch));
+    args.plan = (struct plan *)scratch;
+    args.moved = (double *)(scratch + head);
+    args.between = args.moved + k;
+    args.next = args.between + k;
     plan_update<<<1, THREADS, 0, work.stream>>>(args);
     STATUS_TRY(cuda_launched("planning an update"));
     update_clusters<<<(unsigned)k, THREADS, 0, work.stream>>>(args);

@@ -3,13 +3,13 @@
  * memory.
  *
  * A warp takes 32 points at a time, a lane a point: its distances to all centroids, eight of them
- * at a time in registers; or 64, a lane two, where four such blocks fit a multiprocessor (short
- * rows): a centroid that is read serves both. The rows of the next points are copied to shared
- * memory, asynchronously, while these are computed on; rows begin at odd multiples of a cell, so
- * that lanes that read theirs side by side meet no bank twice. With `memory`, a warp reads what is
- * remembered of SCANNED points a lane, 12 bytes each, keeps the numbers of those that may move in
- * shared memory, and passes over 32 of them as soon as there are as many; what it will look at next
- * is read meanwhile.
+ * at a time in registers; or 64, a lane two, where four such blocks fit a multiprocessor (rows
+ * of few columns): a centroid that is read serves both. The rows of the next points are copied to
+ * shared memory, asynchronously, while these are computed on; rows begin at odd multiples of a
+ * cell, so that lanes that read theirs side by side meet no bank twice. With `memory`, a warp reads
+ * what is remembered of LOOKED_AT points a lane, 12 bytes each, keeps the numbers of those that may
+ * move in shared memory, and passes over 32 of them as soon as there are as many; what it will look
+ * at next is read meanwhile.
  */
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_WHOLE_CUDA_H
 #define LEAT_KERNELS_KMEANS_KMEANS_WHOLE_CUDA_H
@@ -46,14 +46,14 @@ struct source {
     /* MOVE: the numbers of points that may move, and what is remembered of those looked at next */
     uint32_t *waiting;
     int n_waiting;
-    int32_t label[SCANNED];
-    struct kmeans_bounds bounds[SCANNED];
+    int32_t label[LOOKED_AT];
+    struct kmeans_bounds bounds[LOOKED_AT];
 };
 
 __device__ __forceinline__ void read_memory(const pass_args &a, source *s)
 {
 #pragma unroll
-    for (int i = 0; i < SCANNED; i++) {
+    for (int i = 0; i < LOOKED_AT; i++) {
         const size_t p = s->at + i * 32 + threadIdx.x % 32;
         if (p < s->n) {
             const float2 both = ((const float2 *)a.bounds)[p]; /* in one load */
@@ -67,7 +67,7 @@ __device__ __forceinline__ void read_memory(const pass_args &a, source *s)
 template <int MODE>
 __device__ __forceinline__ source begin_source(const pass_args &a, const layout &l)
 {
-    const size_t warp = threadIdx.x / 32, each = MODE == MOVE ? 32 * SCANNED : 32;
+    const size_t warp = threadIdx.x / 32, each = MODE == MOVE ? 32 * LOOKED_AT : 32;
     source s;
     s.n = a.n;
     s.at = (blockIdx.x * (size_t)WARPS + warp) * each;
@@ -86,7 +86,7 @@ __device__ __forceinline__ size_t next_moving(const pass_args &a, source *s)
     const unsigned lane = threadIdx.x % 32;
     while (s->n_waiting < 32 && s->at < s->n) {
 #pragma unroll
-        for (int i = 0; i < SCANNED; i++) {
+        for (int i = 0; i < LOOKED_AT; i++) {
             const size_t p = s->at + i * 32 + lane;
             const bool moves = p < s->n && may_move(a, s->label[i], s->bounds[i]);
             const unsigned who = __ballot_sync(ALL, moves);

@@ -33,6 +33,7 @@ struct program_state {
     const struct program_variant *v;
     char input[PATH_BYTES], output[PATH_BYTES], peer_output[PATH_BYTES];
     char threads[24], set[48];
+    char peer_failure[STATUS_MESSAGE_BYTES]; /* before it was compared; "": none */
 };
 
 static void program_close(struct bench *b, void *state)
@@ -66,6 +67,9 @@ static enum status program_run(struct bench *b, void *state)
 static enum status program_peer(struct bench *b, void *state, double *seconds)
 {
     const struct program_state *s = state;
+    if (s->peer_failure[0] != '\0') {
+        return status_fail(STATUS_INTERNAL, "%s", s->peer_failure);
+    }
     return bench_python(b, seconds, s->v->peer, s->input, s->peer_output, NULL);
 }
 
@@ -158,8 +162,12 @@ static enum status program_check(struct bench *b, struct program_state *s)
         return code;
     }
     code = program_peer(b, s, &seconds);
-    if (code == STATUS_NOT_FOUND || (code != STATUS_OK && !b->smoke)) {
+    if (code == STATUS_NOT_FOUND) {
         return STATUS_OK; /* said again, and shown, when it is to be timed */
+    }
+    if (code != STATUS_OK && !b->smoke) {
+        snprintf(s->peer_failure, sizeof s->peer_failure, "%s", status_message());
+        return STATUS_OK; /* likewise */
     }
     STATUS_TRY(code);
     snprintf(ours, sizeof ours, "%s/input/pearson.npz", s->output);

@@ -233,7 +233,7 @@ static void weights_scale_differences(void **state)
 static void tiny_and_huge_points_are_assigned_like_any(void **state)
 {
     (void)state;
-    static const double scale[] = {1e-150, 1e-60, 1e45, 1e140};
+    static const double scale[] = {1e-150, 1e-60, 1e-27, 1e-22, 1e-19, 1e18, 1e20, 1e45, 1e140};
     for (size_t i = 0; i < sizeof scale / sizeof *scale; ++i) {
         struct kmeans_case c = blobs(400, 2, 5, DTYPE_F64);
         for (size_t p = 0; p < c.n * c.d; ++p) {
@@ -604,16 +604,17 @@ static int let_all_blocks_run(void **state)
     return unsetenv("LEAT_CUDA_BLOCKS");
 }
 
-/* Rows and sums that fit shared memory, two points a lane and one; sums that do not fit; rows that
- * do not; neither. */
+/* Rows in registers; rows and sums that fit shared memory, two points a lane and one; sums that do
+ * not fit; rows that do not; neither. */
 static void few_blocks_take_many_rounds(void **state)
 {
     (void)state;
     if (under_test_is_cpu()) {
         skip();
     }
-    static const size_t shapes[][3] = {
-        {20000, 2, 5}, {6000, 16, 30}, {6000, 3, 300}, {2000, 250, 4}, {3000, 130, 40}};
+    static const size_t shapes[][3] = {{20000, 2, 5},  {20000, 3, 5},  {20000, 2, 6},
+                                       {20000, 1, 7},  {20000, 5, 7},  {6000, 16, 30},
+                                       {6000, 3, 300}, {2000, 250, 4}, {3000, 130, 40}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
         struct kmeans_case c = blobs(under_test_size(shapes[i][0], shapes[i][0] / 2), shapes[i][1],
                                      shapes[i][2], i % 2 == 0 ? DTYPE_F64 : DTYPE_F32);
@@ -632,8 +633,8 @@ static void few_blocks_take_many_rounds(void **state)
     }
 }
 
-/* Of numbers near 2^50 units 8192 are too many for an integer, and one block would give each thread
- * 32768: cells, and then d2. */
+/* Of numbers that round to 2^50 units 8192 are too many for an integer, and one block would give
+ * each thread 32768: cells, and then d2, which are half as large. */
 static void no_block_takes_more_points_than_its_sums_hold(void **state)
 {
     (void)state;
@@ -642,7 +643,7 @@ static void no_block_takes_more_points_than_its_sums_hold(void **state)
     }
     struct kmeans_case c = blobs(under_test_size((size_t)1 << 22, 1 << 16), 1, 1, DTYPE_F64);
     for (size_t i = 0; i < c.n; ++i) {
-        c.x[i] = i == 0 ? -0.999 : 0.999;
+        c.x[i] = i == 0 ? -nextafter(1, 0) : nextafter(1, 0);
     }
     c.start[0] = c.x[0];
     for (c.n_iterations = 0; c.n_iterations < 2; ++c.n_iterations) {
