@@ -7,8 +7,6 @@
  */
 #include "formats/base/decimal.h"
 
-#include "formats/base/bulk_access.h"
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +42,7 @@ inline const char *parse(const char *p, const char *end, char point, double &val
 }
 
 /* The eight bytes at p, the first in the lowest place. */
-BULK_ACCESS inline std::uint64_t load(const char *p)
+inline std::uint64_t load(const char *p)
 {
     std::uint64_t bytes;
     std::memcpy(&bytes, p, sizeof bytes);
@@ -52,14 +50,14 @@ BULK_ACCESS inline std::uint64_t load(const char *p)
 }
 
 /* Are the eight bytes digits all? One is when its high nibble is 3 and stays so when 6 is added. */
-BULK_ACCESS inline bool all_digits(std::uint64_t bytes)
+inline bool all_digits(std::uint64_t bytes)
 {
     const std::uint64_t high = 0xf0f0f0f0f0f0f0f0, threes = 0x3030303030303030;
     return (((bytes & high) ^ threes) | (((bytes + 0x0606060606060606) & high) ^ threes)) == 0;
 }
 
 /* Eight digits as a number: neighbours are joined, 8 x 1, 4 x 2, 2 x 4, 1 x 8 digits. */
-BULK_ACCESS inline std::uint64_t join_digits(std::uint64_t bytes)
+inline std::uint64_t join_digits(std::uint64_t bytes)
 {
     bytes &= 0x0f0f0f0f0f0f0f0f;
     bytes = (bytes * 10 + (bytes >> 8)) & 0x00ff00ff00ff00ff;
@@ -70,7 +68,7 @@ BULK_ACCESS inline std::uint64_t join_digits(std::uint64_t bytes)
 /* Moves p past its digits and appends them to the mantissa (which may wrap: the caller counts
  * them). All steps are branches, so that the processor runs ahead where the numbers have one form.
  */
-BULK_ACCESS inline const char *take_digits(const char *p, const char *end, std::uint64_t &mantissa)
+inline const char *take_digits(const char *p, const char *end, std::uint64_t &mantissa)
 {
     while (p < end && *p >= '0' && *p <= '9') {
         mantissa = 10 * mantissa + static_cast<std::uint64_t>(*p++ - '0');
@@ -79,7 +77,7 @@ BULK_ACCESS inline const char *take_digits(const char *p, const char *end, std::
 }
 
 /* [e|E] [+-] digits at p, when there; where it ends. Nine digits at most are looked at. */
-BULK_ACCESS inline const char *take_exponent(const char *p, std::int64_t &exponent)
+inline const char *take_exponent(const char *p, std::int64_t &exponent)
 {
     if ((*p | 0x20) != 'e') {
         return p;
@@ -98,8 +96,7 @@ BULK_ACCESS inline const char *take_exponent(const char *p, std::int64_t &expone
 /* mantissa * 10^exponent, correctly rounded: exact operands and one rounding where both are exact
  * doubles (Clinger), else Eisel and Lemire's product; false in the rare case that this cannot tell.
  */
-BULK_ACCESS inline bool compose(bool negative, std::uint64_t mantissa, std::int64_t exponent,
-                                double &value)
+inline bool compose(bool negative, std::uint64_t mantissa, std::int64_t exponent, double &value)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -127,7 +124,7 @@ BULK_ACCESS inline bool compose(bool negative, std::uint64_t mantissa, std::int6
 /* A number of at most 19 digits at p, as nearly all are; nullptr: leave it to parse(). Reads within
  * FEW_BYTES. */
 enum { FEW_BYTES = 64, FEW_DIGITS = 19 };
-BULK_ACCESS inline const char *parse_few(const char *p, const char *end, char point, double &value)
+inline const char *parse_few(const char *p, const char *end, char point, double &value)
 {
     if (end - p < FEW_BYTES) {
         return nullptr;
@@ -155,13 +152,13 @@ BULK_ACCESS inline const char *parse_few(const char *p, const char *end, char po
     return compose(negative, mantissa, exponent, value) ? p : nullptr;
 }
 
-BULK_ACCESS inline bool is_blank(char c)
+inline bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
 /* Past the end of the line at p; nullptr when it does not end there. */
-template <bool blanks> BULK_ACCESS inline const char *pass_line_end(const char *p, const char *end)
+template <bool blanks> inline const char *pass_line_end(const char *p, const char *end)
 {
     while (blanks && p < end && is_blank(*p)) {
         p++;
@@ -174,7 +171,7 @@ template <bool blanks> BULK_ACCESS inline const char *pass_line_end(const char *
 
 /* Past the delimiter at p; nullptr when there is none. */
 template <bool blanks>
-BULK_ACCESS inline const char *pass_delimiter(const char *p, const char *end, char delimiter)
+inline const char *pass_delimiter(const char *p, const char *end, char delimiter)
 {
     if (!blanks) {
         return p < end && *p == delimiter ? p + 1 : nullptr;
@@ -188,7 +185,7 @@ BULK_ACCESS inline const char *pass_delimiter(const char *p, const char *end, ch
     return p;
 }
 
-template <bool blanks> BULK_ACCESS void run_cells(struct decimal_run &run)
+template <bool blanks> void run_cells(struct decimal_run &run)
 {
     const char *at = run.at;
     const char *const end = run.end;
@@ -263,13 +260,9 @@ extern "C" bool decimal_parse_special(const char *text, size_t n, double *out)
 
 extern "C" void decimal_run_cells(struct decimal_run *run)
 {
-    const char *const from = run->at;
-    double *const out = run->out;
     if (run->blanks) {
         run_cells<true>(*run);
     } else {
         run_cells<false>(*run);
     }
-    BULK_READ(from, static_cast<size_t>(run->at - from));
-    BULK_WRITTEN(out, static_cast<size_t>(run->out - out) * sizeof *out);
 }

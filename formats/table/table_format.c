@@ -3,8 +3,6 @@
  */
 #include "formats/table/table_format.h"
 
-#include "formats/base/bulk_access.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -71,11 +69,10 @@ size_t table_mark_nodata(double *values, size_t n, double missing, double nodata
     return n_missing;
 }
 
-BULK_ACCESS size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte)
+size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte)
 {
     enum { BLOCK = 128 }; /* a byte holds its count, and the loop runs in vectors */
     size_t total = 0;
-    BULK_READ(p, n);
     for (; n >= BLOCK; p += BLOCK, n -= BLOCK) {
         unsigned char count = 0;
         for (size_t i = 0; i < BLOCK; i++) {
