@@ -171,9 +171,14 @@ bool job_reserve(struct job *job)
     return reserve(job, job->context.check_only ? &none : &job->need);
 }
 
+bool job_has_lines(const struct job *job, size_t part, size_t lines)
+{
+    return table_info(job->tables[part])->n_lines != 0 || lines <= job->lines_estimate[part];
+}
+
 bool job_reserve_lines(struct job *job, size_t part, size_t lines)
 {
-    if (table_info(job->tables[part])->n_lines != 0 || lines <= job->lines_estimate[part]) {
+    if (job_has_lines(job, part, lines)) {
         return true;
     }
     /* Half as much again, so that this is not asked for every block; no more than there is when

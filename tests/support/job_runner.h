@@ -36,6 +36,7 @@ static struct {
     atomic_bool gate_shut;    /* pushes wait at it */
     char opened[64];          /* those letters, in the order in which jobs got their memory */
     unsigned push_ms;
+    unsigned failing_push; /* of each job, from 1 on; 0: none */
     uint64_t n_pieces;
     bool cancel_again;                /* jobs that are about to start over are cancelled */
     void (*look)(struct running *r);  /* every millisecond, on the loop thread */
@@ -64,15 +65,21 @@ struct stage {
     const struct queue *queue;
     bool started_over;
     unsigned n_passes, n_portions; /* portions: since the last push */
-    double next;                   /* the number expected next: files count up from 0 */
+    unsigned n_pushes;
+    double next; /* the number expected next: files count up from 0 */
     size_t part, n_cells;
     unsigned n_results;
     bool in_order;
 };
 
+static inline enum status fails(void)
+{
+    return status_fail(STATUS_BAD_INPUT, "failed on purpose");
+}
+
 static inline enum status fail_at(enum failing where)
 {
-    return fake.failing == where ? status_fail(STATUS_BAD_INPUT, "failed on purpose") : STATUS_OK;
+    return fake.failing == where ? fails() : STATUS_OK;
 }
 
 static inline char letter_of(const char *path)
@@ -154,7 +161,7 @@ static inline enum status fake_push(struct stage *s, size_t part, const struct t
     s->in_order = s->in_order && (s->n_portions == 0 || s->n_portions >= fake.n_portions);
     s->n_portions = 0;
     *ticket = 0;
-    return fail_at(AT_PUSH);
+    return ++s->n_pushes == fake.failing_push ? fails() : fail_at(AT_PUSH);
 }
 
 static inline enum status fake_piece(void *context, uint64_t index, struct bytes *out)
@@ -463,7 +470,7 @@ static inline int reset(void **state)
     (void)state;
     fake.failing = NOWHERE;
     fake.bytes_per_line = 1;
-    fake.push_ms = 0;
+    fake.push_ms = fake.failing_push = 0;
     fake.n_pieces = 1;
     fake.most_open = 0;
     fake.n_opened = 0;
