@@ -47,7 +47,9 @@ static struct {
     size_t cells_of_part;             /* in each of a job of two */
     bool grows;                       /* each push gives 8 bytes of a file that goes on */
     unsigned n_portions;              /* or so many times as many, one after the other */
-    unsigned n_held;                  /* what plan says of portions and results */
+    unsigned n_held;                  /* what plan says of portions and results ... */
+    size_t few_held_from;             /* ... where it is free, of fewer lines; else two */
+    uint64_t bytes_held;              /* for each of them */
     atomic_int n_meeting, n_to_meet;  /* pieces of portions wait until so many are being made */
     atomic_int n_unread, most_unread; /* portions that have been handed out and not read */
     bool never_ends, holds_nothing;   /* that file is not ended; a result has an empty file */
@@ -56,6 +58,7 @@ static struct {
     void (*between)(void);            /* called before each of them */
     atomic_int n_open, most_open, n_opened;
     unsigned n_plans;
+    uint64_t last_wanted;     /* bytes, by the last plan */
     size_t most_lines;        /* that a plan was asked for, in all parts */
     atomic_size_t open_lines; /* that the last stage was opened for */
     _Atomic double last_seen;
@@ -102,10 +105,14 @@ static inline enum status fake_plan(const struct stage_args *args, struct stage_
     const size_t lines = lines_of(args);
     fake.most_lines = lines > fake.most_lines ? lines : fake.most_lines;
     const uint64_t fixed = fake.bytes_of[(letter_of(args->inputs[0].name) - 'a') % 26];
-    const uint64_t wanted = fixed != 0 ? fixed : fake.bytes_per_line * lines;
+    const unsigned few = fake.few_held_from > 0 && lines >= fake.few_held_from ? 2 : fake.n_held;
+    const size_t n_held = args->n_results > 0 ? args->n_results : few;
+    const uint64_t wanted =
+        (fixed != 0 ? fixed : fake.bytes_per_line * lines) + n_held * fake.bytes_held;
     fake.n_plans++;
+    fake.last_wanted = wanted;
     *out = (struct stage_need){.memory_bytes = args->started_over ? 2 * wanted : wanted,
-                               .n_results = fake.n_held,
+                               .n_results = n_held,
                                .rereads = fake.n_passes > 0,
                                .estimated = args->inputs[0].table->n_lines == 0};
     return fail_at(AT_PLAN);
@@ -475,6 +482,7 @@ static inline int reset(void **state)
     fake.most_open = 0;
     fake.n_opened = 0;
     fake.n_plans = 0;
+    fake.bytes_held = fake.few_held_from = 0;
     fake.most_lines = 0;
     fake.gate_shut = fake.is_finishing = fake.was_stopped = fake.finish_waits = false;
     fake.cancel_again = fake.starts_over = fake.always = fake.check_only = false;
