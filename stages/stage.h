@@ -72,6 +72,8 @@ struct stage_args {
     uint64_t memory_limit; /* the most that a plan may ask for: backend memory, with the host's
                               where they are one; 0: not known */
     uint64_t host_limit;   /* the host's, where they are two; 0: they are one, or not known */
+    size_t n_results;      /* that the stage, which is open, was planned with and plan() keeps; 0:
+                              plan() is free to choose */
     bool started_over;     /* finish() has said STATUS_START_OVER */
 };
 
@@ -93,7 +95,8 @@ struct stage_ops {
     size_t n_specs;
 
     /* What a job with these tables would need. A table that does not know its length is planned by
-     * its estimate, and when more lines have come by half as many again. STATUS_BAD_INPUT /
+     * its estimate, and when more lines have come by half as many again, with args->n_results as
+     * they are. STATUS_BAD_INPUT /
      * _BAD_ARGUMENT when it cannot be done at all (one cell, too many series, shapes that differ);
      * the message says why. */
     enum status (*plan)(const struct stage_args *args, struct stage_need *out) STATUS_MUST_CHECK;

@@ -86,27 +86,34 @@ enum status pack_grow(struct pack *p, const char *member, const struct pack_piec
                : bytes_append(&g->buffer, piece->packed.data, piece->packed.len);
 }
 
+/* What copy_file_range says where a file system, or a filter of system calls, does not have it:
+ * also that it has copied nothing. */
+static bool cannot_copy(ssize_t n, int error)
+{
+    return n == 0 || (n < 0 && (error == EXDEV || error == EINVAL || error == ENOSYS ||
+                                error == EOPNOTSUPP || error == EPERM || error == EBADF));
+}
+
 /* By the system, which moves what is in the page cache once, or lets both files share it. *done
- * stays behind what waits where the file system cannot do so. */
+ * stays behind what waits where it cannot do so. */
 static enum status copy_in_system(const struct pack *p, const struct pack_growth *g, uint64_t *done)
 {
     while (*done < g->packed_bytes) {
         const uint64_t left = g->packed_bytes - *done;
         const ssize_t n = io_watch_copy(g->fd, *done, p->fd,
                                         left < COPY_BYTES ? (size_t)left : (size_t)COPY_BYTES);
-        if (n < 0 &&
-            (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
+        if (cannot_copy(n, errno)) {
             return STATUS_OK;
         }
-        if (n == 0 || (n < 0 && errno != EINTR)) {
-            return status_fail_errno(n == 0 ? EIO : errno, "cannot copy a temporary file into %s",
-                                     p->name);
+        if (n < 0 && errno != EINTR) {
+            return status_fail_errno(errno, "cannot copy a temporary file into %s", p->name);
         }
         *done += n > 0 ? (uint64_t)n : 0;
     }
     return STATUS_OK;
 }
 
+/* What is left; a file that is too short is found here. */
 static enum status copy_by_hand(const struct pack *p, const struct pack_growth *g, uint64_t *done)
 {
     struct bytes piece = {.len = 0};

@@ -54,8 +54,7 @@ enum block_state {
     BLOCK_END, /* nothing was left to read */
     BLOCK_DECODING,
     BLOCK_READY,
-    BLOCK_FAILED,
-    BLOCK_UPLOADING
+    BLOCK_FAILED
 };
 
 struct block {

@@ -61,11 +61,12 @@ static void expect_lines(struct table_info *info, size_t lines)
 }
 
 /* What the stage needs when the tables that do not know their length have at least so many lines.
- */
+ * n_results: that it holds, being open; or 0. */
 static enum status plan(const struct job *job, const size_t lines[STAGE_MAX_PARTS],
-                        struct stage_need *need)
+                        size_t n_results, struct stage_need *need)
 {
     struct stage_args args = job_args(job);
+    args.n_results = n_results;
     struct table_info infos[STAGE_MAX_PARTS];
     for (size_t i = 0; i < job->input.n_parts; i++) {
         infos[i] = *args.inputs[i].table;
@@ -85,14 +86,21 @@ static void bytes_wanted(const struct job *job, const struct stage_need *need, u
     *device = on_cpu ? 0 : need->memory_bytes;
 }
 
+static bool within_limits(const struct job *job, const struct stage_need *need)
+{
+    uint64_t host, device;
+    bytes_wanted(job, need, &host, &device);
+    return host <= job->engine->host_limit && device <= job->engine->device_limit;
+}
+
 /* A need that can never be met fails the job. */
 static bool fits(struct job *job, const struct stage_need *need)
 {
-    struct engine *e = job->engine;
-    uint64_t host, device;
-    bytes_wanted(job, need, &host, &device);
-    if (host > e->host_limit || device > e->device_limit) {
+    const struct engine *e = job->engine;
+    if (!within_limits(job, need)) {
         char text[320];
+        uint64_t host, device;
+        bytes_wanted(job, need, &host, &device);
         uint64_t wanted = host > e->host_limit ? host : device;
         uint64_t limit = host > e->host_limit ? e->host_limit : e->device_limit;
         snprintf(text, sizeof(text),
@@ -161,7 +169,7 @@ bool job_plan(struct job *job)
         expect_lines(shape, job->lines_estimate[i]);
         job->lines_estimate[i] = shape->n_lines_estimate;
     }
-    return job_check(job, plan(job, job->lines_estimate, &job->need)) && fits(job, &job->need);
+    return job_check(job, plan(job, job->lines_estimate, 0, &job->need)) && fits(job, &job->need);
 }
 
 bool job_reserve(struct job *job)
@@ -171,32 +179,52 @@ bool job_reserve(struct job *job)
     return reserve(job, job->context.check_only ? &none : &job->need);
 }
 
+bool job_has_lines(const struct job *job, size_t part, size_t lines)
+{
+    return table_info(job->tables[part])->n_lines != 0 || lines <= job->lines_estimate[part];
+}
+
+static void start_over(struct job *job)
+{
+    job->restart_pending = true;
+    job_fail(job, STATUS_TOO_LARGE, "starting over with more memory");
+}
+
+/* Whether the lines that are expected fit, were it not for the results that the stage, as it was
+ * opened, holds at a time. */
+static bool fits_anew(struct job *job)
+{
+    struct stage_need need;
+    return job->need.n_results > 0 && job_check(job, plan(job, job->lines_estimate, 0, &need)) &&
+           within_limits(job, &need);
+}
+
 bool job_reserve_lines(struct job *job, size_t part, size_t lines)
 {
-    if (table_info(job->tables[part])->n_lines != 0 || lines <= job->lines_estimate[part]) {
+    if (job_has_lines(job, part, lines)) {
         return true;
     }
     /* Half as much again, so that this is not asked for every block; no more than there is when
      * that is too much. */
     const size_t estimates[] = {lines + lines / 2, lines};
     struct stage_need need;
-    for (size_t i = 0; i < 2; i++) {
-        uint64_t host, device;
+    bool within = false;
+    for (size_t i = 0; i < 2 && !within; i++) {
         job->lines_estimate[part] = estimates[i];
-        if (!job_check(job, plan(job, job->lines_estimate, &need))) {
+        if (!job_check(job, plan(job, job->lines_estimate, job->need.n_results, &need))) {
             return false;
         }
-        bytes_wanted(job, &need, &host, &device);
-        if (host <= job->engine->host_limit && device <= job->engine->device_limit) {
-            break;
-        }
+        within = within_limits(job, &need);
+    }
+    if (!within && fits_anew(job)) {
+        start_over(job);
+        return false;
     }
     if (!reserve(job, &need)) {
         if (job->code == STATUS_OK) {
             /* Others hold the memory, and may be waiting for this one's blocks: start over once it
              * is there. */
-            job->restart_pending = true;
-            job_fail(job, STATUS_TOO_LARGE, "starting over with more memory");
+            start_over(job);
         }
         return false;
     }
@@ -227,7 +255,7 @@ static enum status plan_counted(struct job *job)
         return STATUS_OK;
     }
     STATUS_TRY(job->input.settings.stage->plan(&args, &job->need));
-    return plan(job, job->lines_estimate, &job->need); /* run begins with no more than these */
+    return plan(job, job->lines_estimate, 0, &job->need); /* run begins with no more than these */
 }
 
 bool job_check_lines(struct job *job)

@@ -136,8 +136,9 @@ bool job_reserve(struct job *job);
 /* Whether the job may take so many bytes more: they are free, and no earlier job waits that would
  * have to wait for them. */
 bool job_memory_may_take(const struct job *job, uint64_t more_host, uint64_t more_device);
-/* Makes sure that memory is reserved for a part of so many lines; false when the job now has to
- * end (or to start over, `restart_pending`). */
+/* Whether memory is reserved for a part of so many lines. */
+bool job_has_lines(const struct job *job, size_t part, size_t lines);
+/* Makes sure of it; false when the job now has to end (or to start over, `restart_pending`). */
 bool job_reserve_lines(struct job *job, size_t part, size_t lines);
 /* check, when all cells have been counted: whether run would do with the lines they make, by shape
  * and by the memory they take; false when the job has failed. */

@@ -237,11 +237,16 @@ static void push_finished(struct engine_task *task)
     job_advance_all(job->engine);
 }
 
+static bool is_ready(const struct block *b)
+{
+    return b != NULL && b->state == BLOCK_READY;
+}
+
 /* Takes the first block off the list if it is ready; counts its cells. */
 static struct block *take_ready(struct job *job)
 {
     struct block *b = job->first_block;
-    if (b == NULL || b->state != BLOCK_READY) {
+    if (!is_ready(b)) {
         return NULL;
     }
     job->first_block = b->next;
@@ -332,27 +337,50 @@ static void end_pass(struct job *job)
     job_run(job, &job->device_task, LANE_DEVICE, pass_work, pass_finished);
 }
 
+static size_t lines_of(const struct job *job, size_t part, uint64_t cells)
+{
+    const size_t per_line = table_info(job->tables[part])->cells_per_line;
+    return (size_t)((cells + per_line - 1) / per_line);
+}
+
 /* Whether a block just taken may be pushed: there is memory for the lines so far, and a later pass
  * brings no more than the first. */
 static bool may_push(struct job *job, size_t part)
 {
-    const size_t per_line = table_info(job->tables[part])->cells_per_line;
     if (job->again == NULL) {
-        return job_reserve_lines(job, part, (job->cells[part] + per_line - 1) / per_line);
+        return job_reserve_lines(job, part, lines_of(job, part, job->cells[part]));
     }
     return job->again_cells <= job->cells[part] || job_check(job, changed(job, part));
 }
 
+/* Whether the next block is ready and may be pushed without asking for anything. */
+static bool next_may_follow(const struct job *job)
+{
+    const struct block *b = job->first_block;
+    if (!is_ready(b)) {
+        return false;
+    }
+    const uint64_t of_pass = job->again == NULL ? job->cells[b->part] : job->again_cells,
+                   cells = of_pass + b->chunk.n_cells;
+    return job->again == NULL ? job_has_lines(job, b->part, lines_of(job, b->part, cells))
+                              : cells <= job->cells[b->part];
+}
+
 /* Takes the next blocks that are ready to be pushed, a batch at most; false when the job has
- * failed. */
+ * failed. It may fail for the first one alone: those before a block that there is no memory for
+ * are pushed first, since the error may be in them. */
 static bool take_batch(struct job *job)
 {
-    struct block **last = &job->pushing;
-    for (size_t n = 0; n < job->engine->batch_blocks && (*last = take_ready(job)) != NULL; n++) {
-        if (!may_push(job, (*last)->part)) {
-            return false;
-        }
-        last = &(*last)->next;
+    struct block *last = job->pushing = take_ready(job);
+    if (last == NULL) {
+        return true;
+    }
+    if (!may_push(job, last->part)) {
+        return false;
+    }
+    for (size_t n = 1; n < job->engine->batch_blocks && next_may_follow(job); n++) {
+        last->next = take_ready(job);
+        last = last->next;
     }
     return true;
 }
@@ -403,7 +431,8 @@ void job_stream_advance(struct job *job)
             drop_block(job, b);
         }
     }
-    if (job->first_block != NULL && job->first_block->state == BLOCK_FAILED && !job->on_device) {
+    const bool all_pushed = !job->on_device && job->pushing == NULL && !job->more_portions;
+    if (all_pushed && job->first_block != NULL && job->first_block->state == BLOCK_FAILED) {
         struct engine_task *task = &job->first_block->task;
         job_fail(job, task->code, task->message != NULL ? task->message : status_text(task->code));
         job_advance(job);

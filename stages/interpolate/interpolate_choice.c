@@ -148,7 +148,7 @@ static void choose_buffers(size_t block_bytes, struct interpolate_choice *c)
 
 /* One set is computed while the pieces of the others keep the threads that deflate them busy, and
  * as many wait to be written. No more than there are sets of queries; `need` is that with two of
- * them: the others take half of what it leaves at most. */
+ * them: the others take half of what it leaves at most. Those that are open stay. */
 static void choose_n_sets(const struct stage_args *args, const struct stage_need *need,
                           struct interpolate_choice *c)
 {
@@ -163,6 +163,7 @@ static void choose_n_sets(const struct stage_args *args, const struct stage_need
                    room = 2 + left / 2 / set_bytes(c);
     uint64_t n = wanted < there ? wanted : there;
     n = n < room ? n : room;
+    n = args->n_results > 0 ? args->n_results : n;
     c->n_sets = n > 2 ? (size_t)n : 2;
 }
 

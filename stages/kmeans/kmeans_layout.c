@@ -23,10 +23,11 @@ enum {
     WINDOW_BYTES = 64 << 20, /* of models that share a pass, where there are several */
     WINDOW_RUNS = 256,
     GROWING_BYTES = 2 << 20, /* what a file and an array that grow hold */
-    UNITS_A_BLOCK = 4,       /* of points that do not stay, at least; else ... */
-    UNIT_POINTS = 1 << 13,   /* ... so many for each thread, to keep all of them busy, ... */
-    UNIT_BYTES = 64 << 20,   /* ... no more bytes than these ... */
-    UNITS_A_LIMIT = 8,       /* ... and no more than this part of the memory */
+    UNIT_POINTS = 1 << 13,   /* of a unit, for each thread, to keep all of them busy */
+    UNIT_BYTES = 64 << 20,   /* of a unit at most */
+    UNITS_A_BLOCK = 4,       /* units in a block of the engine's, at most */
+    UNITS_A_LIMIT = 8,       /* units in the memory limit, at least, where that does not have them
+                                smaller than a block does */
 };
 
 const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
@@ -304,7 +305,8 @@ static void find_width(const struct stage_args *args, const struct kmeans_choice
     l->width--;
 }
 
-/* Points that kernels take at once, `least` or more where memory is not short. */
+/* Points that do not stay and that kernels take at once: `least`, or more where memory is not
+ * short. */
 static size_t find_unit(const struct stage_args *args, const struct kmeans_layout *l, size_t least)
 {
     const size_t row_bytes = l->n_columns * dtype_bytes(l->type);

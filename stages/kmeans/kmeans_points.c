@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_CELLS = 1 << 16 }; /* that kernels take at once, but for the end of a block; or ... */
+enum { LEAST_CELLS = 1 << 16 };
 
 /* --- the host's side -------------------------------------------------------------------------- */
 
@@ -119,13 +119,14 @@ static enum status compute(struct kmeans_job *job, const struct kmeans_points *x
     return STATUS_OK;
 }
 
-/* Hands over the points of the open block that are complete; few ones wait, unless it is full. */
+/* Hands over the points of the open block that are complete: LEAST_CELLS and half a unit, or more,
+ * since it is not worth while for fewer; or `all`, the block being full or the last one. */
 static enum status hand_over(struct kmeans_job *job, bool all)
 {
     const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
     struct kmeans_block *const b = job->open;
     const size_t n = (size_t)(job->n_cells / d) - job->n_done, begin = job->n_done - b->first;
-    const size_t half = job->layout.unit / 2; /* ... so many points */
+    const size_t half = job->layout.unit / 2;
     if (n == 0 || (!all && (n < LEAST_CELLS / d || n < half))) {
         return STATUS_OK;
     }

@@ -303,6 +303,87 @@ static void first_error_in_the_file_is_the_one_reported(void **state)
     free(path);
 }
 
+/* Blocks so small that a push task takes several; all of these files are in the pool at once. */
+static struct settings batched_settings(void)
+{
+    struct settings settings = small_settings();
+    settings.threads = 8;
+    settings.memory = 128 << 20;
+    return settings;
+}
+
+/* Whether blocks wait, and what is read is decoded but for what has failed. */
+static bool all_decoded(const struct job *job)
+{
+    const struct block *b = job->first_block;
+    while (b != NULL && b->state == BLOCK_READY) {
+        b = b->next;
+    }
+    return job->read_ended && job->first_block != NULL && (b == NULL || b->state == BLOCK_FAILED);
+}
+
+/* The first push ends when all blocks have been read, so that the second task takes all the others.
+ * Portions are not encoded until as many wait as may: then the stage waits, too. */
+static void hold_back(struct running *r)
+{
+    const struct job *job = r->engine.n_jobs > 0 ? r->engine.jobs[0] : NULL;
+    const bool failed = job != NULL && job->code != STATUS_OK;
+    if (failed || (job != NULL && all_decoded(job))) {
+        atomic_store(&fake.gate_shut, false);
+    }
+    if (failed || (job != NULL && job->n_results == 2 && !job->on_device)) {
+        atomic_store(&fake.n_to_meet, 0);
+    }
+}
+
+/* A push that fails is told, and not what comes after it in the file. */
+static void check_that_the_failing_push_is_told(const char *path, unsigned failing_push)
+{
+    const struct settings settings = batched_settings();
+    for (int k = 0; k < 5; k++) { /* the first task may take more than a block, by chance */
+        fake.failing_push = failing_push;
+        fake.gate_shut = true;
+        fake.n_meeting = 0;
+        fake.n_to_meet = 1000; /* none, until they are let go */
+        fake.look = hold_back;
+        const struct outcome o = run_jobs(path, 1, &settings);
+        fake.look = NULL;
+        assert_int_equal(o.n_ok, 0);
+        assert_string_equal(o.message, "failed on purpose");
+        assert_int_equal(entries_of_output(), 0);
+    }
+}
+
+static void blocks_that_wait_for_the_output_come_before_a_read_that_fails(void **state)
+{
+    (void)state;
+    char *path = counting_csv("cut.csv", 14000, 7), command[160], *packed;
+    snprintf(command, sizeof(command), "gzip -1 -k %s && truncate -s -4 %s.gz", path, path);
+    assert_int_equal(system(command), 0);
+    assert_true(asprintf(&packed, "%s.gz", path) > 0);
+    fake.grows = true;
+    check_that_the_failing_push_is_told(packed, 3);
+    free(packed);
+    free(path);
+}
+
+static void memory_for_a_block_is_asked_for_when_those_before_have_been_pushed(void **state)
+{
+    (void)state;
+    char *path;
+    assert_true(asprintf(&path, "%s/outgrows.csv", folder) > 0);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < 30000; i++) { /* its head has long lines: few are expected */
+        fprintf(f, i < 300 ? "%0300zu,%0300zu,%0300zu\n" : "%zu,%zu,%zu\n", 3 * i, 3 * i + 1,
+                3 * i + 2);
+    }
+    assert_int_equal(fclose(f), 0);
+    fake.bytes_per_line = 5000; /* all: 150 MB; those of the first two blocks: 20 MB */
+    check_that_the_failing_push_is_told(path, 2);
+    free(path);
+}
+
 static void deadline_ends_a_job_and_spares_the_others(void **state)
 {
     (void)state;
@@ -381,6 +462,10 @@ int main(void)
         cmocka_unit_test_setup(files_of_a_job_come_one_after_the_other, reset),
         cmocka_unit_test_setup(failure_at_any_step_is_reported_and_leaves_nothing, reset),
         cmocka_unit_test_setup(first_error_in_the_file_is_the_one_reported, reset),
+        cmocka_unit_test_setup(blocks_that_wait_for_the_output_come_before_a_read_that_fails,
+                               reset),
+        cmocka_unit_test_setup(memory_for_a_block_is_asked_for_when_those_before_have_been_pushed,
+                               reset),
         cmocka_unit_test_setup(jobs_book_what_they_used, reset),
         cmocka_unit_test_setup(stage_that_computes_sees_that_its_job_is_cancelled, reset),
         cmocka_unit_test_setup(deadline_ends_a_job_and_spares_the_others, reset),

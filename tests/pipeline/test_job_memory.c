@@ -62,6 +62,45 @@ static void job_that_outgrows_its_guess_reserves_more(void **state)
     free(path);
 }
 
+static void job_that_outgrows_its_guess_keeps_the_results_that_it_was_opened_for(void **state)
+{
+    (void)state;
+    char *path = misleading_csv("holds.csv");
+    struct settings settings = small_settings();
+    fake.bytes_per_line = 100;
+    fake.bytes_held = 1000000;
+    fake.n_held = 5;
+    fake.few_held_from = 50000;
+    assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+    assert_true(fake.most_lines >= 100000);
+    assert_int_equal(fake.last_wanted, 100 * fake.most_lines + 5 * 1000000);
+    assert_int_equal(fake.n_opened, 1);
+    remove_output();
+    free(path);
+}
+
+static void job_that_fits_with_fewer_results_than_it_holds_starts_over(void **state)
+{
+    (void)state;
+    char *path = misleading_csv("fewer.csv");
+    struct settings settings = small_settings();
+    fake.bytes_per_line = 130; /* 100,000 lines: 13 MB of about 38 */
+    fake.bytes_held = 10000000;
+    fake.n_held = 3;
+    fake.few_held_from = 50000;
+    const struct outcome o = run_jobs(path, 1, &settings);
+    assert_string_equal(o.message, "");
+    assert_int_equal(o.n_ok, 1);
+    assert_int_equal(fake.n_opened, 2);
+    assert_true(fake.last_seen == 300000);
+    remove_output();
+    fake.few_held_from = 0; /* it never fits */
+    fake.n_opened = 0;
+    assert_int_equal(run_jobs(path, 1, &settings).code, STATUS_TOO_LARGE);
+    assert_int_equal(fake.n_opened, 1);
+    free(path);
+}
+
 static void jobs_that_outgrow_the_memory_together_start_over(void **state)
 {
     (void)state;
@@ -385,6 +424,9 @@ int main(void)
         cmocka_unit_test_setup(jobs_wait_for_memory_instead_of_failing, reset),
         cmocka_unit_test_setup(job_that_can_never_fit_says_how_many_bytes_it_needs, reset),
         cmocka_unit_test_setup(job_that_outgrows_its_guess_reserves_more, reset),
+        cmocka_unit_test_setup(job_that_outgrows_its_guess_keeps_the_results_that_it_was_opened_for,
+                               reset),
+        cmocka_unit_test_setup(job_that_fits_with_fewer_results_than_it_holds_starts_over, reset),
         cmocka_unit_test_setup(jobs_that_outgrow_the_memory_together_start_over, reset),
         cmocka_unit_test_setup(the_second_part_of_a_job_reserves_more_too, reset),
         cmocka_unit_test_setup(job_that_outgrows_all_memory_fails_with_the_bytes, reset),

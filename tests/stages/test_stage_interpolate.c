@@ -323,6 +323,41 @@ static void sets_are_as_many_as_threads_keep_busy_and_memory_holds(void **state)
     }
 }
 
+/* A plan for more nodes than were estimated counts the sets that are open: no fewer, no more. */
+static void sets_stay_as_many_as_were_opened(void **state)
+{
+    (void)state;
+    struct param_value params[8];
+    struct sheet s = sheet_of("query=linspace(-1, 1, 100000)");
+    s.nodes = (struct table_info){.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 2};
+    parse_params(&stage_interpolate, s.params, params);
+    struct stage_args args = {.queue = counted.queue,
+                              .params = params,
+                              .inputs = {{&s.nodes, "x.nodes.csv"}},
+                              .block_bytes = BLOCK,
+                              .n_threads = 16,
+                              .memory_limit = UINT64_C(1) << 30};
+    struct stage_need opened, two, many, held;
+    s.nodes.n_lines_estimate = 64;
+    assert_int_equal(stage_interpolate.plan(&args, &opened), STATUS_OK);
+    assert_true(opened.n_results > 2);
+    args.n_results = 2;
+    assert_int_equal(stage_interpolate.plan(&args, &two), STATUS_OK);
+    assert_int_equal(two.n_results, 2);
+    const uint64_t sets = opened.memory_bytes - two.memory_bytes;
+    s.nodes.n_lines_estimate = 32768;
+    assert_int_equal(stage_interpolate.plan(&args, &many), STATUS_OK);
+    assert_true(many.host_bytes > two.host_bytes);
+    args.memory_limit = many.memory_bytes + many.host_bytes + sets / 2;
+    args.n_results = opened.n_results;
+    assert_int_equal(stage_interpolate.plan(&args, &held), STATUS_OK);
+    assert_int_equal(held.n_results, opened.n_results);
+    assert_int_equal(held.memory_bytes, many.memory_bytes + sets);
+    args.n_results = 0; /* there would be fewer */
+    assert_int_equal(stage_interpolate.plan(&args, &held), STATUS_OK);
+    assert_in_range(held.n_results, 2, opened.n_results - 1);
+}
+
 static void chunks_without_numbers_change_nothing(void **state)
 {
     (void)state;
@@ -564,6 +599,7 @@ int main(void)
         cmocka_unit_test(missing_queries_hits_and_extrapolation_are_counted),
         cmocka_unit_test(auto_weighs_the_estimate_of_a_text_of_queries),
         cmocka_unit_test(sets_are_as_many_as_threads_keep_busy_and_memory_holds),
+        cmocka_unit_test(sets_stay_as_many_as_were_opened),
         cmocka_unit_test(memory_is_what_was_planned),
         cmocka_unit_test(a_job_ends_well_where_memory_of_the_backend_does),
         cmocka_unit_test(a_queue_that_is_stopped_ends_the_job_soon),

@@ -36,6 +36,7 @@ static struct {
     atomic_bool gate_shut;    /* pushes wait at it */
     char opened[64];          /* those letters, in the order in which jobs got their memory */
     unsigned push_ms;
+    unsigned failing_push; /* of each job, from 1 on; 0: none */
     uint64_t n_pieces;
     bool cancel_again;                /* jobs that are about to start over are cancelled */
     void (*look)(struct running *r);  /* every millisecond, on the loop thread */
@@ -46,7 +47,9 @@ static struct {
     size_t cells_of_part;             /* in each of a job of two */
     bool grows;                       /* each push gives 8 bytes of a file that goes on */
     unsigned n_portions;              /* or so many times as many, one after the other */
-    unsigned n_held;                  /* what plan says of portions and results */
+    unsigned n_held;                  /* what plan says of portions and results ... */
+    size_t few_held_from;             /* ... where it is free, of fewer lines; else two */
+    uint64_t bytes_held;              /* for each of them */
     atomic_int n_meeting, n_to_meet;  /* pieces of portions wait until so many are being made */
     atomic_int n_unread, most_unread; /* portions that have been handed out and not read */
     bool never_ends, holds_nothing;   /* that file is not ended; a result has an empty file */
@@ -55,6 +58,7 @@ static struct {
     void (*between)(void);            /* called before each of them */
     atomic_int n_open, most_open, n_opened;
     unsigned n_plans;
+    uint64_t last_wanted;     /* bytes, by the last plan */
     size_t most_lines;        /* that a plan was asked for, in all parts */
     atomic_size_t open_lines; /* that the last stage was opened for */
     _Atomic double last_seen;
@@ -64,15 +68,21 @@ struct stage {
     const struct queue *queue;
     bool started_over;
     unsigned n_passes, n_portions; /* portions: since the last push */
-    double next;                   /* the number expected next: files count up from 0 */
+    unsigned n_pushes;
+    double next; /* the number expected next: files count up from 0 */
     size_t part, n_cells;
     unsigned n_results;
     bool in_order;
 };
 
+static inline enum status fails(void)
+{
+    return status_fail(STATUS_BAD_INPUT, "failed on purpose");
+}
+
 static inline enum status fail_at(enum failing where)
 {
-    return fake.failing == where ? status_fail(STATUS_BAD_INPUT, "failed on purpose") : STATUS_OK;
+    return fake.failing == where ? fails() : STATUS_OK;
 }
 
 static inline char letter_of(const char *path)
@@ -95,10 +105,14 @@ static inline enum status fake_plan(const struct stage_args *args, struct stage_
     const size_t lines = lines_of(args);
     fake.most_lines = lines > fake.most_lines ? lines : fake.most_lines;
     const uint64_t fixed = fake.bytes_of[(letter_of(args->inputs[0].name) - 'a') % 26];
-    const uint64_t wanted = fixed != 0 ? fixed : fake.bytes_per_line * lines;
+    const unsigned few = fake.few_held_from > 0 && lines >= fake.few_held_from ? 2 : fake.n_held;
+    const size_t n_held = args->n_results > 0 ? args->n_results : few;
+    const uint64_t wanted =
+        (fixed != 0 ? fixed : fake.bytes_per_line * lines) + n_held * fake.bytes_held;
     fake.n_plans++;
+    fake.last_wanted = wanted;
     *out = (struct stage_need){.memory_bytes = args->started_over ? 2 * wanted : wanted,
-                               .n_results = fake.n_held,
+                               .n_results = n_held,
                                .rereads = fake.n_passes > 0,
                                .estimated = args->inputs[0].table->n_lines == 0};
     return fail_at(AT_PLAN);
@@ -154,7 +168,7 @@ static inline enum status fake_push(struct stage *s, size_t part, const struct t
     s->in_order = s->in_order && (s->n_portions == 0 || s->n_portions >= fake.n_portions);
     s->n_portions = 0;
     *ticket = 0;
-    return fail_at(AT_PUSH);
+    return ++s->n_pushes == fake.failing_push ? fails() : fail_at(AT_PUSH);
 }
 
 static inline enum status fake_piece(void *context, uint64_t index, struct bytes *out)
@@ -463,11 +477,12 @@ static inline int reset(void **state)
     (void)state;
     fake.failing = NOWHERE;
     fake.bytes_per_line = 1;
-    fake.push_ms = 0;
+    fake.push_ms = fake.failing_push = 0;
     fake.n_pieces = 1;
     fake.most_open = 0;
     fake.n_opened = 0;
     fake.n_plans = 0;
+    fake.bytes_held = fake.few_held_from = 0;
     fake.most_lines = 0;
     fake.gate_shut = fake.is_finishing = fake.was_stopped = fake.finish_waits = false;
     fake.cancel_again = fake.starts_over = fake.always = fake.check_only = false;
