@@ -111,8 +111,9 @@ struct stage_ops {
      * that are complete, or that a later result continues (`more`), so that what is larger than
      * memory is written while input is still read. With *more set (it is false) it is called again,
      * before the next push. The pieces of a portion may be read, from any thread, until as many
-     * more have been asked for as plan() says (n_results): so many sets of buffers in turn are
-     * enough. plan() counts them, and 1 MiB for each file and array that grows. */
+     * more have been asked for as plan() says (n_results), of those that have files: so many sets
+     * of buffers in turn are enough. plan() counts them, and 1 MiB for each file and array that
+     * grows. */
     enum status (*portion)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
     /* May be NULL. All numbers that were asked for are in: *part, which is n_parts, becomes the
      * part to be pushed once more, from its first number on; or stays. Chunks are cut at other

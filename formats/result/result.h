@@ -95,8 +95,10 @@ enum status result_add_array(struct result_file *f, const char *name, enum npy_t
                              size_t n_dims, const size_t *dims, result_fetch_fn *fetch,
                              void *context, void (*free_context)(void *)) STATUS_MUST_CHECK;
 /* A portion of an array that grows: n > 0 elements that follow those of earlier portions, counted
- * from 0 by `fetch`, in files of one name with `more` set. Its length may be unknown, and no
- * portion is kept in memory. */
+ * from 0 by `fetch`, in files of one name with `more` set, or before its end in the last one. Its
+ * length may be unknown, and no portion is kept in memory. Pieces are cut at PACK_PIECE_BYTES of
+ * the portion: portions of so many bytes, but for the last one, are packed alike however many there
+ * are. */
 enum status result_add_portion(struct result_file *f, const char *name, enum npy_type type,
                                uint64_t n, result_fetch_fn *fetch, void *context,
                                void (*free_context)(void *)) STATUS_MUST_CHECK;

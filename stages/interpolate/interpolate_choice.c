@@ -104,6 +104,12 @@ static uint64_t set_bytes(const struct interpolate_choice *c)
     return c->in_queries * dtype_bytes(c->query_type) + c->set_queries * c->n_curves * NUMBER;
 }
 
+/* What the pieces that begin in the portion before hold of it. */
+static uint64_t rest_bytes(const struct interpolate_choice *c)
+{
+    return c->rest_bytes[INTERPOLATE_X] + c->rest_bytes[INTERPOLATE_Y];
+}
+
 /* Memory of a job, from numbers that are no larger than 2^64 when their product is. */
 static void add_need(const struct stage_args *args, const struct interpolate_choice *c,
                      struct stage_need *need)
@@ -115,6 +121,7 @@ static void add_need(const struct stage_args *args, const struct interpolate_cho
     const struct interpolate_picture_bytes picture = interpolate_picture_bytes(c->n_curves);
     host += setup.host + GROWING_BYTES + c->about_text * (1 + curves) * NUMBER + picture.host;
     host += c->line.n > 0 ? c->in_queries * NUMBER : 0;
+    host += (c->n_sets + 1) * rest_bytes(c);
     backend += setup.backend + picture.backend;
     *need = (struct stage_need){
         .memory_bytes = backend,
@@ -122,6 +129,12 @@ static void add_need(const struct stage_args *args, const struct interpolate_cho
         .n_results = c->n_sets,
         .estimated = args->inputs[INTERPOLATE_NODES].table->n_lines == 0,
     };
+}
+
+/* About as much of an array as is kept. */
+static size_t rest_of(uint64_t n, size_t bytes)
+{
+    return n < PACK_PIECE_BYTES / bytes ? (size_t)n * bytes : PACK_PIECE_BYTES;
 }
 
 /* A chunk of a file's queries is taken whole; values leave in units of some blocks' bytes, whole
@@ -133,17 +146,38 @@ static void choose_buffers(size_t block_bytes, struct interpolate_choice *c)
     const size_t most =
         c->n_queries != 0 && c->n_queries < SIZE_MAX ? (size_t)c->n_queries : SIZE_MAX;
     c->set_queries = room / of_values / UNIT * UNIT + UNIT;
-    if (c->line.n > 0 && c->set_queries > PIECE_QUERIES) { /* so that no piece is a short one */
+    if (c->line.n > 0 && c->set_queries > PIECE_QUERIES) { /* so that little is kept */
         c->set_queries -= c->set_queries % PIECE_QUERIES;
     }
     c->in_queries = c->line.n > 0 ? c->set_queries : block_bytes / dtype_bytes(c->query_type) + 1;
     c->in_queries = c->in_queries < most ? c->in_queries : most;
     c->set_queries = c->set_queries < c->in_queries ? c->set_queries : c->in_queries;
     c->n_sets = 2;
+    c->rest_bytes[INTERPOLATE_X] = rest_of(c->n_about, dtype_bytes(c->query_type));
+    c->rest_bytes[INTERPOLATE_Y] = rest_of(c->n_about, c->n_curves * NUMBER);
     c->most_text = INTERPOLATE_CSV_POINTS / c->n_curves;
     c->about_text = c->n_queries > c->most_text ? 0
                     : c->n_about < c->most_text ? (size_t)c->n_about
                                                 : c->most_text;
+}
+
+/* Two, and more in half of what these leave. */
+static uint64_t sets_within(uint64_t limit, uint64_t taken, uint64_t each)
+{
+    return 2 + (limit > taken ? (limit - taken) / 2 / each : 0);
+}
+
+/* How many sets there is memory for. */
+static uint64_t room_of_sets(const struct stage_args *args, const struct stage_need *need,
+                             const struct interpolate_choice *c)
+{
+    if (args->host_limit == 0) {
+        return sets_within(args->memory_limit, need->memory_bytes + need->host_bytes,
+                           set_bytes(c) + rest_bytes(c));
+    }
+    const uint64_t backend = sets_within(args->memory_limit, need->memory_bytes, set_bytes(c)),
+                   host = sets_within(args->host_limit, need->host_bytes, rest_bytes(c) + 1);
+    return backend < host ? backend : host;
 }
 
 /* One set is computed while the pieces of the others keep the threads that deflate them busy, and
@@ -157,10 +191,7 @@ static void choose_n_sets(const struct stage_args *args, const struct stage_need
                    pieces = (x + PACK_PIECE_BYTES - 1) / PACK_PIECE_BYTES +
                             (y + PACK_PIECE_BYTES - 1) / PACK_PIECE_BYTES;
     const uint64_t wanted = (2 * args->n_threads + pieces - 1) / pieces + 2,
-                   there = c->n_about / c->set_queries + 1,
-                   taken = need->memory_bytes + (args->host_limit > 0 ? 0 : need->host_bytes),
-                   left = args->memory_limit > taken ? args->memory_limit - taken : 0,
-                   room = 2 + left / 2 / set_bytes(c);
+                   there = c->n_about / c->set_queries + 1, room = room_of_sets(args, need, c);
     uint64_t n = wanted < there ? wanted : there;
     n = n < room ? n : room;
     n = args->n_results > 0 ? args->n_results : n;

@@ -24,6 +24,8 @@ enum { INTERPOLATE_CSV_POINTS = 1000000 }; /* of all curves, that curve.csv.gz h
 
 extern const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS];
 
+enum interpolate_array { INTERPOLATE_X, INTERPOLATE_Y, INTERPOLATE_N_ARRAYS };
+
 /* What follows from shape and parameters. */
 struct interpolate_choice {
     struct linspace line; /* n == 0: queries come from the file */
@@ -33,11 +35,12 @@ struct interpolate_choice {
     uint64_t n_queries; /* known, or 0 */
     uint64_t n_about;   /* known or estimated */
     enum dtype query_type;
-    size_t in_queries;  /* that may come at once ... */
-    size_t set_queries; /* ... and of which the values leave at once */
-    size_t n_sets;      /* that are on their way at a time; 2 at least */
-    size_t most_text;   /* queries that curve.csv.gz holds at most */
-    size_t about_text;  /* known or estimated to be kept for it; 0: too many */
+    size_t in_queries;                       /* that may come at once ... */
+    size_t set_queries;                      /* ... and of which the values leave at once */
+    size_t n_sets;                           /* that are on their way at a time; 2 at least */
+    size_t rest_bytes[INTERPOLATE_N_ARRAYS]; /* that are kept until they make a piece; about */
+    size_t most_text;                        /* queries that curve.csv.gz holds at most */
+    size_t about_text;                       /* known or estimated to be kept for it; 0: too many */
 };
 
 /* Queries on their way out, with their values. */
@@ -46,6 +49,14 @@ struct interpolate_set {
     struct span in;   /* query_type [in_queries]: as they came; backend */
     struct span x, y; /* within the `in` of one of the sets; double [set_queries][n_curves] */
     size_t n;
+};
+
+/* The end of an array that does not make a piece of it: it leaves with what follows, so that where
+ * pieces end does not depend on how many queries come at once. */
+struct interpolate_rest {
+    struct bytes kept;
+    struct span from; /* what follows these: it waits in a set until the next one is evaluated */
+    size_t n;         /* bytes of it */
 };
 
 struct interpolate_job {
@@ -68,8 +79,10 @@ struct interpolate_job {
 
     struct interpolate_set *sets; /* [n_sets] */
     size_t in_turn, turn;         /* those whose `in`, and `y`, are next */
-    struct span in;               /* the queries that came last */
-    size_t n_in, n_out;           /* how many, and how many of them have been evaluated */
+    struct span in;               /* the queries that came last ... */
+    bool in_leaves;               /* ... some of which, or their values, are on their way out */
+    struct interpolate_rest rest[INTERPOLATE_N_ARRAYS];
+    size_t n_in, n_out;      /* how many, and how many of them have been evaluated */
     double *host;            /* queries of a linspace, on their way to the backend; of host_alloc */
     uint64_t n_done;         /* queries evaluated in all */
     double low, high;        /* of the queries that are numbers; low > high: there is none */
@@ -106,8 +119,8 @@ enum status interpolate_stream_add(struct interpolate_job *job, const struct tab
                                    uint64_t *ticket) STATUS_MUST_CHECK;
 /* Takes the next queries of the linspace; there are some. */
 enum status interpolate_stream_next(struct interpolate_job *job) STATUS_MUST_CHECK;
-/* Evaluates what has been taken, or as much as leaves at once, and hands it out; *more: there is
- * more of it. */
+/* Evaluates what has been taken, or as much as leaves at once, and hands out the pieces that are
+ * complete; there may be none. *more: there is more of it. */
 enum status interpolate_stream_portion(struct interpolate_job *job, struct result *out,
                                        bool *more) STATUS_MUST_CHECK;
 /* What remains of curve.npz, and curve.csv.gz. */

@@ -70,10 +70,13 @@ static enum status interpolate_finish(struct stage *s, struct result *out, bool 
 {
     struct interpolate_job *const job = &s->job;
     STATUS_TRY(interpolate_nodes_ready(job));
-    if (job->n_done < job->choice.line.n) {
-        *more = true;
+    while (job->n_done < job->choice.line.n) {
         STATUS_TRY(interpolate_stream_next(job));
-        return interpolate_stream_portion(job, out, &(bool){false});
+        STATUS_TRY(interpolate_stream_portion(job, out, &(bool){false}));
+        if (out->n_files > 0) {
+            *more = true;
+            return STATUS_OK;
+        }
     }
     STATUS_TRY(interpolate_stream_end(job, out));
     STATUS_TRY(interpolate_picture(job, out));

@@ -1,8 +1,9 @@
 /*
  * interpolate_stream - queries in, values out, through some sets of buffers in turn.
  *
- * Values lie query by query, so that a portion of all curves is one piece of the array, which
- * grows in that order (NumPy's fortran_order). They stay on the backend until a piece is made.
+ * Values lie query by query, so that a portion of all curves is one run of the array, which grows
+ * in that order (NumPy's fortran_order). They stay on the backend until a piece is made. Portions
+ * are of whole pieces: what is left of one is kept on the host and leaves with the next.
  */
 #include "stages/interpolate/interpolate_job.h"
 
@@ -59,6 +60,9 @@ void interpolate_stream_free(struct interpolate_job *job)
         job->ops->host_free(job->queue->backend, job->host);
     }
     job->ops->release(job->queue, job->counts);
+    for (size_t k = 0; k < INTERPOLATE_N_ARRAYS; k++) {
+        bytes_free(&job->rest[k].kept);
+    }
     drop_text(job);
 }
 
@@ -99,8 +103,11 @@ static enum status look_over(struct interpolate_job *job, const struct table_chu
 static enum status take(struct interpolate_job *job, const void *queries, size_t n,
                         uint64_t *ticket)
 {
+    if (job->in_leaves) {
+        job->in_turn = (job->in_turn + 1) % job->choice.n_sets;
+        job->in_leaves = false;
+    }
     job->in = job->sets[job->in_turn].in;
-    job->in_turn = (job->in_turn + 1) % job->choice.n_sets;
     job->n_in = n;
     job->n_out = 0;
     return job->ops->upload(job->queue, job->in, queries, n * dtype_bytes(job->choice.query_type),
@@ -137,7 +144,7 @@ enum status interpolate_stream_next(struct interpolate_job *job)
     return job->ops->upload_wait(job->queue, ticket);
 }
 
-/* Evaluates the next of the queries that have been taken, into the set that is next. */
+/* Evaluates the next of the queries that have been taken. */
 static enum status evaluate(struct interpolate_job *job, struct interpolate_set *set)
 {
     const struct interpolate_choice *const c = &job->choice;
@@ -146,26 +153,59 @@ static enum status evaluate(struct interpolate_job *job, struct interpolate_set 
     set->x = span_from(job->in, job->n_out * dtype_bytes(c->query_type));
     job->n_out += set->n;
     job->n_done += set->n;
-    job->turn = (job->turn + 1) % c->n_sets;
     return job->ops->interpolate->evaluate(job->queue, &job->setup.nodes, &job->setup.cells, set->x,
                                            c->query_type, set->n, set->y, job->counts);
 }
 
 /* --- out -------------------------------------------------------------------------------------- */
 
-static enum status fetch_x(void *context, uint64_t first, size_t n, void *dst)
+/* Elements of an array that leave: what was kept, then those of a set. */
+struct leaving {
+    struct interpolate_job *job;
+    size_t element_bytes;
+    struct bytes kept;
+    struct span from;
+};
+
+static void free_leaving(void *context)
 {
-    const struct interpolate_set *const set = context;
-    const size_t of_query = dtype_bytes(set->job->choice.query_type);
-    return set->job->ops->download(set->job->queue, dst, span_from(set->x, first * of_query),
-                                   n * of_query);
+    struct leaving *const l = context;
+    bytes_free(&l->kept);
+    free(l);
 }
 
-static enum status fetch_y(void *context, uint64_t first, size_t n, void *dst)
+static enum status fetch(void *context, uint64_t first, size_t n, void *dst)
 {
-    const struct interpolate_set *const set = context;
-    return set->job->ops->download(set->job->queue, dst, span_from(set->y, first * sizeof(double)),
-                                   n * sizeof(double));
+    const struct leaving *const l = context;
+    const size_t at = (size_t)first * l->element_bytes, bytes = n * l->element_bytes,
+                 left = at < l->kept.len ? l->kept.len - at : 0,
+                 of_kept = left < bytes ? left : bytes;
+    if (of_kept > 0) {
+        memcpy(dst, l->kept.data + at, of_kept);
+    }
+    if (of_kept == bytes) {
+        return STATUS_OK;
+    }
+    return l->job->ops->download(l->job->queue, (char *)dst + of_kept,
+                                 span_from(l->from, at + of_kept - l->kept.len), bytes - of_kept);
+}
+
+/* Takes what waits in a set, which may be evaluated again then. */
+static enum status keep_rests(struct interpolate_job *job)
+{
+    for (size_t k = 0; k < INTERPOLATE_N_ARRAYS; k++) {
+        struct interpolate_rest *const rest = &job->rest[k];
+        const size_t about = job->choice.rest_bytes[k], n = rest->n;
+        const bool is_first = rest->kept.cap == 0;
+        if (n > 0) {
+            STATUS_TRY(bytes_reserve(&rest->kept, is_first && about > n ? about : n));
+            STATUS_TRY(
+                job->ops->download(job->queue, rest->kept.data + rest->kept.len, rest->from, n));
+            rest->kept.len += n;
+            rest->n = 0;
+        }
+    }
+    return STATUS_OK;
 }
 
 /* Room for n more: what is planned, then half as much again, as the plan grows. */
@@ -221,21 +261,69 @@ static enum npy_type query_npy(const struct interpolate_job *job)
     return job->choice.query_type == DTYPE_F32 ? NPY_F4 : NPY_F8;
 }
 
+/* Of an array, `bytes` from a set on: hands out how many of them leave, behind what was kept. */
+static enum status add_portion(struct interpolate_job *job, enum interpolate_array which,
+                               struct span from, size_t bytes, size_t leave, struct result_file *f)
+{
+    struct interpolate_rest *const rest = &job->rest[which];
+    const enum npy_type type = which == INTERPOLATE_X ? query_npy(job) : NPY_F8;
+    struct leaving *const l = malloc(sizeof *l);
+    if (l == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a portion of curve.npz");
+    }
+    *l = (struct leaving){.job = job,
+                          .element_bytes = type == NPY_F4 ? sizeof(float) : sizeof(double),
+                          .kept = rest->kept,
+                          .from = from};
+    const size_t of_set =
+        leave - rest->kept.len; /* what was kept makes no piece: it leaves whole */
+    *rest = (struct interpolate_rest){.n = bytes - of_set};
+    rest->from = rest->n > 0 ? span_from(from, of_set) : from;
+    return result_add_portion(f, which == INTERPOLATE_X ? "x" : "y", type, leave / l->element_bytes,
+                              fetch, l, free_leaving);
+}
+
+/* Hands out the pieces that a set completes; where it completes none, it is free again. */
+static enum status add_pieces(struct interpolate_job *job, struct interpolate_set *set,
+                              struct result *out)
+{
+    const struct span from[INTERPOLATE_N_ARRAYS] = {set->x, set->y};
+    const size_t bytes[INTERPOLATE_N_ARRAYS] = {set->n * dtype_bytes(job->choice.query_type),
+                                                set->n * job->choice.n_curves * sizeof(double)};
+    struct result_file *f = NULL;
+    for (size_t k = 0; k < INTERPOLATE_N_ARRAYS; k++) {
+        struct interpolate_rest *const rest = &job->rest[k];
+        const size_t all = rest->kept.len + bytes[k], leave = all - all % PACK_PIECE_BYTES;
+        if (leave == 0) {
+            rest->from = from[k];
+            rest->n = bytes[k];
+            continue;
+        }
+        if (f == NULL) {
+            STATUS_TRY(result_add_file(out, "curve.npz", PACK_ZIP, &f));
+            f->more = true;
+        }
+        STATUS_TRY(add_portion(job, (enum interpolate_array)k, from[k], bytes[k], leave, f));
+    }
+    if (f == NULL) {
+        return keep_rests(job);
+    }
+    job->turn = (job->turn + 1) % job->choice.n_sets;
+    job->in_leaves = true;
+    return STATUS_OK;
+}
+
 enum status interpolate_stream_portion(struct interpolate_job *job, struct result *out, bool *more)
 {
     struct interpolate_set *const set = &job->sets[job->turn];
-    struct result_file *f;
     if (job->n_out == job->n_in) {
         return STATUS_OK;
     }
+    STATUS_TRY(keep_rests(job));
     STATUS_TRY(evaluate(job, set));
     *more = job->n_out < job->n_in;
     STATUS_TRY(keep_for_text(job, set));
-    STATUS_TRY(result_add_file(out, "curve.npz", PACK_ZIP, &f));
-    f->more = true;
-    STATUS_TRY(result_add_portion(f, "x", query_npy(job), set->n, fetch_x, set, NULL));
-    return result_add_portion(f, "y", NPY_F8, (uint64_t)set->n * job->choice.n_curves, fetch_y, set,
-                              NULL);
+    return add_pieces(job, set, out);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -304,6 +392,12 @@ enum status interpolate_stream_end(struct interpolate_job *job, struct result *o
     }
     STATUS_TRY(job->ops->download(job->queue, &job->total, job->counts, sizeof job->total));
     STATUS_TRY(result_add_file(out, "curve.npz", PACK_ZIP, &f));
+    STATUS_TRY(keep_rests(job));
+    for (size_t k = 0; k < INTERPOLATE_N_ARRAYS; k++) {
+        const size_t left = job->rest[k].kept.len;
+        STATUS_TRY(left > 0 ? add_portion(job, (enum interpolate_array)k, job->counts, 0, left, f)
+                            : STATUS_OK);
+    }
     STATUS_TRY(result_end_portions(f, "x", query_npy(job), 1, &n, false));
     STATUS_TRY(result_end_portions(f, "y", NPY_F8, 2, dims, true));
     STATUS_TRY(result_add_copy(f, "nodes_x", NPY_F8, 1, &job->n, job->x));

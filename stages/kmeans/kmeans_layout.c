@@ -26,8 +26,7 @@ enum {
     UNIT_POINTS = 1 << 13,   /* of a unit, for each thread, to keep all of them busy */
     UNIT_BYTES = 64 << 20,   /* of a unit at most */
     UNITS_A_BLOCK = 4,       /* units in a block of the engine's, at most */
-    UNITS_A_LIMIT = 8,       /* units in the memory limit, at least, where that does not have them
-                                smaller than a block does */
+    UNITS_A_LIMIT = 8,       /* units in the memory limit, at least; the one before goes first */
 };
 
 const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {

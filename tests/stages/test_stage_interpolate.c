@@ -19,6 +19,8 @@ struct sheet {
     double cells[NODES * (1 + CURVES)];
     const double *many; /* [NODES][101] in their place; or NULL */
     double query[QUERIES];
+    const double *queries_of; /* n_many in their place; or NULL */
+    size_t n_many;
     const char *params[4];
     size_t cut_nodes, cut_queries; /* cells of a chunk */
     bool with_comments;            /* a chunk without numbers comes before each of them */
@@ -69,23 +71,34 @@ static struct sheet sheet_of(const char *query)
     return s;
 }
 
-/* The raw bytes of a growing array in a portion. */
-static void take_member(const struct result *portion, size_t member, struct bytes *out)
+/* The raw bytes of a growing array in a portion; whole pieces, but in the last one. */
+static void take_member(const struct result_member *m, bool last, struct bytes *out)
 {
-    const struct result_member *m = &portion->files[0].members[member];
-    assert_int_equal(m->growth, RESULT_PORTION);
     for (uint64_t p = 0; p < m->n_pieces; p++) {
         struct bytes piece = {0};
         assert_int_equal(m->piece(m->context, p, &piece), STATUS_OK);
+        assert_true(last || piece.len == PACK_PIECE_BYTES);
         assert_int_equal(bytes_append(out, piece.data, piece.len), STATUS_OK);
         bytes_free(&piece);
     }
 }
 
+static void take_members(const struct result *portion, bool last, struct outcome *o)
+{
+    const struct result_file *const f = &portion->files[0];
+    assert_int_equal(f->more, !last);
+    for (size_t k = 0; k < f->n_members; k++) {
+        if (f->members[k].growth == RESULT_PORTION) {
+            const bool is_x = strcmp(f->members[k].name, "x.npy") == 0;
+            assert_true(is_x || strcmp(f->members[k].name, "y.npy") == 0);
+            take_member(&f->members[k], last, is_x ? &o->x : &o->y);
+        }
+    }
+}
+
 static void read_oldest(struct outcome *o, struct waiting *w)
 {
-    take_member(&w->at[0], 0, &o->x);
-    take_member(&w->at[0], 1, &o->y);
+    take_members(&w->at[0], false, o);
     result_free(&w->at[0]);
     w->n--;
     memmove(&w->at[0], &w->at[1], w->n * sizeof w->at[0]);
@@ -96,6 +109,7 @@ static void read_oldest(struct outcome *o, struct waiting *w)
 static void take_portion(struct outcome *o, struct waiting *w, struct result *next)
 {
     assert_in_range(w->most, 1, MOST_WAITING - 1);
+    o->n_portions++;
     w->at[w->n++] = *next;
     *next = (struct result){0};
     if (w->n > w->most) {
@@ -121,7 +135,6 @@ static enum status portions(struct outcome *o, struct waiting *waiting)
             return st;
         }
         if (next.n_files > 0) {
-            o->n_portions++;
             take_portion(o, waiting, &next);
         }
     }
@@ -142,8 +155,11 @@ static enum status push(const struct sheet *s, struct outcome *o, size_t part,
                         struct waiting *waiting)
 {
     const double *nodes = s->many != NULL ? s->many : s->cells;
-    const double *cells = part == 0 ? nodes : s->query;
-    const size_t n = part != 0 ? QUERIES : s->many != NULL ? NODES * 101 : NODES * (1 + CURVES);
+    const double *queries = s->queries_of != NULL ? s->queries_of : s->query;
+    const double *cells = part == 0 ? nodes : queries;
+    const size_t n_nodes = s->many != NULL ? NODES * 101 : NODES * (1 + CURVES),
+                 n_queries = s->queries_of != NULL ? s->n_many : QUERIES,
+                 n = part == 0 ? n_nodes : n_queries;
     const size_t cut = part == 0 ? s->cut_nodes : s->cut_queries;
     for (size_t first = 0; first < n; first += cut) {
         const size_t more = n - first < cut ? n - first : cut;
@@ -185,6 +201,7 @@ static enum status finish(struct outcome *o, struct waiting *waiting)
     while (waiting->n > 0) {
         read_oldest(o, waiting);
     }
+    take_members(&o->last, true, o);
     return STATUS_OK;
 }
 
@@ -294,6 +311,43 @@ static void bits_do_not_depend_on_where_chunks_are_cut(void **state)
         }
         outcome_free(&first);
     }
+}
+
+/* As many as are kept, whatever comes at once: pieces are held against the numbers as late as they
+ * may be read. */
+static void pieces_end_at_the_same_places_wherever_chunks_are_cut(void **state)
+{
+    enum { N = 700000 }; /* 5 pieces of x and 10 of y, and more */
+    static const size_t cuts[] = {512, 100, 513};
+    (void)state;
+    double *const queries = malloc(N * sizeof *queries);
+    assert_non_null(queries);
+    struct sheet line = sheet_of("query=linspace(-1, 1, 700000)");
+    line.params[1] = "method=chebyshev";
+    struct outcome all = run_well(&line);
+    assert_int_equal(all.x.len, N * sizeof *queries);
+    memcpy(queries, all.x.data, all.x.len);
+    assert_int_equal(all.n_portions, 10);
+    assert_in_range(counted.peak_bytes, 1, all.need.memory_bytes + all.need.host_bytes);
+    for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
+        struct sheet s = sheet_of("method=chebyshev");
+        s.queries_of = queries;
+        s.n_many = N;
+        s.cut_queries = cuts[k];
+        if (k > 0) { /* more sets in turn */
+            s.n_threads = 4;
+            s.memory_limit = UINT64_C(1) << 30;
+            s.queries.n_lines_estimate = N;
+        }
+        struct outcome o = run_well(&s);
+        assert_int_equal(o.need.n_results, k == 0 ? 2 : 6);
+        assert_int_equal(o.n_portions, 10);
+        assert_same(&all.x, &o.x);
+        assert_same(&all.y, &o.y);
+        outcome_free(&o);
+    }
+    outcome_free(&all);
+    free(queries);
 }
 
 /* Threads that deflate find as many pieces, and as many again wait to be written. */
@@ -419,8 +473,9 @@ static void values_of_many_curves_leave_in_several_portions_of_a_push(void **sta
     counted.ops.interpolate = &noted;
     struct outcome o = run_well(&s);
     counted.ops.interpolate = counted.real->interpolate;
-    assert_int_equal(last_curves, 8); /* the picture's */
-    assert_true(o.n_portions >= 3 * few.n_portions);
+    assert_int_equal(last_curves, 8);    /* the picture's */
+    assert_int_equal(few.n_portions, 0); /* all of it is less than a piece */
+    assert_int_equal(o.n_portions, QUERIES * 100 * sizeof(double) / PACK_PIECE_BYTES);
     assert_same(&o.x, &few.x);
     const double *const y = (const double *)(const void *)o.y.data;
     const double *const want = (const double *)(const void *)few.y.data;
@@ -599,6 +654,7 @@ int main(void)
         cmocka_unit_test(missing_queries_hits_and_extrapolation_are_counted),
         cmocka_unit_test(auto_weighs_the_estimate_of_a_text_of_queries),
         cmocka_unit_test(sets_are_as_many_as_threads_keep_busy_and_memory_holds),
+        cmocka_unit_test(pieces_end_at_the_same_places_wherever_chunks_are_cut),
         cmocka_unit_test(sets_stay_as_many_as_were_opened),
         cmocka_unit_test(memory_is_what_was_planned),
         cmocka_unit_test(a_job_ends_well_where_memory_of_the_backend_does),
