@@ -121,7 +121,7 @@ static enum status find_end(struct zip_input *z, unsigned char *end, uint64_t *e
 
 static enum status find_directory(struct zip_input *z)
 {
-    unsigned char end[END_BYTES], wide[WIDE_END_BYTES];
+    unsigned char end[END_BYTES] = {0}, wide[WIDE_END_BYTES];
     uint64_t end_at = 0;
     STATUS_TRY(find_end(z, end, &end_at));
     uint64_t bytes = get(end + 12, 4), at = get(end + 16, 4);
