@@ -261,7 +261,8 @@ KMEANS_RULE float kmeans_float_below(double x)
     return (float)rounded_subtract(in, rounded_add(rounded_multiply(fabs(in), 0x1p-23), 0x1p-149));
 }
 
-/* What is remembered of a point with these two least d2, from its label's drifts. */
+/* What is remembered of a point with these two least d2, from its label's drifts. On CUDA
+ * remember() of kmeans_pass_cuda.h takes its place, in floats. */
 KMEANS_RULE struct kmeans_bounds kmeans_remember(double d2, double second_d2, double drift,
                                                  double moved, size_t d)
 {
