@@ -59,10 +59,13 @@ static enum status load_module(const struct backend_ops **out)
                                dlerror());
         }
         void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        (void)dlclose(driver);
         if (module == NULL) {
-            return status_fail(STATUS_NO_BACKEND, "cannot load the CUDA module: %s", dlerror());
+            enum status st =
+                status_fail(STATUS_NO_BACKEND, "cannot load the CUDA module: %s", dlerror());
+            (void)dlclose(driver); /* not before: it forgets the loader's words */
+            return st;
         }
+        (void)dlclose(driver);
         /* POSIX lets a symbol's address be taken for a function's; ISO C has no conversion */
         backend_module_fn *table;
         *(void **)&table = dlsym(module, BACKEND_MODULE_SYMBOL);

@@ -3,6 +3,15 @@
 . "$(dirname "$0")/lib.sh"
 printf 'a,b\n1,2\n3,5\n4,4\n' >t.clusters.csv
 
+# A module that cannot be loaded: the loader's words. Any library of the program's stands in for the driver.
+mkdir module driver
+echo "not a library" >module/leat_cuda.so
+library=$(ldd "$LEAT" | awk '/libz\.so/ { print $3 }')
+[ -n "$library" ] || fail "no library to stand in for the driver"
+ln -s "$library" driver/libcuda.so.1
+expect 2 env LEAT_MODULE_DIR="$PWD/module" LD_LIBRARY_PATH="$PWD/driver" "$LEAT" run -b cuda -o none t.clusters.csv
+says 'cannot load the CUDA module: .*module/leat_cuda\.so: [a-z]'
+
 if "$LEAT" doctor --json -b cuda >doctor.json 2>/dev/null; then
     expect 0 "$LEAT" run -b cuda -o out t.clusters.csv
     grep -q '"name": "cuda"' out/t/result.json || fail "not computed on the device"
@@ -14,6 +23,11 @@ expect 0 "$LEAT" run -o out t.clusters.csv
 grep -q '"name": "cpu"' out/t/result.json || fail "not computed on the CPU"
 expect 2 "$LEAT" run -b cuda -o none t.clusters.csv
 says 'cuda|CUDA'
+# Without a driver the module is not even opened.
+if ! ldconfig -p | grep -q 'libcuda\.so\.1 '; then
+    expect 2 env LEAT_MODULE_DIR="$PWD/module" "$LEAT" run -b cuda -o none t.clusters.csv
+    says 'no CUDA driver for leat_cuda\.so: libcuda\.so\.1: '
+fi
 [ ! -e none ] || fail "an output folder was made in vain"
 expect 2 "$LEAT" run -b gpu -o none t.clusters.csv
 echo "falls back for auto, refuses for cuda"
