@@ -147,8 +147,7 @@ static size_t rest_of(uint64_t n, size_t bytes)
  * ones of 64 queries. */
 static void choose_buffers(size_t block_bytes, struct interpolate_choice *c)
 {
-    const size_t room = BLOCKS_A_SET * block_bytes,
-                 of_values = (c->n_curves + (c->line.n > 0 ? 2 : 0)) * NUMBER;
+    const size_t room = BLOCKS_A_SET * block_bytes, of_values = c->n_curves * NUMBER;
     const size_t most =
         c->n_queries != 0 && c->n_queries < SIZE_MAX ? (size_t)c->n_queries : SIZE_MAX;
     c->set_queries = room / of_values / UNIT * UNIT + UNIT;

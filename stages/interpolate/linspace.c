@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -77,21 +78,27 @@ enum status linspace_parse(const char *key, const char *text, struct linspace *o
     return STATUS_OK;
 }
 
-void linspace_fill(const struct linspace *line, uint64_t from, size_t n, double *out)
+/* Those numbers whose place, counted in doubles, is `begin` and up to INT_MAX more. */
+static void fill(const struct linspace *line, double begin, int n, double *out)
 {
-    const double steps = (double)(line->n - 1), length = line->last - line->first;
-    const double step = line->n > 1 ? length / steps : length, begin = (double)from;
-    for (size_t i = 0; i < n; i++) {
-        out[i] = begin + (double)i;
-    }
+    const double steps = (double)(line->n - 1), length = line->last - line->first,
+                 first = line->first;
+    const double step = line->n > 1 ? length / steps : length;
     if (line->n > 1 && step == 0) {
-        for (size_t i = 0; i < n; i++) {
-            out[i] = out[i] / steps * length + line->first;
+        for (int i = 0; i < n; i++) {
+            out[i] = (begin + (double)i) / steps * length + first;
         }
     } else {
-        for (size_t i = 0; i < n; i++) {
-            out[i] = out[i] * step + line->first;
+        for (int i = 0; i < n; i++) {
+            out[i] = (begin + (double)i) * step + first;
         }
+    }
+}
+
+void linspace_fill(const struct linspace *line, uint64_t from, size_t n, double *out)
+{
+    for (size_t at = 0; at < n; at += INT_MAX) {
+        fill(line, (double)(from + at), n - at < INT_MAX ? (int)(n - at) : INT_MAX, out + at);
     }
     if (line->n > 1 && n > 0 && from + n == line->n) {
         out[n - 1] = line->last;
