@@ -56,13 +56,14 @@ enum status pack_member(struct pack *p, const char *member) STATUS_MUST_CHECK;
  * its last piece takes no more, and one that has not cannot be ended (but for PACK_RAW):
  * STATUS_INTERNAL. */
 enum status pack_append(struct pack *p, const struct pack_piece *piece) STATUS_MUST_CHECK;
-/* PACK_ZIP: appends a piece, which is never the last, to a member that grows while others do. It
- * waits in a temporary file without a name beside the pack, with up to 64 KiB in memory. */
+/* PACK_ZIP: appends a piece, which is never the last, to a member that grows while others do: where
+ * it belongs, if the member is the current one, which has begun with its head; else it waits in a
+ * temporary file without a name beside the pack, with up to 64 KiB in memory. */
 enum status pack_grow(struct pack *p, const char *member,
                       const struct pack_piece *piece) STATUS_MUST_CHECK;
-/* Ends such a member: writes `head`, a piece that is known at the end only, then all that waits,
- * which must come from raw_bytes bytes (0: nothing has grown). The member before must be complete.
- * STATUS_INTERNAL when it is not so. */
+/* Ends such a member: writes `head`, a piece that may be known at the end only, unless the member
+ * has begun with it, then all that waits, which must come from raw_bytes bytes (0: nothing has
+ * grown). The member before must be complete. STATUS_INTERNAL when it is not so. */
 enum status pack_gather(struct pack *p, const char *member, const struct pack_piece *head,
                         uint64_t raw_bytes) STATUS_MUST_CHECK;
 /* Writes what stands at the end, closes the file; gives its size and CRC-32 (of the file's own

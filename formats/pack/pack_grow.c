@@ -1,7 +1,8 @@
 /*
- * pack_grow - members of a zip that grow at the same time, and whose length is known at their end
- * only. A zip holds one member after the other, so their pieces wait in temporary files without a
- * name, beside the pack, and are copied into it once: packed bytes, by the system if it can.
+ * pack_grow - members of a zip that grow at the same time, and whose length may be known at their
+ * end only. A zip holds one member after the other: one that has begun grows where it is, the
+ * pieces of others wait in temporary files without a name, beside the pack, and are copied into it
+ * once: packed bytes, by the system if it can.
  */
 #include "formats/pack/pack_state.h"
 
@@ -65,9 +66,19 @@ static enum status flush(const struct pack *p, struct pack_growth *g)
     return st;
 }
 
+/* Whether the member has begun in the pack. */
+static bool is_current(const struct pack *p, const char *member)
+{
+    const struct pack_member_state *const m = &p->member;
+    return m->begun && !m->complete && strcmp(m->name, member) == 0;
+}
+
 enum status pack_grow(struct pack *p, const char *member, const struct pack_piece *piece)
 {
     assert(!piece->last);
+    if (is_current(p, member)) {
+        return pack_append(p, piece);
+    }
     struct pack_growth **at = find(p, member);
     if (*at == NULL) {
         STATUS_TRY(growth_new(p, member, at));
@@ -149,28 +160,38 @@ static enum status copy_packed(struct pack *p, const struct pack_growth *g)
     return STATUS_OK;
 }
 
-static enum status gather(struct pack *p, struct pack_growth *g)
+static enum status end_member(struct pack *p)
 {
     static const unsigned char no_more[2] = {3, 0}; /* deflate: a last block with nothing in it */
-    struct pack_member_state *m = &p->member;
-    STATUS_TRY(flush(p, g));
-    STATUS_TRY(copy_packed(p, g));
-    m->crc = (uint32_t)crc32_combine(m->crc, g->crc, (off_t)g->raw_bytes);
-    m->raw_bytes += g->raw_bytes;
     const struct pack_piece end = {.packed = {.data = (unsigned char *)no_more, .len = 2},
                                    .packed_crc = crc32_gzip_refl(0, no_more, 2),
                                    .last = true};
     return pack_append(p, &end);
 }
 
+static enum status gather(struct pack *p, struct pack_growth *g)
+{
+    struct pack_member_state *m = &p->member;
+    STATUS_TRY(flush(p, g));
+    STATUS_TRY(copy_packed(p, g));
+    m->crc = (uint32_t)crc32_combine(m->crc, g->crc, (off_t)g->raw_bytes);
+    m->raw_bytes += g->raw_bytes;
+    return end_member(p);
+}
+
 enum status pack_gather(struct pack *p, const char *member, const struct pack_piece *head,
                         uint64_t raw_bytes)
 {
     struct pack_growth **at = find(p, member), none = {.fd = -1}, *g = *at != NULL ? *at : &none;
-    if (g->raw_bytes != raw_bytes) {
+    const bool current = is_current(p, member);
+    const uint64_t grown = current ? p->member.raw_bytes - head->raw_bytes : g->raw_bytes;
+    if (grown != raw_bytes) {
         return status_fail(STATUS_INTERNAL,
                            "%s: member %s has grown to %llu bytes, but its head says %llu", p->name,
-                           member, (unsigned long long)g->raw_bytes, (unsigned long long)raw_bytes);
+                           member, (unsigned long long)grown, (unsigned long long)raw_bytes);
+    }
+    if (current) {
+        return end_member(p);
     }
     STATUS_TRY(pack_member(p, member));
     STATUS_TRY(pack_append(p, head));

@@ -23,8 +23,9 @@ enum { RESULT_NAME_BYTES = 48 };
 
 enum result_growth {
     RESULT_WHOLE,
-    RESULT_PORTION, /* of a member of a PACK_ZIP that grows: more comes in later results */
-    RESULT_HEAD     /* what stands before all portions: it ends the member */
+    RESULT_BEGIN,   /* what stands before all portions of a member of a PACK_ZIP that grows */
+    RESULT_PORTION, /* of such a member: more comes in later results */
+    RESULT_HEAD /* what stands before all portions, whether it began so or not; ends the member */
 };
 
 struct result_member {
@@ -102,6 +103,12 @@ enum status result_add_array(struct result_file *f, const char *name, enum npy_t
 enum status result_add_portion(struct result_file *f, const char *name, enum npy_type type,
                                uint64_t n, result_fetch_fn *fetch, void *context,
                                void (*free_context)(void *)) STATUS_MUST_CHECK;
+/* Says before an array's first portion which shape it gets in the end, and whether as below: its
+ * portions are written where they belong, and wait in no temporary file. Until it ends no member
+ * but portions of others may follow. */
+enum status result_begin_portions(struct result_file *f, const char *name, enum npy_type type,
+                                  size_t n_dims, const size_t *dims,
+                                  bool first_fastest) STATUS_MUST_CHECK;
 /* Ends it, with its final shape; there may have been no portion, for a shape without elements. A
  * shape that is not that of the portions fails the job with STATUS_INTERNAL when it is written.
  * `first_fastest`: neighbours differ in the first dimension (NumPy's fortran_order), so that the

@@ -191,13 +191,14 @@ enum status result_add_portion(struct result_file *f, const char *name, enum npy
     return add_stream(f, name, &s, fetch, context, free_context);
 }
 
-enum status result_end_portions(struct result_file *f, const char *name, enum npy_type type,
-                                size_t n_dims, const size_t *dims, bool first_fastest)
+static enum status add_head(struct result_file *f, const char *name, enum npy_type type,
+                            size_t n_dims, const size_t *dims, bool first_fastest,
+                            enum result_growth growth)
 {
     char descr[8];
     assert(type != NPY_UNICODE && n_dims <= 2);
     make_descr(descr, type);
-    uint64_t bytes = types[type].bytes; /* no overflow: so many have been written */
+    uint64_t bytes = types[type].bytes; /* no overflow once so many have been written */
     for (size_t i = 0; i < n_dims; i++) {
         bytes *= dims[i];
     }
@@ -207,8 +208,20 @@ enum status result_end_portions(struct result_file *f, const char *name, enum np
                              .n_dims = n_dims,
                              .dims = dims,
                              .first_fastest = first_fastest,
-                             .growth = RESULT_HEAD};
+                             .growth = growth};
     return add_stream(f, name, &s, NULL, NULL, NULL);
+}
+
+enum status result_begin_portions(struct result_file *f, const char *name, enum npy_type type,
+                                  size_t n_dims, const size_t *dims, bool first_fastest)
+{
+    return add_head(f, name, type, n_dims, dims, first_fastest, RESULT_BEGIN);
+}
+
+enum status result_end_portions(struct result_file *f, const char *name, enum npy_type type,
+                                size_t n_dims, const size_t *dims, bool first_fastest)
+{
+    return add_head(f, name, type, n_dims, dims, first_fastest, RESULT_HEAD);
 }
 
 struct copy {

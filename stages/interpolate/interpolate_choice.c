@@ -99,9 +99,15 @@ enum status interpolate_too_many(const struct interpolate_job *job, size_t n_nod
     return too_many(job->args.inputs[INTERPOLATE_NODES].name, n_nodes);
 }
 
+static uint64_t in_bytes(const struct interpolate_choice *c)
+{
+    return c->in_queries * dtype_bytes(c->query_type);
+}
+
+/* Of each set; beside that a linspace has one buffer for all. */
 static uint64_t set_bytes(const struct interpolate_choice *c)
 {
-    return c->in_queries * dtype_bytes(c->query_type) + c->set_queries * c->n_curves * NUMBER;
+    return (c->line.n > 0 ? 0 : in_bytes(c)) + c->set_queries * c->n_curves * NUMBER;
 }
 
 /* What the pieces that begin in the portion before hold of it. */
@@ -115,7 +121,7 @@ static void add_need(const struct stage_args *args, const struct interpolate_cho
                      struct stage_need *need)
 {
     const uint64_t n = c->n_nodes, curves = c->n_curves, cells = n * (1 + curves);
-    uint64_t backend = c->n_sets * set_bytes(c);
+    uint64_t backend = c->n_sets * set_bytes(c) + (c->line.n > 0 ? in_bytes(c) : 0);
     uint64_t host = 3 * cells * NUMBER + 40 * n; /* as they came, sorted, growing; places, lines */
     const struct interpolate_setup_bytes setup = interpolate_setup_bytes(c->n_nodes, c->n_curves);
     const struct interpolate_picture_bytes picture = interpolate_picture_bytes(c->n_curves);
@@ -153,7 +159,8 @@ static void choose_buffers(size_t block_bytes, struct interpolate_choice *c)
     c->in_queries = c->in_queries < most ? c->in_queries : most;
     c->set_queries = c->set_queries < c->in_queries ? c->set_queries : c->in_queries;
     c->n_sets = 2;
-    c->rest_bytes[INTERPOLATE_X] = rest_of(c->n_about, dtype_bytes(c->query_type));
+    c->rest_bytes[INTERPOLATE_X] =
+        c->line.n > 0 ? 0 : rest_of(c->n_about, dtype_bytes(c->query_type));
     c->rest_bytes[INTERPOLATE_Y] = rest_of(c->n_about, c->n_curves * NUMBER);
     c->most_text = INTERPOLATE_CSV_POINTS / c->n_curves;
     c->about_text = c->n_queries > c->most_text ? 0
@@ -186,7 +193,7 @@ static uint64_t room_of_sets(const struct stage_args *args, const struct stage_n
 static void choose_n_sets(const struct stage_args *args, const struct stage_need *need,
                           struct interpolate_choice *c)
 {
-    const uint64_t x = c->set_queries * dtype_bytes(c->query_type),
+    const uint64_t x = c->line.n > 0 ? 0 : c->set_queries * dtype_bytes(c->query_type),
                    y = (uint64_t)c->set_queries * c->n_curves * NUMBER,
                    pieces = (x + PACK_PIECE_BYTES - 1) / PACK_PIECE_BYTES +
                             (y + PACK_PIECE_BYTES - 1) / PACK_PIECE_BYTES;

@@ -46,7 +46,7 @@ struct interpolate_choice {
 /* Queries on their way out, with their values. */
 struct interpolate_set {
     struct interpolate_job *job;
-    struct span in;   /* query_type [in_queries]: as they came; backend */
+    struct span in; /* query_type [in_queries]: as they came; backend. Of a linspace: the first's */
     struct span x, y; /* within the `in` of one of the sets; double [set_queries][n_curves] */
     size_t n;
 };
@@ -82,6 +82,7 @@ struct interpolate_job {
     struct span in;               /* the queries that came last ... */
     bool in_leaves;               /* ... some of which, or their values, are on their way out */
     struct interpolate_rest rest[INTERPOLATE_N_ARRAYS];
+    bool y_has_begun;        /* in curve.npz */
     size_t n_in, n_out;      /* how many, and how many of them have been evaluated */
     double *host;            /* queries of a linspace, on their way to the backend; of host_alloc */
     uint64_t n_done;         /* queries evaluated in all */

@@ -3,7 +3,8 @@
  *
  * Values lie query by query, so that a portion of all curves is one run of the array, which grows
  * in that order (NumPy's fortran_order). They stay on the backend until a piece is made. Portions
- * are of whole pieces: what is left of one is kept on the host and leaves with the next.
+ * are of whole pieces: what is left of one is kept on the host and leaves with the next. Queries of
+ * a file leave beside them; those of a linspace are made once more when all values have left.
  */
 #include "stages/interpolate/interpolate_job.h"
 
@@ -26,8 +27,10 @@ enum status interpolate_stream_open(struct interpolate_job *job)
     for (size_t k = 0; k < c->n_sets; k++) {
         struct interpolate_set *const set = &job->sets[k];
         set->job = job;
-        STATUS_TRY(
-            job->ops->alloc(job->queue, c->in_queries * dtype_bytes(c->query_type), &set->in));
+        if (k == 0 || c->line.n == 0) {
+            STATUS_TRY(
+                job->ops->alloc(job->queue, c->in_queries * dtype_bytes(c->query_type), &set->in));
+        }
         STATUS_TRY(
             job->ops->alloc(job->queue, c->set_queries * c->n_curves * sizeof(double), &set->y));
     }
@@ -283,6 +286,18 @@ static enum status add_portion(struct interpolate_job *job, enum interpolate_arr
                               fetch, l, free_leaving);
 }
 
+/* The shape of y, before its first portion if it is known. */
+static enum status begin_y(struct interpolate_job *job, struct result_file *f)
+{
+    const struct interpolate_choice *const c = &job->choice;
+    const size_t dims[] = {c->n_curves, (size_t)c->n_queries};
+    if (job->y_has_begun || c->n_queries == 0) {
+        return STATUS_OK;
+    }
+    job->y_has_begun = true;
+    return result_begin_portions(f, "y", NPY_F8, 2, dims, true);
+}
+
 /* Hands out the pieces that a set completes; where it completes none, it is free again. */
 static enum status add_pieces(struct interpolate_job *job, struct interpolate_set *set,
                               struct result *out)
@@ -290,8 +305,9 @@ static enum status add_pieces(struct interpolate_job *job, struct interpolate_se
     const struct span from[INTERPOLATE_N_ARRAYS] = {set->x, set->y};
     const size_t bytes[INTERPOLATE_N_ARRAYS] = {set->n * dtype_bytes(job->choice.query_type),
                                                 set->n * job->choice.n_curves * sizeof(double)};
+    const bool x_leaves = job->choice.line.n == 0;
     struct result_file *f = NULL;
-    for (size_t k = 0; k < INTERPOLATE_N_ARRAYS; k++) {
+    for (size_t k = x_leaves ? INTERPOLATE_X : INTERPOLATE_Y; k < INTERPOLATE_N_ARRAYS; k++) {
         struct interpolate_rest *const rest = &job->rest[k];
         const size_t all = rest->kept.len + bytes[k], leave = all - all % PACK_PIECE_BYTES;
         if (leave == 0) {
@@ -303,13 +319,14 @@ static enum status add_pieces(struct interpolate_job *job, struct interpolate_se
             STATUS_TRY(result_add_file(out, "curve.npz", PACK_ZIP, &f));
             f->more = true;
         }
+        STATUS_TRY(k == INTERPOLATE_Y ? begin_y(job, f) : STATUS_OK);
         STATUS_TRY(add_portion(job, (enum interpolate_array)k, from[k], bytes[k], leave, f));
     }
     if (f == NULL) {
         return keep_rests(job);
     }
     job->turn = (job->turn + 1) % job->choice.n_sets;
-    job->in_leaves = true;
+    job->in_leaves = x_leaves;
     return STATUS_OK;
 }
 
@@ -381,10 +398,28 @@ static enum status add_names(struct interpolate_job *job, struct result_file *f)
     return st;
 }
 
+/* The last portion of an array, and its shape. */
+static enum status end_array(struct interpolate_job *job, enum interpolate_array which,
+                             struct result_file *f)
+{
+    const size_t n = (size_t)job->n_done, dims[] = {job->choice.n_curves, n},
+                 left = job->rest[which].kept.len;
+    STATUS_TRY(left > 0 ? add_portion(job, which, job->counts, 0, left, f) : STATUS_OK);
+    return which == INTERPOLATE_X ? result_end_portions(f, "x", query_npy(job), 1, &n, false)
+                                  : result_end_portions(f, "y", NPY_F8, 2, dims, true);
+}
+
+static enum status fetch_line(void *context, uint64_t first, size_t n, void *dst)
+{
+    const struct interpolate_job *const job = context;
+    linspace_fill(&job->choice.line, first, n, dst);
+    return STATUS_OK;
+}
+
 enum status interpolate_stream_end(struct interpolate_job *job, struct result *out)
 {
     struct result_file *f;
-    const size_t n = (size_t)job->n_done, dims[] = {job->choice.n_curves, n};
+    const size_t n = (size_t)job->n_done;
     const size_t node_dims[] = {job->choice.n_curves, job->n};
     if (n == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers",
@@ -393,13 +428,10 @@ enum status interpolate_stream_end(struct interpolate_job *job, struct result *o
     STATUS_TRY(job->ops->download(job->queue, &job->total, job->counts, sizeof job->total));
     STATUS_TRY(result_add_file(out, "curve.npz", PACK_ZIP, &f));
     STATUS_TRY(keep_rests(job));
-    for (size_t k = 0; k < INTERPOLATE_N_ARRAYS; k++) {
-        const size_t left = job->rest[k].kept.len;
-        STATUS_TRY(left > 0 ? add_portion(job, (enum interpolate_array)k, job->counts, 0, left, f)
-                            : STATUS_OK);
-    }
-    STATUS_TRY(result_end_portions(f, "x", query_npy(job), 1, &n, false));
-    STATUS_TRY(result_end_portions(f, "y", NPY_F8, 2, dims, true));
+    STATUS_TRY(end_array(job, INTERPOLATE_Y, f));
+    STATUS_TRY(job->choice.line.n > 0
+                   ? result_add_array(f, "x", NPY_F8, 1, &n, fetch_line, job, NULL)
+                   : end_array(job, INTERPOLATE_X, f));
     STATUS_TRY(result_add_copy(f, "nodes_x", NPY_F8, 1, &job->n, job->x));
     STATUS_TRY(result_add_copy(f, "nodes_y", NPY_F8, 2, node_dims, job->y));
     STATUS_TRY(add_names(job, f));

@@ -227,7 +227,8 @@ static struct pack_piece piece_of(const struct made *m, const void *data, size_t
     return piece;
 }
 
-static void gather_behind_heads(void)
+/* y_begins: with its head, before anything grows. */
+static void gather_behind_heads(bool y_begins)
 {
     static const char *const names[] = {"x", "y", "none"};
     char folder[] = "/tmp/leat-zip-XXXXXX";
@@ -240,6 +241,10 @@ static void gather_behind_heads(void)
     struct pack_piece piece = piece_of(&m, content, PIECE), head = piece_of(&m, "head", 4);
     assert_int_equal(pack_member(m.pack, "first"), STATUS_OK);
     append(&m, "abc", 3, true);
+    if (y_begins) {
+        assert_int_equal(pack_member(m.pack, "y"), STATUS_OK);
+        assert_int_equal(pack_append(m.pack, &head), STATUS_OK);
+    }
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(pack_grow(m.pack, names[i % 2], &piece), STATUS_OK);
     }
@@ -306,10 +311,18 @@ static void members_that_grow_together_are_gathered_behind_their_heads(void **st
     for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) {
         copying.error = errors[k];
         copying.n_calls = 0;
-        gather_behind_heads();
+        gather_behind_heads(false);
         assert_true(copying.n_calls >= (k == 0 ? 2 : 4)); /* two members have grown */
     }
     copying.error = 0;
+}
+
+static void a_member_that_has_begun_grows_where_it_is(void **state)
+{
+    (void)state;
+    copying.n_calls = 0;
+    gather_behind_heads(true);
+    assert_int_equal(copying.n_calls, 1); /* the other has been copied */
 }
 
 static void a_copy_that_fails_or_finds_too_little_is_an_error(void **state)
@@ -350,11 +363,14 @@ static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **st
     snprintf(m.path, sizeof m.path, "%s/m.zip", folder);
     const int dir = open(folder, O_RDONLY | O_DIRECTORY);
     struct pack_piece head = piece_of(&m, "head", 4);
-    for (int ended = 0; ended < 2; ended++) {
+    for (int k = 0; k < 4; k++) {
+        const bool ended = k % 2 == 1, begun = k >= 2;
         uint64_t bytes;
         uint32_t crc;
         assert_int_equal(pack_open(dir, "m.zip", PACK_ZIP, &m.pack), STATUS_OK);
         assert_int_equal(pack_gather(m.pack, "empty", &head, 0), STATUS_OK);
+        assert_int_equal(begun ? pack_member(m.pack, "x") : STATUS_OK, STATUS_OK);
+        assert_int_equal(begun ? pack_append(m.pack, &head) : STATUS_OK, STATUS_OK);
         assert_int_equal(pack_grow(m.pack, "x", &head), STATUS_OK);
         assert_int_equal(ended ? pack_gather(m.pack, "x", &head, 8)
                                : pack_close(m.pack, &bytes, &crc),
@@ -376,6 +392,7 @@ int main(void)
         cmocka_unit_test(a_wide_end_is_written_from_65535_members_on),
         cmocka_unit_test(a_size_is_wide_from_32_bits_of_ones_on),
         cmocka_unit_test(members_that_grow_together_are_gathered_behind_their_heads),
+        cmocka_unit_test(a_member_that_has_begun_grows_where_it_is),
         cmocka_unit_test(a_copy_that_fails_or_finds_too_little_is_an_error),
         cmocka_unit_test(a_member_that_grew_otherwise_than_its_head_says_is_a_fault),
         cmocka_unit_test(both_sizes_of_a_member_may_be_beyond_4_gib),

@@ -83,6 +83,16 @@ static void take_member(const struct result_member *m, bool last, struct bytes *
     }
 }
 
+/* The numbers of an array that leaves whole, in the end. */
+static void take_array(const struct result_member *m, struct bytes *out)
+{
+    struct bytes whole = {0};
+    take_member(m, true, &whole);
+    const size_t head = 10 + (whole.data[8] | (size_t)whole.data[9] << 8);
+    assert_int_equal(bytes_append(out, whole.data + head, whole.len - head), STATUS_OK);
+    bytes_free(&whole);
+}
+
 static void take_members(const struct result *portion, bool last, struct outcome *o)
 {
     const struct result_file *const f = &portion->files[0];
@@ -92,6 +102,11 @@ static void take_members(const struct result *portion, bool last, struct outcome
             const bool is_x = strcmp(f->members[k].name, "x.npy") == 0;
             assert_true(is_x || strcmp(f->members[k].name, "y.npy") == 0);
             take_member(&f->members[k], last, is_x ? &o->x : &o->y);
+        } else if (f->members[k].growth == RESULT_BEGIN) {
+            assert_true(o->y.len == 0 && f->members[k + 1].growth == RESULT_PORTION);
+        } else if (strcmp(f->members[k].name, "x.npy") == 0 &&
+                   f->members[k].growth == RESULT_WHOLE) {
+            take_array(&f->members[k], &o->x);
         }
     }
 }
