@@ -49,7 +49,7 @@ def run(path, *options):
 
 def pairs_of(folder):
     """i, j and r of the pairs, in the order of i and j."""
-    pairs = pd.read_csv(os.path.join(folder, "pairs.csv.gz"), usecols=["i", "j", "r"], float_precision="round_trip")
+    pairs = pd.read_csv(os.path.join(folder, "pairs.csv.gz"), usecols=["i", "j", "r"], float_precision="high")
     return pairs.sort_values(["i", "j"], ignore_index=True)
 
 

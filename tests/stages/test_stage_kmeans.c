@@ -1,7 +1,7 @@
 /*
  * The stage `kmeans`: its results against Lloyd's algorithm in extended precision, however the
- * points come in; what it refuses, warns of, and where it starts over. Runs on the backend that
- * $LEAT_TEST_BACKEND names.
+ * points come in; what it refuses and warns of. Runs on the backend that $LEAT_TEST_BACKEND names.
+ * What it plans, and does where memory is less: test_stage_kmeans_memory.
  *
  * Centroids: a mean of numbers below 2^5 in size, rounded once, is within 2^-49 of the exact one.
  */
@@ -146,25 +146,6 @@ static void clusters_are_those_of_the_definition_for_any_shape(void **state)
 
 /* --- how points come -------------------------------------------------------------------------- */
 
-static const char *const settings[][4] = {
-    {"k=5", NULL},
-    {"k=2-6", "n_init=3", "scale=unit", NULL},
-    {"k=7", "init=random", "scale=range", NULL},
-    {"k=4", "init=first", "tol=0", NULL},
-    {"k=3-4", "init=random", "n_init=2", NULL},
-    {"k=1", NULL},
-};
-enum { N_SETTINGS = sizeof settings / sizeof *settings };
-
-static struct points set_points(size_t n, size_t d, enum dtype type, size_t setting)
-{
-    struct points p = points_new(n, d, type);
-    for (size_t i = 0; settings[setting][i] != NULL; i++) {
-        points_set(&p, settings[setting][i]);
-    }
-    return p;
-}
-
 static void points_that_are_read_again_give_the_same_bits_as_points_in_memory(void **state)
 {
     (void)state;
@@ -231,26 +212,6 @@ static void kernels_take_points_for_all_threads_at_once_where_they_do_not_stay(v
     free(p.cells);
 }
 
-static void runs_that_share_a_pass_are_as_many_as_fit(void **state)
-{
-    (void)state;
-    struct points p = set_points(20000, 30, DTYPE_F64, 1);
-    points_set(&p, "max_iter=2");
-    struct clustering want = cluster_well(&p);
-    p.memory_limit = 1;
-    struct clustering alone = cluster_well(&p);
-    p.memory_limit = alone.need.memory_bytes + alone.need.host_bytes + 50000;
-    struct clustering some = cluster_well(&p);
-    assert_true(some.need.rereads && some.n_passes < alone.n_passes);
-    assert_true(some.need.memory_bytes + some.need.host_bytes <= p.memory_limit);
-    assert_same(&want, &some);
-    assert_same(&want, &alone);
-    clustering_free(&want);
-    clustering_free(&alone);
-    clustering_free(&some);
-    free(p.cells);
-}
-
 static void labels_leave_before_the_end_where_points_do_not_stay(void **state)
 {
     (void)state;
@@ -291,147 +252,6 @@ static void the_columns_of_a_fortran_array_become_rows(void **state)
     free(f.cells);
 }
 
-static void memory_is_what_was_planned(void **state)
-{
-    (void)state;
-    for (size_t s = 0; s < N_SETTINGS; s++) {
-        struct points p = set_points(5000, 3, DTYPE_F64, s);
-        struct clustering c = cluster_well(&p);
-        assert_true(counted.peak_bytes <= c.need.memory_bytes);
-        clustering_free(&c);
-        free(p.cells);
-    }
-}
-
-/* What a plan adds for a change of the table. */
-static uint64_t host_bytes_of(const struct points *p)
-{
-    struct clustering c = cluster_well(p);
-    const uint64_t bytes = c.need.host_bytes;
-    clustering_free(&c);
-    return bytes;
-}
-
-/* A buffer of bytes doubles, and one of numbers grows by half. */
-static void names_of_rows_are_planned_with_the_room_that_they_grow_into(void **state)
-{
-    (void)state;
-    enum { N = 5000 };
-    static const char *names[N];
-    for (size_t i = 0; i < N; i++) {
-        names[i] = "a row";
-    }
-    struct points p = points_new(N, 2, DTYPE_F64);
-    const uint64_t without = host_bytes_of(&p);
-    p.labels = names;
-    p.info.has_labels = true;
-    assert_true(host_bytes_of(&p) - without >= (uint64_t)N * (2 * 32 + 12));
-    free(p.cells);
-}
-
-/* Where the host's memory is not the backend's, names of rows take the former. */
-static void points_whose_names_the_host_cannot_hold_are_read_again(void **state)
-{
-    (void)state;
-    enum { N = 20000 };
-    static const char *names[N];
-    for (size_t i = 0; i < N; i++) {
-        names[i] = "a row";
-    }
-    struct points p = points_new(N, 2, DTYPE_F64);
-    p.labels = names;
-    p.info.has_labels = true;
-    points_set(&p, "max_iter=2");
-    p.host_limit = host_bytes_of(&p);
-    p.memory_limit = p.host_limit / 2; /* that of the backend alone */
-    struct clustering c = cluster_well(&p);
-    assert_false(c.need.rereads);
-    assert_in_range(c.need.memory_bytes, 1, p.memory_limit);
-    p.host_limit--;
-    struct clustering streamed = cluster_well(&p);
-    assert_true(streamed.need.rereads && warns(&streamed, "names do not fit memory"));
-    assert_in_range(streamed.need.host_bytes, 1, p.host_limit);
-    assert_memory_equal(labels_of(&streamed, N), labels_of(&c, N), N * sizeof(int32_t));
-    clustering_free(&streamed);
-    clustering_free(&c);
-    free(p.cells);
-}
-
-/* Of many columns the silhouette's sample has fewer than 1000 points, but takes more bytes: once on
- * the host, once on the backend. */
-static void the_sample_of_a_silhouette_is_planned_for_any_number_of_columns(void **state)
-{
-    (void)state;
-    static const size_t ds[] = {2, 269, 1000};
-    enum { N = 1100, BESIDE = 1 << 20 }; /* what the plan for two columns may have more of */
-    uint64_t narrow = 0;
-    for (size_t i = 0; i < sizeof ds / sizeof *ds; i++) {
-        const size_t d = ds[i];
-        struct points p = points_new(N, d, DTYPE_F64);
-        points_set(&p, "k=2");
-        points_set(&p, "max_iter=1");
-        p.cut = 1 << 18;
-        p.memory_limit = 1;
-        struct clustering c = cluster_well(&p);
-        const size_t sample = (size_t)number_of(&c, "silhouette_points") * d * sizeof(double);
-        assert_in_range(counted.peak_bytes, sample, c.need.memory_bytes);
-        narrow = d == 2 ? c.need.host_bytes : narrow;
-        assert_true(d == 2 || c.need.host_bytes > narrow + sample - BESIDE);
-        clustering_free(&c);
-        free(p.cells);
-    }
-}
-
-/* The list of points that may move is the queue's, and no allocation of the job: 4 bytes a point
- * and what its buffer is larger. So are the sums of an update. */
-static void scratch_of_queues_is_planned(void **state)
-{
-    (void)state;
-    for (uint64_t limit = 0; limit < 2; limit++) {
-        struct points p = points_new(2000, 15, DTYPE_F64);
-        p.memory_limit = limit;
-        points_set(&p, "k=500");
-        points_set(&p, "max_iter=1");
-        points_set(&p, "n_init=1");
-        struct clustering c = cluster_well(&p);
-        const size_t listed = limit == 0 ? 5 * p.n_lines : 0, update = (size_t)500 * (15 + 2) * 8;
-        assert_true(c.need.memory_bytes >= counted.peak_bytes + listed + update);
-        clustering_free(&c);
-        free(p.cells);
-    }
-}
-
-static uint64_t backend_bytes_of(size_t n, size_t d, const char *k)
-{
-    struct points p = points_new(n, d, DTYPE_F64);
-    points_set(&p, k);
-    points_set(&p, "max_iter=1");
-    points_set(&p, "n_init=1");
-    struct clustering c = cluster_well(&p);
-    const uint64_t bytes = c.need.memory_bytes;
-    clustering_free(&c);
-    free(p.cells);
-    return bytes;
-}
-
-/* What a point takes: its cells, 12 bytes of memory, and 5 of a list where one may be made. */
-static void a_list_of_points_is_planned_where_one_may_be_made(void **state)
-{
-    (void)state;
-    static const struct {
-        size_t d;
-        const char *k;
-        uint64_t listed;
-    } cases[] = {{2, "k=8", 0},  {16, "k=16", 0}, {15, "k=471", 0}, {15, "k=472", 5},
-                 {43, "k=2", 0}, {44, "k=2", 5},  {44, "k=1", 5},   {15, "k=470-472", 5}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const size_t d = cases[i].d, more = 100; /* the sample of a silhouette has 1000 */
-        const uint64_t bytes =
-            backend_bytes_of(1100 + more, d, cases[i].k) - backend_bytes_of(1100, d, cases[i].k);
-        assert_int_equal(bytes, more * (d * sizeof(double) + 12 + cases[i].listed));
-    }
-}
-
 static void tables_of_unknown_length_give_the_same(void **state)
 {
     (void)state;
@@ -445,42 +265,6 @@ static void tables_of_unknown_length_give_the_same(void **state)
         assert_true(guessed.need.estimated);
         assert_same(&known, &guessed);
         clustering_free(&guessed);
-    }
-    clustering_free(&known);
-    free(p.cells);
-}
-
-/* The need of a job of unknown length by an estimate. */
-static uint64_t need_of(struct points *p, size_t estimate)
-{
-    const size_t n = p->n_lines;
-    p->info.n_lines_estimate = estimate;
-    p->n_lines = 20;
-    struct clustering c = cluster_well(p);
-    const uint64_t bytes = c.need.memory_bytes + c.need.host_bytes;
-    clustering_free(&c);
-    p->n_lines = n;
-    return bytes;
-}
-
-static void a_job_starts_over_when_more_points_come_than_fit(void **state)
-{
-    (void)state;
-    struct points p = set_points(4000, 2, DTYPE_F64, 0);
-    struct clustering known = cluster_well(&p);
-    p.info.n_lines = 0;
-    p.memory_limit = need_of(&p, 2500);
-    p.info.n_lines_estimate = 1000;
-    struct clustering c = cluster(&p);
-    assert_int_equal(c.status, STATUS_START_OVER);
-    clustering_free(&c);
-    p.started_over = true;
-    for (size_t guess = 1000; guess <= 6000; guess += 5000) { /* too low again, and not */
-        p.info.n_lines_estimate = guess;
-        c = cluster_well(&p);
-        assert_true(c.n_passes > 1);
-        assert_same(&known, &c);
-        clustering_free(&c);
     }
     clustering_free(&known);
     free(p.cells);
@@ -984,17 +768,9 @@ int main(void)
         cmocka_unit_test(clusters_are_those_of_the_definition_for_any_shape),
         cmocka_unit_test(points_that_are_read_again_give_the_same_bits_as_points_in_memory),
         cmocka_unit_test(kernels_take_points_for_all_threads_at_once_where_they_do_not_stay),
-        cmocka_unit_test(runs_that_share_a_pass_are_as_many_as_fit),
         cmocka_unit_test(labels_leave_before_the_end_where_points_do_not_stay),
         cmocka_unit_test(the_columns_of_a_fortran_array_become_rows),
-        cmocka_unit_test(memory_is_what_was_planned),
-        cmocka_unit_test(names_of_rows_are_planned_with_the_room_that_they_grow_into),
-        cmocka_unit_test(points_whose_names_the_host_cannot_hold_are_read_again),
-        cmocka_unit_test(the_sample_of_a_silhouette_is_planned_for_any_number_of_columns),
-        cmocka_unit_test(scratch_of_queues_is_planned),
-        cmocka_unit_test(a_list_of_points_is_planned_where_one_may_be_made),
         cmocka_unit_test(tables_of_unknown_length_give_the_same),
-        cmocka_unit_test(a_job_starts_over_when_more_points_come_than_fit),
         cmocka_unit_test(a_k_that_makes_no_sense_is_refused),
         cmocka_unit_test(
             more_clusters_than_points_are_refused_at_the_end_of_a_table_of_unknown_length),

@@ -76,6 +76,26 @@ static inline void points_set(struct points *p, const char *param)
     p->params[k] = param;
 }
 
+/* Of a job, to be tried one after the other. */
+static const char *const settings[][4] = {
+    {"k=5", NULL},
+    {"k=2-6", "n_init=3", "scale=unit", NULL},
+    {"k=7", "init=random", "scale=range", NULL},
+    {"k=4", "init=first", "tol=0", NULL},
+    {"k=3-4", "init=random", "n_init=2", NULL},
+    {"k=1", NULL},
+};
+enum { N_SETTINGS = sizeof settings / sizeof *settings };
+
+static inline struct points set_points(size_t n, size_t d, enum dtype type, size_t setting)
+{
+    struct points p = points_new(n, d, type);
+    for (size_t i = 0; settings[setting][i] != NULL; i++) {
+        points_set(&p, settings[setting][i]);
+    }
+    return p;
+}
+
 static inline struct member *member_of(struct clustering *c, const char *name)
 {
     for (size_t i = 0; i < c->n_members; i++) {

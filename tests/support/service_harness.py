@@ -29,7 +29,7 @@ def environment_number(name, otherwise):
 
 def kills(b):
     """Supervisor and workers killed at random instants, in the midst of drops of every kind."""
-    rounds = environment_number("LEAT_SERVICE_ROUNDS", 300)
+    rounds = environment_number("LEAT_SERVICE_ROUNDS", 100)
     n = collections.Counter()
     b.service.start()
     while n["service"] + n["worker"] < rounds:
