@@ -167,6 +167,13 @@ static void choose_buffers(size_t block_bytes, struct interpolate_choice *c)
                                                 : c->most_text;
 }
 
+static bool there_is_memory(const struct stage_args *args, const struct stage_need *need)
+{
+    const uint64_t backend = need->memory_bytes, host = need->host_bytes;
+    return args->host_limit == 0 ? backend + host <= args->memory_limit
+                                 : backend <= args->memory_limit && host <= args->host_limit;
+}
+
 /* Two, and more in half of what these leave. */
 static uint64_t sets_within(uint64_t limit, uint64_t taken, uint64_t each)
 {
@@ -221,8 +228,12 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
         return too_many(nodes->name, c->n_nodes);
     }
     c->n_nodes = c->n_nodes < INTERPOLATE_MOST_NODES ? c->n_nodes : INTERPOLATE_MOST_NODES;
-    choose_buffers(args->block_bytes, c);
-    add_need(args, c, need);
+    size_t block_bytes = args->block_bytes;
+    do { /* a linspace has no blocks that it must take whole */
+        choose_buffers(block_bytes, c);
+        add_need(args, c, need);
+        block_bytes /= 2;
+    } while (c->line.n > 0 && !there_is_memory(args, need) && c->set_queries > PIECE_QUERIES);
     choose_n_sets(args, need, c);
     add_need(args, c, need);
     return STATUS_OK;
