@@ -20,8 +20,10 @@ for preset in release asan tsan fuzz; do
     cmake --preset $preset >build/$preset.log 2>&1 || : >build/$preset.failed &
 done
 wait
+for failed in build/*.failed; do
+    [ ! -e "$failed" ] || { cat "${failed%.failed}.log"; exit 1; }
+done
 for preset in release asan tsan fuzz; do
-    [ ! -e build/$preset.failed ] || { cat build/$preset.log; exit 1; }
     echo "== building $preset"
     cmake --build --preset $preset -- --quiet
 done

@@ -337,6 +337,8 @@ enum status pack_append(struct pack *p, const struct pack_piece *piece)
     STATUS_TRY(put_known(p, piece->packed.data, piece->packed.len, piece->packed_crc));
     m->crc = m->begun ? (uint32_t)crc32_combine(m->crc, piece->crc, (off_t)piece->raw_bytes)
                       : piece->crc;
+    m->head_bytes = m->begun ? m->head_bytes : piece->raw_bytes;
+    m->head_crc = m->begun ? m->head_crc : piece->crc;
     m->raw_bytes += piece->raw_bytes;
     m->packed_bytes += piece->packed.len;
     m->begun = true;

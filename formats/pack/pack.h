@@ -63,7 +63,8 @@ enum status pack_grow(struct pack *p, const char *member,
                       const struct pack_piece *piece) STATUS_MUST_CHECK;
 /* Ends such a member: writes `head`, a piece that may be known at the end only, unless the member
  * has begun with it, then all that waits, which must come from raw_bytes bytes (0: nothing has
- * grown). The member before must be complete. STATUS_INTERNAL when it is not so. */
+ * grown). The member before must be complete. STATUS_INTERNAL when it is not so, or when the member
+ * has begun with another head. */
 enum status pack_gather(struct pack *p, const char *member, const struct pack_piece *head,
                         uint64_t raw_bytes) STATUS_MUST_CHECK;
 /* Writes what stands at the end, closes the file; gives its size and CRC-32 (of the file's own

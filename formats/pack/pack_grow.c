@@ -184,14 +184,17 @@ enum status pack_gather(struct pack *p, const char *member, const struct pack_pi
 {
     struct pack_growth **at = find(p, member), none = {.fd = -1}, *g = *at != NULL ? *at : &none;
     const bool current = is_current(p, member);
-    const uint64_t grown = current ? p->member.raw_bytes - head->raw_bytes : g->raw_bytes;
+    const uint64_t grown = current ? p->member.raw_bytes - p->member.head_bytes : g->raw_bytes;
     if (grown != raw_bytes) {
         return status_fail(STATUS_INTERNAL,
                            "%s: member %s has grown to %llu bytes, but its head says %llu", p->name,
                            member, (unsigned long long)grown, (unsigned long long)raw_bytes);
     }
     if (current) {
-        return end_member(p);
+        return head->raw_bytes == p->member.head_bytes && head->crc == p->member.head_crc
+                   ? end_member(p)
+                   : status_fail(STATUS_INTERNAL, "%s: member %s has begun with another head",
+                                 p->name, member);
     }
     STATUS_TRY(pack_member(p, member));
     STATUS_TRY(pack_append(p, head));

@@ -13,9 +13,11 @@ struct pack_member_state {
     uint64_t raw_bytes;    /* of the pieces appended */
     uint64_t packed_bytes; /* what they take in the file */
     uint32_t crc;          /* of the raw bytes */
-    bool begun;            /* a piece has been appended */
-    bool complete;         /* the last one has */
-    bool streamed;         /* zip: sizes stand after the data */
+    uint64_t head_bytes;   /* of the first piece, raw, and their CRC-32 */
+    uint32_t head_crc;
+    bool begun;    /* a piece has been appended */
+    bool complete; /* the last one has */
+    bool streamed; /* zip: sizes stand after the data */
 };
 
 /* A member that grows. */

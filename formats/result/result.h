@@ -103,9 +103,9 @@ enum status result_add_array(struct result_file *f, const char *name, enum npy_t
 enum status result_add_portion(struct result_file *f, const char *name, enum npy_type type,
                                uint64_t n, result_fetch_fn *fetch, void *context,
                                void (*free_context)(void *)) STATUS_MUST_CHECK;
-/* Says before an array's first portion which shape it gets in the end, and whether as below: its
- * portions are written where they belong, and wait in no temporary file. Until it ends no member
- * but portions of others may follow. */
+/* Says before an array's first portion which shape it gets in the end, as below: its portions are
+ * written where they belong, and wait in no temporary file. Until it ends no member but portions of
+ * others may follow. Another shape in the end fails the job with STATUS_INTERNAL. */
 enum status result_begin_portions(struct result_file *f, const char *name, enum npy_type type,
                                   size_t n_dims, const size_t *dims,
                                   bool first_fastest) STATUS_MUST_CHECK;

@@ -143,18 +143,33 @@ static size_t rest_of(uint64_t n, size_t bytes)
     return n < PACK_PIECE_BYTES / bytes ? (size_t)n * bytes : PACK_PIECE_BYTES;
 }
 
+/* Of a linspace, as many as leave three quarters of the memory to all else: on their way to the
+ * backend, there, and the values of two sets. */
+static size_t most_of_line(const struct stage_args *args, const struct interpolate_choice *c)
+{
+    const uint64_t most = args->memory_limit / 4 / ((2 + 2 * c->n_curves) * NUMBER);
+    return args->memory_limit == 0 || most > SIZE_MAX ? SIZE_MAX
+                                                      : (size_t)most / UNIT * UNIT + UNIT;
+}
+
 /* A chunk of a file's queries is taken whole; values leave in units of some blocks' bytes, whole
  * ones of 64 queries. */
-static void choose_buffers(size_t block_bytes, struct interpolate_choice *c)
+static void choose_buffers(const struct stage_args *args, struct interpolate_choice *c)
 {
-    const size_t room = BLOCKS_A_SET * block_bytes, of_values = c->n_curves * NUMBER;
+    const size_t room = BLOCKS_A_SET * args->block_bytes, of_values = c->n_curves * NUMBER;
     const size_t most =
         c->n_queries != 0 && c->n_queries < SIZE_MAX ? (size_t)c->n_queries : SIZE_MAX;
     c->set_queries = room / of_values / UNIT * UNIT + UNIT;
-    if (c->line.n > 0 && c->set_queries > PIECE_QUERIES) { /* so that little is kept */
-        c->set_queries -= c->set_queries % PIECE_QUERIES;
+    if (c->line.n > 0) {
+        const size_t most_a_set = most_of_line(args, c);
+        c->set_queries = c->set_queries < most_a_set ? c->set_queries : most_a_set;
+        if (c->set_queries > PIECE_QUERIES) { /* so that little is kept */
+            c->set_queries -= c->set_queries % PIECE_QUERIES;
+        }
+        c->in_queries = c->set_queries;
+    } else {
+        c->in_queries = args->block_bytes / dtype_bytes(c->query_type) + 1;
     }
-    c->in_queries = c->line.n > 0 ? c->set_queries : block_bytes / dtype_bytes(c->query_type) + 1;
     c->in_queries = c->in_queries < most ? c->in_queries : most;
     c->set_queries = c->set_queries < c->in_queries ? c->set_queries : c->in_queries;
     c->n_sets = 2;
@@ -165,13 +180,6 @@ static void choose_buffers(size_t block_bytes, struct interpolate_choice *c)
     c->about_text = c->n_queries > c->most_text ? 0
                     : c->n_about < c->most_text ? (size_t)c->n_about
                                                 : c->most_text;
-}
-
-static bool there_is_memory(const struct stage_args *args, const struct stage_need *need)
-{
-    const uint64_t backend = need->memory_bytes, host = need->host_bytes;
-    return args->host_limit == 0 ? backend + host <= args->memory_limit
-                                 : backend <= args->memory_limit && host <= args->host_limit;
 }
 
 /* Two, and more in half of what these leave. */
@@ -228,12 +236,8 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
         return too_many(nodes->name, c->n_nodes);
     }
     c->n_nodes = c->n_nodes < INTERPOLATE_MOST_NODES ? c->n_nodes : INTERPOLATE_MOST_NODES;
-    size_t block_bytes = args->block_bytes;
-    do { /* a linspace has no blocks that it must take whole */
-        choose_buffers(block_bytes, c);
-        add_need(args, c, need);
-        block_bytes /= 2;
-    } while (c->line.n > 0 && !there_is_memory(args, need) && c->set_queries > PIECE_QUERIES);
+    choose_buffers(args, c);
+    add_need(args, c, need);
     choose_n_sets(args, need, c);
     add_need(args, c, need);
     return STATUS_OK;

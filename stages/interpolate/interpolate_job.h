@@ -43,10 +43,10 @@ struct interpolate_choice {
     size_t about_text;                       /* known or estimated to be kept for it; 0: too many */
 };
 
-/* Queries on their way out, with their values. */
+/* Queries on their way out, with their values; of a linspace only the first set has an `in`. */
 struct interpolate_set {
     struct interpolate_job *job;
-    struct span in; /* query_type [in_queries]: as they came; backend. Of a linspace: the first's */
+    struct span in;   /* query_type [in_queries]: as they came; backend */
     struct span x, y; /* within the `in` of one of the sets; double [set_queries][n_curves] */
     size_t n;
 };

@@ -4,7 +4,7 @@
  *
  * Nodes are gathered on the host, since all of them are wanted at once. Then queries pass through
  * some sets of buffers in turn, and leave with their values as portions of the result: while one
- * set is evaluated the others are encoded and written.
+ * set is evaluated the others are encoded and written. Those of a linspace leave at the end.
  */
 #include "stages/interpolate/interpolate_job.h"
 

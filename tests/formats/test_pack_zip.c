@@ -363,8 +363,9 @@ static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **st
     snprintf(m.path, sizeof m.path, "%s/m.zip", folder);
     const int dir = open(folder, O_RDONLY | O_DIRECTORY);
     struct pack_piece head = piece_of(&m, "head", 4);
-    for (int k = 0; k < 4; k++) {
-        const bool ended = k % 2 == 1, begun = k >= 2;
+    struct pack_piece other = piece_of(&m, "heaD", 4);
+    for (int k = 0; k < 5; k++) {
+        const bool ended = k % 2 == 1 || k == 4, begun = k >= 2;
         uint64_t bytes;
         uint32_t crc;
         assert_int_equal(pack_open(dir, "m.zip", PACK_ZIP, &m.pack), STATUS_OK);
@@ -372,7 +373,7 @@ static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **st
         assert_int_equal(begun ? pack_member(m.pack, "x") : STATUS_OK, STATUS_OK);
         assert_int_equal(begun ? pack_append(m.pack, &head) : STATUS_OK, STATUS_OK);
         assert_int_equal(pack_grow(m.pack, "x", &head), STATUS_OK);
-        assert_int_equal(ended ? pack_gather(m.pack, "x", &head, 8)
+        assert_int_equal(ended ? pack_gather(m.pack, "x", k == 4 ? &other : &head, k == 4 ? 4 : 8)
                                : pack_close(m.pack, &bytes, &crc),
                          STATUS_INTERNAL);
         if (ended) {
@@ -383,6 +384,7 @@ static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **st
     assert_int_equal(rmdir(folder), 0);
     close(dir);
     bytes_free(&head.packed);
+    bytes_free(&other.packed);
     deflater_free(m.deflater);
 }
 

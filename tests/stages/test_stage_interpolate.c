@@ -103,7 +103,8 @@ static void take_members(const struct result *portion, bool last, struct outcome
             assert_true(is_x || strcmp(f->members[k].name, "y.npy") == 0);
             take_member(&f->members[k], last, is_x ? &o->x : &o->y);
         } else if (f->members[k].growth == RESULT_BEGIN) {
-            assert_true(o->y.len == 0 && f->members[k + 1].growth == RESULT_PORTION);
+            assert_true(o->y.len == 0 && k + 1 < f->n_members &&
+                        f->members[k + 1].growth == RESULT_PORTION);
         } else if (strcmp(f->members[k].name, "x.npy") == 0 &&
                    f->members[k].growth == RESULT_WHOLE) {
             take_array(&f->members[k], &o->x);
@@ -428,6 +429,39 @@ static void sets_stay_as_many_as_were_opened(void **state)
     assert_in_range(held.n_results, 2, opened.n_results - 1);
 }
 
+/* However large blocks are. */
+static void a_linspace_takes_a_quarter_of_the_memory_for_two_sets(void **state)
+{
+    enum { OF_BLOCKS = 1310720 }; /* values of 2 curves in 4 blocks */
+    static const struct {
+        uint64_t limit;
+        size_t n; /* queries a set */
+    } cases[] = {{0, OF_BLOCKS},
+                 {UINT64_C(1) << 30, OF_BLOCKS},
+                 {128u << 20, 5 * 131072},
+                 {40u << 20, 131072},
+                 {3u << 20, 16448}};
+    (void)state;
+    struct param_value params[8];
+    struct sheet s = sheet_of("query=linspace(-1, 1, 100000000)");
+    parse_params(&stage_interpolate, s.params, params);
+    struct stage_args args = {.queue = counted.queue,
+                              .params = params,
+                              .inputs = {{&s.nodes, "x.nodes.npy"}},
+                              .block_bytes = 5 << 20,
+                              .n_results = 2};
+    struct stage_need least, more;
+    args.memory_limit = 1;
+    assert_int_equal(stage_interpolate.plan(&args, &least), STATUS_OK); /* of 64 queries */
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        args.memory_limit = cases[k].limit;
+        assert_int_equal(stage_interpolate.plan(&args, &more), STATUS_OK);
+        const uint64_t two = (cases[k].n - 64) * 8, four = 2 * CURVES * two;
+        assert_int_equal(more.memory_bytes - least.memory_bytes, two + four);
+        assert_int_equal(more.host_bytes - least.host_bytes, two);
+    }
+}
+
 static void chunks_without_numbers_change_nothing(void **state)
 {
     (void)state;
@@ -672,6 +706,7 @@ int main(void)
         cmocka_unit_test(sets_are_as_many_as_threads_keep_busy_and_memory_holds),
         cmocka_unit_test(pieces_end_at_the_same_places_wherever_chunks_are_cut),
         cmocka_unit_test(sets_stay_as_many_as_were_opened),
+        cmocka_unit_test(a_linspace_takes_a_quarter_of_the_memory_for_two_sets),
         cmocka_unit_test(memory_is_what_was_planned),
         cmocka_unit_test(a_job_ends_well_where_memory_of_the_backend_does),
         cmocka_unit_test(a_queue_that_is_stopped_ends_the_job_soon),
