@@ -28,12 +28,12 @@ for preset in release asan tsan fuzz; do
     cmake --build --preset $preset -- --quiet
 done
 
-# One run over the tests of all four build folders, with slots_a_core of tests/CMakeLists.txt.
+# One run over the tests of all four build folders; tests/CMakeLists.txt says how many slots each test takes.
 mkdir -p build/all
 echo 'subdirs("../release" "../asan" "../tsan" "../fuzz")' >build/all/CTestTestfile.cmake
 echo "== testing"
 status=0
-ctest --test-dir build/all --output-on-failure --no-tests=error -j "$((4 * $(nproc)))" -O build/tests.log "$@" || status=$?
+ctest --test-dir build/all --output-on-failure --no-tests=error -j "$((6 * $(nproc)))" -O build/tests.log "$@" || status=$?
 echo "== the ten slowest"
 sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*/\2 s  \1/p' build/tests.log | sort -rn | head -n 10
 grep ' tests passed, ' build/tests.log

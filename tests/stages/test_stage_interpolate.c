@@ -41,6 +41,7 @@ struct outcome {
     struct stage_need need;
     struct bytes x, y;
     size_t n_portions;
+    size_t n_begun; /* arrays whose shape came before their first portion */
     struct result last;
     struct stage *stage;
 };
@@ -105,6 +106,7 @@ static void take_members(const struct result *portion, bool last, struct outcome
         } else if (f->members[k].growth == RESULT_BEGIN) {
             assert_true(o->y.len == 0 && k + 1 < f->n_members &&
                         f->members[k + 1].growth == RESULT_PORTION);
+            o->n_begun++;
         } else if (strcmp(f->members[k].name, "x.npy") == 0 &&
                    f->members[k].growth == RESULT_WHOLE) {
             take_array(&f->members[k], &o->x);
@@ -540,6 +542,28 @@ static void values_of_many_curves_leave_in_several_portions_of_a_push(void **sta
     free(many);
 }
 
+/* Not in a file of their own, to be copied in the end. */
+static void values_grow_where_they_belong_if_their_number_is_known(void **state)
+{
+    enum { MANY = 200000 };
+    (void)state;
+    double *const queries = calloc(MANY, sizeof *queries);
+    assert_non_null(queries);
+    struct sheet s[3] = {sheet_of("query=linspace(-1, 1, 200000)"), sheet_of(NULL), sheet_of(NULL)};
+    for (size_t k = 1; k < 3; k++) {
+        s[k].queries_of = queries;
+        s[k].n_many = MANY;
+    }
+    s[2].queries.n_lines = MANY;
+    for (size_t k = 0; k < 3; k++) {
+        struct outcome o = run_well(&s[k]);
+        assert_true(o.n_portions > 0);
+        assert_int_equal(o.n_begun, k == 1 ? 0 : 1);
+        outcome_free(&o);
+    }
+    free(queries);
+}
+
 static void nodes_in_columns_give_the_same(void **state)
 {
     (void)state;
@@ -700,6 +724,7 @@ int main(void)
         cmocka_unit_test(chunks_without_numbers_change_nothing),
         cmocka_unit_test(a_linspace_gives_the_bits_of_the_same_queries_in_a_file),
         cmocka_unit_test(values_of_many_curves_leave_in_several_portions_of_a_push),
+        cmocka_unit_test(values_grow_where_they_belong_if_their_number_is_known),
         cmocka_unit_test(nodes_in_columns_give_the_same),
         cmocka_unit_test(missing_queries_hits_and_extrapolation_are_counted),
         cmocka_unit_test(auto_weighs_the_estimate_of_a_text_of_queries),

@@ -3,62 +3,47 @@
  */
 #include "tests/support/backend_under_test.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include "pipeline/engine/thread_pool.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 3, MOST_THREADS = 16, GUARD = 64, FILL = 0xA5 };
+enum { THREADS = 3, GUARD = 64, FILL = 0xA5 };
 
 struct queue *under_test_queue;
 static struct backend *backend;
-static size_t threads_now = THREADS;
 
-/* --- the executor: threads made for every call, which take indices from one counter -------------
- */
+/* --- the executor: the engine's, of as many threads as the test wants ------------------------ */
 
-struct thread_pool {
-    size_t n;
-    void (*body)(void *arg, size_t index);
-    void *arg;
-    atomic_size_t next;
-};
+static struct thread_pool *pool;
 
-static void *work(void *arg)
+static void run_on_pool(void *context, size_t n, void (*body)(void *, size_t), void *arg)
 {
-    struct thread_pool *c = arg;
-    for (size_t i = atomic_fetch_add(&c->next, 1); i < c->n; i = atomic_fetch_add(&c->next, 1)) {
-        c->body(c->arg, i);
-    }
-    return NULL;
+    (void)context;
+    struct executor e = thread_pool_executor(pool);
+    e.run(e.context, n, body, arg);
 }
 
-static void run_on_threads(void *context, size_t n, void (*body)(void *, size_t), void *arg)
+static void end_pool(void)
 {
-    size_t n_threads = *(const size_t *)context;
-    struct thread_pool c = {.n = n, .body = body, .arg = arg};
-    pthread_t others[MOST_THREADS];
-    size_t started = 0;
-    while (started + 1 < n_threads && started + 1 < n && started < MOST_THREADS &&
-           pthread_create(&others[started], NULL, work, &c) == 0) {
-        ++started;
-    }
-    work(&c);
-    for (size_t k = 0; k < started; ++k) {
-        pthread_join(others[k], NULL);
-    }
-}
-
-struct executor under_test_executor(size_t n_threads)
-{
-    threads_now = n_threads;
-    return (struct executor){n_threads, run_on_threads, &threads_now};
+    thread_pool_free(pool);
+    pool = NULL;
 }
 
 void under_test_threads(size_t n_threads)
 {
-    threads_now = n_threads;
+    if (pool == NULL) {
+        atexit(end_pool);
+    }
+    end_pool();
+    ASSERT_OK(thread_pool_new(n_threads, &pool));
+}
+
+struct executor under_test_executor(size_t n_threads)
+{
+    under_test_threads(n_threads);
+    return (struct executor){.n_threads = n_threads, .run = run_on_pool};
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
