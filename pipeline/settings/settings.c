@@ -48,6 +48,10 @@ const struct settings_key settings_keys[] = {
      "Compression level of results (default 1)"},
     {"force", RUN, 0, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
      "Replace results that are already there"},
+    {"resume", RUN, 0, SETTINGS_SWITCH, FIELD(resume), 0, 0, NULL, NULL,
+     "Skip what is done: results that match inputs, parameters and version"},
+    {"shard", RUN, 0, SETTINGS_SHARD, FIELD(shard), 0, 0, NULL, "I/N|auto",
+     "Process the I-th of N shares of the inputs; auto: as Slurm or mpirun says"},
     {"json", RUN | SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,
      "Print JSON on standard output"},
     {"spool", SPOOL, 0, SETTINGS_TEXT, FIELD(spool), 0, 0, NULL, "DIR",
@@ -134,6 +138,29 @@ static enum status put_size(uint64_t *field, const char *value, const char *orig
                        origin, value);
 }
 
+static enum status put_shard(struct launcher_shard *shard, const char *value, const char *origin)
+{
+    enum { MOST = 1 << 20 };
+    const size_t n = strspn(value, "0123456789");
+    char first[16] = "";
+    uint64_t index, count;
+    if (strcmp(value, "auto") == 0) {
+        return launcher_find_shard(shard);
+    }
+    if (n < sizeof(first) && value[n] == '/') {
+        memcpy(first, value, n);
+    }
+    if (!text_parse_count(first, &index) || !text_parse_count(value + n + 1, &count) || index < 1 ||
+        index > count || count > MOST) {
+        return status_fail(
+            STATUS_BAD_ARGUMENT,
+            "%s: '%s' is not one of N shares; write 1/N to N/N (N up to %d), or auto", origin,
+            value, MOST);
+    }
+    *shard = (struct launcher_shard){(size_t)index - 1, (size_t)count};
+    return STATUS_OK;
+}
+
 enum status settings_apply(struct settings *s, const struct settings_key *key, const char *value,
                            const char *origin)
 {
@@ -173,6 +200,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
         return STATUS_OK;
     case SETTINGS_SIZE:
         return put_size(field, value, origin);
+    case SETTINGS_SHARD:
+        return put_shard(field, value, origin);
     case SETTINGS_SECONDS: {
         double seconds;
         if (!text_parse_real(value, &seconds) || !(seconds >= 0 && seconds <= 1e9)) {

@@ -10,6 +10,7 @@
 
 #include "formats/base/status.h"
 #include "formats/table/table.h"
+#include "pipeline/names/launcher.h"
 #include "stages/stage.h"
 
 #include <stdbool.h>
@@ -46,6 +47,8 @@ struct settings {
     double deadline_s; /* of one job; 0: none */
     int level;         /* deflate level 1..9, default PACK_LEVEL */
     bool force, json, quiet, verbose;
+    bool resume;                 /* skip the inputs whose results are there and match */
+    struct launcher_shard shard; /* of the inputs, to be processed; count 0: all of them */
     /* Of the service. Files of the configuration may have these keys whatever the command is. */
     char *spool;         /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
     bool keep_inputs;    /* default true: processed inputs go to done/ */
