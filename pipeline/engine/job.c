@@ -97,9 +97,9 @@ struct table_options job_table_options(const struct job *job, size_t part)
     return options;
 }
 
-enum status job_open_part(const struct job *job, const struct job_part *part,
-                          const struct table_options *options, struct table **out)
+enum status job_open_source(const struct job_part *part, struct source **out)
 {
+    *out = NULL;
     int fd = part->fd >= 0 ? fcntl(part->fd, F_DUPFD_CLOEXEC, 3)
                            : open(part->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
@@ -110,8 +110,14 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
         close(fd);
         return status_fail_errno(error, "cannot read '%s' from its begin", part->path);
     }
+    return source_open(fd, part->path, out);
+}
+
+enum status job_open_part(const struct job *job, const struct job_part *part,
+                          const struct table_options *options, struct table **out)
+{
     struct source *source;
-    STATUS_TRY(source_open(fd, part->path, &source));
+    STATUS_TRY(job_open_source(part, &source));
     const struct executor readers = thread_pool_executor(job->engine->reading);
     source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
     struct table_options all = *options;
@@ -119,19 +125,33 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
     return table_open(source, &all, out);
 }
 
+/* The result may be there already. */
+static enum status look_for_earlier(struct job *job)
+{
+    const struct job_context *c = &job->context;
+    if (c->check_only || job->input.part_folder != NULL) {
+        return STATUS_OK;
+    }
+    if (c->settings->resume) {
+        return job_resume(job);
+    }
+    job->replaces = c->settings->force;
+    return publish_vacant(c->out_fd, job->input.settings.stem, job->replaces);
+}
+
 static enum status open_work(void *owner)
 {
     struct job *job = owner;
-    const struct job_context *c = &job->context;
-    if (!c->check_only && job->input.part_folder == NULL) {
-        STATUS_TRY(publish_vacant(c->out_fd, job->input.settings.stem, c->settings->force));
-    }
     for (size_t i = 0; i < job->input.n_parts; i++) {
         struct job_part *part = &job->input.parts[i];
         const bool is_grid = job->input.settings.stage->parts[i].kind == STAGE_GRID;
         if (is_grid && part->fd < 0 && part->prj == NULL) {
             STATUS_TRY(projection_beside(part->path, &part->prj));
         }
+    }
+    STATUS_TRY(look_for_earlier(job));
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        const struct job_part *part = &job->input.parts[i];
         const struct table_options options = job_table_options(job, i);
         STATUS_TRY(job_open_part(job, part, &options, &job->tables[i]));
     }

@@ -94,6 +94,7 @@ struct job {
     size_t n_results;
     struct result result; /* the last one that was written; none while others are on their way */
     struct publish publish;
+    bool replaces;                    /* an earlier result */
     struct job_output_file **outputs; /* of all results so far */
     size_t n_outputs;
     struct job_result *encoding;   /* has the next piece to be encoded; NULL: there is none */
@@ -154,7 +155,8 @@ void job_copy_add(struct job *job, const struct block *b);
 enum status job_copy_open(const struct job *job, size_t part, struct table **out) STATUS_MUST_CHECK;
 void job_copies_close(struct job *job);
 
-/* job.c: how the user wants a part to be read. */
+/* job.c: the file of a part; and how the user wants it to be read. */
+enum status job_open_source(const struct job_part *part, struct source **out) STATUS_MUST_CHECK;
 struct table_options job_table_options(const struct job *job, size_t part);
 enum status job_open_part(const struct job *job, const struct job_part *part,
                           const struct table_options *options,
@@ -176,5 +178,18 @@ void job_output_give_encode_buffers(struct job *job);
 
 /* manifest.c: result.json of a finished job, as a new reference in *out. */
 enum status manifest_make(const struct job *job, json_t **out) STATUS_MUST_CHECK;
+/* How it writes some things; new references, NULL when there is no memory. */
+json_t *manifest_time(struct timespec t);
+json_t *manifest_crc(uint32_t crc);
+json_t *manifest_prj_crc(const char *prj);
+/* Every parameter as it was asked for, and what the readers are told. */
+json_t *manifest_asked(const struct job *job);
+/* What a manifest says was asked for by that key; borrowed, NULL: nothing. */
+const json_t *manifest_recorded(const json_t *manifest, const char *key);
+
+/* resume.c: STATUS_OK when there is no result of that name, or one that this job replaces, which
+ * job->replaces says then; STATUS_SKIPPED when it is the result of this job; STATUS_EXISTS when it
+ * is another one's, and may not be replaced. */
+enum status job_resume(struct job *job) STATUS_MUST_CHECK;
 
 #endif

@@ -93,8 +93,8 @@ enum status publish_vacant(int out_fd, const char *stem, bool replace)
     }
     return replace ? STATUS_OK
                    : status_fail(STATUS_EXISTS,
-                                 "a result named '%s' is already in the output folder; --force "
-                                 "replaces it",
+                                 "a result named '%s' is already in the output folder; --resume "
+                                 "skips what is done, --force replaces it",
                                  stem);
 }
 

@@ -14,7 +14,7 @@ enum settings_kind {
     SETTINGS_SIZE,
     SETTINGS_SECONDS,
     SETTINGS_SWITCH,
-    SETTINGS_SHARD, /* I/N, counted from 1, or auto */
+    SETTINGS_SHARD,    /* I/N, counted from 1, or auto */
     SETTINGS_PARAMETER /* KEY=VALUE, into a list */
 };
 
