@@ -55,7 +55,7 @@ static void on_ended(void *user, const struct job_report *r)
         told->n_done++;
         tell_success(told, r);
     } else if (r->code == STATUS_SKIPPED) {
-        log_debug("%s: skipped, its result is in %s/%s", r->path, told->settings->output, r->stem);
+        log_debug("%s: skipped, %s", r->path, r->message);
     } else {
         runner_tell_failure(r);
     }

@@ -44,8 +44,9 @@ static json_t *success(const struct job_report *r, const char *output)
 
 static json_t *skipped(const struct job_report *r, const char *output)
 {
-    return json_pack("{s:o, s:s, s:o}", "input", text_json(r->path), "status", status_name(r->code),
-                     "output", place(output, r->stem));
+    return json_pack("{s:o, s:s, s:o, s:o}", "input", text_json(r->path), "status",
+                     status_name(r->code), "output", place(output, r->stem), "reason",
+                     text_json(r->message));
 }
 
 void report_print(const struct job_report *r, const char *output)

@@ -241,7 +241,7 @@ static enum part_state part_state_of(int out_fd, int fd, const struct maker *m)
 
 struct sweep {
     size_t n_unknown;
-    char first[96];
+    char first[NAME_MAX + 1];
 };
 
 static void sweep_entry(int out_fd, const char *name, void *context)

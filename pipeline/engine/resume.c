@@ -158,7 +158,7 @@ static enum status compare_input(struct earlier *e, size_t i)
     const struct job_part *part = &e->job->input.parts[i];
     const json_t *there = json_array_get(json_object_get(e->manifest, "inputs"), i);
     const char *name = input_name_last(part->path);
-    bool same;
+    bool same = false;
     STATUS_TRY(has(there, "name", text_json(name), &same));
     if (same) {
         STATUS_TRY(same_prj(there, part->prj, &same));
