@@ -67,6 +67,7 @@ struct sciddicat_job {
     struct sciddicat_start start;
     void *run; /* of the kernels; NULL before the start and after the end */
     bool started, settled;
+    uint64_t round_steps; /* of the round that begins next, at most */
     struct sciddicat_report now;
     struct sciddicat_report *reports; /* the start, every report, the end */
     size_t n_reports;
