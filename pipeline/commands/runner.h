@@ -18,7 +18,7 @@ struct runner_totals {
     double wall_s;
     struct efficiency efficiency;
     bool interrupted;
-    char backend[16], device[96];
+    char backend[48]; /* what has computed */
 };
 
 /* Runs `settings`' inputs; every job's report goes to `ended`, on the calling thread, also those of

@@ -36,6 +36,8 @@ const struct settings_key settings_keys[] = {
      "Folder for results (default leat-out; of a service SPOOL/out)"},
     {"backend", WORK, 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
      "Where to compute (default auto: CUDA when a device passes its self-test)"},
+    {"devices", RUN, 0, SETTINGS_DEVICES, FIELD(devices), 0, 0, NULL, "all|N|LIST",
+     "CUDA devices: the first N, or those of a list: 0,2 (default all)"},
     {"jobs", WORK, 'j', SETTINGS_COUNT, FIELD(jobs), 0, 4096, NULL, "N",
      "Files in flight at once (default 0: chosen from the threads)"},
     {"threads", WORK, 0, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
@@ -138,6 +140,49 @@ static enum status put_size(uint64_t *field, const char *value, const char *orig
                        origin, value);
 }
 
+static bool has_device(const struct settings_devices *devices, uint64_t number)
+{
+    for (size_t i = 0; i < devices->n; i++) {
+        if (devices->at[i] == (int)number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* all, N, or numbers with a comma behind each but the last: "2," is device 2 alone. */
+static enum status put_devices(struct settings_devices *out, const char *value, const char *origin)
+{
+    struct settings_devices devices = {.is_list = strchr(value, ',') != NULL};
+    uint64_t number = 0;
+    bool right = true;
+    if (!devices.is_list && strcmp(value, "all") != 0) {
+        right = text_parse_count(value, &number) && number > 0 && number <= SETTINGS_MOST_DEVICES;
+        devices.n = (size_t)number;
+    }
+    for (const char *at = value; devices.is_list && right && *at != '\0';) {
+        char text[8] = "";
+        const size_t n = strcspn(at, ",");
+        if (n < sizeof(text)) {
+            memcpy(text, at, n);
+        }
+        right = text_parse_count(text, &number) && number < 4096 &&
+                devices.n < SETTINGS_MOST_DEVICES && !has_device(&devices, number);
+        if (right) {
+            devices.at[devices.n++] = (int)number;
+        }
+        at += n + (at[n] == ',');
+    }
+    if (!right) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s' does not say which devices; write all, how many, or a list "
+                           "such as 0,2 (and 2, for that one alone)",
+                           origin, value);
+    }
+    *out = devices;
+    return STATUS_OK;
+}
+
 static enum status put_shard(struct launcher_shard *shard, const char *value, const char *origin)
 {
     enum { MOST = 1 << 20 };
@@ -200,6 +245,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
         return STATUS_OK;
     case SETTINGS_SIZE:
         return put_size(field, value, origin);
+    case SETTINGS_DEVICES:
+        return put_devices(field, value, origin);
     case SETTINGS_SHARD:
         return put_shard(field, value, origin);
     case SETTINGS_SECONDS: {

@@ -36,6 +36,14 @@ struct settings_section {
     struct setting_list set;
 };
 
+/* Which of the CUDA devices that there are. */
+enum { SETTINGS_MOST_DEVICES = 64 };
+struct settings_devices {
+    size_t n;                      /* how many; 0: all */
+    bool is_list;                  /* these; else the first n */
+    int at[SETTINGS_MOST_DEVICES]; /* different from each other */
+};
+
 struct settings {
     char *config;      /* file read; NULL: none */
     char *pipeline;    /* --pipeline of the command line; NULL: by route or name */
@@ -47,6 +55,7 @@ struct settings {
     double deadline_s; /* of one job; 0: none */
     int level;         /* deflate level 1..9, default PACK_LEVEL */
     bool force, json, quiet, verbose;
+    struct settings_devices devices;
     bool resume;                 /* skip the inputs whose results are there and match */
     struct launcher_shard shard; /* of the inputs, to be processed; count 0: all of them */
     /* Of the service. Files of the configuration may have these keys whatever the command is. */
