@@ -118,39 +118,23 @@ static void end_opening(struct engine_device *d, enum status code)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* Those that the settings ask for, of the n that there are. */
-static enum status choose(struct engine *e, size_t n)
-{
-    const struct settings_devices *s = &e->settings->devices;
-    const size_t wanted = s->n > 0 ? s->n : n;
-    if (!s->is_list && wanted > n) {
-        return status_fail(STATUS_NO_BACKEND, "--devices %zu: there %s %zu CUDA device%s here",
-                           wanted, n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
-    }
-    for (size_t i = 0; s->is_list && i < wanted; i++) {
-        if ((size_t)s->at[i] >= n) {
-            return status_fail(STATUS_NO_BACKEND,
-                               "--devices: there is no CUDA device %d; they are 0 to %zu", s->at[i],
-                               n - 1);
-        }
-    }
-    e->devices = calloc(wanted, sizeof(*e->devices));
-    if (e->devices == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu devices", wanted);
-    }
-    for (size_t i = 0; i < wanted; i++) {
-        e->devices[i] =
-            (struct engine_device){.engine = e, .number = s->is_list ? s->at[i] : (int)i};
-    }
-    e->n_found = wanted;
-    return STATUS_OK;
-}
-
+/* Those that the settings ask for, of those that there are. */
 static enum status find_work(void *owner)
 {
-    size_t n;
-    STATUS_TRY(backend_count_cuda(&n));
-    return choose(owner, n);
+    struct engine *e = owner;
+    int numbers[SETTINGS_MOST_DEVICES];
+    size_t n_there, n;
+    STATUS_TRY(backend_count_cuda(&n_there));
+    STATUS_TRY(settings_choose_devices(&e->settings->devices, n_there, numbers, &n));
+    e->devices = calloc(n, sizeof(*e->devices));
+    if (e->devices == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu devices", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        e->devices[i] = (struct engine_device){.engine = e, .number = numbers[i]};
+    }
+    e->n_found = n;
+    return STATUS_OK;
 }
 
 enum status engine_open_devices(struct engine *e)
@@ -158,9 +142,16 @@ enum status engine_open_devices(struct engine *e)
     STATUS_TRY(find_work(e));
     e->n_devices = e->n_found;
     e->have_looked = true;
-    STATUS_TRY(begin_opening(&e->devices[0]));
-    const enum status code = open_work(&e->devices[0]);
-    end_opening(&e->devices[0], code);
+    enum status code = STATUS_NO_BACKEND;
+    for (size_t i = 0; i < e->n_devices && code != STATUS_OK; i++) {
+        struct engine_device *d = &e->devices[i];
+        code = begin_opening(d);
+        code = code == STATUS_OK ? open_work(d) : code;
+        end_opening(d, code);
+        if (code != STATUS_OK && i + 1 < e->n_devices) {
+            log_warning("CUDA device %d is not used: %s", d->number, status_message());
+        }
+    }
     return code;
 }
 

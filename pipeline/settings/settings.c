@@ -183,6 +183,26 @@ static enum status put_devices(struct settings_devices *out, const char *value, 
     return STATUS_OK;
 }
 
+enum status settings_choose_devices(const struct settings_devices *devices, size_t n_there,
+                                    int numbers[SETTINGS_MOST_DEVICES], size_t *n)
+{
+    *n = devices->n > 0 ? devices->n : n_there;
+    if (!devices->is_list && *n > n_there) {
+        return status_fail(STATUS_NO_BACKEND, "--devices %zu: there %s %zu CUDA device%s here", *n,
+                           n_there == 1 ? "is" : "are", n_there, n_there == 1 ? "" : "s");
+    }
+    *n = *n < SETTINGS_MOST_DEVICES ? *n : SETTINGS_MOST_DEVICES;
+    for (size_t i = 0; i < *n; i++) {
+        numbers[i] = devices->is_list ? devices->at[i] : (int)i;
+        if ((size_t)numbers[i] >= n_there) {
+            return status_fail(STATUS_NO_BACKEND,
+                               "--devices: there is no CUDA device %d; they are 0 to %zu",
+                               numbers[i], n_there - 1);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status put_shard(struct launcher_shard *shard, const char *value, const char *origin)
 {
     enum { MOST = 1 << 20 };

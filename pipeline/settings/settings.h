@@ -84,6 +84,11 @@ struct settings {
 enum status settings_parse(int argc, char **argv, struct settings *out,
                            bool *done) STATUS_MUST_CHECK;
 void settings_free(struct settings *s);
+/* The numbers of the devices that are asked for, of the n_there > 0 that there are.
+ * STATUS_NO_BACKEND: there are fewer. */
+enum status settings_choose_devices(const struct settings_devices *devices, size_t n_there,
+                                    int numbers[SETTINGS_MOST_DEVICES],
+                                    size_t *n) STATUS_MUST_CHECK;
 /* The places where a service answers that was not given one, in their order, and owned by the
  * caller; begin with *at = 0. NULL: no more (or no memory). `own`: for a service, which takes the
  * first; else for one who asks. The last of them, in the spool, leaves *at == SETTINGS_SOCKETS.
