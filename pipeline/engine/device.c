@@ -199,7 +199,8 @@ static void look_for_devices(struct engine *e)
     }
 }
 
-static void open_next(struct engine *e)
+/* False: there is none to be opened. */
+static bool open_next(struct engine *e)
 {
     for (size_t i = 0; i < e->n_devices; i++) {
         struct engine_device *d = &e->devices[i];
@@ -207,16 +208,16 @@ static void open_next(struct engine *e)
             continue;
         }
         const enum status code = begin_opening(d);
-        if (code != STATUS_OK) {
-            end_opening(d, code);
-            log_warning("CUDA device %d is not used: %s", d->number, status_message());
-            continue;
+        if (code == STATUS_OK) {
+            d->opening = (struct engine_task){
+                .owner = d, .work = open_work, .finished = open_finished, .device = d};
+            engine_start(e, &d->opening, LANE_DEVICE, NULL);
+            return true;
         }
-        d->opening = (struct engine_task){
-            .owner = d, .work = open_work, .finished = open_finished, .device = d};
-        engine_start(e, &d->opening, LANE_DEVICE, NULL);
-        return;
+        end_opening(d, code);
+        log_warning("CUDA device %d is not used: %s", d->number, status_message());
     }
+    return false;
 }
 
 /* Jobs that wait for a device to open. */
@@ -233,7 +234,7 @@ static size_t count_waiting(const struct engine *e)
 struct engine_device *engine_place(struct engine *e, bool wants_device)
 {
     struct engine_device *best = NULL;
-    size_t n_opening = 0, n_usable = 0;
+    size_t n_opening = 0, n_open = 0;
     if (!wants_device) {
         return &e->cpu;
     }
@@ -241,20 +242,22 @@ struct engine_device *engine_place(struct engine *e, bool wants_device)
         look_for_devices(e);
         return NULL;
     }
-    const size_t share = share_of_jobs(e);
     for (size_t i = 0; i < e->n_devices; i++) {
         struct engine_device *d = &e->devices[i];
         n_opening += d->state == DEVICE_OPENING;
-        n_usable += d->state != DEVICE_FAILED;
-        if (d->state == DEVICE_OPEN && d->n_queues > 0 && d->n_jobs < share &&
+        n_open += d->state == DEVICE_OPEN;
+        if (d->state == DEVICE_OPEN && d->n_queues > 0 &&
             (best == NULL || d->n_jobs < best->n_jobs)) {
             best = d;
         }
     }
-    if ((best == NULL || best->n_jobs > 0) && n_opening < count_waiting(e)) {
-        open_next(e);
+    if (best != NULL && best->n_jobs == 0) {
+        return best;
     }
-    return n_usable > 0 ? best : &e->cpu;
+    if (n_opening < count_waiting(e) && open_next(e)) {
+        n_opening++;
+    }
+    return n_opening > 0 ? NULL : n_open > 0 ? best : &e->cpu;
 }
 
 struct queue *engine_take_queue(struct engine_device *d)

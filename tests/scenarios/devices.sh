@@ -72,6 +72,15 @@ spread '4 fake 1,4 fake 3,' --devices 3,1
 [ "$(opened)" = "1 3 " ] || fail "opened: $(opened)"
 spread '2 fake 0,2 fake 1,2 fake 2,2 fake 3,' -b cuda --devices all
 
+rm -rf out log
+LEAT_FAKE_GATE="$PWD/gate2" "$LEAT" run -o out $large big/b1.*.tif big/b2.*.tif >stdout 2>stderr &
+running=$!
+wait_for "both jobs have a device" sh -c '[ "$(cat log 2>/dev/null | grep -c run)" -eq 2 ]'
+touch gate2
+wait $running || fail "exit status $?: two jobs"
+[ "$(done_on b1) $(done_on b2)" = "fake 0 fake 1" ] || [ "$(done_on b1) $(done_on b2)" = "fake 1 fake 0" ] ||
+    fail "two jobs on $(done_on b1) and $(done_on b2)"
+[ "$(opened)" = "0 1 " ] || fail "opened: $(opened)"
 run 0 "$LEAT" run --devices 2, -o out $large big/b1.dem.tif big/b1.source.tif
 [ "$(done_on b1)" = "fake 2" ] && [ "$(opened)" = "2 " ] || fail "done on $(done_on b1), open: $(opened)"
 
