@@ -36,7 +36,7 @@ const struct settings_key settings_keys[] = {
      "Folder for results (default leat-out; of a service SPOOL/out)"},
     {"backend", WORK, 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
      "Where to compute (default auto: CUDA when a device passes its self-test)"},
-    {"devices", RUN, 0, SETTINGS_DEVICES, FIELD(devices), 0, 0, NULL, "all|N|LIST",
+    {"devices", WORK, 0, SETTINGS_DEVICES, FIELD(devices), 0, 0, NULL, "all|N|LIST",
      "CUDA devices: the first N, or those of a list: 0,2 (default all)"},
     {"jobs", WORK, 'j', SETTINGS_COUNT, FIELD(jobs), 0, 4096, NULL, "N",
      "Files in flight at once (default 0: chosen from the threads)"},
@@ -150,7 +150,33 @@ static bool has_device(const struct settings_devices *devices, uint64_t number)
     return false;
 }
 
-/* all, N, or numbers with a comma behind each but the last: "2," is device 2 alone. */
+/* Numbers with a comma behind each, but for the last unless it is the only one: "2," is device 2.
+ */
+static bool take_group(struct settings_devices *devices, const char *group, size_t length)
+{
+    bool right = memchr(group, ',', length) != NULL;
+    for (const char *at = group, *end = group + length; right && at < end;) {
+        char text[8] = "";
+        uint64_t number = 0;
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const size_t n = (size_t)((comma != NULL ? comma : end) - at);
+        if (n < sizeof(text)) {
+            memcpy(text, at, n);
+        }
+        right = text_parse_count(text, &number) && number < 4096 &&
+                devices->n < SETTINGS_MOST_DEVICES && !has_device(devices, number);
+        if (right) {
+            devices->at[devices->n++] = (int)number;
+        }
+        at += n + (comma != NULL);
+    }
+    if (right) {
+        devices->ends[devices->n - 1] = true;
+    }
+    return right;
+}
+
+/* all, N, or groups with blanks between them. */
 static enum status put_devices(struct settings_devices *out, const char *value, const char *origin)
 {
     struct settings_devices devices = {.is_list = strchr(value, ',') != NULL};
@@ -160,18 +186,11 @@ static enum status put_devices(struct settings_devices *out, const char *value, 
         right = text_parse_count(value, &number) && number > 0 && number <= SETTINGS_MOST_DEVICES;
         devices.n = (size_t)number;
     }
-    for (const char *at = value; devices.is_list && right && *at != '\0';) {
-        char text[8] = "";
-        const size_t n = strcspn(at, ",");
-        if (n < sizeof(text)) {
-            memcpy(text, at, n);
-        }
-        right = text_parse_count(text, &number) && number < 4096 &&
-                devices.n < SETTINGS_MOST_DEVICES && !has_device(&devices, number);
-        if (right) {
-            devices.at[devices.n++] = (int)number;
-        }
-        at += n + (at[n] == ',');
+    for (const char *at = value + strspn(value, " "); devices.is_list && right && *at != '\0';) {
+        const size_t n = strcspn(at, " ");
+        right = take_group(&devices, at, n);
+        at += n;
+        at += strspn(at, " ");
     }
     if (!right) {
         return status_fail(STATUS_BAD_ARGUMENT,

@@ -39,9 +39,10 @@ struct settings_section {
 /* Which of the CUDA devices that there are. */
 enum { SETTINGS_MOST_DEVICES = 64 };
 struct settings_devices {
-    size_t n;                      /* how many; 0: all */
-    bool is_list;                  /* these; else the first n */
-    int at[SETTINGS_MOST_DEVICES]; /* different from each other */
+    size_t n;                         /* how many; 0: all */
+    bool is_list;                     /* these; else the first n */
+    int at[SETTINGS_MOST_DEVICES];    /* different from each other */
+    bool ends[SETTINGS_MOST_DEVICES]; /* the last of a group; a worker of the service has a group */
 };
 
 struct settings {

@@ -3,6 +3,7 @@
  * with several of them is seen on a machine that has none. By the environment:
  *
  *   LEAT_FAKE_DEVICES=N    so many devices (default 1)
+ *   CUDA_VISIBLE_DEVICES   these of them, as CUDA's
  *   LEAT_FAKE_LOG=FILE     a line for each that is opened ("open 2"), and for each landslide of 100
  *                          rows on it ("run 2")
  *   LEAT_FAKE_BROKEN=LIST  these cannot be opened: "0,3"
@@ -59,23 +60,42 @@ static bool is_broken(int device)
     return false;
 }
 
+/* The number of the i-th device that may be seen; MOST: there is none. */
+static int visible(int i)
+{
+    const char *text = getenv("LEAT_FAKE_DEVICES"), *at = getenv("CUDA_VISIBLE_DEVICES");
+    const int n = text != NULL ? atoi(text) : 1;
+    int number = i;
+    if (at != NULL) {
+        for (; i > 0 && at != NULL; i--) {
+            at = strchr(at, ',');
+            at += at != NULL;
+        }
+        number = at != NULL && *at != '\0' ? atoi(at) : -1;
+    }
+    return number >= 0 && number < n ? number : MOST;
+}
+
 static enum status fake_count(size_t *n)
 {
-    const char *text = getenv("LEAT_FAKE_DEVICES");
-    *n = text != NULL ? (size_t)atoi(text) : 1;
-    return STATUS_OK;
+    *n = 0;
+    while (visible((int)*n) < MOST) {
+        ++*n;
+    }
+    return *n > 0 ? STATUS_OK : status_fail(STATUS_NO_BACKEND, "no device can be seen");
 }
 
 static enum status fake_open(const struct backend_config *config, struct backend **out)
 {
+    const int device = visible(config->device);
     *out = NULL;
-    write_log("open", config->device);
-    if (is_broken(config->device)) {
-        return status_fail(STATUS_NO_BACKEND, "device %d is broken", config->device);
+    write_log("open", device);
+    if (device == MOST || is_broken(device)) {
+        return status_fail(STATUS_NO_BACKEND, "device %d is broken", device);
     }
     STATUS_TRY(backend_cpu.open(config, out));
     (*out)->ops = &ops;
-    __atomic_store_n(&opened[config->device], *out, __ATOMIC_RELEASE);
+    __atomic_store_n(&opened[device], *out, __ATOMIC_RELEASE);
     return STATUS_OK;
 }
 
