@@ -47,6 +47,7 @@ run 0 "$LEAT" run -b cuda -o out small.clusters.csv
 [ "$(done_on small)" = "fake 0" ] || fail "--backend cuda was done on $(done_on small)"
 
 all_run() {
+    kill -0 $running || fail "it ended before all jobs ran: $(cat stderr)"
     [ "$(cat log 2>/dev/null | grep -c run)" -eq 8 ]
 }
 
