@@ -54,19 +54,23 @@ struct job {
     enum status code;        /* of the first failure */
     enum status code_at_end; /* `code` as JOB_ENDING began: job_cancel may change it meanwhile */
     char *message;
-    bool restart_pending; /* needs more memory than was free, or the stage said so: start over */
+    bool restart_pending; /* starts over: needs more memory than was free, the stage said so, or its
+                             device has failed */
     bool restarts;        /* as JOB_ENDING began: it is going to start over */
     bool started_over;    /* the stage said so */
     uv_timer_t *deadline;
     double deadline_s; /* as the job began; 0: none */
-    bool waits;        /* for memory, which does not count */
+    bool waits;        /* for memory or a device, which does not count */
 
     struct table *tables[STAGE_MAX_PARTS];
     struct table_info shapes[STAGE_MAX_PARTS]; /* of these, as the stage is planned and opened: of
                                                   a job that starts over with the lines that came */
     struct stage *stage;
     bool has_chosen, wants_device; /* from its shape, once */
-    struct engine_device *device;  /* where it is computed; NULL: not known yet */
+    double work;                   /* of its shape, in operations */
+    uint64_t device_least;        /* bytes that the device must have for jobs, as is known so far */
+    bool has_lost_device;         /* one that failed under it */
+    struct engine_device *device; /* where it is computed; NULL: not known yet */
     struct queue *queue;
     struct stage_need need;
     size_t lines_estimate[STAGE_MAX_PARTS]; /* of tables that do not know their length: grow with
@@ -135,7 +139,8 @@ bool job_task_ended(struct job *job, struct engine_task *task);
 struct stage_args job_args(const struct job *job);
 /* Sets `shapes` from the opened tables. */
 void job_take_shapes(struct job *job);
-/* Sets `need` from these, for the place where the job is computed; false when it has failed. */
+/* Sets `need` from these, for the place where the job is computed; false when it has failed, or
+ * another device may have the memory that this one has not: device_least is set then. */
 bool job_plan(struct job *job);
 /* Reserves `need`; false when it is not free at this moment, or the job has failed. */
 bool job_reserve(struct job *job);

@@ -5,8 +5,11 @@
  *   LEAT_FAKE_DEVICES=N    so many devices (default 1)
  *   CUDA_VISIBLE_DEVICES   these of them, as CUDA's
  *   LEAT_FAKE_LOG=FILE     a line for each that is opened ("open 2"), and for each landslide of 100
- *                          rows on it ("run 2")
+ *                          rows on it ("run 2"); "pin 2": it page-locks a block
  *   LEAT_FAKE_BROKEN=LIST  these cannot be opened: "0,3"
+ *   LEAT_FAKE_LOST=LIST    landslides fail on these
+ *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
+ *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
  */
 #include "kernels/backend.h"
@@ -49,10 +52,9 @@ static int device_of(const struct backend *b)
     return i;
 }
 
-static bool is_broken(int device)
+static bool is_listed(const char *name, int device)
 {
-    const char *list = getenv("LEAT_FAKE_BROKEN");
-    for (const char *at = list; at != NULL; at = strchr(at, ','), at += at != NULL) {
+    for (const char *at = getenv(name); at != NULL; at = strchr(at, ','), at += at != NULL) {
         if (atoi(at) == device) {
             return true;
         }
@@ -90,7 +92,7 @@ static enum status fake_open(const struct backend_config *config, struct backend
     const int device = visible(config->device);
     *out = NULL;
     write_log("open", device);
-    if (device == MOST || is_broken(device)) {
+    if (device == MOST || is_listed("LEAT_FAKE_BROKEN", device)) {
         return status_fail(STATUS_NO_BACKEND, "device %d is broken", device);
     }
     STATUS_TRY(backend_cpu.open(config, out));
@@ -113,7 +115,16 @@ static void fake_describe(const struct backend *b, struct backend_info *out)
     backend_cpu.describe(b, out);
     snprintf(out->name, sizeof out->name, "cuda");
     snprintf(out->device, sizeof out->device, "fake %d", device_of(b));
-    out->memory_bytes = out->memory_free = UINT64_C(1) << 30;
+    out->memory_bytes = UINT64_C(1) << 30;
+    out->memory_free = is_listed("LEAT_FAKE_SMALL", device_of(b)) ? 100 : out->memory_bytes;
+}
+
+static enum status fake_pin(struct backend *b, void *memory, size_t bytes)
+{
+    (void)memory;
+    (void)bytes;
+    write_log("pin", device_of(b));
+    return getenv("LEAT_FAKE_NO_PIN") == NULL ? STATUS_OK : status_fail(STATUS_DEVICE, "no pins");
 }
 
 static enum status fake_sciddicat_open(struct queue *q, const struct sciddicat_params *p,
@@ -124,6 +135,9 @@ static enum status fake_sciddicat_open(struct queue *q, const struct sciddicat_p
         write_log("run", device_of(q->backend));
         while (gate != NULL && access(gate, F_OK) != 0 && !queue_is_stopped(q)) {
             usleep(1000);
+        }
+        if (is_listed("LEAT_FAKE_LOST", device_of(q->backend))) {
+            return status_fail(STATUS_DEVICE, "the device is lost");
         }
     }
     return backend_cpu.sciddicat->open(q, p, in, run);
@@ -139,6 +153,7 @@ __attribute__((constructor)) static void set_ops(void)
     ops.open = fake_open;
     ops.close = fake_close;
     ops.describe = fake_describe;
+    ops.host_pin = fake_pin;
     ops.sciddicat = &sciddicat;
 }
 
