@@ -383,23 +383,34 @@ static bool is_same(int at_fd, const char *name, const struct publish_folder *fo
                                   st.st_ino == folder->inode && st.st_dev == folder->device);
 }
 
-/* Names the earlier result anew, and holds its lock while it has that name, so that publish_sweep
- * knows. False, with errno. */
-static bool step_aside(const struct publish *p, const char *aside, int *lock)
+/* Whether the name is that folder's; with errno. */
+static bool is_name_of(int at_fd, const char *name, int folder)
+{
+    struct stat st;
+    return fstat(folder, &st) == 0 &&
+           is_same(at_fd, name, &(struct publish_folder){st.st_dev, st.st_ino});
+}
+
+/* Names the earlier result anew, and holds its lock while it has that name: whoever wants to
+ * replace it waits for that, and publish_sweep sees that it is in use. False, with errno; EEXIST:
+ * it is not the one that is to be replaced. */
+static bool step_aside(const struct publish *p, const struct publish_folder *earlier,
+                       const char *aside, int *lock)
 {
     *lock = openat(p->out_fd, p->final, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*lock < 0) {
         return false;
     }
-    (void)flock(*lock, LOCK_EX | LOCK_NB);
-    struct stat own, there;
-    if (renameat(p->out_fd, p->final, p->out_fd, aside) == 0) {
-        return true;
-    }
-    int error = errno; /* or the reply was lost */
-    if (fstat(*lock, &own) == 0 && fstatat(p->out_fd, aside, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-        own.st_ino == there.st_ino) {
-        return true;
+    (void)flock(*lock, LOCK_EX); /* where there are none, two may take the step */
+    int error = EEXIST;
+    if (is_name_of(p->out_fd, p->final, *lock) && is_same(p->out_fd, p->final, earlier)) {
+        if (renameat(p->out_fd, p->final, p->out_fd, aside) == 0) {
+            return true;
+        }
+        error = errno;
+        if (is_name_of(p->out_fd, aside, *lock)) { /* the reply was lost */
+            return true;
+        }
     }
     close(*lock);
     errno = error;
@@ -427,7 +438,7 @@ static bool replace_in_two_steps(struct publish *p, const struct publish_folder 
 {
     char aside[sizeof(p->part)];
     int lock;
-    if (!name_hidden(aside, sizeof(aside), "old") || !step_aside(p, aside, &lock)) {
+    if (!name_hidden(aside, sizeof(aside), "old") || !step_aside(p, earlier, aside, &lock)) {
         return false;
     }
     bool done = is_same(p->out_fd, aside, earlier);
