@@ -170,8 +170,7 @@ typedef const struct backend_ops *backend_module_fn(void);
 /* Opens "cpu", "cuda" or "auto". auto takes CUDA when the module loads, a device opens and passes
  * the self-test (small vectors, compared with the CPU's answer); otherwise the CPU, with the reason
  * in `why` (one line; "" when there is nothing to say). "cuda" fails with STATUS_NO_BACKEND instead
- * of falling back. The module is looked for in $LEAT_MODULE_DIR, beside the executable, in
- * ../lib/leat beside it, and in the directory configured at build time. */
+ * of falling back. */
 enum status backend_select(const char *want, const struct backend_config *config, char *why,
                            size_t why_bytes, struct backend **out) STATUS_MUST_CHECK;
 
