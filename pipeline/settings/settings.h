@@ -49,6 +49,8 @@ struct settings {
     bool force, json, quiet, verbose;
     bool resume;                 /* skip the inputs whose results are there and match */
     struct launcher_shard shard; /* of the inputs, to be processed; count 0: all of them */
+    bool mpi;                    /* the ranks of mpirun or srun share the inputs */
+    double mpi_timeout_s; /* default 30: a rank that is silent for longer is lost; 0: never */
     /* Of the service. Files of the configuration may have these keys whatever the command is. */
     char *spool;         /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
     bool keep_inputs;    /* default true: processed inputs go to done/ */

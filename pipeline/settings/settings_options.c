@@ -142,6 +142,7 @@ static enum status set_defaults(struct settings *s)
     s->backend = strdup("auto");
     s->level = PACK_LEVEL;
     s->keep_inputs = true;
+    s->mpi_timeout_s = 30;
     s->settle_s = 2;
     s->rescan_s = s->drain_s = 60;
     s->max_attempts = 3;
@@ -223,6 +224,10 @@ static enum status check_given(const struct settings *s, const struct command *c
                            "leat %s: no watched folder given; add --spool DIR, or spool = DIR to "
                            "the configuration (see leat %s --help)",
                            name, name);
+    }
+    if (s->mpi && s->shard.count > 0) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "leat %s: --mpi shares the inputs itself; leave out --shard", name);
     }
     if (*command->operands == '\0' || s->n_inputs > 0 || s->all) {
         return STATUS_OK;

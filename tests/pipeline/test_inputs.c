@@ -31,7 +31,7 @@ static void size_is_of_all_inputs_until_they_are_stopped(void **state)
     snprintf(line, sizeof(line), "run -p pearson %s", folder);
     struct settings settings = must_parse(line);
     struct inputs *in;
-    assert_int_equal(inputs_open(&settings, -1, &in), STATUS_OK);
+    assert_int_equal(inputs_open(&settings, NULL, -1, &in), STATUS_OK);
     assert_int_equal(inputs_total_bytes(in), 8);
     inputs_stop(in);
     assert_int_equal(inputs_total_bytes(in), 0);
@@ -91,7 +91,7 @@ static void take_share(size_t index, size_t count, struct taken *taken)
     struct settings settings = must_parse(line);
     struct inputs *in;
     bool end = false;
-    assert_int_equal(inputs_open(&settings, -1, &in), STATUS_OK);
+    assert_int_equal(inputs_open(&settings, NULL, -1, &in), STATUS_OK);
     while (!end) {
         struct job_input job;
         const enum status code = inputs_next(in, &job, &end);

@@ -41,6 +41,8 @@ static void a_mistake_on_the_command_line_is_named_with_the_nearest_option(void 
         {"run --shard 1/9999999999 x", {"1/9999999999"}},
         {"run --shard 00000000000000001/2 x", {"00000000000000001/2"}},
         {"run --shard auto x", {"--shard auto", "I/N"}},
+        {"run --mpi --shard 1/2 x", {"--mpi", "--shard"}},
+        {"run --mpi-timeout -1 x", {"--mpi-timeout", "seconds"}},
         {"run --level 0 x", {"--level", "1", "9"}},
         {"run --level 10 x", {"--level", "10"}},
         {"run --deadline -1 x", {"--deadline"}},
