@@ -355,7 +355,22 @@ static void note_begin(struct runner *r)
     r->started_ns = thread_pool_now_ns();
     r->compute_s = thread_pool_cpu_s(r->engine.compute);
     r->all_s = process_cpu_s();
-    r->engine.backend->ops->busy_all(r->engine.backend, &r->device);
+    engine_busy(&r->engine, &r->device);
+}
+
+/* What has computed: "cpu", "cuda", "3 cuda", "cpu and 2 cuda". */
+static void tell_places(struct runner_totals *t, const struct engine *e)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < e->n_devices; i++) {
+        n += e->devices[i].n_begun > 0;
+    }
+    char count[24] = "";
+    if (n > 1) {
+        snprintf(count, sizeof(count), "%zu ", n);
+    }
+    snprintf(t->backend, sizeof(t->backend), "%s%s%s%s", e->cpu.n_begun > 0 || n == 0 ? "cpu" : "",
+             e->cpu.n_begun > 0 && n > 0 ? " and " : "", n > 0 ? count : "", n > 0 ? "cuda" : "");
 }
 
 static void add_up(struct runner *r)
@@ -363,7 +378,7 @@ static void add_up(struct runner *r)
     struct runner_totals *t = r->totals;
     struct engine *e = &r->engine;
     struct queue_busy device;
-    e->backend->ops->busy_all(e->backend, &device);
+    engine_busy(e, &device);
     const double compute_s = thread_pool_cpu_s(e->compute) - r->compute_s,
                  all_s = process_cpu_s() - r->all_s;
     const uint64_t now = thread_pool_now_ns();
@@ -376,8 +391,7 @@ static void add_up(struct runner *r)
         .disk_in_s = meter_s(&e->disks.in, now),
         .disk_out_s = meter_s(&e->disks.out, now)};
     t->efficiency = efficiency_of(&times, t->wall_s);
-    memcpy(t->backend, r->engine.info.name, sizeof(t->backend));
-    memcpy(t->device, r->engine.info.device, sizeof(t->device));
+    tell_places(t, e);
 }
 
 static enum status claim(void *ranks, uint64_t key, bool *own)
@@ -413,11 +427,8 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
     if (code != STATUS_OK) {
         goto close_loop;
     }
-    if (r->engine.why[0] != '\0') {
-        log_info("%s", r->engine.why);
-    }
-    if (r->engine.info.advice[0] != '\0') {
-        log_info("%s", r->engine.info.advice);
+    if (r->engine.cpu.info.advice[0] != '\0' && r->engine.n_devices == 0) {
+        log_info("%s", r->engine.cpu.info.advice);
     }
     if (!check_only) {
         if ((code = publish_open_output(settings->output, &r->context.out_fd)) != STATUS_OK) {

@@ -22,7 +22,7 @@ struct runner_totals {
     struct efficiency efficiency;
     size_t n_interrupted; /* ranks that a signal has stopped */
     size_t n_unable;      /* ranks that could not begin */
-    char backend[16], device[96];
+    char backend[48];     /* what has computed */
 };
 
 struct runner_listener {

@@ -11,6 +11,7 @@
 
 enum job_phase {
     JOB_OPENING,  /* the input's head is being read */
+    JOB_PLACING,  /* a device is being opened */
     JOB_WAITING,  /* for memory */
     JOB_STARTING, /* the stage is being made */
     JOB_STREAMING,
@@ -64,6 +65,8 @@ struct job {
     struct table_info shapes[STAGE_MAX_PARTS]; /* of these, as the stage is planned and opened: of
                                                   a job that starts over with the lines that came */
     struct stage *stage;
+    bool has_chosen, wants_device; /* from its shape, once */
+    struct engine_device *device;  /* where it is computed; NULL: not known yet */
     struct queue *queue;
     struct stage_need need;
     size_t lines_estimate[STAGE_MAX_PARTS]; /* of tables that do not know their length: grow with
@@ -130,7 +133,9 @@ bool job_task_ended(struct job *job, struct engine_task *task);
 
 /* job_memory.c: what the stage is told, once the job is planned. */
 struct stage_args job_args(const struct job *job);
-/* Sets `need` from the opened tables; false when the job has failed. */
+/* Sets `shapes` from the opened tables. */
+void job_take_shapes(struct job *job);
+/* Sets `need` from these, for the place where the job is computed; false when it has failed. */
 bool job_plan(struct job *job);
 /* Reserves `need`; false when it is not free at this moment, or the job has failed. */
 bool job_reserve(struct job *job);

@@ -166,7 +166,7 @@ static struct efficiency_times times_of(const struct job *job, double *cpu_s)
     const uint64_t now = thread_pool_now_ns();
     struct disk_meter *disks = (struct disk_meter *)&job->disks;
     double compute = cpu_of(job, LANE_DECODE) + cpu_of(job, LANE_ENCODE);
-    compute += e->on_cpu ? cpu_of(job, LANE_DEVICE) : 0;
+    compute += job->device->on_cpu ? cpu_of(job, LANE_DEVICE) : 0;
     *cpu_s = 0;
     for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
         *cpu_s += cpu_of(job, i);
@@ -282,7 +282,7 @@ static json_t *shared(json_t *object)
 
 enum status manifest_make(const struct job *job, json_t **out)
 {
-    const struct backend_info *info = &job->engine->info;
+    const struct backend_info *info = &job->device->info;
     bool check = job->context.check_only;
     json_t *m = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
                           LEAT_VERSION, "pipeline", job->input.settings.stage->name, "parameters",
