@@ -5,6 +5,7 @@
 
 #include "formats/base/log.h"
 #include "pipeline/inputs/inputs.h"
+#include "pipeline/names/launcher.h"
 #include "pipeline/names/text.h"
 #include "pipeline/ranks/ranks.h"
 
@@ -153,6 +154,21 @@ static void report_refused(struct runner *r, struct found *f)
     job_input_free(&f->input);
 }
 
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+/* This rank is done. mpirun gives none of them time to put away its work once another has died of
+ * the signal that tells them to stop; so a first one, which has nothing to stop, is let pass. */
+static void let_signal_pass(void)
+{
+    const struct sigaction once = {.sa_handler = do_nothing,
+                                   .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+}
+
 static void close_handles(struct runner *r)
 {
     if (!r->closing) {
@@ -160,6 +176,9 @@ static void close_handles(struct runner *r)
         uv_close((uv_handle_t *)&r->progress_timer, NULL);
         for (int i = 0; i < r->n_signals; i++) {
             uv_close((uv_handle_t *)&r->signals[i], NULL);
+        }
+        if (r->ranks != NULL && r->totals->n_interrupted == 0) {
+            let_signal_pass();
         }
         if (r->watches_ranks) {
             ranks_watch(r->ranks, NULL, NULL);
@@ -467,7 +486,7 @@ close_loop:
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
-static enum status open_ranks(const struct settings *settings, struct ranks **out)
+static enum status open_ranks(const struct settings *settings, bool check_only, struct ranks **out)
 {
     const struct rank_transport *transport;
     *out = NULL;
@@ -482,7 +501,24 @@ static enum status open_ranks(const struct settings *settings, struct ranks **ou
                            "the inputs with --shard",
                            why);
     }
-    return ranks_open(transport, settings->mpi_timeout_s, out);
+    const struct ranks_start start = {.silence_s = settings->mpi_timeout_s,
+                                      .version = LEAT_VERSION,
+                                      .digest = settings_digest(settings) + check_only};
+    STATUS_TRY(ranks_open(transport, &start, out));
+    if (ranks_size(*out) == 1 && launcher_processes() > 1) {
+        char mpi[STATUS_MESSAGE_BYTES];
+        transport->describe(mpi, sizeof(mpi));
+        STATUS_TRY(ranks_sum(*out, (uint64_t[RANKS_FIGURES]){0})); /* so that it leaves well */
+        ranks_close(*out);
+        *out = NULL;
+        return status_fail(
+            STATUS_UNSUPPORTED,
+            "--mpi: %zu processes have been started together, but %s, which leat_mpi.so "
+            "is built for, finds this one alone: start them by its own mpirun, or by "
+            "srun --mpi=pmix",
+            launcher_processes(), mpi);
+    }
+    return STATUS_OK;
 }
 
 /* Makes the totals those of all ranks. `code`: whether this one could begin. */
@@ -523,7 +559,7 @@ enum status runner_run(const struct settings *settings, bool check_only,
 {
     struct runner_totals totals = {.n_ranks = 1, .shared = settings->shard.count > 0};
     struct ranks *ranks;
-    STATUS_TRY(open_ranks(settings, &ranks));
+    STATUS_TRY(open_ranks(settings, check_only, &ranks));
     const uint64_t began = thread_pool_now_ns();
     enum status code = work(settings, ranks, check_only, listener, &totals);
     if (totals.n_interrupted > 0 && totals.n_failed == 0) {

@@ -5,6 +5,7 @@
 
 #include "formats/base/file_name.h"
 #include "formats/base/log.h"
+#include "formats/base/text_hash.h"
 #include "formats/source/archive_input.h"
 #include "pipeline/engine/scratch.h"
 #include "pipeline/inputs/input_walk.h"
@@ -44,10 +45,7 @@ struct inputs {
 /* A number for the result of that name, on every machine the same. */
 static uint64_t hash(const char *name)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (const char *at = name; *at != '\0'; at++) { /* FNV-1a */
-        h = (h ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    }
+    const uint64_t h = text_hash_add(TEXT_HASH_OF_NONE, name);
     return h ^ h >> 32; /* its low bits alone depend on few of the text's */
 }
 

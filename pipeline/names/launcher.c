@@ -95,6 +95,12 @@ enum status launcher_find_shard(struct launcher_shard *out)
     return STATUS_OK;
 }
 
+size_t launcher_processes(void)
+{
+    struct launcher_shard rank;
+    return find_rank(&rank) && rank.count > 0 ? rank.count : 1;
+}
+
 /* --- the host --------------------------------------------------------------------------------- */
 
 /* The number for node `node` in "4(x2),3": 4, 4, 3. 0: there is none. */

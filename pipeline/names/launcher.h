@@ -20,7 +20,8 @@ struct launcher_shard {
  * says what to write instead. */
 enum status launcher_find_shard(struct launcher_shard *out) STATUS_MUST_CHECK;
 
-/* How many processes of this step or of mpirun there are on this host. At least 1. */
+/* How many processes there are of this step or of mpirun, and on this host. At least 1. */
+size_t launcher_processes(void);
 size_t launcher_host_processes(void);
 
 /* What Slurm has allotted on this host to all of them: processors, bytes. UINT64_MAX: not said. */

@@ -20,7 +20,7 @@ enum { SHORTEST_NAP_US = 50, LONGEST_NAP_US = 2000 };
 #define LONGEST_BEAT_S 1.0
 
 enum kind {
-    HELLO,   /* text: the host's name */
+    HELLO,   /* to rank 0, and when all have come from it: who has joined */
     BEAT,    /* a sign of life */
     CLAIM,   /* to rank 0: whose is `key`? `seen` claims are known */
     CLAIMS,  /* from rank 0: further claims, in their order */
@@ -38,6 +38,10 @@ struct message {
     uint32_t kind, subject;
     union {
         char text[STATUS_MESSAGE_BYTES];
+        struct {
+            char host[64], version[32];
+            uint64_t digest;
+        } hello;
         struct {
             uint64_t key, seen;
         } ask;
@@ -60,6 +64,7 @@ struct ranks {
     const struct rank_transport *transport;
     struct rank_link *link;
     size_t own, size;
+    struct ranks_start start;
     double silence_s;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -75,6 +80,8 @@ struct ranks {
     long nap_us;
     struct peer *peers;
 
+    size_t n_joined; /* rank 0: ranks that are here */
+    bool joined;     /* all are, and alike */
     struct claims claims;
     enum asking asking;
     uint64_t wanted; /* the key that is asked for */
@@ -88,7 +95,7 @@ struct ranks {
     size_t lost, head;              /* who is lost, and who ends the others */
     void (*on_lost)(void *user);
     void *user;
-    bool closing, away;
+    bool closing, away, left;
 };
 
 static const struct module module = {.name = "MPI",
@@ -142,7 +149,7 @@ static enum status send_all(struct ranks *r, size_t but, struct message *m, enum
     return STATUS_OK;
 }
 
-/* The run cannot go on; what is to be told about that is told as far as it can be. */
+/* The run cannot go on; the others are told as far as they can be. */
 static void end_run(struct ranks *r, size_t lost, const char *why)
 {
     struct message m = {.subject = (uint32_t)lost};
@@ -151,7 +158,6 @@ static void end_run(struct ranks *r, size_t lost, const char *why)
         return;
     }
     snprintf(r->why, sizeof(r->why), "%s", why);
-    log_error("%s; this run ends, --resume completes it", r->why);
     r->lost = lost;
     r->head = lost == 0 ? 1 : 0;
     if (r->head != 0) { /* which has not listened to the others before */
@@ -172,6 +178,46 @@ static void end_run(struct ranks *r, size_t lost, const char *why)
         r->on_lost(r->user);
     }
     pthread_cond_broadcast(&r->news);
+}
+
+static void make_hello(const struct ranks *r, struct message *m)
+{
+    *m = (struct message){.subject = NOBODY, .hello.digest = r->start.digest};
+    gethostname(m->hello.host, sizeof(m->hello.host) - 1);
+    snprintf(m->hello.version, sizeof(m->hello.version), "%s", r->start.version);
+}
+
+/* Rank 0: compares a rank that has come with this one. */
+static void compare(struct ranks *r, size_t from, const struct message *m)
+{
+    char why[STATUS_MESSAGE_BYTES];
+    if (strncmp(m->hello.version, r->start.version, sizeof(m->hello.version) - 1) != 0) {
+        snprintf(why, sizeof(why), "rank %zu%s is leat %.31s, but rank 0 is leat %s", from,
+                 r->peers[from].host, m->hello.version, r->start.version);
+    } else if (m->hello.digest != r->start.digest) {
+        snprintf(why, sizeof(why), "rank %zu%s has other inputs or options than rank 0", from,
+                 r->peers[from].host);
+    } else {
+        return;
+    }
+    log_error("%s; all ranks must be started alike", why);
+    end_run(r, NOBODY, why);
+}
+
+/* Nobody has a job before all have joined. */
+static enum status welcome(struct ranks *r, size_t from, const struct message *m)
+{
+    struct message own;
+    snprintf(r->peers[from].host, sizeof(r->peers[from].host), " (%.60s)", m->hello.host);
+    if (r->own == 0) {
+        r->n_joined++;
+        compare(r, from, m);
+    }
+    r->joined = !is_ending(r) && (r->own != 0 || r->n_joined == r->size);
+    pthread_cond_broadcast(&r->news);
+    make_hello(r, &own);
+    return r->own == 0 && r->joined ? send_all(r, NOBODY, &own, HELLO, sizeof(own.hello))
+                                    : STATUS_OK;
 }
 
 /* Rank 0: claims the key for who asks for it, unless somebody has, and sends the claims that he
@@ -211,6 +257,7 @@ static size_t least_bytes(const struct message *m)
 {
     switch ((enum kind)m->kind) {
     case HELLO:
+        return sizeof(m->hello);
     case STOP:
         return sizeof(m->text);
     case CLAIM:
@@ -232,8 +279,7 @@ static enum status take(struct ranks *r, size_t from, const struct message *m)
     struct peer *peer = &r->peers[from];
     switch ((enum kind)m->kind) {
     case HELLO:
-        snprintf(peer->host, sizeof(peer->host), " (%.60s)", m->text);
-        break;
+        return welcome(r, from, m);
     case CLAIM:
         return answer(r, from, m);
     case CLAIMS:
@@ -243,7 +289,7 @@ static enum status take(struct ranks *r, size_t from, const struct message *m)
         break;
     case SUMS:
         memcpy(r->figures, m->figures, sizeof(r->figures));
-        r->over = true;
+        r->over = !is_ending(r);
         pthread_cond_broadcast(&r->news);
         break;
     case STOP:
@@ -318,7 +364,7 @@ static enum status send_due(struct ranks *r)
     if (r->asking == ASKS) {
         STATUS_TRY(send_question(r));
     }
-    if (r->own == 0 ? r->n_done == r->size : r->done && !r->told) {
+    if (!is_ending(r) && (r->own == 0 ? r->n_done == r->size : r->done && !r->told)) {
         STATUS_TRY(send_figures(r));
     }
     if (is_ending(r) && r->closing && !r->away) {
@@ -348,6 +394,9 @@ static void look_for_silence(struct ranks *r)
             "is down",
             lost, r->peers[lost].host, r->silence_s);
         end_run(r, lost, why);
+        if (r->own == r->head) {
+            log_error("%s; this run ends, --resume completes it", why);
+        }
     }
 }
 
@@ -373,16 +422,22 @@ static void step(struct ranks *r)
         code = send_due(r);
     }
     if (code != STATUS_OK) {
+        log_error("%s; this run ends, --resume completes it", status_message());
         end_run(r, NOBODY, status_message());
     }
     look_for_silence(r);
 }
 
+/* Whether it was woken before. */
+static bool wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t ns)
+{
+    const struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    return pthread_cond_timedwait(condition, lock, &t) == 0;
+}
+
 static void nap(struct ranks *r)
 {
-    const uint64_t until = now_ns() + (uint64_t)r->nap_us * 1000;
-    const struct timespec t = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
-    if (pthread_cond_timedwait(&r->wake, &r->lock, &t) == 0) {
+    if (wait_until(&r->wake, &r->lock, now_ns() + (uint64_t)r->nap_us * 1000)) {
         r->nap_us = SHORTEST_NAP_US; /* something has been asked for */
     } else if (r->nap_us < LONGEST_NAP_US) {
         r->nap_us *= 2;
@@ -408,16 +463,17 @@ static bool may_leave(const struct ranks *r)
 
 static enum status begin(struct ranks *r)
 {
-    struct message m = {.subject = NOBODY};
+    struct message m;
     r->peers = calloc(r->size, sizeof(*r->peers));
     if (r->peers == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu ranks", r->size);
     }
     r->now_ns = now_ns();
-    gethostname(m.text, sizeof(m.text) - 1);
-    log_debug("rank %zu of %zu on %s", r->own, r->size, m.text);
-    return r->own == 0 ? send_all(r, NOBODY, &m, HELLO, sizeof(m.text))
-                       : send(r, 0, &m, HELLO, sizeof(m.text));
+    make_hello(r, &m);
+    log_debug("rank %zu of %zu on %s", r->own, r->size, m.hello.host);
+    r->n_joined = 1;
+    r->joined = r->size == 1;
+    return r->own == 0 ? STATUS_OK : send(r, 0, &m, HELLO, sizeof(m.hello));
 }
 
 static void leave(struct ranks *r)
@@ -452,6 +508,10 @@ static void *attend(void *ranks)
     if (joined) {
         leave(r);
     }
+    pthread_mutex_lock(&r->lock);
+    r->left = true;
+    pthread_cond_broadcast(&r->news);
+    pthread_mutex_unlock(&r->lock);
     return NULL;
 }
 
@@ -464,7 +524,7 @@ static void make_conditions(struct ranks *r)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&r->wake, &monotonic);
-    pthread_cond_init(&r->news, NULL);
+    pthread_cond_init(&r->news, &monotonic);
     pthread_condattr_destroy(&monotonic);
 }
 
@@ -478,7 +538,8 @@ static void release(struct ranks *r)
     free(r);
 }
 
-enum status ranks_open(const struct rank_transport *transport, double silence_s, struct ranks **out)
+enum status ranks_open(const struct rank_transport *transport, const struct ranks_start *start,
+                       struct ranks **out)
 {
     struct ranks *r = calloc(1, sizeof(*r));
     *out = NULL;
@@ -486,7 +547,8 @@ enum status ranks_open(const struct rank_transport *transport, double silence_s,
         return status_fail(STATUS_NO_MEMORY, "no memory for ranks");
     }
     r->transport = transport;
-    r->silence_s = silence_s > 0 ? silence_s : INFINITY;
+    r->start = *start;
+    r->silence_s = start->silence_s > 0 ? start->silence_s : INFINITY;
     r->lost = NOBODY;
     r->nap_us = SHORTEST_NAP_US;
     make_conditions(r);
@@ -548,6 +610,9 @@ enum status ranks_claim(struct ranks *r, uint64_t key, bool *own)
     enum status code = STATUS_OK;
     const struct claim *claim = NULL;
     pthread_mutex_lock(&r->lock);
+    while (!r->joined && !r->stopped && !is_ending(r)) {
+        pthread_cond_wait(&r->news, &r->lock);
+    }
     while (code == STATUS_OK && !r->stopped && !is_ending(r) &&
            (claim = claims_find(&r->claims, key)) == NULL) {
         if (r->own == 0) {
@@ -592,6 +657,20 @@ enum status ranks_sum(struct ranks *r, uint64_t figures[RANKS_FIGURES])
     return code;
 }
 
+/* MPI says nothing of a rank that was stopped while all leave; a clock as advance_clock's does. */
+static bool has_left(struct ranks *r)
+{
+    double left_s = r->silence_s;
+    uint64_t before = now_ns();
+    while (!r->left && left_s > 0) {
+        wait_until(&r->news, &r->lock, before + (uint64_t)(1e9 * fmin(r->silence_s / 8, 1)));
+        const uint64_t now = now_ns();
+        left_s -= fmin(1e-9 * (double)(now - before), r->silence_s / 8);
+        before = now;
+    }
+    return r->left;
+}
+
 void ranks_close(struct ranks *r)
 {
     if (r == NULL) {
@@ -600,6 +679,10 @@ void ranks_close(struct ranks *r)
     pthread_mutex_lock(&r->lock);
     r->closing = true;
     pthread_cond_signal(&r->wake);
+    if (r->over && !has_left(r)) {
+        log_error("all ranks are done, but one of them has not ended for %.3g s", r->silence_s);
+        _exit(1);
+    }
     pthread_mutex_unlock(&r->lock);
     pthread_join(r->thread, NULL);
     release(r);

@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -29,7 +31,8 @@ struct letter {
 struct rank_link {
     size_t own;
     struct letter *first, **last;
-    atomic_bool muted; /* what it sends does not arrive */
+    atomic_bool muted;   /* what it sends does not arrive */
+    atomic_bool lingers; /* it cannot be closed */
     atomic_bool killed, closed;
     atomic_size_t n_sent;
 };
@@ -103,6 +106,9 @@ static enum status receive_letter(struct rank_link *link, void *message, size_t 
 
 static void close_link(struct rank_link *link)
 {
+    while (link->lingers) {
+        sleep_s(0.01);
+    }
     link->closed = true;
 }
 
@@ -135,7 +141,8 @@ static double silence_s(void)
     return 1.0 * (double)patience();
 }
 
-static void open_ranks(size_t n, double seconds)
+/* Rank `other` is to do something else than the others do. */
+static void open_different(size_t n, double seconds, size_t other)
 {
     n_links = n;
     n_open = n_lost = 0;
@@ -144,11 +151,18 @@ static void open_ranks(size_t n, double seconds)
         links[i].last = &links[i].first;
     }
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(ranks_open(&letters, seconds, &ranks[i]), STATUS_OK);
+        const struct ranks_start start = {
+            .silence_s = seconds, .version = "1", .digest = i == other ? 8 : 7};
+        assert_int_equal(ranks_open(&letters, &start, &ranks[i]), STATUS_OK);
         assert_int_equal(ranks_own(ranks[i]), i);
         assert_int_equal(ranks_size(ranks[i]), n);
         ranks_watch(ranks[i], note_lost, NULL);
     }
+}
+
+static void open_ranks(size_t n, double seconds)
+{
+    open_different(n, seconds, SIZE_MAX);
 }
 
 static void *close_rank(void *r)
@@ -350,6 +364,82 @@ static void silent_rank_ends_the_run_once_the_others_have_put_away_their_work(vo
     lose(4, 1);
 }
 
+static bool is_killed(size_t rank)
+{
+    return links[rank].killed && !links[rank].closed;
+}
+
+/* It has told its figures, so rank 0 has those of all. */
+static void run_whose_rank_falls_silent_when_it_is_done_does_not_end_well(void **state)
+{
+    (void)state;
+    struct summing sums[3];
+    pthread_t threads[3];
+    open_ranks(3, silence_s());
+    for (size_t i = 0; i < 3; i++) {
+        sums[i] = (struct summing){.ranks = ranks[i]};
+    }
+    const size_t before = links[2].n_sent;
+    assert_int_equal(pthread_create(&threads[2], NULL, sum, &sums[2]), 0);
+    while (links[2].n_sent == before) {
+        sleep_s(0.001);
+    }
+    links[2].muted = true;
+    while (n_lost < 3) {
+        sleep_s(0.001);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, sum, &sums[i]), 0);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(sums[i].code, STATUS_IO);
+        begin_closing(i);
+    }
+    wait_for_closed(3);
+    assert_true(is_killed(0) && is_killed(1) && is_killed(2));
+}
+
+static void rank_that_is_to_do_something_else_is_refused_before_anybody_has_a_job(void **state)
+{
+    (void)state;
+    for (size_t other = 0; other < 3; other++) {
+        struct summing sums[MOST_RANKS];
+        open_different(3, silence_s(), other);
+        for (size_t i = 0; i < 3; i++) {
+            assert_false(claim(i, i));
+        }
+        sum_all(3, SIZE_MAX, sums);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(sums[i].code, STATUS_IO);
+            assert_non_null(strstr(sums[i].message, "other inputs or options"));
+            begin_closing(i);
+        }
+        wait_for_closed(3);
+        assert_true(is_killed(0) && is_killed(1) && is_killed(2));
+    }
+}
+
+/* In a process of its own, since that ends. */
+static void process_ends_when_another_does_not_leave(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        uint64_t figures[RANKS_FIGURES] = {0};
+        open_ranks(1, 0.2);
+        links[0].lingers = true;
+        if (ranks_sum(ranks[0], figures) == STATUS_OK) {
+            ranks_close(ranks[0]);
+        }
+        _exit(0);
+    }
+    int ended;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 1);
+}
+
 static void silent_first_rank_ends_the_run_too(void **state)
 {
     (void)state;
@@ -376,7 +466,10 @@ int main(void)
         cmocka_unit_test(rank_asks_hardly_about_what_others_have_claimed),
         cmocka_unit_test(rank_that_is_stopped_takes_no_further_job),
         cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_put_away_their_work),
+        cmocka_unit_test(run_whose_rank_falls_silent_when_it_is_done_does_not_end_well),
         cmocka_unit_test(silent_first_rank_ends_the_run_too),
+        cmocka_unit_test(rank_that_is_to_do_something_else_is_refused_before_anybody_has_a_job),
+        cmocka_unit_test(process_ends_when_another_does_not_leave),
         cmocka_unit_test(ranks_that_were_stopped_all_together_lose_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
