@@ -87,8 +87,8 @@ struct settings {
 enum status settings_parse(int argc, char **argv, struct settings *out,
                            bool *done) STATUS_MUST_CHECK;
 void settings_free(struct settings *s);
-/* A number for what is to be done: inputs, parameters, routes, output. Not for how: threads, memory,
- * devices, what is printed. */
+/* A number for what is to be done: inputs, parameters, routes, output. Not for how: threads,
+ * memory, devices, what is printed. */
 uint64_t settings_digest(const struct settings *s);
 /* The numbers of the devices that are asked for, of the n_there > 0 that there are.
  * STATUS_NO_BACKEND: there are fewer. */
