@@ -4,80 +4,39 @@
  */
 #include "kernels/backend.h"
 
+#include "formats/base/module.h"
 #include "kernels/self_test.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#ifndef LEAT_MODULE_DIR
-#define LEAT_MODULE_DIR "/usr/local/lib/leat"
-#endif
 
 static const char DRIVER[] = "libcuda.so.1";
 
-/* The directory of this program; "." where the system does not say. */
-static void program_dir(char *to, size_t size)
-{
-    ssize_t n = readlink("/proc/self/exe", to, size - 1);
-    to[n > 0 ? (size_t)n : 0] = '\0';
-    char *slash = strrchr(to, '/');
-    if (slash == NULL) {
-        (void)snprintf(to, size, ".");
-    } else {
-        *slash = '\0';
-    }
-}
+static const struct module cuda_module = {.name = "CUDA",
+                                          .file = BACKEND_MODULE_FILE,
+                                          .symbol = BACKEND_MODULE_SYMBOL,
+                                          .missing = STATUS_NO_BACKEND};
 
-/* Loads the module from the first place that has it; a file that is there and cannot be loaded ends
- * the search with the loader's words. */
 static enum status load_module(const struct backend_ops **out)
 {
-    char here[PATH_MAX], path[PATH_MAX + 64];
-    const char *chosen = getenv("LEAT_MODULE_DIR");
+    char path[MODULE_PATH_BYTES];
     *out = NULL;
-    program_dir(here, sizeof here);
-    struct {
-        const char *dir, *below;
-    } places[] = {{chosen, ""}, {here, ""}, {here, "/../lib/leat"}, {LEAT_MODULE_DIR, ""}};
-    for (size_t k = 0; k < sizeof places / sizeof *places; ++k) {
-        if (places[k].dir == NULL || places[k].dir[0] == '\0') {
-            continue;
-        }
-        int n = snprintf(path, sizeof path, "%s%s/%s", places[k].dir, places[k].below,
-                         BACKEND_MODULE_FILE);
-        if (n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0) {
-            continue;
-        }
-        /* the module and its cuBLAS take far longer to load than to see that there is no driver */
-        void *driver = dlopen(DRIVER, RTLD_LAZY | RTLD_LOCAL);
-        if (driver == NULL) {
-            return status_fail(STATUS_NO_BACKEND, "no CUDA driver for %s: %s", BACKEND_MODULE_FILE,
-                               dlerror());
-        }
-        void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (module == NULL) {
-            enum status st =
-                status_fail(STATUS_NO_BACKEND, "cannot load the CUDA module: %s", dlerror());
-            (void)dlclose(driver); /* not before: it forgets the loader's words */
-            return st;
-        }
-        (void)dlclose(driver);
-        /* POSIX lets a symbol's address be taken for a function's; ISO C has no conversion */
-        backend_module_fn *table;
-        *(void **)&table = dlsym(module, BACKEND_MODULE_SYMBOL);
-        if (table == NULL) {
-            (void)dlclose(module);
-            return status_fail(STATUS_NO_BACKEND, "%s is not a module of leat: no symbol %s", path,
-                               BACKEND_MODULE_SYMBOL);
-        }
-        *out = table(); /* the module stays loaded: the table lies in it */
-        return STATUS_OK;
+    STATUS_TRY(module_find(&cuda_module, path));
+    /* the module and its cuBLAS take far longer to load than to see that there is no driver */
+    void *driver = dlopen(DRIVER, RTLD_LAZY | RTLD_LOCAL);
+    if (driver == NULL) {
+        return status_fail(STATUS_NO_BACKEND, "no CUDA driver for %s: %s", BACKEND_MODULE_FILE,
+                           dlerror());
     }
-    return status_fail(STATUS_NO_BACKEND, "no CUDA module (%s) is installed", BACKEND_MODULE_FILE);
+    /* POSIX lets a symbol's address be taken for a function's; ISO C has no conversion */
+    backend_module_fn *table;
+    const enum status code = module_load(&cuda_module, path, (void **)&table);
+    (void)dlclose(driver); /* not before: the module would load it once more */
+    if (code == STATUS_OK) {
+        *out = table();
+    }
+    return code;
 }
 
 /* The message outlives its own replacement in a copy. */

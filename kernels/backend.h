@@ -183,8 +183,7 @@ enum status backend_open_cuda(const struct backend_config *config,
 /* Opens "cpu", "cuda" or "auto". auto takes CUDA when the module loads, a device opens and passes
  * the self-test; otherwise the CPU, with the reason
  * in `why` (one line; "" when there is nothing to say). "cuda" fails with STATUS_NO_BACKEND instead
- * of falling back. The module is looked for in $LEAT_MODULE_DIR, beside the executable, in
- * ../lib/leat beside it, and in the directory configured at build time. */
+ * of falling back. */
 enum status backend_select(const char *want, const struct backend_config *config, char *why,
                            size_t why_bytes, struct backend **out) STATUS_MUST_CHECK;
 

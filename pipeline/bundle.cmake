@@ -1,6 +1,7 @@
 # Makes a folder, and an archive of it, that runs on any x86-64 Linux with glibc 2.36 or later: bin/leat,
-# lib/leat/leat_cuda.so if it was built, and in lib/ every shared library they need but glibc's own and
-# CUDA's, which belong to the system and its driver. Used by the targets bundle and bundle-tests:
+# lib/leat/leat_cuda.so and leat_mpi.so if they were built, and in lib/ every shared library they need but glibc's own,
+# CUDA's and MPI's, which belong to the system, its driver and its launcher: leat_mpi.so takes the libmpi that is there,
+# if it is of the kind that it was built with, else --mpi says that it cannot be loaded. Used by the targets bundle and bundle-tests:
 #   cmake -D BUILD=build folder -D NAME=leat-... -D PROGRAMS="further files for bin/"
 #       -D MODULES="further files for lib/leat/" -P bundle.cmake
 set(stage ${BUILD}/bundle/${NAME})
@@ -16,7 +17,7 @@ file(GLOB modules ${stage}/lib/leat/*.so)
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} MODULES ${modules}
     RESOLVED_DEPENDENCIES_VAR needed UNRESOLVED_DEPENDENCIES_VAR missing
     PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|mvec|dl|rt|pthread|resolv|util|anl|nsl)[.]so"
-        "^lib(cuda|cudart|cublas|cublasLt|curand|nvrtc|nvJitLink)[.]so")
+        "^lib(cuda|cudart|cublas|cublasLt|curand|nvrtc|nvJitLink)[.]so" "^lib(mpi|mpich)[.]so")
 if(missing)
     message(FATAL_ERROR "The bundle lacks libraries that were not found: ${missing}")
 endif()

@@ -1,5 +1,6 @@
 /*
- * file_system - see file_system.h. Numbers from linux/magic.h and the file systems' own sources.
+ * file_system - see file_system.h. Numbers from linux/magic.h, the file systems' own sources and
+ * stat(1).
  */
 #include "formats/base/file_system.h"
 
@@ -10,10 +11,14 @@ static const struct {
     unsigned long magic;
     const char *name;
 } network[] = {
-    {0x6969, "NFS"},       {0x517B, "SMB"},        {0xFF534D42, "CIFS"},     {0xFE534D42, "SMB2"},
-    {0x65735546, "FUSE"},  {0x01021997, "9P"},     {0x00C36400, "Ceph"},     {0x5346414F, "AFS"},
-    {0x73757245, "Coda"},  {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"},     {0x19830326, "BeeGFS"},
-    {0x7461636F, "OCFS2"}, {0x01161970, "GFS2"},   {0x20030528, "OrangeFS"},
+    {0x6969, "NFS"},        {0x517B, "SMB"},        {0xFF534D42, "CIFS"},
+    {0xFE534D42, "SMB2"},   {0x65735546, "FUSE"},   {0x01021997, "9P"},
+    {0x00C36400, "Ceph"},   {0x5346414F, "AFS"},    {0x73757245, "Coda"},
+    {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"},   {0x19830326, "BeeGFS"},
+    {0x7461636F, "OCFS2"},  {0x01161970, "GFS2"},   {0x20030528, "OrangeFS"},
+    {0x6B414653, "AFS"},    {0xAAD7AAEA, "PanFS"},  {0xBEEFDEAD, "SNFS"},
+    {0x61636673, "ACFS"},   {0x013111A8, "IBRIX"},  {0x786F4256, "vboxsf"},
+    {0xBACBACBC, "vmhgfs"}, {0x7C7C6673, "prl_fs"},
 };
 
 const char *file_system_network(int fd)

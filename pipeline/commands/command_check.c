@@ -82,8 +82,6 @@ static void on_ended(void *user, const struct job_report *r)
 
 enum status command_check(const struct settings *s, int *exit_status)
 {
-    struct runner_totals totals;
-    STATUS_TRY(runner_run(s, true, on_ended, (void *)s, &totals));
-    *exit_status = runner_exit_status(&totals);
-    return STATUS_OK;
+    const struct runner_listener listener = {.ended = on_ended, .user = (void *)s};
+    return runner_run(s, true, &listener, exit_status);
 }

@@ -1,7 +1,7 @@
 /*
  * command_doctor - leat doctor: what works here and what does not, found out by trying it: backends
- * (opened, self-tested), the output folder (a file made in it, unless it is not there yet), limits,
- * libraries. For people or (--json) for programs.
+ * (opened, self-tested), the module for MPI (loaded), the output folder (a file made in it, unless
+ * it is not there yet), limits, libraries. For people or (--json) for programs.
  */
 #include "formats/base/status.h"
 #include "kernels/backend.h"
@@ -10,6 +10,7 @@
 #include "pipeline/engine/thread_pool.h"
 #include "pipeline/names/machine.h"
 #include "pipeline/names/text.h"
+#include "pipeline/ranks/ranks.h"
 
 #include <archive.h>
 #include <errno.h>
@@ -38,6 +39,11 @@ struct doctor_backend {
     double seconds;                    /* that opening and testing it took */
 };
 
+struct doctor_mpi {
+    bool works;
+    char text[STATUS_MESSAGE_BYTES]; /* which MPI, or why it does not work */
+};
+
 struct doctor_folder {
     bool exists, writable;
     char where[4096]; /* absolute: the folder, or the nearest one above it that is there */
@@ -61,6 +67,7 @@ struct doctor_report {
     } devices[SETTINGS_MOST_DEVICES];
     size_t n_devices;
     const struct doctor_backend *chosen; /* what --backend gets; NULL: it does not work */
+    struct doctor_mpi mpi;
     struct doctor_folder output;
     struct {
         const char *name;
@@ -141,6 +148,18 @@ static enum status examine_backends(const struct settings *s, struct doctor_repo
         r->chosen = &r->cpu;
     }
     return STATUS_OK;
+}
+
+/* MPI itself is not begun: only mpirun and its like know how that goes. */
+static void examine_mpi(struct doctor_mpi *out)
+{
+    const struct rank_transport *transport;
+    out->works = ranks_load(&transport) == STATUS_OK;
+    if (out->works) {
+        transport->describe(out->text, sizeof(out->text));
+    } else {
+        snprintf(out->text, sizeof(out->text), "%s", status_message());
+    }
 }
 
 /* --- folders --------------------------------------------------------------------------------- */
@@ -245,6 +264,7 @@ static enum status examine(const struct settings *s, struct doctor_report *out)
     out->open_files = read_limit(RLIMIT_NOFILE);
     out->locked_bytes = read_limit(RLIMIT_MEMLOCK);
     list_libraries(out);
+    examine_mpi(&out->mpi);
     examine_folder(s->output, &out->output);
     return examine_backends(s, out);
 }
@@ -344,6 +364,8 @@ static void print_text(const struct settings *s, const struct doctor_report *r)
          : r->chosen == &r->cpu            ? "takes the CPU"
          : strcmp(s->backend, "auto") == 0 ? "takes CUDA for large jobs, the CPU for small ones"
                                            : "takes CUDA");
+    printf("\nSeveral nodes\n");
+    line("--mpi", "%s: %s", r->mpi.works ? "can be used" : "does not work", r->mpi.text);
     printf("\nOutput\n");
     print_output(s, &r->output);
     printf("\nLimits\n");
@@ -408,15 +430,17 @@ static json_t *report_object(const struct settings *s, const struct doctor_repor
         json_pack("{s:o, s:o, s:o, s:o}", "open_files", limit(r->open_files), "locked_bytes",
                   limit(r->locked_bytes), "group_memory_bytes", limit(r->group.memory_bytes),
                   "group_cpu_milli", limit(r->group.cpu_milli));
-    return json_pack("{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:o, s:o, s:o}", "works",
-                     r->chosen != NULL, "version", LEAT_VERSION, "compiler", compiler(), "machine",
-                     machine, "backend_asked", s->backend, "backend",
-                     r->chosen == NULL      ? NULL
-                     : r->chosen == &r->cpu ? "cpu"
-                                            : "cuda",
-                     "backends", "cpu", backend_object(&r->cpu), "cuda", backend_object(&r->cuda),
-                     "devices", devices_object(r), "output", output_object(s, &r->output), "limits",
-                     limits, "libraries", libraries);
+    return json_pack(
+        "{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:{s:b, s:o}, s:o, s:o, s:o}", "works",
+        r->chosen != NULL, "version", LEAT_VERSION, "compiler", compiler(), "machine", machine,
+        "backend_asked", s->backend, "backend",
+        r->chosen == NULL      ? NULL
+        : r->chosen == &r->cpu ? "cpu"
+                               : "cuda",
+        "backends", "cpu", backend_object(&r->cpu), "cuda", backend_object(&r->cuda), "devices",
+        devices_object(r), "mpi", "works", r->mpi.works, r->mpi.works ? "library" : "reason",
+        text_json(r->mpi.text), "output", output_object(s, &r->output), "limits", limits,
+        "libraries", libraries);
 }
 
 static enum status print_json(const struct settings *s, const struct doctor_report *r)

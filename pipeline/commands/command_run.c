@@ -64,29 +64,32 @@ static void on_ended(void *user, const struct job_report *r)
     }
 }
 
-static void tell_totals(const struct settings *s, const struct runner_totals *t)
+static void tell_totals(void *user, const struct runner_totals *t)
 {
-    char skipped[48] = "";
-    if (s->quiet || t->n_done + t->n_failed + t->n_skipped == 0) {
+    const struct told *told = user;
+    char skipped[48] = "", by[256] = "";
+    if (told->settings->quiet || t->n_done + t->n_failed + t->n_skipped == 0) {
         return;
     }
     if (t->n_skipped > 0) {
         snprintf(skipped, sizeof(skipped), ", %zu skipped", t->n_skipped);
     }
+    if (t->n_ranks > 1) {
+        snprintf(by, sizeof(by), "by %zu ranks", t->n_ranks);
+    } else {
+        snprintf(by, sizeof(by), "on %s; pipeline efficiency %.2f, bound by %s", t->backend,
+                 t->efficiency.value, t->efficiency.bound_by);
+    }
     double megabytes = (double)t->input_bytes * 1e-6;
-    log_info("%zu done%s, %zu failed: %.1f MB in %.3f s (%.0f MB/s, %.0f jobs/s) on %s; pipeline "
-             "efficiency %.2f, bound by %s",
-             t->n_done, skipped, t->n_failed, megabytes, t->wall_s, megabytes / t->wall_s,
-             (double)t->n_done / t->wall_s, t->backend, t->efficiency.value,
-             t->efficiency.bound_by);
+    log_info("%zu done%s, %zu failed: %.1f MB in %.3f s (%.0f MB/s, %.0f jobs/s) %s", t->n_done,
+             skipped, t->n_failed, megabytes, t->wall_s, megabytes / t->wall_s,
+             (double)t->n_done / t->wall_s, by);
 }
 
 enum status command_run(const struct settings *s, int *exit_status)
 {
-    struct runner_totals totals;
     struct told told = {.settings = s};
-    STATUS_TRY(runner_run(s, false, on_ended, &told, &totals));
-    *exit_status = runner_exit_status(&totals);
-    tell_totals(s, &totals);
-    return STATUS_OK;
+    const struct runner_listener listener = {
+        .ended = on_ended, .all_ended = tell_totals, .user = &told};
+    return runner_run(s, false, &listener, exit_status);
 }

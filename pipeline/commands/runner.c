@@ -5,7 +5,9 @@
 
 #include "formats/base/log.h"
 #include "pipeline/inputs/inputs.h"
+#include "pipeline/names/launcher.h"
 #include "pipeline/names/text.h"
+#include "pipeline/ranks/ranks.h"
 
 #include <search.h>
 #include <signal.h>
@@ -26,9 +28,9 @@ struct found {
 
 struct runner {
     const struct settings *settings;
+    struct ranks *ranks; /* NULL: without --mpi */
     struct runner_totals *totals;
-    void (*ended)(void *user, const struct job_report *report);
-    void *user;
+    const struct runner_listener *listener;
     uv_loop_t loop;
     struct engine engine;
     struct job_context context;
@@ -38,9 +40,12 @@ struct runner {
     struct found found[FEED_AT_ONCE]; /* written by the feeding task, taken by the loop */
     size_t n_found, n_taken;
     bool feeding, inputs_ended, closing, sizing;
+    bool interrupted; /* no further job is begun */
     uv_timer_t progress_timer;
     uv_signal_t signals[2];
     int n_signals;
+    uv_async_t rank_lost;
+    bool watches_ranks;
     uint64_t total_bytes, size_found, started_ns;
     struct thread_pool_account account; /* of finding inputs, which archives are unpacked for */
     struct queue_busy device;           /* when the run began, as are the next */
@@ -106,7 +111,7 @@ static void count(struct runner *r, const struct job_report *report)
     } else {
         r->totals->n_failed++;
     }
-    r->ended(r->user, report);
+    r->listener->ended(r->listener->user, report);
 }
 
 /* --- feeding ---------------------------------------------------------------------------------- */
@@ -114,7 +119,9 @@ static void count(struct runner *r, const struct job_report *report)
 static enum status feed_work(void *owner)
 {
     struct runner *r = owner;
-    while (r->n_found < FEED_AT_ONCE && !r->inputs_ended) {
+    const size_t most =
+        r->ranks == NULL ? FEED_AT_ONCE : 1; /* what is found is taken from others */
+    while (r->n_found < most && !r->inputs_ended) {
         struct found *f = &r->found[r->n_found];
         bool end;
         f->code = inputs_next(r->inputs, &f->input, &end);
@@ -147,6 +154,21 @@ static void report_refused(struct runner *r, struct found *f)
     job_input_free(&f->input);
 }
 
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+/* This rank is done. mpirun gives none of them time to put away its work once another has died of
+ * the signal that tells them to stop; so a first one, which has nothing to stop, is let pass. */
+static void let_signal_pass(void)
+{
+    const struct sigaction once = {.sa_handler = do_nothing,
+                                   .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+}
+
 static void close_handles(struct runner *r)
 {
     if (!r->closing) {
@@ -154,6 +176,13 @@ static void close_handles(struct runner *r)
         uv_close((uv_handle_t *)&r->progress_timer, NULL);
         for (int i = 0; i < r->n_signals; i++) {
             uv_close((uv_handle_t *)&r->signals[i], NULL);
+        }
+        if (r->ranks != NULL && r->totals->n_interrupted == 0) {
+            let_signal_pass();
+        }
+        if (r->watches_ranks) {
+            ranks_watch(r->ranks, NULL, NULL);
+            uv_close((uv_handle_t *)&r->rank_lost, NULL);
         }
     }
 }
@@ -180,16 +209,20 @@ static enum status claim_stem(struct runner *r, const struct job_input *input)
     return code;
 }
 
+static bool has_place(const struct runner *r)
+{
+    return r->engine.n_jobs < r->engine.max_jobs;
+}
+
 /* Starts jobs for what was found, looks for more, or ends. */
 static void feed(struct runner *r)
 {
     if (r->feeding) {
         return;
     }
-    while (r->n_taken < r->n_found &&
-           (r->totals->interrupted || r->engine.n_jobs < r->engine.max_jobs)) {
+    while (r->n_taken < r->n_found && (r->interrupted || has_place(r))) {
         struct found *f = &r->found[r->n_taken++];
-        if (r->totals->interrupted) {
+        if (r->interrupted) {
             job_input_free(&f->input);
         } else if (f->code == STATUS_OK) {
             f->code = claim_stem(r, &f->input);
@@ -198,7 +231,7 @@ static void feed(struct runner *r)
             }
             f->message = f->code != STATUS_OK ? strdup(status_message()) : NULL;
         }
-        if (f->code != STATUS_OK && !r->totals->interrupted) {
+        if (f->code != STATUS_OK && !r->interrupted) {
             report_refused(r, f);
         }
         free(f->message);
@@ -208,7 +241,10 @@ static void feed(struct runner *r)
         return;
     }
     r->n_found = r->n_taken = 0;
-    if (!r->inputs_ended && !r->totals->interrupted) {
+    if (!r->inputs_ended && !r->interrupted && r->ranks != NULL && !has_place(r)) {
+        return; /* another rank may have one */
+    }
+    if (!r->inputs_ended && !r->interrupted) {
         r->feeding = true;
         r->feed_task.owner = r;
         r->feed_task.work = feed_work;
@@ -227,21 +263,42 @@ static void on_ended(void *user, const struct job_report *report)
     feed(r);
 }
 
-/* --- signals ---------------------------------------------------------------------------------- */
+/* --- signals, and ranks that are lost --------------------------------------------------------- */
+
+static void interrupt(struct runner *r, const char *why)
+{
+    r->interrupted = true;
+    inputs_stop(r->inputs);
+    if (r->ranks != NULL) {
+        ranks_stop(r->ranks);
+    }
+    for (size_t i = 0; i < r->engine.n_jobs; i++) {
+        job_cancel(r->engine.jobs[i], STATUS_CANCELLED, why);
+    }
+    feed(r);
+}
 
 /* Once: cancel. Twice: the handler is gone, the system ends the process. */
 static void on_signal(uv_signal_t *signal, int number)
 {
     struct runner *r = signal->data;
     (void)number;
-    r->totals->interrupted = true;
-    inputs_stop(r->inputs);
+    r->totals->n_interrupted = 1;
     uv_signal_stop(&r->signals[0]);
     uv_signal_stop(&r->signals[1]);
-    for (size_t i = 0; i < r->engine.n_jobs; i++) {
-        job_cancel(r->engine.jobs[i], STATUS_CANCELLED, "stopped by a signal");
-    }
-    feed(r);
+    interrupt(r, "stopped by a signal");
+}
+
+static void on_rank_lost(uv_async_t *handle)
+{
+    interrupt(handle->data, "stopped, since a rank is lost");
+}
+
+/* On a thread of the ranks'. */
+static void wake_for_lost(void *user)
+{
+    struct runner *r = user;
+    uv_async_send(&r->rank_lost);
 }
 
 static enum status size_work(void *owner)
@@ -254,10 +311,22 @@ static enum status size_work(void *owner)
 static void size_finished(struct engine_task *task)
 {
     struct runner *r = task->owner;
-    const size_t n_shares = r->settings->shard.count;
+    const size_t n_shares = r->ranks != NULL ? ranks_size(r->ranks) : r->settings->shard.count;
     r->total_bytes = r->size_found / (n_shares > 0 ? n_shares : 1);
     r->sizing = false;
     feed(r);
+}
+
+static enum status watch_ranks(struct runner *r)
+{
+    const int failed = uv_async_init(&r->loop, &r->rank_lost, on_rank_lost);
+    if (failed != 0) {
+        return status_fail(STATUS_IO, "cannot watch the ranks: %s", uv_strerror(failed));
+    }
+    r->watches_ranks = true;
+    r->rank_lost.data = r;
+    ranks_watch(r->ranks, wake_for_lost, r);
+    return STATUS_OK;
 }
 
 static enum status start_handles(struct runner *r)
@@ -275,6 +344,9 @@ static enum status start_handles(struct runner *r)
         if (failed != 0) {
             return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
         }
+    }
+    if (r->ranks != NULL) {
+        STATUS_TRY(watch_ranks(r));
     }
     if (log_has_progress() && !r->settings->quiet) {
         r->size_task.owner = r;
@@ -341,19 +413,24 @@ static void add_up(struct runner *r)
     tell_places(t, e);
 }
 
-enum status runner_run(const struct settings *settings, bool check_only,
-                       void (*ended)(void *user, const struct job_report *report), void *user,
-                       struct runner_totals *out)
+static enum status claim(void *ranks, uint64_t key, bool *own)
 {
-    *out = (struct runner_totals){.shared = settings->shard.count > 0};
+    return ranks_claim(ranks, key, own);
+}
+
+/* This process's own work. */
+static enum status work(const struct settings *settings, struct ranks *ranks, bool check_only,
+                        const struct runner_listener *listener, struct runner_totals *totals)
+{
+    const struct inputs_share share = {.find = claim, .user = ranks, .joint = true};
     struct runner *r = calloc(1, sizeof(*r));
     if (r == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory to begin");
     }
     r->settings = settings;
-    r->totals = out;
-    r->ended = ended;
-    r->user = user;
+    r->ranks = ranks;
+    r->totals = totals;
+    r->listener = listener;
     r->context = (struct job_context){.engine = &r->engine,
                                       .settings = settings,
                                       .out_fd = -1,
@@ -378,8 +455,13 @@ enum status runner_run(const struct settings *settings, bool check_only,
         }
         publish_sweep(r->context.out_fd);
     }
-    if ((code = inputs_open(settings, r->context.out_fd, &r->inputs)) != STATUS_OK) {
+    code = inputs_open(settings, ranks != NULL ? &share : NULL, r->context.out_fd, &r->inputs);
+    if (code != STATUS_OK) {
         goto close_output;
+    }
+    if (settings->shard.count > 0) {
+        log_info("share %zu of %zu of the inputs", settings->shard.index + 1,
+                 settings->shard.count);
     }
     note_begin(r);
     code = start_handles(r);
@@ -406,19 +488,100 @@ close_loop:
     return code;
 }
 
-int runner_exit_status(const struct runner_totals *t)
+/* --- ranks ------------------------------------------------------------------------------------ */
+
+static enum status open_ranks(const struct settings *settings, bool check_only, struct ranks **out)
 {
-    if (t->interrupted) {
-        if (t->n_failed == 0) {
-            log_warning("stopped by a signal");
-        }
+    const struct rank_transport *transport;
+    *out = NULL;
+    if (!settings->mpi) {
+        return STATUS_OK;
+    }
+    if (ranks_load(&transport) != STATUS_OK) {
+        char why[STATUS_MESSAGE_BYTES];
+        snprintf(why, sizeof(why), "%s", status_message());
+        return status_fail(STATUS_UNSUPPORTED,
+                           "--mpi: %s; build leat where mpicc is found (-DLEAT_MPI=ON), or share "
+                           "the inputs with --shard",
+                           why);
+    }
+    const struct ranks_start start = {.silence_s = settings->mpi_timeout_s,
+                                      .version = LEAT_VERSION,
+                                      .digest = settings_digest(settings) + check_only};
+    STATUS_TRY(ranks_open(transport, &start, out));
+    if (ranks_size(*out) == 1 && launcher_processes() > 1) {
+        char mpi[STATUS_MESSAGE_BYTES];
+        transport->describe(mpi, sizeof(mpi));
+        STATUS_TRY(ranks_sum(*out, (uint64_t[RANKS_FIGURES]){0})); /* so that it leaves well */
+        ranks_close(*out);
+        *out = NULL;
+        return status_fail(
+            STATUS_UNSUPPORTED,
+            "--mpi: %zu processes have been started together, but %s, which leat_mpi.so "
+            "is built for, finds this one alone: start them by its own mpirun, or by "
+            "srun --mpi=pmix",
+            launcher_processes(), mpi);
+    }
+    return STATUS_OK;
+}
+
+/* Makes the totals those of all ranks. `code`: whether this one could begin. */
+static enum status add_up_ranks(struct ranks *ranks, enum status code, struct runner_totals *t)
+{
+    if (code != STATUS_OK) {
+        log_error("%s", status_message());
+    }
+    uint64_t sums[RANKS_FIGURES] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
+                                    t->input_bytes, t->n_interrupted, code != STATUS_OK};
+    STATUS_TRY(ranks_sum(ranks, sums));
+    t->n_ranks = ranks_size(ranks);
+    t->n_done = (size_t)sums[0];
+    t->n_failed = (size_t)sums[1];
+    t->n_skipped = (size_t)sums[2];
+    t->n_absent = (size_t)sums[3];
+    t->input_bytes = sums[4];
+    t->n_interrupted = (size_t)sums[5];
+    t->n_unable = (size_t)sums[6];
+    return STATUS_OK;
+}
+
+static int exit_status_of(const struct runner_totals *t)
+{
+    const size_t n_failed = t->n_failed + t->n_unable;
+    if (t->n_interrupted > 0) {
         return 1;
     }
     const bool nothing = t->n_done + t->n_skipped == 0 && t->n_failed == t->n_absent;
-    if (nothing && (t->n_failed > 0 || !t->shared)) {
+    if (nothing && (n_failed > 0 || !t->shared)) {
         return 2;
     }
-    return t->n_failed == 0 ? 0 : 1;
+    return n_failed == 0 ? 0 : 1;
+}
+
+enum status runner_run(const struct settings *settings, bool check_only,
+                       const struct runner_listener *listener, int *exit_status)
+{
+    struct runner_totals totals = {.n_ranks = 1, .shared = settings->shard.count > 0};
+    struct ranks *ranks;
+    STATUS_TRY(open_ranks(settings, check_only, &ranks));
+    const uint64_t began = thread_pool_now_ns();
+    enum status code = work(settings, ranks, check_only, listener, &totals);
+    if (totals.n_interrupted > 0 && totals.n_failed == 0) {
+        log_warning("stopped by a signal");
+    }
+    if (ranks != NULL) {
+        code = add_up_ranks(ranks, code, &totals);
+        totals.wall_s = (double)(thread_pool_now_ns() - began) * 1e-9;
+    }
+    if (code == STATUS_OK) {
+        *exit_status = exit_status_of(&totals);
+        if (listener->all_ended != NULL && (ranks == NULL || ranks_own(ranks) == 0)) {
+            listener->all_ended(listener->user, &totals);
+        }
+    }
+    (void)fflush(stdout); /* when the ranks part, any of them may be ended */
+    ranks_close(ranks);
+    return code;
 }
 
 void runner_tell_failure(const struct job_report *report)

@@ -1,7 +1,8 @@
 /*
  * runner - all inputs of one command through the engine: what `run` and `check` share.
  *
- * Feeds jobs as places become free, draws progress, stops on SIGINT and SIGTERM, and adds up.
+ * Feeds jobs as places become free, draws progress, stops on SIGINT and SIGTERM, and adds up, also
+ * over all ranks of --mpi.
  */
 #ifndef LEAT_PIPELINE_COMMANDS_RUNNER_H
 #define LEAT_PIPELINE_COMMANDS_RUNNER_H
@@ -9,7 +10,9 @@
 #include "pipeline/engine/efficiency.h"
 #include "pipeline/engine/job.h"
 
+/* Of --mpi: those of all ranks together. */
 struct runner_totals {
+    size_t n_ranks; /* 1 without --mpi */
     size_t n_done, n_failed;
     size_t n_skipped; /* --resume: done before, or meanwhile by another process */
     bool shared;      /* --shard: there may be nothing to do */
@@ -17,20 +20,24 @@ struct runner_totals {
     uint64_t input_bytes;
     double wall_s;
     struct efficiency efficiency;
-    bool interrupted;
-    char backend[48]; /* what has computed */
+    size_t n_interrupted; /* ranks that a signal has stopped */
+    size_t n_unable;      /* ranks that could not begin */
+    char backend[48];     /* what has computed */
 };
 
-/* Runs `settings`' inputs; every job's report goes to `ended`, on the calling thread, also those of
- * inputs that never became a job. Fails only when nothing could be begun. */
-enum status runner_run(const struct settings *settings, bool check_only,
-                       void (*ended)(void *user, const struct job_report *report), void *user,
-                       struct runner_totals *out) STATUS_MUST_CHECK;
+struct runner_listener {
+    /* Every job's end, also that of inputs that never became a job. On the calling thread. */
+    void (*ended)(void *user, const struct job_report *report);
+    /* All have ended. Of several ranks, the first hears it. NULL: nobody asks. */
+    void (*all_ended)(void *user, const struct runner_totals *totals);
+    void *user;
+};
 
-/* 0 all done or skipped, 1 some failed or a signal has stopped it (which is logged), 2 nothing
- * could be done.
- */
-int runner_exit_status(const struct runner_totals *totals);
+/* Runs `settings`' inputs. *exit_status: 0 all done or skipped, 1 some failed or a signal has
+ * stopped it (which is logged), 2 nothing could be done; of --mpi the same in every rank. Fails
+ * only when nothing could be begun. */
+enum status runner_run(const struct settings *settings, bool check_only,
+                       const struct runner_listener *listener, int *exit_status) STATUS_MUST_CHECK;
 
 /* Logs why a job failed; the input's name is in the line once. */
 void runner_tell_failure(const struct job_report *report);

@@ -5,6 +5,7 @@
 
 #include "formats/base/file_name.h"
 #include "formats/base/log.h"
+#include "formats/base/text_hash.h"
 #include "formats/source/archive_input.h"
 #include "pipeline/engine/scratch.h"
 #include "pipeline/inputs/input_walk.h"
@@ -23,6 +24,7 @@
 
 struct inputs {
     const struct settings *settings;
+    struct inputs_share share;
     int scratch_fd;
     struct stat output; /* the folder of results */
     atomic_bool stop;
@@ -38,7 +40,45 @@ struct inputs {
     size_t n_sidecars;
 };
 
-enum status inputs_open(const struct settings *settings, int scratch_fd, struct inputs **out)
+/* --- shares ----------------------------------------------------------------------------------- */
+
+/* A number for the result of that name, on every machine the same. */
+static uint64_t hash(const char *name)
+{
+    const uint64_t h = text_hash_add(TEXT_HASH_OF_NONE, name);
+    return h ^ h >> 32; /* its low bits alone depend on few of the text's */
+}
+
+static enum status find_in_shard(void *settings, uint64_t key, bool *own)
+{
+    const struct launcher_shard *shard = &((const struct settings *)settings)->shard;
+    *own = shard->count == 0 || key % shard->count == shard->index;
+    return STATUS_OK;
+}
+
+static enum status find_share(struct inputs *in, const char *name, bool *own)
+{
+    return in->share.find(in->share.user, hash(name), own);
+}
+
+/* What is not this process's has been taken nevertheless: by another. */
+static void leave_to_others(struct inputs *in)
+{
+    in->n_taken++;
+    in->n_all++;
+}
+
+/* Whether this process says what all of them have met at the path. */
+static bool speaks_of(struct inputs *in, const char *path)
+{
+    bool own = true;
+    return !in->share.joint || (find_share(in, path, &own) == STATUS_OK && own);
+}
+
+/* --- opening and closing ---------------------------------------------------------------------- */
+
+enum status inputs_open(const struct settings *settings, const struct inputs_share *share,
+                        int scratch_fd, struct inputs **out)
 {
     struct inputs *in = calloc(1, sizeof(*in));
     *out = in;
@@ -46,6 +86,9 @@ enum status inputs_open(const struct settings *settings, int scratch_fd, struct 
         return status_fail(STATUS_NO_MEMORY, "no memory for the list of inputs");
     }
     in->settings = settings;
+    in->share = share != NULL
+                    ? *share
+                    : (struct inputs_share){.find = find_in_shard, .user = (void *)settings};
     in->scratch_fd = scratch_fd;
     in->output = input_walk_output(settings->output);
     return parts_new(&in->parts);
@@ -84,32 +127,26 @@ void inputs_free(struct inputs *in)
     }
 }
 
-/* Whether the job of the file at `path` with that stem is of the share that is processed here. */
-static enum status find_share(struct inputs *in, const char *path, const char *stem, bool *own)
-{
-    const struct launcher_shard *shard = &in->settings->shard;
-    uint64_t hash;
-    *own = true;
-    if (shard->count > 0) {
-        STATUS_TRY(parts_hash(path, stem, &hash));
-        *own = hash % shard->count == shard->index;
-    }
-    return STATUS_OK;
-}
+/* --- files ------------------------------------------------------------------------------------ */
 
-/* Resolves the file's settings. Where it is not *own, they are empty, and a failure is for the
- * process to report whose it is. */
+/* Resolves the file's settings. Where it is not *own, they are empty, and a failure that all
+ * processes meet is for the one to report whose it is. */
 static enum status resolve_input(struct inputs *in, const char *path, struct job_settings *out,
                                  bool *own)
 {
     const enum status code = settings_resolve(in->settings, path, out);
+    if (code == STATUS_NO_MEMORY) { /* of this process */
+        *own = true;
+        return code;
+    }
     const enum status found =
-        find_share(in, path, code == STATUS_OK ? out->stem : input_name_last(path), own);
+        find_share(in, code == STATUS_OK ? out->stem : input_name_last(path), own);
     if (*own && found == STATUS_OK) {
         return code;
     }
-    in->n_taken += !*own;
-    in->n_all += !*own;
+    if (!*own) {
+        leave_to_others(in);
+    }
     job_settings_free(out);
     return found;
 }
@@ -146,6 +183,17 @@ static enum status about(struct job_input *out, const char *path, enum status co
     return code;
 }
 
+/* The same where not a job has failed, but the walk: something that all processes meet. */
+static enum status about_walk(struct inputs *in, struct job_input *out, const char *path,
+                              enum status code)
+{
+    if (code != STATUS_OK && !speaks_of(in, path)) {
+        leave_to_others(in);
+        return STATUS_OK;
+    }
+    return about(out, path, code);
+}
+
 /* A file that is named, or in a folder. */
 static enum status take_input(struct inputs *in, const char *path, struct job_input *out, bool *got)
 {
@@ -170,7 +218,7 @@ static void pass_over(struct inputs *in, const char *path)
 
 static void tell_sidecars(struct inputs *in)
 {
-    if (in->n_sidecars > 0) {
+    if (in->n_sidecars > 0 && speaks_of(in, in->sidecar != NULL ? in->sidecar : "")) {
         log_info("%zu sidecar file%s of grids and tables ignored, '%s' first", in->n_sidecars,
                  in->n_sidecars == 1 ? "" : "s", in->sidecar != NULL ? in->sidecar : "");
         in->n_sidecars = 0;
@@ -267,7 +315,7 @@ static enum status take_member_projection(struct inputs *in,
     const char *name = input_name_last(path);
     char *stem = strndup(name, projection_stem(path) - (size_t)(name - path));
     bool own = true;
-    enum status code = stem != NULL ? find_share(in, path, stem, &own)
+    enum status code = stem != NULL ? find_share(in, stem, &own)
                                     : status_fail(STATUS_NO_MEMORY, "no memory for a name");
     free(stem);
     if (own && code == STATUS_OK) {
@@ -306,7 +354,7 @@ static enum status next_member(struct inputs *in, struct job_input *out, bool *g
     enum status code = archive_input_next(in->archive, &entry, &end);
     char *raw_path = NULL, *path = NULL;
     if (code != STATUS_OK || end) {
-        code = about(out, in->archive_path, code);
+        code = about_walk(in, out, in->archive_path, code);
         close_archive(in);
         return code;
     }
@@ -343,7 +391,7 @@ static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_
         return STATUS_OK;
     }
     if (archive_input_named(entry->fts_name)) {
-        return about(out, entry->fts_path, open_archive(in, entry->fts_path));
+        return about_walk(in, out, entry->fts_path, open_archive(in, entry->fts_path));
     }
     if (settings_routes(in->settings, entry->fts_path)) {
         return take_input(in, entry->fts_path, out, got);
@@ -352,14 +400,14 @@ static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_
     return STATUS_OK;
 }
 
-static void pass_over_link(const struct inputs *in, const FTSENT *entry)
+static void pass_over_link(struct inputs *in, const FTSENT *entry)
 {
-    if (settings_routes(in->settings, entry->fts_path)) {
+    if (!settings_routes(in->settings, entry->fts_path)) {
+        log_debug("'%s': is a link, skipped", entry->fts_path);
+    } else if (speaks_of(in, entry->fts_path)) {
         log_warning("'%s': is a link, and links in folders are not followed; name it to have it "
                     "processed",
                     entry->fts_path);
-    } else {
-        log_debug("'%s': is a link, skipped", entry->fts_path);
     }
 }
 
@@ -380,8 +428,9 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
         case FTS_DNR:
         case FTS_ERR:
         case FTS_NS:
-            return about(out, entry->fts_path,
-                         status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path));
+            return about_walk(
+                in, out, entry->fts_path,
+                status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path));
         case FTS_DP:
             in->leaving = strdup(entry->fts_path);
             break;
@@ -404,8 +453,8 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
         fts_close(in->walk);
         in->walk = NULL;
         if (error != 0) {
-            return about(out, in->settings->inputs[in->next - 1],
-                         status_fail_errno(error, "the folder cannot be read to its end"));
+            return about_walk(in, out, in->settings->inputs[in->next - 1],
+                              status_fail_errno(error, "the folder cannot be read to its end"));
         }
     }
     return STATUS_OK;
@@ -420,16 +469,16 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
     struct stat st;
     in->n_taken = 0;
     if (stat(path, &st) != 0) {
-        return about(out, path, status_fail_errno(errno, "cannot find '%s'", path));
+        return about_walk(in, out, path, status_fail_errno(errno, "cannot find '%s'", path));
     }
     if (S_ISDIR(st.st_mode)) {
         in->walk = input_walk_start(path);
         return in->walk != NULL
                    ? STATUS_OK
-                   : about(out, path, status_fail_errno(errno, "cannot read '%s'", path));
+                   : about_walk(in, out, path, status_fail_errno(errno, "cannot read '%s'", path));
     }
     if (archive_input_named(path)) {
-        return about(out, path, open_archive(in, path));
+        return about_walk(in, out, path, open_archive(in, path));
     }
     if (!input_name_is_sidecar(path)) {
         return take_input(in, path, out, got);
@@ -447,12 +496,12 @@ static enum status end_argument(struct inputs *in, struct job_input *out)
     }
     const bool named = in->settings->pipeline != NULL;
     char names[SETTINGS_NAMES_BYTES];
-    return about(out, path,
-                 status_fail(STATUS_BAD_ARGUMENT,
-                             "'%s' holds no file that %s takes; give them names like %s%s%s", path,
-                             named ? in->settings->pipeline : "a pipeline", settings_names(names),
-                             named ? "" : ", or give --pipeline ",
-                             named ? "" : stage_registry[0]->name));
+    return about_walk(in, out, path,
+                      status_fail(STATUS_BAD_ARGUMENT,
+                                  "'%s' holds no file that %s takes; give them names like %s%s%s",
+                                  path, named ? in->settings->pipeline : "a pipeline",
+                                  settings_names(names), named ? "" : ", or give --pipeline ",
+                                  named ? "" : stage_registry[0]->name));
 }
 
 /* What waits in a folder that has ended lacks its other parts: one of them. */
@@ -469,10 +518,10 @@ static enum status only_sidecars(struct inputs *in, struct job_input *out)
 {
     const char *path = in->settings->inputs[0];
     in->n_sidecars = 0;
-    return about(out, path,
-                 status_fail(STATUS_BAD_ARGUMENT,
-                             "'%s' is a sidecar file of a grid or a table, not an input; name that",
-                             path));
+    return about_walk(
+        in, out, path,
+        status_fail(STATUS_BAD_ARGUMENT,
+                    "'%s' is a sidecar file of a grid or a table, not an input; name that", path));
 }
 
 /* One step to the next input; *end: there is none. */

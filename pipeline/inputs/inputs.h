@@ -7,10 +7,11 @@
  * the output folder and the results in it. What is named on the command line itself must have a
  * route, or hold something that has one, or be a file that is kept beside a grid (X.dem.qml); those
  * are passed over everywhere, in one line at the end, unless nothing else was named.
- * Of the jobs that there are, those of settings->shard are given: the parts of a job are in one
- * share, and so is what is to be said about them; a member of an archive is not unpacked for
- * others. Folders are walked in byte order of names, links in them are not followed; a link in an
- * archive, or a name that leads out of it, is a failure where a pipeline would have taken the file.
+ * Of the jobs that there are, those are given that are this process's (struct inputs_share): the
+ * parts of a job are in one share, and so is what is to be said about them; a member of an archive
+ * is not unpacked for others. Folders are walked in byte order of names, links in them are not
+ * followed; a link in an archive, or a name that leads out of it, is a failure where a pipeline
+ * would have taken the file.
  */
 #ifndef LEAT_PIPELINE_INPUTS_INPUTS_H
 #define LEAT_PIPELINE_INPUTS_INPUTS_H
@@ -21,10 +22,21 @@
 
 struct inputs;
 
-/* `settings` is borrowed. `scratch_fd` is a folder on whose file system members of archives are
- * kept while they are processed, in files without a name; -1: /tmp. */
-enum status inputs_open(const struct settings *settings, int scratch_fd,
-                        struct inputs **out) STATUS_MUST_CHECK;
+/* Which jobs are this process's, of several that walk the same inputs. Jobs whose results have the
+ * same name have the same key, so that one process has both, and refuses the second. */
+struct inputs_share {
+    enum status (*find)(void *user, uint64_t key, bool *own);
+    void *user;
+    /* What is wrong with an argument, a folder or an archive, which all of them meet, is given by
+     * the one whose find() says so; else by each. */
+    bool joint;
+};
+
+/* `settings` is borrowed; share NULL: settings->shard. `scratch_fd` is a folder on whose file
+ * system members of archives are kept while they are processed, in files without a name; -1: /tmp.
+ */
+enum status inputs_open(const struct settings *settings, const struct inputs_share *share,
+                        int scratch_fd, struct inputs **out) STATUS_MUST_CHECK;
 void inputs_free(struct inputs *in);
 /* From any thread: inputs_next comes to its end soon, also while it unpacks an archive, and so does
  * inputs_total_bytes. */

@@ -31,10 +31,9 @@ static enum status find_task(const char *name, uint64_t task, uint64_t first, ui
     if (step == 0 || count == 0 || task < first || (task - first) % step != 0 ||
         (task - first) / step >= count) {
         return status_fail(STATUS_BAD_ARGUMENT,
-                           "--shard auto: %s is %llu, but the tasks are not a plain range of %llu "
-                           "from %llu; write --shard I/N",
-                           name, (unsigned long long)task, (unsigned long long)count,
-                           (unsigned long long)first);
+                           "--shard auto: %s is %llu, but the tasks are not a plain range from "
+                           "%llu; write --shard I/N",
+                           name, (unsigned long long)task, (unsigned long long)first);
     }
     *out = (struct launcher_shard){(size_t)((task - first) / step), (size_t)count};
     return STATUS_OK;
@@ -45,13 +44,15 @@ static enum status find_array(struct launcher_shard *out)
     uint64_t task, first, last, count;
     if (read_count("SLURM_ARRAY_TASK_ID", &task)) {
         if (!read_count("SLURM_ARRAY_TASK_MIN", &first) ||
+            !read_count("SLURM_ARRAY_TASK_MAX", &last) ||
             !read_count("SLURM_ARRAY_TASK_COUNT", &count)) {
             return status_fail(STATUS_BAD_ARGUMENT,
-                               "--shard auto: SLURM_ARRAY_TASK_ID is set without _MIN and _COUNT; "
-                               "write --shard I/N");
+                               "--shard auto: SLURM_ARRAY_TASK_ID is set without _MIN, _MAX and "
+                               "_COUNT; write --shard I/N");
         }
-        return find_task("SLURM_ARRAY_TASK_ID", task, first, count_or("SLURM_ARRAY_TASK_STEP", 1),
-                         count, out);
+        const uint64_t step = count_or("SLURM_ARRAY_TASK_STEP", 1);
+        const bool plain = step > 0 && last >= first && (last - first) / step + 1 == count;
+        return find_task("SLURM_ARRAY_TASK_ID", task, first, step, plain ? count : 0, out);
     }
     if (read_count("SGE_TASK_ID", &task) && read_count("SGE_TASK_FIRST", &first) &&
         read_count("SGE_TASK_LAST", &last) && last >= first) {
@@ -93,6 +94,12 @@ enum status launcher_find_shard(struct launcher_shard *out)
     rank.count = rank.count > 0 ? rank.count : 1;
     *out = (struct launcher_shard){task.index * rank.count + rank.index, task.count * rank.count};
     return STATUS_OK;
+}
+
+size_t launcher_processes(void)
+{
+    struct launcher_shard rank;
+    return find_rank(&rank) && rank.count > 0 ? rank.count : 1;
 }
 
 /* --- the host --------------------------------------------------------------------------------- */

@@ -7,12 +7,14 @@
 
 #include "formats/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* One of `count` shares of the inputs, counted from 0; count 0: nobody has shared them. */
 struct launcher_shard {
     size_t index, count;
+    bool is_said_by_launcher; /* and is still to be found */
 };
 
 /* Which share this process takes: of the tasks of an array, and in each of the processes of a step
@@ -20,7 +22,8 @@ struct launcher_shard {
  * says what to write instead. */
 enum status launcher_find_shard(struct launcher_shard *out) STATUS_MUST_CHECK;
 
-/* How many processes of this step or of mpirun there are on this host. At least 1. */
+/* How many processes there are of this step or of mpirun, and on this host. At least 1. */
+size_t launcher_processes(void);
 size_t launcher_host_processes(void);
 
 /* What Slurm has allotted on this host to all of them: processors, bytes. UINT64_MAX: not said. */

@@ -54,6 +54,10 @@ const struct settings_key settings_keys[] = {
      "Skip what is done: results that match inputs, parameters and version"},
     {"shard", RUN, 0, SETTINGS_SHARD, FIELD(shard), 0, 0, NULL, "I/N|auto",
      "Process the I-th of N shares of the inputs; auto: as Slurm or mpirun says"},
+    {"mpi", RUN & ~F, 0, SETTINGS_SWITCH, FIELD(mpi), 0, 0, NULL, NULL,
+     "Share the inputs with the other ranks that mpirun or srun has started"},
+    {"mpi_timeout", RUN & ~F, 0, SETTINGS_SECONDS, FIELD(mpi_timeout_s), 0, 0, NULL, "SECONDS",
+     "Give up when a rank has been silent that long (default 30; 0: never)"},
     {"json", RUN | SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,
      "Print JSON on standard output"},
     {"spool", SPOOL, 0, SETTINGS_TEXT, FIELD(spool), 0, 0, NULL, "DIR",
@@ -231,7 +235,8 @@ static enum status put_shard(struct launcher_shard *shard, const char *value, co
     char first[16] = "";
     uint64_t index, count;
     if (strcmp(value, "auto") == 0) {
-        return launcher_find_shard(shard);
+        *shard = (struct launcher_shard){.is_said_by_launcher = true};
+        return STATUS_OK;
     }
     if (n < sizeof(first) && value[n] == '/') {
         memcpy(first, value, n);
@@ -240,7 +245,7 @@ static enum status put_shard(struct launcher_shard *shard, const char *value, co
         index > count || count > MOST) {
         return status_fail(
             STATUS_BAD_ARGUMENT,
-            "%s: '%s' is not one of N shares; write 1/N to N/N (N up to %d), or auto", origin,
+            "%s: '%s' is not a share; write I/N, with I from 1 to N (N up to %d), or auto", origin,
             value, MOST);
     }
     *shard = (struct launcher_shard){(size_t)index - 1, (size_t)count};

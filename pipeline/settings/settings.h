@@ -59,6 +59,8 @@ struct settings {
     struct settings_devices devices;
     bool resume;                 /* skip the inputs whose results are there and match */
     struct launcher_shard shard; /* of the inputs, to be processed; count 0: all of them */
+    bool mpi;                    /* the ranks of mpirun or srun share the inputs */
+    double mpi_timeout_s; /* default 30: a rank that is silent for longer is lost; 0: never */
     /* Of the service. Files of the configuration may have these keys whatever the command is. */
     char *spool;         /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
     bool keep_inputs;    /* default true: processed inputs go to done/ */
@@ -85,6 +87,9 @@ struct settings {
 enum status settings_parse(int argc, char **argv, struct settings *out,
                            bool *done) STATUS_MUST_CHECK;
 void settings_free(struct settings *s);
+/* A number for what is to be done: inputs, parameters, routes, output. Not for how: threads,
+ * memory, devices, what is printed. */
+uint64_t settings_digest(const struct settings *s);
 /* The numbers of the devices that are asked for, of the n_there > 0 that there are.
  * STATUS_NO_BACKEND: there are fewer. */
 enum status settings_choose_devices(const struct settings_devices *devices, size_t n_there,

@@ -142,6 +142,7 @@ static enum status set_defaults(struct settings *s)
     s->backend = strdup("auto");
     s->level = PACK_LEVEL;
     s->keep_inputs = true;
+    s->mpi_timeout_s = 30;
     s->settle_s = 2;
     s->rescan_s = s->drain_s = 60;
     s->max_attempts = 3;
@@ -224,6 +225,10 @@ static enum status check_given(const struct settings *s, const struct command *c
                            "the configuration (see leat %s --help)",
                            name, name);
     }
+    if (s->mpi && (s->shard.count > 0 || s->shard.is_said_by_launcher)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "leat %s: --mpi shares the inputs itself; leave out --shard", name);
+    }
     if (*command->operands == '\0' || s->n_inputs > 0 || s->all) {
         return STATUS_OK;
     }
@@ -250,6 +255,9 @@ static enum status read_all(struct given *g, int argc, char **argv, bool *done)
     STATUS_TRY(apply_overrides(g));
     STATUS_TRY(check_set(s));
     STATUS_TRY(check_given(s, g->command));
+    if (s->shard.is_said_by_launcher && strcmp(g->command->name, "run") == 0) {
+        STATUS_TRY(launcher_find_shard(&s->shard)); /* others look at all inputs */
+    }
     return fill_in(s, g->command);
 }
 

@@ -39,9 +39,14 @@ static void assert_shard(const char *variables, size_t index, size_t count)
 static void tasks_of_an_array_are_counted_from_its_first(void **state)
 {
     (void)state;
-    assert_shard("SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_COUNT=64", 0, 64);
-    assert_shard("SLURM_ARRAY_TASK_ID=63 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_COUNT=64", 63, 64);
-    assert_shard("SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_COUNT=4 "
+    assert_shard("SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=63 "
+                 "SLURM_ARRAY_TASK_COUNT=64",
+                 0, 64);
+    assert_shard("SLURM_ARRAY_TASK_ID=63 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=63 "
+                 "SLURM_ARRAY_TASK_COUNT=64",
+                 63, 64);
+    assert_shard("SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=7 "
+                 "SLURM_ARRAY_TASK_COUNT=4 "
                  "SLURM_ARRAY_TASK_STEP=2",
                  3, 4);
     assert_shard("SGE_TASK_ID=5 SGE_TASK_FIRST=1 SGE_TASK_LAST=10 SGE_TASK_STEPSIZE=2", 2, 5);
@@ -53,7 +58,8 @@ static void ranks_take_shares_and_so_do_they_within_a_task(void **state)
     assert_shard("OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3", 2, 3);
     assert_shard("PMI_RANK=0 PMI_SIZE=2", 0, 2);
     assert_shard("SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8", 5, 8);
-    assert_shard("SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_COUNT=3 "
+    assert_shard("SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=3 "
+                 "SLURM_ARRAY_TASK_COUNT=3 "
                  "SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=4",
                  7, 12);
 }
@@ -62,7 +68,8 @@ static void ranks_take_shares_and_so_do_they_within_a_task(void **state)
 static void batch_script_without_a_step_takes_all_of_its_task(void **state)
 {
     (void)state;
-    assert_shard("SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_COUNT=2 "
+    assert_shard("SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=1 "
+                 "SLURM_ARRAY_TASK_COUNT=2 "
                  "SLURM_PROCID=0 SLURM_NTASKS=4",
                  1, 2);
 }
@@ -83,12 +90,19 @@ static void what_does_not_tell_the_share_is_an_error(void **state)
     assert_no_shard("SLURM_PROCID=0 SLURM_NTASKS=4", "--shard I/N");
     assert_no_shard("SGE_TASK_ID=undefined SGE_TASK_FIRST=undefined", "--shard I/N");
     assert_no_shard("SLURM_ARRAY_TASK_ID=1", "_COUNT");
+    assert_no_shard(
+        "SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=5 " /* 1,3,5 */
+        "SLURM_ARRAY_TASK_COUNT=3",
+        "not a plain range");
     /* --array=3,7 */
-    assert_no_shard("SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_COUNT=2",
+    assert_no_shard("SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_MAX=7 "
+                    "SLURM_ARRAY_TASK_COUNT=2",
                     "not a plain range");
-    assert_no_shard("SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_COUNT=2",
+    assert_no_shard("SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_MAX=4 "
+                    "SLURM_ARRAY_TASK_COUNT=2",
                     "not a plain range");
-    assert_no_shard("SLURM_ARRAY_TASK_ID=4 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_COUNT=2 "
+    assert_no_shard("SLURM_ARRAY_TASK_ID=4 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_MAX=5 "
+                    "SLURM_ARRAY_TASK_COUNT=2 "
                     "SLURM_ARRAY_TASK_STEP=2",
                     "not a plain range");
 }

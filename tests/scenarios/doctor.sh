@@ -3,8 +3,8 @@
 . "$(dirname "$0")/lib.sh"
 
 expect 0 "$LEAT" doctor
-for word in leat Backends cpu cuda Output 'open files' zlib; do
-    grep -q "$word" stdout || fail "doctor does not speak of $word"
+for word in leat Backends cpu cuda --mpi Output 'open files' zlib; do
+    grep -q -e "$word" stdout || fail "doctor does not speak of $word"
 done
 # A BLAS that takes the processor for an old one is named, with the way out.
 if grep -q avx2 /proc/cpuinfo; then
@@ -23,6 +23,7 @@ d = json.load(open("doctor.json"))
 assert d["works"] is True and d["backend"] == "cpu" and d["backend_asked"] == "cpu", d
 assert d["backends"]["cpu"]["works"] is True and d["backends"]["cpu"]["threads"] == 3, d
 assert d["output"] == {**d["output"], "exists": False, "writable": True}, d
+assert len(d["mpi"]["library" if d["mpi"]["works"] else "reason"]) > 5, d
 cuda = d["backends"]["cuda"]
 assert cuda["works"] is True or len(cuda["reason"]) > 10, d
 END

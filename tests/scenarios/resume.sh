@@ -113,4 +113,13 @@ for i in 1 2 3 4 5 6 7; do
 done
 [ "$total" -eq 5 ] && [ "$(ls out | wc -l)" -eq 5 ] || fail "$total of 5 jobs in seven shares: $(ls out)"
 resumed 0 0 5 in
+
+# Where no launcher says which share, run stops; other commands, and a share on the command line, do without it.
+printf 'shard = auto\n' >auto.conf
+expect 2 "$LEAT" run -c auto.conf -b cpu -o out --resume in
+says '--shard auto: neither an array'
+expect 0 "$LEAT" check -c auto.conf -b cpu in
+expect 0 "$LEAT" run -c auto.conf -b cpu -o out --resume --shard 1/1 in
+says '0 done, 5 skipped'
+says 'share 1 of 1'
 echo "resumed, and nothing done twice"

@@ -1,0 +1,75 @@
+/*
+ * Claims: the first that claims a key has it, and a copy that is told of them in their order is the
+ * same.
+ */
+#include "pipeline/ranks/claims.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { MANY = 5000 };
+
+/* Hashes that differ in few bits, and neighbours. */
+static uint64_t key(size_t i)
+{
+    return i % 2 == 0 ? (uint64_t)i << 48 : (uint64_t)i;
+}
+
+static void nobody_has_what_was_not_claimed(void **state)
+{
+    (void)state;
+    struct claims c = {0};
+    assert_null(claims_find(&c, 0));
+    assert_int_equal(claims_add(&c, 1, 5), STATUS_OK);
+    assert_null(claims_find(&c, 0));
+    assert_null(claims_find(&c, UINT64_MAX));
+    claims_free(&c);
+    assert_null(claims_find(&c, 1));
+}
+
+static void first_that_claims_a_key_has_it_however_many_follow(void **state)
+{
+    (void)state;
+    struct claims c = {0};
+    for (size_t round = 0; round < 2; round++) {
+        for (size_t i = 0; i < MANY; i++) {
+            assert_int_equal(claims_add(&c, key(i), i % 7 + round), STATUS_OK);
+        }
+    }
+    assert_int_equal(c.n, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        const struct claim *claim = claims_find(&c, key(i));
+        assert_non_null(claim);
+        assert_true(claim->key == key(i) && claim->owner == i % 7);
+    }
+    claims_free(&c);
+}
+
+static void copy_that_is_told_of_claims_in_their_order_is_the_same(void **state)
+{
+    (void)state;
+    struct claims c = {0}, copy = {0};
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(claims_add(&c, key(i * 31 % MANY), i), STATUS_OK);
+        while (i % 100 == 99 && copy.n < c.n) {
+            const struct claim *next = &c.all[copy.n];
+            assert_int_equal(claims_add(&copy, next->key, next->owner), STATUS_OK);
+        }
+    }
+    assert_int_equal(copy.n, c.n);
+    assert_memory_equal(copy.all, c.all, c.n * sizeof(c.all[0]));
+    claims_free(&c);
+    claims_free(&copy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_has_what_was_not_claimed),
+        cmocka_unit_test(first_that_claims_a_key_has_it_however_many_follow),
+        cmocka_unit_test(copy_that_is_told_of_claims_in_their_order_is_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

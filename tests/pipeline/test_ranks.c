@@ -1,0 +1,476 @@
+/*
+ * Ranks over a transport that lies in this process: whose job is which, sums, and how all end when
+ * one of them falls silent. Each rank is a thread of its own, beside this one, which acts for all.
+ */
+#include "pipeline/ranks/ranks.h"
+#include "tests/support/patience.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST_RANKS = 4, KEYS = 3000 };
+
+/* --- the transport ---------------------------------------------------------------------------- */
+
+struct letter {
+    struct letter *next;
+    size_t from, bytes;
+    char text[];
+};
+
+struct rank_link {
+    size_t own;
+    struct letter *first, **last;
+    atomic_bool muted;   /* what it sends does not arrive */
+    atomic_bool lingers; /* it cannot be closed */
+    atomic_bool killed, closed;
+    atomic_size_t n_sent;
+};
+
+static struct rank_link links[MOST_RANKS];
+static size_t n_links, n_open;
+static pthread_mutex_t post = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool paused; /* as if all processes were stopped */
+
+static void sleep_s(double seconds)
+{
+    const struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    nanosleep(&t, NULL);
+}
+
+static void describe(char *text, size_t bytes)
+{
+    snprintf(text, bytes, "letters");
+}
+
+static enum status open_link(struct rank_link **out, size_t *rank, size_t *size)
+{
+    pthread_mutex_lock(&post);
+    *rank = n_open++;
+    pthread_mutex_unlock(&post);
+    *out = &links[*rank];
+    *size = n_links;
+    return STATUS_OK;
+}
+
+static enum status send_letter(struct rank_link *link, size_t to, const void *message, size_t bytes)
+{
+    struct letter *l = malloc(sizeof(*l) + bytes);
+    assert_non_null(l);
+    *l = (struct letter){.from = link->own, .bytes = bytes};
+    memcpy(l->text, message, bytes);
+    link->n_sent++;
+    if (link->muted) {
+        free(l);
+        return STATUS_OK;
+    }
+    pthread_mutex_lock(&post);
+    *links[to].last = l;
+    links[to].last = &l->next;
+    pthread_mutex_unlock(&post);
+    return STATUS_OK;
+}
+
+static enum status receive_letter(struct rank_link *link, void *message, size_t room, size_t *from,
+                                  size_t *bytes)
+{
+    while (paused) {
+        sleep_s(0.001);
+    }
+    pthread_mutex_lock(&post);
+    struct letter *l = link->first;
+    if (l != NULL) {
+        link->first = l->next;
+        link->last = l->next != NULL ? link->last : &link->first;
+    }
+    pthread_mutex_unlock(&post);
+    *bytes = l != NULL ? l->bytes : 0;
+    if (l != NULL) {
+        assert_true(l->bytes <= room);
+        *from = l->from;
+        memcpy(message, l->text, l->bytes);
+    }
+    free(l);
+    return STATUS_OK;
+}
+
+static void close_link(struct rank_link *link)
+{
+    while (link->lingers) {
+        sleep_s(0.01);
+    }
+    link->closed = true;
+}
+
+static void kill_link(struct rank_link *link, int exit_status)
+{
+    assert_int_equal(exit_status, 1);
+    link->killed = true;
+}
+
+static const struct rank_transport letters = {.describe = describe,
+                                              .open = open_link,
+                                              .close = close_link,
+                                              .send = send_letter,
+                                              .receive = receive_letter,
+                                              .kill = kill_link};
+
+/* --- ranks ------------------------------------------------------------------------------------ */
+
+static struct ranks *ranks[MOST_RANKS];
+static atomic_size_t n_lost;
+
+static void note_lost(void *user)
+{
+    (void)user;
+    n_lost++;
+}
+
+static double silence_s(void)
+{
+    return 1.0 * (double)patience();
+}
+
+/* Rank `other` is to do something else than the others do. */
+static void open_different(size_t n, double seconds, size_t other)
+{
+    n_links = n;
+    n_open = n_lost = 0;
+    for (size_t i = 0; i < n; i++) {
+        links[i] = (struct rank_link){.own = i};
+        links[i].last = &links[i].first;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct ranks_start start = {
+            .silence_s = seconds, .version = "1", .digest = i == other ? 8 : 7};
+        assert_int_equal(ranks_open(&letters, &start, &ranks[i]), STATUS_OK);
+        assert_int_equal(ranks_own(ranks[i]), i);
+        assert_int_equal(ranks_size(ranks[i]), n);
+        ranks_watch(ranks[i], note_lost, NULL);
+    }
+}
+
+static void open_ranks(size_t n, double seconds)
+{
+    open_different(n, seconds, SIZE_MAX);
+}
+
+static void *close_rank(void *r)
+{
+    ranks_close(r);
+    return NULL;
+}
+
+static pthread_t closing[MOST_RANKS];
+
+static void begin_closing(size_t rank)
+{
+    assert_int_equal(pthread_create(&closing[rank], NULL, close_rank, ranks[rank]), 0);
+}
+
+static void wait_for_closed(size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        pthread_join(closing[i], NULL);
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (struct letter *l; (l = links[i].first) != NULL;) {
+            links[i].first = l->next;
+            free(l);
+        }
+    }
+}
+
+struct summing {
+    struct ranks *ranks;
+    uint64_t figures[RANKS_FIGURES];
+    enum status code;
+    char message[STATUS_MESSAGE_BYTES];
+};
+
+static void *sum(void *arg)
+{
+    struct summing *s = arg;
+    s->code = ranks_sum(s->ranks, s->figures);
+    snprintf(s->message, sizeof(s->message), "%s", s->code != STATUS_OK ? status_message() : "");
+    return NULL;
+}
+
+/* All n ranks are done, but rank `but`; figure k of rank i is 10^i k. */
+static void sum_all(size_t n, size_t but, struct summing sums[MOST_RANKS])
+{
+    pthread_t threads[MOST_RANKS];
+    uint64_t scale = 1;
+    for (size_t i = 0; i < n; i++, scale *= 10) {
+        sums[i] = (struct summing){.ranks = ranks[i]};
+        for (size_t k = 0; k < RANKS_FIGURES; k++) {
+            sums[i].figures[k] = scale * k;
+        }
+        if (i != but) {
+            assert_int_equal(pthread_create(&threads[i], NULL, sum, &sums[i]), 0);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i != but) {
+            pthread_join(threads[i], NULL);
+        }
+    }
+}
+
+static void end_well(size_t n)
+{
+    struct summing sums[MOST_RANKS];
+    uint64_t ones = 0;
+    for (size_t i = 0; i < n; i++) {
+        ones = 10 * ones + 1;
+    }
+    sum_all(n, SIZE_MAX, sums);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(sums[i].code, STATUS_OK);
+        for (size_t k = 0; k < RANKS_FIGURES; k++) {
+            assert_int_equal(sums[i].figures[k], ones * k);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        begin_closing(i);
+    }
+    wait_for_closed(n);
+    assert_int_equal(n_lost, 0);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(links[i].closed && !links[i].killed);
+    }
+}
+
+static bool claim(size_t rank, uint64_t key)
+{
+    bool own;
+    assert_int_equal(ranks_claim(ranks[rank], key, &own), STATUS_OK);
+    return own;
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+static bool owned[MOST_RANKS][KEYS];
+
+static void *claim_all(void *number)
+{
+    const size_t rank = *(const size_t *)number;
+    for (size_t key = 0; key < KEYS; key++) {
+        owned[rank][key] = claim(rank, key);
+    }
+    return NULL;
+}
+
+static void each_key_is_one_ranks_and_stays_so(void **state)
+{
+    (void)state;
+    static size_t numbers[MOST_RANKS];
+    pthread_t threads[MOST_RANKS];
+    for (size_t n = 1; n <= MOST_RANKS; n++) {
+        open_ranks(n, 0);
+        for (size_t i = 0; i < n; i++) {
+            numbers[i] = i;
+            assert_int_equal(pthread_create(&threads[i], NULL, claim_all, &numbers[i]), 0);
+        }
+        for (size_t i = 0; i < n; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        for (size_t key = 0; key < KEYS; key++) {
+            size_t owners = 0;
+            for (size_t i = 0; i < n; i++) {
+                assert_int_equal(claim(i, key), owned[i][key]);
+                owners += owned[i][key];
+            }
+            assert_int_equal(owners, 1);
+        }
+        end_well(n);
+    }
+}
+
+static void rank_asks_hardly_about_what_others_have_claimed(void **state)
+{
+    (void)state;
+    open_ranks(3, 0);
+    for (uint64_t key = 0; key < KEYS; key++) {
+        assert_true(claim(1, key));
+    }
+    const size_t before = links[2].n_sent;
+    for (uint64_t key = 0; key < KEYS; key++) {
+        assert_false(claim(2, key));
+    }
+    assert_true(links[2].n_sent - before < KEYS / 10);
+    end_well(3);
+}
+
+static void rank_that_is_stopped_takes_no_further_job(void **state)
+{
+    (void)state;
+    open_ranks(2, 0);
+    assert_true(claim(1, 1));
+    ranks_stop(ranks[1]);
+    assert_false(claim(1, 2));
+    assert_true(claim(0, 2));
+    end_well(2);
+}
+
+/* Rank `silent` falls silent: the others learn it, take no further job and are not ended before
+ * all of them have put away their work. */
+static void lose(size_t n, size_t silent)
+{
+    struct summing sums[MOST_RANKS];
+    char name[16];
+    const size_t head = silent == 0 ? 1 : 0, last = n - 1;
+    snprintf(name, sizeof(name), "rank %zu ", silent);
+    open_ranks(n, silence_s());
+    assert_true(claim(last == silent ? 0 : last, 1));
+    links[silent].muted = true;
+    sum_all(n, silent, sums);
+    for (size_t i = 0; i < n; i++) {
+        if (i != silent) {
+            assert_int_equal(sums[i].code, STATUS_IO);
+            assert_non_null(strstr(sums[i].message, name));
+            assert_false(claim(i, 2));
+        }
+    }
+    assert_true(n_lost >= n - 1);
+    begin_closing(head);
+    sleep_s(0.02);
+    assert_false(links[head].killed);
+    for (size_t i = 0; i < n; i++) {
+        if (i != head) {
+            begin_closing(i);
+        }
+    }
+    wait_for_closed(n);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(links[i].killed && !links[i].closed);
+    }
+}
+
+static void silent_rank_ends_the_run_once_the_others_have_put_away_their_work(void **state)
+{
+    (void)state;
+    lose(3, 2);
+    lose(4, 1);
+}
+
+static bool is_killed(size_t rank)
+{
+    return links[rank].killed && !links[rank].closed;
+}
+
+/* It has told its figures, so rank 0 has those of all. */
+static void run_whose_rank_falls_silent_when_it_is_done_does_not_end_well(void **state)
+{
+    (void)state;
+    struct summing sums[3];
+    pthread_t threads[3];
+    open_ranks(3, silence_s());
+    for (size_t i = 0; i < 3; i++) {
+        sums[i] = (struct summing){.ranks = ranks[i]};
+    }
+    const size_t before = links[2].n_sent;
+    assert_int_equal(pthread_create(&threads[2], NULL, sum, &sums[2]), 0);
+    while (links[2].n_sent == before) {
+        sleep_s(0.001);
+    }
+    links[2].muted = true;
+    while (n_lost < 3) {
+        sleep_s(0.001);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, sum, &sums[i]), 0);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(sums[i].code, STATUS_IO);
+        begin_closing(i);
+    }
+    wait_for_closed(3);
+    assert_true(is_killed(0) && is_killed(1) && is_killed(2));
+}
+
+static void rank_that_is_to_do_something_else_is_refused_before_anybody_has_a_job(void **state)
+{
+    (void)state;
+    for (size_t other = 0; other < 3; other++) {
+        struct summing sums[MOST_RANKS];
+        open_different(3, silence_s(), other);
+        for (size_t i = 0; i < 3; i++) {
+            assert_false(claim(i, i));
+        }
+        sum_all(3, SIZE_MAX, sums);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(sums[i].code, STATUS_IO);
+            assert_non_null(strstr(sums[i].message, "other inputs or options"));
+            begin_closing(i);
+        }
+        wait_for_closed(3);
+        assert_true(is_killed(0) && is_killed(1) && is_killed(2));
+    }
+}
+
+/* In a process of its own, since that ends. */
+static void process_ends_when_another_does_not_leave(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        uint64_t figures[RANKS_FIGURES] = {0};
+        open_ranks(1, 0.2);
+        links[0].lingers = true;
+        if (ranks_sum(ranks[0], figures) == STATUS_OK) {
+            ranks_close(ranks[0]);
+        }
+        _exit(0);
+    }
+    int ended;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 1);
+}
+
+static void silent_first_rank_ends_the_run_too(void **state)
+{
+    (void)state;
+    lose(3, 0);
+}
+
+static void ranks_that_were_stopped_all_together_lose_nobody(void **state)
+{
+    (void)state;
+    open_ranks(3, silence_s());
+    assert_true(claim(2, 1));
+    paused = true;
+    sleep_s(2.5 * silence_s());
+    paused = false;
+    assert_true(claim(1, 2));
+    assert_false(claim(2, 2));
+    end_well(3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_key_is_one_ranks_and_stays_so),
+        cmocka_unit_test(rank_asks_hardly_about_what_others_have_claimed),
+        cmocka_unit_test(rank_that_is_stopped_takes_no_further_job),
+        cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_put_away_their_work),
+        cmocka_unit_test(run_whose_rank_falls_silent_when_it_is_done_does_not_end_well),
+        cmocka_unit_test(silent_first_rank_ends_the_run_too),
+        cmocka_unit_test(rank_that_is_to_do_something_else_is_refused_before_anybody_has_a_job),
+        cmocka_unit_test(process_ends_when_another_does_not_leave),
+        cmocka_unit_test(ranks_that_were_stopped_all_together_lose_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

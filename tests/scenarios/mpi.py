@@ -1,0 +1,210 @@
+"""Ranks of mpirun: see mpi.sh. LEAT_MPI_INPUTS, LEAT_MPI_ROUNDS: how many, of the rounds in which one is killed."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from patience import PATIENCE, WAIT_S
+
+LEAT = os.environ["LEAT"]
+INPUTS = int(os.environ.get("LEAT_MPI_INPUTS", "500"))
+ROUNDS = int(os.environ.get("LEAT_MPI_ROUNDS", "1"))
+RUN = [LEAT, "run", "-b", "cpu", "--threads", "1", "-c", "leat.conf"]
+# What Open MPI keeps in files lies here, and what its libraries keep in memory until the end is not leat's.
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   TMPDIR=os.path.abspath("tmp"), OMPI_MCA_btl_vader_backing_directory=os.path.abspath("shm"),
+                   ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+
+
+def check(right, what):
+    if not right:
+        sys.exit(f"FAILED: {what}")
+
+
+def write(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def table(rng, rows, columns, head=""):
+    return head + "".join(",".join(f"{rng.random():.3f}" for _ in range(columns)) + "\n" for _ in range(rows))
+
+
+def make_inputs(rng):
+    """Small jobs of all pipelines; and one that lasts until it is stopped, and shows that it goes on by its snapshots."""
+    grid = "ncols 5\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 1\n"
+    for i in range(INPUTS):
+        at = f"in/s{i}."
+        if i % 4 == 0:
+            for part, high in ("dem", 9), ("source", 2):
+                write(f"{at}{part}.asc", grid + "".join(" ".join(str(rng.randrange(high)) for _ in range(5)) + "\n"
+                                                        for _ in range(4)))
+        elif i % 4 == 1:
+            write(f"{at}nodes.csv", "x,f\n-1,0\n0,1\n1,4\n")
+            write(f"{at}query.csv", table(rng, 5, 1, "x\n"))
+        elif i % 4 == 2:
+            write(f"{at}points.csv", table(rng, 12, 2, "x,y\n"))
+        else:
+            write(f"{at}clusters.csv", table(rng, 4, 6))
+    subprocess.run([LEAT, "generate", "dem", "--rows", "100", "--columns", "100", "-o", "lasting/lasting"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    write("leat.conf", "[route lasting]\nmatch = lasting.*\npipeline = sciddicat\nsteps = 100000000\nsettle = 0\n"
+                       "snapshot_every = 2000\n[pipeline kmeans]\nk = 3\n")
+
+
+def published():
+    names = os.listdir("out") if os.path.isdir("out") else []
+    return {n: os.stat(f"out/{n}").st_ino for n in names if not n.startswith(".")}
+
+
+def makers_of_parts():
+    """.leat.HOST.BOOT.PROCESS.RANDOM.part, where HOST may have points."""
+    return [int(n.split(".")[-3]) for n in os.listdir("out") if n.endswith(".part")]
+
+
+class Ranks:
+    """mpirun, and the processes that it has started."""
+
+    def __init__(self, n, *options, environment=()):
+        for folder in "tmp", "shm", "ranks":
+            shutil.rmtree(folder, ignore_errors=True)
+            os.mkdir(folder)
+        shell = 'echo $$ >ranks/$OMPI_COMM_WORLD_RANK; exec "$@" >ranks/told.$OMPI_COMM_WORLD_RANK'
+        one = ["sh", "-c", shell, "sh", *RUN, "--mpi", "--json", "-o", "out", *options]
+        with open("stderr", "wb") as err:
+            self.mpirun = subprocess.Popen(
+                ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(n), *one], stdin=subprocess.DEVNULL,
+                stdout=err, stderr=err, env=dict(ENVIRONMENT, **dict(environment)))
+
+    def said(self):
+        return read("stderr").decode(errors="replace")
+
+    def until(self, ask, what):
+        end = time.monotonic() + WAIT_S
+        while not ask():
+            if time.monotonic() > end:
+                self.mpirun.terminate()
+                sys.exit(f"FAILED: never: {what}: {self.said()[-3000:]}")
+            time.sleep(0.002)
+
+    def until_lasting(self, n_done):
+        def is_so():
+            check(self.mpirun.poll() is None, f"ended too early: {self.said()[-3000:]}")
+            return len(published()) >= n_done and any(
+                os.path.isdir(f"out/{n}/snapshots") for n in os.listdir("out") if n.endswith(".part"))
+        self.until(is_so, f"{n_done} results and a job that lasts")
+
+    def process(self, rank):
+        return int(read(f"ranks/{rank}"))
+
+    def told(self):
+        """The results that this run says to have made."""
+        lines = [line for name in os.listdir("ranks") if name.startswith("told.")
+                 for line in read("ranks/" + name).splitlines(keepends=True)]
+        told = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        return [t["output"].split("/")[-1] for t in told if t["status"] == "ok"]
+
+    def end(self, makers=()):
+        """Its exit status. Nothing is left then, but for parts of results of processes that could not help it."""
+        self.until(lambda: self.mpirun.poll() is not None, "mpirun ends")
+        pids = [self.process(n) for n in os.listdir("ranks") if n.isdigit()]
+        self.until(lambda: not any(is_running(p) for p in pids), "all ranks end")
+        left = os.listdir("tmp") + os.listdir("shm")
+        check(not left, f"left behind: {left}")
+        check(set(makers_of_parts() if os.path.isdir("out") else ()) <= set(makers), f"parts are left: {self.said()[-3000:]}")
+        return self.mpirun.returncode
+
+
+def is_running(pid):
+    try:
+        return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] != b"Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def is_as_of_one_process():
+    names = sorted(published())
+    check(names == sorted(f"s{i}" for i in range(INPUTS)), f"{len(names)} results of {INPUTS} inputs")
+    for name in names:
+        files = sorted(os.listdir(f"one/{name}"))
+        check(files == sorted(os.listdir(f"out/{name}")), f"{name} has other files")
+        for file in files:
+            a, b = (read(f"{folder}/{name}/{file}") for folder in ("one", "out"))
+            if file == "result.json":
+                a, b = (json.loads(x)["outputs"] for x in (a, b))
+            check(a == b, f"{name}/{file} is not what one process makes")
+
+
+def kill_one(n, victim, n_done):
+    """Then the rest is done by as many."""
+    shutil.rmtree("out", ignore_errors=True)
+    ranks = Ranks(n, "lasting", "in")
+    ranks.until_lasting(n_done)
+    pid = ranks.process(victim)
+    os.kill(pid, signal.SIGKILL)
+    check(ranks.end([pid]) != 0, "a killed rank is no success")
+    before = published()
+    check(set(ranks.told()) <= set(before), "a result was told that is not there")
+    for name in os.listdir("out"):
+        if name.startswith("."):
+            os.utime("out/" + name, (1, 1))  # so that it is swept
+    ranks = Ranks(n, "--resume", "in")
+    check(ranks.end() == 0, f"--resume: {ranks.said()[-3000:]}")
+    after = published()
+    check(all(after[name] == before[name] for name in before), "a result was made again")
+    check(sorted(ranks.told()) == sorted(set(after) - set(before)), "a result was made twice, or for nothing")
+    is_as_of_one_process()
+
+
+def stop_one(n, victim, n_done):
+    shutil.rmtree("out", ignore_errors=True)
+    ranks = Ranks(n, "--mpi-timeout", f"{PATIENCE}", "lasting", "in")
+    ranks.until_lasting(n_done)
+    pid = ranks.process(victim)
+    os.kill(pid, signal.SIGSTOP)
+    check(ranks.end([pid]) == 1, f"exit status {ranks.mpirun.returncode} with a stopped rank")
+    said = ranks.said()
+    check(said.count(f"leat: error: rank {victim} (") == 1 and "has not answered for" in said, said)
+
+
+def interrupt(n, n_done):
+    """mpirun waits for so long before it tells them to stop, and once more before it kills them; 1 s by itself."""
+    shutil.rmtree("out", ignore_errors=True)
+    ranks = Ranks(n, "lasting", "in", environment={"OMPI_MCA_odls_base_sigkill_timeout": f"{2 * PATIENCE:.0f}"})
+    ranks.until_lasting(n_done)
+    ranks.mpirun.send_signal(signal.SIGINT)
+    check(ranks.end() != 0, "what was interrupted is no success")
+    check(ranks.said().count("lasting.dem.tif: stopped by a signal") == 1, ranks.said())
+
+
+def refuse(*other):
+    """Two ranks that are not to do the same: nobody does anything."""
+    shutil.rmtree("out", ignore_errors=True)
+    ranks = Ranks(1, "in", ":", "-n", "1", *RUN, "--mpi", "--json", *other)
+    check(ranks.end() == 1, f"exit status {ranks.mpirun.returncode}")
+    check("has other inputs or options than rank 0; all ranks must be started alike" in ranks.said(), ranks.said())
+    check(not published(), "something was done nevertheless")
+
+
+for folder in "in", "lasting":
+    os.mkdir(folder)
+make_inputs(random.Random(1))
+subprocess.run([*RUN, "-q", "-o", "one", "in"], check=True)
+for round in range(ROUNDS):
+    for n in 2, 3, 4:
+        kill_one(n, 0 if n % 2 else n - 1, (INPUTS * n // 10 + round * 7) % INPUTS)
+stop_one(3, 0, INPUTS // 5)
+stop_one(3, 1, INPUTS)  # it is done, and so is rank 0: see that the run does not end as if all were well
+interrupt(3, INPUTS)
+refuse("-o", "out", "lasting")
+print(f"{INPUTS} inputs by 2 to 4 ranks, {ROUNDS} rounds: each result once and as of one process")
