@@ -490,6 +490,20 @@ close_loop:
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
+/* Each of the processes that another MPI's mpirun has started would take all inputs. */
+static enum status refuse_launcher(const struct rank_transport *transport, struct ranks *alone)
+{
+    char mpi[STATUS_MESSAGE_BYTES];
+    transport->describe(mpi, sizeof(mpi));
+    STATUS_TRY(ranks_sum(alone, (uint64_t[RANKS_FIGURES]){0})); /* so that it leaves well */
+    ranks_close(alone);
+    return status_fail(STATUS_UNSUPPORTED,
+                       "--mpi: %zu processes have been started together, but %s, which leat_mpi.so "
+                       "is built for, finds this one alone: start them by its own mpirun, or by "
+                       "srun --mpi=pmix",
+                       launcher_processes(), mpi);
+}
+
 static enum status open_ranks(const struct settings *settings, bool check_only, struct ranks **out)
 {
     const struct rank_transport *transport;
@@ -510,17 +524,9 @@ static enum status open_ranks(const struct settings *settings, bool check_only, 
                                       .digest = settings_digest(settings) + check_only};
     STATUS_TRY(ranks_open(transport, &start, out));
     if (ranks_size(*out) == 1 && launcher_processes() > 1) {
-        char mpi[STATUS_MESSAGE_BYTES];
-        transport->describe(mpi, sizeof(mpi));
-        STATUS_TRY(ranks_sum(*out, (uint64_t[RANKS_FIGURES]){0})); /* so that it leaves well */
-        ranks_close(*out);
+        const enum status code = refuse_launcher(transport, *out);
         *out = NULL;
-        return status_fail(
-            STATUS_UNSUPPORTED,
-            "--mpi: %zu processes have been started together, but %s, which leat_mpi.so "
-            "is built for, finds this one alone: start them by its own mpirun, or by "
-            "srun --mpi=pmix",
-            launcher_processes(), mpi);
+        return code;
     }
     return STATUS_OK;
 }

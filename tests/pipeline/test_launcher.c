@@ -127,6 +127,17 @@ static void processes_of_the_host_are_those_of_the_launcher(void **state)
     assert_int_equal(processes("OMPI_COMM_WORLD_LOCAL_SIZE=0"), 1);
 }
 
+static void processes_of_a_step_are_those_of_all_its_hosts(void **state)
+{
+    (void)state;
+    launch("");
+    assert_int_equal(launcher_processes(), 1);
+    launch("PMI_RANK=2 PMI_SIZE=4 MPI_LOCALNRANKS=2");
+    assert_int_equal(launcher_processes(), 4);
+    launch("SLURM_PROCID=0 SLURM_NTASKS=8");
+    assert_int_equal(launcher_processes(), 1);
+}
+
 static void memory_and_processors_are_shared_by_the_processes_of_the_host(void **state)
 {
     (void)state;
@@ -154,6 +165,7 @@ int main(void)
         cmocka_unit_test(batch_script_without_a_step_takes_all_of_its_task),
         cmocka_unit_test(what_does_not_tell_the_share_is_an_error),
         cmocka_unit_test(processes_of_the_host_are_those_of_the_launcher),
+        cmocka_unit_test(processes_of_a_step_are_those_of_all_its_hosts),
         cmocka_unit_test(memory_and_processors_are_shared_by_the_processes_of_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

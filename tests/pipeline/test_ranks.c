@@ -145,7 +145,8 @@ static double silence_s(void)
 static void open_different(size_t n, double seconds, size_t other)
 {
     n_links = n;
-    n_open = n_lost = 0;
+    n_open = 0;
+    n_lost = 0;
     for (size_t i = 0; i < n; i++) {
         links[i] = (struct rank_link){.own = i};
         links[i].last = &links[i].first;

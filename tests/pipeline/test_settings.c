@@ -297,6 +297,35 @@ static void reader_keys_belong_to_every_pipeline(void **state)
     settings_free(&s);
 }
 
+static uint64_t digest_of(const char *options)
+{
+    struct settings s = with_config("[pipeline pearson]\ncolumns = 3-9\n", options);
+    const uint64_t digest = settings_digest(&s);
+    settings_free(&s);
+    return digest;
+}
+
+static void digest_is_of_what_is_to_be_done_and_not_of_how(void **state)
+{
+    (void)state;
+    static const char *const what[] = {"",         "-o other",     "-p pearson", "--force",
+                                       "--resume", "-s columns=2", "--level 9",  "--deadline 5",
+                                       "y.csv",    "y .csv"};
+    static const char *const how[] = {"--threads 3", "--memory 1G", "--devices 2", "-b cpu",
+                                      "--json",      "-q",          "-j 2"};
+    for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
+        for (size_t j = 0; j < sizeof(what) / sizeof(what[0]); j++) {
+            assert_int_equal(digest_of(what[i]) == digest_of(what[j]), i == j);
+        }
+    }
+    for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+        assert_true(digest_of(how[i]) == digest_of(""));
+    }
+    struct settings s = with_config("[pipeline pearson]\ncolumns = 3-8\n", "");
+    assert_true(settings_digest(&s) != digest_of(""));
+    settings_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_configuration_sets_what_long_options_set),
         cmocka_unit_test(command_line_beats_route_beats_pipeline_beats_built_in),
         cmocka_unit_test(reader_keys_belong_to_every_pipeline),
+        cmocka_unit_test(digest_is_of_what_is_to_be_done_and_not_of_how),
     };
     return cmocka_run_group_tests_name("settings", tests, make_config, remove_config);
 }

@@ -15,10 +15,9 @@ LEAT = os.environ["LEAT"]
 INPUTS = int(os.environ.get("LEAT_MPI_INPUTS", "500"))
 ROUNDS = int(os.environ.get("LEAT_MPI_ROUNDS", "1"))
 RUN = [LEAT, "run", "-b", "cpu", "--threads", "1", "-c", "leat.conf"]
-# What Open MPI keeps in files lies here, and what its libraries keep in memory until the end is not leat's.
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                   TMPDIR=os.path.abspath("tmp"), OMPI_MCA_btl_vader_backing_directory=os.path.abspath("shm"),
-                   ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+# What Open MPI keeps in files lies here.
+ENVIRONMENT = dict(os.environ, TMPDIR=os.path.abspath("tmp"),
+                   OMPI_MCA_btl_vader_backing_directory=os.path.abspath("shm"))
 
 
 def check(right, what):
