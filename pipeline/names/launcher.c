@@ -35,7 +35,7 @@ static enum status find_task(const char *name, uint64_t task, uint64_t first, ui
                            "%llu; write --shard I/N",
                            name, (unsigned long long)task, (unsigned long long)first);
     }
-    *out = (struct launcher_shard){(size_t)((task - first) / step), (size_t)count};
+    *out = (struct launcher_shard){(size_t)((task - first) / step), (size_t)count, false};
     return STATUS_OK;
 }
 
@@ -72,7 +72,7 @@ static bool find_rank(struct launcher_shard *out)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         uint64_t rank, size;
         if (read_count(names[i][0], &rank) && read_count(names[i][1], &size) && rank < size) {
-            *out = (struct launcher_shard){(size_t)rank, (size_t)size};
+            *out = (struct launcher_shard){(size_t)rank, (size_t)size, false};
             return true;
         }
     }
@@ -92,7 +92,8 @@ enum status launcher_find_shard(struct launcher_shard *out)
     }
     task.count = task.count > 0 ? task.count : 1;
     rank.count = rank.count > 0 ? rank.count : 1;
-    *out = (struct launcher_shard){task.index * rank.count + rank.index, task.count * rank.count};
+    *out = (struct launcher_shard){task.index * rank.count + rank.index, task.count * rank.count,
+                                   false};
     return STATUS_OK;
 }
 

@@ -248,7 +248,7 @@ static enum status put_shard(struct launcher_shard *shard, const char *value, co
             "%s: '%s' is not a share; write I/N, with I from 1 to N (N up to %d), or auto", origin,
             value, MOST);
     }
-    *shard = (struct launcher_shard){(size_t)index - 1, (size_t)count};
+    *shard = (struct launcher_shard){(size_t)index - 1, (size_t)count, false};
     return STATUS_OK;
 }
 
