@@ -1,0 +1,452 @@
+/*
+ * bands - see the header.
+ *
+ * A round: members hand out the rows at their edges, take in those beside, and make up to eight
+ * steps; then each says how busy its groups of sixteen rows are. From that follow the cuts, and
+ * which edges are quiet: in eight steps debris comes no further than eight rows, so where neither
+ * the sixteen rows at an edge nor the groups on either side of them can emit, the copy that the
+ * member beside has stays right.
+ */
+#include "kernels/sciddicat/bands.h"
+
+#include "kernels/sciddicat/bands_cut.h"
+#include "kernels/sciddicat/sciddicat_carver.h"
+#include "kernels/sciddicat/sciddicat_figures.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, PIECE_BYTES = 1 << 22 /* in which rows move to another owner */ };
+
+struct member {
+    struct queue *queue;
+    void *run;
+    enum status status; /* of the phase that is being done */
+    char message[STATUS_MESSAGE_BYTES];
+};
+
+/* Rows of one member that are ghost rows of the one beside it. */
+struct edge {
+    double *h;
+    bool is_due;   /* they go to the member beside before the next steps */
+    bool is_quiet; /* in the next steps they do not change */
+};
+
+struct bands {
+    struct sciddicat_params p;
+    struct executor executor;
+    struct backend *home;
+    size_t n, n_groups;
+    struct member *members;
+    size_t *first, *next;             /* groups at which bands begin; n_groups at the end */
+    struct edge *to_south, *to_north; /* of the rows before cut k, and after it */
+    uint32_t *busy;                   /* a group */
+    struct sciddicat_row_figures *figures;
+    struct sciddicat_rows piece;
+    size_t piece_rows;
+    void *memory;
+    uint64_t step;
+    unsigned n_steps; /* of the round */
+    bool moved;
+    struct bands_info info;
+};
+
+static const struct sciddicat_kernels *kernels(const struct member *m)
+{
+    return m->queue->backend->ops->sciddicat;
+}
+
+static const struct sciddicat_member_kernels *as_member(const struct member *m)
+{
+    return kernels(m)->member;
+}
+
+/* The first row of band k; that after the last of band k - 1. */
+static size_t row_of(const struct bands *b, size_t k)
+{
+    return sciddicat_group_row(b->first[k], b->p.rows);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void carve_edges(struct carver *c, const struct bands *b, struct edge **edges)
+{
+    *edges = carve(c, b->n, sizeof **edges);
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        double *h = carve(c, b->p.columns, SCIDDICAT_GHOST_ROWS * sizeof *h);
+        if (*edges != NULL) {
+            (*edges)[k] = (struct edge){.h = h, .is_quiet = true};
+        }
+    }
+}
+
+static void carve_all(struct carver *c, struct bands *b)
+{
+    const size_t columns = b->p.columns;
+    const size_t row_bytes = columns * (2 * sizeof *b->piece.h + sizeof *b->piece.arrival);
+    b->n_groups = sciddicat_n_groups(b->p.rows);
+    b->piece_rows = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
+    b->first = carve(c, b->n + 1, sizeof *b->first);
+    b->next = carve(c, b->n + 1, sizeof *b->next);
+    b->busy = carve(c, b->n_groups, sizeof *b->busy);
+    b->figures = carve(c, b->p.rows, sizeof *b->figures);
+    b->piece.h = carve(c, b->piece_rows * columns, sizeof *b->piece.h);
+    b->piece.max_h = carve(c, b->piece_rows * columns, sizeof *b->piece.max_h);
+    b->piece.arrival = carve(c, b->piece_rows * columns, sizeof *b->piece.arrival);
+    carve_edges(c, b, &b->to_south);
+    carve_edges(c, b, &b->to_north);
+}
+
+size_t bands_bytes(const struct sciddicat_params *p, size_t n_members)
+{
+    struct bands b = {.p = *p, .n = n_members};
+    struct carver c = {.align = ALIGN};
+    size_t cells;
+    if (n_members < 2 || sciddicat_count_cells(p, &cells) != STATUS_OK) {
+        return 0;
+    }
+    carve_all(&c, &b);
+    return carver_bytes(&c);
+}
+
+static enum status carve_host(struct bands *b)
+{
+    struct carver c = {.align = ALIGN};
+    STATUS_TRY(b->home->ops->host_alloc(b->home, bands_bytes(&b->p, b->n), &b->memory));
+    c.at = b->memory;
+    carve_all(&c, b);
+    return STATUS_OK;
+}
+
+/* --- phases ----------------------------------------------------------------------------------- */
+
+struct phase {
+    struct bands *bands;
+    enum status (*body)(struct bands *b, size_t k);
+};
+
+static void phase_body(void *arg, size_t k)
+{
+    const struct phase *phase = arg;
+    struct member *m = &phase->bands->members[k];
+    m->status = phase->body(phase->bands, k);
+    if (m->status != STATUS_OK) {
+        memcpy(m->message, status_message(), strlen(status_message()) + 1);
+    }
+}
+
+/* Calls the body for every member, at the same time where the executor can. */
+static enum status run_phase(struct bands *b, enum status (*body)(struct bands *b, size_t k))
+{
+    struct phase phase = {b, body};
+    b->executor.run(b->executor.context, b->n, phase_body, &phase);
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        if (m->status != STATUS_OK) {
+            return status_set(m->status, m->message);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* --- edges ------------------------------------------------------------------------------------ */
+
+static bool is_busy(const struct bands *b, size_t group)
+{
+    return group < b->n_groups && b->busy[group] != 0;
+}
+
+static void plan_edge(struct bands *b, struct edge *e, bool is_quiet)
+{
+    e->is_due = !e->is_quiet;
+    e->is_quiet = is_quiet;
+    b->info.n_edges_given += e->is_due ? 1 : 0;
+    b->info.n_edges_quiet += e->is_due ? 0 : 1;
+}
+
+/* Which edges may have changed in the last steps, and which cannot in the next. True when some
+ * are due. */
+static bool plan_edges(struct bands *b)
+{
+    bool is_due = false;
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        const size_t cut = b->first[k + 1];
+        const bool at_cut = is_busy(b, cut - 1) || is_busy(b, cut);
+        plan_edge(b, &b->to_south[k], !at_cut && (cut < 2 || !is_busy(b, cut - 2)));
+        plan_edge(b, &b->to_north[k], !at_cut && !is_busy(b, cut + 1));
+        is_due |= b->to_south[k].is_due || b->to_north[k].is_due;
+    }
+    return is_due;
+}
+
+static struct sciddicat_rows edge_rows(const struct edge *e, size_t first)
+{
+    return (struct sciddicat_rows){.first = first, .last = first + SCIDDICAT_GHOST_ROWS, .h = e->h};
+}
+
+static enum status take_edges(struct bands *b, size_t k)
+{
+    const struct member *m = &b->members[k];
+    if (k > 0 && b->to_north[k - 1].is_due) {
+        const struct sciddicat_rows rows = edge_rows(&b->to_north[k - 1], row_of(b, k));
+        STATUS_TRY(as_member(m)->take(m->queue, m->run, &rows));
+    }
+    if (k + 1 < b->n && b->to_south[k].is_due) {
+        const struct sciddicat_rows rows =
+            edge_rows(&b->to_south[k], row_of(b, k + 1) - SCIDDICAT_GHOST_ROWS);
+        STATUS_TRY(as_member(m)->take(m->queue, m->run, &rows));
+    }
+    return STATUS_OK;
+}
+
+static enum status give_and_step(struct bands *b, size_t k)
+{
+    const struct member *m = &b->members[k];
+    if (k > 0 && b->to_south[k - 1].is_due) {
+        const struct sciddicat_rows rows =
+            edge_rows(&b->to_south[k - 1], row_of(b, k) - SCIDDICAT_GHOST_ROWS);
+        STATUS_TRY(as_member(m)->give(m->queue, m->run, &rows));
+    }
+    if (k + 1 < b->n && b->to_north[k].is_due) {
+        const struct sciddicat_rows rows = edge_rows(&b->to_north[k], row_of(b, k + 1));
+        STATUS_TRY(as_member(m)->give(m->queue, m->run, &rows));
+    }
+    return as_member(m)->step(m->queue, m->run, b->n_steps);
+}
+
+static enum status look(struct bands *b)
+{
+    b->moved = false;
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        bool moved;
+        STATUS_TRY(as_member(m)->look(m->queue, m->run, b->busy + b->first[k], &moved));
+        b->moved |= moved;
+    }
+    return STATUS_OK;
+}
+
+/* --- cuts ------------------------------------------------------------------------------------- */
+
+/* Rows [first, last) from one member to another. */
+static enum status move_rows(struct bands *b, size_t from, size_t to, size_t first, size_t last)
+{
+    const struct member *old = &b->members[from], *new = &b->members[to];
+    for (size_t i = first; i < last; i += b->piece_rows) {
+        b->piece.first = i;
+        b->piece.last = last - i < b->piece_rows ? last : i + b->piece_rows;
+        STATUS_TRY(as_member(old)->take(old->queue, old->run, &b->piece));
+        STATUS_TRY(as_member(new)->give(new->queue, new->run, &b->piece));
+    }
+    return STATUS_OK;
+}
+
+/* Band k of next[] gets its rows from those who own them. */
+static enum status fetch_band(struct bands *b, size_t k)
+{
+    for (size_t from = 0; from < b->n; ++from) {
+        const size_t first = b->first[from] > b->next[k] ? b->first[from] : b->next[k];
+        const size_t last =
+            b->first[from + 1] < b->next[k + 1] ? b->first[from + 1] : b->next[k + 1];
+        if (from != k && first < last) {
+            STATUS_TRY(move_rows(b, from, k, sciddicat_group_row(first, b->p.rows),
+                                 sciddicat_group_row(last, b->p.rows)));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Bands become those of next[]. */
+static enum status own_bands(struct bands *b)
+{
+    memcpy(b->first, b->next, (b->n + 1) * sizeof *b->first);
+    b->info.n_cuts++;
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        STATUS_TRY(as_member(m)->own(m->queue, m->run, row_of(b, k), row_of(b, k + 1)));
+    }
+    return STATUS_OK;
+}
+
+/* Where the busiest member has a quarter more to do than it would have after a new cut. */
+static enum status cut_again(struct bands *b)
+{
+    uint64_t all;
+    const uint64_t now = bands_cut_busiest(b->busy, b->first, b->n, &all);
+    if (4 * now * b->n <= 5 * all ||
+        4 * now <= 5 * bands_cut(b->busy, b->n_groups, b->n, b->next)) {
+        return STATUS_OK;
+    }
+    for (size_t k = 0; k < b->n; ++k) {
+        STATUS_TRY(fetch_band(b, k));
+    }
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        b->to_south[k].is_quiet = b->to_north[k].is_quiet = false;
+    }
+    return own_bands(b);
+}
+
+/* --- opening and closing ---------------------------------------------------------------------- */
+
+size_t bands_count(const struct bands_config *c, const struct sciddicat_params *p)
+{
+    const size_t groups = sciddicat_n_groups(p->rows);
+    const size_t most = groups < c->n_queues ? groups : c->n_queues;
+    for (size_t k = 0; k < most; ++k) {
+        if (c->queues[k]->backend->ops->sciddicat->member == NULL) {
+            return 1;
+        }
+    }
+    return most;
+}
+
+static enum status upload(struct queue *q, const void *from, size_t bytes, struct span *out)
+{
+    uint64_t ticket;
+    const struct backend_ops *ops = q->backend->ops;
+    if (from == NULL) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(ops->alloc(q, bytes, out));
+    STATUS_TRY(ops->upload(q, *out, from, bytes, &ticket));
+    return ops->upload_wait(q, ticket);
+}
+
+static enum status open_member(struct bands *b, struct member *m, const struct bands_input *from)
+{
+    const struct backend_ops *ops = m->queue->backend->ops;
+    const size_t cells = b->p.rows * b->p.columns;
+    struct sciddicat_input in = {.z = {0}};
+    enum status st = upload(m->queue, from->z, cells * sizeof *from->z, &in.z);
+    if (st == STATUS_OK) {
+        st = upload(m->queue, from->h, cells * sizeof *from->h, &in.h);
+    }
+    if (st == STATUS_OK) {
+        st = upload(m->queue, from->nodata, cells, &in.nodata);
+    }
+    if (st == STATUS_OK) {
+        st = kernels(m)->open(m->queue, &b->p, &in, &m->run);
+    }
+    ops->release(m->queue, in.z);
+    ops->release(m->queue, in.h);
+    ops->release(m->queue, in.nodata);
+    return st;
+}
+
+/* The first cut, when all members still own all rows. */
+static enum status begin(struct bands *b)
+{
+    const struct member *home = &b->members[0];
+    STATUS_TRY(carve_host(b));
+    STATUS_TRY(as_member(home)->look(home->queue, home->run, b->busy, &b->moved));
+    (void)bands_cut(b->busy, b->n_groups, b->n, b->next);
+    return own_bands(b);
+}
+
+static enum status open_bands(struct bands *b, const struct bands_config *c,
+                              const struct bands_input *in)
+{
+    b->members = calloc(b->n, sizeof *b->members);
+    if (b->members == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu members", b->n);
+    }
+    for (size_t k = 0; k < b->n; ++k) {
+        b->members[k].queue = c->queues[k];
+        STATUS_TRY(open_member(b, &b->members[k], in));
+    }
+    return b->n > 1 ? begin(b) : STATUS_OK;
+}
+
+enum status bands_open(const struct bands_config *c, const struct sciddicat_params *p,
+                       const struct bands_input *in, struct bands **out)
+{
+    size_t cells;
+    *out = NULL;
+    STATUS_TRY(sciddicat_count_cells(p, &cells));
+    struct bands *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for bands");
+    }
+    *b = (struct bands){
+        .p = *p, .executor = c->executor, .home = c->queues[0]->backend, .n = bands_count(c, p)};
+    b->info.n_members = b->n;
+    const enum status st = open_bands(b, c, in);
+    if (st != STATUS_OK) {
+        bands_close(b);
+        return st;
+    }
+    *out = b;
+    return STATUS_OK;
+}
+
+void bands_close(struct bands *b)
+{
+    if (b == NULL) {
+        return;
+    }
+    for (size_t k = 0; b->members != NULL && k < b->n; ++k) {
+        struct member *m = &b->members[k];
+        if (m->run != NULL) {
+            kernels(m)->close(m->queue, m->run);
+        }
+    }
+    b->home->ops->host_free(b->home, b->memory);
+    free(b->members);
+    free(b);
+}
+
+/* --- steps and reports ------------------------------------------------------------------------ */
+
+static enum status make_round(struct bands *b)
+{
+    STATUS_TRY(cut_again(b));
+    if (plan_edges(b)) {
+        STATUS_TRY(run_phase(b, take_edges));
+    }
+    STATUS_TRY(run_phase(b, give_and_step));
+    STATUS_TRY(look(b));
+    b->step += b->n_steps;
+    return STATUS_OK;
+}
+
+static enum status report(struct bands *b, struct sciddicat_report *out)
+{
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        STATUS_TRY(as_member(m)->figures(m->queue, m->run, b->figures + row_of(b, k)));
+    }
+    *out = (struct sciddicat_report){.step = b->step, .moved = b->moved};
+    sciddicat_figures_of_map(b->figures, b->p.rows, out);
+    return STATUS_OK;
+}
+
+enum status bands_advance(struct bands *b, uint64_t n_steps, struct sciddicat_report *out)
+{
+    const struct member *home = &b->members[0];
+    if (b->n == 1) {
+        return kernels(home)->advance(home->queue, home->run, n_steps, out);
+    }
+    while (n_steps > 0) {
+        b->n_steps = n_steps < SCIDDICAT_GHOST_STEPS ? (unsigned)n_steps : SCIDDICAT_GHOST_STEPS;
+        STATUS_TRY(make_round(b));
+        n_steps -= b->n_steps;
+    }
+    return report(b, out);
+}
+
+enum status bands_state(struct bands *b, double *h, double *max_h, int32_t *arrival)
+{
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        const size_t at = k == 0 ? 0 : row_of(b, k) * b->p.columns;
+        STATUS_TRY(kernels(m)->state(m->queue, m->run, h == NULL ? NULL : h + at,
+                                     max_h == NULL ? NULL : max_h + at,
+                                     arrival == NULL ? NULL : arrival + at));
+    }
+    return STATUS_OK;
+}
+
+void bands_describe(const struct bands *b, struct bands_info *out)
+{
+    *out = b->info;
+}
