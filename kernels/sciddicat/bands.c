@@ -46,7 +46,8 @@ struct bands {
     size_t piece_rows;
     void *memory;
     uint64_t step;
-    unsigned n_steps; /* of the round */
+    const struct bands_input *input; /* while it is opened */
+    unsigned n_steps;                /* of the round */
     bool moved;
     struct bands_info info;
 };
@@ -312,9 +313,11 @@ static enum status upload(struct queue *q, const void *from, size_t bytes, struc
     return ops->upload_wait(q, ticket);
 }
 
-static enum status open_member(struct bands *b, struct member *m, const struct bands_input *from)
+static enum status open_member(struct bands *b, size_t k)
 {
+    struct member *m = &b->members[k];
     const struct backend_ops *ops = m->queue->backend->ops;
+    const struct bands_input *from = b->input;
     const size_t cells = b->p.rows * b->p.columns;
     struct sciddicat_input in = {.z = {0}};
     enum status st = upload(m->queue, from->z, cells * sizeof *from->z, &in.z);
@@ -352,8 +355,9 @@ static enum status open_bands(struct bands *b, const struct bands_config *c,
     }
     for (size_t k = 0; k < b->n; ++k) {
         b->members[k].queue = c->queues[k];
-        STATUS_TRY(open_member(b, &b->members[k], in));
     }
+    b->input = in;
+    STATUS_TRY(run_phase(b, open_member));
     return b->n > 1 ? begin(b) : STATUS_OK;
 }
 
