@@ -1,11 +1,12 @@
 /*
  * bands - see the header.
  *
- * A round: members hand out the rows at their edges, take in those beside, and make up to eight
- * steps; then each says how busy its groups of sixteen rows are. From that follow the cuts, and
- * which edges are quiet: in eight steps debris comes no further than eight rows, so where neither
- * the sixteen rows at an edge nor the groups on either side of them can emit, the copy that the
- * member beside has stays right.
+ * A round: members hand out the rows at the cuts, take in those beside, and make up to eight steps;
+ * then each says how busy its groups of sixteen rows are. From that follows where the map is cut.
+ *
+ * Debris comes one row further a step. Where neither group at a cut can emit, it is eight rows away
+ * from the cut after a round, and reaches it at the end of the next one. So that round needs no new
+ * copies of these rows; the one after it gets them, unless the groups are still at rest.
  */
 #include "kernels/sciddicat/bands.h"
 
@@ -25,11 +26,11 @@ struct member {
     char message[STATUS_MESSAGE_BYTES];
 };
 
-/* Rows of one member that are ghost rows of the one beside it. */
-struct edge {
-    double *h;
-    bool is_due;   /* they go to the member beside before the next steps */
-    bool is_quiet; /* in the next steps they do not change */
+/* Between two members: rows of each that are ghost rows of the other. */
+struct cut {
+    double *north, *south; /* of it */
+    bool is_due;           /* they go to the other before the next steps */
+    bool is_quiet;         /* and need not before those after them */
 };
 
 struct bands {
@@ -38,9 +39,9 @@ struct bands {
     struct backend *home;
     size_t n, n_groups;
     struct member *members;
-    size_t *first, *next;             /* groups at which bands begin; n_groups at the end */
-    struct edge *to_south, *to_north; /* of the rows before cut k, and after it */
-    uint32_t *busy;                   /* a group */
+    size_t *first, *next; /* groups at which bands begin; n_groups at the end */
+    struct cut *cuts;     /* k: between members k and k + 1 */
+    uint32_t *busy;       /* a group */
     struct sciddicat_row_figures *figures;
     struct sciddicat_rows piece;
     size_t piece_rows;
@@ -70,13 +71,15 @@ static size_t row_of(const struct bands *b, size_t k)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void carve_edges(struct carver *c, const struct bands *b, struct edge **edges)
+static void carve_cuts(struct carver *c, struct bands *b)
 {
-    *edges = carve(c, b->n, sizeof **edges);
+    b->cuts = carve(c, b->n - 1, sizeof *b->cuts);
     for (size_t k = 0; k + 1 < b->n; ++k) {
-        double *h = carve(c, b->p.columns, SCIDDICAT_GHOST_ROWS * sizeof *h);
-        if (*edges != NULL) {
-            (*edges)[k] = (struct edge){.h = h, .is_quiet = true};
+        struct cut made = {.is_quiet = true};
+        made.north = carve(c, b->p.columns, SCIDDICAT_GHOST_ROWS * sizeof *made.north);
+        made.south = carve(c, b->p.columns, SCIDDICAT_GHOST_ROWS * sizeof *made.south);
+        if (b->cuts != NULL) {
+            b->cuts[k] = made;
         }
     }
 }
@@ -94,8 +97,7 @@ static void carve_all(struct carver *c, struct bands *b)
     b->piece.h = carve(c, b->piece_rows * columns, sizeof *b->piece.h);
     b->piece.max_h = carve(c, b->piece_rows * columns, sizeof *b->piece.max_h);
     b->piece.arrival = carve(c, b->piece_rows * columns, sizeof *b->piece.arrival);
-    carve_edges(c, b, &b->to_south);
-    carve_edges(c, b, &b->to_north);
+    carve_cuts(c, b);
 }
 
 size_t bands_bytes(const struct sciddicat_params *p, size_t n_members)
@@ -150,51 +152,47 @@ static enum status run_phase(struct bands *b, enum status (*body)(struct bands *
     return STATUS_OK;
 }
 
-/* --- edges ------------------------------------------------------------------------------------ */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
-static bool is_busy(const struct bands *b, size_t group)
+/* Which rows go to the member beside. True when some do. */
+static bool plan_cuts(struct bands *b)
 {
-    return group < b->n_groups && b->busy[group] != 0;
-}
-
-static void plan_edge(struct bands *b, struct edge *e, bool is_quiet)
-{
-    e->is_due = !e->is_quiet;
-    e->is_quiet = is_quiet;
-    b->info.n_edges_given += e->is_due ? 1 : 0;
-    b->info.n_edges_quiet += e->is_due ? 0 : 1;
-}
-
-/* Which edges may have changed in the last steps, and which cannot in the next. True when some
- * are due. */
-static bool plan_edges(struct bands *b)
-{
-    bool is_due = false;
+    bool some = false;
     for (size_t k = 0; k + 1 < b->n; ++k) {
-        const size_t cut = b->first[k + 1];
-        const bool at_cut = is_busy(b, cut - 1) || is_busy(b, cut);
-        plan_edge(b, &b->to_south[k], !at_cut && (cut < 2 || !is_busy(b, cut - 2)));
-        plan_edge(b, &b->to_north[k], !at_cut && !is_busy(b, cut + 1));
-        is_due |= b->to_south[k].is_due || b->to_north[k].is_due;
+        struct cut *c = &b->cuts[k];
+        const size_t south = b->first[k + 1];
+        c->is_due = !c->is_quiet;
+        c->is_quiet = b->busy[south - 1] == 0 && b->busy[south] == 0;
+        some |= c->is_due;
+        b->info.n_exchanges += c->is_due ? 1 : 0;
+        b->info.n_quiet += c->is_due ? 0 : 1;
     }
-    return is_due;
+    return some;
 }
 
-static struct sciddicat_rows edge_rows(const struct edge *e, size_t first)
+static struct sciddicat_rows rows_north(const struct bands *b, size_t k)
 {
-    return (struct sciddicat_rows){.first = first, .last = first + SCIDDICAT_GHOST_ROWS, .h = e->h};
+    const size_t row = row_of(b, k + 1);
+    return (struct sciddicat_rows){
+        .first = row - SCIDDICAT_GHOST_ROWS, .last = row, .h = b->cuts[k].north};
+}
+
+static struct sciddicat_rows rows_south(const struct bands *b, size_t k)
+{
+    const size_t row = row_of(b, k + 1);
+    return (struct sciddicat_rows){
+        .first = row, .last = row + SCIDDICAT_GHOST_ROWS, .h = b->cuts[k].south};
 }
 
 static enum status take_edges(struct bands *b, size_t k)
 {
     const struct member *m = &b->members[k];
-    if (k > 0 && b->to_north[k - 1].is_due) {
-        const struct sciddicat_rows rows = edge_rows(&b->to_north[k - 1], row_of(b, k));
+    if (k > 0 && b->cuts[k - 1].is_due) {
+        const struct sciddicat_rows rows = rows_south(b, k - 1);
         STATUS_TRY(as_member(m)->take(m->queue, m->run, &rows));
     }
-    if (k + 1 < b->n && b->to_south[k].is_due) {
-        const struct sciddicat_rows rows =
-            edge_rows(&b->to_south[k], row_of(b, k + 1) - SCIDDICAT_GHOST_ROWS);
+    if (k + 1 < b->n && b->cuts[k].is_due) {
+        const struct sciddicat_rows rows = rows_north(b, k);
         STATUS_TRY(as_member(m)->take(m->queue, m->run, &rows));
     }
     return STATUS_OK;
@@ -203,13 +201,12 @@ static enum status take_edges(struct bands *b, size_t k)
 static enum status give_and_step(struct bands *b, size_t k)
 {
     const struct member *m = &b->members[k];
-    if (k > 0 && b->to_south[k - 1].is_due) {
-        const struct sciddicat_rows rows =
-            edge_rows(&b->to_south[k - 1], row_of(b, k) - SCIDDICAT_GHOST_ROWS);
+    if (k > 0 && b->cuts[k - 1].is_due) {
+        const struct sciddicat_rows rows = rows_north(b, k - 1);
         STATUS_TRY(as_member(m)->give(m->queue, m->run, &rows));
     }
-    if (k + 1 < b->n && b->to_north[k].is_due) {
-        const struct sciddicat_rows rows = edge_rows(&b->to_north[k], row_of(b, k + 1));
+    if (k + 1 < b->n && b->cuts[k].is_due) {
+        const struct sciddicat_rows rows = rows_south(b, k);
         STATUS_TRY(as_member(m)->give(m->queue, m->run, &rows));
     }
     return as_member(m)->step(m->queue, m->run, b->n_steps);
@@ -282,7 +279,7 @@ static enum status cut_again(struct bands *b)
         STATUS_TRY(fetch_band(b, k));
     }
     for (size_t k = 0; k + 1 < b->n; ++k) {
-        b->to_south[k].is_quiet = b->to_north[k].is_quiet = false;
+        b->cuts[k].is_quiet = false;
     }
     return own_bands(b);
 }
@@ -404,7 +401,7 @@ void bands_close(struct bands *b)
 static enum status make_round(struct bands *b)
 {
     STATUS_TRY(cut_again(b));
-    if (plan_edges(b)) {
+    if (plan_cuts(b)) {
         STATUS_TRY(run_phase(b, take_edges));
     }
     STATUS_TRY(run_phase(b, give_and_step));

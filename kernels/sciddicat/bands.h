@@ -29,9 +29,9 @@ struct bands_input {
 /* What has happened since the start. */
 struct bands_info {
     size_t n_members;
-    uint64_t n_cuts;        /* into bands; the first among them */
-    uint64_t n_edges_given; /* times sixteen rows went to the member beside */
-    uint64_t n_edges_quiet; /* times they had not changed and did not go */
+    uint64_t n_cuts;      /* of the map into bands; the first among them */
+    uint64_t n_exchanges; /* of rows between two members */
+    uint64_t n_quiet;     /* times that they had no need of one */
 };
 
 /* Of n_queues queues so many are used: every member has sixteen rows at least, and all backends

@@ -235,6 +235,40 @@ static void bands_are_as_busy_as_the_best_cut_allows(void **state)
     }
 }
 
+/* Also where they have reported the same rows before, and nothing happens in them. */
+static void members_report_rows_that_they_are_given(void **state)
+{
+    (void)state;
+    if (!has_members()) {
+        skip();
+    }
+    struct map m = terrain(15, 64, 40, 0.3, SCIDDICAT_SINK);
+    const struct sciddicat_member_kernels *k = kernels()->member;
+    const size_t n = (size_t)16 * 40;
+    struct sciddicat_report ignored;
+    struct sciddicat_row_figures got[16], want[16];
+    struct sciddicat_rows rows = {.first = 16, .last = 32};
+    void *from = open_run(&m), *to = open_run(&m);
+    rows.h = room(n, sizeof *rows.h);
+    rows.max_h = room(n, sizeof *rows.max_h);
+    rows.arrival = room(n, sizeof *rows.arrival);
+    ASSERT_OK(kernels()->advance(under_test_queue, from, 30, &ignored));
+    ASSERT_OK(kernels()->advance(under_test_queue, to, 0, &ignored));
+    ASSERT_OK(k->take(under_test_queue, from, &rows));
+    ASSERT_OK(k->give(under_test_queue, to, &rows));
+    ASSERT_OK(k->own(under_test_queue, from, 16, 32));
+    ASSERT_OK(k->own(under_test_queue, to, 16, 32));
+    ASSERT_OK(k->figures(under_test_queue, from, want));
+    ASSERT_OK(k->figures(under_test_queue, to, got));
+    assert_memory_equal(got, want, sizeof got);
+    kernels()->close(under_test_queue, from);
+    kernels()->close(under_test_queue, to);
+    free(rows.h);
+    free(rows.max_h);
+    free(rows.arrival);
+    map_free(&m);
+}
+
 static void bands_give_the_bits_of_one_run_for_any_number_of_members(void **state)
 {
     (void)state;
@@ -247,7 +281,7 @@ static void bands_give_the_bits_of_one_run_for_any_number_of_members(void **stat
             assert_true(r.lost_edge > 0 && r.n_active > 0);
             assert_int_equal(r.lost_nodata > 0, policy == SCIDDICAT_SINK);
             assert_int_equal(info.n_members, has_members() ? members[i] : 1);
-            assert_int_equal(info.n_edges_given > 0, info.n_members > 1);
+            assert_int_equal(info.n_exchanges > 0, info.n_members > 1);
             map_free(&m);
         }
     }
@@ -330,24 +364,35 @@ static void bands_hand_nothing_over_where_nothing_moves(void **state)
     heap_up(&m, 20, 15, 6, 3);
     heap_up(&m, 270, 15, 6, 3);
     check(&m, 2, &info);
-    assert_int_equal(info.n_edges_given, 0);
-    assert_int_equal(info.n_edges_quiet > 0, has_members());
+    assert_int_equal(info.n_exchanges, 0);
+    assert_int_equal(info.n_quiet > 0, has_members());
     map_free(&m);
 }
 
-/* Debris comes to a quiet edge from the north and from the south, at the first and at the last row
- * of the groups from which it does. */
-static void bands_see_debris_come_to_a_quiet_edge(void **state)
+/* Two pools behind dams keep the cut where it is, between them; a small slide comes to it from the
+ * north or from the south, and crosses it, at any time within a round. */
+static void bands_let_debris_come_to_a_quiet_cut(void **state)
 {
     (void)state;
-    for (size_t row = 60; row <= 130; row += 3) {
-        struct bands_info info;
-        struct map m = map_new(192, 24, SCIDDICAT_WALL, row < 96 ? 30 : -30);
-        heap_up(&m, row, 10, 3, 200);
-        heap_up(&m, 1, 10, 1, 0.5);
-        heap_up(&m, 190, 10, 1, 0.5);
-        check(&m, 3, &info);
-        map_free(&m);
+    enum { ROWS = 208, COLUMNS = 72 };
+    for (size_t row = 45; row < 62; row += under_test_size(1, 5)) {
+        for (int north = 0; north < 2; ++north) {
+            struct bands_info info;
+            struct map m = map_new(ROWS, COLUMNS, SCIDDICAT_WALL, 0);
+            for (size_t k = 0; k < cells(&m); ++k) {
+                const size_t i = north ? ROWS - 1 - k / COLUMNS : k / COLUMNS;
+                const size_t dam = i == 36 || i == 171;
+                m.z[k] = 9000 - 40 * (double)(i < 36 ? 36 : i > 171 ? 171 : i) + 50 * (double)dam;
+                m.h[k] = (i > 2 && i < 34) || (i > 173 && i < 206) ? 0.05 : 0;
+            }
+            heap_up(&m, north ? ROWS - 1 - row : row, 30, 1, 8);
+            check(&m, 2, &info);
+            if (has_members()) {
+                assert_int_equal(info.n_cuts, 1);
+                assert_true(info.n_quiet > 2 && info.n_exchanges > 2);
+            }
+            map_free(&m);
+        }
     }
 }
 
@@ -404,7 +449,7 @@ static void bands_without_debris_do_nothing(void **state)
     heap_up(&m, 30, 5, 5, 0.001);
     const struct sciddicat_report r = check(&m, 4, &info);
     assert_false(r.moved);
-    assert_int_equal(info.n_edges_given, 0);
+    assert_int_equal(info.n_exchanges, 0);
     map_free(&m);
 }
 
@@ -521,7 +566,8 @@ int main(void)
         cmocka_unit_test(bands_are_crossed_by_a_slide),
         cmocka_unit_test(bands_are_cut_again_where_debris_goes),
         cmocka_unit_test(bands_hand_nothing_over_where_nothing_moves),
-        cmocka_unit_test(bands_see_debris_come_to_a_quiet_edge),
+        cmocka_unit_test(bands_let_debris_come_to_a_quiet_cut),
+        cmocka_unit_test(members_report_rows_that_they_are_given),
         cmocka_unit_test(bands_compute_many_small_slides),
         cmocka_unit_test(bands_are_cut_for_threads_as_one_run_is),
         cmocka_unit_test(bands_come_to_rest),
