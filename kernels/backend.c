@@ -80,8 +80,26 @@ static enum status load_module(const struct backend_ops **out)
     return status_fail(STATUS_NO_BACKEND, "no CUDA module (%s) is installed", BACKEND_MODULE_FILE);
 }
 
-/* A CUDA device that has passed the self-test. */
-static enum status open_cuda(const struct backend_config *config, struct backend **out)
+/* The message outlives its own replacement in a copy. */
+static enum status cannot_be_used(enum status code)
+{
+    char reason[STATUS_MESSAGE_BYTES];
+    if (code == STATUS_OK || code == STATUS_NO_BACKEND) {
+        return code;
+    }
+    (void)snprintf(reason, sizeof reason, "%s", status_message());
+    return status_fail(STATUS_NO_BACKEND, "the CUDA backend cannot be used: %s", reason);
+}
+
+enum status backend_count_cuda(size_t *n)
+{
+    const struct backend_ops *ops;
+    *n = 0;
+    STATUS_TRY(load_module(&ops));
+    return cannot_be_used(ops->count(n));
+}
+
+static enum status open_tested(const struct backend_config *config, struct backend **out)
 {
     const struct backend_ops *ops;
     struct backend *cuda = NULL, *cpu = NULL;
@@ -100,6 +118,12 @@ static enum status open_cuda(const struct backend_config *config, struct backend
     return STATUS_OK;
 }
 
+enum status backend_open_cuda(const struct backend_config *config, struct backend **out)
+{
+    *out = NULL;
+    return cannot_be_used(open_tested(config, out));
+}
+
 enum status backend_select(const char *want, const struct backend_config *config, char *why,
                            size_t why_bytes, struct backend **out)
 {
@@ -114,19 +138,10 @@ enum status backend_select(const char *want, const struct backend_config *config
     if (!automatic && strcmp(want, "cuda") != 0) {
         return status_fail(STATUS_BAD_ARGUMENT, "backend '%s': give auto, cpu or cuda", want);
     }
-    enum status st = open_cuda(config, out);
-    if (st == STATUS_OK) {
-        return STATUS_OK;
-    }
-    if (automatic) {
+    enum status st = backend_open_cuda(config, out);
+    if (st != STATUS_OK && automatic) {
         (void)snprintf(why, why_bytes, "on the CPU: %s", status_message());
         return backend_cpu.open(config, out);
     }
-    if (st == STATUS_NO_BACKEND) {
-        return st;
-    }
-    /* the message outlives its own replacement in a copy */
-    char reason[STATUS_MESSAGE_BYTES];
-    (void)snprintf(reason, sizeof reason, "%s", status_message());
-    return status_fail(STATUS_NO_BACKEND, "the CUDA backend cannot be used: %s", reason);
+    return st;
 }

@@ -88,6 +88,8 @@ struct queue_busy {
 struct backend_ops {
     const char *name;
 
+    /* How many devices there are. STATUS_NO_BACKEND with the reason why there is none. */
+    enum status (*count)(size_t *n) STATUS_MUST_CHECK;
     /* Opens a device. STATUS_NO_BACKEND with the reason (no driver, no device, too old). */
     enum status (*open)(const struct backend_config *config,
                         struct backend **out) STATUS_MUST_CHECK;
@@ -97,6 +99,10 @@ struct backend_ops {
     /* Host memory for blocks: page-locked on CUDA; aligned to 4096 in any case. */
     enum status (*host_alloc)(struct backend *b, size_t bytes, void **out) STATUS_MUST_CHECK;
     void (*host_free)(struct backend *b, void *p);
+    /* Makes host memory that came from elsewhere as good for copies as that of host_alloc, for all
+     * devices, until it is unpinned; it may be in use. Before it is freed it is unpinned. */
+    enum status (*host_pin)(struct backend *b, void *p, size_t bytes) STATUS_MUST_CHECK;
+    void (*host_unpin)(struct backend *b, void *p);
 
     /* Queues are costly to make: the engine keeps and reuses them. */
     enum status (*queue_new)(struct backend *b, struct queue **out) STATUS_MUST_CHECK;
@@ -167,8 +173,15 @@ typedef const struct backend_ops *backend_module_fn(void);
 #define BACKEND_MODULE_SYMBOL "leat_cuda_backend"
 #define BACKEND_MODULE_FILE   "leat_cuda.so"
 
+/* The CUDA module's devices. STATUS_NO_BACKEND: no module, no driver, no device. */
+enum status backend_count_cuda(size_t *n) STATUS_MUST_CHECK;
+/* Opens a CUDA device that passes the self-test (small vectors, compared with the CPU's answer).
+ * STATUS_NO_BACKEND says why not. By any thread, several devices at a time. */
+enum status backend_open_cuda(const struct backend_config *config,
+                              struct backend **out) STATUS_MUST_CHECK;
+
 /* Opens "cpu", "cuda" or "auto". auto takes CUDA when the module loads, a device opens and passes
- * the self-test (small vectors, compared with the CPU's answer); otherwise the CPU, with the reason
+ * the self-test; otherwise the CPU, with the reason
  * in `why` (one line; "" when there is nothing to say). "cuda" fails with STATUS_NO_BACKEND instead
  * of falling back. The module is looked for in $LEAT_MODULE_DIR, beside the executable, in
  * ../lib/leat beside it, and in the directory configured at build time. */

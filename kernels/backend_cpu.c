@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+static enum status cpu_count(size_t *n)
+{
+    *n = 1;
+    return STATUS_OK;
+}
+
 static enum status cpu_open(const struct backend_config *config, struct backend **out)
 {
     *out = NULL;
@@ -96,11 +102,14 @@ static void cpu_describe(const struct backend *b, struct backend_info *out)
 #define AND_FAMILY(name) , .name = &cpu_##name
 const struct backend_ops backend_cpu = {
     .name = "cpu",
+    .count = cpu_count,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
     .host_alloc = cpu_host_alloc,
     .host_free = cpu_host_free,
+    .host_pin = cpu_host_pin,
+    .host_unpin = cpu_host_unpin,
     .queue_new = cpu_queue_new,
     .queue_free = cpu_queue_free,
     .alloc = cpu_alloc,

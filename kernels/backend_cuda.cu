@@ -23,18 +23,24 @@ enum status refuse(const char *reason, cudaError_t error)
     return status_fail(STATUS_NO_BACKEND, "%s: %s", reason, cudaGetErrorString(error));
 }
 
+enum status device_count(size_t *out)
+{
+    int n = 0;
+    const cudaError_t error = cudaGetDeviceCount(&n);
+    *out = error == cudaSuccess ? (size_t)n : 0;
+    return error == cudaSuccess ? STATUS_OK : refuse("no CUDA device can be used", error);
+}
+
 enum status probe(int device, struct cudaDeviceProp *properties)
 {
-    int n = 0, pools = 0;
-    cudaError_t error = cudaGetDeviceCount(&n);
-    if (error != cudaSuccess) {
-        return refuse("no CUDA device can be used", error);
-    }
-    if (device < 0 || device >= n) {
-        return status_fail(STATUS_NO_BACKEND, "there is no CUDA device %d: there are %d", device,
+    size_t n = 0;
+    int pools = 0;
+    STATUS_TRY(device_count(&n));
+    if (device < 0 || (size_t)device >= n) {
+        return status_fail(STATUS_NO_BACKEND, "there is no CUDA device %d: there are %zu", device,
                            n);
     }
-    error = cudaGetDeviceProperties(properties, device);
+    cudaError_t error = cudaGetDeviceProperties(properties, device);
     if (error != cudaSuccess) {
         return refuse("the CUDA device does not answer", error);
     }
@@ -169,15 +175,37 @@ void device_host_free(struct backend *backend, void *p)
     }
 }
 
+enum status device_host_pin(struct backend *backend, void *p, size_t bytes)
+{
+    CUDA_TRY(cudaSetDevice(((struct cuda_backend *)backend)->device), "choosing the device");
+    const cudaError_t error = cudaHostRegister(p, bytes, cudaHostRegisterPortable);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return status_fail(STATUS_NO_MEMORY, "%zu bytes cannot be page-locked: %s", bytes,
+                           cudaGetErrorString(error));
+    }
+    return STATUS_OK;
+}
+
+void device_host_unpin(struct backend *backend, void *p)
+{
+    if (cudaSetDevice(((struct cuda_backend *)backend)->device) == cudaSuccess) {
+        (void)cudaHostUnregister(p);
+    }
+}
+
 /* A family of kernels as a member of the table, after the others. */
 #define AND_FAMILY(name) , .name = &cuda_##name
 const struct backend_ops backend_cuda = {
     .name = "cuda",
+    .count = device_count,
     .open = device_open,
     .close = device_close,
     .describe = device_describe,
     .host_alloc = device_host_alloc,
     .host_free = device_host_free,
+    .host_pin = device_host_pin,
+    .host_unpin = device_host_unpin,
     .queue_new = cuda_queue_new,
     .queue_free = cuda_queue_free,
     .alloc = cuda_alloc,

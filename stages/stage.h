@@ -94,6 +94,9 @@ struct stage_ops {
     const struct param_spec *specs;
     size_t n_specs;
 
+    /* May be NULL: little. About how many multiplications and additions a job of this shape takes,
+     * from args->inputs and args->params alone. Whether a device is worth its opening. */
+    double (*work)(const struct stage_args *args);
     /* What a job with these tables would need. A table that does not know its length is planned by
      * its estimate, and when more lines have come by half as many again, with args->n_results as
      * they are. STATUS_BAD_INPUT /

@@ -3,7 +3,7 @@
 # power cuts, full disks, faults and drops, and ten minutes of each fuzz target. Some eight hours on two cores; seeds are
 # printed, so that what fails can be repeated. Stops at the first failure.
 #
-# usage: sh tests/soak.sh [PART...]     parts: spool disk service flood oracle alloc bounds threads fuzz tidy; all
+# usage: sh tests/soak.sh [PART...]     parts: spool disk batch service flood oracle alloc bounds threads fuzz tidy; all
 # if none is named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts themselves are in order.
 set -eu
 cd "$(dirname "$0")/.."
@@ -41,6 +41,11 @@ part_disk()
 {
     build release
     SPOOL_CUTS=$(rounds 300) play release '^scenario.spool_disk$'
+}
+part_batch()
+{
+    build release
+    LEAT_BATCH_INPUTS=2000 LEAT_BATCH_ROUNDS=$(rounds 50) LEAT_BATCH_SEED=$(date +%s) play release '^scenario.batch_kills$'
 }
 part_service()
 {
@@ -103,7 +108,7 @@ part_fuzz()
     play soak '^fuzz[.]'
 }
 
-for part in ${*:-spool disk service flood oracle alloc bounds threads fuzz tidy}; do
+for part in ${*:-spool disk batch service flood oracle alloc bounds threads fuzz tidy}; do
     echo "== $part"
     "part_$part"
 done

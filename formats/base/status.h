@@ -25,6 +25,7 @@ extern "C" {
     X(STATUS_CHANGED, "changed", "the input changed while it was being read")                      \
     X(STATUS_IO, "io", "the system could not read or write")                                       \
     X(STATUS_EXISTS, "exists", "a result of that name is already there")                           \
+    X(STATUS_SKIPPED, "skipped", "the result is already there and matches")                        \
     X(STATUS_NO_BACKEND, "no-backend", "the backend asked for is not available")                   \
     X(STATUS_DEVICE, "device", "the device reported an error")                                     \
     X(STATUS_CANCELLED, "cancelled", "stopped on request")                                         \

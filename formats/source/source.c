@@ -371,6 +371,11 @@ enum status source_check_unchanged(const struct source *s)
                        s->name, s->file_bytes, (uint64_t)st.st_size);
 }
 
+struct timespec source_modified(const struct source *s)
+{
+    return s->changed;
+}
+
 enum status source_crc(struct source *s, uint32_t *out)
 {
     *out = 0;

@@ -205,6 +205,21 @@ void cpu_host_free(struct backend *b, void *p)
     free(p);
 }
 
+/* Nothing copies past the processor. */
+enum status cpu_host_pin(struct backend *b, void *p, size_t bytes)
+{
+    (void)b;
+    (void)p;
+    (void)bytes;
+    return STATUS_OK;
+}
+
+void cpu_host_unpin(struct backend *b, void *p)
+{
+    (void)b;
+    (void)p;
+}
+
 /* --- queues ---------------------------------------------------------------------------------- */
 
 enum status cpu_queue_new(struct backend *b, struct queue **out)

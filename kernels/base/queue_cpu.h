@@ -67,6 +67,8 @@ enum status cpu_alloc(struct queue *q, size_t bytes, struct span *out) STATUS_MU
 void cpu_release(struct queue *q, struct span s);
 enum status cpu_host_alloc(struct backend *b, size_t bytes, void **out) STATUS_MUST_CHECK;
 void cpu_host_free(struct backend *b, void *p);
+enum status cpu_host_pin(struct backend *b, void *p, size_t bytes) STATUS_MUST_CHECK;
+void cpu_host_unpin(struct backend *b, void *p);
 enum status cpu_upload(struct queue *q, struct span to, const void *from, size_t bytes,
                        uint64_t *ticket) STATUS_MUST_CHECK;
 enum status cpu_upload_wait(struct queue *q, uint64_t ticket) STATUS_MUST_CHECK;

@@ -53,7 +53,13 @@ struct doctor_report {
     uint64_t memory_bytes, memory_bound; /* of the machine; of leat's bulk memory */
     struct machine_limits group;
     uint64_t open_files, locked_bytes; /* UINT64_MAX: no limit */
-    struct doctor_backend cpu, cuda;
+    struct doctor_backend cpu;
+    struct doctor_backend cuda; /* the first device that works; else why none does */
+    struct {
+        int number;
+        struct doctor_backend is;
+    } devices[SETTINGS_MOST_DEVICES];
+    size_t n_devices;
     const struct doctor_backend *chosen; /* what --backend gets; NULL: it does not work */
     struct doctor_folder output;
     struct {
@@ -76,14 +82,13 @@ static const char *compiler(void)
 
 /* Opening CUDA's backend includes its self-test; the CPU's is tested against itself, which shows
  * that the kernels run here and give the same bits twice. */
-static void examine_backend(const char *name, const struct backend_config *config,
+static void examine_backend(bool is_cpu, const struct backend_config *config,
                             struct doctor_backend *out)
 {
     struct backend *b = NULL;
-    char why[STATUS_MESSAGE_BYTES];
     uint64_t from = thread_pool_now_ns();
-    enum status status = backend_select(name, config, why, sizeof(why), &b);
-    if (status == STATUS_OK && strcmp(name, "cpu") == 0) {
+    enum status status = is_cpu ? backend_cpu.open(config, &b) : backend_open_cuda(config, &b);
+    if (status == STATUS_OK && is_cpu) {
         status = self_test(b, b);
     }
     out->seconds = (double)(thread_pool_now_ns() - from) * 1e-9;
@@ -98,13 +103,35 @@ static void examine_backend(const char *name, const struct backend_config *confi
     }
 }
 
+/* All that --devices asks for. */
+static enum status examine_devices(const struct settings *s, const struct backend_config *config,
+                                   struct doctor_report *r)
+{
+    int numbers[SETTINGS_MOST_DEVICES];
+    size_t n_there;
+    STATUS_TRY(backend_count_cuda(&n_there));
+    STATUS_TRY(settings_choose_devices(&s->devices, n_there, numbers, &r->n_devices));
+    for (size_t i = 0; i < r->n_devices; i++) {
+        struct backend_config this = *config;
+        this.device = r->devices[i].number = numbers[i];
+        examine_backend(false, &this, &r->devices[i].is);
+        if (!r->cuda.works && (i == 0 || r->devices[i].is.works)) {
+            r->cuda = r->devices[i].is;
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status examine_backends(const struct settings *s, struct doctor_report *r)
 {
     struct thread_pool *pool;
     STATUS_TRY(thread_pool_new(r->threads, &pool));
     struct backend_config config = {.executor = thread_pool_executor(pool)};
-    examine_backend("cpu", &config, &r->cpu);
-    examine_backend("cuda", &config, &r->cuda);
+    examine_backend(true, &config, &r->cpu);
+    if (examine_devices(s, &config, r) != STATUS_OK) {
+        snprintf(r->cuda.reason, sizeof(r->cuda.reason), "%s", status_message());
+        r->n_devices = 0;
+    }
     thread_pool_free(pool);
     bool wants_cuda = strcmp(s->backend, "cuda") == 0;
     bool takes_cuda = strcmp(s->backend, "cpu") != 0 && r->cuda.works;
@@ -304,11 +331,19 @@ static void print_text(const struct settings *s, const struct doctor_report *r)
          text_size(total, r->memory_bytes), text_size(bound, r->memory_bound));
     printf("\nBackends\n");
     print_backend("cpu", &r->cpu);
-    print_backend("cuda", &r->cuda);
+    for (size_t i = 0; i < r->n_devices; i++) {
+        char name[24];
+        snprintf(name, sizeof(name), "cuda:%d", r->devices[i].number);
+        print_backend(name, &r->devices[i].is);
+    }
+    if (r->n_devices == 0) {
+        print_backend("cuda", &r->cuda);
+    }
     line("--backend", "%s: %s", s->backend,
-         r->chosen == NULL      ? "does not work"
-         : r->chosen == &r->cpu ? "takes the CPU"
-                                : "takes CUDA");
+         r->chosen == NULL                 ? "does not work"
+         : r->chosen == &r->cpu            ? "takes the CPU"
+         : strcmp(s->backend, "auto") == 0 ? "takes CUDA for large jobs, the CPU for small ones"
+                                           : "takes CUDA");
     printf("\nOutput\n");
     print_output(s, &r->output);
     printf("\nLimits\n");
@@ -337,6 +372,17 @@ static json_t *backend_object(const struct doctor_backend *b)
                      "memory_free", limit(b->info.memory_free), "test_s", b->seconds);
 }
 
+static json_t *devices_object(const struct doctor_report *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->n_devices; i++) {
+        json_t *device = backend_object(&r->devices[i].is);
+        json_object_set_new(device, "number", json_integer(r->devices[i].number));
+        json_array_append_new(list, device);
+    }
+    return list;
+}
+
 static json_t *output_object(const struct settings *s, const struct doctor_folder *f)
 {
     json_t *o = json_pack("{s:o, s:b, s:b, s:o, s:o}", "folder", text_json(s->output), "exists",
@@ -362,15 +408,15 @@ static json_t *report_object(const struct settings *s, const struct doctor_repor
         json_pack("{s:o, s:o, s:o, s:o}", "open_files", limit(r->open_files), "locked_bytes",
                   limit(r->locked_bytes), "group_memory_bytes", limit(r->group.memory_bytes),
                   "group_cpu_milli", limit(r->group.cpu_milli));
-    return json_pack("{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:o, s:o}", "works",
+    return json_pack("{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:o, s:o, s:o}", "works",
                      r->chosen != NULL, "version", LEAT_VERSION, "compiler", compiler(), "machine",
                      machine, "backend_asked", s->backend, "backend",
                      r->chosen == NULL      ? NULL
                      : r->chosen == &r->cpu ? "cpu"
                                             : "cuda",
                      "backends", "cpu", backend_object(&r->cpu), "cuda", backend_object(&r->cuda),
-                     "output", output_object(s, &r->output), "limits", limits, "libraries",
-                     libraries);
+                     "devices", devices_object(r), "output", output_object(s, &r->output), "limits",
+                     limits, "libraries", libraries);
 }
 
 static enum status print_json(const struct settings *s, const struct doctor_report *r)

@@ -54,6 +54,8 @@ static void on_ended(void *user, const struct job_report *r)
     if (r->code == STATUS_OK) {
         told->n_done++;
         tell_success(told, r);
+    } else if (r->code == STATUS_SKIPPED) {
+        log_debug("%s: skipped, %s", r->path, r->message);
     } else {
         runner_tell_failure(r);
     }
@@ -64,13 +66,17 @@ static void on_ended(void *user, const struct job_report *r)
 
 static void tell_totals(const struct settings *s, const struct runner_totals *t)
 {
-    if (s->quiet || t->n_done + t->n_failed == 0) {
+    char skipped[48] = "";
+    if (s->quiet || t->n_done + t->n_failed + t->n_skipped == 0) {
         return;
     }
+    if (t->n_skipped > 0) {
+        snprintf(skipped, sizeof(skipped), ", %zu skipped", t->n_skipped);
+    }
     double megabytes = (double)t->input_bytes * 1e-6;
-    log_info("%zu done, %zu failed: %.1f MB in %.3f s (%.0f MB/s, %.0f jobs/s) on %s; pipeline "
+    log_info("%zu done%s, %zu failed: %.1f MB in %.3f s (%.0f MB/s, %.0f jobs/s) on %s; pipeline "
              "efficiency %.2f, bound by %s",
-             t->n_done, t->n_failed, megabytes, t->wall_s, megabytes / t->wall_s,
+             t->n_done, skipped, t->n_failed, megabytes, t->wall_s, megabytes / t->wall_s,
              (double)t->n_done / t->wall_s, t->backend, t->efficiency.value,
              t->efficiency.bound_by);
 }

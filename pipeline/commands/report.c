@@ -42,9 +42,18 @@ static json_t *success(const struct job_report *r, const char *output)
     return o;
 }
 
+static json_t *skipped(const struct job_report *r, const char *output)
+{
+    return json_pack("{s:o, s:s, s:o, s:o}", "input", text_json(r->path), "status",
+                     status_name(r->code), "output", place(output, r->stem), "reason",
+                     text_json(r->message));
+}
+
 void report_print(const struct job_report *r, const char *output)
 {
-    json_t *o = r->code == STATUS_OK ? success(r, output) : failure(r);
+    json_t *o = r->code == STATUS_OK        ? success(r, output)
+                : r->code == STATUS_SKIPPED ? skipped(r, output)
+                                            : failure(r);
     if (o == NULL) {
         log_error("%s: no memory to report on it", r->path);
         return;

@@ -78,7 +78,7 @@ static void draw(uv_timer_t *timer)
     }
     const double per_second = elapsed_s > 0 ? (double)bytes / elapsed_s : 0;
     char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], left[TEXT_NUMBER_BYTES];
-    char line[256], rest[64] = "", failed[48] = "";
+    char line[256], rest[64] = "", failed[48] = "", skipped[48] = "";
     if (r->total_bytes > bytes && per_second > 0) {
         snprintf(rest, sizeof(rest), ", %.0f %%, %s left",
                  100.0 * (double)bytes / (double)r->total_bytes,
@@ -87,8 +87,11 @@ static void draw(uv_timer_t *timer)
     if (r->totals->n_failed > 0) {
         snprintf(failed, sizeof(failed), ", %zu failed", r->totals->n_failed);
     }
-    snprintf(line, sizeof(line), "%zu done, %zu running%s: %s, %s/s%s", r->totals->n_done,
-             r->engine.n_jobs, failed, text_size(size, bytes),
+    if (r->totals->n_skipped > 0) {
+        snprintf(skipped, sizeof(skipped), ", %zu skipped", r->totals->n_skipped);
+    }
+    snprintf(line, sizeof(line), "%zu done, %zu running%s%s: %s, %s/s%s", r->totals->n_done,
+             r->engine.n_jobs, skipped, failed, text_size(size, bytes),
              text_size(rate, (uint64_t)per_second), rest);
     log_progress(line);
 }
@@ -98,6 +101,8 @@ static void count(struct runner *r, const struct job_report *report)
     r->totals->input_bytes += report->input_bytes;
     if (report->code == STATUS_OK) {
         r->totals->n_done++;
+    } else if (report->code == STATUS_SKIPPED) {
+        r->totals->n_skipped++;
     } else {
         r->totals->n_failed++;
     }
@@ -249,7 +254,8 @@ static enum status size_work(void *owner)
 static void size_finished(struct engine_task *task)
 {
     struct runner *r = task->owner;
-    r->total_bytes = r->size_found;
+    const size_t n_shares = r->settings->shard.count;
+    r->total_bytes = r->size_found / (n_shares > 0 ? n_shares : 1);
     r->sizing = false;
     feed(r);
 }
@@ -296,7 +302,22 @@ static void note_begin(struct runner *r)
     r->started_ns = thread_pool_now_ns();
     r->compute_s = thread_pool_cpu_s(r->engine.compute);
     r->all_s = process_cpu_s();
-    r->engine.backend->ops->busy_all(r->engine.backend, &r->device);
+    engine_busy(&r->engine, &r->device);
+}
+
+/* What has computed: "cpu", "cuda", "3 cuda", "cpu and 2 cuda". */
+static void tell_places(struct runner_totals *t, const struct engine *e)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < e->n_devices; i++) {
+        n += e->devices[i].n_begun > 0;
+    }
+    char count[24] = "";
+    if (n > 1) {
+        snprintf(count, sizeof(count), "%zu ", n);
+    }
+    snprintf(t->backend, sizeof(t->backend), "%s%s%s%s", e->cpu.n_begun > 0 || n == 0 ? "cpu" : "",
+             e->cpu.n_begun > 0 && n > 0 ? " and " : "", n > 0 ? count : "", n > 0 ? "cuda" : "");
 }
 
 static void add_up(struct runner *r)
@@ -304,7 +325,7 @@ static void add_up(struct runner *r)
     struct runner_totals *t = r->totals;
     struct engine *e = &r->engine;
     struct queue_busy device;
-    e->backend->ops->busy_all(e->backend, &device);
+    engine_busy(e, &device);
     const double compute_s = thread_pool_cpu_s(e->compute) - r->compute_s,
                  all_s = process_cpu_s() - r->all_s;
     const uint64_t now = thread_pool_now_ns();
@@ -317,15 +338,14 @@ static void add_up(struct runner *r)
         .disk_in_s = meter_s(&e->disks.in, now),
         .disk_out_s = meter_s(&e->disks.out, now)};
     t->efficiency = efficiency_of(&times, t->wall_s);
-    memcpy(t->backend, r->engine.info.name, sizeof(t->backend));
-    memcpy(t->device, r->engine.info.device, sizeof(t->device));
+    tell_places(t, e);
 }
 
 enum status runner_run(const struct settings *settings, bool check_only,
                        void (*ended)(void *user, const struct job_report *report), void *user,
                        struct runner_totals *out)
 {
-    *out = (struct runner_totals){0};
+    *out = (struct runner_totals){.shared = settings->shard.count > 0};
     struct runner *r = calloc(1, sizeof(*r));
     if (r == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory to begin");
@@ -349,11 +369,8 @@ enum status runner_run(const struct settings *settings, bool check_only,
     if (code != STATUS_OK) {
         goto close_loop;
     }
-    if (r->engine.why[0] != '\0') {
-        log_info("%s", r->engine.why);
-    }
-    if (r->engine.info.advice[0] != '\0') {
-        log_info("%s", r->engine.info.advice);
+    if (r->engine.cpu.info.advice[0] != '\0' && r->engine.n_devices == 0) {
+        log_info("%s", r->engine.cpu.info.advice);
     }
     if (!check_only) {
         if ((code = publish_open_output(settings->output, &r->context.out_fd)) != STATUS_OK) {
@@ -397,7 +414,8 @@ int runner_exit_status(const struct runner_totals *t)
         }
         return 1;
     }
-    if (t->n_done == 0 && t->n_failed == t->n_absent) {
+    const bool nothing = t->n_done + t->n_skipped == 0 && t->n_failed == t->n_absent;
+    if (nothing && (t->n_failed > 0 || !t->shared)) {
         return 2;
     }
     return t->n_failed == 0 ? 0 : 1;

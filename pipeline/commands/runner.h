@@ -11,12 +11,14 @@
 
 struct runner_totals {
     size_t n_done, n_failed;
-    size_t n_absent; /* of the failed: inputs that do not exist or have no pipeline */
+    size_t n_skipped; /* --resume: done before, or meanwhile by another process */
+    bool shared;      /* --shard: there may be nothing to do */
+    size_t n_absent;  /* of the failed: inputs that do not exist or have no pipeline */
     uint64_t input_bytes;
     double wall_s;
     struct efficiency efficiency;
     bool interrupted;
-    char backend[16], device[96];
+    char backend[48]; /* what has computed */
 };
 
 /* Runs `settings`' inputs; every job's report goes to `ended`, on the calling thread, also those of
@@ -25,7 +27,8 @@ enum status runner_run(const struct settings *settings, bool check_only,
                        void (*ended)(void *user, const struct job_report *report), void *user,
                        struct runner_totals *out) STATUS_MUST_CHECK;
 
-/* 0 all done, 1 some failed or a signal has stopped it (which is logged), 2 nothing could be done.
+/* 0 all done or skipped, 1 some failed or a signal has stopped it (which is logged), 2 nothing
+ * could be done.
  */
 int runner_exit_status(const struct runner_totals *totals);
 

@@ -1,7 +1,7 @@
 /*
  * engine - see engine.h. What runs where: reading and writing have thread pools of their own (they
  * wait for disks), decoding, CPU kernels and encoding share the compute pool, later lanes first; a
- * CUDA device has a thread pool that feeds it, since its calls wait for copies.
+ * CUDA device has a thread pool that feeds it (device.c).
  */
 #include "pipeline/engine/engine.h"
 
@@ -18,7 +18,6 @@ enum {
     READ_THREADS_MIN = 2,
     READ_THREADS_MAX = 8,
     WRITE_THREADS = 2,
-    DEVICE_THREADS = 4,
     JOBS_WAITING = 6, /* beyond one a thread: small ones wait for lanes more than they compute */
     BLOCK_BYTES_MIN = 320 << 10,
     BLOCK_BYTES_MAX = 5 << 20,
@@ -83,7 +82,7 @@ void engine_start(struct engine *e, struct engine_task *task, enum engine_lane l
         priority = 2;
         break;
     case LANE_DEVICE:
-        pool = e->on_cpu ? e->compute : e->device;
+        pool = task->device != NULL ? task->device->pool : e->compute;
         priority = 1;
         break;
     default:
@@ -140,16 +139,6 @@ void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s)
     e->free_encode_buffers = s;
 }
 
-struct queue *engine_take_queue(struct engine *e)
-{
-    return e->n_queues > 0 ? e->queues[--e->n_queues] : NULL;
-}
-
-void engine_give_queue(struct engine *e, struct queue *q)
-{
-    e->queues[e->n_queues++] = q;
-}
-
 /* A fifth of a block holds text, the rest numbers: two characters make one double at the densest.
  */
 static enum status make_blocks(struct engine *e)
@@ -162,7 +151,7 @@ static enum status make_blocks(struct engine *e)
     for (size_t i = 0; i < e->n_blocks; i++) {
         struct table_chunk *c = &e->blocks[i].chunk;
         void *memory;
-        STATUS_TRY(e->backend->ops->host_alloc(e->backend, e->block_bytes, &memory));
+        STATUS_TRY(e->cpu.backend->ops->host_alloc(e->cpu.backend, e->block_bytes, &memory));
         c->raw = memory;
         c->raw_cap = raw_bytes;
         c->values = (char *)memory + raw_bytes;
@@ -188,19 +177,11 @@ static enum status make_encode_buffers(struct engine *e, int level)
     return STATUS_OK;
 }
 
-static enum status make_queues(struct engine *e)
+static enum status make_jobs(struct engine *e)
 {
-    e->queues = calloc(e->max_jobs, sizeof(struct queue *));
     e->jobs = calloc(e->max_jobs, sizeof(struct job *));
-    if (e->queues == NULL || e->jobs == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu jobs", e->max_jobs);
-    }
-    for (size_t i = 0; i < e->max_jobs; i++) {
-        struct queue *q;
-        STATUS_TRY(e->backend->ops->queue_new(e->backend, &q));
-        engine_give_queue(e, q);
-    }
-    return STATUS_OK;
+    return e->jobs != NULL ? STATUS_OK
+                           : status_fail(STATUS_NO_MEMORY, "no memory for %zu jobs", e->max_jobs);
 }
 
 /* Shares --memory out: an eighth for blocks within their limits, the encode buffers, the rest for
@@ -225,7 +206,6 @@ static enum status share_memory(struct engine *e, uint64_t memory)
                            (unsigned long long)memory, e->n_threads, (unsigned long long)least);
     }
     e->host_limit = memory - fixed;
-    e->device_limit = e->info.memory_free / 10 * 9;
     return STATUS_OK;
 }
 
@@ -236,8 +216,7 @@ static enum status start_pools(struct engine *e)
                                : n_read > READ_THREADS_MAX ? READ_THREADS_MAX
                                                            : n_read,
                                &e->reading));
-    STATUS_TRY(thread_pool_new(WRITE_THREADS, &e->writing));
-    return e->on_cpu ? STATUS_OK : thread_pool_new(DEVICE_THREADS, &e->device);
+    return thread_pool_new(WRITE_THREADS, &e->writing);
 }
 
 /* A job has a few files open at a time; as many as the system allows to are in flight at most. */
@@ -256,21 +235,20 @@ static void limit_jobs(struct engine *e)
 
 static enum status open_all(struct engine *e, const struct settings *settings)
 {
+    const bool on_devices = strcmp(settings->backend, "cuda") == 0;
     STATUS_TRY(thread_pool_new(e->n_threads, &e->compute));
-    const struct backend_config config = {.executor = thread_pool_executor(e->compute)};
-    STATUS_TRY(backend_select(settings->backend, &config, e->why, sizeof(e->why), &e->backend));
-    e->backend->ops->describe(e->backend, &e->info);
-    e->on_cpu = e->backend->ops == &backend_cpu;
+    STATUS_TRY(engine_open_cpu(e, on_devices ? 0 : e->max_jobs));
     STATUS_TRY(share_memory(e, settings->memory > 0 ? settings->memory : machine_memory() / 2));
     STATUS_TRY(start_pools(e));
     STATUS_TRY(make_blocks(e));
     STATUS_TRY(make_encode_buffers(e, settings->level));
-    return make_queues(e);
+    STATUS_TRY(make_jobs(e));
+    return on_devices ? engine_open_devices(e) : STATUS_OK;
 }
 
 enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct engine *e)
 {
-    *e = (struct engine){.loop = loop};
+    *e = (struct engine){.settings = settings, .loop = loop};
     pthread_mutex_init(&e->finished_lock, NULL);
     e->finished_last = &e->finished_first;
     int failed = uv_async_init(loop, &e->wake, on_wake);
@@ -297,7 +275,7 @@ static void free_pools(struct engine *e)
     for (size_t i = 0; e->blocks != NULL && i < e->n_blocks; i++) {
         table_chunk_clear(&e->blocks[i].chunk);
         if (e->blocks[i].chunk.raw != NULL) {
-            e->backend->ops->host_free(e->backend, e->blocks[i].chunk.raw);
+            e->cpu.backend->ops->host_free(e->cpu.backend, e->blocks[i].chunk.raw);
         }
     }
     free(e->blocks);
@@ -309,10 +287,6 @@ static void free_pools(struct engine *e)
         }
     }
     free(e->encode_buffers);
-    for (size_t i = 0; i < e->n_queues; i++) {
-        e->backend->ops->queue_free(e->queues[i]);
-    }
-    free(e->queues);
     free(e->jobs);
 }
 
@@ -320,12 +294,10 @@ void engine_close(struct engine *e)
 {
     thread_pool_free(e->reading);
     thread_pool_free(e->writing);
-    thread_pool_free(e->device);
+    engine_close_devices(e);
     thread_pool_free(e->compute);
     free_pools(e);
-    if (e->backend != NULL) {
-        e->backend->ops->close(e->backend);
-    }
+    engine_close_cpu(e);
     uv_close((uv_handle_t *)&e->wake, NULL);
     pthread_mutex_destroy(&e->finished_lock);
 }

@@ -6,7 +6,7 @@
  * loop thread alone, or belongs to exactly one running task. So there is no lock but those of the
  * thread pools and of the list of finished tasks.
  *
- * Bulk data travels in blocks from one pool made at start (page-locked when the backend is CUDA). A
+ * Bulk data travels in blocks from one pool made at start (page-locked once a device is open). A
  * job that finds the pool empty waits for a block: that is the back-pressure. Blocks are taken only
  * by the reader, in order, and a block once taken needs no other block to be finished: so the pool
  * cannot dead-lock.
@@ -39,6 +39,7 @@ struct job_result;
 struct engine_task {
     struct thread_pool_task base;
     struct engine *engine;
+    struct engine_device *device; /* of LANE_DEVICE: where; NULL: the CPU */
     enum status (*work)(void *owner);
     void (*finished)(struct engine_task *task);
     void *owner;              /* the task's own business */
@@ -85,34 +86,55 @@ struct encode_buffer {
     struct encode_buffer *next;
 };
 
+/* Where jobs are computed: the CPU, or a CUDA device. */
+enum device_state { DEVICE_CLOSED, DEVICE_OPENING, DEVICE_OPEN, DEVICE_FAILED };
+
+struct engine_device {
+    struct engine *engine;
+    enum device_state state;
+    bool on_cpu;
+    int number;               /* of CUDA's */
+    struct thread_pool *pool; /* its lane; of a CUDA device its own, since its calls wait for copies
+                               */
+    struct backend *backend;  /* NULL: not open */
+    struct backend_info info;
+    struct queue **queues; /* idle ones */
+    size_t n_queues;
+    size_t share;                       /* of the jobs in flight, for which it has queues */
+    size_t n_jobs, n_begun;             /* that it has; that it ever had */
+    uint64_t memory_limit, memory_used; /* bytes for jobs; of the CPU 0: the engine's */
+    bool pins;                          /* it page-locks the blocks: n_pinned so far */
+    size_t n_pinned;
+    struct engine_task opening;
+};
+
 struct engine {
+    const struct settings *settings; /* borrowed */
     uv_loop_t *loop;
     uv_async_t wake;
     pthread_mutex_t finished_lock;
     struct engine_task *finished_first, **finished_last;
-    struct thread_pool *compute, *reading, *writing,
-        *device; /* device: NULL when the CPU computes */
-    struct backend *backend;
-    struct backend_info info;
-    char why[256]; /* why this backend; "" when there is nothing to say */
+    struct thread_pool *compute, *reading, *writing;
+    struct engine_device cpu, *devices; /* always open; those that may be used */
+    size_t n_devices, n_found;          /* n_found: as the task that looks for them has it */
+    bool is_looking, have_looked;       /* for devices */
+    struct engine_task find_task;
+    char *why; /* no device is used, or not this one; owned; NULL: nothing to say */
     size_t n_threads, n_cpus, max_jobs;
-    bool on_cpu;
     struct block *blocks, *free_blocks;
     size_t n_blocks, block_bytes, n_free_blocks;
     size_t batch_blocks; /* small ones are read and pushed so many in a task */
     struct encode_buffer *encode_buffers, *free_encode_buffers;
     size_t n_encode_buffers;
-    struct queue **queues; /* idle ones */
-    size_t n_queues;
-    uint64_t host_limit, host_used;     /* bytes for jobs, within --memory */
-    uint64_t device_limit, device_used; /* CUDA */
-    struct disk_meter disks;            /* as all tasks meet them */
-    struct job **jobs;                  /* in flight, oldest first */
+    uint64_t host_limit, host_used; /* bytes for jobs, within --memory */
+    struct disk_meter disks;        /* as all tasks meet them */
+    struct job **jobs;              /* in flight, oldest first */
     size_t n_jobs;
 };
 
-/* Opens the backend, starts the threads, makes the pool. STATUS_BAD_ARGUMENT when --memory is less
- * than the pool's least size (the message says it), STATUS_NO_BACKEND. */
+/* Starts the threads, makes the pool; with --backend cuda opens the first device, with auto none
+ * yet. STATUS_BAD_ARGUMENT when --memory is less than the pool's least size (the message says it),
+ * STATUS_NO_BACKEND. */
 enum status engine_open(uv_loop_t *loop, const struct settings *settings,
                         struct engine *e) STATUS_MUST_CHECK;
 /* No job may be in flight. The loop must run once more to close the engine's handle. */
@@ -129,7 +151,21 @@ struct block *engine_take_block(struct engine *e);
 void engine_give_block(struct engine *e, struct block *b);
 struct encode_buffer *engine_take_encode_buffer(struct engine *e);
 void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s);
-struct queue *engine_take_queue(struct engine *e);
-void engine_give_queue(struct engine *e, struct queue *q);
+
+/* device.c. Where a job is to be computed that wants a device or does not. NULL: it has to wait,
+ * and job_advance_all comes when a device has opened, or none can be. The CPU where no device is
+ * usable.
+ */
+struct engine_device *engine_place(struct engine *e, bool wants_device);
+/* A queue of the place for one job. */
+struct queue *engine_take_queue(struct engine_device *d);
+void engine_give_queue(struct engine_device *d, struct queue *q);
+/* Seconds in which the open devices were busy, on average. */
+void engine_busy(struct engine *e, struct queue_busy *out);
+/* For engine_open and engine_close: the CPU; the devices of --backend cuda, the first one open. */
+enum status engine_open_cpu(struct engine *e, size_t n_queues) STATUS_MUST_CHECK;
+enum status engine_open_devices(struct engine *e) STATUS_MUST_CHECK;
+void engine_close_devices(struct engine *e);
+void engine_close_cpu(struct engine *e);
 
 #endif

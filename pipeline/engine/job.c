@@ -52,6 +52,7 @@ bool job_check(struct job *job, enum status code)
 void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
              enum status (*work)(void *owner), void (*finished)(struct engine_task *))
 {
+    task->device = job->device;
     task->work = work;
     task->finished = finished;
     job->running++;
@@ -97,9 +98,9 @@ struct table_options job_table_options(const struct job *job, size_t part)
     return options;
 }
 
-enum status job_open_part(const struct job *job, const struct job_part *part,
-                          const struct table_options *options, struct table **out)
+enum status job_open_source(const struct job_part *part, struct source **out)
 {
+    *out = NULL;
     int fd = part->fd >= 0 ? fcntl(part->fd, F_DUPFD_CLOEXEC, 3)
                            : open(part->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
@@ -110,8 +111,14 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
         close(fd);
         return status_fail_errno(error, "cannot read '%s' from its begin", part->path);
     }
+    return source_open(fd, part->path, out);
+}
+
+enum status job_open_part(const struct job *job, const struct job_part *part,
+                          const struct table_options *options, struct table **out)
+{
     struct source *source;
-    STATUS_TRY(source_open(fd, part->path, &source));
+    STATUS_TRY(job_open_source(part, &source));
     const struct executor readers = thread_pool_executor(job->engine->reading);
     source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
     struct table_options all = *options;
@@ -119,36 +126,82 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
     return table_open(source, &all, out);
 }
 
+/* The result may be there already. */
+static enum status look_for_earlier(struct job *job)
+{
+    const struct job_context *c = &job->context;
+    if (c->check_only || job->input.part_folder != NULL) {
+        return STATUS_OK;
+    }
+    if (c->settings->resume) {
+        return job_resume(job);
+    }
+    job->replaces = c->settings->force;
+    return publish_vacant(c->out_fd, job->input.settings.stem, job->replaces);
+}
+
 static enum status open_work(void *owner)
 {
     struct job *job = owner;
-    const struct job_context *c = &job->context;
-    if (!c->check_only && job->input.part_folder == NULL) {
-        STATUS_TRY(publish_vacant(c->out_fd, job->input.settings.stem, c->settings->force));
-    }
     for (size_t i = 0; i < job->input.n_parts; i++) {
         struct job_part *part = &job->input.parts[i];
         const bool is_grid = job->input.settings.stage->parts[i].kind == STAGE_GRID;
         if (is_grid && part->fd < 0 && part->prj == NULL) {
             STATUS_TRY(projection_beside(part->path, &part->prj));
         }
+    }
+    STATUS_TRY(look_for_earlier(job));
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        const struct job_part *part = &job->input.parts[i];
         const struct table_options options = job_table_options(job, i);
         STATUS_TRY(job_open_part(job, part, &options, &job->tables[i]));
     }
     return STATUS_OK;
 }
 
+/* With --backend auto the shape alone decides, and once, so that the bits of a result depend
+ * neither on what else runs nor on what is open: a device is for jobs that keep a core busy for a
+ * second or more, of which opening it takes half. */
+static bool wants_device(const struct job *job)
+{
+    static const double least_work = 1e10;
+    const char *backend = job->engine->settings->backend;
+    const struct stage_ops *stage = job->input.settings.stage;
+    struct stage_args args = {.params = job->input.settings.params};
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path};
+    }
+    if (strcmp(backend, "auto") != 0) {
+        return strcmp(backend, "cuda") == 0;
+    }
+    return stage->work != NULL && stage->work(&args) >= least_work;
+}
+
 static void open_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     if (job_task_ended(job, task)) {
-        job->queue = engine_take_queue(job->engine);
-        job->queue->stop = &job->stop;
-        if (job_plan(job)) {
-            job->phase = JOB_WAITING;
-        }
+        job_take_shapes(job);
+        job->wants_device = job->has_chosen ? job->wants_device : wants_device(job);
+        job->has_chosen = true;
+        job->phase = JOB_PLACING;
     }
     job_advance(job);
+}
+
+/* False: it waits for a device to open. */
+static bool place(struct job *job)
+{
+    job->device = engine_place(job->engine, job->wants_device);
+    if (job->device == NULL) {
+        return false;
+    }
+    job->queue = engine_take_queue(job->device);
+    job->queue->stop = &job->stop;
+    if (job_plan(job)) {
+        job->phase = JOB_WAITING;
+    }
+    return true;
 }
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -306,11 +359,11 @@ static void end_finished(struct engine_task *task)
     job_output_give_encode_buffers(job);
     if (job->queue != NULL) {
         job->queue->stop = NULL;
-        engine_give_queue(e, job->queue);
+        engine_give_queue(job->device, job->queue);
+        job->device->memory_used -= job->device_reserved;
         job->queue = NULL;
     }
     e->host_used -= job->host_reserved;
-    e->device_used -= job->device_reserved;
     job->host_reserved = job->device_reserved = 0;
     if (starts_over(job)) {
         begin(job);
@@ -349,6 +402,13 @@ void job_advance(struct job *job)
         return;
     }
     switch (job->phase) {
+    case JOB_PLACING:
+        if (place(job)) {
+            job_advance(job);
+        } else {
+            put_off_deadline(job, true);
+        }
+        break;
     case JOB_WAITING:
         if (job_reserve(job)) {
             put_off_deadline(job, false);
@@ -401,6 +461,8 @@ static void begin(struct job *job)
                         .device_task = {.owner = job},
                         .write_task = {.owner = job},
                         .without_copies = job->without_copies || job->code == STATUS_NO_SPACE,
+                        .has_chosen = job->has_chosen,
+                        .wants_device = job->wants_device,
                         .started_over = job->started_over || job->code == STATUS_START_OVER,
                         .started_ns = thread_pool_now_ns()};
     memcpy(job->lines_estimate, lines_estimate, sizeof lines_estimate);

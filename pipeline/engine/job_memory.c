@@ -39,12 +39,13 @@ static uint64_t host_limit(const struct job *job)
 struct stage_args job_args(const struct job *job)
 {
     const struct engine *const e = job->engine;
+    const bool on_cpu = job->device->on_cpu;
     struct stage_args args = {.queue = job->queue,
                               .params = job->input.settings.params,
                               .block_bytes = e->block_bytes,
                               .n_threads = e->n_threads,
-                              .memory_limit = e->on_cpu ? host_limit(job) : e->device_limit,
-                              .host_limit = e->on_cpu ? 0 : host_limit(job),
+                              .memory_limit = on_cpu ? host_limit(job) : job->device->memory_limit,
+                              .host_limit = on_cpu ? 0 : host_limit(job),
                               .started_over = job->started_over};
     for (size_t i = 0; i < job->input.n_parts; i++) {
         args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path};
@@ -79,18 +80,24 @@ static enum status plan(const struct job *job, const size_t lines[STAGE_MAX_PART
 static void bytes_wanted(const struct job *job, const struct stage_need *need, uint64_t *host,
                          uint64_t *device)
 {
-    bool on_cpu = job->engine->on_cpu;
+    const bool on_cpu = job->device->on_cpu;
     *host = need->host_bytes + (on_cpu ? need->memory_bytes : 0);
     const uint64_t decode = decode_bytes(job);
     *host = decode < UINT64_MAX - *host ? *host + decode : UINT64_MAX;
     *device = on_cpu ? 0 : need->memory_bytes;
 }
 
+/* The CPU's is the host's. */
+static uint64_t device_limit(const struct job *job)
+{
+    return job->device->on_cpu ? 0 : job->device->memory_limit;
+}
+
 static bool within_limits(const struct job *job, const struct stage_need *need)
 {
     uint64_t host, device;
     bytes_wanted(job, need, &host, &device);
-    return host <= job->engine->host_limit && device <= job->engine->device_limit;
+    return host <= job->engine->host_limit && device <= device_limit(job);
 }
 
 /* A need that can never be met fails the job. */
@@ -102,7 +109,7 @@ static bool fits(struct job *job, const struct stage_need *need)
         uint64_t host, device;
         bytes_wanted(job, need, &host, &device);
         uint64_t wanted = host > e->host_limit ? host : device;
-        uint64_t limit = host > e->host_limit ? e->host_limit : e->device_limit;
+        uint64_t limit = host > e->host_limit ? e->host_limit : device_limit(job);
         snprintf(text, sizeof(text),
                  "'%.120s' needs %s%llu bytes of %s memory, %llu are there for jobs; %s",
                  job->input.parts[0].path, need->estimated ? "about " : "",
@@ -119,8 +126,9 @@ static bool fits(struct job *job, const struct stage_need *need)
 bool job_memory_may_take(const struct job *job, uint64_t more_host, uint64_t more_device)
 {
     const struct engine *e = job->engine;
+    const struct engine_device *d = job->device;
     if (more_host > e->host_limit - e->host_used ||
-        more_device > e->device_limit - e->device_used) {
+        more_device > d->memory_limit - d->memory_used) {
         return false;
     }
     uint64_t host = more_host, device = more_device; /* of all jobs that are later than `o` */
@@ -129,11 +137,11 @@ bool job_memory_may_take(const struct job *job, uint64_t more_host, uint64_t mor
         const struct job *o = e->jobs[i];
         if (earlier && o->phase == JOB_WAITING && o->code == STATUS_OK &&
             ((more_host > 0 && host > e->host_limit - o->host_wanted) ||
-             (more_device > 0 && device > e->device_limit - o->device_wanted))) {
+             (more_device > 0 && o->device == d && device > d->memory_limit - o->device_wanted))) {
             return false;
         }
         host += o->host_reserved;
-        device += o->device_reserved;
+        device += o->device == d ? o->device_reserved : 0;
         earlier = earlier || o == job;
     }
     return true;
@@ -156,12 +164,12 @@ static bool reserve(struct job *job, const struct stage_need *need)
     }
     e->host_used += more_host;
     job->host_reserved += more_host;
-    e->device_used += more_device;
+    job->device->memory_used += more_device;
     job->device_reserved += more_device;
     return true;
 }
 
-bool job_plan(struct job *job)
+void job_take_shapes(struct job *job)
 {
     for (size_t i = 0; i < job->input.n_parts; i++) {
         struct table_info *const shape = &job->shapes[i];
@@ -169,6 +177,10 @@ bool job_plan(struct job *job)
         expect_lines(shape, job->lines_estimate[i]);
         job->lines_estimate[i] = shape->n_lines_estimate;
     }
+}
+
+bool job_plan(struct job *job)
+{
     return job_check(job, plan(job, job->lines_estimate, 0, &job->need)) && fits(job, &job->need);
 }
 

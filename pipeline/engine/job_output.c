@@ -264,6 +264,30 @@ static enum status check_outputs(const struct job *job)
     return STATUS_OK;
 }
 
+/* Looks once more: another process may have published the same result meanwhile. */
+static enum status resume_publishing(struct job *job)
+{
+    const enum status code = job_resume(job);
+    return code == STATUS_SKIPPED
+               ? status_fail(code, "another process has published the result '%s' meanwhile",
+                             job->input.settings.stem)
+               : code;
+}
+
+static enum status publish(struct job *job)
+{
+    const bool resumes = job->context.settings->resume;
+    if (resumes) {
+        STATUS_TRY(resume_publishing(job));
+    }
+    const enum status code = publish_commit(&job->publish, job->replaces);
+    if (code != STATUS_EXISTS || !resumes) {
+        return code;
+    }
+    STATUS_TRY(resume_publishing(job));
+    return publish_commit(&job->publish, job->replaces);
+}
+
 static enum status publish_work(void *owner)
 {
     struct job *job = owner;
@@ -274,7 +298,7 @@ static enum status publish_work(void *owner)
     }
     STATUS_TRY(write_manifest(job));
     if (job->input.part_folder == NULL) {
-        return publish_commit(&job->publish, job->context.settings->force);
+        return publish(job);
     }
     publish_leave(&job->publish);
     return STATUS_OK;

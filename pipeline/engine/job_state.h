@@ -11,6 +11,7 @@
 
 enum job_phase {
     JOB_OPENING,  /* the input's head is being read */
+    JOB_PLACING,  /* a device is being opened */
     JOB_WAITING,  /* for memory */
     JOB_STARTING, /* the stage is being made */
     JOB_STREAMING,
@@ -64,6 +65,8 @@ struct job {
     struct table_info shapes[STAGE_MAX_PARTS]; /* of these, as the stage is planned and opened: of
                                                   a job that starts over with the lines that came */
     struct stage *stage;
+    bool has_chosen, wants_device; /* from its shape, once */
+    struct engine_device *device;  /* where it is computed; NULL: not known yet */
     struct queue *queue;
     struct stage_need need;
     size_t lines_estimate[STAGE_MAX_PARTS]; /* of tables that do not know their length: grow with
@@ -94,6 +97,7 @@ struct job {
     size_t n_results;
     struct result result; /* the last one that was written; none while others are on their way */
     struct publish publish;
+    bool replaces;                    /* an earlier result */
     struct job_output_file **outputs; /* of all results so far */
     size_t n_outputs;
     struct job_result *encoding;   /* has the next piece to be encoded; NULL: there is none */
@@ -129,7 +133,9 @@ bool job_task_ended(struct job *job, struct engine_task *task);
 
 /* job_memory.c: what the stage is told, once the job is planned. */
 struct stage_args job_args(const struct job *job);
-/* Sets `need` from the opened tables; false when the job has failed. */
+/* Sets `shapes` from the opened tables. */
+void job_take_shapes(struct job *job);
+/* Sets `need` from these, for the place where the job is computed; false when it has failed. */
 bool job_plan(struct job *job);
 /* Reserves `need`; false when it is not free at this moment, or the job has failed. */
 bool job_reserve(struct job *job);
@@ -154,7 +160,8 @@ void job_copy_add(struct job *job, const struct block *b);
 enum status job_copy_open(const struct job *job, size_t part, struct table **out) STATUS_MUST_CHECK;
 void job_copies_close(struct job *job);
 
-/* job.c: how the user wants a part to be read. */
+/* job.c: the file of a part; and how the user wants it to be read. */
+enum status job_open_source(const struct job_part *part, struct source **out) STATUS_MUST_CHECK;
 struct table_options job_table_options(const struct job *job, size_t part);
 enum status job_open_part(const struct job *job, const struct job_part *part,
                           const struct table_options *options,
@@ -176,5 +183,18 @@ void job_output_give_encode_buffers(struct job *job);
 
 /* manifest.c: result.json of a finished job, as a new reference in *out. */
 enum status manifest_make(const struct job *job, json_t **out) STATUS_MUST_CHECK;
+/* How it writes some things; new references, NULL when there is no memory. */
+json_t *manifest_time(struct timespec t);
+json_t *manifest_crc(uint32_t crc);
+json_t *manifest_prj_crc(const char *prj);
+/* Every parameter as it was asked for, and what the readers are told. */
+json_t *manifest_asked(const struct job *job);
+/* What a manifest says was asked for by that key; borrowed, NULL: nothing. */
+const json_t *manifest_recorded(const json_t *manifest, const char *key);
+
+/* resume.c: STATUS_OK when there is no result of that name, or one that this job replaces, which
+ * job->replaces says then; STATUS_SKIPPED when it is the result of this job; STATUS_EXISTS when it
+ * is another one's, and may not be replaced. */
+enum status job_resume(struct job *job) STATUS_MUST_CHECK;
 
 #endif

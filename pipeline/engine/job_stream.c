@@ -217,7 +217,7 @@ static enum status push_work(void *owner)
         STATUS_TRY(push_block(job));
     } while (job->pushing != NULL && job->next.n_files == 0 && !job->more_portions);
     STATUS_TRY(wait_for_uploads(job, job->uploading));
-    return job->engine->on_cpu ? wait_for_uploads(job, job->pushed) : STATUS_OK;
+    return job->device->on_cpu ? wait_for_uploads(job, job->pushed) : STATUS_OK;
 }
 
 static void push_finished(struct engine_task *task)
@@ -227,7 +227,7 @@ static void push_finished(struct engine_task *task)
     if (job_task_ended(job, task) &&
         (job->next.n_files == 0 || job_check(job, job_output_add(job)))) {
         drop_list(job, &job->uploading);
-        if (job->engine->on_cpu) {
+        if (job->device->on_cpu) {
             drop_list(job, &job->pushed);
         } else {
             job->uploading = job->pushed;

@@ -6,7 +6,10 @@
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/text.h"
 
+#include <isa-l.h>
 #include <math.h>
+#include <string.h>
+#include <time.h>
 
 /* What is made step by step is NULL as soon as there was no memory for a part of it. */
 static void put(json_t **object, const char *key, json_t *value)
@@ -30,20 +33,49 @@ static double seconds(uint64_t ns)
     return (double)ns * 1e-9;
 }
 
-static json_t *crc_text(uint32_t crc)
+json_t *manifest_time(struct timespec t)
+{
+    struct tm utc;
+    char text[32];
+    if (gmtime_r(&t.tv_sec, &utc) == NULL ||
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc) == 0) {
+        return json_string("");
+    }
+    return json_sprintf("%s.%09ldZ", text, t.tv_nsec);
+}
+
+json_t *manifest_crc(uint32_t crc)
 {
     return json_sprintf("%08x", crc);
+}
+
+json_t *manifest_prj_crc(const char *prj)
+{
+    return manifest_crc(crc32_gzip_refl(0, (const unsigned char *)prj, strlen(prj)));
+}
+
+static json_t *pack_input(const struct job *job, size_t i)
+{
+    const struct job_part *part = &job->input.parts[i];
+    const struct source *source = table_source(job->tables[i]);
+    json_t *o =
+        json_pack("{s:o, s:s, s:I, s:o}", "name", text_json(input_name_last(part->path)), "format",
+                  table_info(job->tables[i])->format, "bytes",
+                  (json_int_t)source_file_bytes(source), "crc32", manifest_crc(job->crc[i]));
+    if (part->fd < 0) { /* one of an archive was made just now */
+        put(&o, "modified", manifest_time(source_modified(source)));
+    }
+    if (part->prj != NULL) {
+        put(&o, "prj_crc32", manifest_prj_crc(part->prj));
+    }
+    return o;
 }
 
 static json_t *pack_inputs(const struct job *job)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        add(&list, json_pack("{s:o, s:s, s:I, s:o}", "name",
-                             text_json(input_name_last(job->input.parts[i].path)), "format",
-                             table_info(job->tables[i])->format, "bytes",
-                             (json_int_t)source_file_bytes(table_source(job->tables[i])), "crc32",
-                             crc_text(job->crc[i])));
+        add(&list, pack_input(job, i));
     }
     return list;
 }
@@ -52,9 +84,9 @@ static json_t *pack_outputs(const struct job *job)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < job->n_outputs; i++) {
-        add(&list,
-            json_pack("{s:s, s:I, s:o}", "name", job->outputs[i]->name, "bytes",
-                      (json_int_t)job->outputs[i]->bytes, "crc32", crc_text(job->outputs[i]->crc)));
+        add(&list, json_pack("{s:s, s:I, s:o}", "name", job->outputs[i]->name, "bytes",
+                             (json_int_t)job->outputs[i]->bytes, "crc32",
+                             manifest_crc(job->outputs[i]->crc)));
     }
     return list;
 }
@@ -79,6 +111,12 @@ static json_t *pack_warnings(const struct job *job)
     return list;
 }
 
+/* JSON has no NaN or infinity; such a value is one that the formats call missing anyway. */
+static json_t *missing_value(const struct table_options *o)
+{
+    return isfinite(o->missing_value) ? json_real(o->missing_value) : json_null();
+}
+
 static json_t *pack_reader(const struct job *job)
 {
     const struct table_options *o = &job->input.settings.table;
@@ -96,9 +134,7 @@ static json_t *pack_reader(const struct job *job)
         put(&reader, "member", text_json(o->member));
     }
     if (o->has_missing_value) {
-        /* JSON has no NaN or infinity; such a value is one that the formats call missing anyway. */
-        put(&reader, "missing_value",
-            isfinite(o->missing_value) ? json_real(o->missing_value) : json_null());
+        put(&reader, "missing_value", missing_value(o));
     }
     return reader;
 }
@@ -130,7 +166,7 @@ static struct efficiency_times times_of(const struct job *job, double *cpu_s)
     const uint64_t now = thread_pool_now_ns();
     struct disk_meter *disks = (struct disk_meter *)&job->disks;
     double compute = cpu_of(job, LANE_DECODE) + cpu_of(job, LANE_ENCODE);
-    compute += e->on_cpu ? cpu_of(job, LANE_DEVICE) : 0;
+    compute += job->device->on_cpu ? cpu_of(job, LANE_DEVICE) : 0;
     *cpu_s = 0;
     for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
         *cpu_s += cpu_of(job, i);
@@ -171,14 +207,66 @@ static json_t *pack_checked_shape(const struct job *job)
                      "cells_per_line", (json_int_t)info->cells_per_line);
 }
 
-/* As they were asked for, and over them what the stage has made of them: check runs no stage. */
-static json_t *pack_parameters(const struct job *job)
+static json_t *asked_parameters(const struct job *job)
 {
     const struct job_settings *s = &job->input.settings;
     json_t *list = json_object();
     for (size_t i = 0; i < s->stage->n_specs; i++) {
         put(&list, s->stage->specs[i].key, stage_param_json(&s->stage->specs[i], &s->params[i]));
     }
+    return list;
+}
+
+json_t *manifest_asked(const struct job *job)
+{
+    const struct table_options *o = &job->input.settings.table;
+    json_t *list = asked_parameters(job);
+    if (o->columns != NULL) {
+        put(&list, "columns", text_json(o->columns));
+    }
+    if (o->member != NULL) {
+        put(&list, "member", text_json(o->member));
+    }
+    if (o->has_missing_value) {
+        put(&list, "missing_value", missing_value(o));
+    }
+    return list;
+}
+
+const json_t *manifest_recorded(const json_t *manifest, const char *key)
+{
+    static const char *const places[] = {"requested", "parameters", "reader"};
+    const json_t *value = NULL;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && value == NULL; i++) {
+        value = json_object_get(json_object_get(manifest, places[i]), key);
+    }
+    return value;
+}
+
+/* What was asked for where that is not what the rest of the manifest says. */
+static json_t *pack_requested(const struct job *job, const json_t *manifest)
+{
+    json_t *list = json_object(), *asked = manifest_asked(job), *value;
+    const char *key;
+    json_object_foreach(asked, key, value)
+    {
+        const json_t *recorded = manifest_recorded(manifest, key);
+        if (recorded == NULL || !json_equal(recorded, value)) {
+            put(&list, key, json_incref(value));
+        }
+    }
+    if (asked == NULL) {
+        json_decref(list);
+        return NULL;
+    }
+    json_decref(asked);
+    return list;
+}
+
+/* As they were asked for, and over them what the stage has made of them: check runs no stage. */
+static json_t *pack_parameters(const struct job *job)
+{
+    json_t *list = asked_parameters(job);
     if (list != NULL && job->result.parameters != NULL &&
         json_object_update(list, job->result.parameters) != 0) {
         json_decref(list);
@@ -194,7 +282,7 @@ static json_t *shared(json_t *object)
 
 enum status manifest_make(const struct job *job, json_t **out)
 {
-    const struct backend_info *info = &job->engine->info;
+    const struct backend_info *info = &job->device->info;
     bool check = job->context.check_only;
     json_t *m = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
                           LEAT_VERSION, "pipeline", job->input.settings.stage->name, "parameters",
@@ -207,6 +295,7 @@ enum status manifest_make(const struct job *job, json_t **out)
         json_pack("{s:I, s:I}", "backend_bytes", (json_int_t)job->need.memory_bytes, "host_bytes",
                   (json_int_t)job->need.host_bytes));
     if (!check) {
+        put(&m, "requested", pack_requested(job, m));
         put(&m, "summary", shared(job->result.summary));
         put(&m, "timing", pack_timing(job));
         put(&m, "outputs", pack_outputs(job));

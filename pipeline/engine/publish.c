@@ -3,19 +3,21 @@
  */
 #include "pipeline/engine/publish.h"
 
+#include "formats/base/file_system.h"
 #include "formats/base/log.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -91,13 +93,14 @@ enum status publish_vacant(int out_fd, const char *stem, bool replace)
     }
     return replace ? STATUS_OK
                    : status_fail(STATUS_EXISTS,
-                                 "a result named '%s' is already in the output folder; --force "
-                                 "replaces it",
+                                 "a result named '%s' is already in the output folder; --resume "
+                                 "skips what is done, --force replaces it",
                                  stem);
 }
 
 /* Calls `visit` for what is in the folder; `fd` is closed. */
-static void visit_folder(int fd, void (*visit)(int fd, const char *name, int depth), int depth)
+static void visit_folder(int fd, void (*visit)(int fd, const char *name, void *context),
+                         void *context)
 {
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     if (folder == NULL) {
@@ -108,7 +111,7 @@ static void visit_folder(int fd, void (*visit)(int fd, const char *name, int dep
     }
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            visit(fd, entry->d_name, depth);
+            visit(fd, entry->d_name, context);
         }
     }
     closedir(folder);
@@ -116,10 +119,12 @@ static void visit_folder(int fd, void (*visit)(int fd, const char *name, int dep
 
 static void remove_folder(int at_fd, const char *name, int depth);
 
-static void remove_entry(int fd, const char *name, int depth)
+/* *depth: how many levels of sub-folders may be removed. */
+static void remove_entry(int fd, const char *name, void *depth)
 {
-    if (unlinkat(fd, name, 0) != 0 && depth > 0) {
-        remove_folder(fd, name, depth - 1);
+    const int levels = *(const int *)depth;
+    if (unlinkat(fd, name, 0) != 0 && levels > 0) {
+        remove_folder(fd, name, levels - 1);
     }
 }
 
@@ -127,7 +132,7 @@ static void remove_entry(int fd, const char *name, int depth)
 static void remove_folder(int at_fd, const char *name, int depth)
 {
     visit_folder(openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), remove_entry,
-                 depth);
+                 &depth);
     if (unlinkat(at_fd, name, AT_REMOVEDIR) != 0 && unlinkat(at_fd, name, 0) != 0) {
         log_warning("left behind in the output folder: '%s' (%s)", name, strerror(errno));
     }
@@ -157,43 +162,123 @@ static bool make_part(struct publish *p)
     return true;
 }
 
-/* Whether nobody makes the part folder any more. */
-static bool is_left_behind(int out_fd, const char *name)
+/* --- names of hidden folders ------------------------------------------------------------------ */
+
+/* Who makes a part folder. */
+struct maker {
+    char host[33];
+    unsigned boot; /* the beginning of the kernel's boot_id: no other kernel's; 0: not known */
+    long process;
+};
+
+static struct maker this_process(void)
 {
-    enum { OLD_S = 60 };
-    struct stat st;
-    int fd = openat(out_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool left = fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime + OLD_S < time(NULL) &&
-                flock(fd, LOCK_EX | LOCK_NB) == 0;
-    if (fd >= 0) {
-        close(fd);
+    struct maker m = {.process = (long)getpid()};
+    struct utsname u = {.nodename = "host"};
+    (void)uname(&u);
+    snprintf(m.host, sizeof(m.host), "%.32s", u.nodename);
+    m.host[strcspn(m.host, ".")] = '\0';
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f != NULL) {
+        if (fscanf(f, "%8x", &m.boot) != 1) {
+            m.boot = 0;
+        }
+        fclose(f);
     }
-    return left;
+    return m;
 }
 
-static void sweep_entry(int fd, const char *name, int depth)
-{
-    if (fnmatch(".leat.????????????????.part", name, 0) == 0 && is_left_behind(fd, name)) {
-        log_info("removing '%s' from the output folder: left by a run that was killed", name);
-        remove_folder(fd, name, depth);
-    }
-}
-
-void publish_sweep(int out_fd)
-{
-    visit_folder(openat(out_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), sweep_entry, 1);
-}
-
-/* .leat.RANDOM.ENDING; false, with errno, without a random number. */
+/* .leat.HOST.BOOT.PROCESS.RANDOM.ENDING; false, with errno, without a random number. */
 static bool name_hidden(char *out, size_t size, const char *ending)
 {
     unsigned long long random;
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
         return false;
     }
-    snprintf(out, size, ".leat.%016llx.%s", random, ending);
+    const struct maker m = this_process();
+    snprintf(out, size, ".leat.%s.%08x.%ld.%016llx.%s", m.host, m.boot, m.process, random, ending);
     return true;
 }
+
+/* Whether the name is a part folder's; then by whom. */
+static bool is_part_name(const char *name, struct maker *out)
+{
+    int end = 0;
+    *out = (struct maker){0};
+    (void)sscanf(name, ".leat.%32[^.].%8x.%ld.%*16[0-9a-f].part%n", out->host, &out->boot,
+                 &out->process, &end);
+    return end > 0 && name[end] == '\0';
+}
+
+/* --- what runs that were killed have left ----------------------------------------------------- */
+
+enum { OLD_S = 60, VERY_OLD_S = 24 * 60 * 60 };
+
+enum part_state { PART_IN_USE, PART_LEFT, PART_UNKNOWN };
+
+/* Whoever makes a part folder holds its lock until it ends, however it ends. That is to be seen by
+ * all who share a kernel: everybody on a local file system, and on a network's those of this boot.
+ * Others' locks may hold on their machine alone, so theirs are PART_UNKNOWN. */
+static enum part_state part_state_of(int out_fd, int fd, const struct maker *m)
+{
+    const struct maker own = this_process();
+    const bool own_kernel = m->boot == own.boot && m->boot != 0;
+    if (!own_kernel && file_system_network(out_fd) != NULL) {
+        return PART_UNKNOWN;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        return PART_LEFT;
+    }
+    if (errno == EWOULDBLOCK) {
+        return PART_IN_USE;
+    }
+    /* no locks here: the process is known where it shares the name of the host, too */
+    if (!own_kernel || strcmp(m->host, own.host) != 0) {
+        return PART_UNKNOWN;
+    }
+    return kill((pid_t)m->process, 0) != 0 && errno == ESRCH ? PART_LEFT : PART_IN_USE;
+}
+
+struct sweep {
+    size_t n_unknown;
+    char first[NAME_MAX + 1];
+};
+
+static void sweep_entry(int out_fd, const char *name, void *context)
+{
+    struct sweep *sweep = context;
+    struct maker m;
+    struct stat st;
+    if (!is_part_name(name, &m)) {
+        return;
+    }
+    int fd = openat(out_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    const time_t age_s = fstat(fd, &st) == 0 ? time(NULL) - st.st_mtime : 0;
+    const enum part_state state = age_s > OLD_S ? part_state_of(out_fd, fd, &m) : PART_IN_USE;
+    close(fd);
+    if (state == PART_LEFT) {
+        log_info("removing '%s' from the output folder: left by a run that was killed", name);
+        remove_folder(out_fd, name, 1);
+    } else if (state == PART_UNKNOWN && age_s > VERY_OLD_S && sweep->n_unknown++ == 0) {
+        snprintf(sweep->first, sizeof(sweep->first), "%s", name);
+    }
+}
+
+void publish_sweep(int out_fd)
+{
+    struct sweep sweep = {0};
+    visit_folder(openat(out_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), sweep_entry, &sweep);
+    if (sweep.n_unknown > 0) {
+        log_info("%zu unfinished result%s of other machines in the output folder, older than a "
+                 "day, '%s' first; remove them if leat does not run there any more",
+                 sweep.n_unknown, sweep.n_unknown == 1 ? "" : "s", sweep.first);
+    }
+}
+
+/* --- one folder ------------------------------------------------------------------------------- */
 
 enum status publish_begin(int out_fd, const char *stem, const char *part, struct publish *p)
 {
@@ -223,17 +308,38 @@ enum status publish_begin(int out_fd, const char *stem, const char *part, struct
                                     p->part);
 }
 
+/* Whether the part folder has its final name though the rename has failed: a network file system
+ * asks again when a reply is lost, and is told of the second time. */
+static bool took_effect(const struct publish *p)
+{
+    const int error = errno;
+    struct stat own, there;
+    const bool same = fstat(p->part_fd, &own) == 0 &&
+                      fstatat(p->out_fd, p->final, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+    errno = error;
+    return same;
+}
+
+/* renameat, or renameat2 where there are flags. */
+static bool rename_to_final(const struct publish *p, unsigned flags)
+{
+    const int failed = flags != 0 ? renameat2(p->out_fd, p->part, p->out_fd, p->final, flags)
+                                  : renameat(p->out_fd, p->part, p->out_fd, p->final);
+    return failed == 0 || took_effect(p);
+}
+
 /* RENAME_NOREPLACE and RENAME_EXCHANGE are not known to every file system; there the check and the
  * rename are two steps. *again: what was in the way has gone since, nothing is published yet. */
 static enum status rename_vacant(struct publish *p, bool *again)
 {
     *again = false;
-    if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_NOREPLACE) == 0) {
+    if (rename_to_final(p, RENAME_NOREPLACE)) {
         return STATUS_OK;
     }
     if (errno == EINVAL || errno == ENOSYS) {
         STATUS_TRY(publish_vacant(p->out_fd, p->final, false));
-        if (renameat(p->out_fd, p->part, p->out_fd, p->final) == 0) {
+        if (rename_to_final(p, 0)) {
             return STATUS_OK;
         }
     }
@@ -260,7 +366,7 @@ static bool take_place(struct publish *p)
     if (renameat(p->out_fd, p->final, p->out_fd, aside) != 0) {
         return false;
     }
-    if (renameat(p->out_fd, p->part, p->out_fd, p->final) != 0) {
+    if (!rename_to_final(p, 0)) {
         int error = errno;
         if (renameat(p->out_fd, aside, p->out_fd, p->final) != 0) {
             log_warning("the earlier result '%s' is now '%s' in the output folder (%s)", p->final,
@@ -325,7 +431,8 @@ void publish_abandon(struct publish *p)
 void publish_empty(struct publish *p)
 {
     if (p->part_fd >= 0) {
-        visit_folder(p->part_fd, remove_entry, 1);
+        int depth = 1;
+        visit_folder(p->part_fd, remove_entry, &depth);
         p->part_fd = -1;
     }
 }

@@ -1,9 +1,12 @@
 /*
  * publish - a result folder that is either absent or complete.
  *
- * Files are made in OUTPUT/.leat.RANDOM.part, or in a folder that somebody else has made and is
- * going to publish; one rename gives the folder its name. Nothing is read or written through a
- * link: every step is relative to the opened output folder.
+ * Files are made in OUTPUT/.leat.HOST.BOOT.PROCESS.RANDOM.part, or in a folder that somebody else
+ * has made and is going to publish; one rename gives the folder its name. Several processes, on one
+ * machine or on many, may publish into one output folder: of those that make the same result one
+ * does, also where the file system knows no flags of renameat2, since a rename never replaces a
+ * folder that holds files. Nothing is read or written through a link: every step is relative to the
+ * opened output folder.
  */
 #ifndef LEAT_PIPELINE_ENGINE_PUBLISH_H
 #define LEAT_PIPELINE_ENGINE_PUBLISH_H
@@ -36,8 +39,9 @@ enum status publish_begin(int out_fd, const char *stem, const char *part,
  * one step (two, with no result between them, where the file system cannot) and then removed. On
  * failure the part folder is still there: abandon it. */
 enum status publish_commit(struct publish *p, bool replace) STATUS_MUST_CHECK;
-/* Removes part folders that earlier runs left when they were killed: those that nobody has a lock
- * on (publish_begin takes one), and that are older than a minute. */
+/* Removes part folders that earlier runs left when they were killed: those older than a minute that
+ * nobody has a lock on (publish_begin takes one). On a network file system only those of this
+ * machine, since a lock may not be seen elsewhere; of others, older than a day, the log speaks. */
 void publish_sweep(int out_fd);
 /* Leaves the complete part folder to whoever named it. */
 void publish_leave(struct publish *p);

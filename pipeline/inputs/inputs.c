@@ -84,30 +84,57 @@ void inputs_free(struct inputs *in)
     }
 }
 
-/* Resolves the file's settings; *got when that makes a job: else it waits for other parts. */
-static enum status take_input(struct inputs *in, const char *path, int fd, struct job_input *out,
-                              bool *got)
+/* Whether the job of the file at `path` with that stem is of the share that is processed here. */
+static enum status find_share(struct inputs *in, const char *path, const char *stem, bool *own)
+{
+    const struct launcher_shard *shard = &in->settings->shard;
+    uint64_t hash;
+    *own = true;
+    if (shard->count > 0) {
+        STATUS_TRY(parts_hash(path, stem, &hash));
+        *own = hash % shard->count == shard->index;
+    }
+    return STATUS_OK;
+}
+
+/* Resolves the file's settings. Where it is not *own, they are empty, and a failure is for the
+ * process to report whose it is. */
+static enum status resolve_input(struct inputs *in, const char *path, struct job_settings *out,
+                                 bool *own)
+{
+    const enum status code = settings_resolve(in->settings, path, out);
+    const enum status found =
+        find_share(in, path, code == STATUS_OK ? out->stem : input_name_last(path), own);
+    if (*own && found == STATUS_OK) {
+        return code;
+    }
+    in->n_taken += !*own;
+    in->n_all += !*own;
+    job_settings_free(out);
+    return found;
+}
+
+/* *got when the file makes a job: else it waits for other parts. `settings` are taken over. */
+static enum status take_part(struct inputs *in, const char *path, int fd,
+                             struct job_settings *settings, struct job_input *out, bool *got)
 {
     struct job_part part = {.fd = fd, .path = strdup(path)};
-    struct job_settings settings;
     *got = false;
     if (part.path == NULL) {
         if (fd >= 0) {
             close(fd);
         }
+        job_settings_free(settings);
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
-    enum status code = settings_resolve(in->settings, path, &settings);
-    if (code == STATUS_OK && settings.n_parts > 1) {
-        return parts_add(in->parts, &part, &settings, out, got);
+    if (settings->n_parts > 1) {
+        return parts_add(in->parts, &part, settings, out, got);
     }
     out->parts[0] = part;
-    if (code == STATUS_OK) {
-        out->settings = settings;
-        out->n_parts = 1;
-        *got = true;
-    }
-    return code;
+    out->settings = *settings;
+    out->n_parts = 1;
+    *got = true;
+    return STATUS_OK;
 }
 
 /* The code as it is; a failure gets the path that it is about. */
@@ -117,6 +144,19 @@ static enum status about(struct job_input *out, const char *path, enum status co
         out->parts[0] = (struct job_part){.fd = -1, .path = strdup(path)};
     }
     return code;
+}
+
+/* A file that is named, or in a folder. */
+static enum status take_input(struct inputs *in, const char *path, struct job_input *out, bool *got)
+{
+    struct job_settings settings;
+    bool own;
+    *got = false;
+    const enum status code = resolve_input(in, path, &settings, &own);
+    if (code != STATUS_OK) {
+        return about(out, path, code);
+    }
+    return own ? take_part(in, path, -1, &settings, out, got) : STATUS_OK;
 }
 
 /* A file that is not an input; sidecar files are reported at the end, in one line. */
@@ -214,24 +254,46 @@ static enum status take_projection(struct inputs *in, const char *path)
     return code == STATUS_OK ? parts_add_projection(in->parts, path, text) : code;
 }
 
-/* Makes the member an input, or a part of one. */
-static enum status take_member(struct inputs *in, const struct archive_input_entry *entry,
-                               enum member_kind kind, const char *path, struct job_input *out,
-                               bool *got)
+static enum status refuse_member(const struct archive_input_entry *entry, const char *path)
 {
-    int fd;
-    enum status code;
-    if (entry->refused != NULL) {
-        code = status_fail(STATUS_BAD_INPUT, "'%s' is not taken out of its archive: %s", path,
-                           entry->refused);
-    } else if (kind == MEMBER_PROJECTION) {
-        code = take_projection(in, path);
-    } else if ((code = unpack_member(in, &fd)) == STATUS_OK) {
-        return take_input(in, path, fd, out, got);
+    return status_fail(STATUS_BAD_INPUT, "'%s' is not taken out of its archive: %s", path,
+                       entry->refused);
+}
+
+static enum status take_member_projection(struct inputs *in,
+                                          const struct archive_input_entry *entry, const char *path,
+                                          struct job_input *out)
+{
+    const char *name = input_name_last(path);
+    char *stem = strndup(name, projection_stem(path) - (size_t)(name - path));
+    bool own = true;
+    enum status code = stem != NULL ? find_share(in, path, stem, &own)
+                                    : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+    free(stem);
+    if (own && code == STATUS_OK) {
+        code = entry->refused != NULL ? refuse_member(entry, path) : take_projection(in, path);
     }
-    if (kind == MEMBER_PROJECTION && code != STATUS_OK && code != STATUS_BAD_INPUT) {
+    if (code != STATUS_OK && code != STATUS_BAD_INPUT) {
         close_archive(in); /* its grid must not be processed without it */
     }
+    return about(out, path, code);
+}
+
+/* Makes the member an input, or a part of one. */
+static enum status take_member(struct inputs *in, const struct archive_input_entry *entry,
+                               const char *path, struct job_input *out, bool *got)
+{
+    struct job_settings settings;
+    bool own;
+    int fd;
+    enum status code = resolve_input(in, path, &settings, &own);
+    if (own && entry->refused != NULL) {
+        code = refuse_member(entry, path);
+    }
+    if (own && code == STATUS_OK && (code = unpack_member(in, &fd)) == STATUS_OK) {
+        return take_part(in, path, fd, &settings, out, got);
+    }
+    job_settings_free(&settings);
     return about(out, path, code);
 }
 
@@ -255,8 +317,16 @@ static enum status next_member(struct inputs *in, struct job_input *out, bool *g
         free(raw_path);
         return code;
     }
-    enum member_kind kind = judge_member(in, entry.raw, raw_path);
-    code = kind != MEMBER_PASSED_OVER ? take_member(in, &entry, kind, path, out, got) : STATUS_OK;
+    switch (judge_member(in, entry.raw, raw_path)) {
+    case MEMBER_OF_JOB:
+        code = take_member(in, &entry, path, out, got);
+        break;
+    case MEMBER_PROJECTION:
+        code = take_member_projection(in, &entry, path, out);
+        break;
+    case MEMBER_PASSED_OVER:
+        break;
+    }
     free(raw_path);
     free(path);
     return code;
@@ -276,7 +346,7 @@ static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_
         return about(out, entry->fts_path, open_archive(in, entry->fts_path));
     }
     if (settings_routes(in->settings, entry->fts_path)) {
-        return take_input(in, entry->fts_path, -1, out, got);
+        return take_input(in, entry->fts_path, out, got);
     }
     pass_over(in, entry->fts_path);
     return STATUS_OK;
@@ -362,7 +432,7 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
         return about(out, path, open_archive(in, path));
     }
     if (!input_name_is_sidecar(path)) {
-        return take_input(in, path, -1, out, got);
+        return take_input(in, path, out, got);
     }
     pass_over(in, path); /* a shell's X.* */
     return STATUS_OK;

@@ -7,8 +7,10 @@
  * the output folder and the results in it. What is named on the command line itself must have a
  * route, or hold something that has one, or be a file that is kept beside a grid (X.dem.qml); those
  * are passed over everywhere, in one line at the end, unless nothing else was named.
- * Folders are walked in byte order of names, links in them are not followed; a link in an archive,
- * or a name that leads out of it, is a failure where a pipeline would have taken the file.
+ * Of the jobs that there are, those of settings->shard are given: the parts of a job are in one
+ * share, and so is what is to be said about them; a member of an archive is not unpacked for
+ * others. Folders are walked in byte order of names, links in them are not followed; a link in an
+ * archive, or a name that leads out of it, is a failure where a pipeline would have taken the file.
  */
 #ifndef LEAT_PIPELINE_INPUTS_INPUTS_H
 #define LEAT_PIPELINE_INPUTS_INPUTS_H

@@ -181,6 +181,21 @@ static bool find_projection(void *context, const char *path)
     return wanted->found != NULL;
 }
 
+enum status parts_hash(const char *path, const char *stem, uint64_t *out)
+{
+    char *key = key_of(path, stem);
+    if (key == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (const char *at = key; *at != '\0'; at++) { /* FNV-1a */
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    }
+    free(key);
+    *out = hash ^ hash >> 32; /* its low bits alone depend on few of the text's */
+    return STATUS_OK;
+}
+
 /* Gives the parts of a job that are there the texts of their .prj files; several may share one. */
 static enum status take_projections(struct parts *p, struct job_input *job)
 {

@@ -30,6 +30,10 @@ enum status parts_add(struct parts *p, struct job_part *part, struct job_setting
  * after it. Too many, and those for which none comes, are warned of and not carried. */
 enum status parts_add_projection(struct parts *p, const char *path, char *text) STATUS_MUST_CHECK;
 
+/* A number for the job of the file at `path` with that stem: the same for all parts of it, on every
+ * machine. STATUS_NO_MEMORY. */
+enum status parts_hash(const char *path, const char *stem, uint64_t *out) STATUS_MUST_CHECK;
+
 /* Gives up one job that still waits and lies beneath `folder` ("": anywhere): STATUS_BAD_INPUT,
  * with the missing parts in the message and *out holding what came. STATUS_OK: none waits. */
 enum status parts_give_up(struct parts *p, const char *folder,

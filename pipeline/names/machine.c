@@ -6,6 +6,7 @@
  */
 #include "pipeline/names/machine.h"
 
+#include "pipeline/names/launcher.h"
 #include "pipeline/names/text.h"
 
 #include <sched.h>
@@ -115,18 +116,30 @@ void machine_read_limits(struct machine_limits *out)
     fclose(f);
 }
 
+/* What is there for one of the processes that share the host. */
+static uint64_t share(uint64_t all)
+{
+    const uint64_t own = all / launcher_host_processes();
+    return own > 0 ? own : 1;
+}
+
 size_t machine_cpus(void)
 {
     cpu_set_t set;
-    long n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set)
-                                                          : sysconf(_SC_NPROCESSORS_ONLN);
-    size_t cpus = n > 0 ? (size_t)n : 1;
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    const int bound = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+    uint64_t all = online > 0 ? (uint64_t)online : 1;
     struct machine_limits limits;
     machine_read_limits(&limits);
-    if (limits.cpu_milli / 1000 < cpus) {
-        cpus = (size_t)(limits.cpu_milli + 999) / 1000;
+    if (limits.cpu_milli != UINT64_MAX) {
+        lower(&all, (limits.cpu_milli + 999) / 1000);
     }
-    return cpus > 0 ? cpus : 1;
+    lower(&all, launcher_host_cpus());
+    uint64_t own = share(all);
+    if (bound > 0) { /* a launcher may have bound each process to its own */
+        lower(&own, (uint64_t)bound);
+    }
+    return (size_t)own;
 }
 
 uint64_t machine_memory(void)
@@ -135,5 +148,6 @@ uint64_t machine_memory(void)
     machine_read_limits(&limits);
     lower(&limits.memory_bytes,
           (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
-    return limits.memory_bytes;
+    lower(&limits.memory_bytes, launcher_host_memory());
+    return share(limits.memory_bytes);
 }

@@ -7,12 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Processors that this process may run on: its affinity, and the quota of its control group,
- * rounded up. At least 1. */
+/* Processors for this process: those of its affinity, and no more than its share (launcher.h) of
+ * the machine's, of its control group's quota, rounded up, and of what Slurm has allotted. At
+ * least 1. */
 size_t machine_cpus(void);
 
-/* Bytes of memory that it may have: the machine's, or the control group's limit where that is less.
- */
+/* Bytes of memory for it: its share of the machine's, or of the control group's limit or of what
+ * Slurm has allotted where that is less. */
 uint64_t machine_memory(void);
 
 /* The control group's own limits, version 1 or 2, the least of all groups above: bytes of memory,

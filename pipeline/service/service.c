@@ -103,6 +103,16 @@ static bool differs(const char *what, const char *old, const char *new)
     return differs;
 }
 
+static bool devices_differ(const struct settings_devices *old, const struct settings_devices *new)
+{
+    const bool differ = memcmp(old, new, sizeof(*old)) != 0;
+    if (differ) {
+        log_error("the configuration stays as it was: devices cannot change while the service "
+                  "runs; restart it");
+    }
+    return differ;
+}
+
 static void free_settings(struct settings *settings)
 {
     if (settings != NULL) {
@@ -127,6 +137,7 @@ static void read_again(struct service *s)
         } else if (differs("spool", old->spool, fresh->spool) ||
                    differs("output", old->output, fresh->output) ||
                    differs("backend", old->backend, fresh->backend) ||
+                   devices_differ(&old->devices, &fresh->devices) ||
                    differs("status_socket", old->status_socket, fresh->status_socket)) {
             settings_free(fresh);
         } else {

@@ -73,7 +73,8 @@ enum worker_state {
 struct service_worker {
     struct service *service;
     size_t place;
-    char name[16], backend[8], visible[64]; /* visible: of CUDA_VISIBLE_DEVICES */
+    char name[64], backend[8];
+    char visible[SETTINGS_MOST_DEVICES * 8]; /* of CUDA_VISIBLE_DEVICES */
     enum worker_state state;
     uv_process_t process;
     struct worker_link link;

@@ -2,8 +2,8 @@
  * service_workers - the worker processes: starting them, noticing that they end, starting them
  * again with back-off, and giving up on a device that does nothing but end.
  *
- * A worker sees one device, by CUDA_VISIBLE_DEVICES, so that the CUDA module needs no choice. With
- * backend = auto the CPU steps in once every device is out, and steps back when one works again.
+ * A worker sees its device, or its group of devices, alone, by CUDA_VISIBLE_DEVICES. With backend =
+ * auto the CPU steps in once every device is out, and steps back when one works again.
  */
 #include "pipeline/service/service_state.h"
 
@@ -68,43 +68,78 @@ static struct service_worker *new_worker(struct service *s, size_t place, const 
     return w;
 }
 
-/* Of a device: `visible` holds n bytes. */
-static void add(struct service *s, const char *backend, size_t device, const char *visible, int n)
+static void add(struct service *s, const char *backend, const char *name, const char *visible)
 {
-    char name[16], shown[64];
-    snprintf(name, sizeof(name), "cuda:%zu", device);
-    snprintf(shown, sizeof(shown), "%.*s", n, visible);
     struct service_worker *w =
-        s->n_workers < SERVICE_WORKERS
-            ? new_worker(s, s->n_workers, strcmp(backend, "cpu") == 0 ? "cpu" : name, backend,
-                         shown)
-            : NULL;
+        s->n_workers < SERVICE_WORKERS ? new_worker(s, s->n_workers, name, backend, visible) : NULL;
     if (w != NULL) {
         s->workers[s->n_workers++] = w;
         s->n_all = s->n_workers;
     }
 }
 
-/* One a device: those that the user lets be seen, or all. */
-static void add_devices(struct service *s, size_t at_least)
+/* What CUDA is told to show for the device of that number: its place in what the user lets be seen.
+ * Where it is not there the worker says so. */
+static void put_visible(const char *chosen, int number, char *to, size_t size)
+{
+    const char *at = chosen;
+    for (int i = 0; at != NULL && i < number; i++) {
+        at = strchr(at, ',');
+        at += at != NULL;
+    }
+    if (chosen == NULL) {
+        snprintf(to, size, "%d", number);
+    } else {
+        snprintf(to, size, "%.*s", at != NULL ? (int)strcspn(at, ",") : 2, at != NULL ? at : "-1");
+    }
+}
+
+/* A worker for some devices: "cuda:0,1". */
+static void add_group(struct service *s, const int *numbers, size_t n)
 {
     const char *chosen = getenv("CUDA_VISIBLE_DEVICES");
-    size_t n = 0;
+    struct service_worker room;
+    size_t in_name = 0, in_visible = 0;
+    for (size_t i = 0; i < n && in_name < sizeof(room.name) && in_visible < sizeof(room.visible);
+         i++) {
+        char one[64];
+        put_visible(chosen, numbers[i], one, sizeof(one));
+        in_name += (size_t)snprintf(room.name + in_name, sizeof(room.name) - in_name, "%s%d",
+                                    i == 0 ? "cuda:" : ",", numbers[i]);
+        in_visible += (size_t)snprintf(room.visible + in_visible, sizeof(room.visible) - in_visible,
+                                       "%s%s", i == 0 ? "" : ",", one);
+    }
+    add(s, "cuda", room.name, room.visible);
+}
+
+/* Devices that the user lets be seen, or all. */
+static size_t count_visible(void)
+{
+    const char *chosen = getenv("CUDA_VISIBLE_DEVICES");
     if (chosen == NULL) {
-        n = count_devices();
-        for (size_t i = 0; i < (n > at_least ? n : at_least); i++) {
-            char number[24];
-            add(s, "cuda", i, number, snprintf(number, sizeof(number), "%zu", i));
+        return count_devices();
+    }
+    size_t n = *chosen != '\0';
+    for (; *chosen != '\0'; chosen++) {
+        n += *chosen == ',' && chosen[1] != '\0';
+    }
+    return n;
+}
+
+/* One worker a group of the list, or one a device. */
+static void add_devices(struct service *s, size_t at_least)
+{
+    const struct settings_devices *d = &s->settings->devices;
+    const size_t there = count_visible();
+    const size_t n = d->n > 0 ? d->n : there > at_least ? there : at_least;
+    for (size_t i = 0, first = 0; i < n; i++) {
+        const int number = (int)i;
+        if (!d->is_list) {
+            add_group(s, &number, 1);
+        } else if (d->ends[i]) {
+            add_group(s, d->at + first, i + 1 - first);
+            first = i + 1;
         }
-        return;
-    }
-    for (const char *at = chosen; *at != '\0'; n++) {
-        size_t len = strcspn(at, ",");
-        add(s, "cuda", n, at, (int)len);
-        at += len + (at[len] == ',');
-    }
-    if (n == 0 && at_least > 0) {
-        add(s, "cuda", 0, "0", 1); /* says why there is none */
     }
 }
 
@@ -120,7 +155,7 @@ void service_workers_choose(struct service *s)
         add_devices(s, strcmp(backend, "cuda") == 0 ? 1 : 0);
     }
     if (strcmp(backend, "cuda") != 0) {
-        add(s, "cpu", 0, "", 0);
+        add(s, "cpu", "cpu", "");
     }
 }
 

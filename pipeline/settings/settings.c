@@ -36,6 +36,8 @@ const struct settings_key settings_keys[] = {
      "Folder for results (default leat-out; of a service SPOOL/out)"},
     {"backend", WORK, 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
      "Where to compute (default auto: CUDA when a device passes its self-test)"},
+    {"devices", WORK, 0, SETTINGS_DEVICES, FIELD(devices), 0, 0, NULL, "all|N|LIST",
+     "CUDA devices: the first N, or those of a list: 0,2 (default all)"},
     {"jobs", WORK, 'j', SETTINGS_COUNT, FIELD(jobs), 0, 4096, NULL, "N",
      "Files in flight at once (default 0: chosen from the threads)"},
     {"threads", WORK, 0, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
@@ -48,6 +50,10 @@ const struct settings_key settings_keys[] = {
      "Compression level of results (default 1)"},
     {"force", RUN, 0, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
      "Replace results that are already there"},
+    {"resume", RUN, 0, SETTINGS_SWITCH, FIELD(resume), 0, 0, NULL, NULL,
+     "Skip what is done: results that match inputs, parameters and version"},
+    {"shard", RUN, 0, SETTINGS_SHARD, FIELD(shard), 0, 0, NULL, "I/N|auto",
+     "Process the I-th of N shares of the inputs; auto: as Slurm or mpirun says"},
     {"json", RUN | SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,
      "Print JSON on standard output"},
     {"spool", SPOOL, 0, SETTINGS_TEXT, FIELD(spool), 0, 0, NULL, "DIR",
@@ -134,6 +140,111 @@ static enum status put_size(uint64_t *field, const char *value, const char *orig
                        origin, value);
 }
 
+static bool has_device(const struct settings_devices *devices, uint64_t number)
+{
+    for (size_t i = 0; i < devices->n; i++) {
+        if (devices->at[i] == (int)number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Numbers with a comma behind each, but for the last unless it is the only one: "2," is device 2.
+ */
+static bool take_group(struct settings_devices *devices, const char *group, size_t length)
+{
+    bool right = memchr(group, ',', length) != NULL;
+    for (const char *at = group, *end = group + length; right && at < end;) {
+        char text[8] = "";
+        uint64_t number = 0;
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const size_t n = (size_t)((comma != NULL ? comma : end) - at);
+        if (n < sizeof(text)) {
+            memcpy(text, at, n);
+        }
+        right = text_parse_count(text, &number) && number < 4096 &&
+                devices->n < SETTINGS_MOST_DEVICES && !has_device(devices, number);
+        if (right) {
+            devices->at[devices->n++] = (int)number;
+        }
+        at += n + (comma != NULL);
+    }
+    if (right) {
+        devices->ends[devices->n - 1] = true;
+    }
+    return right;
+}
+
+/* all, N, or groups with blanks between them. */
+static enum status put_devices(struct settings_devices *out, const char *value, const char *origin)
+{
+    struct settings_devices devices = {.is_list = strchr(value, ',') != NULL};
+    uint64_t number = 0;
+    bool right = true;
+    if (!devices.is_list && strcmp(value, "all") != 0) {
+        right = text_parse_count(value, &number) && number > 0 && number <= SETTINGS_MOST_DEVICES;
+        devices.n = (size_t)number;
+    }
+    for (const char *at = value + strspn(value, " "); devices.is_list && right && *at != '\0';) {
+        const size_t n = strcspn(at, " ");
+        right = take_group(&devices, at, n);
+        at += n;
+        at += strspn(at, " ");
+    }
+    if (!right) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s' does not say which devices; write all, how many, or a list "
+                           "such as 0,2 (and 2, for that one alone)",
+                           origin, value);
+    }
+    *out = devices;
+    return STATUS_OK;
+}
+
+enum status settings_choose_devices(const struct settings_devices *devices, size_t n_there,
+                                    int numbers[SETTINGS_MOST_DEVICES], size_t *n)
+{
+    *n = devices->n > 0 ? devices->n : n_there;
+    if (!devices->is_list && *n > n_there) {
+        return status_fail(STATUS_NO_BACKEND, "--devices %zu: there %s %zu CUDA device%s here", *n,
+                           n_there == 1 ? "is" : "are", n_there, n_there == 1 ? "" : "s");
+    }
+    *n = *n < SETTINGS_MOST_DEVICES ? *n : SETTINGS_MOST_DEVICES;
+    for (size_t i = 0; i < *n; i++) {
+        numbers[i] = devices->is_list ? devices->at[i] : (int)i;
+        if ((size_t)numbers[i] >= n_there) {
+            return status_fail(STATUS_NO_BACKEND,
+                               "--devices: there is no CUDA device %d; they are 0 to %zu",
+                               numbers[i], n_there - 1);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status put_shard(struct launcher_shard *shard, const char *value, const char *origin)
+{
+    enum { MOST = 1 << 20 };
+    const size_t n = strspn(value, "0123456789");
+    char first[16] = "";
+    uint64_t index, count;
+    if (strcmp(value, "auto") == 0) {
+        return launcher_find_shard(shard);
+    }
+    if (n < sizeof(first) && value[n] == '/') {
+        memcpy(first, value, n);
+    }
+    if (!text_parse_count(first, &index) || !text_parse_count(value + n + 1, &count) || index < 1 ||
+        index > count || count > MOST) {
+        return status_fail(
+            STATUS_BAD_ARGUMENT,
+            "%s: '%s' is not one of N shares; write 1/N to N/N (N up to %d), or auto", origin,
+            value, MOST);
+    }
+    *shard = (struct launcher_shard){(size_t)index - 1, (size_t)count};
+    return STATUS_OK;
+}
+
 enum status settings_apply(struct settings *s, const struct settings_key *key, const char *value,
                            const char *origin)
 {
@@ -173,6 +284,10 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
         return STATUS_OK;
     case SETTINGS_SIZE:
         return put_size(field, value, origin);
+    case SETTINGS_DEVICES:
+        return put_devices(field, value, origin);
+    case SETTINGS_SHARD:
+        return put_shard(field, value, origin);
     case SETTINGS_SECONDS: {
         double seconds;
         if (!text_parse_real(value, &seconds) || !(seconds >= 0 && seconds <= 1e9)) {

@@ -10,6 +10,7 @@
 
 #include "formats/base/status.h"
 #include "formats/table/table.h"
+#include "pipeline/names/launcher.h"
 #include "stages/stage.h"
 
 #include <stdbool.h>
@@ -35,6 +36,15 @@ struct settings_section {
     struct setting_list set;
 };
 
+/* Which of the CUDA devices that there are. */
+enum { SETTINGS_MOST_DEVICES = 64 };
+struct settings_devices {
+    size_t n;                         /* how many; 0: all */
+    bool is_list;                     /* these; else the first n */
+    int at[SETTINGS_MOST_DEVICES];    /* different from each other */
+    bool ends[SETTINGS_MOST_DEVICES]; /* the last of a group; a worker of the service has a group */
+};
+
 struct settings {
     char *config;      /* file read; NULL: none */
     char *pipeline;    /* --pipeline of the command line; NULL: by route or name */
@@ -46,6 +56,9 @@ struct settings {
     double deadline_s; /* of one job; 0: none */
     int level;         /* deflate level 1..9, default PACK_LEVEL */
     bool force, json, quiet, verbose;
+    struct settings_devices devices;
+    bool resume;                 /* skip the inputs whose results are there and match */
+    struct launcher_shard shard; /* of the inputs, to be processed; count 0: all of them */
     /* Of the service. Files of the configuration may have these keys whatever the command is. */
     char *spool;         /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
     bool keep_inputs;    /* default true: processed inputs go to done/ */
@@ -72,6 +85,11 @@ struct settings {
 enum status settings_parse(int argc, char **argv, struct settings *out,
                            bool *done) STATUS_MUST_CHECK;
 void settings_free(struct settings *s);
+/* The numbers of the devices that are asked for, of the n_there > 0 that there are.
+ * STATUS_NO_BACKEND: there are fewer. */
+enum status settings_choose_devices(const struct settings_devices *devices, size_t n_there,
+                                    int numbers[SETTINGS_MOST_DEVICES],
+                                    size_t *n) STATUS_MUST_CHECK;
 /* The places where a service answers that was not given one, in their order, and owned by the
  * caller; begin with *at = 0. NULL: no more (or no memory). `own`: for a service, which takes the
  * first; else for one who asks. The last of them, in the spool, leaves *at == SETTINGS_SOCKETS.

@@ -14,6 +14,8 @@ enum settings_kind {
     SETTINGS_SIZE,
     SETTINGS_SECONDS,
     SETTINGS_SWITCH,
+    SETTINGS_DEVICES,  /* all, N, or a list with a comma */
+    SETTINGS_SHARD,    /* I/N, counted from 1, or auto */
     SETTINGS_PARAMETER /* KEY=VALUE, into a list */
 };
 

@@ -343,11 +343,11 @@ static void open_engine(struct worker *w, const json_t *message)
         return;
     }
     w->is_open = true;
-    const struct backend_info *info = &w->engine.info;
+    const struct engine *e = &w->engine;
+    const struct backend_info *info = e->n_devices > 0 ? &e->devices[0].info : &e->cpu.info;
     worker_link_send(&w->link,
-                     json_pack("{s:s, s:s, s:o, s:o, s:I}", "is", "ready", "backend", info->name,
-                               "device", text_json(info->device), "why", text_json(w->engine.why),
-                               "jobs", (json_int_t)w->engine.max_jobs));
+                     json_pack("{s:s, s:s, s:o, s:I}", "is", "ready", "backend", info->name,
+                               "device", text_json(info->device), "jobs", (json_int_t)e->max_jobs));
 }
 
 static void on_message(void *user, const json_t *message)

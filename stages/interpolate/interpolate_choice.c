@@ -253,3 +253,15 @@ const char *interpolate_name(const struct interpolate_job *job, size_t curve,
     snprintf(room, INTERPOLATE_NAME_BYTES, "y%zu", curve + 1);
     return room;
 }
+
+/* A term a node for every query and curve. */
+double interpolate_work(const struct stage_args *args)
+{
+    struct interpolate_choice c = {.n_nodes = 0};
+    if (choose_nodes(&args->inputs[INTERPOLATE_NODES], &c) != STATUS_OK ||
+        choose_queries(&args->inputs[INTERPOLATE_QUERY], args->params[INTERPOLATE_QUERIES].text,
+                       &c) != STATUS_OK) {
+        return 0; /* plan() says what is wrong */
+    }
+    return (double)c.n_nodes * (double)c.n_curves * (double)c.n_about;
+}

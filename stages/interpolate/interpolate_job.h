@@ -97,6 +97,8 @@ struct interpolate_job {
 /* STATUS_BAD_INPUT, _BAD_ARGUMENT, _TOO_LARGE: what cannot be. */
 enum status interpolate_choose(const struct stage_args *args, struct interpolate_choice *choice,
                                struct stage_need *need) STATUS_MUST_CHECK;
+/* As of struct stage_ops. */
+double interpolate_work(const struct stage_args *args);
 /* STATUS_TOO_LARGE, for a table of so many nodes or more. */
 enum status interpolate_too_many(const struct interpolate_job *job, size_t n_nodes);
 /* The name of a curve; `room` is for one that the file does not give. */

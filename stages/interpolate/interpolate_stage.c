@@ -97,6 +97,7 @@ const struct stage_ops stage_interpolate = {
     .n_parts = INTERPOLATE_N_PARTS,
     .specs = interpolate_specs,
     .n_specs = INTERPOLATE_N_SPECS,
+    .work = interpolate_work,
     .plan = interpolate_plan,
     .open = interpolate_open,
     .push = interpolate_push,

@@ -402,3 +402,18 @@ enum status kmeans_check_points(const struct stage_args *args, const struct kmea
     }
     return STATUS_OK;
 }
+
+/* The distances of all points to all centroids, for as many iterations as are often enough. */
+double kmeans_work(const struct stage_args *args)
+{
+    enum { ITERATIONS = 30 };
+    const struct table_info *table = args->inputs[0].table;
+    const double lines = (double)(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate);
+    struct kmeans_choice c;
+    if (choose(args, &c) != STATUS_OK) {
+        return 0; /* plan() says what is wrong */
+    }
+    const double k = (double)(c.k_first + c.k_last) / 2 * (double)kmeans_n_runs(&c);
+    const uint64_t n = c.max_iter < ITERATIONS ? c.max_iter : ITERATIONS;
+    return lines * (double)table->cells_per_line * k * (double)n;
+}

@@ -70,6 +70,8 @@ bool kmeans_layout_fits(const struct stage_args *args, const struct kmeans_choic
 enum status kmeans_layout_need(const struct stage_args *args, const struct kmeans_choice *choice,
                                const struct kmeans_layout *layout,
                                struct stage_need *out) STATUS_MUST_CHECK;
+/* As of struct stage_ops. */
+double kmeans_work(const struct stage_args *args);
 /* STATUS_BAD_INPUT with more clusters than points, STATUS_TOO_LARGE with too many points. */
 enum status kmeans_check_points(const struct stage_args *args, const struct kmeans_choice *choice,
                                 size_t n) STATUS_MUST_CHECK;

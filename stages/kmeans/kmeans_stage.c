@@ -183,6 +183,7 @@ const struct stage_ops stage_kmeans = {
     .n_parts = 1,
     .specs = kmeans_specs,
     .n_specs = KMEANS_N_SPECS,
+    .work = kmeans_work,
     .plan = kmeans_plan,
     .open = kmeans_open,
     .push = kmeans_push,

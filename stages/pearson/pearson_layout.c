@@ -321,3 +321,15 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
                                .estimated = !layout->lines_known};
     return STATUS_OK;
 }
+
+/* The products of all pairs of series. */
+double pearson_work(const struct stage_args *args)
+{
+    const struct table_info *table = args->inputs[0].table;
+    struct pearson_choice choice;
+    pearson_choose(args, &choice);
+    const double lines = (double)(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate),
+                 cells = (double)table->cells_per_line;
+    const bool by_lines = choice.columns == table->lines_are_columns;
+    return by_lines ? lines * lines / 2 * cells : cells * cells / 2 * lines;
+}

@@ -54,6 +54,9 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
                                 const struct pearson_layout *layout,
                                 struct stage_need *out) STATUS_MUST_CHECK;
 
+/* As of struct stage_ops. */
+double pearson_work(const struct stage_args *args);
+
 /* Series and samples (after increments) of a table of `lines` lines. */
 static inline size_t pearson_layout_series(const struct pearson_layout *l, size_t lines)
 {

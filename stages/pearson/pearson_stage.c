@@ -360,6 +360,7 @@ const struct stage_ops stage_pearson = {
     .n_parts = 1,
     .specs = pearson_specs,
     .n_specs = PEARSON_N_SPECS,
+    .work = pearson_work,
     .plan = pearson_plan,
     .open = pearson_open,
     .push = pearson_push,

@@ -227,3 +227,11 @@ enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job 
     job->n_cells = job->dem->rows * job->dem->columns;
     return find_need(job, need);
 }
+
+/* Ten operations a cell and step, as if half of all cells did something. */
+double sciddicat_work(const struct stage_args *args)
+{
+    const struct table_info *dem = args->inputs[SCIDDICAT_DEM].table;
+    const double lines = (double)(dem->n_lines > 0 ? dem->n_lines : dem->n_lines_estimate);
+    return 10 * lines * (double)dem->cells_per_line * (double)args->params[STEPS].count;
+}

@@ -67,6 +67,7 @@ struct sciddicat_job {
     struct sciddicat_start start;
     void *run; /* of the kernels; NULL before the start and after the end */
     bool started, settled;
+    uint64_t round_steps; /* of the round that begins next, at most */
     struct sciddicat_report now;
     struct sciddicat_report *reports; /* the start, every report, the end */
     size_t n_reports;
@@ -99,6 +100,8 @@ extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
  * that differ), _BAD_ARGUMENT, _TOO_LARGE, _NO_MEMORY. */
 enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job *job,
                             struct stage_need *need) STATUS_MUST_CHECK;
+/* As of struct stage_ops. */
+double sciddicat_work(const struct stage_args *args);
 /* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
  */
 struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type type);

@@ -9,8 +9,9 @@
 #include <math.h>
 #include <time.h>
 
-enum { ROUND_STEPS = 4096 };
-static const uint64_t round_cells = UINT64_C(1) << 28; /* cells times steps, at most */
+enum { ROUND_STEPS = 4096, ROUND_GROWTH = 8 };
+static const uint64_t first_round_cells = UINT64_C(1) << 28; /* cells times steps */
+static const double round_s = 0.1; /* a round is as long as that: reports cost a map's reading */
 static const double slice_s = 0.5;
 
 /*
@@ -73,12 +74,18 @@ static enum status advance(struct sciddicat_job *job, uint64_t n_steps)
     return job->ops->sciddicat->advance(job->queue, job->run, n_steps, &job->now);
 }
 
+static uint64_t clamp_round(double steps)
+{
+    return steps < 1 ? 1 : steps < ROUND_STEPS ? (uint64_t)steps : ROUND_STEPS;
+}
+
 static enum status begin(struct sciddicat_job *job)
 {
     STATUS_TRY(sciddicat_cells_start(job, job->max_h));
     STATUS_TRY(open_run(job, job->max_h));
     STATUS_TRY(advance(job, 0));
     job->started = true;
+    job->round_steps = clamp_round((double)(first_round_cells / job->n_cells));
     job->start.thickness = job->now.mass;
     job->reports[job->n_reports++] = job->now;
     return STATUS_OK;
@@ -106,12 +113,28 @@ static uint64_t earlier_of(uint64_t stop, uint64_t step, uint64_t every)
 static uint64_t next_stop(const struct sciddicat_job *job)
 {
     const struct sciddicat_choice *c = &job->choice;
-    const uint64_t step = job->now.step, fits = round_cells / job->n_cells;
-    const uint64_t most = fits < 1 ? 1 : fits < ROUND_STEPS ? fits : ROUND_STEPS;
+    const uint64_t step = job->now.step, most = job->round_steps;
     uint64_t stop = step + most < c->steps ? step + most : c->steps;
     stop = earlier_of(stop, step, c->report_every);
     stop = earlier_of(stop, step, c->snapshot_every);
     return earlier_of(stop, step, c->settle);
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* n_steps > 0 more, and how many fit into a round from what they took. */
+static enum status advance_paced(struct sciddicat_job *job, uint64_t n_steps)
+{
+    const double began = now_s();
+    STATUS_TRY(advance(job, n_steps));
+    const double fit = (double)n_steps * round_s / fmax(now_s() - began, 1e-9);
+    job->round_steps = clamp_round(fmin(fit, (double)(ROUND_GROWTH * job->round_steps)));
+    return STATUS_OK;
 }
 
 static enum status check_mass_balance(struct sciddicat_job *job)
@@ -135,7 +158,10 @@ static enum status simulate_round(struct sciddicat_job *job)
 {
     const uint64_t stop = next_stop(job);
     const bool last = stop == job->choice.steps;
-    STATUS_TRY(advance(job, stop - job->now.step - (last ? 1 : 0)));
+    const uint64_t n_steps = stop - job->now.step - (last ? 1 : 0);
+    if (n_steps > 0) {
+        STATUS_TRY(advance_paced(job, n_steps));
+    }
     if (last) {
         STATUS_TRY(job->ops->sciddicat->state(job->queue, job->run, job->max_h, NULL, NULL));
         STATUS_TRY(advance(job, 1));
@@ -171,13 +197,6 @@ static enum status end(struct sciddicat_job *job)
     k->close(job->queue, job->run);
     job->run = NULL;
     return st;
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 enum status sciddicat_simulate(struct sciddicat_job *job, struct result *out, bool *more)

@@ -73,6 +73,35 @@ static void host_memory_is_aligned_to_pages(void **state)
     under_test_ops()->host_free(b, NULL);
 }
 
+static void memory_from_elsewhere_can_be_pinned_for_copies(void **state)
+{
+    (void)state;
+    enum { BYTES = 3 << 20 };
+    struct backend *b = under_test_queue->backend;
+    const struct backend_ops *ops = under_test_ops();
+    struct span s;
+    size_t n = 0;
+    ASSERT_OK(ops->count(&n));
+    assert_true(n >= 1);
+    ASSERT_OK(ops->alloc(under_test_queue, BYTES, &s));
+    for (int round = 0; round < 2; round++) { /* once more, after it was unpinned */
+        unsigned char *p = aligned_alloc(4096, BYTES);
+        uint64_t ticket;
+        assert_non_null(p);
+        memset(p, 5 + round, BYTES);
+        ASSERT_OK(ops->host_pin(b, p, BYTES));
+        ASSERT_OK(ops->upload(under_test_queue, s, p, BYTES, &ticket));
+        ASSERT_OK(ops->upload_wait(under_test_queue, ticket));
+        memset(p, 0, BYTES);
+        ASSERT_OK(ops->download(under_test_queue, p, s, BYTES));
+        assert_int_equal(p[0], 5 + round);
+        assert_int_equal(p[BYTES - 1], 5 + round);
+        ops->host_unpin(b, p);
+        free(p);
+    }
+    under_test_release(s);
+}
+
 static void copies_keep_to_their_range_and_are_counted(void **state)
 {
     (void)state;
@@ -325,6 +354,7 @@ int main(void)
         cmocka_unit_test(alloc_aligns_and_gives_what_was_asked_for),
         cmocka_unit_test(alloc_of_too_much_says_how_much),
         cmocka_unit_test(host_memory_is_aligned_to_pages),
+        cmocka_unit_test(memory_from_elsewhere_can_be_pinned_for_copies),
         cmocka_unit_test(copies_keep_to_their_range_and_are_counted),
         cmocka_unit_test(times_of_queues_that_overlap_count_once),
         cmocka_unit_test(span_from_beyond_the_end_is_empty),

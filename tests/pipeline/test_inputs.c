@@ -1,5 +1,5 @@
 /*
- * The inputs of a command line: their size, and what ends the search for it.
+ * The inputs of a command line: their size, what ends the search for it, and shares of them.
  */
 #include "pipeline/inputs/inputs.h"
 #include "tests/support/scratch_folder.h"
@@ -39,10 +39,106 @@ static void size_is_of_all_inputs_until_they_are_stopped(void **state)
     settings_free(&settings);
 }
 
+/* --- shares ----------------------------------------------------------------------------------- */
+
+enum { TABLES = 40, PAIRS = 300 /* more than texts of .prj files may wait */ };
+
+/* What a share has of the jobs, by number, and of failures. */
+struct taken {
+    unsigned char tables[TABLES], pairs[PAIRS], packed[PAIRS];
+    size_t n_failures;
+};
+
+/* Tables, pairs of grids each with a .prj, the pairs once more in an archive; half a pair, and a
+ * name that no pipeline takes. */
+static void make_inputs(void)
+{
+    char command[512];
+    snprintf(
+        command, sizeof(command),
+        "mkdir %s/all && cd %s/all && for i in $(seq 0 %d); do echo 1,2 >t$i.clusters.csv; done "
+        "&& for i in $(seq 0 %d); do : >p$i.dem.asc && : >p$i.source.asc && echo $i >p$i.prj "
+        "&& : >half.dem.asc; done && tar -cf ../all.tar $(ls p* | sort -V) && : >../no.route",
+        folder, folder, TABLES - 1, PAIRS - 1);
+    assert_int_equal(system(command), 0);
+}
+
+static void take_job(const struct job_input *job, struct taken *taken)
+{
+    char number[16];
+    const bool packed = job->parts[0].fd >= 0;
+    const size_t i = strtoul(job->settings.stem + 1, NULL, 10);
+    snprintf(number, sizeof(number), "%zu\n", i);
+    if (job->n_parts == 1) {
+        assert_true(i < TABLES);
+        taken->tables[i]++;
+    } else {
+        assert_true(i < PAIRS && job->parts[0].path != NULL && job->parts[1].path != NULL);
+        (packed ? taken->packed : taken->pairs)[i]++;
+        for (size_t k = 0; packed && k < 2; k++) {
+            assert_non_null(job->parts[k].prj);
+            assert_string_equal(job->parts[k].prj, number);
+        }
+    }
+}
+
+static void take_share(size_t index, size_t count, struct taken *taken)
+{
+    char line[256], name[64];
+    snprintf(line, sizeof(line), "run --shard %zu/%zu %s/all %s/all.tar %s/no.route", index + 1,
+             count, folder, folder, folder);
+    snprintf(name, sizeof(name), "%s/no.route", folder);
+    struct settings settings = must_parse(line);
+    struct inputs *in;
+    bool end = false;
+    assert_int_equal(inputs_open(&settings, -1, &in), STATUS_OK);
+    while (!end) {
+        struct job_input job;
+        const enum status code = inputs_next(in, &job, &end);
+        if (code == STATUS_OK && !end) {
+            take_job(&job, taken);
+        } else if (code != STATUS_OK) {
+            assert_true(strcmp(job.parts[0].path, name) == 0 ||
+                        strstr(job.parts[0].path, "/half.dem.asc") != NULL);
+            taken->n_failures++;
+        }
+        job_input_free(&job);
+    }
+    inputs_free(in);
+    settings_free(&settings);
+}
+
+static void shares_have_every_job_once_and_whole(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1, 2, 3, 16};
+    make_inputs();
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+        struct taken all = {.n_failures = 0};
+        for (size_t i = 0; i < counts[c]; i++) {
+            struct taken before = all;
+            take_share(i, counts[c], &all);
+            size_t n = 0;
+            for (size_t k = 0; k < PAIRS; k++) {
+                n += all.pairs[k] > before.pairs[k];
+            }
+            /* four standard deviations and more of what chance gives */
+            assert_true(counts[c] == 1 || (n > PAIRS / counts[c] / 4 && n < 3 * PAIRS / counts[c]));
+        }
+        for (size_t k = 0; k < PAIRS; k++) {
+            assert_int_equal(all.pairs[k], 1);
+            assert_int_equal(all.packed[k], 1);
+            assert_int_equal(k < TABLES ? all.tables[k] : 1, 1);
+        }
+        assert_int_equal(all.n_failures, 2); /* half a pair, no.route */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(size_is_of_all_inputs_until_they_are_stopped),
+        cmocka_unit_test(shares_have_every_job_once_and_whole),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -386,6 +386,7 @@ static void small_jobs_pass_one_that_waits_as_far_as_it_leaves_room(void **state
 static struct job as_seen(struct engine *e, enum job_phase phase, uint64_t wanted, uint64_t held)
 {
     return (struct job){.engine = e,
+                        .device = e->devices,
                         .phase = phase,
                         .host_wanted = wanted,
                         .host_reserved = held,
@@ -396,8 +397,8 @@ static struct job as_seen(struct engine *e, enum job_phase phase, uint64_t wante
 static void job_that_grows_takes_nothing_that_an_earlier_one_waits_for(void **state)
 {
     (void)state;
-    struct engine e = {
-        .host_limit = 100, .host_used = 40, .device_limit = 200, .device_used = 80, .n_jobs = 4};
+    struct engine_device device = {.memory_limit = 200, .memory_used = 80};
+    struct engine e = {.host_limit = 100, .host_used = 40, .devices = &device, .n_jobs = 4};
     struct job first = as_seen(&e, JOB_STREAMING, 20, 20),
                waiting = as_seen(&e, JOB_WAITING, 70, 0),
                grows = as_seen(&e, JOB_STREAMING, 10, 10),

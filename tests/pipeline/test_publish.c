@@ -1,6 +1,6 @@
 /*
  * Publishing: a folder is absent or complete, an existing one is kept or exchanged, nothing is left
- * behind; also where the file system knows no flags of renameat2.
+ * behind; also where the file system knows no flags of renameat2, no locks, or loses replies.
  */
 #include "pipeline/engine/publish.h"
 #include "tests/support/scratch_folder.h"
@@ -8,14 +8,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 int __real_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
 int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
 int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
 int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
 
-static bool knows_no_flags;
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+const char *__wrap_file_system_network(int fd);
+
+static bool knows_no_flags, has_no_locks, network;
+static bool loses_replies;        /* of renames that take effect */
 static int renames_until_failure; /* 0: none fails */
 static int n_vanishing;           /* times that what is in the way goes as it is met */
 static unsigned vanishes_at;      /* the flag of renameat2 that meets it */
@@ -33,7 +40,12 @@ int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, u
         errno = flags == RENAME_NOREPLACE ? EEXIST : ENOENT;
         return -1;
     }
-    return __real_renameat2(from_fd, from, to_fd, to, flags);
+    const int failed = __real_renameat2(from_fd, from, to_fd, to, flags);
+    if (loses_replies && failed == 0) {
+        errno = ENOENT;
+        return -1;
+    }
+    return failed;
 }
 
 int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
@@ -46,7 +58,27 @@ int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
         n_vanishing--;
         make_vanish(from);
     }
-    return __real_renameat(from_fd, from, to_fd, to);
+    const int failed = __real_renameat(from_fd, from, to_fd, to);
+    if (loses_replies && failed == 0 && to[0] != '.') {
+        errno = ENOENT;
+        return -1;
+    }
+    return failed;
+}
+
+int __wrap_flock(int fd, int operation)
+{
+    if (has_no_locks) {
+        errno = ENOLCK;
+        return -1;
+    }
+    return __real_flock(fd, operation);
+}
+
+const char *__wrap_file_system_network(int fd)
+{
+    (void)fd;
+    return network ? "NFS" : NULL;
 }
 
 static char folder[] = "/tmp/leat-publish-XXXXXX";
@@ -142,7 +174,7 @@ static int no_flags(void **state)
 static int all_flags(void **state)
 {
     (void)state;
-    knows_no_flags = false;
+    knows_no_flags = has_no_locks = network = loses_replies = false;
     renames_until_failure = 0;
     return 0;
 }
@@ -285,27 +317,138 @@ static void given_folder_must_be_there_and_no_link(void **state)
     assert_int_equal(unlinkat(out_fd, ".8.part", 0), 0);
 }
 
-static void part_folders_of_the_dead_are_removed_and_no_others(void **state)
+/* --- part folders of runs that were killed ---------------------------------------------------- */
+
+/* A part folder with a file in it, older than a day, whose maker holds no lock any more. */
+static void leave_part(char name[sizeof((struct publish *)0)->part])
+{
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    struct publish p;
+    assert_int_equal(publish_begin(out_fd, "dead", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "x", "1");
+    publish_leave(&p);
+    assert_int_equal(utimensat(out_fd, p.part, long_ago, 0), 0);
+    memcpy(name, p.part, sizeof(p.part));
+}
+
+/* The same with a field of its name, counted from 0, in other words: ".leat.HOST.BOOT.PID.". */
+static void leave_part_of(int field, const char *text, char name[sizeof((struct publish *)0)->part])
+{
+    char made[sizeof((struct publish *)0)->part];
+    leave_part(made);
+    char *from = made + strlen(".leat.");
+    for (; field > 0; field--) {
+        from = strchr(from, '.') + 1;
+    }
+    snprintf(name, sizeof(made), "%.*s%s%s", (int)(from - made), made, text, strchr(from, '.'));
+    assert_int_equal(__real_renameat(out_fd, made, out_fd, name), 0);
+}
+
+static bool sweep_removes(const char *name)
+{
+    publish_sweep(out_fd);
+    const bool removed = faccessat(out_fd, name, F_OK, 0) != 0;
+    if (!removed) {
+        char command[256];
+        snprintf(command, sizeof(command), "rm -r '%s/%s'", folder, name);
+        assert_int_equal(system(command), 0);
+    }
+    return removed;
+}
+
+static void part_folders_of_the_dead_are_removed(void **state)
+{
+    (void)state;
+    char name[96];
+    leave_part(name);
+    assert_true(sweep_removes(name));
+    leave_part_of(1, "12345678", name); /* this machine before it was started again, for one */
+    assert_true(sweep_removes(name));
+}
+
+static void part_folders_of_the_living_stay(void **state)
 {
     (void)state;
     struct publish living;
-    const size_t before = count_entries(folder);
     const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-    assert_int_equal(mkdirat(out_fd, ".leat.0123456789abcdef.part", 0700), 0);
-    put_file(out_fd, ".leat.0123456789abcdef.part/x", "1");
-    assert_int_equal(mkdirat(out_fd, ".leat.0123456789abcde0.part", 0700), 0); /* just made */
-    assert_int_equal(mkdirat(out_fd, "leat.0123456789abcdef.part", 0700), 0);  /* somebody's */
     assert_int_equal(publish_begin(out_fd, "living", NULL, &living), STATUS_OK);
     assert_int_equal(utimensat(out_fd, living.part, long_ago, 0), 0);
-    assert_int_equal(utimensat(out_fd, ".leat.0123456789abcdef.part", long_ago, 0), 0);
-    assert_int_equal(utimensat(out_fd, "leat.0123456789abcdef.part", long_ago, 0), 0);
-    publish_sweep(out_fd);
-    assert_int_equal(faccessat(out_fd, ".leat.0123456789abcdef.part", F_OK, 0), -1);
-    assert_int_equal(count_entries(folder), before + 3);
+    for (int i = 0; i < 2; i++) {
+        network = i == 1;
+        publish_sweep(out_fd);
+        assert_int_equal(faccessat(out_fd, living.part, F_OK, 0), 0);
+    }
+    all_flags(NULL);
     publish_abandon(&living);
-    assert_int_equal(unlinkat(out_fd, ".leat.0123456789abcde0.part", AT_REMOVEDIR), 0);
-    assert_int_equal(unlinkat(out_fd, "leat.0123456789abcdef.part", AT_REMOVEDIR), 0);
-    assert_int_equal(count_entries(folder), before);
+}
+
+static void part_folders_just_made_and_folders_of_others_stay(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        ".leat.h.12345678.1.0123456789abcdef.part",  /* just made */
+        "leat.h.12345678.1.0123456789abcdef.part",   /* not hidden */
+        ".leat.h.12345678.1.0123456789abcdef.partx", /* no such ending */
+        ".leat.h.12345678.1.0123456789abcdef.old"};
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        assert_int_equal(mkdirat(out_fd, others[i], 0700), 0);
+        assert_int_equal(i > 0 ? utimensat(out_fd, others[i], long_ago, 0) : 0, 0);
+        assert_false(sweep_removes(others[i]));
+    }
+}
+
+static void part_folders_of_other_machines_stay_where_locks_may_be_local(void **state)
+{
+    (void)state;
+    char name[96];
+    network = true;
+    leave_part(name);
+    assert_true(sweep_removes(name));
+    leave_part_of(1, "12345678", name);
+    assert_false(sweep_removes(name));
+}
+
+static void without_locks_the_process_tells(void **state)
+{
+    (void)state;
+    char name[96], gone[24];
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    snprintf(gone, sizeof(gone), "%ld", (long)child);
+    has_no_locks = true;
+    leave_part(name); /* of this process */
+    assert_false(sweep_removes(name));
+    leave_part_of(2, gone, name);
+    assert_true(sweep_removes(name));
+    leave_part_of(0, "elsewhere", name); /* a container of this machine has numbers of its own */
+    assert_false(sweep_removes(name));
+}
+
+static void rename_whose_reply_is_lost_is_a_success(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct publish p;
+        char stem[8];
+        snprintf(stem, sizeof(stem), "lost%d", i % 2);
+        knows_no_flags = i % 2 == 1;
+        assert_int_equal(publish_begin(out_fd, stem, NULL, &p), STATUS_OK);
+        put_file(p.part_fd, "result.json", "{}");
+        put_file(p.part_fd, "x", i < 2 ? "1" : "2");
+        loses_replies = true;
+        assert_int_equal(publish_commit(&p, i >= 2 && knows_no_flags),
+                         i >= 2 && !knows_no_flags ? STATUS_EXISTS : STATUS_OK);
+        loses_replies = false;
+        publish_abandon(&p);
+        snprintf(stem, sizeof(stem), "lost%d/x", i % 2);
+        assert_int_equal(first_byte(stem), i < 3 ? '1' : '2');
+    }
+    make_vanish("lost0");
+    make_vanish("lost1");
 }
 
 static void link_in_place_of_a_result_counts_as_existing(void **state)
@@ -345,7 +488,13 @@ int main(void)
         cmocka_unit_test(abandoned_folder_leaves_nothing),
         cmocka_unit_test(given_folder_is_filled_and_left_complete),
         cmocka_unit_test(given_folder_must_be_there_and_no_link),
-        cmocka_unit_test(part_folders_of_the_dead_are_removed_and_no_others),
+        cmocka_unit_test(part_folders_of_the_dead_are_removed),
+        cmocka_unit_test(part_folders_of_the_living_stay),
+        cmocka_unit_test(part_folders_just_made_and_folders_of_others_stay),
+        cmocka_unit_test_teardown(part_folders_of_other_machines_stay_where_locks_may_be_local,
+                                  all_flags),
+        cmocka_unit_test_teardown(without_locks_the_process_tells, all_flags),
+        cmocka_unit_test_teardown(rename_whose_reply_is_lost_is_a_success, all_flags),
         cmocka_unit_test(link_in_place_of_a_result_counts_as_existing),
         cmocka_unit_test(output_folder_is_made_with_its_parents),
     };

@@ -1,5 +1,5 @@
 #!/bin/sh
-# One binary: without a driver `auto` uses the CPU and says why in one line, `cuda` fails with the reason.
+# One binary: without a driver `auto` uses the CPU and says why in one line where a job is large, `cuda` fails with the reason.
 . "$(dirname "$0")/lib.sh"
 printf 'a,b\n1,2\n3,5\n4,4\n' >t.clusters.csv
 
@@ -18,9 +18,15 @@ if "$LEAT" doctor --json -b cuda >doctor.json 2>/dev/null; then
     echo "there is a device here: computed on it"
     exit 0
 fi
+# A small job asks for no device; a large one says why it has none.
 expect 0 "$LEAT" run -o out t.clusters.csv
-[ "$(grep -c 'CPU' stderr)" -eq 1 ] || { cat stderr; fail "no single line that says why the CPU is used"; }
-grep -q '"name": "cpu"' out/t/result.json || fail "not computed on the CPU"
+! grep -q CUDA stderr || { cat stderr; fail "a small job has looked for a device"; }
+"$LEAT" generate dem --rows 100 --columns 100 -o large >/dev/null 2>&1 || fail "no terrain"
+expect 0 "$LEAT" run -o out -s steps=100000 -s settle=500 large.dem.tif large.source.tif
+[ "$(grep -c 'on the CPU: ' stderr)" -eq 1 ] || { cat stderr; fail "no single line that says why the CPU is used"; }
+for job in t large; do
+    grep -q '"name": "cpu"' out/$job/result.json || fail "$job was not computed on the CPU"
+done
 expect 2 "$LEAT" run -b cuda -o none t.clusters.csv
 says 'cuda|CUDA'
 # Without a driver the module is not even opened.

@@ -2,7 +2,10 @@
  * The steps of the stage `sciddicat`: snapshots, rest, calls that are cut, none at all; against the
  * plain form of the automaton, on the backend LEAT_TEST_BACKEND.
  */
+#include "kernels/sciddicat/sciddicat.h"
 #include "tests/support/sciddicat_expected.h"
+
+#include <time.h>
 
 /* --- tests --------------------------------------------------------------------------------------
  */
@@ -115,6 +118,101 @@ static void long_runs_are_cut_into_calls_of_finish(void **state)
     slide_free(&s);
 }
 
+/* --- rounds by a clock of the test's own --------------------------------------------------------
+ */
+
+enum { MOST_ROUNDS = 256 };
+
+static struct {
+    bool runs; /* the clock below is the process's */
+    double now_s;
+    double (*step_s)(size_t round); /* what a step takes */
+    struct sciddicat_kernels kernels;
+    const struct sciddicat_kernels *real;
+    uint64_t n_steps[MOST_ROUNDS];
+    size_t n_rounds;
+} paced;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    if (!paced.runs || clock != CLOCK_MONOTONIC) {
+        return __real_clock_gettime(clock, out);
+    }
+    out->tv_sec = (time_t)paced.now_s;
+    out->tv_nsec = (long)((paced.now_s - (double)out->tv_sec) * 1e9);
+    return 0;
+}
+
+static enum status advance_by_the_clock(struct queue *q, void *run, uint64_t n_steps,
+                                        struct sciddicat_report *out)
+{
+    if (n_steps > 0) {
+        assert_true(paced.n_rounds < MOST_ROUNDS);
+        paced.now_s += (double)n_steps * paced.step_s(paced.n_rounds);
+        paced.n_steps[paced.n_rounds++] = n_steps;
+    }
+    return paced.real->advance(q, run, n_steps, out);
+}
+
+/* The steps of each round of a run of 9000, when steps take as long as that. */
+static void run_paced(double (*step_s)(size_t round))
+{
+    struct slide s = terrain(11, 24, 37, 0.3, 0);
+    s.params[0] = "steps=9000";
+    s.params[1] = "report_every=9000";
+    memset(&paced, 0, sizeof paced);
+    paced.real = counted.real->sciddicat;
+    paced.kernels = *paced.real;
+    paced.kernels.advance = advance_by_the_clock;
+    counted.ops.sciddicat = &paced.kernels;
+    paced.step_s = step_s;
+    paced.runs = true;
+    struct outcome o = run_well(&s);
+    paced.runs = false;
+    uint64_t n = 0;
+    for (size_t i = 0; i < paced.n_rounds; i++) {
+        n += paced.n_steps[i];
+    }
+    assert_int_equal(n, 9000);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+static double a_millisecond(size_t round)
+{
+    (void)round;
+    return 0.001;
+}
+
+static double nothing(size_t round)
+{
+    (void)round;
+    return 0;
+}
+
+static double a_second_at_first(size_t round)
+{
+    return round == 0 ? 1 : 0;
+}
+
+static void rounds_take_a_tenth_of_a_second(void **state)
+{
+    (void)state;
+    run_paced(a_millisecond);
+    for (size_t i = 1; i + 2 < paced.n_rounds;
+         i++) { /* the first is a guess, the last two end it */
+        assert_true(paced.n_steps[i] >= 99 && paced.n_steps[i] <= 100);
+    }
+    run_paced(nothing);
+    assert_int_equal(paced.n_rounds, 4); /* 4096, 4096, what is left but one, one */
+    run_paced(a_second_at_first);
+    for (size_t i = 1, steps = 1; i <= 4; i++, steps *= 8) {
+        assert_int_equal(paced.n_steps[i], steps);
+    }
+}
+
 static void no_steps_give_the_start(void **state)
 {
     (void)state;
@@ -133,6 +231,7 @@ int main(void)
         cmocka_unit_test(settle_stops_when_nothing_moves_and_changes_no_bit),
         cmocka_unit_test(settle_goes_on_while_something_moves),
         cmocka_unit_test(long_runs_are_cut_into_calls_of_finish),
+        cmocka_unit_test(rounds_take_a_tenth_of_a_second),
         cmocka_unit_test(no_steps_give_the_start),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);

@@ -5,12 +5,13 @@
  *   LEAT_FAULT="memory K"         K from 1; ENOMEM
  *   LEAT_FAULT="system K [ERRNO]" ERRNO: a number; without it, what is likely of that call
  *   LEAT_FAULT="death K"          before the K-th call of the system the process is killed
+ *   LEAT_FAULT="always NAME ERRNO"  every call of that name fails (of renameat2, those with flags)
  *   LEAT_FAULT=count              none fails; LEAT_FAULT_LOG then says how many there were: "memory
  *                                 N system M"
  *   LEAT_FAULT_IN=COMMAND         only in processes of `leat COMMAND`
  *   LEAT_FAULT_LOG=FILE           which call it was: its name and the callers' addresses in the
- *                                 program, for addr2line; must be given. Where the file is there
- *                                 already nothing fails, so that one fault hits one process
+ *                                 program, for addr2line; must be given, but for "always". Where
+ * the file is there already nothing fails, so that one fault hits one process
  *
  * The linker leads calls here (--wrap) that the program's own objects make; libraries' own calls
  * are left alone, but for jansson's memory, which formats/json_read gives it.
@@ -50,6 +51,7 @@ static struct {
     bool counts; /* to say how many there were */
     bool kills;
     enum kind kind;
+    char always[24];  /* the name of calls that fail; "": none */
     unsigned long at; /* 0: none */
     int error;        /* 0: what is likely */
     const char *log;
@@ -92,6 +94,10 @@ static bool fails(enum kind kind, const char *name, int likely)
 {
     const unsigned long k = atomic_fetch_add(&fault.n[kind], 1) + 1;
     const int before = errno;
+    if (fault.always[0] != '\0' && strcmp(name, fault.always) == 0) {
+        errno = fault.error;
+        return true;
+    }
     if (fault.at != k || fault.kind != kind || !happens(name)) {
         errno = before;
         return false;
@@ -192,9 +198,6 @@ SYSTEM(mkdirat, ENOSPC, int, (int fd, const char *name, mode_t mode), (fd, name,
 SYSTEM(mkostemp64, EMFILE, int, (char *path, int flags), (path, flags), -1)
 SYSTEM(renameat, EIO, int, (int from_fd, const char *from, int to_fd, const char *to),
        (from_fd, from, to_fd, to), -1)
-SYSTEM(renameat2, EIO, int,
-       (int from_fd, const char *from, int to_fd, const char *to, unsigned flags),
-       (from_fd, from, to_fd, to, flags), -1)
 SYSTEM(linkat, ENOSPC, int, (int from_fd, const char *from, int to_fd, const char *to, int flags),
        (from_fd, from, to_fd, to, flags), -1)
 SYSTEM(unlink, EIO, int, (const char *path), (path), -1)
@@ -248,6 +251,15 @@ int __wrap_openat64(int fd, const char *path, int flags, ...)
     return fails(SYSTEM_CALL, "openat64", EMFILE) ? -1 : __real_openat64(fd, path, flags, mode);
 }
 
+int __real_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
+int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
+int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+    return fails(SYSTEM_CALL, flags != 0 ? "renameat2" : "renameat", EIO)
+               ? -1
+               : __real_renameat2(from_fd, from, to_fd, to, flags);
+}
+
 /* openat2 is called so. */
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -271,8 +283,11 @@ __attribute__((constructor)) static void begin(int argc, char **argv)
     const char *wanted = getenv("LEAT_FAULT"), *in = getenv("LEAT_FAULT_IN");
     char word[16];
     fault.log = getenv("LEAT_FAULT_LOG");
-    if (wanted == NULL || fault.log == NULL ||
+    if (wanted == NULL || (fault.log == NULL && strncmp(wanted, "always ", 7) != 0) ||
         (in != NULL && (argc < 2 || strcmp(argv[1], in) != 0))) {
+        return;
+    }
+    if (sscanf(wanted, "always %23s %d", fault.always, &fault.error) == 2) {
         return;
     }
     const int n = sscanf(wanted, "%15s %lu %d", word, &fault.at, &fault.error);

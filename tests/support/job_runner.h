@@ -417,12 +417,13 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
     assert_true(r.outcome.n_ok == 0 || r.engine.disks.out.total_ns > 0);
     r.outcome.disk_in_s = 1e-9 * (double)r.engine.disks.in.total_ns;
     r.outcome.disk_out_s = 1e-9 * (double)r.engine.disks.out.total_ns;
-    assert_true(r.outcome.efficiency <= 1.001);      /* the clocks may run differently by that */
-    for (size_t i = 0; i < r.engine.n_queues; i++) { /* nothing is booked for the next job */
+    assert_true(r.outcome.efficiency <= 1.001); /* the clocks may run differently by that */
+    for (size_t i = 0; i < r.engine.cpu.n_queues; i++) { /* nothing is booked for the next job */
         struct queue_busy busy;
-        r.engine.queues[i]->backend->ops->busy(r.engine.queues[i], &busy, false);
+        struct queue *q = r.engine.cpu.queues[i];
+        q->backend->ops->busy(q, &busy, false);
         assert_int_equal(busy.upload_bytes, 0);
-        assert_null(r.engine.queues[i]->stop);
+        assert_null(q->stop);
     }
     engine_close(&r.engine);
     uv_run(&loop, UV_RUN_DEFAULT);

@@ -7,6 +7,7 @@
  */
 #include "watch/arrival/watcher_state.h"
 
+#include "formats/base/file_system.h"
 #include "formats/base/log.h"
 #include "watch/files/beneath.h"
 #include "watch/files/fault.h"
@@ -18,33 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { HINTS_MAX = 4096 }; /* beyond that, everything is looked at */
-
-/* File systems on which others change files without this kernel's notice (linux/magic.h, fs/). */
-static const struct {
-    unsigned long magic;
-    const char *name;
-} network[] = {
-    {0x6969, "NFS"},      {0x517B, "SMB"},        {0xFF534D42, "CIFS"}, {0xFE534D42, "SMB2"},
-    {0x65735546, "FUSE"}, {0x01021997, "9P"},     {0x00C36400, "Ceph"}, {0x5346414F, "AFS"},
-    {0x73757245, "Coda"}, {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"},
-};
-
-static const char *network_name(int fd)
-{
-    struct statfs fs;
-    if (fstatfs(fd, &fs) == 0) {
-        for (size_t i = 0; i < sizeof(network) / sizeof(*network); i++) {
-            if (((unsigned long)fs.f_type & 0xFFFFFFFF) == network[i].magic) {
-                return network[i].name;
-            }
-        }
-    }
-    return NULL;
-}
 
 static void set_mode(struct watcher *w, const char *why_polling)
 {
@@ -259,7 +236,7 @@ static void on_timer(uv_timer_t *timer)
 static void open_inotify(struct watcher *w)
 {
     char why[120];
-    const char *remote = network_name(w->options.folder_fd);
+    const char *remote = file_system_network(w->options.folder_fd);
     w->inotify_fd = -1;
     if (remote != NULL) {
         snprintf(why, sizeof(why), "%s tells nothing of what others do", remote);

@@ -1,0 +1,257 @@
+/*
+ * resume - is the result that is there the one that this job would make? It is when its result.json
+ * names the same version, pipeline, parameters as asked for and inputs, and when its files have the
+ * lengths that result.json tells: after a power cut they may not. An input is the same when its
+ * name, length and time of modification are; when only the time differs (or is not known, as of
+ * members of archives), its checksum decides.
+ */
+#include "formats/base/json.h"
+#include "pipeline/engine/job_state.h"
+#include "pipeline/names/input_name.h"
+#include "pipeline/names/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MANIFEST_MAX_BYTES = 64 << 20 };
+
+/* The earlier result, and what is found out about it. */
+struct earlier {
+    const struct job *job;
+    int fd;           /* its folder */
+    json_t *manifest; /* NULL: nothing was ever written to result.json */
+    char differs[96]; /* what makes it another job's; "": nothing */
+};
+
+/* --- the manifest ----------------------------------------------------------------------------- */
+
+/* Whether nothing but zeroes is in the file: its content did not reach the disk. */
+static enum status is_blank(int fd, bool *blank)
+{
+    char piece[4096];
+    ssize_t n;
+    *blank = true;
+    for (off_t at = 0; *blank && (n = pread(fd, piece, sizeof(piece), at)) != 0; at += n) {
+        if (n < 0) {
+            return status_fail_errno(errno, "cannot read the earlier result.json");
+        }
+        for (ssize_t i = 0; i < n; i++) {
+            *blank = *blank && piece[i] == '\0';
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status read_manifest(struct earlier *e)
+{
+    bool blank;
+    int fd = openat(e->fd, "result.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return status_fail_errno(errno, "cannot open the earlier result.json of '%s'",
+                                 e->job->input.settings.stem);
+    }
+    enum status code = is_blank(fd, &blank);
+    if (code == STATUS_OK && !blank) {
+        code = json_read_fd(fd, MANIFEST_MAX_BYTES, &e->manifest);
+        if (code == STATUS_BAD_INPUT) {
+            snprintf(e->differs, sizeof(e->differs), "its result.json is not one of leat");
+            code = STATUS_OK;
+        }
+    }
+    close(fd);
+    return code;
+}
+
+/* --- what was asked for ----------------------------------------------------------------------- */
+
+static bool is_text(const json_t *object, const char *key, const char *text)
+{
+    const char *there = json_string_value(json_object_get(object, key));
+    return there != NULL && strcmp(there, text) == 0;
+}
+
+/* Whether a key is recorded that was not asked for now. */
+static const char *find_unasked(const json_t *manifest, const json_t *asked)
+{
+    static const char *const places[] = {"requested", "reader"};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const char *key;
+        json_t *value;
+        json_object_foreach(json_object_get(manifest, places[i]), key, value)
+        {
+            if (json_object_get(asked, key) == NULL) {
+                return key;
+            }
+        }
+    }
+    return NULL;
+}
+
+static enum status compare_request(struct earlier *e)
+{
+    json_t *asked = manifest_asked(e->job), *value;
+    const char *key, *other = asked != NULL ? find_unasked(e->manifest, asked) : NULL;
+    if (asked == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the parameters");
+    }
+    if (!is_text(e->manifest, "leat", LEAT_VERSION)) {
+        snprintf(e->differs, sizeof(e->differs), "another version of leat made it");
+    } else if (!is_text(e->manifest, "pipeline", e->job->input.settings.stage->name)) {
+        snprintf(e->differs, sizeof(e->differs), "another pipeline made it");
+    } else {
+        json_object_foreach(asked, key, value)
+        {
+            const json_t *recorded = manifest_recorded(e->manifest, key);
+            other = recorded == NULL || !json_equal(recorded, value) ? key : other;
+        }
+        if (other != NULL) {
+            snprintf(e->differs, sizeof(e->differs), "it was made with another %s", other);
+        }
+    }
+    json_decref(asked);
+    return STATUS_OK;
+}
+
+/* --- inputs ----------------------------------------------------------------------------------- */
+
+/* Whether the object has that value, whose reference is taken over. */
+static enum status has(const json_t *object, const char *key, json_t *value, bool *same)
+{
+    if (value == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory to compare results");
+    }
+    const json_t *there = json_object_get(object, key);
+    *same = there != NULL && json_equal(there, value);
+    json_decref(value);
+    return STATUS_OK;
+}
+
+static enum status same_prj(const json_t *there, const char *prj, bool *same)
+{
+    *same = json_object_get(there, "prj_crc32") == NULL;
+    return prj == NULL ? STATUS_OK : has(there, "prj_crc32", manifest_prj_crc(prj), same);
+}
+
+static enum status same_content(const json_t *there, const struct job_part *part,
+                                struct source *source, bool *same)
+{
+    uint32_t crc;
+    STATUS_TRY(has(there, "bytes", json_integer((json_int_t)source_file_bytes(source)), same));
+    if (!*same) {
+        return STATUS_OK;
+    }
+    if (part->fd < 0) {
+        STATUS_TRY(has(there, "modified", manifest_time(source_modified(source)), same));
+        if (*same) {
+            return STATUS_OK;
+        }
+    }
+    STATUS_TRY(source_crc(source, &crc));
+    return has(there, "crc32", manifest_crc(crc), same);
+}
+
+static enum status compare_input(struct earlier *e, size_t i)
+{
+    const struct job_part *part = &e->job->input.parts[i];
+    const json_t *there = json_array_get(json_object_get(e->manifest, "inputs"), i);
+    const char *name = input_name_last(part->path);
+    bool same = false;
+    STATUS_TRY(has(there, "name", text_json(name), &same));
+    if (same) {
+        STATUS_TRY(same_prj(there, part->prj, &same));
+    }
+    if (same) {
+        struct source *source;
+        STATUS_TRY(job_open_source(part, &source));
+        const enum status code = same_content(there, part, source, &same);
+        source_free(source);
+        STATUS_TRY(code);
+    }
+    if (!same) {
+        snprintf(e->differs, sizeof(e->differs), "it was made from another '%.48s'", name);
+    }
+    return STATUS_OK;
+}
+
+static enum status compare_inputs(struct earlier *e)
+{
+    const size_t n = e->job->input.n_parts;
+    if (json_array_size(json_object_get(e->manifest, "inputs")) != n) {
+        snprintf(e->differs, sizeof(e->differs), "it was made from other files");
+    }
+    for (size_t i = 0; i < n && e->differs[0] == '\0'; i++) {
+        STATUS_TRY(compare_input(e, i));
+    }
+    return STATUS_OK;
+}
+
+/* --- outputs ---------------------------------------------------------------------------------- */
+
+/* Whether every file is there with its length. */
+static bool is_whole(const struct earlier *e)
+{
+    const json_t *outputs = json_object_get(e->manifest, "outputs");
+    const json_t *output;
+    size_t i;
+    json_array_foreach((json_t *)outputs, i, output)
+    {
+        struct stat st;
+        const char *name = json_string_value(json_object_get(output, "name"));
+        if (name == NULL || fstatat(e->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            st.st_size != json_integer_value(json_object_get(output, "bytes"))) {
+            return false;
+        }
+    }
+    return json_is_array(outputs);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static enum status compare(struct earlier *e, bool *damaged)
+{
+    *damaged = false;
+    STATUS_TRY(read_manifest(e));
+    if (e->manifest == NULL) {
+        *damaged = e->differs[0] == '\0';
+        return STATUS_OK;
+    }
+    STATUS_TRY(compare_request(e));
+    if (e->differs[0] == '\0') {
+        STATUS_TRY(compare_inputs(e));
+    }
+    *damaged = e->differs[0] == '\0' && !is_whole(e);
+    return STATUS_OK;
+}
+
+enum status job_resume(struct job *job)
+{
+    const char *stem = job->input.settings.stem;
+    const bool force = job->context.settings->force;
+    struct earlier e = {.job = job};
+    bool damaged;
+    job->replaces = false;
+    e.fd = openat(job->context.out_fd, stem, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (e.fd < 0 || !publish_is_result(job->context.out_fd, stem)) {
+        if (e.fd >= 0) {
+            close(e.fd);
+        }
+        return publish_vacant(job->context.out_fd, stem, true);
+    }
+    const enum status code = compare(&e, &damaged);
+    close(e.fd);
+    json_decref(e.manifest);
+    STATUS_TRY(code);
+    if (damaged || (force && e.differs[0] != '\0')) {
+        job->replaces = true;
+        return STATUS_OK;
+    }
+    return e.differs[0] == '\0'
+               ? status_fail(STATUS_SKIPPED, "the result '%s' is there", stem)
+               : status_fail(STATUS_EXISTS,
+                             "a result named '%s' is in the output folder, but %s; --force "
+                             "replaces it",
+                             stem, e.differs);
+}

@@ -1,0 +1,48 @@
+"""A worker a device, or a group of devices; see service_devices.sh."""
+import json
+import os
+import signal
+
+from service import Service, table
+
+
+def workers(s):
+    return {w["name"]: w["device"] for w in s.status()["workers"]}
+
+
+def devices_of(s, n):
+    for i in range(n):
+        s.drop(f"j{i}.clusters.csv", table(seed=i))
+    s.until(lambda: s.status()["totals"]["done"] == n, "all done")
+    found = set()
+    for i in range(n):
+        with open(os.path.join(s.spool, f"out/j{i}/result.json")) as f:
+            found.add(json.load(f)["backend"]["device"])
+    return found
+
+
+# The first two of all; then groups of a configuration, as a device that the user lets be seen has its number.
+s = Service("two", "-b", "cuda", "--devices", "2")
+s.check(workers(s) == {"cuda:0": "fake 0", "cuda:1": "fake 1"}, f"{workers(s)}")
+s.check(devices_of(s, 8) <= {"fake 0", "fake 1"}, "another device")
+s.stop()
+
+with open("groups.conf", "w") as f:
+    f.write("devices = 0,2 1,\n")
+s = Service("groups", "-b", "cuda", "--config", "groups.conf", env={"CUDA_VISIBLE_DEVICES": "3,2,1"})
+s.check(workers(s) == {"cuda:0,2": "fake 3", "cuda:1": "fake 2"}, f"{workers(s)}")
+s.check(devices_of(s, 8) <= {"fake 3", "fake 1", "fake 2"}, "another device")
+with open("groups.conf", "w") as f:
+    f.write("devices = 0,1,2\n")
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: "devices cannot change while the service runs" in s.said(), "a change of devices is refused")
+s.stop()
+s.is_clean()
+
+# One that is not there says so; the others work.
+s = Service("three", "-b", "cuda", "--devices", "0, 7,", wait=False)
+s.until(lambda: s.status()["workers"][:1] and s.status()["workers"][0]["state"] == "ready", "the first is ready")
+s.until(lambda: "cuda:7: the worker cannot begin" in s.said(), "the one that is not there says so")
+s.check(devices_of(s, 4) == {"fake 0"}, "another device")
+s.stop()
+print("a worker a device, and a group")

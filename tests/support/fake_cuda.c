@@ -1,0 +1,144 @@
+/*
+ * fake_cuda - a CUDA module without CUDA: devices that are the CPU, so that what the program does
+ * with several of them is seen on a machine that has none. By the environment:
+ *
+ *   LEAT_FAKE_DEVICES=N    so many devices (default 1)
+ *   CUDA_VISIBLE_DEVICES   these of them, as CUDA's
+ *   LEAT_FAKE_LOG=FILE     a line for each that is opened ("open 2"), and for each landslide of 100
+ *                          rows on it ("run 2")
+ *   LEAT_FAKE_BROKEN=LIST  these cannot be opened: "0,3"
+ *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
+ */
+#include "kernels/backend.h"
+#include "kernels/sciddicat/sciddicat.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST = 64 };
+
+static const struct backend *opened[MOST]; /* by number */
+static struct backend_ops ops;
+static struct sciddicat_kernels sciddicat;
+
+const struct backend_ops *leat_cuda_backend(void);
+
+static void write_log(const char *what, int device)
+{
+    const char *path = getenv("LEAT_FAKE_LOG");
+    const int fd = path != NULL ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    char line[32];
+    const int n = snprintf(line, sizeof line, "%s %d\n", what, device);
+    if (fd >= 0) {
+        if (write(fd, line, (size_t)n) != n) {
+            abort();
+        }
+        close(fd);
+    }
+}
+
+static int device_of(const struct backend *b)
+{
+    int i = 0;
+    while (i < MOST && __atomic_load_n(&opened[i], __ATOMIC_ACQUIRE) != b) {
+        i++;
+    }
+    return i;
+}
+
+static bool is_broken(int device)
+{
+    const char *list = getenv("LEAT_FAKE_BROKEN");
+    for (const char *at = list; at != NULL; at = strchr(at, ','), at += at != NULL) {
+        if (atoi(at) == device) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The number of the i-th device that may be seen; MOST: there is none. */
+static int visible(int i)
+{
+    const char *text = getenv("LEAT_FAKE_DEVICES"), *at = getenv("CUDA_VISIBLE_DEVICES");
+    const int n = text != NULL ? atoi(text) : 1;
+    int number = i;
+    if (at != NULL) {
+        for (; i > 0 && at != NULL; i--) {
+            at = strchr(at, ',');
+            at += at != NULL;
+        }
+        number = at != NULL && *at != '\0' ? atoi(at) : -1;
+    }
+    return number >= 0 && number < n ? number : MOST;
+}
+
+static enum status fake_count(size_t *n)
+{
+    *n = 0;
+    while (visible((int)*n) < MOST) {
+        ++*n;
+    }
+    return *n > 0 ? STATUS_OK : status_fail(STATUS_NO_BACKEND, "no device can be seen");
+}
+
+static enum status fake_open(const struct backend_config *config, struct backend **out)
+{
+    const int device = visible(config->device);
+    *out = NULL;
+    write_log("open", device);
+    if (device == MOST || is_broken(device)) {
+        return status_fail(STATUS_NO_BACKEND, "device %d is broken", device);
+    }
+    STATUS_TRY(backend_cpu.open(config, out));
+    (*out)->ops = &ops;
+    __atomic_store_n(&opened[device], *out, __ATOMIC_RELEASE);
+    return STATUS_OK;
+}
+
+static void fake_close(struct backend *b)
+{
+    const int device = device_of(b);
+    if (device < MOST) {
+        __atomic_store_n(&opened[device], NULL, __ATOMIC_RELEASE);
+    }
+    backend_cpu.close(b);
+}
+
+static void fake_describe(const struct backend *b, struct backend_info *out)
+{
+    backend_cpu.describe(b, out);
+    snprintf(out->name, sizeof out->name, "cuda");
+    snprintf(out->device, sizeof out->device, "fake %d", device_of(b));
+    out->memory_bytes = out->memory_free = UINT64_C(1) << 30;
+}
+
+static enum status fake_sciddicat_open(struct queue *q, const struct sciddicat_params *p,
+                                       const struct sciddicat_input *in, void **run)
+{
+    const char *gate = getenv("LEAT_FAKE_GATE");
+    if (p->rows == 100) { /* not those of the self-test */
+        write_log("run", device_of(q->backend));
+        while (gate != NULL && access(gate, F_OK) != 0 && !queue_is_stopped(q)) {
+            usleep(1000);
+        }
+    }
+    return backend_cpu.sciddicat->open(q, p, in, run);
+}
+
+__attribute__((visibility("default"))) const struct backend_ops *leat_cuda_backend(void)
+{
+    sciddicat = *backend_cpu.sciddicat;
+    sciddicat.open = fake_sciddicat_open;
+    ops = backend_cpu;
+    ops.name = "cuda";
+    ops.count = fake_count;
+    ops.open = fake_open;
+    ops.close = fake_close;
+    ops.describe = fake_describe;
+    ops.sciddicat = &sciddicat;
+    return &ops;
+}
