@@ -1,8 +1,9 @@
 /*
  * bands - see the header.
  *
- * A round: members hand out the rows at the cuts, take in those beside, and make up to eight steps;
- * then each says how busy its groups of sixteen rows are. From that follows where the map is cut.
+ * A round: members hand out the rows at the cuts, which are copied from queue to queue, take in
+ * those beside, and make up to eight steps; then each says how busy its groups of sixteen rows are.
+ * From that follows where the map is cut. Rows that change their owner travel through host memory.
  *
  * Debris comes one row further a step. Where neither group at a cut can emit, it is eight rows away
  * from the cut after a round, and reaches it at the end of the next one. So that round needs no new
@@ -28,9 +29,9 @@ struct member {
 
 /* Between two members: rows of each that are ghost rows of the other. */
 struct cut {
-    double *north, *south; /* of it */
-    bool is_due;           /* they go to the other before the next steps */
-    bool is_quiet;         /* and need not before those after them */
+    struct span north[2], south[2]; /* of it: on the member that owns them, on the other one */
+    bool is_due;                    /* they go to the other before the next steps */
+    bool is_quiet;                  /* and need not before those after them */
 };
 
 struct bands {
@@ -71,19 +72,6 @@ static size_t row_of(const struct bands *b, size_t k)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void carve_cuts(struct carver *c, struct bands *b)
-{
-    b->cuts = carve(c, b->n - 1, sizeof *b->cuts);
-    for (size_t k = 0; k + 1 < b->n; ++k) {
-        struct cut made = {.is_quiet = true};
-        made.north = carve(c, b->p.columns, SCIDDICAT_GHOST_ROWS * sizeof *made.north);
-        made.south = carve(c, b->p.columns, SCIDDICAT_GHOST_ROWS * sizeof *made.south);
-        if (b->cuts != NULL) {
-            b->cuts[k] = made;
-        }
-    }
-}
-
 static void carve_all(struct carver *c, struct bands *b)
 {
     const size_t columns = b->p.columns;
@@ -97,7 +85,7 @@ static void carve_all(struct carver *c, struct bands *b)
     b->piece.h = carve(c, b->piece_rows * columns, sizeof *b->piece.h);
     b->piece.max_h = carve(c, b->piece_rows * columns, sizeof *b->piece.max_h);
     b->piece.arrival = carve(c, b->piece_rows * columns, sizeof *b->piece.arrival);
-    carve_cuts(c, b);
+    b->cuts = carve(c, b->n - 1, sizeof *b->cuts);
 }
 
 size_t bands_bytes(const struct sciddicat_params *p, size_t n_members)
@@ -118,7 +106,42 @@ static enum status carve_host(struct bands *b)
     STATUS_TRY(b->home->ops->host_alloc(b->home, bands_bytes(&b->p, b->n), &b->memory));
     c.at = b->memory;
     carve_all(&c, b);
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        b->cuts[k] = (struct cut){.is_quiet = true};
+    }
     return STATUS_OK;
+}
+
+static size_t edge_bytes(const struct sciddicat_params *p)
+{
+    return SCIDDICAT_GHOST_ROWS * p->columns * sizeof(double);
+}
+
+static enum status alloc_edges(struct bands *b)
+{
+    const struct backend_ops *ops = b->home->ops;
+    const size_t bytes = edge_bytes(&b->p);
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
+        struct cut *c = &b->cuts[k];
+        STATUS_TRY(ops->alloc(north, bytes, &c->north[0]));
+        STATUS_TRY(ops->alloc(south, bytes, &c->north[1]));
+        STATUS_TRY(ops->alloc(south, bytes, &c->south[0]));
+        STATUS_TRY(ops->alloc(north, bytes, &c->south[1]));
+    }
+    return STATUS_OK;
+}
+
+static void release_edges(struct bands *b)
+{
+    const struct backend_ops *ops = b->home->ops;
+    for (size_t k = 0; b->cuts != NULL && k + 1 < b->n; ++k) {
+        struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
+        ops->release(north, b->cuts[k].north[0]);
+        ops->release(south, b->cuts[k].north[1]);
+        ops->release(south, b->cuts[k].south[0]);
+        ops->release(north, b->cuts[k].south[1]);
+    }
 }
 
 /* --- phases ----------------------------------------------------------------------------------- */
@@ -154,60 +177,70 @@ static enum status run_phase(struct bands *b, enum status (*body)(struct bands *
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-/* Which rows go to the member beside. True when some do. */
-static bool plan_cuts(struct bands *b)
+/* Which rows go to the member beside. */
+static void plan_cuts(struct bands *b)
 {
-    bool some = false;
     for (size_t k = 0; k + 1 < b->n; ++k) {
         struct cut *c = &b->cuts[k];
         const size_t south = b->first[k + 1];
         c->is_due = !c->is_quiet;
         c->is_quiet = b->busy[south - 1] == 0 && b->busy[south] == 0;
-        some |= c->is_due;
         b->info.n_exchanges += c->is_due ? 1 : 0;
         b->info.n_quiet += c->is_due ? 0 : 1;
     }
-    return some;
 }
 
-static struct sciddicat_rows rows_north(const struct bands *b, size_t k)
+/* The cut to the north of member k, or to its south, if rows are due there; or NULL. */
+static const struct cut *due_north(const struct bands *b, size_t k)
 {
-    const size_t row = row_of(b, k + 1);
-    return (struct sciddicat_rows){
-        .first = row - SCIDDICAT_GHOST_ROWS, .last = row, .h = b->cuts[k].north};
+    return k > 0 && b->cuts[k - 1].is_due ? &b->cuts[k - 1] : NULL;
 }
 
-static struct sciddicat_rows rows_south(const struct bands *b, size_t k)
+static const struct cut *due_south(const struct bands *b, size_t k)
 {
-    const size_t row = row_of(b, k + 1);
-    return (struct sciddicat_rows){
-        .first = row, .last = row + SCIDDICAT_GHOST_ROWS, .h = b->cuts[k].south};
+    return k + 1 < b->n && b->cuts[k].is_due ? &b->cuts[k] : NULL;
 }
 
-static enum status take_edges(struct bands *b, size_t k)
+static enum status hand_out(struct bands *b, size_t k)
 {
     const struct member *m = &b->members[k];
-    if (k > 0 && b->cuts[k - 1].is_due) {
-        const struct sciddicat_rows rows = rows_south(b, k - 1);
-        STATUS_TRY(as_member(m)->take(m->queue, m->run, &rows));
+    const struct cut *north = due_north(b, k), *south = due_south(b, k);
+    if (north != NULL) {
+        STATUS_TRY(as_member(m)->edge(m->queue, m->run, row_of(b, k), north->south[0]));
     }
-    if (k + 1 < b->n && b->cuts[k].is_due) {
-        const struct sciddicat_rows rows = rows_north(b, k);
-        STATUS_TRY(as_member(m)->take(m->queue, m->run, &rows));
+    if (south != NULL) {
+        STATUS_TRY(as_member(m)->edge(m->queue, m->run, row_of(b, k + 1) - SCIDDICAT_GHOST_ROWS,
+                                      south->north[0]));
     }
     return STATUS_OK;
 }
 
-static enum status give_and_step(struct bands *b, size_t k)
+/* By one thread: a copy is in the order of two queues. */
+static enum status copy_across(const struct bands *b)
+{
+    const struct backend_ops *ops = b->home->ops;
+    const size_t bytes = edge_bytes(&b->p);
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
+        const struct cut *c = due_south(b, k);
+        if (c != NULL) {
+            STATUS_TRY(ops->copy_across(south, c->north[1], north, c->north[0], bytes));
+            STATUS_TRY(ops->copy_across(north, c->south[1], south, c->south[0], bytes));
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status take_in_and_step(struct bands *b, size_t k)
 {
     const struct member *m = &b->members[k];
-    if (k > 0 && b->cuts[k - 1].is_due) {
-        const struct sciddicat_rows rows = rows_north(b, k - 1);
-        STATUS_TRY(as_member(m)->give(m->queue, m->run, &rows));
+    const struct cut *north = due_north(b, k), *south = due_south(b, k);
+    if (north != NULL) {
+        STATUS_TRY(as_member(m)->ghost(m->queue, m->run, row_of(b, k) - SCIDDICAT_GHOST_ROWS,
+                                       north->north[1]));
     }
-    if (k + 1 < b->n && b->cuts[k].is_due) {
-        const struct sciddicat_rows rows = rows_south(b, k);
-        STATUS_TRY(as_member(m)->give(m->queue, m->run, &rows));
+    if (south != NULL) {
+        STATUS_TRY(as_member(m)->ghost(m->queue, m->run, row_of(b, k + 1), south->south[1]));
     }
     return as_member(m)->step(m->queue, m->run, b->n_steps);
 }
@@ -291,7 +324,9 @@ size_t bands_count(const struct bands_config *c, const struct sciddicat_params *
     const size_t groups = sciddicat_n_groups(p->rows);
     const size_t most = groups < c->n_queues ? groups : c->n_queues;
     for (size_t k = 0; k < most; ++k) {
-        if (c->queues[k]->backend->ops->sciddicat->member == NULL) {
+        const struct backend_ops *ops = c->queues[k]->backend->ops;
+        if (ops->sciddicat->member == NULL ||
+            ops->copy_across != c->queues[0]->backend->ops->copy_across) {
             return 1;
         }
     }
@@ -338,6 +373,7 @@ static enum status begin(struct bands *b)
 {
     const struct member *home = &b->members[0];
     STATUS_TRY(carve_host(b));
+    STATUS_TRY(alloc_edges(b));
     STATUS_TRY(as_member(home)->look(home->queue, home->run, b->busy, &b->moved));
     (void)bands_cut(b->busy, b->n_groups, b->n, b->next);
     return own_bands(b);
@@ -385,6 +421,7 @@ void bands_close(struct bands *b)
     if (b == NULL) {
         return;
     }
+    release_edges(b);
     for (size_t k = 0; b->members != NULL && k < b->n; ++k) {
         struct member *m = &b->members[k];
         if (m->run != NULL) {
@@ -401,10 +438,10 @@ void bands_close(struct bands *b)
 static enum status make_round(struct bands *b)
 {
     STATUS_TRY(cut_again(b));
-    if (plan_cuts(b)) {
-        STATUS_TRY(run_phase(b, take_edges));
-    }
-    STATUS_TRY(run_phase(b, give_and_step));
+    plan_cuts(b);
+    STATUS_TRY(run_phase(b, hand_out));
+    STATUS_TRY(copy_across(b));
+    STATUS_TRY(run_phase(b, take_in_and_step));
     STATUS_TRY(look(b));
     b->step += b->n_steps;
     return STATUS_OK;

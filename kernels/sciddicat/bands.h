@@ -3,9 +3,8 @@
  * one run.
  *
  * Every member owns a band of rows, cut so that each has about as much to do. Up to eight steps are
- * made at a time; before them members get the sixteen rows on either side of their bands. Rows
- * travel through host memory. Where there is only one member, it makes all steps by itself, as
- * `struct sciddicat_kernels` has it.
+ * made at a time; before them members get the sixteen rows on either side of their bands. Where
+ * there is only one member, it makes all steps by itself, as `struct sciddicat_kernels` has it.
  */
 #ifndef LEAT_KERNELS_SCIDDICAT_BANDS_H
 #define LEAT_KERNELS_SCIDDICAT_BANDS_H
@@ -34,11 +33,11 @@ struct bands_info {
     uint64_t n_quiet;     /* times that they had no need of one */
 };
 
-/* Of n_queues queues so many are used: every member has sixteen rows at least, and all backends
- * must have members. */
+/* Of n_queues queues so many are used: every member has sixteen rows at least; all backends must
+ * have members, and rows be copied from one to the other. */
 size_t bands_count(const struct bands_config *c, const struct sciddicat_params *p);
-/* Bytes of host memory that so many members need, besides what each takes on its backend
- * (sciddicat_kernels.bytes); SIZE_MAX: more than can be counted. */
+/* Bytes of host memory that so many members need; SIZE_MAX: more than can be counted. On its
+ * backend each takes sciddicat_kernels.bytes and, for every cut beside it, 32 rows of doubles. */
 size_t bands_bytes(const struct sciddicat_params *p, size_t n_members);
 
 /* As the functions of struct sciddicat_kernels. After an error there is only bands_close(). */

@@ -130,21 +130,27 @@ struct sciddicat_rows {
  * rows means nothing, and costs nothing in a step.
  */
 struct sciddicat_member_kernels {
-    /* From now on the run owns rows [first, last) and no others; `open` gives it all. */
-    enum status (*own)(struct queue *q, void *run, size_t first, size_t last) STATUS_MUST_CHECK;
-    /* Sets rows: its own or, max_h and arrival NULL, ghost rows. The memory is the caller's again
-     * when it returns. */
+    /* Sets rows that the run is going to own. The memory is the caller's again when it returns. */
     enum status (*give)(struct queue *q, void *run,
                         const struct sciddicat_rows *rows) STATUS_MUST_CHECK;
+    /* Waits, and copies rows that it owns. */
+    enum status (*take)(struct queue *q, void *run,
+                        const struct sciddicat_rows *rows) STATUS_MUST_CHECK;
+    /* From now on it owns rows [first, last) and no others; `open` gives it all. */
+    enum status (*own)(struct queue *q, void *run, size_t first, size_t last) STATUS_MUST_CHECK;
+    /* Copies the h of SCIDDICAT_GHOST_ROWS rows that it owns, from `first` on, to the start of
+     * `to`, memory of its backend; may return before. */
+    enum status (*edge)(struct queue *q, void *run, size_t first, struct span to) STATUS_MUST_CHECK;
+    /* Sets the h of its ghost rows from `first` on, which is the first of those on either side, to
+     * what begins `from`, memory of its backend; may return before. */
+    enum status (*ghost)(struct queue *q, void *run, size_t first,
+                         struct span from) STATUS_MUST_CHECK;
     /* Up to SCIDDICAT_GHOST_STEPS steps; may return before they are made. Ghost rows have to be
      * right before each call. */
     enum status (*step)(struct queue *q, void *run, unsigned n_steps) STATUS_MUST_CHECK;
-    /* Waits, and copies rows of its own; NULL: not wanted. */
-    enum status (*take)(struct queue *q, void *run,
-                        const struct sciddicat_rows *rows) STATUS_MUST_CHECK;
-    /* Waits. busy: of each group that it owns, how many of the pieces in which a step visits the
-     * map hold cells that can emit; 0: none can. moved: h of some cell that it owns changed in the
-     * last step. */
+    /* Waits. busy: of each group that it owns, how many pieces of the map a step visits because
+     * something in them moves; 0: no cell can emit. moved: h of some cell that it owns changed in
+     * the last step. */
     enum status (*look)(struct queue *q, void *run, uint32_t *busy, bool *moved) STATUS_MUST_CHECK;
     /* Waits. Of each row that it owns. */
     enum status (*figures)(struct queue *q, void *run,

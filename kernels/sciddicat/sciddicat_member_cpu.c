@@ -72,12 +72,8 @@ static void give_row(const struct cpu_sciddicat_run *r, struct sciddicat_row *ro
 {
     const size_t columns = r->p.columns;
     memcpy(row->h, rows->h + at, columns * sizeof *row->h);
-    if (rows->max_h != NULL) {
-        memcpy(row->max_h, rows->max_h + at, columns * sizeof *row->max_h);
-    }
-    if (rows->arrival != NULL) {
-        memcpy(row->arrival, rows->arrival + at, columns * sizeof *row->arrival);
-    }
+    memcpy(row->max_h, rows->max_h + at, columns * sizeof *row->max_h);
+    memcpy(row->arrival, rows->arrival + at, columns * sizeof *row->arrival);
     find_active(r, row);
     row->touched = true;
 }
@@ -92,21 +88,52 @@ static void take_row(const struct cpu_sciddicat_run *r, struct sciddicat_row *ro
                      const struct sciddicat_rows *rows, size_t at)
 {
     const size_t columns = r->p.columns;
-    if (rows->h != NULL) {
-        memcpy(rows->h + at, row->h, columns * sizeof *row->h);
-    }
-    if (rows->max_h != NULL) {
-        memcpy(rows->max_h + at, row->max_h, columns * sizeof *row->max_h);
-    }
-    if (rows->arrival != NULL) {
-        memcpy(rows->arrival + at, row->arrival, columns * sizeof *row->arrival);
-    }
+    memcpy(rows->h + at, row->h, columns * sizeof *row->h);
+    memcpy(rows->max_h + at, row->max_h, columns * sizeof *row->max_h);
+    memcpy(rows->arrival + at, row->arrival, columns * sizeof *row->arrival);
 }
 
 static enum status member_take(struct queue *q, void *run, const struct sciddicat_rows *rows)
 {
     transfer(q, (struct transfer){run, rows, take_row});
     return STATUS_OK;
+}
+
+/* --- rows at a cut ---------------------------------------------------------------------------- */
+
+/* Calls the function for SCIDDICAT_GHOST_ROWS rows and a span of their h. */
+static enum status transfer_h(struct queue *q, struct transfer t, size_t first, struct span h)
+{
+    const size_t n = SCIDDICAT_GHOST_ROWS * t.run->p.columns;
+    STATUS_TRY(cpu_expect(h, n, sizeof(double), "rows at a cut"));
+    const struct sciddicat_rows rows = {
+        .first = first, .last = first + SCIDDICAT_GHOST_ROWS, .h = h.at};
+    t.rows = &rows;
+    transfer(q, t);
+    return STATUS_OK;
+}
+
+static void edge_row(const struct cpu_sciddicat_run *r, struct sciddicat_row *row,
+                     const struct sciddicat_rows *rows, size_t at)
+{
+    memcpy(rows->h + at, row->h, r->p.columns * sizeof *row->h);
+}
+
+static enum status member_edge(struct queue *q, void *run, size_t first, struct span to)
+{
+    return transfer_h(q, (struct transfer){.run = run, .row = edge_row}, first, to);
+}
+
+static void ghost_row(const struct cpu_sciddicat_run *r, struct sciddicat_row *row,
+                      const struct sciddicat_rows *rows, size_t at)
+{
+    memcpy(row->h, rows->h + at, r->p.columns * sizeof *row->h);
+    find_active(r, row);
+}
+
+static enum status member_ghost(struct queue *q, void *run, size_t first, struct span from)
+{
+    return transfer_h(q, (struct transfer){.run = run, .row = ghost_row}, first, from);
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
@@ -145,9 +172,11 @@ static enum status member_figures(struct queue *q, void *run, struct sciddicat_r
     return STATUS_OK;
 }
 
-const struct sciddicat_member_kernels cpu_sciddicat_member = {.own = member_own,
-                                                              .give = member_give,
-                                                              .step = member_step,
+const struct sciddicat_member_kernels cpu_sciddicat_member = {.give = member_give,
                                                               .take = member_take,
+                                                              .own = member_own,
+                                                              .edge = member_edge,
+                                                              .ghost = member_ghost,
+                                                              .step = member_step,
                                                               .look = member_look,
                                                               .figures = member_figures};
