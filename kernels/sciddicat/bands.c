@@ -48,7 +48,7 @@ struct bands {
     size_t piece_rows;
     void *memory;
     uint64_t step;
-    const struct bands_input *input; /* while it is opened */
+    const struct bands_input *input; /* while members are opened */
     unsigned n_steps;                /* of the round */
     bool moved;
     struct bands_info info;
@@ -117,6 +117,14 @@ static size_t edge_bytes(const struct sciddicat_params *p)
     return SCIDDICAT_GHOST_ROWS * p->columns * sizeof(double);
 }
 
+size_t bands_helper_bytes(const struct queue *home, const struct sciddicat_params *p)
+{
+    const size_t given = p->rows * p->columns * (2 * sizeof(double) + 1);
+    const size_t run = home->backend->ops->sciddicat->bytes(p);
+    const size_t edges = 4 * edge_bytes(p);
+    return run > SIZE_MAX - given - edges ? SIZE_MAX : run + given + edges;
+}
+
 static enum status alloc_edges(struct bands *b)
 {
     const struct backend_ops *ops = b->home->ops;
@@ -165,7 +173,12 @@ static void phase_body(void *arg, size_t k)
 static enum status run_phase(struct bands *b, enum status (*body)(struct bands *b, size_t k))
 {
     struct phase phase = {b, body};
-    b->executor.run(b->executor.context, b->n, phase_body, &phase);
+    if (b->executor.run != NULL) {
+        b->executor.run(b->executor.context, b->n, phase_body, &phase);
+    }
+    for (size_t k = 0; b->executor.run == NULL && k < b->n; ++k) {
+        phase_body(&phase, k);
+    }
     for (size_t k = 0; k < b->n; ++k) {
         const struct member *m = &b->members[k];
         if (m->status != STATUS_OK) {
@@ -287,16 +300,28 @@ static enum status fetch_band(struct bands *b, size_t k)
     return STATUS_OK;
 }
 
-/* Bands become those of next[]. */
+/* Bands become those of next[]; all members have what they need of them. */
 static enum status own_bands(struct bands *b)
 {
     memcpy(b->first, b->next, (b->n + 1) * sizeof *b->first);
     b->info.n_cuts++;
     for (size_t k = 0; k < b->n; ++k) {
         const struct member *m = &b->members[k];
-        STATUS_TRY(as_member(m)->own(m->queue, m->run, row_of(b, k), row_of(b, k + 1)));
+        STATUS_TRY(as_member(m)->own(m->queue, m->run, b->step, row_of(b, k), row_of(b, k + 1)));
     }
     return STATUS_OK;
+}
+
+/* The same when they have to get it from each other. */
+static enum status move_bands(struct bands *b)
+{
+    for (size_t k = 0; k < b->n; ++k) {
+        STATUS_TRY(fetch_band(b, k));
+    }
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        b->cuts[k].is_quiet = false;
+    }
+    return own_bands(b);
 }
 
 /* Where the busiest member has a quarter more to do than it would have after a new cut. */
@@ -308,30 +333,10 @@ static enum status cut_again(struct bands *b)
         4 * now <= 5 * bands_cut(b->busy, b->n_groups, b->n, b->next)) {
         return STATUS_OK;
     }
-    for (size_t k = 0; k < b->n; ++k) {
-        STATUS_TRY(fetch_band(b, k));
-    }
-    for (size_t k = 0; k + 1 < b->n; ++k) {
-        b->cuts[k].is_quiet = false;
-    }
-    return own_bands(b);
+    return move_bands(b);
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
-
-size_t bands_count(const struct bands_config *c, const struct sciddicat_params *p)
-{
-    const size_t groups = sciddicat_n_groups(p->rows);
-    const size_t most = groups < c->n_queues ? groups : c->n_queues;
-    for (size_t k = 0; k < most; ++k) {
-        const struct backend_ops *ops = c->queues[k]->backend->ops;
-        if (ops->sciddicat->member == NULL ||
-            ops->copy_across != c->queues[0]->backend->ops->copy_across) {
-            return 1;
-        }
-    }
-    return most;
-}
 
 static enum status upload(struct queue *q, const void *from, size_t bytes, struct span *out)
 {
@@ -345,12 +350,11 @@ static enum status upload(struct queue *q, const void *from, size_t bytes, struc
     return ops->upload_wait(q, ticket);
 }
 
-static enum status open_member(struct bands *b, size_t k)
+static enum status open_member(const struct sciddicat_params *p, const struct bands_input *from,
+                               struct member *m)
 {
-    struct member *m = &b->members[k];
     const struct backend_ops *ops = m->queue->backend->ops;
-    const struct bands_input *from = b->input;
-    const size_t cells = b->p.rows * b->p.columns;
+    const size_t cells = p->rows * p->columns;
     struct sciddicat_input in = {.z = {0}};
     enum status st = upload(m->queue, from->z, cells * sizeof *from->z, &in.z);
     if (st == STATUS_OK) {
@@ -360,38 +364,12 @@ static enum status open_member(struct bands *b, size_t k)
         st = upload(m->queue, from->nodata, cells, &in.nodata);
     }
     if (st == STATUS_OK) {
-        st = kernels(m)->open(m->queue, &b->p, &in, &m->run);
+        st = kernels(m)->open(m->queue, p, &in, &m->run);
     }
     ops->release(m->queue, in.z);
     ops->release(m->queue, in.h);
     ops->release(m->queue, in.nodata);
     return st;
-}
-
-/* The first cut, when all members still own all rows. */
-static enum status begin(struct bands *b)
-{
-    const struct member *home = &b->members[0];
-    STATUS_TRY(carve_host(b));
-    STATUS_TRY(alloc_edges(b));
-    STATUS_TRY(as_member(home)->look(home->queue, home->run, b->busy, &b->moved));
-    (void)bands_cut(b->busy, b->n_groups, b->n, b->next);
-    return own_bands(b);
-}
-
-static enum status open_bands(struct bands *b, const struct bands_config *c,
-                              const struct bands_input *in)
-{
-    b->members = calloc(b->n, sizeof *b->members);
-    if (b->members == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu members", b->n);
-    }
-    for (size_t k = 0; k < b->n; ++k) {
-        b->members[k].queue = c->queues[k];
-    }
-    b->input = in;
-    STATUS_TRY(run_phase(b, open_member));
-    return b->n > 1 ? begin(b) : STATUS_OK;
 }
 
 enum status bands_open(const struct bands_config *c, const struct sciddicat_params *p,
@@ -401,13 +379,16 @@ enum status bands_open(const struct bands_config *c, const struct sciddicat_para
     *out = NULL;
     STATUS_TRY(sciddicat_count_cells(p, &cells));
     struct bands *b = calloc(1, sizeof *b);
-    if (b == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for bands");
+    struct member *home = calloc(1, sizeof *home);
+    if (b == NULL || home == NULL) {
+        free(b);
+        free(home);
+        return status_fail(STATUS_NO_MEMORY, "no memory for a landslide");
     }
+    home->queue = c->home;
     *b = (struct bands){
-        .p = *p, .executor = c->executor, .home = c->queues[0]->backend, .n = bands_count(c, p)};
-    b->info.n_members = b->n;
-    const enum status st = open_bands(b, c, in);
+        .p = *p, .executor = c->executor, .home = c->home->backend, .n = 1, .members = home};
+    const enum status st = open_member(p, in, home);
     if (st != STATUS_OK) {
         bands_close(b);
         return st;
@@ -416,13 +397,11 @@ enum status bands_open(const struct bands_config *c, const struct sciddicat_para
     return STATUS_OK;
 }
 
-void bands_close(struct bands *b)
+/* All that members from the first-th on have, and what all have together. */
+static void close_members(struct bands *b, size_t first)
 {
-    if (b == NULL) {
-        return;
-    }
     release_edges(b);
-    for (size_t k = 0; b->members != NULL && k < b->n; ++k) {
+    for (size_t k = first; k < b->n; ++k) {
         struct member *m = &b->members[k];
         if (m->run != NULL) {
             kernels(m)->close(m->queue, m->run);
@@ -430,7 +409,105 @@ void bands_close(struct bands *b)
     }
     b->home->ops->host_free(b->home, b->memory);
     free(b->members);
-    free(b);
+}
+
+void bands_close(struct bands *b)
+{
+    if (b != NULL) {
+        close_members(b, 0);
+        free(b);
+    }
+}
+
+/* --- more members ----------------------------------------------------------------------------- */
+
+/* How many of the queues can be used, from the first on. */
+static size_t count_usable(const struct bands *b, struct queue *const *queues, size_t n)
+{
+    const struct backend_ops *home = b->home->ops;
+    const size_t groups = sciddicat_n_groups(b->p.rows), most = groups - 1 < n ? groups - 1 : n;
+    size_t k = 0;
+    while (k < most && home->sciddicat->member != NULL &&
+           queues[k]->backend->ops->sciddicat->member != NULL &&
+           queues[k]->backend->ops->copy_across == home->copy_across) {
+        ++k;
+    }
+    return k;
+}
+
+static enum status open_helper(struct bands *b, size_t k)
+{
+    return k == 0 ? STATUS_OK : open_member(&b->p, b->input, &b->members[k]);
+}
+
+/* Members besides the first, which have nothing yet but the start. */
+static enum status open_helpers(struct bands *b)
+{
+    STATUS_TRY(run_phase(b, open_helper));
+    STATUS_TRY(carve_host(b));
+    return alloc_edges(b);
+}
+
+/* The first cut. At the start all members have all rows. */
+static enum status share_out(struct bands *b)
+{
+    const struct member *home = &b->members[0];
+    bool ignored;
+    STATUS_TRY(as_member(home)->look(home->queue, home->run, b->busy, &ignored));
+    (void)bands_cut(b->busy, b->n_groups, b->n, b->next);
+    for (size_t k = 0; k <= b->n; ++k) {
+        b->first[k] = k == 0 ? 0 : b->n_groups;
+    }
+    return b->step > 0 ? move_bands(b) : own_bands(b);
+}
+
+enum status bands_spread(struct bands *b, struct queue *const *queues, size_t n_queues,
+                         const struct bands_input *in)
+{
+    const size_t n = b->n == 1 ? count_usable(b, queues, n_queues) : 0;
+    struct bands grown = *b;
+    if (n == 0) {
+        return STATUS_OK;
+    }
+    grown.n = 1 + n;
+    grown.input = in;
+    grown.members = calloc(grown.n, sizeof *grown.members);
+    if (grown.members == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu members", grown.n);
+    }
+    grown.members[0] = b->members[0];
+    for (size_t k = 1; k < grown.n; ++k) {
+        grown.members[k].queue = queues[k - 1];
+    }
+    const enum status st = open_helpers(&grown);
+    if (st != STATUS_OK) {
+        close_members(&grown, 1);
+        return st;
+    }
+    free(b->members);
+    *b = grown;
+    return share_out(b);
+}
+
+enum status bands_busy(struct bands *b, uint64_t *out)
+{
+    const struct member *home = &b->members[0];
+    const size_t n = sciddicat_n_groups(b->p.rows);
+    bool ignored;
+    *out = 0;
+    if (b->n > 1 || kernels(home)->member == NULL) {
+        return STATUS_OK;
+    }
+    uint32_t *busy = calloc(n, sizeof *busy);
+    if (busy == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for what %zu groups of rows do", n);
+    }
+    const enum status st = as_member(home)->look(home->queue, home->run, busy, &ignored);
+    for (size_t g = 0; g < n; ++g) {
+        *out += busy[g];
+    }
+    free(busy);
+    return st;
 }
 
 /* --- steps and reports ------------------------------------------------------------------------ */
@@ -462,7 +539,10 @@ enum status bands_advance(struct bands *b, uint64_t n_steps, struct sciddicat_re
 {
     const struct member *home = &b->members[0];
     if (b->n == 1) {
-        return kernels(home)->advance(home->queue, home->run, n_steps, out);
+        STATUS_TRY(kernels(home)->advance(home->queue, home->run, n_steps, out));
+        b->step = out->step;
+        b->moved = out->moved;
+        return STATUS_OK;
     }
     while (n_steps > 0) {
         b->n_steps = n_steps < SCIDDICAT_GHOST_STEPS ? (unsigned)n_steps : SCIDDICAT_GHOST_STEPS;
@@ -487,4 +567,5 @@ enum status bands_state(struct bands *b, double *h, double *max_h, int32_t *arri
 void bands_describe(const struct bands *b, struct bands_info *out)
 {
     *out = b->info;
+    out->n_members = b->n;
 }

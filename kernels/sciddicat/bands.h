@@ -4,7 +4,7 @@
  *
  * Every member owns a band of rows, cut so that each has about as much to do. Up to eight steps are
  * made at a time; before them members get the sixteen rows on either side of their bands. Where
- * there is only one member, it makes all steps by itself, as `struct sciddicat_kernels` has it.
+ * there is one member only, it makes all steps by itself, as `struct sciddicat_kernels` has it.
  */
 #ifndef LEAT_KERNELS_SCIDDICAT_BANDS_H
 #define LEAT_KERNELS_SCIDDICAT_BANDS_H
@@ -14,9 +14,9 @@
 struct bands;
 
 struct bands_config {
-    struct queue *const *queues; /* the first is home: its backend has the host memory */
-    size_t n_queues;             /* >= 1 */
-    struct executor executor;    /* by which members whose calls wait work at the same time */
+    struct queue *home;       /* of the first member; its backend has the host memory */
+    struct executor executor; /* by which members whose calls wait work at the same time; run NULL:
+                                 one after the other */
 };
 
 /* The map in host memory, as struct sciddicat_input has it on a backend. */
@@ -33,14 +33,8 @@ struct bands_info {
     uint64_t n_quiet;     /* times that they had no need of one */
 };
 
-/* Of n_queues queues so many are used: every member has sixteen rows at least; all backends must
- * have members, and rows be copied from one to the other. */
-size_t bands_count(const struct bands_config *c, const struct sciddicat_params *p);
-/* Bytes of host memory that so many members need; SIZE_MAX: more than can be counted. On its
- * backend each takes sciddicat_kernels.bytes and, for every cut beside it, 32 rows of doubles. */
-size_t bands_bytes(const struct sciddicat_params *p, size_t n_members);
-
-/* As the functions of struct sciddicat_kernels. After an error there is only bands_close(). */
+/* As the functions of struct sciddicat_kernels, by one member. After an error there is only
+ * bands_close(). */
 enum status bands_open(const struct bands_config *c, const struct sciddicat_params *p,
                        const struct bands_input *in, struct bands **out) STATUS_MUST_CHECK;
 void bands_close(struct bands *b); /* NULL is fine */
@@ -49,5 +43,21 @@ enum status bands_advance(struct bands *b, uint64_t n_steps,
 enum status bands_state(struct bands *b, double *h, double *max_h,
                         int32_t *arrival) STATUS_MUST_CHECK;
 void bands_describe(const struct bands *b, struct bands_info *out);
+
+/*
+ * More members, once, at any step: as many as there are queues, as long as every member has sixteen
+ * rows, its backend has members, and copies rows to and from home's. `in`: as at bands_open.
+ * Members that cannot be opened change nothing: bands_describe() tells.
+ */
+enum status bands_spread(struct bands *b, struct queue *const *queues, size_t n_queues,
+                         const struct bands_input *in) STATUS_MUST_CHECK;
+/* Of a single member: how many pieces of the map a step visits; 0: there cannot be more members, or
+ * there are. */
+enum status bands_busy(struct bands *b, uint64_t *out) STATUS_MUST_CHECK;
+
+/* Bytes of host memory that so many members need; SIZE_MAX: more than can be counted. */
+size_t bands_bytes(const struct sciddicat_params *p, size_t n_members);
+/* Bytes of memory that each further member needs on a backend like home's; likewise. */
+size_t bands_helper_bytes(const struct queue *home, const struct sciddicat_params *p);
 
 #endif

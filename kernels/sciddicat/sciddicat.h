@@ -136,8 +136,10 @@ struct sciddicat_member_kernels {
     /* Waits, and copies rows that it owns. */
     enum status (*take)(struct queue *q, void *run,
                         const struct sciddicat_rows *rows) STATUS_MUST_CHECK;
-    /* From now on it owns rows [first, last) and no others; `open` gives it all. */
-    enum status (*own)(struct queue *q, void *run, size_t first, size_t last) STATUS_MUST_CHECK;
+    /* From now on it owns rows [first, last), as they are after `step`, and no others; `open` gives
+     * it all. */
+    enum status (*own)(struct queue *q, void *run, uint64_t step, size_t first,
+                       size_t last) STATUS_MUST_CHECK;
     /* Copies the h of SCIDDICAT_GHOST_ROWS rows that it owns, from `first` on, to the start of
      * `to`, memory of its backend; may return before. */
     enum status (*edge)(struct queue *q, void *run, size_t first, struct span to) STATUS_MUST_CHECK;

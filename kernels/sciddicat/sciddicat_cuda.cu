@@ -227,7 +227,7 @@ enum status advance_sweep(struct queue *queue, cuda_sciddicat_run *r, uint64_t n
         cuda_work work(q, STREAM_COMPUTE, {queue_writes(r->memory.at, r->memory.bytes)});
         STATUS_TRY(work.status);
         if (!r->sweeping) {
-            STATUS_TRY(cuda_sciddicat_begin_lists(r, work.stream));
+            STATUS_TRY(cuda_sciddicat_begin_lists(r, r->step, work.stream));
         }
         STATUS_TRY(cuda_sciddicat_steps(q->backend, r, n_steps, work.stream));
         STATUS_TRY(cuda_sciddicat_figures(r, work.stream));
@@ -324,7 +324,8 @@ void cuda_sciddicat_own(struct cuda_sciddicat_run *r, size_t first, size_t last)
     m->last_owned = (int)cuda_pieces(last, tile) * m->tile_columns;
 }
 
-enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r, cudaStream_t stream)
+enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r, uint64_t step,
+                                       cudaStream_t stream)
 {
     const size_t first = (size_t)r->map.top * r->p.columns;
     const size_t bytes = ((size_t)r->map.bottom * r->p.columns - first) * sizeof(double);
@@ -333,7 +334,8 @@ enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r, cudaStream_
     CUDA_TRY(cudaMemcpyAsync(other + first, now + first, bytes, cudaMemcpyDeviceToDevice, stream),
              "the second copy of h");
     STATUS_TRY(find_hot_tiles(r, stream));
-    STATUS_TRY(cuda_sciddicat_enlist(&r->map, &r->lists, r->step, stream));
+    STATUS_TRY(cuda_sciddicat_enlist(&r->map, &r->lists, step, stream));
+    r->step = step;
     r->sweeping = true;
     return STATUS_OK;
 }

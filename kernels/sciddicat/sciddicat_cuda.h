@@ -122,8 +122,9 @@ enum status cuda_sciddicat_sweep(const struct sciddicat_map *m, const struct sci
 enum status cuda_sciddicat_ghost(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
                                  double *const h[2], size_t first, const double *from,
                                  uint64_t step, cudaStream_t stream) STATUS_MUST_CHECK;
-/* busy[1 + g]: how many tiles are listed for the next step, which comes after `step`, in the g-th
- * group of rows that the run owns; busy[0]: 1 if `step` has changed some h there. */
+/* busy[1 + g]: how many tiles are listed for the next step, which comes after `step`, or are hot
+ * where there are no lists (NULL), in the g-th group of rows that the run owns; busy[0]: 1 if
+ * `step` has changed some h there. */
 enum status cuda_sciddicat_busy(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
                                 uint64_t step, unsigned *busy,
                                 cudaStream_t stream) STATUS_MUST_CHECK;

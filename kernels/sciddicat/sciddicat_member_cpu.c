@@ -21,10 +21,12 @@ void cpu_sciddicat_own(struct cpu_sciddicat_run *r, size_t first, size_t last)
     w->south = r->rows + last;
 }
 
-static enum status member_own(struct queue *q, void *run, size_t first, size_t last)
+static enum status member_own(struct queue *q, void *run, uint64_t step, size_t first, size_t last)
 {
+    struct cpu_sciddicat_run *r = run;
     (void)q;
-    cpu_sciddicat_own(run, first, last);
+    r->step = step;
+    cpu_sciddicat_own(r, first, last);
     return STATUS_OK;
 }
 

@@ -43,14 +43,14 @@ enum status member_take(struct queue *queue, void *run, const struct sciddicat_r
     return cuda_read_back(q, rows->arrival, r->map.arrival + first, n * sizeof *rows->arrival);
 }
 
-enum status member_own(struct queue *queue, void *run, size_t first, size_t last)
+enum status member_own(struct queue *queue, void *run, uint64_t step, size_t first, size_t last)
 {
     struct cuda_sciddicat_run *r = (struct cuda_sciddicat_run *)run;
     cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
                    {queue_writes(r->memory.at, r->memory.bytes)});
     STATUS_TRY(work.status);
     cuda_sciddicat_own(r, first, last);
-    STATUS_TRY(cuda_sciddicat_begin_lists(r, work.stream));
+    STATUS_TRY(cuda_sciddicat_begin_lists(r, step, work.stream));
     return work.done();
 }
 
@@ -99,14 +99,12 @@ enum status launch_look(struct cuda_queue *q, struct cuda_sciddicat_run *r)
 {
     cuda_work work(q, STREAM_COMPUTE, {queue_writes(r->memory.at, r->memory.bytes)});
     STATUS_TRY(work.status);
-    if (!r->sweeping) {
-        STATUS_TRY(cuda_sciddicat_begin_lists(r, work.stream));
-    }
-    STATUS_TRY(cuda_sciddicat_busy(&r->map, &r->lists, r->step, r->busy, work.stream));
+    STATUS_TRY(cuda_sciddicat_busy(&r->map, r->sweeping ? &r->lists : nullptr, r->step, r->busy,
+                                   work.stream));
     return work.done();
 }
 
-/* Tiles that are listed hold all cells that can emit. */
+/* Tiles that are listed hold all cells that can emit; before there are lists, the hot ones do. */
 enum status member_look(struct queue *queue, void *run, uint32_t *busy, bool *moved)
 {
     struct cuda_sciddicat_run *r = (struct cuda_sciddicat_run *)run;

@@ -40,8 +40,9 @@ static inline double *cuda_sciddicat_present(const struct cuda_sciddicat_run *r)
 /* From now on the run owns rows [first, last); the lists are not right until they are begun. */
 void cuda_sciddicat_own(struct cuda_sciddicat_run *r, size_t first, size_t last);
 
-/* From here on by lists: both copies of h become the same, and the hot tiles are listed. */
-enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r,
+/* From here on by lists, and the present state is that after `step`: both copies of h become the
+ * same, and the hot tiles are listed. */
+enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r, uint64_t step,
                                        cudaStream_t stream) STATUS_MUST_CHECK;
 /* n_steps more steps by lists. */
 enum status cuda_sciddicat_steps(const struct cuda_backend *b, struct cuda_sciddicat_run *r,

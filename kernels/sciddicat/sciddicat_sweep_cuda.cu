@@ -221,19 +221,31 @@ __global__ void __launch_bounds__(THREADS)
     list_next(m, lists, tile, result, step, lists.tile[step % 2], &lists.n[step % 3]);
 }
 
-/* A thread a tile listed for `step`. */
-__global__ void count_busy(sciddicat_map m, sciddicat_lists lists, unsigned long long step,
-                           int last_group, unsigned *busy)
+__device__ __forceinline__ void count_tile(const sciddicat_map &m, int tile, int last_group,
+                                           unsigned *busy)
 {
-    const unsigned n = lists.n[step % 3];
-    const int *list = lists.tile[step % 2], first_group = m.first_owned / m.tile_columns;
-    for (unsigned l = blockIdx.x * blockDim.x + threadIdx.x; l < n; l += gridDim.x * blockDim.x) {
-        const int tile = list[l], group = min(tile / m.tile_columns, last_group);
-        if (tile >= m.first_owned && tile < m.last_owned) {
-            atomicAdd(&busy[1 + group - first_group], 1u);
+    if (tile >= m.first_owned && tile < m.last_owned) {
+        const int group = min(tile / m.tile_columns, last_group);
+        atomicAdd(&busy[1 + group - m.first_owned / m.tile_columns], 1u);
+    }
+}
+
+/* A thread a tile, of those listed for `step`, or of those that are hot; n: of the former, NULL:
+ * the latter. */
+__global__ void count_busy(sciddicat_map m, const int *list, const unsigned *n,
+                           unsigned long long step, int last_group, unsigned *busy)
+{
+    const unsigned threads = gridDim.x * blockDim.x;
+    const unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
+    for (unsigned l = first; n != nullptr && l < *n; l += threads) {
+        count_tile(m, list[l], last_group, busy);
+    }
+    for (unsigned t = first; n == nullptr && t < (unsigned)m.last_owned; t += threads) {
+        if (m.hot[t] != 0) {
+            count_tile(m, (int)t, last_group, busy);
         }
     }
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
+    if (first == 0) {
         busy[0] = step > 0 && m.progress->moved_at == step;
     }
 }
@@ -278,6 +290,7 @@ enum status cuda_sciddicat_busy(const struct sciddicat_map *m, const struct scid
     const size_t n = (size_t)(m->last_owned - m->first_owned);
     CUDA_TRY(cudaMemsetAsync(busy, 0, (1 + groups) * sizeof *busy, stream), "busy tiles");
     count_busy<<<(unsigned)cuda_min(cuda_pieces(n, 256), 1024), 256, 0, stream>>>(
-        *m, *lists, step, (int)groups - 1, busy);
+        *m, lists != nullptr ? lists->tile[step % 2] : nullptr,
+        lists != nullptr ? &lists->n[step % 3] : nullptr, step, (int)groups - 1, busy);
     return cuda_launched("busy tiles");
 }

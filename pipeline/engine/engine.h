@@ -157,6 +157,10 @@ void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s);
  * usable.
  */
 struct engine_device *engine_place(struct engine *e, bool wants_device);
+/* Up to n devices besides `home` that have no job, and so many bytes. Where there are fewer,
+ * further ones are opened; as long as one opens, or a job waits for a device, there are none. */
+size_t engine_find_helpers(struct engine *e, const struct engine_device *home, uint64_t bytes,
+                           size_t n, struct engine_device **out);
 /* A queue of the place for one job. */
 struct queue *engine_take_queue(struct engine_device *d);
 void engine_give_queue(struct engine_device *d, struct queue *q);

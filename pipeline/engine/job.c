@@ -294,7 +294,9 @@ static enum status end_work(void *owner)
         job->input.settings.stage->free(job->stage);
         job->stage = NULL;
     }
+    const enum status help = job_helpers_end(job);
     enum status code = job->queue != NULL ? end_queue(job) : STATUS_OK;
+    code = code == STATUS_OK ? help : code;
     table_free(job->again);
     job->again = NULL;
     job_copies_close(job);
@@ -357,6 +359,7 @@ static void end_finished(struct engine_task *task)
     job_task_ended(job, task);
     job_stream_drop(job);
     job_output_give_encode_buffers(job);
+    job_helpers_give(job);
     if (job->queue != NULL) {
         job->queue->stop = NULL;
         engine_give_queue(job->device, job->queue);

@@ -326,6 +326,7 @@ static void open_engine(struct worker *w, const json_t *message)
         (struct settings){.backend = strdup(backend != NULL ? backend : "cpu"),
                           .threads = (size_t)number(message, "threads"),
                           .jobs = (size_t)number(message, "jobs"),
+                          .spread = (size_t)number(message, "spread"),
                           .memory = number(message, "memory"),
                           .level = (int)number(message, "level"),
                           .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};

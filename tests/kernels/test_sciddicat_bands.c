@@ -108,16 +108,29 @@ static void *open_run(const struct map *m)
     return run;
 }
 
-static struct bands_config config(size_t n_queues)
+static struct bands_config config(void)
 {
-    return (struct bands_config){.queues = queues, .n_queues = n_queues, .executor = executor};
+    return (struct bands_config){.home = queues[0], .executor = executor};
+}
+
+static struct bands_input input_of(const struct map *m)
+{
+    return (struct bands_input){m->z, m->h, m->nodata};
+}
+
+static enum status spread(struct bands *b, const struct map *m, size_t n_queues)
+{
+    const struct bands_input in = input_of(m);
+    return bands_spread(b, queues + 1, n_queues - 1, &in);
 }
 
 static struct pair pair_new(const struct map *m, size_t n_queues)
 {
-    const struct bands_config c = config(n_queues);
+    const struct bands_config c = config();
+    const struct bands_input in = input_of(m);
     struct pair s = {.map = m, .run = open_run(m)};
-    ASSERT_OK(bands_open(&c, &m->p, &(struct bands_input){m->z, m->h, m->nodata}, &s.bands));
+    ASSERT_OK(bands_open(&c, &m->p, &in, &s.bands));
+    ASSERT_OK(spread(s.bands, m, n_queues));
     return s;
 }
 
@@ -257,8 +270,8 @@ static void members_report_rows_that_they_are_given(void **state)
     ASSERT_OK(kernels()->advance(under_test_queue, to, 0, &ignored));
     ASSERT_OK(k->take(under_test_queue, from, &rows));
     ASSERT_OK(k->give(under_test_queue, to, &rows));
-    ASSERT_OK(k->own(under_test_queue, from, 16, 32));
-    ASSERT_OK(k->own(under_test_queue, to, 16, 32));
+    ASSERT_OK(k->own(under_test_queue, from, 30, 16, 32));
+    ASSERT_OK(k->own(under_test_queue, to, 30, 16, 32));
     ASSERT_OK(k->figures(under_test_queue, from, want));
     ASSERT_OK(k->figures(under_test_queue, to, got));
     assert_memory_equal(got, want, sizeof got);
@@ -426,6 +439,34 @@ static void bands_hand_rows_over_once_more_when_debris_has_left_a_cut(void **sta
     }
 }
 
+/* Begun by one member, at steps that are even and odd; what has come to rest at the step before the
+ * others come is reported as such. */
+static void bands_may_be_shared_out_at_any_step(void **state)
+{
+    (void)state;
+    static const uint64_t at[] = {1, 2, 39, 64};
+    for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
+        for (size_t i = 0; i < sizeof at / sizeof at[0]; ++i) {
+            struct map m = terrain(90 + i, 150, 60, 0.3, (enum sciddicat_nodata)policy);
+            struct pair s = pair_new(&m, 1);
+            uint64_t busy;
+            advance(&s, at[i]);
+            ASSERT_OK(bands_busy(s.bands, &busy));
+            assert_int_equal(busy > 0, has_members());
+            ASSERT_OK(spread(s.bands, &m, 2 + i));
+            ASSERT_OK(spread(s.bands, &m, 7));
+            assert_int_equal(info_of(&s).n_members, has_members() ? 2 + i : 1);
+            same_state(&s);
+            for (uint64_t n = 0; n < 39; n += 13) {
+                advance(&s, n);
+                same_state(&s);
+            }
+            pair_free(&s);
+            map_free(&m);
+        }
+    }
+}
+
 static void bands_compute_many_small_slides(void **state)
 {
     (void)state;
@@ -486,7 +527,7 @@ static void bands_without_debris_do_nothing(void **state)
 static void bands_refuse_what_is_no_map(void **state)
 {
     (void)state;
-    const struct bands_config c = config(2);
+    const struct bands_config c = config();
     const struct sciddicat_params p = {.rows = 0, .columns = 5};
     struct bands *b = (struct bands *)&p;
     assert_int_equal(bands_open(&c, &p, &(struct bands_input){.z = NULL}, &b), STATUS_BAD_ARGUMENT);
@@ -538,9 +579,11 @@ static void bands_pass_on_what_a_member_says(void **state)
     struct bands *b;
     struct backend *before = change(&other);
     struct map m = terrain(70, 64, 20, 0.5, SCIDDICAT_WALL);
-    const struct bands_config c = config(2);
+    const struct bands_config c = config();
+    const struct bands_input in = input_of(&m);
     other.member.step = fail_later;
-    ASSERT_OK(bands_open(&c, &m.p, &(struct bands_input){m.z, m.h, m.nodata}, &b));
+    ASSERT_OK(bands_open(&c, &m.p, &in, &b));
+    ASSERT_OK(spread(b, &m, 2));
     ASSERT_OK(bands_advance(b, 16, &r));
     assert_int_equal(bands_advance(b, 1, &r), STATUS_DEVICE);
     assert_string_equal(status_message(), "the third call fails");
@@ -568,6 +611,42 @@ static void bands_need_backends_that_have_members_and_copies_between_them(void *
     other.ops.copy_across = NULL;
     check(&m, 2, &info);
     assert_int_equal(info.n_members, 1);
+    queues[1]->backend = before;
+    map_free(&m);
+}
+
+static enum status fail_to_open(struct queue *q, const struct sciddicat_params *p,
+                                const struct sciddicat_input *in, void **run)
+{
+    (void)q;
+    (void)p;
+    (void)in;
+    *run = NULL;
+    return status_fail(STATUS_NO_MEMORY, "this one has no room");
+}
+
+static void bands_go_on_as_they_were_when_a_member_cannot_be_opened(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu()) {
+        skip();
+    }
+    struct changed other;
+    struct backend *before = change(&other);
+    struct map m = terrain(72, 64, 20, 0.5, SCIDDICAT_WALL);
+    struct pair s = pair_new(&m, 1);
+    advance(&s, 5);
+    other.kernels.open = fail_to_open;
+    assert_int_equal(spread(s.bands, &m, 3), STATUS_NO_MEMORY);
+    assert_string_equal(status_message(), "this one has no room");
+    assert_int_equal(info_of(&s).n_members, 1);
+    advance(&s, 5);
+    other.kernels.open = cpu_sciddicat.open;
+    ASSERT_OK(spread(s.bands, &m, 3));
+    assert_int_equal(info_of(&s).n_members, 3);
+    advance(&s, 30);
+    same_state(&s);
+    pair_free(&s);
     queues[1]->backend = before;
     map_free(&m);
 }
@@ -604,12 +683,14 @@ int main(void)
         cmocka_unit_test(bands_let_debris_come_to_a_quiet_cut),
         cmocka_unit_test(bands_hand_rows_over_once_more_when_debris_has_left_a_cut),
         cmocka_unit_test(members_report_rows_that_they_are_given),
+        cmocka_unit_test(bands_may_be_shared_out_at_any_step),
         cmocka_unit_test(bands_compute_many_small_slides),
         cmocka_unit_test(bands_are_cut_for_threads_as_one_run_is),
         cmocka_unit_test(bands_come_to_rest),
         cmocka_unit_test(bands_without_debris_do_nothing),
         cmocka_unit_test(bands_refuse_what_is_no_map),
         cmocka_unit_test(bands_pass_on_what_a_member_says),
+        cmocka_unit_test(bands_go_on_as_they_were_when_a_member_cannot_be_opened),
         cmocka_unit_test(bands_need_backends_that_have_members_and_copies_between_them),
     };
     return UNDER_TEST_RUN(tests, make_queues, free_queues);
