@@ -2,17 +2,24 @@
  * device - where jobs are computed: the CPU, and CUDA devices, which are found and opened when
  * there is work for them. All decisions are made on the loop thread; finding and opening are tasks.
  *
- * A job that wants a device takes the open one with the fewest jobs. Where none is idle, a further
- * one is opened, and where none is open, the job waits for it. No device gets more than its share
- * of the jobs that may be in flight, so that those which come while one opens are left for it.
+ * A job that wants a device takes, of the open ones that have memory for it, that with the fewest
+ * jobs. Where none is idle and the jobs that wait would keep one busy for longer than opening one
+ * takes, a further one is opened, and they wait for it. No device gets more than its share of the
+ * jobs that may be in flight, so that those which come while one opens are left for it. A device
+ * that fails gets no more jobs, and those that it had begin again on another one.
  */
 #include "formats/base/log.h"
 #include "pipeline/engine/job_state.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEVICE_THREADS = 4 };
+
+/* Operations (stage_ops.work) that take a device about as long as opening one does: 0.2 s. */
+static const double opening_work = 5e10;
 
 /* --- one device ------------------------------------------------------------------------------- */
 
@@ -42,15 +49,19 @@ enum status engine_open_cpu(struct engine *e, size_t n_queues)
     return make_queues(d, n_queues);
 }
 
-/* The blocks of all jobs become page-locked with the first device. */
-static enum status pin_blocks(struct engine_device *d)
+/* The blocks of all jobs become page-locked with the first device; copies are slower where they
+ * cannot be. */
+static void pin_blocks(struct engine_device *d)
 {
     struct engine *e = d->engine;
-    for (; d->n_pinned < e->n_blocks; d->n_pinned++) {
-        STATUS_TRY(d->backend->ops->host_pin(d->backend, e->blocks[d->n_pinned].chunk.raw,
-                                             e->block_bytes));
+    bool pins = !__atomic_exchange_n(&e->is_pinned, true, __ATOMIC_RELAXED);
+    for (; pins && d->n_pinned < e->n_blocks; d->n_pinned += pins) {
+        pins = d->backend->ops->host_pin(d->backend, e->blocks[d->n_pinned].chunk.raw,
+                                         e->block_bytes) == STATUS_OK;
+        if (!pins) {
+            log_warning("copies to devices are slow: %s", status_message());
+        }
     }
-    return STATUS_OK;
 }
 
 /* How many jobs a device may have: its share of those that may be in flight. */
@@ -61,20 +72,6 @@ static size_t share_of_jobs(const struct engine *e)
         n += e->devices[i].state != DEVICE_FAILED;
     }
     return n > 0 ? (e->max_jobs + n - 1) / n : e->max_jobs;
-}
-
-static enum status open_work(void *owner)
-{
-    struct engine_device *d = owner;
-    const struct backend_config config = {.executor = thread_pool_executor(d->engine->compute),
-                                          .device = d->number};
-    STATUS_TRY(backend_open_cuda(&config, &d->backend));
-    d->backend->ops->describe(d->backend, &d->info);
-    d->memory_limit = d->info.memory_free / 10 * 9;
-    if (d->pins) {
-        STATUS_TRY(pin_blocks(d));
-    }
-    return make_queues(d, d->share);
 }
 
 static void close_backend(struct engine_device *d)
@@ -94,25 +91,54 @@ static void close_backend(struct engine_device *d)
     }
 }
 
+static enum status open_backend(struct engine_device *d)
+{
+    const struct backend_config config = {.executor = thread_pool_executor(d->engine->compute),
+                                          .device = d->number};
+    STATUS_TRY(backend_open_cuda(&config, &d->backend));
+    d->backend->ops->describe(d->backend, &d->info);
+    d->memory_limit = d->info.memory_free / 10 * 9;
+    return make_queues(d, d->share);
+}
+
+static enum status open_work(void *owner)
+{
+    struct engine_device *d = owner;
+    char why[STATUS_MESSAGE_BYTES];
+    const enum status code = open_backend(d);
+    if (code != STATUS_OK) {
+        snprintf(why, sizeof(why), "%s", status_message());
+        close_backend(d);
+        return status_set(code, why);
+    }
+    pin_blocks(d);
+    return STATUS_OK;
+}
+
 static enum status begin_opening(struct engine_device *d)
 {
-    struct engine *e = d->engine;
-    d->share = share_of_jobs(e);
-    d->pins = true;
-    for (size_t i = 0; i < e->n_devices; i++) {
-        const struct engine_device *o = &e->devices[i];
-        d->pins = d->pins && !(o != d && o->pins && o->state != DEVICE_FAILED);
-    }
+    d->share = share_of_jobs(d->engine);
     d->state = DEVICE_OPENING;
     return thread_pool_new(DEVICE_THREADS, &d->pool);
 }
 
 /* `code`: of opening it. */
-static void end_opening(struct engine_device *d, enum status code)
+static void end_opening(struct engine_device *d, enum status code, const char *why)
 {
+    const struct engine *e = d->engine;
     d->state = code == STATUS_OK ? DEVICE_OPEN : DEVICE_FAILED;
     if (code != STATUS_OK) {
-        close_backend(d);
+        log_warning("CUDA device %d is not used: %s", d->number, why);
+        return;
+    }
+    for (size_t i = 0; i < e->n_devices; i++) {
+        const struct engine_device *o = &e->devices[i];
+        if (o != d && o->state == DEVICE_OPEN && strcmp(o->info.device, d->info.device) != 0) {
+            log_warning("CUDA devices %d (%s) and %d (%s) differ: the last bits of a result may "
+                        "depend on which computes it; --devices chooses",
+                        o->number, o->info.device, d->number, d->info.device);
+            return;
+        }
     }
 }
 
@@ -147,9 +173,9 @@ enum status engine_open_devices(struct engine *e)
         struct engine_device *d = &e->devices[i];
         code = begin_opening(d);
         code = code == STATUS_OK ? open_work(d) : code;
-        end_opening(d, code);
-        if (code != STATUS_OK && i + 1 < e->n_devices) {
-            log_warning("CUDA device %d is not used: %s", d->number, status_message());
+        if (code == STATUS_OK ||
+            i + 1 < e->n_devices) { /* the last one's failure is the caller's */
+            end_opening(d, code, status_message());
         }
     }
     return code;
@@ -157,10 +183,9 @@ enum status engine_open_devices(struct engine *e)
 
 /* --- on the loop thread ----------------------------------------------------------------------- */
 
-static void keep_reason(struct engine *e, const struct engine_task *task)
+static const char *reason(const struct engine_task *task)
 {
-    free(e->why);
-    e->why = task->message != NULL ? strdup(task->message) : NULL;
+    return task->message != NULL ? task->message : status_text(task->code);
 }
 
 static void find_finished(struct engine_task *task)
@@ -169,8 +194,7 @@ static void find_finished(struct engine_task *task)
     e->n_devices = e->n_found;
     e->have_looked = true;
     if (task->code != STATUS_OK) {
-        keep_reason(e, task);
-        log_info("on the CPU: %s", e->why != NULL ? e->why : status_text(task->code));
+        log_info("on the CPU: %s", reason(task));
     }
     engine_task_clear(task);
     job_advance_all(e);
@@ -179,12 +203,7 @@ static void find_finished(struct engine_task *task)
 static void open_finished(struct engine_task *task)
 {
     struct engine_device *d = task->owner;
-    end_opening(d, task->code);
-    if (task->code != STATUS_OK) {
-        keep_reason(d->engine, task);
-        log_warning("CUDA device %d is not used: %s", d->number,
-                    task->message != NULL ? task->message : status_text(task->code));
-    }
+    end_opening(d, task->code, reason(task));
     engine_task_clear(task);
     job_advance_all(d->engine);
 }
@@ -214,28 +233,60 @@ static bool open_next(struct engine *e)
             engine_start(e, &d->opening, LANE_DEVICE, NULL);
             return true;
         }
-        end_opening(d, code);
-        log_warning("CUDA device %d is not used: %s", d->number, status_message());
+        end_opening(d, code, status_message());
     }
     return false;
 }
 
-/* Jobs that wait for a device to open. */
-static size_t count_waiting(const struct engine *e)
+/* Whether a further device is worth opening for the jobs that wait, beside those that are. */
+static bool is_worth_opening(const struct engine *e, size_t n_opening)
 {
+    double work = 0;
     size_t n = 0;
     for (size_t i = 0; i < e->n_jobs; i++) {
         const struct job *job = e->jobs[i];
-        n += job->phase == JOB_PLACING && job->wants_device && job->code == STATUS_OK;
+        if (job->phase == JOB_PLACING && job->wants_device && job->code == STATUS_OK) {
+            work += job->work;
+            n++;
+        }
     }
-    return n;
+    return n_opening < n && work >= opening_work * (double)(n_opening + 1);
 }
 
-struct engine_device *engine_place(struct engine *e, bool wants_device)
+static bool is_usable(const struct engine_device *d)
 {
-    struct engine_device *best = NULL;
-    size_t n_opening = 0, n_open = 0;
-    if (!wants_device) {
+    return d->state == DEVICE_OPEN || d->state == DEVICE_OPENING || d->state == DEVICE_CLOSED;
+}
+
+bool engine_has_other(const struct engine_device *d, uint64_t bytes)
+{
+    const struct engine *e = d->engine;
+    bool any = false;
+    for (size_t i = 0; i < e->n_devices; i++) {
+        const struct engine_device *o = &e->devices[i];
+        any = any ||
+              (o != d && is_usable(o) && (o->state != DEVICE_OPEN || o->memory_limit >= bytes));
+    }
+    return any;
+}
+
+bool engine_leave_device(struct engine_device *d, const char *why)
+{
+    if (!engine_has_other(d, 0)) {
+        return false;
+    }
+    if (d->state == DEVICE_OPEN) {
+        d->state = DEVICE_FAILED;
+        log_warning("CUDA device %d is not used any more: %s", d->number, why);
+    }
+    return true;
+}
+
+struct engine_device *engine_place(struct engine *e, const struct job *job)
+{
+    struct engine_device *best = NULL, *small = NULL;
+    size_t n_opening = 0, n_open = 0, n_fit = 0;
+    if (!job->wants_device) {
         return &e->cpu;
     }
     if (!e->have_looked) {
@@ -244,27 +295,47 @@ struct engine_device *engine_place(struct engine *e, bool wants_device)
     }
     for (size_t i = 0; i < e->n_devices; i++) {
         struct engine_device *d = &e->devices[i];
+        const bool fits = d->state == DEVICE_OPEN && d->memory_limit >= job->device_least;
         n_opening += d->state == DEVICE_OPENING;
         n_open += d->state == DEVICE_OPEN;
-        if (d->state == DEVICE_OPEN && d->n_queues > 0 &&
-            (best == NULL || d->n_jobs < best->n_jobs)) {
+        n_fit += fits;
+        if (fits && d->n_queues > 0 && (best == NULL || d->n_jobs < best->n_jobs)) {
             best = d;
+        } else if (!fits && d->state == DEVICE_OPEN && d->n_queues > 0) {
+            small = d;
         }
     }
     if (best != NULL && best->n_jobs == 0) {
         return best;
     }
-    if (n_opening < count_waiting(e) && open_next(e)) {
+    const bool must_open = n_fit == 0 && n_opening == 0;
+    if ((must_open || is_worth_opening(e, n_opening)) && open_next(e)) {
         n_opening++;
     }
-    return n_opening > 0 ? NULL : n_open > 0 ? best : &e->cpu;
+    if (n_opening > 0) {
+        return NULL;
+    }
+    return n_fit > 0    ? best
+           : n_open > 0 ? small
+                        : &e->cpu; /* there the plan says what is missing */
+}
+
+/* Whether a job waits for a device. */
+static bool is_awaited(const struct engine *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < e->n_jobs; i++) {
+        const struct job *job = e->jobs[i];
+        any |= job->phase == JOB_PLACING && job->wants_device && job->code == STATUS_OK;
+    }
+    return any;
 }
 
 size_t engine_find_helpers(struct engine *e, const struct engine_device *home, uint64_t bytes,
                            size_t n, struct engine_device **out)
 {
     size_t n_found = 0, n_opening = 0;
-    if (count_waiting(e) > 0) {
+    if (is_awaited(e)) {
         return 0;
     }
     for (size_t i = 0; i < e->n_devices; i++) {
@@ -297,32 +368,27 @@ void engine_give_queue(struct engine_device *d, struct queue *q)
 void engine_busy(struct engine *e, struct queue_busy *out)
 {
     struct queue_busy one;
-    size_t n = 0;
     *out = (struct queue_busy){0};
     for (size_t i = 0; i < e->n_devices; i++) {
         const struct engine_device *d = &e->devices[i];
         if (d->state == DEVICE_OPEN) {
             d->backend->ops->busy_all(d->backend, &one);
-            out->device_s += one.device_s;
-            out->upload_s += one.upload_s;
-            out->download_s += one.download_s;
-            n++;
+            out->device_s = fmax(out->device_s, one.device_s);
+            out->upload_s = fmax(out->upload_s, one.upload_s);
+            out->download_s = fmax(out->download_s, one.download_s);
         }
     }
-    n = n > 0 ? n : 1;
-    out->device_s /= (double)n;
-    out->upload_s /= (double)n;
-    out->download_s /= (double)n;
 }
 
 void engine_close_devices(struct engine *e)
 {
     for (size_t i = 0; i < e->n_found; i++) {
         thread_pool_free(e->devices[i].pool); /* it may still be opened */
+        engine_task_clear(&e->devices[i].opening);
         close_backend(&e->devices[i]);
     }
+    engine_task_clear(&e->find_task);
     free(e->devices);
-    free(e->why);
     e->devices = NULL;
     e->n_devices = e->n_found = 0;
 }

@@ -94,8 +94,7 @@ struct engine_device {
     enum device_state state;
     bool on_cpu;
     int number;               /* of CUDA's */
-    struct thread_pool *pool; /* its lane; of a CUDA device its own, since its calls wait for copies
-                               */
+    struct thread_pool *pool; /* its lane; a CUDA device has its own: its calls wait for copies */
     struct backend *backend;  /* NULL: not open */
     struct backend_info info;
     struct queue **queues; /* idle ones */
@@ -103,8 +102,7 @@ struct engine_device {
     size_t share;                       /* of the jobs in flight, for which it has queues */
     size_t n_jobs, n_begun;             /* that it has; that it ever had */
     uint64_t memory_limit, memory_used; /* bytes for jobs; of the CPU 0: the engine's */
-    bool pins;                          /* it page-locks the blocks: n_pinned so far */
-    size_t n_pinned;
+    size_t n_pinned;                    /* blocks that it has page-locked */
     struct engine_task opening;
 };
 
@@ -119,7 +117,7 @@ struct engine {
     size_t n_devices, n_found;          /* n_found: as the task that looks for them has it */
     bool is_looking, have_looked;       /* for devices */
     struct engine_task find_task;
-    char *why; /* no device is used, or not this one; owned; NULL: nothing to say */
+    bool is_pinned; /* a device page-locks the blocks, or has tried */
     size_t n_threads, n_cpus, max_jobs;
     struct block *blocks, *free_blocks;
     size_t n_blocks, block_bytes, n_free_blocks;
@@ -152,11 +150,14 @@ void engine_give_block(struct engine *e, struct block *b);
 struct encode_buffer *engine_take_encode_buffer(struct engine *e);
 void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s);
 
-/* device.c. Where a job is to be computed that wants a device or does not. NULL: it has to wait,
- * and job_advance_all comes when a device has opened, or none can be. The CPU where no device is
- * usable.
+/* device.c. Where a job is to be computed. NULL: it has to wait, and job_advance_all comes when a
+ * device has opened, or none can be. The CPU where no device is usable. */
+struct engine_device *engine_place(struct engine *e, const struct job *job);
+/* Whether another device is, or may be once open, one that has so many bytes for jobs. */
+bool engine_has_other(const struct engine_device *d, uint64_t bytes);
+/* After a failure of the device itself: it gets no more jobs. False: it is the last one, and stays.
  */
-struct engine_device *engine_place(struct engine *e, bool wants_device);
+bool engine_leave_device(struct engine_device *d, const char *why);
 /* Up to n devices besides `home` that have no job, and so many bytes. Where there are fewer,
  * further ones are opened; as long as one opens, or a job waits for a device, there are none. */
 size_t engine_find_helpers(struct engine *e, const struct engine_device *home, uint64_t bytes,
@@ -164,7 +165,7 @@ size_t engine_find_helpers(struct engine *e, const struct engine_device *home, u
 /* A queue of the place for one job. */
 struct queue *engine_take_queue(struct engine_device *d);
 void engine_give_queue(struct engine_device *d, struct queue *q);
-/* Seconds in which the open devices were busy, on average. */
+/* Seconds in which the open devices were busy: of the busiest. */
 void engine_busy(struct engine *e, struct queue_busy *out);
 /* For engine_open and engine_close: the CPU; the devices of --backend cuda, the first one open. */
 enum status engine_open_cpu(struct engine *e, size_t n_queues) STATUS_MUST_CHECK;

@@ -32,9 +32,24 @@ void job_input_free(struct job_input *input)
     *input = (struct job_input){0};
 }
 
+/* It starts over elsewhere, once; or, where several compute it, on its own device alone: whether
+ * that is the one which has failed shows then. */
+static void leave_device(struct job *job, const char *why)
+{
+    if (job->n_helpers > 0) {
+        job->restart_pending = job->has_lost_help = true;
+    } else if (!job->has_lost_device) {
+        job->restart_pending = job->has_lost_device = engine_leave_device(job->device, why);
+    }
+}
+
 void job_fail(struct job *job, enum status code, const char *message)
 {
     if (job->code == STATUS_OK) {
+        const bool on_device = job->device != NULL && !job->device->on_cpu;
+        if (code == STATUS_DEVICE && on_device && job->phase < JOB_PUBLISHING) {
+            leave_device(job, message);
+        }
         job->code = code;
         job->message = strdup(message);
         __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
@@ -164,17 +179,19 @@ static enum status open_work(void *owner)
  * second or more, of which opening it takes half. */
 static bool wants_device(const struct job *job)
 {
-    static const double least_work = 1e10;
+    static const double least_work = 2e10;
     const char *backend = job->engine->settings->backend;
+    return strcmp(backend, "auto") == 0 ? job->work >= least_work : strcmp(backend, "cuda") == 0;
+}
+
+static double work_of(const struct job *job)
+{
     const struct stage_ops *stage = job->input.settings.stage;
     struct stage_args args = {.params = job->input.settings.params};
     for (size_t i = 0; i < job->input.n_parts; i++) {
         args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path};
     }
-    if (strcmp(backend, "auto") != 0) {
-        return strcmp(backend, "cuda") == 0;
-    }
-    return stage->work != NULL && stage->work(&args) >= least_work;
+    return stage->work != NULL ? stage->work(&args) : 0;
 }
 
 static void open_finished(struct engine_task *task)
@@ -182,23 +199,40 @@ static void open_finished(struct engine_task *task)
     struct job *job = task->owner;
     if (job_task_ended(job, task)) {
         job_take_shapes(job);
-        job->wants_device = job->has_chosen ? job->wants_device : wants_device(job);
-        job->has_chosen = true;
+        if (!job->has_chosen) {
+            job->work = work_of(job);
+            job->wants_device = wants_device(job);
+            job->has_chosen = true;
+        }
         job->phase = JOB_PLACING;
     }
     job_advance(job);
 }
 
+static void leave_place(struct job *job)
+{
+    job->queue->stop = NULL;
+    engine_give_queue(job->device, job->queue);
+    job->queue = NULL;
+}
+
 /* False: it waits for a device to open. */
 static bool place(struct job *job)
 {
-    job->device = engine_place(job->engine, job->wants_device);
-    if (job->device == NULL) {
-        return false;
+    bool fits = false;
+    while (!fits && job->code == STATUS_OK) {
+        job->device = engine_place(job->engine, job);
+        if (job->device == NULL) {
+            return false;
+        }
+        job->queue = engine_take_queue(job->device);
+        job->queue->stop = &job->stop;
+        fits = job_plan(job);
+        if (!fits && job->code == STATUS_OK) { /* another may have the memory */
+            leave_place(job);
+        }
     }
-    job->queue = engine_take_queue(job->device);
-    job->queue->stop = &job->stop;
-    if (job_plan(job)) {
+    if (fits) {
         job->phase = JOB_WAITING;
     }
     return true;
@@ -269,7 +303,8 @@ static void put_off_deadline(struct job *job, bool waits)
 static bool starts_over(const struct job *job)
 {
     return job->restart_pending
-               ? job->code == STATUS_TOO_LARGE || job->code == STATUS_START_OVER
+               ? job->code == STATUS_TOO_LARGE || job->code == STATUS_START_OVER ||
+                     job->code == STATUS_DEVICE
                : job->code == STATUS_NO_SPACE && job->has_copied && !job->without_copies;
 }
 
@@ -361,10 +396,8 @@ static void end_finished(struct engine_task *task)
     job_output_give_encode_buffers(job);
     job_helpers_give(job);
     if (job->queue != NULL) {
-        job->queue->stop = NULL;
-        engine_give_queue(job->device, job->queue);
         job->device->memory_used -= job->device_reserved;
-        job->queue = NULL;
+        leave_place(job);
     }
     e->host_used -= job->host_reserved;
     job->host_reserved = job->device_reserved = 0;
@@ -466,6 +499,10 @@ static void begin(struct job *job)
                         .without_copies = job->without_copies || job->code == STATUS_NO_SPACE,
                         .has_chosen = job->has_chosen,
                         .wants_device = job->wants_device,
+                        .work = job->work,
+                        .device_least = job->device_least,
+                        .has_lost_device = job->has_lost_device,
+                        .has_lost_help = job->has_lost_help,
                         .started_over = job->started_over || job->code == STATUS_START_OVER,
                         .started_ns = thread_pool_now_ns()};
     memcpy(job->lines_estimate, lines_estimate, sizeof lines_estimate);

@@ -6,6 +6,8 @@
 #include "formats/base/log.h"
 #include "pipeline/engine/job_state.h"
 
+#include <math.h>
+
 size_t job_most_helpers(const struct job *job)
 {
     const struct engine *e = job->engine;
@@ -19,7 +21,7 @@ void job_helpers_find(struct job *job)
     struct engine_device *found[SETTINGS_MOST_DEVICES];
     const struct stage_ops *stage = job->input.settings.stage;
     const size_t most = job_most_helpers(job);
-    if (stage->helpers == NULL || most == 0 || job->n_helpers > 0) {
+    if (stage->helpers == NULL || most == 0 || job->n_helpers > 0 || job->has_lost_help) {
         return;
     }
     const size_t wanted = stage->helpers(job->stage);
@@ -56,22 +58,18 @@ enum status job_helpers_bring(struct job *job)
 void job_helpers_busy(struct job *job)
 {
     struct queue_busy *all = &job->busy;
-    const double n = 1 + (double)job->n_helpers;
     for (size_t i = 0; i < job->n_helpers; i++) {
         struct queue *q = job->helpers[i].queue;
         struct queue_busy one = {0};
         if (q != NULL) {
             q->backend->ops->busy(q, &one, true);
         }
-        all->device_s += one.device_s;
-        all->upload_s += one.upload_s;
-        all->download_s += one.download_s;
+        all->device_s = fmax(all->device_s, one.device_s);
+        all->upload_s = fmax(all->upload_s, one.upload_s);
+        all->download_s = fmax(all->download_s, one.download_s);
         all->upload_bytes += one.upload_bytes;
         all->download_bytes += one.download_bytes;
     }
-    all->device_s /= n;
-    all->upload_s /= n;
-    all->download_s /= n;
 }
 
 enum status job_helpers_end(struct job *job)

@@ -102,7 +102,7 @@ static bool within_limits(const struct job *job, const struct stage_need *need)
     return host <= job->engine->host_limit && device <= device_limit(job);
 }
 
-/* A need that can never be met fails the job. */
+/* A need that can never be met fails the job; one that another device may meet does not. */
 static bool fits(struct job *job, const struct stage_need *need)
 {
     const struct engine *e = job->engine;
@@ -110,6 +110,11 @@ static bool fits(struct job *job, const struct stage_need *need)
         char text[320];
         uint64_t host, device;
         bytes_wanted(job, need, &host, &device);
+        if (job->phase == JOB_PLACING && host <= e->host_limit &&
+            engine_has_other(job->device, device)) {
+            job->device_least = device;
+            return false;
+        }
         uint64_t wanted = host > e->host_limit ? host : device;
         uint64_t limit = host > e->host_limit ? e->host_limit : device_limit(job);
         snprintf(text, sizeof(text),

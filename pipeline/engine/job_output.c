@@ -340,7 +340,9 @@ static void finish_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->on_device = false;
-    job->restart_pending = task->code == STATUS_START_OVER && !job->started_over;
+    if (task->code == STATUS_START_OVER && !job->started_over && job->code == STATUS_OK) {
+        job->restart_pending = true;
+    }
     if (job_task_ended(job, task)) {
         (void)job_check(job, job_output_add(job));
     }

@@ -61,19 +61,24 @@ struct job {
     enum status code;        /* of the first failure */
     enum status code_at_end; /* `code` as JOB_ENDING began: job_cancel may change it meanwhile */
     char *message;
-    bool restart_pending; /* needs more memory than was free, or the stage said so: start over */
+    bool restart_pending; /* starts over: needs more memory than was free, the stage said so, or its
+                             device has failed */
     bool restarts;        /* as JOB_ENDING began: it is going to start over */
     bool started_over;    /* the stage said so */
     uv_timer_t *deadline;
     double deadline_s; /* as the job began; 0: none */
-    bool waits;        /* for memory, which does not count */
+    bool waits;        /* for memory or a device, which does not count */
 
     struct table *tables[STAGE_MAX_PARTS];
     struct table_info shapes[STAGE_MAX_PARTS]; /* of these, as the stage is planned and opened: of
                                                   a job that starts over with the lines that came */
     struct stage *stage;
     bool has_chosen, wants_device; /* from its shape, once */
-    struct engine_device *device;  /* where it is computed; NULL: not known yet */
+    double work;                   /* of its shape, in operations */
+    uint64_t device_least;        /* bytes that the device must have for jobs, as is known so far */
+    bool has_lost_device;         /* one that failed under it */
+    bool has_lost_help;           /* one of several did */
+    struct engine_device *device; /* where it is computed; NULL: not known yet */
     struct queue *queue;
     struct job_helper helpers[SETTINGS_MOST_DEVICES];
     size_t n_helpers;
@@ -145,7 +150,8 @@ bool job_task_ended(struct job *job, struct engine_task *task);
 struct stage_args job_args(const struct job *job);
 /* Sets `shapes` from the opened tables. */
 void job_take_shapes(struct job *job);
-/* Sets `need` from these, for the place where the job is computed; false when it has failed. */
+/* Sets `need` from these, for the place where the job is computed; false when it has failed, or
+ * another device may have the memory that this one has not: device_least is set then. */
 bool job_plan(struct job *job);
 /* Reserves `need`; false when it is not free at this moment, or the job has failed. */
 bool job_reserve(struct job *job);
@@ -166,7 +172,7 @@ void job_helpers_find(struct job *job);
 size_t job_most_helpers(const struct job *job);
 /* On a lane: tells the stage of those that were found. */
 enum status job_helpers_bring(struct job *job) STATUS_MUST_CHECK;
-/* Makes job->busy, of the job's own queue, an average over all. */
+/* Makes job->busy, of the job's own queue, that of the busiest. */
 void job_helpers_busy(struct job *job);
 /* On a lane, when the stage is gone: waits for their queues and frees them. */
 enum status job_helpers_end(struct job *job) STATUS_MUST_CHECK;

@@ -22,7 +22,7 @@ fi
 expect 0 "$LEAT" run -o out t.clusters.csv
 ! grep -q CUDA stderr || { cat stderr; fail "a small job has looked for a device"; }
 "$LEAT" generate dem --rows 100 --columns 100 -o large >/dev/null 2>&1 || fail "no terrain"
-expect 0 "$LEAT" run -o out -s steps=100000 -s settle=500 large.dem.tif large.source.tif
+expect 0 "$LEAT" run -o out -s steps=1000000 -s settle=500 large.dem.tif large.source.tif
 [ "$(grep -c 'on the CPU: ' stderr)" -eq 1 ] || { cat stderr; fail "no single line that says why the CPU is used"; }
 for job in t large; do
     grep -q '"name": "cpu"' out/$job/result.json || fail "$job was not computed on the CPU"

@@ -23,14 +23,14 @@ def devices_of(s, n):
 
 # The first two of all; then groups of a configuration, as a device that the user lets be seen has its number.
 s = Service("two", "-b", "cuda", "--devices", "2")
-s.check(workers(s) == {"cuda:0": "fake 0", "cuda:1": "fake 1"}, f"{workers(s)}")
+s.until(lambda: workers(s) == {"cuda:0": "fake 0", "cuda:1": "fake 1"}, "a worker for each of two")
 s.check(devices_of(s, 8) <= {"fake 0", "fake 1"}, "another device")
 s.stop()
 
 with open("groups.conf", "w") as f:
     f.write("devices = 0,2 1,\n")
 s = Service("groups", "-b", "cuda", "--config", "groups.conf", env={"CUDA_VISIBLE_DEVICES": "3,2,1"})
-s.check(workers(s) == {"cuda:0,2": "fake 3", "cuda:1": "fake 2"}, f"{workers(s)}")
+s.until(lambda: workers(s) == {"cuda:0,2": "fake 3", "cuda:1": "fake 2"}, "a worker for each group")
 s.check(devices_of(s, 8) <= {"fake 3", "fake 1", "fake 2"}, "another device")
 with open("groups.conf", "w") as f:
     f.write("devices = 0,1,2\n")

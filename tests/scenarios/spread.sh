@@ -41,9 +41,10 @@ run() {
 }
 run '0 ' -b cuda --spread off
 run '0 1 2 ' -b cuda
-run '0 1 ' -b cuda --spread 2
-LEAT_FAKE_BROKEN=1 run '0 2 3 ' -b cuda
+LEAT_FAKE_BROKEN=1 run '0 2 ' -b cuda --spread 2
 says 'device 1 is broken'
+# Where one fails the job begins again, alone.
+LEAT_FAKE_HALTED=2 run '0 0 1 2 ' -b cuda
 expect 2 "$LEAT" run -b cuda --spread many valley.dem.asc valley.source.asc
 says "'many' is not a number of devices; write auto, off, or 1 to 64"
 

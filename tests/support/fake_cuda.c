@@ -5,8 +5,12 @@
  *   LEAT_FAKE_DEVICES=N    so many devices (default 1)
  *   CUDA_VISIBLE_DEVICES   these of them, as CUDA's
  *   LEAT_FAKE_LOG=FILE     a line for each that is opened ("open 2"), and for each landslide of 100
- *                          rows on it ("run 2")
+ *                          rows on it ("run 2"); "pin 2": it page-locks a block
  *   LEAT_FAKE_BROKEN=LIST  these cannot be opened: "0,3"
+ *   LEAT_FAKE_LOST=LIST    landslides fail on these
+ *   LEAT_FAKE_HALTED=LIST  members of a landslide fail there, once they are to do a step
+ *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
+ *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
  */
 #include "kernels/backend.h"
@@ -23,6 +27,7 @@ enum { MOST = 64 };
 static const struct backend *opened[MOST]; /* by number */
 static struct backend_ops ops;
 static struct sciddicat_kernels sciddicat;
+static struct sciddicat_member_kernels member;
 
 const struct backend_ops *leat_cuda_backend(void);
 
@@ -49,10 +54,9 @@ static int device_of(const struct backend *b)
     return i;
 }
 
-static bool is_broken(int device)
+static bool is_listed(const char *name, int device)
 {
-    const char *list = getenv("LEAT_FAKE_BROKEN");
-    for (const char *at = list; at != NULL; at = strchr(at, ','), at += at != NULL) {
+    for (const char *at = getenv(name); at != NULL; at = strchr(at, ','), at += at != NULL) {
         if (atoi(at) == device) {
             return true;
         }
@@ -90,7 +94,7 @@ static enum status fake_open(const struct backend_config *config, struct backend
     const int device = visible(config->device);
     *out = NULL;
     write_log("open", device);
-    if (device == MOST || is_broken(device)) {
+    if (device == MOST || is_listed("LEAT_FAKE_BROKEN", device)) {
         return status_fail(STATUS_NO_BACKEND, "device %d is broken", device);
     }
     STATUS_TRY(backend_cpu.open(config, out));
@@ -113,7 +117,16 @@ static void fake_describe(const struct backend *b, struct backend_info *out)
     backend_cpu.describe(b, out);
     snprintf(out->name, sizeof out->name, "cuda");
     snprintf(out->device, sizeof out->device, "fake %d", device_of(b));
-    out->memory_bytes = out->memory_free = UINT64_C(1) << 30;
+    out->memory_bytes = UINT64_C(1) << 30;
+    out->memory_free = is_listed("LEAT_FAKE_SMALL", device_of(b)) ? 100 : out->memory_bytes;
+}
+
+static enum status fake_pin(struct backend *b, void *memory, size_t bytes)
+{
+    (void)memory;
+    (void)bytes;
+    write_log("pin", device_of(b));
+    return getenv("LEAT_FAKE_NO_PIN") == NULL ? STATUS_OK : status_fail(STATUS_DEVICE, "no pins");
 }
 
 static enum status fake_sciddicat_open(struct queue *q, const struct sciddicat_params *p,
@@ -125,20 +138,38 @@ static enum status fake_sciddicat_open(struct queue *q, const struct sciddicat_p
         while (gate != NULL && access(gate, F_OK) != 0 && !queue_is_stopped(q)) {
             usleep(1000);
         }
+        if (is_listed("LEAT_FAKE_LOST", device_of(q->backend))) {
+            return status_fail(STATUS_DEVICE, "the device is lost");
+        }
     }
     return backend_cpu.sciddicat->open(q, p, in, run);
 }
 
-__attribute__((visibility("default"))) const struct backend_ops *leat_cuda_backend(void)
+static enum status fake_step(struct queue *q, void *run, unsigned n_steps)
+{
+    return is_listed("LEAT_FAKE_HALTED", device_of(q->backend))
+               ? status_fail(STATUS_DEVICE, "the device is halted")
+               : backend_cpu.sciddicat->member->step(q, run, n_steps);
+}
+
+__attribute__((constructor)) static void set_ops(void)
 {
     sciddicat = *backend_cpu.sciddicat;
     sciddicat.open = fake_sciddicat_open;
+    member = *sciddicat.member;
+    member.step = fake_step;
+    sciddicat.member = &member;
     ops = backend_cpu;
     ops.name = "cuda";
     ops.count = fake_count;
     ops.open = fake_open;
     ops.close = fake_close;
     ops.describe = fake_describe;
+    ops.host_pin = fake_pin;
     ops.sciddicat = &sciddicat;
+}
+
+__attribute__((visibility("default"))) const struct backend_ops *leat_cuda_backend(void)
+{
     return &ops;
 }
