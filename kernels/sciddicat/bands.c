@@ -39,7 +39,7 @@ struct bands {
     struct executor executor;
     struct backend *home;
     size_t n, n_groups;
-    struct member *members;
+    struct member members[BANDS_MOST];
     size_t *first, *next; /* groups at which bands begin; n_groups at the end */
     struct cut *cuts;     /* k: between members k and k + 1 */
     uint32_t *busy;       /* a group */
@@ -77,7 +77,7 @@ static void carve_all(struct carver *c, struct bands *b)
     const size_t columns = b->p.columns;
     const size_t row_bytes = columns * (2 * sizeof *b->piece.h + sizeof *b->piece.arrival);
     b->n_groups = sciddicat_n_groups(b->p.rows);
-    b->piece_rows = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
+    b->piece_rows = 1 + PIECE_BYTES / (row_bytes + 1);
     b->first = carve(c, b->n + 1, sizeof *b->first);
     b->next = carve(c, b->n + 1, sizeof *b->next);
     b->busy = carve(c, b->n_groups, sizeof *b->busy);
@@ -379,16 +379,15 @@ enum status bands_open(const struct bands_config *c, const struct sciddicat_para
     *out = NULL;
     STATUS_TRY(sciddicat_count_cells(p, &cells));
     struct bands *b = calloc(1, sizeof *b);
-    struct member *home = calloc(1, sizeof *home);
-    if (b == NULL || home == NULL) {
-        free(b);
-        free(home);
+    if (b == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a landslide");
     }
-    home->queue = c->home;
-    *b = (struct bands){
-        .p = *p, .executor = c->executor, .home = c->home->backend, .n = 1, .members = home};
-    const enum status st = open_member(p, in, home);
+    b->p = *p;
+    b->executor = c->executor;
+    b->home = c->home->backend;
+    b->n = 1;
+    b->members[0].queue = c->home;
+    const enum status st = open_member(p, in, &b->members[0]);
     if (st != STATUS_OK) {
         bands_close(b);
         return st;
@@ -408,7 +407,8 @@ static void close_members(struct bands *b, size_t first)
         }
     }
     b->home->ops->host_free(b->home, b->memory);
-    free(b->members);
+    b->memory = NULL;
+    b->cuts = NULL;
 }
 
 void bands_close(struct bands *b)
@@ -427,7 +427,7 @@ static size_t count_usable(const struct bands *b, struct queue *const *queues, s
     const struct backend_ops *home = b->home->ops;
     const size_t groups = sciddicat_n_groups(b->p.rows), most = groups - 1 < n ? groups - 1 : n;
     size_t k = 0;
-    while (k < most && home->sciddicat->member != NULL &&
+    while (k < most && k + 1 < BANDS_MOST && home->sciddicat->member != NULL &&
            queues[k]->backend->ops->sciddicat->member != NULL &&
            queues[k]->backend->ops->copy_across == home->copy_across) {
         ++k;
@@ -465,27 +465,20 @@ enum status bands_spread(struct bands *b, struct queue *const *queues, size_t n_
                          const struct bands_input *in)
 {
     const size_t n = b->n == 1 ? count_usable(b, queues, n_queues) : 0;
-    struct bands grown = *b;
     if (n == 0) {
         return STATUS_OK;
     }
-    grown.n = 1 + n;
-    grown.input = in;
-    grown.members = calloc(grown.n, sizeof *grown.members);
-    if (grown.members == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu members", grown.n);
+    b->n = 1 + n;
+    b->input = in;
+    for (size_t k = 1; k < b->n; ++k) {
+        b->members[k] = (struct member){.queue = queues[k - 1]};
     }
-    grown.members[0] = b->members[0];
-    for (size_t k = 1; k < grown.n; ++k) {
-        grown.members[k].queue = queues[k - 1];
-    }
-    const enum status st = open_helpers(&grown);
+    const enum status st = open_helpers(b);
     if (st != STATUS_OK) {
-        close_members(&grown, 1);
+        close_members(b, 1);
+        b->n = 1;
         return st;
     }
-    free(b->members);
-    *b = grown;
     return share_out(b);
 }
 

@@ -13,6 +13,8 @@
 
 struct bands;
 
+enum { BANDS_MOST = 64 /* members */ };
+
 struct bands_config {
     struct queue *home;       /* of the first member; its backend has the host memory */
     struct executor executor; /* by which members whose calls wait work at the same time; run NULL:
