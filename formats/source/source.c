@@ -37,9 +37,10 @@ struct source {
     char *name;
     uint64_t file_bytes;
     struct timespec changed; /* mtime, when it was opened */
-    uint64_t offset;         /* of the file, read in order so far */
-    uint64_t seek_offset;    /* the furthest place that source_read_at gave */
-    uint32_t crc;            /* of the bytes before offset */
+    uint64_t inode;
+    uint64_t offset;      /* of the file, read in order so far */
+    uint64_t seek_offset; /* the furthest place that source_read_at gave */
+    uint32_t crc;         /* of the bytes before offset */
     struct source_helpers helpers;
     const atomic_bool *stop; /* NULL: never */
     bool packed, file_end, between_members;
@@ -282,6 +283,7 @@ enum status source_open(int fd, const char *name, struct source **out)
     }
     s->file_bytes = (uint64_t)st.st_size;
     s->changed = st.st_mtim;
+    s->inode = st.st_ino;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* only a hint */
     status = recognise(s);
     if (status) {
@@ -374,6 +376,11 @@ enum status source_check_unchanged(const struct source *s)
 struct timespec source_modified(const struct source *s)
 {
     return s->changed;
+}
+
+uint64_t source_inode(const struct source *s)
+{
+    return s->inode;
 }
 
 enum status source_crc(struct source *s, uint32_t *out)

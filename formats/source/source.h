@@ -52,6 +52,7 @@ uint64_t source_most_bytes(const struct source *s);
 int source_fd(const struct source *s);
 /* When the file was last modified, as it was opened. */
 struct timespec source_modified(const struct source *s);
+uint64_t source_inode(const struct source *s);
 /* Fails with STATUS_CHANGED when the file has not the length and the time of change any more that
  * it had when it was opened: what was read of it may be no whole. */
 enum status source_check_unchanged(const struct source *s) STATUS_MUST_CHECK;

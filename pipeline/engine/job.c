@@ -152,6 +152,7 @@ static enum status look_for_earlier(struct job *job)
         return job_resume(job);
     }
     job->replaces = c->settings->force;
+    job->replaced = (struct publish_folder){0};
     return publish_vacant(c->out_fd, job->input.settings.stem, job->replaces);
 }
 

@@ -280,12 +280,12 @@ static enum status publish(struct job *job)
     if (resumes) {
         STATUS_TRY(resume_publishing(job));
     }
-    const enum status code = publish_commit(&job->publish, job->replaces);
+    const enum status code = publish_commit(&job->publish, job->replaces ? &job->replaced : NULL);
     if (code != STATUS_EXISTS || !resumes) {
         return code;
     }
     STATUS_TRY(resume_publishing(job));
-    return publish_commit(&job->publish, job->replaces);
+    return publish_commit(&job->publish, job->replaces ? &job->replaced : NULL);
 }
 
 static enum status publish_work(void *owner)

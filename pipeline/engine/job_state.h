@@ -112,7 +112,8 @@ struct job {
     size_t n_results;
     struct result result; /* the last one that was written; none while others are on their way */
     struct publish publish;
-    bool replaces;                    /* an earlier result */
+    bool replaces;                    /* an earlier result: */
+    struct publish_folder replaced;   /* that one */
     struct job_output_file **outputs; /* of all results so far */
     size_t n_outputs;
     struct job_result *encoding;   /* has the next piece to be encoded; NULL: there is none */

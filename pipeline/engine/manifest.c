@@ -64,6 +64,7 @@ static json_t *pack_input(const struct job *job, size_t i)
                   (json_int_t)source_file_bytes(source), "crc32", manifest_crc(job->crc[i]));
     if (part->fd < 0) { /* one of an archive was made just now */
         put(&o, "modified", manifest_time(source_modified(source)));
+        put(&o, "inode", json_integer((json_int_t)source_inode(source)));
     }
     if (part->prj != NULL) {
         put(&o, "prj_crc32", manifest_prj_crc(part->prj));

@@ -167,7 +167,7 @@ static bool make_part(struct publish *p)
 /* Who makes a part folder. */
 struct maker {
     char host[33];
-    unsigned boot; /* the beginning of the kernel's boot_id: no other kernel's; 0: not known */
+    unsigned boot; /* of the kernel's boot_id, and of which numbers processes have; 0: not known */
     long process;
 };
 
@@ -180,8 +180,11 @@ static struct maker this_process(void)
     m.host[strcspn(m.host, ".")] = '\0';
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (f != NULL) {
-        if (fscanf(f, "%8x", &m.boot) != 1) {
+        struct stat numbers;
+        if (fscanf(f, "%8x", &m.boot) != 1 || stat("/proc/self/ns/pid", &numbers) != 0) {
             m.boot = 0;
+        } else {
+            m.boot ^= (unsigned)numbers.st_ino; /* a container has numbers of its own */
         }
         fclose(f);
     }
@@ -200,14 +203,14 @@ static bool name_hidden(char *out, size_t size, const char *ending)
     return true;
 }
 
-/* Whether the name is a part folder's; then by whom. */
-static bool is_part_name(const char *name, struct maker *out)
+/* Whether the name is one of these, with that ending; then by whom. */
+static bool is_hidden(const char *name, const char *ending, struct maker *out)
 {
     int end = 0;
     *out = (struct maker){0};
-    (void)sscanf(name, ".leat.%32[^.].%8x.%ld.%*16[0-9a-f].part%n", out->host, &out->boot,
+    (void)sscanf(name, ".leat.%32[^.].%8x.%ld.%*16[0-9a-f].%n", out->host, &out->boot,
                  &out->process, &end);
-    return end > 0 && name[end] == '\0';
+    return end > 0 && strcmp(name + end, ending) == 0;
 }
 
 /* --- what runs that were killed have left ----------------------------------------------------- */
@@ -239,17 +242,30 @@ static enum part_state part_state_of(int out_fd, int fd, const struct maker *m)
     return kill((pid_t)m->process, 0) != 0 && errno == ESRCH ? PART_LEFT : PART_IN_USE;
 }
 
-struct sweep {
-    size_t n_unknown;
+/* Folders of one kind that the log is to speak of. */
+struct told {
+    size_t n;
     char first[NAME_MAX + 1];
 };
+
+struct sweep {
+    struct told unknown, aside;
+};
+
+static void add_told(struct told *told, const char *name)
+{
+    if (told->n++ == 0) {
+        snprintf(told->first, sizeof(told->first), "%s", name);
+    }
+}
 
 static void sweep_entry(int out_fd, const char *name, void *context)
 {
     struct sweep *sweep = context;
     struct maker m;
     struct stat st;
-    if (!is_part_name(name, &m)) {
+    const bool is_part = is_hidden(name, "part", &m);
+    if (!is_part && !is_hidden(name, "old", &m)) {
         return;
     }
     int fd = openat(out_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -259,11 +275,15 @@ static void sweep_entry(int out_fd, const char *name, void *context)
     const time_t age_s = fstat(fd, &st) == 0 ? time(NULL) - st.st_mtime : 0;
     const enum part_state state = age_s > OLD_S ? part_state_of(out_fd, fd, &m) : PART_IN_USE;
     close(fd);
-    if (state == PART_LEFT) {
+    if (!is_part) {
+        if (state != PART_IN_USE) {
+            add_told(&sweep->aside, name);
+        }
+    } else if (state == PART_LEFT) {
         log_info("removing '%s' from the output folder: left by a run that was killed", name);
         remove_folder(out_fd, name, 1);
-    } else if (state == PART_UNKNOWN && age_s > VERY_OLD_S && sweep->n_unknown++ == 0) {
-        snprintf(sweep->first, sizeof(sweep->first), "%s", name);
+    } else if (state == PART_UNKNOWN && age_s > VERY_OLD_S) {
+        add_told(&sweep->unknown, name);
     }
 }
 
@@ -271,10 +291,15 @@ void publish_sweep(int out_fd)
 {
     struct sweep sweep = {0};
     visit_folder(openat(out_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), sweep_entry, &sweep);
-    if (sweep.n_unknown > 0) {
-        log_info("%zu unfinished result%s of other machines in the output folder, older than a "
-                 "day, '%s' first; remove them if leat does not run there any more",
-                 sweep.n_unknown, sweep.n_unknown == 1 ? "" : "s", sweep.first);
+    if (sweep.unknown.n > 0) {
+        log_info("%zu unfinished result%s in the output folder, older than a day, '%s' first: "
+                 "remove them if leat does not run any more where they come from",
+                 sweep.unknown.n, sweep.unknown.n == 1 ? "" : "s", sweep.unknown.first);
+    }
+    if (sweep.aside.n > 0) {
+        log_warning("%zu earlier result%s in the output folder whose replacement was cut off, "
+                    "'%s' first: rename or remove them",
+                    sweep.aside.n, sweep.aside.n == 1 ? "" : "s", sweep.aside.first);
     }
 }
 
@@ -351,56 +376,129 @@ static enum status rename_vacant(struct publish *p, bool *again)
     return status_fail_errno(errno, "cannot publish the result '%s'", p->final);
 }
 
-/* The part takes the place of an earlier result, which becomes the part. Where names cannot be
- * exchanged in one step, the earlier one steps aside first, under a name that publish_sweep leaves
- * alone, and back when the part cannot follow. False, with errno. */
-static bool take_place(struct publish *p)
+static bool is_same(int at_fd, const char *name, const struct publish_folder *folder)
 {
-    char aside[sizeof(p->part)];
-    if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) == 0) {
-        return true;
-    }
-    if ((errno != EINVAL && errno != ENOSYS) || !name_hidden(aside, sizeof(aside), "old")) {
+    struct stat st;
+    return folder->inode == 0 || (fstatat(at_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                                  st.st_ino == folder->inode && st.st_dev == folder->device);
+}
+
+/* Whether the name is that folder's; with errno. */
+static bool is_name_of(int at_fd, const char *name, int folder)
+{
+    struct stat st;
+    return fstat(folder, &st) == 0 &&
+           is_same(at_fd, name, &(struct publish_folder){st.st_dev, st.st_ino});
+}
+
+/* Names the earlier result anew, and holds its lock while it has that name: whoever wants to
+ * replace it waits for that, and publish_sweep sees that it is in use. False, with errno; EEXIST:
+ * it is not the one that is to be replaced. */
+static bool step_aside(const struct publish *p, const struct publish_folder *earlier,
+                       const char *aside, int *lock)
+{
+    *lock = openat(p->out_fd, p->final, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*lock < 0) {
         return false;
     }
-    if (renameat(p->out_fd, p->final, p->out_fd, aside) != 0) {
-        return false;
+    (void)flock(*lock, LOCK_EX); /* where there are none, two may take the step */
+    int error = EEXIST;
+    if (is_name_of(p->out_fd, p->final, *lock) && is_same(p->out_fd, p->final, earlier)) {
+        if (renameat(p->out_fd, p->final, p->out_fd, aside) == 0) {
+            return true;
+        }
+        error = errno;
+        if (is_name_of(p->out_fd, aside, *lock)) { /* the reply was lost */
+            return true;
+        }
     }
-    if (!rename_to_final(p, 0)) {
-        int error = errno;
-        if (renameat(p->out_fd, aside, p->out_fd, p->final) != 0) {
+    close(*lock);
+    errno = error;
+    return false;
+}
+
+/* It has its name again, unless another result has that: then it was to be replaced anyway. */
+static void step_back(const struct publish *p, const char *aside)
+{
+    const int error = errno;
+    if (renameat(p->out_fd, aside, p->out_fd, p->final) != 0) {
+        if (publish_is_result(p->out_fd, p->final)) {
+            remove_folder(p->out_fd, aside, 1);
+        } else {
             log_warning("the earlier result '%s' is now '%s' in the output folder (%s)", p->final,
                         aside, strerror(errno));
         }
-        errno = error;
+    }
+    errno = error;
+}
+
+/* Where names cannot be exchanged in one step, the earlier result steps aside first, and back when
+ * the part cannot follow. False, with errno; EEXIST: it is not the one that is to be replaced. */
+static bool replace_in_two_steps(struct publish *p, const struct publish_folder *earlier)
+{
+    char aside[sizeof(p->part)];
+    int lock;
+    if (!name_hidden(aside, sizeof(aside), "old") || !step_aside(p, earlier, aside, &lock)) {
         return false;
     }
-    memcpy(p->part, aside, sizeof(aside));
+    bool done = is_same(p->out_fd, aside, earlier);
+    if (!done) {
+        errno = EEXIST;
+    } else {
+        done = rename_to_final(p, 0);
+    }
+    if (done) {
+        remove_folder(p->out_fd, aside, 1);
+    } else {
+        step_back(p, aside);
+    }
+    const int error = errno;
+    close(lock);
+    errno = error;
+    return done;
+}
+
+/* The part takes the place of the earlier result, which is removed. False as above. */
+static bool take_place(struct publish *p, const struct publish_folder *earlier)
+{
+    if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) != 0) {
+        return (errno == EINVAL || errno == ENOSYS) && replace_in_two_steps(p, earlier);
+    }
+    if (!is_same(p->out_fd, p->part, earlier)) { /* another process was faster: its result stays */
+        if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) == 0) {
+            errno = EEXIST;
+        }
+        return false;
+    }
+    remove_folder(p->out_fd, p->part, 1);
     return true;
 }
 
 /* *again as of rename_vacant. */
-static enum status replace_earlier(struct publish *p, bool *again)
+static enum status replace_earlier(struct publish *p, const struct publish_folder *earlier,
+                                   bool *again)
 {
     STATUS_TRY(publish_vacant(p->out_fd, p->final, true));
-    if (take_place(p)) {
-        remove_folder(p->out_fd, p->part, 1);
+    if (!is_same(p->out_fd, p->final, earlier)) {
+        return publish_vacant(p->out_fd, p->final, false);
+    }
+    if (take_place(p, earlier)) {
         return STATUS_OK;
     }
-    *again = errno == ENOENT;
+    *again = errno == ENOENT || errno == EEXIST || errno == ENOTEMPTY;
     return *again ? STATUS_OK
                   : status_fail_errno(errno, "cannot replace the result '%s'", p->final);
 }
 
-enum status publish_commit(struct publish *p, bool replace)
+enum status publish_commit(struct publish *p, const struct publish_folder *replace)
 {
     enum { MOST_TRIES = 16 }; /* somebody else makes and removes a folder of that name meanwhile */
     enum status code = STATUS_OK;
     bool again = true;
     for (int i = 0; again && i < MOST_TRIES; i++) {
         code = rename_vacant(p, &again);
-        if (code == STATUS_EXISTS && replace) {
-            code = replace_earlier(p, &again);
+        if (code == STATUS_EXISTS && replace != NULL) {
+            code = replace_earlier(p, replace, &again);
         }
     }
     if (again) {

@@ -14,6 +14,7 @@
 #include "formats/base/status.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* One folder being made. */
 struct publish {
@@ -21,6 +22,12 @@ struct publish {
     int part_fd;     /* the folder being made; -1: none */
     char part[96];   /* its name within OUTPUT */
     char final[256]; /* the name it will have */
+};
+
+/* A folder, whatever its name. */
+struct publish_folder {
+    dev_t device;
+    ino_t inode; /* 0: any */
 };
 
 /* Opens OUTPUT, making it (and its parents) when it is not there. *fd is the caller's to close. */
@@ -35,13 +42,16 @@ enum status publish_vacant(int out_fd, const char *stem, bool replace) STATUS_MU
  * STATUS_INTERNAL: no such folder. */
 enum status publish_begin(int out_fd, const char *stem, const char *part,
                           struct publish *p) STATUS_MUST_CHECK;
-/* Renames it to its final name. An existing one is STATUS_EXISTS, or with `replace` exchanged in
- * one step (two, with no result between them, where the file system cannot) and then removed. On
- * failure the part folder is still there: abandon it. */
-enum status publish_commit(struct publish *p, bool replace) STATUS_MUST_CHECK;
+/* Renames it to its final name. An existing one is STATUS_EXISTS, unless it is the result that is
+ * to be replaced: that is exchanged in one step (two, with no result between them, where the file
+ * system cannot) and then removed. `replace` NULL: none. On failure the part folder is still there:
+ * abandon it. */
+enum status publish_commit(struct publish *p,
+                           const struct publish_folder *replace) STATUS_MUST_CHECK;
 /* Removes part folders that earlier runs left when they were killed: those older than a minute that
- * nobody has a lock on (publish_begin takes one). On a network file system only those of this
- * machine, since a lock may not be seen elsewhere; of others, older than a day, the log speaks. */
+ * nobody has a lock on (publish_begin takes one). On a network file system only those of this boot,
+ * since a lock may not be seen elsewhere; of others, older than a day, the log speaks. Earlier
+ * results that stepped aside for one that never came stay; the log speaks of them, too. */
 void publish_sweep(int out_fd);
 /* Leaves the complete part folder to whoever named it. */
 void publish_leave(struct publish *p);

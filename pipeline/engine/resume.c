@@ -2,8 +2,8 @@
  * resume - is the result that is there the one that this job would make? It is when its result.json
  * names the same version, pipeline, parameters as asked for and inputs, and when its files have the
  * lengths that result.json tells: after a power cut they may not. An input is the same when its
- * name, length and time of modification are; when only the time differs (or is not known, as of
- * members of archives), its checksum decides.
+ * name, length, time of modification and inode are; when only these two differ (or are not known,
+ * as of members of archives), its checksum decides.
  */
 #include "formats/base/json.h"
 #include "pipeline/engine/job_state.h"
@@ -22,44 +22,27 @@ enum { MANIFEST_MAX_BYTES = 64 << 20 };
 struct earlier {
     const struct job *job;
     int fd;           /* its folder */
-    json_t *manifest; /* NULL: nothing was ever written to result.json */
+    json_t *manifest; /* NULL: there is none */
     char differs[96]; /* what makes it another job's; "": nothing */
 };
 
 /* --- the manifest ----------------------------------------------------------------------------- */
 
-/* Whether nothing but zeroes is in the file: its content did not reach the disk. */
-static enum status is_blank(int fd, bool *blank)
-{
-    char piece[4096];
-    ssize_t n;
-    *blank = true;
-    for (off_t at = 0; *blank && (n = pread(fd, piece, sizeof(piece), at)) != 0; at += n) {
-        if (n < 0) {
-            return status_fail_errno(errno, "cannot read the earlier result.json");
-        }
-        for (ssize_t i = 0; i < n; i++) {
-            *blank = *blank && piece[i] == '\0';
-        }
-    }
-    return STATUS_OK;
-}
-
 static enum status read_manifest(struct earlier *e)
 {
-    bool blank;
     int fd = openat(e->fd, "result.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        return STATUS_OK;
+    }
     if (fd < 0) {
         return status_fail_errno(errno, "cannot open the earlier result.json of '%s'",
                                  e->job->input.settings.stem);
     }
-    enum status code = is_blank(fd, &blank);
-    if (code == STATUS_OK && !blank) {
-        code = json_read_fd(fd, MANIFEST_MAX_BYTES, &e->manifest);
-        if (code == STATUS_BAD_INPUT) {
-            snprintf(e->differs, sizeof(e->differs), "its result.json is not one of leat");
-            code = STATUS_OK;
-        }
+    enum status code = json_read_fd(fd, MANIFEST_MAX_BYTES, &e->manifest);
+    if (code == STATUS_BAD_INPUT) {
+        snprintf(e->differs, sizeof(e->differs),
+                 "its result.json is not whole, as after a power cut");
+        code = STATUS_OK;
     }
     close(fd);
     return code;
@@ -144,7 +127,10 @@ static enum status same_content(const json_t *there, const struct job_part *part
         return STATUS_OK;
     }
     if (part->fd < 0) {
-        STATUS_TRY(has(there, "modified", manifest_time(source_modified(source)), same));
+        STATUS_TRY(has(there, "inode", json_integer((json_int_t)source_inode(source)), same));
+        if (*same) {
+            STATUS_TRY(has(there, "modified", manifest_time(source_modified(source)), same));
+        }
         if (*same) {
             return STATUS_OK;
         }
@@ -213,12 +199,9 @@ static bool is_whole(const struct earlier *e)
 static enum status compare(struct earlier *e, bool *damaged)
 {
     *damaged = false;
-    STATUS_TRY(read_manifest(e));
-    if (e->manifest == NULL) {
-        *damaged = e->differs[0] == '\0';
-        return STATUS_OK;
+    if (e->differs[0] == '\0') {
+        STATUS_TRY(compare_request(e));
     }
-    STATUS_TRY(compare_request(e));
     if (e->differs[0] == '\0') {
         STATUS_TRY(compare_inputs(e));
     }
@@ -226,32 +209,58 @@ static enum status compare(struct earlier *e, bool *damaged)
     return STATUS_OK;
 }
 
-enum status job_resume(struct job *job)
+/* What the job makes of what was found. */
+static enum status decide(struct job *job, const struct earlier *e, bool damaged)
 {
+    struct stat st;
     const char *stem = job->input.settings.stem;
-    const bool force = job->context.settings->force;
-    struct earlier e = {.job = job};
-    bool damaged;
-    job->replaces = false;
-    e.fd = openat(job->context.out_fd, stem, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (e.fd < 0 || !publish_is_result(job->context.out_fd, stem)) {
-        if (e.fd >= 0) {
-            close(e.fd);
+    if (damaged || (job->context.settings->force && e->differs[0] != '\0')) {
+        if (fstat(e->fd, &st) != 0) {
+            return status_fail_errno(errno, "cannot look at the earlier result '%s'", stem);
         }
-        return publish_vacant(job->context.out_fd, stem, true);
-    }
-    const enum status code = compare(&e, &damaged);
-    close(e.fd);
-    json_decref(e.manifest);
-    STATUS_TRY(code);
-    if (damaged || (force && e.differs[0] != '\0')) {
         job->replaces = true;
+        job->replaced = (struct publish_folder){st.st_dev, st.st_ino};
         return STATUS_OK;
     }
-    return e.differs[0] == '\0'
+    return e->differs[0] == '\0'
                ? status_fail(STATUS_SKIPPED, "the result '%s' is there", stem)
                : status_fail(STATUS_EXISTS,
                              "a result named '%s' is in the output folder, but %s; --force "
                              "replaces it",
-                             stem, e.differs);
+                             stem, e->differs);
+}
+
+/* *gone: there is no manifest, since this is no result, or another process has replaced it. */
+static enum status look(struct job *job, int fd, bool *gone)
+{
+    struct earlier e = {.job = job, .fd = fd};
+    bool damaged;
+    enum status code = read_manifest(&e);
+    *gone = code == STATUS_OK && e.manifest == NULL && e.differs[0] == '\0';
+    if (code == STATUS_OK && !*gone) {
+        code = compare(&e, &damaged);
+        code = code == STATUS_OK ? decide(job, &e, damaged) : code;
+    }
+    json_decref(e.manifest);
+    return code;
+}
+
+enum status job_resume(struct job *job)
+{
+    enum { MOST_TRIES = 16 };
+    const char *stem = job->input.settings.stem;
+    bool gone = true;
+    job->replaces = false;
+    for (int i = 0; gone && i < MOST_TRIES; i++) {
+        int fd = openat(job->context.out_fd, stem, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0) {
+            break;
+        }
+        const enum status code = look(job, fd, &gone);
+        close(fd);
+        if (!gone) {
+            return code;
+        }
+    }
+    return publish_vacant(job->context.out_fd, stem, true);
 }

@@ -105,7 +105,10 @@ static bool differs(const char *what, const char *old, const char *new)
 
 static bool devices_differ(const struct settings_devices *old, const struct settings_devices *new)
 {
-    const bool differ = memcmp(old, new, sizeof(*old)) != 0;
+    bool differ = old->n != new->n || old->is_list != new->is_list;
+    for (size_t i = 0; i < old->n && !differ; i++) {
+        differ = old->at[i] != new->at[i] || old->ends[i] != new->ends[i];
+    }
     if (differ) {
         log_error("the configuration stays as it was: devices cannot change while the service "
                   "runs; restart it");

@@ -73,8 +73,8 @@ enum worker_state {
 struct service_worker {
     struct service *service;
     size_t place;
-    char name[64], backend[8];
-    char visible[SETTINGS_MOST_DEVICES * 8]; /* of CUDA_VISIBLE_DEVICES */
+    char name[64];
+    struct settings_devices devices; /* its own, by number; n = 0: it is the CPU's */
     enum worker_state state;
     uv_process_t process;
     struct worker_link link;
@@ -95,7 +95,8 @@ struct service_worker {
     struct service_job *overdue;               /* that of this one; NULL: of any */
     char exit_text[64];
 };
-enum { SERVICE_WORKERS = 17, SERVICE_SHOWN = 20, SERVICE_MINUTES = 15, SERVICE_WHY_BYTES = 512 };
+enum { SERVICE_WORKERS = SETTINGS_MOST_DEVICES + 1 /* the CPU */ };
+enum { SERVICE_SHOWN = 20, SERVICE_MINUTES = 15, SERVICE_WHY_BYTES = 512 };
 
 /* A job that has ended, for `leat status`. */
 struct service_past {

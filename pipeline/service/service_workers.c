@@ -3,7 +3,8 @@
  * again with back-off, and giving up on a device that does nothing but end.
  *
  * A worker sees its device, or its group of devices, alone, by CUDA_VISIBLE_DEVICES. With backend =
- * auto the CPU steps in once every device is out, and steps back when one works again.
+ * auto it opens one at once, but computes small jobs on the CPU; a worker without a device steps in
+ * once every device is out, and steps back when one works again.
  */
 #include "pipeline/service/service_state.h"
 
@@ -52,8 +53,19 @@ static size_t count_devices(void)
     return n;
 }
 
-static struct service_worker *new_worker(struct service *s, size_t place, const char *name,
-                                         const char *backend, const char *visible)
+/* "cpu", or "cuda:0,1", as much of it as there is room for. */
+static void put_name(struct service_worker *w)
+{
+    size_t n = (size_t)snprintf(w->name, sizeof(w->name), "%s", w->devices.n > 0 ? "cuda:" : "cpu");
+    for (size_t i = 0; i < w->devices.n && n < sizeof(w->name); i++) {
+        n += (size_t)snprintf(w->name + n, sizeof(w->name) - n, "%s%d", i > 0 ? "," : "",
+                              w->devices.at[i]);
+    }
+}
+
+/* For these devices; for the CPU there are none. */
+static struct service_worker *new_worker(struct service *s, size_t place,
+                                         const struct settings_devices *devices)
 {
     struct service_worker *w = calloc(1, sizeof(*w));
     if (w != NULL) {
@@ -61,55 +73,24 @@ static struct service_worker *new_worker(struct service *s, size_t place, const 
         w->place = place;
         w->state = WORKER_BACKOFF;
         w->since_ms = service_now(s);
-        snprintf(w->name, sizeof(w->name), "%s", name);
-        snprintf(w->backend, sizeof(w->backend), "%s", backend);
-        snprintf(w->visible, sizeof(w->visible), "%s", visible);
+        w->devices = *devices;
+        put_name(w);
     }
     return w;
 }
 
-static void add(struct service *s, const char *backend, const char *name, const char *visible)
+static void add(struct service *s, const int *numbers, size_t n)
 {
+    struct settings_devices devices = {.n = n};
+    if (n > 0) {
+        memcpy(devices.at, numbers, n * sizeof(*numbers));
+    }
     struct service_worker *w =
-        s->n_workers < SERVICE_WORKERS ? new_worker(s, s->n_workers, name, backend, visible) : NULL;
+        s->n_workers < SERVICE_WORKERS ? new_worker(s, s->n_workers, &devices) : NULL;
     if (w != NULL) {
         s->workers[s->n_workers++] = w;
         s->n_all = s->n_workers;
     }
-}
-
-/* What CUDA is told to show for the device of that number: its place in what the user lets be seen.
- * Where it is not there the worker says so. */
-static void put_visible(const char *chosen, int number, char *to, size_t size)
-{
-    const char *at = chosen;
-    for (int i = 0; at != NULL && i < number; i++) {
-        at = strchr(at, ',');
-        at += at != NULL;
-    }
-    if (chosen == NULL) {
-        snprintf(to, size, "%d", number);
-    } else {
-        snprintf(to, size, "%.*s", at != NULL ? (int)strcspn(at, ",") : 2, at != NULL ? at : "-1");
-    }
-}
-
-/* A worker for some devices: "cuda:0,1". */
-static void add_group(struct service *s, const int *numbers, size_t n)
-{
-    const char *chosen = getenv("CUDA_VISIBLE_DEVICES");
-    struct service_worker room;
-    size_t in_name = 0, in_visible = 0;
-    for (size_t i = 0; i < n && in_name < sizeof(room.name) && in_visible < sizeof(room.visible);
-         i++) {
-        char one[64];
-        put_visible(chosen, numbers[i], one, sizeof(one));
-        in_name += (size_t)snprintf(room.name + in_name, sizeof(room.name) - in_name, "%s%d",
-                                    i == 0 ? "cuda:" : ",", numbers[i]);
-        in_visible += (size_t)snprintf(room.visible + in_visible, sizeof(room.visible) - in_visible,
-                                       "%s%s", i == 0 ? "" : ",", one);
-    }
-    add(s, "cuda", room.name, room.visible);
 }
 
 /* Devices that the user lets be seen, or all. */
@@ -131,13 +112,14 @@ static void add_devices(struct service *s, size_t at_least)
 {
     const struct settings_devices *d = &s->settings->devices;
     const size_t there = count_visible();
-    const size_t n = d->n > 0 ? d->n : there > at_least ? there : at_least;
+    size_t n = d->n > 0 ? d->n : there > at_least ? there : at_least;
+    n = n < SETTINGS_MOST_DEVICES ? n : SETTINGS_MOST_DEVICES;
     for (size_t i = 0, first = 0; i < n; i++) {
         const int number = (int)i;
         if (!d->is_list) {
-            add_group(s, &number, 1);
+            add(s, &number, 1);
         } else if (d->ends[i]) {
-            add_group(s, d->at + first, i + 1 - first);
+            add(s, d->at + first, i + 1 - first);
             first = i + 1;
         }
     }
@@ -145,7 +127,7 @@ static void add_devices(struct service *s, size_t at_least)
 
 static bool is_cpu(const struct service_worker *w)
 {
-    return strcmp(w->backend, "cpu") == 0;
+    return w->devices.n == 0;
 }
 
 void service_workers_choose(struct service *s)
@@ -155,7 +137,7 @@ void service_workers_choose(struct service *s)
         add_devices(s, strcmp(backend, "cuda") == 0 ? 1 : 0);
     }
     if (strcmp(backend, "cuda") != 0) {
-        add(s, "cpu", "cpu", "");
+        add(s, NULL, 0);
     }
 }
 
@@ -452,13 +434,41 @@ static void send_open(struct service_worker *w)
     size_t n = is_cpu(w) ? 1 : s->n_workers - (strcmp(t->backend, "auto") == 0);
     uint64_t threads = share_of(t->threads > 0 ? t->threads : machine_cpus(), n);
     uint64_t memory = share_of(t->memory > 0 ? t->memory : machine_memory() / 2, n);
-    worker_link_send(&w->link,
-                     json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:i, s:f}", "do", "open",
-                               "spool", worker_pack_name(t->spool), "output",
-                               worker_pack_name(t->output), "backend", w->backend, "threads",
-                               (json_int_t)threads, "jobs", (json_int_t)t->jobs, "spread",
-                               (json_int_t)t->spread, "memory", (json_int_t)memory, "level",
-                               t->level, "deadline_s", t->deadline_s));
+    worker_link_send(
+        &w->link,
+        json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:f}", "do", "open", "spool",
+                  worker_pack_name(t->spool), "output", worker_pack_name(t->output), "backend",
+                  is_cpu(w) ? "cpu" : t->backend, "devices", (json_int_t)w->devices.n, "threads",
+                  (json_int_t)threads, "jobs", (json_int_t)t->jobs, "spread", (json_int_t)t->spread,
+                  "memory", (json_int_t)memory, "level", t->level, "deadline_s", t->deadline_s));
+}
+
+/* What CUDA is to show: of each device its place in what the user lets be seen. One that is not
+ * there ends the list, and the worker says that there are too few. */
+static char *visible_devices(const struct settings_devices *devices)
+{
+    const char *chosen = getenv("CUDA_VISIBLE_DEVICES");
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+    for (size_t i = 0; to != NULL && i < devices->n; i++) {
+        const char *at = chosen;
+        for (int before = devices->at[i]; at != NULL && before > 0; before--) {
+            at = strchr(at, ',');
+            at += at != NULL;
+        }
+        fprintf(to, "%s", i > 0 ? "," : "CUDA_VISIBLE_DEVICES=");
+        if (chosen == NULL) {
+            fprintf(to, "%d", devices->at[i]);
+        } else {
+            fprintf(to, "%.*s", at != NULL ? (int)strcspn(at, ",") : 2, at != NULL ? at : "-1");
+        }
+    }
+    if (to != NULL && fclose(to) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
 }
 
 /* The environment with CUDA_VISIBLE_DEVICES; pointers but for *own are borrowed; for free(). */
@@ -470,8 +480,10 @@ static char **make_environment(const struct service_worker *w, char **own)
         n++;
     }
     char **list = calloc(n + 2, sizeof(*list));
-    if (list == NULL || asprintf(own, "%s%s", name, w->visible) < 0) {
+    *own = is_cpu(w) ? NULL : visible_devices(&w->devices);
+    if (list == NULL || (*own == NULL && !is_cpu(w))) {
         free(list);
+        free(*own);
         *own = NULL;
         return NULL;
     }
@@ -560,7 +572,7 @@ static void retire(struct service_worker *w, bool now)
 /* One that has jobs makes place for another, where it may. */
 static void make_place(struct service *s, struct service_worker *w)
 {
-    struct service_worker *next = new_worker(s, w->place, w->name, w->backend, w->visible);
+    struct service_worker *next = new_worker(s, w->place, &w->devices);
     if (next == NULL) {
         return; /* the next second tries again */
     }

@@ -35,7 +35,7 @@ const struct settings_key settings_keys[] = {
     {"output", WORK, 'o', SETTINGS_TEXT, FIELD(output), 0, 0, NULL, "DIR",
      "Folder for results (default leat-out; of a service SPOOL/out)"},
     {"backend", WORK, 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
-     "Where to compute (default auto: CUDA when a device passes its self-test)"},
+     "Where to compute (default auto: CUDA for large jobs when a device passes its self-test)"},
     {"devices", WORK, 0, SETTINGS_DEVICES, FIELD(devices), 0, 0, NULL, "all|N|LIST",
      "CUDA devices: the first N, or those of a list: 0,2 (default all)"},
     {"spread", WORK, 0, SETTINGS_SPREAD, FIELD(spread), 0, 0, NULL, "auto|off|N",
@@ -188,16 +188,18 @@ static enum status put_devices(struct settings_devices *out, const char *value, 
         right = text_parse_count(value, &number) && number > 0 && number <= SETTINGS_MOST_DEVICES;
         devices.n = (size_t)number;
     }
-    for (const char *at = value + strspn(value, " "); devices.is_list && right && *at != '\0';) {
-        const size_t n = strcspn(at, " ");
+    static const char blanks[] = " \t";
+    for (const char *at = value + strspn(value, blanks); devices.is_list && right && *at != '\0';) {
+        const size_t n = strcspn(at, blanks);
         right = take_group(&devices, at, n);
         at += n;
-        at += strspn(at, " ");
+        at += strspn(at, blanks);
     }
     if (!right) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: '%s' does not say which devices; write all, how many, or a list "
-                           "such as 0,2 (and 2, for that one alone)",
+                           "such as 0,2 (2, with a comma for that one alone); for workers with "
+                           "several, such lists with blanks between them",
                            origin, value);
     }
     *out = devices;
@@ -224,16 +226,16 @@ enum status settings_choose_devices(const struct settings_devices *devices, size
 {
     *n = devices->n > 0 ? devices->n : n_there;
     if (!devices->is_list && *n > n_there) {
-        return status_fail(STATUS_NO_BACKEND, "--devices %zu: there %s %zu CUDA device%s here", *n,
-                           n_there == 1 ? "is" : "are", n_there, n_there == 1 ? "" : "s");
+        return status_fail(STATUS_NO_BACKEND, "devices: %zu are asked for, %zu %s here", *n,
+                           n_there, n_there == 1 ? "is" : "are");
     }
     *n = *n < SETTINGS_MOST_DEVICES ? *n : SETTINGS_MOST_DEVICES;
     for (size_t i = 0; i < *n; i++) {
         numbers[i] = devices->is_list ? devices->at[i] : (int)i;
         if ((size_t)numbers[i] >= n_there) {
             return status_fail(STATUS_NO_BACKEND,
-                               "--devices: there is no CUDA device %d; they are 0 to %zu",
-                               numbers[i], n_there - 1);
+                               "devices: there is no CUDA device %d; they are 0 to %zu", numbers[i],
+                               n_there - 1);
         }
     }
     return STATUS_OK;

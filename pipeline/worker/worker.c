@@ -319,11 +319,39 @@ end:
     return code;
 }
 
+/* With devices of its own, one of them opens before the first job comes. */
+static enum status open_and_find(struct worker *w)
+{
+    STATUS_TRY(engine_open(&w->loop, &w->settings, &w->engine));
+    if (w->settings.devices.n == 0 || w->engine.n_devices > 0) {
+        return STATUS_OK;
+    }
+    char why[STATUS_MESSAGE_BYTES];
+    const enum status code = engine_open_devices(&w->engine);
+    if (code != STATUS_OK) {
+        snprintf(why, sizeof(why), "%s", status_message());
+        engine_close(&w->engine);
+        return status_set(code, why);
+    }
+    return STATUS_OK;
+}
+
+static const struct backend_info *info_of_open(const struct engine *e)
+{
+    for (size_t i = 0; i < e->n_devices; i++) {
+        if (e->devices[i].state == DEVICE_OPEN) {
+            return &e->devices[i].info;
+        }
+    }
+    return &e->cpu.info;
+}
+
 static void open_engine(struct worker *w, const json_t *message)
 {
     const char *backend = json_string_value(json_object_get(message, "backend"));
     w->settings =
         (struct settings){.backend = strdup(backend != NULL ? backend : "cpu"),
+                          .devices = {.n = (size_t)number(message, "devices")},
                           .threads = (size_t)number(message, "threads"),
                           .jobs = (size_t)number(message, "jobs"),
                           .spread = (size_t)number(message, "spread"),
@@ -332,7 +360,7 @@ static void open_engine(struct worker *w, const json_t *message)
                           .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};
     enum status code = open_folders(w, message);
     if (code == STATUS_OK) {
-        code = w->settings.backend != NULL ? engine_open(&w->loop, &w->settings, &w->engine)
+        code = w->settings.backend != NULL ? open_and_find(w)
                                            : status_fail(STATUS_NO_MEMORY, "no memory to begin");
     }
     if (code != STATUS_OK) {
@@ -345,7 +373,7 @@ static void open_engine(struct worker *w, const json_t *message)
     }
     w->is_open = true;
     const struct engine *e = &w->engine;
-    const struct backend_info *info = e->n_devices > 0 ? &e->devices[0].info : &e->cpu.info;
+    const struct backend_info *info = info_of_open(e);
     worker_link_send(&w->link,
                      json_pack("{s:s, s:s, s:o, s:I}", "is", "ready", "backend", info->name,
                                "device", text_json(info->device), "jobs", (json_int_t)e->max_jobs));

@@ -27,6 +27,15 @@ static int renames_until_failure; /* 0: none fails */
 static int n_vanishing;           /* times that what is in the way goes as it is met */
 static unsigned vanishes_at;      /* the flag of renameat2 that meets it */
 static void make_vanish(const char *stem);
+static enum {
+    NEVER,
+    AT_EXCHANGE,
+    AT_ASIDE,
+    AT_GAP
+} rival_comes; /* and takes the name, or its gap */
+static void let_rival_come(const char *stem);
+
+static const struct publish_folder any = {0};
 
 int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
 {
@@ -39,6 +48,9 @@ int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, u
         make_vanish(to);
         errno = flags == RENAME_NOREPLACE ? EEXIST : ENOENT;
         return -1;
+    }
+    if (rival_comes == AT_EXCHANGE && flags == RENAME_EXCHANGE) {
+        let_rival_come(to);
     }
     const int failed = __real_renameat2(from_fd, from, to_fd, to, flags);
     if (loses_replies && failed == 0) {
@@ -57,6 +69,11 @@ int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
     if (n_vanishing > 0 && from[0] != '.') { /* an earlier result that steps aside */
         n_vanishing--;
         make_vanish(from);
+    }
+    if (rival_comes == AT_ASIDE && from[0] != '.') {
+        let_rival_come(from);
+    } else if (rival_comes == AT_GAP && to[0] != '.') {
+        let_rival_come(to);
     }
     const int failed = __real_renameat(from_fd, from, to_fd, to);
     if (loses_replies && failed == 0 && to[0] != '.') {
@@ -90,6 +107,13 @@ static void make_vanish(const char *stem)
     char command[128];
     snprintf(command, sizeof(command), "rm -rf %s/%s", folder, stem);
     assert_int_equal(system(command), 0);
+}
+
+static void let_rival_come(const char *stem)
+{
+    const int flags = rival_comes == AT_GAP ? 0 : RENAME_EXCHANGE;
+    rival_comes = NEVER;
+    assert_int_equal(__real_renameat2(out_fd, "rival", out_fd, stem, (unsigned)flags), 0);
 }
 
 static int make_folder(void **state)
@@ -134,7 +158,7 @@ static void committed_folder_has_its_name_and_files(void **state)
     put_file(p.part_fd, "result.json", "{}");
     put_file(p.part_fd, "x", "1");
     assert_int_equal(first_byte("a/x"), 0);
-    assert_int_equal(publish_commit(&p, false), STATUS_OK);
+    assert_int_equal(publish_commit(&p, NULL), STATUS_OK);
     assert_int_equal(first_byte("a/x"), '1');
     publish_abandon(&p); /* nothing to abandon any more */
     assert_int_equal(first_byte("a/x"), '1');
@@ -147,7 +171,7 @@ static void existing_folder_is_kept_without_replace(void **state)
     assert_int_equal(publish_vacant(out_fd, "a", false), STATUS_EXISTS);
     assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "x", "2");
-    assert_int_equal(publish_commit(&p, false), STATUS_EXISTS);
+    assert_int_equal(publish_commit(&p, NULL), STATUS_EXISTS);
     publish_abandon(&p);
     assert_int_equal(first_byte("a/x"), '1');
     assert_int_equal(count_entries(folder), 1);
@@ -159,7 +183,7 @@ static void existing_folder_is_exchanged_with_replace(void **state)
     struct publish p;
     assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "x", "3");
-    assert_int_equal(publish_commit(&p, true), STATUS_OK);
+    assert_int_equal(publish_commit(&p, &any), STATUS_OK);
     assert_int_equal(first_byte("a/x"), '3');
     assert_int_equal(count_entries(folder), 1);
 }
@@ -185,7 +209,7 @@ static void put_result(const char *stem, const char *text)
     assert_int_equal(publish_begin(out_fd, stem, NULL, &p), STATUS_OK);
     put_file(p.part_fd, "result.json", "{}");
     put_file(p.part_fd, "x", text);
-    assert_int_equal(publish_commit(&p, true), STATUS_OK);
+    assert_int_equal(publish_commit(&p, &any), STATUS_OK);
 }
 
 static void existing_folder_is_replaced_where_names_cannot_be_exchanged(void **state)
@@ -211,7 +235,7 @@ static void existing_folder_stays_when_the_new_one_cannot_follow(void **state)
         assert_int_equal(publish_begin(out_fd, "back", NULL, &p), STATUS_OK);
         put_file(p.part_fd, "x", "2");
         renames_until_failure = failing;
-        assert_int_equal(publish_commit(&p, true), STATUS_IO);
+        assert_int_equal(publish_commit(&p, &any), STATUS_IO);
         assert_int_equal(renames_until_failure, 0);
         publish_abandon(&p);
         assert_int_equal(first_byte("back/x"), '1');
@@ -220,6 +244,54 @@ static void existing_folder_stays_when_the_new_one_cannot_follow(void **state)
     assert_int_equal(unlinkat(out_fd, "back/x", 0), 0);
     assert_int_equal(unlinkat(out_fd, "back/result.json", 0), 0);
     assert_int_equal(unlinkat(out_fd, "back", AT_REMOVEDIR), 0);
+}
+
+static struct publish_folder identity_of(const char *stem)
+{
+    struct stat st;
+    assert_int_equal(fstatat(out_fd, stem, &st, 0), 0);
+    return (struct publish_folder){st.st_dev, st.st_ino};
+}
+
+/* What came, or was, is removed; it was `was_there`. */
+static void replace_while_a_rival_comes(int when, bool replaces_any, char was_there)
+{
+    struct publish p;
+    const size_t before = count_entries(folder);
+    put_result("contested", "1");
+    put_result("rival", "2");
+    const struct publish_folder judged = identity_of("contested");
+    assert_int_equal(publish_begin(out_fd, "contested", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "result.json", "{}");
+    put_file(p.part_fd, "x", "3");
+    rival_comes = when;
+    if (when == NEVER) { /* it came before */
+        assert_int_equal(__real_renameat2(out_fd, "rival", out_fd, "contested", RENAME_EXCHANGE),
+                         0);
+    }
+    assert_int_equal(publish_commit(&p, replaces_any ? &any : &judged),
+                     was_there == '3' ? STATUS_OK : STATUS_EXISTS);
+    publish_abandon(&p);
+    assert_int_equal(rival_comes, NEVER);
+    assert_int_equal(first_byte("contested/x"), was_there);
+    make_vanish("contested");
+    make_vanish("rival");
+    assert_int_equal(count_entries(folder), before);
+}
+
+static void result_that_is_not_the_judged_one_is_not_replaced(void **state)
+{
+    (void)state;
+    replace_while_a_rival_comes(NEVER, false, '2');
+    replace_while_a_rival_comes(AT_EXCHANGE, false, '2');
+    replace_while_a_rival_comes(AT_EXCHANGE, true, '3');
+    knows_no_flags = true;
+    replace_while_a_rival_comes(NEVER, false, '2');
+    replace_while_a_rival_comes(AT_ASIDE, false, '2');
+    replace_while_a_rival_comes(AT_GAP, false, '2');
+    replace_while_a_rival_comes(AT_ASIDE, true, '3');
+    replace_while_a_rival_comes(AT_GAP, true, '3');
+    all_flags(NULL);
 }
 
 /* Publishes "gone" while an earlier result of that name goes away `times` times. */
@@ -232,7 +304,7 @@ static enum status commit_as_it_vanishes(int times, unsigned at, bool replace)
     put_file(p.part_fd, "x", "2");
     n_vanishing = times;
     vanishes_at = at;
-    const enum status code = publish_commit(&p, replace);
+    const enum status code = publish_commit(&p, replace ? &any : NULL);
     n_vanishing = 0;
     publish_abandon(&p);
     assert_int_equal(first_byte("gone/x"), code == STATUS_OK ? '2' : 0);
@@ -269,7 +341,7 @@ static void folder_that_is_no_result_is_never_replaced(void **state)
     assert_int_equal(publish_vacant(out_fd, "mine", true), STATUS_EXISTS);
     assert_int_equal(publish_begin(out_fd, "mine", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "x", "1");
-    assert_int_equal(publish_commit(&p, true), STATUS_EXISTS);
+    assert_int_equal(publish_commit(&p, &any), STATUS_EXISTS);
     publish_abandon(&p);
     assert_int_equal(first_byte("mine/precious"), 'p');
     assert_int_equal(unlinkat(out_fd, "mine/precious", 0), 0);
@@ -440,7 +512,7 @@ static void rename_whose_reply_is_lost_is_a_success(void **state)
         put_file(p.part_fd, "result.json", "{}");
         put_file(p.part_fd, "x", i < 2 ? "1" : "2");
         loses_replies = true;
-        assert_int_equal(publish_commit(&p, i >= 2 && knows_no_flags),
+        assert_int_equal(publish_commit(&p, i >= 2 && knows_no_flags ? &any : NULL),
                          i >= 2 && !knows_no_flags ? STATUS_EXISTS : STATUS_OK);
         loses_replies = false;
         publish_abandon(&p);
@@ -482,6 +554,7 @@ int main(void)
                                         no_flags, all_flags),
         cmocka_unit_test_setup_teardown(existing_folder_stays_when_the_new_one_cannot_follow,
                                         no_flags, all_flags),
+        cmocka_unit_test(result_that_is_not_the_judged_one_is_not_replaced),
         cmocka_unit_test(earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one),
         cmocka_unit_test(name_that_never_comes_to_rest_is_an_error),
         cmocka_unit_test(folder_that_is_no_result_is_never_replaced),

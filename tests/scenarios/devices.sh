@@ -135,11 +135,11 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 unset LEAT_FAKE_BROKEN
 run 2 "$LEAT" run -b cuda --devices 5 -o out small.clusters.csv
-says '--devices 5: there are 4 CUDA devices here'
+says 'devices: 5 are asked for, 4 are here'
 run 2 "$LEAT" run -b cuda --devices 0,4 -o out small.clusters.csv
 says 'there is no CUDA device 4; they are 0 to 3'
 run 0 "$LEAT" run --devices 5 -o out $large big/b1.dem.tif big/b1.source.tif
-says 'on the CPU: .*there are 4 CUDA devices'
+says 'on the CPU: devices: 5 are asked for, 4 are here'
 
 # A signal while all jobs stand at a device.
 rm -rf out log gate

@@ -36,7 +36,7 @@ json() {
     "$python" -c 'import json,sys; o = json.load(open(sys.argv[1])); assert eval(sys.argv[2]), o' "$@" || fail "$2"
 }
 json out/t1/result.json 'o["parameters"]["series"] == "rows" and o["requested"]["series"] == "auto"'
-json out/t1/result.json '"T" in o["inputs"][0]["modified"] and "prj_crc32" not in o["inputs"][0]'
+json out/t1/result.json '"T" in o["inputs"][0]["modified"] and "prj_crc32" not in o["inputs"][0] and o["inputs"][0]["inode"] > 0'
 resumed 0 0 3 -s series=auto -s top=1000 in/t1.clusters.csv in/t2.clusters.csv in/t3.clusters.csv
 
 # A new time of modification is looked into; so are members of archives.
@@ -74,15 +74,26 @@ resumed 1 0 0 in/t3.clusters.csv
 says 'another version'
 resumed 0 1 0 --force in/t3.clusters.csv
 
-# A power cut may leave files without their content: they are made again.
+# A power cut may leave files without their content: they are made again. Whose a folder is whose result.json is not whole
+# nobody knows.
 truncate -s 3 out/t1/pearson.npz
 rm out/t2/heatmap.png
-: >out/t3/result.json
-resumed 0 3 2 in
+resumed 0 2 3 in
 truncate -s 100 out/t3/result.json
 head -c 200 /dev/zero >out/t2/result.json
-resumed 1 1 0 in/t2.clusters.csv in/t3.clusters.csv
-says "'t3'.*result.json is not one of leat"
+resumed 1 0 0 in/t2.clusters.csv in/t3.clusters.csv
+says "'t3' is in the output folder, but its result.json is not whole"
+says "'t2' is in the output folder, but its result.json is not whole"
+resumed 0 2 0 --force in/t2.clusters.csv in/t3.clusters.csv
+
+# A file of that name, length and time in another folder is another one, unless its content is the same.
+mkdir elsewhere
+tr 123456789 987654321 <in/t1.clusters.csv >elsewhere/t1.clusters.csv
+cp in/t2.clusters.csv elsewhere/t2.clusters.csv
+touch -r in/t1.clusters.csv elsewhere/t1.clusters.csv
+touch -r in/t2.clusters.csv elsewhere/t2.clusters.csv
+resumed 1 0 1 elsewhere
+says "made from another 't1.clusters.csv'"
 rm -r out/t3
 mkdir out/t3
 resumed 1 0 0 in/t3.clusters.csv
