@@ -125,6 +125,11 @@ struct backend_ops {
     /* Copies within the backend; the ranges do not overlap. */
     enum status (*copy)(struct queue *q, struct span to, struct span from,
                         size_t bytes) STATUS_MUST_CHECK;
+    /* Copies to memory of another queue of this table, of the same device or of another one: after
+     * the work queued so far on both, and before what is queued later on either. Nobody may use
+     * either of them meanwhile. */
+    enum status (*copy_across)(struct queue *q, struct span to, struct queue *from_q,
+                               struct span from, size_t bytes) STATUS_MUST_CHECK;
     enum status (*zero)(struct queue *q, struct span s) STATUS_MUST_CHECK;
     /* Waits for everything queued; reports any error of it. */
     enum status (*finish)(struct queue *q) STATUS_MUST_CHECK;

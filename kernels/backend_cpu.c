@@ -118,6 +118,7 @@ const struct backend_ops backend_cpu = {
     .upload_wait = cpu_upload_wait,
     .download = cpu_download,
     .copy = cpu_copy,
+    .copy_across = cpu_copy_across,
     .zero = cpu_zero,
     .finish = cpu_finish,
     .trim = cpu_trim,

@@ -214,6 +214,7 @@ const struct backend_ops backend_cuda = {
     .upload_wait = cuda_upload_wait,
     .download = cuda_download,
     .copy = cuda_copy,
+    .copy_across = cuda_copy_across,
     .zero = cuda_zero,
     .finish = cuda_finish,
     .trim = cuda_trim,

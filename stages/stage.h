@@ -75,12 +75,16 @@ struct stage_args {
     size_t n_results;      /* that the stage, which is open, was planned with and plan() keeps; 0:
                               plan() is free to choose */
     bool started_over;     /* finish() has said STATUS_START_OVER */
+    size_t most_helpers;   /* further queues that help() may bring, at most; 0: none */
+    struct executor executor; /* on which calls that wait are made at the same time; run NULL: they
+                                 are not */
 };
 
 /* What a job is going to need, from the shape that is known or estimated. */
 struct stage_need {
     uint64_t memory_bytes; /* backend memory: counted against --memory on the CPU backend */
     uint64_t host_bytes;   /* host memory besides */
+    uint64_t helper_bytes; /* backend memory on the device of each further queue */
     size_t n_results;      /* portions and results that are held at a time: as one is computed the
                               others are deflated and written; at least 2; 0: 2 */
     bool estimated;        /* a shape is not known before the end */
@@ -131,6 +135,12 @@ struct stage_ops {
      * have shown that the job must be planned otherwise. The stage is freed, and all begins again
      * with args->started_over. */
     enum status (*finish)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
+    /* May be NULL: never any. How many further queues, each on a device of its own, would make what
+     * is left end sooner than it takes to open them. Asked before a finish() that goes on. */
+    size_t (*helpers)(const struct stage *s);
+    /* Brings some, once, between two finish(); they are there until free(). What comes out is the
+     * same bits. */
+    enum status (*help)(struct stage *s, struct queue *const *queues, size_t n) STATUS_MUST_CHECK;
     void (*free)(struct stage *s);
 };
 

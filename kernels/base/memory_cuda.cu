@@ -289,6 +289,80 @@ enum status cuda_copy(struct queue *queue, struct span to, struct span from, siz
     return work.done();
 }
 
+/* --- between queues --------------------------------------------------------------------------- */
+
+/* Lets the device use the pool's memory, where the two are peers; elsewhere copies are staged. */
+static enum status open_pool(struct cuda_backend *owner, int device)
+{
+    const uint64_t bit = device < 64 ? (uint64_t)1 << device : 0;
+    int are_peers = 0;
+    if (device == owner->device || (__atomic_load_n(&owner->peers, __ATOMIC_ACQUIRE) & bit) != 0) {
+        return STATUS_OK;
+    }
+    CUDA_TRY(cudaDeviceCanAccessPeer(&are_peers, device, owner->device), "looking for peers");
+    if (are_peers != 0) {
+        struct cudaMemAccessDesc access = {};
+        access.location.type = cudaMemLocationTypeDevice;
+        access.location.id = device;
+        access.flags = cudaMemAccessFlagsProtReadWrite;
+        CUDA_TRY(cudaMemPoolSetAccess(owner->pool, &access, 1), "opening memory to a peer");
+    }
+    __atomic_fetch_or(&owner->peers, bit, __ATOMIC_RELEASE);
+    return STATUS_OK;
+}
+
+/* Notes where all is done on the queue that the access has to come after. */
+static enum status note_across(struct cuda_queue *q, enum stream_id id,
+                               const struct queue_access &access)
+{
+    cuda_work work(q, id, {access});
+    STATUS_TRY(work.status);
+    CUDA_TRY(cudaEventRecord(q->across, work.stream), "order between queues");
+    return work.done();
+}
+
+/* The queue's stream goes on after what the other one has noted. */
+static enum status wait_across(struct cuda_queue *q, enum stream_id id,
+                               const struct cuda_queue *other)
+{
+    CUDA_TRY(cudaSetDevice(q->backend->device), "choosing the device");
+    CUDA_TRY(cudaStreamWaitEvent(q->stream[id], other->across, 0), "order between queues");
+    return STATUS_OK;
+}
+
+static enum status peer_copy(struct cuda_queue *q, enum stream_id id, struct span to,
+                             const struct cuda_queue *other, struct span from)
+{
+    cuda_work work(q, id, {queue_writes(to.at, from.bytes)});
+    STATUS_TRY(work.status);
+    CUDA_TRY(cudaMemcpyPeerAsync(to.at, q->backend->device, from.at, other->backend->device,
+                                 from.bytes, work.stream),
+             "copy between devices");
+    CUDA_TRY(cudaEventRecord(q->across, work.stream), "order between queues");
+    return work.done();
+}
+
+/* On streams of products: what computes waits for it only where it uses the memory. Operations of
+ * two queues do not nest, so the source has two: what is copied is complete; it may change again.
+ */
+enum status cuda_copy_across(struct queue *queue, struct span to, struct queue *from_queue,
+                             struct span from, size_t bytes)
+{
+    struct cuda_queue *q = cuda_queue_of(queue), *source = cuda_queue_of(from_queue);
+    if (bytes == 0 || bytes > to.bytes || bytes > from.bytes) {
+        return cuda_copy(queue, to, from, bytes); /* nothing, or what is wrong */
+    }
+    STATUS_TRY(open_pool(q->backend, source->backend->device));
+    STATUS_TRY(open_pool(source->backend, q->backend->device));
+    const enum stream_id here = cuda_gemm_stream(q), there = cuda_gemm_stream(source);
+    const struct queue_access reads = queue_reads(from.at, bytes);
+    STATUS_TRY(note_across(source, there, reads));
+    STATUS_TRY(wait_across(q, here, source));
+    STATUS_TRY(peer_copy(q, here, to, source, {from.at, bytes}));
+    STATUS_TRY(wait_across(source, there, q));
+    return note_across(source, there, reads);
+}
+
 enum status cuda_zero(struct queue *queue, struct span s)
 {
     if (s.bytes == 0) {

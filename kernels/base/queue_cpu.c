@@ -279,6 +279,13 @@ enum status cpu_copy(struct queue *q, struct span to, struct span from, size_t b
     return STATUS_OK;
 }
 
+enum status cpu_copy_across(struct queue *q, struct span to, struct queue *from_q, struct span from,
+                            size_t bytes)
+{
+    (void)from_q;
+    return cpu_copy(q, to, from, bytes);
+}
+
 enum status cpu_zero(struct queue *q, struct span s)
 {
     (void)q;

@@ -76,6 +76,8 @@ enum status cpu_download(struct queue *q, void *to, struct span from,
                          size_t bytes) STATUS_MUST_CHECK;
 enum status cpu_copy(struct queue *q, struct span to, struct span from,
                      size_t bytes) STATUS_MUST_CHECK;
+enum status cpu_copy_across(struct queue *q, struct span to, struct queue *from_q, struct span from,
+                            size_t bytes) STATUS_MUST_CHECK;
 enum status cpu_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
 enum status cpu_finish(struct queue *q) STATUS_MUST_CHECK;
 void cpu_trim(struct queue *q);

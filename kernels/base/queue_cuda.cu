@@ -195,6 +195,7 @@ enum status create(struct cuda_queue *q)
             CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
         }
     }
+    CUDA_TRY(cudaEventCreateWithFlags(&q->across, cudaEventDisableTiming), "making an event");
     CUDA_TRY(cudaEventCreate(&q->base_event), "making an event");
     CUDA_TRY(cudaEventRecord(q->base_event, q->stream[STREAM_COMPUTE]), "noting a time");
     CUDA_TRY(cudaEventSynchronize(q->base_event), "noting a time");
@@ -419,6 +420,7 @@ void cuda_queue_free(struct queue *queue)
         (void)(op.end != nullptr ? cudaEventDestroy(op.end) : cudaSuccess);
     }
     (void)(q->base_event != nullptr ? cudaEventDestroy(q->base_event) : cudaSuccess);
+    (void)(q->across != nullptr ? cudaEventDestroy(q->across) : cudaSuccess);
     for (cudaStream_t stream : q->stream) {
         (void)(stream != nullptr ? cudaStreamDestroy(stream) : cudaSuccess);
     }

@@ -90,6 +90,7 @@ struct cuda_backend {
     int device;
     struct cudaDeviceProp properties;
     cudaMemPool_t pool;
+    uint64_t peers; /* bit n: device n may use the pool's memory, or cannot ever; atomic */
 
     cudaEvent_t base_event;                  /* the queues' times are counted from here */
     pthread_mutex_t busy_lock;               /* taken last; guards the next */
@@ -105,6 +106,7 @@ struct cuda_queue {
     cudaStream_t stream[QUEUE_STREAMS];
     cudaStream_t alloc_stream; /* of allocations */
     cudaStream_t free_stream;  /* of frees, which wait for what used the memory */
+    cudaEvent_t across;        /* what another queue's stream waits for, see cuda_copy_across() */
     struct queue_scratch scratch[QUEUE_STREAMS];
     struct queue_slot slot[QUEUE_SLOTS + 1]; /* the last belongs to STREAM_QUERY */
     cublasHandle_t blas;
@@ -210,6 +212,8 @@ enum status cuda_download(struct queue *q, void *to, struct span from,
                           size_t bytes) STATUS_MUST_CHECK;
 enum status cuda_copy(struct queue *q, struct span to, struct span from,
                       size_t bytes) STATUS_MUST_CHECK;
+enum status cuda_copy_across(struct queue *q, struct span to, struct queue *from_q,
+                             struct span from, size_t bytes) STATUS_MUST_CHECK;
 enum status cuda_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
 enum status cuda_finish(struct queue *q) STATUS_MUST_CHECK;
 void cuda_trim(struct queue *q);

@@ -84,11 +84,79 @@ static inline double sciddicat_mass_balance_bound(const struct sciddicat_params 
     return 0x1p-53 * mass_at_start * (28 * (double)steps + 4 * (double)roundings);
 }
 
+/* Of one row, summed up as the report's sums are; largest: of h. */
+struct sciddicat_row_figures {
+    double mass, lost_edge, lost_nodata, largest;
+    uint64_t n_active;
+};
+
 /* rows * columns numbers each, in backend memory. */
 struct sciddicat_input {
     struct span z;      /* doubles: the surface under the debris */
     struct span h;      /* doubles >= 0; -0.0 counts as 0 */
     struct span nodata; /* bytes, 1: NODATA; {NULL, 0}: none is */
+};
+
+/* Ghost rows above and below a member's, and for how many steps they last: the outermost of them
+ * emits nothing, and every step makes two more of them wrong. */
+enum { SCIDDICAT_GHOST_ROWS = 16, SCIDDICAT_GHOST_STEPS = SCIDDICAT_GHOST_ROWS / 2 };
+
+/* Rows are owned in groups of 16, of which the last of a map has up to 31. */
+enum { SCIDDICAT_GROUP_ROWS = SCIDDICAT_GHOST_ROWS };
+
+static inline size_t sciddicat_n_groups(size_t rows)
+{
+    return rows < SCIDDICAT_GROUP_ROWS ? 1 : rows / SCIDDICAT_GROUP_ROWS;
+}
+
+/* The first row of a group; of the one after the last: how many rows there are. */
+static inline size_t sciddicat_group_row(size_t group, size_t rows)
+{
+    return group < sciddicat_n_groups(rows) ? group * SCIDDICAT_GROUP_ROWS : rows;
+}
+
+/* The state of rows [first, last), (last - first) * columns numbers each, in host memory. */
+struct sciddicat_rows {
+    size_t first, last;
+    double *h;
+    double *max_h; /* cells that are updated: the largest h so far; others: what has flowed in */
+    int32_t *arrival;
+};
+
+/*
+ * Several runs, on as many queues, that compute one map together (bands.h): each is a member, holds
+ * memory for the map, and owns whole groups of its rows. The 16 rows on either side of these, as
+ * far as the map goes, are its ghost rows: copies of rows that others own. What it has of other
+ * rows means nothing, and costs nothing in a step.
+ */
+struct sciddicat_member_kernels {
+    /* Sets rows that the run is going to own. The memory is the caller's again when it returns. */
+    enum status (*give)(struct queue *q, void *run,
+                        const struct sciddicat_rows *rows) STATUS_MUST_CHECK;
+    /* Waits, and copies rows that it owns. */
+    enum status (*take)(struct queue *q, void *run,
+                        const struct sciddicat_rows *rows) STATUS_MUST_CHECK;
+    /* From now on it owns rows [first, last), as they are after `step`, and no others; `open` gives
+     * it all. */
+    enum status (*own)(struct queue *q, void *run, uint64_t step, size_t first,
+                       size_t last) STATUS_MUST_CHECK;
+    /* Copies the h of SCIDDICAT_GHOST_ROWS rows that it owns, from `first` on, to the start of
+     * `to`, memory of its backend; may return before. */
+    enum status (*edge)(struct queue *q, void *run, size_t first, struct span to) STATUS_MUST_CHECK;
+    /* Sets the h of its ghost rows from `first` on, which is the first of those on either side, to
+     * what begins `from`, memory of its backend; may return before. */
+    enum status (*ghost)(struct queue *q, void *run, size_t first,
+                         struct span from) STATUS_MUST_CHECK;
+    /* Up to SCIDDICAT_GHOST_STEPS steps; may return before they are made. Ghost rows have to be
+     * right before each call. */
+    enum status (*step)(struct queue *q, void *run, unsigned n_steps) STATUS_MUST_CHECK;
+    /* Waits. busy: of each group that it owns, how many pieces of the map a step visits because
+     * something in them moves; 0: no cell can emit. moved: h of some cell that it owns changed in
+     * the last step. */
+    enum status (*look)(struct queue *q, void *run, uint32_t *busy, bool *moved) STATUS_MUST_CHECK;
+    /* Waits. Of each row that it owns. */
+    enum status (*figures)(struct queue *q, void *run,
+                           struct sciddicat_row_figures *out) STATUS_MUST_CHECK;
 };
 
 struct sciddicat_kernels {
@@ -101,11 +169,12 @@ struct sciddicat_kernels {
     /* n_steps more steps (0: none); waits, and reports the state after them. */
     enum status (*advance)(struct queue *q, void *run, uint64_t n_steps,
                            struct sciddicat_report *out) STATUS_MUST_CHECK;
-    /* Copies of the present state, rows * columns each, to host memory: h; the largest h a cell
-     * ever had; the first step after which h > eps (0: from the start, -1: never). NULL: not
-     * wanted. */
+    /* Copies of the present state, rows * columns each (of a member: of the rows that it owns), to
+     * host memory: h; the largest h a cell ever had; the first step after which h > eps (0: from
+     * the start, -1: never). NULL: not wanted. */
     enum status (*state)(struct queue *q, void *run, double *h, double *max_h,
                          int32_t *arrival) STATUS_MUST_CHECK;
+    const struct sciddicat_member_kernels *member; /* NULL: its runs own whole maps only */
 };
 
 #endif

@@ -150,14 +150,15 @@ static size_t count_bands(const struct cpu_sciddicat_run *r, size_t busy)
         1, cpu_min(r->most_bands, cpu_min(rows / BAND_LEAST_ROWS, busy / BAND_LEAST_SEGMENTS)));
 }
 
-/* Cuts the map into n bands with about the same number of busy segments; the first begins and the
- * last ends with the map. May make fewer. */
+/* Cuts the run's rows into n bands with about the same number of busy segments; the first begins
+ * and the last ends with them. May make fewer. */
 static void cut_bands(struct cpu_sciddicat_run *r, size_t n, size_t busy)
 {
-    const size_t end = r->whole.bottom;
-    size_t first = 0, sum = 0;
+    const struct sciddicat_band *w = &r->whole;
+    const size_t end = cpu_min(w->bottom, w->last);
+    size_t first = w->first, sum = 0;
     r->n_bands = 0;
-    for (size_t i = r->whole.top; i < end; ++i) {
+    for (size_t i = cpu_max(w->top, first); i < end; ++i) {
         sum += r->rows[i].n_busy;
         if (r->n_bands + 1 < n && sum * n >= busy * (r->n_bands + 1) &&
             i + 1 >= first + BAND_LEAST_ROWS && i + 1 + BAND_LEAST_ROWS <= end) {
@@ -166,21 +167,22 @@ static void cut_bands(struct cpu_sciddicat_run *r, size_t n, size_t busy)
         }
     }
     r->bands[r->n_bands].first = first;
-    r->bands[r->n_bands++].last = r->p.rows;
+    r->bands[r->n_bands++].last = w->last;
     for (size_t k = 0; k < r->n_bands; ++k) {
         struct sciddicat_band *b = &r->bands[k];
-        b->n_north = cpu_min(b->first, HALO_ROWS);
-        b->n_south = cpu_min(r->p.rows - b->last, HALO_ROWS);
-        b->top = cpu_max(r->whole.top, b->first - b->n_north);
-        b->bottom = cpu_max(b->top, cpu_min(r->whole.bottom, b->last + b->n_south));
+        b->n_north = cpu_min(b->first - w->first + w->n_north, HALO_ROWS);
+        b->n_south = cpu_min(w->last + w->n_south - b->last, HALO_ROWS);
+        b->top = cpu_max(w->top, b->first - b->n_north);
+        b->bottom = cpu_max(b->top, cpu_min(w->bottom, b->last + b->n_south));
     }
 }
 
 /* Rows with active cells, and how many busy segments they have. */
 static size_t survey(struct cpu_sciddicat_run *r)
 {
-    size_t top = r->p.rows, bottom = 0, busy = 0;
-    for (size_t i = 0; i < r->p.rows; ++i) {
+    const size_t end = r->whole.last + r->whole.n_south;
+    size_t top = end, bottom = 0, busy = 0;
+    for (size_t i = r->whole.first - r->whole.n_north; i < end; ++i) {
         if (r->rows[i].n_busy != 0) {
             top = cpu_min(top, i);
             bottom = i + 1;
@@ -256,6 +258,7 @@ void cpu_sciddicat_advance(struct queue *q, struct cpu_sciddicat_run *r, uint64_
 {
     struct rounds t = {.run = r, .left = n_steps};
     const struct cpu_phases phases = {.next = next_phase, .piece = piece, .arg = &t};
+    (void)survey(r); /* others may have set rows */
     while (t.left > 0) {
         t.work = 0;
         if (r->most_bands > 1) {

@@ -3,22 +3,17 @@
  *
  * A step touches segments of eight cells in which something can happen, some 1 % of a map on which
  * debris flows (sciddicat_row_cpu.h); several threads take bands of rows (cpu_sciddicat_advance).
- * Reports read only rows that have changed.
  */
 #include "kernels/sciddicat/sciddicat_run_cpu.h"
 
-#include "kernels/base/clones_cpu.h"
 #include "kernels/base/queue_cpu.h"
 #include "kernels/sciddicat/sciddicat_carver.h"
+#include "kernels/sciddicat/sciddicat_figures.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    TASK_CELLS = 1 << 16, /* in one piece of a pass over the map */
-    ALIGN = 64,
-    PARTS = 32 /* of a sum */
-};
+enum { ALIGN = 64 };
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
@@ -73,7 +68,7 @@ static void carve_flows(struct carver *c, const struct cpu_sciddicat_run *r,
 static void carve_map(struct carver *c, struct cpu_sciddicat_run *r)
 {
     r->rows = carve(c, r->p.rows, sizeof *r->rows);
-    r->stats = carve(c, r->p.rows, sizeof *r->stats);
+    r->figures = carve(c, r->p.rows, sizeof *r->figures);
     for (size_t i = 0; i < r->p.rows; ++i) {
         carve_row(c, r, r->rows == NULL ? NULL : &r->rows[i], true);
     }
@@ -133,11 +128,6 @@ static size_t run_bytes(const struct sciddicat_params *p)
 
 /* --- opening and closing --------------------------------------------------------------------- */
 
-static size_t task_rows(const struct cpu_sciddicat_run *r)
-{
-    return cpu_max(1, TASK_CELLS / r->p.columns);
-}
-
 static void set_bit(uint8_t *bits, size_t j)
 {
     bits[j / SEGMENT] = (uint8_t)(bits[j / SEGMENT] | 1u << j % SEGMENT);
@@ -179,7 +169,7 @@ static void start_row(const struct cpu_sciddicat_run *r, size_t i)
 static void start_body(void *arg, size_t index)
 {
     const struct cpu_sciddicat_run *r = arg;
-    const size_t n = task_rows(r), end = cpu_min((index + 1) * n, r->p.rows);
+    const size_t n = cpu_sciddicat_task_rows(r), end = cpu_min((index + 1) * n, r->p.rows);
     for (size_t i = index * n; i < end; ++i) {
         start_row(r, i);
     }
@@ -214,9 +204,9 @@ static enum status open_run(struct queue *q, const struct sciddicat_params *p,
     r->given_z = in->z.at;
     r->given_h = in->h.at;
     r->given_nodata = p->nodata == SCIDDICAT_COMPAT ? NULL : in->nodata.at;
-    cpu_run(q, cpu_pieces(p->rows, task_rows(r)), start_body, r);
+    cpu_run(q, cpu_pieces(p->rows, cpu_sciddicat_task_rows(r)), start_body, r);
     r->whole.rows = r->rows;
-    r->whole.last = r->whole.bottom = p->rows;
+    cpu_sciddicat_own(r, 0, p->rows);
     return STATUS_OK;
 }
 
@@ -239,127 +229,14 @@ static enum status run_open(struct queue *q, const struct sciddicat_params *p,
 
 /* --- reports --------------------------------------------------------------------------------- */
 
-/* The sum of the partial sums, by halves. */
-static double fold(double *part)
-{
-    for (size_t w = PARTS / 2; w > 0; w /= 2) {
-        for (size_t l = 0; l < w; ++l) {
-            part[l] += part[l + w];
-        }
-    }
-    return part[0];
-}
-
-/* The sum of n numbers, `apart` doubles from one to the next. */
-CPU_CLONES static double sum_up(const double *x, size_t n, size_t apart)
-{
-    double part[PARTS] = {0};
-    for (size_t k = 0; k < n; k += PARTS) {
-        const size_t width = cpu_min(PARTS, n - k);
-        for (size_t l = 0; l < width; ++l) {
-            part[l] += x[(k + l) * apart];
-        }
-    }
-    return fold(part);
-}
-
-/* Sums, counts and compares in one pass. */
-CPU_CLONES static void add_mass(const double *h, size_t n, double epsilon,
-                                struct sciddicat_row_stats *out)
-{
-    double part[PARTS] = {0}, largest[PARTS];
-    uint64_t active[PARTS] = {0};
-    for (size_t l = 0; l < PARTS; ++l) {
-        largest[l] = h[0];
-    }
-    size_t k = 0;
-    for (; k + PARTS <= n; k += PARTS) {
-        for (size_t l = 0; l < PARTS; ++l) {
-            const double x = h[k + l];
-            part[l] += x;
-            largest[l] = x > largest[l] ? x : largest[l];
-            active[l] += x > epsilon;
-        }
-    }
-    for (size_t l = 0; k + l < n; ++l) {
-        const double x = h[k + l];
-        part[l] += x;
-        largest[l] = x > largest[l] ? x : largest[l];
-        active[l] += x > epsilon;
-    }
-    out->mass = fold(part);
-    out->largest = largest[0];
-    out->n_active = active[0];
-    for (size_t l = 1; l < PARTS; ++l) {
-        out->largest = largest[l] > out->largest ? largest[l] : out->largest;
-        out->n_active += active[l];
-    }
-}
-
-/* What has flowed into cells that are neither on the ring nor updated. */
-static double sum_lost_nodata(const struct sciddicat_row *row, size_t n)
-{
-    double part[PARTS] = {0};
-    for (size_t j = 1; j + 1 < n; ++j) {
-        if ((row->live[j / SEGMENT] >> (j % SEGMENT) & 1) == 0) {
-            part[j % PARTS] += row->max_h[j];
-        }
-    }
-    return fold(part);
-}
-
-static void row_stats(const struct sciddicat_params *p, const struct sciddicat_row *row, size_t i,
-                      struct sciddicat_row_stats *out)
-{
-    const bool ring = i == 0 || i + 1 == p->rows;
-    add_mass(row->h, p->columns, p->epsilon, out);
-    out->lost_nodata = 0;
-    if (ring || p->columns == 1) {
-        out->lost_edge = sum_up(row->max_h, p->columns, 1);
-    } else {
-        /* The partial sums of the cells between are zeros. */
-        out->lost_edge = row->max_h[0] + row->max_h[p->columns - 1];
-        if (p->nodata == SCIDDICAT_SINK) {
-            out->lost_nodata = sum_lost_nodata(row, p->columns);
-        }
-    }
-}
-
-static void stats_body(void *arg, size_t index)
-{
-    const struct cpu_sciddicat_run *r = arg;
-    const size_t n = task_rows(r), end = cpu_min((index + 1) * n, r->p.rows);
-    for (size_t i = index * n; i < end; ++i) {
-        if (r->rows[i].touched) {
-            row_stats(&r->p, &r->rows[i], i, &r->stats[i]);
-            r->rows[i].touched = false;
-        }
-    }
-}
-
-static void report(struct queue *q, struct cpu_sciddicat_run *r, struct sciddicat_report *out)
-{
-    const struct sciddicat_row_stats *s = r->stats;
-    const size_t rows = r->p.rows, apart = sizeof *s / sizeof s->mass;
-    cpu_run(q, cpu_pieces(rows, task_rows(r)), stats_body, r);
-    *out = (struct sciddicat_report){.step = r->step,
-                                     .mass = sum_up(&s->mass, rows, apart),
-                                     .lost_edge = sum_up(&s->lost_edge, rows, apart),
-                                     .lost_nodata = sum_up(&s->lost_nodata, rows, apart),
-                                     .largest = s->largest,
-                                     .moved = r->moved};
-    for (size_t i = 0; i < rows; ++i) {
-        out->largest = s[i].largest > out->largest ? s[i].largest : out->largest;
-        out->n_active += s[i].n_active;
-    }
-}
-
 static enum status run_advance(struct queue *q, void *run, uint64_t n_steps,
                                struct sciddicat_report *out)
 {
     struct cpu_sciddicat_run *r = run;
     cpu_sciddicat_advance(q, r, n_steps);
-    report(q, r, out);
+    cpu_sciddicat_figures(q, r);
+    *out = (struct sciddicat_report){.step = r->step, .moved = r->moved};
+    sciddicat_figures_of_map(r->figures, r->p.rows, out);
     return STATUS_OK;
 }
 
@@ -367,9 +244,9 @@ static enum status run_state(struct queue *q, void *run, double *h, double *max_
 {
     (void)q;
     const struct cpu_sciddicat_run *r = run;
-    const size_t columns = r->p.columns;
-    for (size_t i = 0; i < r->p.rows; ++i) {
-        const struct sciddicat_row *row = &r->rows[i];
+    const size_t columns = r->p.columns, n_rows = r->whole.last - r->whole.first;
+    for (size_t i = 0; i < n_rows; ++i) {
+        const struct sciddicat_row *row = &r->rows[r->whole.first + i];
         if (h != NULL) {
             memcpy(h + i * columns, row->h, columns * sizeof *h);
         }
@@ -388,4 +265,5 @@ const struct sciddicat_kernels cpu_sciddicat = {.bytes = run_bytes,
                                                 .open = run_open,
                                                 .close = run_close,
                                                 .advance = run_advance,
-                                                .state = run_state};
+                                                .state = run_state,
+                                                .member = &cpu_sciddicat_member};

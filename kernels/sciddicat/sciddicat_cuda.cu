@@ -4,52 +4,21 @@
  * As long as what moves fits the shared memory of one cluster, a cluster makes all steps
  * (cuda_sciddicat_cluster); from then on, and on devices without clusters, every step is a kernel
  * over a list of tiles (cuda_sciddicat_sweep). The bits are the same, also those of the CPU.
- *
- * Reports: a warp a row makes the 32 partial sums that the contract fixes, then a warp a statistic
- * adds the rows. Bytes: h and kinds once.
  */
-#include "kernels/base/reduce_cuda.h"
 #include "kernels/sciddicat/sciddicat_carver.h"
-#include "kernels/sciddicat/sciddicat_cuda.h"
+#include "kernels/sciddicat/sciddicat_run_cuda.h"
 
 #include <new>
 
 namespace
 {
 
-const int THREADS = 256, WARPS = THREADS / 32;
+const int THREADS = 256;
 const size_t ALIGN = 256; /* bytes, of arrays */
 /* Blocks of a step over a list: about as many as the device holds. */
 const unsigned BLOCKS_A_MULTIPROCESSOR = 4;
 /* Steps that a cluster makes in one kernel: their number fits 32 bits. */
 const uint64_t CLUSTER_STEPS = (uint64_t)1 << 30;
-
-/* Of the rows, a field after the other, then those of the map. */
-struct stats {
-    double *mass, *lost_edge, *lost_nodata, *largest;
-    unsigned long long *n_active;
-};
-
-struct answer {
-    double mass, lost_edge, lost_nodata, largest;
-    unsigned long long n_active;
-    struct sciddicat_progress progress;
-};
-
-struct sciddicat_run {
-    struct sciddicat_params p;
-    struct sciddicat_map map;
-    struct sciddicat_lists lists;
-    struct stats rows;
-    struct answer *answer;
-    struct span memory;
-    double *h[2]; /* of even and odd steps, when swept */
-    uint64_t step;
-    size_t cells;
-    size_t tiles;
-    int cluster_size;
-    bool sweeping; /* both copies of h are the same but where listed */
-};
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -58,9 +27,8 @@ template <typename T> void carve_array(carver *c, size_t n, T **piece)
     *piece = (T *)carve(c, n, sizeof(T));
 }
 
-void carve_all(carver *c, sciddicat_run *r)
+void carve_all(carver *c, cuda_sciddicat_run *r)
 {
-    const size_t rows = r->p.rows;
     carve_array(c, r->cells, &r->map.z);
     carve_array(c, r->cells, &r->map.kind);
     carve_array(c, r->cells, &r->map.max_h);
@@ -74,15 +42,12 @@ void carve_all(carver *c, sciddicat_run *r)
     carve_array(c, r->tiles, &r->lists.listed_for);
     carve_array(c, 3, &r->lists.n);
     carve_array(c, 1, &r->map.progress);
-    carve_array(c, rows, &r->rows.mass);
-    carve_array(c, rows, &r->rows.lost_edge);
-    carve_array(c, rows, &r->rows.lost_nodata);
-    carve_array(c, rows, &r->rows.largest);
-    carve_array(c, rows, &r->rows.n_active);
+    carve_array(c, r->p.rows, &r->figures);
     carve_array(c, 1, &r->answer);
+    carve_array(c, 1 + sciddicat_n_groups(r->p.rows), &r->busy);
 }
 
-enum status shape(sciddicat_run *r, const struct sciddicat_params *p)
+enum status shape(cuda_sciddicat_run *r, const struct sciddicat_params *p)
 {
     size_t cells;
     STATUS_TRY(sciddicat_count_cells(p, &cells));
@@ -96,12 +61,13 @@ enum status shape(sciddicat_run *r, const struct sciddicat_params *p)
     r->map.epsilon = p->epsilon;
     r->map.r = p->r;
     r->tiles = (size_t)r->map.tile_rows * (size_t)r->map.tile_columns;
+    cuda_sciddicat_own(r, 0, p->rows);
     return STATUS_OK;
 }
 
 size_t run_bytes(const struct sciddicat_params *p)
 {
-    sciddicat_run r;
+    cuda_sciddicat_run r;
     carver c = {nullptr, ALIGN, 0, false};
     if (shape(&r, p) != STATUS_OK) {
         return 0;
@@ -137,10 +103,10 @@ __global__ void start_cells(sciddicat_map m, given g, double *z, unsigned char *
     m.arrival[k] = h > m.epsilon ? 0 : -1;
 }
 
-/* A block a tile: how hot is it? */
+/* A block a tile in which a step looks: how hot is it? */
 __global__ void __launch_bounds__(SCIDDICAT_TILE_CELLS) find_hot(sciddicat_map m, const double *h)
 {
-    for (long long tile = blockIdx.x; tile < (long long)m.tile_rows * m.tile_columns;
+    for (long long tile = m.first_tile + (long long)blockIdx.x; tile < m.last_tile;
          tile += gridDim.x) {
         const long long i = sciddicat_tile_row(m, (int)tile) + threadIdx.x / SCIDDICAT_TILE;
         const long long j = sciddicat_tile_column(m, (int)tile) + threadIdx.x % SCIDDICAT_TILE;
@@ -154,7 +120,15 @@ __global__ void __launch_bounds__(SCIDDICAT_TILE_CELLS) find_hot(sciddicat_map m
     }
 }
 
-enum status start(struct queue *queue, sciddicat_run *r, const given &g)
+enum status find_hot_tiles(cuda_sciddicat_run *r, cudaStream_t stream)
+{
+    const unsigned n = (unsigned)(r->map.last_tile - r->map.first_tile);
+    find_hot<<<cuda_min(n, 1u << 20), SCIDDICAT_TILE_CELLS, 0, stream>>>(r->map,
+                                                                         cuda_sciddicat_present(r));
+    return cuda_launched("hot tiles");
+}
+
+enum status start(struct queue *queue, cuda_sciddicat_run *r, const given &g)
 {
     cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
                    {queue_writes(r->memory.at, r->memory.bytes),
@@ -165,9 +139,7 @@ enum status start(struct queue *queue, sciddicat_run *r, const given &g)
     start_cells<<<(unsigned)cuda_pieces(r->cells, THREADS), THREADS, 0, work.stream>>>(
         r->map, g, (double *)r->map.z, r->map.kind, r->h[0], r->h[1]);
     STATUS_TRY(cuda_launched("the start of the automaton"));
-    find_hot<<<(unsigned)cuda_min(r->tiles, 1u << 20), SCIDDICAT_TILE_CELLS, 0, work.stream>>>(
-        r->map, r->h[0]);
-    STATUS_TRY(cuda_launched("the start of the automaton"));
+    STATUS_TRY(find_hot_tiles(r, work.stream));
     CUDA_TRY(cudaMemsetAsync(r->map.progress, 0, sizeof *r->map.progress, work.stream),
              "the start of the automaton");
     return work.done();
@@ -175,14 +147,14 @@ enum status start(struct queue *queue, sciddicat_run *r, const given &g)
 
 void run_close(struct queue *queue, void *run)
 {
-    sciddicat_run *r = (sciddicat_run *)run;
+    cuda_sciddicat_run *r = (cuda_sciddicat_run *)run;
     if (r != nullptr) {
         cuda_release(queue, r->memory);
         delete r;
     }
 }
 
-enum status open_run(struct queue *queue, sciddicat_run *r, const struct sciddicat_params *p,
+enum status open_run(struct queue *queue, cuda_sciddicat_run *r, const struct sciddicat_params *p,
                      const struct sciddicat_input *in)
 {
     carver c = {nullptr, ALIGN, 0, false};
@@ -208,7 +180,7 @@ enum status run_open(struct queue *queue, const struct sciddicat_params *p,
                      const struct sciddicat_input *in, void **out)
 {
     *out = nullptr;
-    sciddicat_run *r = new (std::nothrow) sciddicat_run();
+    cuda_sciddicat_run *r = new (std::nothrow) cuda_sciddicat_run();
     if (r == nullptr) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a run (%zu bytes)", sizeof *r);
     }
@@ -221,104 +193,11 @@ enum status run_open(struct queue *queue, const struct sciddicat_params *p,
     return STATUS_OK;
 }
 
-/* --- reports ---------------------------------------------------------------------------------- */
-
-__device__ __forceinline__ unsigned long long warp_count(unsigned long long n)
-{
-    for (int step = 16; step > 0; step >>= 1) {
-        n += __shfl_xor_sync(0xffffffffu, n, step);
-    }
-    return n;
-}
-
-/* A warp a row. */
-__global__ void __launch_bounds__(THREADS) row_stats(sciddicat_map m, const double *h, stats f)
-{
-    const long long i = blockIdx.x * (long long)WARPS + threadIdx.x / 32;
-    const int lane = threadIdx.x % 32;
-    if (i >= m.rows) {
-        return;
-    }
-    double mass = 0, edge = 0, nodata = 0, largest = h[i * m.columns];
-    unsigned long long active = 0;
-    for (long long j = lane; j < m.columns; j += 32) {
-        const long long k = i * m.columns + j;
-        const double x = h[k];
-        const unsigned kind = m.kind[k];
-        mass += x;
-        largest = greater(x, largest);
-        active += x > m.epsilon;
-        if ((kind & SCIDDICAT_RING) != 0) {
-            edge += m.max_h[k];
-        } else if ((kind & SCIDDICAT_LIVE) == 0) {
-            nodata += m.max_h[k];
-        }
-    }
-    mass = warp_sum(mass);
-    edge = warp_sum(edge);
-    nodata = warp_sum(nodata);
-    largest = warp_max(largest);
-    active = warp_count(active);
-    if (lane == 0) {
-        f.mass[i] = mass;
-        f.lost_edge[i] = edge;
-        f.lost_nodata[i] = nodata;
-        f.largest[i] = largest;
-        f.n_active[i] = active;
-    }
-}
-
-/* One block, a warp a statistic. */
-__global__ void map_stats(stats f, long long rows, const sciddicat_progress *progress, answer *out)
-{
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const double *sums[3] = {f.mass, f.lost_edge, f.lost_nodata};
-    double *to[3] = {&out->mass, &out->lost_edge, &out->lost_nodata};
-    if (warp < 3) {
-        double sum = 0;
-        for (long long i = lane; i < rows; i += 32) {
-            sum += sums[warp][i];
-        }
-        sum = warp_sum(sum);
-        if (lane == 0) {
-            *to[warp] = sum;
-        }
-        return;
-    }
-    double largest = f.largest[0];
-    unsigned long long active = 0;
-    for (long long i = lane; i < rows; i += 32) {
-        largest = greater(f.largest[i], largest);
-        active += f.n_active[i];
-    }
-    largest = warp_max(largest);
-    active = warp_count(active);
-    if (lane == 0) {
-        out->largest = largest;
-        out->n_active = active;
-        out->progress = *progress;
-    }
-}
-
-enum status launch_report(sciddicat_run *r, const double *h, cudaStream_t stream)
-{
-    row_stats<<<(unsigned)cuda_pieces(r->p.rows, WARPS), THREADS, 0, stream>>>(r->map, h, r->rows);
-    STATUS_TRY(cuda_launched("statistics of the rows"));
-    map_stats<<<1, 4 * 32, 0, stream>>>(r->rows, r->map.rows, r->map.progress, r->answer);
-    return cuda_launched("statistics of the map");
-}
-
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* The copy of h that holds the present state. */
-double *present(const sciddicat_run *r)
-{
-    return r->sweeping ? r->h[r->step % 2] : r->h[0];
-}
-
 /* By a cluster, as far as it can. */
-enum status advance_cluster(struct queue *queue, sciddicat_run *r, uint64_t n_steps,
-                            struct answer *answer)
+enum status advance_cluster(struct queue *queue, cuda_sciddicat_run *r, uint64_t n_steps,
+                            struct cuda_sciddicat_answer *answer)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
     {
@@ -331,7 +210,8 @@ enum status advance_cluster(struct queue *queue, sciddicat_run *r, uint64_t n_st
                                        (unsigned)(left < CLUSTER_STEPS ? left : CLUSTER_STEPS),
                                        r->cluster_size, work.stream));
         }
-        STATUS_TRY(launch_report(r, r->h[0], work.stream));
+        STATUS_TRY(cuda_sciddicat_figures(r, work.stream));
+        STATUS_TRY(cuda_sciddicat_answer_of(r, work.stream));
         STATUS_TRY(work.done());
     }
     STATUS_TRY(cuda_read_back(q, answer, r->answer, sizeof *answer));
@@ -339,36 +219,19 @@ enum status advance_cluster(struct queue *queue, sciddicat_run *r, uint64_t n_st
     return STATUS_OK;
 }
 
-/* From here on by lists: both copies of h become the same, and the hot tiles are listed. */
-enum status begin_sweeping(sciddicat_run *r, cudaStream_t stream)
-{
-    CUDA_TRY(cudaMemcpyAsync(r->h[1], r->h[0], r->cells * sizeof(double), cudaMemcpyDeviceToDevice,
-                             stream),
-             "the second copy of h");
-    STATUS_TRY(cuda_sciddicat_enlist(&r->map, &r->lists, r->step, stream));
-    r->sweeping = true;
-    return STATUS_OK;
-}
-
-enum status advance_sweep(struct queue *queue, sciddicat_run *r, uint64_t n_steps,
-                          struct answer *answer)
+enum status advance_sweep(struct queue *queue, cuda_sciddicat_run *r, uint64_t n_steps,
+                          struct cuda_sciddicat_answer *answer)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
-    const unsigned multiprocessors = (unsigned)q->backend->properties.multiProcessorCount;
-    const unsigned blocks =
-        (unsigned)cuda_min(r->tiles, (size_t)multiprocessors * BLOCKS_A_MULTIPROCESSOR);
     {
         cuda_work work(q, STREAM_COMPUTE, {queue_writes(r->memory.at, r->memory.bytes)});
         STATUS_TRY(work.status);
         if (!r->sweeping) {
-            STATUS_TRY(begin_sweeping(r, work.stream));
+            STATUS_TRY(cuda_sciddicat_begin_lists(r, r->step, work.stream));
         }
-        for (uint64_t i = 0; i < n_steps; i++) {
-            STATUS_TRY(
-                cuda_sciddicat_sweep(&r->map, &r->lists, r->h, r->step, blocks, work.stream));
-            r->step++;
-        }
-        STATUS_TRY(launch_report(r, present(r), work.stream));
+        STATUS_TRY(cuda_sciddicat_steps(q->backend, r, n_steps, work.stream));
+        STATUS_TRY(cuda_sciddicat_figures(r, work.stream));
+        STATUS_TRY(cuda_sciddicat_answer_of(r, work.stream));
         STATUS_TRY(work.done());
     }
     return cuda_read_back(q, answer, r->answer, sizeof *answer);
@@ -377,9 +240,9 @@ enum status advance_sweep(struct queue *queue, sciddicat_run *r, uint64_t n_step
 enum status run_advance(struct queue *queue, void *run, uint64_t n_steps,
                         struct sciddicat_report *out)
 {
-    sciddicat_run *r = (sciddicat_run *)run;
+    cuda_sciddicat_run *r = (cuda_sciddicat_run *)run;
     const uint64_t target = r->step + n_steps;
-    struct answer answer;
+    struct cuda_sciddicat_answer answer;
     if (r->cluster_size > 0 && !r->sweeping) {
         STATUS_TRY(advance_cluster(queue, r, n_steps, &answer));
     }
@@ -397,25 +260,29 @@ enum status run_advance(struct queue *queue, void *run, uint64_t n_steps,
     return STATUS_OK;
 }
 
-__global__ void largest_ever(sciddicat_map m, const double *h, double *out)
+/* Of cells [first, last). */
+__global__ void largest_ever(sciddicat_map m, const double *h, long long first, long long last,
+                             double *out)
 {
-    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (k < m.rows * m.columns) {
-        out[k] = (m.kind[k] & SCIDDICAT_LIVE) != 0 ? m.max_h[k] : h[k];
+    const long long k = first + blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k < last) {
+        out[k - first] = (m.kind[k] & SCIDDICAT_LIVE) != 0 ? m.max_h[k] : h[k];
     }
 }
 
-enum status download_largest(struct queue *queue, sciddicat_run *r, double *to)
+enum status download_largest(struct queue *queue, cuda_sciddicat_run *r, size_t first, size_t n,
+                             double *to)
 {
     cuda_span all(queue);
-    STATUS_TRY(all.alloc(r->cells * sizeof(double)));
+    STATUS_TRY(all.alloc(n * sizeof(double)));
     {
         cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
                        {queue_reads(r->memory.at, r->memory.bytes),
                         queue_writes(all.span.at, all.span.bytes)});
         STATUS_TRY(work.status);
-        largest_ever<<<(unsigned)cuda_pieces(r->cells, THREADS), THREADS, 0, work.stream>>>(
-            r->map, present(r), all.as<double>());
+        largest_ever<<<(unsigned)cuda_pieces(n, THREADS), THREADS, 0, work.stream>>>(
+            r->map, cuda_sciddicat_present(r), (long long)first, (long long)(first + n),
+            all.as<double>());
         STATUS_TRY(cuda_launched("the largest thickness"));
         STATUS_TRY(work.done());
     }
@@ -424,24 +291,72 @@ enum status download_largest(struct queue *queue, sciddicat_run *r, double *to)
 
 enum status run_state(struct queue *queue, void *run, double *h, double *max_h, int32_t *arrival)
 {
-    sciddicat_run *r = (sciddicat_run *)run;
+    cuda_sciddicat_run *r = (cuda_sciddicat_run *)run;
+    struct cuda_queue *q = cuda_queue_of(queue);
+    const size_t first = r->first * r->p.columns, n = r->last * r->p.columns - first;
     if (h != nullptr) {
-        STATUS_TRY(cuda_read_back(cuda_queue_of(queue), h, present(r), r->cells * sizeof *h));
+        STATUS_TRY(cuda_read_back(q, h, cuda_sciddicat_present(r) + first, n * sizeof *h));
     }
     if (max_h != nullptr) {
-        STATUS_TRY(download_largest(queue, r, max_h));
+        STATUS_TRY(download_largest(queue, r, first, n, max_h));
     }
     if (arrival != nullptr) {
-        STATUS_TRY(cuda_read_back(cuda_queue_of(queue), arrival, r->map.arrival,
-                                  r->cells * sizeof *arrival));
+        STATUS_TRY(cuda_read_back(q, arrival, r->map.arrival + first, n * sizeof *arrival));
     }
     return STATUS_OK;
 }
 
 } // namespace
 
+void cuda_sciddicat_own(struct cuda_sciddicat_run *r, size_t first, size_t last)
+{
+    const size_t rows = r->p.rows, ghosts = SCIDDICAT_GHOST_ROWS, tile = SCIDDICAT_TILE;
+    const size_t top = first < ghosts ? 0 : first - ghosts;
+    const size_t bottom = rows - last < ghosts ? rows : last + ghosts;
+    struct sciddicat_map *m = &r->map;
+    r->first = first;
+    r->last = last;
+    m->top = (long long)top;
+    m->bottom = (long long)bottom;
+    m->first_tile = (int)(top / tile) * m->tile_columns;
+    m->last_tile = (int)cuda_pieces(bottom, tile) * m->tile_columns;
+    m->first_owned = (int)(first / tile) * m->tile_columns;
+    m->last_owned = (int)cuda_pieces(last, tile) * m->tile_columns;
+}
+
+enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r, uint64_t step,
+                                       cudaStream_t stream)
+{
+    const size_t first = (size_t)r->map.top * r->p.columns;
+    const size_t bytes = ((size_t)r->map.bottom * r->p.columns - first) * sizeof(double);
+    double *const now = cuda_sciddicat_present(r);
+    double *const other = now == r->h[0] ? r->h[1] : r->h[0];
+    CUDA_TRY(cudaMemcpyAsync(other + first, now + first, bytes, cudaMemcpyDeviceToDevice, stream),
+             "the second copy of h");
+    STATUS_TRY(find_hot_tiles(r, stream));
+    STATUS_TRY(cuda_sciddicat_enlist(&r->map, &r->lists, step, stream));
+    r->step = step;
+    r->sweeping = true;
+    return STATUS_OK;
+}
+
+enum status cuda_sciddicat_steps(const struct cuda_backend *b, struct cuda_sciddicat_run *r,
+                                 uint64_t n_steps, cudaStream_t stream)
+{
+    const unsigned multiprocessors = (unsigned)b->properties.multiProcessorCount;
+    const unsigned tiles = (unsigned)(r->map.last_tile - r->map.first_tile);
+    const unsigned blocks =
+        (unsigned)cuda_min(tiles, (size_t)multiprocessors * BLOCKS_A_MULTIPROCESSOR);
+    for (uint64_t i = 0; i < n_steps; i++) {
+        STATUS_TRY(cuda_sciddicat_sweep(&r->map, &r->lists, r->h, r->step, blocks, stream));
+        r->step++;
+    }
+    return STATUS_OK;
+}
+
 const struct sciddicat_kernels cuda_sciddicat = {.bytes = run_bytes,
                                                  .open = run_open,
                                                  .close = run_close,
                                                  .advance = run_advance,
-                                                 .state = run_state};
+                                                 .state = run_state,
+                                                 .member = &cuda_sciddicat_member};

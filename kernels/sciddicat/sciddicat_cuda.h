@@ -29,6 +29,10 @@ struct sciddicat_progress {
 struct sciddicat_map {
     long long rows, columns;
     int tile_rows, tile_columns;
+    /* Rows, and the tiles of them, that a step looks at: those that the run owns and its ghost
+     * rows. To it there are no cells elsewhere. Owned: tiles of the rows that it owns. */
+    long long top, bottom;
+    int first_tile, last_tile, first_owned, last_owned;
     double epsilon, r;
     bool walls; /* some cells do not accept */
     const double *z;
@@ -56,7 +60,7 @@ __device__ __forceinline__ unsigned char sciddicat_heat(unsigned n_active)
 
 __device__ __forceinline__ bool sciddicat_inside(const sciddicat_map &m, long long i, long long j)
 {
-    return i >= 0 && j >= 0 && i < m.rows && j < m.columns;
+    return i >= m.top && j >= 0 && i < m.bottom && j < m.columns;
 }
 
 /* Of the first cell of a tile. */
@@ -73,16 +77,16 @@ __device__ __forceinline__ long long sciddicat_tile_column(const sciddicat_map &
 /* The tile beside on side n, or -1. */
 __device__ __forceinline__ int sciddicat_tile_beside(const sciddicat_map &m, int tile, int n)
 {
-    const int i = tile / m.tile_columns, j = tile % m.tile_columns;
+    const int j = tile % m.tile_columns;
     switch (n) {
     case SIDE_NORTH:
-        return i > 0 ? tile - m.tile_columns : -1;
+        return tile - m.tile_columns >= m.first_tile ? tile - m.tile_columns : -1;
     case SIDE_WEST:
         return j > 0 ? tile - 1 : -1;
     case SIDE_EAST:
         return j + 1 < m.tile_columns ? tile + 1 : -1;
     default:
-        return i + 1 < m.tile_rows ? tile + m.tile_columns : -1;
+        return tile + m.tile_columns < m.last_tile ? tile + m.tile_columns : -1;
     }
 }
 
@@ -113,5 +117,16 @@ enum status cuda_sciddicat_enlist(const struct sciddicat_map *m,
 enum status cuda_sciddicat_sweep(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
                                  double *const h[2], uint64_t step, unsigned n_blocks,
                                  cudaStream_t stream) STATUS_MUST_CHECK;
+/* Both copies of h become `from` in SCIDDICAT_GHOST_ROWS rows, of which `first` is the first one of
+ * a tile; tiles that have to be visited for that in `step` are listed. */
+enum status cuda_sciddicat_ghost(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
+                                 double *const h[2], size_t first, const double *from,
+                                 uint64_t step, cudaStream_t stream) STATUS_MUST_CHECK;
+/* busy[1 + g]: how many tiles are listed for the next step, which comes after `step`, or are hot
+ * where there are no lists (NULL), in the g-th group of rows that the run owns; busy[0]: 1 if
+ * `step` has changed some h there. */
+enum status cuda_sciddicat_busy(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
+                                uint64_t step, unsigned *busy,
+                                cudaStream_t stream) STATUS_MUST_CHECK;
 
 #endif

@@ -14,13 +14,8 @@ enum {
     BAND_LEAST_ROWS = 24,     /* active rows, below which halos cost more than they bring */
     BAND_LEAST_SEGMENTS = 96, /* busy ones, likewise */
     HALO_ROWS = 2 * BAND_STEPS,
+    SCIDDICAT_TASK_CELLS = 1 << 16, /* in one piece of a pass over the map */
     TEAM_WORK = 1 << 20 /* busy segments times steps before threads are let go: some 10 ms */
-};
-
-/* Of a row; see struct sciddicat_report for the order of the sums. */
-struct sciddicat_row_stats {
-    double mass, lost_edge, lost_nodata, largest;
-    uint64_t n_active;
 };
 
 /*
@@ -45,8 +40,8 @@ struct cpu_sciddicat_run {
     size_t row_cells, row_segments; /* with what lies around a row */
     struct span memory;
     struct sciddicat_row *rows;
-    struct sciddicat_row_stats *stats;
-    struct sciddicat_band whole;
+    struct sciddicat_row_figures *figures; /* of rows that have not been touched since */
+    struct sciddicat_band whole; /* the rows that the run owns; its halo are its ghost rows */
     struct sciddicat_band *bands;
     size_t most_bands, n_bands;
     uint64_t step, n_steps; /* n_steps: of the bands that are being computed */
@@ -57,5 +52,20 @@ struct cpu_sciddicat_run {
 
 /* n_steps more steps; sets step and moved. */
 void cpu_sciddicat_advance(struct queue *q, struct cpu_sciddicat_run *r, uint64_t n_steps);
+
+/* From now on the run owns rows [first, last). */
+void cpu_sciddicat_own(struct cpu_sciddicat_run *r, size_t first, size_t last);
+
+/* Makes figures[] right for the rows that the run owns. */
+void cpu_sciddicat_figures(struct queue *q, struct cpu_sciddicat_run *r);
+
+/* How many rows a task on several rows has. */
+static inline size_t cpu_sciddicat_task_rows(const struct cpu_sciddicat_run *r)
+{
+    const size_t rows = SCIDDICAT_TASK_CELLS / r->p.columns;
+    return rows > 1 ? rows : 1;
+}
+
+extern const struct sciddicat_member_kernels cpu_sciddicat_member;
 
 #endif

@@ -131,10 +131,11 @@ __device__ __forceinline__ void list_next(const sciddicat_map &m, const sciddica
         return;
     }
     enlist(lists, tile, step, list, n);
-    if (warp == 0 && (active & 0xffff) != 0) {
+    /* The outermost ghost rows, other than a map's ring, may have active cells. */
+    if (warp == 0 && (active & 0xffff) != 0 && tile - m.tile_columns >= m.first_tile) {
         enlist(lists, tile - m.tile_columns, step, list, n);
     }
-    if (warp == warps - 1 && active >> TILE != 0) {
+    if (warp == warps - 1 && active >> TILE != 0 && tile + m.tile_columns < m.last_tile) {
         enlist(lists, tile + m.tile_columns, step, list, n);
     }
     if ((active & 0x00010001u) != 0) {
@@ -178,7 +179,8 @@ __global__ void __launch_bounds__(THREADS)
             result = update(m, t, k, at, h_to, step + 1);
         }
         list_next(m, lists, tile, result, next, lists.tile[next % 2], &lists.n[next % 3]);
-        if (__syncthreads_or(result.changed) != 0 && threadIdx.x == 0) {
+        if (__syncthreads_or(result.changed) != 0 && threadIdx.x == 0 && tile >= m.first_owned &&
+            tile < m.last_owned) {
             m.progress->moved_at = step + 1;
         }
     }
@@ -187,8 +189,8 @@ __global__ void __launch_bounds__(THREADS)
 /* Hot tiles and those beside them, for `step`. */
 __global__ void list_hot(sciddicat_map m, sciddicat_lists lists, unsigned step)
 {
-    const long long tile = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (tile >= (long long)m.tile_rows * m.tile_columns || m.hot[tile] == 0) {
+    const long long tile = m.first_tile + blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (tile >= m.last_tile || m.hot[tile] == 0) {
         return;
     }
     int *list = lists.tile[step % 2];
@@ -199,6 +201,52 @@ __global__ void list_hot(sciddicat_map m, sciddicat_lists lists, unsigned step)
         if (beside >= 0) {
             enlist(lists, beside, step, list, n);
         }
+    }
+}
+
+/* A block a tile of the ghost rows that begin with row `first`, a thread a cell. */
+__global__ void __launch_bounds__(THREADS)
+    set_ghost(sciddicat_map m, sciddicat_lists lists, double *h0, double *h1, long long first,
+              const double *from, unsigned step)
+{
+    const int tile = (int)(first / TILE) * m.tile_columns + (int)blockIdx.x;
+    const long long i = threadIdx.x / TILE, j = blockIdx.x * (long long)TILE + threadIdx.x % TILE;
+    cell_result result = {false, false};
+    if (j < m.columns) {
+        const long long at = (first + i) * m.columns + j;
+        const double h = from[i * m.columns + j];
+        h0[at] = h1[at] = h;
+        result.active = (m.kind[at] & SCIDDICAT_LIVE) != 0 && h > m.epsilon;
+    }
+    list_next(m, lists, tile, result, step, lists.tile[step % 2], &lists.n[step % 3]);
+}
+
+__device__ __forceinline__ void count_tile(const sciddicat_map &m, int tile, int last_group,
+                                           unsigned *busy)
+{
+    if (tile >= m.first_owned && tile < m.last_owned) {
+        const int group = min(tile / m.tile_columns, last_group);
+        atomicAdd(&busy[1 + group - m.first_owned / m.tile_columns], 1u);
+    }
+}
+
+/* A thread a tile, of those listed for `step`, or of those that are hot; n: of the former, NULL:
+ * the latter. */
+__global__ void count_busy(sciddicat_map m, const int *list, const unsigned *n,
+                           unsigned long long step, int last_group, unsigned *busy)
+{
+    const unsigned threads = gridDim.x * blockDim.x;
+    const unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
+    for (unsigned l = first; n != nullptr && l < *n; l += threads) {
+        count_tile(m, list[l], last_group, busy);
+    }
+    for (unsigned t = first; n == nullptr && t < (unsigned)m.last_owned; t += threads) {
+        if (m.hot[t] != 0) {
+            count_tile(m, (int)t, last_group, busy);
+        }
+    }
+    if (first == 0) {
+        busy[0] = step > 0 && m.progress->moved_at == step;
     }
 }
 
@@ -213,7 +261,8 @@ enum status cuda_sciddicat_enlist(const struct sciddicat_map *m,
     /* No step has this number: the lists begin at step 0 at the earliest. */
     CUDA_TRY(cudaMemsetAsync(lists->listed_for, 0xff, tiles * sizeof *lists->listed_for, stream),
              "lists of tiles");
-    list_hot<<<(unsigned)cuda_pieces(tiles, 256), 256, 0, stream>>>(*m, *lists, (unsigned)step);
+    const size_t n = (size_t)(m->last_tile - m->first_tile);
+    list_hot<<<(unsigned)cuda_pieces(n, 256), 256, 0, stream>>>(*m, *lists, (unsigned)step);
     return cuda_launched("lists of tiles");
 }
 
@@ -223,4 +272,25 @@ enum status cuda_sciddicat_sweep(const struct sciddicat_map *m, const struct sci
 {
     sweep<<<n_blocks, THREADS, 0, stream>>>(*m, *lists, h[step % 2], h[(step + 1) % 2], step);
     return cuda_launched("a step of the automaton");
+}
+
+enum status cuda_sciddicat_ghost(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
+                                 double *const h[2], size_t first, const double *from,
+                                 uint64_t step, cudaStream_t stream)
+{
+    set_ghost<<<(unsigned)m->tile_columns, THREADS, 0, stream>>>(
+        *m, *lists, h[0], h[1], (long long)first, from, (unsigned)step);
+    return cuda_launched("ghost rows of the automaton");
+}
+
+enum status cuda_sciddicat_busy(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
+                                uint64_t step, unsigned *busy, cudaStream_t stream)
+{
+    const size_t groups = sciddicat_n_groups((size_t)m->rows);
+    const size_t n = (size_t)(m->last_owned - m->first_owned);
+    CUDA_TRY(cudaMemsetAsync(busy, 0, (1 + groups) * sizeof *busy, stream), "busy tiles");
+    count_busy<<<(unsigned)cuda_min(cuda_pieces(n, 256), 1024), 256, 0, stream>>>(
+        *m, lists != nullptr ? lists->tile[step % 2] : nullptr,
+        lists != nullptr ? &lists->n[step % 3] : nullptr, step, (int)groups - 1, busy);
+    return cuda_launched("busy tiles");
 }

@@ -320,6 +320,38 @@ struct engine_device *engine_place(struct engine *e, const struct job *job)
                         : &e->cpu; /* there the plan says what is missing */
 }
 
+/* Whether a job waits for a device. */
+static bool is_awaited(const struct engine *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < e->n_jobs; i++) {
+        const struct job *job = e->jobs[i];
+        any |= job->phase == JOB_PLACING && job->wants_device && job->code == STATUS_OK;
+    }
+    return any;
+}
+
+size_t engine_find_helpers(struct engine *e, const struct engine_device *home, uint64_t bytes,
+                           size_t n, struct engine_device **out)
+{
+    size_t n_found = 0, n_opening = 0;
+    if (is_awaited(e)) {
+        return 0;
+    }
+    for (size_t i = 0; i < e->n_devices; i++) {
+        struct engine_device *d = &e->devices[i];
+        n_opening += d->state == DEVICE_OPENING;
+        if (d != home && d->state == DEVICE_OPEN && d->n_jobs == 0 && n_found < n &&
+            bytes <= d->memory_limit - d->memory_used) {
+            out[n_found++] = d;
+        }
+    }
+    while (n_found + n_opening < n && open_next(e)) {
+        n_opening++;
+    }
+    return n_opening > 0 ? 0 : n_found;
+}
+
 struct queue *engine_take_queue(struct engine_device *d)
 {
     d->n_jobs++;

@@ -158,6 +158,10 @@ bool engine_has_other(const struct engine_device *d, uint64_t bytes);
 /* After a failure of the device itself: it gets no more jobs. False: it is the last one, and stays.
  */
 bool engine_leave_device(struct engine_device *d, const char *why);
+/* Up to n devices besides `home` that have no job, and so many bytes. Where there are fewer,
+ * further ones are opened; as long as one opens, or a job waits for a device, there are none. */
+size_t engine_find_helpers(struct engine *e, const struct engine_device *home, uint64_t bytes,
+                           size_t n, struct engine_device **out);
 /* A queue of the place for one job. */
 struct queue *engine_take_queue(struct engine_device *d);
 void engine_give_queue(struct engine_device *d, struct queue *q);

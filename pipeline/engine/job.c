@@ -32,13 +32,23 @@ void job_input_free(struct job_input *input)
     *input = (struct job_input){0};
 }
 
+/* It starts over elsewhere, once; or, where several compute it, on its own device alone: whether
+ * that is the one which has failed shows then. */
+static void leave_device(struct job *job, const char *why)
+{
+    if (job->n_helpers > 0) {
+        job->restart_pending = job->has_lost_help = true;
+    } else if (!job->has_lost_device) {
+        job->restart_pending = job->has_lost_device = engine_leave_device(job->device, why);
+    }
+}
+
 void job_fail(struct job *job, enum status code, const char *message)
 {
     if (job->code == STATUS_OK) {
         const bool on_device = job->device != NULL && !job->device->on_cpu;
-        if (code == STATUS_DEVICE && on_device && !job->has_lost_device &&
-            job->phase < JOB_PUBLISHING) {
-            job->restart_pending = engine_leave_device(job->device, message);
+        if (code == STATUS_DEVICE && on_device && job->phase < JOB_PUBLISHING) {
+            leave_device(job, message);
         }
         job->code = code;
         job->message = strdup(message);
@@ -320,7 +330,9 @@ static enum status end_work(void *owner)
         job->input.settings.stage->free(job->stage);
         job->stage = NULL;
     }
+    const enum status help = job_helpers_end(job);
     enum status code = job->queue != NULL ? end_queue(job) : STATUS_OK;
+    code = code == STATUS_OK ? help : code;
     table_free(job->again);
     job->again = NULL;
     job_copies_close(job);
@@ -383,6 +395,7 @@ static void end_finished(struct engine_task *task)
     job_task_ended(job, task);
     job_stream_drop(job);
     job_output_give_encode_buffers(job);
+    job_helpers_give(job);
     if (job->queue != NULL) {
         job->device->memory_used -= job->device_reserved;
         leave_place(job);
@@ -489,7 +502,8 @@ static void begin(struct job *job)
                         .wants_device = job->wants_device,
                         .work = job->work,
                         .device_least = job->device_least,
-                        .has_lost_device = job->has_lost_device || job->code == STATUS_DEVICE,
+                        .has_lost_device = job->has_lost_device,
+                        .has_lost_help = job->has_lost_help,
                         .started_over = job->started_over || job->code == STATUS_START_OVER,
                         .started_ns = thread_pool_now_ns()};
     memcpy(job->lines_estimate, lines_estimate, sizeof lines_estimate);

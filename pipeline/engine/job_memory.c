@@ -46,7 +46,9 @@ struct stage_args job_args(const struct job *job)
                               .n_threads = e->n_threads,
                               .memory_limit = on_cpu ? host_limit(job) : job->device->memory_limit,
                               .host_limit = on_cpu ? 0 : host_limit(job),
-                              .started_over = job->started_over};
+                              .started_over = job->started_over,
+                              .most_helpers = job_most_helpers(job),
+                              .executor = thread_pool_executor(e->compute)};
     for (size_t i = 0; i < job->input.n_parts; i++) {
         args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path};
     }

@@ -320,6 +320,7 @@ static void start_publishing(struct job *job)
     }
     if (job->stage != NULL) {
         job->queue->backend->ops->busy(job->queue, &job->busy, true);
+        job_helpers_busy(job);
     }
     job_run(job, &job->write_task, LANE_WRITE, publish_work, publish_finished);
 }
@@ -330,6 +331,7 @@ static enum status finish_work(void *owner)
 {
     struct job *job = owner;
     job->more = false;
+    STATUS_TRY(job_helpers_bring(job));
     STATUS_TRY(result_init(&job->next));
     return job->input.settings.stage->finish(job->stage, &job->next, &job->more);
 }
@@ -438,6 +440,7 @@ void job_output_advance(struct job *job)
     job_output_write(job);
     if (!job->on_device && job->more && job_output_has_room(job)) {
         job->on_device = true;
+        job_helpers_find(job);
         job_run(job, &job->device_task, LANE_DEVICE, finish_work, finish_finished);
     } else if (!job->on_device && !job->more && job->n_results == 0) {
         start_publishing(job);

@@ -1,8 +1,8 @@
 /*
  * job_state - a job's inside, shared by the files that make up the state machine: job.c (life and
- * death), job_memory.c, job_stream.c (reading to the stage), job_copy.c (decoded
- * numbers for later passes), job_output.c (from the stage's results to the published folder),
- * manifest.c (result.json).
+ * death), job_memory.c, job_stream.c (reading to the stage), job_copy.c (decoded numbers for later
+ * passes), job_helpers.c (further devices), job_output.c (from the stage's results to the published
+ * folder), manifest.c (result.json).
  */
 #ifndef LEAT_PIPELINE_ENGINE_JOB_STATE_H
 #define LEAT_PIPELINE_ENGINE_JOB_STATE_H
@@ -44,6 +44,13 @@ struct job_copy {
     uint64_t bytes; /* written */
 };
 
+/* A device that helps the job's own one. */
+struct job_helper {
+    struct engine_device *device;
+    struct queue *queue; /* the job's; NULL: not made yet */
+    uint64_t bytes;      /* reserved there */
+};
+
 struct job {
     struct job_context context;
     struct engine *engine;
@@ -70,8 +77,12 @@ struct job {
     double work;                   /* of its shape, in operations */
     uint64_t device_least;        /* bytes that the device must have for jobs, as is known so far */
     bool has_lost_device;         /* one that failed under it */
+    bool has_lost_help;           /* one of several did */
     struct engine_device *device; /* where it is computed; NULL: not known yet */
     struct queue *queue;
+    struct job_helper helpers[SETTINGS_MOST_DEVICES];
+    size_t n_helpers;
+    bool has_help; /* the stage has been told of them */
     struct stage_need need;
     size_t lines_estimate[STAGE_MAX_PARTS]; /* of tables that do not know their length: grow with
                                                their lines */
@@ -155,6 +166,19 @@ bool job_reserve_lines(struct job *job, size_t part, size_t lines);
 /* check, when all cells have been counted: whether run would do with the lines they make, by shape
  * and by the memory they take; false when the job has failed. */
 bool job_check_lines(struct job *job);
+
+/* job_helpers.c, on the loop thread: finds some if the stage wants any, and has none. */
+void job_helpers_find(struct job *job);
+/* How many it may have. */
+size_t job_most_helpers(const struct job *job);
+/* On a lane: tells the stage of those that were found. */
+enum status job_helpers_bring(struct job *job) STATUS_MUST_CHECK;
+/* Makes job->busy, of the job's own queue, that of the busiest. */
+void job_helpers_busy(struct job *job);
+/* On a lane, when the stage is gone: waits for their queues and frees them. */
+enum status job_helpers_end(struct job *job) STATUS_MUST_CHECK;
+/* On the loop thread, after that. */
+void job_helpers_give(struct job *job);
 
 /* job_stream.c */
 void job_stream_advance(struct job *job);

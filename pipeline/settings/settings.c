@@ -38,6 +38,8 @@ const struct settings_key settings_keys[] = {
      "Where to compute (default auto: CUDA for large jobs when a device passes its self-test)"},
     {"devices", WORK, 0, SETTINGS_DEVICES, FIELD(devices), 0, 0, NULL, "all|N|LIST",
      "CUDA devices: the first N, or those of a list: 0,2 (default all)"},
+    {"spread", WORK, 0, SETTINGS_SPREAD, FIELD(spread), 0, 0, NULL, "auto|off|N",
+     "Devices that one large job may use at a time (default auto: idle ones that help it)"},
     {"jobs", WORK, 'j', SETTINGS_COUNT, FIELD(jobs), 0, 4096, NULL, "N",
      "Files in flight at once (default 0: chosen from the threads)"},
     {"threads", WORK, 0, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
@@ -208,6 +210,21 @@ static enum status put_devices(struct settings_devices *out, const char *value, 
     return STATUS_OK;
 }
 
+static enum status put_spread(size_t *out, const char *value, const char *origin)
+{
+    uint64_t number = 0;
+    if (strcmp(value, "off") == 0) {
+        number = 1;
+    } else if (strcmp(value, "auto") != 0 && (!text_parse_count(value, &number) || number < 1 ||
+                                              number > SETTINGS_MOST_DEVICES)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s' is not a number of devices; write auto, off, or 1 to %d",
+                           origin, value, SETTINGS_MOST_DEVICES);
+    }
+    *out = (size_t)number;
+    return STATUS_OK;
+}
+
 enum status settings_choose_devices(const struct settings_devices *devices, size_t n_there,
                                     int numbers[SETTINGS_MOST_DEVICES], size_t *n)
 {
@@ -293,6 +310,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
         return put_size(field, value, origin);
     case SETTINGS_DEVICES:
         return put_devices(field, value, origin);
+    case SETTINGS_SPREAD:
+        return put_spread(field, value, origin);
     case SETTINGS_SHARD:
         return put_shard(field, value, origin);
     case SETTINGS_SECONDS: {

@@ -57,6 +57,7 @@ struct settings {
     int level;         /* deflate level 1..9, default PACK_LEVEL */
     bool force, json, quiet, verbose;
     struct settings_devices devices;
+    size_t spread;               /* devices that one job may use at a time; 0: all of them */
     bool resume;                 /* skip the inputs whose results are there and match */
     struct launcher_shard shard; /* of the inputs, to be processed; count 0: all of them */
     bool mpi;                    /* the ranks of mpirun or srun share the inputs */

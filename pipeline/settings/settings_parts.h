@@ -15,6 +15,7 @@ enum settings_kind {
     SETTINGS_SECONDS,
     SETTINGS_SWITCH,
     SETTINGS_DEVICES,  /* all, N, or a list with a comma */
+    SETTINGS_SPREAD,   /* auto, off, or N */
     SETTINGS_SHARD,    /* I/N, counted from 1, or auto */
     SETTINGS_PARAMETER /* KEY=VALUE, into a list */
 };

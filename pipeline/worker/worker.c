@@ -354,6 +354,7 @@ static void open_engine(struct worker *w, const json_t *message)
                           .devices = {.n = (size_t)number(message, "devices")},
                           .threads = (size_t)number(message, "threads"),
                           .jobs = (size_t)number(message, "jobs"),
+                          .spread = (size_t)number(message, "spread"),
                           .memory = number(message, "memory"),
                           .level = (int)number(message, "level"),
                           .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};

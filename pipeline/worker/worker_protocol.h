@@ -3,7 +3,7 @@
  * ways, over one socket.
  *
  * The service:
- *   {"do": "open", "spool", "output", "backend", "threads", "jobs", "memory", "level",
+ *   {"do": "open", "spool", "output", "backend", "threads", "jobs", "spread", "memory", "level",
  * "deadline_s"}
  *   {"do": "job", "id", "pipeline", "set": {KEY: TEXT}, "parts": [{"file", "prj", "path"}]}
  *   {"do": "set", "deadline_s"}            of jobs that are begun from now on

@@ -121,15 +121,15 @@ static enum status fill_nodata(struct sciddicat_job *job)
     return STATUS_OK;
 }
 
-/* Notes a cell's debris; gives the altitude of the surface below it. */
-static double start_cell(struct sciddicat_job *job, size_t row, size_t column)
+/* Notes a cell's debris. */
+static void start_cell(struct sciddicat_job *job, size_t row, size_t column)
 {
     struct sciddicat_start *const s = &job->start;
     const size_t k = row * job->dem->columns + column;
     const double h = job->h[k], z = job->z[k];
     s->highest = fmax(s->highest, fabs(z));
     if (!(h > 0)) {
-        return z;
+        return;
     }
     const bool masked = sciddicat_masks(job, k);
     if (!masked && (!s->has_crown || z > job->z[s->crown])) {
@@ -140,14 +140,23 @@ static double start_cell(struct sciddicat_job *job, size_t row, size_t column)
     if (sciddicat_on_ring(job, row, column)) {
         s->n_ring++;
         s->ring_m += h;
-        return z;
-    }
-    if (masked) {
+    } else if (masked) {
         s->n_nodata++;
         s->nodata_m += h;
-        return z;
     }
-    return z - h;
+}
+
+/* Debris that may move lies in the surface that the DEM shows. */
+void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface)
+{
+    for (size_t i = 0; i < job->dem->rows; i++) {
+        for (size_t j = 0; j < job->dem->columns; j++) {
+            const size_t k = i * job->dem->columns + j;
+            const bool stays =
+                !(job->h[k] > 0) || sciddicat_on_ring(job, i, j) || sciddicat_masks(job, k);
+            surface[k] = stays ? job->z[k] : job->z[k] - job->h[k];
+        }
+    }
 }
 
 enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface)
@@ -164,8 +173,9 @@ enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface)
     }
     for (size_t i = 0; i < job->dem->rows; i++) {
         for (size_t j = 0; j < job->dem->columns; j++) {
-            surface[i * job->dem->columns + j] = start_cell(job, i, j);
+            start_cell(job, i, j);
         }
     }
+    sciddicat_cells_surface(job, surface);
     return STATUS_OK;
 }

@@ -179,6 +179,24 @@ static size_t kept_bytes(const struct sciddicat_job *job, enum raster_type type)
     return raster_kept_bytes(&raster);
 }
 
+/* With fewer tiles a device is not full: a step takes as long as with half of them. */
+size_t sciddicat_n_devices(uint64_t n_busy)
+{
+    enum { LEAST_BUSY = 2000 };
+    return (size_t)(n_busy / LEAST_BUSY);
+}
+
+/* What several devices need for one landslide, where there can be several. */
+static void add_helpers(const struct sciddicat_job *job, struct stage_need *need)
+{
+    enum { PIECE_CELLS = 8 }; /* the smallest, of the CPU */
+    const size_t n = sciddicat_n_devices(job->n_cells / PIECE_CELLS), most = job->args.most_helpers;
+    if (most > 0 && n > 1) {
+        need->helper_bytes = bands_helper_bytes(job->queue, &job->params);
+        need->host_bytes += bands_bytes(&job->params, 1 + (n - 1 < most ? n - 1 : most));
+    }
+}
+
 static enum status find_need(const struct sciddicat_job *job, struct stage_need *out)
 {
     /* But for the kernels' bytes nothing wraps: there are at most 2^31 cells, and as many reports.
@@ -204,6 +222,7 @@ static enum status find_need(const struct sciddicat_job *job, struct stage_need 
                            sciddicat_name(job, SCIDDICAT_DEM), n);
     }
     *out = (struct stage_need){.memory_bytes = memory, .host_bytes = host};
+    add_helpers(job, out);
     return STATUS_OK;
 }
 

@@ -63,7 +63,7 @@ enum status sciddicat_files_snapshot(struct sciddicat_job *job, struct result *o
     if (h == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %s (%zu cells)", name, job->n_cells);
     }
-    const enum status st = job->ops->sciddicat->state(job->queue, job->run, h, NULL, NULL);
+    const enum status st = bands_state(job->bands, h, NULL, NULL);
     if (st != STATUS_OK) {
         free(h);
         return st;

@@ -7,7 +7,7 @@
 
 #include "formats/geo/grid_scale.h"
 #include "formats/result/raster.h"
-#include "kernels/sciddicat/sciddicat.h"
+#include "kernels/sciddicat/bands.h"
 #include "stages/stage.h"
 
 enum sciddicat_part { SCIDDICAT_DEM, SCIDDICAT_SOURCE, SCIDDICAT_N_PARTS };
@@ -65,7 +65,8 @@ struct sciddicat_job {
     bool is_masked;      /* NODATA cells are treated as such: there are some, and not compat */
 
     struct sciddicat_start start;
-    void *run; /* of the kernels; NULL before the start and after the end */
+    struct bands *bands; /* that compute it; NULL before the start and after the end */
+    size_t n_helpers;    /* further queues that would make the end come sooner */
     bool started, settled;
     uint64_t round_steps; /* of the round that begins next, at most */
     struct sciddicat_report now;
@@ -105,6 +106,8 @@ double sciddicat_work(const struct stage_args *args);
 /* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
  */
 struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type type);
+/* How many devices have enough to do where so many pieces of the map are busy (bands_busy). */
+size_t sciddicat_n_devices(uint64_t n_busy);
 /* Reports at most. */
 size_t sciddicat_n_reports(const struct sciddicat_job *job);
 
@@ -124,6 +127,8 @@ enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part p
  * writes the surface under the debris, n_cells numbers, to `surface`. STATUS_BAD_INPUT (no cell has
  * an altitude), STATUS_INTERNAL. */
 enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface) STATUS_MUST_CHECK;
+/* Writes it again, until the end. */
+void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface);
 
 /* --- sciddicat_simulate: the run of the automaton --------------------------------------------- */
 
@@ -132,6 +137,9 @@ enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface) ST
  * released. STATUS_INTERNAL when the mass does not balance. */
 enum status sciddicat_simulate(struct sciddicat_job *job, struct result *out,
                                bool *more) STATUS_MUST_CHECK;
+/* Between two of these, before the end: the queues compute, too. */
+enum status sciddicat_help(struct sciddicat_job *job, struct queue *const *queues,
+                           size_t n) STATUS_MUST_CHECK;
 /* By how much the mass may be off after the present step, in metres summed over cells. */
 double sciddicat_mass_bound(const struct sciddicat_job *job);
 

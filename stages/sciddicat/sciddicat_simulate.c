@@ -4,6 +4,7 @@
  *
  * Where rounds end changes no bit of the state, so neither do the clock, snapshots or reports.
  */
+#include "formats/base/log.h"
 #include "stages/sciddicat/sciddicat_job.h"
 
 #include <math.h>
@@ -13,6 +14,9 @@ enum { ROUND_STEPS = 4096, ROUND_GROWTH = 8 };
 static const uint64_t first_round_cells = UINT64_C(1) << 28; /* cells times steps */
 static const double round_s = 0.1; /* a round is as long as that: reports cost a map's reading */
 static const double slice_s = 0.5;
+/* Pieces of the map times steps that helpers have to take off a device, in which it would make them
+ * itself while they open: 0.3 s (an H200 visits a tile in 17 ns). */
+static const double least_saved = 0x1p24;
 
 /*
  * The kernels' bound takes flows to be no more than the debris there is. Rounding adds to a flow at
@@ -29,49 +33,23 @@ double sciddicat_mass_bound(const struct sciddicat_job *job)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-static void release(const struct sciddicat_job *job, struct span s)
+/* The start, in host memory; its surface is in max_h. */
+static struct bands_input input_of(const struct sciddicat_job *job)
 {
-    if (s.at != NULL) {
-        job->ops->release(job->queue, s);
-    }
+    return (struct bands_input){
+        .z = job->max_h, .h = job->h, .nodata = job->is_masked ? job->nodata : NULL};
 }
 
-static enum status upload(const struct sciddicat_job *job, const void *from, size_t bytes,
-                          struct span *out)
+static enum status open_bands(struct sciddicat_job *job)
 {
-    uint64_t ticket = 0;
-    const enum status st = job->ops->alloc(job->queue, bytes, out);
-    if (st != STATUS_OK) {
-        *out = (struct span){0};
-        return st;
-    }
-    STATUS_TRY(job->ops->upload(job->queue, *out, from, bytes, &ticket));
-    return job->ops->upload_wait(job->queue, ticket);
-}
-
-static enum status open_run(struct sciddicat_job *job, const double *surface)
-{
-    const size_t bytes = job->n_cells * sizeof(double);
-    struct sciddicat_input in = {.z = {0}};
-    enum status st = upload(job, surface, bytes, &in.z);
-    if (st == STATUS_OK) {
-        st = upload(job, job->h, bytes, &in.h);
-    }
-    if (st == STATUS_OK && job->is_masked) {
-        st = upload(job, job->nodata, job->n_cells, &in.nodata);
-    }
-    if (st == STATUS_OK) {
-        st = job->ops->sciddicat->open(job->queue, &job->params, &in, &job->run);
-    }
-    release(job, in.z);
-    release(job, in.h);
-    release(job, in.nodata);
-    return st;
+    const struct bands_config c = {.home = job->queue, .executor = job->args.executor};
+    const struct bands_input in = input_of(job);
+    return bands_open(&c, &job->params, &in, &job->bands);
 }
 
 static enum status advance(struct sciddicat_job *job, uint64_t n_steps)
 {
-    return job->ops->sciddicat->advance(job->queue, job->run, n_steps, &job->now);
+    return bands_advance(job->bands, n_steps, &job->now);
 }
 
 static uint64_t clamp_round(double steps)
@@ -82,10 +60,10 @@ static uint64_t clamp_round(double steps)
 static enum status begin(struct sciddicat_job *job)
 {
     STATUS_TRY(sciddicat_cells_start(job, job->max_h));
-    STATUS_TRY(open_run(job, job->max_h));
+    STATUS_TRY(open_bands(job));
     STATUS_TRY(advance(job, 0));
     job->started = true;
-    job->round_steps = clamp_round((double)(first_round_cells / job->n_cells));
+    job->round_steps = clamp_round((double)first_round_cells / (double)job->n_cells);
     job->start.thickness = job->now.mass;
     job->reports[job->n_reports++] = job->now;
     return STATUS_OK;
@@ -163,7 +141,7 @@ static enum status simulate_round(struct sciddicat_job *job)
         STATUS_TRY(advance_paced(job, n_steps));
     }
     if (last) {
-        STATUS_TRY(job->ops->sciddicat->state(job->queue, job->run, job->max_h, NULL, NULL));
+        STATUS_TRY(bands_state(job->bands, job->max_h, NULL, NULL));
         STATUS_TRY(advance(job, 1));
     }
     job->settled = is_due(stop, job->choice.settle) && !job->now.moved;
@@ -186,17 +164,54 @@ static void measure_motion(struct sciddicat_job *job, const double *before)
 
 static enum status end(struct sciddicat_job *job)
 {
-    const struct sciddicat_kernels *k = job->ops->sciddicat;
-    enum status st = k->state(job->queue, job->run, job->h, NULL, job->arrival);
+    enum status st = bands_state(job->bands, job->h, NULL, job->arrival);
     if (st == STATUS_OK && job->now.moved) {
         measure_motion(job, job->max_h);
     }
     if (st == STATUS_OK) {
-        st = k->state(job->queue, job->run, NULL, job->max_h, NULL);
+        st = bands_state(job->bands, NULL, job->max_h, NULL);
     }
-    k->close(job->queue, job->run);
-    job->run = NULL;
+    bands_close(job->bands);
+    job->bands = NULL;
     return st;
+}
+
+/* --- helpers ---------------------------------------------------------------------------------- */
+
+/* A cell that can emit makes one piece busy at most. */
+static enum status count_helpers(struct sciddicat_job *job)
+{
+    uint64_t busy = 0;
+    job->n_helpers = 0;
+    if (job->args.most_helpers == 0 || sciddicat_n_devices(job->now.n_active) < 2) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(bands_busy(job->bands, &busy));
+    const size_t most = 1 + job->args.most_helpers, wanted = sciddicat_n_devices(busy);
+    const size_t n = wanted < most ? wanted : most;
+    const double left = (double)(job->choice.steps - job->now.step) * (double)busy;
+    if (n > 1 && left - left / (double)n >= least_saved) {
+        job->n_helpers = n - 1;
+    }
+    return STATUS_OK;
+}
+
+enum status sciddicat_help(struct sciddicat_job *job, struct queue *const *queues, size_t n)
+{
+    struct bands_info info;
+    sciddicat_cells_surface(job, job->max_h);
+    const struct bands_input in = input_of(job);
+    const enum status st = bands_spread(job->bands, queues, n, &in);
+    bands_describe(job->bands, &info);
+    if (info.n_members > 1) {
+        log_info("%s: on %zu devices from step %llu on", sciddicat_name(job, SCIDDICAT_DEM),
+                 info.n_members, (unsigned long long)job->now.step);
+        return st;
+    }
+    log_info("%s: goes on on one device: %s", sciddicat_name(job, SCIDDICAT_DEM),
+             st == STATUS_OK ? "it cannot be shared out" : status_message());
+    job->args.most_helpers = 0;
+    return STATUS_OK;
 }
 
 enum status sciddicat_simulate(struct sciddicat_job *job, struct result *out, bool *more)
@@ -204,11 +219,17 @@ enum status sciddicat_simulate(struct sciddicat_job *job, struct result *out, bo
     const double began = now_s();
     if (!job->started) {
         STATUS_TRY(begin(job));
+        STATUS_TRY(count_helpers(job));
+        if (job->n_helpers > 0) { /* before the first step */
+            *more = true;
+            return STATUS_OK;
+        }
     }
     while (!is_over(job)) {
         STATUS_TRY(simulate_round(job));
         const bool has_snapshot = is_due(job->now.step, job->choice.snapshot_every);
         if (has_snapshot || (!is_over(job) && now_s() - began > slice_s)) {
+            STATUS_TRY(count_helpers(job));
             *more = true;
             return has_snapshot ? sciddicat_files_snapshot(job, out) : STATUS_OK;
         }

@@ -28,9 +28,7 @@ static void sciddicat_free(struct stage *s)
         return;
     }
     struct sciddicat_job *const job = &s->job;
-    if (job->run != NULL) {
-        job->ops->sciddicat->close(job->queue, job->run);
-    }
+    bands_close(job->bands);
     free(job->z);
     free(job->nodata);
     free(job->h);
@@ -96,6 +94,16 @@ static enum status sciddicat_finish(struct stage *s, struct result *out, bool *m
     return sciddicat_map(&s->job, out);
 }
 
+static size_t sciddicat_helpers(const struct stage *s)
+{
+    return s->job.n_helpers;
+}
+
+static enum status sciddicat_bring_help(struct stage *s, struct queue *const *queues, size_t n)
+{
+    return sciddicat_help(&s->job, queues, n);
+}
+
 static const struct stage_part parts[] = {
     [SCIDDICAT_DEM] = {.suffix = "dem", .kind = STAGE_GRID},
     [SCIDDICAT_SOURCE] = {.suffix = "source", .kind = STAGE_GRID}};
@@ -111,5 +119,7 @@ const struct stage_ops stage_sciddicat = {
     .open = sciddicat_open,
     .push = sciddicat_push,
     .finish = sciddicat_finish,
+    .helpers = sciddicat_helpers,
+    .help = sciddicat_bring_help,
     .free = sciddicat_free,
 };

@@ -135,6 +135,45 @@ static void copies_keep_to_their_range_and_are_counted(void **state)
     under_test_release(b);
 }
 
+/* Both sides have more to do with the memory right before and right after. */
+static void copies_between_queues_are_in_the_order_of_both(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 22, PART = BYTES - 5 };
+    const struct backend_ops *ops = under_test_ops();
+    struct queue *q = under_test_queue, *other = under_test_queue_new(1);
+    struct span a = under_test_room(BYTES), b;
+    unsigned char *old = malloc(BYTES), *new = malloc(BYTES), *back = malloc(BYTES);
+    assert_true(old != NULL && new != NULL &&back != NULL);
+    memset(old, 3, BYTES);
+    memset(new, 4, BYTES);
+    ASSERT_OK(ops->alloc(other, BYTES, &b));
+    for (int round = 0; round < 20; ++round) {
+        uint64_t first, second;
+        ASSERT_OK(ops->upload(q, a, old, BYTES, &first));
+        ASSERT_OK(ops->zero(other, b));
+        ASSERT_OK(ops->copy_across(other, b, q, a, PART));
+        ASSERT_OK(ops->upload(q, a, new, BYTES, &second));
+        ASSERT_OK(ops->download(other, back, b, BYTES));
+        assert_memory_equal(back, old, PART);
+        assert_int_equal(back[PART], 0);
+        ASSERT_OK(ops->copy_across(q, a, other, b, PART));
+        ASSERT_OK(ops->zero(other, b));
+        ASSERT_OK(ops->download(q, back, a, BYTES));
+        assert_memory_equal(back, old, PART);
+        assert_int_equal(back[PART], 4);
+        ASSERT_OK(ops->upload_wait(q, first));
+        ASSERT_OK(ops->upload_wait(q, second));
+    }
+    assert_int_equal(ops->copy_across(other, b, q, a, BYTES + 1), STATUS_INTERNAL);
+    ops->release(other, b);
+    ops->queue_free(other);
+    under_test_release(a);
+    free(old);
+    free(new);
+    free(back);
+}
+
 static double now_s(void)
 {
     struct timespec t;
@@ -356,6 +395,7 @@ int main(void)
         cmocka_unit_test(host_memory_is_aligned_to_pages),
         cmocka_unit_test(memory_from_elsewhere_can_be_pinned_for_copies),
         cmocka_unit_test(copies_keep_to_their_range_and_are_counted),
+        cmocka_unit_test(copies_between_queues_are_in_the_order_of_both),
         cmocka_unit_test(times_of_queues_that_overlap_count_once),
         cmocka_unit_test(span_from_beyond_the_end_is_empty),
         cmocka_unit_test(describe_names_the_device),

@@ -13,7 +13,8 @@ files=$(git ls-files -co --exclude-standard 2>/dev/null) && [ -n "$files" ] ||
 sources=$(printf '%s\n' "$files" | grep -E '\.(c|h|cpp|cu|cuh)$')
 
 # Who may include whom, room by room: what lies in a room may include what lies there, and what its line says: prefixes
-# of paths. `contracts` are the headers of kernels for others: backend.h and its neighbours, X/X.h, X/X_rule.h and X/X_setup.h.
+# of paths. `contracts` are the headers of kernels for others: backend.h and its neighbours, X/X.h, X/X_rule.h,
+# X/X_setup.h, and sciddicat/bands.h.
 printf '%s\n' "$sources" | xargs awk '
     BEGIN {
         topics = "means|philox|matrix|pearson|sciddicat|interpolate|kmeans"
@@ -21,6 +22,7 @@ printf '%s\n' "$sources" | xargs awk '
         contracts = "kernels/[^/]*$"
         for (t = 1; t <= n_topics; t++)
             contracts = contracts " kernels/" topic[t] "/" topic[t] "(_rule|_setup)?[.]h"
+        contracts = contracts " kernels/sciddicat/bands[.]h"
 
         base = "formats/base/"
         room("formats/base/", "")

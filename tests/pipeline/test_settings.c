@@ -236,13 +236,20 @@ static void a_configuration_sets_what_long_options_set(void **state)
                                     "   threads = 3\n"
                                     "\tmemory: 2G\n"
                                     "force = yes\nquiet = off\n"
-                                    "deadline = 60\nlevel=1",
+                                    "deadline = 60\nlevel=1\nspread = 3\n",
                                     "");
     assert_string_equal(s.output, "/data/out");
     assert_int_equal(s.threads, 3);
     assert_int_equal(s.memory, UINT64_C(2) << 30);
     assert_true(s.force && !s.quiet);
     assert_int_equal(s.level, 1);
+    assert_int_equal(s.spread, 3);
+    settings_free(&s);
+    s = with_config("spread = 3\n", "--spread off");
+    assert_int_equal(s.spread, 1);
+    settings_free(&s);
+    s = with_config("spread = off\n", "--spread auto");
+    assert_int_equal(s.spread, 0);
     settings_free(&s);
     s = with_config("output = a\nthreads = 3\nbackend = cuda\n", "-o b --threads 1 -b cpu");
     assert_string_equal(s.output, "b");

@@ -213,6 +213,61 @@ static void rounds_take_a_tenth_of_a_second(void **state)
     }
 }
 
+static void helpers_change_no_bit(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n <= SLIDE_HELPERS; n++) {
+        struct slide s = terrain(9 + n, 90, 60, 0.2, 0.05);
+        s.params[0] = "steps=40";
+        s.params[1] = "snapshot_every=15";
+        s.most_helpers = s.n_helpers = n;
+        struct outcome o = run_well(&s);
+        const struct expected half = {SCIDDICAT_WALL, 0.001, 0.5, 30};
+        struct sciddicat_reference *want = expect_slide(&s, &half);
+        check_raster(&o, "snapshots/000030.tif", want->h, want, -9999);
+        sciddicat_reference_free(want);
+        const struct expected whole = {SCIDDICAT_WALL, 0.001, 0.5, 40};
+        want = expect_slide(&s, &whole);
+        check_outcome(&o, want);
+        sciddicat_reference_free(want);
+        assert_int_equal(o.n_wanted, 0); /* it is far too small */
+        assert_int_equal(o.need.helper_bytes, 0);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+/* 198 rows of 88 pieces (of the CPU) are busy: enough for eight devices. */
+static void helpers_are_wanted_where_all_have_enough_to_do_for_long_enough(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *steps;
+        double thickness;
+        size_t most, wanted;
+    } cases[] = {{"steps=100000", 2, 3, 3}, {"steps=100000", 2, 20, 7}, {"steps=100000", 2, 0, 0},
+                 {"steps=1000", 2, 3, 0},   {"steps=1300", 2, 3, 3},    {"steps=1300", 2, 1, 0},
+                 {"steps=100000", 0, 3, 0}};
+    if (!under_test_is_cpu()) {
+        skip();
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct slide s = slope(200, 704, 100, 100);
+        for (size_t k = 0; k < slide_cells(&s); k++) {
+            s.cells[SOURCE][k] = cases[i].thickness;
+        }
+        s.params[0] = cases[i].steps;
+        s.params[1] = "snapshot_every=1";
+        s.most_helpers = cases[i].most;
+        s.is_only_begun = true;
+        struct outcome o = run_well(&s);
+        assert_int_equal(o.n_wanted, cases[i].wanted);
+        assert_int_equal(o.need.helper_bytes > 0, cases[i].most > 0);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
 static void no_steps_give_the_start(void **state)
 {
     (void)state;
@@ -233,6 +288,8 @@ int main(void)
         cmocka_unit_test(long_runs_are_cut_into_calls_of_finish),
         cmocka_unit_test(rounds_take_a_tenth_of_a_second),
         cmocka_unit_test(no_steps_give_the_start),
+        cmocka_unit_test(helpers_change_no_bit),
+        cmocka_unit_test(helpers_are_wanted_where_all_have_enough_to_do_for_long_enough),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
 }

@@ -11,8 +11,11 @@
 
 enum { THREADS = 3, GUARD = 64, FILL = 0xA5 };
 
+enum { MOST_DEVICES = 16 };
+
 struct queue *under_test_queue;
 static struct backend *backend;
+static struct backend *devices[MOST_DEVICES]; /* those that have been opened besides the first */
 
 /* --- the executor: the engine's, of as many threads as the test wants ------------------------ */
 
@@ -91,9 +94,28 @@ int under_test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunc
     if (failed == 0) {
         failed = _cmocka_run_group_tests("tests", tests, n_tests, setup, teardown);
         backend->ops->queue_free(under_test_queue);
+        for (size_t i = 0; i < MOST_DEVICES; ++i) {
+            if (devices[i] != NULL) {
+                backend->ops->close(devices[i]);
+            }
+        }
         backend->ops->close(backend);
     }
     return failed;
+}
+
+struct queue *under_test_queue_new(size_t k)
+{
+    size_t n;
+    struct queue *q;
+    ASSERT_OK(backend->ops->count(&n));
+    const size_t i = k % (n < MOST_DEVICES ? n : MOST_DEVICES);
+    if (i > 0 && devices[i] == NULL) {
+        ASSERT_OK(backend_open_cuda(&(struct backend_config){.device = (int)i}, &devices[i]));
+    }
+    struct backend *b = i > 0 ? devices[i] : backend;
+    ASSERT_OK(b->ops->queue_new(b, &q));
+    return q;
 }
 
 const struct backend_ops *under_test_ops(void)

@@ -8,6 +8,7 @@
  *                          rows on it ("run 2"); "pin 2": it page-locks a block
  *   LEAT_FAKE_BROKEN=LIST  these cannot be opened: "0,3"
  *   LEAT_FAKE_LOST=LIST    landslides fail on these
+ *   LEAT_FAKE_HALTED=LIST  members of a landslide fail there, once they are to do a step
  *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
  *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
@@ -26,6 +27,7 @@ enum { MOST = 64 };
 static const struct backend *opened[MOST]; /* by number */
 static struct backend_ops ops;
 static struct sciddicat_kernels sciddicat;
+static struct sciddicat_member_kernels member;
 
 const struct backend_ops *leat_cuda_backend(void);
 
@@ -143,10 +145,20 @@ static enum status fake_sciddicat_open(struct queue *q, const struct sciddicat_p
     return backend_cpu.sciddicat->open(q, p, in, run);
 }
 
+static enum status fake_step(struct queue *q, void *run, unsigned n_steps)
+{
+    return is_listed("LEAT_FAKE_HALTED", device_of(q->backend))
+               ? status_fail(STATUS_DEVICE, "the device is halted")
+               : backend_cpu.sciddicat->member->step(q, run, n_steps);
+}
+
 __attribute__((constructor)) static void set_ops(void)
 {
     sciddicat = *backend_cpu.sciddicat;
     sciddicat.open = fake_sciddicat_open;
+    member = *sciddicat.member;
+    member.step = fake_step;
+    sciddicat.member = &member;
     ops = backend_cpu;
     ops.name = "cuda";
     ops.count = fake_count;

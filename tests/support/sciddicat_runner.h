@@ -10,7 +10,7 @@
 #include "tests/support/sciddicat_reference.h"
 #include "tests/support/table_support.h"
 
-enum { DEM, SOURCE, MOST_PARAMS = 8 };
+enum { DEM, SOURCE, MOST_PARAMS = 8, SLIDE_HELPERS = 3 };
 
 /* --- one job ------------------------------------------------------------------------------------
  */
@@ -25,6 +25,9 @@ struct slide {
     bool has_missing_value;              /* that option was given */
     size_t cut;                          /* cells a chunk; 0: all at once; 1: as chance has it */
     const char *params[MOST_PARAMS + 1]; /* "steps=7", ...; NULL at the end */
+    size_t most_helpers;                 /* that the stage is told of */
+    size_t n_helpers;   /* that come after the first finish() that goes on, wanted or not */
+    bool is_only_begun; /* ends there */
 };
 
 struct made_file {
@@ -38,7 +41,7 @@ struct outcome {
     char message[STATUS_MESSAGE_BYTES];
     struct stage_need need;
     struct table_info tables[2];
-    size_t n_finishes;
+    size_t n_finishes, n_wanted; /* n_wanted: helpers, after the first of them */
     struct made_file *files;
     size_t n_files;
     struct result last; /* its pieces are gone; shape, parameters, summary and warnings are there */
@@ -147,7 +150,8 @@ static inline void take_files(const struct result *r, struct outcome *o)
 }
 
 /* As the engine does it: while one result is written, the next one is made. */
-static inline enum status finish_all(struct stage *stage, struct outcome *o)
+static inline enum status finish_all(const struct slide *s, struct queue *const *helpers,
+                                     struct stage *stage, struct outcome *o)
 {
     struct result before;
     enum status st;
@@ -157,7 +161,13 @@ static inline enum status finish_all(struct stage *stage, struct outcome *o)
         more = false;
         assert_int_equal(result_init(&r), STATUS_OK);
         st = stage_sciddicat.finish(stage, &r, &more);
-        o->n_finishes++;
+        if (o->n_finishes++ == 0) {
+            o->n_wanted = stage_sciddicat.helpers(stage);
+            more = more && !s->is_only_begun;
+            st = st == STATUS_OK && more && s->n_helpers > 0
+                     ? stage_sciddicat.help(stage, helpers, s->n_helpers)
+                     : st;
+        }
         take_files(&before, o);
         result_free(&before);
         before = r;
@@ -180,7 +190,14 @@ static inline struct outcome run_slide(const struct slide *s)
     struct param_value params[16];
     assert_true(stage_sciddicat.n_specs <= 16);
     parse_params(&stage_sciddicat, s->params, params);
-    struct stage_args args = {.queue = under_test_queue, .params = params, .block_bytes = 1 << 20};
+    struct stage_args args = {.queue = under_test_queue,
+                              .params = params,
+                              .block_bytes = 1 << 20,
+                              .most_helpers = s->most_helpers};
+    struct queue *helpers[SLIDE_HELPERS];
+    for (size_t k = 0; k < s->n_helpers; k++) {
+        helpers[k] = under_test_queue_new(k + 1);
+    }
     for (int part = 0; part < 2; part++) {
         const bool turned = s->by_columns[part];
         o.tables[part] =
@@ -208,12 +225,15 @@ static inline struct outcome run_slide(const struct slide *s)
         o.status = push_part(s, part, stage);
     }
     if (o.status == STATUS_OK) {
-        o.status = finish_all(stage, &o);
+        o.status = finish_all(s, helpers, stage, &o);
     }
     if (o.status != STATUS_OK) {
         snprintf(o.message, sizeof o.message, "%s", status_message());
     }
     stage_sciddicat.free(stage);
+    for (size_t k = 0; k < s->n_helpers; k++) {
+        counted.ops.queue_free(helpers[k]);
+    }
     assert_int_equal(counted.live, 0);
     return o;
 }

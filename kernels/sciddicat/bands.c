@@ -1,0 +1,564 @@
+/*
+ * bands - see the header.
+ *
+ * A round: members hand out the rows at the cuts, which are copied from queue to queue, take in
+ * those beside, and make up to eight steps; then each says how busy its groups of sixteen rows are.
+ * From that follows where the map is cut. Rows that change their owner travel through host memory.
+ *
+ * Debris comes one row further a step. Where neither group at a cut can emit, it is eight rows away
+ * from the cut after a round, and reaches it at the end of the next one. So that round needs no new
+ * copies of these rows; the one after it gets them, unless the groups are still at rest.
+ */
+#include "kernels/sciddicat/bands.h"
+
+#include "kernels/sciddicat/bands_cut.h"
+#include "kernels/sciddicat/sciddicat_carver.h"
+#include "kernels/sciddicat/sciddicat_figures.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, PIECE_BYTES = 1 << 22 /* in which rows move to another owner */ };
+
+struct member {
+    struct queue *queue;
+    void *run;
+    enum status status; /* of the phase that is being done */
+    char message[STATUS_MESSAGE_BYTES];
+};
+
+/* Between two members: rows of each that are ghost rows of the other. */
+struct cut {
+    struct span north[2], south[2]; /* of it: on the member that owns them, on the other one */
+    bool is_due;                    /* they go to the other before the next steps */
+    bool is_quiet;                  /* and need not before those after them */
+};
+
+struct bands {
+    struct sciddicat_params p;
+    struct executor executor;
+    struct backend *home;
+    size_t n, n_groups;
+    struct member members[BANDS_MOST];
+    size_t *first, *next; /* groups at which bands begin; n_groups at the end */
+    struct cut *cuts;     /* k: between members k and k + 1 */
+    uint32_t *busy;       /* a group */
+    struct sciddicat_row_figures *figures;
+    struct sciddicat_rows piece;
+    size_t piece_rows;
+    void *memory;
+    uint64_t step;
+    const struct bands_input *input; /* while members are opened */
+    unsigned n_steps;                /* of the round */
+    bool moved;
+    struct bands_info info;
+};
+
+static const struct sciddicat_kernels *kernels(const struct member *m)
+{
+    return m->queue->backend->ops->sciddicat;
+}
+
+static const struct sciddicat_member_kernels *as_member(const struct member *m)
+{
+    return kernels(m)->member;
+}
+
+/* The first row of band k; that after the last of band k - 1. */
+static size_t row_of(const struct bands *b, size_t k)
+{
+    return sciddicat_group_row(b->first[k], b->p.rows);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void carve_all(struct carver *c, struct bands *b)
+{
+    const size_t columns = b->p.columns;
+    const size_t row_bytes = columns * (2 * sizeof *b->piece.h + sizeof *b->piece.arrival);
+    b->n_groups = sciddicat_n_groups(b->p.rows);
+    b->piece_rows = 1 + PIECE_BYTES / (row_bytes + 1);
+    b->first = carve(c, b->n + 1, sizeof *b->first);
+    b->next = carve(c, b->n + 1, sizeof *b->next);
+    b->busy = carve(c, b->n_groups, sizeof *b->busy);
+    b->figures = carve(c, b->p.rows, sizeof *b->figures);
+    b->piece.h = carve(c, b->piece_rows * columns, sizeof *b->piece.h);
+    b->piece.max_h = carve(c, b->piece_rows * columns, sizeof *b->piece.max_h);
+    b->piece.arrival = carve(c, b->piece_rows * columns, sizeof *b->piece.arrival);
+    b->cuts = carve(c, b->n - 1, sizeof *b->cuts);
+}
+
+size_t bands_bytes(const struct sciddicat_params *p, size_t n_members)
+{
+    struct bands b = {.p = *p, .n = n_members};
+    struct carver c = {.align = ALIGN};
+    size_t cells;
+    if (n_members < 2 || sciddicat_count_cells(p, &cells) != STATUS_OK) {
+        return 0;
+    }
+    carve_all(&c, &b);
+    return carver_bytes(&c);
+}
+
+static enum status carve_host(struct bands *b)
+{
+    struct carver c = {.align = ALIGN};
+    STATUS_TRY(b->home->ops->host_alloc(b->home, bands_bytes(&b->p, b->n), &b->memory));
+    c.at = b->memory;
+    carve_all(&c, b);
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        b->cuts[k] = (struct cut){.is_quiet = true};
+    }
+    return STATUS_OK;
+}
+
+static size_t edge_bytes(const struct sciddicat_params *p)
+{
+    return SCIDDICAT_GHOST_ROWS * p->columns * sizeof(double);
+}
+
+size_t bands_helper_bytes(const struct queue *home, const struct sciddicat_params *p)
+{
+    const size_t given = p->rows * p->columns * (2 * sizeof(double) + 1);
+    const size_t run = home->backend->ops->sciddicat->bytes(p);
+    const size_t edges = 4 * edge_bytes(p);
+    return run > SIZE_MAX - given - edges ? SIZE_MAX : run + given + edges;
+}
+
+static enum status alloc_edges(struct bands *b)
+{
+    const struct backend_ops *ops = b->home->ops;
+    const size_t bytes = edge_bytes(&b->p);
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
+        struct cut *c = &b->cuts[k];
+        STATUS_TRY(ops->alloc(north, bytes, &c->north[0]));
+        STATUS_TRY(ops->alloc(south, bytes, &c->north[1]));
+        STATUS_TRY(ops->alloc(south, bytes, &c->south[0]));
+        STATUS_TRY(ops->alloc(north, bytes, &c->south[1]));
+    }
+    return STATUS_OK;
+}
+
+static void release_edges(struct bands *b)
+{
+    const struct backend_ops *ops = b->home->ops;
+    for (size_t k = 0; b->cuts != NULL && k + 1 < b->n; ++k) {
+        struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
+        ops->release(north, b->cuts[k].north[0]);
+        ops->release(south, b->cuts[k].north[1]);
+        ops->release(south, b->cuts[k].south[0]);
+        ops->release(north, b->cuts[k].south[1]);
+    }
+}
+
+/* --- phases ----------------------------------------------------------------------------------- */
+
+struct phase {
+    struct bands *bands;
+    enum status (*body)(struct bands *b, size_t k);
+};
+
+static void phase_body(void *arg, size_t k)
+{
+    const struct phase *phase = arg;
+    struct member *m = &phase->bands->members[k];
+    m->status = phase->body(phase->bands, k);
+    if (m->status != STATUS_OK) {
+        memcpy(m->message, status_message(), strlen(status_message()) + 1);
+    }
+}
+
+/* Calls the body for every member, at the same time where the executor can. */
+static enum status run_phase(struct bands *b, enum status (*body)(struct bands *b, size_t k))
+{
+    struct phase phase = {b, body};
+    if (b->executor.run != NULL) {
+        b->executor.run(b->executor.context, b->n, phase_body, &phase);
+    }
+    for (size_t k = 0; b->executor.run == NULL && k < b->n; ++k) {
+        phase_body(&phase, k);
+    }
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        if (m->status != STATUS_OK) {
+            return status_set(m->status, m->message);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* --- rounds ----------------------------------------------------------------------------------- */
+
+/* Which rows go to the member beside. */
+static void plan_cuts(struct bands *b)
+{
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        struct cut *c = &b->cuts[k];
+        const size_t south = b->first[k + 1];
+        c->is_due = !c->is_quiet;
+        c->is_quiet = b->busy[south - 1] == 0 && b->busy[south] == 0;
+        b->info.n_exchanges += c->is_due ? 1 : 0;
+        b->info.n_quiet += c->is_due ? 0 : 1;
+    }
+}
+
+/* The cut to the north of member k, or to its south, if rows are due there; or NULL. */
+static const struct cut *due_north(const struct bands *b, size_t k)
+{
+    return k > 0 && b->cuts[k - 1].is_due ? &b->cuts[k - 1] : NULL;
+}
+
+static const struct cut *due_south(const struct bands *b, size_t k)
+{
+    return k + 1 < b->n && b->cuts[k].is_due ? &b->cuts[k] : NULL;
+}
+
+static enum status hand_out(struct bands *b, size_t k)
+{
+    const struct member *m = &b->members[k];
+    const struct cut *north = due_north(b, k), *south = due_south(b, k);
+    if (north != NULL) {
+        STATUS_TRY(as_member(m)->edge(m->queue, m->run, row_of(b, k), north->south[0]));
+    }
+    if (south != NULL) {
+        STATUS_TRY(as_member(m)->edge(m->queue, m->run, row_of(b, k + 1) - SCIDDICAT_GHOST_ROWS,
+                                      south->north[0]));
+    }
+    return STATUS_OK;
+}
+
+/* By one thread: a copy is in the order of two queues. */
+static enum status copy_across(const struct bands *b)
+{
+    const struct backend_ops *ops = b->home->ops;
+    const size_t bytes = edge_bytes(&b->p);
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
+        const struct cut *c = due_south(b, k);
+        if (c != NULL) {
+            STATUS_TRY(ops->copy_across(south, c->north[1], north, c->north[0], bytes));
+            STATUS_TRY(ops->copy_across(north, c->south[1], south, c->south[0], bytes));
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status take_in_and_step(struct bands *b, size_t k)
+{
+    const struct member *m = &b->members[k];
+    const struct cut *north = due_north(b, k), *south = due_south(b, k);
+    if (north != NULL) {
+        STATUS_TRY(as_member(m)->ghost(m->queue, m->run, row_of(b, k) - SCIDDICAT_GHOST_ROWS,
+                                       north->north[1]));
+    }
+    if (south != NULL) {
+        STATUS_TRY(as_member(m)->ghost(m->queue, m->run, row_of(b, k + 1), south->south[1]));
+    }
+    return as_member(m)->step(m->queue, m->run, b->n_steps);
+}
+
+static enum status look(struct bands *b)
+{
+    b->moved = false;
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        bool moved;
+        STATUS_TRY(as_member(m)->look(m->queue, m->run, b->busy + b->first[k], &moved));
+        b->moved |= moved;
+    }
+    return STATUS_OK;
+}
+
+/* --- cuts ------------------------------------------------------------------------------------- */
+
+/* Rows [first, last) from one member to another. */
+static enum status move_rows(struct bands *b, size_t from, size_t to, size_t first, size_t last)
+{
+    const struct member *old = &b->members[from], *new = &b->members[to];
+    for (size_t i = first; i < last; i += b->piece_rows) {
+        b->piece.first = i;
+        b->piece.last = last - i < b->piece_rows ? last : i + b->piece_rows;
+        STATUS_TRY(as_member(old)->take(old->queue, old->run, &b->piece));
+        STATUS_TRY(as_member(new)->give(new->queue, new->run, &b->piece));
+    }
+    return STATUS_OK;
+}
+
+/* Band k of next[] gets its rows from those who own them. */
+static enum status fetch_band(struct bands *b, size_t k)
+{
+    for (size_t from = 0; from < b->n; ++from) {
+        const size_t first = b->first[from] > b->next[k] ? b->first[from] : b->next[k];
+        const size_t last =
+            b->first[from + 1] < b->next[k + 1] ? b->first[from + 1] : b->next[k + 1];
+        if (from != k && first < last) {
+            STATUS_TRY(move_rows(b, from, k, sciddicat_group_row(first, b->p.rows),
+                                 sciddicat_group_row(last, b->p.rows)));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Bands become those of next[]; all members have what they need of them. */
+static enum status own_bands(struct bands *b)
+{
+    memcpy(b->first, b->next, (b->n + 1) * sizeof *b->first);
+    b->info.n_cuts++;
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        STATUS_TRY(as_member(m)->own(m->queue, m->run, b->step, row_of(b, k), row_of(b, k + 1)));
+    }
+    return STATUS_OK;
+}
+
+/* The same when they have to get it from each other. */
+static enum status move_bands(struct bands *b)
+{
+    for (size_t k = 0; k < b->n; ++k) {
+        STATUS_TRY(fetch_band(b, k));
+    }
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        b->cuts[k].is_quiet = false;
+    }
+    return own_bands(b);
+}
+
+/* Where the busiest member has a quarter more to do than it would have after a new cut. */
+static enum status cut_again(struct bands *b)
+{
+    uint64_t all;
+    const uint64_t now = bands_cut_busiest(b->busy, b->first, b->n, &all);
+    if (4 * now * b->n <= 5 * all ||
+        4 * now <= 5 * bands_cut(b->busy, b->n_groups, b->n, b->next)) {
+        return STATUS_OK;
+    }
+    return move_bands(b);
+}
+
+/* --- opening and closing ---------------------------------------------------------------------- */
+
+static enum status upload(struct queue *q, const void *from, size_t bytes, struct span *out)
+{
+    uint64_t ticket;
+    const struct backend_ops *ops = q->backend->ops;
+    if (from == NULL) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(ops->alloc(q, bytes, out));
+    STATUS_TRY(ops->upload(q, *out, from, bytes, &ticket));
+    return ops->upload_wait(q, ticket);
+}
+
+static enum status open_member(const struct sciddicat_params *p, const struct bands_input *from,
+                               struct member *m)
+{
+    const struct backend_ops *ops = m->queue->backend->ops;
+    const size_t cells = p->rows * p->columns;
+    struct sciddicat_input in = {.z = {0}};
+    enum status st = upload(m->queue, from->z, cells * sizeof *from->z, &in.z);
+    if (st == STATUS_OK) {
+        st = upload(m->queue, from->h, cells * sizeof *from->h, &in.h);
+    }
+    if (st == STATUS_OK) {
+        st = upload(m->queue, from->nodata, cells, &in.nodata);
+    }
+    if (st == STATUS_OK) {
+        st = kernels(m)->open(m->queue, p, &in, &m->run);
+    }
+    ops->release(m->queue, in.z);
+    ops->release(m->queue, in.h);
+    ops->release(m->queue, in.nodata);
+    return st;
+}
+
+enum status bands_open(const struct bands_config *c, const struct sciddicat_params *p,
+                       const struct bands_input *in, struct bands **out)
+{
+    size_t cells;
+    *out = NULL;
+    STATUS_TRY(sciddicat_count_cells(p, &cells));
+    struct bands *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a landslide");
+    }
+    b->p = *p;
+    b->executor = c->executor;
+    b->home = c->home->backend;
+    b->n = 1;
+    b->members[0].queue = c->home;
+    const enum status st = open_member(p, in, &b->members[0]);
+    if (st != STATUS_OK) {
+        bands_close(b);
+        return st;
+    }
+    *out = b;
+    return STATUS_OK;
+}
+
+/* All that members from the first-th on have, and what all have together. */
+static void close_members(struct bands *b, size_t first)
+{
+    release_edges(b);
+    for (size_t k = first; k < b->n; ++k) {
+        struct member *m = &b->members[k];
+        if (m->run != NULL) {
+            kernels(m)->close(m->queue, m->run);
+        }
+    }
+    b->home->ops->host_free(b->home, b->memory);
+    b->memory = NULL;
+    b->cuts = NULL;
+}
+
+void bands_close(struct bands *b)
+{
+    if (b != NULL) {
+        close_members(b, 0);
+        free(b);
+    }
+}
+
+/* --- more members ----------------------------------------------------------------------------- */
+
+/* How many of the queues can be used, from the first on. */
+static size_t count_usable(const struct bands *b, struct queue *const *queues, size_t n)
+{
+    const struct backend_ops *home = b->home->ops;
+    const size_t groups = sciddicat_n_groups(b->p.rows), most = groups - 1 < n ? groups - 1 : n;
+    size_t k = 0;
+    while (k < most && k + 1 < BANDS_MOST && home->sciddicat->member != NULL &&
+           queues[k]->backend->ops->sciddicat->member != NULL &&
+           queues[k]->backend->ops->copy_across == home->copy_across) {
+        ++k;
+    }
+    return k;
+}
+
+static enum status open_helper(struct bands *b, size_t k)
+{
+    return k == 0 ? STATUS_OK : open_member(&b->p, b->input, &b->members[k]);
+}
+
+/* Members besides the first, which have nothing yet but the start. */
+static enum status open_helpers(struct bands *b)
+{
+    STATUS_TRY(run_phase(b, open_helper));
+    STATUS_TRY(carve_host(b));
+    return alloc_edges(b);
+}
+
+/* The first cut. At the start all members have all rows. */
+static enum status share_out(struct bands *b)
+{
+    const struct member *home = &b->members[0];
+    bool ignored;
+    STATUS_TRY(as_member(home)->look(home->queue, home->run, b->busy, &ignored));
+    (void)bands_cut(b->busy, b->n_groups, b->n, b->next);
+    for (size_t k = 0; k <= b->n; ++k) {
+        b->first[k] = k == 0 ? 0 : b->n_groups;
+    }
+    return b->step > 0 ? move_bands(b) : own_bands(b);
+}
+
+enum status bands_spread(struct bands *b, struct queue *const *queues, size_t n_queues,
+                         const struct bands_input *in)
+{
+    const size_t n = b->n == 1 ? count_usable(b, queues, n_queues) : 0;
+    if (n == 0) {
+        return STATUS_OK;
+    }
+    b->n = 1 + n;
+    b->input = in;
+    for (size_t k = 1; k < b->n; ++k) {
+        b->members[k] = (struct member){.queue = queues[k - 1]};
+    }
+    const enum status st = open_helpers(b);
+    if (st != STATUS_OK) {
+        close_members(b, 1);
+        b->n = 1;
+        return st;
+    }
+    return share_out(b);
+}
+
+enum status bands_busy(struct bands *b, uint64_t *out)
+{
+    const struct member *home = &b->members[0];
+    const size_t n = sciddicat_n_groups(b->p.rows);
+    bool ignored;
+    *out = 0;
+    if (b->n > 1 || kernels(home)->member == NULL) {
+        return STATUS_OK;
+    }
+    uint32_t *busy = calloc(n, sizeof *busy);
+    if (busy == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for what %zu groups of rows do", n);
+    }
+    const enum status st = as_member(home)->look(home->queue, home->run, busy, &ignored);
+    for (size_t g = 0; g < n; ++g) {
+        *out += busy[g];
+    }
+    free(busy);
+    return st;
+}
+
+/* --- steps and reports ------------------------------------------------------------------------ */
+
+static enum status make_round(struct bands *b)
+{
+    STATUS_TRY(cut_again(b));
+    plan_cuts(b);
+    STATUS_TRY(run_phase(b, hand_out));
+    STATUS_TRY(copy_across(b));
+    STATUS_TRY(run_phase(b, take_in_and_step));
+    STATUS_TRY(look(b));
+    b->step += b->n_steps;
+    return STATUS_OK;
+}
+
+static enum status report(struct bands *b, struct sciddicat_report *out)
+{
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        STATUS_TRY(as_member(m)->figures(m->queue, m->run, b->figures + row_of(b, k)));
+    }
+    *out = (struct sciddicat_report){.step = b->step, .moved = b->moved};
+    sciddicat_figures_of_map(b->figures, b->p.rows, out);
+    return STATUS_OK;
+}
+
+enum status bands_advance(struct bands *b, uint64_t n_steps, struct sciddicat_report *out)
+{
+    const struct member *home = &b->members[0];
+    if (b->n == 1) {
+        STATUS_TRY(kernels(home)->advance(home->queue, home->run, n_steps, out));
+        b->step = out->step;
+        b->moved = out->moved;
+        return STATUS_OK;
+    }
+    while (n_steps > 0) {
+        b->n_steps = n_steps < SCIDDICAT_GHOST_STEPS ? (unsigned)n_steps : SCIDDICAT_GHOST_STEPS;
+        STATUS_TRY(make_round(b));
+        n_steps -= b->n_steps;
+    }
+    return report(b, out);
+}
+
+enum status bands_state(struct bands *b, double *h, double *max_h, int32_t *arrival)
+{
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        const size_t at = k == 0 ? 0 : row_of(b, k) * b->p.columns;
+        STATUS_TRY(kernels(m)->state(m->queue, m->run, h == NULL ? NULL : h + at,
+                                     max_h == NULL ? NULL : max_h + at,
+                                     arrival == NULL ? NULL : arrival + at));
+    }
+    return STATUS_OK;
+}
+
+void bands_describe(const struct bands *b, struct bands_info *out)
+{
+    *out = b->info;
+    out->n_members = b->n;
+}

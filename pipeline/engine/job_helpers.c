@@ -1,0 +1,97 @@
+/*
+ * job_helpers - further devices for a job whose stage says that they would make it end sooner, and
+ * that nobody uses then. The job goes on alone while they open; it gets them once, and keeps them
+ * to its end. Which bits come out does not depend on it.
+ */
+#include "formats/base/log.h"
+#include "pipeline/engine/job_state.h"
+
+#include <math.h>
+
+size_t job_most_helpers(const struct job *job)
+{
+    const struct engine *e = job->engine;
+    const size_t asked = e->settings->spread > 0 ? e->settings->spread : SETTINGS_MOST_DEVICES;
+    const size_t most = asked < e->n_devices ? asked : e->n_devices;
+    return job->device->on_cpu || most == 0 ? 0 : most - 1;
+}
+
+void job_helpers_find(struct job *job)
+{
+    struct engine_device *found[SETTINGS_MOST_DEVICES];
+    const struct stage_ops *stage = job->input.settings.stage;
+    const size_t most = job_most_helpers(job);
+    if (stage->helpers == NULL || most == 0 || job->n_helpers > 0 || job->has_lost_help) {
+        return;
+    }
+    const size_t wanted = stage->helpers(job->stage);
+    const uint64_t bytes = job->need.helper_bytes;
+    job->n_helpers = wanted > 0 ? engine_find_helpers(job->engine, job->device, bytes,
+                                                      wanted < most ? wanted : most, found)
+                                : 0;
+    for (size_t i = 0; i < job->n_helpers; i++) {
+        job->helpers[i] = (struct job_helper){.device = found[i], .bytes = bytes};
+        found[i]->n_jobs++;
+        found[i]->n_begun++;
+        found[i]->memory_used += bytes;
+    }
+}
+
+enum status job_helpers_bring(struct job *job)
+{
+    struct queue *queues[SETTINGS_MOST_DEVICES];
+    size_t n = 0;
+    while (!job->has_help && n < job->n_helpers) {
+        struct job_helper *h = &job->helpers[n];
+        struct backend *b = h->device->backend;
+        if (b->ops->queue_new(b, &h->queue) != STATUS_OK) {
+            log_warning("CUDA device %d does not help: %s", h->device->number, status_message());
+            break;
+        }
+        h->queue->stop = &job->stop;
+        queues[n++] = h->queue;
+    }
+    job->has_help = job->n_helpers > 0;
+    return n > 0 ? job->input.settings.stage->help(job->stage, queues, n) : STATUS_OK;
+}
+
+void job_helpers_busy(struct job *job)
+{
+    struct queue_busy *all = &job->busy;
+    for (size_t i = 0; i < job->n_helpers; i++) {
+        struct queue *q = job->helpers[i].queue;
+        struct queue_busy one = {0};
+        if (q != NULL) {
+            q->backend->ops->busy(q, &one, true);
+        }
+        all->device_s = fmax(all->device_s, one.device_s);
+        all->upload_s = fmax(all->upload_s, one.upload_s);
+        all->download_s = fmax(all->download_s, one.download_s);
+        all->upload_bytes += one.upload_bytes;
+        all->download_bytes += one.download_bytes;
+    }
+}
+
+enum status job_helpers_end(struct job *job)
+{
+    enum status code = STATUS_OK;
+    for (size_t i = 0; i < job->n_helpers; i++) {
+        struct queue *q = job->helpers[i].queue;
+        if (q != NULL) {
+            const enum status own = q->backend->ops->finish(q);
+            code = code == STATUS_OK ? own : code;
+            q->backend->ops->queue_free(q);
+            job->helpers[i].queue = NULL;
+        }
+    }
+    return job->code_at_end == STATUS_OK ? code : STATUS_OK;
+}
+
+void job_helpers_give(struct job *job)
+{
+    for (; job->n_helpers > 0; job->n_helpers--) {
+        const struct job_helper *h = &job->helpers[job->n_helpers - 1];
+        h->device->n_jobs--;
+        h->device->memory_used -= h->bytes;
+    }
+}
