@@ -2,15 +2,11 @@
 # Several devices, played by the CPU (tests/support/fake_cuda.c): they open when there is work for them, jobs are spread
 # over them, and with `auto` a job's shape alone decides.
 . "$(dirname "$0")/lib.sh"
-mkdir driver big
-library=$(ldd "$LEAT" | awk '/libz\.so/ { print $3 }')
-[ -n "$library" ] || fail "no library to stand in for the driver"
-ln -s "$library" driver/libcuda.so.1
-export LEAT_MODULE_DIR="$LEAT_FAKE_MODULE_DIR" LD_LIBRARY_PATH="$PWD/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+. "$here/lib_devices.sh"
+mkdir big
 running=
 trap '[ -z "$running" ] || kill -9 $running 2>/dev/null; rm -rf "$scratch"' EXIT
-export LEAT_FAKE_DEVICES=4 LEAT_FAKE_LOG="$PWD/log"
-unset LEAT_TEST_BACKEND CUDA_VISIBLE_DEVICES
+export LEAT_FAKE_LOG="$PWD/log"
 printf 'a,b\n1,2\n3,5\n4,4\n' >small.clusters.csv
 for i in 1 2 3 4 5 6 7 8; do
     "$LEAT" generate dem --rows 100 --columns 100 --seed $i -o big/b$i >/dev/null 2>&1 || fail "no terrain"

@@ -2,15 +2,10 @@
 # One landslide on several devices, played by the CPU (tests/support/fake_cuda.c): it begins on one, goes on on those that
 # are idle when it is large, and the results are the same, bit by bit.
 . "$(dirname "$0")/lib.sh"
-mkdir driver
-library=$(ldd "$LEAT" | awk '/libz\.so/ { print $3 }')
-[ -n "$library" ] || fail "no library to stand in for the driver"
-ln -s "$library" driver/libcuda.so.1
-export LEAT_MODULE_DIR="$LEAT_FAKE_MODULE_DIR" LD_LIBRARY_PATH="$PWD/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+. "$here/lib_devices.sh"
 running=
 trap '[ -z "$running" ] || kill -9 $running 2>/dev/null; rm -rf "$scratch"' EXIT
-export LEAT_FAKE_DEVICES=4 LEAT_FAKE_LOG="$PWD/log"
-unset LEAT_TEST_BACKEND CUDA_VISIBLE_DEVICES
+export LEAT_FAKE_LOG="$PWD/log"
 
 # Debris in all of a rough valley: 98 rows of 63 pieces that a step visits, for three devices.
 "$python" - <<'END'
