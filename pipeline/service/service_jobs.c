@@ -138,22 +138,28 @@ size_t service_jobs_wanted(const struct service *s)
     return n > taken ? n - taken : 0;
 }
 
-/* How many of the job's files are parts. 0: its parameters are not known here; a worker says so. */
-static size_t n_parts_of(const struct spool_job *spool)
+/* How many of the job's files are parts. 0: its parameters are not known here, as a worker says. */
+static enum status n_parts_of(const struct spool_job *spool, size_t *n)
 {
     struct job_settings settings;
-    if (worker_unpack_settings(spool->parameters, spool->id, &settings) != STATUS_OK) {
-        return 0;
+    const enum status code = worker_unpack_settings(spool->parameters, spool->id, &settings);
+    *n = 0;
+    if (code != STATUS_OK) {
+        return code == STATUS_NO_MEMORY ? code : STATUS_OK;
     }
-    const size_t n = settings.n_parts;
+    *n = settings.n_parts < spool->n_files ? settings.n_parts : spool->n_files;
     job_settings_free(&settings);
-    return n < spool->n_files ? n : spool->n_files;
+    return STATUS_OK;
 }
 
+/* NULL: no memory. */
 static json_t *pack_parts(const struct service_job *job)
 {
     const struct spool_job *spool = job->spool;
-    const size_t n = n_parts_of(spool);
+    size_t n;
+    if (n_parts_of(spool, &n) != STATUS_OK) {
+        return NULL;
+    }
     json_t *parts = json_array();
     for (size_t i = 0; i < n; i++) {
         char *path = NULL;
