@@ -1,9 +1,9 @@
 /*
  * Ranks over a transport that lies in this process: whose job is which, sums, and how all end when
  * one of them falls silent. Each rank is a thread of its own, beside this one, which acts for all.
+ * Time is the test's: it goes on once all ranks have looked for messages, however long that takes.
  */
 #include "pipeline/ranks/ranks.h"
-#include "tests/support/patience.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 enum { MOST_RANKS = 4, KEYS = 3000 };
+#define SILENCE_S 1.0
 
 /* --- the transport ---------------------------------------------------------------------------- */
 
@@ -33,8 +34,8 @@ struct rank_link {
     struct letter *first, **last;
     atomic_bool muted;   /* what it sends does not arrive */
     atomic_bool lingers; /* it cannot be closed */
-    atomic_bool killed, closed;
-    atomic_size_t n_sent;
+    atomic_bool leaves, killed, closed;
+    atomic_size_t n_sent, n_polls, n_figures; /* how often it has looked for letters; that came */
 };
 
 static struct rank_link links[MOST_RANKS];
@@ -84,6 +85,7 @@ static enum status send_letter(struct rank_link *link, size_t to, const void *me
 static enum status receive_letter(struct rank_link *link, void *message, size_t room, size_t *from,
                                   size_t *bytes)
 {
+    link->n_polls++;
     while (paused) {
         sleep_s(0.001);
     }
@@ -99,6 +101,7 @@ static enum status receive_letter(struct rank_link *link, void *message, size_t 
         assert_true(l->bytes <= room);
         *from = l->from;
         memcpy(message, l->text, l->bytes);
+        link->n_figures += l->bytes > sizeof(uint64_t[RANKS_FIGURES]); /* all else is shorter */
     }
     free(l);
     return STATUS_OK;
@@ -106,6 +109,7 @@ static enum status receive_letter(struct rank_link *link, void *message, size_t 
 
 static void close_link(struct rank_link *link)
 {
+    link->leaves = true;
     while (link->lingers) {
         sleep_s(0.01);
     }
@@ -116,6 +120,7 @@ static void kill_link(struct rank_link *link, int exit_status)
 {
     assert_int_equal(exit_status, 1);
     link->killed = true;
+    link->leaves = true;
 }
 
 static const struct rank_transport letters = {.describe = describe,
@@ -124,6 +129,84 @@ static const struct rank_transport letters = {.describe = describe,
                                               .send = send_letter,
                                               .receive = receive_letter,
                                               .kill = kill_link};
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+static atomic_uint_least64_t time_ns = 1000000000;
+static atomic_bool time_ends;
+static pthread_t time_thread;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    const uint64_t ns = time_ns;
+    if (clock != CLOCK_MONOTONIC) {
+        return __real_clock_gettime(clock, out);
+    }
+    *out = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    return 0;
+}
+
+int __real_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                  const struct timespec *until);
+/* Always a short while of the system's clock. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                  const struct timespec *until)
+{
+    struct timespec t;
+    (void)until;
+    __real_clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += 200000;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return __real_pthread_cond_timedwait(condition, lock, &t);
+}
+
+static void wait_for_poll(const struct rank_link *link, size_t n_polls)
+{
+    while (link->n_polls < n_polls && !link->leaves && !time_ends) {
+        sleep_s(0.0001);
+    }
+}
+
+static void *run_time(void *unused)
+{
+    (void)unused;
+    while (!time_ends) {
+        size_t seen[MOST_RANKS];
+        for (size_t i = 0; i < n_links; i++) {
+            seen[i] = links[i].n_polls;
+        }
+        for (size_t i = 0; i < n_links; i++) {
+            wait_for_poll(&links[i], seen[i] + 3);
+        }
+        time_ns += (uint64_t)(1e9 * SILENCE_S / 16);
+    }
+    return NULL;
+}
+
+static void begin_time(void)
+{
+    time_ends = false;
+    assert_int_equal(pthread_create(&time_thread, NULL, run_time, NULL), 0);
+}
+
+static void end_time(void)
+{
+    time_ends = true;
+    pthread_join(time_thread, NULL);
+}
+
+static void let_pass(double seconds)
+{
+    const uint64_t end_ns = time_ns + (uint64_t)(1e9 * seconds);
+    while (time_ns < end_ns) {
+        sleep_s(0.0001);
+    }
+}
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
@@ -134,11 +217,6 @@ static void note_lost(void *user)
 {
     (void)user;
     n_lost++;
-}
-
-static double silence_s(void)
-{
-    return 1.0 * (double)patience();
 }
 
 /* Rank `other` is to do something else than the others do. */
@@ -159,6 +237,7 @@ static void open_different(size_t n, double seconds, size_t other)
         assert_int_equal(ranks_size(ranks[i]), n);
         ranks_watch(ranks[i], note_lost, NULL);
     }
+    begin_time();
 }
 
 static void open_ranks(size_t n, double seconds)
@@ -184,6 +263,7 @@ static void wait_for_closed(size_t n)
     for (size_t i = 0; i < n; i++) {
         pthread_join(closing[i], NULL);
     }
+    end_time();
     for (size_t i = 0; i < n; i++) {
         for (struct letter *l; (l = links[i].first) != NULL;) {
             links[i].first = l->next;
@@ -332,7 +412,7 @@ static void lose(size_t n, size_t silent)
     char name[16];
     const size_t head = silent == 0 ? 1 : 0, last = n - 1;
     snprintf(name, sizeof(name), "rank %zu ", silent);
-    open_ranks(n, silence_s());
+    open_ranks(n, SILENCE_S);
     assert_true(claim(last == silent ? 0 : last, 1));
     links[silent].muted = true;
     sum_all(n, silent, sums);
@@ -345,7 +425,7 @@ static void lose(size_t n, size_t silent)
     }
     assert_true(n_lost >= n - 1);
     begin_closing(head);
-    sleep_s(0.02);
+    let_pass(SILENCE_S / 2);
     assert_false(links[head].killed);
     for (size_t i = 0; i < n; i++) {
         if (i != head) {
@@ -376,13 +456,12 @@ static void run_whose_rank_falls_silent_when_it_is_done_does_not_end_well(void *
     (void)state;
     struct summing sums[3];
     pthread_t threads[3];
-    open_ranks(3, silence_s());
+    open_ranks(3, SILENCE_S);
     for (size_t i = 0; i < 3; i++) {
         sums[i] = (struct summing){.ranks = ranks[i]};
     }
-    const size_t before = links[2].n_sent;
     assert_int_equal(pthread_create(&threads[2], NULL, sum, &sums[2]), 0);
-    while (links[2].n_sent == before) {
+    while (links[0].n_figures == 0) {
         sleep_s(0.001);
     }
     links[2].muted = true;
@@ -406,7 +485,7 @@ static void rank_that_is_to_do_something_else_is_refused_before_anybody_has_a_jo
     (void)state;
     for (size_t other = 0; other < 3; other++) {
         struct summing sums[MOST_RANKS];
-        open_different(3, silence_s(), other);
+        open_different(3, SILENCE_S, other);
         for (size_t i = 0; i < 3; i++) {
             assert_false(claim(i, i));
         }
@@ -429,7 +508,7 @@ static void process_ends_when_another_does_not_leave(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         uint64_t figures[RANKS_FIGURES] = {0};
-        open_ranks(1, 0.2);
+        open_ranks(1, SILENCE_S);
         links[0].lingers = true;
         if (ranks_sum(ranks[0], figures) == STATUS_OK) {
             ranks_close(ranks[0]);
@@ -450,11 +529,12 @@ static void silent_first_rank_ends_the_run_too(void **state)
 static void ranks_that_were_stopped_all_together_lose_nobody(void **state)
 {
     (void)state;
-    open_ranks(3, silence_s());
+    open_ranks(3, SILENCE_S);
     assert_true(claim(2, 1));
     paused = true;
-    sleep_s(2.5 * silence_s());
+    time_ns += (uint64_t)(2.5e9 * SILENCE_S);
     paused = false;
+    let_pass(2 * SILENCE_S);
     assert_true(claim(1, 2));
     assert_false(claim(2, 2));
     end_well(3);
