@@ -569,9 +569,14 @@ enum status runner_run(const struct settings *settings, bool check_only,
 {
     struct runner_totals totals = {.n_ranks = 1, .shared = settings->shard.count > 0};
     struct ranks *ranks;
-    STATUS_TRY(open_ranks(settings, check_only, &ranks));
+    enum status code = open_ranks(settings, check_only, &ranks);
+    if (code == STATUS_CANCELLED) { /* rank 0 has said why */
+        *exit_status = 2;
+        return STATUS_OK;
+    }
+    STATUS_TRY(code);
     const uint64_t began = thread_pool_now_ns();
-    enum status code = work(settings, ranks, check_only, listener, &totals);
+    code = work(settings, ranks, check_only, listener, &totals);
     if (totals.n_interrupted > 0 && totals.n_failed == 0) {
         log_warning("stopped by a signal");
     }

@@ -3,7 +3,7 @@
  * what the module leat_mpi.so exports, the only place that knows MPI. What the messages mean is
  * nothing to it.
  *
- * All calls but describe() come from one thread, and none but open() and close() waits.
+ * All calls but describe() come from one thread, and none but open(), gather() and close() waits.
  */
 #ifndef LEAT_PIPELINE_RANKS_RANK_TRANSPORT_H
 #define LEAT_PIPELINE_RANKS_RANK_TRANSPORT_H
@@ -20,6 +20,10 @@ struct rank_transport {
 
     /* Joins the others; waits until all have come. rank < size. Without a launcher there is one. */
     enum status (*open)(struct rank_link **out, size_t *rank, size_t *size) STATUS_MUST_CHECK;
+    /* Gives each rank `bytes` bytes of every rank, in their order; waits until all have asked for
+     * it. */
+    enum status (*gather)(struct rank_link *link, const void *own, size_t bytes,
+                          void *all) STATUS_MUST_CHECK;
     /* Waits until what was sent has left and all others close, too. */
     void (*close)(struct rank_link *link);
 

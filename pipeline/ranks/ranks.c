@@ -20,7 +20,6 @@ enum { SHORTEST_NAP_US = 50, LONGEST_NAP_US = 2000 };
 #define LONGEST_BEAT_S 1.0
 
 enum kind {
-    HELLO,   /* to rank 0, and when all have come from it: who has joined */
     BEAT,    /* a sign of life */
     CLAIM,   /* to rank 0: whose is `key`? `seen` claims are known */
     CLAIMS,  /* from rank 0: further claims, in their order */
@@ -39,10 +38,6 @@ struct message {
     union {
         char text[STATUS_MESSAGE_BYTES];
         struct {
-            char host[64], version[32];
-            uint64_t digest;
-        } hello;
-        struct {
             uint64_t key, seen;
         } ask;
         struct claim claims[CLAIMS_AT_ONCE];
@@ -55,7 +50,12 @@ enum { HEAD_BYTES = offsetof(struct message, text) };
 struct peer {
     double heard_s;
     bool away;
-    char host[64];
+};
+
+/* What each rank shows the others when it joins; the same in all versions. */
+struct card {
+    char host[64], version[32];
+    uint64_t digest;
 };
 
 enum asking { ASKS_NOTHING, ASKS, HAS_ASKED };
@@ -78,10 +78,9 @@ struct ranks {
     uint64_t now_ns; /* when that was taken */
     double beat_s;   /* when the next sign of life is due */
     long nap_us;
+    struct card *cards; /* of all ranks, as are the peers */
     struct peer *peers;
 
-    size_t n_joined; /* rank 0: ranks that are here */
-    bool joined;     /* all are, and alike */
     struct claims claims;
     enum asking asking;
     uint64_t wanted; /* the key that is asked for */
@@ -180,46 +179,6 @@ static void end_run(struct ranks *r, size_t lost, const char *why)
     pthread_cond_broadcast(&r->news);
 }
 
-static void make_hello(const struct ranks *r, struct message *m)
-{
-    *m = (struct message){.subject = NOBODY, .hello.digest = r->start.digest};
-    gethostname(m->hello.host, sizeof(m->hello.host) - 1);
-    snprintf(m->hello.version, sizeof(m->hello.version), "%s", r->start.version);
-}
-
-/* Rank 0: compares a rank that has come with this one. */
-static void compare(struct ranks *r, size_t from, const struct message *m)
-{
-    char why[STATUS_MESSAGE_BYTES];
-    if (strncmp(m->hello.version, r->start.version, sizeof(m->hello.version) - 1) != 0) {
-        snprintf(why, sizeof(why), "rank %zu%s is leat %.31s, but rank 0 is leat %s", from,
-                 r->peers[from].host, m->hello.version, r->start.version);
-    } else if (m->hello.digest != r->start.digest) {
-        snprintf(why, sizeof(why), "rank %zu%s has other inputs or options than rank 0", from,
-                 r->peers[from].host);
-    } else {
-        return;
-    }
-    log_error("%s; all ranks must be started alike", why);
-    end_run(r, NOBODY, why);
-}
-
-/* Nobody has a job before all have joined. */
-static enum status welcome(struct ranks *r, size_t from, const struct message *m)
-{
-    struct message own;
-    snprintf(r->peers[from].host, sizeof(r->peers[from].host), " (%.60s)", m->hello.host);
-    if (r->own == 0) {
-        r->n_joined++;
-        compare(r, from, m);
-    }
-    r->joined = !is_ending(r) && (r->own != 0 || r->n_joined == r->size);
-    pthread_cond_broadcast(&r->news);
-    make_hello(r, &own);
-    return r->own == 0 && r->joined ? send_all(r, NOBODY, &own, HELLO, sizeof(own.hello))
-                                    : STATUS_OK;
-}
-
 /* Rank 0: claims the key for who asks for it, unless somebody has, and sends the claims that he
  * does not know; if these are many, some, and he asks again. */
 static enum status answer(struct ranks *r, size_t from, const struct message *asked)
@@ -256,8 +215,6 @@ static void add_figures(struct ranks *r, const uint64_t figures[RANKS_FIGURES])
 static size_t least_bytes(const struct message *m)
 {
     switch ((enum kind)m->kind) {
-    case HELLO:
-        return sizeof(m->hello);
     case STOP:
         return sizeof(m->text);
     case CLAIM:
@@ -278,8 +235,6 @@ static enum status take(struct ranks *r, size_t from, const struct message *m)
 {
     struct peer *peer = &r->peers[from];
     switch ((enum kind)m->kind) {
-    case HELLO:
-        return welcome(r, from, m);
     case CLAIM:
         return answer(r, from, m);
     case CLAIMS:
@@ -390,9 +345,9 @@ static void look_for_silence(struct ranks *r)
     if (lost != r->own && !r->over && !is_ending(r) && is_silent(r, lost)) {
         snprintf(
             why, sizeof(why),
-            "rank %zu%s has not answered for %.3g s: it is stopped, or its host or the network "
+            "rank %zu (%s) has not answered for %.3g s: it is stopped, or its host or the network "
             "is down",
-            lost, r->peers[lost].host, r->silence_s);
+            lost, r->cards[lost].host, r->silence_s);
         end_run(r, lost, why);
         if (r->own == r->head) {
             log_error("%s; this run ends, --resume completes it", why);
@@ -461,20 +416,65 @@ static bool may_leave(const struct ranks *r)
     return all;
 }
 
-static enum status begin(struct ranks *r)
+/* --- joining ---------------------------------------------------------------------------------- */
+
+static enum status exchange_cards(struct ranks *r)
 {
-    struct message m;
+    struct card own = {.digest = r->start.digest};
+    gethostname(own.host, sizeof(own.host) - 1);
+    snprintf(own.version, sizeof(own.version), "%s", r->start.version);
+    r->cards = calloc(r->size, sizeof(*r->cards));
     r->peers = calloc(r->size, sizeof(*r->peers));
-    if (r->peers == NULL) {
+    if (r->cards == NULL || r->peers == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu ranks", r->size);
     }
-    r->now_ns = now_ns();
-    make_hello(r, &m);
-    log_debug("rank %zu of %zu on %s", r->own, r->size, m.hello.host);
-    r->n_joined = 1;
-    r->joined = r->size == 1;
-    return r->own == 0 ? STATUS_OK : send(r, 0, &m, HELLO, sizeof(m.hello));
+    log_debug("rank %zu of %zu on %s", r->own, r->size, own.host);
+    return r->transport->gather(r->link, &own, sizeof(own), r->cards);
 }
+
+/* The same in all ranks. */
+static enum status compare_cards(const struct ranks *r)
+{
+    static const char todo[] = "all ranks must be started alike";
+    const struct card *first = &r->cards[0];
+    for (size_t i = 1; i < r->size; i++) {
+        const struct card *c = &r->cards[i];
+        if (strcmp(c->version, first->version) != 0) {
+            return status_fail(STATUS_CANCELLED,
+                               "rank %zu (%s) is leat %s, but rank 0 is leat %s; %s", i, c->host,
+                               c->version, first->version, todo);
+        }
+        if (c->digest != first->digest) {
+            return status_fail(STATUS_CANCELLED,
+                               "rank %zu (%s) has other inputs or options than rank 0; %s", i,
+                               c->host, todo);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* What keeps this rank from joining is logged before any process ends. */
+static enum status join(struct ranks *r)
+{
+    STATUS_TRY(r->transport->open(&r->link, &r->own, &r->size));
+    enum status code = exchange_cards(r);
+    if (code != STATUS_OK) {
+        log_error("%s; this run ends", status_message());
+        r->transport->kill(r->link, 1);
+        return code;
+    }
+    code = compare_cards(r);
+    if (code != STATUS_OK) {
+        if (r->own == 0) {
+            log_error("%s", status_message());
+        }
+        r->transport->close(r->link);
+    }
+    r->now_ns = now_ns();
+    return code;
+}
+
+/* --- the thread's life ------------------------------------------------------------------------ */
 
 static void leave(struct ranks *r)
 {
@@ -488,12 +488,8 @@ static void leave(struct ranks *r)
 static void *attend(void *ranks)
 {
     struct ranks *r = ranks;
-    enum status code = r->transport->open(&r->link, &r->own, &r->size);
-    const bool joined = code == STATUS_OK;
+    const enum status code = join(r);
     pthread_mutex_lock(&r->lock);
-    if (joined) {
-        code = begin(r);
-    }
     if (code != STATUS_OK) {
         snprintf(r->message, sizeof(r->message), "%s", status_message());
     }
@@ -505,7 +501,7 @@ static void *attend(void *ranks)
         nap(r);
     }
     pthread_mutex_unlock(&r->lock);
-    if (joined) {
+    if (code == STATUS_OK) {
         leave(r);
     }
     pthread_mutex_lock(&r->lock);
@@ -534,6 +530,7 @@ static void release(struct ranks *r)
     pthread_cond_destroy(&r->news);
     pthread_mutex_destroy(&r->lock);
     claims_free(&r->claims);
+    free(r->cards);
     free(r->peers);
     free(r);
 }
@@ -610,9 +607,6 @@ enum status ranks_claim(struct ranks *r, uint64_t key, bool *own)
     enum status code = STATUS_OK;
     const struct claim *claim = NULL;
     pthread_mutex_lock(&r->lock);
-    while (!r->joined && !r->stopped && !is_ending(r)) {
-        pthread_cond_wait(&r->news, &r->lock);
-    }
     while (code == STATUS_OK && !r->stopped && !is_ending(r) &&
            (claim = claims_find(&r->claims, key)) == NULL) {
         if (r->own == 0) {

@@ -33,8 +33,8 @@ struct ranks_start {
     uint64_t digest;     /* a number for what it is to do */
 };
 
-/* Joins the others. Where version or digest are not rank 0's nobody is given a job, and the run
- * ends as if a rank were lost. */
+/* Joins the others; waits until all have come. STATUS_CANCELLED, in all ranks: version or digest of
+ * one of them are not rank 0's, which has logged it. */
 enum status ranks_open(const struct rank_transport *transport, const struct ranks_start *start,
                        struct ranks **out) STATUS_MUST_CHECK;
 size_t ranks_own(const struct ranks *r);
@@ -47,7 +47,7 @@ void ranks_watch(struct ranks *r, void (*lost)(void *user), void *user);
 
 /* Whether the job with that key is this rank's. The same answer for a key each time, on each rank;
  * but once a rank is lost or after ranks_stop() no further job is this rank's. For one thread at a
- * time; waits for rank 0, and that for all to join. */
+ * time; waits for rank 0. */
 enum status ranks_claim(struct ranks *r, uint64_t key, bool *own) STATUS_MUST_CHECK;
 /* From any thread: this rank takes no further job. */
 void ranks_stop(struct ranks *r);

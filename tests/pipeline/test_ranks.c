@@ -64,6 +64,30 @@ static enum status open_link(struct rank_link **out, size_t *rank, size_t *size)
     return STATUS_OK;
 }
 
+enum { MOST_CARD_BYTES = 256 };
+static char cards[MOST_RANKS * MOST_CARD_BYTES];
+static size_t n_cards;
+static pthread_cond_t cards_are_here = PTHREAD_COND_INITIALIZER;
+static bool gather_fails;
+
+static enum status gather(struct rank_link *link, const void *own, size_t bytes, void *all)
+{
+    assert_true(bytes <= MOST_CARD_BYTES);
+    if (gather_fails) {
+        return status_fail(STATUS_IO, "the cards are lost");
+    }
+    pthread_mutex_lock(&post);
+    memcpy(cards + link->own * bytes, own, bytes);
+    n_cards++;
+    pthread_cond_broadcast(&cards_are_here);
+    while (n_cards < n_links) {
+        pthread_cond_wait(&cards_are_here, &post);
+    }
+    memcpy(all, cards, n_links * bytes);
+    pthread_mutex_unlock(&post);
+    return STATUS_OK;
+}
+
 static enum status send_letter(struct rank_link *link, size_t to, const void *message, size_t bytes)
 {
     struct letter *l = malloc(sizeof(*l) + bytes);
@@ -125,10 +149,40 @@ static void kill_link(struct rank_link *link, int exit_status)
 
 static const struct rank_transport letters = {.describe = describe,
                                               .open = open_link,
+                                              .gather = gather,
                                               .close = close_link,
                                               .send = send_letter,
                                               .receive = receive_letter,
                                               .kill = kill_link};
+
+/* --- what is logged --------------------------------------------------------------------------- */
+
+enum { MOST_LINES = 64 };
+static char logged[MOST_LINES][STATUS_MESSAGE_BYTES];
+static size_t n_logged;
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void __wrap_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void __wrap_log_error(const char *format, ...)
+{
+    va_list rest;
+    va_start(rest, format);
+    pthread_mutex_lock(&log_lock);
+    assert_true(n_logged < MOST_LINES);
+    vsnprintf(logged[n_logged++], sizeof(logged[0]), format, rest);
+    pthread_mutex_unlock(&log_lock);
+    va_end(rest);
+}
+
+/* How many lines begin so. For when all ranks have ended. */
+static size_t count_logged(const char *begin)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_logged; i++) {
+        n += strncmp(logged[i], begin, strlen(begin)) == 0;
+    }
+    return n;
+}
 
 /* --- time ------------------------------------------------------------------------------------- */
 
@@ -219,30 +273,59 @@ static void note_lost(void *user)
     n_lost++;
 }
 
-/* Rank `other` is to do something else than the others do. */
-static void open_different(size_t n, double seconds, size_t other)
+/* How a rank is begun, and what comes of it. */
+struct opening {
+    struct ranks_start start;
+    struct ranks *ranks;
+    enum status code;
+    char message[STATUS_MESSAGE_BYTES];
+};
+
+static void *open_rank(void *arg)
 {
+    struct opening *o = arg;
+    o->code = ranks_open(&letters, &o->start, &o->ranks);
+    snprintf(o->message, sizeof(o->message), "%s", o->code != STATUS_OK ? status_message() : "");
+    return NULL;
+}
+
+/* Which of the openings gets which rank is left open. */
+static void open_all(size_t n, struct opening openings[MOST_RANKS])
+{
+    pthread_t threads[MOST_RANKS];
     n_links = n;
-    n_open = 0;
+    n_open = n_cards = 0;
     n_lost = 0;
+    n_logged = 0;
     for (size_t i = 0; i < n; i++) {
         links[i] = (struct rank_link){.own = i};
         links[i].last = &links[i].first;
     }
     for (size_t i = 0; i < n; i++) {
-        const struct ranks_start start = {
-            .silence_s = seconds, .version = "1", .digest = i == other ? 8 : 7};
-        assert_int_equal(ranks_open(&letters, &start, &ranks[i]), STATUS_OK);
+        assert_int_equal(pthread_create(&threads[i], NULL, open_rank, &openings[i]), 0);
+    }
+    for (size_t i = 0; i < n; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+static void open_ranks(size_t n, double seconds)
+{
+    struct opening openings[MOST_RANKS];
+    for (size_t i = 0; i < n; i++) {
+        openings[i].start = (struct ranks_start){.silence_s = seconds, .version = "1", .digest = 7};
+    }
+    open_all(n, openings);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(openings[i].code, STATUS_OK);
+        ranks[ranks_own(openings[i].ranks)] = openings[i].ranks;
+    }
+    for (size_t i = 0; i < n; i++) {
         assert_int_equal(ranks_own(ranks[i]), i);
         assert_int_equal(ranks_size(ranks[i]), n);
         ranks_watch(ranks[i], note_lost, NULL);
     }
     begin_time();
-}
-
-static void open_ranks(size_t n, double seconds)
-{
-    open_different(n, seconds, SIZE_MAX);
 }
 
 static void *close_rank(void *r)
@@ -327,6 +410,7 @@ static void end_well(size_t n)
     }
     wait_for_closed(n);
     assert_int_equal(n_lost, 0);
+    assert_int_equal(n_logged, 0);
     for (size_t i = 0; i < n; i++) {
         assert_true(links[i].closed && !links[i].killed);
     }
@@ -436,6 +520,7 @@ static void lose(size_t n, size_t silent)
     for (size_t i = 0; i < n; i++) {
         assert_true(links[i].killed && !links[i].closed);
     }
+    assert_int_equal(count_logged(name), 1);
 }
 
 static void silent_rank_ends_the_run_once_the_others_have_put_away_their_work(void **state)
@@ -480,24 +565,48 @@ static void run_whose_rank_falls_silent_when_it_is_done_does_not_end_well(void *
     assert_true(is_killed(0) && is_killed(1) && is_killed(2));
 }
 
-static void rank_that_is_to_do_something_else_is_refused_before_anybody_has_a_job(void **state)
+/* Each in turn is the one that differs, whichever rank it gets. */
+static void assert_refused(const struct ranks_start *usual, const struct ranks_start *other,
+                           const char *why)
+{
+    for (size_t k = 0; k < 3; k++) {
+        struct opening openings[MOST_RANKS];
+        for (size_t i = 0; i < 3; i++) {
+            openings[i].start = i == k ? *other : *usual;
+        }
+        open_all(3, openings);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(openings[i].code, STATUS_CANCELLED);
+            assert_null(openings[i].ranks);
+            assert_non_null(strstr(openings[i].message, why));
+            assert_true(links[i].closed && !links[i].killed);
+        }
+        assert_int_equal(n_logged, 1);
+        assert_non_null(strstr(logged[0], why));
+    }
+}
+
+static void ranks_that_are_not_started_alike_are_refused_and_one_says_why(void **state)
 {
     (void)state;
-    for (size_t other = 0; other < 3; other++) {
-        struct summing sums[MOST_RANKS];
-        open_different(3, SILENCE_S, other);
-        for (size_t i = 0; i < 3; i++) {
-            assert_false(claim(i, i));
-        }
-        sum_all(3, SIZE_MAX, sums);
-        for (size_t i = 0; i < 3; i++) {
-            assert_int_equal(sums[i].code, STATUS_IO);
-            assert_non_null(strstr(sums[i].message, "other inputs or options"));
-            begin_closing(i);
-        }
-        wait_for_closed(3);
-        assert_true(is_killed(0) && is_killed(1) && is_killed(2));
-    }
+    const struct ranks_start usual = {.version = "1", .digest = 7},
+                             other_digest = {.version = "1", .digest = 8},
+                             other_version = {.version = "2", .digest = 7};
+    assert_refused(&usual, &other_digest, "has other inputs or options than rank 0");
+    assert_refused(&usual, &other_version, "is leat ");
+}
+
+static void rank_that_cannot_join_says_why_and_ends_all(void **state)
+{
+    (void)state;
+    struct opening openings[MOST_RANKS] = {{.start = {.version = "1"}}};
+    gather_fails = true;
+    open_all(1, openings);
+    gather_fails = false;
+    assert_int_equal(openings[0].code, STATUS_IO);
+    assert_int_equal(n_logged, 1);
+    assert_non_null(strstr(logged[0], "the cards are lost"));
+    assert_true(links[0].killed && !links[0].closed);
 }
 
 /* In a process of its own, since that ends. */
@@ -549,7 +658,8 @@ int main(void)
         cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_put_away_their_work),
         cmocka_unit_test(run_whose_rank_falls_silent_when_it_is_done_does_not_end_well),
         cmocka_unit_test(silent_first_rank_ends_the_run_too),
-        cmocka_unit_test(rank_that_is_to_do_something_else_is_refused_before_anybody_has_a_job),
+        cmocka_unit_test(ranks_that_are_not_started_alike_are_refused_and_one_says_why),
+        cmocka_unit_test(rank_that_cannot_join_says_why_and_ends_all),
         cmocka_unit_test(process_ends_when_another_does_not_leave),
         cmocka_unit_test(ranks_that_were_stopped_all_together_lose_nobody),
     };

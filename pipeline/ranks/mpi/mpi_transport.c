@@ -1,8 +1,8 @@
 /*
  * mpi_transport - rank_transport.h by MPI, in the module leat_mpi.so. MPI is told that one thread
- * alone calls it (MPI_THREAD_FUNNELED). Nothing here blocks on another rank but MPI_Init and
- * MPI_Finalize: a message is sent from a copy and received by a request, both of which are only
- * asked whether they are complete.
+ * alone calls it (MPI_THREAD_FUNNELED). Nothing here blocks on another rank but MPI_Init,
+ * MPI_Allgather and MPI_Finalize: a message is sent from a copy and received by a request, both of
+ * which are only asked whether they are complete.
  */
 #include "pipeline/ranks/rank_transport.h"
 
@@ -77,6 +77,14 @@ static enum status open_link(struct rank_link **out, size_t *rank, size_t *size)
     }
     *out = link;
     return STATUS_OK;
+}
+
+static enum status gather(struct rank_link *link, const void *own, size_t bytes, void *all)
+{
+    (void)link;
+    return check(
+        MPI_Allgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD),
+        "join the other ranks");
 }
 
 /* Forgets the messages that have left. */
@@ -188,6 +196,7 @@ static void kill_all(struct rank_link *link, int exit_status)
 
 static const struct rank_transport mpi_transport = {.describe = describe,
                                                     .open = open_link,
+                                                    .gather = gather,
                                                     .close = close_link,
                                                     .send = send_message,
                                                     .receive = receive_message,
