@@ -495,7 +495,7 @@ static enum status refuse_launcher(const struct rank_transport *transport, struc
 {
     char mpi[STATUS_MESSAGE_BYTES];
     transport->describe(mpi, sizeof(mpi));
-    STATUS_TRY(ranks_sum(alone, (uint64_t[RANKS_FIGURES]){0})); /* so that it leaves well */
+    STATUS_TRY(ranks_sum(alone, (uint64_t[RANKS_TOTALS]){0})); /* so that it leaves well */
     ranks_close(alone);
     return status_fail(STATUS_UNSUPPORTED,
                        "--mpi: %zu processes have been started together, but %s, which leat_mpi.so "
@@ -519,7 +519,7 @@ static enum status open_ranks(const struct settings *settings, bool check_only, 
                            "the inputs with --shard",
                            why);
     }
-    const struct ranks_start start = {.silence_s = settings->mpi_timeout_s,
+    const struct ranks_start start = {.timeout_s = settings->mpi_timeout_s,
                                       .version = LEAT_VERSION,
                                       .digest = settings_digest(settings) + check_only};
     STATUS_TRY(ranks_open(transport, &start, out));
@@ -537,8 +537,8 @@ static enum status add_up_ranks(struct ranks *ranks, enum status code, struct ru
     if (code != STATUS_OK) {
         log_error("%s", status_message());
     }
-    uint64_t sums[RANKS_FIGURES] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
-                                    t->input_bytes, t->n_interrupted, code != STATUS_OK};
+    uint64_t sums[RANKS_TOTALS] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
+                                   t->input_bytes, t->n_interrupted, code != STATUS_OK};
     STATUS_TRY(ranks_sum(ranks, sums));
     t->n_ranks = ranks_size(ranks);
     t->n_done = (size_t)sums[0];

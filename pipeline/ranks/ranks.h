@@ -2,14 +2,15 @@
  * ranks - the processes that one mpirun or srun has started work off the same inputs: whose job is
  * which, what they have done together, and how they end when one of them is lost.
  *
- * Every rank has one thread that alone calls MPI, through the module leat_mpi.so, and sends signs
- * of life. Rank 0 decides: a job is the first rank's that asks for its key. Each rank keeps a copy
- * of the claims and asks only about keys that are not in it, so it asks about as often as it has
- * jobs, however many ranks there are.
+ * Every rank has one thread that alone calls MPI, through the module leat_mpi.so, and sends
+ * heartbeats. Rank 0 decides: a job is the first rank's that asks for its key. Each rank keeps a
+ * copy of the claims and asks only about keys that are not in it, so it asks about as often as it
+ * has jobs, however many ranks there are.
  *
- * Rank 0 watches the others, and they watch it. When a rank has not been heard of for too long, all
- * others are told to stop; once they have put away what they were doing, and not before, the
- * processes of all ranks are ended. Time in which a rank is itself stopped does not count for it.
+ * Rank 0 watches the others, and they watch it. When a rank has not been heard of for the timeout,
+ * all others are told to stop. The processes of all ranks are ended once the others have cancelled
+ * and cleaned up what they were doing, but after four more timeouts at the latest; where rank 0 is
+ * lost, after one more. Time in which a rank is itself stopped does not count for it.
  */
 #ifndef LEAT_PIPELINE_RANKS_RANKS_H
 #define LEAT_PIPELINE_RANKS_RANKS_H
@@ -28,7 +29,7 @@ enum status ranks_load(const struct rank_transport **out) STATUS_MUST_CHECK;
 
 /* What a rank is to the others. */
 struct ranks_start {
-    double silence_s;    /* a rank that is silent for longer is lost; 0: never */
+    double timeout_s;    /* a rank that is silent for longer is lost; 0: never */
     const char *version; /* of the program, which borrows it */
     uint64_t digest;     /* a number for what it is to do */
 };
@@ -52,10 +53,10 @@ enum status ranks_claim(struct ranks *r, uint64_t key, bool *own) STATUS_MUST_CH
 /* From any thread: this rank takes no further job. */
 void ranks_stop(struct ranks *r);
 
-/* This rank is done. Waits until all are, and adds up their figures. Once. STATUS_IO: a rank is
+/* This rank is done. Waits until all are, and adds up their totals. Once. STATUS_IO: a rank is
  * lost. */
-enum { RANKS_FIGURES = 8 };
-enum status ranks_sum(struct ranks *r, uint64_t figures[RANKS_FIGURES]) STATUS_MUST_CHECK;
+enum { RANKS_TOTALS = 8 };
+enum status ranks_sum(struct ranks *r, uint64_t totals[RANKS_TOTALS]) STATUS_MUST_CHECK;
 
 /* Leaves the others; waits until all do, so that none ends while another still has something to
  * say. Where a rank is lost, or does not leave in time, it ends all processes, this one with exit

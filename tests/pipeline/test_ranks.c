@@ -4,6 +4,7 @@
  * Time is the test's: it goes on once all ranks have looked for messages, however long that takes.
  */
 #include "pipeline/ranks/ranks.h"
+#include "tests/support/patience.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -19,7 +20,7 @@
 #include <cmocka.h>
 
 enum { MOST_RANKS = 4, KEYS = 3000 };
-#define SILENCE_S 1.0
+#define TIMEOUT_S 1.0
 
 /* --- the transport ---------------------------------------------------------------------------- */
 
@@ -32,16 +33,17 @@ struct letter {
 struct rank_link {
     size_t own;
     struct letter *first, **last;
-    atomic_bool muted;   /* what it sends does not arrive */
-    atomic_bool lingers; /* it cannot be closed */
+    atomic_bool stopped;  /* as if its process were */
+    atomic_bool deaf;     /* receiving fails */
+    atomic_size_t cut_to; /* sending to this rank fails */
+    atomic_bool lingers;  /* it cannot be closed */
     atomic_bool leaves, killed, closed;
-    atomic_size_t n_sent, n_polls, n_figures; /* how often it has looked for letters; that came */
+    atomic_size_t n_sent, n_polls, n_totals; /* how often it has looked for letters; that came */
 };
 
 static struct rank_link links[MOST_RANKS];
 static size_t n_links, n_open;
 static pthread_mutex_t post = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool paused; /* as if all processes were stopped */
 
 static void sleep_s(double seconds)
 {
@@ -90,15 +92,14 @@ static enum status gather(struct rank_link *link, const void *own, size_t bytes,
 
 static enum status send_letter(struct rank_link *link, size_t to, const void *message, size_t bytes)
 {
+    link->n_sent++;
+    if (to == link->cut_to) {
+        return status_fail(STATUS_IO, "no letter reaches rank %zu", to);
+    }
     struct letter *l = malloc(sizeof(*l) + bytes);
     assert_non_null(l);
     *l = (struct letter){.from = link->own, .bytes = bytes};
     memcpy(l->text, message, bytes);
-    link->n_sent++;
-    if (link->muted) {
-        free(l);
-        return STATUS_OK;
-    }
     pthread_mutex_lock(&post);
     *links[to].last = l;
     links[to].last = &l->next;
@@ -110,8 +111,11 @@ static enum status receive_letter(struct rank_link *link, void *message, size_t 
                                   size_t *bytes)
 {
     link->n_polls++;
-    while (paused) {
-        sleep_s(0.001);
+    while (link->stopped) {
+        sleep_s(0.0001);
+    }
+    if (link->deaf) {
+        return status_fail(STATUS_IO, "no letter can be read");
     }
     pthread_mutex_lock(&post);
     struct letter *l = link->first;
@@ -125,7 +129,7 @@ static enum status receive_letter(struct rank_link *link, void *message, size_t 
         assert_true(l->bytes <= room);
         *from = l->from;
         memcpy(message, l->text, l->bytes);
-        link->n_figures += l->bytes > sizeof(uint64_t[RANKS_FIGURES]); /* all else is shorter */
+        link->n_totals += l->bytes > sizeof(uint64_t[RANKS_TOTALS]); /* all else is shorter */
     }
     free(l);
     return STATUS_OK;
@@ -159,7 +163,7 @@ static const struct rank_transport letters = {.describe = describe,
 
 enum { MOST_LINES = 64 };
 static char logged[MOST_LINES][STATUS_MESSAGE_BYTES];
-static size_t n_logged;
+static atomic_size_t n_logged;
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void __wrap_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -174,19 +178,22 @@ void __wrap_log_error(const char *format, ...)
     va_end(rest);
 }
 
-/* How many lines begin so. For when all ranks have ended. */
+/* How many lines begin so. */
 static size_t count_logged(const char *begin)
 {
     size_t n = 0;
+    pthread_mutex_lock(&log_lock);
     for (size_t i = 0; i < n_logged; i++) {
         n += strncmp(logged[i], begin, strlen(begin)) == 0;
     }
+    pthread_mutex_unlock(&log_lock);
     return n;
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
 
 static atomic_uint_least64_t time_ns = 1000000000;
+static atomic_uint_least64_t time_stands_ns; /* it goes no further */
 static atomic_bool time_ends;
 static pthread_t time_thread;
 
@@ -221,7 +228,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lo
 
 static void wait_for_poll(const struct rank_link *link, size_t n_polls)
 {
-    while (link->n_polls < n_polls && !link->leaves && !time_ends) {
+    while (link->n_polls < n_polls && !link->leaves && !link->stopped && !time_ends) {
         sleep_s(0.0001);
     }
 }
@@ -237,7 +244,9 @@ static void *run_time(void *unused)
         for (size_t i = 0; i < n_links; i++) {
             wait_for_poll(&links[i], seen[i] + 3);
         }
-        time_ns += (uint64_t)(1e9 * SILENCE_S / 16);
+        if (time_ns < time_stands_ns) {
+            time_ns += (uint64_t)(1e9 * TIMEOUT_S / 16);
+        }
     }
     return NULL;
 }
@@ -245,6 +254,7 @@ static void *run_time(void *unused)
 static void begin_time(void)
 {
     time_ends = false;
+    time_stands_ns = UINT64_MAX;
     assert_int_equal(pthread_create(&time_thread, NULL, run_time, NULL), 0);
 }
 
@@ -254,10 +264,11 @@ static void end_time(void)
     pthread_join(time_thread, NULL);
 }
 
+/* So long, and no longer. */
 static void let_pass(double seconds)
 {
-    const uint64_t end_ns = time_ns + (uint64_t)(1e9 * seconds);
-    while (time_ns < end_ns) {
+    time_stands_ns = time_ns + (uint64_t)(1e9 * seconds);
+    while (time_ns < time_stands_ns) {
         sleep_s(0.0001);
     }
 }
@@ -265,12 +276,16 @@ static void let_pass(double seconds)
 /* --- ranks ------------------------------------------------------------------------------------ */
 
 static struct ranks *ranks[MOST_RANKS];
-static atomic_size_t n_lost;
+static pthread_t closing[MOST_RANKS];
+static bool closes[MOST_RANKS];
+static atomic_size_t n_lost, time_stands_at_lost;
 
 static void note_lost(void *user)
 {
     (void)user;
-    n_lost++;
+    if (++n_lost == time_stands_at_lost) {
+        time_stands_ns = 0;
+    }
 }
 
 /* How a rank is begun, and what comes of it. */
@@ -295,10 +310,11 @@ static void open_all(size_t n, struct opening openings[MOST_RANKS])
     pthread_t threads[MOST_RANKS];
     n_links = n;
     n_open = n_cards = 0;
-    n_lost = 0;
+    n_lost = time_stands_at_lost = 0;
+    memset(closes, 0, sizeof(closes));
     n_logged = 0;
     for (size_t i = 0; i < n; i++) {
-        links[i] = (struct rank_link){.own = i};
+        links[i] = (struct rank_link){.own = i, .cut_to = SIZE_MAX};
         links[i].last = &links[i].first;
     }
     for (size_t i = 0; i < n; i++) {
@@ -313,7 +329,7 @@ static void open_ranks(size_t n, double seconds)
 {
     struct opening openings[MOST_RANKS];
     for (size_t i = 0; i < n; i++) {
-        openings[i].start = (struct ranks_start){.silence_s = seconds, .version = "1", .digest = 7};
+        openings[i].start = (struct ranks_start){.timeout_s = seconds, .version = "1", .digest = 7};
     }
     open_all(n, openings);
     for (size_t i = 0; i < n; i++) {
@@ -334,16 +350,23 @@ static void *close_rank(void *r)
     return NULL;
 }
 
-static pthread_t closing[MOST_RANKS];
-
 static void begin_closing(size_t rank)
 {
+    closes[rank] = true;
     assert_int_equal(pthread_create(&closing[rank], NULL, close_rank, ranks[rank]), 0);
 }
 
-static void wait_for_closed(size_t n)
+/* The n ranks: those that are stopped go on. */
+static void close_all(size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        if (!closes[i]) {
+            begin_closing(i);
+        }
+    }
+    time_stands_ns = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        links[i].stopped = false;
         pthread_join(closing[i], NULL);
     }
     end_time();
@@ -357,7 +380,7 @@ static void wait_for_closed(size_t n)
 
 struct summing {
     struct ranks *ranks;
-    uint64_t figures[RANKS_FIGURES];
+    uint64_t totals[RANKS_TOTALS];
     enum status code;
     char message[STATUS_MESSAGE_BYTES];
 };
@@ -365,27 +388,27 @@ struct summing {
 static void *sum(void *arg)
 {
     struct summing *s = arg;
-    s->code = ranks_sum(s->ranks, s->figures);
+    s->code = ranks_sum(s->ranks, s->totals);
     snprintf(s->message, sizeof(s->message), "%s", s->code != STATUS_OK ? status_message() : "");
     return NULL;
 }
 
-/* All n ranks are done, but rank `but`; figure k of rank i is 10^i k. */
-static void sum_all(size_t n, size_t but, struct summing sums[MOST_RANKS])
+/* All n ranks are done, but those that are stopped; total k of rank i is 10^i k. */
+static void sum_all(size_t n, struct summing sums[MOST_RANKS])
 {
     pthread_t threads[MOST_RANKS];
     uint64_t scale = 1;
     for (size_t i = 0; i < n; i++, scale *= 10) {
         sums[i] = (struct summing){.ranks = ranks[i]};
-        for (size_t k = 0; k < RANKS_FIGURES; k++) {
-            sums[i].figures[k] = scale * k;
+        for (size_t k = 0; k < RANKS_TOTALS; k++) {
+            sums[i].totals[k] = scale * k;
         }
-        if (i != but) {
+        if (!links[i].stopped) {
             assert_int_equal(pthread_create(&threads[i], NULL, sum, &sums[i]), 0);
         }
     }
     for (size_t i = 0; i < n; i++) {
-        if (i != but) {
+        if (!links[i].stopped) {
             pthread_join(threads[i], NULL);
         }
     }
@@ -398,22 +421,54 @@ static void end_well(size_t n)
     for (size_t i = 0; i < n; i++) {
         ones = 10 * ones + 1;
     }
-    sum_all(n, SIZE_MAX, sums);
+    sum_all(n, sums);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(sums[i].code, STATUS_OK);
-        for (size_t k = 0; k < RANKS_FIGURES; k++) {
-            assert_int_equal(sums[i].figures[k], ones * k);
+        for (size_t k = 0; k < RANKS_TOTALS; k++) {
+            assert_int_equal(sums[i].totals[k], ones * k);
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        begin_closing(i);
-    }
-    wait_for_closed(n);
+    close_all(n);
     assert_int_equal(n_lost, 0);
     assert_int_equal(n_logged, 0);
     for (size_t i = 0; i < n; i++) {
         assert_true(links[i].closed && !links[i].killed);
     }
+}
+
+/* The n ranks are done, but those that are stopped; the run ends because of rank `lost`. */
+static void end_badly(size_t n, size_t lost)
+{
+    struct summing sums[MOST_RANKS];
+    char name[16];
+    snprintf(name, sizeof(name), "rank %zu (", lost);
+    sum_all(n, sums);
+    for (size_t i = 0; i < n; i++) {
+        if (!links[i].stopped) {
+            assert_int_equal(sums[i].code, STATUS_IO);
+            assert_non_null(strstr(sums[i].message, name));
+        }
+    }
+}
+
+static bool is_killed(size_t rank)
+{
+    return links[rank].killed && !links[rank].closed;
+}
+
+static void wait_for_killed(size_t rank)
+{
+    for (uint64_t i = 0; i < 300000 * patience() && !links[rank].killed; i++) {
+        sleep_s(0.0001);
+    }
+    assert_true(is_killed(rank));
+}
+
+/* The thread has looked whether it may leave. */
+static void assert_waits(size_t rank)
+{
+    wait_for_poll(&links[rank], links[rank].n_polls + 3);
+    assert_false(links[rank].leaves);
 }
 
 static bool claim(size_t rank, uint64_t key)
@@ -488,80 +543,148 @@ static void rank_that_is_stopped_takes_no_further_job(void **state)
     end_well(2);
 }
 
-/* Rank `silent` falls silent: the others learn it, take no further job and are not ended before
- * all of them have put away their work. */
-static void lose(size_t n, size_t silent)
+/* n ranks, of which one is stopped, and perhaps another; time stands when all others know of it. */
+static void lose(size_t n, size_t lost, size_t another)
 {
-    struct summing sums[MOST_RANKS];
-    char name[16];
-    const size_t head = silent == 0 ? 1 : 0, last = n - 1;
-    snprintf(name, sizeof(name), "rank %zu ", silent);
-    open_ranks(n, SILENCE_S);
-    assert_true(claim(last == silent ? 0 : last, 1));
-    links[silent].muted = true;
-    sum_all(n, silent, sums);
-    for (size_t i = 0; i < n; i++) {
-        if (i != silent) {
-            assert_int_equal(sums[i].code, STATUS_IO);
-            assert_non_null(strstr(sums[i].message, name));
-            assert_false(claim(i, 2));
-        }
-    }
-    assert_true(n_lost >= n - 1);
-    begin_closing(head);
-    let_pass(SILENCE_S / 2);
-    assert_false(links[head].killed);
-    for (size_t i = 0; i < n; i++) {
-        if (i != head) {
-            begin_closing(i);
-        }
-    }
-    wait_for_closed(n);
-    for (size_t i = 0; i < n; i++) {
-        assert_true(links[i].killed && !links[i].closed);
-    }
-    assert_int_equal(count_logged(name), 1);
+    open_ranks(n, TIMEOUT_S);
+    time_stands_at_lost = n - (lost == another ? 1 : 2);
+    links[lost].stopped = links[another].stopped = true;
+    end_badly(n, lost);
 }
 
-static void silent_rank_ends_the_run_once_the_others_have_put_away_their_work(void **state)
+static void silent_rank_ends_the_run_once_the_others_have_cleaned_up(void **state)
 {
     (void)state;
-    lose(3, 2);
-    lose(4, 1);
+    for (size_t lost = 1; lost < MOST_RANKS; lost++) {
+        const size_t busy = lost == 1 ? 2 : 1;
+        lose(MOST_RANKS, lost, lost);
+        for (size_t i = 0; i < MOST_RANKS; i++) {
+            if (i != lost && i != busy) {
+                assert_false(claim(i, 1));
+                begin_closing(i);
+            }
+        }
+        let_pass(3 * TIMEOUT_S);
+        assert_waits(0);
+        begin_closing(busy);
+        wait_for_killed(0);
+        assert_int_equal(n_logged, 1);
+        close_all(MOST_RANKS);
+        for (size_t i = 0; i < MOST_RANKS; i++) {
+            assert_true(is_killed(i));
+        }
+    }
 }
 
-static bool is_killed(size_t rank)
+static void rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
 {
-    return links[rank].killed && !links[rank].closed;
+    (void)state;
+    lose(3, 1, 1);
+    begin_closing(0);
+    let_pass(3 * TIMEOUT_S);
+    assert_waits(0);
+    let_pass(2 * TIMEOUT_S);
+    wait_for_killed(0);
+    close_all(3);
 }
 
-/* It has told its figures, so rank 0 has those of all. */
+static void first_rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
+{
+    (void)state;
+    lose(3, 2, 2);
+    begin_closing(1);
+    let_pass(4 * TIMEOUT_S);
+    assert_waits(1);
+    let_pass(2 * TIMEOUT_S);
+    wait_for_killed(1);
+    close_all(3);
+}
+
+static void silent_first_rank_ends_the_run_once_the_others_have_had_time(void **state)
+{
+    (void)state;
+    lose(3, 0, 0);
+    assert_false(claim(1, 1));
+    assert_false(claim(2, 1));
+    begin_closing(1);
+    let_pass(TIMEOUT_S / 2);
+    assert_waits(1);
+    let_pass(TIMEOUT_S);
+    wait_for_killed(1);
+    assert_int_equal(n_logged, 1);
+    close_all(3);
+}
+
+static void first_two_ranks_that_fall_silent_end_the_run_and_others_say_why(void **state)
+{
+    (void)state;
+    lose(4, 0, 1);
+    begin_closing(2);
+    begin_closing(3);
+    let_pass(2 * TIMEOUT_S);
+    assert_waits(2);
+    let_pass(2 * TIMEOUT_S);
+    wait_for_killed(2);
+    wait_for_killed(3);
+    assert_int_equal(count_logged("rank 0 ("), 2); /* here none of them ends the other */
+    close_all(4);
+}
+
+/* Rank 0 has the totals of rank 2. */
 static void run_whose_rank_falls_silent_when_it_is_done_does_not_end_well(void **state)
 {
     (void)state;
-    struct summing sums[3];
-    pthread_t threads[3];
-    open_ranks(3, SILENCE_S);
-    for (size_t i = 0; i < 3; i++) {
-        sums[i] = (struct summing){.ranks = ranks[i]};
+    struct summing last;
+    pthread_t thread;
+    open_ranks(3, TIMEOUT_S);
+    last = (struct summing){.ranks = ranks[2]};
+    assert_int_equal(pthread_create(&thread, NULL, sum, &last), 0);
+    while (links[0].n_totals == 0) {
+        sleep_s(0.0001);
     }
-    assert_int_equal(pthread_create(&threads[2], NULL, sum, &sums[2]), 0);
-    while (links[0].n_figures == 0) {
-        sleep_s(0.001);
+    links[2].stopped = true;
+    while (n_lost < 2) {
+        sleep_s(0.0001);
     }
-    links[2].muted = true;
-    while (n_lost < 3) {
-        sleep_s(0.001);
+    end_badly(3, 2);
+    links[2].stopped = false;
+    pthread_join(thread, NULL);
+    assert_int_equal(last.code, STATUS_IO);
+    close_all(3);
+    assert_true(is_killed(0) && is_killed(1) && is_killed(2));
+}
+
+static void transport_that_fails_ends_the_run_and_is_logged_once(void **state)
+{
+    (void)state;
+    const double timeouts[] = {0, TIMEOUT_S};
+    for (size_t k = 0; k < 2; k++) {
+        struct summing sums[MOST_RANKS];
+        open_ranks(2, timeouts[k]);
+        links[0].deaf = links[1].deaf = true;
+        sum_all(2, sums);
+        for (size_t i = 0; i < 2; i++) {
+            assert_int_equal(sums[i].code, STATUS_IO);
+            assert_non_null(strstr(sums[i].message, "no letter can be read"));
+            assert_waits(i);
+        }
+        close_all(2);
+        assert_true(is_killed(0) && is_killed(1));
+        assert_int_equal(n_logged, 2);
     }
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, sum, &sums[i]), 0);
-    }
-    for (size_t i = 0; i < 3; i++) {
-        pthread_join(threads[i], NULL);
-        assert_int_equal(sums[i].code, STATUS_IO);
-        begin_closing(i);
-    }
-    wait_for_closed(3);
+}
+
+static void rank_that_cannot_be_reached_keeps_no_other_from_hearing_of_the_end(void **state)
+{
+    (void)state;
+    struct summing last = {0};
+    open_ranks(3, TIMEOUT_S);
+    links[0].cut_to = 1;
+    last.ranks = ranks[2];
+    sum(&last);
+    assert_int_equal(last.code, STATUS_IO);
+    assert_non_null(strstr(last.message, "no letter reaches rank 1"));
+    close_all(3);
     assert_true(is_killed(0) && is_killed(1) && is_killed(2));
 }
 
@@ -592,8 +715,8 @@ static void ranks_that_are_not_started_alike_are_refused_and_one_says_why(void *
     const struct ranks_start usual = {.version = "1", .digest = 7},
                              other_digest = {.version = "1", .digest = 8},
                              other_version = {.version = "2", .digest = 7};
-    assert_refused(&usual, &other_digest, "has other inputs or options than rank 0");
-    assert_refused(&usual, &other_version, "is leat ");
+    assert_refused(&usual, &other_digest, "has other inputs or options than rank 0 (");
+    assert_refused(&usual, &other_version, "has another version than rank 0 (");
 }
 
 static void rank_that_cannot_join_says_why_and_ends_all(void **state)
@@ -616,10 +739,10 @@ static void process_ends_when_another_does_not_leave(void **state)
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        uint64_t figures[RANKS_FIGURES] = {0};
-        open_ranks(1, SILENCE_S);
+        uint64_t totals[RANKS_TOTALS] = {0};
+        open_ranks(1, TIMEOUT_S);
         links[0].lingers = true;
-        if (ranks_sum(ranks[0], figures) == STATUS_OK) {
+        if (ranks_sum(ranks[0], totals) == STATUS_OK) {
             ranks_close(ranks[0]);
         }
         _exit(0);
@@ -629,21 +752,19 @@ static void process_ends_when_another_does_not_leave(void **state)
     assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 1);
 }
 
-static void silent_first_rank_ends_the_run_too(void **state)
-{
-    (void)state;
-    lose(3, 0);
-}
-
 static void ranks_that_were_stopped_all_together_lose_nobody(void **state)
 {
     (void)state;
-    open_ranks(3, SILENCE_S);
+    open_ranks(3, TIMEOUT_S);
     assert_true(claim(2, 1));
-    paused = true;
-    time_ns += (uint64_t)(2.5e9 * SILENCE_S);
-    paused = false;
-    let_pass(2 * SILENCE_S);
+    for (size_t i = 0; i < 3; i++) {
+        links[i].stopped = true;
+    }
+    time_ns += (uint64_t)(2.5e9 * TIMEOUT_S);
+    for (size_t i = 0; i < 3; i++) {
+        links[i].stopped = false;
+    }
+    let_pass(2 * TIMEOUT_S);
     assert_true(claim(1, 2));
     assert_false(claim(2, 2));
     end_well(3);
@@ -655,9 +776,14 @@ int main(void)
         cmocka_unit_test(each_key_is_one_ranks_and_stays_so),
         cmocka_unit_test(rank_asks_hardly_about_what_others_have_claimed),
         cmocka_unit_test(rank_that_is_stopped_takes_no_further_job),
-        cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_put_away_their_work),
+        cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_cleaned_up),
         cmocka_unit_test(run_whose_rank_falls_silent_when_it_is_done_does_not_end_well),
-        cmocka_unit_test(silent_first_rank_ends_the_run_too),
+        cmocka_unit_test(rank_that_never_cleans_up_is_waited_for_only_so_long),
+        cmocka_unit_test(first_rank_that_never_cleans_up_is_waited_for_only_so_long),
+        cmocka_unit_test(silent_first_rank_ends_the_run_once_the_others_have_had_time),
+        cmocka_unit_test(first_two_ranks_that_fall_silent_end_the_run_and_others_say_why),
+        cmocka_unit_test(transport_that_fails_ends_the_run_and_is_logged_once),
+        cmocka_unit_test(rank_that_cannot_be_reached_keeps_no_other_from_hearing_of_the_end),
         cmocka_unit_test(ranks_that_are_not_started_alike_are_refused_and_one_says_why),
         cmocka_unit_test(rank_that_cannot_join_says_why_and_ends_all),
         cmocka_unit_test(process_ends_when_another_does_not_leave),

@@ -194,7 +194,7 @@ def refuse(*other):
     shutil.rmtree("out", ignore_errors=True)
     ranks = Ranks(1, "in", ":", "-n", "1", *RUN, "--mpi", "--json", *other)
     check(ranks.end() == 2, f"exit status {ranks.mpirun.returncode}")
-    check(ranks.said().count("has other inputs or options than rank 0; all ranks must be started alike") == 1, ranks.said())
+    check(ranks.said().count("has other inputs or options than rank 0 (") == 1, ranks.said())
     check(not published(), "something was done nevertheless")
 
 
