@@ -14,6 +14,8 @@
 
 struct rank_link;
 
+enum { RANK_MESSAGE_BYTES = 4096 };
+
 struct rank_transport {
     /* The library and its version, in one line; also before open(). */
     void (*describe)(char *text, size_t bytes);
@@ -27,14 +29,13 @@ struct rank_transport {
     /* Waits until what was sent has left and all others close, too. */
     void (*close)(struct rank_link *link);
 
-    /* Sends a copy of the message, also where nobody receives. Messages of one rank to another
-     * arrive in their order. */
+    /* Sends a copy of the message of at most RANK_MESSAGE_BYTES, also where nobody receives.
+     * Messages of one rank to another arrive in their order. */
     enum status (*send)(struct rank_link *link, size_t to, const void *message,
                         size_t bytes) STATUS_MUST_CHECK;
-    /* A message that has come, and whose it is; *bytes 0: none has. STATUS_INTERNAL: it is longer
-     * than `room`. */
-    enum status (*receive)(struct rank_link *link, void *message, size_t room, size_t *from,
-                           size_t *bytes) STATUS_MUST_CHECK;
+    /* A message that has come, and from whom; NULL: none has. Valid until the next call. */
+    enum status (*receive)(struct rank_link *link, const void **message,
+                           size_t *from) STATUS_MUST_CHECK;
 
     /* Instead of close(): ends the processes of all ranks, this one with that exit status. */
     void (*kill)(struct rank_link *link, int exit_status);

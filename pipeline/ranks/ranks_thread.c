@@ -50,6 +50,7 @@ struct message {
     };
 };
 enum { HEAD_BYTES = offsetof(struct message, stop) };
+_Static_assert(sizeof(struct message) <= RANK_MESSAGE_BYTES, "what the transport takes");
 
 static bool is_working(const struct ranks *r)
 {
@@ -178,17 +179,17 @@ static enum status take(struct ranks *r, size_t from, const struct message *m)
 /* Takes what has come; *came: something has. */
 static enum status receive(struct ranks *r, bool *came)
 {
-    struct message m;
-    size_t from, bytes;
-    const enum status code = r->transport->receive(r->link, &m, sizeof(m), &from, &bytes);
+    const void *message = NULL;
+    size_t from;
+    const enum status code = r->transport->receive(r->link, &message, &from);
     r->is_broken = r->is_broken || code != STATUS_OK;
-    *came = code == STATUS_OK && bytes > 0;
+    *came = code == STATUS_OK && message != NULL;
     if (!*came) {
         return code;
     }
     r->peers[from].heard_s = r->clock_s;
     r->poll_us = SHORTEST_POLL_US;
-    return take(r, from, &m);
+    return take(r, from, message);
 }
 
 /* --- what is due ------------------------------------------------------------------------------ */

@@ -27,12 +27,12 @@ enum { MOST_RANKS = 4, KEYS = 3000 };
 struct letter {
     struct letter *next;
     size_t from, bytes;
-    char text[];
+    _Alignas(max_align_t) char text[];
 };
 
 struct rank_link {
     size_t own;
-    struct letter *first, **last;
+    struct letter *first, **last, *read;
     atomic_bool stopped;  /* as if its process were */
     atomic_bool deaf;     /* receiving fails */
     atomic_size_t cut_to; /* sending to this rank fails */
@@ -98,6 +98,7 @@ static enum status send_letter(struct rank_link *link, size_t to, const void *me
     }
     struct letter *l = malloc(sizeof(*l) + bytes);
     assert_non_null(l);
+    assert_true(bytes <= RANK_MESSAGE_BYTES);
     *l = (struct letter){.from = link->own, .bytes = bytes};
     memcpy(l->text, message, bytes);
     pthread_mutex_lock(&post);
@@ -107,9 +108,9 @@ static enum status send_letter(struct rank_link *link, size_t to, const void *me
     return STATUS_OK;
 }
 
-static enum status receive_letter(struct rank_link *link, void *message, size_t room, size_t *from,
-                                  size_t *bytes)
+static enum status receive_letter(struct rank_link *link, const void **message, size_t *from)
 {
+    *message = NULL;
     link->n_polls++;
     while (link->stopped) {
         sleep_s(0.0001);
@@ -117,21 +118,17 @@ static enum status receive_letter(struct rank_link *link, void *message, size_t 
     if (link->deaf) {
         return status_fail(STATUS_IO, "no letter can be read");
     }
+    free(link->read);
     pthread_mutex_lock(&post);
-    struct letter *l = link->first;
+    struct letter *l = link->read = link->first;
     if (l != NULL) {
         link->first = l->next;
         link->last = l->next != NULL ? link->last : &link->first;
+        link->n_totals += l->bytes > sizeof(uint64_t[RANKS_TOTALS]); /* all else is shorter */
+        *from = l->from;
+        *message = l->text;
     }
     pthread_mutex_unlock(&post);
-    *bytes = l != NULL ? l->bytes : 0;
-    if (l != NULL) {
-        assert_true(l->bytes <= room);
-        *from = l->from;
-        memcpy(message, l->text, l->bytes);
-        link->n_totals += l->bytes > sizeof(uint64_t[RANKS_TOTALS]); /* all else is shorter */
-    }
-    free(l);
     return STATUS_OK;
 }
 
@@ -375,6 +372,7 @@ static void close_all(size_t n)
             links[i].first = l->next;
             free(l);
         }
+        free(links[i].read);
     }
 }
 
