@@ -159,14 +159,28 @@ static void do_nothing(int number)
     (void)number;
 }
 
-/* This rank is done. mpirun gives none of them time to put away its work once another has died of
- * the signal that tells them to stop; so a first one, which has nothing to stop, is let pass. */
-static void let_signal_pass(void)
+static void do_nothing_either(uv_signal_t *signal, int number)
 {
+    (void)signal;
+    (void)number;
+}
+
+/* This rank is done. mpirun gives none of them time to clean up once another has died of the signal
+ * that tells them to stop; so a first one, which has nothing to stop, is ignored. Closing the last
+ * handle of a signal would make libuv restore its default, which it must not have for an instant:
+ * one of each stays open. */
+static void ignore_first_signal(struct runner *r)
+{
+    static uv_signal_t kept[2];
     const struct sigaction once = {.sa_handler = do_nothing,
                                    .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
-    sigaction(SIGINT, &once, NULL);
-    sigaction(SIGTERM, &once, NULL);
+    for (int i = 0; i < r->n_signals; i++) {
+        const int number = r->signals[i].signum;
+        if (uv_signal_init(uv_default_loop(), &kept[i]) == 0 &&
+            uv_signal_start(&kept[i], do_nothing_either, number) == 0) {
+            sigaction(number, &once, NULL);
+        }
+    }
 }
 
 static void close_handles(struct runner *r)
@@ -174,11 +188,11 @@ static void close_handles(struct runner *r)
     if (!r->closing) {
         r->closing = true;
         uv_close((uv_handle_t *)&r->progress_timer, NULL);
+        if (r->ranks != NULL && r->totals->n_interrupted == 0) {
+            ignore_first_signal(r);
+        }
         for (int i = 0; i < r->n_signals; i++) {
             uv_close((uv_handle_t *)&r->signals[i], NULL);
-        }
-        if (r->ranks != NULL && r->totals->n_interrupted == 0) {
-            let_signal_pass();
         }
         if (r->watches_ranks) {
             ranks_watch(r->ranks, NULL, NULL);

@@ -34,7 +34,7 @@ struct ranks {
     double timeout_s; /* INFINITY: none */
     size_t own, size;
     struct rank_card *cards; /* of all ranks */
-    struct rank_peer *peers; /* likewise; rank 0 uses all, the others the first */
+    struct rank_peer *peers; /* likewise; of use in rank 0: all, elsewhere: rank 0 and itself */
 
     pthread_t thread;
     pthread_mutex_t lock;
