@@ -234,7 +234,7 @@ static void look_for_silence(struct ranks *r)
     for (size_t i = 1; r->own == 0 && i < r->size; i++) {
         lost = r->peers[i].heard_s < r->peers[lost].heard_s ? i : lost;
     }
-    if (lost != r->own && is_silent(r, lost)) {
+    if (is_working(r) && lost != r->own && is_silent(r, lost)) {
         snprintf(why, sizeof(why),
                  "rank %zu (%s) has not answered for %.3g s: it is stopped, or its host or the "
                  "network is down",

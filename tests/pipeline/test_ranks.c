@@ -456,7 +456,7 @@ static bool is_killed(size_t rank)
 
 static void wait_for_killed(size_t rank)
 {
-    for (uint64_t i = 0; i < 300000 * patience() && !links[rank].killed; i++) {
+    for (uint64_t i = 0; i < 100000 * patience() && !links[rank].killed; i++) {
         sleep_s(0.0001);
     }
     assert_true(is_killed(rank));
