@@ -550,6 +550,7 @@ static enum status add_up_ranks(struct ranks *ranks, enum status code, struct ru
 {
     if (code != STATUS_OK) {
         log_error("%s", status_message());
+        let_signal_pass();
     }
     uint64_t sums[RANKS_TOTALS] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
                                    t->input_bytes, t->n_interrupted, code != STATUS_OK};

@@ -32,8 +32,8 @@ void job_input_free(struct job_input *input)
     *input = (struct job_input){0};
 }
 
-/* It starts over elsewhere, once; or, where several compute it, on its own device alone: whether
- * that is the one which has failed shows then. */
+/* It starts over elsewhere, once; or, where several compute it, alone: which of them has failed
+ * shows then. */
 static void leave_device(struct job *job, const char *why)
 {
     if (job->n_helpers > 0) {
@@ -330,9 +330,8 @@ static enum status end_work(void *owner)
         job->input.settings.stage->free(job->stage);
         job->stage = NULL;
     }
-    const enum status help = job_helpers_end(job);
+    job_helpers_end(job);
     enum status code = job->queue != NULL ? end_queue(job) : STATUS_OK;
-    code = code == STATUS_OK ? help : code;
     table_free(job->again);
     job->again = NULL;
     job_copies_close(job);

@@ -41,12 +41,13 @@ enum status job_helpers_bring(struct job *job)
 {
     struct queue *queues[SETTINGS_MOST_DEVICES];
     size_t n = 0;
-    while (!job->has_help && n < job->n_helpers) {
-        struct job_helper *h = &job->helpers[n];
+    for (size_t i = 0; !job->has_help && i < job->n_helpers; i++) {
+        struct job_helper *h = &job->helpers[i];
         struct backend *b = h->device->backend;
         if (b->ops->queue_new(b, &h->queue) != STATUS_OK) {
             log_warning("CUDA device %d does not help: %s", h->device->number, status_message());
-            break;
+            h->queue = NULL;
+            continue;
         }
         h->queue->stop = &job->stop;
         queues[n++] = h->queue;
@@ -72,19 +73,16 @@ void job_helpers_busy(struct job *job)
     }
 }
 
-enum status job_helpers_end(struct job *job)
+void job_helpers_end(struct job *job)
 {
-    enum status code = STATUS_OK;
     for (size_t i = 0; i < job->n_helpers; i++) {
         struct queue *q = job->helpers[i].queue;
         if (q != NULL) {
-            const enum status own = q->backend->ops->finish(q);
-            code = code == STATUS_OK ? own : code;
+            job->helpers[i].has_failed = q->backend->ops->finish(q) != STATUS_OK;
             q->backend->ops->queue_free(q);
             job->helpers[i].queue = NULL;
         }
     }
-    return job->code_at_end == STATUS_OK ? code : STATUS_OK;
 }
 
 void job_helpers_give(struct job *job)
@@ -93,5 +91,8 @@ void job_helpers_give(struct job *job)
         const struct job_helper *h = &job->helpers[job->n_helpers - 1];
         h->device->n_jobs--;
         h->device->memory_used -= h->bytes;
+        if (h->has_failed) {
+            (void)engine_leave_device(h->device, "it failed while it helped another");
+        }
     }
 }

@@ -49,6 +49,7 @@ struct job_helper {
     struct engine_device *device;
     struct queue *queue; /* the job's; NULL: not made yet */
     uint64_t bytes;      /* reserved there */
+    bool has_failed;     /* at the end */
 };
 
 struct job {
@@ -175,9 +176,10 @@ size_t job_most_helpers(const struct job *job);
 enum status job_helpers_bring(struct job *job) STATUS_MUST_CHECK;
 /* Makes job->busy, of the job's own queue, that of the busiest. */
 void job_helpers_busy(struct job *job);
-/* On a lane, when the stage is gone: waits for their queues and frees them. */
-enum status job_helpers_end(struct job *job) STATUS_MUST_CHECK;
-/* On the loop thread, after that. */
+/* On a lane, when the stage is gone: waits for their queues and frees them. What counts of their
+ * work the stage has waited for: a failure that shows now is the device's alone. */
+void job_helpers_end(struct job *job);
+/* On the loop thread, after that: they are the engine's again, but for those that have failed. */
 void job_helpers_give(struct job *job);
 
 /* job_stream.c */

@@ -178,16 +178,17 @@ static enum status end(struct sciddicat_job *job)
 
 /* --- helpers ---------------------------------------------------------------------------------- */
 
-/* A cell that can emit makes one piece busy at most. */
+/* Where few cells can emit, nobody looks which pieces are busy. */
 static enum status count_helpers(struct sciddicat_job *job)
 {
     uint64_t busy = 0;
     job->n_helpers = 0;
-    if (job->args.most_helpers == 0 || sciddicat_n_devices(job->now.n_active) < 2) {
+    if (job->args.most_helpers == 0 || is_over(job) || sciddicat_n_devices(job->now.n_active) < 2) {
         return STATUS_OK;
     }
     STATUS_TRY(bands_busy(job->bands, &busy));
-    const size_t most = 1 + job->args.most_helpers, wanted = sciddicat_n_devices(busy);
+    const size_t groups = sciddicat_n_groups(job->params.rows), asked = sciddicat_n_devices(busy);
+    const size_t most = 1 + job->args.most_helpers, wanted = asked < groups ? asked : groups;
     const size_t n = wanted < most ? wanted : most;
     const double left = (double)(job->choice.steps - job->now.step) * (double)busy;
     if (n > 1 && left - left / (double)n >= least_saved) {

@@ -12,12 +12,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from patience import PATIENCE, WAIT_S
 
 LEAT = os.environ["LEAT"]
-INPUTS = int(os.environ.get("LEAT_MPI_INPUTS", "500"))
+INPUTS = int(os.environ.get("LEAT_MPI_INPUTS", "500" if PATIENCE == 1 else "150"))
 ROUNDS = int(os.environ.get("LEAT_MPI_ROUNDS", "1"))
 RUN = [LEAT, "run", "-b", "cpu", "--threads", "1", "-c", "leat.conf"]
 # What Open MPI keeps in files lies here.
 ENVIRONMENT = dict(os.environ, TMPDIR=os.path.abspath("tmp"),
                    OMPI_MCA_btl_vader_backing_directory=os.path.abspath("shm"))
+
+# mpirun waits for so long before it tells ranks to stop, and once more before it kills them; 1 s by itself.
+SLOW_TO_KILL = {"OMPI_MCA_odls_base_sigkill_timeout": f"{2 * PATIENCE:.0f}"}
 
 
 def check(right, what):
@@ -150,7 +153,7 @@ def is_as_of_one_process():
 def kill_one(n, victim, n_done):
     """Then the rest is done by as many."""
     shutil.rmtree("out", ignore_errors=True)
-    ranks = Ranks(n, "lasting", "in")
+    ranks = Ranks(n, "lasting", "in", environment=SLOW_TO_KILL)
     ranks.until_lasting(n_done)
     pid = ranks.process(victim)
     os.kill(pid, signal.SIGKILL)
@@ -170,7 +173,7 @@ def kill_one(n, victim, n_done):
 
 def stop_one(n, victim, n_done):
     shutil.rmtree("out", ignore_errors=True)
-    ranks = Ranks(n, "--mpi-timeout", f"{PATIENCE}", "lasting", "in")
+    ranks = Ranks(n, "--mpi-timeout", f"{max(5, 2 * PATIENCE)}", "lasting", "in")
     ranks.until_lasting(n_done)
     pid = ranks.process(victim)
     os.kill(pid, signal.SIGSTOP)
@@ -180,9 +183,8 @@ def stop_one(n, victim, n_done):
 
 
 def interrupt(n, n_done):
-    """mpirun waits for so long before it tells them to stop, and once more before it kills them; 1 s by itself."""
     shutil.rmtree("out", ignore_errors=True)
-    ranks = Ranks(n, "lasting", "in", environment={"OMPI_MCA_odls_base_sigkill_timeout": f"{2 * PATIENCE:.0f}"})
+    ranks = Ranks(n, "lasting", "in", environment=SLOW_TO_KILL)
     ranks.until_lasting(n_done)
     ranks.mpirun.send_signal(signal.SIGINT)
     check(ranks.end() != 0, "what was interrupted is no success")

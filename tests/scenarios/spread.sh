@@ -45,6 +45,9 @@ LEAT_FAKE_BROKEN=1 run '0 2 ' -b cuda --spread 2
 says 'device 1 is broken'
 # Where one fails the job begins again, alone.
 LEAT_FAKE_HALTED=2 run '0 0 1 2 ' -b cuda
+# One that fails after it has done its part is left alone; the result stands.
+LEAT_FAKE_FALLEN=2 run '0 1 2 ' -b cuda
+says 'CUDA device 2 is not used any more: it failed while it helped'
 expect 2 "$LEAT" run -b cuda --spread many valley.dem.asc valley.source.asc
 says "'many' is not a number of devices; write auto, off, or 1 to 64"
 

@@ -9,9 +9,13 @@
  *   LEAT_FAKE_BROKEN=LIST  these cannot be opened: "0,3"
  *   LEAT_FAKE_LOST=LIST    landslides fail on these
  *   LEAT_FAKE_HALTED=LIST  members of a landslide fail there, once they are to do a step
+ *   LEAT_FAKE_FALLEN=LIST  queues of these fail when they are waited for to the end
  *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
  *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
+ *
+ * While a device opens, landslides stand still on others: so what a test sees of devices that come
+ * later does not depend on how fast they are.
  */
 #include "kernels/backend.h"
 #include "kernels/sciddicat/sciddicat.h"
@@ -26,6 +30,7 @@ enum { MOST = 64 };
 
 static const struct backend *opened[MOST]; /* by number */
 static struct backend_ops ops;
+static bool is_opening[MOST]; /* until it is asked what it is */
 static struct sciddicat_kernels sciddicat;
 static struct sciddicat_member_kernels member;
 
@@ -99,6 +104,7 @@ static enum status fake_open(const struct backend_config *config, struct backend
     }
     STATUS_TRY(backend_cpu.open(config, out));
     (*out)->ops = &ops;
+    __atomic_store_n(&is_opening[device], true, __ATOMIC_SEQ_CST);
     __atomic_store_n(&opened[device], *out, __ATOMIC_RELEASE);
     return STATUS_OK;
 }
@@ -115,6 +121,9 @@ static void fake_close(struct backend *b)
 static void fake_describe(const struct backend *b, struct backend_info *out)
 {
     backend_cpu.describe(b, out);
+    if (device_of(b) < MOST) {
+        __atomic_store_n(&is_opening[device_of(b)], false, __ATOMIC_SEQ_CST);
+    }
     snprintf(out->name, sizeof out->name, "cuda");
     snprintf(out->device, sizeof out->device, "fake %d", device_of(b));
     out->memory_bytes = UINT64_C(1) << 30;
@@ -145,6 +154,34 @@ static enum status fake_sciddicat_open(struct queue *q, const struct sciddicat_p
     return backend_cpu.sciddicat->open(q, p, in, run);
 }
 
+static bool is_any_opening(void)
+{
+    bool any = false;
+    for (int i = 0; i < MOST; i++) {
+        any = any || __atomic_load_n(&is_opening[i], __ATOMIC_SEQ_CST);
+    }
+    return any;
+}
+
+static enum status fake_advance(struct queue *q, void *run, uint64_t n_steps,
+                                struct sciddicat_report *out)
+{
+    const int device = device_of(q->backend); /* one that opens has its self-test */
+    while (!__atomic_load_n(&is_opening[device], __ATOMIC_SEQ_CST) && is_any_opening() &&
+           !queue_is_stopped(q)) {
+        usleep(1000);
+    }
+    return backend_cpu.sciddicat->advance(q, run, n_steps, out);
+}
+
+/* The work of a device that is lost has come to nothing, at the latest here. */
+static enum status fake_finish(struct queue *q)
+{
+    return is_listed("LEAT_FAKE_FALLEN", device_of(q->backend))
+               ? status_fail(STATUS_DEVICE, "the device has fallen off the bus")
+               : backend_cpu.finish(q);
+}
+
 static enum status fake_step(struct queue *q, void *run, unsigned n_steps)
 {
     return is_listed("LEAT_FAKE_HALTED", device_of(q->backend))
@@ -156,6 +193,7 @@ __attribute__((constructor)) static void set_ops(void)
 {
     sciddicat = *backend_cpu.sciddicat;
     sciddicat.open = fake_sciddicat_open;
+    sciddicat.advance = fake_advance;
     member = *sciddicat.member;
     member.step = fake_step;
     sciddicat.member = &member;
@@ -166,6 +204,7 @@ __attribute__((constructor)) static void set_ops(void)
     ops.close = fake_close;
     ops.describe = fake_describe;
     ops.host_pin = fake_pin;
+    ops.finish = fake_finish;
     ops.sciddicat = &sciddicat;
 }
 
