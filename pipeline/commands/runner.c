@@ -159,26 +159,30 @@ static void do_nothing(int number)
     (void)number;
 }
 
+/* This rank is done. mpirun gives none of them time to clean up once another has died of the signal
+ * that tells them to stop; so a first one, which has nothing to stop, is ignored. */
+static void ignore_first_signal(void)
+{
+    const struct sigaction once = {.sa_handler = do_nothing,
+                                   .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+}
+
 static void do_nothing_either(uv_signal_t *signal, int number)
 {
     (void)signal;
     (void)number;
 }
 
-/* This rank is done. mpirun gives none of them time to clean up once another has died of the signal
- * that tells them to stop; so a first one, which has nothing to stop, is ignored. Closing the last
- * handle of a signal would make libuv restore its default, which it must not have for an instant:
- * one of each stays open. */
-static void ignore_first_signal(struct runner *r)
+/* libuv restores a signal's default with the last handle that watches it, and a rank that is done
+ * must not have that for an instant: one of each stays open. */
+static void keep_handlers(const struct runner *r)
 {
     static uv_signal_t kept[2];
-    const struct sigaction once = {.sa_handler = do_nothing,
-                                   .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
     for (int i = 0; i < r->n_signals; i++) {
-        const int number = r->signals[i].signum;
-        if (uv_signal_init(uv_default_loop(), &kept[i]) == 0 &&
-            uv_signal_start(&kept[i], do_nothing_either, number) == 0) {
-            sigaction(number, &once, NULL);
+        if (uv_signal_init(uv_default_loop(), &kept[i]) == 0) {
+            (void)uv_signal_start(&kept[i], do_nothing_either, r->signals[i].signum);
         }
     }
 }
@@ -188,11 +192,15 @@ static void close_handles(struct runner *r)
     if (!r->closing) {
         r->closing = true;
         uv_close((uv_handle_t *)&r->progress_timer, NULL);
-        if (r->ranks != NULL && r->totals->n_interrupted == 0) {
-            ignore_first_signal(r);
+        const bool ignores = r->ranks != NULL && r->totals->n_interrupted == 0;
+        if (ignores) {
+            keep_handlers(r);
         }
         for (int i = 0; i < r->n_signals; i++) {
             uv_close((uv_handle_t *)&r->signals[i], NULL);
+        }
+        if (ignores) {
+            ignore_first_signal();
         }
         if (r->watches_ranks) {
             ranks_watch(r->ranks, NULL, NULL);
@@ -550,7 +558,7 @@ static enum status add_up_ranks(struct ranks *ranks, enum status code, struct ru
 {
     if (code != STATUS_OK) {
         log_error("%s", status_message());
-        let_signal_pass();
+        ignore_first_signal();
     }
     uint64_t sums[RANKS_TOTALS] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
                                    t->input_bytes, t->n_interrupted, code != STATUS_OK};
