@@ -159,9 +159,9 @@ static void do_nothing(int number)
     (void)number;
 }
 
-/* This rank is done. mpirun gives none of them time to put away its work once another has died of
- * the signal that tells them to stop; so a first one, which has nothing to stop, is let pass. */
-static void let_signal_pass(void)
+/* This rank is done. mpirun gives none of them time to clean up once another has died of the signal
+ * that tells them to stop; so a first one, which has nothing to stop, is ignored. */
+static void ignore_first_signal(void)
 {
     const struct sigaction once = {.sa_handler = do_nothing,
                                    .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
@@ -169,16 +169,38 @@ static void let_signal_pass(void)
     sigaction(SIGTERM, &once, NULL);
 }
 
+static void do_nothing_either(uv_signal_t *signal, int number)
+{
+    (void)signal;
+    (void)number;
+}
+
+/* libuv restores a signal's default with the last handle that watches it, and a rank that is done
+ * must not have that for an instant: one of each stays open. */
+static void keep_handlers(const struct runner *r)
+{
+    static uv_signal_t kept[2];
+    for (int i = 0; i < r->n_signals; i++) {
+        if (uv_signal_init(uv_default_loop(), &kept[i]) == 0) {
+            (void)uv_signal_start(&kept[i], do_nothing_either, r->signals[i].signum);
+        }
+    }
+}
+
 static void close_handles(struct runner *r)
 {
     if (!r->closing) {
         r->closing = true;
         uv_close((uv_handle_t *)&r->progress_timer, NULL);
+        const bool ignores = r->ranks != NULL && r->totals->n_interrupted == 0;
+        if (ignores) {
+            keep_handlers(r);
+        }
         for (int i = 0; i < r->n_signals; i++) {
             uv_close((uv_handle_t *)&r->signals[i], NULL);
         }
-        if (r->ranks != NULL && r->totals->n_interrupted == 0) {
-            let_signal_pass();
+        if (ignores) {
+            ignore_first_signal();
         }
         if (r->watches_ranks) {
             ranks_watch(r->ranks, NULL, NULL);
@@ -495,7 +517,7 @@ static enum status refuse_launcher(const struct rank_transport *transport, struc
 {
     char mpi[STATUS_MESSAGE_BYTES];
     transport->describe(mpi, sizeof(mpi));
-    STATUS_TRY(ranks_sum(alone, (uint64_t[RANKS_FIGURES]){0})); /* so that it leaves well */
+    STATUS_TRY(ranks_sum(alone, (uint64_t[RANKS_TOTALS]){0})); /* so that it leaves well */
     ranks_close(alone);
     return status_fail(STATUS_UNSUPPORTED,
                        "--mpi: %zu processes have been started together, but %s, which leat_mpi.so "
@@ -519,7 +541,7 @@ static enum status open_ranks(const struct settings *settings, bool check_only, 
                            "the inputs with --shard",
                            why);
     }
-    const struct ranks_start start = {.silence_s = settings->mpi_timeout_s,
+    const struct ranks_start start = {.timeout_s = settings->mpi_timeout_s,
                                       .version = LEAT_VERSION,
                                       .digest = settings_digest(settings) + check_only};
     STATUS_TRY(ranks_open(transport, &start, out));
@@ -536,10 +558,10 @@ static enum status add_up_ranks(struct ranks *ranks, enum status code, struct ru
 {
     if (code != STATUS_OK) {
         log_error("%s", status_message());
-        let_signal_pass();
+        ignore_first_signal();
     }
-    uint64_t sums[RANKS_FIGURES] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
-                                    t->input_bytes, t->n_interrupted, code != STATUS_OK};
+    uint64_t sums[RANKS_TOTALS] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
+                                   t->input_bytes, t->n_interrupted, code != STATUS_OK};
     STATUS_TRY(ranks_sum(ranks, sums));
     t->n_ranks = ranks_size(ranks);
     t->n_done = (size_t)sums[0];
@@ -570,9 +592,14 @@ enum status runner_run(const struct settings *settings, bool check_only,
 {
     struct runner_totals totals = {.n_ranks = 1, .shared = settings->shard.count > 0};
     struct ranks *ranks;
-    STATUS_TRY(open_ranks(settings, check_only, &ranks));
+    enum status code = open_ranks(settings, check_only, &ranks);
+    if (code == STATUS_CANCELLED) { /* rank 0 has said why */
+        *exit_status = 2;
+        return STATUS_OK;
+    }
+    STATUS_TRY(code);
     const uint64_t began = thread_pool_now_ns();
-    enum status code = work(settings, ranks, check_only, listener, &totals);
+    code = work(settings, ranks, check_only, listener, &totals);
     if (totals.n_interrupted > 0 && totals.n_failed == 0) {
         log_warning("stopped by a signal");
     }

@@ -2,14 +2,15 @@
  * ranks - the processes that one mpirun or srun has started work off the same inputs: whose job is
  * which, what they have done together, and how they end when one of them is lost.
  *
- * Every rank has one thread that alone calls MPI, through the module leat_mpi.so, and sends signs
- * of life. Rank 0 decides: a job is the first rank's that asks for its key. Each rank keeps a copy
- * of the claims and asks only about keys that are not in it, so it asks about as often as it has
- * jobs, however many ranks there are.
+ * Every rank has one thread that alone calls MPI, through the module leat_mpi.so, and sends
+ * heartbeats. Rank 0 decides: a job is the first rank's that asks for its key. Each rank keeps a
+ * copy of the claims and asks only about keys that are not in it, so it asks about as often as it
+ * has jobs, however many ranks there are.
  *
- * Rank 0 watches the others, and they watch it. When a rank has not been heard of for too long, all
- * others are told to stop; once they have put away what they were doing, and not before, the
- * processes of all ranks are ended. Time in which a rank is itself stopped does not count for it.
+ * Rank 0 watches the others, and they watch it. When a rank has not been heard of for the timeout,
+ * all others are told to stop. The processes of all ranks are ended once the others have cancelled
+ * and cleaned up what they were doing, but after four more timeouts at the latest; where rank 0 is
+ * lost, after one more. Time in which a rank is itself stopped does not count for it.
  */
 #ifndef LEAT_PIPELINE_RANKS_RANKS_H
 #define LEAT_PIPELINE_RANKS_RANKS_H
@@ -28,13 +29,13 @@ enum status ranks_load(const struct rank_transport **out) STATUS_MUST_CHECK;
 
 /* What a rank is to the others. */
 struct ranks_start {
-    double silence_s;    /* a rank that is silent for longer is lost; 0: never */
+    double timeout_s;    /* a rank that is silent for longer is lost; 0: never */
     const char *version; /* of the program, which borrows it */
     uint64_t digest;     /* a number for what it is to do */
 };
 
-/* Joins the others. Where version or digest are not rank 0's nobody is given a job, and the run
- * ends as if a rank were lost. */
+/* Joins the others; waits until all have come. STATUS_CANCELLED, in all ranks: version or digest of
+ * one of them are not rank 0's, which has logged it. */
 enum status ranks_open(const struct rank_transport *transport, const struct ranks_start *start,
                        struct ranks **out) STATUS_MUST_CHECK;
 size_t ranks_own(const struct ranks *r);
@@ -47,15 +48,15 @@ void ranks_watch(struct ranks *r, void (*lost)(void *user), void *user);
 
 /* Whether the job with that key is this rank's. The same answer for a key each time, on each rank;
  * but once a rank is lost or after ranks_stop() no further job is this rank's. For one thread at a
- * time; waits for rank 0, and that for all to join. */
+ * time; waits for rank 0. */
 enum status ranks_claim(struct ranks *r, uint64_t key, bool *own) STATUS_MUST_CHECK;
 /* From any thread: this rank takes no further job. */
 void ranks_stop(struct ranks *r);
 
-/* This rank is done. Waits until all are, and adds up their figures. Once. STATUS_IO: a rank is
+/* This rank is done. Waits until all are, and adds up their totals. Once. STATUS_IO: a rank is
  * lost. */
-enum { RANKS_FIGURES = 8 };
-enum status ranks_sum(struct ranks *r, uint64_t figures[RANKS_FIGURES]) STATUS_MUST_CHECK;
+enum { RANKS_TOTALS = 8 };
+enum status ranks_sum(struct ranks *r, uint64_t totals[RANKS_TOTALS]) STATUS_MUST_CHECK;
 
 /* Leaves the others; waits until all do, so that none ends while another still has something to
  * say. Where a rank is lost, or does not leave in time, it ends all processes, this one with exit

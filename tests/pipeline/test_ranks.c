@@ -1,6 +1,7 @@
 /*
  * Ranks over a transport that lies in this process: whose job is which, sums, and how all end when
  * one of them falls silent. Each rank is a thread of its own, beside this one, which acts for all.
+ * Time is the test's: it goes on once all ranks have looked for messages, however long that takes.
  */
 #include "pipeline/ranks/ranks.h"
 #include "tests/support/patience.h"
@@ -19,28 +20,30 @@
 #include <cmocka.h>
 
 enum { MOST_RANKS = 4, KEYS = 3000 };
+#define TIMEOUT_S 1.0
 
 /* --- the transport ---------------------------------------------------------------------------- */
 
 struct letter {
     struct letter *next;
     size_t from, bytes;
-    char text[];
+    _Alignas(max_align_t) char text[];
 };
 
 struct rank_link {
     size_t own;
-    struct letter *first, **last;
-    atomic_bool muted;   /* what it sends does not arrive */
-    atomic_bool lingers; /* it cannot be closed */
-    atomic_bool killed, closed;
-    atomic_size_t n_sent;
+    struct letter *first, **last, *read;
+    atomic_bool stopped;  /* as if its process were */
+    atomic_bool deaf;     /* receiving fails */
+    atomic_size_t cut_to; /* sending to this rank fails */
+    atomic_bool lingers;  /* it cannot be closed */
+    atomic_bool leaves, killed, closed;
+    atomic_size_t n_sent, n_polls, n_totals; /* how often it has looked for letters; that came */
 };
 
 static struct rank_link links[MOST_RANKS];
 static size_t n_links, n_open;
 static pthread_mutex_t post = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool paused; /* as if all processes were stopped */
 
 static void sleep_s(double seconds)
 {
@@ -63,17 +66,41 @@ static enum status open_link(struct rank_link **out, size_t *rank, size_t *size)
     return STATUS_OK;
 }
 
+enum { MOST_CARD_BYTES = 256 };
+static char cards[MOST_RANKS * MOST_CARD_BYTES];
+static size_t n_cards;
+static pthread_cond_t cards_are_here = PTHREAD_COND_INITIALIZER;
+static bool gather_fails;
+
+static enum status gather(struct rank_link *link, const void *own, size_t bytes, void *all)
+{
+    assert_true(bytes <= MOST_CARD_BYTES);
+    if (gather_fails) {
+        return status_fail(STATUS_IO, "the cards are lost");
+    }
+    pthread_mutex_lock(&post);
+    memcpy(cards + link->own * bytes, own, bytes);
+    n_cards++;
+    pthread_cond_broadcast(&cards_are_here);
+    while (n_cards < n_links) {
+        pthread_cond_wait(&cards_are_here, &post);
+    }
+    memcpy(all, cards, n_links * bytes);
+    pthread_mutex_unlock(&post);
+    return STATUS_OK;
+}
+
 static enum status send_letter(struct rank_link *link, size_t to, const void *message, size_t bytes)
 {
+    link->n_sent++;
+    if (to == link->cut_to) {
+        return status_fail(STATUS_IO, "no letter reaches rank %zu", to);
+    }
     struct letter *l = malloc(sizeof(*l) + bytes);
     assert_non_null(l);
+    assert_true(bytes <= RANK_MESSAGE_BYTES);
     *l = (struct letter){.from = link->own, .bytes = bytes};
     memcpy(l->text, message, bytes);
-    link->n_sent++;
-    if (link->muted) {
-        free(l);
-        return STATUS_OK;
-    }
     pthread_mutex_lock(&post);
     *links[to].last = l;
     links[to].last = &l->next;
@@ -81,31 +108,33 @@ static enum status send_letter(struct rank_link *link, size_t to, const void *me
     return STATUS_OK;
 }
 
-static enum status receive_letter(struct rank_link *link, void *message, size_t room, size_t *from,
-                                  size_t *bytes)
+static enum status receive_letter(struct rank_link *link, const void **message, size_t *from)
 {
-    while (paused) {
-        sleep_s(0.001);
+    *message = NULL;
+    link->n_polls++;
+    while (link->stopped) {
+        sleep_s(0.0001);
     }
+    if (link->deaf) {
+        return status_fail(STATUS_IO, "no letter can be read");
+    }
+    free(link->read);
     pthread_mutex_lock(&post);
-    struct letter *l = link->first;
+    struct letter *l = link->read = link->first;
     if (l != NULL) {
         link->first = l->next;
         link->last = l->next != NULL ? link->last : &link->first;
+        link->n_totals += l->bytes > sizeof(uint64_t[RANKS_TOTALS]); /* all else is shorter */
+        *from = l->from;
+        *message = l->text;
     }
     pthread_mutex_unlock(&post);
-    *bytes = l != NULL ? l->bytes : 0;
-    if (l != NULL) {
-        assert_true(l->bytes <= room);
-        *from = l->from;
-        memcpy(message, l->text, l->bytes);
-    }
-    free(l);
     return STATUS_OK;
 }
 
 static void close_link(struct rank_link *link)
 {
+    link->leaves = true;
     while (link->lingers) {
         sleep_s(0.01);
     }
@@ -116,54 +145,200 @@ static void kill_link(struct rank_link *link, int exit_status)
 {
     assert_int_equal(exit_status, 1);
     link->killed = true;
+    link->leaves = true;
 }
 
 static const struct rank_transport letters = {.describe = describe,
                                               .open = open_link,
+                                              .gather = gather,
                                               .close = close_link,
                                               .send = send_letter,
                                               .receive = receive_letter,
                                               .kill = kill_link};
 
+/* --- what is logged --------------------------------------------------------------------------- */
+
+enum { MOST_LINES = 64 };
+static char logged[MOST_LINES][STATUS_MESSAGE_BYTES];
+static atomic_size_t n_logged;
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void __wrap_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void __wrap_log_error(const char *format, ...)
+{
+    va_list rest;
+    va_start(rest, format);
+    pthread_mutex_lock(&log_lock);
+    assert_true(n_logged < MOST_LINES);
+    vsnprintf(logged[n_logged++], sizeof(logged[0]), format, rest);
+    pthread_mutex_unlock(&log_lock);
+    va_end(rest);
+}
+
+/* How many lines begin so. */
+static size_t count_logged(const char *begin)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&log_lock);
+    for (size_t i = 0; i < n_logged; i++) {
+        n += strncmp(logged[i], begin, strlen(begin)) == 0;
+    }
+    pthread_mutex_unlock(&log_lock);
+    return n;
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+static atomic_uint_least64_t time_ns = 1000000000;
+static atomic_uint_least64_t time_stands_ns; /* it goes no further */
+static atomic_bool time_ends;
+static pthread_t time_thread;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    const uint64_t ns = time_ns;
+    if (clock != CLOCK_MONOTONIC) {
+        return __real_clock_gettime(clock, out);
+    }
+    *out = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    return 0;
+}
+
+int __real_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                  const struct timespec *until);
+/* Always a short while of the system's clock. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                  const struct timespec *until)
+{
+    struct timespec t;
+    (void)until;
+    __real_clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += 200000;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return __real_pthread_cond_timedwait(condition, lock, &t);
+}
+
+static void wait_for_poll(const struct rank_link *link, size_t n_polls)
+{
+    while (link->n_polls < n_polls && !link->leaves && !link->stopped && !time_ends) {
+        sleep_s(0.0001);
+    }
+}
+
+static void *run_time(void *unused)
+{
+    (void)unused;
+    while (!time_ends) {
+        size_t seen[MOST_RANKS];
+        for (size_t i = 0; i < n_links; i++) {
+            seen[i] = links[i].n_polls;
+        }
+        for (size_t i = 0; i < n_links; i++) {
+            wait_for_poll(&links[i], seen[i] + 3);
+        }
+        if (time_ns < time_stands_ns) {
+            time_ns += (uint64_t)(1e9 * TIMEOUT_S / 16);
+        }
+    }
+    return NULL;
+}
+
+static void begin_time(void)
+{
+    time_ends = false;
+    time_stands_ns = UINT64_MAX;
+    assert_int_equal(pthread_create(&time_thread, NULL, run_time, NULL), 0);
+}
+
+static void end_time(void)
+{
+    time_ends = true;
+    pthread_join(time_thread, NULL);
+}
+
+/* So long, and no longer. */
+static void let_pass(double seconds)
+{
+    time_stands_ns = time_ns + (uint64_t)(1e9 * seconds);
+    while (time_ns < time_stands_ns) {
+        sleep_s(0.0001);
+    }
+}
+
 /* --- ranks ------------------------------------------------------------------------------------ */
 
 static struct ranks *ranks[MOST_RANKS];
-static atomic_size_t n_lost;
+static pthread_t closing[MOST_RANKS];
+static bool closes[MOST_RANKS];
+static atomic_size_t n_lost, time_stands_at_lost;
 
 static void note_lost(void *user)
 {
     (void)user;
-    n_lost++;
+    if (++n_lost == time_stands_at_lost) {
+        time_stands_ns = 0;
+    }
 }
 
-static double silence_s(void)
+/* How a rank is begun, and what comes of it. */
+struct opening {
+    struct ranks_start start;
+    struct ranks *ranks;
+    enum status code;
+    char message[STATUS_MESSAGE_BYTES];
+};
+
+static void *open_rank(void *arg)
 {
-    return 1.0 * (double)patience();
+    struct opening *o = arg;
+    o->code = ranks_open(&letters, &o->start, &o->ranks);
+    snprintf(o->message, sizeof(o->message), "%s", o->code != STATUS_OK ? status_message() : "");
+    return NULL;
 }
 
-/* Rank `other` is to do something else than the others do. */
-static void open_different(size_t n, double seconds, size_t other)
+/* Which of the openings gets which rank is left open. */
+static void open_all(size_t n, struct opening openings[MOST_RANKS])
 {
+    pthread_t threads[MOST_RANKS];
     n_links = n;
-    n_open = 0;
-    n_lost = 0;
+    n_open = n_cards = 0;
+    n_lost = time_stands_at_lost = 0;
+    memset(closes, 0, sizeof(closes));
+    n_logged = 0;
     for (size_t i = 0; i < n; i++) {
-        links[i] = (struct rank_link){.own = i};
+        links[i] = (struct rank_link){.own = i, .cut_to = SIZE_MAX};
         links[i].last = &links[i].first;
     }
     for (size_t i = 0; i < n; i++) {
-        const struct ranks_start start = {
-            .silence_s = seconds, .version = "1", .digest = i == other ? 8 : 7};
-        assert_int_equal(ranks_open(&letters, &start, &ranks[i]), STATUS_OK);
-        assert_int_equal(ranks_own(ranks[i]), i);
-        assert_int_equal(ranks_size(ranks[i]), n);
-        ranks_watch(ranks[i], note_lost, NULL);
+        assert_int_equal(pthread_create(&threads[i], NULL, open_rank, &openings[i]), 0);
+    }
+    for (size_t i = 0; i < n; i++) {
+        pthread_join(threads[i], NULL);
     }
 }
 
 static void open_ranks(size_t n, double seconds)
 {
-    open_different(n, seconds, SIZE_MAX);
+    struct opening openings[MOST_RANKS];
+    for (size_t i = 0; i < n; i++) {
+        openings[i].start = (struct ranks_start){.timeout_s = seconds, .version = "1", .digest = 7};
+    }
+    open_all(n, openings);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(openings[i].code, STATUS_OK);
+        ranks[ranks_own(openings[i].ranks)] = openings[i].ranks;
+    }
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(ranks_own(ranks[i]), i);
+        assert_int_equal(ranks_size(ranks[i]), n);
+        ranks_watch(ranks[i], note_lost, NULL);
+    }
+    begin_time();
 }
 
 static void *close_rank(void *r)
@@ -172,29 +347,38 @@ static void *close_rank(void *r)
     return NULL;
 }
 
-static pthread_t closing[MOST_RANKS];
-
 static void begin_closing(size_t rank)
 {
+    closes[rank] = true;
     assert_int_equal(pthread_create(&closing[rank], NULL, close_rank, ranks[rank]), 0);
 }
 
-static void wait_for_closed(size_t n)
+/* The n ranks: those that are stopped go on. */
+static void close_all(size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        if (!closes[i]) {
+            begin_closing(i);
+        }
+    }
+    time_stands_ns = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        links[i].stopped = false;
         pthread_join(closing[i], NULL);
     }
+    end_time();
     for (size_t i = 0; i < n; i++) {
         for (struct letter *l; (l = links[i].first) != NULL;) {
             links[i].first = l->next;
             free(l);
         }
+        free(links[i].read);
     }
 }
 
 struct summing {
     struct ranks *ranks;
-    uint64_t figures[RANKS_FIGURES];
+    uint64_t totals[RANKS_TOTALS];
     enum status code;
     char message[STATUS_MESSAGE_BYTES];
 };
@@ -202,27 +386,27 @@ struct summing {
 static void *sum(void *arg)
 {
     struct summing *s = arg;
-    s->code = ranks_sum(s->ranks, s->figures);
+    s->code = ranks_sum(s->ranks, s->totals);
     snprintf(s->message, sizeof(s->message), "%s", s->code != STATUS_OK ? status_message() : "");
     return NULL;
 }
 
-/* All n ranks are done, but rank `but`; figure k of rank i is 10^i k. */
-static void sum_all(size_t n, size_t but, struct summing sums[MOST_RANKS])
+/* All n ranks are done, but those that are stopped; total k of rank i is 10^i k. */
+static void sum_all(size_t n, struct summing sums[MOST_RANKS])
 {
     pthread_t threads[MOST_RANKS];
     uint64_t scale = 1;
     for (size_t i = 0; i < n; i++, scale *= 10) {
         sums[i] = (struct summing){.ranks = ranks[i]};
-        for (size_t k = 0; k < RANKS_FIGURES; k++) {
-            sums[i].figures[k] = scale * k;
+        for (size_t k = 0; k < RANKS_TOTALS; k++) {
+            sums[i].totals[k] = scale * k;
         }
-        if (i != but) {
+        if (!links[i].stopped) {
             assert_int_equal(pthread_create(&threads[i], NULL, sum, &sums[i]), 0);
         }
     }
     for (size_t i = 0; i < n; i++) {
-        if (i != but) {
+        if (!links[i].stopped) {
             pthread_join(threads[i], NULL);
         }
     }
@@ -235,21 +419,54 @@ static void end_well(size_t n)
     for (size_t i = 0; i < n; i++) {
         ones = 10 * ones + 1;
     }
-    sum_all(n, SIZE_MAX, sums);
+    sum_all(n, sums);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(sums[i].code, STATUS_OK);
-        for (size_t k = 0; k < RANKS_FIGURES; k++) {
-            assert_int_equal(sums[i].figures[k], ones * k);
+        for (size_t k = 0; k < RANKS_TOTALS; k++) {
+            assert_int_equal(sums[i].totals[k], ones * k);
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        begin_closing(i);
-    }
-    wait_for_closed(n);
+    close_all(n);
     assert_int_equal(n_lost, 0);
+    assert_int_equal(n_logged, 0);
     for (size_t i = 0; i < n; i++) {
         assert_true(links[i].closed && !links[i].killed);
     }
+}
+
+/* The n ranks are done, but those that are stopped; the run ends because of rank `lost`. */
+static void end_badly(size_t n, size_t lost)
+{
+    struct summing sums[MOST_RANKS];
+    char name[16];
+    snprintf(name, sizeof(name), "rank %zu (", lost);
+    sum_all(n, sums);
+    for (size_t i = 0; i < n; i++) {
+        if (!links[i].stopped) {
+            assert_int_equal(sums[i].code, STATUS_IO);
+            assert_non_null(strstr(sums[i].message, name));
+        }
+    }
+}
+
+static bool is_killed(size_t rank)
+{
+    return links[rank].killed && !links[rank].closed;
+}
+
+static void wait_for_killed(size_t rank)
+{
+    for (uint64_t i = 0; i < 100000 * patience() && !links[rank].killed; i++) {
+        sleep_s(0.0001);
+    }
+    assert_true(is_killed(rank));
+}
+
+/* The thread has looked whether it may leave. */
+static void assert_waits(size_t rank)
+{
+    wait_for_poll(&links[rank], links[rank].n_polls + 3);
+    assert_false(links[rank].leaves);
 }
 
 static bool claim(size_t rank, uint64_t key)
@@ -324,101 +541,193 @@ static void rank_that_is_stopped_takes_no_further_job(void **state)
     end_well(2);
 }
 
-/* Rank `silent` falls silent: the others learn it, take no further job and are not ended before
- * all of them have put away their work. */
-static void lose(size_t n, size_t silent)
+/* n ranks, of which one is stopped, and perhaps another; time stands when all others know of it. */
+static void lose(size_t n, size_t lost, size_t another)
 {
-    struct summing sums[MOST_RANKS];
-    char name[16];
-    const size_t head = silent == 0 ? 1 : 0, last = n - 1;
-    snprintf(name, sizeof(name), "rank %zu ", silent);
-    open_ranks(n, silence_s());
-    assert_true(claim(last == silent ? 0 : last, 1));
-    links[silent].muted = true;
-    sum_all(n, silent, sums);
-    for (size_t i = 0; i < n; i++) {
-        if (i != silent) {
-            assert_int_equal(sums[i].code, STATUS_IO);
-            assert_non_null(strstr(sums[i].message, name));
-            assert_false(claim(i, 2));
-        }
-    }
-    assert_true(n_lost >= n - 1);
-    begin_closing(head);
-    sleep_s(0.02);
-    assert_false(links[head].killed);
-    for (size_t i = 0; i < n; i++) {
-        if (i != head) {
-            begin_closing(i);
-        }
-    }
-    wait_for_closed(n);
-    for (size_t i = 0; i < n; i++) {
-        assert_true(links[i].killed && !links[i].closed);
-    }
+    open_ranks(n, TIMEOUT_S);
+    time_stands_at_lost = n - (lost == another ? 1 : 2);
+    links[lost].stopped = links[another].stopped = true;
+    end_badly(n, lost);
 }
 
-static void silent_rank_ends_the_run_once_the_others_have_put_away_their_work(void **state)
+static void silent_rank_ends_the_run_once_the_others_have_cleaned_up(void **state)
 {
     (void)state;
-    lose(3, 2);
-    lose(4, 1);
+    for (size_t lost = 1; lost < MOST_RANKS; lost++) {
+        const size_t busy = lost == 1 ? 2 : 1;
+        lose(MOST_RANKS, lost, lost);
+        for (size_t i = 0; i < MOST_RANKS; i++) {
+            if (i != lost && i != busy) {
+                assert_false(claim(i, 1));
+                begin_closing(i);
+            }
+        }
+        let_pass(3 * TIMEOUT_S);
+        assert_waits(0);
+        begin_closing(busy);
+        wait_for_killed(0);
+        assert_int_equal(n_logged, 1);
+        close_all(MOST_RANKS);
+        for (size_t i = 0; i < MOST_RANKS; i++) {
+            assert_true(is_killed(i));
+        }
+    }
 }
 
-static bool is_killed(size_t rank)
+static void rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
 {
-    return links[rank].killed && !links[rank].closed;
+    (void)state;
+    lose(3, 1, 1);
+    begin_closing(0);
+    let_pass(3 * TIMEOUT_S);
+    assert_waits(0);
+    let_pass(2 * TIMEOUT_S);
+    wait_for_killed(0);
+    close_all(3);
 }
 
-/* It has told its figures, so rank 0 has those of all. */
+static void first_rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
+{
+    (void)state;
+    lose(3, 2, 2);
+    begin_closing(1);
+    let_pass(4 * TIMEOUT_S);
+    assert_waits(1);
+    let_pass(2 * TIMEOUT_S);
+    wait_for_killed(1);
+    close_all(3);
+}
+
+static void silent_first_rank_ends_the_run_once_the_others_have_had_time(void **state)
+{
+    (void)state;
+    lose(3, 0, 0);
+    assert_false(claim(1, 1));
+    assert_false(claim(2, 1));
+    begin_closing(1);
+    let_pass(TIMEOUT_S / 2);
+    assert_waits(1);
+    let_pass(TIMEOUT_S);
+    wait_for_killed(1);
+    assert_int_equal(n_logged, 1);
+    close_all(3);
+}
+
+static void first_two_ranks_that_fall_silent_end_the_run_and_others_say_why(void **state)
+{
+    (void)state;
+    lose(4, 0, 1);
+    begin_closing(2);
+    begin_closing(3);
+    let_pass(2 * TIMEOUT_S);
+    assert_waits(2);
+    let_pass(2 * TIMEOUT_S);
+    wait_for_killed(2);
+    wait_for_killed(3);
+    assert_int_equal(count_logged("rank 0 ("), 2); /* here none of them ends the other */
+    close_all(4);
+}
+
+/* Rank 0 has the totals of rank 2. */
 static void run_whose_rank_falls_silent_when_it_is_done_does_not_end_well(void **state)
 {
     (void)state;
-    struct summing sums[3];
-    pthread_t threads[3];
-    open_ranks(3, silence_s());
-    for (size_t i = 0; i < 3; i++) {
-        sums[i] = (struct summing){.ranks = ranks[i]};
+    struct summing last;
+    pthread_t thread;
+    open_ranks(3, TIMEOUT_S);
+    last = (struct summing){.ranks = ranks[2]};
+    assert_int_equal(pthread_create(&thread, NULL, sum, &last), 0);
+    while (links[0].n_totals == 0) {
+        sleep_s(0.0001);
     }
-    const size_t before = links[2].n_sent;
-    assert_int_equal(pthread_create(&threads[2], NULL, sum, &sums[2]), 0);
-    while (links[2].n_sent == before) {
-        sleep_s(0.001);
+    links[2].stopped = true;
+    while (n_lost < 2) {
+        sleep_s(0.0001);
     }
-    links[2].muted = true;
-    while (n_lost < 3) {
-        sleep_s(0.001);
-    }
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, sum, &sums[i]), 0);
-    }
-    for (size_t i = 0; i < 3; i++) {
-        pthread_join(threads[i], NULL);
-        assert_int_equal(sums[i].code, STATUS_IO);
-        begin_closing(i);
-    }
-    wait_for_closed(3);
+    end_badly(3, 2);
+    links[2].stopped = false;
+    pthread_join(thread, NULL);
+    assert_int_equal(last.code, STATUS_IO);
+    close_all(3);
     assert_true(is_killed(0) && is_killed(1) && is_killed(2));
 }
 
-static void rank_that_is_to_do_something_else_is_refused_before_anybody_has_a_job(void **state)
+static void transport_that_fails_ends_the_run_and_is_logged_once(void **state)
 {
     (void)state;
-    for (size_t other = 0; other < 3; other++) {
+    const double timeouts[] = {0, TIMEOUT_S};
+    for (size_t k = 0; k < 2; k++) {
         struct summing sums[MOST_RANKS];
-        open_different(3, silence_s(), other);
-        for (size_t i = 0; i < 3; i++) {
-            assert_false(claim(i, i));
-        }
-        sum_all(3, SIZE_MAX, sums);
-        for (size_t i = 0; i < 3; i++) {
+        open_ranks(2, timeouts[k]);
+        links[0].deaf = links[1].deaf = true;
+        sum_all(2, sums);
+        for (size_t i = 0; i < 2; i++) {
             assert_int_equal(sums[i].code, STATUS_IO);
-            assert_non_null(strstr(sums[i].message, "other inputs or options"));
-            begin_closing(i);
+            assert_non_null(strstr(sums[i].message, "no letter can be read"));
+            assert_waits(i);
         }
-        wait_for_closed(3);
-        assert_true(is_killed(0) && is_killed(1) && is_killed(2));
+        close_all(2);
+        assert_true(is_killed(0) && is_killed(1));
+        assert_int_equal(n_logged, 2);
     }
+}
+
+static void rank_that_cannot_be_reached_keeps_no_other_from_hearing_of_the_end(void **state)
+{
+    (void)state;
+    struct summing last = {0};
+    open_ranks(3, TIMEOUT_S);
+    links[0].cut_to = 1;
+    last.ranks = ranks[2];
+    sum(&last);
+    assert_int_equal(last.code, STATUS_IO);
+    assert_non_null(strstr(last.message, "no letter reaches rank 1"));
+    close_all(3);
+    assert_true(is_killed(0) && is_killed(1) && is_killed(2));
+}
+
+/* Each in turn is the one that differs, whichever rank it gets. */
+static void assert_refused(const struct ranks_start *usual, const struct ranks_start *other,
+                           const char *why)
+{
+    for (size_t k = 0; k < 3; k++) {
+        struct opening openings[MOST_RANKS];
+        for (size_t i = 0; i < 3; i++) {
+            openings[i].start = i == k ? *other : *usual;
+        }
+        open_all(3, openings);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(openings[i].code, STATUS_CANCELLED);
+            assert_null(openings[i].ranks);
+            assert_non_null(strstr(openings[i].message, why));
+            assert_true(links[i].closed && !links[i].killed);
+        }
+        assert_int_equal(n_logged, 1);
+        assert_non_null(strstr(logged[0], why));
+    }
+}
+
+static void ranks_that_are_not_started_alike_are_refused_and_one_says_why(void **state)
+{
+    (void)state;
+    const struct ranks_start usual = {.version = "1", .digest = 7},
+                             other_digest = {.version = "1", .digest = 8},
+                             other_version = {.version = "2", .digest = 7};
+    assert_refused(&usual, &other_digest, "has other inputs or options than rank 0 (");
+    assert_refused(&usual, &other_version, "has another version than rank 0 (");
+}
+
+static void rank_that_cannot_join_says_why_and_ends_all(void **state)
+{
+    (void)state;
+    struct opening openings[MOST_RANKS] = {{.start = {.version = "1"}}};
+    gather_fails = true;
+    open_all(1, openings);
+    gather_fails = false;
+    assert_int_equal(openings[0].code, STATUS_IO);
+    assert_int_equal(n_logged, 1);
+    assert_non_null(strstr(logged[0], "the cards are lost"));
+    assert_true(links[0].killed && !links[0].closed);
 }
 
 /* In a process of its own, since that ends. */
@@ -428,10 +737,10 @@ static void process_ends_when_another_does_not_leave(void **state)
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        uint64_t figures[RANKS_FIGURES] = {0};
-        open_ranks(1, 0.2);
+        uint64_t totals[RANKS_TOTALS] = {0};
+        open_ranks(1, TIMEOUT_S);
         links[0].lingers = true;
-        if (ranks_sum(ranks[0], figures) == STATUS_OK) {
+        if (ranks_sum(ranks[0], totals) == STATUS_OK) {
             ranks_close(ranks[0]);
         }
         _exit(0);
@@ -441,20 +750,19 @@ static void process_ends_when_another_does_not_leave(void **state)
     assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 1);
 }
 
-static void silent_first_rank_ends_the_run_too(void **state)
-{
-    (void)state;
-    lose(3, 0);
-}
-
 static void ranks_that_were_stopped_all_together_lose_nobody(void **state)
 {
     (void)state;
-    open_ranks(3, silence_s());
+    open_ranks(3, TIMEOUT_S);
     assert_true(claim(2, 1));
-    paused = true;
-    sleep_s(2.5 * silence_s());
-    paused = false;
+    for (size_t i = 0; i < 3; i++) {
+        links[i].stopped = true;
+    }
+    time_ns += (uint64_t)(2.5e9 * TIMEOUT_S);
+    for (size_t i = 0; i < 3; i++) {
+        links[i].stopped = false;
+    }
+    let_pass(2 * TIMEOUT_S);
     assert_true(claim(1, 2));
     assert_false(claim(2, 2));
     end_well(3);
@@ -466,10 +774,16 @@ int main(void)
         cmocka_unit_test(each_key_is_one_ranks_and_stays_so),
         cmocka_unit_test(rank_asks_hardly_about_what_others_have_claimed),
         cmocka_unit_test(rank_that_is_stopped_takes_no_further_job),
-        cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_put_away_their_work),
+        cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_cleaned_up),
         cmocka_unit_test(run_whose_rank_falls_silent_when_it_is_done_does_not_end_well),
-        cmocka_unit_test(silent_first_rank_ends_the_run_too),
-        cmocka_unit_test(rank_that_is_to_do_something_else_is_refused_before_anybody_has_a_job),
+        cmocka_unit_test(rank_that_never_cleans_up_is_waited_for_only_so_long),
+        cmocka_unit_test(first_rank_that_never_cleans_up_is_waited_for_only_so_long),
+        cmocka_unit_test(silent_first_rank_ends_the_run_once_the_others_have_had_time),
+        cmocka_unit_test(first_two_ranks_that_fall_silent_end_the_run_and_others_say_why),
+        cmocka_unit_test(transport_that_fails_ends_the_run_and_is_logged_once),
+        cmocka_unit_test(rank_that_cannot_be_reached_keeps_no_other_from_hearing_of_the_end),
+        cmocka_unit_test(ranks_that_are_not_started_alike_are_refused_and_one_says_why),
+        cmocka_unit_test(rank_that_cannot_join_says_why_and_ends_all),
         cmocka_unit_test(process_ends_when_another_does_not_leave),
         cmocka_unit_test(ranks_that_were_stopped_all_together_lose_nobody),
     };

@@ -19,6 +19,13 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" OMPI_ALLOW_R
 mpirun --oversubscribe -n 2 true 2>stderr || { cat stderr; skip "mpirun starts no processes here"; }
 expect 0 "$LEAT" run --mpi -b cpu -o alone x.clusters.csv
 [ -e alone/x/result.json ] || fail "one rank without mpirun did nothing"
+if strace -o /dev/null true 2>strace.said; then
+    expect 0 strace -f -e trace=rt_sigaction -e signal=none -o actions "$LEAT" run --mpi -b cpu -o traced x.clusters.csv
+    grep -q 'SIGTERM, {sa_handler=0x' actions || fail "no rank watches for signals"
+    awk '/SIG(INT|TERM), [{]sa_handler=0x/ { watched[$1] = 1 }
+        /SIG(INT|TERM), [{]sa_handler=SIG_DFL/ && watched[$1] { exit 1 }' actions ||
+        fail "a rank that is done can be ended by a first signal: $(cat actions)"
+fi
 PMI_RANK=0 PMI_SIZE=4 expect 2 "$LEAT" run --mpi -b cpu -o none x.clusters.csv
 says '--mpi: 4 processes have been started together, but Open MPI .* finds this one alone'
 "$python" "$here/mpi.py" || exit 1

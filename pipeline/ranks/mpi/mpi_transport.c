@@ -1,13 +1,13 @@
 /*
  * mpi_transport - rank_transport.h by MPI, in the module leat_mpi.so. MPI is told that one thread
- * alone calls it (MPI_THREAD_FUNNELED). Nothing here blocks on another rank but MPI_Init and
- * MPI_Finalize: a message is sent from a copy and received by a request, both of which are only
- * asked whether they are complete.
+ * alone calls it (MPI_THREAD_FUNNELED). Nothing here blocks on another rank but MPI_Init,
+ * MPI_Allgather and MPI_Finalize: a message is sent from a copy, and one request receives the next
+ * that comes; requests are only asked whether they are complete.
  */
 #include "pipeline/ranks/rank_transport.h"
 
-#include <limits.h>
 #include <mpi.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,8 @@ struct sent {
 
 struct rank_link {
     struct sent *first, **last;
-    char *incoming; /* being received; NULL: nothing */
-    int n_incoming, from;
-    MPI_Request receiving;
+    MPI_Request receiving; /* MPI_REQUEST_NULL: `incoming` is the caller's */
+    _Alignas(max_align_t) char incoming[RANK_MESSAGE_BYTES];
 };
 
 static enum status check(int code, const char *what)
@@ -70,6 +69,7 @@ static enum status open_link(struct rank_link **out, size_t *rank, size_t *size)
         return status_fail(STATUS_NO_MEMORY, "no memory for MPI");
     }
     link->last = &link->first;
+    link->receiving = MPI_REQUEST_NULL;
     const enum status code = join(rank, size);
     if (code != STATUS_OK) {
         free(link);
@@ -77,6 +77,14 @@ static enum status open_link(struct rank_link **out, size_t *rank, size_t *size)
     }
     *out = link;
     return STATUS_OK;
+}
+
+static enum status gather(struct rank_link *link, const void *own, size_t bytes, void *all)
+{
+    (void)link;
+    return check(
+        MPI_Allgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD),
+        "join the other ranks");
 }
 
 /* Forgets the messages that have left. */
@@ -101,7 +109,7 @@ static enum status sweep(struct rank_link *link)
 static enum status send_message(struct rank_link *link, size_t to, const void *message,
                                 size_t bytes)
 {
-    struct sent *s = bytes <= INT_MAX ? malloc(sizeof(*s) + bytes) : NULL;
+    struct sent *s = malloc(sizeof(*s) + bytes);
     if (s == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a message of %zu bytes", bytes);
     }
@@ -119,51 +127,22 @@ static enum status send_message(struct rank_link *link, size_t to, const void *m
     return sweep(link);
 }
 
-/* Begins to receive what has come, if anything has. */
-static enum status begin_receiving(struct rank_link *link)
+static enum status receive_message(struct rank_link *link, const void **message, size_t *from)
 {
-    MPI_Message found;
     MPI_Status of;
-    int came;
-    STATUS_TRY(check(MPI_Improbe(MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, &came, &found, &of),
-                     "look for messages"));
-    if (!came) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(check(MPI_Get_count(&of, MPI_BYTE, &link->n_incoming), "receive"));
-    link->from = of.MPI_SOURCE;
-    link->incoming = malloc((size_t)link->n_incoming + 1);
-    if (link->incoming == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a message of %d bytes",
-                           link->n_incoming);
-    }
-    return check(MPI_Imrecv(link->incoming, link->n_incoming, MPI_BYTE, &found, &link->receiving),
-                 "receive");
-}
-
-static enum status receive_message(struct rank_link *link, void *message, size_t room, size_t *from,
-                                   size_t *bytes)
-{
-    int done = 0;
-    *bytes = 0;
+    int done;
+    *message = NULL;
     STATUS_TRY(sweep(link)); /* what waits to be sent goes on meanwhile */
-    if (link->incoming == NULL) {
-        STATUS_TRY(begin_receiving(link));
+    if (link->receiving == MPI_REQUEST_NULL) {
+        STATUS_TRY(check(MPI_Irecv(link->incoming, RANK_MESSAGE_BYTES, MPI_BYTE, MPI_ANY_SOURCE,
+                                   TAG, MPI_COMM_WORLD, &link->receiving),
+                         "receive"));
     }
-    if (link->incoming != NULL) {
-        STATUS_TRY(check(MPI_Test(&link->receiving, &done, MPI_STATUS_IGNORE), "receive"));
+    STATUS_TRY(check(MPI_Test(&link->receiving, &done, &of), "receive"));
+    if (done) {
+        *from = (size_t)of.MPI_SOURCE;
+        *message = link->incoming;
     }
-    if (!done) {
-        return STATUS_OK;
-    }
-    *from = (size_t)link->from;
-    *bytes = (size_t)link->n_incoming;
-    if (*bytes > room) {
-        return status_fail(STATUS_INTERNAL, "a message of rank %d is too long", link->from);
-    }
-    memcpy(message, link->incoming, *bytes);
-    free(link->incoming);
-    link->incoming = NULL;
     return STATUS_OK;
 }
 
@@ -175,8 +154,11 @@ static void close_link(struct rank_link *link)
         (void)MPI_Wait(&s->request, MPI_STATUS_IGNORE);
         free(s);
     }
+    if (link->receiving != MPI_REQUEST_NULL) {
+        (void)MPI_Cancel(&link->receiving);
+        (void)MPI_Wait(&link->receiving, MPI_STATUS_IGNORE);
+    }
     (void)MPI_Finalize();
-    free(link->incoming);
     free(link);
 }
 
@@ -188,6 +170,7 @@ static void kill_all(struct rank_link *link, int exit_status)
 
 static const struct rank_transport mpi_transport = {.describe = describe,
                                                     .open = open_link,
+                                                    .gather = gather,
                                                     .close = close_link,
                                                     .send = send_message,
                                                     .receive = receive_message,
