@@ -62,8 +62,8 @@ show() {
 }
 
 # The tests that read LEAT_TEST_BACKEND, the newest families first.
-on_device=$(cd "$here" && grep -l LEAT_TEST_BACKEND */test_*.c | sed 's|.*/||; s/\.c$//')
-newest='kmeans|interpolate'
+on_device=$(cd "$here" && grep -lE 'LEAT_TEST_BACKEND|UNDER_TEST_RUN' */test_*.c | sed 's|.*/||; s/\.c$//')
+newest='bands|sciddicat'
 on_device="$(echo "$on_device" | grep -E "$newest") $(echo "$on_device" | grep -Ev "$newest")"
 
 for part in "$@"; do
