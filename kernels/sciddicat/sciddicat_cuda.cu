@@ -15,8 +15,6 @@ namespace
 
 const int THREADS = 256;
 const size_t ALIGN = 256; /* bytes, of arrays */
-/* Blocks of a step over a list: about as many as the device holds. */
-const unsigned BLOCKS_A_MULTIPROCESSOR = 4;
 /* Steps that a cluster makes in one kernel: their number fits 32 bits. */
 const uint64_t CLUSTER_STEPS = (uint64_t)1 << 30;
 
@@ -346,7 +344,7 @@ enum status cuda_sciddicat_steps(const struct cuda_backend *b, struct cuda_scidd
     const unsigned multiprocessors = (unsigned)b->properties.multiProcessorCount;
     const unsigned tiles = (unsigned)(r->map.last_tile - r->map.first_tile);
     const unsigned blocks =
-        (unsigned)cuda_min(tiles, (size_t)multiprocessors * BLOCKS_A_MULTIPROCESSOR);
+        (unsigned)cuda_min(tiles, (size_t)multiprocessors * SCIDDICAT_BLOCKS_A_MULTIPROCESSOR);
     for (uint64_t i = 0; i < n_steps; i++) {
         STATUS_TRY(cuda_sciddicat_sweep(&r->map, &r->lists, r->h, r->step, blocks, stream));
         r->step++;

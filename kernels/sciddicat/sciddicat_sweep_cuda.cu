@@ -146,7 +146,7 @@ __device__ __forceinline__ void list_next(const sciddicat_map &m, const sciddica
     }
 }
 
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, SCIDDICAT_BLOCKS_A_MULTIPROCESSOR)
     sweep(sciddicat_map m, sciddicat_lists lists, const double *h_from, double *h_to,
           unsigned long long step)
 {
