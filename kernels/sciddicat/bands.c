@@ -23,6 +23,7 @@ enum { ALIGN = 64, PIECE_BYTES = 1 << 22 /* in which rows move to another owner 
 struct member {
     struct queue *queue;
     void *run;
+    bool moved;         /* in the last step */
     enum status status; /* of the phase that is being done */
     char message[STATUS_MESSAGE_BYTES];
 };
@@ -258,16 +259,11 @@ static enum status take_in_and_step(struct bands *b, size_t k)
     return as_member(m)->step(m->queue, m->run, b->n_steps);
 }
 
-static enum status look(struct bands *b)
+/* Not with the steps: where there are fewer threads than members, all of them step at once. */
+static enum status look(struct bands *b, size_t k)
 {
-    b->moved = false;
-    for (size_t k = 0; k < b->n; ++k) {
-        const struct member *m = &b->members[k];
-        bool moved;
-        STATUS_TRY(as_member(m)->look(m->queue, m->run, b->busy + b->first[k], &moved));
-        b->moved |= moved;
-    }
-    return STATUS_OK;
+    struct member *m = &b->members[k];
+    return as_member(m)->look(m->queue, m->run, b->busy + b->first[k], &m->moved);
 }
 
 /* --- cuts ------------------------------------------------------------------------------------- */
@@ -512,7 +508,11 @@ static enum status make_round(struct bands *b)
     STATUS_TRY(run_phase(b, hand_out));
     STATUS_TRY(copy_across(b));
     STATUS_TRY(run_phase(b, take_in_and_step));
-    STATUS_TRY(look(b));
+    STATUS_TRY(run_phase(b, look));
+    b->moved = false;
+    for (size_t k = 0; k < b->n; ++k) {
+        b->moved |= b->members[k].moved;
+    }
     b->step += b->n_steps;
     return STATUS_OK;
 }

@@ -28,9 +28,9 @@ enum { MIN_RUNS = 3, MAX_RUNS = 60, MAX_PEER_RUNS = 3 };
 static const double enough_s = 2.0; /* of timed runs */
 
 static const struct bench_case *const case_lists[] = {
-    bench_means_cases,    bench_pearson_cases,     bench_csv_cases,
-    bench_deflate_cases,  bench_program_cases,     bench_sciddicat_cases,
-    bench_ensemble_cases, bench_interpolate_cases, bench_kmeans_cases};
+    bench_means_cases,   bench_pearson_cases,   bench_csv_cases,      bench_deflate_cases,
+    bench_program_cases, bench_sciddicat_cases, bench_ensemble_cases, bench_interpolate_cases,
+    bench_kmeans_cases,  bench_bands_cases};
 
 struct options {
     const char *backend;
