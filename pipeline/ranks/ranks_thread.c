@@ -342,8 +342,8 @@ static void wait_to_poll(struct ranks *r)
 {
     if (ranks_wait(r, &r->wake, 1e-6 * (double)r->poll_us)) {
         r->poll_us = SHORTEST_POLL_US; /* something is wanted */
-    } else if (r->poll_us < LONGEST_POLL_US) {
-        r->poll_us *= 2;
+    } else {
+        r->poll_us = 2 * r->poll_us < LONGEST_POLL_US ? 2 * r->poll_us : LONGEST_POLL_US;
     }
 }
 
