@@ -356,9 +356,12 @@ static double cleanup_timeouts(const struct ranks *r)
     return (double)(later + (r->lost == 0 ? 0 : CLEANUP_TIMEOUTS));
 }
 
-/* Whether this rank is through. */
+/* Whether this rank is through, or has had the time to be. */
 static bool may_leave(const struct ranks *r)
 {
+    if (ranks_are_ending(r) && r->clock_s - r->ended_s > cleanup_timeouts(r) * r->timeout_s) {
+        return true;
+    }
     if (!r->closing || r->over || r->is_broken) {
         return r->closing;
     }
@@ -366,7 +369,7 @@ static bool may_leave(const struct ranks *r)
     for (size_t i = 1; all && i < r->size; i++) {
         all = i == r->lost || r->peers[i].cleaned_up || is_silent(r, i);
     }
-    return all || r->clock_s - r->ended_s > cleanup_timeouts(r) * r->timeout_s;
+    return all;
 }
 
 static void leave(struct ranks *r)

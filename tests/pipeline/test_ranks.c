@@ -596,6 +596,17 @@ static void rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
     close_all(3);
 }
 
+static void rank_that_is_left_alone_and_never_cleans_up_ends_in_time(void **state)
+{
+    (void)state;
+    lose(2, 1, 1);
+    let_pass(3 * TIMEOUT_S);
+    assert_waits(0);
+    let_pass(2 * TIMEOUT_S);
+    wait_for_killed(0);
+    close_all(2);
+}
+
 static void first_rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
 {
     (void)state;
@@ -789,6 +800,7 @@ int main(void)
         cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_cleaned_up),
         cmocka_unit_test(run_whose_rank_falls_silent_when_it_is_done_does_not_end_well),
         cmocka_unit_test(rank_that_never_cleans_up_is_waited_for_only_so_long),
+        cmocka_unit_test(rank_that_is_left_alone_and_never_cleans_up_ends_in_time),
         cmocka_unit_test(first_rank_that_never_cleans_up_is_waited_for_only_so_long),
         cmocka_unit_test(silent_first_rank_ends_the_run_once_the_others_have_had_time),
         cmocka_unit_test(first_two_ranks_that_fall_silent_end_the_run_and_others_say_why),
