@@ -342,8 +342,8 @@ static void wait_to_poll(struct ranks *r)
 {
     if (ranks_wait(r, &r->wake, 1e-6 * (double)r->poll_us)) {
         r->poll_us = SHORTEST_POLL_US; /* something is wanted */
-    } else if (r->poll_us < LONGEST_POLL_US) {
-        r->poll_us *= 2;
+    } else {
+        r->poll_us = 2 * r->poll_us < LONGEST_POLL_US ? 2 * r->poll_us : LONGEST_POLL_US;
     }
 }
 
@@ -356,9 +356,12 @@ static double cleanup_timeouts(const struct ranks *r)
     return (double)(later + (r->lost == 0 ? 0 : CLEANUP_TIMEOUTS));
 }
 
-/* Whether this rank is through. */
+/* Whether this rank is through, or has had the time to be. */
 static bool may_leave(const struct ranks *r)
 {
+    if (ranks_are_ending(r) && r->clock_s - r->ended_s > cleanup_timeouts(r) * r->timeout_s) {
+        return true;
+    }
     if (!r->closing || r->over || r->is_broken) {
         return r->closing;
     }
@@ -366,7 +369,7 @@ static bool may_leave(const struct ranks *r)
     for (size_t i = 1; all && i < r->size; i++) {
         all = i == r->lost || r->peers[i].cleaned_up || is_silent(r, i);
     }
-    return all || r->clock_s - r->ended_s > cleanup_timeouts(r) * r->timeout_s;
+    return all;
 }
 
 static void leave(struct ranks *r)

@@ -34,7 +34,6 @@ struct rank_link {
     size_t own;
     struct letter *first, **last, *read;
     atomic_bool stopped;  /* as if its process were */
-    atomic_bool deaf;     /* receiving fails */
     atomic_size_t cut_to; /* sending to this rank fails */
     atomic_bool lingers;  /* it cannot be closed */
     atomic_bool leaves, killed, closed;
@@ -43,6 +42,7 @@ struct rank_link {
 
 static struct rank_link links[MOST_RANKS];
 static size_t n_links, n_open;
+static bool all_are_deaf; /* under post: receiving fails */
 static pthread_mutex_t post = PTHREAD_MUTEX_INITIALIZER;
 
 static void sleep_s(double seconds)
@@ -115,12 +115,10 @@ static enum status receive_letter(struct rank_link *link, const void **message, 
     while (link->stopped) {
         sleep_s(0.0001);
     }
-    if (link->deaf) {
-        return status_fail(STATUS_IO, "no letter can be read");
-    }
     free(link->read);
     pthread_mutex_lock(&post);
-    struct letter *l = link->read = link->first;
+    const bool deaf = all_are_deaf;
+    struct letter *l = link->read = deaf ? NULL : link->first;
     if (l != NULL) {
         link->first = l->next;
         link->last = l->next != NULL ? link->last : &link->first;
@@ -129,7 +127,15 @@ static enum status receive_letter(struct rank_link *link, const void **message, 
         *message = l->text;
     }
     pthread_mutex_unlock(&post);
-    return STATUS_OK;
+    return deaf ? status_fail(STATUS_IO, "no letter can be read") : STATUS_OK;
+}
+
+/* None of them hears of another that it cannot. */
+static void set_deaf(bool deaf)
+{
+    pthread_mutex_lock(&post);
+    all_are_deaf = deaf;
+    pthread_mutex_unlock(&post);
 }
 
 static void close_link(struct rank_link *link)
@@ -353,7 +359,8 @@ static void begin_closing(size_t rank)
     assert_int_equal(pthread_create(&closing[rank], NULL, close_rank, ranks[rank]), 0);
 }
 
-/* The n ranks: those that are stopped go on. */
+/* The n ranks: those that are stopped go on. Where none is lost no time passes, of which ranks that
+ * leave well have only so much. */
 static void close_all(size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -361,7 +368,7 @@ static void close_all(size_t n)
             begin_closing(i);
         }
     }
-    time_stands_ns = UINT64_MAX;
+    time_stands_ns = n_lost > 0 ? UINT64_MAX : 0;
     for (size_t i = 0; i < n; i++) {
         links[i].stopped = false;
         pthread_join(closing[i], NULL);
@@ -522,6 +529,7 @@ static void rank_asks_hardly_about_what_others_have_claimed(void **state)
     for (uint64_t key = 0; key < KEYS; key++) {
         assert_true(claim(1, key));
     }
+    time_stands_ns = 0; /* no heartbeats */
     const size_t before = links[2].n_sent;
     for (uint64_t key = 0; key < KEYS; key++) {
         assert_false(claim(2, key));
@@ -546,7 +554,9 @@ static void lose(size_t n, size_t lost, size_t another)
 {
     open_ranks(n, TIMEOUT_S);
     time_stands_at_lost = n - (lost == another ? 1 : 2);
+    time_stands_ns = 0; /* both at one time */
     links[lost].stopped = links[another].stopped = true;
+    time_stands_ns = UINT64_MAX;
     end_badly(n, lost);
 }
 
@@ -584,6 +594,17 @@ static void rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
     let_pass(2 * TIMEOUT_S);
     wait_for_killed(0);
     close_all(3);
+}
+
+static void rank_that_is_left_alone_and_never_cleans_up_ends_in_time(void **state)
+{
+    (void)state;
+    lose(2, 1, 1);
+    let_pass(3 * TIMEOUT_S);
+    assert_waits(0);
+    let_pass(2 * TIMEOUT_S);
+    wait_for_killed(0);
+    close_all(2);
 }
 
 static void first_rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
@@ -659,7 +680,7 @@ static void transport_that_fails_ends_the_run_and_is_logged_once(void **state)
     for (size_t k = 0; k < 2; k++) {
         struct summing sums[MOST_RANKS];
         open_ranks(2, timeouts[k]);
-        links[0].deaf = links[1].deaf = true;
+        set_deaf(true);
         sum_all(2, sums);
         for (size_t i = 0; i < 2; i++) {
             assert_int_equal(sums[i].code, STATUS_IO);
@@ -667,6 +688,7 @@ static void transport_that_fails_ends_the_run_and_is_logged_once(void **state)
             assert_waits(i);
         }
         close_all(2);
+        set_deaf(false);
         assert_true(is_killed(0) && is_killed(1));
         assert_int_equal(n_logged, 2);
     }
@@ -755,6 +777,7 @@ static void ranks_that_were_stopped_all_together_lose_nobody(void **state)
     (void)state;
     open_ranks(3, TIMEOUT_S);
     assert_true(claim(2, 1));
+    time_stands_ns = 0; /* all at one time */
     for (size_t i = 0; i < 3; i++) {
         links[i].stopped = true;
     }
@@ -777,6 +800,7 @@ int main(void)
         cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_cleaned_up),
         cmocka_unit_test(run_whose_rank_falls_silent_when_it_is_done_does_not_end_well),
         cmocka_unit_test(rank_that_never_cleans_up_is_waited_for_only_so_long),
+        cmocka_unit_test(rank_that_is_left_alone_and_never_cleans_up_ends_in_time),
         cmocka_unit_test(first_rank_that_never_cleans_up_is_waited_for_only_so_long),
         cmocka_unit_test(silent_first_rank_ends_the_run_once_the_others_have_had_time),
         cmocka_unit_test(first_two_ranks_that_fall_silent_end_the_run_and_others_say_why),
