@@ -64,7 +64,9 @@ __device__ __forceinline__ unsigned char sciddicat_heat(unsigned n_active)
 
 __device__ __forceinline__ bool sciddicat_inside(const sciddicat_map &m, long long i, long long j)
 {
-    return i >= m.top && j >= 0 && i < m.bottom && j < m.columns;
+    /* Written so that a step needs few registers. */
+    return (unsigned long long)(i - m.top) < (unsigned long long)(m.bottom - m.top) &&
+           (unsigned long long)j < (unsigned long long)m.columns;
 }
 
 /* Of the first cell of a tile. */
