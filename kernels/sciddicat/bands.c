@@ -436,12 +436,54 @@ static enum status open_helper(struct bands *b, size_t k)
     return k == 0 ? STATUS_OK : open_member(&b->p, b->input, &b->members[k]);
 }
 
+static void drop_unopened(struct bands *b)
+{
+    size_t n = 1;
+    for (size_t k = 1; k < b->n; ++k) {
+        if (b->members[k].status == STATUS_OK) {
+            b->members[n++] = b->members[k];
+        }
+    }
+    b->n = n;
+}
+
+/* Rows go to the other side of a cut, and come back. */
+static enum status prove_copies(const struct bands *b, const struct cut *c, size_t k)
+{
+    enum { BYTES = 64 }; /* of rows; there are more */
+    const struct backend_ops *ops = b->home->ops;
+    struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
+    unsigned char sent[BYTES], back[BYTES] = {0};
+    uint64_t ticket;
+    for (size_t i = 0; i < BYTES; ++i) {
+        sent[i] = (unsigned char)(i + 37 * k + 1);
+    }
+    STATUS_TRY(ops->upload(north, c->north[0], sent, BYTES, &ticket));
+    STATUS_TRY(ops->upload_wait(north, ticket));
+    STATUS_TRY(ops->copy_across(south, c->north[1], north, c->north[0], BYTES));
+    STATUS_TRY(ops->copy(south, c->south[0], c->north[1], BYTES));
+    STATUS_TRY(ops->copy_across(north, c->south[1], south, c->south[0], BYTES));
+    STATUS_TRY(ops->download(north, back, c->south[1], BYTES));
+    return memcmp(sent, back, BYTES) == 0
+               ? STATUS_OK
+               : status_fail(STATUS_DEVICE, "what one device copies to another does not come back "
+                                            "as it was");
+}
+
 /* Members besides the first, which have nothing yet but the start. */
 static enum status open_helpers(struct bands *b)
 {
-    STATUS_TRY(run_phase(b, open_helper));
+    const enum status st = run_phase(b, open_helper);
+    drop_unopened(b);
+    if (b->n == 1) {
+        return st;
+    }
     STATUS_TRY(carve_host(b));
-    return alloc_edges(b);
+    STATUS_TRY(alloc_edges(b));
+    for (size_t k = 0; k + 1 < b->n; ++k) {
+        STATUS_TRY(prove_copies(b, &b->cuts[k], k));
+    }
+    return STATUS_OK;
 }
 
 /* The first cut. At the start all members have all rows. */
@@ -457,10 +499,11 @@ static enum status share_out(struct bands *b)
     return b->step > 0 ? move_bands(b) : own_bands(b);
 }
 
-enum status bands_spread(struct bands *b, struct queue *const *queues, size_t n_queues,
+enum status bands_spread(struct bands *b, struct queue **queues, size_t *n_queues,
                          const struct bands_input *in)
 {
-    const size_t n = b->n == 1 ? count_usable(b, queues, n_queues) : 0;
+    const size_t n = b->n == 1 ? count_usable(b, queues, *n_queues) : 0;
+    *n_queues = 0;
     if (n == 0) {
         return STATUS_OK;
     }
@@ -474,6 +517,10 @@ enum status bands_spread(struct bands *b, struct queue *const *queues, size_t n_
         close_members(b, 1);
         b->n = 1;
         return st;
+    }
+    *n_queues = b->n - 1;
+    for (size_t k = 1; k < b->n; ++k) {
+        queues[k - 1] = b->members[k].queue;
     }
     return share_out(b);
 }

@@ -49,9 +49,11 @@ void bands_describe(const struct bands *b, struct bands_info *out);
 /*
  * More members, once, at any step: as many as there are queues, as long as every member has sixteen
  * rows, its backend has members, and copies rows to and from home's. `in`: as at bands_open.
- * Members that cannot be opened change nothing: bands_describe() tells.
+ * Queues whose members can be opened come first, *n_queues of them. With none of them, and where
+ * rows do not come back as they were when they have been copied to a neighbour, nothing changes; an
+ * error says why.
  */
-enum status bands_spread(struct bands *b, struct queue *const *queues, size_t n_queues,
+enum status bands_spread(struct bands *b, struct queue **queues, size_t *n_queues,
                          const struct bands_input *in) STATUS_MUST_CHECK;
 /* Of a single member: how many pieces of the map a step visits; 0: there cannot be more members, or
  * there are. */

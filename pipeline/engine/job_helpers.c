@@ -21,7 +21,7 @@ void job_helpers_find(struct job *job)
     struct engine_device *found[SETTINGS_MOST_DEVICES];
     const struct stage_ops *stage = job->input.settings.stage;
     const size_t most = job_most_helpers(job);
-    if (stage->helpers == NULL || most == 0 || job->n_helpers > 0 || job->has_lost_help) {
+    if (stage->helpers == NULL || most == 0 || job->has_help || job->has_lost_help) {
         return;
     }
     const size_t wanted = stage->helpers(job->stage);
@@ -32,8 +32,29 @@ void job_helpers_find(struct job *job)
     for (size_t i = 0; i < job->n_helpers; i++) {
         job->helpers[i] = (struct job_helper){.device = found[i], .bytes = bytes};
         found[i]->n_jobs++;
-        found[i]->n_begun++;
         found[i]->memory_used += bytes;
+    }
+}
+
+static void end_queue(struct job_helper *h)
+{
+    h->has_failed = h->queue->backend->ops->finish(h->queue) != STATUS_OK;
+    h->queue->backend->ops->queue_free(h->queue);
+    h->queue = NULL;
+}
+
+/* Those whose queues are not among the n. */
+static void end_unused(struct job *job, struct queue *const *queues, size_t n)
+{
+    for (size_t i = 0; i < job->n_helpers; i++) {
+        struct job_helper *h = &job->helpers[i];
+        bool is_used = h->queue == NULL;
+        for (size_t k = 0; k < n; k++) {
+            is_used |= queues[k] == h->queue;
+        }
+        if (!is_used) {
+            end_queue(h);
+        }
     }
 }
 
@@ -41,7 +62,10 @@ enum status job_helpers_bring(struct job *job)
 {
     struct queue *queues[SETTINGS_MOST_DEVICES];
     size_t n = 0;
-    for (size_t i = 0; !job->has_help && i < job->n_helpers; i++) {
+    if (job->has_help || job->n_helpers == 0) {
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < job->n_helpers; i++) {
         struct job_helper *h = &job->helpers[i];
         struct backend *b = h->device->backend;
         if (b->ops->queue_new(b, &h->queue) != STATUS_OK) {
@@ -52,8 +76,14 @@ enum status job_helpers_bring(struct job *job)
         h->queue->stop = &job->stop;
         queues[n++] = h->queue;
     }
-    job->has_help = job->n_helpers > 0;
-    return n > 0 ? job->input.settings.stage->help(job->stage, queues, n) : STATUS_OK;
+    job->has_help = true;
+    const enum status code =
+        n > 0 ? job->input.settings.stage->help(job->stage, queues, &n) : STATUS_OK;
+    end_unused(job, queues, n);
+    for (size_t i = 0; i < job->n_helpers; i++) {
+        job->helpers[i].helps = job->helpers[i].queue != NULL;
+    }
+    return code;
 }
 
 void job_helpers_busy(struct job *job)
@@ -75,24 +105,24 @@ void job_helpers_busy(struct job *job)
 
 void job_helpers_end(struct job *job)
 {
-    for (size_t i = 0; i < job->n_helpers; i++) {
-        struct queue *q = job->helpers[i].queue;
-        if (q != NULL) {
-            job->helpers[i].has_failed = q->backend->ops->finish(q) != STATUS_OK;
-            q->backend->ops->queue_free(q);
-            job->helpers[i].queue = NULL;
-        }
-    }
+    end_unused(job, NULL, 0);
 }
 
 void job_helpers_give(struct job *job)
 {
-    for (; job->n_helpers > 0; job->n_helpers--) {
-        const struct job_helper *h = &job->helpers[job->n_helpers - 1];
+    size_t n = 0;
+    for (size_t i = 0; i < job->n_helpers; i++) {
+        const struct job_helper *h = &job->helpers[i];
+        if (h->queue != NULL) {
+            job->helpers[n++] = *h;
+            continue;
+        }
         h->device->n_jobs--;
+        h->device->n_begun += h->helps;
         h->device->memory_used -= h->bytes;
         if (h->has_failed) {
             (void)engine_leave_device(h->device, "it failed while it helped another");
         }
     }
+    job->n_helpers = n;
 }

@@ -340,6 +340,7 @@ static void finish_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->on_device = false;
+    job_helpers_give(job);
     if (task->code == STATUS_START_OVER && !job->started_over && job->code == STATUS_OK) {
         job->restart_pending = true;
     }

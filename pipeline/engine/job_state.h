@@ -47,9 +47,9 @@ struct job_copy {
 /* A device that helps the job's own one. */
 struct job_helper {
     struct engine_device *device;
-    struct queue *queue; /* the job's; NULL: not made yet */
+    struct queue *queue; /* the job's; NULL: not made yet, or no longer there */
     uint64_t bytes;      /* reserved there */
-    bool has_failed;     /* at the end */
+    bool helps, has_failed;
 };
 
 struct job {
@@ -179,7 +179,8 @@ void job_helpers_busy(struct job *job);
 /* On a lane, when the stage is gone: waits for their queues and frees them. What counts of their
  * work the stage has waited for: a failure that shows now is the device's alone. */
 void job_helpers_end(struct job *job);
-/* On the loop thread, after that: they are the engine's again, but for those that have failed. */
+/* On the loop thread, after either: those that have no queue are the engine's again, but for those
+ * that have failed. */
 void job_helpers_give(struct job *job);
 
 /* job_stream.c */

@@ -137,9 +137,9 @@ void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface);
  * released. STATUS_INTERNAL when the mass does not balance. */
 enum status sciddicat_simulate(struct sciddicat_job *job, struct result *out,
                                bool *more) STATUS_MUST_CHECK;
-/* Between two of these, before the end: the queues compute, too. */
-enum status sciddicat_help(struct sciddicat_job *job, struct queue *const *queues,
-                           size_t n) STATUS_MUST_CHECK;
+/* Between two of these, before the end: the queues compute, too; those that do come first. */
+enum status sciddicat_help(struct sciddicat_job *job, struct queue **queues,
+                           size_t *n) STATUS_MUST_CHECK;
 /* By how much the mass may be off after the present step, in metres summed over cells. */
 double sciddicat_mass_bound(const struct sciddicat_job *job);
 

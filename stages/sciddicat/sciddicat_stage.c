@@ -99,7 +99,7 @@ static size_t sciddicat_helpers(const struct stage *s)
     return s->job.n_helpers;
 }
 
-static enum status sciddicat_bring_help(struct stage *s, struct queue *const *queues, size_t n)
+static enum status sciddicat_bring_help(struct stage *s, struct queue **queues, size_t *n)
 {
     return sciddicat_help(&s->job, queues, n);
 }

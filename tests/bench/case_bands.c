@@ -42,19 +42,18 @@ static enum status begin(struct bench *b, struct bands_state *s, size_t n_member
 {
     const struct bands_config c = {.home = b->queue, .executor = b->executor};
     const struct bands_input in = {s->slide.z, s->slide.h, NULL};
-    struct bands_info info;
+    size_t n = n_members - 1;
     forget_bands(s);
     enum status code = bands_open(&c, &s->slide.p, &in, &s->bands);
     if (code == STATUS_OK) {
-        code = bands_spread(s->bands, s->queues + 1, n_members - 1, &in);
+        code = bands_spread(s->bands, s->queues + 1, &n, &in);
     }
     if (code != STATUS_OK) {
         return code;
     }
-    bands_describe(s->bands, &info);
-    return info.n_members == n_members
+    return 1 + n == n_members
                ? b->backend->ops->finish(b->queue)
-               : status_fail(STATUS_INTERNAL, "%zu of %zu members", info.n_members, n_members);
+               : status_fail(STATUS_INTERNAL, "%zu of %zu members", 1 + n, n_members);
 }
 
 static enum status bands_prepare(struct bench *b, void *state)

@@ -121,7 +121,10 @@ static struct bands_input input_of(const struct map *m)
 static enum status spread(struct bands *b, const struct map *m, size_t n_queues)
 {
     const struct bands_input in = input_of(m);
-    return bands_spread(b, queues + 1, n_queues - 1, &in);
+    struct queue *others[MOST_MEMBERS];
+    size_t n = n_queues - 1;
+    memcpy(others, queues + 1, n * sizeof(struct queue *));
+    return bands_spread(b, others, &n, &in);
 }
 
 static struct pair pair_new(const struct map *m, size_t n_queues)
@@ -553,10 +556,10 @@ struct changed {
     struct sciddicat_member_kernels member;
 };
 
-/* The second queue's backend becomes one with other members. */
-static struct backend *change(struct changed *c)
+/* A queue's backend becomes one with other members. */
+static struct backend *change_of(size_t k, struct changed *c)
 {
-    struct backend *before = queues[1]->backend;
+    struct backend *before = queues[k]->backend;
     c->backend = *(const struct cpu_backend *)before;
     c->ops = *before->ops;
     c->kernels = cpu_sciddicat;
@@ -564,8 +567,14 @@ static struct backend *change(struct changed *c)
     c->kernels.member = &c->member;
     c->ops.sciddicat = &c->kernels;
     c->backend.base.ops = &c->ops;
-    queues[1]->backend = &c->backend.base;
+    queues[k]->backend = &c->backend.base;
     return before;
+}
+
+/* The second queue's. */
+static struct backend *change(struct changed *c)
+{
+    return change_of(1, c);
 }
 
 static void bands_pass_on_what_a_member_says(void **state)
@@ -637,7 +646,7 @@ static void bands_go_on_as_they_were_when_a_member_cannot_be_opened(void **state
     struct pair s = pair_new(&m, 1);
     advance(&s, 5);
     other.kernels.open = fail_to_open;
-    assert_int_equal(spread(s.bands, &m, 3), STATUS_NO_MEMORY);
+    assert_int_equal(spread(s.bands, &m, 2), STATUS_NO_MEMORY);
     assert_string_equal(status_message(), "this one has no room");
     assert_int_equal(info_of(&s).n_members, 1);
     advance(&s, 5);
@@ -648,6 +657,61 @@ static void bands_go_on_as_they_were_when_a_member_cannot_be_opened(void **state
     same_state(&s);
     pair_free(&s);
     queues[1]->backend = before;
+    map_free(&m);
+}
+
+static void bands_do_without_a_member_that_cannot_be_opened(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu()) {
+        skip();
+    }
+    struct changed other;
+    struct backend *before = change(&other);
+    struct map m = terrain(73, 64, 20, 0.5, SCIDDICAT_WALL);
+    const struct bands_input in = input_of(&m);
+    struct pair s = pair_new(&m, 1);
+    struct queue *others[] = {queues[1], queues[2], queues[3]};
+    size_t n = 3;
+    other.kernels.open = fail_to_open;
+    advance(&s, 5);
+    ASSERT_OK(bands_spread(s.bands, others, &n, &in));
+    assert_int_equal(n, 2);
+    assert_ptr_equal(others[0], queues[2]);
+    assert_ptr_equal(others[1], queues[3]);
+    assert_int_equal(info_of(&s).n_members, 3);
+    advance(&s, 30);
+    same_state(&s);
+    pair_free(&s);
+    queues[1]->backend = before;
+    map_free(&m);
+}
+
+static enum status lose_a_byte(struct queue *q, struct span to, struct queue *from_q,
+                               struct span from, size_t bytes)
+{
+    return backend_cpu.copy_across(q, to, from_q, from, bytes - 1);
+}
+
+static void bands_go_on_as_they_were_when_copies_between_members_are_wrong(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu()) {
+        skip();
+    }
+    struct changed home, other;
+    struct backend *before[] = {change_of(0, &home), change_of(1, &other)};
+    struct map m = terrain(74, 64, 20, 0.5, SCIDDICAT_WALL);
+    home.ops.copy_across = other.ops.copy_across = lose_a_byte;
+    struct pair s = pair_new(&m, 1);
+    advance(&s, 5);
+    assert_int_equal(spread(s.bands, &m, 2), STATUS_DEVICE);
+    assert_int_equal(info_of(&s).n_members, 1);
+    advance(&s, 30);
+    same_state(&s);
+    pair_free(&s);
+    queues[0]->backend = before[0];
+    queues[1]->backend = before[1];
     map_free(&m);
 }
 
@@ -691,6 +755,8 @@ int main(void)
         cmocka_unit_test(bands_refuse_what_is_no_map),
         cmocka_unit_test(bands_pass_on_what_a_member_says),
         cmocka_unit_test(bands_go_on_as_they_were_when_a_member_cannot_be_opened),
+        cmocka_unit_test(bands_do_without_a_member_that_cannot_be_opened),
+        cmocka_unit_test(bands_go_on_as_they_were_when_copies_between_members_are_wrong),
         cmocka_unit_test(bands_need_backends_that_have_members_and_copies_between_them),
     };
     return UNDER_TEST_RUN(tests, make_queues, free_queues);

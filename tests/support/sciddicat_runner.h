@@ -150,11 +150,12 @@ static inline void take_files(const struct result *r, struct outcome *o)
 }
 
 /* As the engine does it: while one result is written, the next one is made. */
-static inline enum status finish_all(const struct slide *s, struct queue *const *helpers,
+static inline enum status finish_all(const struct slide *s, struct queue **helpers,
                                      struct stage *stage, struct outcome *o)
 {
     struct result before;
     enum status st;
+    size_t n = s->n_helpers;
     assert_int_equal(result_init(&before), STATUS_OK);
     for (bool more = true; more;) {
         struct result r;
@@ -164,9 +165,7 @@ static inline enum status finish_all(const struct slide *s, struct queue *const 
         if (o->n_finishes++ == 0) {
             o->n_wanted = stage_sciddicat.helpers(stage);
             more = more && !s->is_only_begun;
-            st = st == STATUS_OK && more && s->n_helpers > 0
-                     ? stage_sciddicat.help(stage, helpers, s->n_helpers)
-                     : st;
+            st = st == STATUS_OK && more && n > 0 ? stage_sciddicat.help(stage, helpers, &n) : st;
         }
         take_files(&before, o);
         result_free(&before);
