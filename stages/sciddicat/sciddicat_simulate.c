@@ -201,12 +201,17 @@ static enum status count_helpers(struct sciddicat_job *job)
 
 enum status sciddicat_help(struct sciddicat_job *job, struct queue **queues, size_t *n)
 {
+    const size_t offered = *n;
     sciddicat_cells_surface(job, job->max_h);
     const struct bands_input in = input_of(job);
     const enum status st = bands_spread(job->bands, queues, n, &in);
     if (*n > 0) {
         log_info("%s: on %zu devices from step %llu on", sciddicat_name(job, SCIDDICAT_DEM), 1 + *n,
                  (unsigned long long)job->now.step);
+        if (*n < offered) {
+            log_info("%s: %zu that were idle do not help: %s", sciddicat_name(job, SCIDDICAT_DEM),
+                     offered - *n, status_message());
+        }
         return st;
     }
     log_info("%s: goes on on one device: %s", sciddicat_name(job, SCIDDICAT_DEM),

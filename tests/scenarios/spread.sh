@@ -38,6 +38,10 @@ run '0 ' -b cuda --spread off
 run '0 1 2 ' -b cuda
 LEAT_FAKE_BROKEN=1 run '0 2 ' -b cuda --spread 2
 says 'device 1 is broken'
+# One that cannot begin does not keep others from it.
+LEAT_FAKE_LOST=2 run '0 1 2 ' -b cuda
+says 'on 2 devices from step'
+says 'do not help: the device is lost'
 # Where one fails the job begins again, alone.
 LEAT_FAKE_HALTED=2 run '0 0 1 2 ' -b cuda
 # One that fails after it has done its part is left alone; the result stands.
