@@ -118,14 +118,6 @@ __global__ void __launch_bounds__(SCIDDICAT_TILE_CELLS) find_hot(sciddicat_map m
     }
 }
 
-enum status find_hot_tiles(cuda_sciddicat_run *r, cudaStream_t stream)
-{
-    const unsigned n = (unsigned)(r->map.last_tile - r->map.first_tile);
-    find_hot<<<cuda_min(n, 1u << 20), SCIDDICAT_TILE_CELLS, 0, stream>>>(r->map,
-                                                                         cuda_sciddicat_present(r));
-    return cuda_launched("hot tiles");
-}
-
 enum status start(struct queue *queue, cuda_sciddicat_run *r, const given &g)
 {
     cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
@@ -137,7 +129,7 @@ enum status start(struct queue *queue, cuda_sciddicat_run *r, const given &g)
     start_cells<<<(unsigned)cuda_pieces(r->cells, THREADS), THREADS, 0, work.stream>>>(
         r->map, g, (double *)r->map.z, r->map.kind, r->h[0], r->h[1]);
     STATUS_TRY(cuda_launched("the start of the automaton"));
-    STATUS_TRY(find_hot_tiles(r, work.stream));
+    STATUS_TRY(cuda_sciddicat_find_hot(r, work.stream));
     CUDA_TRY(cudaMemsetAsync(r->map.progress, 0, sizeof *r->map.progress, work.stream),
              "the start of the automaton");
     return work.done();
@@ -322,6 +314,14 @@ void cuda_sciddicat_own(struct cuda_sciddicat_run *r, size_t first, size_t last)
     m->last_owned = (int)cuda_pieces(last, tile) * m->tile_columns;
 }
 
+enum status cuda_sciddicat_find_hot(struct cuda_sciddicat_run *r, cudaStream_t stream)
+{
+    const unsigned n = (unsigned)(r->map.last_tile - r->map.first_tile);
+    find_hot<<<cuda_min(n, 1u << 20), SCIDDICAT_TILE_CELLS, 0, stream>>>(r->map,
+                                                                         cuda_sciddicat_present(r));
+    return cuda_launched("hot tiles");
+}
+
 enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r, uint64_t step,
                                        cudaStream_t stream)
 {
@@ -331,7 +331,6 @@ enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r, uint64_t st
     double *const other = now == r->h[0] ? r->h[1] : r->h[0];
     CUDA_TRY(cudaMemcpyAsync(other + first, now + first, bytes, cudaMemcpyDeviceToDevice, stream),
              "the second copy of h");
-    STATUS_TRY(find_hot_tiles(r, stream));
     STATUS_TRY(cuda_sciddicat_enlist(&r->map, &r->lists, step, stream));
     r->step = step;
     r->sweeping = true;

@@ -50,6 +50,7 @@ enum status member_own(struct queue *queue, void *run, uint64_t step, size_t fir
                    {queue_writes(r->memory.at, r->memory.bytes)});
     STATUS_TRY(work.status);
     cuda_sciddicat_own(r, first, last);
+    STATUS_TRY(cuda_sciddicat_find_hot(r, work.stream));
     STATUS_TRY(cuda_sciddicat_begin_lists(r, step, work.stream));
     return work.done();
 }

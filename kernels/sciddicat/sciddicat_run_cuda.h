@@ -40,6 +40,9 @@ static inline double *cuda_sciddicat_present(const struct cuda_sciddicat_run *r)
 /* From now on the run owns rows [first, last); the lists are not right until they are begun. */
 void cuda_sciddicat_own(struct cuda_sciddicat_run *r, size_t first, size_t last);
 
+/* Finds the hot tiles among those in which a step looks, anew: rows have been set. */
+enum status cuda_sciddicat_find_hot(struct cuda_sciddicat_run *r,
+                                    cudaStream_t stream) STATUS_MUST_CHECK;
 /* From here on by lists, and the present state is that after `step`: both copies of h become the
  * same, and the hot tiles are listed. */
 enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r, uint64_t step,
