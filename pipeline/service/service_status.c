@@ -277,8 +277,8 @@ static json_t *pack_waiting(const struct service *s)
 static const char *state_name(const struct service *s)
 {
     return s->is_draining ? "draining"
-           : !s->is_open  ? "starting"
            : s->is_paused ? "paused"
+           : !s->is_open  ? "starting"
                           : "running";
 }
 
