@@ -379,6 +379,7 @@ static void on_tick(uv_timer_t *timer)
 {
     struct service *s = timer->data;
     const double rescan_s = s->settings->rescan_s;
+    log_report_dropped();
     service_rates_tick(s);
     service_check_deadlines(s);
     service_workers_tick(s);
@@ -466,6 +467,7 @@ int service_run(int argc, char **argv, struct settings *settings)
 {
     struct service *s = calloc(1, sizeof(*s));
     struct settings *own = calloc(1, sizeof(*own));
+    log_drop_when_blocked();
     if (s == NULL || own == NULL || uv_loop_init(&s->loop) != 0) {
         log_error("no memory to begin");
         settings_free(settings);
