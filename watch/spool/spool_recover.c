@@ -9,7 +9,7 @@
  *   no inputs, no commit               remove
  *   anything that is not a job's folder to failed/, with that as the reason
  *
- * Then parts in OUT that belong to nobody.
+ * Then parts in OUT that belong to nobody. Before, what a killed retry has left in failed/.
  */
 #include "watch/spool/spool_state.h"
 
@@ -312,6 +312,7 @@ enum status spool_recover(struct spool *s, struct spool_recovery *out)
     *out = (struct spool_recovery){0};
     STATUS_TRY(spool_list(s->failed_fd, "'failed'", &list));
     learn_ids(s, &list);
+    spool_end_retries(s, &list);
     spool_names_free(&list);
     STATUS_TRY(spool_list(s->work_fd, "'.work'", &list));
     learn_ids(s, &list);
