@@ -153,6 +153,7 @@ struct service {
     uint64_t trouble_ms;             /* since when */
     bool is_troubled;                /* by the look that is being reported */
     size_t n_done, n_failed, n_requeued;
+    size_t n_failed_gone; /* of the last failures: have left failed/ */
     uint64_t input_bytes;
     struct service_past done[SERVICE_SHOWN], failed[SERVICE_SHOWN]; /* rings */
     struct {
@@ -215,6 +216,8 @@ struct health {
     bool for_room, is_good, is_short; /* short: of the reserve, and of nothing else */
     int in_fd;                        /* another folder is in/ now; -1: none is */
     char why[SERVICE_WHY_BYTES];
+    char failed[SERVICE_SHOWN][SPOOL_ID_BYTES]; /* last failures, "" where there is none or it has
+                                                   left failed/ */
 };
 /* On any thread, between steps of the spool; the second looks only for room. */
 void health_probe(struct spool *spool, struct health *health);
@@ -311,5 +314,11 @@ void service_count_failed(struct service *s, const struct service_job *job);
 /* Goes on to the present second. */
 void service_rates_tick(struct service *s);
 void service_past_free(struct service *s);
+/* Jobs that have ended with recovery. */
+void service_count_recovered(struct service *s, struct spool_recovery *found);
+/* The ids of the last failures, to be looked for in failed/; forgets those that are there no more.
+ */
+void service_past_ask(const struct service *s, struct health *health);
+void service_past_prune(struct service *s, const struct health *health);
 
 #endif

@@ -307,6 +307,7 @@ static void after_recovery(struct service *s, struct service_step *step)
                  "aside",
                  r->n_jobs, r->n_finished, r->n_failed, r->n_aside);
     }
+    service_count_recovered(s, r);
     s->found = *r; /* see take_found() */
 }
 
@@ -482,6 +483,9 @@ void service_step(struct service *s)
     /* What is done already may be put in place below the reserve; that nothing could begin is said
      * before somebody drops a file. */
     step->health.for_room = s->is_paused || service_n_jobs(s) == 0;
+    if (look) {
+        service_past_ask(s, &step->health);
+    }
     for (size_t i = 1; i <= KINDS && !look && step->n == 0; i++) {
         size_t k = (s->last_step + i) % KINDS;
         step->list = order[k];

@@ -467,6 +467,12 @@ bool spool_has_room(struct spool *s, char *why, size_t why_bytes)
     return true;
 }
 
+bool spool_has_failed(const struct spool *s, const char *id)
+{
+    struct stat st;
+    return fstatat(s->failed_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
 bool spool_is_full(const struct spool *s)
 {
     return s->is_full;

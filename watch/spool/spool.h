@@ -105,7 +105,8 @@ struct spool_job {
     uint64_t part_inode;
     bool replace, named, changed, charged, done_folder_blocked;
     int folder_error; /* of the last fsync of its folder in in/ or done/; 0: none */
-    char *reason;     /* text of reason.json, from the first spool_fail on; NULL before */
+    char *reason;     /* text of reason.json, from the first spool_fail on; NULL before. After
+                         recovery also what was found */
 };
 
 /* A job to be claimed: inputs in/FOLDER/NAMES[0 .. n_names), n_names > 0, and a reference to
@@ -145,6 +146,8 @@ int spool_in_fd(const struct spool *s);
 struct spool_recovery {
     struct spool_job **jobs; /* owned; those that still have a step to go, by id */
     size_t n_jobs;
+    struct spool_job **ended; /* owned; those of the next three: `published`, or `reason`, is set */
+    size_t n_ended;
     size_t n_finished; /* were committed; published and archived now */
     size_t n_failed;   /* moved to failed/ now, with a reason each */
     size_t n_removed;  /* folders without inputs, removed */
@@ -221,6 +224,9 @@ void spool_adopt_in(struct spool *s, int fd);
  * room than the reserve on both file systems; once there was not, only when there is twice the
  * reserve. `why` (may be NULL) says which folder lacks what. */
 bool spool_has_room(struct spool *s, char *why, size_t why_bytes);
+
+/* Whether a job of that id lies in failed/, as far as can be seen. */
+bool spool_has_failed(const struct spool *s, const char *id);
 
 /* Whether it was the reserve that the last spool_has_room missed: what is made already can be put
  * in place. */
