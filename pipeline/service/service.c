@@ -92,8 +92,11 @@ static void begin_drain(struct service *s)
 
 /* --- the configuration ------------------------------------------------------------------------ */
 
+/* NULL: not set. */
 static bool differs(const char *what, const char *old, const char *new)
 {
+    old = old != NULL ? old : "";
+    new = new != NULL ? new : "";
     bool differs = strcmp(old, new) != 0;
     if (differs) {
         log_error("the configuration stays as it was: %s cannot change from '%s' to '%s' while the "
@@ -139,6 +142,7 @@ static void read_again(struct service *s)
             log_error("the configuration stays as it was: %s", status_message());
         } else if (differs("spool", old->spool, fresh->spool) ||
                    differs("output", old->output, fresh->output) ||
+                   differs("require_mount", old->require_mount, fresh->require_mount) ||
                    differs("backend", old->backend, fresh->backend) ||
                    devices_differ(&old->devices, &fresh->devices) ||
                    differs("status_socket", old->status_socket, fresh->status_socket)) {
@@ -316,7 +320,8 @@ static enum status open_spool(struct service *s)
                                           .delete_inputs = !t->keep_inputs,
                                           .replace = t->replace,
                                           .max_attempts = (unsigned)t->max_attempts + RECOVERIES,
-                                          .reserve_bytes = t->reserve_bytes};
+                                          .reserve_bytes = t->reserve_bytes,
+                                          .require_mount = t->require_mount};
     enum status code = spool_open(&options, &s->spool);
     for (int tries = 0; code == STATUS_EXISTS && tries < LOCK_TRIES; tries++) {
         uv_sleep(LOCK_AGAIN_MS);
@@ -350,7 +355,8 @@ static void begin(struct service *s)
     }
 }
 
-/* Once more, where there was no room for the spool's folders and its lock. */
+/* Once more, where there was no room for the spool's folders and its lock, or OUT was not mounted.
+ */
 static void try_again(struct service *s)
 {
     const enum status code = open_spool(s);

@@ -84,6 +84,8 @@ static void run(uv_work_t *work)
     if (step->list == WAIT_CLAIM || step->list == WAIT_ATTEMPT) { /* they take room */
         health_probe_room(spool, &step->health);
         step->no_room = !step->health.is_good;
+    } else if (step->list == WAIT_FINISH) {
+        step->no_room = !spool_check_mount(spool, step->health.why, sizeof(step->health.why));
     }
     if (!step->no_room) {
         run_jobs(step);
@@ -328,6 +330,10 @@ static void after(uv_work_t *work, int failed)
         s->is_short = step->health.is_short;
     }
     for (size_t i = 0; i < step->n; i++) {
+        if (step->no_room && step->list == WAIT_FINISH) { /* what is made waits */
+            service_job_list(s, step->jobs[i], WAIT_FINISH);
+            continue;
+        }
         if (step->no_room) { /* as it was, but for files that were not yet claimed */
             step->spools[i]->outcome = SPOOL_TRANSIENT;
         }

@@ -386,6 +386,11 @@ enum status spool_open(const struct spool_options *options, struct spool **out)
         status_fail(code, "no memory for the spool");
         goto fail;
     }
+    if (options->require_mount != NULL &&
+        (s->require_mount = strdup(options->require_mount)) == NULL) {
+        status_fail(code, "no memory for the spool");
+        goto fail;
+    }
     if ((code = spool_open_places(s)) != STATUS_OK || (code = take_lock(s)) != STATUS_OK ||
         (code = spool_try_renames(s, s->in_fd)) != STATUS_OK) {
         goto fail;
@@ -411,6 +416,7 @@ void spool_close(struct spool *s)
     beneath_close(s->root_fd);
     free(s->root);
     free(s->out);
+    free(s->require_mount);
     free(s);
 }
 

@@ -123,8 +123,10 @@ struct spool_options {
     const char *out;    /* where results go; made where it is missing; NULL: ROOT/out */
     bool delete_inputs; /* keep_inputs = no: processed inputs are deleted */
     bool replace; /* an earlier result of leat (it holds a result.json) of that name is replaced */
-    unsigned max_attempts;  /* 3; not 0 */
-    uint64_t reserve_bytes; /* kept free on both file systems; 0: no reserve */
+    unsigned max_attempts;     /* 3; not 0 */
+    uint64_t reserve_bytes;    /* kept free on both file systems; 0: no reserve */
+    const char *require_mount; /* a path in OUT; without it OUT is not the file system that it is
+                                  to be, and nothing is written there; NULL: any will do */
 };
 
 struct spool;
@@ -132,7 +134,7 @@ struct spool;
 /* Opens and checks the folders and takes the lock. STATUS_BAD_ARGUMENT: folders that must be on one
  * file system are not (says which), one is not a folder, or OUT is ROOT, lies in a folder of it or
  * cannot be written; STATUS_EXISTS: another process has the lock (says which one);
- * STATUS_IO, STATUS_NO_SPACE. *out is NULL on failure. */
+ * STATUS_NO_SPACE: no room, or OUT is not mounted; STATUS_IO. *out is NULL on failure. */
 enum status spool_open(const struct spool_options *options, struct spool **out) STATUS_MUST_CHECK;
 /* Gives the lock back; jobs stay where they are. NULL is fine. */
 void spool_close(struct spool *s);
@@ -212,9 +214,11 @@ void spool_fail(struct spool *s, struct spool_job *const jobs[],
 enum spool_outcome spool_outcome_of(enum status code);
 
 /* Whether ROOT, in/, done/, failed/, .work/ and OUT, which stay open, are still what their paths
- * lead to; else whatever a step does is lost or ends where nobody looks. `why` (may be NULL) says
- * which one has been removed or replaced. */
+ * lead to, and spool_check_mount; else whatever a step does is lost or ends where nobody looks.
+ * `why` (may be NULL) says which one has been removed or replaced. */
 bool spool_check_folders(const struct spool *s, char *why, size_t why_bytes);
+/* Whether `require_mount` is in OUT. */
+bool spool_check_mount(const struct spool *s, char *why, size_t why_bytes);
 /* Whether another folder than the one that is open is called ROOT/in: *fd is that, tried as at the
  * start. *fd < 0: none is, or (with a status that says why) it cannot be used. */
 enum status spool_find_in(const struct spool *s, int *fd) STATUS_MUST_CHECK;

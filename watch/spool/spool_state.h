@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 struct spool {
-    char *root, *out;
+    char *root, *out, *require_mount; /* require_mount: or NULL */
     int root_fd, in_fd, done_fd, failed_fd, work_fd, out_fd, lock_fd;
     bool delete_inputs, replace;
     unsigned max_attempts;
