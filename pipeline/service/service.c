@@ -343,9 +343,22 @@ static void open_socket(struct service *s)
     }
 }
 
+/* What protects from a writer that pauses. */
+static void say_leases(struct service *s)
+{
+    snprintf(s->leases, sizeof(s->leases),
+             "files of other users count as complete when they have not changed for `settle` "
+             "seconds: to ask who writes them, the service needs the capability CAP_LEASE "
+             "(AmbientCapabilities=CAP_LEASE in its unit)");
+    log_info("%s", s->leases);
+}
+
 /* With the spool open: recovery, and all else after it. */
 static void begin(struct service *s)
 {
+    if (!ready_has_leases()) {
+        say_leases(s);
+    }
     service_workers_choose(s);
     if (s->n_workers == 0 || !service_recover(s)) {
         log_error("no memory to begin");

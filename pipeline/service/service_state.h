@@ -119,8 +119,10 @@ struct service {
     struct service_inbox *inbox;
     struct status_socket *socket;
     uv_signal_t signals[3];
-    size_t n_signals;      /* that can be watched for */
-    uv_timer_t tick, soon; /* every second; when something is due */
+    size_t n_signals;               /* that can be watched for */
+    uv_timer_t tick, soon;          /* every second; when something is due */
+    char leases[SERVICE_WHY_BYTES]; /* what counts as complete without them; "": they are to be had
+                                     */
     int exit_status;
     bool is_recovered, is_open, is_draining, is_closing;
     struct settings *next_settings; /* read again, and not yet in force; owned; NULL: none */

@@ -383,6 +383,7 @@ json_t *service_status(const struct service *s)
     if (m == NULL) {
         return NULL;
     }
+    json_object_set_new(m, "leases", json_string(s->leases));
     const size_t n_waiting = service_inbox_count(s->inbox) + backpressure_n_deferred(s) +
                              backpressure_n_large(s) + result_name_queue_count(s);
     json_object_set_new(m, "n_waiting", json_integer((json_int_t)n_waiting));

@@ -89,6 +89,10 @@ static void print_state(FILE *out, const json_t *d)
         put_pair(out, " (", text_at(d, "watching"), ")");
     }
     putc('\n', out);
+    if (*text_at(d, "leases") != '\0') {
+        label(out, "");
+        put_pair(out, "", text_at(d, "leases"), "\n");
+    }
     label(out, "results");
     put_pair(out, "", text_at(d, "output"), "\n");
     if (*text_at(d, "socket") != '\0') {
