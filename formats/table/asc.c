@@ -578,9 +578,9 @@ static enum status asc_decode(const struct table *t, struct table_chunk *c)
         column++;
     }
     c->n_cells = (size_t)(run.out - values);
-    if (t->options.has_missing_value) {
+    if (t->info.has_missing_value) {
         c->n_missing =
-            table_mark_nodata(values, c->n_cells, t->options.missing_value, a->grid->nodata);
+            table_mark_nodata(values, c->n_cells, &t->choice.missing, a->grid->nodata);
     }
     return STATUS_OK;
 }
@@ -588,6 +588,7 @@ static enum status asc_decode(const struct table *t, struct table_chunk *c)
 const struct table_format asc_format = {
     .name = "asc",
     .state_bytes = sizeof(struct asc),
+    .takes = {[TABLE_MISSING_VALUE] = true},
     .suits = asc_suits,
     .open = asc_open,
     .next = asc_next,

@@ -418,7 +418,11 @@ static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
 const struct table_format csv_format = {
     .name = "csv",
     .state_bytes = sizeof(struct csv),
-    .takes_columns = true,
+    .takes = {[TABLE_COLUMNS] = true,
+              [TABLE_MISSING_VALUE] = true,
+              [TABLE_SKIP] = true,
+              [TABLE_HEADER] = true,
+              [TABLE_SEP] = true},
     .suits = csv_suits,
     .open = csv_open,
     .next = csv_next,

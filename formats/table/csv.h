@@ -24,8 +24,7 @@ struct csv_dialect {
     unsigned char delimiter; /* ' ' when blanks */
     bool blanks;             /* runs of spaces and tabs */
     char point;              /* tried first; the other one is accepted too unless it delimits */
-    bool has_missing;
-    double missing;
+    const struct table_missing *missing; /* what stands for a missing number, beside the usual */
 };
 
 /* What becomes of a column. */

@@ -230,8 +230,10 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
     if (isinf(value)) {
         return CSV_INFINITE;
     }
-    if (d->has_missing && value == d->missing) {
-        return CSV_MISSING;
+    for (size_t i = 0; i < d->missing->n_numbers; i++) {
+        if (value == d->missing->numbers[i]) {
+            return CSV_MISSING;
+        }
     }
     *number = value;
     return CSV_NUMBER;

@@ -289,7 +289,7 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
     }
     c->n_cells = (size_t)(k.out - (double *)c->values);
     c->n_missing = k.n_missing;
-    if (k.shape->dialect.has_missing) {
+    if (t->info.has_missing_value) {
         c->n_missing = table_mark_missing(c->values, c->n_cells, k.shape->dialect.missing);
     }
     return STATUS_OK;

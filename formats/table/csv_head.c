@@ -296,8 +296,7 @@ static enum status read_head(struct table *t, struct csv_shape *shape, struct cs
 enum status csv_read_head(struct table *t, struct csv_shape *shape)
 {
     struct csv_head h = {.file = source_name(t->source)};
-    shape->dialect.has_missing = t->options.has_missing_value;
-    shape->dialect.missing = t->options.missing_value;
+    shape->dialect.missing = &t->choice.missing;
     const enum status status = read_head(t, shape, &h);
     free(h.seen);
     return status;

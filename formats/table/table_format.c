@@ -48,23 +48,32 @@ enum status table_skip(struct table *t, size_t n)
     return STATUS_OK;
 }
 
-size_t table_mark_missing(double *values, size_t n, double missing)
+size_t table_mark_missing(double *values, size_t n, const struct table_missing *missing)
 {
     size_t n_missing = 0;
-    for (size_t i = 0; i < n; i++) {
-        const double v = values[i];
-        values[i] = v == missing ? NAN : v;
-        n_missing += v == missing || v != v;
+    for (size_t k = 0; k < missing->n_numbers; k++) {
+        const double number = missing->numbers[k];
+        n_missing = 0;
+        for (size_t i = 0; i < n; i++) {
+            const double v = values[i];
+            values[i] = v == number ? NAN : v;
+            n_missing += v == number || v != v;
+        }
     }
     return n_missing;
 }
 
-size_t table_mark_nodata(double *values, size_t n, double missing, double nodata)
+size_t table_mark_nodata(double *values, size_t n, const struct table_missing *missing,
+                         double nodata)
 {
     size_t n_missing = 0;
-    for (size_t i = 0; i < n; i++) {
-        values[i] = grid_matches_nodata(missing, values[i]) ? nodata : values[i];
-        n_missing += values[i] != values[i];
+    for (size_t k = 0; k < missing->n_numbers; k++) {
+        const double number = missing->numbers[k];
+        n_missing = 0;
+        for (size_t i = 0; i < n; i++) {
+            values[i] = grid_matches_nodata(number, values[i]) ? nodata : values[i];
+            n_missing += values[i] != values[i];
+        }
     }
     return n_missing;
 }
@@ -88,7 +97,7 @@ size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte)
 
 void table_set_grid(struct table *t, struct grid *g)
 {
-    if (t->options.has_missing_value && !g->has_nodata) {
+    if (t->choice.missing.n_numbers > 0 && !g->has_nodata) {
         g->has_nodata = true;
         g->nodata = NAN;
     }

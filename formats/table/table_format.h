@@ -15,7 +15,7 @@
 struct table_format {
     const char *name;
     size_t state_bytes;
-    bool takes_columns, takes_member; /* looks at these options */
+    bool takes[TABLE_N_OPTIONS]; /* looks at this option */
     bool (*suits)(const unsigned char *head, size_t n);
     enum status (*open)(struct table *t) STATUS_MUST_CHECK;
     enum status (*next)(struct table *t, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
@@ -27,6 +27,7 @@ struct table {
     const struct table_format *format;
     struct source *source;
     struct table_options options;
+    struct table_choice choice; /* what they mean */
     struct table_info info;
     void *state;
     char **warnings;
@@ -52,18 +53,19 @@ bool table_may_be_grouped(const char *text, size_t n, char sign);
  * first. On any thread. */
 void table_note_grouped(const struct table *t, uint64_t line, size_t column);
 
-/* Replaces the numbers that equal `missing` by NaN; the number of NaN there are then. */
-size_t table_mark_missing(double *values, size_t n, double missing);
+/* Replaces the numbers that equal one of `missing` by NaN; the number of NaN there are then. */
+size_t table_mark_missing(double *values, size_t n, const struct table_missing *missing);
 
 /* How many of p[0 .. n) are that byte. */
 size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte);
 
-/* Tells t->info about a grid, which is borrowed. With the option missing_value, cells of that value
+/* Tells t->info about a grid, which is borrowed. With the option missing_value, cells of its values
  * become NODATA, by the number that the file has for that; NaN is that number where the file has
  * none. */
 void table_set_grid(struct table *t, struct grid *g);
-/* `missing`: the option's value, in the type of the cells. The number of NaN there are then. */
-size_t table_mark_nodata(double *values, size_t n, double missing, double nodata);
+/* `missing`: the option's values, in the type of the cells. The number of NaN there are then. */
+size_t table_mark_nodata(double *values, size_t n, const struct table_missing *missing,
+                         double nodata);
 
 /* Numbers as they lie in files: unsigned and signed integers of 1, 2, 4, 8 bytes, floats of 2, 4,
  * 8. */

@@ -137,7 +137,7 @@ static void line_ends_byte_order_mark_comments_and_blank_lines_are_passed(void *
 static void missing_cells_become_nan_and_are_counted(void **state)
 {
     (void)state;
-    const struct table_options options = {.has_missing_value = true, .missing_value = -200};
+    const struct table_options options = {.missing_value = "-200"};
     struct reading r =
         read_text("1,2,3\n,NA,n/a\nNaN,null,-nan\n\"\",-200,-200.0\n4,5,-2e2\n", &options);
     ASSERT_NUMBERS(&r, 1, 2, 3, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 4, 5, NAN);
@@ -215,7 +215,7 @@ static void columns_without_numbers_are_left_out_by_name(void **state)
     }
     reading_free(&r);
     check_failure("a,b\nc,d\n", STATUS_BAD_INPUT, "no column holds a number", NULL);
-    const struct table_options options = {.has_missing_value = true, .missing_value = -1};
+    const struct table_options options = {.missing_value = "-1"};
     r = read_text("a,b\n-1,2\nNA,3\n", &options);
     ASSERT_NUMBERS(&r, 2, 3);
     assert_int_equal(r.info->n_warnings, 1);
@@ -447,7 +447,7 @@ static void the_air_quality_file_gives_thirteen_series(void **state)
     }
     struct source *s;
     assert_int_equal(source_open(fd, "in.x", &s), STATUS_OK);
-    const struct table_options options = {.has_missing_value = true, .missing_value = -200};
+    const struct table_options options = {.missing_value = "-200"};
     struct reading r = read_source(s, &options, 1 << 16);
     assert_int_equal(r.status, STATUS_OK);
     assert_int_equal(r.info->cells_per_line, 13);
@@ -466,7 +466,7 @@ static void options_of_other_formats_are_told(void **state)
     struct reading r = read_text(
         "ncols 3\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 5\n1 2 3\n4 5 6\n", &options);
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
-    assert_false(r.info->uses_columns || r.info->uses_member);
+    assert_false(r.info->used[TABLE_COLUMNS] || r.info->used[TABLE_MEMBER]);
     assert_int_equal(r.info->n_warnings, 2);
     assert_string_equal(r.info->warnings[0],
                         "in.x: columns = 1-2 is ignored: it applies to CSV and TSV");
@@ -474,7 +474,7 @@ static void options_of_other_formats_are_told(void **state)
     reading_free(&r);
     r = read_text("1,2,3\n4,5,6\n", &options);
     ASSERT_NUMBERS(&r, 1, 2, 4, 5);
-    assert_true(r.info->uses_columns && !r.info->uses_member);
+    assert_true(r.info->used[TABLE_COLUMNS] && !r.info->used[TABLE_MEMBER]);
     assert_int_equal(r.info->n_warnings, 1);
     assert_non_null(strstr(r.info->warnings[0], "member = a"));
     reading_free(&r);
