@@ -537,7 +537,7 @@ static enum status take_value(const struct asc *a, const struct table *t, struct
                 source_name(t->source), line, column + 1, excerpt_of(v.text, v.n).text);
         }
         if (table_may_be_grouped(text, v.n, other)) {
-            table_note_grouped(t, line, column);
+            table_note(t, TABLE_NOTE_GROUPED, line, column);
         }
     }
     if (!isfinite(*out)) {
@@ -579,8 +579,7 @@ static enum status asc_decode(const struct table *t, struct table_chunk *c)
     }
     c->n_cells = (size_t)(run.out - values);
     if (t->info.has_missing_value) {
-        c->n_missing =
-            table_mark_nodata(values, c->n_cells, &t->choice.missing, a->grid->nodata);
+        c->n_missing = table_mark_nodata(values, c->n_cells, &t->choice.missing, a->grid->nodata);
     }
     return STATUS_OK;
 }

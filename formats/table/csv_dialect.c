@@ -22,7 +22,7 @@
 
 /* Looked at: some lines, as far as LEAST_BYTES; two lines when they are longer; MOST_BYTES in all.
  */
-enum { TRIED_LINES = 32, LEAST_BYTES = 8 << 10, MOST_BYTES = 256 << 10 };
+enum { TRIED_LINES = 96, LEAST_BYTES = 8 << 10, MOST_BYTES = 256 << 10 };
 
 static const unsigned char candidates[] = {'\t', ';', '|', ',', ' '};
 
@@ -33,7 +33,22 @@ struct trial {
     size_t n_sure_points, n_sure_commas;    /* ... and that have no thousands which it may part */
     size_t n_edge_commas;                   /* of n_commas: "1," and ",1" */
     size_t n_first_filled, n_first_numbers; /* those of the first line */
+    unsigned char groupings;                /* signs that part thousands for sure: bits of these */
 };
+
+static const char groupings[] = {',', '.', ' ', '\''};
+enum { N_GROUPINGS = sizeof groupings };
+
+static void count_grouped(const struct csv_dialect *d, const struct csv_cell *cell,
+                          struct trial *trial)
+{
+    char sign;
+    if (csv_grouped(d, (const char *)cell->text, cell->n, &sign, NULL) == CSV_GROUPED_SURE) {
+        for (size_t i = 0; i < N_GROUPINGS; i++) {
+            trial->groupings |= (unsigned char)((groupings[i] == sign) << i);
+        }
+    }
+}
 
 static void count_sign(const struct csv_cell *cell, char sign, size_t *n, size_t *n_sure)
 {
@@ -55,6 +70,11 @@ static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
         count_sign(cell, '.', &trial->n_points, &trial->n_sure_points);
         count_sign(cell, ',', &trial->n_commas, &trial->n_sure_commas);
         trial->n_edge_commas += cell->text[0] == ',' || cell->text[cell->n - 1] == ',';
+        break;
+    case CSV_UNSURE:
+        trial->n_filled++;
+        trial->n_numbers++;
+        count_grouped(d, cell, trial);
         break;
     case CSV_WORD:
         trial->n_filled++;
@@ -98,13 +118,28 @@ static bool shows_commas(const struct trial *trial)
                : trial->n_commas > trial->n_points;
 }
 
-/* The share of lines that have as many cells as most have; 0 when most have one. */
-static double agreement(const struct trial *trial)
+/* Which sign parts thousands; 0: none does for sure, or several do, or it is a decimal sign, too.
+ */
+static char find_grouping(const struct trial *trial)
+{
+    for (size_t i = 0; i < N_GROUPINGS; i++) {
+        const bool is_point = (groupings[i] == '.' && trial->n_sure_points > 0) ||
+                              (groupings[i] == ',' && trial->n_sure_commas > 0);
+        if (trial->groupings == 1U << i && !is_point) {
+            return groupings[i];
+        }
+    }
+    return 0;
+}
+
+/* The share of lines from `first` on that have as many cells as most of them have; 0 when most have
+ * one. */
+static double agreement_from(const struct trial *trial, size_t first)
 {
     size_t best = 0, best_cells = 0;
-    for (size_t i = 0; i < trial->n_lines; i++) {
+    for (size_t i = first; i < trial->n_lines; i++) {
         size_t same = 0;
-        for (size_t k = 0; k < trial->n_lines; k++) {
+        for (size_t k = first; k < trial->n_lines; k++) {
             same += trial->cells[k] == trial->cells[i];
         }
         if (same > best) {
@@ -112,7 +147,17 @@ static double agreement(const struct trial *trial)
             best_cells = trial->cells[i];
         }
     }
-    return best_cells > 1 ? (double)best / (double)trial->n_lines : 0;
+    return best_cells > 1 ? (double)best / (double)(trial->n_lines - first) : 0;
+}
+
+/* Lines above a table may be as many as its own within the text that is tried. */
+static double agreement(const struct trial *trial)
+{
+    enum { LEAST_LINES = 6 };
+    const double all = agreement_from(trial, 0);
+    const double half =
+        trial->n_lines < LEAST_LINES ? 0 : agreement_from(trial, trial->n_lines / 2);
+    return all > half ? all : half;
 }
 
 /* All lines have as many cells as the first, and more than one. */
@@ -167,29 +212,65 @@ static bool occurs(const unsigned char *text, size_t n, unsigned char delimiter)
     return memchr(text, delimiter, n) || (delimiter == ' ' && memchr(text, '\t', n));
 }
 
-bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d)
+/* Tries a dialect of that delimiter, and finds its decimal point and what parts thousands. */
+static void try_on(struct csv_dialect *d, const unsigned char *text, const unsigned char *end,
+                   bool whole, struct trial *trial)
+{
+    d->point = '.';
+    d->grouping = 0;
+    try_dialect(d, text, end, whole, trial);
+    d->grouping = find_grouping(trial);
+    if (d->grouping == '.' || (d->delimiter != ',' && d->grouping != ',' && shows_commas(trial))) {
+        d->point = ',';
+    }
+}
+
+const char *csv_delimiter_name(const struct csv_dialect *d)
+{
+    switch (d->delimiter) {
+    case ',':
+        return "commas";
+    case ';':
+        return "semicolons";
+    case '\t':
+        return "tabs";
+    case '|':
+        return "vertical bars";
+    case ':':
+        return "colons";
+    case ' ':
+        return "blanks";
+    default:
+        return "the sign that sep says";
+    }
+}
+
+bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, char sep,
+                      struct csv_dialect *d)
 {
     const size_t tried = tried_bytes(text, n);
     struct csv_dialect best = *d;
-    best.delimiter = ',';
-    best.blanks = false;
+    best.delimiter = sep != 0 ? (unsigned char)sep : ',';
+    best.blanks = sep == ' ';
     best.point = '.';
+    best.grouping = 0;
+    if (sep != 0) {
+        try_on(&best, text, text + tried, whole && tried == n, &(struct trial){0});
+        *d = best;
+        return false;
+    }
     double best_score = 0;
     struct trial commas = {0};
     bool blanks_would_do = false;
     for (size_t i = 0; i < sizeof candidates; i++) {
+        struct trial trial;
         if (!occurs(text, tried, candidates[i])) {
             continue;
         }
         struct csv_dialect candidate = *d;
         candidate.delimiter = candidates[i];
         candidate.blanks = candidates[i] == ' ';
-        candidate.point = '.';
-        struct trial trial;
-        try_dialect(&candidate, text, text + tried, whole && tried == n, &trial);
-        if (candidate.delimiter != ',' && shows_commas(&trial)) {
-            candidate.point = ',';
-        }
+        try_on(&candidate, text, text + tried, whole && tried == n, &trial);
         if (candidate.delimiter == ',') {
             commas = trial;
         } else if (candidate.blanks && rules_blanks_out(&commas, &trial)) {

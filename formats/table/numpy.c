@@ -168,11 +168,12 @@ static enum status take_descr(struct cursor *k, struct header *h)
             h->item_bytes > 1 && (order == '<' || order == '>') && (order == '<') != little;
         return STATUS_OK;
     }
-    return status_fail(STATUS_UNSUPPORTED,
-                       "%s: byte %zu: %s \"%s\"; leat reads f2, f4, f8, i1 to i8, u1 to u8 and bool",
-                       k->where, k->offset + (size_t)(whole - k->begin),
-                       n > 0 && *text == 'O' ? "Python objects, dtype" : "numbers of dtype",
-                       excerpt_of(whole, whole_n).text);
+    return status_fail(
+        STATUS_UNSUPPORTED,
+        "%s: byte %zu: %s \"%s\"; leat reads f2, f4, f8, i1 to i8, u1 to u8 and bool", k->where,
+        k->offset + (size_t)(whole - k->begin),
+        n > 0 && *text == 'O' ? "Python objects, dtype" : "numbers of dtype",
+        excerpt_of(whole, whole_n).text);
 }
 
 static enum status take_order(struct cursor *k, struct header *h)

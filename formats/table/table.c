@@ -85,7 +85,7 @@ enum status table_open(struct source *src, const struct table_options *options, 
         return status;
     }
     t->source = src;
-    t->first_grouped = &t->grouped_place;
+    t->noted = t->places;
     if (options) {
         t->options = *options;
     }

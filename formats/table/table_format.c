@@ -127,26 +127,34 @@ bool table_may_be_grouped(const char *text, size_t n, char sign)
     return true;
 }
 
-void table_note_grouped(const struct table *t, uint64_t line, size_t column)
+void table_note(const struct table *t, enum table_note note, uint64_t line, size_t column)
 {
     const uint64_t place = line << COLUMN_BITS | (column < last_column ? column : last_column);
-    uint64_t first = atomic_load(t->first_grouped);
+    uint64_t first = atomic_load(&t->noted[note]);
     while ((first == 0 || place < first) &&
-           !atomic_compare_exchange_weak(t->first_grouped, &first, place)) {
+           !atomic_compare_exchange_weak(&t->noted[note], &first, place)) {
     }
 }
 
 enum status table_end(struct table *t)
 {
-    const uint64_t place = atomic_exchange(t->first_grouped, 0);
-    if (place == 0) {
-        return STATUS_OK;
+    static const char *const texts[TABLE_N_NOTES] = {
+        [TABLE_NOTE_GROUPED] = "a comma or point before three digits was taken for a decimal sign; "
+                               "leave it out if it parts thousands",
+        [TABLE_NOTE_ENCODING] = "a name is not UTF-8: such names are taken as Windows-1252, which "
+                                "holds Latin-1",
+        [TABLE_NOTE_TOTAL] = "the row is named as totals are, and is taken as data; delete it if "
+                             "it is a sum or mean of the others",
+    };
+    enum status status = STATUS_OK;
+    for (int i = 0; i < TABLE_N_NOTES && !status; i++) {
+        const uint64_t place = atomic_exchange(&t->noted[i], 0);
+        if (place != 0) {
+            status = table_warn(t, "%s: line %" PRIu64 ", column %" PRIu64 ": %s",
+                                source_name(t->source), place >> COLUMN_BITS,
+                                (place & last_column) + 1, texts[i]);
+        }
     }
-    const enum status status = table_warn(
-        t,
-        "%s: line %" PRIu64 ", column %" PRIu64 ": a comma or point before three digits was taken "
-        "for a decimal sign; leave it out if it parts thousands",
-        source_name(t->source), place >> COLUMN_BITS, (place & last_column) + 1);
     t->info.warnings = (const char *const *)t->warnings;
     t->info.n_warnings = t->n_warnings;
     return status;

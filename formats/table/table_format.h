@@ -23,6 +23,14 @@ struct table_format {
     void (*close)(void *state);
 };
 
+/* What may be met in any chunk and is told once, of the first place where it is. */
+enum table_note {
+    TABLE_NOTE_GROUPED,  /* a decimal sign that may as well part thousands */
+    TABLE_NOTE_ENCODING, /* a name that is not UTF-8 */
+    TABLE_NOTE_TOTAL,    /* a row that is called a total */
+    TABLE_N_NOTES
+};
+
 struct table {
     const struct table_format *format;
     struct source *source;
@@ -32,9 +40,9 @@ struct table {
     void *state;
     char **warnings;
     size_t n_warnings, warnings_cap;
-    /* The first place of table_note_grouped(), line and column in one number; 0: none. Written
-     * while chunks are decoded, through the pointer, which is to it. */
-    atomic_uint_least64_t grouped_place, *first_grouped;
+    /* The first places of table_note(), line and column in one number; 0: none. Written while
+     * chunks are decoded, through the pointer, which is to them. */
+    atomic_uint_least64_t places[TABLE_N_NOTES], *noted;
 };
 
 extern const struct table_format csv_format, npy_format, npz_format, asc_format, tif_format;
@@ -49,9 +57,9 @@ enum status table_skip(struct table *t, size_t n) STATUS_MUST_CHECK;
 /* Whether a number with this decimal sign may as well be a larger one with its thousands parted:
  * [+-], 1 to 3 digits that begin with no 0, the sign, 3 digits. */
 bool table_may_be_grouped(const char *text, size_t n, char sign);
-/* Notes where such a cell stands (line from 1, column from 0), for table_end() to warn of the
- * first. On any thread. */
-void table_note_grouped(const struct table *t, uint64_t line, size_t column);
+/* Notes where something stands (line from 1, column from 0), for table_end() to warn of the first
+ * such place. On any thread. */
+void table_note(const struct table *t, enum table_note note, uint64_t line, size_t column);
 
 /* Replaces the numbers that equal one of `missing` by NaN; the number of NaN there are then. */
 size_t table_mark_missing(double *values, size_t n, const struct table_missing *missing);

@@ -98,7 +98,7 @@ static enum status parse_sep(const char *text, struct table_choice *out)
     static const struct {
         const char *name;
         char sep;
-    } names[] = {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"\\t", '\t'},
+    } names[] = {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'},  {"\\t", '\t'},
                  {"pipe", '|'},  {"colon", ':'},     {"blanks", ' '}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(text, names[i].name) == 0) {
