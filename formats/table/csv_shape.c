@@ -268,6 +268,9 @@ enum { MAX_WARNINGS = 20 };
 static enum csv_kind column_kind(const struct csv_head *h, size_t c)
 {
     const unsigned seen = h->seen[c];
+    if (c == 0 && h->top.lacks_first) {
+        return CSV_LABEL;
+    }
     if ((seen & CSV_SEEN_NUMBER) != 0 ||
         (seen & (CSV_SEEN_WORD | CSV_SEEN_UNSURE)) == CSV_SEEN_UNSURE ||
         (!h->whole && (seen & CSV_SEEN_WORD) == 0 && (seen & CSV_SEEN_MARK) != 0)) {
@@ -342,7 +345,7 @@ static enum status decide_columns(struct table *t, struct csv_head *h, struct cs
         const bool wordy = (h->seen[c] & SEEN_WORDY) != 0;
         h->seen[c] = (unsigned char)kind;
         if (kind == CSV_KEEP || (kind == CSV_LABEL && !shape->has_header && !wordy) ||
-            t->options.columns) {
+            (c == 0 && h->top.lacks_first) || t->options.columns) {
             continue;
         }
         n_left++;

@@ -105,6 +105,9 @@ static json_t *pack_warnings(const struct job *job)
             add(&list, text_json(info->warnings[i]));
         }
     }
+    if (job->need.notice[0] != '\0') {
+        add(&list, text_json(job->need.notice));
+    }
     if (job->result.warnings != NULL && json_array_extend(list, job->result.warnings) != 0) {
         json_decref(list);
         return NULL;

@@ -15,6 +15,7 @@
 #include "stages/pearson/pearson_pairs.h"
 #include "stages/pearson/series_names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -142,6 +143,34 @@ enum status pearson_check_series(const struct stage_args *args, size_t n_series)
     if (n_series > PEARSON_SERIES_MAX) {
         return status_fail(STATUS_TOO_LARGE, "%s: %zu series are more than can be paired (%zu)",
                            args->inputs[0].name, n_series, PEARSON_SERIES_MAX);
+    }
+    return STATUS_OK;
+}
+
+/* More rows than any other table has for its columns: samples in rows, and no line of names above.
+ */
+enum { UNLIKELY_ROWS = 1000, UNLIKELY_RATIO = 500 };
+
+enum status pearson_check_sides(const struct stage_args *args, struct stage_need *need)
+{
+    const struct table_info *table = args->inputs[0].table;
+    const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
+    const size_t rows = table->lines_are_columns ? table->cells_per_line : lines;
+    const size_t columns = table->lines_are_columns ? lines : table->cells_per_line;
+    if (args->params[SERIES].index != SERIES_AUTO || table->has_header || table->has_labels) {
+        return STATUS_OK; /* it is said, or what has a name is a series */
+    }
+    if (rows >= UNLIKELY_ROWS && rows / UNLIKELY_RATIO >= columns) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: has no line of names, and %s%zu rows of %zu numbers: say whether "
+                           "the columns or the rows are the series (series=columns or series=rows)",
+                           args->inputs[0].name, table->n_lines > 0 ? "" : "about ", rows, columns);
+    }
+    if (strcmp(table->format, "csv") == 0) {
+        snprintf(need->notice, sizeof need->notice,
+                 "line 1 holds no names, so the rows are taken as the series, of %zu samples each; "
+                 "series=columns takes the columns, series=rows says that this is right",
+                 columns);
     }
     return STATUS_OK;
 }

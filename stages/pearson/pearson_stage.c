@@ -23,7 +23,8 @@ static enum status pearson_plan(const struct stage_args *args, struct stage_need
     struct pearson_layout layout;
     pearson_choose(args, &choice);
     STATUS_TRY(pearson_lay_out(args, &choice, &layout));
-    return pearson_layout_need(args, &choice, &layout, out);
+    STATUS_TRY(pearson_layout_need(args, &choice, &layout, out));
+    return pearson_check_sides(args, out);
 }
 
 static void pearson_free(struct stage *s)
