@@ -133,8 +133,7 @@ enum csv_grouped {
 };
 /* Whether the text is such a number: *sign is what parts it (a blank for all blanks) and *value the
  * number; both may be NULL. */
-enum csv_grouped csv_grouped(const struct csv_dialect *d, const char *text, size_t n, char *sign,
-                             double *value);
+enum csv_grouped csv_grouped(const char *text, size_t n, char *sign, double *value);
 
 /* --- the encoding: csv_text.c */
 

@@ -257,7 +257,7 @@ static enum csv_value word_value(const struct csv_dialect *d, const char *text, 
         return isnan(special) ? CSV_MISSING : CSV_INFINITE;
     }
     char sign;
-    const enum csv_grouped grouped = csv_grouped(d, text, n, &sign, NULL);
+    const enum csv_grouped grouped = csv_grouped(text, n, &sign, NULL);
     return grouped == CSV_GROUPED_NOT || (grouped == CSV_GROUPED_MAYBE && sign == ' ') ? CSV_WORD
                                                                                        : CSV_UNSURE;
 }
@@ -270,7 +270,7 @@ static bool parse_number(const struct csv_dialect *d, const char *text, size_t n
     if (decimal_parse(text, n, d->point, value)) {
         return true;
     }
-    if (d->grouping != 0 && csv_grouped(d, text, n, &sign, value) != CSV_GROUPED_NOT &&
+    if (d->grouping != 0 && csv_grouped(text, n, &sign, value) != CSV_GROUPED_NOT &&
         sign == d->grouping) {
         return true;
     }

@@ -65,44 +65,66 @@ static enum status fail_cell(const struct decoding *k, const struct csv_cell *ce
                        excerpt_of(cell->text, cell->n).text, trouble);
 }
 
-/* What the line at p may be, when it holds words alone: something beside the table. */
-static const char *words_hint(const struct decoding *k, const unsigned char *at)
+/* What may be done about a line. */
+struct hint {
+    char text[128];
+};
+
+/* When the line of the cell at `at` holds no number, it may be something beside the table. */
+static struct hint hint_at(const struct decoding *k, const unsigned char *at)
 {
+    struct hint hint = {"; if this line is not the table's, delete it"};
     const unsigned char *const newline =
         at > k->c->raw ? memrchr(k->c->raw, '\n', (size_t)(at - k->c->raw)) : NULL;
     const unsigned char *p = newline ? newline + 1 : k->c->raw;
-    const bool is_first = line_of(k, p) == k->shape->row_line;
+    const uint64_t line = line_of(k, p);
     enum csv_after after;
     do {
         struct csv_cell cell;
         double number;
         p = csv_cell_scan(&k->shape->dialect, p, k->end, &cell);
         if (csv_cell_value(&k->shape->dialect, &cell, &number) == CSV_NUMBER) {
-            return "";
+            return (struct hint){""};
         }
         after = csv_pass(&k->shape->dialect, &p, k->end);
     } while (after == CSV_MORE);
-    return is_first ? "; if this line and those above are not the table's, pass them over: skip = N"
-                    : "; if this line is a note below the table, delete it";
+    if (line == k->shape->row_line && line > 1) {
+        snprintf(hint.text, sizeof hint.text,
+                 "; if this line holds the names, pass over those above: skip = %" PRIu64
+                 "; if it holds units, delete it",
+                 line - 1);
+    }
+    return hint;
 }
 
 static enum status fail_word(const struct decoding *k, const struct csv_cell *cell)
 {
-    char trouble[160];
+    char trouble[sizeof(struct hint) + 64];
     snprintf(trouble, sizeof trouble, "is not a number (cells are delimited by %s)%s",
-             csv_delimiter_name(&k->shape->dialect), words_hint(k, k->p));
+             csv_delimiter_name(&k->shape->dialect), hint_at(k, k->p).text);
     return fail_cell(k, cell, trouble);
 }
 
 static enum status fail_ragged(const struct decoding *k, const unsigned char *at)
 {
-    const bool too_long = k->column >= k->shape->n_columns;
+    const struct csv_shape *const shape = k->shape;
+    const bool too_long = k->column >= shape->n_columns;
+    const uint64_t line = line_of(k, at);
+    struct hint hint = hint_at(k, at);
+    /* no row is as wide as the line that gave the width */
+    if (shape->has_header ? line == shape->row_line : too_long && line == shape->row_line + 1) {
+        snprintf(hint.text, sizeof hint.text,
+                 "; %s line %" PRIu64 "%s pass it over: skip = %" PRIu64,
+                 shape->has_header ? "give" : "if", shape->shape_line,
+                 shape->has_header ? " a name for each column, or" : " is not the table's,",
+                 shape->shape_line);
+    }
     return status_fail(STATUS_BAD_INPUT,
                        "%s: line %" PRIu64 ", column %zu: the line has %s cells, line %" PRIu64
                        " has %zu, delimited by %s%s",
-                       source_name(k->t->source), line_of(k, at), k->column + 1,
-                       too_long ? "more" : "fewer", k->shape->shape_line, k->shape->n_columns,
-                       csv_delimiter_name(&k->shape->dialect), words_hint(k, at));
+                       source_name(k->t->source), line, k->column + 1, too_long ? "more" : "fewer",
+                       shape->shape_line, shape->n_columns, csv_delimiter_name(&shape->dialect),
+                       hint.text);
 }
 
 static enum status fail_room(const struct decoding *k)

@@ -1,11 +1,12 @@
 /*
  * csv_dialect - which delimiter and decimal point a delimited text uses.
  *
- * Each candidate is tried on the first lines. What speaks for it: lines with equally many cells,
- * and cells that are numbers. score = (share of lines that have as many cells as most have) *
- * (share of numbers among the filled cells, plus a little for tables of text). A candidate that
- * makes one cell of most lines does not delimit. Equal scores: the earlier in the list, which puts
- * a comma before blanks ("1, 2, 3") and a semicolon before a comma ("1,5;2,5").
+ * Each candidate is tried on the first lines, of which the later ones may say more than all do.
+ * What speaks for it: lines with equally many cells, and cells that are numbers. score = (share of
+ * lines that have as many cells as most have) * (share of numbers among the filled cells, plus a
+ * little for tables of text). A candidate that makes one cell of most lines does not delimit. Equal
+ * scores: the earlier in the list, which puts a comma before blanks ("1, 2, 3") and a semicolon
+ * before a comma ("1,5;2,5").
  *
  * Blanks within the fields of a comma file make numbers of "1,2005 1,9241". So blanks do not
  * delimit where a comma cuts all lines into as many cells as the first, which is a header: it holds
@@ -28,6 +29,7 @@ static const unsigned char candidates[] = {'\t', ';', '|', ',', ' '};
 
 struct trial {
     size_t cells[TRIED_LINES];
+    size_t filled_before[TRIED_LINES], numbers_before[TRIED_LINES]; /* each of these lines */
     size_t n_lines, n_filled, n_numbers;
     size_t n_points, n_commas;              /* numbers that only one decimal point explains ... */
     size_t n_sure_points, n_sure_commas;    /* ... and that have no thousands which it may part */
@@ -39,11 +41,10 @@ struct trial {
 static const char groupings[] = {',', '.', ' ', '\''};
 enum { N_GROUPINGS = sizeof groupings };
 
-static void count_grouped(const struct csv_dialect *d, const struct csv_cell *cell,
-                          struct trial *trial)
+static void count_grouped(const struct csv_cell *cell, struct trial *trial)
 {
     char sign;
-    if (csv_grouped(d, (const char *)cell->text, cell->n, &sign, NULL) == CSV_GROUPED_SURE) {
+    if (csv_grouped((const char *)cell->text, cell->n, &sign, NULL) == CSV_GROUPED_SURE) {
         for (size_t i = 0; i < N_GROUPINGS; i++) {
             trial->groupings |= (unsigned char)((groupings[i] == sign) << i);
         }
@@ -74,7 +75,7 @@ static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
     case CSV_UNSURE:
         trial->n_filled++;
         trial->n_numbers++;
-        count_grouped(d, cell, trial);
+        count_grouped(cell, trial);
         break;
     case CSV_WORD:
         trial->n_filled++;
@@ -92,6 +93,7 @@ static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
     *trial = (struct trial){0};
     const unsigned char *p = text;
     while ((p = csv_find_data(d, p, end)) < end && trial->n_lines < TRIED_LINES) {
+        const size_t filled = trial->n_filled, numbers = trial->n_numbers;
         size_t n_cells = 0;
         enum csv_after after;
         do {
@@ -106,6 +108,8 @@ static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
             trial->n_first_numbers = trial->n_numbers;
         }
         if (after == CSV_LINE_END || whole || trial->n_lines == 0) {
+            trial->filled_before[trial->n_lines] = filled;
+            trial->numbers_before[trial->n_lines] = numbers;
             trial->cells[trial->n_lines++] = n_cells;
         }
     }
@@ -134,7 +138,7 @@ static char find_grouping(const struct trial *trial)
 
 /* The share of lines from `first` on that have as many cells as most of them have; 0 when most have
  * one. */
-static double agreement_from(const struct trial *trial, size_t first)
+static double agreement(const struct trial *trial, size_t first)
 {
     size_t best = 0, best_cells = 0;
     for (size_t i = first; i < trial->n_lines; i++) {
@@ -142,7 +146,7 @@ static double agreement_from(const struct trial *trial, size_t first)
         for (size_t k = first; k < trial->n_lines; k++) {
             same += trial->cells[k] == trial->cells[i];
         }
-        if (same > best) {
+        if (same > best || (same == best && trial->cells[i] > best_cells)) {
             best = same;
             best_cells = trial->cells[i];
         }
@@ -150,14 +154,24 @@ static double agreement_from(const struct trial *trial, size_t first)
     return best_cells > 1 ? (double)best / (double)(trial->n_lines - first) : 0;
 }
 
-/* Lines above a table may be as many as its own within the text that is tried. */
-static double agreement(const struct trial *trial)
+/* Of all lines, or of the last half, quarter or eighth of them, whichever is best: lines above a
+ * table may be more than its own within the text that is tried. */
+static double score(const struct trial *trial)
 {
-    enum { LEAST_LINES = 6 };
-    const double all = agreement_from(trial, 0);
-    const double half =
-        trial->n_lines < LEAST_LINES ? 0 : agreement_from(trial, trial->n_lines / 2);
-    return all > half ? all : half;
+    enum { LEAST_LINES = 2, LEAST_SHARE = 8 };
+    double best = 0;
+    for (size_t share = 1; share <= LEAST_SHARE; share *= 2) {
+        const size_t n = trial->n_lines / share, first = trial->n_lines - n;
+        if (n == 0 || (share > 1 && n < LEAST_LINES)) {
+            break;
+        }
+        const size_t n_filled = trial->n_filled - trial->filled_before[first];
+        const size_t n_numbers = trial->n_numbers - trial->numbers_before[first];
+        const double numbers = ((double)n_numbers + 0.01) / ((double)n_filled + 0.01);
+        const double here = agreement(trial, first) * numbers;
+        best = here > best ? here : best;
+    }
+    return best;
 }
 
 /* All lines have as many cells as the first, and more than one. */
@@ -277,10 +291,9 @@ bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, char sep,
             blanks_would_do = makes_a_table(&trial);
             continue;
         }
-        const double numbers = ((double)trial.n_numbers + 0.01) / ((double)trial.n_filled + 0.01);
-        const double score = agreement(&trial) * numbers;
-        if (score > best_score) {
-            best_score = score;
+        const double reached = score(&trial);
+        if (reached > best_score) {
+            best_score = reached;
             best = candidate;
         }
     }

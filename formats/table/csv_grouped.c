@@ -14,8 +14,7 @@
 enum { LONGEST = 48 }; /* more digits than any double has, parted */
 
 /* The bytes of a sign between groups at text[0 .. n); 0: none. `sure`: it can be nothing else. */
-static size_t take_sign(const struct csv_dialect *d, const char *text, size_t n, char *sign,
-                        bool *sure)
+static size_t take_sign(const char *text, size_t n, char *sign, bool *sure)
 {
     static const struct {
         const char *bytes;
@@ -37,7 +36,7 @@ static size_t take_sign(const struct csv_dialect *d, const char *text, size_t n,
         if (bytes <= n && memcmp(text, signs[i].bytes, bytes) == 0) {
             *sign = signs[i].sign;
             *sure = signs[i].sure;
-            return bytes == 1 && (unsigned char)*text == d->delimiter && !signs[i].sure ? 0 : bytes;
+            return bytes;
         }
     }
     return 0;
@@ -52,8 +51,7 @@ static size_t count_digits(const char *text, size_t n)
     return digits;
 }
 
-enum csv_grouped csv_grouped(const struct csv_dialect *d, const char *text, size_t n, char *sign,
-                             double *value)
+enum csv_grouped csv_grouped(const char *text, size_t n, char *sign, double *value)
 {
     char plain[LONGEST + 1];
     size_t len = 0, at = 0, n_groups = 0;
@@ -73,7 +71,7 @@ enum csv_grouped csv_grouped(const struct csv_dialect *d, const char *text, size
         memcpy(plain + len, text + at, digits);
         len += digits;
         at += digits;
-        const size_t bytes = take_sign(d, text + at, n - at, &next, &next_sure);
+        const size_t bytes = take_sign(text + at, n - at, &next, &next_sure);
         if (bytes == 0 || (by != 0 && next != by)) {
             break;
         }
@@ -90,7 +88,7 @@ enum csv_grouped csv_grouped(const struct csv_dialect *d, const char *text, size
     if (n_groups == 0 || (at < n && text[at] != '.' && text[at] != ',')) {
         return CSV_GROUPED_NOT;
     }
-    const char point = at < n ? text[at] : '.';
+    const char point = at < n ? text[at] : by == '.' ? ',' : '.';
     memcpy(plain + len, text + at, n - at);
     len += n - at;
     if (point == by || !decimal_parse(plain, len, point, &number)) {

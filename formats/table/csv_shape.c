@@ -412,8 +412,8 @@ static enum status warn_of_lines(struct table *t, const struct csv_head *h)
                            above->first == above->last ? "stands above the table"
                                                        : "stand above the table"));
     STATUS_TRY(warn_passed(t, h, units,
-                           units->first == units->last ? "holds units, no numbers"
-                                                       : "hold units, no numbers"));
+                           units->first == units->last ? "holds units or a ruler, no numbers"
+                                                       : "hold units or rulers, no numbers"));
     return h->top.lacks_first
                ? table_warn(t,
                             "line %" PRIu64 " has a name for each column but the first, which is "
@@ -445,10 +445,14 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     STATUS_TRY(t->options.columns ? csv_choose_columns(t, h, shape) : STATUS_OK);
     const enum status status = make_runs(h, shape);
     if (!status && shape->n_kept == 0) {
+        char where[64];
+        snprintf(where, sizeof where,
+                 h->n_lines == 1 ? "line %" PRIu64 : "the lines from line %" PRIu64 " on",
+                 h->first_line);
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: no column holds a number in the %zu lines from line %" PRIu64
-                           " (cells are delimited by %s; sep = ... says otherwise)",
-                           h->file, h->n_lines, h->first_line, csv_delimiter_name(&shape->dialect));
+                           "%s: no column holds a number in %s (cells are delimited by %s; sep = "
+                           "... says otherwise)",
+                           h->file, where, csv_delimiter_name(&shape->dialect));
     }
     return status;
 }

@@ -72,19 +72,40 @@ static void split_lines(struct look *k, const unsigned char *text, const unsigne
     }
 }
 
-/* What most of the later lines have; the larger one of two, for a note below is shorter. */
-static size_t find_width(const struct look *k)
+/* What most lines from `first` on have, the larger of two: a note below a table is shorter than its
+ * rows. *share: of those lines. */
+static size_t width_from(const struct look *k, size_t first, double *share)
 {
     size_t best = 0, width = 0;
-    for (size_t i = k->n_lines; i-- > k->n_lines / 2;) {
+    for (size_t i = first; i < k->n_lines; i++) {
         size_t same = 0;
-        for (size_t j = k->n_lines / 2; j < k->n_lines; j++) {
+        for (size_t j = first; j < k->n_lines; j++) {
             same += k->lines[j].n_cells == k->lines[i].n_cells;
         }
         if (same > best || (same == best && k->lines[i].n_cells > width)) {
             best = same;
             width = k->lines[i].n_cells;
         }
+    }
+    *share = (double)best / (double)(k->n_lines - first);
+    return width;
+}
+
+/* What agrees best of all lines, or the last half, quarter or eighth of them. */
+static size_t find_width(const struct look *k)
+{
+    enum { LEAST_LINES = 2, LEAST_SHARE = 8 };
+    double best = 0;
+    size_t width = 0;
+    for (size_t part = 1; part <= LEAST_SHARE; part *= 2) {
+        const size_t n = k->n_lines / part;
+        double share;
+        if (part > 1 && n < LEAST_LINES) {
+            break;
+        }
+        const size_t found = width_from(k, k->n_lines - n, &share);
+        width = share > best ? found : width;
+        best = share > best ? share : best;
     }
     return width;
 }
@@ -148,22 +169,20 @@ struct sight {
 static bool is_unit(const struct csv_cell *cell)
 {
     static const char *const units[] = {
-        "s",        "sec",     "secs",   "seconds",  "ms",     "us",      "ns",     "min",
-        "mins",     "minutes", "h",      "hr",       "hrs",    "hour",    "hours",  "d",
-        "day",      "days",    "week",   "month",    "yr",     "year",    "years",  "m",
-        "cm",       "mm",      "km",     "um",       "nm",     "ft",      "in",     "inch",
-        "mi",       "g",       "kg",     "mg",       "ug",     "t",       "lb",     "k",
-        "c",        "f",       "degc",   "degf",     "deg c",  "deg f",   "deg",    "degrees",
-        "rad",      "celsius", "kelvin", "pa",       "hpa",    "kpa",     "mpa",    "bar",
-        "mbar",     "atm",     "psi",    "torr",     "mmhg",   "v",       "mv",     "kv",
-        "volt",     "volts",   "a",      "ma",       "amp",    "w",       "kw",     "mw",
-        "wh",       "kwh",     "mwh",    "j",        "kj",     "n",       "kn",     "hz",
-        "khz",      "mhz",     "ghz",    "db",       "dba",    "ohm",     "ohms",   "lx",
-        "lux",      "ppm",     "ppb",    "ph",       "l",      "ml",      "m2",     "m3",
-        "mol",      "mmol",    "rpm",    "count",    "counts", "usd",     "eur",    "ratio",
-        "unitless", "psu",     "ntu",    "fnu",      "ts",     "rn",      "smp",    "avg",
-        "max",      "tot",     "std",    "string",   "float",  "float64", "double", "int",
-        "int64",    "integer", "number", "datetime", "date",   "text"};
+        "sec",     "secs",     "seconds", "ms",     "us",       "ns",     "min",     "mins",
+        "minutes", "hr",       "hrs",     "hour",   "hours",    "day",    "days",    "week",
+        "month",   "yr",       "year",    "years",  "cm",       "mm",     "km",      "um",
+        "nm",      "ft",       "in",      "inch",   "mi",       "kg",     "mg",      "ug",
+        "lb",      "degc",     "degf",    "deg c",  "deg f",    "deg",    "degrees", "rad",
+        "celsius", "kelvin",   "pa",      "hpa",    "kpa",      "mpa",    "bar",     "mbar",
+        "atm",     "psi",      "torr",    "mmhg",   "mv",       "kv",     "volt",    "volts",
+        "ma",      "amp",      "kw",      "mw",     "wh",       "kwh",    "mwh",     "kj",
+        "kn",      "hz",       "khz",     "mhz",    "ghz",      "db",     "dba",     "ohm",
+        "ohms",    "lx",       "lux",     "ppm",    "ppb",      "ph",     "ml",      "m2",
+        "m3",      "mol",      "mmol",    "rpm",    "count",    "counts", "usd",     "eur",
+        "ratio",   "unitless", "psu",     "ntu",    "fnu",      "ts",     "rn",      "smp",
+        "avg",     "max",      "tot",     "std",    "string",   "float",  "float64", "double",
+        "int",     "int64",    "integer", "number", "datetime", "date",   "text"};
     enum { LONGEST = 24 };
     const unsigned char *const p = cell->text;
     const size_t n = cell->n;
@@ -178,6 +197,9 @@ static bool is_unit(const struct csv_cell *cell)
         if (strchr("%/^*", p[i]) || p[i] == 0xb0 || p[i] == 0xb5 || p[i] == 0xb2 || p[i] == 0xb3) {
             return true;
         }
+    }
+    if (n == 1) { /* one that is named so is not written so, as T and t are */
+        return strchr("smghdlLVAKCFWJN", p[0]) != NULL;
     }
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strlen(units[i]) == n && strncasecmp((const char *)p, units[i], n) == 0) {
@@ -291,13 +313,25 @@ static bool fits(const struct look *k, size_t i, size_t first_row, bool *lacks_f
 
 /* --- the top ---------------------------------------------------------------------------------- */
 
+/* A line that begins as programs begin what is not data. */
+static bool is_remark(const struct look *k, size_t i)
+{
+    const struct line *const line = &k->lines[i];
+    const unsigned char *p = line->begin;
+    while (p < line->next && (*p == ' ' || *p == '\t')) {
+        p++;
+    }
+    return p + 1 < line->next &&
+           (*p == '%' || *p == '*' || *p == '!' || (p[0] == '/' && p[1] == '/'));
+}
+
 /* The line above first_row that holds the names, or first_row: there is none. */
 static size_t find_names(const struct look *k, size_t first_row, bool *lacks_first)
 {
     size_t best = first_row, most = 0;
     for (size_t i = 0; i < first_row; i++) {
         bool lacks;
-        if (!fits(k, i, first_row, &lacks)) {
+        if (!fits(k, i, first_row, &lacks) || (lacks && is_remark(k, i))) {
             continue;
         }
         const struct sight s = see(k, i, lacks);
@@ -324,6 +358,9 @@ static bool says_units(const struct look *k, size_t i)
 static bool is_title(const struct look *k, size_t end, bool before_names)
 {
     for (size_t i = 0; i < end; i++) {
+        if (is_remark(k, i)) {
+            continue;
+        }
         const struct sight s = see(k, i, 0);
         const bool is_wide = k->lines[i].n_cells == k->width;
         if (s.n_words == 0 || (is_wide && s.n_words_over == 0 && s.n_marks_over > 0) ||
