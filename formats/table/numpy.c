@@ -674,9 +674,11 @@ static void npz_close(void *state)
 
 static enum status npz_open(struct table *t)
 {
-    if (source_is_packed(t->source)) {
-        return status_fail(STATUS_UNSUPPORTED, "%s: is a gzipped zip archive; unpack it first",
-                           source_name(t->source));
+    if (source_hindrance(t->source) != NULL) {
+        return status_fail(STATUS_UNSUPPORTED,
+                           "%s: is a zip archive from %s, which cannot be read in its order; "
+                           "unpack it, or give the file itself",
+                           source_name(t->source), source_hindrance(t->source));
     }
     struct array *const z = t->state;
     z->source = t->source;

@@ -53,6 +53,7 @@ void job_fail(struct job *job, enum status code, const char *message)
         job->code = code;
         job->message = strdup(message);
         __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
+        atomic_store(&job->unpack_stop, true);
     }
 }
 
@@ -136,6 +137,8 @@ enum status job_open_part(const struct job *job, const struct job_part *part,
     STATUS_TRY(job_open_source(part, &source));
     const struct executor readers = thread_pool_executor(job->engine->reading);
     source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
+    source_set_limits(source, &job->engine->settings->unpack);
+    source_stop_at(source, &job->unpack_stop);
     struct table_options all = *options;
     all.max_line_bytes = longest_line(job->engine);
     return table_open(source, &all, out);

@@ -59,6 +59,7 @@ struct job {
     enum job_phase phase;
     size_t running;          /* tasks on lanes */
     int stop;                /* read by them (queue_is_stopped): the job has failed */
+    atomic_bool unpack_stop; /* the same for those that read and unpack */
     enum status code;        /* of the first failure */
     enum status code_at_end; /* `code` as JOB_ENDING began: job_cancel may change it meanwhile */
     char *message;

@@ -242,7 +242,10 @@ static enum status open_archive(struct inputs *in, const char *path)
         close(fd);
         return status_fail(STATUS_BAD_INPUT, "'%s' is not a regular file", path);
     }
-    enum status code = archive_input_open(fd, path, &in->stop, &in->archive);
+    const struct archive_input_options options = {.stop = &in->stop,
+                                                  .limits = in->settings->unpack,
+                                                  .max_entries = in->settings->max_entries};
+    enum status code = archive_input_open(fd, path, &options, &in->archive);
     if (code == STATUS_OK && (in->archive_path = strdup(path)) == NULL) {
         close_archive(in);
         code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
@@ -263,12 +266,15 @@ static bool is_hidden(const char *name)
     return false;
 }
 
-enum member_kind { MEMBER_PASSED_OVER, MEMBER_OF_JOB, MEMBER_PROJECTION };
+enum member_kind { MEMBER_PASSED_OVER, MEMBER_OF_JOB, MEMBER_PROJECTION, MEMBER_ARCHIVE };
 
 /* What a folder of such files would do with the member at `path`; `name` is its part in the
  * archive. */
 static enum member_kind judge_member(struct inputs *in, const char *name, const char *path)
 {
+    if (!is_hidden(name) && !file_name_is_temporary(name) && archive_input_named(name)) {
+        return MEMBER_ARCHIVE;
+    }
     if (!is_hidden(name) && settings_routes(in->settings, path)) {
         return MEMBER_OF_JOB;
     }
@@ -327,6 +333,23 @@ static enum status take_member_projection(struct inputs *in,
     return about(out, path, code);
 }
 
+static enum status refuse_nested(struct inputs *in, const char *path, struct job_input *out)
+{
+    bool own = true;
+    enum status code = find_share(in, input_name_last(path), &own);
+    if (!own && code == STATUS_OK) {
+        leave_to_others(in);
+        return STATUS_OK;
+    }
+    return about(out, path,
+                 code != STATUS_OK
+                     ? code
+                     : status_fail(STATUS_BAD_INPUT,
+                                   "'%s' is an archive in an archive, and these are not unpacked; "
+                                   "give it by itself",
+                                   path));
+}
+
 /* Makes the member an input, or a part of one. */
 static enum status take_member(struct inputs *in, const struct archive_input_entry *entry,
                                const char *path, struct job_input *out, bool *got)
@@ -371,6 +394,9 @@ static enum status next_member(struct inputs *in, struct job_input *out, bool *g
         break;
     case MEMBER_PROJECTION:
         code = take_member_projection(in, &entry, path, out);
+        break;
+    case MEMBER_ARCHIVE:
+        code = refuse_nested(in, path, out);
         break;
     case MEMBER_PASSED_OVER:
         break;

@@ -9,6 +9,7 @@
 #define LEAT_PIPELINE_SETTINGS_SETTINGS_H
 
 #include "formats/base/status.h"
+#include "formats/source/source.h"
 #include "formats/table/table.h"
 #include "pipeline/names/launcher.h"
 #include "stages/stage.h"
@@ -55,6 +56,10 @@ struct settings {
     uint64_t memory;   /* bound on leat's own bulk host memory; 0: half of the machine's */
     double deadline_s; /* of one job; 0: none */
     int level;         /* deflate level 1..9, default PACK_LEVEL */
+    /* What may come out of a compressed file or an archive, and how many entries may be in one; 0:
+     * no limit. Default 1 TiB, 250 times, a million. */
+    struct source_limits unpack;
+    uint64_t max_entries;
     bool force, json, quiet, verbose;
     struct settings_devices devices;
     size_t spread;               /* devices that one job may use at a time; 0: all of them */

@@ -22,7 +22,7 @@ struct command {
 static const struct command commands[] = {
     {"run", SETTINGS_OF_RUN, "INPUT...",
      "Processes files, folders and archives, and leaves a folder of results for each input set.",
-     "INPUT is a table (CSV, TSV, .npy, each also gzipped, or .npz), a folder, or an archive. "
+     "INPUT is a table (CSV, TSV, .npy, each also compressed, or .npz), a folder, or an archive. "
      "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done."},
     {"check", SETTINGS_OF_RUN, "INPUT...",
      "Reads and validates inputs, and says what run would do with them, without doing it.",
@@ -141,6 +141,8 @@ static enum status set_defaults(struct settings *s)
 {
     s->backend = strdup("auto");
     s->level = PACK_LEVEL;
+    s->unpack = (struct source_limits){.max_bytes = UINT64_C(1) << 40, .max_ratio = 250};
+    s->max_entries = 1000000;
     s->keep_inputs = true;
     s->mpi_timeout_s = 30;
     s->settle_s = 2;

@@ -95,7 +95,7 @@ says "pipe\.clusters\.csv.*regular file"
 
 # Unpacking gigabytes ends at a signal.
 mkdir scratch
-"$LEAT" run -b cpu -o scratch bomb.zip 2>stderr &
+"$LEAT" run -b cpu --max-ratio 0 -o scratch bomb.zip 2>stderr &
 pid=$!
 wait_for "the archive is being unpacked" grep -q '^wchar: [0-9]\{8,\}' /proc/$pid/io
 kill -INT $pid
