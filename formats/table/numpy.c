@@ -496,7 +496,7 @@ static enum status npy_open(struct table *t)
     STATUS_TRY(read_header(a));
     describe(&a->header, &t->info);
     const uint64_t bytes = source_most_bytes(t->source), header = a->header.header_bytes;
-    return check_size(a, bytes > header ? bytes - header : 0, source_is_packed(t->source));
+    return check_size(a, bytes > header ? bytes - header : 0, source_hindrance(t->source) != NULL);
 }
 
 const struct table_format npy_format = {

@@ -62,6 +62,8 @@ const struct settings_key settings_keys[] = {
      "Skip what is done: results that match inputs, parameters and version"},
     {"shard", RUN, 0, SETTINGS_SHARD, FIELD(shard), 0, 0, NULL, "I/N|auto",
      "Process the I-th of N shares of the inputs; auto: as Slurm or mpirun says"},
+    {"name", RUN & ~F, 0, SETTINGS_TEXT, FIELD(name), 0, 0, NULL, "NAME",
+     "What standard input, the INPUT '-', is called: X.clusters.csv, X.tar (default stdin)"},
     {"mpi", RUN & ~F, 0, SETTINGS_SWITCH, FIELD(mpi), 0, 0, NULL, NULL,
      "Share the inputs with the other ranks that mpirun or srun has started"},
     {"mpi_timeout", RUN & ~F, 0, SETTINGS_SECONDS, FIELD(mpi_timeout_s), 0, 0, NULL, "SECONDS",
@@ -401,6 +403,7 @@ void settings_free(struct settings *s)
     free(s->backend);
     free(s->spool);
     free(s->status_socket);
+    free(s->name);
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);
     free_sections(s->pipelines, s->n_pipelines);

@@ -48,6 +48,7 @@ struct settings_devices {
 
 struct settings {
     char *config;      /* file read; NULL: none */
+    char *name;        /* what standard input is called; NULL: "stdin" */
     char *pipeline;    /* --pipeline of the command line; NULL: by route or name */
     char *output;      /* default "leat-out"; of watch absolute, and SPOOL/out */
     char *backend;     /* "auto", "cpu", "cuda" */
@@ -107,6 +108,8 @@ enum status settings_choose_devices(const struct settings_devices *devices, size
  * --status-socket is the only place where it is given. */
 enum { SETTINGS_SOCKETS = 4 };
 char *settings_next_socket(const struct settings *s, bool own, size_t *at);
+/* Whether the input is standard input: "-", "/dev/stdin". */
+bool settings_is_stdin(const char *input);
 /* The log says as much as -q and -v ask for. */
 void settings_set_log_level(const struct settings *s);
 
