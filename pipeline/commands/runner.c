@@ -121,7 +121,7 @@ static enum status feed_work(void *owner)
     struct runner *r = owner;
     const size_t most =
         r->ranks == NULL ? FEED_AT_ONCE : 1; /* what is found is taken from others */
-    while (r->n_found < most && !r->inputs_ended) {
+    while (r->n_found < most && !r->inputs_ended && !inputs_is_lent(r->inputs)) {
         struct found *f = &r->found[r->n_found];
         bool end;
         f->code = inputs_next(r->inputs, &f->input, &end);
@@ -263,6 +263,9 @@ static void feed(struct runner *r)
         return;
     }
     r->n_found = r->n_taken = 0;
+    if (inputs_is_lent(r->inputs) && r->engine.n_jobs > 0) {
+        return; /* the end of the job that reads of an archive comes here */
+    }
     if (!r->inputs_ended && !r->interrupted && r->ranks != NULL && !has_place(r)) {
         return; /* another rank may have one */
     }

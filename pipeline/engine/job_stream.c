@@ -283,9 +283,9 @@ static enum status reopen_work(void *owner)
     enum status code = job_copy_open(job, job->part, &table);
     if (code == STATUS_OK && table == NULL) {
         const struct table_options options = job_table_options(job, job->part);
-        struct job_part part = job->input.parts[job->part];
-        part.fd = source_fd(table_source(first));
-        code = job_open_part(job, &part, &options, &table);
+        struct job_part *part = &job->input.parts[job->part], file = *part;
+        file.fd = source_fd(table_source(first));
+        code = job_open_part(job, part->is_stream ? part : &file, &options, &table);
     }
     table_free(job->again);
     job->again = table;

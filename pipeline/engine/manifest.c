@@ -62,7 +62,7 @@ static json_t *pack_input(const struct job *job, size_t i)
         json_pack("{s:o, s:s, s:I, s:o}", "name", text_json(input_name_last(part->path)), "format",
                   table_info(job->tables[i])->format, "bytes",
                   (json_int_t)source_file_bytes(source), "crc32", manifest_crc(job->crc[i]));
-    if (part->fd < 0) { /* one of an archive was made just now */
+    if (part->fd < 0 && !part->is_stream) { /* one of an archive was made just now */
         put(&o, "modified", manifest_time(source_modified(source)));
         put(&o, "inode", json_integer((json_int_t)source_inode(source)));
     }

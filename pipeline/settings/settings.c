@@ -50,12 +50,20 @@ const struct settings_key settings_keys[] = {
      "Give up a job that takes longer (default 0: never)"},
     {"level", WORK, 0, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
      "Compression level of results (default 1)"},
+    {"max_unpacked", WORK, 0, SETTINGS_SIZE, FIELD(unpack.max_bytes), 0, 0, NULL, "SIZE",
+     "Refuse a compressed file or an archive that unpacks to more (default 1024G; 0: no limit)"},
+    {"max_ratio", WORK, 0, SETTINGS_COUNT, FIELD(unpack.max_ratio), 0, 1000000000, NULL, "N",
+     "Refuse one that unpacks to more than N times its size (default 250; 0: no limit)"},
+    {"max_entries", WORK, 0, SETTINGS_COUNT, FIELD(max_entries), 0, 1000000000, NULL, "N",
+     "Refuse an archive that has more entries (default 1000000; 0: no limit)"},
     {"force", RUN, 0, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
      "Replace results that are already there"},
     {"resume", RUN, 0, SETTINGS_SWITCH, FIELD(resume), 0, 0, NULL, NULL,
      "Skip what is done: results that match inputs, parameters and version"},
     {"shard", RUN, 0, SETTINGS_SHARD, FIELD(shard), 0, 0, NULL, "I/N|auto",
      "Process the I-th of N shares of the inputs; auto: as Slurm or mpirun says"},
+    {"name", RUN & ~F, 0, SETTINGS_TEXT, FIELD(name), 0, 0, NULL, "NAME",
+     "What standard input, the INPUT '-', is called: X.clusters.csv, X.tar (default stdin)"},
     {"mpi", RUN & ~F, 0, SETTINGS_SWITCH, FIELD(mpi), 0, 0, NULL, NULL,
      "Share the inputs with the other ranks that mpirun or srun has started"},
     {"mpi_timeout", RUN & ~F, 0, SETTINGS_SECONDS, FIELD(mpi_timeout_s), 0, 0, NULL, "SECONDS",
@@ -395,6 +403,7 @@ void settings_free(struct settings *s)
     free(s->backend);
     free(s->spool);
     free(s->status_socket);
+    free(s->name);
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);
     free_sections(s->pipelines, s->n_pipelines);

@@ -9,6 +9,7 @@
 #define LEAT_PIPELINE_SETTINGS_SETTINGS_H
 
 #include "formats/base/status.h"
+#include "formats/source/source.h"
 #include "formats/table/table.h"
 #include "pipeline/names/launcher.h"
 #include "stages/stage.h"
@@ -47,6 +48,7 @@ struct settings_devices {
 
 struct settings {
     char *config;      /* file read; NULL: none */
+    char *name;        /* what standard input is called; NULL: "stdin" */
     char *pipeline;    /* --pipeline of the command line; NULL: by route or name */
     char *output;      /* default "leat-out"; of watch absolute, and SPOOL/out */
     char *backend;     /* "auto", "cpu", "cuda" */
@@ -55,6 +57,10 @@ struct settings {
     uint64_t memory;   /* bound on leat's own bulk host memory; 0: half of the machine's */
     double deadline_s; /* of one job; 0: none */
     int level;         /* deflate level 1..9, default PACK_LEVEL */
+    /* What may come out of a compressed file or an archive, and how many entries may be in one; 0:
+     * no limit. Default 1 TiB, 250 times, a million. */
+    struct source_limits unpack;
+    uint64_t max_entries;
     bool force, json, quiet, verbose;
     struct settings_devices devices;
     size_t spread;               /* devices that one job may use at a time; 0: all of them */
@@ -102,6 +108,8 @@ enum status settings_choose_devices(const struct settings_devices *devices, size
  * --status-socket is the only place where it is given. */
 enum { SETTINGS_SOCKETS = 4 };
 char *settings_next_socket(const struct settings *s, bool own, size_t *at);
+/* Whether the input is standard input: "-", "/dev/stdin". */
+bool settings_is_stdin(const char *input);
 /* The log says as much as -q and -v ask for. */
 void settings_set_log_level(const struct settings *s);
 

@@ -176,8 +176,8 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
  * other name says nothing: formats are recognized by content. */
 static bool is_foreign(const char *path)
 {
-    static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc", "odt",
-                                          "bz2",  "zst", "lz4", "rar", "gpg", "png",  "jpg"};
+    static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc",
+                                          "odt",  "lz4", "rar", "gpg", "png", "jpg"};
     const char *name = input_name_last(path), *dot = strrchr(name, '.');
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
         if (dot != NULL && dot != name && strcasecmp(dot + 1, endings[i]) == 0) {
@@ -192,8 +192,9 @@ static enum status refuse_path(const char *path)
     if (is_foreign(path)) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: files of this kind are not read: tables are .csv .tsv .txt .npy "
-                           ".npz, grids .asc .tif, archives .zip .tar .tar.gz .tgz .tar.xz .7z; "
-                           "convert it to one of these",
+                           ".npz, grids .asc .tif, texts and .npy also compressed by gzip, xz, "
+                           "zstd or bzip2, archives .zip .7z .tar .tar.gz .tar.xz .tar.zst "
+                           ".tar.bz2; convert it to one of these",
                            path);
     }
     char names[SETTINGS_NAMES_BYTES];

@@ -357,6 +357,7 @@ static void open_engine(struct worker *w, const json_t *message)
                           .spread = (size_t)number(message, "spread"),
                           .memory = number(message, "memory"),
                           .level = (int)number(message, "level"),
+                          .unpack = {number(message, "max_unpacked"), number(message, "max_ratio")},
                           .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};
     enum status code = open_folders(w, message);
     if (code == STATUS_OK) {
