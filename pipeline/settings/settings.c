@@ -86,6 +86,8 @@ const struct settings_key settings_keys[] = {
      "Attempts at a job that crashes or takes too long (default 3)"},
     {"reserve", WATCH, 0, SETTINGS_SIZE, FIELD(reserve_bytes), 0, 0, NULL, "SIZE",
      "Pause when there is less room on the disks (default 256M)"},
+    {"require_mount", WATCH, 0, SETTINGS_TEXT, FIELD(require_mount), 0, 0, NULL, "FILE",
+     "Pause while the folder for results has no FILE: it is not mounted (default: none)"},
     {"drain", WATCH, 0, SETTINGS_SECONDS, FIELD(drain_s), 0, 0, NULL, "SECONDS",
      "When told to stop, let running jobs end for that long (default 60)"},
     {"status_socket", SPOOL, 0, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
@@ -402,6 +404,7 @@ void settings_free(struct settings *s)
     free(s->output);
     free(s->backend);
     free(s->spool);
+    free(s->require_mount);
     free(s->status_socket);
     free(s->name);
     free_list(&s->set);

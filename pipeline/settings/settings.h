@@ -78,6 +78,7 @@ struct settings {
     double drain_s;      /* default 60: that long running jobs may take to end after SIGTERM */
     size_t max_attempts; /* default 3; at least 1 */
     uint64_t reserve_bytes;  /* default 256 MiB: kept free on the spool's and the results' disk */
+    char *require_mount;     /* a path in the output folder that must be there; NULL: none */
     char *status_socket;     /* never NULL for watch; else NULL when not given */
     bool failed;             /* status --failed */
     bool all;                /* retry --all */

@@ -90,17 +90,20 @@ static const struct stage_ops *find_by_folder(const struct settings *s, const ch
     return found;
 }
 
-/* The number of the stage's part that the name asks for; n_parts: none. A grid's name ends in one
- * of the known ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
+/* The number of the stage's part that the name asks for last, as its stem is what stands before that
+ * (x.dem.source.asc is the source of x.dem); n_parts: none. A grid's name ends in one of the known
+ * ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
 static size_t find_part(const struct stage_ops *stage, const char *path)
 {
-    size_t i = 0;
-    while (i < stage->n_parts &&
-           !(input_name_asks_for(path, stage->parts[i].suffix) &&
-             (stage->parts[i].kind == STAGE_TABLE || input_name_is_grid(path)))) {
-        i++;
+    size_t found = stage->n_parts, longest = 0;
+    for (size_t i = 0; i < stage->n_parts; i++) {
+        const size_t n = input_name_asks_for(path, stage->parts[i].suffix);
+        if (n > longest && (stage->parts[i].kind == STAGE_TABLE || input_name_is_grid(path))) {
+            found = i;
+            longest = n;
+        }
     }
-    return i;
+    return found;
 }
 
 static const struct stage_ops *find_by_name(const char *path)

@@ -275,6 +275,7 @@ static void add_job(struct worker *w, const json_t *message)
 static void on_alive(uv_timer_t *timer)
 {
     struct worker *w = timer->data;
+    log_report_dropped();
     if (w->tasks == NULL) {
         uv_timer_stop(timer);
         return;
@@ -442,6 +443,7 @@ int worker_run(int argc, char **argv)
                                      .user = &w};
     w.link = (struct worker_link){.message = on_message, .broken = on_broken, .user = &w};
     w.last_task = &w.tasks;
+    log_drop_when_blocked();
     settle_in();
     if (uv_loop_init(&w.loop) != 0) {
         log_error("worker: cannot begin");
