@@ -60,7 +60,7 @@ struct stage_input {
     const struct table_info *table; /* NULL: a parameter is in the part's place */
     const char *name;               /* for messages */
     struct table_watch *seen; /* what has been seen of its numbers: of the first part, once all have
-                                 been pushed; NULL: nothing, or it is a grid */
+                                 been pushed; NULL: nothing */
 };
 
 /* What a stage is told before the first number. Everything is borrowed for the life of the stage.

@@ -73,8 +73,9 @@ bool table_codes_is_code(const struct table_extremes *e, bool is_low)
     if (reads_so && gap >= 10 * next && (gap >= range / 10 || (only_below && is_nines(v)))) {
         return true;
     }
-    const double far = is_low && v < 0 && is_whole(v) ? 3 * range : 10 * range;
-    return n_times >= 3 && n_times <= e->n_present / 2 && gap > far && !is_power_of_ten(v);
+    const double far = is_low && v < 0 ? 3 * range : 10 * range;
+    return is_whole(v) && !is_power_of_ten(v) && n_times >= 3 && n_times <= e->n_present / 2 &&
+           gap > far;
 }
 
 bool table_codes_is_count(const struct table_extremes *e)

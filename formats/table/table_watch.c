@@ -16,8 +16,9 @@
 #include <string.h>
 
 enum {
-    RUN = 64, /* numbers of a series that are looked at together */
-    TILE = 8, /* series that are gathered together */
+    RUN = 64,     /* numbers of a series that are looked at together */
+    SMALL = 1000, /* series whose state is not worth being counted */
+    TILE = 8,     /* series that are gathered together */
 };
 static const double count_error = 1e-3; /* of a step */
 
@@ -116,17 +117,17 @@ static void take_run(struct table_extremes *e, const double *v, size_t n)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-
 size_t table_watch_bytes(const struct table_watch *w)
 {
-    return w != NULL ? sizeof *w + w->n_series * sizeof *w->at : 0;
+    return w != NULL && w->n_series > SMALL ? w->n_series * sizeof *w->at : 0;
 }
 
 enum status table_watch_new(const struct table_info *info, bool by_lines, struct table_watch **out)
 {
     struct table_watch *const w = *out = calloc(1, sizeof *w);
-    const bool is_off = !by_lines && info->cells_per_line > TABLE_WATCH_SERIES;
-    const size_t n = by_lines || is_off ? 1 : info->cells_per_line;
+    const bool is_grid = info->grid != NULL;
+    const bool is_off = !by_lines && !is_grid && info->cells_per_line > TABLE_WATCH_SERIES;
+    const size_t n = by_lines || is_off || is_grid ? 1 : info->cells_per_line;
     struct table_extremes *const at = malloc(n * sizeof *at);
     if (w == NULL || at == NULL) {
         free(at);
@@ -134,11 +135,8 @@ enum status table_watch_new(const struct table_info *info, bool by_lines, struct
         *out = NULL;
         return status_fail(STATUS_NO_MEMORY, "no memory to look at %zu series", n);
     }
-    *w = (struct table_watch){.info = info,
-                              .by_lines = by_lines,
-                              .n_series = n,
-                              .is_off = is_off,
-                              .at = at};
+    *w = (struct table_watch){
+        .info = info, .by_lines = by_lines, .n_series = n, .is_off = is_off, .at = at};
     for (size_t s = 0; s < n; s++) {
         begin(&at[s]);
     }
@@ -278,10 +276,29 @@ enum status table_watch_take(struct table_watch *w, const struct table_chunk *ch
 
 /* --- what was found --------------------------------------------------------------------------- */
 
+bool table_watch_range(const struct table_watch *w, double *low, double *high)
+{
+    const struct grid *const g = w != NULL ? w->info->grid : NULL;
+    if (g == NULL) {
+        return false;
+    }
+    const struct table_extremes *const e = &w->at[0];
+    size_t l = 0, h = 0;
+    while (g->has_nodata && l < 2 && grid_matches_nodata(g->nodata, e->low[l])) {
+        l++;
+    }
+    while (g->has_nodata && h < 2 && grid_matches_nodata(g->nodata, e->high[h])) {
+        h++;
+    }
+    *low = e->low[l];
+    *high = e->high[h];
+    return *low <= *high && !isinf(*low) && !isinf(*high);
+}
+
 static void settle(struct table_watch *w)
 {
     const char *const *const names = w->info->names;
-    if (w->is_off || w->by_lines || w->is_settled) {
+    if (w->is_off || w->by_lines || w->is_settled || w->info->grid != NULL) {
         return;
     }
     w->is_settled = true;

@@ -9,10 +9,9 @@
  *     too), the end of a type of integers (-32768, 65535), beyond 1e15, or a whole number below 0
  *     where the rest is not; it repeats, gap >= 10 next, and gap >= range / 10 (which nines below 0
  *     are spared where the rest is not below 0); or
- *   - it is any other value but a power of ten below 1e7, makes at most half of the series, is
- *     there three times or more, and gap > 10 range, or 3 range for a whole lowest value below 0.
- * Zeros, counts, limits of scales, and values of which a series has but two are never taken for
- * one.
+ *   - it is any other whole number but a power of ten below 1e7, makes at most half of the series,
+ * is there three times or more, and gap > 10 range, or 3 range for a lowest value below 0. Zeros,
+ * counts, limits of scales, and values of which a series has but two are never taken for one.
  *
  * A count: ten numbers or more, none missing, each as far from the one before as the second is from
  * the first, within a thousandth of that, and not 0.
@@ -30,12 +29,13 @@ struct table_watch;
 enum { TABLE_WATCH_SERIES = 1 << 15 };
 
 /* by_lines: a line of the table is a series, else a line has a number of each. `info` is borrowed,
- * with its names; it is no grid. STATUS_NO_MEMORY. */
+ * with its names. The numbers of a grid are one series, whatever by_lines, and no code is looked
+ * for in them. STATUS_NO_MEMORY. */
 enum status table_watch_new(const struct table_info *info, bool by_lines,
                             struct table_watch **out) STATUS_MUST_CHECK;
 /* NULL is fine. */
 void table_watch_free(struct table_watch *w);
-/* What it holds; 0 for NULL. */
+/* What it holds where that is much; else, and for NULL, 0. */
 size_t table_watch_bytes(const struct table_watch *w);
 
 /* The next chunk, in file order, decoded. STATUS_NO_MEMORY. */
@@ -57,6 +57,10 @@ enum { TABLE_WATCH_LISTED = 64 };
 bool table_watch_count(struct table_watch *w, size_t k, struct table_count *out);
 /* All of them. */
 size_t table_watch_n_counts(struct table_watch *w);
+
+/* The lowest and the highest number of a grid that is not NODATA; false where there is none, or it
+ * is no grid. */
+bool table_watch_range(const struct table_watch *w, double *low, double *high);
 
 /* Appends a sentence, with its NUL, for each number that looks like a code. STATUS_NO_MEMORY. */
 enum status table_watch_codes(struct table_watch *w, struct bytes *out) STATUS_MUST_CHECK;

@@ -156,7 +156,7 @@ static enum status look_for_earlier(struct job *job)
     return publish_vacant(c->out_fd, job->input.settings.stem, job->replaces);
 }
 
-/* The first part's numbers are looked at as they pass, unless they are a map. */
+/* The first part's numbers are looked at as they pass. */
 static enum status open_watch(struct job *job)
 {
     const struct stage_ops *const stage = job->input.settings.stage;
@@ -165,7 +165,10 @@ static enum status open_watch(struct job *job)
                                     .params = job->input.settings.params};
     const bool by_lines =
         stage->by_lines != NULL ? stage->by_lines(&args) : info->lines_are_columns;
-    return info->grid == NULL ? table_watch_new(info, by_lines, &job->watch) : STATUS_OK;
+    if (stage->parts[0].kind == STAGE_GRID && info->grid == NULL) {
+        return STATUS_OK; /* an array in a grid's place: its columns are no series */
+    }
+    return table_watch_new(info, by_lines && info->grid == NULL, &job->watch);
 }
 
 static enum status open_work(void *owner)

@@ -226,6 +226,11 @@ static double money(size_t i)
     return i % 30 == 4 ? -5 : round(100 * 400 * noise(i)) / 100;
 }
 
+static double clumps(size_t i)
+{
+    return i % 8 == 0 ? 8.604330541401334 : 0.1 + 0.05 * floor(3 * noise(i));
+}
+
 static const struct harmless {
     const char *name;
     double (*at)(size_t i);
@@ -262,6 +267,7 @@ static const struct harmless {
     {"small", small},
     {"-1 beside levels", flags_and_levels},
     {"money", money},
+    {"clumps", clumps},
 };
 
 static void harmless_series_stay_silent(void **state)

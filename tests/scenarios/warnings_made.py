@@ -28,6 +28,18 @@ def npy(name, rows):
             f.write(struct.pack("<%dd" % len(row), *row))
 
 
+def asc(name, cells, side, x=0, y=0):
+    with open(name, "w") as f:
+        f.write(f"ncols {len(cells[0])}\nnrows {len(cells)}\nxllcorner {x}\nyllcorner {y}\ncellsize {side}\n")
+        for row in cells:
+            print(*(f"{z:.6g}" for z in row), file=f)
+
+
+def landslide(stem, dem, source, side, *place):
+    asc(stem + ".dem.asc", dem, side, *place)
+    asc(stem + ".source.asc", source, side, *place)
+
+
 N = 300
 series = {name: [noise() for _ in range(N)] for name in "abc"}
 coded = dict(series, b=[-999 if i % 10 == 4 else x for i, x in enumerate(series["b"])])
@@ -75,3 +87,19 @@ table("harmless.clusters.csv", harmless)
 whole = {name: values for name, values in harmless.items() if name != "gaps"}
 npy("harmless.clusters.npy", list(map(list, whole.values())))
 table("harmless.points.csv", whole)
+
+SIDE = 40
+places = [[(i, j) for j in range(SIDE)] for i in range(SIDE)]
+slope = [[1000 - 3 * i + 0.1 * (j % 3) for i, j in row] for row in places]
+block = [[8 * (15 <= i < 25 and 15 <= j < 25) for i, j in row] for row in places]
+cap = [[max(0, 8 * (1 - ((i - 20) ** 2 + (j - 20) ** 2) / 36)) for i, j in row] for row in places]
+landslide("pit", slope, block, 10)
+landslide("held", [[z + h for z, h in zip(*rows)] for rows in zip(slope, block)], block, 10)
+landslide("cap", slope, cap, 10)
+landslide("thin", slope, [[h / 8 for h in row] for row in block], 10)
+landslide("degrees", slope, cap, 0.000278, 12.2, 46.1)
+landslide("named", slope, cap, 0.000278, 12.2, 46.1)
+with open("named.prj", "w") as f:
+    f.write('GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137,298.257223563]],'
+            'PRIMEM["Greenwich",0],UNIT["Degree",0.0174532925199433]]')
+landslide("flume", [[z / 1000 for z in row] for row in slope], [[h / 1000 for h in row] for row in cap], 0.005)
