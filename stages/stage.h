@@ -9,7 +9,7 @@
 #define LEAT_STAGES_STAGE_H
 
 #include "formats/result/result.h"
-#include "formats/table/table.h"
+#include "formats/table/table_watch.h"
 #include "kernels/backend.h"
 
 #include <stdbool.h>
@@ -59,6 +59,8 @@ enum { STAGE_MAX_PARTS = 2 };
 struct stage_input {
     const struct table_info *table; /* NULL: a parameter is in the part's place */
     const char *name;               /* for messages */
+    struct table_watch *seen; /* what has been seen of its numbers: of the first part, once all have
+                                 been pushed; NULL: nothing */
 };
 
 /* What a stage is told before the first number. Everything is borrowed for the life of the stage.
@@ -100,6 +102,13 @@ struct stage_ops {
     const struct param_spec *specs;
     size_t n_specs;
 
+    /* May be NULL: never, and the columns of the first part's table are its series. Whether a
+     * series is a line of it, else a line has a number of each; for `seen`. */
+    bool (*by_lines)(const struct stage_args *args);
+    /* May be NULL. Adds the warnings that follow from the first part alone, by its table, of which
+     * n_lines is known, and what has been seen of it: of a job that has ended, and of one that is
+     * only checked. */
+    enum status (*notice)(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
     /* May be NULL: little. About how many multiplications and additions a job of this shape takes,
      * from args->inputs and args->params alone. Whether a device is worth its opening. */
     double (*work)(const struct stage_args *args);

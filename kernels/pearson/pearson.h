@@ -122,6 +122,10 @@ struct pearson_kernels {
     /* Fills moments (all fields, entries 0 .. n_series - 1) and the panels (f64) of the matrix. */
     enum status (*columns_finish)(struct queue *q, void *state, struct moments moments,
                                   const struct matrix *matrix) STATUS_MUST_CHECK;
+    /* Sets pairs[k].r to the number of samples that are in both series, of n pairs (i, j in any
+     * order) of series that both have gaps. After columns_finish; `pairs` is host memory; waits. */
+    enum status (*columns_common)(struct queue *q, void *state, struct matrix_pair *pairs,
+                                  size_t n) STATUS_MUST_CHECK;
 };
 
 #endif

@@ -150,4 +150,5 @@ const struct pearson_kernels cuda_pearson = {
     .columns_free = cuda_columns_free,
     .columns_add = cuda_columns_add,
     .columns_finish = cuda_columns_finish,
+    .columns_common = cuda_columns_common,
 };

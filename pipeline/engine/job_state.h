@@ -72,6 +72,7 @@ struct job {
     bool waits;        /* for memory or a device, which does not count */
 
     struct table *tables[STAGE_MAX_PARTS];
+    struct table_watch *watch;                 /* of the first; NULL: none */
     struct table_info shapes[STAGE_MAX_PARTS]; /* of these, as the stage is planned and opened: of
                                                   a job that starts over with the lines that came */
     struct stage *stage;

@@ -92,6 +92,38 @@ static json_t *pack_outputs(const struct job *job)
     return list;
 }
 
+/* What the stage notices of the first part, all of which has been read. */
+static enum status notice(const struct job *job, struct result *out)
+{
+    const struct stage_ops *const stage = job->input.settings.stage;
+    struct stage_args args = job_args(job);
+    struct table_info read = *args.inputs[0].table;
+    read.n_lines = (size_t)(job->cells[0] / read.cells_per_line);
+    args.inputs[0].table = &read;
+    return stage->notice != NULL ? stage->notice(&args, out) : STATUS_OK;
+}
+
+/* Adds what has been noticed of the numbers as they passed. */
+static enum status add_noticed(const struct job *job, json_t **list)
+{
+    struct bytes codes = {0};
+    struct result noticed = {0};
+    enum status st = result_init(&noticed);
+    st = st == STATUS_OK ? table_watch_codes(job->watch, &codes) : st;
+    st = st == STATUS_OK ? notice(job, &noticed) : st;
+    for (size_t i = 0; i < codes.len && st == STATUS_OK;) {
+        const char *const sentence = (const char *)codes.data + i;
+        add(list, text_json(sentence));
+        i += strlen(sentence) + 1;
+    }
+    if (st == STATUS_OK && json_array_extend(*list, noticed.warnings) != 0) {
+        st = status_fail(STATUS_NO_MEMORY, "no memory for warnings");
+    }
+    bytes_free(&codes);
+    result_free(&noticed);
+    return st;
+}
+
 static json_t *pack_warnings(const struct job *job)
 {
     json_t *list = json_array();
@@ -107,6 +139,10 @@ static json_t *pack_warnings(const struct job *job)
     }
     if (job->need.notice[0] != '\0') {
         add(&list, text_json(job->need.notice));
+    }
+    if (add_noticed(job, &list) != STATUS_OK) {
+        json_decref(list);
+        return NULL;
     }
     if (job->result.warnings != NULL && json_array_extend(list, job->result.warnings) != 0) {
         json_decref(list);

@@ -12,6 +12,7 @@
 #include "stages/pearson/pearson_layout.h"
 
 #include "formats/base/checked.h"
+#include "stages/pearson/pearson_index.h"
 #include "stages/pearson/pearson_pairs.h"
 #include "stages/pearson/series_names.h"
 
@@ -339,6 +340,16 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
     tally(&on_host, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2, sizeof(struct matrix_pair));
     tally(&on_host, picture, picture, PICTURE_BYTES);
+    if (!choice->reject) { /* samples of each */
+        tally(&on_host, at_most(wanted, matrix_n_pairs(n)), sizeof(uint64_t), 1);
+    }
+    if (layout->by_lines && !choice->reject) { /* their gaps, one series itself */
+        tally(&on_host, n, pearson_rows_common_bytes(layout->cells) + sizeof(uint64_t *), 1);
+        tally(&on_host, layout->cells, sizeof(double), 1);
+    }
+    if (pearson_index_possible(args, choice)) {
+        tally(&on_host, pearson_index_bytes(n), 1, 1);
+    }
     if (on_backend.wrapped || on_host.wrapped) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: the correlation of %zu series needs more than "

@@ -299,8 +299,23 @@ enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x)
     return STATUS_OK;
 }
 
+struct span pearson_rows_one(const struct pearson_job *job, size_t s, bool *is_standard)
+{
+    const struct series_block *block = job->blocks;
+    *is_standard = job->choice.used == PEARSON_EXACT;
+    while (*is_standard && s >= block->first + block->rows) {
+        block++;
+    }
+    return *is_standard ? z_of(job, block, s) : x_of(job, block, s);
+}
+
 static void rows_release(struct pearson_job *job)
 {
+    for (size_t s = 0; job->present != NULL && s < job->n_series; s++) {
+        free(job->present[s]);
+    }
+    free(job->present);
+    job->present = NULL;
     for (size_t i = 0; i < job->n_blocks; i++) {
         pearson_job_release(job, &job->blocks[i].z);
         pearson_job_release(job, &job->blocks[i].x);
@@ -320,5 +335,6 @@ const struct pearson_strategy pearson_rows = {
     .take = rows_take,
     .finish = rows_finish,
     .fill_missing = rows_fill_missing,
+    .common = pearson_rows_common,
     .release = rows_release,
 };

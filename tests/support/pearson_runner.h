@@ -240,6 +240,8 @@ static inline struct bytes read_text(const struct outcome *o, const char *name)
 struct listed {
     size_t i, j;
     double r;
+    size_t n;
+    double low, high;
 };
 
 /* The pairs of pairs.csv.gz, whose names must hold no comma; free. */
@@ -251,7 +253,7 @@ static inline struct listed *read_pairs(const struct outcome *o, size_t *n)
     struct listed *pairs = malloc(room * sizeof *pairs);
     *n = 0;
     line = strtok_r(line, "\n", &rest);
-    assert_string_equal(line, "i,j,name_i,name_j,r");
+    assert_string_equal(line, "i,j,name_i,name_j,r,n,r_low,r_high");
     while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
         if (*n == room) {
             room *= 2;
@@ -259,7 +261,9 @@ static inline struct listed *read_pairs(const struct outcome *o, size_t *n)
         }
         assert_non_null(pairs);
         struct listed *p = &pairs[(*n)++];
-        assert_int_equal(sscanf(line, "%zu,%zu,%*[^,],%*[^,],%lf", &p->i, &p->j, &p->r), 3);
+        assert_int_equal(sscanf(line, "%zu,%zu,%*[^,],%*[^,],%lf,%zu,%lf,%lf", &p->i, &p->j, &p->r,
+                                &p->n, &p->low, &p->high),
+                         6);
     }
     bytes_free(&text);
     return pairs;
