@@ -4,6 +4,7 @@
 #include "pipeline/commands/runner.h"
 
 #include "formats/base/log.h"
+#include "pipeline/commands/commands.h"
 #include "pipeline/inputs/inputs.h"
 #include "pipeline/names/launcher.h"
 #include "pipeline/names/text.h"
@@ -304,8 +305,8 @@ static void interrupt(struct runner *r, const char *why)
 static void on_signal(uv_signal_t *signal, int number)
 {
     struct runner *r = signal->data;
-    (void)number;
     r->totals->n_interrupted = 1;
+    r->totals->signal = number;
     uv_signal_stop(&r->signals[0]);
     uv_signal_stop(&r->signals[1]);
     interrupt(r, "stopped by a signal");
@@ -351,22 +352,29 @@ static enum status watch_ranks(struct runner *r)
     return STATUS_OK;
 }
 
-static enum status start_handles(struct runner *r)
+/* The handler is gone with the signal itself, not only once the loop has heard of it, which may be
+ * printing to a pipe that nobody reads; but for ranks, which mpirun sends several. */
+static enum status watch_signals(struct runner *r)
 {
     static const int numbers[2] = {SIGINT, SIGTERM};
-    uv_timer_init(&r->loop, &r->progress_timer);
-    r->progress_timer.data = r;
     for (int i = 0; i < 2; i++) {
         int failed = uv_signal_init(&r->loop, &r->signals[i]);
         if (failed == 0) {
             r->n_signals++;
             r->signals[i].data = r;
-            failed = uv_signal_start(&r->signals[i], on_signal, numbers[i]);
+            failed = r->ranks == NULL
+                         ? uv_signal_start_oneshot(&r->signals[i], on_signal, numbers[i])
+                         : uv_signal_start(&r->signals[i], on_signal, numbers[i]);
         }
         if (failed != 0) {
             return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
         }
     }
+    return STATUS_OK;
+}
+
+static enum status start_handles(struct runner *r)
+{
     if (r->ranks != NULL) {
         STATUS_TRY(watch_ranks(r));
     }
@@ -464,15 +472,19 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
         free(r);
         return status_fail(STATUS_IO, "cannot begin: %s", uv_strerror(failed));
     }
-    enum status code = engine_open(&r->loop, settings, &r->engine);
-    if (code != STATUS_OK) {
+    uv_timer_init(&r->loop, &r->progress_timer);
+    r->progress_timer.data = r;
+    bool made = false; /* the output folder */
+    enum status code = watch_signals(r);
+    if (code != STATUS_OK || (code = engine_open(&r->loop, settings, &r->engine)) != STATUS_OK) {
         goto close_loop;
     }
     if (r->engine.cpu.info.advice[0] != '\0' && r->engine.n_devices == 0) {
         log_info("%s", r->engine.cpu.info.advice);
     }
     if (!check_only) {
-        if ((code = publish_open_output(settings->output, &r->context.out_fd)) != STATUS_OK) {
+        code = publish_open_output(settings->output, &r->context.out_fd, &made);
+        if (code != STATUS_OK) {
             goto close_engine;
         }
         publish_sweep(r->context.out_fd);
@@ -490,20 +502,17 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
     if (code == STATUS_OK) {
         feed(r);
         uv_run(&r->loop, UV_RUN_DEFAULT);
-    } else {
-        close_handles(r);
     }
     log_progress(NULL);
     add_up(r);
 close_output:
     inputs_free(r->inputs);
     tdestroy(r->stems, free_stem);
-    if (r->context.out_fd >= 0) {
-        close(r->context.out_fd);
-    }
+    publish_close_output(settings->output, r->context.out_fd, made);
 close_engine:
     engine_close(&r->engine);
 close_loop:
+    close_handles(r);
     uv_run(&r->loop, UV_RUN_DEFAULT);
     uv_loop_close(&r->loop);
     free(r);
@@ -578,7 +587,7 @@ static int exit_status_of(const struct runner_totals *t)
 {
     const size_t n_failed = t->n_failed + t->n_unable;
     if (t->n_interrupted > 0) {
-        return 1;
+        return t->n_ranks > 1 ? 1 : COMMANDS_SIGNALLED + t->signal;
     }
     const bool nothing = t->n_done + t->n_skipped == 0 && t->n_failed == t->n_absent;
     if (nothing && (n_failed > 0 || !t->shared)) {

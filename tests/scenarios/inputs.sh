@@ -103,7 +103,7 @@ from=$(date +%s%N)
 wait $pid
 status=$?
 took=$((($(date +%s%N) - from) / 1000000))
-[ $status -eq 1 ] || fail "exit status $status after SIGINT"
+[ $status -eq 130 ] || fail "exit status $status after SIGINT"
 [ $took -lt $((2000 * patience)) ] || fail "unpacking went on for $took ms after SIGINT"
 says 'stopped by a signal'
 [ -z "$(ls -A scratch)" ] || fail "left behind: $(ls -A scratch)"
