@@ -6,7 +6,8 @@
  * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone, as are
  * the output folder and the results in it. What is named on the command line itself must have a
  * route, or hold something that has one, or be a file that is kept beside a grid (X.dem.qml); those
- * are passed over everywhere, in one line at the end, unless nothing else was named.
+ * are passed over everywhere, in one line at the end, unless nothing else was named. What else a
+ * folder or an archive holds that no pipeline takes is counted, in one line when that ends.
  * Of the jobs that there are, those are given that are this process's (struct inputs_share): the
  * parts of a job are in one share, and so is what is to be said about them; a member of an archive
  * is not unpacked for others. Folders are walked in byte order of names, links in them are not

@@ -32,6 +32,10 @@ const struct settings_key settings_keys[] = {
      "Set a parameter of the pipeline (repeatable)"},
     {"pipeline", WORK, 'p', SETTINGS_PIPELINE, FIELD(pipeline), 0, 0, NULL, "NAME",
      "What to compute (default: by route, sub-folder or file name)"},
+    {"dem", SETTINGS_OF_RUN, 0, SETTINGS_TEXT, FIELD(dem), 0, 0, NULL, "FILE",
+     "Altitudes for sciddicat, whatever the file's name is; with --source"},
+    {"source", SETTINGS_OF_RUN, 0, SETTINGS_PATHS, FIELD(sources), 0, 0, NULL, "FILE",
+     "Debris that lies in --dem (repeatable: a job each, named after this file)"},
     {"output", WORK, 'o', SETTINGS_TEXT, FIELD(output), 0, 0, NULL, "DIR",
      "Folder for results (default leat-out; of a service SPOOL/out)"},
     {"backend", WORK, 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
@@ -325,6 +329,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     }
     case SETTINGS_PARAMETER:
         return put_parameter(field, value, origin);
+    case SETTINGS_PATHS:
+        return settings_append(field, (size_t *)((char ***)field + 1), value);
     }
     return status_fail(STATUS_INTERNAL, "%s: key without a kind", origin);
 }
@@ -367,6 +373,26 @@ enum status settings_put(struct setting_list *list, const char *key, const char 
     return STATUS_OK;
 }
 
+enum status settings_append(char ***list, size_t *n, const char *text)
+{
+    char **grown = realloc(*list, (*n + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", *n + 1);
+    }
+    *list = grown;
+    grown[*n] = strdup(text);
+    return grown[(*n)++] != NULL ? STATUS_OK
+                                 : status_fail(STATUS_NO_MEMORY, "no memory for an input");
+}
+
+static void free_strings(char **list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(list[i]);
+    }
+    free(list);
+}
+
 static void free_list(struct setting_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -398,10 +424,9 @@ void settings_free(struct settings *s)
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);
     free_sections(s->pipelines, s->n_pipelines);
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        free(s->inputs[i]);
-    }
-    free(s->inputs);
+    free_strings(s->inputs, s->n_inputs);
+    free(s->dem);
+    free_strings(s->sources, s->n_sources);
     memset(s, 0, sizeof(*s));
 }
 
