@@ -73,22 +73,46 @@ static void free_stem(void *stem)
     }
 }
 
-/* One line at the bottom of a terminal: jobs, bytes, rate, time left. */
+/* What is being worked on: bytes that have been read, those of them that are dealt with (of a
+ * simulation, in proportion to its steps), and the simulation where there is one job. */
+struct progress {
+    uint64_t bytes;
+    double n_dealt_with;
+    uint64_t n_done, n_steps;
+};
+
+static struct progress look(const struct runner *r)
+{
+    struct progress p = {.bytes = r->totals->input_bytes,
+                         .n_dealt_with = (double)r->totals->input_bytes};
+    for (size_t i = 0; i < r->engine.n_jobs; i++) {
+        const struct job *job = r->engine.jobs[i];
+        const uint64_t bytes = job_bytes_read(job);
+        uint64_t n_done, n_steps;
+        double part = 1;
+        if (job_steps(job, &n_done, &n_steps)) {
+            part = n_steps > 0 ? (double)n_done / (double)n_steps : 0;
+            p.n_done = n_done;
+            p.n_steps = r->engine.n_jobs == 1 ? n_steps : 0;
+        }
+        p.bytes += bytes;
+        p.n_dealt_with += part * (double)bytes;
+    }
+    return p;
+}
+
+/* One line at the bottom of a terminal: jobs; steps, or bytes and rate; percent and time left. */
 static void draw(uv_timer_t *timer)
 {
     const struct runner *r = timer->data;
+    const struct progress p = look(r);
     const double elapsed_s = (double)(thread_pool_now_ns() - r->started_ns) * 1e-9;
-    uint64_t bytes = r->totals->input_bytes;
-    for (size_t i = 0; i < r->engine.n_jobs; i++) {
-        bytes += job_bytes_read(r->engine.jobs[i]);
-    }
-    const double per_second = elapsed_s > 0 ? (double)bytes / elapsed_s : 0;
     char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], left[TEXT_NUMBER_BYTES];
-    char line[256], rest[64] = "", failed[48] = "", skipped[48] = "";
-    if (r->total_bytes > bytes && per_second > 0) {
-        snprintf(rest, sizeof(rest), ", %.0f %%, %s left",
-                 100.0 * (double)bytes / (double)r->total_bytes,
-                 text_duration(left, (double)(r->total_bytes - bytes) / per_second));
+    char line[512], what[128], rest[64] = "", failed[48] = "", skipped[48] = "";
+    const double part = r->total_bytes > 0 ? p.n_dealt_with / (double)r->total_bytes : 0;
+    if (part > 0 && part < 1) {
+        snprintf(rest, sizeof(rest), ", %.0f %%, %s left", 100 * part,
+                 text_duration(left, elapsed_s / part * (1 - part)));
     }
     if (r->totals->n_failed > 0) {
         snprintf(failed, sizeof(failed), ", %zu failed", r->totals->n_failed);
@@ -96,9 +120,15 @@ static void draw(uv_timer_t *timer)
     if (r->totals->n_skipped > 0) {
         snprintf(skipped, sizeof(skipped), ", %zu skipped", r->totals->n_skipped);
     }
-    snprintf(line, sizeof(line), "%zu done, %zu running%s%s: %s, %s/s%s", r->totals->n_done,
-             r->engine.n_jobs, skipped, failed, text_size(size, bytes),
-             text_size(rate, (uint64_t)per_second), rest);
+    if (p.n_steps > 0) {
+        snprintf(what, sizeof(what), "step %llu of %llu", (unsigned long long)p.n_done,
+                 (unsigned long long)p.n_steps);
+    } else {
+        snprintf(what, sizeof(what), "%s, %s/s", text_size(size, p.bytes),
+                 text_size(rate, elapsed_s > 0 ? (uint64_t)((double)p.bytes / elapsed_s) : 0));
+    }
+    snprintf(line, sizeof(line), "%zu done, %zu running%s%s: %s%s", r->totals->n_done,
+             r->engine.n_jobs, skipped, failed, what, rest);
     log_progress(line);
 }
 
@@ -224,6 +254,9 @@ static enum status claim_stem(struct runner *r, const struct job_input *input)
     }
     enum status code = found == NULL
                            ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
+                       : strcmp((*found)->path, input->parts[0].path) == 0 && input->n_parts == 1
+                           ? status_fail(STATUS_EXISTS, "'%s' is named twice in this run",
+                                         input->parts[0].path)
                            : status_fail(STATUS_EXISTS,
                                          "'%s': its result would be '%s', as that of '%s' in "
                                          "this run; rename one of them",

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define FIELD(name) offsetof(struct settings, name)
 
@@ -49,7 +50,7 @@ const struct settings_key settings_keys[] = {
     {"threads", WORK, 0, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
      "Computing threads (default 0: the CPUs that leat may use)"},
     {"memory", WORK, 0, SETTINGS_SIZE, FIELD(memory), 0, 0, NULL, "SIZE",
-     "Bound on leat's own bulk memory, with K, M, G (default 0: half of the machine's)"},
+     "Bound on leat's own bulk memory: 4G, 4GB, 4GiB (default 0: half of the machine's)"},
     {"deadline", WORK, 0, SETTINGS_SECONDS, FIELD(deadline_s), 0, 0, NULL, "SECONDS",
      "Give up a job that takes longer (default 0: never)"},
     {"level", WORK, 0, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
@@ -123,10 +124,16 @@ static enum status put_parameter(struct setting_list *list, const char *text, co
     return status;
 }
 
-/* A number, and K, M or G behind it for a power of 1024. */
+/* Whether it is what may follow the letter of a size: "", "B", "iB". */
+static bool ends_size(const char *text)
+{
+    return *text == '\0' || strcasecmp(text, "B") == 0 || strcasecmp(text, "iB") == 0;
+}
+
+/* A number, and K, M, G or T behind it for a power of 1024, also as KB or KiB. */
 static enum status put_size(uint64_t *field, const char *value, const char *origin)
 {
-    static const char suffixes[] = "KMG";
+    static const char suffixes[] = "KMGT";
     const size_t n = strspn(value, "0123456789.");
     const char *suffix =
         n > 0 && value[n] != '\0' ? memchr(suffixes, value[n] & ~0x20, sizeof(suffixes) - 1) : NULL;
@@ -134,7 +141,7 @@ static enum status put_size(uint64_t *field, const char *value, const char *orig
     char number[32] = "";
     uint64_t whole;
     double real;
-    if (n < sizeof(number) && value[n + (shift > 0)] == '\0') {
+    if (n < sizeof(number) && (shift > 0 ? ends_size(value + n + 1) : value[n] == '\0')) {
         memcpy(number, value, n);
     }
     if (text_parse_count(number, &whole) && whole <= UINT64_MAX >> shift) {
@@ -146,7 +153,7 @@ static enum status put_size(uint64_t *field, const char *value, const char *orig
         *field = (uint64_t)ldexp(real, (int)shift);
         return STATUS_OK;
     }
-    return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a size (write 4096, 256M, 1.5G)",
+    return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a size (write 256M, 4GB, 1.5GiB)",
                        origin, value);
 }
 
@@ -288,7 +295,7 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     const struct stage_ops *stage;
     enum status status = STATUS_OK;
     if (is_count || key->kind == SETTINGS_CHOICE || key->kind == SETTINGS_SWITCH) {
-        status = stage_parse_param(&spec, value, &parsed);
+        status = settings_suggest(stage_parse_param(&spec, value, &parsed), &spec, value);
     } else if (key->kind == SETTINGS_PIPELINE) {
         status = settings_prefix_error(settings_find_stage(value, &stage), origin);
     }

@@ -53,6 +53,11 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
 /* The status as it is, with "ORIGIN: " before the description of a failure. */
 enum status settings_prefix_error(enum status status, const char *origin) STATUS_MUST_CHECK;
 
+/* The status as it is, with the nearest of a PARAM_CHOICE's words behind the description of a
+ * failure. */
+enum status settings_suggest(enum status status, const struct param_spec *spec,
+                             const char *value) STATUS_MUST_CHECK;
+
 /* Sets key to value, over an earlier one of that key; all are copied. */
 enum status settings_put(struct setting_list *list, const char *key, const char *value,
                          const char *origin) STATUS_MUST_CHECK;

@@ -36,7 +36,7 @@ expect 2 "$LEAT" run -q -b cpu -p pearson -o out notables
 says "'notables' holds no file that pearson takes; give them names like"
 ! grep -q -e --pipeline stderr || { cat stderr; fail "told to name the pipeline that was named"; }
 expect 2 "$LEAT" run -b cpu -o out nothing notes.tar
-says '0 done, 2 failed'
+says '0 jobs done, 2 failed'
 cp notes.tar nothing/ && cp good.csv nothing/there.clusters.csv
 expect 0 "$LEAT" run -b cpu -o with nothing # an archive without inputs is no failure in a folder
 
