@@ -146,6 +146,9 @@ struct stage_ops {
      * have shown that the job must be planned otherwise. The stage is freed, and all begins again
      * with args->started_over. */
     enum status (*finish)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
+    /* May be NULL. Of a simulation: steps that are done, of so many at most. Asked between two
+     * finish(), for the progress that is drawn. */
+    void (*progress)(const struct stage *s, uint64_t *n_done, uint64_t *n_steps);
     /* May be NULL: never any. How many further queues, each on a device of its own, would make what
      * is left end sooner than it takes to open them. Asked before a finish() that goes on. */
     size_t (*helpers)(const struct stage *s);

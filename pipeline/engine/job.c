@@ -600,3 +600,10 @@ uint64_t job_bytes_read(const struct job *job)
 {
     return job->bytes_read;
 }
+
+bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps)
+{
+    *n_done = job->n_steps_done;
+    *n_steps = job->n_steps;
+    return job->input.settings.stage->progress != NULL;
+}

@@ -87,6 +87,9 @@ struct settings {
     size_t n_routes, n_pipelines;
     char **inputs; /* what is no option: inputs, or the ids of retry */
     size_t n_inputs;
+    char *dem;      /* --dem, whatever its name is; with it, and only then, */
+    char **sources; /* --source: what lies in it, each a job */
+    size_t n_sources;
 };
 
 /* Parses `argv` (argv[0] is the subcommand: "run", "check", "doctor", "watch", "status", "retry")
@@ -127,12 +130,16 @@ struct job_settings {
                    single path component */
 };
 
-/* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name)
- * and resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways),
+/* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name;
+ * a table that is itself an input is the first pipeline's where none of these says one) and
+ * resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways),
  * a name that does not tell which part of its job the file is, unknown or unfit parameter. Reader
  * keys (columns, member, missing_value, skip, header, sep) are known to every pipeline. */
 enum status settings_resolve(const struct settings *s, const char *path,
                              struct job_settings *out) STATUS_MUST_CHECK;
+/* The same for the job of --dem and one of --source, after which it is named. */
+enum status settings_resolve_source(const struct settings *s, const char *source,
+                                    struct job_settings *out) STATUS_MUST_CHECK;
 void job_settings_free(struct job_settings *j);
 /* Gives the job of j->stage its stage's parameters, with their defaults. */
 enum status settings_take_defaults(struct job_settings *j) STATUS_MUST_CHECK;

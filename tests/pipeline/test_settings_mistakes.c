@@ -75,6 +75,8 @@ static void a_mistake_on_the_command_line_is_named_with_the_nearest_option(void 
         {"run -s missing_vale=1 x", {"missing_vale", "missing_value"}},
         {"run", {"no input", "INPUT"}},
         {"check", {"no input"}},
+        {"run --dem a.tif", {"--dem", "give --source"}},
+        {"run --source a.tif x", {"--source", "give --dem"}},
         {"doctor x", {"doctor", "x"}},
         {"watch", {"--spool", "spool = DIR"}},
         {"watch --spool a x", {"watch", "x"}},
