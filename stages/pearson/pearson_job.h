@@ -23,6 +23,10 @@ struct pearson_strategy {
     enum status (*take)(struct pearson_job *job, size_t n_lines) STATUS_MUST_CHECK;
     /* All units have been taken: completes moments and matrix, but for missing values. */
     enum status (*finish)(struct pearson_job *job) STATUS_MUST_CHECK;
+    /* As of struct stage_ops; NULL: never any. */
+    size_t (*helpers)(const struct pearson_job *job);
+    enum status (*help)(struct pearson_job *job, struct queue **queues,
+                        size_t *n) STATUS_MUST_CHECK;
     /* Corrects the matrix for missing values, when the moments are there on the host and some
      * series has any; NULL where take has done so. */
     enum status (*fill_missing)(struct pearson_job *job) STATUS_MUST_CHECK;
@@ -71,6 +75,7 @@ struct pearson_job {
     struct span increments; /* of one panel, when they are not kept */
     struct span exact[2];   /* two panels in the exact form, for gaps in a matrix of another form */
     struct moments exact_moments;
+    struct panels *shared; /* with other devices; NULL: it is not */
     /* of pearson_columns */
     void *columns;
 
@@ -116,6 +121,10 @@ void pearson_job_unstage(struct pearson_job *job);
 /* Appends a panel to the matrix: `rows` rows of `width` elements. */
 enum status pearson_job_panel(struct pearson_job *job, size_t rows, size_t width,
                               struct span *panel) STATUS_MUST_CHECK;
+/* pearson_share: what pearson_rows has of struct stage_ops for helpers. */
+size_t pearson_share_helpers(const struct pearson_job *job);
+enum status pearson_share_help(struct pearson_job *job, struct queue **queues,
+                               size_t *n) STATUS_MUST_CHECK;
 /* All series as one span, for pairs that are computed again from them; ends what else pearson_rows
  * holds. */
 enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x) STATUS_MUST_CHECK;
