@@ -150,10 +150,10 @@ struct stage_ops {
      * finish(), for the progress that is drawn. */
     void (*progress)(const struct stage *s, uint64_t *n_done, uint64_t *n_steps);
     /* May be NULL: never any. How many further queues, each on a device of its own, would make what
-     * is left end sooner than it takes to open them. Asked before a finish() that goes on. */
+     * is left end sooner than it takes to open them. Asked before a push() or finish(). */
     size_t (*helpers)(const struct stage *s);
-    /* Brings some, once, between two finish(). Those that help come first then, *n of them, and are
-     * there until free(). What comes out is the same bits. */
+    /* Brings some, once, before a push() or finish(). Those that help come first then, *n of them,
+     * and are there until free(). What comes out is the same bits. */
     enum status (*help)(struct stage *s, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
     void (*free)(struct stage *s);
 };

@@ -221,6 +221,7 @@ static enum status push_block(struct job *job)
 static enum status push_work(void *owner)
 {
     struct job *job = owner;
+    STATUS_TRY(job_helpers_bring(job));
     do {
         STATUS_TRY(queue_check(job->queue));
         STATUS_TRY(push_block(job));
@@ -233,6 +234,7 @@ static void push_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->on_device = false;
+    job_helpers_give(job);
     if (job_task_ended(job, task) &&
         (job->next.n_files == 0 || job_check(job, job_output_add(job)))) {
         drop_list(job, &job->uploading);
@@ -396,14 +398,20 @@ static bool take_batch(struct job *job)
     return true;
 }
 
+static void start_push(struct job *job)
+{
+    job->on_device = true;
+    job_helpers_find(job);
+    job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+}
+
 /* The device has nothing to do: gives it the next blocks, lets it return its last ones when blocks
  * are short or no more come, or ends the pass. What the stage has handed out must have been taken
  * up before. */
 static void feed_device(struct job *job)
 {
     if (job->more_portions) { /* of the block before */
-        job->on_device = true;
-        job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+        start_push(job);
         return;
     }
     const bool taken = job->pushing != NULL || take_batch(job);
@@ -412,8 +420,7 @@ static void feed_device(struct job *job)
         job_advance(job);
     } else if (job->pushing != NULL ||
                (job->uploading != NULL && (ended || job->engine->free_blocks == NULL))) {
-        job->on_device = true;
-        job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+        start_push(job);
     } else if (ended && job->again != NULL && job->again_cells != job->cells[job->end_part - 1]) {
         (void)job_check(job, changed(job, job->end_part - 1));
         job_advance(job);

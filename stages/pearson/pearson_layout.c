@@ -271,6 +271,17 @@ static size_t units(const struct pearson_layout *l)
     return l->lines > l->unit_lines ? 2 * l->unit_lines : l->unit_lines;
 }
 
+struct panels_config pearson_layout_panels(const struct stage_args *args,
+                                           const struct pearson_choice *choice,
+                                           const struct pearson_layout *layout)
+{
+    return (struct panels_config){.home = args->queue,
+                                  .precision = choice->used,
+                                  .n_series = layout->lines,
+                                  .n_samples = pearson_layout_samples(layout, layout->lines),
+                                  .panel = layout->panel};
+}
+
 static void tally_rows(struct tally *t, const struct stage_args *args,
                        const struct pearson_choice *choice, const struct pearson_layout *l)
 {
@@ -335,6 +346,9 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     } else {
         tally_columns(&on_backend, args, choice, layout);
     }
+    const struct panels_config shared = pearson_layout_panels(args, choice, layout);
+    const bool shares = pearson_layout_shares(args, layout);
+    tally(&on_backend, shares ? args->most_helpers : 0, panels_home_bytes(&shared), 1);
     tally_names(&on_host, args, choice, layout, n);
     tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
@@ -358,6 +372,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     }
     *out = (struct stage_need){.memory_bytes = on_backend.bytes,
                                .host_bytes = on_host.bytes,
+                               .helper_bytes = shares ? panels_helper_bytes(&shared) : 0,
                                .estimated = !layout->lines_known};
     return STATUS_OK;
 }

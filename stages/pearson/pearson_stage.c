@@ -336,6 +336,17 @@ static enum status query(struct pearson_job *job)
     return find_pairs(job);
 }
 
+static size_t pearson_helpers(const struct stage *s)
+{
+    const struct pearson_job *job = &s->job;
+    return job->strategy->helpers != NULL ? job->strategy->helpers(job) : 0;
+}
+
+static enum status pearson_help(struct stage *s, struct queue **queues, size_t *n)
+{
+    return s->job.strategy->help(&s->job, queues, n);
+}
+
 static enum status pearson_finish(struct stage *s, struct result *out, bool *more)
 {
     struct pearson_job *job = &s->job;
@@ -380,5 +391,7 @@ const struct stage_ops stage_pearson = {
     .open = pearson_open,
     .push = pearson_push,
     .finish = pearson_finish,
+    .helpers = pearson_helpers,
+    .help = pearson_help,
     .free = pearson_free,
 };
