@@ -90,6 +90,7 @@ struct pearson_job {
     struct matrix_pair *pairs; /* the strongest first */
     size_t n_found;            /* 0 only when no pair has a coefficient */
     size_t n_listed;           /* of the pairs found: those that were asked for */
+    uint32_t *order;           /* [n_series]: series from left to right; NULL: as in the file */
 };
 
 /* "column" or "row": what one series is. */
