@@ -28,6 +28,14 @@ struct param_spec {
     const char *help;    /* half a line */
 };
 
+/* The parameter of every stage that draws; the order of its choices is that of enum figure_format.
+ */
+#define STAGE_FIGURE_SPEC                                                                          \
+    {                                                                                              \
+        .key = "figure", .kind = PARAM_CHOICE, .text = "png", .choices = "png|svg|pdf|none",       \
+        .help = "the format of pictures, or none"                                                  \
+    }
+
 /* The value of one parameter: `index` of the choice, or `count`, or `real`, or `text`. The text is
  * UTF-8 without control characters; it is borrowed from what was parsed, which the owner of a job's
  * settings keeps for as long as the job. Nothing in a value is ever freed: values may be copied. */

@@ -102,6 +102,7 @@ struct pearson_job {
     size_t n_found;            /* 0 only when no pair has a coefficient */
     size_t n_listed;           /* of the pairs found: those that were asked for */
     uint64_t *n_common;        /* [n_listed] the samples of each; NULL: n_samples */
+    uint32_t *order;           /* [n_series]: series from left to right; NULL: as in the file */
 };
 
 /* "column" or "row": what one series is. */

@@ -8,11 +8,12 @@
 #ifndef LEAT_STAGES_PEARSON_PEARSON_LAYOUT_H
 #define LEAT_STAGES_PEARSON_PEARSON_LAYOUT_H
 
+#include "formats/result/figure.h"
 #include "kernels/pearson/panels.h"
 #include "stages/stage.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
-enum { PEARSON_N_SPECS = 7 };
+enum { PEARSON_N_SPECS = 9 };
 extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
 /* The most pairs that one result lists, and the most series (pairs hold 32-bit numbers). */
@@ -27,6 +28,8 @@ struct pearson_choice {
     bool keep_r; /* the matrix is among the results */
     size_t top;
     double threshold; /* 0: off */
+    bool cluster;     /* the heat map is ordered by clusters */
+    enum figure_format figure;
 };
 
 struct pearson_layout {

@@ -6,6 +6,8 @@
  * reported. Units are cut by shape alone, so the results do not depend on how the chunks were cut.
  */
 #include "stages/pearson/pearson_index.h"
+#include "stages/pearson/pearson_job.h"
+#include "stages/pearson/pearson_order.h"
 #include "stages/pearson/pearson_pairs.h"
 #include "stages/pearson/pearson_report.h"
 
@@ -44,6 +46,7 @@ static void pearson_free(struct stage *s)
     free(job->median_abs);
     free(job->pairs);
     free(job->n_common);
+    free(job->order);
     series_names_free(&job->names);
     pearson_levels_free(&job->levels);
     free(s);
@@ -333,7 +336,8 @@ static enum status query(struct pearson_job *job)
                                   .panels = job->panels};
     STATUS_TRY(job->ops->matrix->survey(job->queue, &job->matrix, &job->survey, job->median_abs,
                                         &job->median_abs_all));
-    return find_pairs(job);
+    STATUS_TRY(find_pairs(job));
+    return pearson_order_find(job);
 }
 
 static size_t pearson_helpers(const struct stage *s)
