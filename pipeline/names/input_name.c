@@ -56,7 +56,7 @@ static size_t without_extension(const char *name, size_t n, size_t n_known)
 static bool has_extension(const char *path, size_t n_known)
 {
     const char *name = input_name_last(path);
-    size_t n = without(name, strlen(name), ".gz");
+    size_t n = file_name_unpacked(name, strlen(name));
     size_t stem = without_extension(name, n, n_known);
     return stem < n && stem > 0;
 }
@@ -105,7 +105,7 @@ enum status input_name_stem(const char *path, const char *suffix, char **out)
 {
     *out = NULL;
     const char *name = input_name_last(path);
-    size_t whole = without(name, strlen(name), ".gz");
+    size_t whole = file_name_unpacked(name, strlen(name));
     size_t n = without_extension(name, whole, COUNT(extensions));
     if (n == whole) {
         /* X.clusters.dat: the ending is not ours, but what stands before it is */

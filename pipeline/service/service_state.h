@@ -55,6 +55,7 @@ struct service_job {
     uint64_t lived_ms;   /* how long it had worked when its worker died with others' */
     size_t transient_at; /* jobs done when it was last sent back without charge, + 1; 0: never */
     double seconds;      /* that the work took */
+    json_t *warnings;    /* of its result: an array of sentences; NULL: none */
     char *kind, *text;   /* of its last failure; NULL: none */
 };
 TAILQ_HEAD(service_jobs, service_job);
@@ -103,6 +104,7 @@ struct service_past {
     char id[SPOOL_ID_BYTES];
     char *name, *result; /* result: or NULL */
     char *kind, *text;   /* of a failure */
+    json_t *warnings;    /* of a result; NULL: none */
     double seconds;
 };
 

@@ -33,6 +33,7 @@ static void free_past(struct service_past *past)
     free(past->result);
     free(past->kind);
     free(past->text);
+    json_decref(past->warnings);
     *past = (struct service_past){0};
 }
 
@@ -60,6 +61,7 @@ void service_count_done(struct service *s, const struct service_job *job)
     }
     struct service_past *past = remember(s->done, s->n_done, job);
     past->result = copy(job->spool->published);
+    past->warnings = json_incref(job->warnings);
     service_rates_tick(s);
     s->seconds[s->second % 60].jobs++;
     s->seconds[s->second % 60].bytes += bytes;
@@ -165,13 +167,14 @@ static json_t *pack_past(const struct service_past *ring, size_t n, bool failed)
             continue; /* it has left failed/ */
         }
         json_array_append_new(
-            list, failed
-                      ? json_pack("{s:s, s:o, s:s, s:o}", "id", p->id, "name", text_json(p->name),
-                                  "kind", p->kind != NULL ? p->kind : "", "text",
-                                  text_json(p->text != NULL ? p->text : ""))
-                      : json_pack("{s:s, s:o, s:o, s:f}", "id", p->id, "name", text_json(p->name),
-                                  "result", text_json(p->result != NULL ? p->result : ""),
-                                  "seconds", p->seconds));
+            list,
+            failed ? json_pack("{s:s, s:o, s:s, s:o}", "id", p->id, "name", text_json(p->name),
+                               "kind", p->kind != NULL ? p->kind : "", "text",
+                               text_json(p->text != NULL ? p->text : ""))
+                   : json_pack("{s:s, s:o, s:o, s:f, s:o}", "id", p->id, "name", text_json(p->name),
+                               "result", text_json(p->result != NULL ? p->result : ""), "seconds",
+                               p->seconds, "warnings",
+                               p->warnings != NULL ? json_incref(p->warnings) : json_array()));
     }
     return list;
 }

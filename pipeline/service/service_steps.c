@@ -100,11 +100,23 @@ static void drop(struct service *s, struct service_job *job)
     service_job_free(job);
 }
 
+static void log_warnings(const struct service_job *job)
+{
+    size_t i;
+    json_t *text;
+    json_array_foreach(job->warnings, i, text)
+    {
+        const char *const sentence = json_string_value(text);
+        log_warning("%s: %s", job->name, sentence != NULL ? sentence : "");
+    }
+}
+
 static void end_done(struct service *s, struct service_job *job)
 {
     service_count_done(s, job);
     backpressure_end(s);
     s->n_deferred_in_row = 0;
+    log_warnings(job);
     log_info("%s -> %s/%s in %.3f s", job->name, s->settings->output,
              job->spool->published != NULL ? job->spool->published : job->spool->stem,
              job->seconds);
