@@ -194,6 +194,9 @@ enum status csv_find_top(const struct csv_dialect *d, const char *file, const un
                          const unsigned char *end, bool whole, uint64_t line, long header,
                          struct csv_top *top) STATUS_MUST_CHECK;
 
+/* A word that says in what numbers are measured, or how they have been made. */
+bool csv_is_unit(const struct csv_cell *cell);
+
 /* What programs write before a table, in formats of their own: passes it, with its lines. In the
  * end *sep is the delimiter, where that is said there and it was 0. */
 const unsigned char *csv_pass_preamble(const unsigned char *text, const unsigned char *end,
