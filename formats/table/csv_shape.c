@@ -405,6 +405,20 @@ static enum status warn_passed(struct table *t, const struct csv_head *h,
     return table_warn(t, "%s %s: not read (\"%s\")", which, what, excerpt_of(lines->text, n).text);
 }
 
+static enum status warn_of_grouping(struct table *t, const struct csv_dialect *d)
+{
+    const char *const sign = d->grouping == ','    ? "commas"
+                             : d->grouping == '.'  ? "points"
+                             : d->grouping == '\'' ? "apostrophes"
+                                                   : "blanks";
+    return d->grouping == 0
+               ? STATUS_OK
+               : table_warn(t,
+                            "thousands are taken to be parted by %s, and fractions by a %s: write "
+                            "numbers without the former if that is wrong",
+                            sign, d->point == '.' ? "point" : "comma");
+}
+
 static enum status warn_of_lines(struct table *t, const struct csv_head *h)
 {
     const struct csv_lines *const above = &h->top.above, *const units = &h->top.units;
@@ -440,6 +454,7 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     }
     STATUS_TRY(decide_header(t, h, &shape->dialect, &shape->has_header));
     STATUS_TRY(shape->has_header ? read_names(t, h, &shape->dialect, shape) : STATUS_OK);
+    STATUS_TRY(warn_of_grouping(t, &shape->dialect));
     STATUS_TRY(warn_of_lines(t, h));
     STATUS_TRY(decide_columns(t, h, shape));
     STATUS_TRY(t->options.columns ? csv_choose_columns(t, h, shape) : STATUS_OK);
