@@ -505,7 +505,7 @@ static enum status npy_open(struct table *t)
     STATUS_TRY(read_header(a));
     describe(&a->header, &t->info);
     const uint64_t bytes = source_most_bytes(t->source), header = a->header.header_bytes;
-    return check_size(a, bytes > header ? bytes - header : 0, source_is_packed(t->source));
+    return check_size(a, bytes > header ? bytes - header : 0, source_hindrance(t->source) != NULL);
 }
 
 const struct table_format npy_format = {
@@ -684,9 +684,11 @@ static void npz_close(void *state)
 
 static enum status npz_open(struct table *t)
 {
-    if (source_is_packed(t->source)) {
-        return status_fail(STATUS_UNSUPPORTED, "%s: is a gzipped zip archive; unpack it first",
-                           source_name(t->source));
+    if (source_hindrance(t->source) != NULL) {
+        return status_fail(STATUS_UNSUPPORTED,
+                           "%s: is a zip archive from %s, which cannot be read in its order; "
+                           "unpack it, or give the file itself",
+                           source_name(t->source), source_hindrance(t->source));
     }
     struct array *const z = t->state;
     z->source = t->source;

@@ -11,6 +11,8 @@
 #include "formats/table/table_format.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 static const struct table_format *const formats[] = {&npy_format, &npz_format, &tif_format,
                                                      &asc_format, &csv_format};
@@ -19,7 +21,8 @@ enum { MAGIC_BYTES = 64, N_FORMATS = sizeof formats / sizeof formats[0] };
 
 static bool is_called_asc(const char *name)
 {
-    return file_name_ends(name, ".asc") || file_name_ends(name, ".asc.gz");
+    const size_t n = file_name_unpacked(name, strlen(name));
+    return n >= 4 && strncasecmp(name + n - 4, ".asc", 4) == 0;
 }
 
 static enum status recognise(struct table *t)

@@ -29,6 +29,8 @@ const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds)
 {
     if (!(seconds >= 0) || seconds > 1e12) {
         snprintf(out, TEXT_NUMBER_BYTES, "?");
+    } else if (seconds > 0 && seconds < 0.0995) {
+        snprintf(out, TEXT_NUMBER_BYTES, "%.2g ms", seconds * 1e3);
     } else if (seconds < 59.95) {
         snprintf(out, TEXT_NUMBER_BYTES, "%.*f s", seconds < 9.995 ? 2 : 1, seconds);
     } else if (seconds < 3599.5) {

@@ -15,9 +15,44 @@ enum status settings_prefix_error(enum status status, const char *origin)
                                : status_fail(status, "%s: %s", origin, status_message());
 }
 
+enum status settings_suggest(enum status status, const struct param_spec *spec, const char *value)
+{
+    char words[128];
+    struct text_near near = {.word = value};
+    if (status != STATUS_BAD_ARGUMENT || spec->kind != PARAM_CHOICE ||
+        strlen(spec->choices) >= sizeof(words)) {
+        return status;
+    }
+    strcpy(words, spec->choices);
+    char *rest = words;
+    for (char *word; (word = strsep(&rest, "|")) != NULL;) {
+        text_near_offer(&near, word);
+    }
+    return near.best != NULL
+               ? status_fail(status, "%s; did you mean '%s'?", status_message(), near.best)
+               : status;
+}
+
+static const struct param_spec *find_spec(const struct stage_ops *stage, const char *key)
+{
+    for (size_t i = 0; i < stage->n_specs; i++) {
+        if (strcmp(stage->specs[i].key, key) == 0) {
+            return &stage->specs[i];
+        }
+    }
+    return NULL;
+}
+
+/* A parameter of the stage or, NULL, of any. */
 static enum status unknown_parameter(const struct stage_ops *stage, const char *key)
 {
     struct text_near near = {.word = key};
+    for (const struct stage_ops *const *s = stage_registry; stage != NULL && *s != NULL; s++) {
+        if (find_spec(*s, key) != NULL) {
+            return status_fail(STATUS_BAD_ARGUMENT, "'%s' is a parameter of %s, not of %s", key,
+                               (*s)->name, stage->name);
+        }
+    }
     for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
         for (size_t i = 0; i < (*s)->n_specs && (stage == NULL || stage == *s); i++) {
             text_near_offer(&near, (*s)->specs[i].key);
@@ -32,16 +67,6 @@ static enum status unknown_parameter(const struct stage_ops *stage, const char *
                              "unknown parameter '%s' of %s: did you mean '%s'?", key, whose,
                              near.best)
                : status_fail(STATUS_BAD_ARGUMENT, "unknown parameter '%s' of %s", key, whose);
-}
-
-static const struct param_spec *find_spec(const struct stage_ops *stage, const char *key)
-{
-    for (size_t i = 0; i < stage->n_specs; i++) {
-        if (strcmp(stage->specs[i].key, key) == 0) {
-            return &stage->specs[i];
-        }
-    }
-    return NULL;
 }
 
 enum status settings_take_defaults(struct job_settings *j)
@@ -63,8 +88,10 @@ enum status settings_take_parameter(struct job_settings *j, const char *key, con
         return table_option_set(&j->table, option, value);
     }
     const struct param_spec *spec = find_spec(j->stage, key);
-    return spec != NULL ? stage_parse_param(spec, value, &j->params[spec - j->stage->specs])
-                        : unknown_parameter(j->stage, key);
+    return spec != NULL
+               ? settings_suggest(
+                     stage_parse_param(spec, value, &j->params[spec - j->stage->specs]), spec, value)
+               : unknown_parameter(j->stage, key);
 }
 
 enum status settings_check_parameter(const struct stage_ops *stage, const char *key,
@@ -80,7 +107,8 @@ enum status settings_check_parameter(const struct stage_ops *stage, const char *
         const struct param_spec *spec = stage == NULL || stage == *s ? find_spec(*s, key) : NULL;
         if (spec != NULL) {
             known = true;
-            status = stage_parse_param(spec, value, &(struct param_value){0});
+            status = settings_suggest(stage_parse_param(spec, value, &(struct param_value){0}),
+                                      spec, value);
             if (status == STATUS_OK) {
                 return STATUS_OK;
             }
