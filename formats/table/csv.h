@@ -212,7 +212,8 @@ enum {
     CSV_SEEN_NUMBER = CSV_FIRST_NUMBER << CSV_FIRST_BITS,
     CSV_SEEN_WORD = CSV_FIRST_WORD << CSV_FIRST_BITS,
     CSV_SEEN_MARK = CSV_FIRST_MARK << CSV_FIRST_BITS,
-    CSV_SEEN_UNSURE = CSV_FIRST_UNSURE << CSV_FIRST_BITS
+    CSV_SEEN_UNSURE = CSV_FIRST_UNSURE << CSV_FIRST_BITS,
+    CSV_SEEN_WORDY = CSV_FIRST_WORD /* once the header is decided: more words than numbers */
 };
 
 struct csv_head {
@@ -235,6 +236,12 @@ struct csv_head {
  * numbers), STATUS_BAD_ARGUMENT (the option `columns`), STATUS_NO_MEMORY. */
 enum status csv_decide_shape(struct table *t, struct csv_head *h,
                              struct csv_shape *shape) STATUS_MUST_CHECK;
+
+/* Decides whether the first line holds names. One that does not counts like all others from then
+ * on: what it has shown is added to what its columns have. What is not plain goes to the table's
+ * warnings. STATUS_NO_MEMORY. */
+enum status csv_decide_header(struct table *t, struct csv_head *h, const struct csv_dialect *d,
+                              bool *has_header) STATUS_MUST_CHECK;
 
 /* The option `columns` overrules what the columns show (h->seen holds their kinds); the label
  * column stays when it is not chosen. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
