@@ -189,7 +189,7 @@ static enum status count_words(const struct csv_head *h, const struct csv_dialec
     bool is_mixed = false;
     for (size_t c = 0; c < h->n_columns && !is_mixed; c++) {
         is_mixed = (h->seen[c] & (CSV_SEEN_NUMBER | CSV_FIRST_NUMBER)) != 0 &&
-                   (h->seen[c] & (CSV_SEEN_WORD | CSV_FIRST_WORD)) != 0;
+                   (h->seen[c] & CSV_SEEN_WORD) != 0;
     }
     *net = is_mixed ? calloc(h->n_columns, sizeof **net) : NULL;
     if (is_mixed && !*net) {

@@ -21,8 +21,10 @@
 #include <string.h>
 
 enum {
-    LOOKED_AT = 96, /* lines */
-    JUDGES = 16     /* of the last ones: they say which columns hold numbers */
+    LOOKED_AT = 96, /* lines, as far as LEAST_BYTES, but LEAST_LINES where they are longer */
+    LEAST_BYTES = 16 << 10,
+    LEAST_LINES = 8,
+    JUDGES = 16 /* of the last ones: they say which columns hold numbers */
 };
 
 struct line {
@@ -50,7 +52,7 @@ static void split_lines(struct look *k, const unsigned char *text, const unsigne
         const unsigned char *const begin = csv_find_data(k->d, p, end);
         enum csv_after after;
         struct line *const line = &k->lines[k->n_lines];
-        if (begin == end) {
+        if (begin == end || (begin - text > LEAST_BYTES && k->n_lines >= LEAST_LINES)) {
             return;
         }
         number += table_count_byte(p, (size_t)(begin - p), '\n');
