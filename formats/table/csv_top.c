@@ -95,13 +95,13 @@ static size_t width_from(const struct look *k, size_t first, double *share)
 /* What agrees best of all lines, or the last half, quarter or eighth of them. */
 static size_t find_width(const struct look *k)
 {
-    enum { LEAST_LINES = 2, LEAST_SHARE = 8 };
+    enum { FEWEST = 2, LEAST_SHARE = 8 };
     double best = 0;
     size_t width = 0;
     for (size_t part = 1; part <= LEAST_SHARE; part *= 2) {
         const size_t n = k->n_lines / part;
         double share;
-        if (part > 1 && n < LEAST_LINES) {
+        if (part > 1 && n < FEWEST) {
             break;
         }
         const size_t found = width_from(k, k->n_lines - n, &share);
