@@ -309,11 +309,9 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     tally_names(&on_host, args, choice, layout, n);
     tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
+    /* Twice while they are sorted; how many samples they have is counted later. */
     tally(&on_host, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2, sizeof(struct matrix_pair));
     tally(&on_host, picture, picture, PICTURE_BYTES);
-    if (!choice->reject) { /* samples of each */
-        tally(&on_host, at_most(wanted, matrix_n_pairs(n)), sizeof(uint64_t), 1);
-    }
     if (layout->by_lines && !choice->reject) { /* their gaps, one series itself */
         tally(&on_host, n, pearson_rows_common_bytes(layout->cells) + sizeof(uint64_t *), 1);
         tally(&on_host, layout->cells, sizeof(double), 1);
