@@ -90,6 +90,10 @@ struct pearson_kernels {
      * STATUS_TOO_LARGE beyond PEARSON_SAMPLES_MAX. */
     enum status (*gram)(struct queue *q, const struct pearson_panel *panel) STATUS_MUST_CHECK;
 
+    /* About how many multiplications and additions a second gram() does on this queue; for choices
+     * that change no bits. */
+    double (*rate)(const struct queue *q, enum pearson_precision precision);
+
     /* Rewrites the elements of which either series has missing samples, by the pairwise-complete
      * formula, from z in the exact form. Adds to *n_unsure the pairs whose common samples lie so
      * far from the mean of a series that z does not tell them apart, and that x was not there for;

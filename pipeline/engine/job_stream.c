@@ -221,6 +221,7 @@ static enum status push_block(struct job *job)
 static enum status push_work(void *owner)
 {
     struct job *job = owner;
+    STATUS_TRY(job_helpers_bring(job));
     do {
         STATUS_TRY(queue_check(job->queue));
         STATUS_TRY(push_block(job));
@@ -233,6 +234,7 @@ static void push_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->on_device = false;
+    job_helpers_give(job);
     if (job_task_ended(job, task) &&
         (job->next.n_files == 0 || job_check(job, job_output_add(job)))) {
         drop_list(job, &job->uploading);
@@ -292,9 +294,9 @@ static enum status reopen_work(void *owner)
     enum status code = job_copy_open(job, job->part, &table);
     if (code == STATUS_OK && table == NULL) {
         const struct table_options options = job_table_options(job, job->part);
-        struct job_part part = job->input.parts[job->part];
-        part.fd = source_fd(table_source(first));
-        code = job_open_part(job, &part, &options, &table);
+        struct job_part *part = &job->input.parts[job->part], file = *part;
+        file.fd = source_fd(table_source(first));
+        code = job_open_part(job, part->is_stream ? part : &file, &options, &table);
     }
     table_free(job->again);
     job->again = table;
@@ -396,14 +398,20 @@ static bool take_batch(struct job *job)
     return true;
 }
 
+static void start_push(struct job *job)
+{
+    job->on_device = true;
+    job_helpers_find(job);
+    job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+}
+
 /* The device has nothing to do: gives it the next blocks, lets it return its last ones when blocks
  * are short or no more come, or ends the pass. What the stage has handed out must have been taken
  * up before. */
 static void feed_device(struct job *job)
 {
     if (job->more_portions) { /* of the block before */
-        job->on_device = true;
-        job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+        start_push(job);
         return;
     }
     const bool taken = job->pushing != NULL || take_batch(job);
@@ -412,8 +420,7 @@ static void feed_device(struct job *job)
         job_advance(job);
     } else if (job->pushing != NULL ||
                (job->uploading != NULL && (ended || job->engine->free_blocks == NULL))) {
-        job->on_device = true;
-        job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+        start_push(job);
     } else if (ended && job->again != NULL && job->again_cells != job->cells[job->end_part - 1]) {
         (void)job_check(job, changed(job, job->end_part - 1));
         job_advance(job);

@@ -62,7 +62,7 @@ static json_t *pack_input(const struct job *job, size_t i)
         json_pack("{s:o, s:s, s:I, s:o}", "name", text_json(input_name_last(part->path)), "format",
                   table_info(job->tables[i])->format, "bytes",
                   (json_int_t)source_file_bytes(source), "crc32", manifest_crc(job->crc[i]));
-    if (part->fd < 0) { /* one of an archive was made just now */
+    if (part->fd < 0 && !part->is_stream) { /* one of an archive was made just now */
         put(&o, "modified", manifest_time(source_modified(source)));
         put(&o, "inode", json_integer((json_int_t)source_inode(source)));
     }
@@ -137,6 +137,9 @@ static json_t *pack_warnings(const struct job *job)
             add(&list, text_json(info->warnings[i]));
         }
     }
+    if (job->need.notice[0] != '\0') {
+        add(&list, text_json(job->need.notice));
+    }
     if (add_noticed(job, &list) != STATUS_OK) {
         json_decref(list);
         return NULL;
@@ -148,30 +151,28 @@ static json_t *pack_warnings(const struct job *job)
     return list;
 }
 
-/* JSON has no NaN or infinity; such a value is one that the formats call missing anyway. */
-static json_t *missing_value(const struct table_options *o)
+/* An option of the tables, as text, but for a missing value that is one number. */
+static json_t *option_json(const struct table_options *o, enum table_option option)
 {
-    return isfinite(o->missing_value) ? json_real(o->missing_value) : json_null();
+    const char *text = table_option_get(o, option);
+    double number;
+    return option == TABLE_MISSING_VALUE && text_parse_real(text, &number) ? json_real(number)
+                                                                           : text_json(text);
 }
 
 static json_t *pack_reader(const struct job *job)
 {
     const struct table_options *o = &job->input.settings.table;
     json_t *reader = json_object();
-    bool columns = false, member = false; /* some part's format looks at them */
-    for (size_t i = 0; i < job->input.n_parts; i++) {
-        columns = columns || (table_info(job->tables[i])->uses_columns &&
-                              job->input.settings.stage->parts[i].columns == NULL);
-        member = member || table_info(job->tables[i])->uses_member;
-    }
-    if (columns) {
-        put(&reader, "columns", text_json(o->columns));
-    }
-    if (member) {
-        put(&reader, "member", text_json(o->member));
-    }
-    if (o->has_missing_value) {
-        put(&reader, "missing_value", missing_value(o));
+    for (enum table_option k = 0; k < TABLE_N_OPTIONS; k++) {
+        bool used = false; /* some part's format looks at it */
+        for (size_t i = 0; i < job->input.n_parts; i++) {
+            const bool own = k == TABLE_COLUMNS && job->input.settings.stage->parts[i].columns;
+            used = used || (table_info(job->tables[i])->used[k] && !own);
+        }
+        if (used) {
+            put(&reader, table_option_key(k), option_json(o, k));
+        }
     }
     return reader;
 }
@@ -258,14 +259,10 @@ json_t *manifest_asked(const struct job *job)
 {
     const struct table_options *o = &job->input.settings.table;
     json_t *list = asked_parameters(job);
-    if (o->columns != NULL) {
-        put(&list, "columns", text_json(o->columns));
-    }
-    if (o->member != NULL) {
-        put(&list, "member", text_json(o->member));
-    }
-    if (o->has_missing_value) {
-        put(&list, "missing_value", missing_value(o));
+    for (enum table_option k = 0; k < TABLE_N_OPTIONS; k++) {
+        if (table_option_get(o, k) != NULL) {
+            put(&list, table_option_key(k), option_json(o, k));
+        }
     }
     return list;
 }

@@ -89,6 +89,10 @@ static void print_state(FILE *out, const json_t *d)
         put_pair(out, " (", text_at(d, "watching"), ")");
     }
     putc('\n', out);
+    if (*text_at(d, "leases") != '\0') {
+        label(out, "");
+        put_pair(out, "", text_at(d, "leases"), "\n");
+    }
     label(out, "results");
     put_pair(out, "", text_at(d, "output"), "\n");
     if (*text_at(d, "socket") != '\0') {
@@ -234,7 +238,7 @@ void status_text_print(FILE *out, const json_t *document)
 {
     size_t n_waiting = (size_t)count_at(document, "n_waiting");
     const json_t *failed = json_object_get(document, "failed");
-    const json_int_t n_failed = count_at(json_object_get(document, "totals"), "failed");
+    const json_int_t n_failed = count_at(document, "n_failed");
     print_state(out, document);
     print_list(out, "workers", json_object_get(document, "workers"), 0, print_worker);
     print_list(out, "at work", json_object_get(document, "in_flight"), 0, print_job);

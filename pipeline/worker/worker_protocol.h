@@ -4,7 +4,7 @@
  *
  * The service:
  *   {"do": "open", "spool", "output", "backend", "threads", "jobs", "spread", "memory", "level",
- * "deadline_s"}
+ * "max_unpacked", "max_ratio", "deadline_s"}
  *   {"do": "job", "id", "pipeline", "set": {KEY: TEXT}, "parts": [{"file", "prj", "path"}]}
  *   {"do": "set", "deadline_s"}            of jobs that are begun from now on
  *   {"do": "drain"}                        begin no more, and say so of each job that waits

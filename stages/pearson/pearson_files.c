@@ -83,6 +83,9 @@ enum status pearson_files_npz(struct pearson_job *job, struct result *out)
     STATUS_TRY(add_deviations(job, f));
     STATUS_TRY(add_field(job, f, "min", MOMENTS_MIN));
     STATUS_TRY(add_field(job, f, "max", MOMENTS_MAX));
+    if (job->order != NULL) {
+        STATUS_TRY(result_add_copy(f, "order", NPY_I4, 1, &job->n_series, job->order));
+    }
     if (!job->choice.keep_r) {
         return STATUS_OK;
     }

@@ -22,7 +22,7 @@ bool pearson_index_possible(const struct stage_args *args, const struct pearson_
 {
     const struct table_info *const table = args->inputs[0].table;
     return choice->columns && !table->lines_are_columns && table->cells_per_line >= 3 &&
-           strcmp(table->format, "csv") == 0 && !table->uses_columns;
+           strcmp(table->format, "csv") == 0 && !table->used[TABLE_COLUMNS];
 }
 
 static bool is_left_out(const struct stage_args *args, const struct pearson_choice *choice)

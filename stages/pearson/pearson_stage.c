@@ -6,6 +6,8 @@
  * reported. Units are cut by shape alone, so the results do not depend on how the chunks were cut.
  */
 #include "stages/pearson/pearson_index.h"
+#include "stages/pearson/pearson_job.h"
+#include "stages/pearson/pearson_order.h"
 #include "stages/pearson/pearson_pairs.h"
 #include "stages/pearson/pearson_report.h"
 
@@ -23,7 +25,8 @@ static enum status pearson_plan(const struct stage_args *args, struct stage_need
     struct pearson_layout layout;
     pearson_choose(args, &choice);
     STATUS_TRY(pearson_lay_out(args, &choice, &layout));
-    return pearson_layout_need(args, &choice, &layout, out);
+    STATUS_TRY(pearson_layout_need(args, &choice, &layout, out));
+    return pearson_check_sides(args, out);
 }
 
 static void pearson_free(struct stage *s)
@@ -43,6 +46,7 @@ static void pearson_free(struct stage *s)
     free(job->median_abs);
     free(job->pairs);
     free(job->n_common);
+    free(job->order);
     series_names_free(&job->names);
     pearson_levels_free(&job->levels);
     free(s);
@@ -332,7 +336,19 @@ static enum status query(struct pearson_job *job)
                                   .panels = job->panels};
     STATUS_TRY(job->ops->matrix->survey(job->queue, &job->matrix, &job->survey, job->median_abs,
                                         &job->median_abs_all));
-    return find_pairs(job);
+    STATUS_TRY(find_pairs(job));
+    return pearson_order_find(job);
+}
+
+static size_t pearson_helpers(const struct stage *s)
+{
+    const struct pearson_job *job = &s->job;
+    return job->strategy->helpers != NULL ? job->strategy->helpers(job) : 0;
+}
+
+static enum status pearson_help(struct stage *s, struct queue **queues, size_t *n)
+{
+    return s->job.strategy->help(&s->job, queues, n);
 }
 
 static enum status pearson_finish(struct stage *s, struct result *out, bool *more)
@@ -379,5 +395,7 @@ const struct stage_ops stage_pearson = {
     .open = pearson_open,
     .push = pearson_push,
     .finish = pearson_finish,
+    .helpers = pearson_helpers,
+    .help = pearson_help,
     .free = pearson_free,
 };

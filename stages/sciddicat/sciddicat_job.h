@@ -6,6 +6,7 @@
 #define LEAT_STAGES_SCIDDICAT_SCIDDICAT_JOB_H
 
 #include "formats/geo/grid_scale.h"
+#include "formats/result/figure.h"
 #include "formats/result/raster.h"
 #include "kernels/sciddicat/bands.h"
 #include "stages/stage.h"
@@ -20,6 +21,7 @@ struct sciddicat_choice {
     uint64_t report_every;   /* >= 1 */
     enum raster_format format;
     enum raster_type type; /* of thicknesses */
+    enum figure_format figure;
 };
 
 /* The debris before the first step. */
@@ -97,7 +99,7 @@ static inline bool sciddicat_on_ring(const struct sciddicat_job *job, size_t row
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 9 };
+enum { SCIDDICAT_N_SPECS = 10 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number, and what the job needs. The grids
@@ -166,7 +168,8 @@ enum status sciddicat_files(struct sciddicat_job *job, struct result *out) STATU
 
 /* Host memory that drawing takes, at most, for a grid of that shape. */
 size_t sciddicat_map_bytes(size_t rows, size_t columns);
-/* Adds map.png; it is drawn when its piece is asked for. The run is over. */
+/* Adds map.png, or .svg or .pdf, or nothing, as was chosen; it is drawn when its piece is asked
+ * for. The run is over. */
 enum status sciddicat_map(struct sciddicat_job *job, struct result *out) STATUS_MUST_CHECK;
 
 /* --- sciddicat_summary, sciddicat_warnings: what result.json says ------------------------------
