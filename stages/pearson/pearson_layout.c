@@ -347,12 +347,14 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
 {
     const size_t n = pearson_layout_series(layout, layout->lines);
     struct tally on_backend = {0}, on_host = {0};
-    tally_matrix(&on_backend, layout, n);
     if (layout->by_lines) {
         tally_rows(&on_backend, args, choice, layout);
     } else {
         tally_columns(&on_backend, args, choice, layout);
     }
+    const size_t kept = moments_bytes(n + layout->panel);
+    const size_t released = on_backend.bytes > kept ? on_backend.bytes - kept : 0;
+    tally_matrix(&on_backend, layout, n);
     const struct panels_config shared = pearson_layout_panels(args, choice, layout);
     const bool shares = pearson_layout_shares(args, layout);
     tally(&on_backend, shares ? args->most_helpers : 0, panels_home_bytes(&shared), 1);
@@ -368,8 +370,14 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     if (pearson_index_possible(args, choice)) {
         tally(&on_host, pearson_index_bytes(n), 1, 1);
     }
-    tally(&on_host, choice->figure != FIGURE_NONE ? heatmap_bytes(n) : 0, 1, 1);
-    tally(&on_host, choice->cluster ? pearson_order_bytes(n) : 0, 1, 1);
+    /* Drawn when what only the coefficients took has been released; where the host's memory is the
+     * backend's, it takes its place. */
+    struct tally drawn = {0};
+    tally(&drawn, choice->figure != FIGURE_NONE ? heatmap_bytes(n) : 0, 1, 1);
+    tally(&drawn, choice->cluster ? pearson_order_bytes(n) : 0, 1, 1);
+    const size_t place = args->host_limit == 0 ? released : 0;
+    tally(&on_host, drawn.bytes > place ? drawn.bytes - place : 0, 1, 1);
+    on_host.wrapped = on_host.wrapped || drawn.wrapped;
     if (on_backend.wrapped || on_host.wrapped) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: the correlation of %zu series needs more than "
