@@ -160,14 +160,20 @@ enum status pearson_check_series(const struct stage_args *args, size_t n_series)
  */
 enum { UNLIKELY_ROWS = 1000, UNLIKELY_RATIO = 500 };
 
+bool pearson_guesses_sides(const struct stage_args *args)
+{
+    const struct table_info *table = args->inputs[0].table;
+    return args->params[SERIES].index == SERIES_AUTO && !table->has_header && !table->has_labels;
+}
+
 enum status pearson_check_sides(const struct stage_args *args, struct stage_need *need)
 {
     const struct table_info *table = args->inputs[0].table;
     const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
     const size_t rows = table->lines_are_columns ? table->cells_per_line : lines;
     const size_t columns = table->lines_are_columns ? lines : table->cells_per_line;
-    if (args->params[SERIES].index != SERIES_AUTO || table->has_header || table->has_labels) {
-        return STATUS_OK; /* it is said, or what has a name is a series */
+    if (!pearson_guesses_sides(args)) {
+        return STATUS_OK;
     }
     if (rows >= UNLIKELY_ROWS && rows / UNLIKELY_RATIO >= columns) {
         return status_fail(STATUS_BAD_ARGUMENT,
