@@ -7,6 +7,7 @@
 #include "formats/base/excerpt.h"
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
+#include "pipeline/worker/worker_routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +143,10 @@ size_t service_jobs_wanted(const struct service *s)
 static enum status n_parts_of(const struct spool_job *spool, size_t *n)
 {
     struct job_settings settings;
+    if (worker_is_archive(spool->parameters)) {
+        *n = 1;
+        return STATUS_OK;
+    }
     const enum status code = worker_unpack_settings(spool->parameters, spool->id, &settings);
     *n = 0;
     if (code != STATUS_OK) {
@@ -298,6 +303,11 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
     json_decref(job->spool->outputs);
     job->spool->outputs = json_is_array(outputs) ? json_incref(outputs) : NULL;
     job->seconds = json_number_value(json_object_get(message, "seconds"));
+    const json_int_t n_failed = json_integer_value(json_object_get(message, "n_failed"));
+    if (n_failed > 0) {
+        log_warning("%s: %lld of its files failed; its result.json says which and why", job->name,
+                    (long long)n_failed);
+    }
     job->worker->n_in_row = 0;
     leave(job);
     job->suspect = false;

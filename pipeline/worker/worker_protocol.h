@@ -6,6 +6,7 @@
  *   {"do": "open", "spool", "output", "backend", "threads", "jobs", "spread", "memory", "level",
  * "max_unpacked", "max_ratio", "deadline_s"}
  *   {"do": "job", "id", "pipeline", "set": {KEY: TEXT}, "parts": [{"file", "prj", "path"}]}
+ *   {"do": "job", "id", "archive": ..., "parts"}            worker_routes.h
  *   {"do": "set", "deadline_s"}            of jobs that are begun from now on
  *   {"do": "drain"}                        begin no more, and say so of each job that waits
  *   {"do": "stop"}                         cancel what runs, too, and say so of each job
@@ -16,7 +17,9 @@
  *                                                           once more when it waits for memory,
  *                                                           without a deadline, and when it has it
  *   {"is": "alive", "bytes": {ID: BYTES}}                   every WORKER_ALIVE_MS while jobs run
- *   {"is": "done", "id", "seconds", "bytes", "outputs"}     outputs as in result.json
+ *   {"is": "done", "id", "seconds", "bytes", "outputs", "n_failed"}
+ *                                                           outputs as in result.json; n_failed:
+ *                                                           files of an archive
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as
  *                                                           names are, since it may hold one
  *
