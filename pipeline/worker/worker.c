@@ -333,7 +333,7 @@ static void begin_jobs(struct worker *w)
         if (code != STATUS_OK) {
             fail_task(w, t, code);
         }
-        t = next;
+        t = w->is_ending ? NULL : next; /* which has gone when the device has failed */
     }
 }
 

@@ -283,16 +283,18 @@ void worker_archive_step(struct worker_archive *a)
 {
     const struct engine *e = a->order.engine;
     while (!a->busy) {
-        if (a->has_found && (e->n_jobs < e->max_jobs || a->code != STATUS_OK)) {
+        const bool may_walk = !a->walked && a->code == STATUS_OK;
+        const bool waits = a->has_found ? e->n_jobs >= e->max_jobs && a->code == STATUS_OK
+                                        : a->n_jobs > 0 && (inputs_is_lent(a->inputs) || !may_walk);
+        if (waits) {
+            return;
+        }
+        if (a->has_found) {
             take_found(a);
-        } else if (a->has_found || (inputs_is_lent(a->inputs) && a->n_jobs > 0)) {
-            return;
-        } else if (!a->walked && a->code == STATUS_OK) {
+        } else if (may_walk) {
             start(a, LANE_READ, find_work, find_finished);
-        } else if (a->n_jobs == 0) {
-            start(a, LANE_WRITE, finish_work, finish_finished);
         } else {
-            return;
+            start(a, LANE_WRITE, finish_work, finish_finished);
         }
     }
 }
