@@ -244,11 +244,13 @@ static enum status tif_decode(const struct table *t, struct table_chunk *c)
         done += n;
         cell += n;
     }
-    if (t->options.has_missing_value) {
-        const double given = t->options.missing_value;
+    if (t->info.has_missing_value) {
+        struct table_missing given = t->choice.missing;
         const bool narrow = shape->kind == TABLE_FLOAT && shape->sample_bytes == sizeof(float);
-        (void)table_mark_nodata(values, c->n_cells, narrow ? (double)(float)given : given,
-                                s->grid->nodata);
+        for (size_t i = 0; i < given.n_numbers && narrow; i++) {
+            given.numbers[i] = (double)(float)given.numbers[i];
+        }
+        (void)table_mark_nodata(values, c->n_cells, &given, s->grid->nodata);
     }
     return STATUS_OK;
 }
@@ -256,6 +258,7 @@ static enum status tif_decode(const struct table *t, struct table_chunk *c)
 const struct table_format tif_format = {
     .name = "tif",
     .state_bytes = sizeof(struct tif),
+    .takes = {[TABLE_MISSING_VALUE] = true},
     .suits = tif_suits,
     .open = tif_open,
     .next = tif_next,

@@ -185,6 +185,21 @@ static enum status look_for_earlier(struct job *job)
     return publish_vacant(c->out_fd, job->input.settings.stem, job->replaces);
 }
 
+/* The first part's numbers are looked at as they pass. */
+static enum status open_watch(struct job *job)
+{
+    const struct stage_ops *const stage = job->input.settings.stage;
+    const struct table_info *const info = table_info(job->tables[0]);
+    const struct stage_args args = {.inputs[0] = {.table = info},
+                                    .params = job->input.settings.params};
+    const bool by_lines =
+        stage->by_lines != NULL ? stage->by_lines(&args) : info->lines_are_columns;
+    if (stage->parts[0].kind == STAGE_GRID && info->grid == NULL) {
+        return STATUS_OK; /* an array in a grid's place: its columns are no series */
+    }
+    return table_watch_new(info, by_lines && info->grid == NULL, &job->watch);
+}
+
 static enum status open_work(void *owner)
 {
     struct job *job = owner;
@@ -201,7 +216,7 @@ static enum status open_work(void *owner)
         const struct table_options options = job_table_options(job, i);
         STATUS_TRY(job_open_part(job, part, &options, &job->tables[i]));
     }
-    return STATUS_OK;
+    return open_watch(job);
 }
 
 /* With --backend auto the shape alone decides, and once, so that the bits of a result depend
@@ -219,7 +234,7 @@ static double work_of(const struct job *job)
     const struct stage_ops *stage = job->input.settings.stage;
     struct stage_args args = {.params = job->input.settings.params};
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path};
+        args.inputs[i] = (struct stage_input){.table = &job->shapes[i]};
     }
     return stage->work != NULL ? stage->work(&args) : 0;
 }
@@ -364,6 +379,8 @@ static enum status end_work(void *owner)
     table_free(job->again);
     job->again = NULL;
     job_copies_close(job);
+    table_watch_free(job->watch);
+    job->watch = NULL;
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         if (job->tables[i] != NULL && job->code_at_end == STATUS_BAD_INPUT && code == STATUS_OK) {
             /* the content is wrong: was it whole? */
@@ -582,4 +599,11 @@ void job_cancel(struct job *job, enum status code, const char *message)
 uint64_t job_bytes_read(const struct job *job)
 {
     return job->bytes_read;
+}
+
+bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps)
+{
+    *n_done = job->n_steps_done;
+    *n_steps = job->n_steps;
+    return job->input.settings.stage->progress != NULL;
 }

@@ -73,5 +73,8 @@ enum status job_start(const struct job_context *context, struct job_input *input
 void job_cancel(struct job *job, enum status code, const char *message);
 /* Bytes of input files consumed by jobs in flight, for progress. */
 uint64_t job_bytes_read(const struct job *job);
+/* Whether the job is a simulation; if so, how many steps of it are done, and of how many: 0 until
+ * it has begun. */
+bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps);
 
 #endif

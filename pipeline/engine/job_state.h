@@ -72,6 +72,7 @@ struct job {
     bool waits;        /* for memory or a device, which does not count */
 
     struct table *tables[STAGE_MAX_PARTS];
+    struct table_watch *watch;                 /* of the first; NULL: none */
     struct table_info shapes[STAGE_MAX_PARTS]; /* of these, as the stage is planned and opened: of
                                                   a job that starts over with the lines that came */
     struct stage *stage;
@@ -108,6 +109,7 @@ struct job {
 
     /* output: results are encoded and written while the stage computes the next ones */
     bool more;                                 /* the stage is not at its end */
+    uint64_t n_steps_done, n_steps;            /* of a simulation, after the last finish() */
     bool more_portions;                        /* of what was pushed last */
     struct result next;                        /* that the stage fills */
     struct job_result *results, **last_result; /* not yet written, oldest first */

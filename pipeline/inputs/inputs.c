@@ -33,7 +33,8 @@ struct inputs {
     int scratch_fd;
     struct stat output; /* the folder of results */
     atomic_bool stop;
-    size_t next;                   /* argument to look at next */
+    size_t next, next_source;      /* argument, and --source, to look at next */
+    size_t n_foreign;              /* of the present argument: what no pipeline takes */
     const char *argument;          /* the present one */
     int first_fd;                  /* of inputs_open_archive, until it is opened; else -1 */
     char *found_at;                /* where that archive is opened once more */
@@ -66,7 +67,7 @@ static enum status find_in_shard(void *settings, uint64_t key, bool *own)
     return STATUS_OK;
 }
 
-static enum status find_share(struct inputs *in, const char *name, bool *own)
+static enum status find_share(const struct inputs *in, const char *name, bool *own)
 {
     return in->share.find(in->share.user, hash(name), own);
 }
@@ -79,7 +80,7 @@ static void leave_to_others(struct inputs *in)
 }
 
 /* Whether this process says what all of them have met at the path. */
-static bool speaks_of(struct inputs *in, const char *path)
+static bool speaks_of(const struct inputs *in, const char *path)
 {
     bool own = true;
     return !in->share.joint || (find_share(in, path, &own) == STATUS_OK && own);
@@ -333,7 +334,9 @@ static enum status take_stream(struct inputs *in, const char *path,
 static void pass_over(struct inputs *in, const char *path)
 {
     log_debug("'%s': no pipeline takes it, skipped", path);
-    if (input_name_is_sidecar(path) && !projection_named(path)) {
+    if (!input_name_is_sidecar(path)) {
+        in->n_foreign++;
+    } else if (!projection_named(path)) {
         in->sidecar = in->n_sidecars++ == 0 ? strdup(path) : in->sidecar;
     }
 }
@@ -725,7 +728,7 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
 {
     const char *path = in->argument = in->settings->inputs[in->next++];
     struct stat st;
-    in->n_taken = 0;
+    in->n_taken = in->n_foreign = 0;
     if (settings_is_stdin(path)) {
         return take_stdin(in, out, got);
     }
@@ -751,11 +754,45 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
     return STATUS_OK;
 }
 
+static void tell_foreign(const struct inputs *in, const char *path)
+{
+    if (in->n_foreign > 0 && speaks_of(in, path)) {
+        log_info("%zu file%s in '%s' left alone: no pipeline takes %s (-v: which)", in->n_foreign,
+                 in->n_foreign == 1 ? "" : "s", path, in->n_foreign == 1 ? "it" : "them");
+    }
+}
+
+/* The next --source, with --dem. */
+static enum status next_source(struct inputs *in, struct job_input *out, bool *got)
+{
+    const char *source = in->settings->sources[in->next_source++];
+    struct job_settings settings;
+    bool own = true;
+    enum status code = settings_resolve_source(in->settings, source, &settings);
+    if (code == STATUS_OK) {
+        code = find_share(in, settings.stem, &own);
+    }
+    if (!own) {
+        leave_to_others(in);
+    }
+    if (code != STATUS_OK || !own) {
+        job_settings_free(&settings);
+        return about_walk(in, out, source, code);
+    }
+    out->settings = settings;
+    out->n_parts = 2;
+    out->parts[0] = (struct job_part){.fd = -1, .path = strdup(in->settings->dem)};
+    out->parts[1] = (struct job_part){.fd = -1, .path = strdup(source)};
+    *got = out->parts[0].path != NULL && out->parts[1].path != NULL;
+    return *got ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a path");
+}
+
 /* A folder or an archive that was given has come to its end. */
 static enum status end_argument(struct inputs *in, struct job_input *out)
 {
     const char *path = in->argument;
     if (in->n_taken > 0) {
+        tell_foreign(in, path);
         return STATUS_OK;
     }
     const bool named = in->settings->pipeline != NULL;
@@ -807,6 +844,9 @@ static enum status advance(struct inputs *in, struct job_input *out, bool *got, 
     }
     if (in->next < in->settings->n_inputs) {
         return next_argument(in, out, got);
+    }
+    if (in->next_source < in->settings->n_sources) {
+        return next_source(in, out, got);
     }
     *end = true;
     enum status code = parts_give_up(in->parts, "", out);

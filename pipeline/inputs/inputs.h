@@ -6,7 +6,8 @@
  * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone, as are
  * the output folder and the results in it. What is named on the command line itself must have a
  * route, or hold something that has one, or be a file that is kept beside a grid (X.dem.qml); those
- * are passed over everywhere, in one line at the end, unless nothing else was named.
+ * are passed over everywhere, in one line at the end, unless nothing else was named. What else a
+ * folder or an archive holds that no pipeline takes is counted, in one line when that ends.
  * Standard input ("-") and named pipes are read as they come, and so are large members of archives
  * that are read forward: one at a time, which inputs_next waits for (inputs_is_lent).
  * Of the jobs that there are, those are given that are this process's (struct inputs_share): the

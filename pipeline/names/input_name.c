@@ -79,15 +79,16 @@ static bool ends_in(const char *name, size_t n, const char *suffix)
            strncasecmp(name + n - n_suffix, suffix, n_suffix) == 0;
 }
 
-bool input_name_asks_for(const char *path, const char *suffix)
+size_t input_name_asks_for(const char *path, const char *suffix)
 {
     const char *name = input_name_last(path);
+    size_t n = 0;
     for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
         if (ends_in(name, (size_t)(dot - name), suffix) && dot[1] != '\0') {
-            return true;
+            n = (size_t)(dot - name);
         }
     }
-    return false;
+    return n;
 }
 
 bool input_name_is_sidecar(const char *path)

@@ -78,6 +78,7 @@ struct settings {
     double drain_s;      /* default 60: that long running jobs may take to end after SIGTERM */
     size_t max_attempts; /* default 3; at least 1 */
     uint64_t reserve_bytes;  /* default 256 MiB: kept free on the spool's and the results' disk */
+    char *require_mount;     /* a path in the output folder that must be there; NULL: none */
     char *status_socket;     /* never NULL for watch; else NULL when not given */
     bool failed;             /* status --failed */
     bool all;                /* retry --all */
@@ -86,6 +87,9 @@ struct settings {
     size_t n_routes, n_pipelines;
     char **inputs; /* what is no option: inputs, or the ids of retry */
     size_t n_inputs;
+    char *dem;      /* --dem, whatever its name is; with it, and only then, */
+    char **sources; /* --source: what lies in it, each a job */
+    size_t n_sources;
 };
 
 /* Parses `argv` (argv[0] is the subcommand: "run", "check", "doctor", "watch", "status", "retry")
@@ -126,17 +130,21 @@ struct job_settings {
                    single path component */
 };
 
-/* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name)
- * and resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways),
+/* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name;
+ * a table that is itself an input is the first pipeline's where none of these says one) and
+ * resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways),
  * a name that does not tell which part of its job the file is, unknown or unfit parameter. Reader
- * keys (columns, member, missing_value) are known to every pipeline. */
+ * keys (columns, member, missing_value, skip, header, sep) are known to every pipeline. */
 enum status settings_resolve(const struct settings *s, const char *path,
                              struct job_settings *out) STATUS_MUST_CHECK;
+/* The same for the job of --dem and one of --source, after which it is named. */
+enum status settings_resolve_source(const struct settings *s, const char *source,
+                                    struct job_settings *out) STATUS_MUST_CHECK;
 void job_settings_free(struct job_settings *j);
 /* Gives the job of j->stage its stage's parameters, with their defaults. */
 enum status settings_take_defaults(struct job_settings *j) STATUS_MUST_CHECK;
 /* Sets a parameter of the job's stage, or one of the keys that the readers know whatever the stage
- * (columns, member, missing_value). Texts are borrowed. */
+ * (columns, member, missing_value, skip, header, sep). Texts are borrowed. */
 enum status settings_take_parameter(struct job_settings *j, const char *key,
                                     const char *value) STATUS_MUST_CHECK;
 

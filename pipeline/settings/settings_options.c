@@ -63,14 +63,7 @@ static enum status put_input(struct given *g, const char *text)
                            "leat %s: '%s' is not an argument of it; see leat %s --help",
                            g->command->name, text, g->command->name);
     }
-    char **grown = realloc(s->inputs, (s->n_inputs + 1) * sizeof(*grown));
-    if (grown == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", s->n_inputs + 1);
-    }
-    s->inputs = grown;
-    grown[s->n_inputs] = strdup(text);
-    return grown[s->n_inputs++] != NULL ? STATUS_OK
-                                        : status_fail(STATUS_NO_MEMORY, "no memory for an input");
+    return settings_append(&s->inputs, &s->n_inputs, text);
 }
 
 static enum status apply_option(struct given *g, size_t i, const char *value)
@@ -252,7 +245,12 @@ static enum status check_given(const struct settings *s, const struct command *c
                            "leat %s: '-' cannot be combined with %s; give the input as a file",
                            name, s->mpi ? "--mpi" : "--resume");
     }
-    if (*command->operands == '\0' || s->n_inputs > 0 || s->all) {
+    if ((s->dem != NULL) != (s->n_sources > 0)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "leat %s: --dem FILE and --source FILE belong together; give --%s, too",
+                           name, s->dem != NULL ? "source" : "dem");
+    }
+    if (*command->operands == '\0' || s->n_inputs > 0 || s->n_sources > 0 || s->all) {
         return STATUS_OK;
     }
     return (command->where & SETTINGS_OF_RETRY) != 0

@@ -233,11 +233,18 @@ static void archive_ended(void *task, enum status code, const char *text, json_t
     struct worker *w = t->worker;
     t->archive = NULL;
     if (code == STATUS_OK) {
-        worker_link_send(&w->link,
-                         json_pack("{s:s, s:s, s:f, s:I, s:I, s:O}", "is", "done", "id", t->id,
-                                   "seconds", (double)(uv_now(&w->loop) - t->begun_ms) * 1e-3,
-                                   "bytes", (json_int_t)input_bytes, "n_failed",
-                                   (json_int_t)n_failed, "outputs", outputs));
+        json_t *warnings = json_array();
+        if (n_failed > 0 &&
+            json_array_append_new(
+                warnings, json_sprintf("%zu of its files failed; result.json says which and why",
+                                       n_failed)) != 0) {
+            json_decref(warnings);
+            warnings = NULL;
+        }
+        worker_link_send(
+            &w->link, json_pack("{s:s, s:s, s:f, s:I, s:O, s:o}", "is", "done", "id", t->id,
+                                "seconds", (double)(uv_now(&w->loop) - t->begun_ms) * 1e-3, "bytes",
+                                (json_int_t)input_bytes, "outputs", outputs, "warnings", warnings));
         forget(w, t);
     } else {
         fail_task(w, t, status_set(code, text));
@@ -340,11 +347,13 @@ static void begin_jobs(struct worker *w)
 static void say_done(struct worker *w, const char *id, const struct job_report *report)
 {
     json_t *outputs = json_object_get(report->manifest, "outputs");
+    json_t *warnings = json_object_get(report->manifest, "warnings");
     const json_t *timing = json_object_get(report->manifest, "timing");
     worker_link_send(&w->link,
-                     json_pack("{s:s, s:s, s:f, s:I, s:O}", "is", "done", "id", id, "seconds",
+                     json_pack("{s:s, s:s, s:f, s:I, s:O, s:O}", "is", "done", "id", id, "seconds",
                                json_number_value(json_object_get(timing, "wall_s")), "bytes",
-                               (json_int_t)report->input_bytes, "outputs", outputs));
+                               (json_int_t)report->input_bytes, "outputs", outputs, "warnings",
+                               warnings));
 }
 
 /* A job's stem is its id here. */
@@ -389,6 +398,7 @@ static void add_job(struct worker *w, const json_t *message)
 static void on_alive(uv_timer_t *timer)
 {
     struct worker *w = timer->data;
+    log_report_dropped();
     if (w->tasks == NULL) {
         uv_timer_stop(timer);
         return;
@@ -556,6 +566,7 @@ int worker_run(int argc, char **argv)
                                      .user = &w};
     w.link = (struct worker_link){.message = on_message, .broken = on_broken, .user = &w};
     w.last_task = &w.tasks;
+    log_drop_when_blocked();
     settle_in();
     if (uv_loop_init(&w.loop) != 0) {
         log_error("worker: cannot begin");

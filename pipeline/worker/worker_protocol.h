@@ -17,9 +17,7 @@
  *                                                           once more when it waits for memory,
  *                                                           without a deadline, and when it has it
  *   {"is": "alive", "bytes": {ID: BYTES}}                   every WORKER_ALIVE_MS while jobs run
- *   {"is": "done", "id", "seconds", "bytes", "outputs", "n_failed"}
- *                                                           outputs as in result.json; n_failed:
- *                                                           files of an archive
+ *   {"is": "done", "id", "seconds", "bytes", "outputs", "warnings"}    these two as in result.json
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as
  *                                                           names are, since it may hold one
  *

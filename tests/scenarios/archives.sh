@@ -170,7 +170,7 @@ for command in run check; do
         kill -$signal $pid
         wait $pid
         status=$?
-        [ $status -eq 1 ] || fail "$command: exit status $status after SIG$signal"
+        [ $status -eq $([ $signal = INT ] && echo 130 || echo 143) ] || fail "$command: exit status $status after SIG$signal"
         says 'stopped by a signal'
         [ -z "$(ls -A zeros 2>/dev/null)" ] || fail "$command: SIG$signal left $(ls -A zeros)"
     done

@@ -36,7 +36,7 @@ expect 2 "$LEAT" run -q -b cpu -p pearson -o out notables
 says "'notables' holds no file that pearson takes; give them names like"
 ! grep -q -e --pipeline stderr || { cat stderr; fail "told to name the pipeline that was named"; }
 expect 2 "$LEAT" run -b cpu -o out nothing notes.tar
-says '0 done, 2 failed'
+says '0 jobs done, 2 failed'
 cp notes.tar nothing/ && cp good.csv nothing/there.clusters.csv
 expect 0 "$LEAT" run -b cpu -o with nothing # an archive without inputs is no failure in a folder
 
@@ -102,7 +102,7 @@ from=$(date +%s%N)
 wait $pid
 status=$?
 took=$((($(date +%s%N) - from) / 1000000))
-[ $status -eq 1 ] || fail "exit status $status after SIGINT"
+[ $status -eq 130 ] || fail "exit status $status after SIGINT"
 [ $took -lt $((2000 * patience)) ] || fail "unpacking went on for $took ms after SIGINT"
 says 'stopped by a signal'
 [ -z "$(ls -A scratch)" ] || fail "left behind: $(ls -A scratch)"
