@@ -19,6 +19,11 @@ enum status settings_prefix_error(enum status status, const char *origin)
 static const char *const reader_keys[] = {"columns", "member", "missing_value"};
 enum { READER_KEYS = sizeof(reader_keys) / sizeof(reader_keys[0]) };
 
+const char *settings_reader_key(size_t i)
+{
+    return i < READER_KEYS ? reader_keys[i] : NULL;
+}
+
 static bool is_reader_key(const char *key)
 {
     bool is = false;
