@@ -46,6 +46,10 @@ void deflater_free(struct deflater *d);
 enum status pack_deflate(struct deflater *d, enum pack_kind kind, const void *raw, size_t n,
                          bool last, struct pack_piece *out) STATUS_MUST_CHECK;
 
+/* Appends a whole zlib stream (RFC 1950) at level 1, in the same bytes in every process: for
+ * formats that have such streams inside. n < 2 GiB. STATUS_NO_MEMORY. */
+enum status pack_zlib(const void *raw, size_t n, struct bytes *out) STATUS_MUST_CHECK;
+
 /* Creates the file `name` in the directory (must not exist, mode 0666 less umask); the FOLDER of
  * "FOLDER/NAME" is made when it is not there. */
 enum status pack_open(int dir_fd, const char *name, enum pack_kind kind,

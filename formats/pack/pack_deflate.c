@@ -147,3 +147,20 @@ enum status pack_deflate(struct deflater *d, enum pack_kind kind, const void *ra
     out->packed_crc = crc32_gzip_refl(0, out->packed.data, out->packed.len);
     return STATUS_OK;
 }
+
+enum status pack_zlib(const void *raw, size_t n, struct bytes *out)
+{
+    const uint32_t sum = isal_adler32(1, raw, n);
+    const unsigned char head[] = {0x78, 0x01}; /* a window of 32 KiB; fastest */
+    const unsigned char end[] = {(unsigned char)(sum >> 24), (unsigned char)(sum >> 16),
+                                 (unsigned char)(sum >> 8), (unsigned char)sum};
+    struct deflater *d;
+    STATUS_TRY(n <= UINT_MAX / 2
+                   ? STATUS_OK
+                   : status_fail(STATUS_INTERNAL, "a stream of %zu bytes to compress", n));
+    STATUS_TRY(deflater_new(1, &d));
+    enum status st = bytes_append(out, head, sizeof head);
+    st = st == STATUS_OK ? deflate_isal(&d->isal, raw, n, true, out) : st;
+    deflater_free(d);
+    return st == STATUS_OK ? bytes_append(out, end, sizeof end) : st;
+}

@@ -7,15 +7,14 @@
 #ifndef LEAT_FORMATS_RESULT_PLOT_AXES_H
 #define LEAT_FORMATS_RESULT_PLOT_AXES_H
 
-#include "formats/result/png_image.h"
+#include "formats/result/figure.h"
 
 #include <stdbool.h>
 
 enum {
-    PLOT_TICKS = 16,    /* at most, on an axis */
-    PLOT_LABEL = 32,    /* bytes of a tick's label */
-    PLOT_COLOURS = 8,   /* that plot_colour() tells apart */
-    PLOT_INK = 0x202020 /* text and frame */
+    PLOT_TICKS = 16, /* at most, on an axis */
+    PLOT_LABEL = 32, /* bytes of a tick's label */
+    PLOT_NAME = 4    /* bytes of a character of plot_name() */
 };
 
 /* What an axis shows: finite, low < high. */
@@ -31,11 +30,10 @@ struct plot_ticks {
 };
 
 struct plot_axes {
-    struct png_image *image;       /* borrowed */
+    struct figure *figure;         /* borrowed; of FIGURE_LINES */
     long left, top, width, height; /* of the area, pixels */
-    int dot;                       /* pixels a dot of text, and of lines */
+    double capital;                /* height of capital letters */
     struct plot_range x, y;
-    unsigned char *ink; /* [width * height], owned: how much of a pixel the line covers */
 };
 
 enum plot_marker { PLOT_DISC, PLOT_RING, PLOT_CROSS, PLOT_SQUARE };
@@ -46,12 +44,8 @@ enum plot_marker { PLOT_DISC, PLOT_RING, PLOT_CROSS, PLOT_SQUARE };
 struct plot_range plot_range_of(double low, double high, double margin);
 /* At most `most` (2 to PLOT_TICKS) ticks. */
 void plot_ticks_of(struct plot_range range, size_t most, struct plot_ticks *out);
-/* The width of the widest label, in pixels. */
-long plot_ticks_width(const struct plot_ticks *ticks, int dot);
-
-/* Makes what lines are drawn with; the other members are set. STATUS_NO_MEMORY. */
-enum status plot_axes_open(struct plot_axes *axes) STATUS_MUST_CHECK;
-void plot_axes_close(struct plot_axes *axes);
+/* From the left of the widest label to the axis, in pixels. */
+long plot_ticks_width(const struct plot_ticks *ticks, double capital);
 
 /* The frame, lines of the ticks across the area, their labels, and names beneath the x axis and
  * above the y axis (may be ""). To be drawn first. */
@@ -66,24 +60,20 @@ double plot_y(const struct plot_axes *axes, double y);
 
 /* A line through n points, `thick` pixels wide, smooth, clipped to the area. It has gaps where a
  * number is NaN. */
-void plot_line(struct plot_axes *axes, const double *x, const double *y, size_t n, double thick,
-               uint32_t rgb);
+void plot_line(const struct plot_axes *axes, const double *x, const double *y, size_t n,
+               double thick, uint32_t rgb);
 /* A marker of `size` pixels, if its middle lies in the area. Smooth; drawn over what is there with
  * `opacity` from 0 to 1. */
 void plot_mark(const struct plot_axes *axes, double x, double y, enum plot_marker marker,
                double size, double opacity, uint32_t rgb);
 
 /* The same with its middle at a pixel of the picture: in a legend. Clipped to the picture. */
-void plot_mark_at(struct png_image *image, double x, double y, enum plot_marker marker, double size,
+void plot_mark_at(struct figure *f, double x, double y, enum plot_marker marker, double size,
                   double opacity, uint32_t rgb);
 
-/* Colours that stay apart for colour-blind readers (M. Okabe and K. Ito), index modulo
- * PLOT_COLOURS. */
-uint32_t plot_colour(size_t index);
-/* Of two colours: a for t = 0, b for t = 1. */
-uint32_t plot_mix(uint32_t a, uint32_t b, double t);
-/* Copies a name as pictures can show it: ASCII, others as '?', cut to `most` characters with "..".
- * `out` has room for most + 1 bytes; most >= 3. */
+/* Copies a name as pictures show it: control characters and what is not UTF-8 as '?', cut to `most`
+ * characters, the last of them U+2026 ("..."). `out` has room for most * PLOT_NAME + 1 bytes;
+ * most >= 2. */
 void plot_name(const char *name, size_t most, char *out);
 
 #endif

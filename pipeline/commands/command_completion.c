@@ -32,9 +32,9 @@ static enum status take(void *user, const struct option_entry *option, const cha
     const char **script = user;
     (void)option; /* it has none */
     *script = strcmp(value, "bash") == 0 ? bash : strcmp(value, "zsh") == 0 ? zsh : NULL;
-    return *script != NULL
-               ? STATUS_OK
-               : status_fail(STATUS_BAD_ARGUMENT, "leat completion: '%s' is not bash or zsh", value);
+    return *script != NULL ? STATUS_OK
+                           : status_fail(STATUS_BAD_ARGUMENT,
+                                         "leat completion: '%s' is not bash or zsh", value);
 }
 
 int command_completion(int argc, char **argv)
@@ -44,7 +44,8 @@ int command_completion(int argc, char **argv)
         .command = "completion",
         .operands = "bash|zsh",
         .about = "Prints a script with which the shell completes command lines of leat.",
-        .notes = "Now, in bash: . <(leat completion bash). Exit status: 0 printed, 2 no such shell.",
+        .notes =
+            "Now, in bash: . <(leat completion bash). Exit status: 0 printed, 2 no such shell.",
         .take = take};
     bool done = false;
     enum status status = options_parse(&options, argc, argv, &script, &done);

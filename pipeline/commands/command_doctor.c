@@ -13,11 +13,11 @@
 #include "pipeline/ranks/ranks.h"
 
 #include <archive.h>
+#include <cairo.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
-#include <png.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -244,7 +244,7 @@ static void list_libraries(struct doctor_report *r)
     add_library(r, 0, "libuv", uv_version_string());
     add_library(r, 1, "zlib", zlibVersion());
     add_library(r, 2, "libarchive", blank != NULL ? blank + 1 : archive_version_string());
-    add_library(r, 3, "libpng", png_get_libpng_ver(NULL));
+    add_library(r, 3, "cairo", cairo_version_string());
     add_library(r, 4, "jansson", jansson_version_str());
 }
 

@@ -16,6 +16,7 @@ enum { JOBS_LISTED = 16 };
 struct told {
     const struct settings *settings;
     size_t n_done;
+    size_t n_warned; /* of those that are not listed */
 };
 
 static void tell_warnings(const struct job_report *r)
@@ -36,7 +37,7 @@ static void tell_done(const struct settings *s, const struct job_report *r)
              text_duration(time, json_number_value(json_object_get(timing, "wall_s"))));
 }
 
-static void tell_success(const struct told *told, const struct job_report *r)
+static void tell_success(struct told *told, const struct job_report *r)
 {
     const struct settings *s = told->settings;
     if (s->quiet) {
@@ -45,9 +46,12 @@ static void tell_success(const struct told *told, const struct job_report *r)
     if (s->verbose || told->n_done <= JOBS_LISTED) {
         tell_warnings(r);
         tell_done(s, r);
-    } else if (told->n_done == JOBS_LISTED + 1) {
+        return;
+    }
+    if (told->n_done == JOBS_LISTED + 1) {
         log_info("further successful jobs are not listed (-v: all)");
     }
+    told->n_warned += json_array_size(json_object_get(r->manifest, "warnings")) > 0 ? 1 : 0;
 }
 
 static void on_ended(void *user, const struct job_report *r)
@@ -76,6 +80,10 @@ static void tell_totals(void *user, const struct runner_totals *t)
     if (told->settings->quiet || n == 0 ||
         (n == 1 && t->n_skipped == 0 && !told->settings->verbose)) {
         return;
+    }
+    if (told->n_warned > 0) {
+        log_warning("%zu further result%s warnings, which their result.json has (-v: all of them)",
+                    told->n_warned, told->n_warned == 1 ? " has" : "s have");
     }
     if (t->n_skipped > 0) {
         snprintf(skipped, sizeof(skipped), ", %zu skipped", t->n_skipped);

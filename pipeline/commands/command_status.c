@@ -1,6 +1,7 @@
 /*
  * command_status - leat status: what a running service is doing, for people or (--json) as the
- * service says it, but for failures that have been retried; --failed: what lies in failed/, whether a service runs or not.
+ * service says it, but for failures that have been retried; --failed: what lies in failed/, whether
+ * a service runs or not.
  */
 #include "pipeline/commands/commands.h"
 #include "pipeline/status/failed_jobs.h"

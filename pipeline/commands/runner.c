@@ -152,7 +152,7 @@ static enum status feed_work(void *owner)
     struct runner *r = owner;
     const size_t most =
         r->ranks == NULL ? FEED_AT_ONCE : 1; /* what is found is taken from others */
-    while (r->n_found < most && !r->inputs_ended) {
+    while (r->n_found < most && !r->inputs_ended && !inputs_is_lent(r->inputs)) {
         struct found *f = &r->found[r->n_found];
         bool end;
         f->code = inputs_next(r->inputs, &f->input, &end);
@@ -252,15 +252,14 @@ static enum status claim_stem(struct runner *r, const struct job_input *input)
     if (found != NULL && *found == s) {
         return STATUS_OK;
     }
-    enum status code = found == NULL
-                           ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
-                       : strcmp((*found)->path, input->parts[0].path) == 0 && input->n_parts == 1
-                           ? status_fail(STATUS_EXISTS, "'%s' is named twice in this run",
-                                         input->parts[0].path)
-                           : status_fail(STATUS_EXISTS,
-                                         "'%s': its result would be '%s', as that of '%s' in "
-                                         "this run; rename one of them",
-                                         input->parts[0].path, s->name, (*found)->path);
+    enum status code =
+        found == NULL ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
+        : strcmp((*found)->path, input->parts[0].path) == 0 && input->n_parts == 1
+            ? status_fail(STATUS_EXISTS, "'%s' is named twice in this run", input->parts[0].path)
+            : status_fail(STATUS_EXISTS,
+                          "'%s': its result would be '%s', as that of '%s' in "
+                          "this run; rename one of them",
+                          input->parts[0].path, s->name, (*found)->path);
     free_stem(s);
     return code;
 }
@@ -297,6 +296,9 @@ static void feed(struct runner *r)
         return;
     }
     r->n_found = r->n_taken = 0;
+    if (inputs_is_lent(r->inputs) && r->engine.n_jobs > 0) {
+        return; /* the end of the job that reads of an archive comes here */
+    }
     if (!r->inputs_ended && !r->interrupted && r->ranks != NULL && !has_place(r)) {
         return; /* another rank may have one */
     }

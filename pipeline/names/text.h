@@ -4,6 +4,8 @@
 #ifndef LEAT_PIPELINE_NAMES_TEXT_H
 #define LEAT_PIPELINE_NAMES_TEXT_H
 
+#include "formats/base/text_near.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,17 +34,5 @@ bool text_parse_real(const char *text, double *out);
 /* A JSON string of whatever bytes a path may hold: U+FFFD in the place of what is not UTF-8. NULL
  * for NULL, and when there is no memory. */
 json_t *text_json(const char *text);
-
-/* The nearest of several words to a mistyped one, by the letters that must be inserted, removed,
- * replaced or swapped with their neighbour:
- *     struct text_near near = {.word = word};
- *     text_near_offer(&near, "jobs"); ...
- *     near.best                        NULL when nothing offered is near
- * The first of several equally near ones wins. `word` and the words offered are borrowed. */
-struct text_near {
-    const char *word, *best;
-    size_t distance; /* of best */
-};
-void text_near_offer(struct text_near *near, const char *candidate);
 
 #endif

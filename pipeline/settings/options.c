@@ -17,9 +17,9 @@ static const struct option_entry own_entries[] = {
 
 enum {
     OWN = sizeof(own_entries) / sizeof(own_entries[0]),
-    FIRST = 0x100,         /* what getopt_long returns for the first entry's name, and so on */
-    WIDTH = 79,            /* of the help */
-    HELP_COLUMN = 29,      /* where the options' help begins */
+    FIRST = 0x100,          /* what getopt_long returns for the first entry's name, and so on */
+    WIDTH = 79,             /* of the help */
+    HELP_COLUMN = 29,       /* where the options' help begins */
     LONGEST_SENTENCE = 400, /* of an option's help */
     LONGEST_WORD = 512      /* that is completed */
 };
@@ -150,7 +150,8 @@ static const struct option_entry *find_word(const struct options *o, const char 
     return NULL;
 }
 
-/* Bash has "=" as a word of its own: the last word is put together again, *n is without its rest. */
+/* Bash has "=" as a word of its own: the last word is put together again, *n is without its rest.
+ */
 static size_t join(char *const words[], size_t *n, char out[LONGEST_WORD])
 {
     size_t first = *n - 1, n_known = 0;

@@ -60,18 +60,26 @@ const struct settings_key settings_keys[] = {
      "Give up a job that takes longer (default 0: never)"},
     {"level", WRITE, 0, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
      "Compression level of results (default 1)"},
+    {"max_unpacked", LOOK, 0, SETTINGS_SIZE, FIELD(unpack.max_bytes), 0, 0, NULL, "SIZE",
+     "Refuse a compressed file or an archive that unpacks to more (default 1024G; 0: no limit)"},
+    {"max_ratio", LOOK, 0, SETTINGS_COUNT, FIELD(unpack.max_ratio), 0, 1000000000, NULL, "N",
+     "Refuse one that unpacks to more than N times its size (default 250; 0: no limit)"},
+    {"max_entries", LOOK, 0, SETTINGS_COUNT, FIELD(max_entries), 0, 1000000000, NULL, "N",
+     "Refuse an archive that has more entries (default 1000000; 0: no limit)"},
     {"force", RUN, 0, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
      "Replace results that are already there"},
     {"resume", RUN, 0, SETTINGS_SWITCH, FIELD(resume), 0, 0, NULL, NULL,
      "Skip what is done: results that match inputs, parameters and version"},
     {"shard", NAMED, 0, SETTINGS_SHARD, FIELD(shard), 0, 0, NULL, "I/N|auto",
      "Process the I-th of N shares of the inputs; auto: as Slurm or mpirun says"},
+    {"name", NAMED & ~F, 0, SETTINGS_TEXT, FIELD(name), 0, 0, NULL, "NAME",
+     "What standard input, the INPUT '-', is called: X.clusters.csv, X.tar (default stdin)"},
     {"mpi", NAMED & ~F, 0, SETTINGS_SWITCH, FIELD(mpi), 0, 0, NULL, NULL,
      "Share the inputs with the other ranks that mpirun or srun has started"},
     {"mpi_timeout", NAMED & ~F, 0, SETTINGS_SECONDS, FIELD(mpi_timeout_s), 0, 0, NULL, "SECONDS",
      "Give up when a rank has been silent that long (default 30; 0: never)"},
-    {"json", NAMED | SETTINGS_OF_DOCTOR | SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(json), 0, 0, NULL, NULL,
-     "Print JSON on standard output"},
+    {"json", NAMED | SETTINGS_OF_DOCTOR | SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(json), 0, 0,
+     NULL, NULL, "Print JSON on standard output"},
     {"spool", SPOOL, 0, SETTINGS_TEXT, FIELD(spool), 0, 0, NULL, "DIR",
      "The watched folder: DIR/in is dropped into; DIR/done and DIR/failed hold what was"},
     {"keep_inputs", WATCH, 0, SETTINGS_SWITCH, FIELD(keep_inputs), 0, 0, NULL, "yes|no",
@@ -88,6 +96,8 @@ const struct settings_key settings_keys[] = {
      "Attempts at a job that crashes or takes too long (default 3)"},
     {"reserve", WATCH, 0, SETTINGS_SIZE, FIELD(reserve_bytes), 0, 0, NULL, "SIZE",
      "Pause when there is less room on the disks (default 256M)"},
+    {"require_mount", WATCH, 0, SETTINGS_TEXT, FIELD(require_mount), 0, 0, NULL, "FILE",
+     "Pause while the folder for results has no FILE: it is not mounted (default: none)"},
     {"drain", WATCH, 0, SETTINGS_SECONDS, FIELD(drain_s), 0, 0, NULL, "SECONDS",
      "When told to stop, let running jobs end for that long (default 60)"},
     {"status_socket", SPOOL, 0, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
@@ -432,7 +442,9 @@ void settings_free(struct settings *s)
     free(s->output);
     free(s->backend);
     free(s->spool);
+    free(s->require_mount);
     free(s->status_socket);
+    free(s->name);
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);
     free_sections(s->pipelines, s->n_pipelines);

@@ -22,7 +22,9 @@ struct command {
 static const struct command commands[] = {
     {"run", SETTINGS_OF_RUN, "INPUT...",
      "Processes files, folders and archives, and leaves a folder of results for each input set.",
-     "INPUT is a table (CSV, TSV, .npy, each also gzipped, or .npz), a folder, or an archive. "
+     "INPUT is a table (CSV, TSV, .npy, each also compressed, or .npz), a folder, or an archive; "
+     "'-' is standard "
+     "input. "
      "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done."},
     {"check", SETTINGS_OF_CHECK, "INPUT...",
      "Reads and validates inputs, and says what run would do with them, without doing it.",
@@ -127,8 +129,7 @@ static void offer_parameters(const struct stage_ops *stage, const struct options
 }
 
 /* Names of pipelines; parameters of all of them, and their values. */
-static void complete(void *user, const struct option_entry *option,
-                     const struct options_word *word)
+static void complete(void *user, const struct option_entry *option, const struct options_word *word)
 {
     const struct given *g = user;
     const size_t i = (size_t)(option - g->options);
@@ -145,18 +146,17 @@ static void complete(void *user, const struct option_entry *option,
 static enum status parse_options(struct given *g, int argc, char **argv, bool *done)
 {
     const struct command *c = g->command;
-    const struct options options = {.command = c->name,
-                                    .operands = c->operands,
-                                    .about = c->about,
-                                    .notes = c->notes,
-                                    .entries = g->options,
-                                    .n_entries = settings_n_keys,
-                                    .print_more =
-                                        (c->where & (SETTINGS_OF_RUN | SETTINGS_OF_CHECK)) != 0
-                                            ? print_parameters
-                                            : NULL,
-                                    .complete = complete,
-                                    .take = take};
+    const struct options options = {
+        .command = c->name,
+        .operands = c->operands,
+        .about = c->about,
+        .notes = c->notes,
+        .entries = g->options,
+        .n_entries = settings_n_keys,
+        .print_more =
+            (c->where & (SETTINGS_OF_RUN | SETTINGS_OF_CHECK)) != 0 ? print_parameters : NULL,
+        .complete = complete,
+        .take = take};
     assert(settings_n_keys <= OPTIONS_MAX);
     for (size_t i = 0; i < settings_n_keys; i++) {
         const struct settings_key *key = &settings_keys[i];
@@ -194,6 +194,8 @@ static enum status set_defaults(struct settings *s)
 {
     s->backend = strdup("auto");
     s->level = PACK_LEVEL;
+    s->unpack = (struct source_limits){.max_bytes = UINT64_C(1) << 40, .max_ratio = 250};
+    s->max_entries = 1000000;
     s->keep_inputs = true;
     s->mpi_timeout_s = 30;
     s->settle_s = 2;
@@ -268,6 +270,11 @@ static enum status fill_in(struct settings *s, const struct command *command)
                : status_fail(STATUS_NO_MEMORY, "no memory for settings");
 }
 
+bool settings_is_stdin(const char *input)
+{
+    return strcmp(input, "-") == 0 || strcmp(input, "/dev/stdin") == 0;
+}
+
 /* What a command cannot do without. */
 static enum status check_given(const struct settings *s, const struct command *command)
 {
@@ -281,6 +288,20 @@ static enum status check_given(const struct settings *s, const struct command *c
     if (s->mpi && (s->shard.count > 0 || s->shard.is_said_by_launcher)) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "leat %s: --mpi shares the inputs itself; leave out --shard", name);
+    }
+    size_t n_stdin = 0;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        n_stdin += settings_is_stdin(s->inputs[i]);
+    }
+    if (n_stdin > 1 || (n_stdin == 0 && s->name != NULL)) {
+        return status_fail(STATUS_BAD_ARGUMENT, "leat %s: %s", name,
+                           n_stdin > 1 ? "standard input is named twice; once is enough"
+                                       : "--name is for standard input; add the INPUT '-'");
+    }
+    if (n_stdin > 0 && (s->mpi || s->resume)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "leat %s: '-' cannot be combined with %s; give the input as a file",
+                           name, s->mpi ? "--mpi" : "--resume");
     }
     if ((s->dem != NULL) != (s->n_sources > 0)) {
         return status_fail(STATUS_BAD_ARGUMENT,

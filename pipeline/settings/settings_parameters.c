@@ -15,39 +15,9 @@ enum status settings_prefix_error(enum status status, const char *origin)
                                : status_fail(status, "%s: %s", origin, status_message());
 }
 
-/* What every table can be read with, whatever the pipeline. */
-static const char *const reader_keys[] = {"columns", "member", "missing_value"};
-enum { READER_KEYS = sizeof(reader_keys) / sizeof(reader_keys[0]) };
-
 const char *settings_reader_key(size_t i)
 {
-    return i < READER_KEYS ? reader_keys[i] : NULL;
-}
-
-static bool is_reader_key(const char *key)
-{
-    bool is = false;
-    for (size_t i = 0; i < READER_KEYS; i++) {
-        is = is || strcmp(reader_keys[i], key) == 0;
-    }
-    return is;
-}
-
-static enum status take_reader_key(const char *key, const char *value, struct table_options *out)
-{
-    if (*value == '\0') {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: the value is empty", key);
-    }
-    if (strcmp(key, "columns") == 0) {
-        out->columns = value;
-    } else if (strcmp(key, "member") == 0) {
-        out->member = value;
-    } else if (!text_parse_real(value, &out->missing_value)) {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a number", key, value);
-    } else {
-        out->has_missing_value = true;
-    }
-    return STATUS_OK;
+    return i < TABLE_N_OPTIONS ? table_option_key((enum table_option)i) : NULL;
 }
 
 enum status settings_suggest(enum status status, const struct param_spec *spec, const char *value)
@@ -93,8 +63,8 @@ static enum status unknown_parameter(const struct stage_ops *stage, const char *
             text_near_offer(&near, (*s)->specs[i].key);
         }
     }
-    for (size_t i = 0; i < READER_KEYS; i++) {
-        text_near_offer(&near, reader_keys[i]);
+    for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
+        text_near_offer(&near, table_option_key(i));
     }
     const char *whose = stage != NULL ? stage->name : "any pipeline";
     return near.best != NULL
@@ -118,21 +88,23 @@ enum status settings_take_defaults(struct job_settings *j)
 
 enum status settings_take_parameter(struct job_settings *j, const char *key, const char *value)
 {
-    if (is_reader_key(key)) {
-        return take_reader_key(key, value, &j->table);
+    enum table_option option; /* what every table can be read with, whatever the pipeline */
+    if (table_option_find(key, &option)) {
+        return table_option_set(&j->table, option, value);
     }
     const struct param_spec *spec = find_spec(j->stage, key);
-    return spec != NULL
-               ? settings_suggest(
-                     stage_parse_param(spec, value, &j->params[spec - j->stage->specs]), spec, value)
-               : unknown_parameter(j->stage, key);
+    return spec != NULL ? settings_suggest(
+                              stage_parse_param(spec, value, &j->params[spec - j->stage->specs]),
+                              spec, value)
+                        : unknown_parameter(j->stage, key);
 }
 
 enum status settings_check_parameter(const struct stage_ops *stage, const char *key,
                                      const char *value)
 {
-    if (is_reader_key(key)) {
-        return take_reader_key(key, value, &(struct table_options){0});
+    enum table_option option;
+    if (table_option_find(key, &option)) {
+        return table_option_set(&(struct table_options){0}, option, value);
     }
     enum status status = STATUS_OK;
     bool known = false;

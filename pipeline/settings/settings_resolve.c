@@ -91,17 +91,20 @@ static const struct stage_ops *find_by_folder(const struct settings *s, const ch
     return found;
 }
 
-/* The number of the stage's part that the name asks for; n_parts: none. A grid's name ends in one
- * of the known ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
+/* The number of the stage's part that the name asks for last, as its stem is what stands before that
+ * (x.dem.source.asc is the source of x.dem); n_parts: none. A grid's name ends in one of the known
+ * ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
 static size_t find_part(const struct stage_ops *stage, const char *path)
 {
-    size_t i = 0;
-    while (i < stage->n_parts &&
-           !(input_name_asks_for(path, stage->parts[i].suffix) &&
-             (stage->parts[i].kind == STAGE_TABLE || input_name_is_grid(path)))) {
-        i++;
+    size_t found = stage->n_parts, longest = 0;
+    for (size_t i = 0; i < stage->n_parts; i++) {
+        const size_t n = input_name_asks_for(path, stage->parts[i].suffix);
+        if (n > longest && (stage->parts[i].kind == STAGE_TABLE || input_name_is_grid(path))) {
+            found = i;
+            longest = n;
+        }
     }
-    return i;
+    return found;
 }
 
 static const struct stage_ops *find_by_name(const char *path)
@@ -188,8 +191,8 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
  * other name says nothing: formats are recognized by content. */
 static bool is_foreign(const char *path)
 {
-    static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc", "odt",
-                                          "bz2",  "zst", "lz4", "rar", "gpg", "png",  "jpg"};
+    static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc",
+                                          "odt",  "lz4", "rar", "gpg", "png", "jpg"};
     const char *name = input_name_last(path), *dot = strrchr(name, '.');
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
         if (dot != NULL && dot != name && strcasecmp(dot + 1, endings[i]) == 0) {
@@ -204,8 +207,9 @@ static enum status refuse_path(const char *path)
     if (is_foreign(path)) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: files of this kind are not read: tables are .csv .tsv .txt .npy "
-                           ".npz, grids .asc .tif, archives .zip .tar .tar.gz .tgz .tar.xz .7z; "
-                           "convert it to one of these",
+                           ".npz, grids .asc .tif, texts and .npy also compressed by gzip, xz, "
+                           "zstd or bzip2, archives .zip .7z .tar .tar.gz .tar.xz .tar.zst "
+                           ".tar.bz2; convert it to one of these",
                            path);
     }
     char names[SETTINGS_NAMES_BYTES];

@@ -32,6 +32,7 @@ const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS] = {
                                    .text = "",
                                    .max = 4096,
                                    .help = "CSV: the column of X.query.* to read"},
+    [INTERPOLATE_FIGURE] = STAGE_FIGURE_SPEC,
 };
 
 static bool is_array(const struct table_info *t)
@@ -224,7 +225,8 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
 {
     const struct stage_input *const nodes = &args->inputs[INTERPOLATE_NODES];
     *c = (struct interpolate_choice){
-        .asked = (enum interpolate_method)args->params[INTERPOLATE_METHOD].index};
+        .asked = (enum interpolate_method)args->params[INTERPOLATE_METHOD].index,
+        .figure = (enum figure_format)args->params[INTERPOLATE_FIGURE].index};
     STATUS_TRY(choose_nodes(nodes, c));
     STATUS_TRY(choose_queries(&args->inputs[INTERPOLATE_QUERY],
                               args->params[INTERPOLATE_QUERIES].text, c));

@@ -5,6 +5,7 @@
 #ifndef LEAT_STAGES_INTERPOLATE_INTERPOLATE_JOB_H
 #define LEAT_STAGES_INTERPOLATE_INTERPOLATE_JOB_H
 
+#include "formats/result/figure.h"
 #include "kernels/interpolate/interpolate_setup.h"
 #include "stages/interpolate/linspace.h"
 #include "stages/stage.h"
@@ -17,6 +18,7 @@ enum interpolate_param {
     INTERPOLATE_QUERIES,
     INTERPOLATE_METHOD,
     INTERPOLATE_QUERY_COLUMNS,
+    INTERPOLATE_FIGURE,
     INTERPOLATE_N_SPECS
 };
 
@@ -30,6 +32,7 @@ enum interpolate_array { INTERPOLATE_X, INTERPOLATE_Y, INTERPOLATE_N_ARRAYS };
 struct interpolate_choice {
     struct linspace line; /* n == 0: queries come from the file */
     enum interpolate_method asked;
+    enum figure_format figure;
     size_t n_curves;
     size_t n_nodes;     /* known or estimated */
     uint64_t n_queries; /* known, or 0 */

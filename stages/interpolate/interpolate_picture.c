@@ -1,5 +1,5 @@
 /*
- * interpolate_picture - curve.png: the curves over the range of the queries, with the nodes marked,
+ * interpolate_picture - the curves over the range of the queries, with the nodes marked,
  * and what is extrapolated on grey ground.
  *
  * The curves are evaluated once more for it, at some places in each column of pixels, so the
@@ -16,22 +16,24 @@
 #include <string.h>
 
 enum {
-    AREA_WIDTH = 960,
-    AREA_HEIGHT = 560,
+    AREA_WIDTH = 1060,
+    AREA_HEIGHT = 640,
     PLACES = 8 * AREA_WIDTH + 1, /* at which the curves are evaluated */
-    DOT = 2,
-    GLYPH = 7 * DOT,
-    GAP = 16,
-    TITLE = 2 * GAP + GLYPH,
-    ABOVE = GLYPH + 10,    /* of the area: the note */
-    BELOW = 3 * GLYPH + 4, /* labels of ticks, name of the axis */
-    SHOWN = PLOT_COLOURS,  /* curves at most */
-    NAME = 18,             /* characters of one */
-    SAMPLE = 34,           /* length of a line in the legend */
-    ENTRY = GLYPH + 14,    /* its height */
-    BEYOND = 0xeff0f2,     /* colour of the ground where the curve is extrapolated */
-    PIXEL_BYTES = 6,       /* colours, palette, what covers it, what is written */
-    MARKED = 4000          /* nodes at most, of a curve */
+    CAPITAL = 12,                /* height of capital letters, of text ... */
+    TITLE = 15,                  /* ... and of the title */
+    GAP = 18,
+    TOP = 2 * GAP + TITLE,
+    ABOVE = CAPITAL + 12,    /* of the area: the note */
+    BELOW = 3 * CAPITAL + 8, /* labels of ticks, name of the axis */
+    SHOWN = COLOURS_SET,     /* curves at most */
+    NAME = 24,               /* characters of one */
+    NAME_ROOM = NAME * PLOT_NAME + 1,
+    FILE_NAME = 60,
+    SAMPLE = 40,          /* length of a line in the legend */
+    ENTRY = CAPITAL + 16, /* its height */
+    BEYOND = 0xeff0f2,    /* colour of the ground where the curve is extrapolated */
+    PIXEL_BYTES = 10,     /* pixels, rows, what is written */
+    MARKED = 4000         /* nodes at most, of a curve */
 };
 
 /* Beyond the nodes' values by so many times their range, a curve is cut to once that. */
@@ -56,7 +58,7 @@ static size_t shown_of(size_t n_curves)
 
 struct interpolate_picture_bytes interpolate_picture_bytes(size_t n_curves)
 {
-    const size_t picture = (size_t)(AREA_WIDTH + 540) * (AREA_HEIGHT + 160) * PIXEL_BYTES;
+    const size_t picture = (size_t)(AREA_WIDTH + 640) * (AREA_HEIGHT + 180) * PIXEL_BYTES;
     const size_t x = PLACES * sizeof(double), y = x * shown_of(n_curves), slack = 768;
     return (struct interpolate_picture_bytes){
         .host = picture + 3 * x + y, .backend = x + y + sizeof(struct interpolate_counts) + slack};
@@ -160,14 +162,13 @@ static void choose_y(struct picture *p)
 
 static long legend_width(const struct picture *p)
 {
-    long widest = png_image_text_width(DOT, p->is_extrapolated ? "extrapolated" : "nodes");
+    double widest = figure_text_width(CAPITAL, p->is_extrapolated ? "extrapolated" : "nodes");
     for (size_t c = 0; c < p->n_shown; c++) {
-        char room[INTERPOLATE_NAME_BYTES], name[NAME + 1];
+        char room[INTERPOLATE_NAME_BYTES], name[NAME_ROOM];
         plot_name(interpolate_name(p->job, c, room), NAME, name);
-        const long width = png_image_text_width(DOT, name);
-        widest = width > widest ? width : widest;
+        widest = fmax(widest, figure_text_width(CAPITAL, name));
     }
-    return SAMPLE + GAP / 2 + widest;
+    return SAMPLE + GAP / 2 + lround(ceil(widest));
 }
 
 static double mark_size(const struct picture *p)
@@ -175,32 +176,37 @@ static double mark_size(const struct picture *p)
     return p->job->n <= 40 ? 10 : p->job->n <= 80 ? 8 : p->job->n <= 300 ? 6 : 4;
 }
 
-static void draw_legend(struct picture *p, struct png_image *image)
+static void put_text(struct figure *f, long x, long y, const char *text)
+{
+    figure_text(f, (double)x, (double)y, CAPITAL, COLOURS_INK, text);
+}
+
+static void draw_legend(struct picture *p, struct figure *f)
 {
     const long left = p->axes.left + p->axes.width + GAP;
     long y = p->axes.top;
     for (size_t c = 0; c < p->n_shown; c++, y += ENTRY) {
-        char room[INTERPOLATE_NAME_BYTES], name[NAME + 1];
+        char room[INTERPOLATE_NAME_BYTES], name[NAME_ROOM];
         plot_name(interpolate_name(p->job, c, room), NAME, name);
-        png_image_fill(image, left, y + GLYPH / 2 - 1, SAMPLE, 3, plot_colour(c));
-        png_image_text(image, left + SAMPLE + GAP / 2, y, DOT, PLOT_INK, name);
+        figure_fill(f, (double)left, (double)y + CAPITAL / 2.0 - 1, SAMPLE, 3, colours_of(c));
+        put_text(f, left + SAMPLE + GAP / 2, y, name);
     }
     if (p->n_shown < p->job->choice.n_curves) {
         char more[48];
         snprintf(more, sizeof more, "and %zu more", p->job->choice.n_curves - p->n_shown);
-        png_image_text(image, left, y, DOT, PLOT_INK, more);
+        put_text(f, left, y, more);
         y += ENTRY;
     }
-    const long middle = left + SAMPLE / 2, height = y + GLYPH / 2;
-    plot_mark_at(image, (double)middle, (double)height, PLOT_DISC, mark_size(p), 1,
-                 p->n_shown == 1 ? plot_colour(0) : PLOT_INK);
-    png_image_text(image, left + SAMPLE + GAP / 2, y, DOT, PLOT_INK, "nodes");
+    const long middle = left + SAMPLE / 2, height = y + CAPITAL / 2;
+    plot_mark_at(f, (double)middle, (double)height, PLOT_DISC, mark_size(p), 1,
+                 p->n_shown == 1 ? colours_of(0) : COLOURS_INK);
+    put_text(f, left + SAMPLE + GAP / 2, y, "nodes");
     y += ENTRY;
     if (p->is_extrapolated) {
-        png_image_fill(image, left, y, SAMPLE, GLYPH, BEYOND);
-        png_image_fill(image, left, y + GLYPH / 2 - 1, SAMPLE, 3,
-                       plot_mix(BEYOND, plot_colour(0), 0.5));
-        png_image_text(image, left + SAMPLE + GAP / 2, y, DOT, PLOT_INK, "extrapolated");
+        figure_fill(f, (double)left, (double)y, SAMPLE, CAPITAL, BEYOND);
+        figure_fill(f, (double)left, (double)y + CAPITAL / 2.0 - 1, SAMPLE, 3,
+                    colours_mix(BEYOND, colours_of(0), 0.5));
+        put_text(f, left + SAMPLE + GAP / 2, y, "extrapolated");
     }
 }
 
@@ -218,7 +224,7 @@ static size_t stretch(const struct picture *p, size_t from, bool *inside)
 
 static void draw_curve(struct picture *p, size_t c)
 {
-    const uint32_t colour = plot_colour(c), beyond = plot_mix(BEYOND, colour, 0.5);
+    const uint32_t colour = colours_of(c), beyond = colours_mix(BEYOND, colour, 0.5);
     for (size_t i = 0; i < PLACES; i++) {
         p->line[i] = p->y[i * p->n_shown + c];
     }
@@ -239,32 +245,32 @@ static void draw_nodes(const struct picture *p, size_t c)
         plot_mark(&p->axes, job->x[i], job->y[c * job->n + i], PLOT_DISC, mark_size(p) * 1.3, 1,
                   0xffffff);
         plot_mark(&p->axes, job->x[i], job->y[c * job->n + i], PLOT_DISC, mark_size(p), 1,
-                  plot_colour(c));
+                  colours_of(c));
     }
 }
 
-static void draw_title(const struct picture *p, struct png_image *image)
+static void draw_title(const struct picture *p, struct figure *f)
 {
     const struct interpolate_job *const job = p->job;
     const char *const path = job->args.inputs[INTERPOLATE_NODES].name;
     const char *const slash = strrchr(path, '/');
-    char name[41], title[160];
-    plot_name(slash != NULL ? slash + 1 : path, sizeof name - 1, name);
+    char name[FILE_NAME * PLOT_NAME + 1], title[sizeof name + 64];
+    plot_name(slash != NULL ? slash + 1 : path, FILE_NAME, name);
     snprintf(title, sizeof title, "%s: %zu node%s, degree %zu", name, job->n, job->n > 1 ? "s" : "",
              job->n - 1);
-    png_image_text(image, p->axes.left, GAP, DOT, PLOT_INK, title);
+    figure_text(f, GAP, GAP, TITLE, COLOURS_INK, title);
     if (p->is_cut) {
         char note[128];
         snprintf(note, sizeof note, "y is cut: the curve%s go%s from %.2g to %.2g",
                  p->n_shown > 1 ? "s" : "", p->n_shown > 1 ? "" : "es", p->lowest, p->highest);
-        png_image_text(image, p->axes.left, GAP + GLYPH + 12, DOT, 0xb03a00, note);
+        figure_text(f, (double)p->axes.left, TOP, CAPITAL, 0xb03a00, note);
     }
 }
 
-static void draw(struct picture *p, struct png_image *image)
+static void draw(struct picture *p, struct figure *f)
 {
     const double first = p->job->x[0], last = p->job->x[p->job->n - 1];
-    draw_title(p, image);
+    draw_title(p, f);
     if (p->low < first) {
         plot_band(&p->axes, p->axes.x.low, first, BEYOND);
     }
@@ -278,29 +284,25 @@ static void draw(struct picture *p, struct png_image *image)
     for (size_t c = p->n_shown; c-- > 0;) {
         draw_nodes(p, c);
     }
-    draw_legend(p, image);
+    draw_legend(p, f);
 }
 
 static enum status picture_piece(void *context, uint64_t index, struct bytes *out)
 {
     struct picture *const p = context;
-    struct png_image image;
+    struct figure *f;
     (void)index; /* there is one */
     plot_ticks_of(p->axes.x, 10, &p->ticks_x);
     plot_ticks_of(p->axes.y, 8, &p->ticks_y);
-    p->axes.left = GAP + plot_ticks_width(&p->ticks_y, DOT);
-    p->axes.top = TITLE + (p->is_cut ? ABOVE : 0);
+    p->axes.left = GAP + plot_ticks_width(&p->ticks_y, CAPITAL);
+    p->axes.top = TOP + (p->is_cut ? ABOVE : 0);
     const long width = p->axes.left + p->axes.width + 2L * GAP + legend_width(p);
     const long height = p->axes.top + p->axes.height + BELOW + GAP;
-    STATUS_TRY(png_image_new((size_t)width, (size_t)height, &image));
-    p->axes.image = &image;
-    enum status st = plot_axes_open(&p->axes);
-    if (st == STATUS_OK) {
-        draw(p, &image);
-        st = png_image_encode(&image, out);
-    }
-    plot_axes_close(&p->axes);
-    png_image_release(&image);
+    STATUS_TRY(figure_new(p->job->choice.figure, FIGURE_LINES, (size_t)width, (size_t)height, &f));
+    p->axes.figure = f;
+    draw(p, f);
+    const enum status st = figure_write(f, out);
+    figure_free(f);
     return st;
 }
 
@@ -332,14 +334,19 @@ static enum status fill(struct interpolate_job *job, struct picture *p)
 enum status interpolate_picture(struct interpolate_job *job, struct result *out)
 {
     struct result_file *f;
-    STATUS_TRY(result_add_file(out, "curve.png", PACK_RAW, &f));
+    char name[RESULT_NAME_BYTES];
+    if (job->choice.figure == FIGURE_NONE) {
+        return STATUS_OK;
+    }
+    figure_name(name, sizeof name, "curve", job->choice.figure);
+    STATUS_TRY(result_add_file(out, name, PACK_RAW, &f));
     struct picture *const p = calloc(1, sizeof *p);
     if (p == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a picture");
     }
     *p = (struct picture){.job = job,
                           .n_shown = shown_of(job->choice.n_curves),
-                          .axes = {.width = AREA_WIDTH, .height = AREA_HEIGHT, .dot = DOT}};
+                          .axes = {.width = AREA_WIDTH, .height = AREA_HEIGHT, .capital = CAPITAL}};
     const enum status st = fill(job, p);
     if (st != STATUS_OK) {
         free_picture(p);

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { K, SCALE, INIT, SEED, MAX_ITER, TOL, N_INIT };
+enum { K, SCALE, INIT, SEED, MAX_ITER, TOL, N_INIT, FIGURE };
 
 enum {
     WINDOW_BYTES = 64 << 20, /* of models that share a pass, where there are several */
@@ -70,6 +70,7 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
                 .min = 1,
                 .max = 1000,
                 .help = "runs from different first centroids, of which the best is taken"},
+    [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
 /* A whole number from `text` on, ended by *end; 0 where there is none, or one that is too large. */
@@ -114,7 +115,8 @@ static enum status choose_k(const char *text, struct kmeans_choice *out)
 static enum status choose(const struct stage_args *args, struct kmeans_choice *out)
 {
     const struct param_value *p = args->params;
-    *out = (struct kmeans_choice){.scale = (enum kmeans_scale)p[SCALE].index,
+    *out = (struct kmeans_choice){.figure = (enum figure_format)p[FIGURE].index,
+                                  .scale = (enum kmeans_scale)p[SCALE].index,
                                   .init = (enum kmeans_init)p[INIT].index,
                                   .seed = p[SEED].count,
                                   .max_iter = p[MAX_ITER].count,

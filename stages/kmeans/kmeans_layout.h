@@ -8,10 +8,11 @@
 #ifndef LEAT_STAGES_KMEANS_KMEANS_LAYOUT_H
 #define LEAT_STAGES_KMEANS_KMEANS_LAYOUT_H
 
+#include "formats/result/figure.h"
 #include "kernels/kmeans/kmeans.h"
 #include "stages/stage.h"
 
-enum { KMEANS_N_SPECS = 7 };
+enum { KMEANS_N_SPECS = 8 };
 extern const struct param_spec kmeans_specs[KMEANS_N_SPECS];
 
 enum kmeans_scale { KMEANS_SCALE_NONE, KMEANS_SCALE_UNIT, KMEANS_SCALE_RANGE };
@@ -38,6 +39,7 @@ struct kmeans_choice {
     uint64_t seed, max_iter;
     double tol;
     size_t n_init;
+    enum figure_format figure;
 };
 
 static inline size_t kmeans_n_runs(const struct kmeans_choice *c)

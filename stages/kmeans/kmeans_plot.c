@@ -1,5 +1,5 @@
 /*
- * kmeans_plot - scatter.png and ks.png.
+ * kmeans_plot - the points in their clusters, and how good each number of clusters is.
  *
  * A cluster has a colour and a marker, which together repeat after 32; its number stands in the
  * disc of its centroid. Points of one column lie along x, each cluster in a band of its own, spread
@@ -16,16 +16,15 @@
 #include <string.h>
 
 enum {
-    DOT = 2, /* pixels a dot of text */
-    GLYPH = 7 * DOT,
-    EDGE = 14, /* around everything */
-    TITLE = GLYPH + EDGE,
-    LEGEND_WIDTH = 216,
-    LEGEND_ROW = GLYPH + 8,
-    BELOW = 4 * GLYPH + EDGE, /* ticks, their labels, the name */
-    NUMBERED = 40,            /* clusters, at most, of which centroids have their number */
-    NAME_MOST = 40,           /* characters of a column's name */
-    WHITE = 0xffffff
+    CAPITAL = 12, /* height of capital letters, of text ... */
+    TITLE = 15,   /* ... and of the title */
+    EDGE = 18,    /* around everything */
+    LEGEND_WIDTH = 230,
+    LEGEND_ROW = CAPITAL + 14,
+    BELOW = 4 * CAPITAL + EDGE, /* ticks, their labels, the name */
+    NUMBERED = 40,              /* clusters, at most, of which centroids have their number */
+    NAME_MOST = 60,             /* characters of a column's name */
+    NAME_ROOM = NAME_MOST * PLOT_NAME + 1
 };
 
 static const enum plot_marker markers[] = {PLOT_DISC, PLOT_SQUARE, PLOT_RING, PLOT_CROSS};
@@ -33,10 +32,10 @@ enum { MARKERS = sizeof markers / sizeof *markers };
 
 static enum plot_marker marker_of(size_t cluster)
 {
-    return markers[cluster / PLOT_COLOURS % MARKERS];
+    return markers[cluster / COLOURS_SET % MARKERS];
 }
 
-static void name_of(const struct kmeans_job *job, size_t column, char out[NAME_MOST + 1])
+static void name_of(const struct kmeans_job *job, size_t column, char out[NAME_ROOM])
 {
     char room[KMEANS_COLUMN_BYTES];
     plot_name(kmeans_column(job, column, room), NAME_MOST, out);
@@ -93,11 +92,11 @@ static void set_ranges(const struct kmeans_job *job, struct plot_axes *axes)
 static void draw_points(const struct kmeans_job *job, const struct plot_axes *axes)
 {
     const struct kmeans_sample *const s = &job->samples[KMEANS_OF_SCATTER];
-    const double size = s->n > 5000 ? 4 : s->n > 500 ? 6 : 8, opacity = s->n > 500 ? 0.6 : 0.8;
+    const double size = s->n > 5000 ? 5 : s->n > 500 ? 7 : 10, opacity = s->n > 500 ? 0.6 : 0.8;
     for (size_t i = 0; i < s->n; i++) {
         const size_t cluster = (size_t)job->scatter[i];
         const struct place at = place_of(job, i);
-        plot_mark(axes, at.x, at.y, marker_of(cluster), size, opacity, plot_colour(cluster));
+        plot_mark(axes, at.x, at.y, marker_of(cluster), size, opacity, colours_of(cluster));
     }
 }
 
@@ -105,15 +104,16 @@ static void draw_points(const struct kmeans_job *job, const struct plot_axes *ax
 static void draw_centroid(const struct plot_axes *axes, size_t cluster, bool numbered, double x,
                           double y)
 {
+    enum { NUMBER = 9 };
     char number[24];
-    const double size = numbered ? 20 : 9;
-    plot_mark(axes, x, y, PLOT_DISC, size + 3, 1, WHITE);
-    plot_mark(axes, x, y, PLOT_DISC, size, 1, plot_colour(cluster));
-    plot_mark(axes, x, y, PLOT_DISC, size - 5, 1, WHITE);
+    const double size = numbered ? 26 : 11;
+    plot_mark(axes, x, y, PLOT_DISC, size + 3, 1, COLOURS_PAPER);
+    plot_mark(axes, x, y, PLOT_DISC, size, 1, colours_of(cluster));
+    plot_mark(axes, x, y, PLOT_DISC, size - 5, 1, COLOURS_PAPER);
     if (numbered) {
         snprintf(number, sizeof number, "%zu", cluster);
-        png_image_text(axes->image, lround(plot_x(axes, x)) - png_image_text_width(1, number) / 2,
-                       lround(plot_y(axes, y)) - 3, 1, PLOT_INK, number);
+        figure_text(axes->figure, plot_x(axes, x) - figure_text_width(NUMBER, number) / 2,
+                    plot_y(axes, y) - NUMBER / 2.0, NUMBER, COLOURS_INK, number);
     }
 }
 
@@ -129,6 +129,11 @@ static void draw_centroids(const struct kmeans_job *job, const struct plot_axes 
     }
 }
 
+static void put_text(const struct plot_axes *axes, long x, long y, const char *text)
+{
+    figure_text(axes->figure, (double)x, (double)y, CAPITAL, COLOURS_INK, text);
+}
+
 /* A marker, the cluster's number and size for each that there is room for. */
 static void draw_legend(const struct kmeans_job *job, const struct plot_axes *axes)
 {
@@ -136,47 +141,38 @@ static void draw_legend(const struct kmeans_job *job, const struct plot_axes *ax
     const size_t k = job->best.k, fit = (size_t)(axes->height / LEGEND_ROW) - 1;
     const size_t shown = k <= fit ? k : fit - 1;
     char text[64];
-    png_image_text(axes->image, left, axes->top, DOT, PLOT_INK, "cluster: size");
-    /* markers are drawn where the axes say: in those of the legend's own pixels */
-    struct plot_axes legend = {.image = axes->image,
-                               .left = left,
-                               .top = axes->top,
-                               .width = LEGEND_WIDTH,
-                               .height = axes->height,
-                               .dot = DOT,
-                               .x = {0, LEGEND_WIDTH - 1},
-                               .y = {0, (double)axes->height - 1}};
+    put_text(axes, left, axes->top, "cluster: size");
     for (size_t c = 0; c < shown; c++) {
-        const long top = LEGEND_ROW * (long)(c + 1);
-        const long middle = top + GLYPH / 2;
-        plot_mark(&legend, 7, (double)(axes->height - 1 - middle), marker_of(c), 10, 1,
-                  plot_colour(c));
+        const long top = axes->top + LEGEND_ROW * (long)(c + 1);
+        plot_mark_at(axes->figure, (double)left + 7, (double)top + CAPITAL / 2.0, marker_of(c), 12,
+                     1, colours_of(c));
         snprintf(text, sizeof text, "%zu: %llu", c, (unsigned long long)job->count[c]);
-        png_image_text(axes->image, left + 22, axes->top + top, DOT, PLOT_INK, text);
+        put_text(axes, left + 22, top, text);
     }
     if (shown < k) {
         snprintf(text, sizeof text, "and %zu more", k - shown);
-        png_image_text(axes->image, left + 22, axes->top + LEGEND_ROW * (long)(shown + 1), DOT,
-                       PLOT_INK, text);
+        put_text(axes, left + 22, axes->top + LEGEND_ROW * (long)(shown + 1), text);
     }
 }
 
-/* "150 points in 3 clusters", and how many of them are drawn. */
+/* "iris.points.csv: 150 points in 3 clusters", and how many of them are drawn. */
 static void draw_title(const struct kmeans_job *job, const struct plot_axes *axes)
 {
     const size_t shown = job->samples[KMEANS_OF_SCATTER].n, k = job->best.k;
-    char title[128], some[48] = "";
+    const char *const path = job->args.inputs[0].name, *const slash = strrchr(path, '/');
+    char name[NAME_ROOM], title[NAME_ROOM + 128], some[48] = "";
+    plot_name(slash != NULL ? slash + 1 : path, NAME_MOST, name);
     if (shown < job->n) {
         snprintf(some, sizeof some, "; %zu of them drawn", shown);
     }
-    snprintf(title, sizeof title, "%zu point%s in %zu cluster%s%s", job->n, job->n == 1 ? "" : "s",
-             k, k == 1 ? "" : "s", some);
-    png_image_text(axes->image, axes->left, EDGE, DOT, PLOT_INK, title);
+    snprintf(title, sizeof title, "%s: %zu point%s in %zu cluster%s%s", name, job->n,
+             job->n == 1 ? "" : "s", k, k == 1 ? "" : "s", some);
+    figure_text(axes->figure, EDGE, EDGE, TITLE, COLOURS_INK, title);
 }
 
 static void draw_scatter(const struct kmeans_job *job, struct plot_axes *axes)
 {
-    char x_name[NAME_MOST + 1], y_name[NAME_MOST + 1] = "cluster";
+    char x_name[NAME_ROOM], y_name[NAME_ROOM] = "cluster";
     struct plot_ticks x, y;
     plot_ticks_of(axes->x, 7, &x);
     name_of(job, 0, x_name);
@@ -186,10 +182,10 @@ static void draw_scatter(const struct kmeans_job *job, struct plot_axes *axes)
     } else {
         whole_ticks(axes->y, PLOT_TICKS, &y);
     }
-    const long margin = plot_ticks_width(&y, DOT);
+    const long margin = plot_ticks_width(&y, CAPITAL);
     axes->left = EDGE + margin;
     axes->width = KMEANS_PLOT_WIDTH - axes->left - EDGE - LEGEND_WIDTH;
-    axes->top = TITLE + GLYPH + 2 * EDGE;
+    axes->top = TITLE + CAPITAL + 3 * EDGE;
     axes->height = KMEANS_PLOT_HEIGHT - axes->top - BELOW;
     plot_axes_draw(axes, &x, &y, x_name, y_name);
     draw_points(job, axes);
@@ -201,14 +197,14 @@ static void draw_scatter(const struct kmeans_job *job, struct plot_axes *axes)
 static enum status scatter_piece(void *context, uint64_t index, struct bytes *out)
 {
     const struct kmeans_job *const job = context;
-    struct png_image image;
-    struct plot_axes axes = {.image = &image, .dot = DOT};
+    struct plot_axes axes = {.capital = CAPITAL};
     (void)index; /* there is one */
-    STATUS_TRY(png_image_new(KMEANS_PLOT_WIDTH, KMEANS_PLOT_HEIGHT, &image));
+    STATUS_TRY(figure_new(job->choice.figure, FIGURE_LINES, KMEANS_PLOT_WIDTH, KMEANS_PLOT_HEIGHT,
+                          &axes.figure));
     set_ranges(job, &axes);
     draw_scatter(job, &axes);
-    const enum status st = png_image_encode(&image, out);
-    png_image_release(&image);
+    const enum status st = figure_write(axes.figure, out);
+    figure_free(axes.figure);
     return st;
 }
 
@@ -216,21 +212,33 @@ static enum status add_picture(struct kmeans_job *job, const char *name, result_
                                struct result *out)
 {
     struct result_file *f;
-    STATUS_TRY(result_add_file(out, name, PACK_RAW, &f));
+    char file[RESULT_NAME_BYTES];
+    if (job->choice.figure == FIGURE_NONE) {
+        return STATUS_OK;
+    }
+    figure_name(file, sizeof file, name, job->choice.figure);
+    STATUS_TRY(result_add_file(out, file, PACK_RAW, &f));
     return result_add_member(f, NULL, 1, piece, job, NULL);
 }
 
 enum status kmeans_plot_scatter(struct kmeans_job *job, struct result *out)
 {
-    return add_picture(job, "scatter.png", scatter_piece, out);
+    return add_picture(job, "scatter", scatter_piece, out);
 }
 
 /* --- inertia and silhouette by k -------------------------------------------------------------- */
 
-enum { PANEL_HEIGHT = 170, KS_WIDTH = 640, KS_HEIGHT = 2 * (PANEL_HEIGHT + 3 * GLYPH + EDGE) + 96 };
+enum {
+    PANEL_HEIGHT = 320,
+    PANEL_LEFT = 120,
+    PANEL_TOP = TITLE + CAPITAL + 3 * EDGE,
+    PANEL_EVERY = PANEL_HEIGHT + 3 * CAPITAL + 3 * EDGE,
+    KS_WIDTH = 1200,
+    KS_HEIGHT = PANEL_TOP + 2 * PANEL_EVERY
+};
 
 /* One curve over k, the k that was taken marked on it. */
-static enum status draw_curve(const struct kmeans_job *job, struct png_image *image, long top,
+static enum status draw_curve(const struct kmeans_job *job, struct figure *figure, long top,
                               const char *name, bool is_silhouette)
 {
     struct plot_ticks x_ticks, y_ticks;
@@ -245,55 +253,47 @@ static enum status draw_curve(const struct kmeans_job *job, struct png_image *im
         low = fmin(low, y[i]);
         high = fmax(high, y[i]);
     }
-    struct plot_axes axes = {.image = image,
-                             .left = 110,
+    struct plot_axes axes = {.figure = figure,
+                             .left = PANEL_LEFT,
                              .top = top,
-                             .width = KS_WIDTH - 110 - 2 * EDGE,
+                             .width = KS_WIDTH - PANEL_LEFT - 2 * EDGE,
                              .height = PANEL_HEIGHT,
-                             .dot = DOT,
+                             .capital = CAPITAL,
                              .x = {x[0] - 0.5, x[n - 1] + 0.5},
                              .y = plot_range_of(is_silhouette ? low : 0, high, 0.08)};
-    const enum status st = plot_axes_open(&axes);
-    if (st == STATUS_OK) {
-        whole_ticks(axes.x, 12, &x_ticks);
-        plot_ticks_of(axes.y, 5, &y_ticks);
-        plot_axes_draw(&axes, &x_ticks, &y_ticks, is_silhouette ? "k" : "", name);
-        plot_line(&axes, x, y, n, 2, plot_colour(0));
-        for (size_t i = 0; i < n; i++) {
-            if (job->ks[i].k == job->best.k) {
-                plot_mark(&axes, x[i], y[i], PLOT_DISC, 12, 1, plot_colour(1));
-            } else {
-                plot_mark(&axes, x[i], y[i], PLOT_DISC, 6, 1, plot_colour(0));
-            }
-        }
+    whole_ticks(axes.x, PLOT_TICKS, &x_ticks);
+    plot_ticks_of(axes.y, 6, &y_ticks);
+    plot_axes_draw(&axes, &x_ticks, &y_ticks, is_silhouette ? "k" : "", name);
+    plot_line(&axes, x, y, n, 2.5, colours_of(0));
+    for (size_t i = 0; i < n; i++) {
+        const bool is_best = job->ks[i].k == job->best.k;
+        plot_mark(&axes, x[i], y[i], PLOT_DISC, is_best ? 16 : 9, 1, colours_of(is_best ? 1 : 0));
     }
-    plot_axes_close(&axes);
     free(x);
-    return st;
+    return STATUS_OK;
 }
 
 static enum status ks_piece(void *context, uint64_t index, struct bytes *out)
 {
     const struct kmeans_job *const job = context;
-    struct png_image image;
+    struct figure *figure;
     char title[64];
     (void)index; /* there is one */
-    STATUS_TRY(png_image_new(KS_WIDTH, KS_HEIGHT, &image));
+    STATUS_TRY(figure_new(job->choice.figure, FIGURE_LINES, KS_WIDTH, KS_HEIGHT, &figure));
     snprintf(title, sizeof title, "numbers of clusters; %zu taken", job->best.k);
-    png_image_text(&image, 110, EDGE, DOT, PLOT_INK, title);
-    const int top = TITLE + GLYPH + 2 * EDGE, below = top + PANEL_HEIGHT + 3 * GLYPH + 2 * EDGE;
-    enum status st = draw_curve(job, &image, top, "inertia", false);
+    figure_text(figure, EDGE, EDGE, TITLE, COLOURS_INK, title);
+    enum status st = draw_curve(job, figure, PANEL_TOP, "inertia", false);
     if (st == STATUS_OK) {
-        st = draw_curve(job, &image, below, "silhouette", true);
+        st = draw_curve(job, figure, PANEL_TOP + PANEL_EVERY, "silhouette", true);
     }
     if (st == STATUS_OK) {
-        st = png_image_encode(&image, out);
+        st = figure_write(figure, out);
     }
-    png_image_release(&image);
+    figure_free(figure);
     return st;
 }
 
 enum status kmeans_plot_ks(struct kmeans_job *job, struct result *out)
 {
-    return add_picture(job, "ks.png", ks_piece, out);
+    return add_picture(job, "ks", ks_piece, out);
 }

@@ -9,15 +9,15 @@
 struct kmeans_job;
 
 enum {
-    KMEANS_PLOT_WIDTH = 920,
-    KMEANS_PLOT_HEIGHT = 660,
-    /* what drawing and encoding take: dots, lines, palette, file */
-    KMEANS_PLOT_BYTES = KMEANS_PLOT_WIDTH * KMEANS_PLOT_HEIGHT * 6
+    KMEANS_PLOT_WIDTH = 1240,
+    KMEANS_PLOT_HEIGHT = 880,
+    /* what drawing and encoding take: pixels, rows, file */
+    KMEANS_PLOT_BYTES = KMEANS_PLOT_WIDTH * KMEANS_PLOT_HEIGHT * 10
 };
 
-/* scatter.png: a sample of the points, by the first two columns. */
+/* scatter.png (or .svg, .pdf, or none): a sample of the points, by the first two columns. */
 enum status kmeans_plot_scatter(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
-/* ks.png: inertia and silhouette by the number of clusters. */
+/* ks.png, likewise: inertia and silhouette by the number of clusters. */
 enum status kmeans_plot_ks(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
 
 #endif

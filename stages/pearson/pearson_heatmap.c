@@ -1,13 +1,16 @@
 /*
- * pearson_heatmap - heatmap.png: cells of the averaged matrix, with a title, the numbers of the
- * first and last series on both axes, and a legend of colours.
+ * pearson_heatmap - the picture of the matrix: what it is of, cells, names or numbers of series on
+ * both axes, and a legend of the colours that are there.
  *
- * Small matrices are drawn with large cells, so that the picture can be looked at as it is.
+ * It is large enough to be printed whatever the number of series: cells are enlarged, or one stands
+ * for the mean r of the pairs of several series.
  */
-#include "stages/pearson/pearson_report.h"
+#include "stages/pearson/pearson_heatmap.h"
 
-#include "formats/result/png_image.h"
+#include "formats/result/plot_axes.h"
 #include "stages/pearson/pearson_job.h"
+#include "stages/pearson/pearson_order.h"
+#include "stages/pearson/pearson_report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,128 +18,259 @@
 #include <string.h>
 
 enum {
-    SIDE_MOST = 768,   /* cells along a side */
-    SIDE_PIXELS = 192, /* at least so many pixels along a side */
-    GLYPH = 7,         /* height of a character */
-    GAP = 6,           /* between parts of the picture */
-    WIDE_GAP = 2 * GAP,
-    TITLE = GLYPH + WIDE_GAP,
-    LEFT = 48, /* room for the numbers of series */
-    BAR = 12,  /* width of the legend's bar */
-    LEGEND_TEXT = 30,
-    INK = 0x202020
+    SIDE_MOST = 1200,   /* cells along a side */
+    SIDE_PIXELS = 1080, /* pixels along a side, or somewhat more ... */
+    SINGLE = 1000,      /* ... unless there are so many cells */
+    CAPITAL = 11,       /* height of capital letters, of text ... */
+    TITLE = 15,         /* ... and of the title */
+    GAP = 14,
+    TICK = 6,
+    LEAST_LEFT = 90,
+    NAME = 28,         /* characters of a series' name, at most */
+    NAME_PIXELS = 420, /* more than they take */
+    BAR = 26,          /* width of the legend's bar */
+    LEGEND = 130,      /* of the legend */
+    FILE_NAME = 48,
+    CELL_BYTES = 12, /* of a cell: mean, colour, sums */
+    PIXEL_BYTES = 6  /* of a pixel: rows and file of a PNG, or what cairo takes */
 };
 
 struct heatmap {
-    size_t side, cell_px;
-    size_t n_series;
-    char title[160];
+    const struct pearson_job *job;
+    struct heatmap_grid grid;
+    bool has_r, has_none; /* cells with a coefficient, without */
+    uint32_t *colours;
     float cells[]; /* side * side */
 };
 
-/* Draws the cells: each row of them once, then copied downwards. */
-static void draw_cells(struct png_image *image, const struct heatmap *map, size_t left, size_t top)
+struct heatmap_grid heatmap_grid_of(size_t n)
 {
-    const size_t stride = image->width * 3, run = map->side * map->cell_px * 3;
-    for (size_t a = 0; a < map->side; a++) {
-        uint8_t *row = image->rgb + (top + a * map->cell_px) * stride + left * 3;
-        uint8_t *pixel = row;
-        for (size_t b = 0; b < map->side; b++) {
-            const uint32_t rgb = png_image_diverging((double)map->cells[a * map->side + b]);
-            for (size_t k = 0; k < map->cell_px; k++, pixel += 3) {
-                pixel[0] = (uint8_t)(rgb >> 16);
-                pixel[1] = (uint8_t)(rgb >> 8);
-                pixel[2] = (uint8_t)rgb;
-            }
-        }
-        for (size_t k = 1; k < map->cell_px; k++) {
-            memcpy(row + k * stride, row, run);
-        }
+    const size_t series = (n + SIDE_MOST - 1) / SIDE_MOST, side = (n + series - 1) / series;
+    const size_t cell = side >= SINGLE ? 1 : (SIDE_PIXELS + side - 1) / side;
+    return (struct heatmap_grid){side, cell, series};
+}
+
+size_t heatmap_bytes(size_t n)
+{
+    const struct heatmap_grid g = heatmap_grid_of(n);
+    const size_t pixels = g.side * g.cell;
+    return g.side * g.side * CELL_BYTES +
+           (pixels + NAME_PIXELS + LEGEND) * (pixels + NAME_PIXELS + 4 * GAP) * PIXEL_BYTES;
+}
+
+/* The series at a place of the axes. */
+static size_t series_at(const struct pearson_job *job, size_t place)
+{
+    return job->order != NULL ? job->order[place] : place;
+}
+
+/* --- the axes --------------------------------------------------------------------------------- */
+
+static void name_at(const struct pearson_job *job, size_t place, char out[NAME * PLOT_NAME + 1])
+{
+    plot_name(job->names.at[series_at(job, place)], NAME, out);
+}
+
+static bool is_named(const struct heatmap *map)
+{
+    return map->job->n_series <= HEATMAP_NAMED;
+}
+
+/* Room for names, or for numbers with the name of the axis. */
+static long axis_room(const struct heatmap *map)
+{
+    double widest = LEAST_LEFT;
+    char name[NAME * PLOT_NAME + 1];
+    for (size_t k = 0; is_named(map) && k < map->job->n_series; k++) {
+        name_at(map->job, k, name);
+        widest = fmax(widest, ceil(figure_text_width(CAPITAL, name)) + TICK + 2 * GAP);
+    }
+    return lround(widest);
+}
+
+static void draw_names(struct figure *f, const struct heatmap *map, double left, double top)
+{
+    const double cell = (double)map->grid.cell, side = (double)(map->grid.side * map->grid.cell);
+    char name[NAME * PLOT_NAME + 1];
+    for (size_t k = 0; k < map->job->n_series; k++) {
+        const double at = ((double)k + 0.5) * cell;
+        name_at(map->job, k, name);
+        const double width = figure_text_width(CAPITAL, name);
+        figure_text(f, left - TICK - width, round(top + at - CAPITAL / 2.0), CAPITAL, COLOURS_INK,
+                    name);
+        figure_text_up(f, round(left + at - CAPITAL / 2.0), top + side + TICK + width, CAPITAL,
+                       COLOURS_INK, name);
     }
 }
 
-/* A bar of all colours, +1 at the top, and the colour of no coefficient below it. */
-static void draw_legend(struct png_image *image, long left, long top, long height)
+static void draw_numbers(struct figure *f, const struct heatmap *map, double left, double top)
 {
-    static const struct {
-        const char *text;
-        double at; /* of the bar's height */
-    } marks[] = {{"+1", 0}, {"0", 0.5}, {"-1", 1}};
-    const long bar = height - GLYPH - WIDE_GAP, text_left = left + BAR + 4;
-    for (long y = 0; y < bar; y++) {
-        const double r = 1 - 2 * (double)y / (double)(bar - 1);
-        png_image_fill(image, left, top + y, BAR, 1, png_image_diverging(r));
+    const double n = (double)map->job->n_series;
+    const double side = (double)(map->grid.side * map->grid.cell);
+    const char *const axis = map->job->order != NULL ? "place" : "series";
+    struct plot_ticks ticks;
+    plot_ticks_of((struct plot_range){0, n - 1}, 12, &ticks);
+    for (size_t k = 0; k < ticks.n; k++) {
+        const double at = round((ticks.at[k] + 0.5) / n * side);
+        const double width = figure_text_width(CAPITAL, ticks.label[k]);
+        figure_fill(f, left - TICK, top + at, TICK, 1, COLOURS_INK);
+        figure_fill(f, left + at, top + side, 1, TICK, COLOURS_INK);
+        figure_text(f, round(left - TICK - 4 - width), round(top + at - CAPITAL / 2.0), CAPITAL,
+                    COLOURS_INK, ticks.label[k]);
+        figure_text(f, round(left + at - width / 2), top + side + TICK + 5, CAPITAL, COLOURS_INK,
+                    ticks.label[k]);
     }
-    for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) {
-        const long y = top + (long)(marks[k].at * (double)(bar - GLYPH));
-        png_image_text(image, text_left, y, 1, INK, marks[k].text);
-    }
-    png_image_fill(image, left, top + height - GLYPH, BAR, GLYPH, png_image_diverging((double)NAN));
-    png_image_text(image, text_left, top + height - GLYPH, 1, INK, "none");
+    const double width = figure_text_width(CAPITAL, axis);
+    figure_text(f, round(left + side / 2 - width / 2), top + side + TICK + CAPITAL + GAP, CAPITAL,
+                COLOURS_INK, axis);
+    figure_text_up(f, GAP, round(top + side / 2 + width / 2), CAPITAL, COLOURS_INK, axis);
 }
 
-static void draw_axes(struct png_image *image, const struct heatmap *map, long side)
+/* --- legend and title ------------------------------------------------------------------------- */
+
+/* A bar of all colours, 1 at the top, and the colour of no coefficient below it. */
+static void draw_legend(struct figure *f, const struct heatmap *map, double left, double top)
 {
-    char last[24];
-    snprintf(last, sizeof last, "%zu", map->n_series);
-    const long below = TITLE + side + 3;
-    png_image_text(image, LEFT - GAP - png_image_text_width(1, "1"), TITLE, 1, INK, "1");
-    png_image_text(image, LEFT, below, 1, INK, "1");
-    if (map->n_series > 1) {
-        const long width = png_image_text_width(1, last);
-        png_image_text(image, LEFT - GAP - width, TITLE + side - GLYPH, 1, INK, last);
-        png_image_text(image, LEFT + side - width, below, 1, INK, last);
+    static const char *const marks[] = {"1", "0.5", "0",
+                                        "\xe2\x88\x92"
+                                        "0.5",
+                                        "\xe2\x88\x92"
+                                        "1"};
+    enum { HEIGHT = 448, MARKS = sizeof marks / sizeof *marks };
+    if (map->has_r) {
+        figure_text(f, left, top, CAPITAL, COLOURS_INK, "r");
+        top += CAPITAL + GAP;
+        for (int y = 0; y < HEIGHT; y++) {
+            const double r = 1 - 2 * (double)y / (HEIGHT - 1);
+            figure_fill(f, left, top + y, BAR, 1, colours_diverging(r));
+        }
+        for (int k = 0; k < MARKS; k++) {
+            const double at = round(top + k * (HEIGHT - 1.0) / (MARKS - 1));
+            figure_fill(f, left + BAR, at, TICK, 1, COLOURS_INK);
+            figure_text(f, left + BAR + TICK + 4, round(at - CAPITAL / 2.0), CAPITAL, COLOURS_INK,
+                        marks[k]);
+        }
+        top += HEIGHT + 2 * GAP;
     }
-    png_image_text(image, LEFT - GAP - png_image_text_width(1, "series"),
-                   TITLE + side / 2 - GLYPH / 2, 1, INK, "series");
-    png_image_text(image, LEFT + side / 2 - png_image_text_width(1, "series") / 2, below, 1, INK,
-                   "series");
+    if (map->has_none) {
+        figure_fill(f, left, top, BAR, BAR, colours_diverging((double)NAN));
+        figure_text(f, left + BAR + TICK + 4, top + (BAR - CAPITAL) / 2, CAPITAL, COLOURS_INK,
+                    "no r");
+    }
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* "greenhouse.clusters.csv: Pearson's r of 24 series, 240 samples each", and what else one should
+ * know. */
+static void draw_title(struct figure *f, const struct heatmap *map)
+{
+    static const char *const whats[] = {"sample", "increment", "log increment"};
+    const struct pearson_job *const job = map->job;
+    const enum pearson_diff diff = job->choice.diff;
+    const char *const what = whats[diff == PEARSON_DIFF_NONE   ? 0
+                                   : diff == PEARSON_DIFF_STEP ? 1
+                                                               : 2];
+    const char *const slash = strrchr(job->name, '/');
+    char name[FILE_NAME * PLOT_NAME + 1], title[sizeof name + 128], note[192], cell[96] = "";
+    plot_name(slash != NULL ? slash + 1 : job->name, FILE_NAME, name);
+    snprintf(title, sizeof title, "%s: Pearson\xe2\x80\x99s r of %zu series, %zu %s%s", name,
+             job->n_series, job->n_samples, what, plural(job->n_samples));
+    figure_text(f, GAP, GAP, TITLE, COLOURS_INK, title);
+    if (map->grid.series > 1) {
+        snprintf(cell, sizeof cell, "a cell is the mean r of up to %zu \xc3\x97 %zu pairs",
+                 map->grid.series, map->grid.series);
+    }
+    snprintf(note, sizeof note, "%s%s%s", cell, cell[0] != '\0' && job->order != NULL ? "; " : "",
+             job->order != NULL ? "ordered by average linkage on 1 \xe2\x88\x92 |r|" : "");
+    figure_text(f, GAP, GAP + TITLE + GAP, CAPITAL, COLOURS_INK, note);
+}
+
+/* --- the picture ------------------------------------------------------------------------------ */
+
+static void choose_colours(struct heatmap *map)
+{
+    for (size_t k = 0; k < map->grid.side * map->grid.side; k++) {
+        const double r = (double)map->cells[k];
+        map->has_none |= isnan(r);
+        map->has_r |= !isnan(r);
+        map->colours[k] = colours_diverging(r);
+    }
+}
+
+static enum status draw(struct heatmap *map, struct bytes *out)
+{
+    const long side = (long)(map->grid.side * map->grid.cell), left = axis_room(map);
+    const bool has_note = map->grid.series > 1 || map->job->order != NULL;
+    const long top = GAP + TITLE + GAP + (has_note ? CAPITAL + GAP : 0);
+    const long below = is_named(map) ? left : TICK + 2 * CAPITAL + 2 * GAP;
+    struct figure *f;
+    STATUS_TRY(figure_new(map->job->choice.figure, FIGURE_CELLS, (size_t)(left + side + LEGEND),
+                          (size_t)(top + side + below), &f));
+    choose_colours(map);
+    draw_title(f, map);
+    figure_cells(f, left, top, (long)map->grid.cell, (long)map->grid.cell, map->grid.side,
+                 map->grid.side, map->colours);
+    (is_named(map) ? draw_names : draw_numbers)(f, map, (double)left, (double)top);
+    draw_legend(f, map, (double)(left + side + 2 * GAP), (double)top);
+    const enum status st = figure_write(f, out);
+    figure_free(f);
+    return st;
 }
 
 static enum status heatmap_piece(void *context, uint64_t index, struct bytes *out)
 {
-    const struct heatmap *map = context;
-    const size_t side = map->side * map->cell_px;
-    struct png_image image;
+    struct heatmap *const map = context;
+    const size_t n = map->grid.side * map->grid.side;
     (void)index; /* there is one */
-    STATUS_TRY(png_image_new(LEFT + side + WIDE_GAP + BAR + LEGEND_TEXT,
-                             TITLE + side + GLYPH + WIDE_GAP, &image));
-    png_image_text(&image, GAP, GAP, 1, INK, map->title);
-    draw_cells(&image, map, LEFT, TITLE);
-    draw_axes(&image, map, (long)side);
-    draw_legend(&image, (long)(LEFT + side + WIDE_GAP), TITLE, (long)side);
-    const enum status st = png_image_encode(&image, out);
-    png_image_release(&image);
+    map->colours = malloc(n * sizeof *map->colours);
+    const enum status st =
+        map->colours != NULL
+            ? draw(map, out)
+            : status_fail(STATUS_NO_MEMORY, "no memory for a picture of %zu cells", n);
+    free(map->colours);
+    map->colours = NULL;
     return st;
 }
 
-/* "pearson r of 64 series, 255 increments each" */
-static void set_title(struct heatmap *map, const struct pearson_job *job)
+/* A series without a single coefficient has none with itself. */
+static void clear_undefined(struct heatmap *map)
 {
-    static const char *const whats[] = {"samples", "increments", "log increments"};
-    const enum pearson_diff diff = job->choice.diff;
-    const char *what = whats[diff == PEARSON_DIFF_NONE ? 0 : diff == PEARSON_DIFF_STEP ? 1 : 2];
-    snprintf(map->title, sizeof map->title, "pearson r, %zu series, %zu %s", job->n_series,
-             job->n_samples, what);
+    for (size_t s = 0; map->grid.series == 1 && s < map->grid.side; s++) {
+        if (isnan(map->job->median_abs[s])) {
+            map->cells[s * map->grid.side + s] = NAN;
+        }
+    }
 }
 
 enum status pearson_heatmap(struct pearson_job *job, struct result *out)
 {
-    const size_t side = job->n_series < SIDE_MOST ? job->n_series : SIDE_MOST;
-    struct result_file *f = NULL;
-    STATUS_TRY(result_add_file(out, "heatmap.png", PACK_RAW, &f));
-    struct heatmap *map = malloc(sizeof *map + side * side * sizeof *map->cells);
-    if (map == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a picture of %zu cells", side * side);
+    const struct heatmap_grid grid = heatmap_grid_of(job->n_series);
+    struct result_file *file = NULL;
+    char name[RESULT_NAME_BYTES];
+    if (job->choice.figure == FIGURE_NONE) {
+        return STATUS_OK;
     }
-    map->side = side;
-    map->cell_px = (SIDE_PIXELS + side - 1) / side;
-    map->n_series = job->n_series;
-    set_title(map, job);
-    const enum status st = job->ops->matrix->heatmap(job->queue, &job->matrix, side, map->cells);
+    figure_name(name, sizeof name, "heatmap", job->choice.figure);
+    STATUS_TRY(result_add_file(out, name, PACK_RAW, &file));
+    struct heatmap *map = malloc(sizeof *map + grid.side * grid.side * sizeof *map->cells);
+    if (map == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a picture of %zu cells",
+                           grid.side * grid.side);
+    }
+    *map = (struct heatmap){.job = job, .grid = grid};
+    const enum status st = job->order != NULL ? pearson_order_cells(job, grid.side, map->cells)
+                                              : job->ops->matrix->heatmap(job->queue, &job->matrix,
+                                                                          grid.side, map->cells);
     if (st != STATUS_OK) {
         free(map);
         return st;
     }
-    return result_add_member(f, NULL, 1, heatmap_piece, map, free);
+    if (job->order == NULL) {
+        clear_undefined(map);
+    }
+    return result_add_member(file, NULL, 1, heatmap_piece, map, free);
 }

@@ -11,6 +11,7 @@
 
 #include "formats/result/summary_entry.h"
 #include "stages/pearson/pearson_job.h"
+#include "stages/pearson/pearson_order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -215,6 +216,10 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                                one ? "name of a series is" : "names of series are",
                                SERIES_NAME_BYTES));
     }
+    if (job->choice.cluster && job->order == NULL) {
+        STATUS_TRY(result_warn(out, "%zu series are more than are clustered (%d): order=file",
+                               job->n_series, PEARSON_ORDER_MOST));
+    }
     STATUS_TRY(warn_pairs(job, out));
     return warn_walks(job, scratch, out);
 }
@@ -291,6 +296,7 @@ static enum status describe(const struct pearson_job *job, struct result *out)
     const struct summary_entry parameters[] = {
         {"series", json_string(job->choice.columns ? "columns" : "rows")},
         {"precision_used", json_string(precisions[job->choice.used])},
+        {"order", json_string(job->order != NULL ? "cluster" : "file")},
     };
     return summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
 }

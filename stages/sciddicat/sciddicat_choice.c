@@ -18,6 +18,7 @@ enum {
     REPORT_EVERY,
     RASTER,
     RASTER_TYPE_OF,
+    FIGURE,
 };
 
 enum { MOST_SNAPSHOTS = 100000, DEFAULT_REPORTS = 100 };
@@ -75,6 +76,7 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                         .text = "f64",
                         .choices = "f64|f32",
                         .help = "numbers of the thickness grids; f64: the simulated bits"},
+    [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
 static struct sciddicat_choice choice_of(const struct param_value *p)
@@ -82,6 +84,7 @@ static struct sciddicat_choice choice_of(const struct param_value *p)
     const uint64_t steps = p[STEPS].count, every = p[REPORT_EVERY].count;
     const uint64_t share = steps < DEFAULT_REPORTS ? 1 : steps / DEFAULT_REPORTS;
     return (struct sciddicat_choice){.steps = steps,
+                                     .figure = (enum figure_format)p[FIGURE].index,
                                      .settle = p[SETTLE].count,
                                      .snapshot_every = p[SNAPSHOT_EVERY].count,
                                      .report_every = every > 0 ? every : share,

@@ -6,6 +6,7 @@
 #define LEAT_STAGES_SCIDDICAT_SCIDDICAT_JOB_H
 
 #include "formats/geo/grid_scale.h"
+#include "formats/result/figure.h"
 #include "formats/result/raster.h"
 #include "kernels/sciddicat/bands.h"
 #include "stages/stage.h"
@@ -20,6 +21,7 @@ struct sciddicat_choice {
     uint64_t report_every;   /* >= 1 */
     enum raster_format format;
     enum raster_type type; /* of thicknesses */
+    enum figure_format figure;
 };
 
 /* The debris before the first step. */
@@ -33,6 +35,10 @@ struct sciddicat_start {
     double nodata_m;  /* ... which do not move either */
     double highest;   /* largest |altitude| */
     double thickness; /* sum over the map, as the kernels add it up */
+    /* of cells that can move: */
+    size_t n_moving, n_edges; /* those with debris; pairs of one with a neighbour without */
+    double moving_m;          /* sum of thicknesses */
+    double edge_m, drop_m;    /* sums over the pairs: of it, and of how far the surface falls */
 };
 
 /* How much the last step moved. */
@@ -93,7 +99,7 @@ static inline bool sciddicat_on_ring(const struct sciddicat_job *job, size_t row
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 9 };
+enum { SCIDDICAT_N_SPECS = 10 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number, and what the job needs. The grids
@@ -162,7 +168,8 @@ enum status sciddicat_files(struct sciddicat_job *job, struct result *out) STATU
 
 /* Host memory that drawing takes, at most, for a grid of that shape. */
 size_t sciddicat_map_bytes(size_t rows, size_t columns);
-/* Adds map.png; it is drawn when its piece is asked for. The run is over. */
+/* Adds map.png, or .svg or .pdf, or nothing, as was chosen; it is drawn when its piece is asked
+ * for. The run is over. */
 enum status sciddicat_map(struct sciddicat_job *job, struct result *out) STATUS_MUST_CHECK;
 
 /* --- sciddicat_summary, sciddicat_warnings: what result.json says ------------------------------
@@ -191,6 +198,8 @@ struct sciddicat_summary {
 enum status sciddicat_summarise(const struct sciddicat_job *job,
                                 struct result *out) STATUS_MUST_CHECK;
 /* What a landslide's user should know before believing the numbers. */
+/* As of struct stage_ops. */
+enum status sciddicat_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
 enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
                            struct result *out) STATUS_MUST_CHECK;
 

@@ -1,90 +1,57 @@
 /*
- * sciddicat_map - the picture of a landslide, map.png: a title, the map, a scale of lengths with
- * the direction of north, and a legend.
+ * sciddicat_map - the picture of a landslide: a title, the map with contour lines in a frame of
+ * coordinates, a scale of lengths with the direction of north, and a legend.
  *
  * Small grids are enlarged by a whole factor, to be large enough to look at; cells are drawn
- * square. Terrain is grey, with a cool tint where debris was. The colours of debris go with the
- * square root of the thickness, since most debris is thin; their lightness falls evenly (CIE L* 90,
- * 75, 58, 40, 22) from yellow to a dark red, so that thickness can be read without hue. Where
- * debris was, or is, thinner than about a hundredth of the thickest, a film is shown. So is what
- * adheres: emptied cells come down to p_epsilon from above, and are a little thicker in the end.
+ * square, but for those of a narrow strip, which are enlarged across until it can be seen. Terrain
+ * is grey, with a cool tint where debris was. The colours of debris go with the square root of the
+ * thickness, since most debris is thin; their lightness falls evenly (CIE L* 90, 75, 58, 40, 22)
+ * from yellow to a dark red, so that thickness can be read without hue. Where debris was, or is,
+ * thinner than about a hundredth of the thickest, a film is shown. So is what adheres: emptied
+ * cells come down to p_epsilon from above, and are a little thicker in the end.
  */
-#include "formats/result/png_image.h"
-#include "stages/sciddicat/sciddicat_relief.h"
+#include "formats/result/figure.h"
+#include "stages/sciddicat/sciddicat_frame.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-    SIDE_PIXELS = 1250, /* grids are enlarged up to this ... */
-    MOST_ENLARGED = 48, /* ... or so many times */
-    LARGE_PIXELS = 640, /* from here on, text is drawn twice as large */
-    LEAST_WIDTH = 200,  /* room for title and scale, in dots of the text */
-    LEAST_HEIGHT = 150, /* room for the legend */
-    GLYPH = 7,
-    GAP = 8,
-    BAR = 14,         /* width of the legend's bar */
-    BAR_HEIGHT = 160, /* its height at most */
-    MARK = 5,         /* from the bar to the text beside it */
-    PICTURE_BYTES = 8 /* a pixel: colours, palette, what is written */
+    CAPITAL = 12, /* height of capital letters, of text ... */
+    TITLE = 15,   /* ... of the title ... */
+    SMALL = 9,    /* ... and of contour lines */
+    GAP = 16,
+    BAR = 26,         /* width of the legend's bar */
+    BAR_HEIGHT = 260, /* its height at most */
+    MARK = 8,         /* from the bar to the text beside it */
+    FILE_NAME = 60,
+    PICTURE_BYTES = 16 /* a pixel: colours, rows, what is written */
 };
 
-enum { COLOUR_NODATA = 0xe9ebee, COLOUR_INK = 0x202020, COLOUR_PAPER = 0xffffff };
+enum { COLOUR_NODATA = 0xe9ebee };
 
-/* Steps of light and of thickness: the picture has a palette. */
+/* Steps of light and of thickness. */
 enum { SHADES = 44, DEPTHS = 24, DEBRIS_SHADES = 6 };
-_Static_assert(2 * SHADES + DEPTHS * DEBRIS_SHADES + 3 <= 256, "a palette");
 
 static const double least_m = 1e-6; /* the shortest scale of thicknesses */
-
-/* Where things are, in pixels; `dot` is a dot of the text. */
-struct layout {
-    long dot, cell;
-    long left, top, width, height; /* of the map */
-    long legend, below;            /* left of the legend, top of the line of scales */
-    long all_width, all_height;
-};
 
 struct map {
     const struct sciddicat_job *job;
     struct sciddicat_relief relief;
-    struct layout at;
-    struct png_image image;
+    struct sciddicat_frame frame;
+    struct figure *figure;
     double top_m;  /* > 0: the thickness at the end of the scale */
     double film_m; /* what is not thicker is film */
     bool is_square;
-    char film[32], cells[48]; /* what the legend says of them */
+    double every_m; /* from contour line to contour line; 0: none */
+    char film[40], cells[64], contours[64], stretched[64]; /* what the legend says of them */
 };
-
-static long greater_of(long a, long b)
-{
-    return a > b ? a : b;
-}
-
-/* `legend`: width of the legend in dots of the text. */
-static struct layout lay_out(size_t width, size_t height, long legend)
-{
-    const long side = (long)(width > height ? width : height);
-    struct layout l = {.cell = SIDE_PIXELS / side};
-    l.cell = l.cell < 1 ? 1 : l.cell > MOST_ENLARGED ? MOST_ENLARGED : l.cell;
-    l.width = (long)width * l.cell;
-    l.height = (long)height * l.cell;
-    l.dot = side * l.cell >= LARGE_PIXELS ? 2 : 1;
-    const long gap = GAP * l.dot, line = GLYPH * l.dot;
-    l.left = gap;
-    l.top = 2 * gap + line;
-    l.legend = l.left + greater_of(l.width, LEAST_WIDTH * l.dot) + 2 * gap;
-    l.below = l.top + greater_of(l.height, LEAST_HEIGHT * l.dot) + gap;
-    l.all_width = l.legend + legend * l.dot + gap;
-    l.all_height = l.below + line + gap;
-    return l;
-}
 
 size_t sciddicat_map_bytes(size_t rows, size_t columns)
 {
-    /* The part that is shown may be smaller than the grid, and is then enlarged. */
-    const size_t side = RELIEF_SIDE + 400;
+    const size_t side = RELIEF_SIDE + 500;
     return sciddicat_relief_bytes(rows, columns) + side * side * PICTURE_BYTES;
 }
 
@@ -111,32 +78,16 @@ static double in_steps(double value, int n)
     return ((step < n ? step : n - 1) + 0.5) / n;
 }
 
-static uint32_t channel(uint32_t rgb, int shift)
-{
-    return rgb >> shift & 0xff;
-}
-
-/* From a to b by t from 0 to 1. */
-static uint32_t mix(uint32_t a, uint32_t b, double t)
-{
-    uint32_t mixed = 0;
-    for (int shift = 16; shift >= 0; shift -= 8) {
-        const double v = (1 - t) * channel(a, shift) + t * channel(b, shift);
-        mixed = mixed << 8 | (uint32_t)(v + 0.5);
-    }
-    return mixed;
-}
-
 /* Of terrain in a light from 0 to 1 (level ground: sqrt(1/2)). */
 static uint32_t terrain_colour(double shade)
 {
-    return mix(0x34373b, 0xffffff, in_steps(shade, SHADES));
+    return colours_mix(0x34373b, 0xffffff, in_steps(shade, SHADES));
 }
 
 /* Of terrain that debris has passed over, and left no more than a film on. */
 static uint32_t film_colour(double shade)
 {
-    return mix(terrain_colour(shade), 0x7a3fbf, 0.3);
+    return colours_mix(terrain_colour(shade), 0x7a3fbf, 0.3);
 }
 
 /* Of debris, `depth` from 0 to 1 of the scale. */
@@ -146,9 +97,10 @@ static uint32_t debris_colour(double depth, double shade)
     enum { PIECES = sizeof scale / sizeof *scale - 1 };
     const double at = in_steps(depth, DEPTHS) * PIECES;
     const size_t piece = (size_t)at;
-    const uint32_t colour = mix(scale[piece], scale[piece + 1], at - (double)piece);
+    const uint32_t colour = colours_mix(scale[piece], scale[piece + 1], at - (double)piece);
     const double light = in_steps(shade, DEBRIS_SHADES) - 0.7; /* level ground: as it is */
-    return light < 0 ? mix(colour, 0x000000, -0.6 * light) : mix(colour, 0xffffff, 0.6 * light);
+    return light < 0 ? colours_mix(colour, 0x000000, -0.6 * light)
+                     : colours_mix(colour, 0xffffff, 0.6 * light);
 }
 
 /* --- the map ---------------------------------------------------------------------------------- */
@@ -187,16 +139,21 @@ static uint32_t colour_of(const struct map *m, size_t k)
     }
 }
 
-static void draw_cells(struct map *m)
+static enum status draw_cells(struct map *m)
 {
-    const struct layout *const l = &m->at;
-    const struct sciddicat_relief *const r = &m->relief;
-    for (size_t y = 0; y < r->height; y++) {
-        for (size_t x = 0; x < r->width; x++) {
-            png_image_fill(&m->image, l->left + (long)x * l->cell, l->top + (long)y * l->cell,
-                           l->cell, l->cell, colour_of(m, y * r->width + x));
-        }
+    const struct sciddicat_frame *const l = &m->frame;
+    const size_t n = m->relief.width * m->relief.height;
+    uint32_t *const colours = malloc(n * sizeof *colours);
+    if (colours == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a picture of %zu cells", n);
     }
+    for (size_t k = 0; k < n; k++) {
+        colours[k] = colour_of(m, k);
+    }
+    figure_cells(m->figure, l->left, l->top, l->cell_x, l->cell_y, m->relief.width,
+                 m->relief.height, colours);
+    free(colours);
+    return STATUS_OK;
 }
 
 static bool is_start(const struct sciddicat_relief *r, long y, long x)
@@ -205,192 +162,303 @@ static bool is_start(const struct sciddicat_relief *r, long y, long x)
            r->covered[(size_t)y * r->width + (size_t)x] == RELIEF_START;
 }
 
-static void put_ink(struct map *m, long x, long y, long width, long height)
-{
-    png_image_fill(&m->image, x, y, width, height, COLOUR_INK);
-}
-
-/* A line around the cells that were covered at the start, within them. */
+/* A line around the cells that were covered at the start. */
 static void draw_start(struct map *m)
 {
     const struct sciddicat_relief *const r = &m->relief;
-    const long n = m->at.cell, thick = m->at.dot < n ? m->at.dot : n;
+    const double w = (double)m->frame.cell_x, h = (double)m->frame.cell_y;
     for (long y = 0; y < (long)r->height; y++) {
         for (long x = 0; x < (long)r->width; x++) {
-            const long left = m->at.left + x * n, top = m->at.top + y * n;
             if (!is_start(r, y, x)) {
                 continue;
             }
-            const long end = n - thick;
-            for (long by = -1; by <= 1; by += 2) {
-                if (!is_start(r, y + by, x)) {
-                    put_ink(m, left, top + (by > 0 ? end : 0), n, thick);
+            const double left = (double)m->frame.left + (double)x * w,
+                         top = (double)m->frame.top + (double)y * h;
+            for (long by = 0; by <= 1; by++) {
+                if (!is_start(r, y + 2 * by - 1, x)) {
+                    figure_from(m->figure, left, top + (double)by * h);
+                    figure_to(m->figure, left + w, top + (double)by * h);
                 }
-                if (!is_start(r, y, x + by)) {
-                    put_ink(m, left + (by > 0 ? end : 0), top, thick, n);
+                if (!is_start(r, y, x + 2 * by - 1)) {
+                    figure_from(m->figure, left + (double)by * w, top);
+                    figure_to(m->figure, left + (double)by * w, top + h);
                 }
             }
         }
     }
+    figure_line(m->figure, 1.6, COLOURS_INK, 1);
 }
 
-/* --- scales ----------------------------------------------------------------------------------- */
+/* --- contour lines ---------------------------------------------------------------------------- */
 
-static void put_text(struct map *m, long x, long y, const char *text)
+/* Round altitudes, about ten of them, where the terrain is not level. */
+static void choose_contours(struct map *m)
 {
-    png_image_text(&m->image, x, y, (int)m->at.dot, COLOUR_INK, text);
-}
-
-/* A bar of a round length, at most a third of the map; one colour twice, the first half light. */
-static void draw_lengths(struct map *m)
-{
-    const struct layout *const l = &m->at;
-    const double cell_m = m->job->scale.cell_x_m * (double)m->relief.factor;
-    const double third = cell_m * (double)m->relief.width / 3;
-    const double length = m->relief.width < 3 ? cell_m : round_down(third);
-    const long pixels = lround(length / cell_m * (double)l->cell), thick = 4 * l->dot;
-    const long x = l->left, y = l->below + (GLYPH * l->dot - thick) / 2;
-    const bool known = m->job->scale.unit == GRID_METRES;
-    char text[48];
-    put_ink(m, x, y, pixels, thick);
-    png_image_fill(&m->image, x + l->dot, y + l->dot, pixels / 2 - l->dot, thick - 2 * l->dot,
-                   COLOUR_PAPER);
-    const bool in_km = known && length >= 1000;
-    snprintf(text, sizeof text, "%g %s", in_km ? length / 1000 : length,
-             in_km   ? "km"
-             : known ? "m"
-                     : "cells");
-    put_text(m, x + pixels + GAP * l->dot, l->below, text);
-}
-
-/* "N" under an arrow, at the right end of the line of scales, if the direction is known. */
-static void draw_north(struct map *m)
-{
-    const struct layout *const l = &m->at;
-    if (!m->job->dem->has_origin) {
-        return;
+    enum { ABOUT = 12 };
+    double low = INFINITY, high = -INFINITY;
+    for (size_t k = 0; k < m->relief.width * m->relief.height; k++) {
+        if (!isnan(m->relief.altitude[k])) {
+            low = fmin(low, (double)m->relief.altitude[k]);
+            high = fmax(high, (double)m->relief.altitude[k]);
+        }
     }
-    const long right = l->left + greater_of(l->width, LEAST_WIDTH * l->dot);
-    const long x = right - 5 * l->dot, d = l->dot;
-    put_text(m, x, l->below, "N");
-    for (long k = 0; k < 4; k++) { /* a head of 7 dots across and a shaft beside the letter */
-        put_ink(m, x - (6 + k) * d, l->below + k * d, (2 * k + 1) * d, d);
+    const double most = fmax(fabs(low), fabs(high));
+    if (high - low > 1e-5 * most && m->relief.width > 2 && m->relief.height > 2) {
+        m->every_m = round_up(round_down((high - low) / ABOUT));
+        snprintf(m->contours, sizeof m->contours, "every %.6g m of altitude", m->every_m);
     }
-    put_ink(m, x - 6 * d, l->below + 4 * d, d, 3 * d);
+}
+
+/* Where between the centres of two cells, at altitudes a and b, the level lies. */
+static double share(double a, double b, double level)
+{
+    return (level - a) / (b - a);
+}
+
+/* The pieces of a level's line between the centres of four cells; the lower left has 1, and so on
+ * around: where two opposite corners are above, the line runs around each of them. */
+static void draw_square(const struct map *m, size_t y, size_t x, double level)
+{
+    const struct sciddicat_relief *const r = &m->relief;
+    const float *const upper = r->altitude + y * r->width + x, *const lower = upper + r->width;
+    const double corner[4] = {(double)lower[0], (double)lower[1], (double)upper[1],
+                              (double)upper[0]};
+    const double left = (double)m->frame.left, top = (double)m->frame.top;
+    double at[4][2];
+    size_t n = 0;
+    for (size_t k = 0; k < 4; k++) { /* the four sides: below, right, above, left */
+        const double a = corner[k], b = corner[(k + 1) % 4];
+        if ((a >= level) != (b >= level)) {
+            const double t = share(a, b, level);
+            const double along_x[] = {t, 1, 1 - t, 0}, along_y[] = {1, 1 - t, 0, t};
+            at[n][0] = left + ((double)x + 0.5 + along_x[k]) * (double)m->frame.cell_x;
+            at[n++][1] = top + ((double)y + 0.5 + along_y[k]) * (double)m->frame.cell_y;
+        }
+    }
+    for (size_t k = 0; k + 1 < n; k += 2) {
+        figure_from(m->figure, at[k][0], at[k][1]);
+        figure_to(m->figure, at[k + 1][0], at[k + 1][1]);
+    }
+}
+
+/* An altitude on its line, its middle at a place of the map; false: it would not lie within. */
+static bool put_level(struct map *m, double level, double x, double y)
+{
+    const struct sciddicat_frame *const l = &m->frame;
+    char text[32];
+    snprintf(text, sizeof text, "%.6g", level);
+    const double width = ceil(figure_text_width(SMALL, text));
+    const double left = round(x - width / 2), top = round(y - SMALL / 2.0);
+    if (left < (double)l->left + GAP || left + width > (double)(l->left + l->width) - GAP ||
+        top < (double)l->top + GAP || top + SMALL > (double)(l->top + l->height) - GAP) {
+        return false;
+    }
+    figure_fill(m->figure, left - 2, top - 2, width + 4, SMALL + 4, 0xf4f4f4);
+    figure_text(m->figure, left, top, SMALL, COLOURS_INK, text);
+    return true;
+}
+
+/* Altitudes along a row or a column of cells, where lines cross it and there is room. */
+static void put_levels(struct map *m, size_t first, size_t step, size_t n)
+{
+    enum { APART = 70 };
+    const struct sciddicat_frame *const l = &m->frame;
+    const struct sciddicat_relief *const r = &m->relief;
+    const double per_cell = (double)(step == 1 ? l->cell_x : l->cell_y);
+    double free_from = 0;
+    for (size_t i = 0; i + 1 < n; i++) {
+        const size_t k = first + i * step;
+        const double a = (double)r->altitude[k], b = (double)r->altitude[k + step];
+        const double level = floor(fmax(a, b) / m->every_m) * m->every_m;
+        if (isnan(a + b) || level <= fmin(a, b) || (double)i * per_cell < free_from) {
+            continue;
+        }
+        const double t = (level - a) / (b - a) + 0.5;
+        const double x = (double)(k % r->width) + (step == 1 ? t : 0.5);
+        const double y = (double)(k / r->width) + (step == 1 ? 0.5 : t);
+        if (put_level(m, level, (double)l->left + x * (double)l->cell_x,
+                      (double)l->top + y * (double)l->cell_y)) {
+            free_from = (double)i * per_cell + APART;
+        }
+    }
+}
+
+static void draw_contours(struct map *m)
+{
+    const struct sciddicat_relief *const r = &m->relief;
+    for (size_t y = 0; y + 1 < r->height; y++) {
+        for (size_t x = 0; x + 1 < r->width; x++) {
+            const float *const upper = r->altitude + y * r->width + x;
+            const float *const lower = upper + r->width;
+            const double low = fmin(fmin((double)upper[0], (double)upper[1]),
+                                    fmin((double)lower[0], (double)lower[1]));
+            const double high = fmax(fmax((double)upper[0], (double)upper[1]),
+                                     fmax((double)lower[0], (double)lower[1]));
+            if (isnan(upper[0] + upper[1] + lower[0] + lower[1])) {
+                continue;
+            }
+            for (double k = floor(low / m->every_m) + 1; k * m->every_m <= high; k++) {
+                draw_square(m, y, x, k * m->every_m);
+            }
+        }
+    }
+    figure_line(m->figure, 1, COLOURS_INK, 0.55);
 }
 
 /* --- legend ----------------------------------------------------------------------------------- */
 
 static const char at_start[] = "at the start", drawn_square[] = "drawn square";
 
-/* In dots, with room for every text that it may hold; a number beside the bar has at most eight
- * characters. */
-static long legend_width(const struct map *m)
+static void put_text(struct map *m, double x, double y, const char *text)
 {
-    const long beside = BAR + MARK;
-    long width = greater_of(beside + png_image_text_width(1, "1.23e-05"),
-                            beside + png_image_text_width(1, at_start));
-    width = greater_of(width, beside + png_image_text_width(1, m->film));
-    if (!m->is_square) {
-        width = greater_of(width, png_image_text_width(1, m->cells));
-        width = greater_of(width, png_image_text_width(1, drawn_square));
+    figure_text(m->figure, x, y, CAPITAL, COLOURS_INK, text);
+}
+
+/* With room for every text that it may hold. */
+static double legend_width(const struct map *m)
+{
+    const double beside = BAR + MARK;
+    const char *const keys[] = {at_start, m->film, m->contours, "no data"};
+    const char *const notes[] = {m->cells, drawn_square, m->stretched, "debris, m"};
+    double width = beside + figure_text_width(CAPITAL, "0.00001234");
+    for (size_t k = 0; k < 4; k++) {
+        width = fmax(width, beside + figure_text_width(CAPITAL, keys[k]));
+        if (k > 1 || !m->is_square) {
+            width = fmax(width, figure_text_width(CAPITAL, notes[k]));
+        }
     }
     return width;
 }
 
 /* A number beside the bar. */
-static void put_mark(struct map *m, long y, double value)
+static void put_mark(struct map *m, double y, double value)
 {
-    const long d = m->at.dot, x = m->at.legend + BAR * d;
+    const double x = (double)m->frame.legend + BAR;
     char text[32];
     snprintf(text, sizeof text, "%.3g", value);
-    put_ink(m, x, y, 3 * d, d);
-    put_text(m, x + MARK * d, y - GLYPH * d / 2, text);
+    figure_fill(m->figure, x, y, MARK - 3, 1, COLOURS_INK);
+    put_text(m, x + MARK, y - CAPITAL / 2.0, text);
 }
 
 /* The bar of thicknesses with round numbers beside it; returns the line below it. */
-static long draw_bar(struct map *m, long y)
+static double draw_bar(struct map *m, double y)
 {
-    const struct layout *const l = &m->at;
-    const long d = l->dot, room = l->below - l->top - (m->is_square ? 64 : 86) * d;
-    const long height = room < BAR_HEIGHT * d ? room : BAR_HEIGHT * d, width = BAR * d;
-    for (long k = 0; k < height; k++) {
-        const double depth = 1 - ((double)k + 0.5) / (double)height;
-        png_image_fill(&m->image, l->legend, y + k, width, 1, debris_colour(depth, M_SQRT1_2));
+    const double left = (double)m->frame.legend;
+    for (int k = 0; k < BAR_HEIGHT; k++) {
+        const double depth = 1 - (k + 0.5) / BAR_HEIGHT;
+        figure_fill(m->figure, left, y + k, BAR, 1, debris_colour(depth, M_SQRT1_2));
     }
-    long free_from = y + height; /* above the mark before; the end of the scale has one */
+    double free_from = y + BAR_HEIGHT; /* above the mark before; the end of the scale has one */
     put_mark(m, y, m->top_m);
-    double mark = round_down(m->top_m / 50);
-    while (mark <= m->top_m) {
-        const long at = y + lround((double)(height - 1) * (1 - depth_of(m, mark)));
-        if (at + GLYPH * d / 2 <= free_from && at - GLYPH * d > y) {
-            free_from = at - GLYPH * d;
+    for (double mark = round_down(m->top_m / 50); mark <= m->top_m; mark = round_up(mark)) {
+        const double at = y + round((BAR_HEIGHT - 1) * (1 - depth_of(m, mark)));
+        if (at + CAPITAL / 2.0 <= free_from && at - CAPITAL * 1.5 > y) {
+            free_from = at - CAPITAL;
             put_mark(m, at, mark);
         }
-        mark = round_up(mark);
     }
-    return y + height + GAP * d;
+    return y + BAR_HEIGHT + GAP;
 }
 
 /* A square of a colour and what it means; returns the line below it. */
-static long draw_key(struct map *m, long y, uint32_t rgb, const char *text)
+static double draw_key(struct map *m, double y, uint32_t rgb, const char *text)
 {
-    const struct layout *const l = &m->at;
-    const long d = l->dot, side = GLYPH * d;
-    png_image_fill(&m->image, l->legend, y, BAR * d, side, rgb);
-    put_text(m, l->legend + (BAR + MARK) * d, y, text);
-    return y + side + GAP * d / 2;
+    const double left = (double)m->frame.legend;
+    figure_fill(m->figure, left, y, BAR, CAPITAL, rgb);
+    put_text(m, left + BAR + MARK, y, text);
+    return y + CAPITAL + GAP / 2.0;
+}
+
+/* The same of a line. */
+static double draw_line_key(struct map *m, double y, double thick, double opacity, const char *text)
+{
+    const double left = (double)m->frame.legend, middle = y + CAPITAL / 2.0;
+    figure_from(m->figure, left, middle);
+    figure_to(m->figure, left + BAR, middle);
+    figure_line(m->figure, thick, COLOURS_INK, opacity);
+    put_text(m, left + BAR + MARK, y, text);
+    return y + CAPITAL + GAP / 2.0;
 }
 
 static void draw_legend(struct map *m)
 {
-    const long line = (GLYPH + GAP / 2) * m->at.dot;
+    const double left = (double)m->frame.legend, line = CAPITAL + GAP / 2.0;
     bool shown[N_SURFACES] = {false};
     for (size_t k = 0; k < m->relief.width * m->relief.height; k++) {
         shown[surface_of(m, k)] = true;
     }
-    long y = m->at.top;
+    double y = (double)m->frame.top;
     if (shown[DEBRIS]) {
-        put_text(m, m->at.legend, y, "debris, m");
-        y = draw_bar(m, y + line + GLYPH * m->at.dot / 2);
+        put_text(m, left, y, "debris, m");
+        y = draw_bar(m, y + line + CAPITAL / 2.0);
     } else if (!shown[FILM]) {
-        put_text(m, m->at.legend, y, "no debris");
+        put_text(m, left, y, "no debris");
         y += line;
     }
     if (shown[FILM]) {
         y = draw_key(m, y, film_colour(M_SQRT1_2), m->film);
     }
     if (m->job->start.n_debris > 0) {
-        const long d = m->at.dot;
-        const long top = y;
-        y = draw_key(m, y, COLOUR_INK, at_start);
-        png_image_fill(&m->image, m->at.legend + d, top + d, (BAR - 2) * d, (GLYPH - 2) * d,
-                       COLOUR_PAPER);
+        y = draw_line_key(m, y, 1.6, 1, at_start);
+    }
+    if (m->every_m > 0) {
+        y = draw_line_key(m, y, 1, 0.7, m->contours);
     }
     if (shown[NO_DATA]) {
         y = draw_key(m, y, COLOUR_NODATA, "no data");
     }
     if (!m->is_square) {
-        put_text(m, m->at.legend, y, m->cells);
-        put_text(m, m->at.legend, y + line, drawn_square);
+        put_text(m, left, y, m->cells);
+        put_text(m, left, y + line, drawn_square);
+        y += 2 * line;
     }
+    put_text(m, left, y, m->stretched);
 }
 
 /* The DEM's name without folders, cut where it would not fit, and the steps. */
 static void draw_title(struct map *m)
 {
-    const struct layout *const l = &m->at;
     const char *const path = sciddicat_name(m->job, SCIDDICAT_DEM);
     const char *const slash = strrchr(path, '/');
-    char steps[64], title[512];
+    char name[FILE_NAME * PLOT_NAME + 1], steps[64], title[sizeof name + sizeof steps];
     snprintf(steps, sizeof steps, ": debris after %llu step%s%s",
              (unsigned long long)m->job->now.step, m->job->now.step == 1 ? "" : "s",
              m->job->settled ? ", at rest" : "");
-    const long all = (l->all_width - 2L * GAP * l->dot) / (6 * l->dot); /* characters */
-    const long room = all - (long)strlen(steps);
-    snprintf(title, sizeof title, "%.*s%s", (int)greater_of(room, 1),
-             slash != NULL ? slash + 1 : path, steps);
-    put_text(m, l->left, GAP * l->dot, title);
+    for (size_t most = FILE_NAME; most >= 2; most -= 2) {
+        plot_name(slash != NULL ? slash + 1 : path, most, name);
+        snprintf(title, sizeof title, "%s%s", name, steps);
+        if (figure_text_width(TITLE, title) <= (double)m->frame.all_width - 2.0 * GAP) {
+            break;
+        }
+    }
+    figure_text(m->figure, GAP, GAP, TITLE, COLOURS_INK, title);
+}
+
+static void choose_texts(struct map *m)
+{
+    const struct grid_scale *const s = &m->job->scale;
+    snprintf(m->film, sizeof m->film, "passed, <%.3g m", m->film_m);
+    m->is_square =
+        !grid_scale_is_sheared(s) && fabs(s->cell_x_m - s->cell_y_m) <= 1e-6 * s->cell_x_m;
+    snprintf(m->cells, sizeof m->cells, "cells %.4g m \xc3\x97 %.4g m", s->cell_x_m, s->cell_y_m);
+}
+
+static enum status draw_picture(struct map *m, struct bytes *out)
+{
+    STATUS_TRY(draw_cells(m));
+    draw_title(m);
+    figure_clip(m->figure, (double)m->frame.left, (double)m->frame.top, (double)m->frame.width,
+                (double)m->frame.height);
+    if (m->every_m > 0) {
+        draw_contours(m);
+        put_levels(m, m->relief.height / 2 * m->relief.width, 1, m->relief.width);
+        put_levels(m, m->relief.width * 3 / 4, m->relief.width, m->relief.height);
+    }
+    draw_start(m);
+    figure_unclip(m->figure);
+    sciddicat_frame_draw(m->job, &m->frame, CAPITAL, m->figure);
+    draw_legend(m);
+    return figure_write(m->figure, out);
 }
 
 static enum status draw(struct map *m, struct bytes *out)
@@ -401,21 +469,18 @@ static enum status draw(struct map *m, struct bytes *out)
     }
     m->top_m = fmax(thickest, least_m);
     m->film_m = fmax(round_down(m->top_m / 100), 2 * m->job->params.epsilon);
-    snprintf(m->film, sizeof m->film, "passed, <%.3g m", m->film_m);
-    const struct grid_scale *const s = &m->job->scale;
-    m->is_square =
-        !grid_scale_is_sheared(s) && fabs(s->cell_x_m - s->cell_y_m) <= 1e-6 * s->cell_x_m;
-    snprintf(m->cells, sizeof m->cells, "cells %.4g m x %.4g m", s->cell_x_m, s->cell_y_m);
-    m->at = lay_out(m->relief.width, m->relief.height, legend_width(m));
-    STATUS_TRY(png_image_new((size_t)m->at.all_width, (size_t)m->at.all_height, &m->image));
-    draw_title(m);
-    draw_cells(m);
-    draw_start(m);
-    draw_lengths(m);
-    draw_north(m);
-    draw_legend(m);
-    const enum status st = png_image_encode(&m->image, out);
-    png_image_release(&m->image);
+    choose_texts(m);
+    choose_contours(m);
+    sciddicat_frame_set(m->job, &m->relief, CAPITAL, legend_width(m), &m->frame);
+    if (m->frame.stretched > 1) {
+        snprintf(m->stretched, sizeof m->stretched, "drawn %ld times as %s", m->frame.stretched,
+                 m->frame.cell_x > m->frame.cell_y ? "wide" : "high");
+        sciddicat_frame_set(m->job, &m->relief, CAPITAL, legend_width(m), &m->frame);
+    }
+    STATUS_TRY(figure_new(m->job->choice.figure, FIGURE_LINES, (size_t)m->frame.all_width,
+                          (size_t)m->frame.all_height, &m->figure));
+    const enum status st = draw_picture(m, out);
+    figure_free(m->figure);
     return st;
 }
 
@@ -432,6 +497,11 @@ static enum status map_piece(void *context, uint64_t index, struct bytes *out)
 enum status sciddicat_map(struct sciddicat_job *job, struct result *out)
 {
     struct result_file *f;
-    STATUS_TRY(result_add_file(out, "map.png", PACK_RAW, &f));
+    char name[RESULT_NAME_BYTES];
+    if (job->choice.figure == FIGURE_NONE) {
+        return STATUS_OK;
+    }
+    figure_name(name, sizeof name, "map", job->choice.figure);
+    STATUS_TRY(result_add_file(out, name, PACK_RAW, &f));
     return result_add_member(f, NULL, 1, map_piece, job, NULL);
 }

@@ -213,7 +213,8 @@ static void shade(struct sciddicat_relief *r, const struct grid_scale *scale)
 enum status sciddicat_relief_new(const struct sciddicat_job *job, struct sciddicat_relief *out)
 {
     const struct frame frame = find_frame(job);
-    struct sciddicat_relief r = {.factor = factor_for(frame.rows, frame.columns)};
+    struct sciddicat_relief r = {
+        .factor = factor_for(frame.rows, frame.columns), .row = frame.row, .column = frame.column};
     r.width = reduced(frame.columns, r.factor);
     r.height = reduced(frame.rows, r.factor);
     const size_t n = r.width * r.height;

@@ -120,6 +120,7 @@ const struct stage_ops stage_sciddicat = {
     .n_parts = SCIDDICAT_N_PARTS,
     .specs = sciddicat_specs,
     .n_specs = SCIDDICAT_N_SPECS,
+    .notice = sciddicat_notice,
     .work = sciddicat_work,
     .plan = sciddicat_plan,
     .open = sciddicat_open,

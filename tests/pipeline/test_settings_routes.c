@@ -73,8 +73,8 @@ static void a_file_of_a_kind_that_is_not_read_is_told_what_is(void **state)
         const char *path;
         bool foreign;
     } cases[] = {
-        {"x.xlsx", true},       {"in/notes.md", true}, {"x.tar.zst", true},     {"x.tar.bz2", true},
-        {"x.tar.gz.gpg", true}, {"a.b/x.PDF", true},   {"x.csv.bz2", true},     {"x.csv", false},
+        {"x.xlsx", true},       {"in/notes.md", true}, {"x.tar.lz4", true},     {"x.rar", true},
+        {"x.tar.gz.gpg", true}, {"a.b/x.PDF", true},   {"x.csv.lz4", true},     {"x.csv", false},
         {"x.CSV.GZ", false},    {"x.tiff", false},     {"x.asc.gz", false},     {"x", false},
         {"a.b/x", false},       {"x.", false},         {".md", false},          {"x.dem", false},
         {"x.CLUSTERS", false},  {"x.source", false},   {"m.dat", false},        {"m.data", false},

@@ -1,0 +1,148 @@
+/*
+ * png_file - chunks around a zlib stream (PNG specification, 2nd edition; RFC 1950).
+ *
+ * Pictures of coloured cells have few colours: a palette is a third of the bytes to compress. Rows
+ * of indices are stored as they are, since equal rows are found as matches; of colours each row is
+ * the difference to the one above.
+ */
+#include "formats/result/png_file.h"
+
+#include "formats/pack/pack.h"
+#include "formats/result/palette.h"
+
+#include <isa-l.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILTER_UP = 2, TYPE_RGB = 2, TYPE_PALETTE = 3 };
+
+static void put_be32(unsigned char *to, uint32_t value)
+{
+    for (int k = 0; k < 4; k++) {
+        to[k] = (unsigned char)(value >> (24 - 8 * k));
+    }
+}
+
+/* Ends a chunk whose length (any), type and data begin at `at` of the file. */
+static enum status end_chunk(struct bytes *out, size_t at)
+{
+    unsigned char *const chunk = out->data + at;
+    const size_t n = out->len - at - 8;
+    unsigned char crc[4];
+    put_be32(chunk, (uint32_t)n);
+    put_be32(crc, crc32_gzip_refl(0, chunk + 4, 4 + n));
+    return bytes_append(out, crc, sizeof crc);
+}
+
+static enum status put_chunk(struct bytes *out, const char type[5], const void *data, size_t n)
+{
+    const size_t at = out->len;
+    STATUS_TRY(bytes_append(out, "\0\0\0\0", 4));
+    STATUS_TRY(bytes_append(out, type, 4));
+    STATUS_TRY(bytes_append(out, data, n));
+    return end_chunk(out, at);
+}
+
+static enum status put_head(struct bytes *out, size_t width, size_t height, unsigned char type)
+{
+    unsigned char head[13] = {0};
+    put_be32(head, (uint32_t)width);
+    put_be32(head + 4, (uint32_t)height);
+    head[8] = 8; /* bits a channel */
+    head[9] = type;
+    STATUS_TRY(bytes_append(out, "\x89PNG\r\n\x1A\n", 8));
+    return put_chunk(out, "IHDR", head, sizeof head);
+}
+
+static enum status put_rows(struct bytes *out, const unsigned char *rows, size_t n)
+{
+    const size_t at = out->len;
+    STATUS_TRY(bytes_append(out, "\0\0\0\0IDAT", 8));
+    STATUS_TRY(pack_zlib(rows, n, out));
+    STATUS_TRY(end_chunk(out, at));
+    return put_chunk(out, "IEND", "", 0);
+}
+
+enum status png_file_indices(const uint8_t *rows, size_t width, size_t height,
+                             const uint32_t *palette, size_t n_colours, struct bytes *out)
+{
+    unsigned char colours[PALETTE_COLOURS * 3];
+    for (size_t k = 0; k < n_colours; k++) {
+        for (size_t c = 0; c < 3; c++) {
+            colours[3 * k + c] = (unsigned char)(palette[k] >> (16 - 8 * c));
+        }
+    }
+    STATUS_TRY(put_head(out, width, height, TYPE_PALETTE));
+    STATUS_TRY(put_chunk(out, "PLTE", colours, 3 * n_colours));
+    return put_rows(out, rows, height * (width + 1));
+}
+
+struct colours {
+    const unsigned char *pixels;
+    size_t stride, width, height;
+};
+
+static uint32_t colour_at(const struct colours *c, size_t y, size_t x)
+{
+    uint32_t colour;
+    memcpy(&colour, c->pixels + y * c->stride + x * sizeof colour, sizeof colour);
+    return colour & 0xffffff;
+}
+
+/* Rows of indices; false: there are too many colours. */
+static bool index_rows(const struct colours *c, struct palette *palette, uint8_t *rows)
+{
+    uint32_t before = UINT32_MAX; /* no colour */
+    size_t index = 0;
+    for (size_t y = 0; y < c->height; y++) {
+        *rows++ = 0;
+        for (size_t x = 0; x < c->width; x++) {
+            const uint32_t colour = colour_at(c, y, x);
+            if (colour != before) {
+                index = palette_index(palette, colour);
+                if (index == PALETTE_COLOURS) {
+                    return false;
+                }
+                before = colour;
+            }
+            *rows++ = (uint8_t)index;
+        }
+    }
+    return true;
+}
+
+static void filter_rows(const struct colours *c, unsigned char *rows)
+{
+    for (size_t y = 0; y < c->height; y++) {
+        *rows++ = y > 0 ? FILTER_UP : 0;
+        for (size_t x = 0; x < c->width; x++) {
+            const uint32_t here = colour_at(c, y, x), above = y > 0 ? colour_at(c, y - 1, x) : 0;
+            for (int shift = 16; shift >= 0; shift -= 8) {
+                *rows++ = (unsigned char)((here >> shift) - (above >> shift));
+            }
+        }
+    }
+}
+
+enum status png_file_colours(const unsigned char *pixels, size_t stride, size_t width,
+                             size_t height, struct bytes *out)
+{
+    const struct colours c = {pixels, stride, width, height};
+    const size_t n = height * (3 * width + 1);
+    struct palette *const palette = calloc(1, sizeof *palette);
+    unsigned char *const rows = malloc(n);
+    enum status st;
+    if (palette == NULL || rows == NULL) {
+        st = status_fail(STATUS_NO_MEMORY, "no memory to encode a picture of %zu x %zu", width,
+                         height);
+    } else if (index_rows(&c, palette, rows)) {
+        st = png_file_indices(rows, width, height, palette->colours, palette->n, out);
+    } else {
+        filter_rows(&c, rows);
+        st = put_head(out, width, height, TYPE_RGB);
+        st = st == STATUS_OK ? put_rows(out, rows, n) : st;
+    }
+    free(palette);
+    free(rows);
+    return st;
+}
