@@ -252,15 +252,14 @@ static enum status claim_stem(struct runner *r, const struct job_input *input)
     if (found != NULL && *found == s) {
         return STATUS_OK;
     }
-    enum status code = found == NULL
-                           ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
-                       : strcmp((*found)->path, input->parts[0].path) == 0 && input->n_parts == 1
-                           ? status_fail(STATUS_EXISTS, "'%s' is named twice in this run",
-                                         input->parts[0].path)
-                           : status_fail(STATUS_EXISTS,
-                                         "'%s': its result would be '%s', as that of '%s' in "
-                                         "this run; rename one of them",
-                                         input->parts[0].path, s->name, (*found)->path);
+    enum status code =
+        found == NULL ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
+        : strcmp((*found)->path, input->parts[0].path) == 0 && input->n_parts == 1
+            ? status_fail(STATUS_EXISTS, "'%s' is named twice in this run", input->parts[0].path)
+            : status_fail(STATUS_EXISTS,
+                          "'%s': its result would be '%s', as that of '%s' in "
+                          "this run; rename one of them",
+                          input->parts[0].path, s->name, (*found)->path);
     free_stem(s);
     return code;
 }
