@@ -316,7 +316,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
     tally(&on_host, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2, sizeof(struct matrix_pair));
-    tally(&on_host, choice->figure != FIGURE_NONE ? heatmap_bytes(n) : 0, 1, 1);
+    tally(&on_host, heatmap_bytes(n, choice->figure), 1, 1);
     tally(&on_host, choice->cluster ? pearson_order_bytes(n) : 0, 1, 1);
     if (on_backend.wrapped || on_host.wrapped) {
         return status_fail(STATUS_TOO_LARGE,
