@@ -3,7 +3,8 @@
  *
  * SIGPIPE is ignored, so that a reader of standard output that goes away does not cut off the work
  * half-way; once everything is put away the process ends by that signal after all, as shells
- * expect. Standard streams that are closed are opened on /dev/null the wrong way round, so that no
+ * expect. So it does by a signal that has stopped a command, for a shell's loop to stop, too.
+ * Standard streams that are closed are opened on /dev/null the wrong way round, so that no
  * file of ours takes their place and what is printed still counts as lost.
  */
 #include "formats/base/log.h"
@@ -146,6 +147,12 @@ static bool is_cut_off(void)
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
+static void die_of(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 /* What was printed counts only once it has left. */
 static int finish(int result)
 {
@@ -153,8 +160,10 @@ static int finish(int result)
     bool has_left = fflush(stdout) == 0 && !ferror(stdout);
     int error = errno;
     if ((!has_left || result != 0) && is_cut_off()) {
-        signal(SIGPIPE, SIG_DFL);
-        raise(SIGPIPE);
+        die_of(SIGPIPE);
+    }
+    if (result > COMMANDS_SIGNALLED) {
+        die_of(result - COMMANDS_SIGNALLED);
     }
     if (has_left) {
         return result;

@@ -9,7 +9,7 @@
 #define LEAT_STAGES_STAGE_H
 
 #include "formats/result/result.h"
-#include "formats/table/table.h"
+#include "formats/table/table_watch.h"
 #include "kernels/backend.h"
 
 #include <stdbool.h>
@@ -67,6 +67,8 @@ enum { STAGE_MAX_PARTS = 2 };
 struct stage_input {
     const struct table_info *table; /* NULL: a parameter is in the part's place */
     const char *name;               /* for messages */
+    struct table_watch *seen; /* what has been seen of its numbers: of the first part, once all have
+                                 been pushed; NULL: nothing */
 };
 
 /* What a stage is told before the first number. Everything is borrowed for the life of the stage.
@@ -97,6 +99,8 @@ struct stage_need {
                               others are deflated and written; at least 2; 0: 2 */
     bool estimated;        /* a shape is not known before the end */
     bool rereads;          /* end_pass() is going to ask for parts once more */
+    char notice[256];      /* a sentence on how the input is taken, for check and the result's
+                              warnings; "": none */
 };
 
 struct stage_ops {
@@ -106,6 +110,13 @@ struct stage_ops {
     const struct param_spec *specs;
     size_t n_specs;
 
+    /* May be NULL: never, and the columns of the first part's table are its series. Whether a
+     * series is a line of it, else a line has a number of each; for `seen`. */
+    bool (*by_lines)(const struct stage_args *args);
+    /* May be NULL. Adds the warnings that follow from the first part alone, by its table, of which
+     * n_lines is known, and what has been seen of it: of a job that has ended, and of one that is
+     * only checked. */
+    enum status (*notice)(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
     /* May be NULL: little. About how many multiplications and additions a job of this shape takes,
      * from args->inputs and args->params alone. Whether a device is worth its opening. */
     double (*work)(const struct stage_args *args);
@@ -143,11 +154,14 @@ struct stage_ops {
      * have shown that the job must be planned otherwise. The stage is freed, and all begins again
      * with args->started_over. */
     enum status (*finish)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
+    /* May be NULL. Of a simulation: steps that are done, of so many at most. Asked between two
+     * finish(), for the progress that is drawn. */
+    void (*progress)(const struct stage *s, uint64_t *n_done, uint64_t *n_steps);
     /* May be NULL: never any. How many further queues, each on a device of its own, would make what
-     * is left end sooner than it takes to open them. Asked before a finish() that goes on. */
+     * is left end sooner than it takes to open them. Asked before a push() or finish(). */
     size_t (*helpers)(const struct stage *s);
-    /* Brings some, once, between two finish(). Those that help come first then, *n of them, and are
-     * there until free(). What comes out is the same bits. */
+    /* Brings some, once, before a push() or finish(). Those that help come first then, *n of them,
+     * and are there until free(). What comes out is the same bits. */
     enum status (*help)(struct stage *s, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
     void (*free)(struct stage *s);
 };

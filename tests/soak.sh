@@ -46,6 +46,7 @@ part_batch()
 {
     build release
     LEAT_BATCH_INPUTS=2000 LEAT_BATCH_ROUNDS=$(rounds 50) LEAT_BATCH_SEED=$(date +%s) play release '^scenario.batch_kills$'
+    LEAT_INTERRUPTS=$(rounds 50) LEAT_INTERRUPTS_SEED=$(date +%s) play release '^scenario.interrupts$'
     LEAT_MPI_INPUTS=2000 LEAT_MPI_ROUNDS=$(rounds 100) play release '^scenario.mpi$'
 }
 part_service()

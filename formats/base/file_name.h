@@ -5,9 +5,14 @@
 #define LEAT_FORMATS_BASE_FILE_NAME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Whether the name ends so, in any case of letters. */
 bool file_name_ends(const char *name, const char *ending);
+
+/* Length of name[0 .. n) without .gz, .xz, .zst or .bz2, in any case, where something stands before
+ * it; n where it ends otherwise. */
+size_t file_name_unpacked(const char *name, size_t n);
 
 /* Whether a program that still writes the file calls it so: begins with '.' or ends in .part .tmp
  * .filepart .crdownload ~, in any case. Looks at the last component. */

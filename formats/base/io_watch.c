@@ -30,6 +30,14 @@ ssize_t io_watch_pread(int fd, void *dst, size_t n, off_t at)
     return got;
 }
 
+ssize_t io_watch_read(int fd, void *dst, size_t n)
+{
+    note(false, true);
+    const ssize_t got = read(fd, dst, n);
+    note(false, false);
+    return got;
+}
+
 size_t io_watch_pread_all(int fd, void *dst, size_t n, uint64_t at, int *error)
 {
     size_t done = 0;

@@ -9,7 +9,9 @@
 #include "formats/base/excerpt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +41,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool to_journal, to_terminal;
 static char progress[4 * PROGRESS_BYTES + 1]; /* under lock: what stands in the last line */
 static size_t progress_len;
+static bool drops, is_socket;   /* where stderr does not take a line at once */
+static int ready_fd = -1;       /* stderr once more, which does not block; -1: it cannot */
+static unsigned long n_dropped; /* under lock */
 
 static void probe_stderr(void)
 {
@@ -71,6 +77,42 @@ static void write_all(const char *data, size_t n)
     }
 }
 
+/* Writes a line if stderr takes it now. One of PIPE_BUF bytes is taken whole or not at all. */
+static bool write_now(char *line, size_t n)
+{
+    if (n > PIPE_BUF) {
+        n = PIPE_BUF - 1;
+        while (n > 0 && ((unsigned char)line[n] & 0xc0) == 0x80) { /* not within a character */
+            n--;
+        }
+        line[n++] = '\n';
+    }
+    ssize_t written;
+    do {
+        written = is_socket ? send(STDERR_FILENO, line, n, MSG_DONTWAIT | MSG_NOSIGNAL)
+                            : write(ready_fd >= 0 ? ready_fd : STDERR_FILENO, line, n);
+    } while (written < 0 && errno == EINTR);
+    return written >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+/* Whether lines get through again, if any were dropped. */
+static bool report_dropped(void)
+{
+    char line[128];
+    if (n_dropped == 0) {
+        return true;
+    }
+    const int n = snprintf(
+        line, sizeof line, "%s%lu lines of the log were dropped, since nobody read them\n",
+        to_journal ? prefixes[LOG_LEVEL_WARNING].journal : prefixes[LOG_LEVEL_WARNING].plain,
+        n_dropped);
+    if (!write_now(line, (size_t)n)) {
+        return false;
+    }
+    n_dropped = 0;
+    return true;
+}
+
 static void print(enum log_level level, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
@@ -95,9 +137,32 @@ static void print(enum log_level level, const char *format, va_list args)
     line[len++] = '\n';
     memcpy(line + len, progress, progress_len);
     len += progress_len;
-    write_all(line, len);
+    if (!drops) {
+        write_all(line, len);
+    } else if (!report_dropped() || !write_now(line, len)) {
+        n_dropped++;
+    }
     pthread_mutex_unlock(&lock);
     errno = kept_errno;
+}
+
+void log_drop_when_blocked(void)
+{
+    struct stat st;
+    const mode_t kind = fstat(STDERR_FILENO, &st) == 0 ? st.st_mode & S_IFMT : 0;
+    is_socket = kind == S_IFSOCK;
+    if (kind == S_IFIFO || kind == S_IFCHR) {
+        /* A description of our own: O_NONBLOCK is not for others that write there. */
+        ready_fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    }
+    drops = true;
+}
+
+void log_report_dropped(void)
+{
+    pthread_mutex_lock(&lock);
+    report_dropped();
+    pthread_mutex_unlock(&lock);
 }
 
 void log_set_level(enum log_level level)

@@ -1,7 +1,8 @@
 /*
  * utf8 - strict decoding.
  *
- * Source: RFC 3629; the ranges of the second byte are those of its section 4.
+ * Source: RFC 3629; the ranges of the second byte are those of its section 4. Windows-1252:
+ * the mapping table of the Unicode Consortium.
  */
 #include "formats/base/utf8.h"
 
@@ -33,6 +34,52 @@ size_t utf8_decode(const void *text, size_t n, uint32_t *point)
         high = 0xbf;
     }
     return len;
+}
+
+size_t utf8_encode(uint32_t point, unsigned char out[UTF8_MOST])
+{
+    if (point < 0x80) {
+        out[0] = (unsigned char)point;
+        return 1;
+    }
+    const size_t len = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    for (size_t i = len - 1; i > 0; i--) {
+        out[i] = (unsigned char)(0x80 | (point & 0x3f));
+        point >>= 6;
+    }
+    out[0] = (unsigned char)(0xf00U >> len | point);
+    return len;
+}
+
+bool utf8_is_valid(const void *text, size_t n)
+{
+    const unsigned char *p = text;
+    for (size_t i = 0; i < n;) {
+        uint32_t point;
+        i += utf8_decode(p + i, n - i, &point);
+        if (point == UTF8_WRONG) {
+            return false;
+        }
+    }
+    return true;
+}
+
+size_t utf8_from_windows_1252(const void *text, size_t n, void *dst)
+{
+    static const uint16_t high[32] = {
+        0x20ac, 0xfffd, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
+        0x2039, 0x0152, 0xfffd, 0x017d, 0xfffd, 0xfffd, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
+        0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0xfffd, 0x017e, 0x0178};
+    const unsigned char *const from = text;
+    unsigned char *to = dst;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char out[UTF8_MOST];
+        const bool is_high = from[i] >= 0x80 && from[i] < 0xa0;
+        const size_t len = utf8_encode(is_high ? high[from[i] - 0x80] : from[i], out);
+        memcpy(to, out, len);
+        to += len;
+    }
+    return (size_t)(to - (unsigned char *)dst);
 }
 
 uint32_t utf8_next(const char **text)

@@ -144,6 +144,23 @@ bool grid_scale_vertical_unit_not_metre(const struct grid *g)
     return text != NULL && wkt_altitudes(text, &metres) && fabs(metres - 1) >= 1e-9;
 }
 
+static bool names_system(const struct grid *g)
+{
+    return text_of(g) != NULL || grid_key(g, KEY_MODEL) != 0 || grid_key(g, KEY_PROJECTED) != 0 ||
+           grid_key(g, KEY_GEODETIC) != 0;
+}
+
+bool grid_scale_looks_like_degrees(const struct grid *g, double low, double high)
+{
+    if (!g->has_origin || names_system(g) || !(g->cell_x < 0.01) || !(fabs(g->cell_y) < 0.01)) {
+        return false;
+    }
+    const struct grid_extent e = grid_extent_of(g);
+    const double north = fmax(e.north, e.south), south = fmin(e.north, e.south);
+    return e.west >= -180 && e.east <= 180 && south >= -90 && north <= 90 &&
+           high - low > 10 * fmax(e.east - e.west, north - south);
+}
+
 struct grid_scale grid_scale_of(const struct grid *g)
 {
     struct grid_scale s = {.unit = unit_of(g),

@@ -26,6 +26,11 @@ struct grid_scale grid_scale_of(const struct grid *g);
 /* True when rows and columns do not meet at right angles on the map. */
 bool grid_scale_is_sheared(const struct grid_scale *s);
 
+/* True when a grid of altitudes from low to high looks like one in degrees although it names no
+ * coordinate system: its cells are narrower than 0.01, it lies within longitudes and latitudes, and
+ * the altitudes differ by ten times its longer side, which no ground in metres does. */
+bool grid_scale_looks_like_degrees(const struct grid *g, double low, double high);
+
 /* True when the coordinate system measures altitudes in another unit than the metre. */
 bool grid_scale_vertical_unit_not_metre(const struct grid *g);
 

@@ -2,11 +2,9 @@
  * archive_input - archives through libarchive, which is handed bytes and never a path to write to.
  * Only the readers named in archive_input.h are switched on.
  *
- * A tar may have one layer of compression around it, gzip or xz. Both give their checksums behind
- * what they are of, so a layer is unpacked to its end once before the first byte of it is used. A
- * second layer within it is refused. Gzip comes through source.c, which checks CRC and length of
- * every member; libarchive does not. Xz comes through libarchive, with this one filter switched on,
- * so that it looks for no other.
+ * Compression around a tar is taken off by source.c, which checks its checksums; libarchive does
+ * not always. They come behind what they are of, so in a file the layer is unpacked to its end once
+ * before the first byte of it is used. A second layer within it is refused.
  *
  * libarchive turns names into the character set of the thread's locale, and the C locale has no
  * letters beyond ASCII: opening and going to an entry happen in C.UTF-8.
@@ -16,7 +14,9 @@
 #include "formats/base/excerpt.h"
 #include "formats/base/file_name.h"
 #include "formats/base/io_watch.h"
-#include "formats/source/source.h"
+#include "formats/base/text_hash.h"
+#include "formats/source/entry_name.h"
+#include "formats/source/unpack.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -29,42 +29,57 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 128 << 10, PART_BYTES = 255, MAGIC_BYTES = 6 };
+enum { BLOCK_BYTES = 128 << 10, AHEAD_BYTES = 256 << 10 };
 
-enum layer { LAYER_NONE, LAYER_GZIP, LAYER_XZ };
-static const char *const layer_names[] = {"", "gzip", "xz"};
+/* Numbers for the names that there have been, open addressing; 0: a free place. */
+struct names {
+    uint64_t *at;
+    size_t cap, n;
+};
 
 struct archive_input {
-    int fd, error;      /* error: the system's, in reading it */
-    enum status failed; /* in taking off the layer, which has described it */
+    int fd, error;      /* fd: -1 for a stream; error: the system's, in reading it */
+    enum status failed; /* in reading the layer or the stream, which has described it */
     char *name;
-    enum layer layer; /* around the archive */
-    struct source *gzip;
-    struct archive *xz;
-    uint64_t xz_offset; /* of the file, read for xz so far */
+    struct source *layer; /* a compressed tar, or a stream; NULL: the file is read as it is */
     struct archive *archive;
     locale_t utf8; /* 0 when the system has none: names beyond ASCII may be refused then */
     bool opened;   /* a format was recognised: libarchive may be asked about it */
-    const atomic_bool *stop; /* NULL: never */
-    uint64_t n_entries;
-    char entry_name[ARCHIVE_INPUT_NAME_BYTES + 1];
-    unsigned char xz_packed[BLOCK_BYTES], packed[BLOCK_BYTES], block[BLOCK_BYTES];
+    struct archive_input_options options;
+    uint64_t n_entries, n_read; /* n_read: bytes of the file */
+    uint64_t unpacked;          /* of all entries */
+    uint64_t entry_begin, entry_unpacked;
+    bool too_large; /* the present entry, by the limits */
+    struct names names;
+    char raw[ENTRY_NAME_ROOM], entry_name[ENTRY_NAME_ROOM];
+    unsigned char packed[BLOCK_BYTES], block[BLOCK_BYTES];
 };
 
-bool archive_input_named(const char *name)
+static bool is_ending(const char *name, const char *ending)
 {
-    static const char *const ends[] = {".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".7z"};
+    return strcasecmp(name, ending) != 0 && file_name_ends(name, ending);
+}
+
+bool archive_input_streams(const char *name)
+{
+    static const char *const ends[] = {".tgz", ".txz", ".tzst", ".tbz2", ".tbz"};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (strcasecmp(name, ends[i]) != 0 && file_name_ends(name, ends[i])) {
+        if (is_ending(name, ends[i])) {
             return true;
         }
     }
-    return false;
+    const size_t n = file_name_unpacked(name, strlen(name));
+    return n > 4 && strncasecmp(name + n - 4, ".tar", 4) == 0;
+}
+
+bool archive_input_named(const char *name)
+{
+    return archive_input_streams(name) || is_ending(name, ".zip") || is_ending(name, ".7z");
 }
 
 static bool is_stopped(const struct archive_input *a)
 {
-    return a->stop && atomic_load(a->stop);
+    return a->options.stop && atomic_load(a->options.stop);
 }
 
 static enum status fail_stopped(const struct archive_input *a)
@@ -79,139 +94,61 @@ static enum status fail_no_memory(const char *name, const char *what)
 
 /* --- the layer around it ---------------------------------------------------------------------- */
 
-static enum layer layer_of(const unsigned char *head, size_t n)
-{
-    static const unsigned char xz[] = {0xfd, '7', 'z', 'X', 'Z', 0};
-    if (n >= 3 && memcmp(head, "\x1f\x8b\x08", 3) == 0) {
-        return LAYER_GZIP;
-    }
-    return n >= sizeof xz && memcmp(head, xz, sizeof xz) == 0 ? LAYER_XZ : LAYER_NONE;
-}
-
-/* Up to `cap` bytes of the file at `offset`; *n < cap only at its end. */
-static enum status read_file(const struct archive_input *a, uint64_t offset, void *dst, size_t cap,
-                             size_t *n)
-{
-    int error;
-    *n = io_watch_pread_all(a->fd, dst, cap, offset, &error);
-    return error != 0 ? status_fail_errno(error, "%s: cannot be read", a->name) : STATUS_OK;
-}
-
-static la_ssize_t read_xz_packed(struct archive *archive, void *data, const void **bytes)
-{
-    struct archive_input *a = data;
-    size_t n = 0;
-    if (!a->failed) { /* nothing more is read after a failure */
-        a->failed = is_stopped(a)
-                        ? fail_stopped(a)
-                        : read_file(a, a->xz_offset, a->xz_packed, sizeof a->xz_packed, &n);
-    }
-    if (a->failed) {
-        archive_set_error(archive, EIO, "cannot be read");
-        return ARCHIVE_FATAL;
-    }
-    a->xz_offset += n;
-    *bytes = a->xz_packed;
-    return (la_ssize_t)n;
-}
-
-static enum status fail_xz(const struct archive_input *a)
-{
-    const char *const why = archive_error_string(a->xz);
-    if (a->failed) {
-        return a->failed; /* which has been described */
-    }
-    if (archive_errno(a->xz) == ENOMEM) {
-        return fail_no_memory(a->name, "unpack xz");
-    }
-    return status_fail(STATUS_BAD_INPUT, "%s: compressed byte %" PRIu64 ": damaged xz data (%s)",
-                       a->name, a->xz_offset, why ? why : "no reason given");
-}
-
-static enum status begin_xz(struct archive_input *a)
-{
-    struct archive_entry *entry;
-    a->xz_offset = 0;
-    a->xz = archive_read_new();
-    if (!a->xz || archive_read_append_filter(a->xz, ARCHIVE_FILTER_XZ) != ARCHIVE_OK ||
-        archive_read_support_format_raw(a->xz) != ARCHIVE_OK ||
-        archive_read_set_read_callback(a->xz, read_xz_packed) != ARCHIVE_OK ||
-        archive_read_set_callback_data(a->xz, a) != ARCHIVE_OK) {
-        return fail_no_memory(a->name, "unpack xz");
-    }
-    return archive_read_open1(a->xz) == ARCHIVE_OK && !a->failed &&
-                   archive_read_next_header(a->xz, &entry) == ARCHIVE_OK && !a->failed
-               ? STATUS_OK
-               : fail_xz(a);
-}
-
-static void end_layer(struct archive_input *a)
-{
-    source_free(a->gzip);
-    a->gzip = NULL;
-    if (a->xz) {
-        (void)archive_read_free(a->xz);
-        a->xz = NULL;
-    }
-}
-
-/* Goes to the layer's begin. */
-static enum status begin_layer(struct archive_input *a)
-{
-    end_layer(a);
-    if (a->layer == LAYER_XZ) {
-        return begin_xz(a);
-    }
-    const int fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) {
-        return status_fail_errno(errno, "%s: cannot be opened", a->name);
-    }
-    const enum status status = source_open(fd, a->name, &a->gzip);
-    if (!status) {
-        source_stop_at(a->gzip, a->stop);
-    }
-    return status;
-}
-
-/* Unpacks up to `cap` bytes; *n = 0 only at the end. */
-static enum status read_layer(struct archive_input *a, void *dst, size_t cap, size_t *n)
-{
-    if (a->gzip) {
-        return source_read(a->gzip, dst, cap, n);
-    }
-    const la_ssize_t got = archive_read_data(a->xz, dst, cap);
-    *n = got < 0 ? 0 : (size_t)got;
-    return got < 0 || a->failed ? fail_xz(a) : STATUS_OK;
-}
-
 /* Unpacks what is left of the layer: that checks it. */
 static enum status drain_layer(struct archive_input *a)
 {
     for (size_t n = 1; n > 0;) {
         STATUS_TRY(is_stopped(a) ? fail_stopped(a)
-                                 : read_layer(a, a->packed, sizeof a->packed, &n));
+                                 : source_read(a->layer, a->packed, sizeof a->packed, &n));
     }
     return STATUS_OK;
+}
+
+/* Sees that there is no second one in it. */
+static enum status look_into_layer(struct archive_input *a)
+{
+    const unsigned char *head;
+    size_t n;
+    source_set_limits(a->layer, &a->options.limits);
+    source_stop_at(a->layer, a->options.stop);
+    if (!source_is_packed(a->layer)) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(source_peek(a->layer, UNPACK_HEAD_BYTES, &head, &n));
+    const struct unpack_kind *const inner = unpack_kind_of(head, n);
+    return inner == NULL
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT,
+                             "%s: is compressed twice (%s within %s), and one layer is "
+                             "unpacked; unpack the outer one first",
+                             a->name, unpack_kind_name(inner), source_hindrance(a->layer));
+}
+
+/* Goes to the layer's begin. */
+static enum status begin_layer(struct archive_input *a)
+{
+    source_free(a->layer);
+    a->layer = NULL;
+    const int fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) {
+        return status_fail_errno(errno, "%s: cannot be opened", a->name);
+    }
+    STATUS_TRY(source_open(fd, a->name, &a->layer));
+    return look_into_layer(a);
 }
 
 /* Recognises the layer, if there is one, and checks all of it; it is at its begin then. */
 static enum status open_layer(struct archive_input *a)
 {
-    size_t n;
-    enum status status = read_file(a, 0, a->packed, MAGIC_BYTES, &n);
-    a->layer = status ? LAYER_NONE : layer_of(a->packed, n);
-    if (a->layer == LAYER_NONE) {
-        return status;
+    int error;
+    const size_t n = io_watch_pread_all(a->fd, a->packed, UNPACK_HEAD_BYTES, 0, &error);
+    if (error != 0) {
+        return status_fail_errno(error, "%s: cannot be read", a->name);
+    }
+    if (unpack_kind_of(a->packed, n) == NULL) {
+        return STATUS_OK;
     }
     STATUS_TRY(begin_layer(a));
-    STATUS_TRY(read_layer(a, a->packed, sizeof a->packed, &n));
-    const enum layer inner = layer_of(a->packed, n);
-    if (inner != LAYER_NONE) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: is compressed twice (%s within %s), and one layer is unpacked; "
-                           "unpack the outer one first",
-                           a->name, layer_names[inner], layer_names[a->layer]);
-    }
     STATUS_TRY(drain_layer(a));
     return begin_layer(a);
 }
@@ -228,16 +165,16 @@ static la_ssize_t read_packed(struct archive *archive, void *data, const void **
         archive_set_error(archive, ECANCELED, "stopped");
         return ARCHIVE_FATAL;
     }
+    *bytes = a->packed;
     if (a->layer) {
         size_t n = 0;
         if (!a->failed) { /* nothing more is read after a failure */
-            a->failed = read_layer(a, a->packed, sizeof a->packed, &n);
+            a->failed = source_read(a->layer, a->packed, sizeof a->packed, &n);
         }
         if (a->failed) {
             archive_set_error(archive, EIO, "cannot be unpacked");
             return ARCHIVE_FATAL;
         }
-        *bytes = a->packed;
         return (la_ssize_t)n;
     }
     do {
@@ -248,7 +185,7 @@ static la_ssize_t read_packed(struct archive *archive, void *data, const void **
         archive_set_error(archive, errno, "%s", strerror(errno));
         return ARCHIVE_FATAL;
     }
-    *bytes = a->packed;
+    a->n_read += (uint64_t)got;
     return got;
 }
 
@@ -312,51 +249,89 @@ static bool has_failed(const struct archive_input *a)
     return a->error != 0 || a->failed;
 }
 
-enum status archive_input_open(int fd, const char *name, const atomic_bool *stop,
-                               struct archive_input **out)
+/* Gives libarchive what has been opened; the answer to that is the answer. */
+static enum status open_archive(struct archive_input *a)
 {
-    *out = NULL;
-    enum status status;
-    struct archive_input *a = calloc(1, sizeof *a);
-    if (!a) {
-        close(fd);
-        return fail_no_memory(name, "open it");
-    }
-    a->fd = fd;
-    a->stop = stop;
-    a->name = strdup(name);
-    a->archive = archive_read_new();
-    errno = 0;
-    a->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); /* some systems have none */
-    if (!a->name || !a->archive || (!a->utf8 && errno == ENOMEM)) {
-        status = fail_no_memory(name, "open it");
-        goto fail;
-    }
-    status = open_layer(a);
-    if (status) {
-        goto fail;
-    }
     if (!support_formats(a)) {
-        status = fail_no_memory(name, "open it");
-        goto fail;
-    }
-    if (lseek(fd, 0, SEEK_SET) != 0) {
-        status = status_fail_errno(errno, "%s: cannot be read from its start", name);
-        goto fail;
+        return fail_no_memory(a->name, "open it");
     }
     const locale_t before = uselocale(a->utf8);
     const int result = open_packed(a);
     (void)uselocale(before);
     if (result != ARCHIVE_OK || has_failed(a)) {
-        status = fail_archive(a, "cannot be opened");
-        goto fail;
+        return fail_archive(a, "cannot be opened");
     }
     a->opened = true;
-    *out = a;
     return STATUS_OK;
-fail:
-    archive_input_free(a);
+}
+
+/* Takes fd over. */
+static enum status make(int fd, const char *name, const struct archive_input_options *options,
+                        struct archive_input **out)
+{
+    struct archive_input *a = *out = calloc(1, sizeof *a);
+    if (!a) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return fail_no_memory(name, "open it");
+    }
+    a->fd = fd;
+    if (options) {
+        a->options = *options;
+    }
+    a->name = strdup(name);
+    a->archive = archive_read_new();
+    errno = 0;
+    a->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); /* some systems have none */
+    return a->name && a->archive && (a->utf8 || errno != ENOMEM) ? STATUS_OK
+                                                                 : fail_no_memory(name, "open it");
+}
+
+static enum status open_file(struct archive_input *a)
+{
+    STATUS_TRY(open_layer(a));
+    if (lseek(a->fd, 0, SEEK_SET) != 0) {
+        return status_fail_errno(errno, "%s: cannot be read from its start", a->name);
+    }
+    return open_archive(a);
+}
+
+/* A failure leaves nothing behind. */
+static enum status settle(enum status status, struct archive_input **out)
+{
+    if (status) {
+        archive_input_free(*out);
+        *out = NULL;
+    }
     return status;
+}
+
+enum status archive_input_open(int fd, const char *name,
+                               const struct archive_input_options *options,
+                               struct archive_input **out)
+{
+    const enum status status = make(fd, name, options, out);
+    return settle(status ? status : open_file(*out), out);
+}
+
+static enum status open_stream(struct archive_input *a, const struct source_stream *stream)
+{
+    STATUS_TRY(source_open_stream(stream, a->name, a->options.stop, &a->layer));
+    STATUS_TRY(look_into_layer(a));
+    return open_archive(a);
+}
+
+enum status archive_input_open_stream(const struct source_stream *stream, const char *name,
+                                      const struct archive_input_options *options,
+                                      struct archive_input **out)
+{
+    const enum status status = make(-1, name, options, out);
+    if (status) {
+        stream->close(stream->user);
+        return settle(status, out);
+    }
+    return settle(open_stream(*out, stream), out);
 }
 
 void archive_input_free(struct archive_input *a)
@@ -367,57 +342,60 @@ void archive_input_free(struct archive_input *a)
     if (a->archive) {
         (void)archive_read_free(a->archive);
     }
-    end_layer(a);
+    source_free(a->layer);
     if (a->utf8) {
         freelocale(a->utf8);
     }
-    close(a->fd);
+    if (a->fd >= 0) {
+        close(a->fd);
+    }
+    free(a->names.at);
     free(a->name);
     free(a);
 }
 
-/* What is wrong with one part of a name; NULL: nothing. */
-static const char *judge_part(const char *part, size_t n)
+/* --- entries ---------------------------------------------------------------------------------- */
+
+static void put_name(struct names *names, uint64_t number)
 {
-    if (n == 2 && part[0] == '.' && part[1] == '.') {
-        return "its name leads out of its folder (\"..\")";
+    size_t i = (size_t)number & (names->cap - 1);
+    while (names->at[i] != 0 && names->at[i] != number) {
+        i = (i + 1) & (names->cap - 1);
     }
-    return n > PART_BYTES ? "a part of its name is longer than 255 bytes" : NULL;
+    names->n += names->at[i] == 0;
+    names->at[i] = number;
 }
 
-/* Copies a checked form of `path` to dst: parts joined by single slashes, without "." parts.
- * Returns what is wrong with it; NULL: nothing. */
-static const char *clean_path(const char *path, char dst[ARCHIVE_INPUT_NAME_BYTES + 1])
+static enum status grow_names(struct archive_input *a)
 {
-    const size_t n = strlen(path);
-    size_t len = 0;
-    if (n > ARCHIVE_INPUT_NAME_BYTES) {
-        return "its name is longer than 1024 bytes";
+    const struct names old = a->names;
+    struct names grown = {.cap = old.cap > 0 ? 2 * old.cap : 256};
+    grown.at = calloc(grown.cap, sizeof *grown.at);
+    if (grown.at == NULL) {
+        return fail_no_memory(a->name, "keep the names in it");
     }
-    if (path[0] == '/') {
-        return "its name is absolute";
-    }
-    for (const char *part = path; *part;) {
-        const char *const end = strchrnul(part, '/');
-        const size_t part_n = (size_t)(end - part);
-        const char *const trouble = judge_part(part, part_n);
-        if (trouble) {
-            return trouble;
+    for (size_t i = 0; i < old.cap; i++) {
+        if (old.at[i] != 0) {
+            put_name(&grown, old.at[i]);
         }
-        if (part_n > 0 && !(part_n == 1 && *part == '.')) {
-            if (len > 0) {
-                dst[len++] = '/';
-            }
-            memcpy(dst + len, part, part_n);
-            len += part_n;
-        }
-        part = *end ? end + 1 : end;
     }
-    dst[len] = '\0';
-    if (len == 0) {
-        return "it has no name";
+    free(old.at);
+    a->names = grown;
+    return STATUS_OK;
+}
+
+/* Whether there has been an entry of the present one's name. Two names have one number once in
+ * 10^7 archives of a million entries. */
+static enum status note_name(struct archive_input *a, bool *again)
+{
+    const uint64_t hash = text_hash_add(TEXT_HASH_OF_NONE, a->entry_name);
+    if (2 * a->names.n >= a->names.cap) {
+        STATUS_TRY(grow_names(a));
     }
-    return excerpt_is_clean(dst, len) ? NULL : "its name holds control characters or is not UTF-8";
+    const size_t before = a->names.n;
+    put_name(&a->names, hash != 0 ? hash : 1);
+    *again = a->names.n == before;
+    return STATUS_OK;
 }
 
 static const char *judge_kind(struct archive_entry *e)
@@ -434,16 +412,27 @@ static const char *judge_kind(struct archive_entry *e)
     return NULL;
 }
 
-static void judge_entry(struct archive_input *a, struct archive_entry *e,
-                        struct archive_input_entry *entry)
+static bool is_zip(const struct archive_input *a)
+{
+    return archive_format(a->archive) == ARCHIVE_FORMAT_ZIP;
+}
+
+static enum status judge_entry(struct archive_input *a, struct archive_entry *e,
+                               struct archive_input_entry *entry)
 {
     const char *path = archive_entry_pathname_utf8(e);
+    bool again = false;
     path = path ? path : archive_entry_pathname(e);
-    path = path ? path : "";
+    path = entry_name_decode(path ? path : "", is_zip(a), a->raw);
     *entry = (struct archive_input_entry){.name = a->entry_name, .raw = path};
+    entry->number = a->n_entries;
     entry->refused = judge_kind(e);
+    const char *const trouble = entry_name_clean(path, a->entry_name);
+    if (!trouble) {
+        STATUS_TRY(note_name(a, &again));
+    }
     if (!entry->refused) {
-        entry->refused = clean_path(path, a->entry_name);
+        entry->refused = trouble ? trouble : again ? "an entry before it has the same name" : NULL;
     }
     if (entry->refused) {
         const struct excerpt shown = excerpt_of(path, strlen(path));
@@ -451,10 +440,23 @@ static void judge_entry(struct archive_input *a, struct archive_entry *e,
     } else if (archive_entry_size_is_set(e) && archive_entry_size(e) > 0) {
         entry->bytes = (uint64_t)archive_entry_size(e);
     }
+    return STATUS_OK;
+}
+
+/* Bytes of the file that have been read. */
+static uint64_t bytes_read(const struct archive_input *a)
+{
+    return a->layer ? source_file_offset(a->layer) : a->n_read;
 }
 
 static enum status find_entry(struct archive_input *a, struct archive_input_entry *entry, bool *end)
 {
+    if (a->too_large && archive_format(a->archive) == ARCHIVE_FORMAT_7ZIP) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%s: what comes after '%s' is not read, since 7z packs files together",
+                           a->name, a->entry_name);
+    }
+    a->too_large = false;
     for (;;) {
         struct archive_entry *e;
         const int result = archive_read_next_header(a->archive, &e);
@@ -468,13 +470,15 @@ static enum status find_entry(struct archive_input *a, struct archive_input_entr
             return fail_archive(a, a->n_entries ? "the next entry cannot be read"
                                                 : "no entry can be read");
         }
-        if (++a->n_entries > ARCHIVE_INPUT_MAX_ENTRIES) {
-            return status_fail(STATUS_TOO_LARGE, "%s: has more than %d entries", a->name,
-                               ARCHIVE_INPUT_MAX_ENTRIES);
+        if (++a->n_entries > a->options.max_entries && a->options.max_entries > 0) {
+            return status_fail(STATUS_TOO_LARGE,
+                               "%s: has more than %" PRIu64 " entries; raise max_entries if it may",
+                               a->name, a->options.max_entries);
         }
         if (archive_entry_filetype(e) != AE_IFDIR || archive_entry_hardlink(e)) {
-            judge_entry(a, e, entry);
-            return STATUS_OK;
+            a->entry_begin = bytes_read(a);
+            a->entry_unpacked = 0;
+            return judge_entry(a, e, entry);
         }
     }
 }
@@ -490,46 +494,58 @@ enum status archive_input_next(struct archive_input *a, struct archive_input_ent
     return status;
 }
 
-static enum status write_all(const struct archive_input *a, int to, const unsigned char *p,
-                             size_t n)
+/* --- content ---------------------------------------------------------------------------------- */
+
+/* By the limits, `more` bytes may come out of the entry. What has been read ahead for it counts. */
+static enum status count_bytes(struct archive_input *a, size_t more)
 {
-    while (n > 0) {
-        const ssize_t put = write(to, p, n);
-        if (put < 0 && errno != EINTR) {
-            return status_fail_errno(errno, "%s: %s: cannot be unpacked", a->name, a->entry_name);
-        }
-        if (put > 0) {
-            p += put;
-            n -= (size_t)put;
-        }
+    const struct source_limits of_all = {.max_bytes = a->options.limits.max_bytes};
+    const struct source_limits of_entry = {.max_ratio = a->options.limits.max_ratio};
+    char where[512];
+    a->unpacked += more;
+    a->entry_unpacked += more;
+    snprintf(where, sizeof where, "%s: %.255s", a->name, a->entry_name);
+    enum status status = source_check_limits(&of_all, a->name, 0, a->unpacked);
+    if (!status) {
+        status = source_check_limits(&of_entry, where, bytes_read(a) - a->entry_begin + AHEAD_BYTES,
+                                     a->entry_unpacked);
     }
-    return STATUS_OK;
+    a->too_large = status != STATUS_OK;
+    return status;
+}
+
+enum status archive_input_read(struct archive_input *a, void *dst, size_t cap, size_t *n)
+{
+    la_ssize_t got;
+    *n = 0;
+    do {
+        if (is_stopped(a)) {
+            return status_fail(STATUS_CANCELLED, "%s: %s: stopped", a->name, a->entry_name);
+        }
+        got = archive_read_data(a->archive, dst, cap);
+    } while (got == ARCHIVE_RETRY);
+    if (got < 0 || has_failed(a)) {
+        return fail_archive(a, a->entry_name);
+    }
+    *n = (size_t)got;
+    return count_bytes(a, *n);
 }
 
 enum status archive_input_copy(struct archive_input *a, int to, uint64_t max_bytes, uint64_t *bytes)
 {
     *bytes = 0;
-    for (;;) {
-        if (is_stopped(a)) {
-            return status_fail(STATUS_CANCELLED, "%s: %s: stopped", a->name, a->entry_name);
-        }
-        const la_ssize_t got = archive_read_data(a->archive, a->block, sizeof a->block);
-        if (got == 0 && !has_failed(a)) {
-            return STATUS_OK;
-        }
-        if (got == ARCHIVE_RETRY) {
-            continue;
-        }
-        if (got < 0 || has_failed(a)) {
-            return fail_archive(a, a->entry_name);
-        }
+    for (size_t got = 1; got > 0;) {
+        STATUS_TRY(archive_input_read(a, a->block, sizeof a->block, &got));
         const uint64_t room = max_bytes - *bytes;
-        const size_t n = (uint64_t)got < room ? (size_t)got : (size_t)room;
-        STATUS_TRY(write_all(a, to, a->block, n));
+        const size_t n = got < room ? got : (size_t)room;
+        if (n > 0 && !io_watch_write_all(to, a->block, n)) {
+            return status_fail_errno(errno, "%s: %s: cannot be unpacked", a->name, a->entry_name);
+        }
         *bytes += n;
-        if (n < (size_t)got) {
+        if (n < got) {
             return status_fail(STATUS_TOO_LARGE, "%s: %s: unpacks to more than %" PRIu64 " bytes",
                                a->name, a->entry_name, max_bytes);
         }
     }
+    return STATUS_OK;
 }

@@ -1,29 +1,31 @@
 /*
- * source - where the bytes of one input come from: a file, or a gzip stream in it.
+ * source - where the bytes of one input come from; see source.h.
  *
- * Three layers: file_fill() reads the file in order with pread and takes the CRC-32 of each piece
- * while it is in the cache, large pieces on several threads, since one copies a page cache slower
- * than several cores decode it; gzip_fill() unpacks that through zlib; the head is what has been
- * looked at and not consumed. Once it is used up, reading goes into the caller's memory.
+ * Three layers: file_fill() reads the file in order with pread, or the stream, and takes the CRC-32
+ * of each piece while it is in the cache, large pieces of a file on several threads, since one
+ * copies a page cache slower than several cores decode it; packed_fill() unpacks that (unpack.h);
+ * the head is what has been looked at and not consumed. Once it is used up, reading goes into the
+ * caller's memory.
  *
- * Gzip: RFC 1952. Members follow each other; zero bytes after the last one (tape padding) are
- * skipped as gzip -d does, anything else there is an error.
+ * Compressed streams follow each other; zero bytes after the last one (tape padding) are skipped as
+ * gzip -d does, anything else there is an error.
  */
 #include "formats/source/source.h"
 
 #include "formats/base/checked.h"
 #include "formats/base/io_watch.h"
+#include "formats/source/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <isa-l.h>
-#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
+#include <zlib.h> /* crc32_combine */
 
 enum {
     READ_BYTES = 256 << 10, /* one pread: its CRC is taken while the piece is in the L2 cache */
@@ -33,7 +35,8 @@ enum {
 };
 
 struct source {
-    int fd;
+    int fd;                      /* -1: a stream */
+    struct source_stream stream; /* read NULL: a file */
     char *name;
     uint64_t file_bytes;
     struct timespec changed; /* mtime, when it was opened */
@@ -43,16 +46,35 @@ struct source {
     uint32_t crc;         /* of the bytes before offset */
     struct source_helpers helpers;
     const atomic_bool *stop; /* NULL: never */
-    bool packed, file_end, between_members;
+    struct source_limits limits;
+    const struct unpack_kind *packing; /* NULL: not compressed */
+    struct unpack *unpack;
+    uint64_t unpacked; /* bytes that have come out */
+    bool file_end, between_streams;
     unsigned char *head; /* looked at and not consumed: head[head_at .. head_len) */
     size_t head_at, head_len, head_cap;
-    z_stream z;
-    unsigned char *packed_bytes; /* [READ_BYTES], when packed */
+    unsigned char *packed_bytes; /* [READ_BYTES], when packed: */
+    const unsigned char *packed_at;
+    size_t packed_left;
 };
+
+/* The stream's next bytes; fewer than cap only at its end. */
+static enum status read_stream(const struct source *s, unsigned char *dst, size_t cap, size_t *n)
+{
+    size_t got = 1;
+    for (*n = 0; *n < cap && got > 0; *n += got) {
+        got = 0;
+        STATUS_TRY(s->stream.read(s->stream.user, s->stop, dst + *n, cap - *n, &got));
+    }
+    return STATUS_OK;
+}
 
 static enum status pread_full(const struct source *s, uint64_t offset, void *dst, size_t cap,
                               size_t *n)
 {
+    if (source_is_stream(s)) { /* which is read in order */
+        return read_stream(s, dst, cap, n);
+    }
     int error;
     *n = io_watch_pread_all(s->fd, dst, cap, offset, &error);
     return error == 0 ? STATUS_OK
@@ -102,7 +124,7 @@ static size_t read_portions(struct source *s, unsigned char *dst, size_t cap)
     struct portions p = {.s = s, .dst = dst};
     size_t count = (cap + READ_BYTES / 2) / READ_BYTES, n = 0;
     count = count < MOST_PORTIONS ? count : MOST_PORTIONS;
-    if (s->helpers.run == NULL || count < 2) {
+    if (s->helpers.run == NULL || count < 2 || source_is_stream(s)) {
         return 0;
     }
     p.bytes = cap / count / PAGE_BYTES * PAGE_BYTES; /* little is left for the caller */
@@ -133,7 +155,7 @@ static enum status file_fill(struct source *s, unsigned char *dst, size_t cap, s
 
 static uint64_t packed_offset(const struct source *s)
 {
-    return s->offset - s->z.avail_in;
+    return s->offset - s->packed_left;
 }
 
 static enum status refill_packed(struct source *s)
@@ -142,109 +164,137 @@ static enum status refill_packed(struct source *s)
     const enum status status = s->stop && atomic_load(s->stop)
                                    ? status_fail(STATUS_CANCELLED, "%s: stopped", s->name)
                                    : file_fill(s, s->packed_bytes, READ_BYTES, &got);
-    s->z.next_in = s->packed_bytes;
-    s->z.avail_in = (uInt)got;
+    s->packed_at = s->packed_bytes;
+    s->packed_left = got;
     return status;
 }
 
-/* Between members: finds the next one, or the end of the file (*end). */
-static enum status next_member(struct source *s, bool *end)
+static enum status fail_unpacking(const struct source *s, enum status status, const char *why)
+{
+    const char *const kind = unpack_kind_name(s->packing);
+    switch (status) {
+    case STATUS_NO_MEMORY:
+        return status_fail(status, "%s: no memory to unpack %s", s->name, kind);
+    case STATUS_TOO_LARGE:
+        return status_fail(status,
+                           "%s: its %s data asks for more than %d MiB of memory to be unpacked; "
+                           "pack it at a lower level",
+                           s->name, kind, UNPACK_MEMORY_BYTES >> 20);
+    default:
+        return status_fail(status, "%s: compressed byte %" PRIu64 ": damaged %s data (%s)", s->name,
+                           packed_offset(s), kind, why);
+    }
+}
+
+/* Between streams: finds the next one, or the end of the file (*end). */
+static enum status next_stream(struct source *s, bool *end)
 {
     *end = false;
     for (bool padding = false;;) {
-        if (s->z.avail_in == 0) {
+        if (s->packed_left == 0) {
             STATUS_TRY(refill_packed(s));
-            if (s->z.avail_in == 0) {
+            if (s->packed_left == 0) {
                 *end = true;
                 return STATUS_OK;
             }
         }
-        if (!padding && *s->z.next_in == 0x1f) {
-            s->between_members = false;
-            return inflateReset(&s->z) == Z_OK
-                       ? STATUS_OK
-                       : status_fail(STATUS_INTERNAL, "%s: zlib cannot start again", s->name);
+        enum status status;
+        if (!padding && unpack_again(s->unpack, *s->packed_at, &status)) {
+            s->between_streams = false;
+            return status ? fail_unpacking(s, status, "") : STATUS_OK;
         }
-        if (*s->z.next_in != 0) {
+        if (*s->packed_at != 0) {
             return status_fail(STATUS_BAD_INPUT,
-                               "%s: compressed byte %" PRIu64 ": the gzip stream ends here and "
+                               "%s: compressed byte %" PRIu64 ": the %s stream ends here and "
                                "something else follows",
-                               s->name, packed_offset(s));
+                               s->name, packed_offset(s), unpack_kind_name(s->packing));
         }
         padding = true;
-        s->z.next_in++;
-        s->z.avail_in--;
+        s->packed_at++;
+        s->packed_left--;
     }
 }
 
-static enum status inflate_some(struct source *s)
+/* Unpacks up to cap bytes; none where it wants more of the file. */
+static enum status unpack_piece(struct source *s, unsigned char *dst, size_t cap, size_t *n)
 {
-    if (s->z.avail_in == 0) {
+    *n = 0;
+    if (s->packed_left == 0) {
         STATUS_TRY(refill_packed(s));
-        if (s->z.avail_in == 0) {
-            return status_fail(STATUS_BAD_INPUT,
-                               "%s: compressed byte %" PRIu64 ": the file ends within the gzip "
-                               "stream; it was cut short, copy it again",
-                               s->name, packed_offset(s));
-        }
     }
-    switch (inflate(&s->z, Z_NO_FLUSH)) {
-    case Z_OK:
-    case Z_BUF_ERROR: /* wants more input: the next call brings it */
-        return STATUS_OK;
-    case Z_STREAM_END:
-        s->between_members = true;
-        return STATUS_OK;
-    case Z_MEM_ERROR:
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to unpack gzip", s->name);
-    default:
+    const bool at_end = s->packed_left == 0; /* something may still be held back */
+    const char *why;
+    struct unpack_piece p = {s->packed_at, s->packed_left, dst, cap};
+    const enum status status = unpack_some(s->unpack, &p, &s->between_streams, &why);
+    s->packed_at = p.in;
+    s->packed_left = p.n_in;
+    *n = cap - p.n_out;
+    s->unpacked += *n;
+    if (!status && at_end && *n == 0 && !s->between_streams) {
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: compressed byte %" PRIu64 ": damaged gzip data (%s)", s->name,
-                           packed_offset(s), s->z.msg ? s->z.msg : "needs a dictionary");
+                           "%s: compressed byte %" PRIu64 ": the file ends within the %s stream; "
+                           "it was cut short, copy it again",
+                           s->name, packed_offset(s), unpack_kind_name(s->packing));
     }
+    return status ? fail_unpacking(s, status, why)
+                  : source_check_limits(&s->limits, s->name, packed_offset(s), s->unpacked);
 }
 
-static enum status gzip_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
+static enum status packed_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
 {
     *n = 0;
     while (*n < cap) {
-        enum status status;
-        if (s->between_members) {
+        if (s->between_streams) {
             bool end;
-            status = next_member(s, &end);
+            const enum status status = next_stream(s, &end);
             if (status || end) {
                 return status;
             }
         }
+        size_t got;
         const size_t left = cap - *n;
-        const uInt room = left < INT_MAX ? (uInt)left : INT_MAX;
-        s->z.next_out = dst + *n;
-        s->z.avail_out = room;
-        STATUS_TRY(inflate_some(s));
-        *n += room - s->z.avail_out;
+        STATUS_TRY(unpack_piece(s, dst + *n, left < READ_BYTES ? left : READ_BYTES, &got));
+        *n += got;
+    }
+    return STATUS_OK;
+}
+
+enum status source_check_limits(const struct source_limits *limits, const char *where,
+                                uint64_t packed, uint64_t bytes)
+{
+    if (limits->max_bytes > 0 && bytes > limits->max_bytes) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%s: unpacks to more than %" PRIu64 " bytes; raise max_unpacked if it "
+                           "may",
+                           where, limits->max_bytes);
+    }
+    if (limits->max_ratio > 0 && bytes > SOURCE_FREE_BYTES && bytes / limits->max_ratio > packed) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%s: unpacks to more than %" PRIu64 " times its size (%" PRIu64
+                           " bytes of %" PRIu64 "); raise max_ratio if it may",
+                           where, limits->max_ratio, bytes, packed);
     }
     return STATUS_OK;
 }
 
 static enum status fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
 {
-    return s->packed ? gzip_fill(s, dst, cap, n) : file_fill(s, dst, cap, n);
+    return s->packing ? packed_fill(s, dst, cap, n) : file_fill(s, dst, cap, n);
 }
 
-/* Gives the file's first bytes, which were read to recognise gzip, to zlib. */
-static enum status start_gzip(struct source *s)
+/* Gives the file's first bytes, which were read to recognise the kind, to be unpacked. */
+static enum status start_unpacking(struct source *s, const struct unpack_kind *kind)
 {
+    STATUS_TRY(unpack_new(kind, &s->unpack));
     s->packed_bytes = malloc(READ_BYTES);
-    if (!s->packed_bytes || inflateInit2(&s->z, 15 + 16) != Z_OK) {
-        free(s->packed_bytes);
-        s->packed_bytes = NULL;
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to unpack gzip", s->name);
+    if (!s->packed_bytes) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to unpack it", s->name);
     }
-    s->packed = true;
+    s->packing = kind;
     const size_t n = s->head_len - s->head_at;
     memcpy(s->packed_bytes, s->head + s->head_at, n);
-    s->z.next_in = s->packed_bytes;
-    s->z.avail_in = (uInt)n;
+    s->packed_at = s->packed_bytes;
+    s->packed_left = n;
     s->head_at = s->head_len = 0;
     return STATUS_OK;
 }
@@ -253,46 +303,74 @@ static enum status recognise(struct source *s)
 {
     const unsigned char *head;
     size_t n;
-    STATUS_TRY(source_peek(s, 3, &head, &n));
-    const bool gzip = n >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8;
-    return gzip ? start_gzip(s) : STATUS_OK;
+    STATUS_TRY(source_peek(s, UNPACK_HEAD_BYTES, &head, &n));
+    const struct unpack_kind *const kind = unpack_kind_of(head, n);
+    return kind ? start_unpacking(s, kind) : STATUS_OK;
 }
 
-enum status source_open(int fd, const char *name, struct source **out)
+/* Takes fd, or the stream, over. */
+static enum status make(int fd, const struct source_stream *stream, const char *name,
+                        struct source **out)
 {
-    *out = NULL;
-    enum status status;
-    struct stat st;
     struct source *s = calloc(1, sizeof *s);
+    *out = s;
     if (s) {
+        s->fd = fd;
+        s->stream = *stream;
         s->name = strdup(name);
     }
     if (!s || !s->name) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        if (stream->close) {
+            stream->close(stream->user);
+        }
         free(s);
-        close(fd);
+        *out = NULL;
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
     }
-    s->fd = fd;
-    if (fstat(fd, &st) != 0) {
-        status = status_fail_errno(errno, "%s: cannot look at it", name);
-        goto fail;
+    return STATUS_OK;
+}
+
+static enum status look_at_file(struct source *s)
+{
+    struct stat st;
+    if (fstat(s->fd, &st) != 0) {
+        return status_fail_errno(errno, "%s: cannot look at it", s->name);
     }
     if (!S_ISREG(st.st_mode)) {
-        status = status_fail(STATUS_BAD_INPUT, "%s: is not a regular file", name);
-        goto fail;
+        return status_fail(STATUS_BAD_INPUT, "%s: is not a regular file", s->name);
     }
     s->file_bytes = (uint64_t)st.st_size;
     s->changed = st.st_mtim;
     s->inode = st.st_ino;
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* only a hint */
-    status = recognise(s);
+    (void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* only a hint */
+    return recognise(s);
+}
+
+enum status source_open(int fd, const char *name, struct source **out)
+{
+    STATUS_TRY(make(fd, &(struct source_stream){0}, name, out));
+    const enum status status = look_at_file(*out);
     if (status) {
-        goto fail;
+        source_free(*out);
+        *out = NULL;
     }
-    *out = s;
-    return STATUS_OK;
-fail:
-    source_free(s);
+    return status;
+}
+
+enum status source_open_stream(const struct source_stream *stream, const char *name,
+                               const atomic_bool *stop, struct source **out)
+{
+    STATUS_TRY(make(-1, stream, name, out));
+    (*out)->file_bytes = stream->bytes;
+    (*out)->stop = stop;
+    const enum status status = recognise(*out);
+    if (status) {
+        source_free(*out);
+        *out = NULL;
+    }
     return status;
 }
 
@@ -301,10 +379,13 @@ void source_free(struct source *s)
     if (!s) {
         return;
     }
-    if (s->packed) {
-        inflateEnd(&s->z);
+    unpack_free(s->unpack);
+    if (s->stream.close) {
+        s->stream.close(s->stream.user);
     }
-    close(s->fd);
+    if (s->fd >= 0) {
+        close(s->fd);
+    }
     free(s->packed_bytes);
     free(s->head);
     free(s->name);
@@ -318,28 +399,48 @@ const char *source_name(const struct source *s)
 
 uint64_t source_file_bytes(const struct source *s)
 {
-    return s->file_bytes;
+    return s->offset > s->file_bytes && source_is_stream(s) ? s->offset : s->file_bytes;
 }
 
 uint64_t source_file_offset(const struct source *s)
 {
     const uint64_t in_order =
-        s->packed ? packed_offset(s) : s->offset - (uint64_t)(s->head_len - s->head_at);
+        s->packing ? packed_offset(s) : s->offset - (uint64_t)(s->head_len - s->head_at);
     return in_order > s->seek_offset ? in_order : s->seek_offset;
 }
 
 bool source_is_packed(const struct source *s)
 {
-    return s->packed;
+    return s->packing != NULL;
 }
 
+bool source_is_stream(const struct source *s)
+{
+    return s->stream.read != NULL;
+}
+
+const char *source_hindrance(const struct source *s)
+{
+    return s->packing ? unpack_kind_name(s->packing) : source_is_stream(s) ? "a pipe" : NULL;
+}
+
+/* Gzip makes no more than DEFLATE_MAX_RATIO bytes of one; of others the limits say it. */
 uint64_t source_most_bytes(const struct source *s)
 {
     uint64_t most = s->file_bytes;
-    if (s->packed && __builtin_mul_overflow(most, DEFLATE_MAX_RATIO, &most)) {
+    const bool is_gzip = s->packing && strcmp(unpack_kind_name(s->packing), "gzip") == 0;
+    const bool is_unknown = source_is_stream(s) && s->stream.bytes == 0;
+    if (is_unknown || (s->packing && !is_gzip) ||
+        (is_gzip && __builtin_mul_overflow(most, DEFLATE_MAX_RATIO, &most))) {
         most = UINT64_MAX;
     }
-    return most;
+    return s->packing && s->limits.max_bytes > 0 && s->limits.max_bytes < most ? s->limits.max_bytes
+                                                                               : most;
+}
+
+void source_set_limits(struct source *s, const struct source_limits *limits)
+{
+    s->limits = *limits;
 }
 
 void source_set_helpers(struct source *s, const struct source_helpers *helpers)
@@ -360,6 +461,9 @@ int source_fd(const struct source *s)
 enum status source_check_unchanged(const struct source *s)
 {
     struct stat st;
+    if (source_is_stream(s)) {
+        return STATUS_OK;
+    }
     if (fstat(s->fd, &st) != 0) {
         return status_fail_errno(errno, "%s: cannot look at it", s->name);
     }
@@ -403,6 +507,11 @@ enum status source_crc(struct source *s, uint32_t *out)
     if (status) {
         return status;
     }
+    if (source_is_stream(s)) { /* which is used up now */
+        s->crc = crc;
+        s->offset = at;
+        s->file_end = true;
+    }
     *out = crc;
     return STATUS_OK;
 }
@@ -410,6 +519,9 @@ enum status source_crc(struct source *s, uint32_t *out)
 enum status source_read_at(struct source *s, uint64_t offset, void *dst, size_t cap, size_t *n)
 {
     *n = 0;
+    if (source_is_stream(s)) {
+        return status_fail(STATUS_UNSUPPORTED, "%s: cannot be read at a place", s->name);
+    }
     if (offset >= s->file_bytes) {
         return STATUS_OK;
     }
@@ -482,4 +594,61 @@ enum status source_read(struct source *s, void *dst, size_t cap, size_t *n)
     const enum status status = fill(s, (unsigned char *)dst + from_head, cap - from_head, &got);
     *n += got;
     return status;
+}
+
+/* --- pipes ------------------------------------------------------------------------------------ */
+
+enum { LOOK_MS = 100 }; /* between looks whether to stop, while nothing comes */
+
+struct pipe {
+    int fd;
+    char *name;
+};
+
+static enum status read_pipe(void *user, const atomic_bool *stop, void *dst, size_t cap, size_t *n)
+{
+    const struct pipe *p = user;
+    *n = 0;
+    for (;;) {
+        struct pollfd ready = {.fd = p->fd, .events = POLLIN};
+        if (stop && atomic_load(stop)) {
+            return status_fail(STATUS_CANCELLED, "%s: stopped", p->name);
+        }
+        if (poll(&ready, 1, LOOK_MS) == 0) { /* a FIFO: nor has anybody opened it */
+            continue;
+        }
+        const ssize_t got = io_watch_read(p->fd, dst, cap);
+        if (got >= 0) {
+            *n = (size_t)got;
+            return STATUS_OK;
+        }
+        if (errno != EINTR && errno != EAGAIN) {
+            return status_fail_errno(errno, "%s: cannot be read", p->name);
+        }
+    }
+}
+
+static void close_pipe(void *user)
+{
+    struct pipe *p = user;
+    close(p->fd);
+    free(p->name);
+    free(p);
+}
+
+enum status source_stream_of(int fd, const char *name, struct source_stream *out)
+{
+    struct pipe *p = calloc(1, sizeof *p);
+    *out = (struct source_stream){0};
+    if (p) {
+        p->fd = fd;
+        p->name = strdup(name);
+    }
+    if (!p || !p->name) {
+        free(p);
+        close(fd);
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", name);
+    }
+    *out = (struct source_stream){.read = read_pipe, .close = close_pipe, .user = p};
+    return STATUS_OK;
 }

@@ -1,8 +1,9 @@
 /*
- * source - where the bytes of one input come from: a file, or a gzip stream in it.
+ * source - where the bytes of one input come from: a file, a pipe, a member of an archive; or what
+ * is compressed in it by gzip, xz, zstd or bzip2.
  *
- * Sequential; one thread at a time. Gzip is recognised by its magic bytes and unpacked on the way
- * (several members in a row are one stream, as gzip -d does). A truncated or damaged stream is
+ * Sequential; one thread at a time. Compression is recognised by its magic bytes and taken off on
+ * the way (several streams in a row are one, as gzip -d does). A truncated or damaged stream is
  * STATUS_BAD_INPUT with file and compressed byte offset. A source has a head that can be looked at
  * before it is consumed, so that a format can be recognised and its shape read without seeking.
  */
@@ -22,9 +23,37 @@ struct source;
 /* Deflate never unpacks to more than this many times its bytes. */
 enum { DEFLATE_MAX_RATIO = 1032 };
 
+/* How much may come out of something compressed, a file or an archive; 0: no limit. */
+struct source_limits {
+    uint64_t max_bytes;
+    uint64_t max_ratio; /* times what has been read for it; not before SOURCE_FREE_BYTES */
+};
+enum { SOURCE_FREE_BYTES = 256 << 20 };
+/* Whether so many bytes, made from `packed` ones, are within the limits. STATUS_TOO_LARGE, with
+ * what sets the limit; `where` is what messages call it. */
+enum status source_check_limits(const struct source_limits *limits, const char *where,
+                                uint64_t packed, uint64_t bytes) STATUS_MUST_CHECK;
+
+/* Bytes that come once and in order: a pipe, a member of an archive. Owned by whom it is given to,
+ * and closed by that one. */
+struct source_stream {
+    /* Up to cap bytes, *n = 0 only at the end; STATUS_CANCELLED soon after *stop is set (NULL:
+     * never). NULL: no stream. */
+    enum status (*read)(void *user, const atomic_bool *stop, void *dst, size_t cap, size_t *n);
+    void (*close)(void *user);
+    void *user;
+    uint64_t bytes; /* that are to come, as far as is said; 0: unknown */
+};
+/* What comes out of a pipe, a terminal, a socket: `fd`, which is taken over (closed also when this
+ * fails). STATUS_NO_MEMORY. */
+enum status source_stream_of(int fd, const char *name, struct source_stream *out) STATUS_MUST_CHECK;
+
 /* Opens an input. `fd` is taken over (closed by source_free, also when this fails). `name` is what
  * messages call the input (a path); copied. Only regular files: others are STATUS_BAD_INPUT. */
 enum status source_open(int fd, const char *name, struct source **out) STATUS_MUST_CHECK;
+/* The same of a stream, which is taken over; as far as it has to be for that, it is read. */
+enum status source_open_stream(const struct source_stream *stream, const char *name,
+                               const atomic_bool *stop, struct source **out) STATUS_MUST_CHECK;
 void source_free(struct source *s);
 
 /* Threads that help with reading large pieces: run() calls body(arg, i) once for each i < n, on any
@@ -36,19 +65,27 @@ struct source_helpers {
 /* From now on; what is read, and its checksum, are the same without. */
 void source_set_helpers(struct source *s, const struct source_helpers *helpers);
 
-/* From now on unpacking ends with STATUS_CANCELLED, within 256 KiB of the file, once *stop is set
- * (by any thread), whatever comes out of it. Borrowed; NULL: never. */
+/* From now on unpacking, and reading a stream, end with STATUS_CANCELLED, within 256 KiB of the
+ * file, once *stop is set (by any thread), whatever comes out of it. Borrowed; NULL: never. */
 void source_stop_at(struct source *s, const atomic_bool *stop);
+/* From now on; what has been looked at counts. */
+void source_set_limits(struct source *s, const struct source_limits *limits);
 
 const char *source_name(const struct source *s);
-/* Bytes of the file itself (compressed, when it is), and those consumed so far, for progress. */
+/* Bytes of the file itself (compressed, when it is), and those consumed so far, for progress. Of a
+ * stream what it is said to have, or has had when that is more. */
 uint64_t source_file_bytes(const struct source *s);
 uint64_t source_file_offset(const struct source *s);
 /* True when the bytes are being unpacked, so that source_file_bytes is not their number. */
 bool source_is_packed(const struct source *s);
-/* The most bytes that can come out: those of the file, or what deflate can make of them. */
+/* What it is: "gzip", "xz", "zstd", "bzip2", or "a pipe" for a stream; NULL for a plain file, the
+ * only one in which formats can seek. */
+const char *source_hindrance(const struct source *s);
+/* True for a stream: it has neither time nor inode, and comes once. */
+bool source_is_stream(const struct source *s);
+/* The most bytes that can come out: those of the file, or what may be made of them. */
 uint64_t source_most_bytes(const struct source *s);
-/* The open descriptor, for formats that must seek (zip); borrowed. */
+/* The open descriptor, for formats that must seek (zip); borrowed. -1: a stream. */
 int source_fd(const struct source *s);
 /* When the file was last modified, as it was opened. */
 struct timespec source_modified(const struct source *s);

@@ -537,7 +537,7 @@ static enum status take_value(const struct asc *a, const struct table *t, struct
                 source_name(t->source), line, column + 1, excerpt_of(v.text, v.n).text);
         }
         if (table_may_be_grouped(text, v.n, other)) {
-            table_note_grouped(t, line, column);
+            table_note(t, TABLE_NOTE_GROUPED, line, column);
         }
     }
     if (!isfinite(*out)) {
@@ -578,9 +578,8 @@ static enum status asc_decode(const struct table *t, struct table_chunk *c)
         column++;
     }
     c->n_cells = (size_t)(run.out - values);
-    if (t->options.has_missing_value) {
-        c->n_missing =
-            table_mark_nodata(values, c->n_cells, t->options.missing_value, a->grid->nodata);
+    if (t->info.has_missing_value) {
+        c->n_missing = table_mark_nodata(values, c->n_cells, &t->choice.missing, a->grid->nodata);
     }
     return STATUS_OK;
 }
@@ -588,6 +587,7 @@ static enum status asc_decode(const struct table *t, struct table_chunk *c)
 const struct table_format asc_format = {
     .name = "asc",
     .state_bytes = sizeof(struct asc),
+    .takes = {[TABLE_MISSING_VALUE] = true},
     .suits = asc_suits,
     .open = asc_open,
     .next = asc_next,

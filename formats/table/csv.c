@@ -184,6 +184,7 @@ static void csv_close(void *state)
 {
     struct csv *const csv = state;
     csv_shape_free(&csv->shape);
+    csv_text_free(&csv->text);
     bytes_free(&csv->carry);
 }
 
@@ -192,8 +193,9 @@ static enum status csv_open(struct table *t)
     struct csv *const csv = t->state;
     const size_t max_line = t->options.max_line_bytes;
     csv->max_line_bytes = max_line ? max_line : CSV_MAX_LINE_BYTES;
+    STATUS_TRY(csv_text_open(&csv->text, t->source));
     STATUS_TRY(csv_read_head(t, &csv->shape));
-    STATUS_TRY(table_skip(t, csv->shape.data_offset));
+    STATUS_TRY(csv_text_skip(&csv->text, csv->shape.data_offset));
     csv->line = csv->shape.data_line;
     csv->offset = csv->shape.data_offset;
     t->info.dtype = DTYPE_F64;
@@ -225,7 +227,7 @@ static enum status read_on(struct table *t, unsigned char *dst, size_t cap, size
         return STATUS_OK;
     }
     size_t got;
-    const enum status status = source_read(t->source, dst + first, cap - first, &got);
+    const enum status status = csv_text_read(&csv->text, dst + first, cap - first, &got);
     *n += got;
     return status;
 }
@@ -310,7 +312,7 @@ static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_l
                                source_name(t->source), csv->line, csv->max_line_bytes);
         }
         STATUS_TRY(bytes_reserve(&csv->carry, LOOK_BYTES));
-        STATUS_TRY(source_read(t->source, csv->carry.data + csv->carry.len, LOOK_BYTES, &got));
+        STATUS_TRY(csv_text_read(&csv->text, csv->carry.data + csv->carry.len, LOOK_BYTES, &got));
         csv->carry.len += got;
     }
 }
@@ -418,7 +420,11 @@ static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
 const struct table_format csv_format = {
     .name = "csv",
     .state_bytes = sizeof(struct csv),
-    .takes_columns = true,
+    .takes = {[TABLE_COLUMNS] = true,
+              [TABLE_MISSING_VALUE] = true,
+              [TABLE_SKIP] = true,
+              [TABLE_HEADER] = true,
+              [TABLE_SEP] = true},
     .suits = csv_suits,
     .open = csv_open,
     .next = csv_next,

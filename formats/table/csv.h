@@ -24,8 +24,8 @@ struct csv_dialect {
     unsigned char delimiter; /* ' ' when blanks */
     bool blanks;             /* runs of spaces and tabs */
     char point;              /* tried first; the other one is accepted too unless it delimits */
-    bool has_missing;
-    double missing;
+    char grouping;           /* parts thousands: one of , . ' or a blank; 0: nothing does */
+    const struct table_missing *missing; /* what stands for a missing number, beside the usual */
 };
 
 /* What becomes of a column. */
@@ -54,6 +54,7 @@ struct csv_shape {
     const char **names; /* [n_kept] into name_text, with a header */
     char *name_text;
     size_t names_bytes; /* of both */
+    uint64_t row_line;  /* of the first row */
     size_t data_offset; /* where reading begins, in bytes ... */
     uint64_t data_line; /* ... and in lines from 1 */
 };
@@ -107,40 +108,115 @@ const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned c
 bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, struct csv_cell *cell);
 
-enum csv_value { CSV_NUMBER, CSV_INFINITE, CSV_MISSING, CSV_NOTHING, CSV_WORD };
-/* What a cell holds; *number is set for CSV_NUMBER. CSV_NOTHING is an empty cell, CSV_MISSING one
- * that says that it is missing. */
+enum csv_value {
+    CSV_NUMBER,
+    CSV_INFINITE,
+    CSV_MISSING, /* says that it is missing */
+    CSV_NOTHING, /* is empty */
+    CSV_UNSURE,  /* may be a number with its thousands parted, where nothing else says so */
+    CSV_WORD
+};
+/* What a cell holds; *number is set for CSV_NUMBER. */
 enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell *cell,
                               double *number);
 
-/* Copies a cell's text, fit for a name, with a NUL, to dst[cell->n + 1]; returns its length. */
-size_t csv_copy_text(const struct csv_cell *cell, char *dst);
+/* Copies a cell's text, fit for a name, with a NUL, to dst[3 * cell->n + 1]; returns its length.
+ * What is not UTF-8 is taken as Windows-1252, which holds Latin-1. */
+size_t csv_copy_text(const struct csv_cell *cell, char *dst, bool *is_utf8);
 
-/* --- the head: csv_dialect.c, csv_head.c, csv_shape.c */
+/* --- numbers with their thousands parted: csv_grouped.c */
 
-/* Chooses delimiter and decimal point from the text's first lines; `whole`: the text is the file.
- * Returns whether it is the comma where blanks and decimal commas would do as well. */
-bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d);
+enum csv_grouped {
+    CSV_GROUPED_NOT,
+    CSV_GROUPED_MAYBE, /* "1,234" may be a fraction as well, "1 234" two numbers */
+    CSV_GROUPED_SURE   /* "1,234.5", "1.234.567", "1'234", or a blank that does not break */
+};
+/* Whether the text is such a number: *sign is what parts it (a blank for all blanks) and *value the
+ * number; both may be NULL. */
+enum csv_grouped csv_grouped(const char *text, size_t n, char *sign, double *value);
+
+/* --- the encoding: csv_text.c */
+
+struct csv_text {
+    struct source *source;
+    bool is_utf16, high_first, ended;
+    unsigned high;     /* a surrogate that waits for its partner */
+    struct bytes text; /* read and not yet taken: from `at` on */
+    size_t at;
+};
+/* Borrows the source; *x is zeroes before. As source_peek and source_read, of the text as UTF-8
+ * without the mark of UTF-16; STATUS_BAD_INPUT (half a character). */
+enum status csv_text_open(struct csv_text *x, struct source *source) STATUS_MUST_CHECK;
+void csv_text_free(struct csv_text *x);
+enum status csv_text_peek(struct csv_text *x, size_t want, const unsigned char **data,
+                          size_t *n) STATUS_MUST_CHECK;
+enum status csv_text_read(struct csv_text *x, void *dst, size_t cap, size_t *n) STATUS_MUST_CHECK;
+/* Consumes n bytes, or what there is up to its end. */
+enum status csv_text_skip(struct csv_text *x, size_t n) STATUS_MUST_CHECK;
+
+/* --- the head: csv_dialect.c, csv_top.c, csv_head.c, csv_shape.c, csv_columns.c */
+
+/* "commas", "blanks" ... */
+const char *csv_delimiter_name(const struct csv_dialect *d);
+
+/* Chooses delimiter, decimal point and what parts thousands from the text's first lines; `whole`:
+ * the text is the file; `sep`: the delimiter, if it is known (' ': blanks), or 0. Returns whether
+ * it is the comma where blanks and decimal commas would do as well. */
+bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, char sep,
+                      struct csv_dialect *d);
 
 /* Reads the head of t's source, fills *shape and the table's warnings, and counts the lines in
  * t->info (0: the file goes on beyond the head, or there is none) or estimates them. */
 enum status csv_read_head(struct table *t, struct csv_shape *shape) STATUS_MUST_CHECK;
 void csv_shape_free(struct csv_shape *shape);
 
+/* Lines at the top of a text: what stands in lines first .. last, from 1; 0: none. */
+struct csv_lines {
+    uint64_t first, last;
+    const unsigned char *text; /* of the first, up to the text's end */
+};
+
+/* Where the table stands in its text. */
+struct csv_top {
+    const unsigned char *begin; /* of the line with the names, or of the first row ... */
+    uint64_t line;              /* ... with its number, from 1 */
+    const unsigned char *rows;  /* where the rows begin; NULL: after the first line ... */
+    uint64_t rows_line;
+    int has_names;    /* 1: the first line holds names, 0: it does not, -1: that is still open */
+    size_t n_columns; /* that the rows have; 0: as many as the first line has cells */
+    bool needs_more;  /* the text does not reach the line that `header` says */
+    bool lacks_first; /* the names are those of all columns but the first */
+    struct csv_lines above, units; /* passed over */
+};
+/* Finds it in text .. end, which begins at a line and has the number `line`. `header`: that option.
+ * STATUS_BAD_INPUT: there are not as many lines as that says. */
+enum status csv_find_top(const struct csv_dialect *d, const char *file, const unsigned char *text,
+                         const unsigned char *end, bool whole, uint64_t line, long header,
+                         struct csv_top *top) STATUS_MUST_CHECK;
+
+/* What programs write before a table, in formats of their own: passes it, with its lines. In the
+ * end *sep is the delimiter, where that is said there and it was 0. */
+const unsigned char *csv_pass_preamble(const unsigned char *text, const unsigned char *end,
+                                       uint64_t *line, char *sep);
+
 /* What a column has shown: in the first line, and in those after it. */
 enum {
     CSV_FIRST_NUMBER = 1,
     CSV_FIRST_WORD = 2,
     CSV_FIRST_MARK = 4,
-    CSV_SEEN_NUMBER = 8,
-    CSV_SEEN_WORD = 16,
-    CSV_SEEN_MARK = 32
+    CSV_FIRST_UNSURE = 8,
+    CSV_FIRST_BITS = 4,
+    CSV_SEEN_NUMBER = CSV_FIRST_NUMBER << CSV_FIRST_BITS,
+    CSV_SEEN_WORD = CSV_FIRST_WORD << CSV_FIRST_BITS,
+    CSV_SEEN_MARK = CSV_FIRST_MARK << CSV_FIRST_BITS,
+    CSV_SEEN_UNSURE = CSV_FIRST_UNSURE << CSV_FIRST_BITS
 };
 
 struct csv_head {
     const char *file;
-    const unsigned char *text, *end;     /* without a byte order mark */
-    bool whole;                          /* the text is the whole file */
+    const unsigned char *text, *end; /* without a byte order mark */
+    bool whole;                      /* the text is the whole file */
+    struct csv_top top;
     bool blanks_would_do;                /* as delimiters, in place of the comma */
     unsigned char *seen;                 /* [n_columns] */
     size_t n_columns, n_open;            /* n_open: columns that have not shown a number */
@@ -157,6 +233,11 @@ struct csv_head {
 enum status csv_decide_shape(struct table *t, struct csv_head *h,
                              struct csv_shape *shape) STATUS_MUST_CHECK;
 
+/* The option `columns` overrules what the columns show (h->seen holds their kinds); the label
+ * column stays when it is not chosen. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
+enum status csv_choose_columns(const struct table *t, struct csv_head *h,
+                               const struct csv_shape *shape) STATUS_MUST_CHECK;
+
 /* --- csv_decode.c */
 
 enum status csv_decode(const struct table *t, struct table_chunk *c) STATUS_MUST_CHECK;
@@ -166,6 +247,7 @@ enum status csv_decode(const struct table *t, struct table_chunk *c) STATUS_MUST
 /* The state of a CSV table. */
 struct csv {
     struct csv_shape shape;
+    struct csv_text text;
     struct bytes carry; /* read and not yet in a chunk: from carry_at on */
     size_t carry_at;
     uint64_t line;   /* where the next chunk begins: line from 1 ... */

@@ -5,6 +5,7 @@
  * and the decoder all walk with these functions wherever a text is not plain, so that they agree.
  */
 #include "formats/base/decimal.h"
+#include "formats/base/utf8.h"
 #include "formats/table/csv.h"
 
 #include <math.h>
@@ -142,11 +143,39 @@ enum csv_after csv_pass(const struct csv_dialect *d, const unsigned char **p,
     return CSV_MORE;
 }
 
+/* Whether a line that begins with # at p begins with one of a spreadsheet's errors, in a cell of
+ * its own: then it is no comment, for what follows would be lost. */
+static bool is_error_cell(const struct csv_dialect *d, const unsigned char *p,
+                          const unsigned char *end)
+{
+    static const char *const errors[] = {"#N/A",   "#DIV/0!", "#VALUE!", "#REF!",
+                                         "#NAME?", "#NUM!",   "#NULL!"};
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        const size_t n = strlen(errors[i]);
+        if ((size_t)(end - p) > n && memcmp(p, errors[i], n) == 0) {
+            return is_delimiter(d, p[n]) || is_blank(d, p[n]) || p[n] == '\n' || p[n] == '\r';
+        }
+    }
+    return false;
+}
+
+/* Where the # of a comment stands in the line that begins at p; NULL: it is none. */
+static const unsigned char *find_comment(const struct csv_dialect *d, const unsigned char *p,
+                                         const unsigned char *end)
+{
+    enum { MOST_BLANKS = 16 }; /* so that an error is whole in any piece of a text that begins it */
+    const unsigned char *const q = skip_blanks(d, p, end);
+    if (q == end || *q != '#' || (q - p <= MOST_BLANKS && is_error_cell(d, q, end))) {
+        return NULL;
+    }
+    return q;
+}
+
 bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, struct csv_cell *cell)
 {
-    const unsigned char *const text = skip_blanks(d, p, end);
-    if (text == end || *text != '#') {
+    const unsigned char *const text = find_comment(d, p, end);
+    if (!text) {
         return false;
     }
     const unsigned char *const cr = memchr(text, '\r', (size_t)(end - text));
@@ -157,10 +186,10 @@ bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
 enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, const unsigned char **next)
 {
-    const unsigned char *q = skip_blanks(d, p, end);
-    if (q < end && *q == '#') {
-        const unsigned char *const newline = memchr(q, '\n', (size_t)(end - q));
-        if (csv_holds_bare_cr(q, newline ? newline : end)) {
+    const unsigned char *const comment = find_comment(d, p, end);
+    if (comment) {
+        const unsigned char *const newline = memchr(comment, '\n', (size_t)(end - comment));
+        if (csv_holds_bare_cr(comment, newline ? newline : end)) {
             return CSV_LINE_DATA;
         }
         if (!newline) {
@@ -169,6 +198,7 @@ enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
         *next = newline + 1;
         return CSV_LINE_SKIPPED;
     }
+    const unsigned char *q = skip_blanks(d, p, end);
     while (q < end && (is_blank(d, *q) || is_delimiter(d, *q))) {
         q++;
     }
@@ -194,21 +224,57 @@ const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned c
     return p;
 }
 
-static bool is_word(const unsigned char *text, size_t n, const char *word)
+static bool is_word(const char *text, size_t n, const char *word)
 {
-    return n == strlen(word) && strncasecmp((const char *)text, word, n) == 0;
+    return n == strlen(word) && strncasecmp(text, word, n) == 0;
 }
 
-static enum csv_value word_value(const unsigned char *text, size_t n)
+/* Whether the text says that a number is missing. */
+static bool is_mark(const struct table_missing *missing, const char *text, size_t n)
+{
+    static const char *const marks[] = {"na", "n/a", "null", "none", "#n/a", "<na>", "?", ".", "-"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        if (is_word(text, n, marks[i])) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < missing->n_words; i++) {
+        const struct table_word *const word = &missing->words[i];
+        if (word->n == n && strncasecmp(text, word->text, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum csv_value word_value(const struct csv_dialect *d, const char *text, size_t n)
 {
     double special;
-    if (is_word(text, n, "na") || is_word(text, n, "n/a") || is_word(text, n, "null")) {
+    if (is_mark(d->missing, text, n)) {
         return CSV_MISSING;
     }
-    if (!decimal_parse_special((const char *)text, n, &special)) {
-        return CSV_WORD;
+    if (decimal_parse_special(text, n, &special)) {
+        return isnan(special) ? CSV_MISSING : CSV_INFINITE;
     }
-    return isnan(special) ? CSV_MISSING : CSV_INFINITE;
+    char sign;
+    const enum csv_grouped grouped = csv_grouped(text, n, &sign, NULL);
+    return grouped == CSV_GROUPED_NOT || (grouped == CSV_GROUPED_MAYBE && sign == ' ') ? CSV_WORD
+                                                                                       : CSV_UNSURE;
+}
+
+/* A number in one of the ways that the file writes them. */
+static bool parse_number(const struct csv_dialect *d, const char *text, size_t n, double *value)
+{
+    const char other = d->point == '.' ? ',' : '.';
+    char sign;
+    if (decimal_parse(text, n, d->point, value)) {
+        return true;
+    }
+    if (d->grouping != 0 && csv_grouped(text, n, &sign, value) != CSV_GROUPED_NOT &&
+        sign == d->grouping) {
+        return true;
+    }
+    return d->delimiter != ',' && other != d->grouping && decimal_parse(text, n, other, value);
 }
 
 enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell *cell,
@@ -221,27 +287,31 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
         return CSV_NOTHING;
     }
     const char *const text = (const char *)cell->text;
-    const char other = d->point == '.' ? ',' : '.';
     double value;
-    if (!decimal_parse(text, cell->n, d->point, &value) &&
-        (d->delimiter == ',' || !decimal_parse(text, cell->n, other, &value))) {
-        return word_value(cell->text, cell->n);
+    if (!parse_number(d, text, cell->n, &value)) {
+        return word_value(d, text, cell->n);
     }
     if (isinf(value)) {
         return CSV_INFINITE;
     }
-    if (d->has_missing && value == d->missing) {
-        return CSV_MISSING;
+    for (size_t i = 0; i < d->missing->n_numbers; i++) {
+        if (value == d->missing->numbers[i]) {
+            return CSV_MISSING;
+        }
     }
     *number = value;
     return CSV_NUMBER;
 }
 
-size_t csv_copy_text(const struct csv_cell *cell, char *dst)
+size_t csv_copy_text(const struct csv_cell *cell, char *dst, bool *is_utf8)
 {
     size_t n = 0;
+    *is_utf8 = utf8_is_valid(cell->text, cell->n);
     for (size_t i = 0; i < cell->n; i++) {
-        dst[n++] = (char)cell->text[i];
+        n += *is_utf8 ? 1 : utf8_from_windows_1252(cell->text + i, 1, dst + n);
+        if (*is_utf8) {
+            dst[n - 1] = (char)cell->text[i];
+        }
         i += cell->doubled && cell->text[i] == '"';
     }
     excerpt_clean(dst, n);

@@ -11,8 +11,10 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct decoding {
     const struct table *t;
@@ -23,7 +25,8 @@ struct decoding {
     size_t column; /* of the cell at p */
     size_t run;    /* that holds the column */
     size_t n_missing;
-    bool grouped; /* a cell has been passed to table_note_grouped() */
+    bool noted[TABLE_N_NOTES]; /* has been passed to table_note(): one a chunk is enough, its first
+                                */
 };
 
 /* The line of the file in which p stands. */
@@ -62,14 +65,66 @@ static enum status fail_cell(const struct decoding *k, const struct csv_cell *ce
                        excerpt_of(cell->text, cell->n).text, trouble);
 }
 
+/* What may be done about a line. */
+struct hint {
+    char text[128];
+};
+
+/* When the line of the cell at `at` holds no number, it may be something beside the table. */
+static struct hint hint_at(const struct decoding *k, const unsigned char *at)
+{
+    struct hint hint = {"; if this line is not the table's, delete it"};
+    const unsigned char *const newline =
+        at > k->c->raw ? memrchr(k->c->raw, '\n', (size_t)(at - k->c->raw)) : NULL;
+    const unsigned char *p = newline ? newline + 1 : k->c->raw;
+    const uint64_t line = line_of(k, p);
+    enum csv_after after;
+    do {
+        struct csv_cell cell;
+        double number;
+        p = csv_cell_scan(&k->shape->dialect, p, k->end, &cell);
+        if (csv_cell_value(&k->shape->dialect, &cell, &number) == CSV_NUMBER) {
+            return (struct hint){""};
+        }
+        after = csv_pass(&k->shape->dialect, &p, k->end);
+    } while (after == CSV_MORE);
+    if (line == k->shape->row_line && line > 1) {
+        snprintf(hint.text, sizeof hint.text,
+                 "; if this line holds the names, pass over those above: skip = %" PRIu64
+                 "; if it holds units, delete it",
+                 line - 1);
+    }
+    return hint;
+}
+
+static enum status fail_word(const struct decoding *k, const struct csv_cell *cell)
+{
+    char trouble[sizeof(struct hint) + 64];
+    snprintf(trouble, sizeof trouble, "is not a number (cells are delimited by %s)%s",
+             csv_delimiter_name(&k->shape->dialect), hint_at(k, k->p).text);
+    return fail_cell(k, cell, trouble);
+}
+
 static enum status fail_ragged(const struct decoding *k, const unsigned char *at)
 {
-    const bool too_long = k->column >= k->shape->n_columns;
+    const struct csv_shape *const shape = k->shape;
+    const bool too_long = k->column >= shape->n_columns;
+    const uint64_t line = line_of(k, at);
+    struct hint hint = hint_at(k, at);
+    /* no row is as wide as the line that gave the width */
+    if (shape->has_header ? line == shape->row_line : too_long && line == shape->row_line + 1) {
+        snprintf(hint.text, sizeof hint.text,
+                 "; %s line %" PRIu64 "%s pass it over: skip = %" PRIu64,
+                 shape->has_header ? "give" : "if", shape->shape_line,
+                 shape->has_header ? " a name for each column, or" : " is not the table's,",
+                 shape->shape_line);
+    }
     return status_fail(STATUS_BAD_INPUT,
                        "%s: line %" PRIu64 ", column %zu: the line has %s cells, line %" PRIu64
-                       " has %zu",
-                       source_name(k->t->source), line_of(k, at), k->column + 1,
-                       too_long ? "more" : "fewer", k->shape->shape_line, k->shape->n_columns);
+                       " has %zu, delimited by %s%s",
+                       source_name(k->t->source), line, k->column + 1, too_long ? "more" : "fewer",
+                       shape->shape_line, shape->n_columns, csv_delimiter_name(&shape->dialect),
+                       hint.text);
 }
 
 static enum status fail_room(const struct decoding *k)
@@ -79,10 +134,21 @@ static enum status fail_room(const struct decoding *k)
                        source_name(k->t->source), line_of(k, k->p));
 }
 
-static enum status append_label(struct table_chunk *c, const struct csv_cell *cell)
+static void note(struct decoding *k, enum table_note note)
 {
-    if (c->labels_cap - c->labels_len <= cell->n) {
-        const size_t cap = 2 * c->labels_cap + cell->n + 256;
+    if (!k->noted[note]) {
+        table_note(k->t, note, line_of(k, k->p), k->column);
+        k->noted[note] = true;
+    }
+}
+
+static enum status append_label(struct decoding *k, const struct csv_cell *cell)
+{
+    struct table_chunk *const c = k->c;
+    const size_t most = 3 * cell->n + 1;
+    bool is_utf8;
+    if (c->labels_cap - c->labels_len < most) {
+        const size_t cap = 2 * c->labels_cap + most + 256;
         char *const labels = realloc(c->labels, cap);
         if (!labels) {
             return status_fail(STATUS_NO_MEMORY, "no memory for the lines' names");
@@ -90,8 +156,11 @@ static enum status append_label(struct table_chunk *c, const struct csv_cell *ce
         c->labels = labels;
         c->labels_cap = cap;
     }
-    c->labels_len += csv_copy_text(cell, c->labels + c->labels_len) + 1;
+    c->labels_len += csv_copy_text(cell, c->labels + c->labels_len, &is_utf8) + 1;
     c->n_labels++;
+    if (!is_utf8) {
+        note(k, TABLE_NOTE_ENCODING);
+    }
     return STATUS_OK;
 }
 
@@ -114,13 +183,33 @@ static enum status note_skip(const struct decoding *k)
     return STATUS_OK;
 }
 
-/* One a chunk is enough: its first. */
 static void note_grouped(struct decoding *k, const struct csv_cell *cell)
 {
     const char other = k->shape->dialect.point == '.' ? ',' : '.';
-    if (!k->grouped && table_may_be_grouped((const char *)cell->text, cell->n, other)) {
-        table_note_grouped(k->t, line_of(k, k->p), k->column);
-        k->grouped = true;
+    if (k->shape->dialect.grouping != other &&
+        table_may_be_grouped((const char *)cell->text, cell->n, other)) {
+        note(k, TABLE_NOTE_GROUPED);
+    }
+}
+
+/* The first column's text says that the row sums up the others. */
+static void note_total(struct decoding *k, const struct csv_cell *cell)
+{
+    static const char *const words[] = {"total",   "totals",  "grand total", "sum",    "mean",
+                                        "average", "summe",   "gesamt",      "mittel", "mittelwert",
+                                        "somme",   "moyenne", "suma",        "media",  "totale",
+                                        "totaal",  "somma"};
+    size_t n = cell->n;
+    if (n < 3 || !strchr("tsgma", cell->text[0] | 0x20)) {
+        return;
+    }
+    while (n > 0 && (cell->text[n - 1] == ':' || cell->text[n - 1] == ' ')) {
+        n--;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i]) == n && strncasecmp((const char *)cell->text, words[i], n) == 0) {
+            note(k, TABLE_NOTE_TOTAL);
+        }
     }
 }
 
@@ -139,7 +228,11 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
     }
     switch (csv_cell_value(&k->shape->dialect, cell, &number)) {
     case CSV_WORD:
-        return fail_cell(k, cell, "is not a number");
+        return fail_word(k, cell);
+    case CSV_UNSURE:
+        return fail_cell(k, cell,
+                         "may be a number with its thousands parted, or something else: write it "
+                         "without signs between groups of digits");
     case CSV_INFINITE:
         return fail_cell(k, cell, "is infinite or too large for a double");
     case CSV_NUMBER:
@@ -163,11 +256,14 @@ static enum status decode_cell(struct decoding *k, enum csv_kind kind,
     if (csv_cell_holds_bare_cr(&cell)) {
         return fail_cell(k, &cell, CSV_BARE_CR);
     }
+    if (k->column == 0 && kind != CSV_KEEP) {
+        note_total(k, &cell);
+    }
     switch (kind) {
     case CSV_KEEP:
         return decode_kept(k, &cell);
     case CSV_LABEL:
-        return append_label(k->c, &cell);
+        return append_label(k, &cell);
     case CSV_EMPTY:
         if (cell.n > 0 && csv_cell_value(&k->shape->dialect, &cell, &number) == CSV_NUMBER) {
             return fail_cell(k, &cell,
@@ -289,7 +385,7 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
     }
     c->n_cells = (size_t)(k.out - (double *)c->values);
     c->n_missing = k.n_missing;
-    if (k.shape->dialect.has_missing) {
+    if (t->info.has_missing_value) {
         c->n_missing = table_mark_missing(c->values, c->n_cells, k.shape->dialect.missing);
     }
     return STATUS_OK;

@@ -1,11 +1,12 @@
 /*
  * csv_dialect - which delimiter and decimal point a delimited text uses.
  *
- * Each candidate is tried on the first lines. What speaks for it: lines with equally many cells,
- * and cells that are numbers. score = (share of lines that have as many cells as most have) *
- * (share of numbers among the filled cells, plus a little for tables of text). A candidate that
- * makes one cell of most lines does not delimit. Equal scores: the earlier in the list, which puts
- * a comma before blanks ("1, 2, 3") and a semicolon before a comma ("1,5;2,5").
+ * Each candidate is tried on the first lines, of which the later ones may say more than all do.
+ * What speaks for it: lines with equally many cells, and cells that are numbers. score = (share of
+ * lines that have as many cells as most have) * (share of numbers among the filled cells, plus a
+ * little for tables of text). A candidate that makes one cell of most lines does not delimit. Equal
+ * scores: the earlier in the list, which puts a comma before blanks ("1, 2, 3") and a semicolon
+ * before a comma ("1,5;2,5").
  *
  * Blanks within the fields of a comma file make numbers of "1,2005 1,9241". So blanks do not
  * delimit where a comma cuts all lines into as many cells as the first, which is a header: it holds
@@ -22,18 +23,33 @@
 
 /* Looked at: some lines, as far as LEAST_BYTES; two lines when they are longer; MOST_BYTES in all.
  */
-enum { TRIED_LINES = 32, LEAST_BYTES = 8 << 10, MOST_BYTES = 256 << 10 };
+enum { TRIED_LINES = 96, LEAST_BYTES = 8 << 10, MOST_BYTES = 256 << 10 };
 
 static const unsigned char candidates[] = {'\t', ';', '|', ',', ' '};
 
 struct trial {
     size_t cells[TRIED_LINES];
+    size_t filled_before[TRIED_LINES], numbers_before[TRIED_LINES]; /* each of these lines */
     size_t n_lines, n_filled, n_numbers;
     size_t n_points, n_commas;              /* numbers that only one decimal point explains ... */
     size_t n_sure_points, n_sure_commas;    /* ... and that have no thousands which it may part */
     size_t n_edge_commas;                   /* of n_commas: "1," and ",1" */
     size_t n_first_filled, n_first_numbers; /* those of the first line */
+    unsigned char groupings;                /* signs that part thousands for sure: bits of these */
 };
+
+static const char groupings[] = {',', '.', ' ', '\''};
+enum { N_GROUPINGS = sizeof groupings };
+
+static void count_grouped(const struct csv_cell *cell, struct trial *trial)
+{
+    char sign;
+    if (csv_grouped((const char *)cell->text, cell->n, &sign, NULL) == CSV_GROUPED_SURE) {
+        for (size_t i = 0; i < N_GROUPINGS; i++) {
+            trial->groupings |= (unsigned char)((groupings[i] == sign) << i);
+        }
+    }
+}
 
 static void count_sign(const struct csv_cell *cell, char sign, size_t *n, size_t *n_sure)
 {
@@ -56,6 +72,11 @@ static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
         count_sign(cell, ',', &trial->n_commas, &trial->n_sure_commas);
         trial->n_edge_commas += cell->text[0] == ',' || cell->text[cell->n - 1] == ',';
         break;
+    case CSV_UNSURE:
+        trial->n_filled++;
+        trial->n_numbers++;
+        count_grouped(cell, trial);
+        break;
     case CSV_WORD:
         trial->n_filled++;
         break;
@@ -72,6 +93,7 @@ static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
     *trial = (struct trial){0};
     const unsigned char *p = text;
     while ((p = csv_find_data(d, p, end)) < end && trial->n_lines < TRIED_LINES) {
+        const size_t filled = trial->n_filled, numbers = trial->n_numbers;
         size_t n_cells = 0;
         enum csv_after after;
         do {
@@ -86,6 +108,8 @@ static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
             trial->n_first_numbers = trial->n_numbers;
         }
         if (after == CSV_LINE_END || whole || trial->n_lines == 0) {
+            trial->filled_before[trial->n_lines] = filled;
+            trial->numbers_before[trial->n_lines] = numbers;
             trial->cells[trial->n_lines++] = n_cells;
         }
     }
@@ -98,21 +122,56 @@ static bool shows_commas(const struct trial *trial)
                : trial->n_commas > trial->n_points;
 }
 
-/* The share of lines that have as many cells as most have; 0 when most have one. */
-static double agreement(const struct trial *trial)
+/* Which sign parts thousands; 0: none does for sure, or several do, or it is a decimal sign, too.
+ */
+static char find_grouping(const struct trial *trial)
+{
+    for (size_t i = 0; i < N_GROUPINGS; i++) {
+        const bool is_point = (groupings[i] == '.' && trial->n_sure_points > 0) ||
+                              (groupings[i] == ',' && trial->n_sure_commas > 0);
+        if (trial->groupings == 1U << i && !is_point) {
+            return groupings[i];
+        }
+    }
+    return 0;
+}
+
+/* The share of lines from `first` on that have as many cells as most of them have; 0 when most have
+ * one. */
+static double agreement(const struct trial *trial, size_t first)
 {
     size_t best = 0, best_cells = 0;
-    for (size_t i = 0; i < trial->n_lines; i++) {
+    for (size_t i = first; i < trial->n_lines; i++) {
         size_t same = 0;
-        for (size_t k = 0; k < trial->n_lines; k++) {
+        for (size_t k = first; k < trial->n_lines; k++) {
             same += trial->cells[k] == trial->cells[i];
         }
-        if (same > best) {
+        if (same > best || (same == best && trial->cells[i] > best_cells)) {
             best = same;
             best_cells = trial->cells[i];
         }
     }
-    return best_cells > 1 ? (double)best / (double)trial->n_lines : 0;
+    return best_cells > 1 ? (double)best / (double)(trial->n_lines - first) : 0;
+}
+
+/* Of all lines, or of the last half, quarter or eighth of them, whichever is best: lines above a
+ * table may be more than its own within the text that is tried. */
+static double score(const struct trial *trial)
+{
+    enum { LEAST_LINES = 2, LEAST_SHARE = 8 };
+    double best = 0;
+    for (size_t share = 1; share <= LEAST_SHARE; share *= 2) {
+        const size_t n = trial->n_lines / share, first = trial->n_lines - n;
+        if (n == 0 || (share > 1 && n < LEAST_LINES)) {
+            break;
+        }
+        const size_t n_filled = trial->n_filled - trial->filled_before[first];
+        const size_t n_numbers = trial->n_numbers - trial->numbers_before[first];
+        const double numbers = ((double)n_numbers + 0.01) / ((double)n_filled + 0.01);
+        const double here = agreement(trial, first) * numbers;
+        best = here > best ? here : best;
+    }
+    return best;
 }
 
 /* All lines have as many cells as the first, and more than one. */
@@ -167,39 +226,74 @@ static bool occurs(const unsigned char *text, size_t n, unsigned char delimiter)
     return memchr(text, delimiter, n) || (delimiter == ' ' && memchr(text, '\t', n));
 }
 
-bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, struct csv_dialect *d)
+/* Tries a dialect of that delimiter, and finds its decimal point and what parts thousands. */
+static void try_on(struct csv_dialect *d, const unsigned char *text, const unsigned char *end,
+                   bool whole, struct trial *trial)
+{
+    d->point = '.';
+    d->grouping = 0;
+    try_dialect(d, text, end, whole, trial);
+    d->grouping = find_grouping(trial);
+    if (d->grouping == '.' || (d->delimiter != ',' && d->grouping != ',' && shows_commas(trial))) {
+        d->point = ',';
+    }
+}
+
+const char *csv_delimiter_name(const struct csv_dialect *d)
+{
+    switch (d->delimiter) {
+    case ',':
+        return "commas";
+    case ';':
+        return "semicolons";
+    case '\t':
+        return "tabs";
+    case '|':
+        return "vertical bars";
+    case ':':
+        return "colons";
+    case ' ':
+        return "blanks";
+    default:
+        return "the sign that sep says";
+    }
+}
+
+bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, char sep,
+                      struct csv_dialect *d)
 {
     const size_t tried = tried_bytes(text, n);
     struct csv_dialect best = *d;
-    best.delimiter = ',';
-    best.blanks = false;
+    best.delimiter = sep != 0 ? (unsigned char)sep : ',';
+    best.blanks = sep == ' ';
     best.point = '.';
+    best.grouping = 0;
+    if (sep != 0) {
+        try_on(&best, text, text + tried, whole && tried == n, &(struct trial){0});
+        *d = best;
+        return false;
+    }
     double best_score = 0;
     struct trial commas = {0};
     bool blanks_would_do = false;
     for (size_t i = 0; i < sizeof candidates; i++) {
+        struct trial trial;
         if (!occurs(text, tried, candidates[i])) {
             continue;
         }
         struct csv_dialect candidate = *d;
         candidate.delimiter = candidates[i];
         candidate.blanks = candidates[i] == ' ';
-        candidate.point = '.';
-        struct trial trial;
-        try_dialect(&candidate, text, text + tried, whole && tried == n, &trial);
-        if (candidate.delimiter != ',' && shows_commas(&trial)) {
-            candidate.point = ',';
-        }
+        try_on(&candidate, text, text + tried, whole && tried == n, &trial);
         if (candidate.delimiter == ',') {
             commas = trial;
         } else if (candidate.blanks && rules_blanks_out(&commas, &trial)) {
             blanks_would_do = makes_a_table(&trial);
             continue;
         }
-        const double numbers = ((double)trial.n_numbers + 0.01) / ((double)trial.n_filled + 0.01);
-        const double score = agreement(&trial) * numbers;
-        if (score > best_score) {
-            best_score = score;
+        const double reached = score(&trial);
+        if (reached > best_score) {
+            best_score = reached;
             best = candidate;
         }
     }

@@ -24,6 +24,12 @@ static uint64_t count_lines(const unsigned char *p, const unsigned char *end)
     return table_count_byte(p, (size_t)(end - p), '\n');
 }
 
+/* Among the lines that are looked at whatever the columns have shown. */
+static bool is_near(const struct csv_head *h, const unsigned char *p)
+{
+    return h->n_lines <= TEXT_LINES && p - h->first < FIRST_BYTES;
+}
+
 /* Has the column shown what it is? One of words is looked at as long as others are. */
 static bool is_known(unsigned seen, size_t n_lines)
 {
@@ -39,6 +45,8 @@ static unsigned cell_bit(const struct csv_dialect *d, const struct csv_cell *cel
         return CSV_SEEN_NUMBER;
     case CSV_MISSING:
         return CSV_SEEN_MARK;
+    case CSV_UNSURE:
+        return CSV_SEEN_UNSURE;
     case CSV_WORD:
         return CSV_SEEN_WORD;
     case CSV_NOTHING:
@@ -97,10 +105,11 @@ static enum status walk_line(struct csv_head *h, const struct csv_dialect *d,
         STATUS_TRY(check_cell(h, &cell, column));
         if (is_first) {
             STATUS_TRY(add_column(h, &cap));
-            h->seen[column] = (unsigned char)(cell_bit(d, &cell) >> 3);
-        } else if (column < h->n_columns && (h->seen[column] & CSV_SEEN_NUMBER) == 0) {
+            h->seen[column] = (unsigned char)(cell_bit(d, &cell) >> CSV_FIRST_BITS);
+        } else if (column < h->n_columns) {
+            const bool is_open = (h->seen[column] & CSV_SEEN_NUMBER) == 0;
             h->seen[column] |= (unsigned char)cell_bit(d, &cell);
-            h->n_open -= (h->seen[column] & CSV_SEEN_NUMBER) != 0;
+            h->n_open -= is_open && (h->seen[column] & CSV_SEEN_NUMBER) != 0;
         }
         column++;
         after = csv_pass(d, p, h->end);
@@ -119,14 +128,37 @@ static size_t count_unknown(const struct csv_head *h)
     return n;
 }
 
-/* Walks the lines until every column has shown a number, or the text ends. */
+/* The first line has been walked: gives the table as many columns as its rows have. */
+static enum status set_width(struct csv_head *h)
+{
+    const size_t n = h->n_columns, width = h->top.n_columns;
+    if (width == 0) {
+        return STATUS_OK;
+    }
+    unsigned char *const seen = realloc(h->seen, width > n ? width : n);
+    if (!seen) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", width);
+    }
+    h->seen = seen;
+    if (h->top.lacks_first) {
+        memmove(seen + 1, seen, n);
+        seen[0] = 0;
+    } else if (width > n) {
+        seen[n] = 0;
+    }
+    h->n_columns = width;
+    return STATUS_OK;
+}
+
+/* Walks the lines until every column has shown a number in one of TEXT_LINES or more, or the text
+ * ends. */
 static enum status walk(struct csv_head *h, const struct csv_dialect *d)
 {
-    const unsigned char *p = h->text;
-    h->line = 1;
+    const unsigned char *p = h->top.begin;
+    h->line = h->top.line;
     h->n_lines = 0;
     h->n_open = SIZE_MAX;
-    while (p < h->end && h->n_open > 0) {
+    while (p < h->end && (h->n_open > 0 || is_near(h, p))) {
         const unsigned char *const begin = csv_find_data(d, p, h->end);
         h->line += count_lines(p, begin);
         p = begin;
@@ -149,8 +181,13 @@ static enum status walk(struct csv_head *h, const struct csv_dialect *d)
         h->line += count_lines(begin, p);
         h->n_lines++;
         if (h->n_lines == 1) {
+            if (h->top.rows) {
+                p = h->top.rows;
+                h->line = h->top.rows_line;
+            }
             h->second = p;
             h->second_line = h->line;
+            STATUS_TRY(set_width(h));
             h->n_open = h->n_columns;
         }
     }
@@ -161,11 +198,14 @@ static enum status walk(struct csv_head *h, const struct csv_dialect *d)
 static enum status check_text(struct csv_head *h)
 {
     const size_t n = (size_t)(h->end - h->text);
-    if (n >= 2 && ((h->text[0] == 0xff && h->text[1] == 0xfe) ||
-                   (h->text[0] == 0xfe && h->text[1] == 0xff))) {
-        return status_fail(STATUS_UNSUPPORTED, "%s: is UTF-16 text; save it as UTF-8", h->file);
-    }
     const unsigned char *const zero = memchr(h->text, 0, n < FIRST_BYTES ? n : FIRST_BYTES);
+    if (zero && n >= 4 && (h->text[0] == 0) != (h->text[1] == 0) &&
+        (h->text[2] == 0) != (h->text[3] == 0)) {
+        return status_fail(STATUS_UNSUPPORTED,
+                           "%s: seems to be UTF-16 text without the mark that it begins with; save "
+                           "it as UTF-8",
+                           h->file);
+    }
     if (zero) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: byte %td is 0: neither a text nor an array or archive known here",
@@ -194,13 +234,35 @@ static void count_line_ends(struct line_ends *e, const unsigned char *text, size
     }
 }
 
+/* The n-th line after the first; false: the text does not hold it. */
+static bool skip_lines(const struct csv_head *h, size_t n, const unsigned char **begin)
+{
+    *begin = h->text;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char *const newline = memchr(*begin, '\n', (size_t)(h->end - *begin));
+        if (!newline) {
+            return false;
+        }
+        *begin = newline + 1;
+    }
+    return true;
+}
+
+static enum status fail_skip(const struct csv_head *h, size_t n)
+{
+    return status_fail(STATUS_BAD_INPUT, "%s: skip = %zu passes over all of its %" PRIu64 " lines",
+                       h->file, n, count_lines(h->text, h->end));
+}
+
 /* Looks at the first `want` bytes and, where they may hold two lines, walks them. Lines that end
  * with CR alone make no second line: they are walked, to be refused. */
 static enum status look(struct table *t, size_t want, struct csv_shape *shape, struct csv_head *h,
                         struct line_ends *ends)
 {
+    struct csv *const csv = t->state;
+    char sep = t->choice.sep;
     size_t n;
-    STATUS_TRY(source_peek(t->source, want, &h->text, &n));
+    STATUS_TRY(csv_text_peek(&csv->text, want, &h->text, &n));
     h->end = h->text + n;
     h->whole = n < want;
     count_line_ends(ends, h->text, n);
@@ -215,9 +277,18 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     if (!h->whole && !few && newline) {
         h->end = newline + 1; /* a cell cut short may look like a number */
     }
+    const unsigned char *begin;
+    uint64_t line = 1;
+    if (!skip_lines(h, t->choice.skip, &begin)) {
+        return h->whole ? fail_skip(h, t->choice.skip) : STATUS_OK;
+    }
+    line += t->choice.skip;
+    begin = csv_pass_preamble(begin, h->end, &line, &sep);
     h->blanks_would_do =
-        csv_find_dialect(h->text, (size_t)(h->end - h->text), h->whole, &shape->dialect);
-    return walk(h, &shape->dialect);
+        csv_find_dialect(begin, (size_t)(h->end - begin), h->whole, sep, &shape->dialect);
+    STATUS_TRY(csv_find_top(&shape->dialect, h->file, begin, h->end, h->whole, line,
+                            t->choice.header, &h->top));
+    return h->top.needs_more ? STATUS_OK : walk(h, &shape->dialect);
 }
 
 /* Looks at more and more of the file until the columns are known. */
@@ -246,14 +317,15 @@ static enum status look_far_enough(struct table *t, struct csv_shape *shape, str
 }
 
 /* Lines in the file, from the text's lines: seldom too low. */
-static size_t estimate_lines(const struct source *s, const struct csv_head *h)
+static size_t estimate_lines(const struct source *s, const struct csv_head *h, bool is_recoded)
 {
     const size_t n = (size_t)(h->end - h->text);
     const double lines = (double)count_lines(h->text, h->end) + 1;
     if (h->whole) {
         return (size_t)lines;
     }
-    const double packed = source_is_packed(s) ? (double)source_file_offset(s) : (double)n;
+    const double packed =
+        source_is_packed(s) || is_recoded ? (double)source_file_offset(s) : (double)n;
     const double times = (double)source_file_bytes(s) / (packed > 1 ? packed : 1);
     return (size_t)(1.1 * lines * (times > 1 ? times : 1)) + 16;
 }
@@ -283,21 +355,22 @@ static enum status read_head(struct table *t, struct csv_shape *shape, struct cs
     /* The whole stream's bytes before the data: the byte order mark stands before h->text. */
     const unsigned char *whole_text;
     size_t n;
-    STATUS_TRY(source_peek(t->source, 0, &whole_text, &n));
-    const unsigned char *const data = shape->has_header ? h->second : h->text;
+    struct csv_text *const text = &((struct csv *)t->state)->text;
+    STATUS_TRY(csv_text_peek(text, 0, &whole_text, &n));
+    const unsigned char *const data = shape->has_header ? h->second : h->top.begin;
     shape->data_offset = (size_t)(data - whole_text);
-    shape->data_line = shape->has_header ? h->second_line : 1;
+    shape->data_line = shape->has_header ? h->second_line : h->top.line;
+    shape->row_line = shape->has_header ? h->second_line : h->first_line;
     n = h->whole ? count_data_lines(h, &shape->dialect, data) : 0;
     t->info.n_lines = n;
-    t->info.n_lines_estimate = n > 0 ? n : estimate_lines(t->source, h);
+    t->info.n_lines_estimate = n > 0 ? n : estimate_lines(t->source, h, text->is_utf16);
     return STATUS_OK;
 }
 
 enum status csv_read_head(struct table *t, struct csv_shape *shape)
 {
     struct csv_head h = {.file = source_name(t->source)};
-    shape->dialect.has_missing = t->options.has_missing_value;
-    shape->dialect.missing = t->options.missing_value;
+    shape->dialect.missing = &t->choice.missing;
     const enum status status = read_head(t, shape, &h);
     free(h.seen);
     return status;

@@ -17,12 +17,11 @@
  * number turns up in it further down, decoding fails with an error that names the column and says
  * how to keep it (columns = ...): leaving numbers out silently would be wrong, and so would a shape
  * that changes under way. A column of words stays left out, whatever follows. A column that says
- * that it is missing (NA, the missing value) is kept when the file goes on beyond the head.
- *
- * The `columns` option, "3-9,T,RH", has numbers from 1, ranges of them, or names. A word that is a
- * number within the table's width is that column; anything else is looked up among the header's
- * names. Names that hold a comma cannot be said this way.
+ * that it is missing (NA, the missing value) is kept when the file goes on beyond the head. So is
+ * one with words among its numbers, which are errors then, unless there are more words than numbers
+ * in the head: that is a column of words with a number among them.
  */
+#include "formats/base/utf8.h"
 #include "formats/table/csv.h"
 
 #include <inttypes.h>
@@ -135,11 +134,13 @@ static struct lines_below look_below(const struct csv_head *h, const struct csv_
     return b;
 }
 
-/* Whether a column holds numbers below a cell of the first line with that bit. */
-static bool has_numbers_below(const struct csv_head *h, unsigned first)
+/* Whether a column holds numbers below a cell of the first line with that bit; `net`: numbers less
+ * words there, or NULL. */
+static bool has_numbers_below(const struct csv_head *h, const int16_t *net, unsigned first)
 {
     for (size_t c = 0; c < h->n_columns; c++) {
-        if ((h->seen[c] & first) != 0 && (h->seen[c] & CSV_SEEN_NUMBER) != 0) {
+        if ((h->seen[c] & first) != 0 && (h->seen[c] & CSV_SEEN_NUMBER) != 0 &&
+            (!net || net[c] >= 0)) {
             return true;
         }
     }
@@ -170,7 +171,7 @@ static enum status judge_numbers(struct table *t, const struct csv_head *h,
                                  const struct csv_dialect *d, bool *has_header)
 {
     const struct first_line f = look_at_first(h, d);
-    if (!f.is_numbers || !has_numbers_below(h, CSV_FIRST_NUMBER)) {
+    if (!f.is_numbers || !has_numbers_below(h, NULL, CSV_FIRST_NUMBER)) {
         return STATUS_OK;
     }
     const struct lines_below b = look_below(h, d);
@@ -193,22 +194,70 @@ static enum status judge_numbers(struct table *t, const struct csv_head *h,
                : warn_of_numbers(t, h, &f);
 }
 
+/* For each column numbers less words in the lines below the first that have been walked: *net,
+ * which is NULL where no column has both. */
+static enum status count_words(const struct csv_head *h, const struct csv_dialect *d, int16_t **net)
+{
+    bool is_mixed = false;
+    for (size_t c = 0; c < h->n_columns && !is_mixed; c++) {
+        is_mixed = (h->seen[c] & (CSV_SEEN_NUMBER | CSV_FIRST_NUMBER)) != 0 &&
+                   (h->seen[c] & (CSV_SEEN_WORD | CSV_FIRST_WORD)) != 0;
+    }
+    *net = is_mixed ? calloc(h->n_columns, sizeof **net) : NULL;
+    if (is_mixed && !*net) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", h->n_columns);
+    }
+    const unsigned char *p = h->second;
+    for (size_t i = 1; is_mixed && i < h->n_lines && i < INT16_MAX; i++) {
+        enum csv_after after;
+        p = csv_find_data(d, p, h->end);
+        for (size_t c = 0; p < h->end; c++) {
+            struct csv_cell cell;
+            double number;
+            p = csv_cell_scan(d, p, h->end, &cell);
+            const enum csv_value value = csv_cell_value(d, &cell, &number);
+            if (c < h->n_columns) {
+                const bool is_number =
+                    value == CSV_NUMBER || value == CSV_INFINITE || value == CSV_UNSURE;
+                (*net)[c] = (int16_t)((*net)[c] + is_number - (value == CSV_WORD));
+            }
+            after = csv_pass(d, &p, h->end);
+            if (after != CSV_MORE) {
+                break;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* A column with more words than numbers among all its cells. */
+enum { SEEN_WORDY = CSV_FIRST_WORD }; /* of the bits of the first line, which mean no more then */
+
 /* Decides whether the first line holds names. One that does not counts like all others from then
  * on: what it has shown is added to what its columns have. What is not plain goes to the table's
  * warnings. */
 static enum status decide_header(struct table *t, struct csv_head *h, const struct csv_dialect *d,
                                  bool *has_header)
 {
+    enum { SEEN = CSV_SEEN_NUMBER | CSV_SEEN_WORD | CSV_SEEN_MARK | CSV_SEEN_UNSURE };
+    int16_t *net;
+    STATUS_TRY(count_words(h, d, &net));
     enum status status = STATUS_OK;
-    *has_header = has_numbers_below(h, CSV_FIRST_WORD);
-    if (!*has_header) {
+    *has_header =
+        h->top.has_names >= 0 ? h->top.has_names : has_numbers_below(h, net, CSV_FIRST_WORD);
+    if (!*has_header && h->top.has_names < 0) {
         status = judge_numbers(t, h, d, has_header);
     }
     for (size_t c = 0; c < h->n_columns; c++) {
-        const unsigned first = *has_header ? 0 : (unsigned)h->seen[c] << 3;
-        h->seen[c] = (unsigned char)((h->seen[c] | first) &
-                                     (CSV_SEEN_NUMBER | CSV_SEEN_WORD | CSV_SEEN_MARK));
+        const unsigned first = *has_header ? 0 : h->seen[c];
+        int balance = net ? net[c] : 0;
+        balance += ((first & CSV_FIRST_NUMBER) != 0) - ((first & CSV_FIRST_WORD) != 0);
+        h->seen[c] = (unsigned char)((h->seen[c] | first << CSV_FIRST_BITS) & SEEN);
+        if (net && balance < 0 && (h->seen[c] & CSV_SEEN_NUMBER) != 0) {
+            h->seen[c] = CSV_SEEN_WORD | SEEN_WORDY;
+        }
     }
+    free(net);
     return status;
 }
 
@@ -219,7 +268,11 @@ enum { MAX_WARNINGS = 20 };
 static enum csv_kind column_kind(const struct csv_head *h, size_t c)
 {
     const unsigned seen = h->seen[c];
+    if (c == 0 && h->top.lacks_first) {
+        return CSV_LABEL;
+    }
     if ((seen & CSV_SEEN_NUMBER) != 0 ||
+        (seen & (CSV_SEEN_WORD | CSV_SEEN_UNSURE)) == CSV_SEEN_UNSURE ||
         (!h->whole && (seen & CSV_SEEN_WORD) == 0 && (seen & CSV_SEEN_MARK) != 0)) {
         return CSV_KEEP;
     }
@@ -230,11 +283,13 @@ static enum csv_kind column_kind(const struct csv_head *h, size_t c)
 }
 
 /* The first line's cells as names of all columns; an empty one is named by its number. */
-static enum status read_names(const struct csv_head *h, const struct csv_dialect *d,
-                              struct csv_shape *shape)
+static enum status read_names(const struct table *t, const struct csv_head *h,
+                              const struct csv_dialect *d, struct csv_shape *shape)
 {
     enum { NUMBER_BYTES = 10 };
-    const size_t text_bytes = (size_t)(h->second - h->first) + h->n_columns * (size_t)NUMBER_BYTES;
+    const size_t line_bytes = (size_t)(h->second - h->first);
+    const size_t text_bytes = line_bytes * (utf8_is_valid(h->first, line_bytes) ? 1 : 3) +
+                              h->n_columns * (size_t)NUMBER_BYTES;
     shape->names = calloc(h->n_columns, sizeof *shape->names);
     shape->name_text = malloc(text_bytes);
     if (!shape->names || !shape->name_text) {
@@ -243,11 +298,19 @@ static enum status read_names(const struct csv_head *h, const struct csv_dialect
     shape->names_bytes = h->n_columns * sizeof *shape->names + text_bytes;
     const unsigned char *p = h->first;
     char *text = shape->name_text;
+    enum csv_after after = CSV_MORE;
     for (size_t c = 0; c < h->n_columns; c++) {
-        struct csv_cell cell;
-        p = csv_cell_scan(d, p, h->end, &cell);
-        (void)csv_pass(d, &p, h->end);
-        size_t n = csv_copy_text(&cell, text);
+        struct csv_cell cell = {0};
+        bool is_utf8 = true;
+        size_t n = 0;
+        if (after == CSV_MORE && (c > 0 || !h->top.lacks_first)) {
+            p = csv_cell_scan(d, p, h->end, &cell);
+            after = csv_pass(d, &p, h->end);
+            n = csv_copy_text(&cell, text, &is_utf8);
+        }
+        if (!is_utf8) {
+            table_note(t, TABLE_NOTE_ENCODING, h->first_line, c);
+        }
         if (n == 0) {
             n = (size_t)snprintf(text, NUMBER_BYTES, "%zu", c + 1);
         }
@@ -259,17 +322,18 @@ static enum status read_names(const struct csv_head *h, const struct csv_dialect
 
 /* Says that column c is left out: its number, its name, and why. */
 static enum status warn_left(struct table *t, const struct csv_head *h,
-                             const struct csv_shape *shape, size_t c, enum csv_kind kind)
+                             const struct csv_shape *shape, size_t c, enum csv_kind kind,
+                             bool wordy)
 {
     char within[64] = "";
     if (!h->whole) {
         snprintf(within, sizeof within, " in the first %zu lines", h->n_lines);
     }
     const char *const name = shape->names ? shape->names[c] : "";
-    return table_warn(t, "column %zu%s%s%s holds no number%s: left out%s", c + 1,
+    return table_warn(t, "column %zu%s%s%s holds %s%s: left out%s", c + 1,
                       shape->names ? " \"" : "", excerpt_of(name, strlen(name)).text,
-                      shape->names ? "\"" : "", within,
-                      kind == CSV_LABEL ? " (its text names the lines)" : "");
+                      shape->names ? "\"" : "", wordy ? "more words than numbers" : "no number",
+                      within, kind == CSV_LABEL ? " (its text names the lines)" : "");
 }
 
 /* Decides what becomes of each column (h->seen becomes its kind), with warnings. */
@@ -278,119 +342,21 @@ static enum status decide_columns(struct table *t, struct csv_head *h, struct cs
     size_t n_left = 0;
     for (size_t c = 0; c < h->n_columns; c++) {
         const enum csv_kind kind = column_kind(h, c);
+        const bool wordy = (h->seen[c] & SEEN_WORDY) != 0;
         h->seen[c] = (unsigned char)kind;
-        if (kind == CSV_KEEP || (kind == CSV_LABEL && !shape->has_header) || t->options.columns) {
+        if (kind == CSV_KEEP || (kind == CSV_LABEL && !shape->has_header && !wordy) ||
+            (c == 0 && h->top.lacks_first) || t->options.columns) {
             continue;
         }
         n_left++;
         if (n_left <= MAX_WARNINGS) {
-            STATUS_TRY(warn_left(t, h, shape, c, kind));
+            STATUS_TRY(warn_left(t, h, shape, c, kind, wordy));
         }
     }
     if (n_left > MAX_WARNINGS) {
         return table_warn(t, "%zu more columns hold no number: left out", n_left - MAX_WARNINGS);
     }
     return STATUS_OK;
-}
-
-/* Digits at *p; false when there are none or they are too many. */
-static bool read_number(const char **p, const char *end, size_t *out)
-{
-    size_t value = 0, digits = 0;
-    for (; *p < end && **p >= '0' && **p <= '9' && digits < 10; digits++) {
-        value = 10 * value + (size_t)(*(*p)++ - '0');
-    }
-    *out = value;
-    return digits > 0;
-}
-
-/* "7" or "3-9", within 1 .. n_columns. */
-static bool read_range(const char *word, size_t n, size_t n_columns, size_t *first, size_t *last)
-{
-    const char *const end = word + n;
-    if (!read_number(&word, end, first)) {
-        return false;
-    }
-    *last = *first;
-    if (word < end && *word == '-') {
-        word++;
-        if (!read_number(&word, end, last)) {
-            return false;
-        }
-    }
-    return word == end && *first >= 1 && *first <= *last && *last <= n_columns;
-}
-
-static bool choose_name(const char *word, size_t n, size_t n_columns, const char *const *names,
-                        unsigned char *chosen)
-{
-    bool found = false;
-    for (size_t c = 0; names && c < n_columns; c++) {
-        if (strlen(names[c]) == n && memcmp(names[c], word, n) == 0) {
-            chosen[c] = 1;
-            found = true;
-        }
-    }
-    return found;
-}
-
-static enum status choose_word(const char *word, size_t n, const char *file, size_t n_columns,
-                               const char *const *names, unsigned char *chosen)
-{
-    size_t first, last;
-    if (read_range(word, n, n_columns, &first, &last)) {
-        memset(chosen + first - 1, 1, last - first + 1);
-        return STATUS_OK;
-    }
-    if (choose_name(word, n, n_columns, names, chosen)) {
-        return STATUS_OK;
-    }
-    return status_fail(
-        STATUS_BAD_ARGUMENT, "%s: columns: no column \"%s\"; it has columns 1 to %zu%s", file,
-        excerpt_of(word, n).text, n_columns,
-        names ? ", or write a name as its first line has it" : " and no header line with names");
-}
-
-/* Marks the columns that the option chooses: chosen[c] = 1 for file column c, else 0. */
-static enum status choose_columns(const char *option, const char *file, size_t n_columns,
-                                  const char *const *names, unsigned char *chosen)
-{
-    memset(chosen, 0, n_columns);
-    const char *p = option;
-    for (;;) {
-        const char *const comma = strchrnul(p, ',');
-        const char *word = p, *end = comma;
-        while (word < end && *word == ' ') {
-            word++;
-        }
-        while (end > word && end[-1] == ' ') {
-            end--;
-        }
-        const enum status status =
-            choose_word(word, (size_t)(end - word), file, n_columns, names, chosen);
-        if (status || *comma == '\0') {
-            return status;
-        }
-        p = comma + 1;
-    }
-}
-
-/* The `columns` option overrules what the columns show; the label column stays when not chosen. */
-static enum status apply_choice(const struct table *t, struct csv_head *h,
-                                const struct csv_shape *shape)
-{
-    unsigned char *chosen = malloc(h->n_columns);
-    if (!chosen) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", h->n_columns);
-    }
-    const enum status status = choose_columns(t->options.columns, source_name(t->source),
-                                              h->n_columns, shape->names, chosen);
-    for (size_t c = 0; !status && c < h->n_columns; c++) {
-        const bool is_label = h->seen[c] == CSV_LABEL;
-        h->seen[c] = (unsigned char)(chosen[c] ? CSV_KEEP : is_label ? CSV_LABEL : CSV_LEFT);
-    }
-    free(chosen);
-    return status;
 }
 
 /* Packs the kinds into runs, and the names to those of the kept columns. */
@@ -419,6 +385,43 @@ static enum status make_runs(const struct csv_head *h, struct csv_shape *shape)
     return STATUS_OK;
 }
 
+/* One warning of lines that are passed over: which ones, what they are, and the text of the first.
+ */
+static enum status warn_passed(struct table *t, const struct csv_head *h,
+                               const struct csv_lines *lines, const char *what)
+{
+    char which[64];
+    if (lines->first == 0) {
+        return STATUS_OK;
+    }
+    const unsigned char *const newline = memchr(lines->text, '\n', (size_t)(h->end - lines->text));
+    size_t n = (size_t)((newline ? newline : h->end) - lines->text);
+    while (n > 0 && (lines->text[n - 1] == '\r' || lines->text[n - 1] == ' ')) {
+        n--;
+    }
+    snprintf(which, sizeof which,
+             lines->first == lines->last ? "line %" PRIu64 : "lines %" PRIu64 " to %" PRIu64,
+             lines->first, lines->last);
+    return table_warn(t, "%s %s: not read (\"%s\")", which, what, excerpt_of(lines->text, n).text);
+}
+
+static enum status warn_of_lines(struct table *t, const struct csv_head *h)
+{
+    const struct csv_lines *const above = &h->top.above, *const units = &h->top.units;
+    STATUS_TRY(warn_passed(t, h, above,
+                           above->first == above->last ? "stands above the table"
+                                                       : "stand above the table"));
+    STATUS_TRY(warn_passed(t, h, units,
+                           units->first == units->last ? "holds units or a ruler, no numbers"
+                                                       : "hold units or rulers, no numbers"));
+    return h->top.lacks_first
+               ? table_warn(t,
+                            "line %" PRIu64 " has a name for each column but the first, which is "
+                            "taken to name the rows",
+                            h->first_line)
+               : STATUS_OK;
+}
+
 enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_shape *shape)
 {
     if (h->n_lines == 0) {
@@ -426,7 +429,7 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
                            h->file);
     }
     shape->n_columns = h->n_columns;
-    shape->shape_line = h->first_line;
+    shape->shape_line = h->top.n_columns > 0 ? h->second_line : h->first_line;
     if (h->blanks_would_do) {
         STATUS_TRY(table_warn(t,
                               "line %" PRIu64
@@ -436,14 +439,20 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
                               h->first_line, h->n_columns));
     }
     STATUS_TRY(decide_header(t, h, &shape->dialect, &shape->has_header));
-    STATUS_TRY(shape->has_header ? read_names(h, &shape->dialect, shape) : STATUS_OK);
+    STATUS_TRY(shape->has_header ? read_names(t, h, &shape->dialect, shape) : STATUS_OK);
+    STATUS_TRY(warn_of_lines(t, h));
     STATUS_TRY(decide_columns(t, h, shape));
-    STATUS_TRY(t->options.columns ? apply_choice(t, h, shape) : STATUS_OK);
+    STATUS_TRY(t->options.columns ? csv_choose_columns(t, h, shape) : STATUS_OK);
     const enum status status = make_runs(h, shape);
     if (!status && shape->n_kept == 0) {
+        char where[64];
+        snprintf(where, sizeof where,
+                 h->n_lines == 1 ? "line %" PRIu64 : "the lines from line %" PRIu64 " on",
+                 h->first_line);
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: no column holds a number in the %zu lines from line %" PRIu64,
-                           h->file, h->n_lines, h->first_line);
+                           "%s: no column holds a number in %s (cells are delimited by %s; sep = "
+                           "... says otherwise)",
+                           h->file, where, csv_delimiter_name(&shape->dialect));
     }
     return status;
 }

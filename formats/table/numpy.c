@@ -29,7 +29,7 @@
 
 struct header {
     enum table_kind kind;
-    size_t item_bytes; /* 1, 2, 4 or 8; for f 4 or 8 */
+    size_t item_bytes; /* 1, 2, 4 or 8; for f 2, 4 or 8 */
     bool swapped;      /* not in this machine's byte order */
     bool fortran;
     size_t n_dims; /* 1 or 2 */
@@ -125,11 +125,19 @@ static enum status take_string(struct cursor *k, const char **text, size_t *n)
     return STATUS_OK;
 }
 
+/* Numbers that are read; a bool is one byte, 0 or 1. */
 static bool is_item(char kind, char bytes)
 {
-    return kind == 'f' ? bytes == '4' || bytes == '8'
-                       : (kind == 'i' || kind == 'u') &&
-                             (bytes == '1' || bytes == '2' || bytes == '4' || bytes == '8');
+    static const struct {
+        char kind;
+        const char *bytes;
+    } items[] = {{'f', "248"}, {'i', "1248"}, {'u', "1248"}, {'b', "1"}};
+    for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
+        if (items[i].kind == kind && memchr(items[i].bytes, bytes, strlen(items[i].bytes))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static enum status take_descr(struct cursor *k, struct header *h)
@@ -160,11 +168,12 @@ static enum status take_descr(struct cursor *k, struct header *h)
             h->item_bytes > 1 && (order == '<' || order == '>') && (order == '<') != little;
         return STATUS_OK;
     }
-    return status_fail(STATUS_UNSUPPORTED,
-                       "%s: byte %zu: %s \"%s\"; leat reads f4, f8, i1 to i8 and u1 to u8",
-                       k->where, k->offset + (size_t)(whole - k->begin),
-                       n > 0 && *text == 'O' ? "Python objects, dtype" : "numbers of dtype",
-                       excerpt_of(whole, whole_n).text);
+    return status_fail(
+        STATUS_UNSUPPORTED,
+        "%s: byte %zu: %s \"%s\"; leat reads f2, f4, f8, i1 to i8, u1 to u8 and bool", k->where,
+        k->offset + (size_t)(whole - k->begin),
+        n > 0 && *text == 'O' ? "Python objects, dtype" : "numbers of dtype",
+        excerpt_of(whole, whole_n).text);
 }
 
 static enum status take_order(struct cursor *k, struct header *h)
@@ -336,7 +345,7 @@ static enum status read_header(struct array *a)
 
 static bool is_direct(const struct header *h)
 {
-    return h->kind == TABLE_FLOAT && !h->swapped;
+    return h->kind == TABLE_FLOAT && h->item_bytes >= sizeof(float) && !h->swapped;
 }
 
 static enum dtype npy_dtype(const struct header *h)
@@ -472,13 +481,13 @@ static enum status array_decode(const struct table *t, struct table_chunk *c)
     } else if (!is_direct(h)) {
         table_widen(h->kind, h->item_bytes, c->raw, c->n_cells, c->values);
     }
-    if (!t->options.has_missing_value) {
+    const struct table_missing *const missing = &t->choice.missing;
+    if (npy_dtype(h) == DTYPE_F64) {
+        (void)table_mark_missing(c->values, c->n_cells, missing);
         return STATUS_OK;
     }
-    if (npy_dtype(h) == DTYPE_F32) {
-        mark_missing_f32(c->values, c->n_cells, (float)t->options.missing_value);
-    } else {
-        (void)table_mark_missing(c->values, c->n_cells, t->options.missing_value);
+    for (size_t i = 0; i < missing->n_numbers; i++) {
+        mark_missing_f32(c->values, c->n_cells, (float)missing->numbers[i]);
     }
     return STATUS_OK;
 }
@@ -496,12 +505,13 @@ static enum status npy_open(struct table *t)
     STATUS_TRY(read_header(a));
     describe(&a->header, &t->info);
     const uint64_t bytes = source_most_bytes(t->source), header = a->header.header_bytes;
-    return check_size(a, bytes > header ? bytes - header : 0, source_is_packed(t->source));
+    return check_size(a, bytes > header ? bytes - header : 0, source_hindrance(t->source) != NULL);
 }
 
 const struct table_format npy_format = {
     .name = "npy",
     .state_bytes = sizeof(struct array),
+    .takes = {[TABLE_MISSING_VALUE] = true},
     .suits = npy_suits,
     .open = npy_open,
     .next = array_next,
@@ -674,9 +684,11 @@ static void npz_close(void *state)
 
 static enum status npz_open(struct table *t)
 {
-    if (source_is_packed(t->source)) {
-        return status_fail(STATUS_UNSUPPORTED, "%s: is a gzipped zip archive; unpack it first",
-                           source_name(t->source));
+    if (source_hindrance(t->source) != NULL) {
+        return status_fail(STATUS_UNSUPPORTED,
+                           "%s: is a zip archive from %s, which cannot be read in its order; "
+                           "unpack it, or give the file itself",
+                           source_name(t->source), source_hindrance(t->source));
     }
     struct array *const z = t->state;
     z->source = t->source;
@@ -691,7 +703,7 @@ static enum status npz_open(struct table *t)
 const struct table_format npz_format = {
     .name = "npz",
     .state_bytes = sizeof(struct array),
-    .takes_member = true,
+    .takes = {[TABLE_MISSING_VALUE] = true, [TABLE_MEMBER] = true},
     .suits = npz_suits,
     .open = npz_open,
     .next = array_next,

@@ -11,6 +11,8 @@
 #include "formats/table/table_format.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 static const struct table_format *const formats[] = {&npy_format, &npz_format, &tif_format,
                                                      &asc_format, &csv_format};
@@ -19,7 +21,8 @@ enum { MAGIC_BYTES = 64, N_FORMATS = sizeof formats / sizeof formats[0] };
 
 static bool is_called_asc(const char *name)
 {
-    return file_name_ends(name, ".asc") || file_name_ends(name, ".asc.gz");
+    const size_t n = file_name_unpacked(name, strlen(name));
+    return n >= 4 && strncasecmp(name + n - 4, ".asc", 4) == 0;
 }
 
 static enum status recognise(struct table *t)
@@ -48,24 +51,24 @@ static enum status recognise(struct table *t)
 /* Options for a table of another format are ignored, with a warning. */
 static enum status check_options(struct table *t)
 {
-    const struct table_options *const o = &t->options;
-    t->info.has_missing_value = o->has_missing_value;
-    t->info.uses_columns = o->columns && t->format->takes_columns;
-    t->info.uses_member = o->member && t->format->takes_member;
-    if (o->columns && !t->info.uses_columns) {
-        STATUS_TRY(table_warn(t, "%s: columns = %s is ignored: it applies to CSV and TSV",
-                              source_name(t->source), o->columns));
+    for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
+        const char *const text = table_option_get(&t->options, i);
+        t->info.used[i] = text && t->format->takes[i];
+        if (text && !t->format->takes[i]) {
+            STATUS_TRY(table_warn(t, "%s: %s = %s is ignored: it applies to %s",
+                                  source_name(t->source), table_option_key(i), text,
+                                  i == TABLE_MEMBER ? ".npz" : "CSV and TSV"));
+        }
     }
-    return o->member && !t->info.uses_member
-               ? table_warn(t, "%s: member = %s is ignored: it applies to .npz",
-                            source_name(t->source), o->member)
-               : STATUS_OK;
+    return STATUS_OK;
 }
 
 static enum status open_format(struct table *t)
 {
+    STATUS_TRY(table_options_parse(&t->options, &t->choice));
     STATUS_TRY(recognise(t));
     t->info.format = t->format->name;
+    t->info.has_missing_value = t->choice.missing.n_numbers > 0;
     t->state = calloc(1, t->format->state_bytes);
     if (!t->state) {
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
@@ -85,7 +88,7 @@ enum status table_open(struct source *src, const struct table_options *options, 
         return status;
     }
     t->source = src;
-    t->first_grouped = &t->grouped_place;
+    t->noted = t->places;
     if (options) {
         t->options = *options;
     }

@@ -19,6 +19,7 @@
 #include "formats/base/status.h"
 #include "formats/geo/grid.h"
 #include "formats/source/source.h"
+#include "formats/table/table_options.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,17 +27,6 @@
 
 struct table;
 struct csv_run;
-
-/* What the user may say about a table; zeroed is the default. Strings are borrowed for the life of
- * the table. */
-struct table_options {
-    const char *columns; /* CSV: "3-9,T,RH": numbers from 1 or names; NULL: every numeric column */
-    const char *member;  /* .npz: the member's name; NULL: the only two-dimensional numeric one */
-    const char *prj;     /* .asc: text of the .prj file beside it, carried to results; NULL: none */
-    bool has_missing_value;
-    double missing_value; /* a number that stands for a missing one: becomes NaN, in grids NODATA */
-    size_t max_line_bytes; /* the longest CSV line believed; 0: 64 MiB */
-};
 
 struct table_info {
     const char *format;      /* "csv", "npy", "npz", "asc", "tif" */
@@ -50,7 +40,7 @@ struct table_info {
     bool has_header;         /* CSV: the first line held names */
     bool has_labels;         /* CSV: a first column without numbers names each line */
     bool has_missing_value;  /* the option was given: NaN stand for missing numbers */
-    bool uses_columns, uses_member; /* these options were given, and the format looks at them */
+    bool used[TABLE_N_OPTIONS]; /* this option was given, and the format looks at it */
     const char *const *names; /* names of the kept columns [cells_per_line]; NULL without header */
     size_t names_bytes;       /* that the names take as long as the table is open */
     const struct csv_run *runs;  /* CSV: of columns that are kept or not; see table_column */

@@ -48,23 +48,32 @@ enum status table_skip(struct table *t, size_t n)
     return STATUS_OK;
 }
 
-size_t table_mark_missing(double *values, size_t n, double missing)
+size_t table_mark_missing(double *values, size_t n, const struct table_missing *missing)
 {
     size_t n_missing = 0;
-    for (size_t i = 0; i < n; i++) {
-        const double v = values[i];
-        values[i] = v == missing ? NAN : v;
-        n_missing += v == missing || v != v;
+    for (size_t k = 0; k < missing->n_numbers; k++) {
+        const double number = missing->numbers[k];
+        n_missing = 0;
+        for (size_t i = 0; i < n; i++) {
+            const double v = values[i];
+            values[i] = v == number ? NAN : v;
+            n_missing += v == number || v != v;
+        }
     }
     return n_missing;
 }
 
-size_t table_mark_nodata(double *values, size_t n, double missing, double nodata)
+size_t table_mark_nodata(double *values, size_t n, const struct table_missing *missing,
+                         double nodata)
 {
     size_t n_missing = 0;
-    for (size_t i = 0; i < n; i++) {
-        values[i] = grid_matches_nodata(missing, values[i]) ? nodata : values[i];
-        n_missing += values[i] != values[i];
+    for (size_t k = 0; k < missing->n_numbers; k++) {
+        const double number = missing->numbers[k];
+        n_missing = 0;
+        for (size_t i = 0; i < n; i++) {
+            values[i] = grid_matches_nodata(number, values[i]) ? nodata : values[i];
+            n_missing += values[i] != values[i];
+        }
     }
     return n_missing;
 }
@@ -88,7 +97,7 @@ size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte)
 
 void table_set_grid(struct table *t, struct grid *g)
 {
-    if (t->options.has_missing_value && !g->has_nodata) {
+    if (t->choice.missing.n_numbers > 0 && !g->has_nodata) {
         g->has_nodata = true;
         g->nodata = NAN;
     }
@@ -118,26 +127,34 @@ bool table_may_be_grouped(const char *text, size_t n, char sign)
     return true;
 }
 
-void table_note_grouped(const struct table *t, uint64_t line, size_t column)
+void table_note(const struct table *t, enum table_note note, uint64_t line, size_t column)
 {
     const uint64_t place = line << COLUMN_BITS | (column < last_column ? column : last_column);
-    uint64_t first = atomic_load(t->first_grouped);
+    uint64_t first = atomic_load(&t->noted[note]);
     while ((first == 0 || place < first) &&
-           !atomic_compare_exchange_weak(t->first_grouped, &first, place)) {
+           !atomic_compare_exchange_weak(&t->noted[note], &first, place)) {
     }
 }
 
 enum status table_end(struct table *t)
 {
-    const uint64_t place = atomic_exchange(t->first_grouped, 0);
-    if (place == 0) {
-        return STATUS_OK;
+    static const char *const texts[TABLE_N_NOTES] = {
+        [TABLE_NOTE_GROUPED] = "a comma or point before three digits was taken for a decimal sign; "
+                               "leave it out if it parts thousands",
+        [TABLE_NOTE_ENCODING] = "a name is not UTF-8: such names are taken as Windows-1252, which "
+                                "holds Latin-1",
+        [TABLE_NOTE_TOTAL] = "the row is named as totals are, and is taken as data; delete it if "
+                             "it is a sum or mean of the others",
+    };
+    enum status status = STATUS_OK;
+    for (int i = 0; i < TABLE_N_NOTES && !status; i++) {
+        const uint64_t place = atomic_exchange(&t->noted[i], 0);
+        if (place != 0) {
+            status = table_warn(t, "%s: line %" PRIu64 ", column %" PRIu64 ": %s",
+                                source_name(t->source), place >> COLUMN_BITS,
+                                (place & last_column) + 1, texts[i]);
+        }
     }
-    const enum status status = table_warn(
-        t,
-        "%s: line %" PRIu64 ", column %" PRIu64 ": a comma or point before three digits was taken "
-        "for a decimal sign; leave it out if it parts thousands",
-        source_name(t->source), place >> COLUMN_BITS, (place & last_column) + 1);
     t->info.warnings = (const char *const *)t->warnings;
     t->info.n_warnings = t->n_warnings;
     return status;

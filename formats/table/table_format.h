@@ -15,7 +15,7 @@
 struct table_format {
     const char *name;
     size_t state_bytes;
-    bool takes_columns, takes_member; /* looks at these options */
+    bool takes[TABLE_N_OPTIONS]; /* looks at this option */
     bool (*suits)(const unsigned char *head, size_t n);
     enum status (*open)(struct table *t) STATUS_MUST_CHECK;
     enum status (*next)(struct table *t, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
@@ -23,17 +23,26 @@ struct table_format {
     void (*close)(void *state);
 };
 
+/* What may be met in any chunk and is told once, of the first place where it is. */
+enum table_note {
+    TABLE_NOTE_GROUPED,  /* a decimal sign that may as well part thousands */
+    TABLE_NOTE_ENCODING, /* a name that is not UTF-8 */
+    TABLE_NOTE_TOTAL,    /* a row that is called a total */
+    TABLE_N_NOTES
+};
+
 struct table {
     const struct table_format *format;
     struct source *source;
     struct table_options options;
+    struct table_choice choice; /* what they mean */
     struct table_info info;
     void *state;
     char **warnings;
     size_t n_warnings, warnings_cap;
-    /* The first place of table_note_grouped(), line and column in one number; 0: none. Written
-     * while chunks are decoded, through the pointer, which is to it. */
-    atomic_uint_least64_t grouped_place, *first_grouped;
+    /* The first places of table_note(), line and column in one number; 0: none. Written while
+     * chunks are decoded, through the pointer, which is to them. */
+    atomic_uint_least64_t places[TABLE_N_NOTES], *noted;
 };
 
 extern const struct table_format csv_format, npy_format, npz_format, asc_format, tif_format;
@@ -48,22 +57,23 @@ enum status table_skip(struct table *t, size_t n) STATUS_MUST_CHECK;
 /* Whether a number with this decimal sign may as well be a larger one with its thousands parted:
  * [+-], 1 to 3 digits that begin with no 0, the sign, 3 digits. */
 bool table_may_be_grouped(const char *text, size_t n, char sign);
-/* Notes where such a cell stands (line from 1, column from 0), for table_end() to warn of the
- * first. On any thread. */
-void table_note_grouped(const struct table *t, uint64_t line, size_t column);
+/* Notes where something stands (line from 1, column from 0), for table_end() to warn of the first
+ * such place. On any thread. */
+void table_note(const struct table *t, enum table_note note, uint64_t line, size_t column);
 
-/* Replaces the numbers that equal `missing` by NaN; the number of NaN there are then. */
-size_t table_mark_missing(double *values, size_t n, double missing);
+/* Replaces the numbers that equal one of `missing` by NaN; the number of NaN there are then. */
+size_t table_mark_missing(double *values, size_t n, const struct table_missing *missing);
 
 /* How many of p[0 .. n) are that byte. */
 size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte);
 
-/* Tells t->info about a grid, which is borrowed. With the option missing_value, cells of that value
+/* Tells t->info about a grid, which is borrowed. With the option missing_value, cells of its values
  * become NODATA, by the number that the file has for that; NaN is that number where the file has
  * none. */
 void table_set_grid(struct table *t, struct grid *g);
-/* `missing`: the option's value, in the type of the cells. The number of NaN there are then. */
-size_t table_mark_nodata(double *values, size_t n, double missing, double nodata);
+/* `missing`: the option's values, in the type of the cells. The number of NaN there are then. */
+size_t table_mark_nodata(double *values, size_t n, const struct table_missing *missing,
+                         double nodata);
 
 /* Numbers as they lie in files: unsigned and signed integers of 1, 2, 4, 8 bytes, floats of 2, 4,
  * 8. */

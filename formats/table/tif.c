@@ -48,11 +48,11 @@ static enum status tif_open(struct table *t)
     s->name = source_name(t->source);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    if (source_is_packed(t->source)) {
+    if (source_hindrance(t->source) != NULL) {
         return status_fail(STATUS_UNSUPPORTED,
-                           "%s: is a gzipped TIFF, which cannot be read in its order; unpack it: "
-                           "gunzip",
-                           s->name);
+                           "%s: is a TIFF from %s, which cannot be read in its order; unpack it, "
+                           "or give the file itself",
+                           s->name, source_hindrance(t->source));
     }
     struct tif_handle *h = NULL;
     STATUS_TRY(tif_handle_open(t->source, &h));
@@ -244,11 +244,13 @@ static enum status tif_decode(const struct table *t, struct table_chunk *c)
         done += n;
         cell += n;
     }
-    if (t->options.has_missing_value) {
-        const double given = t->options.missing_value;
+    if (t->info.has_missing_value) {
+        struct table_missing given = t->choice.missing;
         const bool narrow = shape->kind == TABLE_FLOAT && shape->sample_bytes == sizeof(float);
-        (void)table_mark_nodata(values, c->n_cells, narrow ? (double)(float)given : given,
-                                s->grid->nodata);
+        for (size_t i = 0; i < given.n_numbers && narrow; i++) {
+            given.numbers[i] = (double)(float)given.numbers[i];
+        }
+        (void)table_mark_nodata(values, c->n_cells, &given, s->grid->nodata);
     }
     return STATUS_OK;
 }
@@ -256,6 +258,7 @@ static enum status tif_decode(const struct table *t, struct table_chunk *c)
 const struct table_format tif_format = {
     .name = "tif",
     .state_bytes = sizeof(struct tif),
+    .takes = {[TABLE_MISSING_VALUE] = true},
     .suits = tif_suits,
     .open = tif_open,
     .next = tif_next,

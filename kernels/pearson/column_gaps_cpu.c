@@ -13,6 +13,7 @@
 #include "kernels/pearson/columns_cpu.h"
 #include "kernels/pearson/gaps_cpu.h"
 #include "kernels/pearson/pairs_cpu.h"
+#include "kernels/pearson/pearson_cpu.h"
 
 #include <stdlib.h>
 
@@ -254,4 +255,19 @@ double column_gaps_r(const struct columns *c, size_t i, size_t j)
 {
     size_t low = cpu_min(c->place[i], c->place[j]), high = cpu_max(c->place[i], c->place[j]);
     return columns_pair_r(entry(c, low, high), stride(c, low));
+}
+
+enum status cpu_columns_common(struct queue *q, void *state, struct matrix_pair *pairs, size_t n)
+{
+    const struct columns *c = state;
+    (void)q;
+    for (size_t k = 0; k < n; ++k) {
+        const size_t i = pairs[k].i, j = pairs[k].j;
+        if (cpu_max(i, j) >= c->n_series || !columns_gapped(c, i) || !columns_gapped(c, j)) {
+            return status_fail(STATUS_INTERNAL, "columns: a pair without gaps in both series");
+        }
+        pairs[k].r =
+            entry(c, cpu_min(c->place[i], c->place[j]), cpu_max(c->place[i], c->place[j]))[0];
+    }
+    return STATUS_OK;
 }

@@ -7,12 +7,13 @@
  * (gaps_cuda.cu), from its samples where the sums cancel, from the samples as they came where the
  * centred ones have lost it (pearson_rule.h), and is merged by Chan's formula.
  *
- * Mapping: masks and squares, a thread an element; merges, a thread a pair; repetitions, a block a
- * pair.
+ * Mapping: masks and squares, a thread an element; merges and counts, a thread a pair; repetitions,
+ * a block a pair.
  * Flops: 6 products of 2 a sample and pair with a slot. Bytes: 16 a sample, 100 a pair and slab.
  */
 #include "kernels/pearson/columns_cuda.h"
 #include "kernels/pearson/pairs_cuda.h"
+#include "kernels/pearson/pearson_cuda.h"
 
 #include <math.h>
 
@@ -252,6 +253,39 @@ struct workspace lay_out(char *at, size_t n_series, size_t n)
     return s;
 }
 
+/* Pairs that are sent to the device at a time. */
+const size_t PAIRS_AT_A_TIME = (size_t)1 << 20;
+
+/* A thread a pair: the lower slot has it. */
+__global__ void count_common(gap_args args, struct matrix_pair *pairs, size_t n)
+{
+    const size_t k = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    if (k < n) {
+        const size_t i = pairs[k].i, j = pairs[k].j;
+        const int of_i = args.at.slot[i], of_j = args.at.slot[j];
+        pairs[k].r = of_i < of_j ? *entry(args, (size_t)of_i, j) : *entry(args, (size_t)of_j, i);
+    }
+}
+
+enum status count_some(struct cuda_queue *q, const struct columns *c, struct matrix_pair *pairs,
+                       size_t n)
+{
+    const size_t bytes = n * sizeof *pairs;
+    uint64_t ticket;
+    cuda_span there(&q->base);
+    STATUS_TRY(there.alloc(bytes));
+    STATUS_TRY(cuda_upload(&q->base, there.span, pairs, bytes, &ticket));
+    cuda_work work(q, STREAM_COMPUTE,
+                   {queue_reads(c->small.at, c->small.bytes),
+                    queue_reads(c->pairs.at, c->pairs.bytes), queue_writes(there.span.at, bytes)});
+    STATUS_TRY(work.status);
+    count_common<<<(unsigned)cuda_pieces(n, THREADS), THREADS, 0, work.stream>>>(
+        args_of(c, nullptr, 0), there.as<struct matrix_pair>(), n);
+    STATUS_TRY(cuda_launched("samples in common"));
+    STATUS_TRY(work.done());
+    return cuda_download(&q->base, pairs, there.span, bytes);
+}
+
 enum status add_batch(struct cuda_queue *q, gap_args *args, const struct workspace *s,
                       cudaStream_t stream)
 {
@@ -346,4 +380,22 @@ enum status cuda_column_gaps_add(struct cuda_queue *q, struct columns *c, const 
         STATUS_TRY(add_batch(q, &args, &s, work.stream));
     }
     return work.done();
+}
+
+enum status cuda_columns_common(struct queue *queue, void *state, struct matrix_pair *pairs,
+                                size_t n)
+{
+    struct cuda_queue *q = cuda_queue_of(queue);
+    const struct columns *c = (const struct columns *)state;
+    for (size_t k = 0; k < n; k++) {
+        const size_t i = pairs[k].i, j = pairs[k].j;
+        if (cuda_max(i, j) >= c->n_series || c->slot[i] == COLUMNS_COMPLETE ||
+            c->slot[j] == COLUMNS_COMPLETE) {
+            return status_fail(STATUS_INTERNAL, "columns: a pair without gaps in both series");
+        }
+    }
+    for (size_t k = 0; k < n; k += PAIRS_AT_A_TIME) {
+        STATUS_TRY(count_some(q, c, pairs + k, cuda_min(PAIRS_AT_A_TIME, n - k)));
+    }
+    return STATUS_OK;
 }

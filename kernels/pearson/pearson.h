@@ -90,6 +90,10 @@ struct pearson_kernels {
      * STATUS_TOO_LARGE beyond PEARSON_SAMPLES_MAX. */
     enum status (*gram)(struct queue *q, const struct pearson_panel *panel) STATUS_MUST_CHECK;
 
+    /* About how many multiplications and additions a second gram() does on this queue; for choices
+     * that change no bits. */
+    double (*rate)(const struct queue *q, enum pearson_precision precision);
+
     /* Rewrites the elements of which either series has missing samples, by the pairwise-complete
      * formula, from z in the exact form. Adds to *n_unsure the pairs whose common samples lie so
      * far from the mean of a series that z does not tell them apart, and that x was not there for;
@@ -122,6 +126,10 @@ struct pearson_kernels {
     /* Fills moments (all fields, entries 0 .. n_series - 1) and the panels (f64) of the matrix. */
     enum status (*columns_finish)(struct queue *q, void *state, struct moments moments,
                                   const struct matrix *matrix) STATUS_MUST_CHECK;
+    /* Sets pairs[k].r to the number of samples that are in both series, of n pairs (i, j in any
+     * order) of series that both have gaps. After columns_finish; `pairs` is host memory; waits. */
+    enum status (*columns_common)(struct queue *q, void *state, struct matrix_pair *pairs,
+                                  size_t n) STATUS_MUST_CHECK;
 };
 
 #endif

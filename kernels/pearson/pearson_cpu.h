@@ -33,5 +33,7 @@ enum status cpu_columns_add(struct queue *q, void *state, struct span slab, enum
                             size_t n_samples) STATUS_MUST_CHECK;
 enum status cpu_columns_finish(struct queue *q, void *state, struct moments moments,
                                const struct matrix *matrix) STATUS_MUST_CHECK;
+enum status cpu_columns_common(struct queue *q, void *state, struct matrix_pair *pairs,
+                               size_t n) STATUS_MUST_CHECK;
 
 #endif

@@ -123,6 +123,19 @@ enum status gram(struct queue *queue, const struct pearson_panel *p)
     return STATUS_OK;
 }
 
+/* Of digits: an H200. Of doubles: devices that have tensor cores for them, or where they are so
+ * many times slower than floats. */
+double rate(const struct queue *queue, enum pearson_precision precision)
+{
+    const struct cuda_backend *b = (const struct cuda_backend *)queue->backend;
+    int ratio = 0;
+    if (cuda_digits_usable(queue)) {
+        return precision == PEARSON_EXACT ? 3e13 : 8e13;
+    }
+    (void)cudaDeviceGetAttribute(&ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, b->device);
+    return 2e13 / (ratio > 2 ? ratio : 2);
+}
+
 } // namespace
 
 enum status cuda_check_panel(const struct pearson_panel *p, size_t z_bytes, const char *what)
@@ -143,6 +156,7 @@ const struct pearson_kernels cuda_pearson = {
     .z_bytes = cuda_z_bytes,
     .standardize = cuda_standardize,
     .gram = gram,
+    .rate = rate,
     .gram_gaps = cuda_gram_gaps,
     .exact_pairs = cuda_exact_pairs,
     .columns_bytes = cuda_columns_bytes,
@@ -150,4 +164,5 @@ const struct pearson_kernels cuda_pearson = {
     .columns_free = cuda_columns_free,
     .columns_add = cuda_columns_add,
     .columns_finish = cuda_columns_finish,
+    .columns_common = cuda_columns_common,
 };

@@ -6,6 +6,7 @@
 #include "pipeline/commands/commands.h"
 #include "pipeline/engine/thread_pool.h"
 #include "pipeline/generate/generate_request.h"
+#include "pipeline/names/interrupt.h"
 #include "pipeline/names/machine.h"
 #include "pipeline/names/text.h"
 
@@ -168,9 +169,11 @@ int command_generate(int argc, char **argv)
     if (status == STATUS_OK) {
         return 0;
     }
-    if (is_stdout) {
+    if (is_stdout && interrupt_number() == 0) {
         return 1; /* the reader has closed the pipe */
     }
     log_error("%s", status_message());
-    return begun ? 1 : NOTHING_DONE;
+    return interrupt_number() != 0 ? COMMANDS_SIGNALLED + interrupt_number()
+           : begun                 ? 1
+                                   : NOTHING_DONE;
 }

@@ -6,6 +6,7 @@
 #include "pipeline/commands/commands.h"
 #include "pipeline/commands/report.h"
 #include "pipeline/commands/runner.h"
+#include "pipeline/names/text.h"
 
 #include <stdio.h>
 
@@ -15,6 +16,7 @@ enum { JOBS_LISTED = 16 };
 struct told {
     const struct settings *settings;
     size_t n_done;
+    size_t n_warned; /* of those that are not listed */
 };
 
 static void tell_warnings(const struct job_report *r)
@@ -30,11 +32,12 @@ static void tell_warnings(const struct job_report *r)
 static void tell_done(const struct settings *s, const struct job_report *r)
 {
     const json_t *timing = json_object_get(r->manifest, "timing");
-    log_info("%s -> %s/%s in %.3f s", r->path, s->output, r->stem,
-             json_number_value(json_object_get(timing, "wall_s")));
+    char time[TEXT_NUMBER_BYTES];
+    log_info("%s -> %s/%s in %s", r->path, s->output, r->stem,
+             text_duration(time, json_number_value(json_object_get(timing, "wall_s"))));
 }
 
-static void tell_success(const struct told *told, const struct job_report *r)
+static void tell_success(struct told *told, const struct job_report *r)
 {
     const struct settings *s = told->settings;
     if (s->quiet) {
@@ -43,9 +46,12 @@ static void tell_success(const struct told *told, const struct job_report *r)
     if (s->verbose || told->n_done <= JOBS_LISTED) {
         tell_warnings(r);
         tell_done(s, r);
-    } else if (told->n_done == JOBS_LISTED + 1) {
+        return;
+    }
+    if (told->n_done == JOBS_LISTED + 1) {
         log_info("further successful jobs are not listed (-v: all)");
     }
+    told->n_warned += json_array_size(json_object_get(r->manifest, "warnings")) > 0 ? 1 : 0;
 }
 
 static void on_ended(void *user, const struct job_report *r)
@@ -64,26 +70,35 @@ static void on_ended(void *user, const struct job_report *r)
     }
 }
 
+/* Of one job there is nothing to add up, unless it is skipped, of which nobody has spoken. */
 static void tell_totals(void *user, const struct runner_totals *t)
 {
     const struct told *told = user;
+    const size_t n = t->n_done + t->n_failed + t->n_skipped;
     char skipped[48] = "", by[256] = "";
-    if (told->settings->quiet || t->n_done + t->n_failed + t->n_skipped == 0) {
+    char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES];
+    if (told->settings->quiet || n == 0 ||
+        (n == 1 && t->n_skipped == 0 && !told->settings->verbose)) {
         return;
+    }
+    if (told->n_warned > 0) {
+        log_warning("%zu further result%s warnings, which their result.json has (-v: all of them)",
+                    told->n_warned, told->n_warned == 1 ? " has" : "s have");
     }
     if (t->n_skipped > 0) {
         snprintf(skipped, sizeof(skipped), ", %zu skipped", t->n_skipped);
     }
     if (t->n_ranks > 1) {
-        snprintf(by, sizeof(by), "by %zu ranks", t->n_ranks);
-    } else {
-        snprintf(by, sizeof(by), "on %s; pipeline efficiency %.2f, bound by %s", t->backend,
-                 t->efficiency.value, t->efficiency.bound_by);
+        snprintf(by, sizeof(by), ", by %zu ranks", t->n_ranks);
+    } else if (told->settings->verbose) {
+        snprintf(by, sizeof(by), ", %.3g jobs/s, on %s; pipeline efficiency %.2f, bound by %s",
+                 (double)t->n_done / t->wall_s, t->backend, t->efficiency.value,
+                 t->efficiency.bound_by);
     }
-    double megabytes = (double)t->input_bytes * 1e-6;
-    log_info("%zu done%s, %zu failed: %.1f MB in %.3f s (%.0f MB/s, %.0f jobs/s) %s", t->n_done,
-             skipped, t->n_failed, megabytes, t->wall_s, megabytes / t->wall_s,
-             (double)t->n_done / t->wall_s, by);
+    log_info("%zu job%s done%s, %zu failed: %s in %s (%s/s)%s", t->n_done,
+             t->n_done == 1 ? "" : "s", skipped, t->n_failed, text_size(size, t->input_bytes),
+             text_duration(time, t->wall_s),
+             text_size(rate, (uint64_t)((double)t->input_bytes / t->wall_s)), by);
 }
 
 enum status command_run(const struct settings *s, int *exit_status)

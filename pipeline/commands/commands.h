@@ -1,11 +1,13 @@
 /*
  * commands - the subcommands of leat. Exit statuses: 0 all done, 1 some job failed, 2 nothing could
- * be done.
+ * be done; COMMANDS_SIGNALLED + N: stopped by the signal N, of which the process is to die.
  */
 #ifndef LEAT_PIPELINE_COMMANDS_COMMANDS_H
 #define LEAT_PIPELINE_COMMANDS_COMMANDS_H
 
 #include "pipeline/settings/settings.h"
+
+enum { COMMANDS_SIGNALLED = 128 };
 
 /* These take argv from their own name on and return the exit status. */
 int command_generate(int argc, char **argv);

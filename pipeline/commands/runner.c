@@ -4,6 +4,7 @@
 #include "pipeline/commands/runner.h"
 
 #include "formats/base/log.h"
+#include "pipeline/commands/commands.h"
 #include "pipeline/inputs/inputs.h"
 #include "pipeline/names/launcher.h"
 #include "pipeline/names/text.h"
@@ -72,22 +73,46 @@ static void free_stem(void *stem)
     }
 }
 
-/* One line at the bottom of a terminal: jobs, bytes, rate, time left. */
+/* What is being worked on: bytes that have been read, those of them that are dealt with (of a
+ * simulation, in proportion to its steps), and the simulation where there is one job. */
+struct progress {
+    uint64_t bytes;
+    double n_dealt_with;
+    uint64_t n_done, n_steps;
+};
+
+static struct progress look(const struct runner *r)
+{
+    struct progress p = {.bytes = r->totals->input_bytes,
+                         .n_dealt_with = (double)r->totals->input_bytes};
+    for (size_t i = 0; i < r->engine.n_jobs; i++) {
+        const struct job *job = r->engine.jobs[i];
+        const uint64_t bytes = job_bytes_read(job);
+        uint64_t n_done, n_steps;
+        double part = 1;
+        if (job_steps(job, &n_done, &n_steps)) {
+            part = n_steps > 0 ? (double)n_done / (double)n_steps : 0;
+            p.n_done = n_done;
+            p.n_steps = r->engine.n_jobs == 1 ? n_steps : 0;
+        }
+        p.bytes += bytes;
+        p.n_dealt_with += part * (double)bytes;
+    }
+    return p;
+}
+
+/* One line at the bottom of a terminal: jobs; steps, or bytes and rate; percent and time left. */
 static void draw(uv_timer_t *timer)
 {
     const struct runner *r = timer->data;
+    const struct progress p = look(r);
     const double elapsed_s = (double)(thread_pool_now_ns() - r->started_ns) * 1e-9;
-    uint64_t bytes = r->totals->input_bytes;
-    for (size_t i = 0; i < r->engine.n_jobs; i++) {
-        bytes += job_bytes_read(r->engine.jobs[i]);
-    }
-    const double per_second = elapsed_s > 0 ? (double)bytes / elapsed_s : 0;
     char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], left[TEXT_NUMBER_BYTES];
-    char line[256], rest[64] = "", failed[48] = "", skipped[48] = "";
-    if (r->total_bytes > bytes && per_second > 0) {
-        snprintf(rest, sizeof(rest), ", %.0f %%, %s left",
-                 100.0 * (double)bytes / (double)r->total_bytes,
-                 text_duration(left, (double)(r->total_bytes - bytes) / per_second));
+    char line[512], what[128], rest[64] = "", failed[48] = "", skipped[48] = "";
+    const double part = r->total_bytes > 0 ? p.n_dealt_with / (double)r->total_bytes : 0;
+    if (part > 0 && part < 1) {
+        snprintf(rest, sizeof(rest), ", %.0f %%, %s left", 100 * part,
+                 text_duration(left, elapsed_s / part * (1 - part)));
     }
     if (r->totals->n_failed > 0) {
         snprintf(failed, sizeof(failed), ", %zu failed", r->totals->n_failed);
@@ -95,9 +120,15 @@ static void draw(uv_timer_t *timer)
     if (r->totals->n_skipped > 0) {
         snprintf(skipped, sizeof(skipped), ", %zu skipped", r->totals->n_skipped);
     }
-    snprintf(line, sizeof(line), "%zu done, %zu running%s%s: %s, %s/s%s", r->totals->n_done,
-             r->engine.n_jobs, skipped, failed, text_size(size, bytes),
-             text_size(rate, (uint64_t)per_second), rest);
+    if (p.n_steps > 0) {
+        snprintf(what, sizeof(what), "step %llu of %llu", (unsigned long long)p.n_done,
+                 (unsigned long long)p.n_steps);
+    } else {
+        snprintf(what, sizeof(what), "%s, %s/s", text_size(size, p.bytes),
+                 text_size(rate, elapsed_s > 0 ? (uint64_t)((double)p.bytes / elapsed_s) : 0));
+    }
+    snprintf(line, sizeof(line), "%zu done, %zu running%s%s: %s%s", r->totals->n_done,
+             r->engine.n_jobs, skipped, failed, what, rest);
     log_progress(line);
 }
 
@@ -121,7 +152,7 @@ static enum status feed_work(void *owner)
     struct runner *r = owner;
     const size_t most =
         r->ranks == NULL ? FEED_AT_ONCE : 1; /* what is found is taken from others */
-    while (r->n_found < most && !r->inputs_ended) {
+    while (r->n_found < most && !r->inputs_ended && !inputs_is_lent(r->inputs)) {
         struct found *f = &r->found[r->n_found];
         bool end;
         f->code = inputs_next(r->inputs, &f->input, &end);
@@ -223,6 +254,9 @@ static enum status claim_stem(struct runner *r, const struct job_input *input)
     }
     enum status code = found == NULL
                            ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
+                       : strcmp((*found)->path, input->parts[0].path) == 0 && input->n_parts == 1
+                           ? status_fail(STATUS_EXISTS, "'%s' is named twice in this run",
+                                         input->parts[0].path)
                            : status_fail(STATUS_EXISTS,
                                          "'%s': its result would be '%s', as that of '%s' in "
                                          "this run; rename one of them",
@@ -263,6 +297,9 @@ static void feed(struct runner *r)
         return;
     }
     r->n_found = r->n_taken = 0;
+    if (inputs_is_lent(r->inputs) && r->engine.n_jobs > 0) {
+        return; /* the end of the job that reads of an archive comes here */
+    }
     if (!r->inputs_ended && !r->interrupted && r->ranks != NULL && !has_place(r)) {
         return; /* another rank may have one */
     }
@@ -304,8 +341,8 @@ static void interrupt(struct runner *r, const char *why)
 static void on_signal(uv_signal_t *signal, int number)
 {
     struct runner *r = signal->data;
-    (void)number;
     r->totals->n_interrupted = 1;
+    r->totals->signal = number;
     uv_signal_stop(&r->signals[0]);
     uv_signal_stop(&r->signals[1]);
     interrupt(r, "stopped by a signal");
@@ -351,22 +388,29 @@ static enum status watch_ranks(struct runner *r)
     return STATUS_OK;
 }
 
-static enum status start_handles(struct runner *r)
+/* The handler is gone with the signal itself, not only once the loop has heard of it, which may be
+ * printing to a pipe that nobody reads; but for ranks, which mpirun sends several. */
+static enum status watch_signals(struct runner *r)
 {
     static const int numbers[2] = {SIGINT, SIGTERM};
-    uv_timer_init(&r->loop, &r->progress_timer);
-    r->progress_timer.data = r;
     for (int i = 0; i < 2; i++) {
         int failed = uv_signal_init(&r->loop, &r->signals[i]);
         if (failed == 0) {
             r->n_signals++;
             r->signals[i].data = r;
-            failed = uv_signal_start(&r->signals[i], on_signal, numbers[i]);
+            failed = r->ranks == NULL
+                         ? uv_signal_start_oneshot(&r->signals[i], on_signal, numbers[i])
+                         : uv_signal_start(&r->signals[i], on_signal, numbers[i]);
         }
         if (failed != 0) {
             return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
         }
     }
+    return STATUS_OK;
+}
+
+static enum status start_handles(struct runner *r)
+{
     if (r->ranks != NULL) {
         STATUS_TRY(watch_ranks(r));
     }
@@ -464,15 +508,19 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
         free(r);
         return status_fail(STATUS_IO, "cannot begin: %s", uv_strerror(failed));
     }
-    enum status code = engine_open(&r->loop, settings, &r->engine);
-    if (code != STATUS_OK) {
+    uv_timer_init(&r->loop, &r->progress_timer);
+    r->progress_timer.data = r;
+    bool made = false; /* the output folder */
+    enum status code = watch_signals(r);
+    if (code != STATUS_OK || (code = engine_open(&r->loop, settings, &r->engine)) != STATUS_OK) {
         goto close_loop;
     }
     if (r->engine.cpu.info.advice[0] != '\0' && r->engine.n_devices == 0) {
         log_info("%s", r->engine.cpu.info.advice);
     }
     if (!check_only) {
-        if ((code = publish_open_output(settings->output, &r->context.out_fd)) != STATUS_OK) {
+        code = publish_open_output(settings->output, &r->context.out_fd, &made);
+        if (code != STATUS_OK) {
             goto close_engine;
         }
         publish_sweep(r->context.out_fd);
@@ -490,20 +538,17 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
     if (code == STATUS_OK) {
         feed(r);
         uv_run(&r->loop, UV_RUN_DEFAULT);
-    } else {
-        close_handles(r);
     }
     log_progress(NULL);
     add_up(r);
 close_output:
     inputs_free(r->inputs);
     tdestroy(r->stems, free_stem);
-    if (r->context.out_fd >= 0) {
-        close(r->context.out_fd);
-    }
+    publish_close_output(settings->output, r->context.out_fd, made);
 close_engine:
     engine_close(&r->engine);
 close_loop:
+    close_handles(r);
     uv_run(&r->loop, UV_RUN_DEFAULT);
     uv_loop_close(&r->loop);
     free(r);
@@ -578,7 +623,7 @@ static int exit_status_of(const struct runner_totals *t)
 {
     const size_t n_failed = t->n_failed + t->n_unable;
     if (t->n_interrupted > 0) {
-        return 1;
+        return t->n_ranks > 1 ? 1 : COMMANDS_SIGNALLED + t->signal;
     }
     const bool nothing = t->n_done + t->n_skipped == 0 && t->n_failed == t->n_absent;
     if (nothing && (n_failed > 0 || !t->shared)) {

@@ -21,6 +21,7 @@ struct runner_totals {
     double wall_s;
     struct efficiency efficiency;
     size_t n_interrupted; /* ranks that a signal has stopped */
+    int signal;           /* that has stopped this one; 0: none */
     size_t n_unable;      /* ranks that could not begin */
     char backend[48];     /* what has computed */
 };
@@ -33,9 +34,9 @@ struct runner_listener {
     void *user;
 };
 
-/* Runs `settings`' inputs. *exit_status: 0 all done or skipped, 1 some failed or a signal has
- * stopped it (which is logged), 2 nothing could be done; of --mpi the same in every rank. Fails
- * only when nothing could be begun. */
+/* Runs `settings`' inputs. *exit_status: 0 all done or skipped, 1 some failed, 2 nothing could be
+ * done, COMMANDS_SIGNALLED + N: signal N has stopped it (which is logged); of --mpi the same in
+ * every rank, and 1 for a signal. Fails only when nothing could be begun. */
 enum status runner_run(const struct settings *settings, bool check_only,
                        const struct runner_listener *listener, int *exit_status) STATUS_MUST_CHECK;
 

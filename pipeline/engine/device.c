@@ -10,6 +10,7 @@
  */
 #include "formats/base/log.h"
 #include "pipeline/engine/job_state.h"
+#include "pipeline/names/machine.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -194,7 +195,8 @@ static void find_finished(struct engine_task *task)
     e->n_devices = e->n_found;
     e->have_looked = true;
     if (task->code != STATUS_OK) {
-        log_info("on the CPU: %s", reason(task));
+        const bool is_expected = machine_has_nvidia() || e->settings->devices.n > 0;
+        (is_expected ? log_info : log_debug)("on the CPU: %s", reason(task));
     }
     engine_task_clear(task);
     job_advance_all(e);

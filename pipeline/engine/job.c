@@ -2,6 +2,7 @@
  * job - life and death of a job; see job.h. Its memory is in job_memory.c, reading in job_stream.c,
  * writing in job_output.c.
  */
+#include "formats/source/archive_member.h"
 #include "pipeline/engine/job_state.h"
 #include "pipeline/names/projection.h"
 
@@ -17,6 +18,10 @@ void job_part_free(struct job_part *part)
     if (part->path != NULL && part->fd >= 0) {
         close(part->fd);
     }
+    if (part->stream.close != NULL) {
+        part->stream.close(part->stream.user);
+    }
+    free(part->archive);
     free(part->path);
     free(part->prj);
     *part = (struct job_part){.fd = -1};
@@ -53,6 +58,7 @@ void job_fail(struct job *job, enum status code, const char *message)
         job->code = code;
         job->message = strdup(message);
         __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
+        atomic_store(&job->unpack_stop, true);
     }
 }
 
@@ -129,13 +135,36 @@ enum status job_open_source(const struct job_part *part, struct source **out)
     return source_open(fd, part->path, out);
 }
 
-enum status job_open_part(const struct job *job, const struct job_part *part,
+/* A second time, for a job that starts over or reads it twice, from the archive that it is in. */
+static enum status open_stream(struct job *job, struct job_part *part, struct source **out)
+{
+    const struct archive_input_options options = {.stop = &job->unpack_stop,
+                                                  .limits = job->engine->settings->unpack};
+    *out = NULL;
+    if (part->stream.read == NULL && part->archive == NULL) {
+        return status_fail(STATUS_UNSUPPORTED,
+                           "'%s' would have to be read again, which a pipe cannot be; give it as a "
+                           "file",
+                           part->path);
+    }
+    if (part->stream.read == NULL) {
+        STATUS_TRY(
+            archive_member_open(part->archive, part->entry, part->path, &options, &part->stream));
+    }
+    const struct source_stream stream = part->stream;
+    part->stream = (struct source_stream){0};
+    return source_open_stream(&stream, part->path, &job->unpack_stop, out);
+}
+
+enum status job_open_part(struct job *job, struct job_part *part,
                           const struct table_options *options, struct table **out)
 {
     struct source *source;
-    STATUS_TRY(job_open_source(part, &source));
+    STATUS_TRY(part->is_stream ? open_stream(job, part, &source) : job_open_source(part, &source));
     const struct executor readers = thread_pool_executor(job->engine->reading);
     source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
+    source_set_limits(source, &job->engine->settings->unpack);
+    source_stop_at(source, &job->unpack_stop);
     struct table_options all = *options;
     all.max_line_bytes = longest_line(job->engine);
     return table_open(source, &all, out);
@@ -156,23 +185,38 @@ static enum status look_for_earlier(struct job *job)
     return publish_vacant(c->out_fd, job->input.settings.stem, job->replaces);
 }
 
+/* The first part's numbers are looked at as they pass. */
+static enum status open_watch(struct job *job)
+{
+    const struct stage_ops *const stage = job->input.settings.stage;
+    const struct table_info *const info = table_info(job->tables[0]);
+    const struct stage_args args = {.inputs[0] = {.table = info},
+                                    .params = job->input.settings.params};
+    const bool by_lines =
+        stage->by_lines != NULL ? stage->by_lines(&args) : info->lines_are_columns;
+    if (stage->parts[0].kind == STAGE_GRID && info->grid == NULL) {
+        return STATUS_OK; /* an array in a grid's place: its columns are no series */
+    }
+    return table_watch_new(info, by_lines && info->grid == NULL, &job->watch);
+}
+
 static enum status open_work(void *owner)
 {
     struct job *job = owner;
     for (size_t i = 0; i < job->input.n_parts; i++) {
         struct job_part *part = &job->input.parts[i];
         const bool is_grid = job->input.settings.stage->parts[i].kind == STAGE_GRID;
-        if (is_grid && part->fd < 0 && part->prj == NULL) {
+        if (is_grid && part->fd < 0 && !part->is_stream && part->prj == NULL) {
             STATUS_TRY(projection_beside(part->path, &part->prj));
         }
     }
     STATUS_TRY(look_for_earlier(job));
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        const struct job_part *part = &job->input.parts[i];
+        struct job_part *part = &job->input.parts[i];
         const struct table_options options = job_table_options(job, i);
         STATUS_TRY(job_open_part(job, part, &options, &job->tables[i]));
     }
-    return STATUS_OK;
+    return open_watch(job);
 }
 
 /* With --backend auto the shape alone decides, and once, so that the bits of a result depend
@@ -190,7 +234,7 @@ static double work_of(const struct job *job)
     const struct stage_ops *stage = job->input.settings.stage;
     struct stage_args args = {.params = job->input.settings.params};
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path};
+        args.inputs[i] = (struct stage_input){.table = &job->shapes[i]};
     }
     return stage->work != NULL ? stage->work(&args) : 0;
 }
@@ -335,6 +379,8 @@ static enum status end_work(void *owner)
     table_free(job->again);
     job->again = NULL;
     job_copies_close(job);
+    table_watch_free(job->watch);
+    job->watch = NULL;
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         if (job->tables[i] != NULL && job->code_at_end == STATUS_BAD_INPUT && code == STATUS_OK) {
             /* the content is wrong: was it whole? */
@@ -553,4 +599,11 @@ void job_cancel(struct job *job, enum status code, const char *message)
 uint64_t job_bytes_read(const struct job *job)
 {
     return job->bytes_read;
+}
+
+bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps)
+{
+    *n_done = job->n_steps_done;
+    *n_steps = job->n_steps;
+    return job->input.settings.stage->progress != NULL;
 }

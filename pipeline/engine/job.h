@@ -20,8 +20,13 @@
 /* One file of a job. */
 struct job_part {
     char *path; /* as messages name it; owned */
-    int fd;     /* open file (a member taken from an archive); -1: open `path` */
-    char *prj;  /* text of the .prj beside a grid; owned. NULL: none, or (fd < 0) not yet read */
+    int fd;     /* open file (a member taken from an archive); -1: open `path`, or a stream */
+    /* A pipe, or a member that is read as it is unpacked: taken when it is opened. */
+    bool is_stream;
+    struct source_stream stream;
+    char *archive; /* of a stream: the archive in which it is found again; owned. NULL: it is not */
+    uint64_t entry; /* its number there */
+    char *prj; /* text of the .prj beside a grid; owned. NULL: none, or (fd < 0) not yet read */
 };
 
 /* What a job is made from; handed over with job_start. */
@@ -68,5 +73,8 @@ enum status job_start(const struct job_context *context, struct job_input *input
 void job_cancel(struct job *job, enum status code, const char *message);
 /* Bytes of input files consumed by jobs in flight, for progress. */
 uint64_t job_bytes_read(const struct job *job);
+/* Whether the job is a simulation; if so, how many steps of it are done, and of how many: 0 until
+ * it has begun. */
+bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps);
 
 #endif

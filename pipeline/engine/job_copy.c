@@ -42,7 +42,7 @@ static bool begin(struct job_copy *copy, int folder_fd)
 static bool is_plain(const struct block *b)
 {
     return strcmp(table_info(b->table)->format, "npy") == 0 && b->chunk.raw_len == 0 &&
-           !source_is_packed(table_source(b->table));
+           source_hindrance(table_source(b->table)) == NULL;
 }
 
 void job_copy_add(struct job *job, const struct block *b)
@@ -63,7 +63,7 @@ void job_copy_add(struct job *job, const struct block *b)
     copy->bytes += bytes;
 }
 
-enum status job_copy_open(const struct job *job, size_t part, struct table **out)
+enum status job_copy_open(struct job *job, size_t part, struct table **out)
 {
     const struct job_copy *copy = &job->copies[part];
     const struct table_info *info = table_info(job->tables[part]);
@@ -79,7 +79,7 @@ enum status job_copy_open(const struct job *job, size_t part, struct table **out
         return status_fail_errno(errno, "cannot write the decoded copy of '%s'",
                                  job->input.parts[part].path);
     }
-    const struct job_part again = {.path = (char *)"the decoded copy of an input", .fd = copy->fd};
+    struct job_part again = {.path = (char *)"the decoded copy of an input", .fd = copy->fd};
     return job_open_part(job, &again, &(struct table_options){0}, out);
 }
 

@@ -13,8 +13,8 @@
 
 #include <stdio.h>
 
-/* What decoding the tables holds beside the blocks: of all, since the end of one may still be
- * decoded when the next one is. */
+/* What decoding the tables and looking at them holds beside the blocks: of all, since the end of
+ * one may still be decoded when the next one is. */
 static uint64_t decode_bytes(const struct job *job)
 {
     const struct engine *e = job->engine;
@@ -25,7 +25,7 @@ static uint64_t decode_bytes(const struct job *job)
             return SIZE_MAX;
         }
     }
-    return bytes;
+    return checked_add(bytes, table_watch_bytes(job->watch), &bytes) ? bytes : SIZE_MAX;
 }
 
 /* What a plan may ask for at most of the host's memory: what decoding leaves. */
@@ -50,7 +50,8 @@ struct stage_args job_args(const struct job *job)
                               .most_helpers = job_most_helpers(job),
                               .executor = thread_pool_executor(e->compute)};
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path};
+        args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path,
+                                              i == 0 ? job->watch : NULL};
     }
     return args;
 }

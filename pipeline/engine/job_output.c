@@ -361,7 +361,11 @@ static enum status finish_work(void *owner)
 static void finish_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
+    const struct stage_ops *stage = job->input.settings.stage;
     job->on_device = false;
+    if (stage->progress != NULL) {
+        stage->progress(job->stage, &job->n_steps_done, &job->n_steps);
+    }
     job_helpers_give(job);
     if (task->code == STATUS_START_OVER && !job->started_over && job->code == STATUS_OK) {
         job->restart_pending = true;

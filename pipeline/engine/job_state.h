@@ -59,6 +59,7 @@ struct job {
     enum job_phase phase;
     size_t running;          /* tasks on lanes */
     int stop;                /* read by them (queue_is_stopped): the job has failed */
+    atomic_bool unpack_stop; /* the same for those that read and unpack */
     enum status code;        /* of the first failure */
     enum status code_at_end; /* `code` as JOB_ENDING began: job_cancel may change it meanwhile */
     char *message;
@@ -71,6 +72,7 @@ struct job {
     bool waits;        /* for memory or a device, which does not count */
 
     struct table *tables[STAGE_MAX_PARTS];
+    struct table_watch *watch;                 /* of the first; NULL: none */
     struct table_info shapes[STAGE_MAX_PARTS]; /* of these, as the stage is planned and opened: of
                                                   a job that starts over with the lines that came */
     struct stage *stage;
@@ -107,6 +109,7 @@ struct job {
 
     /* output: results are encoded and written while the stage computes the next ones */
     bool more;                                 /* the stage is not at its end */
+    uint64_t n_steps_done, n_steps;            /* of a simulation, after the last finish() */
     bool more_portions;                        /* of what was pushed last */
     struct result next;                        /* that the stage fills */
     struct job_result *results, **last_result; /* not yet written, oldest first */
@@ -190,13 +193,13 @@ void job_stream_drop(struct job *job);
 /* job_copy.c, on lanes: keeps the block's numbers if its part is to be read again. */
 void job_copy_add(struct job *job, const struct block *b);
 /* The copy of a part as a table; *out is NULL when there is none. */
-enum status job_copy_open(const struct job *job, size_t part, struct table **out) STATUS_MUST_CHECK;
+enum status job_copy_open(struct job *job, size_t part, struct table **out) STATUS_MUST_CHECK;
 void job_copies_close(struct job *job);
 
 /* job.c: the file of a part; and how the user wants it to be read. */
 enum status job_open_source(const struct job_part *part, struct source **out) STATUS_MUST_CHECK;
 struct table_options job_table_options(const struct job *job, size_t part);
-enum status job_open_part(const struct job *job, const struct job_part *part,
+enum status job_open_part(struct job *job, struct job_part *part,
                           const struct table_options *options,
                           struct table **out) STATUS_MUST_CHECK;
 

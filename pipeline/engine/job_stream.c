@@ -184,6 +184,14 @@ static enum status wait_for_uploads(const struct job *job, const struct block *l
     return STATUS_OK;
 }
 
+/* Looks at the numbers of the first part, as they pass for the first time. */
+static enum status watch_block(struct job *job, const struct block *b)
+{
+    return job->watch != NULL && job->again == NULL && b->part == 0
+               ? table_watch_take(job->watch, &b->chunk)
+               : STATUS_OK;
+}
+
 /* Hands over the next block, unless there is more to come of the one before. */
 static enum status push_block(struct job *job)
 {
@@ -194,6 +202,7 @@ static enum status push_block(struct job *job)
         b->chunk.first_line = 0;
     }
     if (b != NULL) {
+        STATUS_TRY(watch_block(job, b));
         job_copy_add(job, b);
         STATUS_TRY(stage->push(job->stage, b->part, &b->chunk, &b->ticket));
         job->pushing = b->next;
@@ -212,6 +221,7 @@ static enum status push_block(struct job *job)
 static enum status push_work(void *owner)
 {
     struct job *job = owner;
+    STATUS_TRY(job_helpers_bring(job));
     do {
         STATUS_TRY(queue_check(job->queue));
         STATUS_TRY(push_block(job));
@@ -224,6 +234,7 @@ static void push_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->on_device = false;
+    job_helpers_give(job);
     if (job_task_ended(job, task) &&
         (job->next.n_files == 0 || job_check(job, job_output_add(job)))) {
         drop_list(job, &job->uploading);
@@ -283,9 +294,9 @@ static enum status reopen_work(void *owner)
     enum status code = job_copy_open(job, job->part, &table);
     if (code == STATUS_OK && table == NULL) {
         const struct table_options options = job_table_options(job, job->part);
-        struct job_part part = job->input.parts[job->part];
-        part.fd = source_fd(table_source(first));
-        code = job_open_part(job, &part, &options, &table);
+        struct job_part *part = &job->input.parts[job->part], file = *part;
+        file.fd = source_fd(table_source(first));
+        code = job_open_part(job, part->is_stream ? part : &file, &options, &table);
     }
     table_free(job->again);
     job->again = table;
@@ -387,14 +398,20 @@ static bool take_batch(struct job *job)
     return true;
 }
 
+static void start_push(struct job *job)
+{
+    job->on_device = true;
+    job_helpers_find(job);
+    job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+}
+
 /* The device has nothing to do: gives it the next blocks, lets it return its last ones when blocks
  * are short or no more come, or ends the pass. What the stage has handed out must have been taken
  * up before. */
 static void feed_device(struct job *job)
 {
     if (job->more_portions) { /* of the block before */
-        job->on_device = true;
-        job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+        start_push(job);
         return;
     }
     const bool taken = job->pushing != NULL || take_batch(job);
@@ -403,8 +420,7 @@ static void feed_device(struct job *job)
         job_advance(job);
     } else if (job->pushing != NULL ||
                (job->uploading != NULL && (ended || job->engine->free_blocks == NULL))) {
-        job->on_device = true;
-        job_run(job, &job->device_task, LANE_DEVICE, push_work, push_finished);
+        start_push(job);
     } else if (ended && job->again != NULL && job->again_cells != job->cells[job->end_part - 1]) {
         (void)job_check(job, changed(job, job->end_part - 1));
         job_advance(job);
@@ -413,11 +429,36 @@ static void feed_device(struct job *job)
     }
 }
 
-/* check: the numbers are only counted, and the shapes that result are held against the stage and
- * the limits. */
-static void count_blocks(struct job *job)
+static enum status look_work(void *owner)
 {
-    if (job->read_ended && job->first_block == NULL && job->running == 0) {
+    struct job *job = owner;
+    for (const struct block *b = job->pushing; b != NULL; b = b->next) {
+        STATUS_TRY(watch_block(job, b));
+    }
+    return STATUS_OK;
+}
+
+static void look_finished(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    job->on_device = false;
+    (void)job_task_ended(job, task);
+    drop_list(job, &job->pushing);
+    job_advance_all(job->engine);
+}
+
+/* check: the numbers are only counted and looked at, and the shapes that result are held against
+ * the stage and the limits. */
+static void look_at_blocks(struct job *job)
+{
+    struct block **last = &job->pushing;
+    for (struct block *b; (b = take_ready(job)) != NULL; last = &b->next) {
+        *last = b;
+    }
+    if (job->pushing != NULL) {
+        job->on_device = true;
+        job_run(job, &job->device_task, LANE_DECODE, look_work, look_finished);
+    } else if (job->read_ended && job->first_block == NULL && job->running == 0) {
         if (job_check_lines(job)) {
             job_output_begin(job);
         } else {
@@ -428,11 +469,6 @@ static void count_blocks(struct job *job)
 
 void job_stream_advance(struct job *job)
 {
-    if (job->context.check_only) { /* to take them is to count them; one that failed may be next */
-        for (struct block *b; (b = take_ready(job)) != NULL;) {
-            drop_block(job, b);
-        }
-    }
     const bool all_pushed = !job->on_device && job->pushing == NULL && !job->more_portions;
     if (all_pushed && job->first_block != NULL && job->first_block->state == BLOCK_FAILED) {
         struct engine_task *task = &job->first_block->task;
@@ -444,7 +480,9 @@ void job_stream_advance(struct job *job)
         start_reading(job);
     }
     if (job->context.check_only) {
-        count_blocks(job);
+        if (!job->on_device) {
+            look_at_blocks(job);
+        }
     } else if (!job->on_device && job_output_has_room(job)) {
         feed_device(job);
     }

@@ -62,7 +62,7 @@ static json_t *pack_input(const struct job *job, size_t i)
         json_pack("{s:o, s:s, s:I, s:o}", "name", text_json(input_name_last(part->path)), "format",
                   table_info(job->tables[i])->format, "bytes",
                   (json_int_t)source_file_bytes(source), "crc32", manifest_crc(job->crc[i]));
-    if (part->fd < 0) { /* one of an archive was made just now */
+    if (part->fd < 0 && !part->is_stream) { /* one of an archive was made just now */
         put(&o, "modified", manifest_time(source_modified(source)));
         put(&o, "inode", json_integer((json_int_t)source_inode(source)));
     }
@@ -105,6 +105,38 @@ static json_t *pack_outputs(const struct job *job)
     return list;
 }
 
+/* What the stage notices of the first part, all of which has been read. */
+static enum status notice(const struct job *job, struct result *out)
+{
+    const struct stage_ops *const stage = job->input.settings.stage;
+    struct stage_args args = job_args(job);
+    struct table_info read = *args.inputs[0].table;
+    read.n_lines = (size_t)(job->cells[0] / read.cells_per_line);
+    args.inputs[0].table = &read;
+    return stage->notice != NULL ? stage->notice(&args, out) : STATUS_OK;
+}
+
+/* Adds what has been noticed of the numbers as they passed. */
+static enum status add_noticed(const struct job *job, json_t **list)
+{
+    struct bytes codes = {0};
+    struct result noticed = {0};
+    enum status st = result_init(&noticed);
+    st = st == STATUS_OK ? table_watch_codes(job->watch, &codes) : st;
+    st = st == STATUS_OK ? notice(job, &noticed) : st;
+    for (size_t i = 0; i < codes.len && st == STATUS_OK;) {
+        const char *const sentence = (const char *)codes.data + i;
+        add(list, text_json(sentence));
+        i += strlen(sentence) + 1;
+    }
+    if (st == STATUS_OK && json_array_extend(*list, noticed.warnings) != 0) {
+        st = status_fail(STATUS_NO_MEMORY, "no memory for warnings");
+    }
+    bytes_free(&codes);
+    result_free(&noticed);
+    return st;
+}
+
 static json_t *pack_warnings(const struct job *job)
 {
     json_t *list = json_array();
@@ -118,6 +150,13 @@ static json_t *pack_warnings(const struct job *job)
             add(&list, text_json(info->warnings[i]));
         }
     }
+    if (job->need.notice[0] != '\0') {
+        add(&list, text_json(job->need.notice));
+    }
+    if (add_noticed(job, &list) != STATUS_OK) {
+        json_decref(list);
+        return NULL;
+    }
     if (job->result.warnings != NULL && json_array_extend(list, job->result.warnings) != 0) {
         json_decref(list);
         return NULL;
@@ -125,30 +164,28 @@ static json_t *pack_warnings(const struct job *job)
     return list;
 }
 
-/* JSON has no NaN or infinity; such a value is one that the formats call missing anyway. */
-static json_t *missing_value(const struct table_options *o)
+/* An option of the tables, as text, but for a missing value that is one number. */
+static json_t *option_json(const struct table_options *o, enum table_option option)
 {
-    return isfinite(o->missing_value) ? json_real(o->missing_value) : json_null();
+    const char *text = table_option_get(o, option);
+    double number;
+    return option == TABLE_MISSING_VALUE && text_parse_real(text, &number) ? json_real(number)
+                                                                           : text_json(text);
 }
 
 static json_t *pack_reader(const struct job *job)
 {
     const struct table_options *o = &job->input.settings.table;
     json_t *reader = json_object();
-    bool columns = false, member = false; /* some part's format looks at them */
-    for (size_t i = 0; i < job->input.n_parts; i++) {
-        columns = columns || (table_info(job->tables[i])->uses_columns &&
-                              job->input.settings.stage->parts[i].columns == NULL);
-        member = member || table_info(job->tables[i])->uses_member;
-    }
-    if (columns) {
-        put(&reader, "columns", text_json(o->columns));
-    }
-    if (member) {
-        put(&reader, "member", text_json(o->member));
-    }
-    if (o->has_missing_value) {
-        put(&reader, "missing_value", missing_value(o));
+    for (enum table_option k = 0; k < TABLE_N_OPTIONS; k++) {
+        bool used = false; /* some part's format looks at it */
+        for (size_t i = 0; i < job->input.n_parts; i++) {
+            const bool own = k == TABLE_COLUMNS && job->input.settings.stage->parts[i].columns;
+            used = used || (table_info(job->tables[i])->used[k] && !own);
+        }
+        if (used) {
+            put(&reader, table_option_key(k), option_json(o, k));
+        }
     }
     return reader;
 }
@@ -235,14 +272,10 @@ json_t *manifest_asked(const struct job *job)
 {
     const struct table_options *o = &job->input.settings.table;
     json_t *list = asked_parameters(job);
-    if (o->columns != NULL) {
-        put(&list, "columns", text_json(o->columns));
-    }
-    if (o->member != NULL) {
-        put(&list, "member", text_json(o->member));
-    }
-    if (o->has_missing_value) {
-        put(&list, "missing_value", missing_value(o));
+    for (enum table_option k = 0; k < TABLE_N_OPTIONS; k++) {
+        if (table_option_get(o, k) != NULL) {
+            put(&list, table_option_key(k), option_json(o, k));
+        }
     }
     return list;
 }

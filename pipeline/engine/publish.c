@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static enum status make_folders(char *path)
+static enum status make_folders(char *path, bool *made)
 {
     for (char *p = path + 1;; p++) {
         bool end = *p == '\0';
@@ -35,6 +35,7 @@ static enum status make_folders(char *path)
             if (failed != 0 && error != EEXIST) {
                 return status_fail_errno(error, "cannot make the output folder '%s'", path);
             }
+            *made = failed == 0;
         }
         if (end) {
             return STATUS_OK;
@@ -42,19 +43,34 @@ static enum status make_folders(char *path)
     }
 }
 
-enum status publish_open_output(const char *path, int *fd)
+/* Whoever has it open holds a shared lock on it, so that nobody removes it meanwhile. */
+static enum status open_shared(const char *path, int *fd, bool *made)
 {
     char copy[PATH_MAX];
+    struct stat st;
+    do { /* once more when it has gone before it was locked */
+        strcpy(copy, path);
+        STATUS_TRY(make_folders(copy, made));
+        *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (*fd < 0) {
+            return status_fail_errno(errno, "cannot open the output folder '%s'", path);
+        }
+        (void)flock(*fd, LOCK_SH); /* where nothing can be locked, nobody removes it */
+        if (fstat(*fd, &st) == 0 && st.st_nlink > 0) {
+            return STATUS_OK;
+        }
+        close(*fd);
+    } while (true);
+}
+
+enum status publish_open_output(const char *path, int *fd, bool *made)
+{
     *fd = -1;
-    if (path[0] == '\0' || strlen(path) >= sizeof(copy)) {
+    *made = false;
+    if (path[0] == '\0' || strlen(path) >= PATH_MAX) {
         return status_fail(STATUS_BAD_ARGUMENT, "the output folder's name is empty or too long");
     }
-    strcpy(copy, path);
-    STATUS_TRY(make_folders(copy));
-    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*fd < 0) {
-        return status_fail_errno(errno, "cannot open the output folder '%s'", path);
-    }
+    STATUS_TRY(open_shared(path, fd, made));
     if (faccessat(*fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
         int error = errno;
         close(*fd);
@@ -62,6 +78,17 @@ enum status publish_open_output(const char *path, int *fd)
         return status_fail_errno(error, "the output folder '%s' cannot be written", path);
     }
     return STATUS_OK;
+}
+
+void publish_close_output(const char *path, int fd, bool made)
+{
+    if (fd < 0) {
+        return;
+    }
+    if (made && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        (void)rmdir(path); /* fails where it holds something */
+    }
+    close(fd);
 }
 
 bool publish_is_result(int at_fd, const char *path)

@@ -30,8 +30,11 @@ struct publish_folder {
     ino_t inode; /* 0: any */
 };
 
-/* Opens OUTPUT, making it (and its parents) when it is not there. *fd is the caller's to close. */
-enum status publish_open_output(const char *path, int *fd) STATUS_MUST_CHECK;
+/* Opens OUTPUT, making it (and its parents) when it is not there; *made: it was not. */
+enum status publish_open_output(const char *path, int *fd, bool *made) STATUS_MUST_CHECK;
+/* Closes it (fd -1: nothing to do). One that this process has `made`, and that has remained empty,
+ * is removed, unless another process has it open. */
+void publish_close_output(const char *path, int fd, bool made);
 /* Whether the path, from `at_fd`, is a folder that leat made: one that holds a result.json. */
 bool publish_is_result(int at_fd, const char *path);
 /* STATUS_EXISTS when OUTPUT/stem is there already; with `replace` only when it is no earlier

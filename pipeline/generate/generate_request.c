@@ -8,6 +8,7 @@
 
 #include "formats/base/log.h"
 #include "pipeline/generate/generate_table.h"
+#include "pipeline/names/text.h"
 #include "pipeline/settings/options.h"
 #include "stages/stage.h"
 
@@ -177,9 +178,18 @@ static enum status take_kind(struct reading *in, const char *text)
         k++;
     }
     in->request->kind = (enum generate_kind)k;
-    return k < GENERATE_KINDS ? STATUS_OK
-                              : status_fail(STATUS_BAD_ARGUMENT, "unknown kind '%s'; there are: %s",
-                                            text, list_kinds(OF_ALL, ", ", all, sizeof(all)));
+    if (k < GENERATE_KINDS) {
+        return STATUS_OK;
+    }
+    struct text_near near = {.word = text};
+    for (size_t i = 0; i < GENERATE_KINDS; i++) {
+        text_near_offer(&near, kind_names[i]);
+    }
+    return near.best != NULL
+               ? status_fail(STATUS_BAD_ARGUMENT, "unknown kind '%s': did you mean '%s'?", text,
+                             near.best)
+               : status_fail(STATUS_BAD_ARGUMENT, "unknown kind '%s'; there are: %s", text,
+                             list_kinds(OF_ALL, ", ", all, sizeof(all)));
 }
 
 static enum status take_parameter(struct reading *in, size_t i, const char *text)

@@ -71,5 +71,10 @@ uint64_t input_walk_bytes(const struct settings *settings, const struct stat *ou
             fts_close(walk);
         }
     }
+    struct stat st;
+    for (size_t i = 0; i < settings->n_sources && !atomic_load(stop); i++) {
+        total += stat(settings->dem, &st) == 0 ? (uint64_t)st.st_size : 0;
+        total += stat(settings->sources[i], &st) == 0 ? (uint64_t)st.st_size : 0;
+    }
     return total;
 }

@@ -4,6 +4,7 @@
 #include "pipeline/inputs/inputs.h"
 
 #include "formats/base/file_name.h"
+#include "formats/base/io_watch.h"
 #include "formats/base/log.h"
 #include "formats/base/text_hash.h"
 #include "formats/source/archive_input.h"
@@ -19,8 +20,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Smaller members wait in scratch files, several at a time. */
+static const uint64_t lend_bytes = UINT64_C(64) << 20;
 
 struct inputs {
     const struct settings *settings;
@@ -28,15 +33,18 @@ struct inputs {
     int scratch_fd;
     struct stat output; /* the folder of results */
     atomic_bool stop;
-    size_t next;                   /* argument to look at next */
+    size_t next, next_source;      /* argument, and --source, to look at next */
+    size_t n_foreign;              /* of the present argument: what no pipeline takes */
     size_t n_taken;                /* of the present argument: inputs and failures */
     size_t n_all;                  /* of all arguments */
     FTS *walk;                     /* the folder being walked; NULL: none */
     struct archive_input *archive; /* being read; NULL: none */
     char *archive_path;
-    struct parts *parts; /* files whose job is not complete */
-    char *leaving;       /* the folder or archive that has ended: what waits in it is given up */
-    char *sidecar;       /* the first that was passed over */
+    bool archive_comes_once; /* from a pipe: nothing in it is found again */
+    atomic_bool is_lent;     /* a job reads the archive's present member */
+    struct parts *parts;     /* files whose job is not complete */
+    char *leaving; /* the folder or archive that has ended: what waits in it is given up */
+    char *sidecar; /* the first that was passed over */
     size_t n_sidecars;
 };
 
@@ -56,7 +64,7 @@ static enum status find_in_shard(void *settings, uint64_t key, bool *own)
     return STATUS_OK;
 }
 
-static enum status find_share(struct inputs *in, const char *name, bool *own)
+static enum status find_share(const struct inputs *in, const char *name, bool *own)
 {
     return in->share.find(in->share.user, hash(name), own);
 }
@@ -69,7 +77,7 @@ static void leave_to_others(struct inputs *in)
 }
 
 /* Whether this process says what all of them have met at the path. */
-static bool speaks_of(struct inputs *in, const char *path)
+static bool speaks_of(const struct inputs *in, const char *path)
 {
     bool own = true;
     return !in->share.joint || (find_share(in, path, &own) == STATUS_OK && own);
@@ -127,6 +135,67 @@ void inputs_free(struct inputs *in)
     }
 }
 
+/* --- pipes ------------------------------------------------------------------------------------ */
+
+/* Copies what is left of the stream, which is closed then, into a scratch file. */
+static enum status copy_stream(struct inputs *in, const char *name,
+                               const struct source_stream *stream, int *fd)
+{
+    static const size_t block_bytes = 256 << 10;
+    const struct source_limits limits = {.max_bytes = in->settings->unpack.max_bytes};
+    unsigned char *block = malloc(block_bytes);
+    enum status code = scratch_file(in->scratch_fd, fd);
+    if (block == NULL) {
+        code = status_fail(STATUS_NO_MEMORY, "no memory to read '%s'", name);
+    }
+    const uint64_t room = code == STATUS_OK ? scratch_room(*fd) : 0;
+    uint64_t bytes = 0;
+    for (size_t n = 1; code == STATUS_OK && n > 0; bytes += n) {
+        code = stream->read(stream->user, &in->stop, block, block_bytes, &n);
+        if (code == STATUS_OK && bytes + n > room) {
+            code = status_fail(STATUS_NO_SPACE, "'%s': there is no room to keep it", name);
+        }
+        if (code == STATUS_OK) {
+            code = source_check_limits(&limits, name, 0, bytes + n);
+        }
+        if (code == STATUS_OK && !io_watch_write_all(*fd, block, n)) {
+            code = status_fail_errno(errno, "cannot keep '%s'", name);
+        }
+    }
+    stream->close(stream->user);
+    free(block);
+    if (code != STATUS_OK && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    return code;
+}
+
+/* The ending, without that of a compression, is one of the list's. */
+static bool ends_in(const char *path, const char *const *endings)
+{
+    const size_t n = file_name_unpacked(path, strlen(path));
+    for (; *endings != NULL; endings++) {
+        const size_t len = strlen(*endings);
+        if (n > len && strncasecmp(path + n - len, *endings, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Files of that name are read at any place. */
+static bool needs_seek(const char *path)
+{
+    return ends_in(path, (const char *const[]){".npz", ".tif", ".tiff", NULL});
+}
+
+/* Files of that name are read from front to back. */
+static bool is_read_forward(const char *path)
+{
+    return ends_in(path, (const char *const[]){".csv", ".tsv", ".txt", ".npy", ".asc", NULL});
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Resolves the file's settings. Where it is not *own, they are empty, and a failure that all
@@ -151,16 +220,19 @@ static enum status resolve_input(struct inputs *in, const char *path, struct job
     return found;
 }
 
-/* *got when the file makes a job: else it waits for other parts. `settings` are taken over. */
-static enum status take_part(struct inputs *in, const char *path, int fd,
+/* *got when the file makes a job: else it waits for other parts. `from` is what it is read from;
+ * that and `settings` are taken over. */
+static enum status take_part(struct inputs *in, const char *path, const struct job_part *from,
                              struct job_settings *settings, struct job_input *out, bool *got)
 {
-    struct job_part part = {.fd = fd, .path = strdup(path)};
+    struct job_part part = *from;
     *got = false;
+    part.path = strdup(path);
     if (part.path == NULL) {
-        if (fd >= 0) {
-            close(fd);
+        if (part.fd >= 0) {
+            close(part.fd);
         }
+        job_part_free(&part);
         job_settings_free(settings);
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
@@ -204,14 +276,40 @@ static enum status take_input(struct inputs *in, const char *path, struct job_in
     if (code != STATUS_OK) {
         return about(out, path, code);
     }
-    return own ? take_part(in, path, -1, &settings, out, got) : STATUS_OK;
+    return own ? take_part(in, path, &(struct job_part){.fd = -1}, &settings, out, got) : STATUS_OK;
+}
+
+/* A file from a stream, which is taken over. */
+static enum status take_stream(struct inputs *in, const char *path,
+                               const struct source_stream *stream, struct job_input *out, bool *got)
+{
+    struct job_settings settings;
+    struct job_part part = {.fd = -1, .is_stream = true, .stream = *stream};
+    bool own;
+    *got = false;
+    enum status code = resolve_input(in, path, &settings, &own);
+    if (code == STATUS_OK && own && needs_seek(path)) {
+        part = (struct job_part){.fd = -1};
+        code = copy_stream(in, path, stream, &part.fd);
+        if (code == STATUS_OK) {
+            return take_part(in, path, &part, &settings, out, got);
+        }
+        job_settings_free(&settings);
+    } else if (code == STATUS_OK && own) {
+        return take_part(in, path, &part, &settings, out, got);
+    } else {
+        stream->close(stream->user);
+    }
+    return about(out, path, code);
 }
 
 /* A file that is not an input; sidecar files are reported at the end, in one line. */
 static void pass_over(struct inputs *in, const char *path)
 {
     log_debug("'%s': no pipeline takes it, skipped", path);
-    if (input_name_is_sidecar(path) && !projection_named(path)) {
+    if (!input_name_is_sidecar(path)) {
+        in->n_foreign++;
+    } else if (!projection_named(path)) {
         in->sidecar = in->n_sidecars++ == 0 ? strdup(path) : in->sidecar;
     }
 }
@@ -227,27 +325,50 @@ static void tell_sidecars(struct inputs *in)
 
 /* --- archives --------------------------------------------------------------------------------- */
 
-static enum status open_archive(struct inputs *in, const char *path)
+/* The file or, where there is none (fd -1), the stream is taken over. */
+static enum status open_archive(struct inputs *in, const char *path, int fd,
+                                const struct source_stream *stream)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        enum status code = status_fail_errno(errno, "cannot open '%s'", path);
-        if (fd >= 0) {
-            close(fd);
-        }
-        return code;
+    const struct archive_input_options options = {.stop = &in->stop,
+                                                  .limits = in->settings->unpack,
+                                                  .max_entries = in->settings->max_entries};
+    in->archive_comes_once = stream != NULL;
+    if (stream != NULL && !archive_input_streams(path)) {
+        STATUS_TRY(copy_stream(in, path, stream, &fd));
     }
-    if (!S_ISREG(st.st_mode)) {
-        close(fd);
-        return status_fail(STATUS_BAD_INPUT, "'%s' is not a regular file", path);
-    }
-    enum status code = archive_input_open(fd, path, &in->stop, &in->archive);
+    enum status code = fd >= 0 ? archive_input_open(fd, path, &options, &in->archive)
+                               : archive_input_open_stream(stream, path, &options, &in->archive);
     if (code == STATUS_OK && (in->archive_path = strdup(path)) == NULL) {
         close_archive(in);
         code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
     return code;
+}
+
+static enum status open_file(const char *path, struct stat *st, int *fd)
+{
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (*fd < 0 || fstat(*fd, st) != 0) {
+        const enum status code = status_fail_errno(errno, "cannot open '%s'", path);
+        if (*fd >= 0) {
+            close(*fd);
+        }
+        return code;
+    }
+    return STATUS_OK;
+}
+
+/* An archive in a folder, or one that is named. */
+static enum status open_archive_file(struct inputs *in, const char *path)
+{
+    struct stat st;
+    int fd;
+    STATUS_TRY(open_file(path, &st, &fd));
+    if (!S_ISREG(st.st_mode)) {
+        close(fd);
+        return status_fail(STATUS_BAD_INPUT, "'%s' is not a regular file", path);
+    }
+    return open_archive(in, path, fd, NULL);
 }
 
 /* Whether a folder of the member's name begins with a dot; ".." is not hidden but refused. */
@@ -263,12 +384,15 @@ static bool is_hidden(const char *name)
     return false;
 }
 
-enum member_kind { MEMBER_PASSED_OVER, MEMBER_OF_JOB, MEMBER_PROJECTION };
+enum member_kind { MEMBER_PASSED_OVER, MEMBER_OF_JOB, MEMBER_PROJECTION, MEMBER_ARCHIVE };
 
 /* What a folder of such files would do with the member at `path`; `name` is its part in the
  * archive. */
 static enum member_kind judge_member(struct inputs *in, const char *name, const char *path)
 {
+    if (!is_hidden(name) && !file_name_is_temporary(name) && archive_input_named(name)) {
+        return MEMBER_ARCHIVE;
+    }
     if (!is_hidden(name) && settings_routes(in->settings, path)) {
         return MEMBER_OF_JOB;
     }
@@ -327,19 +451,81 @@ static enum status take_member_projection(struct inputs *in,
     return about(out, path, code);
 }
 
+static enum status refuse_nested(struct inputs *in, const char *path, struct job_input *out)
+{
+    bool own = true;
+    enum status code = find_share(in, input_name_last(path), &own);
+    if (!own && code == STATUS_OK) {
+        leave_to_others(in);
+        return STATUS_OK;
+    }
+    return about(out, path,
+                 code != STATUS_OK
+                     ? code
+                     : status_fail(STATUS_BAD_INPUT,
+                                   "'%s' is an archive in an archive, and these are not unpacked; "
+                                   "give it by itself",
+                                   path));
+}
+
+static enum status read_lent(void *user, const atomic_bool *stop, void *dst, size_t cap, size_t *n)
+{
+    struct inputs *in = user;
+    *n = 0;
+    return stop != NULL && atomic_load(stop)
+               ? status_fail(STATUS_CANCELLED, "%s: stopped", in->archive_path)
+               : archive_input_read(in->archive, dst, cap, n);
+}
+
+static void give_back(void *user)
+{
+    atomic_store(&((struct inputs *)user)->is_lent, false);
+}
+
+/* A large member that is read forward is unpacked as its job reads it, when it has all other parts.
+ * Meanwhile there is no next one. */
+static bool may_lend(const struct inputs *in, const struct archive_input_entry *entry,
+                     const char *path, const struct job_settings *settings)
+{
+    return entry->bytes >= lend_bytes && !in->settings->resume && is_read_forward(path) &&
+           parts_would_complete(in->parts, path, settings);
+}
+
+static enum status lend_member(struct inputs *in, const struct archive_input_entry *entry,
+                               struct job_part *part)
+{
+    *part = (struct job_part){.fd = -1, .is_stream = true, .entry = entry->number};
+    if (!in->archive_comes_once && (part->archive = strdup(in->archive_path)) == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    part->stream = (struct source_stream){
+        .read = read_lent, .close = give_back, .user = in, .bytes = entry->bytes};
+    atomic_store(&in->is_lent, true);
+    return STATUS_OK;
+}
+
+bool inputs_is_lent(const struct inputs *in)
+{
+    return atomic_load(&in->is_lent);
+}
+
 /* Makes the member an input, or a part of one. */
 static enum status take_member(struct inputs *in, const struct archive_input_entry *entry,
                                const char *path, struct job_input *out, bool *got)
 {
     struct job_settings settings;
+    struct job_part part = {.fd = -1};
     bool own;
-    int fd;
     enum status code = resolve_input(in, path, &settings, &own);
     if (own && entry->refused != NULL) {
         code = refuse_member(entry, path);
     }
-    if (own && code == STATUS_OK && (code = unpack_member(in, &fd)) == STATUS_OK) {
-        return take_part(in, path, fd, &settings, out, got);
+    if (own && code == STATUS_OK) {
+        code = may_lend(in, entry, path, &settings) ? lend_member(in, entry, &part)
+                                                    : unpack_member(in, &part.fd);
+        if (code == STATUS_OK) {
+            return take_part(in, path, &part, &settings, out, got);
+        }
     }
     job_settings_free(&settings);
     return about(out, path, code);
@@ -372,6 +558,9 @@ static enum status next_member(struct inputs *in, struct job_input *out, bool *g
     case MEMBER_PROJECTION:
         code = take_member_projection(in, &entry, path, out);
         break;
+    case MEMBER_ARCHIVE:
+        code = refuse_nested(in, path, out);
+        break;
     case MEMBER_PASSED_OVER:
         break;
     }
@@ -391,7 +580,7 @@ static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_
         return STATUS_OK;
     }
     if (archive_input_named(entry->fts_name)) {
-        return about_walk(in, out, entry->fts_path, open_archive(in, entry->fts_path));
+        return about_walk(in, out, entry->fts_path, open_archive_file(in, entry->fts_path));
     }
     if (settings_routes(in->settings, entry->fts_path)) {
         return take_input(in, entry->fts_path, out, got);
@@ -462,12 +651,59 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
+/* An argument that is no file and no folder; fd is taken over. */
+static enum status take_pipe(struct inputs *in, const char *path, int fd, struct job_input *out,
+                             bool *got)
+{
+    struct source_stream stream;
+    const enum status code = source_stream_of(fd, path, &stream);
+    if (code != STATUS_OK) {
+        return about_walk(in, out, path, code);
+    }
+    return archive_input_named(path)
+               ? about_walk(in, out, path, open_archive(in, path, -1, &stream))
+               : take_stream(in, path, &stream, out, got);
+}
+
+/* Standard input under its name, as it comes, also where it is a file. */
+static enum status take_stdin(struct inputs *in, struct job_input *out, bool *got)
+{
+    const char *path = in->settings->name != NULL ? in->settings->name : "stdin";
+    const int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0) {
+        return about_walk(in, out, path, status_fail_errno(errno, "cannot read standard input"));
+    }
+    return take_pipe(in, path, fd, out, got);
+}
+
+static bool is_pipe(mode_t mode)
+{
+    return S_ISFIFO(mode) || S_ISCHR(mode) || S_ISSOCK(mode);
+}
+
+static enum status take_named_pipe(struct inputs *in, const char *path, struct job_input *out,
+                                   bool *got)
+{
+    struct stat st;
+    int fd;
+    if (in->settings->resume) {
+        return about(out, path,
+                     status_fail(STATUS_BAD_ARGUMENT,
+                                 "'%s' is a pipe, which cannot be combined with --resume", path));
+    }
+    const enum status code = open_file(path, &st, &fd);
+    return code != STATUS_OK ? about_walk(in, out, path, code) : take_pipe(in, path, fd, out, got);
+}
+
 /* Opens the next argument; *got when it is a file that makes a job. */
 static enum status next_argument(struct inputs *in, struct job_input *out, bool *got)
 {
     const char *path = in->settings->inputs[in->next++];
     struct stat st;
-    in->n_taken = 0;
+    in->n_taken = in->n_foreign = 0;
+    if (settings_is_stdin(path)) {
+        return take_stdin(in, out, got);
+    }
     if (stat(path, &st) != 0) {
         return about_walk(in, out, path, status_fail_errno(errno, "cannot find '%s'", path));
     }
@@ -477,8 +713,11 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
                    ? STATUS_OK
                    : about_walk(in, out, path, status_fail_errno(errno, "cannot read '%s'", path));
     }
+    if (is_pipe(st.st_mode)) {
+        return take_named_pipe(in, path, out, got);
+    }
     if (archive_input_named(path)) {
-        return about_walk(in, out, path, open_archive(in, path));
+        return about_walk(in, out, path, open_archive_file(in, path));
     }
     if (!input_name_is_sidecar(path)) {
         return take_input(in, path, out, got);
@@ -487,11 +726,45 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
     return STATUS_OK;
 }
 
+static void tell_foreign(const struct inputs *in, const char *path)
+{
+    if (in->n_foreign > 0 && speaks_of(in, path)) {
+        log_info("%zu file%s in '%s' left alone: no pipeline takes %s (-v: which)", in->n_foreign,
+                 in->n_foreign == 1 ? "" : "s", path, in->n_foreign == 1 ? "it" : "them");
+    }
+}
+
+/* The next --source, with --dem. */
+static enum status next_source(struct inputs *in, struct job_input *out, bool *got)
+{
+    const char *source = in->settings->sources[in->next_source++];
+    struct job_settings settings;
+    bool own = true;
+    enum status code = settings_resolve_source(in->settings, source, &settings);
+    if (code == STATUS_OK) {
+        code = find_share(in, settings.stem, &own);
+    }
+    if (!own) {
+        leave_to_others(in);
+    }
+    if (code != STATUS_OK || !own) {
+        job_settings_free(&settings);
+        return about_walk(in, out, source, code);
+    }
+    out->settings = settings;
+    out->n_parts = 2;
+    out->parts[0] = (struct job_part){.fd = -1, .path = strdup(in->settings->dem)};
+    out->parts[1] = (struct job_part){.fd = -1, .path = strdup(source)};
+    *got = out->parts[0].path != NULL && out->parts[1].path != NULL;
+    return *got ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a path");
+}
+
 /* A folder or an archive that was given has come to its end. */
 static enum status end_argument(struct inputs *in, struct job_input *out)
 {
     const char *path = in->settings->inputs[in->next - 1];
     if (in->n_taken > 0) {
+        tell_foreign(in, path);
         return STATUS_OK;
     }
     const bool named = in->settings->pipeline != NULL;
@@ -538,6 +811,9 @@ static enum status advance(struct inputs *in, struct job_input *out, bool *got, 
     }
     if (in->next < in->settings->n_inputs) {
         return next_argument(in, out, got);
+    }
+    if (in->next_source < in->settings->n_sources) {
+        return next_source(in, out, got);
     }
     *end = true;
     enum status code = parts_give_up(in->parts, "", out);

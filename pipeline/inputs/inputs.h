@@ -1,12 +1,15 @@
 /*
- * inputs - what a command line's files, folders and archives come to, one job's input at a time, so
+ * inputs - what a command line's files, folders, archives and pipes come to, one job's input at a time, so
  * that memory does not grow with their number.
  *
  * In folders and archives only what a route takes is looked at; names that begin with '.' and names
  * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone, as are
  * the output folder and the results in it. What is named on the command line itself must have a
  * route, or hold something that has one, or be a file that is kept beside a grid (X.dem.qml); those
- * are passed over everywhere, in one line at the end, unless nothing else was named.
+ * are passed over everywhere, in one line at the end, unless nothing else was named. What else a
+ * folder or an archive holds that no pipeline takes is counted, in one line when that ends.
+ * Standard input ("-") and named pipes are read as they come, and so are large members of archives
+ * that are read forward: one at a time, which inputs_next waits for (inputs_is_lent).
  * Of the jobs that there are, those are given that are this process's (struct inputs_share): the
  * parts of a job are in one share, and so is what is to be said about them; a member of an archive
  * is not unpacked for others. Folders are walked in byte order of names, links in them are not
@@ -46,6 +49,10 @@ void inputs_stop(struct inputs *in);
  * those after it. *end: there are no more. Used by one thread at a time; it reads folders and
  * unpacks archives. STATUS_CANCELLED: stopped within an archive. */
 enum status inputs_next(struct inputs *in, struct job_input *out, bool *end) STATUS_MUST_CHECK;
+
+/* A job reads from the archive that inputs_next is in: it must not be called until that has ended,
+ * or been freed. From any thread. */
+bool inputs_is_lent(const struct inputs *in);
 
 /* As input_walk_bytes, until inputs_stop. Also while another thread is in inputs_next. */
 uint64_t inputs_total_bytes(const struct inputs *in);

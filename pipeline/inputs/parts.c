@@ -295,6 +295,15 @@ enum status parts_add(struct parts *p, struct job_part *part, struct job_setting
     return code;
 }
 
+bool parts_would_complete(const struct parts *p, const char *path,
+                          const struct job_settings *settings)
+{
+    const struct waiting key = {.key = key_of(path, settings->stem)};
+    struct waiting **found = key.key != NULL ? tfind(&key, &p->jobs, compare) : NULL;
+    free(key.key);
+    return settings->n_parts == (found != NULL ? (*found)->input.n_parts : 0) + 1;
+}
+
 /* --- what is missing -------------------------------------------------------------------------- */
 
 /* "X.source.*", the first part that is not there. */

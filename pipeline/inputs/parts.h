@@ -26,6 +26,10 @@ void parts_free(struct parts *p);
 enum status parts_add(struct parts *p, struct job_part *part, struct job_settings *settings,
                       struct job_input *out, bool *complete) STATUS_MUST_CHECK;
 
+/* Whether the file at `path` would complete its job. */
+bool parts_would_complete(const struct parts *p, const char *path,
+                          const struct job_settings *settings);
+
 /* Takes the text (over, in every case) of the .prj at `path` for the job whose last part comes
  * after it. Too many, and those for which none comes, are warned of and not carried. */
 enum status parts_add_projection(struct parts *p, const char *path, char *text) STATUS_MUST_CHECK;

@@ -56,7 +56,7 @@ static size_t without_extension(const char *name, size_t n, size_t n_known)
 static bool has_extension(const char *path, size_t n_known)
 {
     const char *name = input_name_last(path);
-    size_t n = without(name, strlen(name), ".gz");
+    size_t n = file_name_unpacked(name, strlen(name));
     size_t stem = without_extension(name, n, n_known);
     return stem < n && stem > 0;
 }
@@ -79,15 +79,16 @@ static bool ends_in(const char *name, size_t n, const char *suffix)
            strncasecmp(name + n - n_suffix, suffix, n_suffix) == 0;
 }
 
-bool input_name_asks_for(const char *path, const char *suffix)
+size_t input_name_asks_for(const char *path, const char *suffix)
 {
     const char *name = input_name_last(path);
+    size_t n = 0;
     for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
         if (ends_in(name, (size_t)(dot - name), suffix) && dot[1] != '\0') {
-            return true;
+            n = (size_t)(dot - name);
         }
     }
-    return false;
+    return n;
 }
 
 bool input_name_is_sidecar(const char *path)
@@ -104,7 +105,7 @@ enum status input_name_stem(const char *path, const char *suffix, char **out)
 {
     *out = NULL;
     const char *name = input_name_last(path);
-    size_t whole = without(name, strlen(name), ".gz");
+    size_t whole = file_name_unpacked(name, strlen(name));
     size_t n = without_extension(name, whole, COUNT(extensions));
     if (n == whole) {
         /* X.clusters.dat: the ending is not ours, but what stands before it is */

@@ -16,7 +16,7 @@ const char *input_name_last(const char *path);
 /* Length of the path without the ending, in any case; all of it when it does not end so. */
 size_t input_name_without(const char *path, const char *ending);
 
-/* X.csv .tsv .txt .npy .npz, in any case, gzipped or not. */
+/* X.csv .tsv .txt .npy .npz, in any case, also with .gz .xz .zst .bz2 behind it. */
 bool input_name_is_table(const char *path);
 /* One of these, or X.asc .tif .tiff. */
 bool input_name_is_grid(const char *path);
@@ -25,10 +25,11 @@ bool input_name_is_grid(const char *path);
  * X.prj .qpj .wld .tfw .tifw .qml .sld .msk .aux.xml .ovr .cpg .csvt and others of that kind. */
 bool input_name_is_sidecar(const char *path);
 
-/* X.SUFFIX.*, in any case, the name's own way to say its pipeline. */
-bool input_name_asks_for(const char *path, const char *suffix);
+/* X.SUFFIX.*, in any case, the name's own way to say its pipeline: how long X.SUFFIX is, the last one
+ * if it is there twice; 0: the name does not. */
+size_t input_name_asks_for(const char *path, const char *suffix);
 
-/* The X of X.SUFFIX.csv.gz: the last component without .gz, without the extension of a table or
+/* The X of X.SUFFIX.csv.gz: the last component without .gz .xz .zst .bz2, without the extension of a table or
  * grid, without .SUFFIX. Owned by the caller. STATUS_BAD_ARGUMENT when that is no safe single
  * component of a path: empty, longer than 255 bytes, beginning with a dot. */
 enum status input_name_stem(const char *path, const char *suffix, char **out) STATUS_MUST_CHECK;

@@ -17,6 +17,8 @@ struct interrupt {
 
 void interrupt_watch(struct interrupt *i);
 void interrupt_leave(const struct interrupt *i);
+/* The signal that has come since the last interrupt_watch; 0: none. */
+int interrupt_number(void);
 /* STATUS_CANCELLED once a signal has come; `what` is what the message calls the work. From any
  * thread. */
 enum status interrupt_check(const char *what) STATUS_MUST_CHECK;

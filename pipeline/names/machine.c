@@ -10,7 +10,6 @@
 #include "pipeline/names/text.h"
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,4 +149,15 @@ uint64_t machine_memory(void)
           (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
     lower(&limits.memory_bytes, launcher_host_memory());
     return share(limits.memory_bytes);
+}
+
+bool machine_has_nvidia(void)
+{
+    static const char *const traces[] = {"/proc/driver/nvidia", "/dev/nvidiactl",
+                                         "/dev/dxg" /* of Windows' subsystem for Linux */};
+    bool has = false;
+    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
+        has = has || access(traces[i], F_OK) == 0;
+    }
+    return has;
 }

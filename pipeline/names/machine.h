@@ -4,6 +4,7 @@
 #ifndef LEAT_PIPELINE_NAMES_MACHINE_H
 #define LEAT_PIPELINE_NAMES_MACHINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,9 @@ size_t machine_cpus(void);
 /* Bytes of memory for it: its share of the machine's, or of the control group's limit or of what
  * Slurm has allotted where that is less. */
 uint64_t machine_memory(void);
+
+/* Whether there is a trace of an NVIDIA driver: where there is none, nobody expects a device. */
+bool machine_has_nvidia(void);
 
 /* The control group's own limits, version 1 or 2, the least of all groups above: bytes of memory,
  * and thousandths of a processor. UINT64_MAX: none. */

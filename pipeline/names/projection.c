@@ -92,7 +92,7 @@ enum status projection_search(const char *grid, projection_is_there *is_there, v
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
     strcpy(path, grid);
-    path[input_name_without(path, ".gz")] = '\0';
+    path[file_name_unpacked(path, strlen(path))] = '\0';
     const size_t stem = input_name_without(path, ".asc");
     if (stem < strlen(path) && !search_stem(path, stem, is_there, context)) {
         const size_t shorter = without_part(path, stem);

@@ -1,6 +1,5 @@
 /*
- * text - see text.h. The distance is the optimal string alignment distance (edits and swaps of
- * neighbours, none twice at the same place), by dynamic programming over three rows.
+ * text - see text.h.
  */
 #include "pipeline/names/text.h"
 
@@ -11,9 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Longer words are not compared letter by letter: no key is as long. */
-enum { LONGEST_WORD = 63 };
 
 const char *text_size(char out[TEXT_NUMBER_BYTES], uint64_t bytes)
 {
@@ -33,6 +29,8 @@ const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds)
 {
     if (!(seconds >= 0) || seconds > 1e12) {
         snprintf(out, TEXT_NUMBER_BYTES, "?");
+    } else if (seconds > 0 && seconds < 0.0995) {
+        snprintf(out, TEXT_NUMBER_BYTES, "%.2g ms", seconds * 1e3);
     } else if (seconds < 59.95) {
         snprintf(out, TEXT_NUMBER_BYTES, "%.*f s", seconds < 9.995 ? 2 : 1, seconds);
     } else if (seconds < 3599.5) {
@@ -93,52 +91,4 @@ json_t *text_json(const char *text)
     }
     bytes_free(&valid);
     return o;
-}
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t distance_between(const char *a, const char *b)
-{
-    size_t n_a = strlen(a), n_b = strlen(b);
-    if (n_a > LONGEST_WORD || n_b > LONGEST_WORD) {
-        return strcmp(a, b) == 0 ? 0 : n_a + n_b;
-    }
-    size_t rows[3][LONGEST_WORD + 1];
-    for (size_t j = 0; j <= n_b; j++) {
-        rows[0][j] = j;
-    }
-    for (size_t i = 1; i <= n_a; i++) {
-        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *twice_above = rows[(i + 1) % 3];
-        row[0] = i;
-        for (size_t j = 1; j <= n_b; j++) {
-            size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
-            row[j] = least(replaced, least(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = least(row[j], twice_above[j - 2] + 1);
-            }
-        }
-    }
-    return rows[n_a % 3][n_b];
-}
-
-void text_near_offer(struct text_near *near, const char *candidate)
-{
-    size_t n_word = strlen(near->word), n_candidate = strlen(candidate);
-    if (n_word == 0) {
-        return;
-    }
-    size_t distance = distance_between(near->word, candidate);
-    /* What begins alike counts as near: "thread" for "threads", "prec" for "precision". */
-    if (n_word >= 3 && n_word < n_candidate && strncmp(near->word, candidate, n_word) == 0) {
-        distance = 1;
-    }
-    size_t limit = (n_word + 2) / 3;
-    if (distance <= limit && distance < n_candidate &&
-        (near->best == NULL || distance < near->distance)) {
-        near->best = candidate;
-        near->distance = distance;
-    }
 }

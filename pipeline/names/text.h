@@ -4,6 +4,8 @@
 #ifndef LEAT_PIPELINE_NAMES_TEXT_H
 #define LEAT_PIPELINE_NAMES_TEXT_H
 
+#include "formats/base/text_near.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +18,7 @@ enum { TEXT_NUMBER_BYTES = 32 };
 /* "0 B", "1023 B", "1.5 KiB", "139 GiB": three digits, powers of 1024. Returns out. */
 const char *text_size(char out[TEXT_NUMBER_BYTES], uint64_t bytes);
 
-/* "0.42 s", "59.9 s", "1 min 05 s", "2 h 03 min", "4 d 01 h". Negative and NaN give "?". Returns
+/* "1.3 ms", "42 ms", "0.42 s", "59.9 s", "1 min 05 s", "2 h 03 min", "4 d 01 h". Negative and NaN give "?". Returns
  * out. */
 const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds);
 
@@ -32,17 +34,5 @@ bool text_parse_real(const char *text, double *out);
 /* A JSON string of whatever bytes a path may hold: U+FFFD in the place of what is not UTF-8. NULL
  * for NULL, and when there is no memory. */
 json_t *text_json(const char *text);
-
-/* The nearest of several words to a mistyped one, by the letters that must be inserted, removed,
- * replaced or swapped with their neighbour:
- *     struct text_near near = {.word = word};
- *     text_near_offer(&near, "jobs"); ...
- *     near.best                        NULL when nothing offered is near
- * The first of several equally near ones wins. `word` and the words offered are borrowed. */
-struct text_near {
-    const char *word, *best;
-    size_t distance; /* of best */
-};
-void text_near_offer(struct text_near *near, const char *candidate);
 
 #endif

@@ -22,6 +22,11 @@ void health_probe_room(struct spool *spool, struct health *health)
 
 void health_probe(struct spool *spool, struct health *health)
 {
+    for (size_t i = 0; i < SERVICE_SHOWN; i++) {
+        if (health->failed[i][0] != '\0' && !spool_has_failed(spool, health->failed[i])) {
+            health->failed[i][0] = '\0';
+        }
+    }
     if (spool_find_in(spool, &health->in_fd) != STATUS_OK) {
         health->is_good = false;
         snprintf(health->why, sizeof(health->why), "%s", status_message());
@@ -46,6 +51,7 @@ void health_apply(struct service *s, const struct health *health)
 {
     const uint64_t now = service_now(s);
     s->look_at_folders_ms = now + PROBE_FOLDERS_MS;
+    service_past_prune(s, health);
     if (health->in_fd >= 0) {
         take_up(s, health->in_fd);
     } else if (!health->is_good && !s->is_paused) {

@@ -92,8 +92,11 @@ static void begin_drain(struct service *s)
 
 /* --- the configuration ------------------------------------------------------------------------ */
 
+/* NULL: not set. */
 static bool differs(const char *what, const char *old, const char *new)
 {
+    old = old != NULL ? old : "";
+    new = new != NULL ? new : "";
     bool differs = strcmp(old, new) != 0;
     if (differs) {
         log_error("the configuration stays as it was: %s cannot change from '%s' to '%s' while the "
@@ -139,6 +142,7 @@ static void read_again(struct service *s)
             log_error("the configuration stays as it was: %s", status_message());
         } else if (differs("spool", old->spool, fresh->spool) ||
                    differs("output", old->output, fresh->output) ||
+                   differs("require_mount", old->require_mount, fresh->require_mount) ||
                    differs("backend", old->backend, fresh->backend) ||
                    devices_differ(&old->devices, &fresh->devices) ||
                    differs("status_socket", old->status_socket, fresh->status_socket)) {
@@ -167,7 +171,9 @@ static void adopt_settings(struct service *s)
     service_configure(s);
     service_inbox_reroute(s->inbox, new, service_now(s));
     if (old->threads != new->threads || old->jobs != new->jobs || old->memory != new->memory ||
-        old->level != new->level || old->spread != new->spread) {
+        old->level != new->level || old->spread != new->spread ||
+        old->unpack.max_bytes != new->unpack.max_bytes ||
+        old->unpack.max_ratio != new->unpack.max_ratio) {
         service_workers_renew(s);
     }
     if (old->deadline_s != new->deadline_s) {
@@ -304,6 +310,85 @@ void service_update(struct service *s)
     }
 }
 
+/* --- the begin -------------------------------------------------------------------------------- */
+
+/* A service that was killed while it was starting a worker lives on in that for a moment, and so
+ * does its lock. */
+static enum status open_spool(struct service *s)
+{
+    const struct settings *t = s->settings;
+    const struct spool_options options = {.root = t->spool,
+                                          .out = t->output,
+                                          .delete_inputs = !t->keep_inputs,
+                                          .replace = t->replace,
+                                          .max_attempts = (unsigned)t->max_attempts + RECOVERIES,
+                                          .reserve_bytes = t->reserve_bytes,
+                                          .require_mount = t->require_mount};
+    enum status code = spool_open(&options, &s->spool);
+    for (int tries = 0; code == STATUS_EXISTS && tries < LOCK_TRIES; tries++) {
+        uv_sleep(LOCK_AGAIN_MS);
+        code = spool_open(&options, &s->spool);
+    }
+    return code;
+}
+
+static json_t *make_status(void *user)
+{
+    return service_status(user);
+}
+
+static void open_socket(struct service *s)
+{
+    if (s->socket == NULL && status_socket_open(&s->loop, s->settings->status_socket, make_status,
+                                                s, &s->socket) != STATUS_OK) {
+        log_warning("status socket unavailable: %s", status_message());
+    }
+}
+
+/* What protects from a writer that pauses. */
+static void say_leases(struct service *s)
+{
+    snprintf(s->leases, sizeof(s->leases),
+             "files of other users count as complete when they have not changed for `settle` "
+             "seconds: to ask who writes them, the service needs the capability CAP_LEASE "
+             "(AmbientCapabilities=CAP_LEASE in its unit)");
+    log_info("%s", s->leases);
+}
+
+/* With the spool open: recovery, and all else after it. */
+static void begin(struct service *s)
+{
+    if (!ready_has_leases()) {
+        say_leases(s);
+    }
+    service_workers_choose(s);
+    if (s->n_workers == 0 || !service_recover(s)) {
+        log_error("no memory to begin");
+        s->exit_status = 2;
+        s->is_draining = true;
+        service_update(s);
+    }
+}
+
+/* Once more, where there was no room for the spool's folders and its lock, or OUT was not mounted.
+ */
+static void try_again(struct service *s)
+{
+    const enum status code = open_spool(s);
+    if (code == STATUS_OK) {
+        s->is_paused = false;
+        backpressure_end(s);
+        open_socket(s); /* which may have its place in the spool */
+        begin(s);
+    } else if (code == STATUS_NO_SPACE) {
+        snprintf(s->why, sizeof(s->why), "%s", status_message());
+    } else {
+        log_error("%s", status_message());
+        s->exit_status = 2;
+        s->is_draining = true;
+    }
+}
+
 /* --- events ----------------------------------------------------------------------------------- */
 
 static void on_soon(uv_timer_t *timer)
@@ -315,9 +400,13 @@ static void on_tick(uv_timer_t *timer)
 {
     struct service *s = timer->data;
     const double rescan_s = s->settings->rescan_s;
+    log_report_dropped();
     service_rates_tick(s);
     service_check_deadlines(s);
     service_workers_tick(s);
+    if (s->spool == NULL && !s->is_draining) {
+        try_again(s);
+    }
     notify_watchdog();
     notify_status("%zu done, %zu failed, %zu at work%s%s", s->n_done, s->n_failed,
                   s->n_listed[WAIT_RESULT], s->is_paused ? "; paused: " : "",
@@ -345,11 +434,6 @@ static void on_signal(uv_signal_t *signal, int number)
     service_update(s);
 }
 
-static json_t *make_status(void *user)
-{
-    return service_status(user);
-}
-
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static enum status start_handles(struct service *s)
@@ -372,28 +456,12 @@ static enum status start_handles(struct service *s)
     if (failed != 0) {
         return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
     }
-    if (status_socket_open(&s->loop, s->settings->status_socket, make_status, s, &s->socket) !=
-        STATUS_OK) {
-        log_warning("status socket unavailable: %s", status_message());
-    }
+    open_socket(s);
     return STATUS_OK;
-}
-
-/* A service that was killed while it was starting a worker lives on in that for a moment, and so
- * does its lock. */
-static enum status open_spool(const struct spool_options *options, struct spool **out)
-{
-    enum status code = spool_open(options, out);
-    for (int tries = 0; code == STATUS_EXISTS && tries < LOCK_TRIES; tries++) {
-        uv_sleep(LOCK_AGAIN_MS);
-        code = spool_open(options, out);
-    }
-    return code;
 }
 
 static enum status open_service(struct service *s)
 {
-    const struct settings *t = s->settings;
     struct timeval now;
     gettimeofday(&now, NULL);
     s->started_at = (double)now.tv_sec + 1e-6 * (double)now.tv_usec;
@@ -401,14 +469,8 @@ static enum status open_service(struct service *s)
     for (size_t i = 0; i < SERVICE_LISTS; i++) {
         TAILQ_INIT(&s->lists[i]);
     }
-    STATUS_TRY(service_inbox_new(t, &s->inbox));
-    const struct spool_options options = {.root = t->spool,
-                                          .out = t->output,
-                                          .delete_inputs = !t->keep_inputs,
-                                          .replace = t->replace,
-                                          .max_attempts = (unsigned)t->max_attempts + RECOVERIES,
-                                          .reserve_bytes = t->reserve_bytes};
-    return open_spool(&options, &s->spool);
+    STATUS_TRY(service_inbox_new(s->settings, &s->inbox));
+    return open_spool(s);
 }
 
 static void free_jobs(struct service *s)
@@ -426,6 +488,7 @@ int service_run(int argc, char **argv, struct settings *settings)
 {
     struct service *s = calloc(1, sizeof(*s));
     struct settings *own = calloc(1, sizeof(*own));
+    log_drop_when_blocked();
     if (s == NULL || own == NULL || uv_loop_init(&s->loop) != 0) {
         log_error("no memory to begin");
         settings_free(settings);
@@ -438,20 +501,22 @@ int service_run(int argc, char **argv, struct settings *settings)
     s->settings = own;
     s->argc = argc;
     s->argv = argv;
-    if (open_service(s) != STATUS_OK) {
+    const enum status code = open_service(s);
+    if (code != STATUS_OK && code != STATUS_NO_SPACE) {
         log_error("%s", status_message());
         s->exit_status = 2;
-    } else if (start_handles(s) != STATUS_OK) {
-        log_error("%s", status_message());
-        s->exit_status = 2;
-        close_all(s);
     } else {
-        service_workers_choose(s);
-        if (s->n_workers == 0 || !service_recover(s)) {
-            log_error("no memory to begin");
+        if (code == STATUS_NO_SPACE) {
+            backpressure_pause(s, status_message());
+        }
+        if (start_handles(s) != STATUS_OK) {
+            log_error("%s", status_message());
             s->exit_status = 2;
-            s->is_draining = true;
-            service_update(s);
+            close_all(s);
+        } else if (s->spool != NULL) {
+            begin(s);
+        } else {
+            notify_ready(); /* it is there, and `leat status` says what it waits for */
         }
         uv_run(&s->loop, UV_RUN_DEFAULT);
     }

@@ -26,7 +26,8 @@
  * charged; every second or two it is looked whether there is room, and then one job after the other
  * is tried until one has ended. With no job it is looked every few seconds, and a pause begins
  * before a file comes. While it is the reserve alone that is missing, results that are made are put
- * in place, since that takes no room and may give some. A job whose result or failure is made and
+ * in place, since that takes no room and may give some. At the start there may be no room for the
+ * spool's folders: it is opened once there is. A job whose result or failure is made and
  * cannot be put where it belongs is deferred, and others go on, unless many are deferred in a
  * row. An error that only this job meets again, while others have been finished, is its own after
  * all, and charged. About space or memory it is the job's own without a charge: the job is large,

@@ -42,6 +42,7 @@ void service_job_free(struct service_job *job)
     free(job->name);
     free(job->kind);
     free(job->text);
+    json_decref(job->warnings);
     free(job);
 }
 
@@ -298,6 +299,8 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
     json_decref(job->spool->outputs);
     job->spool->outputs = json_is_array(outputs) ? json_incref(outputs) : NULL;
     job->seconds = json_number_value(json_object_get(message, "seconds"));
+    json_decref(job->warnings);
+    job->warnings = json_incref(json_object_get(message, "warnings"));
     job->worker->n_in_row = 0;
     leave(job);
     job->suspect = false;

@@ -55,6 +55,7 @@ struct service_job {
     uint64_t lived_ms;   /* how long it had worked when its worker died with others' */
     size_t transient_at; /* jobs done when it was last sent back without charge, + 1; 0: never */
     double seconds;      /* that the work took */
+    json_t *warnings;    /* of its result: an array of sentences; NULL: none */
     char *kind, *text;   /* of its last failure; NULL: none */
 };
 TAILQ_HEAD(service_jobs, service_job);
@@ -103,6 +104,7 @@ struct service_past {
     char id[SPOOL_ID_BYTES];
     char *name, *result; /* result: or NULL */
     char *kind, *text;   /* of a failure */
+    json_t *warnings;    /* of a result; NULL: none */
     double seconds;
 };
 
@@ -119,8 +121,10 @@ struct service {
     struct service_inbox *inbox;
     struct status_socket *socket;
     uv_signal_t signals[3];
-    size_t n_signals;      /* that can be watched for */
-    uv_timer_t tick, soon; /* every second; when something is due */
+    size_t n_signals;               /* that can be watched for */
+    uv_timer_t tick, soon;          /* every second; when something is due */
+    char leases[SERVICE_WHY_BYTES]; /* what counts as complete without them; "": they are to be had
+                                     */
     int exit_status;
     bool is_recovered, is_open, is_draining, is_closing;
     struct settings *next_settings; /* read again, and not yet in force; owned; NULL: none */
@@ -153,6 +157,7 @@ struct service {
     uint64_t trouble_ms;             /* since when */
     bool is_troubled;                /* by the look that is being reported */
     size_t n_done, n_failed, n_requeued;
+    size_t n_failed_gone; /* of the last failures: have left failed/ */
     uint64_t input_bytes;
     struct service_past done[SERVICE_SHOWN], failed[SERVICE_SHOWN]; /* rings */
     struct {
@@ -215,6 +220,8 @@ struct health {
     bool for_room, is_good, is_short; /* short: of the reserve, and of nothing else */
     int in_fd;                        /* another folder is in/ now; -1: none is */
     char why[SERVICE_WHY_BYTES];
+    char failed[SERVICE_SHOWN][SPOOL_ID_BYTES]; /* last failures, "" where there is none or it has
+                                                   left failed/ */
 };
 /* On any thread, between steps of the spool; the second looks only for room. */
 void health_probe(struct spool *spool, struct health *health);
@@ -311,5 +318,11 @@ void service_count_failed(struct service *s, const struct service_job *job);
 /* Goes on to the present second. */
 void service_rates_tick(struct service *s);
 void service_past_free(struct service *s);
+/* Jobs that have ended with recovery. */
+void service_count_recovered(struct service *s, struct spool_recovery *found);
+/* The ids of the last failures, to be looked for in failed/; forgets those that are there no more.
+ */
+void service_past_ask(const struct service *s, struct health *health);
+void service_past_prune(struct service *s, const struct health *health);
 
 #endif

@@ -33,6 +33,7 @@ static void free_past(struct service_past *past)
     free(past->result);
     free(past->kind);
     free(past->text);
+    json_decref(past->warnings);
     *past = (struct service_past){0};
 }
 
@@ -60,6 +61,7 @@ void service_count_done(struct service *s, const struct service_job *job)
     }
     struct service_past *past = remember(s->done, s->n_done, job);
     past->result = copy(job->spool->published);
+    past->warnings = json_incref(job->warnings);
     service_rates_tick(s);
     s->seconds[s->second % 60].jobs++;
     s->seconds[s->second % 60].bytes += bytes;
@@ -74,6 +76,46 @@ void service_count_failed(struct service *s, const struct service_job *job)
     past->kind = copy(job->kind);
     past->text = copy(job->text);
     s->n_failed++;
+}
+
+void service_count_recovered(struct service *s, struct spool_recovery *found)
+{
+    for (size_t i = 0; i < found->n_ended; i++) {
+        struct service_job *job = service_job_new(found->ended[i]);
+        if (job == NULL) {
+            continue; /* no memory: one that is not shown */
+        }
+        found->ended[i] = NULL;
+        if (job->spool->published != NULL) {
+            service_count_done(s, job);
+        } else {
+            json_t *reason =
+                job->spool->reason != NULL ? json_loads(job->spool->reason, 0, NULL) : NULL;
+            const char *kind = json_string_value(json_object_get(reason, "kind"));
+            const char *text = json_string_value(json_object_get(reason, "reason"));
+            service_job_set_failure(job, kind != NULL ? kind : "unknown", text != NULL ? text : "");
+            service_count_failed(s, job);
+            json_decref(reason);
+        }
+        service_job_free(job);
+    }
+}
+
+void service_past_ask(const struct service *s, struct health *health)
+{
+    for (size_t i = 0; i < SERVICE_SHOWN; i++) {
+        memcpy(health->failed[i], s->failed[i].id, sizeof(health->failed[i]));
+    }
+}
+
+void service_past_prune(struct service *s, const struct health *health)
+{
+    for (size_t i = 0; i < SERVICE_SHOWN; i++) {
+        if (s->failed[i].id[0] != '\0' && health->failed[i][0] == '\0') {
+            free_past(&s->failed[i]);
+            s->n_failed_gone++;
+        }
+    }
 }
 
 void service_past_free(struct service *s)
@@ -121,14 +163,18 @@ static json_t *pack_past(const struct service_past *ring, size_t n, bool failed)
     json_t *list = json_array();
     for (size_t i = n; i > 0 && n - i < SERVICE_SHOWN; i--) { /* the last one first */
         const struct service_past *p = &ring[(i - 1) % SERVICE_SHOWN];
+        if (p->id[0] == '\0') {
+            continue; /* it has left failed/ */
+        }
         json_array_append_new(
-            list, failed
-                      ? json_pack("{s:s, s:o, s:s, s:o}", "id", p->id, "name", text_json(p->name),
-                                  "kind", p->kind != NULL ? p->kind : "", "text",
-                                  text_json(p->text != NULL ? p->text : ""))
-                      : json_pack("{s:s, s:o, s:o, s:f}", "id", p->id, "name", text_json(p->name),
-                                  "result", text_json(p->result != NULL ? p->result : ""),
-                                  "seconds", p->seconds));
+            list,
+            failed ? json_pack("{s:s, s:o, s:s, s:o}", "id", p->id, "name", text_json(p->name),
+                               "kind", p->kind != NULL ? p->kind : "", "text",
+                               text_json(p->text != NULL ? p->text : ""))
+                   : json_pack("{s:s, s:o, s:o, s:f, s:o}", "id", p->id, "name", text_json(p->name),
+                               "result", text_json(p->result != NULL ? p->result : ""), "seconds",
+                               p->seconds, "warnings",
+                               p->warnings != NULL ? json_incref(p->warnings) : json_array()));
     }
     return list;
 }
@@ -277,8 +323,8 @@ static json_t *pack_waiting(const struct service *s)
 static const char *state_name(const struct service *s)
 {
     return s->is_draining ? "draining"
-           : !s->is_open  ? "starting"
            : s->is_paused ? "paused"
+           : !s->is_open  ? "starting"
                           : "running";
 }
 
@@ -340,6 +386,7 @@ json_t *service_status(const struct service *s)
     if (m == NULL) {
         return NULL;
     }
+    json_object_set_new(m, "leases", json_string(s->leases));
     const size_t n_waiting = service_inbox_count(s->inbox) + backpressure_n_deferred(s) +
                              backpressure_n_large(s) + result_name_queue_count(s);
     json_object_set_new(m, "n_waiting", json_integer((json_int_t)n_waiting));
@@ -348,6 +395,7 @@ json_t *service_status(const struct service *s)
     json_object_set_new(m, "n_queued", json_integer((json_int_t)count_queued(s)));
     json_object_set_new(m, "in_flight", pack_flight(s));
     json_object_set_new(m, "done", pack_past(s->done, s->n_done, false));
+    json_object_set_new(m, "n_failed", json_integer((json_int_t)(s->n_failed - s->n_failed_gone)));
     json_object_set_new(m, "failed", pack_past(s->failed, s->n_failed, true));
     json_object_set_new(m, "totals",
                         json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)s->n_done, "failed",

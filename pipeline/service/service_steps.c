@@ -84,6 +84,8 @@ static void run(uv_work_t *work)
     if (step->list == WAIT_CLAIM || step->list == WAIT_ATTEMPT) { /* they take room */
         health_probe_room(spool, &step->health);
         step->no_room = !step->health.is_good;
+    } else if (step->list == WAIT_FINISH) {
+        step->no_room = !spool_check_mount(spool, step->health.why, sizeof(step->health.why));
     }
     if (!step->no_room) {
         run_jobs(step);
@@ -98,11 +100,23 @@ static void drop(struct service *s, struct service_job *job)
     service_job_free(job);
 }
 
+static void log_warnings(const struct service_job *job)
+{
+    size_t i;
+    json_t *text;
+    json_array_foreach(job->warnings, i, text)
+    {
+        const char *const sentence = json_string_value(text);
+        log_warning("%s: %s", job->name, sentence != NULL ? sentence : "");
+    }
+}
+
 static void end_done(struct service *s, struct service_job *job)
 {
     service_count_done(s, job);
     backpressure_end(s);
     s->n_deferred_in_row = 0;
+    log_warnings(job);
     log_info("%s -> %s/%s in %.3f s", job->name, s->settings->output,
              job->spool->published != NULL ? job->spool->published : job->spool->stem,
              job->seconds);
@@ -307,6 +321,7 @@ static void after_recovery(struct service *s, struct service_step *step)
                  "aside",
                  r->n_jobs, r->n_finished, r->n_failed, r->n_aside);
     }
+    service_count_recovered(s, r);
     s->found = *r; /* see take_found() */
 }
 
@@ -327,6 +342,10 @@ static void after(uv_work_t *work, int failed)
         s->is_short = step->health.is_short;
     }
     for (size_t i = 0; i < step->n; i++) {
+        if (step->no_room && step->list == WAIT_FINISH) { /* what is made waits */
+            service_job_list(s, step->jobs[i], WAIT_FINISH);
+            continue;
+        }
         if (step->no_room) { /* as it was, but for files that were not yet claimed */
             step->spools[i]->outcome = SPOOL_TRANSIENT;
         }
@@ -482,6 +501,9 @@ void service_step(struct service *s)
     /* What is done already may be put in place below the reserve; that nothing could begin is said
      * before somebody drops a file. */
     step->health.for_room = s->is_paused || service_n_jobs(s) == 0;
+    if (look) {
+        service_past_ask(s, &step->health);
+    }
     for (size_t i = 1; i <= KINDS && !look && step->n == 0; i++) {
         size_t k = (s->last_step + i) % KINDS;
         step->list = order[k];

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define FIELD(name) offsetof(struct settings, name)
 
@@ -32,6 +33,10 @@ const struct settings_key settings_keys[] = {
      "Set a parameter of the pipeline (repeatable)"},
     {"pipeline", WORK, 'p', SETTINGS_PIPELINE, FIELD(pipeline), 0, 0, NULL, "NAME",
      "What to compute (default: by route, sub-folder or file name)"},
+    {"dem", SETTINGS_OF_RUN, 0, SETTINGS_TEXT, FIELD(dem), 0, 0, NULL, "FILE",
+     "Altitudes for sciddicat, whatever the file's name is; with --source"},
+    {"source", SETTINGS_OF_RUN, 0, SETTINGS_PATHS, FIELD(sources), 0, 0, NULL, "FILE",
+     "Debris that lies in --dem (repeatable: a job each, named after this file)"},
     {"output", WORK, 'o', SETTINGS_TEXT, FIELD(output), 0, 0, NULL, "DIR",
      "Folder for results (default leat-out; of a service SPOOL/out)"},
     {"backend", WORK, 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
@@ -45,17 +50,25 @@ const struct settings_key settings_keys[] = {
     {"threads", WORK, 0, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
      "Computing threads (default 0: the CPUs that leat may use)"},
     {"memory", WORK, 0, SETTINGS_SIZE, FIELD(memory), 0, 0, NULL, "SIZE",
-     "Bound on leat's own bulk memory, with K, M, G (default 0: half of the machine's)"},
+     "Bound on leat's own bulk memory: 4G, 4GB, 4GiB (default 0: half of the machine's)"},
     {"deadline", WORK, 0, SETTINGS_SECONDS, FIELD(deadline_s), 0, 0, NULL, "SECONDS",
      "Give up a job that takes longer (default 0: never)"},
     {"level", WORK, 0, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
      "Compression level of results (default 1)"},
+    {"max_unpacked", WORK, 0, SETTINGS_SIZE, FIELD(unpack.max_bytes), 0, 0, NULL, "SIZE",
+     "Refuse a compressed file or an archive that unpacks to more (default 1024G; 0: no limit)"},
+    {"max_ratio", WORK, 0, SETTINGS_COUNT, FIELD(unpack.max_ratio), 0, 1000000000, NULL, "N",
+     "Refuse one that unpacks to more than N times its size (default 250; 0: no limit)"},
+    {"max_entries", WORK, 0, SETTINGS_COUNT, FIELD(max_entries), 0, 1000000000, NULL, "N",
+     "Refuse an archive that has more entries (default 1000000; 0: no limit)"},
     {"force", RUN, 0, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
      "Replace results that are already there"},
     {"resume", RUN, 0, SETTINGS_SWITCH, FIELD(resume), 0, 0, NULL, NULL,
      "Skip what is done: results that match inputs, parameters and version"},
     {"shard", RUN, 0, SETTINGS_SHARD, FIELD(shard), 0, 0, NULL, "I/N|auto",
      "Process the I-th of N shares of the inputs; auto: as Slurm or mpirun says"},
+    {"name", RUN & ~F, 0, SETTINGS_TEXT, FIELD(name), 0, 0, NULL, "NAME",
+     "What standard input, the INPUT '-', is called: X.clusters.csv, X.tar (default stdin)"},
     {"mpi", RUN & ~F, 0, SETTINGS_SWITCH, FIELD(mpi), 0, 0, NULL, NULL,
      "Share the inputs with the other ranks that mpirun or srun has started"},
     {"mpi_timeout", RUN & ~F, 0, SETTINGS_SECONDS, FIELD(mpi_timeout_s), 0, 0, NULL, "SECONDS",
@@ -78,6 +91,8 @@ const struct settings_key settings_keys[] = {
      "Attempts at a job that crashes or takes too long (default 3)"},
     {"reserve", WATCH, 0, SETTINGS_SIZE, FIELD(reserve_bytes), 0, 0, NULL, "SIZE",
      "Pause when there is less room on the disks (default 256M)"},
+    {"require_mount", WATCH, 0, SETTINGS_TEXT, FIELD(require_mount), 0, 0, NULL, "FILE",
+     "Pause while the folder for results has no FILE: it is not mounted (default: none)"},
     {"drain", WATCH, 0, SETTINGS_SECONDS, FIELD(drain_s), 0, 0, NULL, "SECONDS",
      "When told to stop, let running jobs end for that long (default 60)"},
     {"status_socket", SPOOL, 0, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
@@ -119,10 +134,16 @@ static enum status put_parameter(struct setting_list *list, const char *text, co
     return status;
 }
 
-/* A number, and K, M or G behind it for a power of 1024. */
+/* Whether it is what may follow the letter of a size: "", "B", "iB". */
+static bool ends_size(const char *text)
+{
+    return *text == '\0' || strcasecmp(text, "B") == 0 || strcasecmp(text, "iB") == 0;
+}
+
+/* A number, and K, M, G or T behind it for a power of 1024, also as KB or KiB. */
 static enum status put_size(uint64_t *field, const char *value, const char *origin)
 {
-    static const char suffixes[] = "KMG";
+    static const char suffixes[] = "KMGT";
     const size_t n = strspn(value, "0123456789.");
     const char *suffix =
         n > 0 && value[n] != '\0' ? memchr(suffixes, value[n] & ~0x20, sizeof(suffixes) - 1) : NULL;
@@ -130,7 +151,7 @@ static enum status put_size(uint64_t *field, const char *value, const char *orig
     char number[32] = "";
     uint64_t whole;
     double real;
-    if (n < sizeof(number) && value[n + (shift > 0)] == '\0') {
+    if (n < sizeof(number) && (shift > 0 ? ends_size(value + n + 1) : value[n] == '\0')) {
         memcpy(number, value, n);
     }
     if (text_parse_count(number, &whole) && whole <= UINT64_MAX >> shift) {
@@ -142,7 +163,7 @@ static enum status put_size(uint64_t *field, const char *value, const char *orig
         *field = (uint64_t)ldexp(real, (int)shift);
         return STATUS_OK;
     }
-    return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a size (write 4096, 256M, 1.5G)",
+    return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a size (write 256M, 4GB, 1.5GiB)",
                        origin, value);
 }
 
@@ -284,7 +305,7 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     const struct stage_ops *stage;
     enum status status = STATUS_OK;
     if (is_count || key->kind == SETTINGS_CHOICE || key->kind == SETTINGS_SWITCH) {
-        status = stage_parse_param(&spec, value, &parsed);
+        status = settings_suggest(stage_parse_param(&spec, value, &parsed), &spec, value);
     } else if (key->kind == SETTINGS_PIPELINE) {
         status = settings_prefix_error(settings_find_stage(value, &stage), origin);
     }
@@ -325,6 +346,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     }
     case SETTINGS_PARAMETER:
         return put_parameter(field, value, origin);
+    case SETTINGS_PATHS:
+        return settings_append(field, (size_t *)((char ***)field + 1), value);
     }
     return status_fail(STATUS_INTERNAL, "%s: key without a kind", origin);
 }
@@ -367,6 +390,26 @@ enum status settings_put(struct setting_list *list, const char *key, const char 
     return STATUS_OK;
 }
 
+enum status settings_append(char ***list, size_t *n, const char *text)
+{
+    char **grown = realloc(*list, (*n + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", *n + 1);
+    }
+    *list = grown;
+    grown[*n] = strdup(text);
+    return grown[(*n)++] != NULL ? STATUS_OK
+                                 : status_fail(STATUS_NO_MEMORY, "no memory for an input");
+}
+
+static void free_strings(char **list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(list[i]);
+    }
+    free(list);
+}
+
 static void free_list(struct setting_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -394,14 +437,15 @@ void settings_free(struct settings *s)
     free(s->output);
     free(s->backend);
     free(s->spool);
+    free(s->require_mount);
     free(s->status_socket);
+    free(s->name);
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);
     free_sections(s->pipelines, s->n_pipelines);
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        free(s->inputs[i]);
-    }
-    free(s->inputs);
+    free_strings(s->inputs, s->n_inputs);
+    free(s->dem);
+    free_strings(s->sources, s->n_sources);
     memset(s, 0, sizeof(*s));
 }
 

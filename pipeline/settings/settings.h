@@ -9,6 +9,7 @@
 #define LEAT_PIPELINE_SETTINGS_SETTINGS_H
 
 #include "formats/base/status.h"
+#include "formats/source/source.h"
 #include "formats/table/table.h"
 #include "pipeline/names/launcher.h"
 #include "stages/stage.h"
@@ -47,6 +48,7 @@ struct settings_devices {
 
 struct settings {
     char *config;      /* file read; NULL: none */
+    char *name;        /* what standard input is called; NULL: "stdin" */
     char *pipeline;    /* --pipeline of the command line; NULL: by route or name */
     char *output;      /* default "leat-out"; of watch absolute, and SPOOL/out */
     char *backend;     /* "auto", "cpu", "cuda" */
@@ -55,6 +57,10 @@ struct settings {
     uint64_t memory;   /* bound on leat's own bulk host memory; 0: half of the machine's */
     double deadline_s; /* of one job; 0: none */
     int level;         /* deflate level 1..9, default PACK_LEVEL */
+    /* What may come out of a compressed file or an archive, and how many entries may be in one; 0:
+     * no limit. Default 1 TiB, 250 times, a million. */
+    struct source_limits unpack;
+    uint64_t max_entries;
     bool force, json, quiet, verbose;
     struct settings_devices devices;
     size_t spread;               /* devices that one job may use at a time; 0: all of them */
@@ -72,6 +78,7 @@ struct settings {
     double drain_s;      /* default 60: that long running jobs may take to end after SIGTERM */
     size_t max_attempts; /* default 3; at least 1 */
     uint64_t reserve_bytes;  /* default 256 MiB: kept free on the spool's and the results' disk */
+    char *require_mount;     /* a path in the output folder that must be there; NULL: none */
     char *status_socket;     /* never NULL for watch; else NULL when not given */
     bool failed;             /* status --failed */
     bool all;                /* retry --all */
@@ -80,6 +87,9 @@ struct settings {
     size_t n_routes, n_pipelines;
     char **inputs; /* what is no option: inputs, or the ids of retry */
     size_t n_inputs;
+    char *dem;      /* --dem, whatever its name is; with it, and only then, */
+    char **sources; /* --source: what lies in it, each a job */
+    size_t n_sources;
 };
 
 /* Parses `argv` (argv[0] is the subcommand: "run", "check", "show", "doctor", "watch", "status",
@@ -103,6 +113,8 @@ enum status settings_choose_devices(const struct settings_devices *devices, size
  * --status-socket is the only place where it is given. */
 enum { SETTINGS_SOCKETS = 4 };
 char *settings_next_socket(const struct settings *s, bool own, size_t *at);
+/* Whether the input is standard input: "-", "/dev/stdin". */
+bool settings_is_stdin(const char *input);
 /* The log says as much as -q and -v ask for. */
 void settings_set_log_level(const struct settings *s);
 
@@ -119,17 +131,21 @@ struct job_settings {
                    single path component */
 };
 
-/* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name)
- * and resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways),
+/* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name;
+ * a table that is itself an input is the first pipeline's where none of these says one) and
+ * resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways),
  * a name that does not tell which part of its job the file is, unknown or unfit parameter. Reader
- * keys (columns, member, missing_value) are known to every pipeline. */
+ * keys (columns, member, missing_value, skip, header, sep) are known to every pipeline. */
 enum status settings_resolve(const struct settings *s, const char *path,
                              struct job_settings *out) STATUS_MUST_CHECK;
+/* The same for the job of --dem and one of --source, after which it is named. */
+enum status settings_resolve_source(const struct settings *s, const char *source,
+                                    struct job_settings *out) STATUS_MUST_CHECK;
 void job_settings_free(struct job_settings *j);
 /* Gives the job of j->stage its stage's parameters, with their defaults. */
 enum status settings_take_defaults(struct job_settings *j) STATUS_MUST_CHECK;
 /* Sets a parameter of the job's stage, or one of the keys that the readers know whatever the stage
- * (columns, member, missing_value). Texts are borrowed. */
+ * (columns, member, missing_value, skip, header, sep). Texts are borrowed. */
 enum status settings_take_parameter(struct job_settings *j, const char *key,
                                     const char *value) STATUS_MUST_CHECK;
 

@@ -32,6 +32,7 @@ static char *next_line(char *text, int size, void *context)
         return NULL;
     }
     errno = 0;
+    memset(text, '\n', (size_t)size);
     if (fgets(text, size, r->file) == NULL) {
         if (ferror(r->file)) {
             r->status = status_fail_errno(errno, "%s: cannot read", config);
@@ -40,7 +41,9 @@ static char *next_line(char *text, int size, void *context)
     }
     r->line++;
     size_t n = strlen(text);
-    if ((n == 0 || text[n - 1] != '\n') && !feof(r->file)) {
+    /* Behind the end of a last line without a line feed stand those that were there before. */
+    const bool is_whole = n > 0 && text[n - 1] == '\n';
+    if (!is_whole && (!feof(r->file) || (n + 1 < (size_t)size && text[n + 1] != '\n'))) {
         r->status =
             n + 1 == (size_t)size
                 ? status_fail(STATUS_BAD_ARGUMENT, "%s:%d: longer than %d bytes", config, r->line,

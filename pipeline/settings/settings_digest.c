@@ -39,5 +39,9 @@ uint64_t settings_digest(const struct settings *s)
     for (size_t i = 0; i < s->n_inputs; i++) {
         h = text_hash_add(h, s->inputs[i]);
     }
+    h = text_hash_add(h, s->dem);
+    for (size_t i = 0; i < s->n_sources; i++) {
+        h = text_hash_add(h, s->sources[i]);
+    }
     return h;
 }

@@ -22,7 +22,9 @@ struct command {
 static const struct command commands[] = {
     {"run", SETTINGS_OF_RUN, "INPUT...",
      "Processes files, folders and archives, and leaves a folder of results for each input set.",
-     "INPUT is a table (CSV, TSV, .npy, each also gzipped, or .npz), a folder, or an archive. "
+     "INPUT is a table (CSV, TSV, .npy, each also compressed, or .npz), a folder, or an archive; "
+     "'-' is standard "
+     "input. "
      "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done."},
     {"check", SETTINGS_OF_RUN, "INPUT...",
      "Reads and validates inputs, and says what run would do with them, without doing it.",
@@ -65,14 +67,7 @@ static enum status put_input(struct given *g, const char *text)
                            "leat %s: '%s' is not an argument of it; see leat %s --help",
                            g->command->name, text, g->command->name);
     }
-    char **grown = realloc(s->inputs, (s->n_inputs + 1) * sizeof(*grown));
-    if (grown == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", s->n_inputs + 1);
-    }
-    s->inputs = grown;
-    grown[s->n_inputs] = strdup(text);
-    return grown[s->n_inputs++] != NULL ? STATUS_OK
-                                        : status_fail(STATUS_NO_MEMORY, "no memory for an input");
+    return settings_append(&s->inputs, &s->n_inputs, text);
 }
 
 static enum status apply_option(struct given *g, size_t i, const char *value)
@@ -145,6 +140,8 @@ static enum status set_defaults(struct settings *s)
 {
     s->backend = strdup("auto");
     s->level = PACK_LEVEL;
+    s->unpack = (struct source_limits){.max_bytes = UINT64_C(1) << 40, .max_ratio = 250};
+    s->max_entries = 1000000;
     s->keep_inputs = true;
     s->mpi_timeout_s = 30;
     s->settle_s = 2;
@@ -219,6 +216,11 @@ static enum status fill_in(struct settings *s, const struct command *command)
                : status_fail(STATUS_NO_MEMORY, "no memory for settings");
 }
 
+bool settings_is_stdin(const char *input)
+{
+    return strcmp(input, "-") == 0 || strcmp(input, "/dev/stdin") == 0;
+}
+
 /* What a command cannot do without. */
 static enum status check_given(const struct settings *s, const struct command *command)
 {
@@ -233,7 +235,26 @@ static enum status check_given(const struct settings *s, const struct command *c
         return status_fail(STATUS_BAD_ARGUMENT,
                            "leat %s: --mpi shares the inputs itself; leave out --shard", name);
     }
-    if (*command->operands == '\0' || s->n_inputs > 0 || s->all) {
+    size_t n_stdin = 0;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        n_stdin += settings_is_stdin(s->inputs[i]);
+    }
+    if (n_stdin > 1 || (n_stdin == 0 && s->name != NULL)) {
+        return status_fail(STATUS_BAD_ARGUMENT, "leat %s: %s", name,
+                           n_stdin > 1 ? "standard input is named twice; once is enough"
+                                       : "--name is for standard input; add the INPUT '-'");
+    }
+    if (n_stdin > 0 && (s->mpi || s->resume)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "leat %s: '-' cannot be combined with %s; give the input as a file",
+                           name, s->mpi ? "--mpi" : "--resume");
+    }
+    if ((s->dem != NULL) != (s->n_sources > 0)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "leat %s: --dem FILE and --source FILE belong together; give --%s, too",
+                           name, s->dem != NULL ? "source" : "dem");
+    }
+    if (*command->operands == '\0' || s->n_inputs > 0 || s->n_sources > 0 || s->all) {
         return STATUS_OK;
     }
     return (command->where & SETTINGS_OF_RETRY) != 0

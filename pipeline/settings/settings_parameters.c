@@ -15,53 +15,22 @@ enum status settings_prefix_error(enum status status, const char *origin)
                                : status_fail(status, "%s: %s", origin, status_message());
 }
 
-/* What every table can be read with, whatever the pipeline. */
-static const char *const reader_keys[] = {"columns", "member", "missing_value"};
-enum { READER_KEYS = sizeof(reader_keys) / sizeof(reader_keys[0]) };
-
-static bool is_reader_key(const char *key)
+enum status settings_suggest(enum status status, const struct param_spec *spec, const char *value)
 {
-    bool is = false;
-    for (size_t i = 0; i < READER_KEYS; i++) {
-        is = is || strcmp(reader_keys[i], key) == 0;
+    char words[128];
+    struct text_near near = {.word = value};
+    if (status != STATUS_BAD_ARGUMENT || spec->kind != PARAM_CHOICE ||
+        strlen(spec->choices) >= sizeof(words)) {
+        return status;
     }
-    return is;
-}
-
-static enum status take_reader_key(const char *key, const char *value, struct table_options *out)
-{
-    if (*value == '\0') {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: the value is empty", key);
+    strcpy(words, spec->choices);
+    char *rest = words;
+    for (char *word; (word = strsep(&rest, "|")) != NULL;) {
+        text_near_offer(&near, word);
     }
-    if (strcmp(key, "columns") == 0) {
-        out->columns = value;
-    } else if (strcmp(key, "member") == 0) {
-        out->member = value;
-    } else if (!text_parse_real(value, &out->missing_value)) {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a number", key, value);
-    } else {
-        out->has_missing_value = true;
-    }
-    return STATUS_OK;
-}
-
-static enum status unknown_parameter(const struct stage_ops *stage, const char *key)
-{
-    struct text_near near = {.word = key};
-    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
-        for (size_t i = 0; i < (*s)->n_specs && (stage == NULL || stage == *s); i++) {
-            text_near_offer(&near, (*s)->specs[i].key);
-        }
-    }
-    for (size_t i = 0; i < READER_KEYS; i++) {
-        text_near_offer(&near, reader_keys[i]);
-    }
-    const char *whose = stage != NULL ? stage->name : "any pipeline";
     return near.best != NULL
-               ? status_fail(STATUS_BAD_ARGUMENT,
-                             "unknown parameter '%s' of %s: did you mean '%s'?", key, whose,
-                             near.best)
-               : status_fail(STATUS_BAD_ARGUMENT, "unknown parameter '%s' of %s", key, whose);
+               ? status_fail(status, "%s; did you mean '%s'?", status_message(), near.best)
+               : status;
 }
 
 static const struct param_spec *find_spec(const struct stage_ops *stage, const char *key)
@@ -72,6 +41,32 @@ static const struct param_spec *find_spec(const struct stage_ops *stage, const c
         }
     }
     return NULL;
+}
+
+/* A parameter of the stage or, NULL, of any. */
+static enum status unknown_parameter(const struct stage_ops *stage, const char *key)
+{
+    struct text_near near = {.word = key};
+    for (const struct stage_ops *const *s = stage_registry; stage != NULL && *s != NULL; s++) {
+        if (find_spec(*s, key) != NULL) {
+            return status_fail(STATUS_BAD_ARGUMENT, "'%s' is a parameter of %s, not of %s", key,
+                               (*s)->name, stage->name);
+        }
+    }
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        for (size_t i = 0; i < (*s)->n_specs && (stage == NULL || stage == *s); i++) {
+            text_near_offer(&near, (*s)->specs[i].key);
+        }
+    }
+    for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
+        text_near_offer(&near, table_option_key(i));
+    }
+    const char *whose = stage != NULL ? stage->name : "any pipeline";
+    return near.best != NULL
+               ? status_fail(STATUS_BAD_ARGUMENT,
+                             "unknown parameter '%s' of %s: did you mean '%s'?", key, whose,
+                             near.best)
+               : status_fail(STATUS_BAD_ARGUMENT, "unknown parameter '%s' of %s", key, whose);
 }
 
 enum status settings_take_defaults(struct job_settings *j)
@@ -88,19 +83,23 @@ enum status settings_take_defaults(struct job_settings *j)
 
 enum status settings_take_parameter(struct job_settings *j, const char *key, const char *value)
 {
-    if (is_reader_key(key)) {
-        return take_reader_key(key, value, &j->table);
+    enum table_option option; /* what every table can be read with, whatever the pipeline */
+    if (table_option_find(key, &option)) {
+        return table_option_set(&j->table, option, value);
     }
     const struct param_spec *spec = find_spec(j->stage, key);
-    return spec != NULL ? stage_parse_param(spec, value, &j->params[spec - j->stage->specs])
-                        : unknown_parameter(j->stage, key);
+    return spec != NULL
+               ? settings_suggest(
+                     stage_parse_param(spec, value, &j->params[spec - j->stage->specs]), spec, value)
+               : unknown_parameter(j->stage, key);
 }
 
 enum status settings_check_parameter(const struct stage_ops *stage, const char *key,
                                      const char *value)
 {
-    if (is_reader_key(key)) {
-        return take_reader_key(key, value, &(struct table_options){0});
+    enum table_option option;
+    if (table_option_find(key, &option)) {
+        return table_option_set(&(struct table_options){0}, option, value);
     }
     enum status status = STATUS_OK;
     bool known = false;
@@ -108,7 +107,8 @@ enum status settings_check_parameter(const struct stage_ops *stage, const char *
         const struct param_spec *spec = stage == NULL || stage == *s ? find_spec(*s, key) : NULL;
         if (spec != NULL) {
             known = true;
-            status = stage_parse_param(spec, value, &(struct param_value){0});
+            status = settings_suggest(stage_parse_param(spec, value, &(struct param_value){0}),
+                                      spec, value);
             if (status == STATUS_OK) {
                 return STATUS_OK;
             }

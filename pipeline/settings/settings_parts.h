@@ -17,7 +17,8 @@ enum settings_kind {
     SETTINGS_DEVICES,  /* all, N, or a list with a comma */
     SETTINGS_SPREAD,   /* auto, off, or N */
     SETTINGS_SHARD,    /* I/N, counted from 1, or auto */
-    SETTINGS_PARAMETER /* KEY=VALUE, into a list */
+    SETTINGS_PARAMETER, /* KEY=VALUE, into a list */
+    SETTINGS_PATHS      /* one more, into a list and its length behind it */
 };
 
 /* Where a key is known: in the configuration file, and as an option of these commands. */
@@ -52,6 +53,11 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
 /* The status as it is, with "ORIGIN: " before the description of a failure. */
 enum status settings_prefix_error(enum status status, const char *origin) STATUS_MUST_CHECK;
 
+/* The status as it is, with the nearest of a PARAM_CHOICE's words behind the description of a
+ * failure. */
+enum status settings_suggest(enum status status, const struct param_spec *spec,
+                             const char *value) STATUS_MUST_CHECK;
+
 /* Sets key to value, over an earlier one of that key; all are copied. */
 enum status settings_put(struct setting_list *list, const char *key, const char *value,
                          const char *origin) STATUS_MUST_CHECK;
@@ -61,6 +67,8 @@ enum status settings_check_parameter(const struct stage_ops *stage, const char *
 /* The same for a whole list; messages begin with where a setting comes from. */
 enum status settings_check_parameters(const struct stage_ops *stage,
                                       const struct setting_list *list) STATUS_MUST_CHECK;
+/* Appends a copy to a list of strings. */
+enum status settings_append(char ***list, size_t *n, const char *text) STATUS_MUST_CHECK;
 /* stage_find, or STATUS_BAD_ARGUMENT with the nearest name and all there are. */
 enum status settings_find_stage(const char *name, const struct stage_ops **out) STATUS_MUST_CHECK;
 

@@ -2,7 +2,8 @@
  * settings_resolve - what holds for one input: its pipeline, every parameter, the result's name.
  *
  * The pipeline is that of --pipeline, else of the first matching route, else that of the deepest
- * sub-folder of the input named after one, else the one that the name asks for. A parameter is
+ * sub-folder of the input named after one, else the one that the name asks for, else, of a table
+ * that is an input itself, the first. A parameter is
  * taken from -s, else from the route, else from [pipeline NAME], else built in. A route counts only
  * for the pipeline that it (or its absence of one) leads to: --pipeline passes over routes to
  * another.
@@ -90,17 +91,20 @@ static const struct stage_ops *find_by_folder(const struct settings *s, const ch
     return found;
 }
 
-/* The number of the stage's part that the name asks for; n_parts: none. A grid's name ends in one
- * of the known ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
+/* The number of the stage's part that the name asks for last, as its stem is what stands before that
+ * (x.dem.source.asc is the source of x.dem); n_parts: none. A grid's name ends in one of the known
+ * ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
 static size_t find_part(const struct stage_ops *stage, const char *path)
 {
-    size_t i = 0;
-    while (i < stage->n_parts &&
-           !(input_name_asks_for(path, stage->parts[i].suffix) &&
-             (stage->parts[i].kind == STAGE_TABLE || input_name_is_grid(path)))) {
-        i++;
+    size_t found = stage->n_parts, longest = 0;
+    for (size_t i = 0; i < stage->n_parts; i++) {
+        const size_t n = input_name_asks_for(path, stage->parts[i].suffix);
+        if (n > longest && (stage->parts[i].kind == STAGE_TABLE || input_name_is_grid(path))) {
+            found = i;
+            longest = n;
+        }
     }
-    return i;
+    return found;
 }
 
 static const struct stage_ops *find_by_name(const char *path)
@@ -111,6 +115,16 @@ static const struct stage_ops *find_by_name(const char *path)
         }
     }
     return NULL;
+}
+
+/* Whether the path is an input itself, not something in it, and a table. */
+static bool is_named_table(const struct settings *s, const char *path)
+{
+    size_t i = 0;
+    while (i < s->n_inputs && strcmp(s->inputs[i], path) != 0) {
+        i++;
+    }
+    return i < s->n_inputs && input_name_is_table(path);
 }
 
 /* NULL when no pipeline takes it. *route is the route that counts, NULL when none does. */
@@ -125,7 +139,8 @@ static const struct stage_ops *find_stage(const struct settings *s, const char *
         return stage_find((*route)->pipeline);
     }
     const struct stage_ops *stage = find_by_folder(s, path);
-    return stage != NULL ? stage : find_by_name(path);
+    stage = stage != NULL ? stage : find_by_name(path);
+    return stage == NULL && is_named_table(s, path) ? stage_registry[0] : stage;
 }
 
 bool settings_routes(const struct settings *s, const char *path)
@@ -176,8 +191,8 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
  * other name says nothing: formats are recognized by content. */
 static bool is_foreign(const char *path)
 {
-    static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc", "odt",
-                                          "bz2",  "zst", "lz4", "rar", "gpg", "png",  "jpg"};
+    static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc",
+                                          "odt",  "lz4", "rar", "gpg", "png", "jpg"};
     const char *name = input_name_last(path), *dot = strrchr(name, '.');
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
         if (dot != NULL && dot != name && strcasecmp(dot + 1, endings[i]) == 0) {
@@ -192,8 +207,9 @@ static enum status refuse_path(const char *path)
     if (is_foreign(path)) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: files of this kind are not read: tables are .csv .tsv .txt .npy "
-                           ".npz, grids .asc .tif, archives .zip .tar .tar.gz .tgz .tar.xz .7z; "
-                           "convert it to one of these",
+                           ".npz, grids .asc .tif, texts and .npy also compressed by gzip, xz, "
+                           "zstd or bzip2, archives .zip .7z .tar .tar.gz .tar.xz .tar.zst "
+                           ".tar.bz2; convert it to one of these",
                            path);
     }
     char names[SETTINGS_NAMES_BYTES];
@@ -282,6 +298,47 @@ enum status settings_resolve(const struct settings *s, const char *path, struct 
 {
     *out = (struct job_settings){0};
     const enum status status = resolve(s, path, out);
+    if (status != STATUS_OK) {
+        job_settings_free(out);
+    }
+    return status;
+}
+
+/* The stage one of whose parts has that suffix, which there is. */
+static const struct stage_ops *find_by_part(const char *suffix, size_t *part)
+{
+    for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
+        for (*part = 0; *part < (*stage)->n_parts; ++*part) {
+            if (strcmp((*stage)->parts[*part].suffix, suffix) == 0) {
+                return *stage;
+            }
+        }
+    }
+    return NULL;
+}
+
+static enum status resolve_source(const struct settings *s, const char *source,
+                                  struct job_settings *j)
+{
+    const struct settings_section *route = find_route(s, source);
+    size_t part = 0;
+    j->stage = find_by_part("source", &part);
+    if (j->stage == NULL || (s->pipeline != NULL && stage_find(s->pipeline) != j->stage)) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: pipeline %s takes no --dem and --source",
+                           source, s->pipeline != NULL ? s->pipeline : "");
+    }
+    const bool is_other =
+        route != NULL && route->pipeline != NULL && stage_find(route->pipeline) != j->stage;
+    STATUS_TRY(resolve_parameters(s, is_other ? NULL : route, j));
+    j->n_parts = j->stage->n_parts;
+    return input_name_stem(source, "source", &j->stem);
+}
+
+enum status settings_resolve_source(const struct settings *s, const char *source,
+                                    struct job_settings *out)
+{
+    *out = (struct job_settings){0};
+    const enum status status = resolve_source(s, source, out);
     if (status != STATUS_OK) {
         job_settings_free(out);
     }

@@ -89,6 +89,10 @@ static void print_state(FILE *out, const json_t *d)
         put_pair(out, " (", text_at(d, "watching"), ")");
     }
     putc('\n', out);
+    if (*text_at(d, "leases") != '\0') {
+        label(out, "");
+        put_pair(out, "", text_at(d, "leases"), "\n");
+    }
     label(out, "results");
     put_pair(out, "", text_at(d, "output"), "\n");
     if (*text_at(d, "socket") != '\0') {
@@ -207,11 +211,34 @@ void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size
     }
 }
 
+/* Of the last jobs that are done those with warnings, the last one first, a line a sentence. */
+static void print_warnings(FILE *out, const json_t *done)
+{
+    size_t i, k, n_shown = 0, n_left = 0;
+    json_t *job, *text;
+    json_array_foreach(done, i, job)
+    {
+        json_array_foreach(json_object_get(job, "warnings"), k, text)
+        {
+            if (n_shown == SHOWN) {
+                n_left++;
+                continue;
+            }
+            fputs(n_shown++ == 0 ? "Last warnings\n" : "", out);
+            put_pair(out, "  ", text_at(job, "name"), ": ");
+            put_pair(out, "", json_string_value(text) != NULL ? json_string_value(text) : "", "\n");
+        }
+    }
+    if (n_left > 0) {
+        fprintf(out, "  and %zu more\n", n_left);
+    }
+}
+
 void status_text_print(FILE *out, const json_t *document)
 {
     size_t n_waiting = (size_t)count_at(document, "n_waiting");
     const json_t *failed = json_object_get(document, "failed");
-    const json_int_t n_failed = count_at(json_object_get(document, "totals"), "failed");
+    const json_int_t n_failed = count_at(document, "n_failed");
     print_state(out, document);
     print_list(out, "workers", json_object_get(document, "workers"), 0, print_worker);
     print_list(out, "at work", json_object_get(document, "in_flight"), 0, print_job);
@@ -223,6 +250,7 @@ void status_text_print(FILE *out, const json_t *document)
     print_list(out, "", json_object_get(document, "waiting"),
                n_waiting + (count_at(document, "n_troubles") > 0), print_waiting);
     print_rates(out, document);
+    print_warnings(out, json_object_get(document, "done"));
     if (json_array_size(failed) > 0) {
         fputs("Last failures\n", out);
         status_text_print_failed(out, failed, SHOWN, (size_t)n_failed, text_at(document, "spool"));

@@ -227,11 +227,13 @@ static void begin_jobs(struct worker *w)
 static void say_done(struct worker *w, const char *id, const struct job_report *report)
 {
     json_t *outputs = json_object_get(report->manifest, "outputs");
+    json_t *warnings = json_object_get(report->manifest, "warnings");
     const json_t *timing = json_object_get(report->manifest, "timing");
     worker_link_send(&w->link,
-                     json_pack("{s:s, s:s, s:f, s:I, s:O}", "is", "done", "id", id, "seconds",
+                     json_pack("{s:s, s:s, s:f, s:I, s:O, s:O}", "is", "done", "id", id, "seconds",
                                json_number_value(json_object_get(timing, "wall_s")), "bytes",
-                               (json_int_t)report->input_bytes, "outputs", outputs));
+                               (json_int_t)report->input_bytes, "outputs", outputs, "warnings",
+                               warnings));
 }
 
 /* A job's stem is its id here. */
@@ -275,6 +277,7 @@ static void add_job(struct worker *w, const json_t *message)
 static void on_alive(uv_timer_t *timer)
 {
     struct worker *w = timer->data;
+    log_report_dropped();
     if (w->tasks == NULL) {
         uv_timer_stop(timer);
         return;
@@ -357,6 +360,7 @@ static void open_engine(struct worker *w, const json_t *message)
                           .spread = (size_t)number(message, "spread"),
                           .memory = number(message, "memory"),
                           .level = (int)number(message, "level"),
+                          .unpack = {number(message, "max_unpacked"), number(message, "max_ratio")},
                           .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};
     enum status code = open_folders(w, message);
     if (code == STATUS_OK) {
@@ -441,6 +445,7 @@ int worker_run(int argc, char **argv)
                                      .user = &w};
     w.link = (struct worker_link){.message = on_message, .broken = on_broken, .user = &w};
     w.last_task = &w.tasks;
+    log_drop_when_blocked();
     settle_in();
     if (uv_loop_init(&w.loop) != 0) {
         log_error("worker: cannot begin");

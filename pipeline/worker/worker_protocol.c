@@ -166,22 +166,17 @@ static json_t *pack_value(const struct param_spec *spec, const struct param_valu
 json_t *worker_pack_settings(const struct job_settings *settings)
 {
     const struct stage_ops *stage = settings->stage;
-    const struct table_options *table = &settings->table;
     json_t *set = json_object();
     int failed = 0;
     for (size_t i = 0; i < stage->n_specs; i++) {
         failed |= json_object_set_new(set, stage->specs[i].key,
                                       pack_value(&stage->specs[i], &settings->params[i]));
     }
-    if (table->columns != NULL) {
-        failed |= json_object_set_new(set, "columns", json_string(table->columns));
-    }
-    if (table->member != NULL) {
-        failed |= json_object_set_new(set, "member", json_string(table->member));
-    }
-    if (table->has_missing_value) {
-        failed |=
-            json_object_set_new(set, "missing_value", json_sprintf("%.17g", table->missing_value));
+    for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
+        const char *text = table_option_get(&settings->table, i);
+        if (text != NULL) {
+            failed |= json_object_set_new(set, table_option_key(i), json_string(text));
+        }
     }
     if (failed != 0) {
         json_decref(set);

@@ -4,7 +4,7 @@
  *
  * The service:
  *   {"do": "open", "spool", "output", "backend", "threads", "jobs", "spread", "memory", "level",
- * "deadline_s"}
+ * "max_unpacked", "max_ratio", "deadline_s"}
  *   {"do": "job", "id", "pipeline", "set": {KEY: TEXT}, "parts": [{"file", "prj", "path"}]}
  *   {"do": "set", "deadline_s"}            of jobs that are begun from now on
  *   {"do": "drain"}                        begin no more, and say so of each job that waits
@@ -16,7 +16,7 @@
  *                                                           once more when it waits for memory,
  *                                                           without a deadline, and when it has it
  *   {"is": "alive", "bytes": {ID: BYTES}}                   every WORKER_ALIVE_MS while jobs run
- *   {"is": "done", "id", "seconds", "bytes", "outputs"}     outputs as in result.json
+ *   {"is": "done", "id", "seconds", "bytes", "outputs", "warnings"}    these two as in result.json
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as
  *                                                           names are, since it may hold one
  *

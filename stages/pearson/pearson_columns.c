@@ -42,10 +42,16 @@ static enum status columns_finish(struct pearson_job *job)
     return job->ops->pearson->columns_finish(job->queue, job->columns, job->moments, &matrix);
 }
 
+static enum status columns_common(struct pearson_job *job, struct matrix_pair *pairs, size_t n)
+{
+    return job->ops->pearson->columns_common(job->queue, job->columns, pairs, n);
+}
+
 const struct pearson_strategy pearson_columns = {
     .open = columns_open,
     .begin = pearson_job_stage,
     .take = columns_take,
     .finish = columns_finish,
+    .common = columns_common,
     .release = columns_release,
 };

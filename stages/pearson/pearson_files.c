@@ -129,19 +129,33 @@ enum status pearson_files_series(struct pearson_job *job, struct result *out)
         job->n_series, rows_in_piece(job, SERIES_ROWS, 9, 1), series_rows, job, NULL);
 }
 
+/* Where r lies with a probability of 95 %, by Fisher's z, atanh(r) -+ 1.96 / sqrt(n - 3), of which
+ * tanh is taken without going there: exact for |r| = 1. NaN up to n = 3. */
+static void interval(double r, uint64_t n, double *low, double *high)
+{
+    static const double of_normal = 1.959963984540054; /* 95 % of it lie within */
+    const double t = n > 3 ? tanh(of_normal / sqrt((double)n - 3)) : NAN;
+    *low = (r - t) / (1 - r * t);
+    *high = (r + t) / (1 + r * t);
+}
+
 static enum status pair_rows(void *context, uint64_t first, size_t n, struct bytes *out)
 {
     const struct pearson_job *job = context;
     for (size_t k = 0; k < n; k++) {
         const struct matrix_pair *p = &job->pairs[first + k];
-        STATUS_TRY(result_put_row(out, "uussf", (uint64_t)p->i, (uint64_t)p->j, job->names.at[p->i],
-                                  job->names.at[p->j], p->r));
+        const uint64_t samples = job->n_common != NULL ? job->n_common[first + k] : job->n_samples;
+        double low, high;
+        interval(p->r, samples, &low, &high);
+        STATUS_TRY(result_put_row(out, "uussfuff", (uint64_t)p->i, (uint64_t)p->j,
+                                  job->names.at[p->i], job->names.at[p->j], p->r, samples, low,
+                                  high));
     }
     return STATUS_OK;
 }
 
 enum status pearson_files_pairs(struct pearson_job *job, struct result *out)
 {
-    return result_add_csv(out, "pairs", "i,j,name_i,name_j,r", job->n_listed,
-                          rows_in_piece(job, PAIR_ROWS, 3, 2), pair_rows, job, NULL);
+    return result_add_csv(out, "pairs", "i,j,name_i,name_j,r,n,r_low,r_high", job->n_listed,
+                          rows_in_piece(job, PAIR_ROWS, 6, 2), pair_rows, job, NULL);
 }

@@ -23,9 +23,17 @@ struct pearson_strategy {
     enum status (*take)(struct pearson_job *job, size_t n_lines) STATUS_MUST_CHECK;
     /* All units have been taken: completes moments and matrix, but for missing values. */
     enum status (*finish)(struct pearson_job *job) STATUS_MUST_CHECK;
+    /* As of struct stage_ops; NULL: never any. */
+    size_t (*helpers)(const struct pearson_job *job);
+    enum status (*help)(struct pearson_job *job, struct queue **queues,
+                        size_t *n) STATUS_MUST_CHECK;
     /* Corrects the matrix for missing values, when the moments are there on the host and some
      * series has any; NULL where take has done so. */
     enum status (*fill_missing)(struct pearson_job *job) STATUS_MUST_CHECK;
+    /* Sets pairs[k].r to the number of samples that are in both series, of n pairs of series that
+     * both have missing values; series are numbered as they came. When all else has been found. */
+    enum status (*common)(struct pearson_job *job, struct matrix_pair *pairs,
+                          size_t n) STATUS_MUST_CHECK;
     /* Gives back what only the computation needed. May be called twice, and after any failure. */
     void (*release)(struct pearson_job *job);
 };
@@ -71,11 +79,14 @@ struct pearson_job {
     struct span increments; /* of one panel, when they are not kept */
     struct span exact[2];   /* two panels in the exact form, for gaps in a matrix of another form */
     struct moments exact_moments;
+    uint64_t **present; /* [n_series] once it is asked for: a bit a sample; NULL: not asked for */
+    struct panels *shared; /* with other devices; NULL: it is not */
     /* of pearson_columns */
     void *columns;
 
     /* the outcome, on the backend */
     size_t n_series, n_samples; /* n_samples: after increments */
+    size_t n_left_out;          /* columns before the first series: 0, or 1, an index */
     struct moments moments;
     struct span *panels;
     size_t n_panels, panels_capacity;
@@ -90,6 +101,7 @@ struct pearson_job {
     struct matrix_pair *pairs; /* the strongest first */
     size_t n_found;            /* 0 only when no pair has a coefficient */
     size_t n_listed;           /* of the pairs found: those that were asked for */
+    uint64_t *n_common;        /* [n_listed] the samples of each; NULL: n_samples */
     uint32_t *order;           /* [n_series]: series from left to right; NULL: as in the file */
 };
 
@@ -117,6 +129,20 @@ void pearson_job_unstage(struct pearson_job *job);
 /* Appends a panel to the matrix: `rows` rows of `width` elements. */
 enum status pearson_job_panel(struct pearson_job *job, size_t rows, size_t width,
                               struct span *panel) STATUS_MUST_CHECK;
+/* Fills n_common, when the pairs are there and some series has missing values. */
+enum status pearson_common(struct pearson_job *job) STATUS_MUST_CHECK;
+/* As of struct pearson_strategy, of pearson_rows. */
+enum status pearson_rows_common(struct pearson_job *job, struct matrix_pair *pairs,
+                                size_t n) STATUS_MUST_CHECK;
+/* The host memory that it takes. */
+size_t pearson_rows_common_bytes(size_t n_samples);
+/* Series s, when the pairs are there: in the exact standard form, where that is what was computed
+ * with, else itself (of x_type). */
+struct span pearson_rows_one(const struct pearson_job *job, size_t s, bool *is_standard);
+/* pearson_share: what pearson_rows has of struct stage_ops for helpers. */
+size_t pearson_share_helpers(const struct pearson_job *job);
+enum status pearson_share_help(struct pearson_job *job, struct queue **queues,
+                               size_t *n) STATUS_MUST_CHECK;
 /* All series as one span, for pairs that are computed again from them; ends what else pearson_rows
  * holds. */
 enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x) STATUS_MUST_CHECK;

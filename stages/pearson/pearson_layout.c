@@ -13,10 +13,12 @@
 
 #include "formats/base/checked.h"
 #include "stages/pearson/pearson_heatmap.h"
+#include "stages/pearson/pearson_index.h"
 #include "stages/pearson/pearson_order.h"
 #include "stages/pearson/pearson_pairs.h"
 #include "stages/pearson/series_names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -154,6 +156,34 @@ enum status pearson_check_series(const struct stage_args *args, size_t n_series)
     return STATUS_OK;
 }
 
+/* More rows than any other table has for its columns: samples in rows, and no line of names above.
+ */
+enum { UNLIKELY_ROWS = 1000, UNLIKELY_RATIO = 500 };
+
+enum status pearson_check_sides(const struct stage_args *args, struct stage_need *need)
+{
+    const struct table_info *table = args->inputs[0].table;
+    const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
+    const size_t rows = table->lines_are_columns ? table->cells_per_line : lines;
+    const size_t columns = table->lines_are_columns ? lines : table->cells_per_line;
+    if (args->params[SERIES].index != SERIES_AUTO || table->has_header || table->has_labels) {
+        return STATUS_OK; /* it is said, or what has a name is a series */
+    }
+    if (rows >= UNLIKELY_ROWS && rows / UNLIKELY_RATIO >= columns) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: has no line of names, and %s%zu rows of %zu numbers: say whether "
+                           "the columns or the rows are the series (series=columns or series=rows)",
+                           args->inputs[0].name, table->n_lines > 0 ? "" : "about ", rows, columns);
+    }
+    if (strcmp(table->format, "csv") == 0) {
+        snprintf(need->notice, sizeof need->notice,
+                 "line 1 holds no names, so the rows are taken as the series, of %zu samples each; "
+                 "series=columns takes the columns, series=rows says that this is right",
+                 columns);
+    }
+    return STATUS_OK;
+}
+
 enum status pearson_check_samples(const struct stage_args *args,
                                   const struct pearson_choice *choice,
                                   const struct pearson_layout *layout, size_t lines)
@@ -249,6 +279,17 @@ static size_t units(const struct pearson_layout *l)
     return l->lines > l->unit_lines ? 2 * l->unit_lines : l->unit_lines;
 }
 
+struct panels_config pearson_layout_panels(const struct stage_args *args,
+                                           const struct pearson_choice *choice,
+                                           const struct pearson_layout *layout)
+{
+    return (struct panels_config){.home = args->queue,
+                                  .precision = choice->used,
+                                  .n_series = layout->lines,
+                                  .n_samples = pearson_layout_samples(layout, layout->lines),
+                                  .panel = layout->panel};
+}
+
 static void tally_rows(struct tally *t, const struct stage_args *args,
                        const struct pearson_choice *choice, const struct pearson_layout *l)
 {
@@ -312,10 +353,23 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     } else {
         tally_columns(&on_backend, args, choice, layout);
     }
+    const struct panels_config shared = pearson_layout_panels(args, choice, layout);
+    const bool shares = pearson_layout_shares(args, layout);
+    tally(&on_backend, shares ? args->most_helpers : 0, panels_home_bytes(&shared), 1);
     tally_names(&on_host, args, choice, layout, n);
     tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
     tally(&on_host, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2, sizeof(struct matrix_pair));
+    if (!choice->reject) { /* samples of each */
+        tally(&on_host, at_most(wanted, matrix_n_pairs(n)), sizeof(uint64_t), 1);
+    }
+    if (layout->by_lines && !choice->reject) { /* their gaps, one series itself */
+        tally(&on_host, n, pearson_rows_common_bytes(layout->cells) + sizeof(uint64_t *), 1);
+        tally(&on_host, layout->cells, sizeof(double), 1);
+    }
+    if (pearson_index_possible(args, choice)) {
+        tally(&on_host, pearson_index_bytes(n), 1, 1);
+    }
     tally(&on_host, heatmap_bytes(n, choice->figure), 1, 1);
     tally(&on_host, choice->cluster ? pearson_order_bytes(n) : 0, 1, 1);
     if (on_backend.wrapped || on_host.wrapped) {
@@ -326,6 +380,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     }
     *out = (struct stage_need){.memory_bytes = on_backend.bytes,
                                .host_bytes = on_host.bytes,
+                               .helper_bytes = shares ? panels_helper_bytes(&shared) : 0,
                                .estimated = !layout->lines_known};
     return STATUS_OK;
 }

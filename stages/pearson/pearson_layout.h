@@ -9,7 +9,7 @@
 #define LEAT_STAGES_PEARSON_PEARSON_LAYOUT_H
 
 #include "formats/result/figure.h"
-#include "kernels/pearson/pearson.h"
+#include "kernels/pearson/panels.h"
 #include "stages/stage.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
@@ -57,6 +57,18 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
                                 const struct pearson_layout *layout,
                                 struct stage_need *out) STATUS_MUST_CHECK;
 
+/* Whether further devices may take panels of the matrix. Those of a table whose length is only
+ * guessed would have to make room for more series later. */
+static inline bool pearson_layout_shares(const struct stage_args *args,
+                                         const struct pearson_layout *l)
+{
+    return l->by_lines && l->lines_known && args->most_helpers > 0;
+}
+/* How they take them. */
+struct panels_config pearson_layout_panels(const struct stage_args *args,
+                                           const struct pearson_choice *choice,
+                                           const struct pearson_layout *layout);
+
 /* As of struct stage_ops. */
 double pearson_work(const struct stage_args *args);
 
@@ -73,6 +85,11 @@ static inline size_t pearson_layout_samples(const struct pearson_layout *l, size
 
 /* Fails with STATUS_TOO_LARGE when there are more series than PEARSON_SERIES_MAX. */
 enum status pearson_check_series(const struct stage_args *args, size_t n_series) STATUS_MUST_CHECK;
+/* Whether it is plain which side of the table the series lie on: where nobody says and there are no
+ * names, a table of very many rows is STATUS_BAD_ARGUMENT, and for other texts need->notice says
+ * how it is taken. */
+enum status pearson_check_sides(const struct stage_args *args,
+                                struct stage_need *need) STATUS_MUST_CHECK;
 /* Fails with STATUS_BAD_INPUT unless there are two samples a series to correlate, and with
  * STATUS_TOO_LARGE where a series in a line has more than PEARSON_SAMPLES_MAX. */
 enum status pearson_check_samples(const struct stage_args *args,

@@ -3,6 +3,9 @@
  *
  *   panel complete -> (diff_rows) -> means -> standardize into the block -> gram with each block
  *
+ * Once other devices help, they take some of the panels (pearson_share.c): those of a table that
+ * knows its length, which is one block.
+ *
  * Gaps are known when the moments are on the host, at the end; then each pair of panels of which
  * one has a series with gaps is corrected (gram_gaps). That takes the exact form: where the matrix
  * is of another form, the two panels are standardized again, from the series that were kept for it.
@@ -130,6 +133,11 @@ static enum status multiply(struct pearson_job *job, size_t first, size_t n)
                                   .moments = job->moments,
                                   .width = first + n};
     STATUS_TRY(pearson_job_panel(job, n, first + n, &panel.r));
+    if (job->shared != NULL) {
+        panel.b = (struct pearson_side){.z = last->z, .n = first + n};
+        STATUS_TRY(panels_give(job->shared, panel.a.z, first, n));
+        return panels_gram(job->shared, &panel);
+    }
     for (const struct series_block *b = job->blocks; b <= last; b++) {
         const size_t end = b == last ? first + n : b->first + b->rows;
         panel.b = (struct pearson_side){.z = b->z, .first = b->first, .n = end - b->first};
@@ -151,9 +159,19 @@ static enum status rows_take(struct pearson_job *job, size_t n_lines)
     return multiply(job, x.first, n_lines);
 }
 
+static void end_sharing(struct pearson_job *job)
+{
+    panels_close(job->shared);
+    job->shared = NULL;
+}
+
 static enum status rows_finish(struct pearson_job *job)
 {
     job->n_series = job->lines;
+    if (job->shared != NULL) {
+        STATUS_TRY(panels_collect(job->shared));
+        end_sharing(job);
+    }
     pearson_job_unstage(job);
     pearson_job_release(job, &job->increments);
     return STATUS_OK;
@@ -299,8 +317,24 @@ enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x)
     return STATUS_OK;
 }
 
+struct span pearson_rows_one(const struct pearson_job *job, size_t s, bool *is_standard)
+{
+    const struct series_block *block = job->blocks;
+    *is_standard = job->choice.used == PEARSON_EXACT;
+    while (*is_standard && s >= block->first + block->rows) {
+        block++;
+    }
+    return *is_standard ? z_of(job, block, s) : x_of(job, block, s);
+}
+
 static void rows_release(struct pearson_job *job)
 {
+    for (size_t s = 0; job->present != NULL && s < job->n_series; s++) {
+        free(job->present[s]);
+    }
+    free(job->present);
+    job->present = NULL;
+    end_sharing(job);
     for (size_t i = 0; i < job->n_blocks; i++) {
         pearson_job_release(job, &job->blocks[i].z);
         pearson_job_release(job, &job->blocks[i].x);
@@ -318,7 +352,10 @@ const struct pearson_strategy pearson_rows = {
     .open = rows_open,
     .begin = rows_begin,
     .take = rows_take,
+    .helpers = pearson_share_helpers,
+    .help = pearson_share_help,
     .finish = rows_finish,
     .fill_missing = rows_fill_missing,
+    .common = pearson_rows_common,
     .release = rows_release,
 };

@@ -5,6 +5,7 @@
  * that fits the way the series lie, and, when all are there, queries the matrix for what is
  * reported. Units are cut by shape alone, so the results do not depend on how the chunks were cut.
  */
+#include "stages/pearson/pearson_index.h"
 #include "stages/pearson/pearson_job.h"
 #include "stages/pearson/pearson_order.h"
 #include "stages/pearson/pearson_pairs.h"
@@ -24,7 +25,8 @@ static enum status pearson_plan(const struct stage_args *args, struct stage_need
     struct pearson_layout layout;
     pearson_choose(args, &choice);
     STATUS_TRY(pearson_lay_out(args, &choice, &layout));
-    return pearson_layout_need(args, &choice, &layout, out);
+    STATUS_TRY(pearson_layout_need(args, &choice, &layout, out));
+    return pearson_check_sides(args, out);
 }
 
 static void pearson_free(struct stage *s)
@@ -43,6 +45,7 @@ static void pearson_free(struct stage *s)
     free(job->stats.at.at);
     free(job->median_abs);
     free(job->pairs);
+    free(job->n_common);
     free(job->order);
     series_names_free(&job->names);
     pearson_levels_free(&job->levels);
@@ -337,6 +340,17 @@ static enum status query(struct pearson_job *job)
     return pearson_order_find(job);
 }
 
+static size_t pearson_helpers(const struct stage *s)
+{
+    const struct pearson_job *job = &s->job;
+    return job->strategy->helpers != NULL ? job->strategy->helpers(job) : 0;
+}
+
+static enum status pearson_help(struct stage *s, struct queue **queues, size_t *n)
+{
+    return s->job.strategy->help(&s->job, queues, n);
+}
+
 static enum status pearson_finish(struct stage *s, struct result *out, bool *more)
 {
     struct pearson_job *job = &s->job;
@@ -350,9 +364,20 @@ static enum status pearson_finish(struct stage *s, struct result *out, bool *mor
     if (gaps && job->strategy->fill_missing != NULL) {
         STATUS_TRY(job->strategy->fill_missing(job));
     }
+    STATUS_TRY(pearson_index_leave_out(job));
     STATUS_TRY(query(job));
+    if (gaps) {
+        STATUS_TRY(pearson_common(job));
+    }
     job->strategy->release(job);
     return pearson_report(job, out);
+}
+
+static bool pearson_by_lines(const struct stage_args *args)
+{
+    struct pearson_choice choice;
+    pearson_choose(args, &choice);
+    return choice.columns == args->inputs[0].table->lines_are_columns;
 }
 
 static const struct stage_part pearson_parts[] = {{.suffix = "clusters", .kind = STAGE_TABLE}};
@@ -363,10 +388,14 @@ const struct stage_ops stage_pearson = {
     .n_parts = 1,
     .specs = pearson_specs,
     .n_specs = PEARSON_N_SPECS,
+    .by_lines = pearson_by_lines,
+    .notice = pearson_notice,
     .work = pearson_work,
     .plan = pearson_plan,
     .open = pearson_open,
     .push = pearson_push,
     .finish = pearson_finish,
+    .helpers = pearson_helpers,
+    .help = pearson_help,
     .free = pearson_free,
 };

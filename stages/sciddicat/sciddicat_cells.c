@@ -146,6 +146,26 @@ static void start_cell(struct sciddicat_job *job, size_t row, size_t column)
     }
 }
 
+/* Notes how debris ends about a cell that has some. */
+static void start_edges(struct sciddicat_job *job, size_t row, size_t column)
+{
+    struct sciddicat_start *const s = &job->start;
+    const size_t columns = job->dem->columns, k = row * columns + column;
+    if (!(job->h[k] > 0) || sciddicat_on_ring(job, row, column) || sciddicat_masks(job, k)) {
+        return;
+    }
+    const size_t next[4] = {k - columns, k - 1, k + 1, k + columns};
+    for (size_t n = 0; n < 4; n++) {
+        if (!(job->h[next[n]] > 0) && !job->nodata[next[n]]) {
+            s->n_edges++;
+            s->edge_m += job->h[k];
+            s->drop_m += job->z[k] - job->z[next[n]];
+        }
+    }
+    s->moving_m += job->h[k];
+    s->n_moving++;
+}
+
 /* Debris that may move lies in the surface that the DEM shows. */
 void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface)
 {
@@ -174,6 +194,7 @@ enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface)
     for (size_t i = 0; i < job->dem->rows; i++) {
         for (size_t j = 0; j < job->dem->columns; j++) {
             start_cell(job, i, j);
+            start_edges(job, i, j);
         }
     }
     sciddicat_cells_surface(job, surface);

@@ -35,6 +35,10 @@ struct sciddicat_start {
     double nodata_m;  /* ... which do not move either */
     double highest;   /* largest |altitude| */
     double thickness; /* sum over the map, as the kernels add it up */
+    /* of cells that can move: */
+    size_t n_moving, n_edges; /* those with debris; pairs of one with a neighbour without */
+    double moving_m;          /* sum of thicknesses */
+    double edge_m, drop_m;    /* sums over the pairs: of it, and of how far the surface falls */
 };
 
 /* How much the last step moved. */
@@ -194,6 +198,8 @@ struct sciddicat_summary {
 enum status sciddicat_summarise(const struct sciddicat_job *job,
                                 struct result *out) STATUS_MUST_CHECK;
 /* What a landslide's user should know before believing the numbers. */
+/* As of struct stage_ops. */
+enum status sciddicat_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
 enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
                            struct result *out) STATUS_MUST_CHECK;
 

@@ -94,6 +94,12 @@ static enum status sciddicat_finish(struct stage *s, struct result *out, bool *m
     return sciddicat_map(&s->job, out);
 }
 
+static void sciddicat_progress(const struct stage *s, uint64_t *n_done, uint64_t *n_steps)
+{
+    *n_done = s->job.now.step;
+    *n_steps = s->job.choice.steps;
+}
+
 static size_t sciddicat_helpers(const struct stage *s)
 {
     return s->job.n_helpers;
@@ -114,11 +120,13 @@ const struct stage_ops stage_sciddicat = {
     .n_parts = SCIDDICAT_N_PARTS,
     .specs = sciddicat_specs,
     .n_specs = SCIDDICAT_N_SPECS,
+    .notice = sciddicat_notice,
     .work = sciddicat_work,
     .plan = sciddicat_plan,
     .open = sciddicat_open,
     .push = sciddicat_push,
     .finish = sciddicat_finish,
+    .progress = sciddicat_progress,
     .helpers = sciddicat_helpers,
     .help = sciddicat_bring_help,
     .free = sciddicat_free,

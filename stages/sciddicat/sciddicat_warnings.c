@@ -42,6 +42,26 @@ static enum status warn_start(const struct sciddicat_job *job, struct result *ou
                        volume(job, s->nodata_m), s->n_nodata, plural(s->n_nodata));
 }
 
+/* The debris is taken to lie in the altitudes. Where it ends at half of its mean thickness or more,
+ * steeper than one in four, and the surface goes on without falling half as far, there is a pit
+ * with walls beneath it, or the altitudes are without it. Slopes cancel over what lies around it.
+ */
+static enum status warn_cliff(const struct sciddicat_job *job, struct result *out)
+{
+    const struct sciddicat_start *const s = &job->start;
+    const double n = (double)s->n_edges, edge = s->edge_m / n, drop = s->drop_m / n;
+    const double mean = s->moving_m / (double)s->n_moving;
+    const double cell = fmin(job->scale.cell_x_m, job->scale.cell_y_m);
+    if (s->n_edges == 0 || edge < mean / 2 || edge < cell / 4 || drop > edge / 2) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "the debris is %.3g m thick where it ends (%.3g m on the average), and the "
+                       "altitudes do not fall there: if they are those of the ground beneath it, "
+                       "add it to them; %s is taken to hold the debris",
+                       edge, mean, sciddicat_name(job, SCIDDICAT_DEM));
+}
+
 static enum status warn_losses(const struct sciddicat_job *job, const struct sciddicat_summary *s,
                                struct result *out)
 {
@@ -184,6 +204,7 @@ enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddic
                            struct result *out)
 {
     STATUS_TRY(warn_start(job, out));
+    STATUS_TRY(warn_cliff(job, out));
     STATUS_TRY(warn_losses(job, s, out));
     STATUS_TRY(warn_motion(job, out));
     STATUS_TRY(warn_scale(job, out));
@@ -191,4 +212,21 @@ enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddic
     STATUS_TRY(warn_vertical_unit(job, out));
     STATUS_TRY(warn_georeference(job, out));
     return warn_system(job, out);
+}
+
+enum status sciddicat_notice(const struct stage_args *args, struct result *out)
+{
+    const struct stage_input *const dem = &args->inputs[SCIDDICAT_DEM];
+    double low, high;
+    if (!table_watch_range(dem->seen, &low, &high) ||
+        !grid_scale_looks_like_degrees(dem->table->grid, low, high)) {
+        return STATUS_OK;
+    }
+    const struct grid_extent e = grid_extent_of(dem->table->grid);
+    return result_warn(out,
+                       "%s names no coordinate system, and its cells of %.3g x %.3g between %.6g "
+                       "and %.6g east, %.6g and %.6g north look like degrees, which are taken for "
+                       "metres; warp it to a projected system (gdalwarp -t_srs)",
+                       dem->name, dem->table->grid->cell_x, fabs(dem->table->grid->cell_y), e.west,
+                       e.east, fmin(e.north, e.south), fmax(e.north, e.south));
 }

@@ -6,14 +6,13 @@
  * runs are compared bit for bit. Marks: two and four H200.
  */
 #include "kernels/sciddicat/bands.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/members.h"
 #include "tests/bench/slide.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAP = 64, DEVICES = 8 };
+enum { HEAP = 64 };
 
 struct bands_variant {
     size_t side;
@@ -25,9 +24,7 @@ struct bands_variant {
 struct bands_state {
     struct slide slide;
     uint64_t n_steps;
-    size_t n_members, n_devices;
-    struct backend *backends[DEVICES]; /* the first is the bench's */
-    struct queue *queues[DEVICES];     /* likewise */
+    struct members members;
     struct bands *bands;
     double *h[2];
 };
@@ -46,7 +43,7 @@ static enum status begin(struct bench *b, struct bands_state *s, size_t n_member
     forget_bands(s);
     enum status code = bands_open(&c, &s->slide.p, &in, &s->bands);
     if (code == STATUS_OK) {
-        code = bands_spread(s->bands, s->queues + 1, &n, &in);
+        code = bands_spread(s->bands, s->members.queues + 1, &n, &in);
     }
     if (code != STATUS_OK) {
         return code;
@@ -59,7 +56,7 @@ static enum status begin(struct bench *b, struct bands_state *s, size_t n_member
 static enum status bands_prepare(struct bench *b, void *state)
 {
     struct bands_state *s = state;
-    return begin(b, s, s->n_members);
+    return begin(b, s, s->members.n);
 }
 
 static enum status bands_run(struct bench *b, void *state)
@@ -83,52 +80,23 @@ static void bands_case_close(struct bench *b, void *state)
 {
     struct bands_state *s = state;
     forget_bands(s);
-    for (size_t k = 1; k < s->n_members; k++) {
-        if (s->queues[k] != NULL) {
-            b->backend->ops->queue_free(s->queues[k]);
-        }
-        if (s->backends[k] != NULL && s->backends[k] != b->backend) {
-            b->backend->ops->close(s->backends[k]);
-        }
-    }
+    members_close(b, &s->members);
     slide_free(&s->slide);
     free(s->h[0]);
     free(s->h[1]);
     free(s);
 }
 
-static enum status open_members(struct bench *b, struct bands_state *s)
-{
-    s->n_devices = 1;
-    if (b->cuda) {
-        STATUS_TRY(backend_count_cuda(&s->n_devices));
-    }
-    s->n_devices = s->n_devices < DEVICES ? s->n_devices : DEVICES;
-    s->n_members = s->n_devices > 1 ? s->n_devices : 2;
-    s->backends[0] = b->backend;
-    s->queues[0] = b->queue;
-    for (size_t k = 1; k < s->n_members; k++) {
-        const struct backend_config c = {.executor = b->executor, .device = (int)k};
-        s->backends[k] = b->backend;
-        if (s->n_devices > 1) {
-            s->backends[k] = NULL;
-            STATUS_TRY(backend_open_cuda(&c, &s->backends[k]));
-        }
-        STATUS_TRY(b->backend->ops->queue_new(s->backends[k], &s->queues[k]));
-    }
-    return STATUS_OK;
-}
-
 static enum status bands_check(struct bench *b, struct bands_state *s)
 {
     for (size_t i = 0; i < 2; i++) {
-        STATUS_TRY(begin(b, s, i == 0 ? 1 : s->n_members));
+        STATUS_TRY(begin(b, s, i == 0 ? 1 : s->members.n));
         STATUS_TRY(bands_run(b, s));
         STATUS_TRY(bands_state(s->bands, s->h[i], NULL, NULL));
     }
     return memcmp(s->h[0], s->h[1], slide_cells(&s->slide) * sizeof(double)) == 0
                ? STATUS_OK
-               : status_fail(STATUS_INTERNAL, "the thickness by %zu members differs", s->n_members);
+               : status_fail(STATUS_INTERNAL, "the thickness by %zu members differs", s->members.n);
 }
 
 static enum status make_map(struct bands_state *s, const struct bands_variant *v, bool smoke)
@@ -158,7 +126,7 @@ static enum status bands_case_open(struct bench *b, const struct bench_case *c,
     }
     enum status code = make_map(s, v, b->smoke);
     if (code == STATUS_OK) {
-        code = open_members(b, s);
+        code = members_open(b, &s->members);
     }
     if (code == STATUS_OK) {
         code = bands_check(b, s);
@@ -169,12 +137,12 @@ static enum status bands_case_open(struct bench *b, const struct bench_case *c,
     }
     work->items = (double)s->n_steps;
     work->item_name = "steps";
-    if (!b->smoke && (s->n_devices == 2 || s->n_devices == 4)) {
-        work->mark_s = v->mark_s[s->n_devices / 4];
-        work->mark_ratio = v->mark_ratio[s->n_devices / 4];
+    const size_t n_devices = s->members.n_devices;
+    if (!b->smoke && (n_devices == 2 || n_devices == 4)) {
+        work->mark_s = v->mark_s[n_devices / 4];
+        work->mark_ratio = v->mark_ratio[n_devices / 4];
     }
-    (void)snprintf(work->note, sizeof work->note, "%zu members on %zu devices", s->n_members,
-                   s->n_devices);
+    members_note(&s->members, work);
     *state = s;
     return STATUS_OK;
 }

@@ -11,12 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const char *const kind_names[] = {"x.tar", "x.tar.gz", "x.tar.xz", "x.zip", "x.7z"};
+static const char *const kind_names[] = {"x.tar",     "x.tar.gz", "x.tar.xz", "x.tar.zst",
+                                         "x.tar.bz2", "x.zip",    "x.7z"};
 
 static struct archive_input *open_until(const struct bytes *b, const atomic_bool *stop)
 {
     struct archive_input *a;
-    if (archive_input_open(memory_file(b->data, b->len), "in.x", stop, &a) != STATUS_OK) {
+    if (archive_input_open(memory_file(b->data, b->len), "in.x",
+                           &(struct archive_input_options){.stop = stop}, &a) != STATUS_OK) {
         fail_msg("%s", status_message());
     }
     return a;
@@ -118,7 +120,7 @@ static void names_that_lead_elsewhere_are_refused(void **state)
         {"/etc/absolute.csv", "1", 0, NULL},
         {"line\nend.csv", "1", 0, NULL},
         {"escape\x1b[31m.csv", "1", 0, NULL},
-        {"not-utf8-\xff.csv", "1", 0, NULL},
+        {"c1-of-latin-1-\x9b.csv", "1", 0, NULL},
         {"c1-\xc2\x9b.csv", "1", 0, NULL},
         {"./.", "1", 0, NULL},
         {part, "1", 0, NULL},
@@ -192,6 +194,277 @@ static void what_unpacks_to_too_much_is_stopped(void **state)
     free(content);
 }
 
+static void a_name_that_was_there_before_is_refused(void **state)
+{
+    (void)state;
+    static const struct put puts[] = {
+        {"d/a.csv", "1", 0, NULL}, {"b.csv", "2", 0, NULL}, {"./d//a.csv", "3", 0, NULL}};
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        struct bytes b = make_archive(kind, NULL, puts, 3);
+        struct archive_input *a = open_bytes(&b);
+        assert_null(next_entry(a).refused);
+        assert_null(next_entry(a).refused);
+        const struct archive_input_entry entry = next_entry(a);
+        assert_string_equal(entry.refused, "an entry before it has the same name");
+        assert_string_equal(entry.name, "./d//a.csv");
+        assert_end(a);
+        archive_input_free(a);
+        bytes_free(&b);
+    }
+}
+
+/* Many names of which each is there once and again. */
+static void names_are_told_apart(void **state)
+{
+    (void)state;
+    enum { N = 1500 };
+    static struct put puts[2 * N];
+    static char names[N][16];
+    for (size_t i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "%zu.csv", i);
+        puts[i] = (struct put){names[i], "1", 0, NULL};
+        puts[2 * N - 1 - i] = puts[i];
+    }
+    struct bytes b = make_archive(ZIP, NULL, puts, 2 * N);
+    struct archive_input *a = open_bytes(&b);
+    for (size_t i = 0; i < 2 * N; i++) {
+        assert_int_equal(next_entry(a).refused != NULL, i >= N);
+    }
+    archive_input_free(a);
+    bytes_free(&b);
+}
+
+/* The bytes of a name that is not UTF-8: of code page 437 in zip, else Latin-1. */
+static void names_of_old_code_pages_are_read(void **state)
+{
+    (void)state;
+    static const struct put zip = {"gr?n-?.csv", "1", 0, NULL};
+    struct bytes b = make_archive(ZIP, NULL, &zip, 1);
+    for (size_t i = 0; i + 10 < b.len; i++) { /* in both of its headers */
+        if (memcmp(b.data + i, "gr?n-?.csv", 10) == 0) {
+            b.data[i + 2] = 0x81;
+            b.data[i + 5] = 0xe2;
+        }
+    }
+    struct archive_input *a = open_bytes(&b);
+    struct archive_input_entry entry = next_entry(a);
+    assert_null(entry.refused);
+    assert_string_equal(entry.name, "gr\xc3\xbcn-\xce\x93.csv");
+    assert_string_equal(entry.raw, entry.name);
+    archive_input_free(a);
+    bytes_free(&b);
+
+    static const struct put tar = {"gr\xfcn.csv", "1", 0, NULL};
+    b = make_archive(TAR, NULL, &tar, 1);
+    a = open_bytes(&b);
+    entry = next_entry(a);
+    assert_null(entry.refused);
+    assert_string_equal(entry.name, "gr\xc3\xbcn.csv");
+    archive_input_free(a);
+    bytes_free(&b);
+}
+
+/* Goes through all of it; the first failure. */
+static enum status walk(const struct bytes *b, const struct archive_input_options *options,
+                        int first, int *n_read)
+{
+    struct archive_input *a;
+    struct archive_input_entry entry;
+    bool end = false;
+    uint64_t bytes;
+    const int to = memfd_create("out", MFD_CLOEXEC);
+    *n_read = 0;
+    enum status status = archive_input_open(memory_file(b->data, b->len), "in.x", options, &a);
+    while (!status && !end) {
+        status = archive_input_next(a, &entry, &end);
+        if (!status && !end && ++*n_read >= first) {
+            status = archive_input_copy(a, to, UINT64_MAX, &bytes);
+        }
+    }
+    close(to);
+    archive_input_free(a);
+    return status;
+}
+
+static void more_entries_than_the_limit_are_refused(void **state)
+{
+    (void)state;
+    static const struct put puts[] = {
+        {"a.csv", "1", 0, NULL}, {"b.csv", "2", 0, NULL}, {"c.csv", "3", 0, NULL}};
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        struct bytes b = make_archive(kind, NULL, puts, 3);
+        int n;
+        assert_int_equal(walk(&b, &(struct archive_input_options){.max_entries = 3}, 0, &n),
+                         STATUS_OK);
+        assert_int_equal(walk(&b, &(struct archive_input_options){.max_entries = 2}, 0, &n),
+                         STATUS_TOO_LARGE);
+        assert_int_equal(n, 2);
+        assert_non_null(strstr(status_message(), "in.x: has more than 2 entries; raise max_ent"));
+        bytes_free(&b);
+    }
+}
+
+static void bytes_that_come_out_are_counted_over_all_entries(void **state)
+{
+    (void)state;
+    char *content = calloc(400001, 1);
+    memset(content, '1', 400000);
+    const struct put puts[] = {{"a.csv", content, 0, NULL}, {"b.csv", content, 0, NULL}};
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        struct bytes b = make_archive(kind, NULL, puts, 2);
+        struct archive_input_options options = {.limits.max_bytes = 900000};
+        int n;
+        assert_int_equal(walk(&b, &options, 0, &n), STATUS_OK);
+        options.limits.max_bytes = 799999;
+        assert_int_equal(walk(&b, &options, 0, &n), STATUS_TOO_LARGE);
+        assert_non_null(strstr(status_message(), "unpacks to more than 799999 bytes"));
+        bytes_free(&b);
+    }
+    free(content);
+}
+
+/* bomb.npy, 300 MiB of zeros, and then b.csv. */
+static struct bytes make_bomb(int kind)
+{
+    static char zeros[1 << 20];
+    struct bytes out = {0};
+    size_t used = 0;
+    struct archive *w = archive_write_new();
+    struct archive_entry *e = archive_entry_new();
+    assert_int_equal(bytes_reserve(&out, 4 << 20), STATUS_OK);
+    set_kind(w, kind);
+    if (kind == SEVEN_ZIP) { /* faster than its own */
+        assert_int_equal(archive_write_set_options(w, "7zip:compression=deflate"), ARCHIVE_OK);
+    }
+    assert_int_equal(archive_write_open_memory(w, out.data, out.cap, &used), ARCHIVE_OK);
+    archive_entry_set_pathname(e, "bomb.npy");
+    archive_entry_set_filetype(e, AE_IFREG);
+    archive_entry_set_size(e, 300 << 20);
+    assert_int_equal(archive_write_header(w, e), ARCHIVE_OK);
+    for (size_t i = 0; i < 300; i++) {
+        assert_int_equal(archive_write_data(w, zeros, sizeof zeros), sizeof zeros);
+    }
+    archive_entry_free(e);
+    put_entry(w, &(struct put){"b.csv", "1,2\n", 0, NULL});
+    assert_int_equal(archive_write_close(w), ARCHIVE_OK);
+    archive_write_free(w);
+    out.len = used;
+    return out;
+}
+
+/* What follows is reached where files are packed one by one, and named as not reached elsewhere. */
+static void what_unpacks_to_many_times_its_size_is_stopped(void **state)
+{
+    (void)state;
+    static const int kinds[] = {TAR_GZ, TAR_ZST, ZIP, SEVEN_ZIP};
+    const struct archive_input_options options = {.limits.max_ratio = 250};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct bytes b = make_bomb(kinds[i]);
+        const int to = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        struct archive_input *a;
+        uint64_t bytes = 0;
+        enum status status = archive_input_open(memory_file(b.data, b.len), "in.x", &options, &a);
+        if (!status) {
+            assert_true(kinds[i] >= ZIP);
+            (void)next_entry(a);
+            status = archive_input_copy(a, to, UINT64_MAX, &bytes);
+            assert_in_range(bytes, SOURCE_FREE_BYTES - (1 << 20), SOURCE_FREE_BYTES);
+        }
+        assert_int_equal(status, STATUS_TOO_LARGE);
+        assert_non_null(strstr(status_message(), "unpacks to more than 250 times its size"));
+        if (kinds[i] == ZIP) {
+            assert_string_equal(next_entry(a).name, "b.csv");
+            assert_content(a, "1,2\n");
+        } else if (kinds[i] == SEVEN_ZIP) {
+            struct archive_input_entry entry;
+            bool end;
+            assert_int_equal(archive_input_next(a, &entry, &end), STATUS_TOO_LARGE);
+            assert_non_null(strstr(status_message(), "in.x: what comes after 'bomb.npy'"));
+        }
+        close(to);
+        archive_input_free(a);
+        bytes_free(&b);
+    }
+}
+
+/* A tar may say of a file that it is a hole. */
+static void holes_count_as_what_comes_out(void **state)
+{
+    (void)state;
+    struct bytes out = {0};
+    size_t used = 0;
+    struct archive *w = archive_write_new();
+    struct archive_entry *e = archive_entry_new();
+    assert_int_equal(bytes_reserve(&out, 1 << 20), STATUS_OK);
+    assert_int_equal(archive_write_set_format_pax(w), ARCHIVE_OK);
+    assert_int_equal(archive_write_open_memory(w, out.data, out.cap, &used), ARCHIVE_OK);
+    archive_entry_set_pathname(e, "hole.csv");
+    archive_entry_set_filetype(e, AE_IFREG);
+    archive_entry_set_size(e, (la_int64_t)10 << 30);
+    archive_entry_sparse_add_entry(e, 0, 512);
+    assert_int_equal(archive_write_header(w, e), ARCHIVE_OK);
+    assert_int_equal(archive_write_data(w, out.data, 512), 512);
+    archive_entry_free(e);
+    archive_write_close(w);
+    archive_write_free(w);
+    out.len = used;
+
+    const struct archive_input_options options = {.limits.max_ratio = 250};
+    struct archive_input *a;
+    uint64_t bytes;
+    const int to = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    assert_int_equal(archive_input_open(memory_file(out.data, out.len), "in.x", &options, &a),
+                     STATUS_OK);
+    assert_string_equal(next_entry(a).name, "hole.csv");
+    assert_int_equal(archive_input_copy(a, to, UINT64_MAX, &bytes), STATUS_TOO_LARGE);
+    assert_in_range(bytes, 0, SOURCE_FREE_BYTES);
+    close(to);
+    archive_input_free(a);
+    bytes_free(&out);
+}
+
+static enum status read_memory(void *user, const atomic_bool *stop, void *dst, size_t cap,
+                               size_t *n)
+{
+    struct bytes *left = user; /* its data is not its own */
+    (void)stop;
+    *n = cap < left->len ? cap : left->len;
+    *n = *n < 1000 ? *n : 1000; /* as a pipe does */
+    memcpy(dst, left->data, *n);
+    left->data += *n;
+    left->len -= *n;
+    return STATUS_OK;
+}
+
+static void close_memory(void *user)
+{
+    ((struct bytes *)user)->cap++;
+}
+
+static void a_tar_is_read_from_a_stream(void **state)
+{
+    (void)state;
+    static const struct put puts[] = {{"a.csv", "1,2\n", 0, NULL}, {"b.csv", "3,4\n", 0, NULL}};
+    for (int kind = TAR; kind < N_KINDS; kind++) {
+        struct bytes b = make_archive(kind, NULL, puts, 2), left = {b.data, b.len, 0};
+        struct archive_input *a;
+        const struct source_stream stream = {
+            .read = read_memory, .close = close_memory, .user = &left};
+        const enum status status = archive_input_open_stream(&stream, "in.x", NULL, &a);
+        assert_int_equal(status, kind < ZIP ? STATUS_OK : STATUS_BAD_INPUT);
+        if (kind < ZIP) {
+            assert_string_equal(next_entry(a).name, "a.csv");
+            assert_content(a, "1,2\n");
+            assert_string_equal(next_entry(a).name, "b.csv");
+            assert_content(a, "3,4\n");
+            assert_end(a);
+            archive_input_free(a);
+        }
+        assert_int_equal(left.cap, 1); /* closed once */
+        bytes_free(&b);
+    }
+}
+
 /* Reads all there is, the content to `back` unless NULL; the first failure. */
 static enum status read_content(const struct bytes *b, struct bytes *back)
 {
@@ -247,7 +520,7 @@ static void a_stop_ends_reading_and_skipping(void **state)
         bytes_free(&b);
     }
     /* Going to the second entry of a tar means to unpack the first; to the end, what follows. */
-    for (int kind = TAR; kind <= TAR_XZ; kind++) {
+    for (int kind = TAR; kind < ZIP; kind++) {
         for (int n = 1; n <= (kind == TAR ? 1 : 2); n++) {
             struct bytes b = make_archive(kind, NULL, puts, 2);
             atomic_bool stop = false;
@@ -300,6 +573,9 @@ static void no_flipped_byte_changes_what_comes_out(void **state)
     static const struct put puts[] = {{"a.csv", "1,2,3\n4,5,7\n6,7,9\n", 0, NULL}};
     const size_t n = strlen(puts[0].content);
     for (int kind = TAR_GZ; kind < N_KINDS; kind++) {
+        if (kind == TAR_ZST) { /* libarchive's writer leaves out the checksum */
+            continue;
+        }
         struct bytes b = make_archive(kind, NULL, puts, 1), back = {0};
         size_t n_refused = 0;
         for (size_t i = 0; i < b.len; i++) {
@@ -373,9 +649,11 @@ static void encrypted_entries_are_refused_in_plain_words(void **state)
 static void archives_are_told_by_their_names(void **state)
 {
     (void)state;
-    static const char *const yes[] = {"a.zip", "a.TAR", "b/a.tar.gz", "a.Tgz", "a.tar.xz", "a.7z"};
-    static const char *const no[] = {"a.csv", "a.csv.gz", "a.npz", ".zip",
-                                     "zip",   "",         "a.xz",  "a.gz"};
+    static const char *const yes[] = {"a.zip",    "a.TAR",  "b/a.tar.gz", "a.Tgz",
+                                      "a.tar.xz", "a.7z",   "a.tar.ZST",  "a.tar.bz2",
+                                      "a.txz",    "a.tbz2", "a.tzst"};
+    static const char *const no[] = {"a.csv", "a.csv.gz", "a.npz", ".zip",    "zip",     "",
+                                     "a.xz",  "a.gz",     ".tar",  ".tar.gz", "a.zip.gz"};
     for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
         assert_true(archive_input_named(yes[i]));
     }
@@ -392,6 +670,14 @@ int main(void)
         cmocka_unit_test(names_that_lead_elsewhere_are_refused),
         cmocka_unit_test(links_and_devices_are_refused),
         cmocka_unit_test(what_unpacks_to_too_much_is_stopped),
+        cmocka_unit_test(a_name_that_was_there_before_is_refused),
+        cmocka_unit_test(names_are_told_apart),
+        cmocka_unit_test(names_of_old_code_pages_are_read),
+        cmocka_unit_test(more_entries_than_the_limit_are_refused),
+        cmocka_unit_test(bytes_that_come_out_are_counted_over_all_entries),
+        cmocka_unit_test(what_unpacks_to_many_times_its_size_is_stopped),
+        cmocka_unit_test(holes_count_as_what_comes_out),
+        cmocka_unit_test(a_tar_is_read_from_a_stream),
         cmocka_unit_test(a_stop_ends_reading_and_skipping),
         cmocka_unit_test(damaged_archives_and_other_files_are_refused),
         cmocka_unit_test(no_flipped_byte_changes_what_comes_out),

@@ -45,7 +45,8 @@ static void assert_stopped(struct bytes first, struct bytes again)
     n_before = n_after = 0;
     stop = false;
     is_endless = true;
-    const enum status status = archive_input_open(fd, "in.x", &stop, &a);
+    const enum status status =
+        archive_input_open(fd, "in.x", &(struct archive_input_options){.stop = &stop}, &a);
     is_endless = false;
     assert_int_equal(status, STATUS_CANCELLED);
     assert_null(a);
@@ -62,6 +63,8 @@ static void endless_zeros_are_left_at_a_stop(void **state)
     static const char zeros[16384];
     assert_stopped(gzipped(zeros, 512), gzipped(zeros, sizeof zeros));
     assert_stopped(xzipped(zeros, 512), xzipped(zeros, sizeof zeros));
+    assert_stopped(zstded(zeros, 512), zstded(zeros, sizeof zeros));
+    assert_stopped(bzipped(zeros, 512), bzipped(zeros, sizeof zeros));
 }
 
 static void endless_members_of_nothing_are_left_at_a_stop(void **state)
@@ -69,6 +72,8 @@ static void endless_members_of_nothing_are_left_at_a_stop(void **state)
     (void)state;
     assert_stopped(gzipped("a", 1), gzipped("", 0));
     assert_stopped(xzipped("a", 1), xzipped("", 0));
+    assert_stopped(zstded("a", 1), zstded("", 0));
+    assert_stopped(bzipped("a", 1), bzipped("", 0));
 }
 
 static void endless_padding_is_left_at_a_stop(void **state)
@@ -93,16 +98,16 @@ static void one_layer_of_compression_is_taken_off(void **state)
 {
     (void)state;
     static const struct put puts[] = {{"a.csv", "1,2\n", 0, NULL}};
-    static struct bytes (*const wrap[])(const void *, size_t) = {gzipped, xzipped};
-    static const char *const says[] = {"gzip within gzip", "gzip within xz", "xz within gzip",
-                                       "xz within xz"};
+    static struct bytes (*const wrap[])(const void *, size_t) = {gzipped, xzipped, zstded, bzipped};
+    static const char *const names[] = {"gzip", "xz", "zstd", "bzip2"};
     for (int kind = 0; kind < N_KINDS; kind++) {
         struct bytes inner = make_archive(kind, NULL, puts, 1);
-        for (size_t i = 0; i < 2; i++) {
+        for (size_t i = 0; i < 4; i++) {
             struct bytes b = wrap[i](inner.data, inner.len);
             assert_int_equal(open_and_close(&b), kind == TAR ? STATUS_OK : STATUS_BAD_INPUT);
-            if (kind == TAR_GZ || kind == TAR_XZ) {
-                const char *const text = says[i + (kind == TAR_GZ ? 0 : 2)];
+            if (kind > TAR && kind < ZIP) {
+                char text[32];
+                snprintf(text, sizeof text, "%s within %s", names[kind - TAR_GZ], names[i]);
                 assert_non_null(strstr(status_message(), "in.x: is compressed twice ("));
                 if (!strstr(status_message(), text)) {
                     fail_msg("no \"%s\" in: %s", text, status_message());
@@ -114,7 +119,7 @@ static void one_layer_of_compression_is_taken_off(void **state)
     }
 }
 
-/* Opens a tar.gz or tar.xz of one file, lets `damage` change its bytes, and unpacks the file.
+/* Opens a compressed tar of one file, lets `damage` change its bytes, and unpacks the file.
  * content: [n + 1], with a NUL at its end. */
 static enum status unpack(int kind, const char *content, bool damage, int to)
 {
@@ -161,7 +166,7 @@ static void a_layer_gives_what_was_put_in(void **state)
     (void)state;
     enum { N = 300000 };
     char *const content = make_noise(N), *const back = malloc(N);
-    for (int kind = TAR; kind <= TAR_XZ; kind++) {
+    for (int kind = TAR; kind < ZIP; kind++) {
         const int to = memfd_create("out", MFD_CLOEXEC);
         assert_int_equal(unpack(kind, content, false, to), STATUS_OK);
         assert_int_equal(pread(to, back, N, 0), N);
@@ -177,7 +182,10 @@ static void a_file_that_changes_after_the_check_is_refused(void **state)
 {
     (void)state;
     char *const noise = make_noise(2 << 20);
-    for (int kind = TAR_GZ; kind <= TAR_XZ; kind++) {
+    for (int kind = TAR_GZ; kind < ZIP; kind++) {
+        if (kind == TAR_ZST) { /* libarchive's writer leaves out the checksum */
+            continue;
+        }
         const int to = memfd_create("out", MFD_CLOEXEC);
         assert_int_equal(unpack(kind, noise, true, to), STATUS_BAD_INPUT);
         close(to);

@@ -1,14 +1,28 @@
 /*
- * test_source - files and gzip streams give the same bytes however they are read, and say where
- * they are damaged.
+ * test_source - files, pipes and what is compressed in them give the same bytes however they are
+ * read, and say where they are damaged.
  */
 #include "formats/source/source.h"
+#include "tests/support/archive_support.h"
 #include "tests/support/read_fault.h"
-#include "tests/support/table_support.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static const struct kind {
+    const char *name;
+    struct bytes (*pack)(const void *data, size_t n);
+    bool has_checksum; /* as libarchive writes it */
+} kinds[] = {{"gzip", gzipped, true},
+             {"xz", xzipped, true},
+             {"zstd", zstded, false},
+             {"bzip2", bzipped, true}};
+enum {
+    N_PACKINGS = sizeof kinds / sizeof kinds[0],
+    UNPACK_HEAD = 10 /* bytes that show what it is */
+};
 
 /* Bytes that do not repeat soon. */
 static struct bytes some_bytes(size_t n)
@@ -84,31 +98,50 @@ static void plain_files_of_all_sizes_are_read_whole(void **state)
     }
 }
 
-static void gzip_of_all_sizes_is_unpacked(void **state)
+static void what_is_packed_of_all_sizes_is_unpacked(void **state)
 {
     (void)state;
     static const size_t sizes[] = {0, 1, 33, 257, 16385, 400000};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct bytes b = some_bytes(sizes[i]);
-        struct bytes packed = gzipped(b.data, b.len);
-        assert_reads_as(&packed, &b);
-        bytes_free(&packed);
-        bytes_free(&b);
+    for (size_t k = 0; k < N_PACKINGS; k++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            struct bytes b = some_bytes(sizes[i]);
+            struct bytes packed = kinds[k].pack(b.data, b.len);
+            assert_reads_as(&packed, &b);
+            bytes_free(&packed);
+            bytes_free(&b);
+        }
     }
 }
 
-static void gzip_members_in_a_row_are_one_stream_and_zero_padding_is_passed(void **state)
+static void packed_streams_in_a_row_are_one_and_zero_padding_is_passed(void **state)
 {
     (void)state;
     static const unsigned char zeros[512];
-    struct bytes content = some_bytes(1000);
-    struct bytes packed = gzipped(content.data, 600);
-    struct bytes second = gzipped(content.data + 600, 400);
-    assert_int_equal(bytes_append(&packed, second.data, second.len), STATUS_OK);
+    for (size_t k = 0; k < N_PACKINGS; k++) {
+        struct bytes content = some_bytes(1000);
+        struct bytes packed = kinds[k].pack(content.data, 600);
+        struct bytes second = kinds[k].pack(content.data + 600, 400);
+        assert_int_equal(bytes_append(&packed, second.data, second.len), STATUS_OK);
+        assert_reads_as(&packed, &content);
+        assert_int_equal(bytes_append(&packed, zeros, sizeof zeros), STATUS_OK);
+        assert_reads_as(&packed, &content);
+        bytes_free(&second);
+        bytes_free(&packed);
+        bytes_free(&content);
+    }
+}
+
+/* A frame that decoders pass over, as the parallel and the seekable writers of zstd put it. */
+static void zstd_frames_without_content_are_passed(void **state)
+{
+    (void)state;
+    struct bytes content = some_bytes(1000), packed = {0};
+    struct bytes frame = zstded(content.data, content.len);
+    assert_int_equal(bytes_append(&packed, "\x50\x2a\x4d\x18\x04\0\0\0abcd", 12), STATUS_OK);
+    assert_int_equal(bytes_append(&packed, frame.data, frame.len), STATUS_OK);
+    assert_int_equal(bytes_append(&packed, "\x5e\x2a\x4d\x18\x01\0\0\0a", 9), STATUS_OK);
     assert_reads_as(&packed, &content);
-    assert_int_equal(bytes_append(&packed, zeros, sizeof zeros), STATUS_OK);
-    assert_reads_as(&packed, &content);
-    bytes_free(&second);
+    bytes_free(&frame);
     bytes_free(&packed);
     bytes_free(&content);
 }
@@ -126,23 +159,104 @@ static void assert_damaged(const struct bytes *file, const char *text)
     source_free(s);
 }
 
-static void truncated_gzip_names_the_compressed_offset(void **state)
+static void what_was_cut_short_names_the_compressed_offset(void **state)
 {
     (void)state;
-    struct bytes content = some_bytes(5000);
-    struct bytes packed = gzipped(content.data, content.len);
-    const size_t whole = packed.len;
-    for (size_t cut = 1; cut < whole - 3; cut += 97) {
-        char offset[64];
-        packed.len = whole - cut;
-        snprintf(offset, sizeof offset, "compressed byte %zu: the file ends", packed.len);
-        assert_damaged(&packed, offset);
+    for (size_t k = 0; k < N_PACKINGS; k++) {
+        struct bytes content = some_bytes(5000);
+        struct bytes packed = kinds[k].pack(content.data, content.len);
+        const size_t whole = packed.len;
+        for (size_t cut = 1; cut < whole - UNPACK_HEAD; cut += 97) {
+            char offset[96];
+            packed.len = whole - cut;
+            snprintf(offset, sizeof offset, "compressed byte %zu: the file ends within the %s",
+                     packed.len, kinds[k].name);
+            assert_damaged(&packed, offset);
+        }
+        bytes_free(&packed);
+        bytes_free(&content);
     }
-    bytes_free(&packed);
+}
+
+/* Every byte in turn: damage is told, or changes nothing. */
+static void no_flipped_byte_of_what_is_packed_changes_what_comes_out(void **state)
+{
+    (void)state;
+    struct bytes content = some_bytes(300);
+    for (size_t k = 0; k < N_PACKINGS; k++) {
+        struct bytes packed = kinds[k].pack(content.data, content.len), out = {0};
+        size_t n_told = 0;
+        for (size_t i = UNPACK_HEAD; i < packed.len; i++) {
+            packed.data[i] ^= 4;
+            struct source *s = memory_source(packed.data, packed.len);
+            out.len = 0;
+            const enum status status = read_all(s, 1, 4096, &out);
+            n_told += status != STATUS_OK;
+            if (!status && kinds[k].has_checksum) {
+                assert_int_equal(out.len, content.len);
+                assert_memory_equal(out.data, content.data, out.len);
+            }
+            source_free(s);
+            packed.data[i] ^= 4;
+        }
+        assert_true(n_told > 4);
+        bytes_free(&out);
+        bytes_free(&packed);
+    }
     bytes_free(&content);
 }
 
-static void damaged_gzip_and_what_follows_it_is_refused(void **state)
+static void what_follows_a_packed_stream_is_refused(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < N_PACKINGS; k++) {
+        struct bytes content = some_bytes(50);
+        struct bytes packed = kinds[k].pack(content.data, content.len);
+        assert_int_equal(bytes_append(&packed, "1,2\n", 4), STATUS_OK);
+        assert_damaged(&packed, "something else follows");
+        bytes_free(&packed);
+        bytes_free(&content);
+    }
+}
+
+static void limits_end_unpacking(void **state)
+{
+    (void)state;
+    static char zeros[1 << 20], piece[1 << 20];
+    struct bytes packed = {0};
+    for (size_t i = 0; i < 300; i++) { /* each makes 1 MiB of 1 KiB */
+        struct bytes one = gzipped(zeros, sizeof zeros);
+        assert_int_equal(bytes_append(&packed, one.data, one.len), STATUS_OK);
+        bytes_free(&one);
+    }
+    static const struct limit {
+        struct source_limits limits;
+        uint64_t gives;
+        const char *says;
+    } limits[] = {{{0, 0}, 300 << 20, NULL},
+                  {{300 << 20, 1100}, 300 << 20, NULL},
+                  {{5 << 20, 1100}, 5 << 20, "in.x: unpacks to more than 5242880 bytes; raise"},
+                  {{0, 900}, SOURCE_FREE_BYTES, "in.x: unpacks to more than 900 times its size ("}};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        const struct limit *l = &limits[i];
+        struct source *s = memory_source(packed.data, packed.len);
+        uint64_t all = 0;
+        enum status status = STATUS_OK;
+        size_t n = 1;
+        source_set_limits(s, &l->limits);
+        while (!status && n > 0) {
+            status = source_read(s, piece, sizeof piece, &n);
+            all += status ? 0 : n;
+        }
+        assert_int_equal(status, l->says ? STATUS_TOO_LARGE : STATUS_OK);
+        assert_true(!l->says || strstr(status_message(), l->says));
+        assert_int_equal(all, l->gives);
+        source_free(s);
+    }
+    bytes_free(&packed);
+}
+
+static void damaged_gzip_says_which_check_fails(void **state)
 {
     (void)state;
     struct bytes content = some_bytes(5000);
@@ -153,8 +267,6 @@ static void damaged_gzip_and_what_follows_it_is_refused(void **state)
                                       : "damaged gzip data (incorrect length check)");
         packed.data[packed.len - i] ^= 1;
     }
-    assert_int_equal(bytes_append(&packed, "1,2\n", 4), STATUS_OK);
-    assert_damaged(&packed, "something else follows");
     bytes_free(&packed);
     bytes_free(&content);
 }
@@ -313,6 +425,71 @@ static void file_that_changes_while_it_is_read_is_told(void **state)
     }
 }
 
+struct writer {
+    int fd;
+    const struct bytes *bytes;
+};
+
+static void *write_slowly(void *arg)
+{
+    const struct writer *w = arg;
+    for (size_t at = 0; at < w->bytes->len;) {
+        const size_t left = w->bytes->len - at, n = left < 10007 ? left : 10007;
+        assert_int_equal(write(w->fd, w->bytes->data + at, n), n);
+        at += n;
+    }
+    close(w->fd);
+    return NULL;
+}
+
+static void pipes_are_read_like_files(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k <= N_PACKINGS; k++) {
+        struct bytes content = some_bytes(300000), out = {0};
+        struct bytes file =
+            k < N_PACKINGS ? kinds[k].pack(content.data, content.len) : some_bytes(300000);
+        struct source_stream stream;
+        struct source *s;
+        pthread_t thread;
+        uint32_t crc;
+        int ends[2];
+        assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+        struct writer w = {ends[1], &file};
+        assert_int_equal(pthread_create(&thread, NULL, write_slowly, &w), 0);
+        assert_int_equal(source_stream_of(ends[0], "in.x", &stream), STATUS_OK);
+        assert_int_equal(source_open_stream(&stream, "in.x", NULL, &s), STATUS_OK);
+        assert_int_equal(read_all(s, 70000, 4096, &out), STATUS_OK);
+        pthread_join(thread, NULL);
+        assert_int_equal(out.len, content.len);
+        assert_memory_equal(out.data, content.data, out.len);
+        assert_int_equal(source_file_bytes(s), file.len);
+        assert_int_equal(source_crc(s, &crc), STATUS_OK);
+        assert_int_equal(crc, crc32_z(0, file.data, file.len));
+        assert_int_equal(source_check_unchanged(s), STATUS_OK);
+        assert_string_equal(source_hindrance(s), k < N_PACKINGS ? kinds[k].name : "a pipe");
+        source_free(s);
+        bytes_free(&file);
+        bytes_free(&out);
+        bytes_free(&content);
+    }
+}
+
+static void a_stop_ends_reading_a_pipe_that_nobody_writes_to(void **state)
+{
+    (void)state;
+    struct source_stream stream;
+    struct source *s;
+    int ends[2];
+    atomic_bool stop = true;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(source_stream_of(ends[0], "in.x", &stream), STATUS_OK);
+    assert_int_equal(source_open_stream(&stream, "in.x", &stop, &s), STATUS_CANCELLED);
+    assert_null(s);
+    assert_int_equal(write(ends[1], "", 0), 0);
+    close(ends[1]);
+}
+
 static void folders_and_pipes_are_refused(void **state)
 {
     (void)state;
@@ -331,10 +508,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_files_of_all_sizes_are_read_whole),
-        cmocka_unit_test(gzip_of_all_sizes_is_unpacked),
-        cmocka_unit_test(gzip_members_in_a_row_are_one_stream_and_zero_padding_is_passed),
-        cmocka_unit_test(truncated_gzip_names_the_compressed_offset),
-        cmocka_unit_test(damaged_gzip_and_what_follows_it_is_refused),
+        cmocka_unit_test(what_is_packed_of_all_sizes_is_unpacked),
+        cmocka_unit_test(packed_streams_in_a_row_are_one_and_zero_padding_is_passed),
+        cmocka_unit_test(zstd_frames_without_content_are_passed),
+        cmocka_unit_test(what_was_cut_short_names_the_compressed_offset),
+        cmocka_unit_test(no_flipped_byte_of_what_is_packed_changes_what_comes_out),
+        cmocka_unit_test(what_follows_a_packed_stream_is_refused),
+        cmocka_unit_test(limits_end_unpacking),
+        cmocka_unit_test(pipes_are_read_like_files),
+        cmocka_unit_test(a_stop_ends_reading_a_pipe_that_nobody_writes_to),
+        cmocka_unit_test(damaged_gzip_says_which_check_fails),
         cmocka_unit_test(a_stop_ends_unpacking_at_the_next_look_at_the_file),
         cmocka_unit_test(crc_is_that_of_the_file_when_only_its_start_was_read),
         cmocka_unit_test(reading_at_a_place_does_not_move_what_is_read_in_order),

@@ -123,7 +123,7 @@ static void nan_is_a_cell_without_a_number(void **state)
     ASSERT_NUMBERS(&r, NAN, 2, NAN, NAN, 5, 6);
     assert_int_equal(r.n_missing, 3);
     reading_free(&r);
-    const struct table_options options = {.has_missing_value = true, .missing_value = 5};
+    const struct table_options options = {.missing_value = "5"};
     r = read_text(HEAD "nan 2 3\n4 5 6\n", &options);
     ASSERT_NUMBERS(&r, NAN, 2, 3, 4, NAN, 6);
     assert_int_equal(r.n_missing, 2);
@@ -133,7 +133,7 @@ static void nan_is_a_cell_without_a_number(void **state)
 static void the_missing_value_is_nodata(void **state)
 {
     (void)state;
-    const struct table_options options = {.has_missing_value = true, .missing_value = -1};
+    const struct table_options options = {.missing_value = "-1"};
     struct reading r = read_text(HEAD "nodata_value -9999\n-9999 -1 3\n-1.0 5 -1.5\n", &options);
     ASSERT_NUMBERS(&r, -9999, -9999, 3, -9999, 5, -1.5);
     assert_true(r.info->grid->has_nodata && r.info->grid->nodata == -9999);
@@ -142,11 +142,11 @@ static void the_missing_value_is_nodata(void **state)
     ASSERT_NUMBERS(&r, -9999, NAN, 3, NAN, 5, 6);
     assert_true(r.info->grid->has_nodata && isnan(r.info->grid->nodata));
     reading_free(&r);
-    const struct table_options nan = {.has_missing_value = true, .missing_value = NAN};
+    const struct table_options nan = {.missing_value = "nan"};
     r = read_text(HEAD "nodata_value -9999\nnan 2 3\n4 5 6\n", &nan);
     ASSERT_NUMBERS(&r, -9999, 2, 3, 4, 5, 6);
     reading_free(&r);
-    const struct table_options lowest = {.has_missing_value = true, .missing_value = -3.4e38};
+    const struct table_options lowest = {.missing_value = "-3.4e38"};
     r = read_text(HEAD "nodata_value -9999\n-3.402823e38 2 3\n4 5 3.402823e38\n", &lowest);
     ASSERT_NUMBERS(&r, -9999, 2, 3, 4, 5, 3.402823e38);
     reading_free(&r);

@@ -234,19 +234,36 @@ static void a_line_without_an_end_is_refused_as_soon_as_it_is_too_long(void **st
     bytes_free(&text);
 }
 
-static void a_column_is_left_out_only_without_a_number_in_all_that_was_looked_at(void **state)
+/* Of two columns the second holds words in all lines but every n-th. */
+static struct reading read_wordy(int n)
 {
-    (void)state;
     struct bytes text = {0};
     for (int i = 0; i < 140; i++) {
-        assert_int_equal(i < 70 ? bytes_printf(&text, "%d,w\n", i)
-                                : bytes_printf(&text, "%d,%d\n", i, i),
+        assert_int_equal(i % n != n - 1 ? bytes_printf(&text, "%d,w\n", i)
+                                        : bytes_printf(&text, "%d,%d\n", i, i),
                          STATUS_OK);
     }
     struct reading r = read_bytes(text.data, text.len, NULL, 1 << 16);
-    assert_failed(&r, STATUS_BAD_INPUT, "line 2, column 2", NULL);
-    reading_free(&r);
     bytes_free(&text);
+    return r;
+}
+
+static void a_column_of_words_with_a_number_among_them_is_left_out(void **state)
+{
+    (void)state;
+    for (int n = 3; n < 90; n += 43) {
+        struct reading r = read_wordy(n);
+        assert_int_equal(r.status, STATUS_OK);
+        assert_int_equal(r.n_numbers, 140);
+        assert_int_equal(r.info->n_warnings, 1);
+        assert_non_null(
+            strstr(r.info->warnings[0], n == 89 ? "column 2 holds more words than numbers: left out"
+                                                : "column 2 holds more words than numbers"));
+        reading_free(&r);
+    }
+    struct reading r = read_wordy(2); /* as many numbers as words */
+    assert_failed(&r, STATUS_BAD_INPUT, "column 2", "\"w\" is not a number");
+    reading_free(&r);
 }
 
 static void lines_of_a_file_that_was_seen_whole_are_counted(void **state)
@@ -311,7 +328,7 @@ int main(void)
         cmocka_unit_test(a_missing_value_all_over_the_head_keeps_its_column),
         cmocka_unit_test(lines_beyond_the_limit_are_refused),
         cmocka_unit_test(a_line_without_an_end_is_refused_as_soon_as_it_is_too_long),
-        cmocka_unit_test(a_column_is_left_out_only_without_a_number_in_all_that_was_looked_at),
+        cmocka_unit_test(a_column_of_words_with_a_number_among_them_is_left_out),
         cmocka_unit_test(lines_of_a_file_that_was_seen_whole_are_counted),
         cmocka_unit_test(a_first_line_of_years_over_labels_is_pointed_out),
         cmocka_unit_test(lines_are_estimated_seldom_too_low),

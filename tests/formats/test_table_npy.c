@@ -119,12 +119,16 @@ static void every_type_is_read_in_either_byte_order(void **state)
     static const unsigned char wide_float[] = {0, 0, 0, 0, 0, 0, 0xf8, 0x3f,
                                                0, 0, 0, 0, 0, 0, 0,    0xc0};
     check_both_orders("f8", wide_float, 8, 1.5, -2);
+    /* 1.5, and the smallest number of all, 2^-24; the largest, and minus infinity */
+    check_both_orders("f2", (const unsigned char *)"\x00\x3e\x01\x00", 2, 1.5, ldexp(1, -24));
+    check_both_orders("f2", (const unsigned char *)"\xff\x7b\x00\xfc", 2, 65504, -INFINITY);
+    check_type("|b1", (const unsigned char *)"\x01\x00", 2, (const double[]){1, 0});
 }
 
 static void the_missing_value_becomes_nan(void **state)
 {
     (void)state;
-    const struct table_options options = {.has_missing_value = true, .missing_value = -999.9};
+    const struct table_options options = {.missing_value = "-999.9"};
     static const double x[] = {1, -999.9, 3, NAN};
     static const float y[] = {1, -999.9f, 3, NAN};
     struct bytes file =
@@ -186,8 +190,8 @@ static void types_and_shapes_that_are_not_taken_are_named(void **state)
         const char *descr, *shape, *text;
     } cases[] = {
         {"'|O'", "(2, 2)", "Python objects"},   {"'<c16'", "(2, 2)", "\"<c16\""},
-        {"'<f2'", "(2, 2)", "\"<f2\""},         {"'|S8'", "(2, 2)", "\"|S8\""},
-        {"'|b1'", "(2, 2)", "\"|b1\""},         {"'|f8'", "(2, 2)", "\"|f8\""},
+        {"'<f1'", "(2, 2)", "\"<f1\""},         {"'|S8'", "(2, 2)", "\"|S8\""},
+        {"'<b2'", "(2, 2)", "\"<b2\""},         {"'|f8'", "(2, 2)", "\"|f8\""},
         {"'<M8[ns]'", "(2, 2)", "\"<M8[ns]\""}, {"[('a', '<f8')]", "(4,)", "structured"},
         {"'<f8'", "()", "0 dimensions"},        {"'<f8'", "(1, 2, 2)", "3 dimensions"},
     };

@@ -136,7 +136,7 @@ static void archives_without_a_readable_array_say_why(void **state)
     reading_free(&r);
     struct bytes packed = gzipped(zip.data, zip.len);
     r = read_bytes(packed.data, packed.len, NULL, 64);
-    assert_failed(&r, STATUS_UNSUPPORTED, "gzipped zip archive", NULL);
+    assert_failed(&r, STATUS_UNSUPPORTED, "is a zip archive from gzip", NULL);
     reading_free(&r);
     bytes_free(&packed);
     bytes_free(&zip);

@@ -319,7 +319,9 @@ static void the_missing_value_is_nodata(void **state)
         s.bits = k & 1 ? 64 : 32;
         s.nodata = k & 2 ? "-9999" : NULL;
         const double missing = s.value(7), stands = k & 2 ? -9999 : (double)NAN;
-        const struct table_options options = {.has_missing_value = true, .missing_value = missing};
+        char text[32];
+        snprintf(text, sizeof text, "%.17g", missing);
+        const struct table_options options = {.missing_value = text};
         struct bytes file = make_tif(&s);
         struct reading r = read_bytes(file.data, file.len, &options, 1 << 12);
         assert_int_equal(r.status, STATUS_OK);

@@ -40,7 +40,7 @@ static void a_gzipped_tiff_is_refused(void **state)
     (void)state;
     struct tif_spec s = plain();
     struct bytes file = make_tif(&s), packed = gzipped(file.data, file.len);
-    assert_refused(&packed, STATUS_UNSUPPORTED, "gunzip", NULL);
+    assert_refused(&packed, STATUS_UNSUPPORTED, "is a TIFF from gzip", NULL);
     bytes_free(&file);
 }
 

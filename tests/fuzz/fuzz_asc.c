@@ -14,8 +14,7 @@ static void fuzz_values(const uint8_t *data, size_t size)
                               "NODATA_value -9999\n",
                               data[0] % 16 + 1, data[1] % 16 + 1) == STATUS_OK);
     fuzz_require(bytes_append(&text, data + 2, size - 2) == STATUS_OK);
-    const struct table_options options = {
-        .has_missing_value = true, .missing_value = 3, .prj = "PROJCS[]"};
+    const struct table_options options = {.missing_value = "3", .prj = "PROJCS[]"};
     fuzz_table(text.data, text.len, &options);
     bytes_free(&text);
 }

@@ -11,9 +11,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     const struct table_options options = {
-        .columns = data[0] & 1 ? "1-2,b" : NULL,
-        .has_missing_value = (data[0] & 2) != 0,
-        .missing_value = -200,
+        .columns = data[0] & 1   ? "1-2,b"
+                   : data[0] & 4 ? "!1,-b"
+                   : data[0] & 8 ? "-2:,x"
+                                 : NULL,
+        .missing_value = data[0] & 2 ? "-200,ERR" : NULL,
+        .skip = data[0] & 16 ? "1" : NULL,
+        .header = data[0] & 32   ? "1"
+                  : data[0] & 64 ? "none"
+                                 : NULL,
+        .sep = data[0] & 128 ? "comma" : NULL,
     };
     fuzz_table(data + 1, size - 1, &options);
     return 0;

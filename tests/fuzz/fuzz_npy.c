@@ -13,7 +13,7 @@ static void fuzz_literal(const uint8_t *data, size_t size)
     const uint8_t prefix[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)header, 0};
     fuzz_require(bytes_append(&array, prefix, sizeof prefix) == STATUS_OK);
     fuzz_require(bytes_append(&array, data, size) == STATUS_OK);
-    const struct table_options options = {.has_missing_value = true, .missing_value = 3};
+    const struct table_options options = {.missing_value = "3"};
     fuzz_table(array.data, array.len, &options);
     bytes_free(&array);
 }

@@ -35,6 +35,45 @@ static double *room(size_t n)
     return x;
 }
 
+static double *increments(const struct columns_case *c, size_t *n);
+
+/* The pairs of series that both have gaps know how many samples they have in common. */
+static void check_common(const struct columns_case *c, void *state)
+{
+    size_t n, n_pairs = 0;
+    double *x = increments(c, &n);
+    struct matrix_pair *pairs = calloc(c->n_series * c->n_series + 1, sizeof *pairs);
+    double *want = room(c->n_series * c->n_series), *gaps = room(c->n_series);
+    assert_non_null(pairs);
+    for (size_t s = 0; s < c->n_series; ++s) {
+        for (size_t t = 0; t < n; ++t) {
+            gaps[s] += isnan(x[s * n + t]) ? 1 : 0;
+        }
+    }
+    for (size_t i = 0; i < c->n_series; ++i) {
+        for (size_t j = 0; j < c->n_series; ++j) {
+            if (i == j || gaps[i] == 0 || gaps[j] == 0) {
+                continue;
+            }
+            for (size_t t = 0; t < n; ++t) {
+                want[n_pairs] += isnan(x[i * n + t]) || isnan(x[j * n + t]) ? 0 : 1;
+            }
+            pairs[n_pairs++] = (struct matrix_pair){.i = (uint32_t)i, .j = (uint32_t)j};
+        }
+    }
+    ASSERT_OK(under_test_ops()->pearson->columns_common(under_test_queue, state, pairs, n_pairs));
+    for (size_t k = 0; k < n_pairs; ++k) {
+        if (pairs[k].r != want[k]) {
+            fail_msg("%u, %u: %g samples in common, not %g", pairs[k].i, pairs[k].j, pairs[k].r,
+                     want[k]);
+        }
+    }
+    free(x);
+    free(pairs);
+    free(want);
+    free(gaps);
+}
+
 static struct columns_answer run(const struct columns_case *c)
 {
     const struct pearson_kernels *k = under_test_ops()->pearson;
@@ -61,6 +100,7 @@ static struct columns_answer run(const struct columns_case *c)
     struct moments moments = {under_test_room(moments_bytes(c->n_series)), c->n_series};
     ASSERT_OK(k->columns_finish(under_test_queue, state, moments, &m.m));
     under_test_release(before);
+    check_common(c, state);
     k->columns_free(under_test_queue, state);
     under_test_condensed(&m, a.r);
     under_test_get(a.moments, moments.at, moments_bytes(c->n_series));

@@ -14,7 +14,7 @@ sources=$(printf '%s\n' "$files" | grep -E '\.(c|h|cpp|cu|cuh)$')
 
 # Who may include whom, room by room: what lies in a room may include what lies there, and what its line says: prefixes
 # of paths. `contracts` are the headers of kernels for others: backend.h and its neighbours, X/X.h, X/X_rule.h,
-# X/X_setup.h, and sciddicat/bands.h.
+# X/X_setup.h, sciddicat/bands.h and pearson/panels.h.
 printf '%s\n' "$sources" | xargs awk '
     BEGIN {
         topics = "means|philox|matrix|pearson|sciddicat|interpolate|kmeans"
@@ -22,7 +22,7 @@ printf '%s\n' "$sources" | xargs awk '
         contracts = "kernels/[^/]*$"
         for (t = 1; t <= n_topics; t++)
             contracts = contracts " kernels/" topic[t] "/" topic[t] "(_rule|_setup)?[.]h"
-        contracts = contracts " kernels/sciddicat/bands[.]h"
+        contracts = contracts " kernels/sciddicat/bands[.]h kernels/pearson/panels[.]h"
 
         base = "formats/base/"
         room("formats/base/", "")

@@ -319,7 +319,7 @@ static void run_line(struct line *l, const char *names, const int64_t *needs)
     settings.deadline_s = 3600;
     *l = (struct line){.names = names};
     snprintf(out, sizeof(out), "%s/out", folder);
-    assert_int_equal(publish_open_output(out, &out_fd), STATUS_OK);
+    assert_int_equal(publish_open_output(out, &out_fd, &(bool){0}), STATUS_OK);
     uv_loop_init(&loop);
     assert_int_equal(engine_open(&loop, &settings, &l->r.engine), STATUS_OK);
     for (size_t i = 0; names[i] != '\0'; i++) {

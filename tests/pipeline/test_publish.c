@@ -119,7 +119,7 @@ static void let_rival_come(const char *stem)
 static int make_folder(void **state)
 {
     (void)state;
-    return mkdtemp(folder) != NULL && publish_open_output(folder, &out_fd) == STATUS_OK ? 0 : 1;
+    return mkdtemp(folder) != NULL && publish_open_output(folder, &out_fd, &(bool){0}) == STATUS_OK ? 0 : 1;
 }
 
 static int remove_all(void **state)
@@ -535,13 +535,38 @@ static void output_folder_is_made_with_its_parents(void **state)
 {
     (void)state;
     char path[128];
+    bool made;
     int fd;
     snprintf(path, sizeof(path), "%s/p/q/r", folder);
-    assert_int_equal(publish_open_output(path, &fd), STATUS_OK);
-    close(fd);
+    assert_int_equal(publish_open_output(path, &fd, &made), STATUS_OK);
+    assert_true(made);
+    publish_close_output(path, fd, false);
     snprintf(path, sizeof(path), "%s/a/x/y", folder); /* a/x is a file */
-    assert_int_not_equal(publish_open_output(path, &fd), STATUS_OK);
+    assert_int_not_equal(publish_open_output(path, &fd, &made), STATUS_OK);
     assert_non_null(strstr(status_message(), path));
+}
+
+static void output_folder_goes_when_it_was_made_in_vain_and_nobody_else_has_it(void **state)
+{
+    (void)state;
+    char path[128];
+    bool made, made_twice;
+    int fd, other;
+    snprintf(path, sizeof(path), "%s/vain", folder);
+    assert_int_equal(publish_open_output(path, &fd, &made), STATUS_OK);
+    assert_int_equal(publish_open_output(path, &other, &made_twice), STATUS_OK);
+    assert_true(made && !made_twice);
+    publish_close_output(path, fd, made);
+    assert_int_equal(access(path, F_OK), 0);
+    publish_close_output(path, other, made_twice);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(publish_open_output(path, &fd, &made), STATUS_OK);
+    publish_close_output(path, fd, true);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(publish_open_output(path, &fd, &made), STATUS_OK);
+    assert_int_equal(mkdirat(fd, "x", 0777), 0);
+    publish_close_output(path, fd, made);
+    assert_int_equal(access(path, F_OK), 0);
 }
 
 int main(void)
@@ -570,6 +595,7 @@ int main(void)
         cmocka_unit_test_teardown(rename_whose_reply_is_lost_is_a_success, all_flags),
         cmocka_unit_test(link_in_place_of_a_result_counts_as_existing),
         cmocka_unit_test(output_folder_is_made_with_its_parents),
+        cmocka_unit_test(output_folder_goes_when_it_was_made_in_vain_and_nobody_else_has_it),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_all);
 }

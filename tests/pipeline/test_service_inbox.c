@@ -187,6 +187,23 @@ static void parts_wait_for_each_other_in_any_order(void **state)
     }
 }
 
+static void part_named_twice_finds_the_other_part_of_its_job(void **state)
+{
+    (void)state;
+    static const char *const stems[] = {"x.dem", "x.source", "x.dem.2026"};
+    for (size_t i = 0; i < sizeof(stems) / sizeof(*stems); i++) {
+        char dem[40], source[40], both[80];
+        snprintf(dem, sizeof(dem), "%s.dem.asc", stems[i]);
+        snprintf(source, sizeof(source), "%s.source.asc", stems[i]);
+        snprintf(both, sizeof(both), "%s %s", dem, source);
+        open_inbox("");
+        FOUND(dem, source);
+        look(READY_YES, "");
+        take("", stems[i], both, true);
+        close_inbox();
+    }
+}
+
 static void second_file_for_a_part_waits_until_the_first_has_gone(void **state)
 {
     (void)state;
@@ -520,6 +537,7 @@ int main(void)
         cmocka_unit_test(file_that_changes_after_it_was_complete_is_looked_at_again),
         cmocka_unit_test(hint_that_comes_while_a_file_is_looked_at_counts),
         cmocka_unit_test(parts_wait_for_each_other_in_any_order),
+        cmocka_unit_test(part_named_twice_finds_the_other_part_of_its_job),
         cmocka_unit_test(second_file_for_a_part_waits_until_the_first_has_gone),
         cmocka_unit_test(files_for_one_part_take_its_place_one_after_the_other),
         cmocka_unit_test(projection_goes_along_and_is_waited_for_when_there),

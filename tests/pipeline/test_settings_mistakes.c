@@ -68,10 +68,15 @@ static void a_mistake_on_the_command_line_is_named_with_the_nearest_option(void 
         {"run -s precison=f32 x", {"precison", "precision"}},
         {"run -s precision=f16 x", {"precision", "f16", "exact"}},
         {"run -s top=x x", {"top"}},
-        {"run -s missing_value=x x", {"missing_value"}},
+        {"run -s missing_value=1,,x x", {"missing_value"}},
+        {"run -s skip=two x", {"skip", "two"}},
+        {"run -s header=first x", {"header", "first"}},
+        {"run -s sep=dot x", {"sep", "dot", "semicolon"}},
         {"run -s missing_vale=1 x", {"missing_vale", "missing_value"}},
         {"run", {"no input", "INPUT"}},
         {"check", {"no input"}},
+        {"run --dem a.tif", {"--dem", "give --source"}},
+        {"run --source a.tif x", {"--source", "give --dem"}},
         {"doctor x", {"doctor", "x"}},
         {"watch", {"--spool", "spool = DIR"}},
         {"watch --spool a x", {"watch", "x"}},
@@ -150,11 +155,21 @@ static void a_configuration_that_is_no_text_is_refused(void **state)
     text[sizeof(text) - 1] = '\0';
     write_config(text);
     must_refuse(line, (const char *[]){":2", "longer than"}, 2);
-    FILE *f = fopen(config_path, "w");
-    assert_non_null(f);
-    assert_int_equal(fwrite("jobs = 1\n\0\0memory\njobs = 2\n", 1, 27, f), 27);
-    assert_int_equal(fclose(f), 0);
-    must_refuse(line, (const char *[]){":2", "zero byte"}, 2);
+    static const struct {
+        char text[101];
+        size_t n;
+        const char *line;
+    } cases[] = {{"jobs = 1\n\0\0memory\njobs = 2\n", 27, ":2"},
+                 {"jobs = 1\0", 9, ":1"},
+                 {"jobs = 1\n\0", 10, ":2"},
+                 {"", 100, ":1"}}; /* zeros */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        FILE *f = fopen(config_path, "w");
+        assert_non_null(f);
+        assert_int_equal(fwrite(cases[i].text, 1, cases[i].n, f), cases[i].n);
+        assert_int_equal(fclose(f), 0);
+        must_refuse(line, (const char *[]){cases[i].line, "zero byte"}, 2);
+    }
     struct settings s;
     bool done;
     char folder[] = "run -c /tmp x";

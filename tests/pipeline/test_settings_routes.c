@@ -73,8 +73,8 @@ static void a_file_of_a_kind_that_is_not_read_is_told_what_is(void **state)
         const char *path;
         bool foreign;
     } cases[] = {
-        {"x.xlsx", true},       {"in/notes.md", true}, {"x.tar.zst", true},     {"x.tar.bz2", true},
-        {"x.tar.gz.gpg", true}, {"a.b/x.PDF", true},   {"x.csv.bz2", true},     {"x.csv", false},
+        {"x.xlsx", true},       {"in/notes.md", true}, {"x.tar.lz4", true},     {"x.rar", true},
+        {"x.tar.gz.gpg", true}, {"a.b/x.PDF", true},   {"x.csv.lz4", true},     {"x.csv", false},
         {"x.CSV.GZ", false},    {"x.tiff", false},     {"x.asc.gz", false},     {"x", false},
         {"a.b/x", false},       {"x.", false},         {".md", false},          {"x.dem", false},
         {"x.CLUSTERS", false},  {"x.source", false},   {"m.dat", false},        {"m.data", false},
@@ -115,7 +115,7 @@ static void folders_above_the_input_do_not_name_a_pipeline(void **state)
         {"/home/pearson/in/", "/home/pearson/in/x.csv", false},
         {"/home/pearson/in", "/home/pearson/in/pearson/x.csv", true},
         {"/home/pearson/x.csv", "/home/pearson/x.csv", true},
-        {"/home/pearson/a/x.csv", "/home/pearson/a/x.csv", false},
+        {"/home/pearson/a/x.dat", "/home/pearson/a/x.dat", false},
         {"pearson", "pearson/x.csv", true},
         {"pearson/", "pearson/a/x.csv", true},
         {"in", "inner/pearson/x.csv", true},
@@ -137,6 +137,60 @@ static void folders_above_the_input_do_not_name_a_pipeline(void **state)
         }
         settings_free(&s);
     }
+}
+
+static void a_table_that_is_named_and_has_no_pipeline_is_the_first_ones(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *path, *pipeline; /* NULL: none */
+    } cases[] = {
+        {"run x.csv", "x.csv", "pearson"},
+        {"run a/x.TSV.gz b/x.npy", "b/x.npy", "pearson"},
+        {"run x.npz", "x.npz", "pearson"},
+        {"run a/x.csv", "x.csv", NULL},
+        {"run a", "a/x.csv", NULL},
+        {"run a.tar", "a.tar/x.csv", NULL},
+        {"run x.tif", "x.tif", NULL},
+        {"run x.points.csv", "x.points.csv", "kmeans"},
+        {"run kmeans/x.csv", "kmeans/x.csv", "kmeans"},
+        {"run -p kmeans x.csv", "x.csv", "kmeans"},
+        {"watch --spool s", "in/x.csv", NULL},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct settings s = must_parse(cases[i].line);
+        struct job_settings j;
+        const bool taken = settings_resolve(&s, cases[i].path, &j) == STATUS_OK;
+        if (taken != (cases[i].pipeline != NULL) ||
+            (taken && strcmp(j.stage->name, cases[i].pipeline) != 0)) {
+            fail_msg("'%s': %s is taken by %s", cases[i].line, cases[i].path,
+                     taken ? j.stage->name : "none");
+        }
+        job_settings_free(&j);
+        settings_free(&s);
+    }
+}
+
+static void a_source_is_a_job_of_its_own_name_with_the_dem(void **state)
+{
+    (void)state;
+    struct settings s = with_config("[pipeline sciddicat]\nsteps = 7\n"
+                                    "[route r]\nmatch = *.tif\npipeline = kmeans\nk = 3\n",
+                                    "--dem ground.tif --source a/one.tif --source two.source.asc");
+    struct job_settings j;
+    assert_string_equal(s.dem, "ground.tif");
+    assert_int_equal(s.n_sources, 2);
+    assert_int_equal(settings_resolve_source(&s, s.sources[0], &j), STATUS_OK);
+    assert_string_equal(j.stage->name, "sciddicat");
+    assert_string_equal(j.stem, "one");
+    assert_int_equal(j.n_parts, 2);
+    assert_string_equal(j.stage->specs[0].key, "steps");
+    assert_int_equal(j.params[0].count, 7);
+    job_settings_free(&j);
+    assert_int_equal(settings_resolve_source(&s, s.sources[1], &j), STATUS_OK);
+    assert_string_equal(j.stem, "two");
+    job_settings_free(&j);
+    settings_free(&s);
 }
 
 static void the_deepest_of_nested_folders_names_the_pipeline(void **state)
@@ -212,6 +266,8 @@ int main(void)
         cmocka_unit_test(a_file_is_taken_by_option_or_route_or_folder_or_name),
         cmocka_unit_test(a_file_of_a_kind_that_is_not_read_is_told_what_is),
         cmocka_unit_test(folders_above_the_input_do_not_name_a_pipeline),
+        cmocka_unit_test(a_table_that_is_named_and_has_no_pipeline_is_the_first_ones),
+        cmocka_unit_test(a_source_is_a_job_of_its_own_name_with_the_dem),
         cmocka_unit_test(the_deepest_of_nested_folders_names_the_pipeline),
         cmocka_unit_test(a_scan_takes_tables_and_what_asks_for_it),
     };

@@ -33,4 +33,18 @@ if not all(word in warnings for word in ("Date", "Time", "16", "17")):
 error = np.abs(squareform(got["r"]) + np.eye(len(frame.columns)) - frame.corr().to_numpy()).max()
 if not error <= 1e-10:  # also when it is NaN
     sys.exit(f"error {error:.3g}")
+pairs = pd.read_csv(os.path.join(folder, "pairs.csv.gz"))
+present = frame.notna().to_numpy().T
+if not np.array_equal(pairs["n"], (present[pairs["i"]] & present[pairs["j"]]).sum(axis=1)):
+    sys.exit("pairs have another number of samples")
+
+# Without missing_value the gaps are numbers, and one sentence says so of every sensor; check says it, too.
+for command in (["run", "-q", "--json", "-o", os.path.join(scratch, "raw")], ["check", "--json"]):
+    said = json.loads(subprocess.run([leat, *command, "-b", backend, table], check=True, stdin=subprocess.DEVNULL,
+                                     capture_output=True).stdout)["warnings"]
+    codes = [w for w in said if "missing_value=-200" in w]
+    if len(codes) != 1 or f"{len(frame.columns)} columns" not in codes[0]:
+        sys.exit(f"{command[0]} does not say once that -200 is a code: {said}")
+    if any("missing_value" in w for w in manifest["warnings"]):
+        sys.exit("codes are found where they have been named")
 print(f"{len(frame)} hours of {len(frame.columns)} sensors: largest error of r {error:.2g}")

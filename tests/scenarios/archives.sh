@@ -1,12 +1,13 @@
 #!/bin/sh
-# Archives whose compression is damaged give no results at all, those that are compressed twice are refused, and a
+# Archives of every kind give what their files give; those whose compression is damaged give no results at all, those
+# that are compressed twice are refused; what is bad in one fails by itself; what unpacks to too much is stopped; and a
 # signal ends the walk through one that holds nothing but zeros.
 . "$(dirname "$0")/lib.sh"
-command -v xz >/dev/null || skip "no xz here (Debian: xz-utils)"
+command -v zstd >/dev/null || skip "no zstd here (Debian: zstd)"
 
 # Three tables, one after the other in an archive; then archives of them with damage of every kind.
 "$python" - <<'P' || skip "no Python"
-import gzip, io, lzma, tarfile
+import bz2, gzip, io, lzma, struct, tarfile, zipfile, zlib
 table = b"".join(b"%d,%d,%d\n" % (i, i * i % 97, i * i * i % 89) for i in range(4000))
 raw = io.BytesIO()
 with tarfile.open(fileobj=raw, mode="w") as t:
@@ -26,8 +27,55 @@ def put(name, data, at=None):
     open(name, "wb").write(data)
 
 
+for name in ("a", "b", "c"):
+    open(f"{name}.clusters.csv", "wb").write(table)
+open("good.tar", "wb").write(raw)
 put("good.tgz", packed)
 put("good.tar.xz", xz)
+put("good.tbz2", bz2.compress(raw))
+with zipfile.ZipFile("good.zip", "w", zipfile.ZIP_DEFLATED) as z:
+    for name in ("a", "b", "c"):
+        z.writestr(f"{name}.clusters.csv", table)
+put("a.clusters.csv.gz", gzip.compress(table))
+put("b.clusters.csv.xz", lzma.compress(table))
+put("c.clusters.csv.bz2", bz2.compress(table))
+put("cut.clusters.csv.xz", lzma.compress(table)[:-50])
+
+# Two thousand entries, every tenth of them bad in one of five ways.
+good = b"".join(b"%d,%d\n" % (i, i * i % 7) for i in range(9))
+with tarfile.open("many.tar.gz", "w:gz", compresslevel=1) as t:
+    for i in range(2000):
+        info = tarfile.TarInfo(f"m{i:04}.clusters.csv")
+        content = good
+        if i % 50 == 10:
+            info.type, info.linkname = tarfile.SYMTYPE, "m0001.clusters.csv"
+        elif i % 50 == 20:
+            info.name = f"../m{i:04}.clusters.csv"
+        elif i % 50 == 30:
+            info.name = "m0001.clusters.csv"
+        elif i % 50 == 40:
+            info.name = f"m{i:04}.tar.gz"
+        elif i % 50 == 0:
+            content = b"1,2\n3,x4,5\n"
+        info.size = len(content) if info.isreg() else 0
+        t.addfile(info, io.BytesIO(content) if info.isreg() else None)
+
+# 10 GB of 10 MB.
+piece = b"1,2,3,4\n" * (2 << 20)
+packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+block = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH)
+n = -(-(10 << 30) // len(piece))
+name = b"bomb.clusters.csv"
+size = len(block) * n + 2
+about = struct.pack("<HHHHHLLLHH", 45, 0, 8, 0, 33, 0, size, 0xffffffff, len(name), 12)
+wide = struct.pack("<HHQ", 1, 8, len(piece) * n)  # zip64: more than 4 GB
+local = b"PK\3\4" + about + name + wide
+entry = b"PK\1\2" + struct.pack("<H", 45) + about + struct.pack("<HHHLL", 0, 0, 0, 0, 0) + name + wide
+with open("bomb.zip", "wb") as f:
+    f.write(local + block * n + zlib.compressobj(9, zlib.DEFLATED, -15).flush() + entry + b"PK\5\6" +
+            struct.pack("<HHHHLLH", 0, 0, 1, 1, len(entry), len(local) + size, 0))
+with gzip.open("bomb.clusters.csv.gz", "wb", 9) as f:
+    f.write(piece * 17)
 put("digit.tgz", stored, digit)
 put("crc.tar.gz", packed, len(packed) - 8)
 put("length.tgz", packed, len(packed) - 1)
@@ -45,10 +93,52 @@ with open("zeros.tgz", "wb") as f:
     for _ in range(1024):
         f.write(zeros)
 P
-for good in good.tgz good.tar.xz; do
+zstd -q a.clusters.csv -o a.clusters.csv.zst && zstd -q good.tar -o good.tar.zst || fail "zstd"
+compare() { # FOLDER: with what the tables give by themselves
+    for name in a b c; do
+        cmp by-itself/$name/pearson.npz "$1/$name/pearson.npz" || fail "$1: $name differs"
+    done
+}
+expect 0 "$LEAT" run -q -b cpu -s series=columns -o by-itself a.clusters.csv b.clusters.csv c.clusters.csv
+for good in good.tar good.tgz good.tar.xz good.tar.zst good.tbz2 good.zip; do
     expect 0 "$LEAT" run -q -b cpu -s series=columns -o "out-$good" $good
     [ "$(ls "out-$good" | tr '\n' ' ')" = "a b c " ] || fail "$good gave $(ls "out-$good")"
+    compare "out-$good"
+    expect 0 "$LEAT" check --json -b cpu -s series=columns $good
+    [ "$(wc -l <stdout)" -eq 3 ] || fail "check of $good says $(cat stdout)"
 done
+for packed in a.clusters.csv.gz a.clusters.csv.zst b.clusters.csv.xz c.clusters.csv.bz2; do
+    expect 0 "$LEAT" run -q -b cpu -s series=columns -o "out-$packed" $packed
+    cmp "by-itself/${packed%%.*}/pearson.npz" "out-$packed/${packed%%.*}/pearson.npz" || fail "$packed differs"
+done
+expect 1 "$LEAT" run -q -b cpu -s series=columns -o out cut.clusters.csv.xz
+says 'cut\.clusters\.csv\.xz: compressed byte [0-9]+: the file ends within the xz stream'
+
+# What is bad fails by itself, and is named.
+expect 1 "$LEAT" run -q -b cpu -s series=columns -s top=1 -o many many.tar.gz
+[ "$(ls many | wc -l)" -eq 1800 ] || fail "many.tar.gz gave $(ls many | wc -l) results"
+[ "$(wc -l <stderr)" -eq 200 ] || fail "many.tar.gz: $(wc -l <stderr) failures"
+for what in 'm0010.*: it is a link' '\.\./m0020.*leads out' 'm0001.*the same name' 'm0040.*an archive in an archive' \
+    'm0050.*line 2'; do
+    says "$what"
+done
+expect 1 "$LEAT" check -q -b cpu -s series=columns --max-entries 100 many.tar.gz
+says 'many\.tar\.gz: has more than 100 entries'
+
+# What unpacks to too much, or to more than it may, is left at that.
+[ "$(wc -c <bomb.zip)" -lt 20000000 ] || fail "the bomb is too large"
+expect 1 "$LEAT" run -q -b cpu -o bombs bomb.zip
+says 'bomb\.zip: bomb\.clusters\.csv: unpacks to more than 250 times its size \(26[0-9]{7} bytes'
+expect 1 "$LEAT" check -q -b cpu -s series=columns bomb.clusters.csv.gz
+says 'bomb\.clusters\.csv\.gz: unpacks to more than 250 times its size'
+expect 1 "$LEAT" run -q -b cpu -o bombs --max-unpacked 20K a.clusters.csv.gz
+says 'a\.clusters\.csv\.gz: unpacks to more than 20480 bytes'
+expect 1 "$LEAT" run -q -b cpu -s series=columns -o bombs --max-unpacked 20K good.zip
+says 'good\.zip: unpacks to more than 20480 bytes'
+printf 'max_ratio = 1\n' >limits.conf
+expect 1 "$LEAT" check -q -b cpu -s series=columns -c limits.conf bomb.clusters.csv.gz
+says 'unpacks to more than 1 times its size'
+
 refused() { # ARCHIVE PATTERN: by both commands, in one line, and nothing comes of it
     for command in run check; do
         expect 1 timeout $wait_s "$LEAT" $command -q -b cpu -s series=columns -o refused $1
@@ -80,7 +170,7 @@ for command in run check; do
         kill -$signal $pid
         wait $pid
         status=$?
-        [ $status -eq 1 ] || fail "$command: exit status $status after SIG$signal"
+        [ $status -eq $([ $signal = INT ] && echo 130 || echo 143) ] || fail "$command: exit status $status after SIG$signal"
         says 'stopped by a signal'
         [ -z "$(ls -A zeros 2>/dev/null)" ] || fail "$command: SIG$signal left $(ls -A zeros)"
     done

@@ -1,5 +1,6 @@
 #!/bin/sh
-# One binary: without a driver `auto` uses the CPU and says why in one line where a job is large, `cuda` fails with the reason.
+# One binary: without a driver `auto` uses the CPU, and says why in one line where a job is large and the machine has a
+# device (else with -v); `cuda` fails with the reason.
 . "$(dirname "$0")/lib.sh"
 printf 'a,b\n1,2\n3,5\n4,4\n' >t.clusters.csv
 
@@ -22,7 +23,13 @@ fi
 expect 0 "$LEAT" run -o out t.clusters.csv
 ! grep -q CUDA stderr || { cat stderr; fail "a small job has looked for a device"; }
 "$LEAT" generate dem --rows 100 --columns 100 -o large >/dev/null 2>&1 || fail "no terrain"
+lines=0
+for trace in /proc/driver/nvidia /dev/nvidiactl /dev/dxg; do
+    [ ! -e $trace ] || lines=1
+done
 expect 0 "$LEAT" run -o out -s steps=1000000 -s settle=500 large.dem.tif large.source.tif
+[ "$(grep -c 'on the CPU: ' stderr)" -eq $lines ] || { cat stderr; fail "not $lines lines that say why the CPU is used"; }
+expect 0 "$LEAT" run -v --force -o out -s steps=1000000 -s settle=500 large.dem.tif large.source.tif
 [ "$(grep -c 'on the CPU: ' stderr)" -eq 1 ] || { cat stderr; fail "no single line that says why the CPU is used"; }
 for job in t large; do
     grep -q '"name": "cpu"' out/$job/result.json || fail "$job was not computed on the CPU"

@@ -31,7 +31,7 @@ run() {
 # A small job opens nothing, not even the module; a large one the first device.
 run 0 "$LEAT" run -o out small.clusters.csv
 [ "$(done_on small)" = cpu ] && [ ! -e log ] || fail "a small job was done on $(done_on small)"
-run 0 "$LEAT" run -o out $large big/b1.dem.tif big/b1.source.tif small.clusters.csv
+run 0 "$LEAT" run -v -o out $large big/b1.dem.tif big/b1.source.tif small.clusters.csv
 [ "$(done_on b1)" = "fake 0" ] && [ "$(done_on small)" = cpu ] && [ "$(opened)" = "0 " ] ||
     fail "a large job on $(done_on b1), a small one on $(done_on small), open: $(opened)"
 says 'on cpu and cuda'
@@ -63,7 +63,7 @@ spread() {
     cmp out/b1/thickness.tif one/thickness.tif || fail "other bits on $(done_on b1)"
 }
 spread '2 fake 0,2 fake 1,2 fake 2,2 fake 3,'
-says 'on 4 cuda;'
+says '8 jobs done'
 spread '4 fake 0,4 fake 1,' --devices 2
 [ "$(opened)" = "0 1 " ] || fail "opened: $(opened)"
 spread '4 fake 1,4 fake 3,' --devices 3,1

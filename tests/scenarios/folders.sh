@@ -14,6 +14,7 @@ for beside in f1.clusters.csvt f1.clusters.csv.aux.xml f1.clusters.cpg deep/pear
 done
 expect 0 "$LEAT" run -b cpu -o out --json in
 says '4 sidecar files of grids and tables ignored'
+says "1 file in 'in' left alone: no pipeline takes it"
 [ "$(wc -l <stdout)" -eq 201 ] || fail "$(wc -l <stdout) JSON lines instead of 201"
 [ "$(ls -A out | wc -l)" -eq 201 ] || fail "$(ls -A out | wc -l) results instead of 201"
 [ -f out/bare/pearson.npz ] || fail "the sub-folder named after the pipeline was not used"
@@ -27,6 +28,32 @@ says 'already'
 before=$(stat -c %i out/f1)
 expect 0 "$LEAT" run -b cpu -o out --force in/f1.clusters.csv
 [ "$before" != "$(stat -c %i out/f1)" ] || fail "--force did not replace the result"
+
+# A table that is named itself needs no other name; the files of a landslide neither.
+mkdir plain
+cp in/f1.clusters.csv plain/f1.csv
+gzip -c plain/f1.csv >plain/g1.csv.gz
+expect 0 "$LEAT" run -b cpu -o named plain/f1.csv plain/g1.csv.gz
+for name in f1 g1; do
+    cmp out/f1/pearson.npz named/$name/pearson.npz || fail "$name: the name changes the result"
+done
+"$LEAT" generate dem --rows 40 --columns 40 --seed 1 -o a.asc -q && "$LEAT" generate dem --rows 40 --columns 40 --seed 2 -o b.asc -q
+mv a.dem.asc ground.asc && mv a.source.asc plain/one.asc && mv b.source.asc plain/two.asc
+echo 'PROJCS["x",UNIT["metre",1]]' >ground.prj
+expect 0 "$LEAT" run -b cpu -s steps=20 -o slides --json --dem ground.asc --source plain/one.asc --source plain/two.asc
+"$python" -c 'import json
+o = {x["output"]: x for x in map(json.loads, open("stdout"))}
+assert sorted(o) == ["slides/one", "slides/two"]
+for name in "one", "two":
+    files = o["slides/" + name]["inputs"]
+    assert [f["name"] for f in files] == ["ground.asc", f"{name}.asc"] and "prj_crc32" in files[0], files' || fail "not two landslides"
+cp ground.asc one.dem.asc && cp plain/one.asc one.source.asc && cp ground.prj one.prj
+expect 0 "$LEAT" run -b cpu -s steps=20 -o slides/paired one.dem.asc one.source.asc
+cmp slides/one/thickness.tif slides/paired/one/thickness.tif || fail "the names change the landslide"
+expect 1 "$LEAT" run -b cpu -s steps=20 -o slides --force --dem ground.asc --source plain/one.asc --source none.asc
+says "none\\.asc"
+expect 2 "$LEAT" run -b cpu -p pearson -o slides --dem ground.asc --source plain/one.asc
+says 'pipeline pearson takes no --dem'
 
 tar -C in -czf all.tar.gz f1.clusters.csv f2.clusters.csv notes.csv
 (cd in && "$python" -m zipfile -c ../all.zip f3.clusters.csv)

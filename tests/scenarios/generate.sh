@@ -15,7 +15,7 @@ interrupt() {
     wait_for "a file is being written" is_writing
     kill -TERM $child
     wait $child
-    [ $? -eq 1 ] || fail "a signal is not exit status 1"
+    [ $? -eq 143 ] || fail "it does not end by the signal"
     says "$name.*signal"
     left=$(find . -name '*huge*' -o -name '*wrong*' -o -name '.leat*')
     [ -z "$left" ] || fail "left behind: $left"

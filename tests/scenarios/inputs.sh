@@ -36,7 +36,7 @@ expect 2 "$LEAT" run -q -b cpu -p pearson -o out notables
 says "'notables' holds no file that pearson takes; give them names like"
 ! grep -q -e --pipeline stderr || { cat stderr; fail "told to name the pipeline that was named"; }
 expect 2 "$LEAT" run -b cpu -o out nothing notes.tar
-says '0 done, 2 failed'
+says '0 jobs done, 2 failed'
 cp notes.tar nothing/ && cp good.csv nothing/there.clusters.csv
 expect 0 "$LEAT" run -b cpu -o with nothing # an archive without inputs is no failure in a folder
 
@@ -64,7 +64,7 @@ make("silent.tar", [("README", link), ("dev/null", device), (".git/x.clusters.cs
 make("refused.tar", [("soft.clusters.csv", link), ("../up.clusters.csv", file), ("/root.clusters.csv", file),
                      ("../" + "long" * 40 + ".clusters.csv", file), ("good.clusters.csv", file)])
 # Gigabytes, of which one piece is packed, and then repeated; nobody gets to the end, where their sum would be compared.
-piece, n, name = b"1,2,3,4\n" * (2 << 20), 190, b"bomb.clusters.csv"
+piece, n, name = b"1,2,3,4\n" * (2 << 20), 190, b"bomb.clusters.npz"
 packer = zlib.compressobj(9, zlib.DEFLATED, -15)
 packed = (packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH)) * n + zlib.compressobj(9, zlib.DEFLATED, -15).flush()
 about = struct.pack("<HHHHHLLLHH", 20, 0, 8, 0, 33, 0, len(packed), len(piece) * n, len(name), 0)
@@ -84,18 +84,17 @@ for what in 'soft.*it is a link' '\.\./up.*leads out' '/root.*absolute' '\.\./lo
 done
 [ "$(ls -A refused)" = good ] || fail "refused.tar gave $(ls -A refused)"
 
-# Two that are no archives (under the leak sanitizer: nothing of them is kept), a pipe that nobody writes to.
+# Two that are no archives (under the leak sanitizer: nothing of them is kept), pipes in a folder.
 echo x >one.zip && echo x >two.zip
 expect 1 "$LEAT" run -q -b cpu -o out one.zip two.zip
 [ "$(wc -l <stderr)" -eq 2 ] || { cat stderr; fail "not 2 failures"; }
-mkfifo pipe.zip pipe.clusters.csv
-expect 1 timeout $wait_s "$LEAT" run -q -b cpu -o out pipe.zip pipe.clusters.csv
-says "pipe\.zip.*regular file"
-says "pipe\.clusters\.csv.*regular file"
+mkdir pipes && mkfifo pipes/pipe.zip pipes/pipe.clusters.csv
+expect 2 timeout $wait_s "$LEAT" run -q -b cpu -o out pipes
+says "'pipes' holds no file"
 
 # Unpacking gigabytes ends at a signal.
 mkdir scratch
-"$LEAT" run -b cpu -o scratch bomb.zip 2>stderr &
+"$LEAT" run -b cpu --max-ratio 0 -o scratch bomb.zip 2>stderr &
 pid=$!
 wait_for "the archive is being unpacked" grep -q '^wchar: [0-9]\{8,\}' /proc/$pid/io
 kill -INT $pid
@@ -103,8 +102,8 @@ from=$(date +%s%N)
 wait $pid
 status=$?
 took=$((($(date +%s%N) - from) / 1000000))
-[ $status -eq 1 ] || fail "exit status $status after SIGINT"
+[ $status -eq 130 ] || fail "exit status $status after SIGINT"
 [ $took -lt $((2000 * patience)) ] || fail "unpacking went on for $took ms after SIGINT"
 says 'stopped by a signal'
 [ -z "$(ls -A scratch)" ] || fail "left behind: $(ls -A scratch)"
-echo "own results, hidden files, links and pipes are no inputs; stopped within $took ms"
+echo "own results, hidden files, links and pipes in folders are no inputs; stopped within $took ms"

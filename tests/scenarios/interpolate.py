@@ -440,7 +440,7 @@ def mistakes():
     assert curve("out/plain")["y"].tolist() == [[0, 1 / 16, 1 / 4, 9 / 16, 1]]
     run("-p", "interpolate", "plain.csv", out="bad", status=2,
         says="takes 2 files a job; name them X.nodes.csv and X.query.csv, or set query in place of the last")
-    assert os.listdir("bad") == [], os.listdir("bad")
+    assert not os.path.exists("bad"), os.listdir("bad")
     print("mistakes: each with its message, and nothing left")
 
 
@@ -474,7 +474,7 @@ def cancelled():
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
     begun = time.monotonic()
-    assert child.wait(PATIENCE_S) in (1, -signal.SIGINT), child.returncode
+    assert child.wait(PATIENCE_S) == -signal.SIGINT, child.returncode
     took = time.monotonic() - begun
     assert os.listdir("stopped") == [], os.listdir("stopped")
     print("a billion queries, stopped: gone in %.2f s" % took)

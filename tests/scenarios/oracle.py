@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 from scipy.spatial.distance import squareform
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -51,6 +52,19 @@ def pairs_of(folder):
     """i, j and r of the pairs, in the order of i and j."""
     pairs = pd.read_csv(os.path.join(folder, "pairs.csv.gz"), usecols=["i", "j", "r"], float_precision="high")
     return pairs.sort_values(["i", "j"], ignore_index=True)
+
+
+def check_pairs(name, folder, rows):
+    """The number of samples and the interval of each listed pair, from the series themselves, a row each."""
+    pairs = pd.read_csv(os.path.join(folder, "pairs.csv.gz"), float_precision="high")
+    present = ~np.isnan(rows)
+    n = (present[pairs["i"]] & present[pairs["j"]]).sum(axis=1)
+    if len(pairs) == 0 or not np.array_equal(pairs["n"], n):
+        sys.exit(f"{name}: {(pairs['n'] != n).sum()} of {len(pairs)} pairs have another number of samples")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z, away = np.arctanh(pairs["r"]), scipy.stats.norm.ppf(0.975) / np.sqrt(np.where(n > 3, n - 3.0, np.nan))
+    for column, want in (("r_low", np.tanh(z - away)), ("r_high", np.tanh(z + away))):
+        np.testing.assert_allclose(pairs[column], want, rtol=0, atol=1e-12, err_msg=f"{name}: {column}")
 
 
 def full(r, m):
@@ -147,6 +161,8 @@ def compare_matrices():
             check(f"{stem} {precision}", r, flatten(a, want, r), bound)
             if precision == "exact":
                 check_moments(stem, a, got)
+                if len(pairs_of(where)) > 0:
+                    check_pairs(stem, where, a)
                 pairs[stem] = pairs_of(where)
             else:
                 compare_pairs(stem, pairs[stem], pairs_of(where))
@@ -172,15 +188,45 @@ def compare_gaps():
     want = pd.DataFrame(x.T).corr(min_periods=2).to_numpy()
     for precision, bound in (("exact", 1e-10), ("f32", 1e-6)):
         np.save(os.path.join(scratch, "gaps.clusters.npy"), x)
-        _, got, _ = run(os.path.join(scratch, "gaps.clusters.npy"), "precision=" + precision)
+        where, got, _ = run(os.path.join(scratch, "gaps.clusters.npy"), "precision=" + precision)
         check("gaps in rows " + precision, full(got["r"], 40), want, bound)
+        check_pairs("gaps in rows " + precision, where, x)
     path = os.path.join(scratch, "gapc.clusters.csv")
     pd.DataFrame(x.T, columns=[f"s{i}" for i in range(40)]).to_csv(path, index=False)
-    _, got, _ = run(path)
+    where, got, _ = run(path)
     kept = [i for i in range(40) if i != 6]  # a column without a number is left out
     check("gaps in columns", full(got["r"], 39), want[np.ix_(kept, kept)], 1e-10)
+    check_pairs("gaps in columns", where, x[kept])
+    where, _, _ = run(path, "diff=step")
+    check_pairs("gaps in increments of columns", where, np.diff(x[kept]))
+    for precision in ("exact", "f32"):
+        where, _, _ = run(os.path.join(scratch, "gaps.clusters.npy"), "diff=step", "precision=" + precision)
+        check_pairs("gaps in increments of rows, " + precision, where, np.diff(x))
     if list(got["names"]) != [f"s{i}" for i in kept]:
         sys.exit("names of columns differ")
+
+
+def index_left_out():
+    """A first column that counts is left out, which changes no other coefficient; and its pairs have their samples."""
+    x = rng.normal(size=(40, 700))
+    x[3:9, 100:140] = np.nan
+    x[5, 500:] = np.nan
+    frame = pd.DataFrame(x.T, columns=[f"s{i}" for i in range(40)])
+    path = os.path.join(scratch, "index.clusters.csv")
+    frame.to_csv(path, index=True, index_label="t")
+    where, got, manifest = run(path)
+    check("beside an index", full(got["r"], 40), frame.corr(min_periods=2).to_numpy(), 1e-10)
+    check_pairs("beside an index", where, x)
+    np.testing.assert_array_equal(got["min"], np.nanmin(x, axis=1))
+    if list(got["names"]) != list(frame.columns) or manifest["shape"]["n_series"] != 40:
+        sys.exit(f"the index is not left out: {got['names']}")
+    if not any("column 't'" in w and "left out" in w for w in manifest["warnings"]):
+        sys.exit(f"the index is not named: {manifest['warnings']}")
+    where, got, manifest = run(path, "columns=1-41")
+    if list(got["names"]) != ["t", *frame.columns] or any("left out" in w for w in manifest["warnings"]):
+        sys.exit(f"columns= does not bring the index back: {got['names']}")
+    if not any("column 't' goes up or down" in w for w in manifest["warnings"]):
+        sys.exit(f"the index that was asked for is not warned of: {manifest['warnings']}")
 
 
 def constant_series():
@@ -208,6 +254,7 @@ def differences():
 
 compare_matrices()
 compare_gaps()
+index_left_out()
 constant_series()
 differences()
 print(f"{n_compared} coefficients within their bounds on {backend}")

@@ -64,9 +64,46 @@ echo 1 >many/n999.clusters.csv
 expect 1 "$LEAT" run -b cpu -j 1 -o many.out many
 [ "$(grep -c ' -> many.out/' stderr)" -eq 16 ] || { cat stderr; fail "not 16 lines"; }
 says 'n999'
-says '40 done, 1 failed'
+says '40 jobs done, 1 failed: .* in [0-9.]+ m?s \([0-9.]+ [KM]?i?B/s\)$'
 expect 1 "$LEAT" run -v -b cpu -o many.v many
+says '40 jobs done, 1 failed: .*jobs/s, on cpu; pipeline efficiency 0?[0-9.]+, bound by '
 [ "$(grep -c ' -> many.v/' stderr)" -eq 40 ] || { cat stderr; fail "-v does not tell every job"; }
+
+# One job, one line.
+expect 0 "$LEAT" run -b cpu -o one good.clusters.csv
+[ "$(wc -l <stderr)" -eq 1 ] || { cat stderr; fail "not one line for a job that is done"; }
+says 'good\.clusters\.csv -> one/good in [0-9.]+ m?s$'
+expect 1 "$LEAT" run -b cpu -o one good.clusters.csv
+[ "$(wc -l <stderr)" -eq 1 ] || { cat stderr; fail "not one line for a job that fails"; }
+expect 0 "$LEAT" run -b cpu -o one --resume good.clusters.csv
+says '0 jobs done, 1 skipped, 0 failed'
+expect 0 "$LEAT" run -b cpu -o two many/n100.clusters.csv good.clusters.csv
+says '2 jobs done, 0 failed'
+expect 1 "$LEAT" run -b cpu -o two --force good.clusters.csv good.clusters.csv
+says '1 job done, 1 failed'
+says "'good\.clusters\.csv' is named twice"
+# Mistakes: the nearest word, or whose it is; sizes as people write them.
+mistake() { # WORDS COMMAND...
+    words=$1
+    shift
+    expect 2 "$LEAT" "$@"
+    says "$words"
+}
+mistake "backend: 'cdua' is not one of auto.cpu.cuda; did you mean 'cuda'" run -b cdua good.clusters.csv
+mistake "did you mean 'run'" rnu good.clusters.csv
+mistake "did you mean 'kmeans'" run -p kmean good.clusters.csv
+mistake "did you mean --memory" run --memroy 4G good.clusters.csv
+mistake "did you mean 'dem'" generate dme
+mistake "'k' is a parameter of kmeans, not of pearson" run -p pearson -s k=3 good.clusters.csv
+mistake "'top' is a parameter of pearson, not of kmeans" run -p kmeans -s top=3 good.clusters.csv
+mistake "precision: 'extact' is not one of exact.f32; did you mean 'exact'" run -s precision=extact good.clusters.csv
+mistake "'k' is a parameter of kmeans, not of pearson" check -s k=3 good.clusters.csv
+for size in 512M 512MB 512MiB 0.5g 0.5gib 524288K; do
+    expect 0 "$LEAT" check -b cpu --memory $size good.clusters.csv
+done
+for size in 512Mi 512BM B 1Q 512iB; do
+    mistake "'$size' is not a size" check -b cpu --memory $size good.clusters.csv
+done
 
 # A name that is not UTF-8 is a name like others.
 odd=$(printf 'a\377')

@@ -28,7 +28,7 @@ inodes() {
 resumed 0 5 0 in
 before=$(inodes)
 resumed 0 0 5 in
-says '0 done, 5 skipped, 0 failed'
+says '0 jobs done, 5 skipped, 0 failed'
 [ "$before" = "$(inodes)" ] || fail "something was done again"
 
 # As asked for, not as the stage has understood it; a parameter that is asked for in another way is the same.
@@ -120,6 +120,6 @@ expect 2 "$LEAT" run -c auto.conf -b cpu -o out --resume in
 says '--shard auto: neither an array'
 expect 0 "$LEAT" check -c auto.conf -b cpu in
 expect 0 "$LEAT" run -c auto.conf -b cpu -o out --resume --shard 1/1 in
-says '0 done, 5 skipped'
+says '0 jobs done, 5 skipped'
 says 'share 1 of 1'
 echo "resumed, and nothing done twice"

@@ -144,7 +144,7 @@ else:
 with open("long.numbers.csv", "a", encoding="utf-8") as f:
     f.write("1,2,oops\n")
 run("-o", "bad", "long.numbers.csv", status=1, says=rf"long.numbers.csv: line {N + 1}, column 3: .oops")
-assert os.listdir("bad") == [], os.listdir("bad")
+assert not os.path.exists("bad"), os.listdir("bad")
 
 # check knows both lengths.
 check = subprocess.run([LEAT, "check", "-b", "cpu", *SMALL, "-s", "columns=v", "-s", "query_columns=w", "a.values.csv",

@@ -25,7 +25,7 @@ def die_with_parent():
 class Service:
     """`leat watch` on the folder `spool`; its log is kept, and printed when a test fails."""
 
-    def __init__(self, spool, *options, program=LEAT, env=None, wait=True):
+    def __init__(self, spool, *options, program=LEAT, env=None, wait=True, stderr=None):
         self.spool = os.path.abspath(spool)
         self.socket = self.spool + ".sock"
         self.log = self.spool + ".log"
@@ -33,7 +33,7 @@ class Service:
         with open(self.log, "a") as log:
             self.process = subprocess.Popen(
                 [program, "watch", "--spool", self.spool, "--status-socket", self.socket, "-b", "cpu", "--settle",
-                 "0.3", "--reserve", "0", *options], stderr=log, env={**os.environ, **(env or {})},
+                 "0.3", "--reserve", "0", *options], stderr=stderr or log, env={**os.environ, **(env or {})},
                 preexec_fn=die_with_parent)
         if wait:
             self.until(lambda: self.status()["ready"], "ready")

@@ -64,6 +64,17 @@ with open("spool/in/slow.clusters.csv", "w") as f:
     s.until(lambda: "open for writing" in s.waits().get("in/slow.clusters.csv", ""), "a reason to wait")
 s.until(lambda: s.has("out/slow"), "a slow file")
 
+# As deep as it looks, and deeper.
+deep = "/".join(["d"] * 32)
+s.drop(f"{deep}/deep.clusters.csv", table(seed=9))
+s.done([f"{deep}/deep.clusters.csv"], "a file in the deepest folder")
+s.drop(f"{deep}/e/deeper.clusters.csv", table(seed=10))
+s.until(lambda: "too deep, below 32 others" in s.waits().get("in", ""), "that a folder lies too deep")
+s.check(s.status()["n_troubles"] == 1, "one place")
+os.rename(f"spool/in/{deep}/e", "spool/in/e")
+s.done(["e/deeper.clusters.csv"], "a file that was moved up")
+s.until(lambda: s.status()["n_troubles"] == 0, "no trouble any more")
+
 # A second service is refused.
 second = subprocess.run([LEAT, "watch", "--spool", "spool", "--status-socket", "other.sock"], capture_output=True)
 s.check(second.returncode == 2 and b"already watched" in second.stderr, f"a second service: {second}")

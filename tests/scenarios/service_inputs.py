@@ -408,6 +408,10 @@ def without_leases():
     os.chmod("as-other", 0o755)
     s = Service("other/spool", "--settle", "2", "--max-attempts", "1", "-c", os.path.abspath("leat.conf"),
                 program="./as-other")
+    said = s.status()["leases"]
+    s.check("CAP_LEASE" in said and "`settle`" in said and said in s.said(), f"what it does without: {said}")
+    page = subprocess.run([LEAT, "status", "--status-socket", s.socket], capture_output=True, text=True).stdout
+    s.check(said in page, page)
     lines = fresh(8).splitlines(True)
     for line in lines:
         write(path_in(s, "still.clusters.csv"), line, "ab")
@@ -434,6 +438,7 @@ def without_leases():
 
 def arriving():
     s = Service("spool", "-c", "leat.conf")
+    s.check(os.geteuid() != 0 or s.status()["leases"] == "", "it says that it cannot ask, and it can")
     for show_one in (slowly, reopened, copied, synced, renamed, linked, moved_folder, twice, strange_names, replaced):
         show_one(s)
     s.stop()

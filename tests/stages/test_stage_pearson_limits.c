@@ -59,6 +59,32 @@ static void grids_are_refused(void **state)
     sheet_free(&sheet);
 }
 
+/* Nobody says which side the series lie on, and no name does. */
+static void a_side_that_nothing_names_is_told_or_asked_for(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 6; k++) {
+        struct sheet sheet = sheet_new(k == 1 ? 999 : 1000, 2, true, DTYPE_F64);
+        sheet.info.format = k == 0 ? "npy" : "csv";
+        sheet.info.has_header = k == 4;
+        sheet.info.has_labels = k == 5;
+        sheet.params[0] = k == 2 ? "series=rows" : k == 3 ? "series=columns" : "series=auto";
+        if (k == 0) {
+            check_refusal(&sheet, STATUS_BAD_ARGUMENT, "1000 rows of 2 numbers");
+            sheet_free(&sheet);
+            continue;
+        }
+        struct param_value params[16];
+        parse_params(&stage_pearson, sheet.params, params);
+        const struct stage_args args = {
+            .queue = counted.queue, .params = params, .inputs = {{&sheet.info, "sheet"}}};
+        struct stage_need need;
+        assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+        assert_int_equal(strstr(need.notice, "the rows are taken as the series") != NULL, k == 1);
+        sheet_free(&sheet);
+    }
+}
+
 static void missing_values_are_refused_by_name_when_asked(void **state)
 {
     (void)state;
@@ -323,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_few_samples_are_refused_with_what_was_found),
         cmocka_unit_test(grids_are_refused),
+        cmocka_unit_test(a_side_that_nothing_names_is_told_or_asked_for),
         cmocka_unit_test(missing_values_are_refused_by_name_when_asked),
         cmocka_unit_test(infinities_are_refused_by_name),
         cmocka_unit_test(values_too_large_to_be_squared_are_refused_wherever_series_lie),

@@ -97,7 +97,7 @@ static struct listed *all_pairs(const double *r, size_t n_series, size_t *n)
     for (size_t i = 0; i < n_series; i++) {
         for (size_t j = i + 1; j < n_series; j++, k++) {
             if (!isnan(r[k])) {
-                pairs[(*n)++] = (struct listed){i, j, r[k]};
+                pairs[(*n)++] = (struct listed){.i = i, .j = j, .r = r[k]};
             }
         }
     }

@@ -17,7 +17,7 @@ struct put {
     const char *link;
 };
 
-enum { TAR, TAR_GZ, TAR_XZ, ZIP, SEVEN_ZIP, N_KINDS };
+enum { TAR, TAR_GZ, TAR_XZ, TAR_ZST, TAR_BZ2, ZIP, SEVEN_ZIP, N_KINDS };
 
 static inline void set_kind(struct archive *a, int kind)
 {
@@ -34,11 +34,13 @@ static inline void set_kind(struct archive *a, int kind)
         break;
     }
     assert_int_equal(result, ARCHIVE_OK);
-    if (kind == TAR_GZ) {
-        assert_int_equal(archive_write_add_filter_gzip(a), ARCHIVE_OK);
-    } else if (kind == TAR_XZ) {
-        assert_int_equal(archive_write_add_filter_xz(a), ARCHIVE_OK);
-    }
+    static int (*const filters[N_KINDS])(struct archive *) = {
+        [TAR_GZ] = archive_write_add_filter_gzip,
+        [TAR_XZ] = archive_write_add_filter_xz,
+        [TAR_ZST] = archive_write_add_filter_zstd,
+        [TAR_BZ2] = archive_write_add_filter_bzip2,
+    };
+    assert_int_equal(filters[kind] ? filters[kind](a) : ARCHIVE_OK, ARCHIVE_OK);
 }
 
 static inline void put_entry(struct archive *a, const struct put *p)
@@ -86,16 +88,17 @@ static inline struct bytes make_archive(int kind, const char *passphrase, const 
     return out;
 }
 
-/* What is compressed as xz; for bytes_free(). */
-static inline struct bytes xzipped(const void *data, size_t n)
+/* What is compressed by that filter of libarchive; for bytes_free(). */
+static inline struct bytes packed_by(int (*add_filter)(struct archive *), const void *data,
+                                     size_t n)
 {
     struct bytes out = {0};
     size_t used = 0;
     struct archive *a = archive_write_new();
     struct archive_entry *e = archive_entry_new();
-    assert_int_equal(bytes_reserve(&out, n + 4096), STATUS_OK);
+    assert_int_equal(bytes_reserve(&out, n + n / 8 + 4096), STATUS_OK);
     assert_int_equal(archive_write_set_format_raw(a), ARCHIVE_OK);
-    assert_int_equal(archive_write_add_filter_xz(a), ARCHIVE_OK);
+    assert_int_equal(add_filter(a), ARCHIVE_OK);
     assert_int_equal(archive_write_set_bytes_in_last_block(a, 1), ARCHIVE_OK);
     assert_int_equal(archive_write_open_memory(a, out.data, out.cap, &used), ARCHIVE_OK);
     archive_entry_set_filetype(e, AE_IFREG);
@@ -106,6 +109,21 @@ static inline struct bytes xzipped(const void *data, size_t n)
     archive_write_free(a);
     out.len = used;
     return out;
+}
+
+static inline struct bytes xzipped(const void *data, size_t n)
+{
+    return packed_by(archive_write_add_filter_xz, data, n);
+}
+
+static inline struct bytes zstded(const void *data, size_t n)
+{
+    return packed_by(archive_write_add_filter_zstd, data, n);
+}
+
+static inline struct bytes bzipped(const void *data, size_t n)
+{
+    return packed_by(archive_write_add_filter_bzip2, data, n);
 }
 
 #endif

@@ -5,19 +5,22 @@
  *   LEAT_FAKE_DEVICES=N    so many devices (default 1)
  *   CUDA_VISIBLE_DEVICES   these of them, as CUDA's
  *   LEAT_FAKE_LOG=FILE     a line for each that is opened ("open 2"), and for each landslide of 100
- *                          rows on it ("run 2"); "pin 2": it page-locks a block
+ *                          rows on it ("run 2"); "gram 2": it takes a panel of series of 1000 or
+ *                          more samples; "pin 2": it page-locks a block
  *   LEAT_FAKE_BROKEN=LIST  these cannot be opened: "0,3"
  *   LEAT_FAKE_LOST=LIST    landslides fail on these
- *   LEAT_FAKE_HALTED=LIST  members of a landslide fail there, once they are to do a step
+ *   LEAT_FAKE_HALTED=LIST  members of a landslide fail there, once they are to do a step, and
+ *                          those of a correlation with their second panel
  *   LEAT_FAKE_FALLEN=LIST  queues of these fail when they are waited for to the end
  *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
  *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
  *
- * While a device opens, landslides stand still on others: so what a test sees of devices that come
- * later does not depend on how fast they are.
+ * While a device opens, landslides and such panels stand still on others: so what a test sees of
+ * devices that come later does not depend on how fast they are.
  */
 #include "kernels/backend.h"
+#include "kernels/pearson/pearson.h"
 #include "kernels/sciddicat/sciddicat.h"
 
 #include <fcntl.h>
@@ -33,6 +36,8 @@ static struct backend_ops ops;
 static bool is_opening[MOST]; /* until it is asked what it is */
 static struct sciddicat_kernels sciddicat;
 static struct sciddicat_member_kernels member;
+static struct pearson_kernels pearson;
+static unsigned n_panels[MOST]; /* that a device was asked for */
 
 const struct backend_ops *leat_cuda_backend(void);
 
@@ -163,15 +168,35 @@ static bool is_any_opening(void)
     return any;
 }
 
-static enum status fake_advance(struct queue *q, void *run, uint64_t n_steps,
-                                struct sciddicat_report *out)
+/* But one that opens itself has its self-test. */
+static void stand_still_while_any_opens(const struct queue *q)
 {
-    const int device = device_of(q->backend); /* one that opens has its self-test */
+    const int device = device_of(q->backend);
     while (!__atomic_load_n(&is_opening[device], __ATOMIC_SEQ_CST) && is_any_opening() &&
            !queue_is_stopped(q)) {
         usleep(1000);
     }
+}
+
+static enum status fake_advance(struct queue *q, void *run, uint64_t n_steps,
+                                struct sciddicat_report *out)
+{
+    stand_still_while_any_opens(q);
     return backend_cpu.sciddicat->advance(q, run, n_steps, out);
+}
+
+static enum status fake_gram(struct queue *q, const struct pearson_panel *panel)
+{
+    const int device = device_of(q->backend);
+    if (panel->n_samples >= 1000) { /* not those of the self-test */
+        write_log("gram", device);
+        stand_still_while_any_opens(q);
+        const unsigned n = __atomic_add_fetch(&n_panels[device], 1, __ATOMIC_RELAXED);
+        if (n > 1 && is_listed("LEAT_FAKE_HALTED", device)) {
+            return status_fail(STATUS_DEVICE, "the device is halted");
+        }
+    }
+    return backend_cpu.pearson->gram(q, panel);
 }
 
 /* The work of a device that is lost has come to nothing, at the latest here. */
@@ -197,6 +222,8 @@ __attribute__((constructor)) static void set_ops(void)
     member = *sciddicat.member;
     member.step = fake_step;
     sciddicat.member = &member;
+    pearson = *backend_cpu.pearson;
+    pearson.gram = fake_gram;
     ops = backend_cpu;
     ops.name = "cuda";
     ops.count = fake_count;
@@ -206,6 +233,7 @@ __attribute__((constructor)) static void set_ops(void)
     ops.host_pin = fake_pin;
     ops.finish = fake_finish;
     ops.sciddicat = &sciddicat;
+    ops.pearson = &pearson;
 }
 
 __attribute__((visibility("default"))) const struct backend_ops *leat_cuda_backend(void)

@@ -379,7 +379,7 @@ static inline struct outcome run_pairs(const char *path, const char *second, siz
     int out_fd;
     char out[64];
     snprintf(out, sizeof(out), "%s/out", folder);
-    assert_int_equal(publish_open_output(out, &out_fd), STATUS_OK);
+    assert_int_equal(publish_open_output(out, &out_fd, &(bool){0}), STATUS_OK);
     uv_loop_init(&loop);
     const uint64_t begun_ns = thread_pool_now_ns();
     assert_int_equal(engine_open(&loop, settings, &r.engine), STATUS_OK);

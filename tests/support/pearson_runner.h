@@ -13,8 +13,12 @@
 /* --- one job ------------------------------------------------------------------------------------
  */
 
+enum { SHEET_HELPERS = 6 };
+
 struct outcome {
     enum status status;
+    struct queue *helpers[SHEET_HELPERS];
+    size_t n_helpers; /* that help */
     char message[STATUS_MESSAGE_BYTES];
     struct stage_need need;
     struct stage *stage;
@@ -52,8 +56,21 @@ static inline void fill_chunk(const struct sheet *sheet, size_t first, size_t n,
     chunk->labels_len = labels_bytes;
 }
 
-static inline enum status push_all(const struct sheet *sheet, struct stage *stage)
+static inline enum status bring_help(const struct sheet *sheet, struct outcome *o)
 {
+    struct queue *queues[SHEET_HELPERS];
+    assert_true(sheet->n_helpers <= SHEET_HELPERS);
+    for (size_t k = 0; k < sheet->n_helpers; k++) {
+        queues[k] = o->helpers[k] = under_test_queue_new(k + 1);
+    }
+    o->n_helpers = sheet->n_helpers;
+    return stage_pearson.help(o->stage, queues, &o->n_helpers);
+}
+
+static inline enum status push_all(const struct sheet *sheet, struct outcome *o)
+{
+    struct stage *stage = o->stage;
+    size_t n_pushed = 0;
     const size_t all = sheet->n_lines * sheet->info.cells_per_line;
     uint64_t seed = 17;
     enum status st = STATUS_OK;
@@ -66,6 +83,9 @@ static inline enum status push_all(const struct sheet *sheet, struct stage *stag
         n = n < all - first ? n : all - first;
         struct table_chunk chunk = {0};
         uint64_t ticket = 0;
+        if (sheet->n_helpers > 0 && n_pushed++ == sheet->help_at) {
+            assert_int_equal(bring_help(sheet, o), STATUS_OK);
+        }
         fill_chunk(sheet, first, n, &chunk);
         st = stage_pearson.push(stage, 0, &chunk, &ticket);
         const enum status waited = counted.ops.upload_wait(counted.queue, ticket);
@@ -89,24 +109,23 @@ static inline struct outcome run_sheet(const struct sheet *sheet)
                                     .params = params,
                                     .inputs = {{&sheet->info, "sheet"}},
                                     .block_bytes = 1 << 20,
-                                    .started_over = sheet->started_over};
-    struct stage *stage = NULL;
+                                    .started_over = sheet->started_over,
+                                    .most_helpers = sheet->most_helpers};
     counted.allocs = 0;
     counted.peak_bytes = 0;
     assert_int_equal(result_init(&o.result), STATUS_OK);
     o.status = stage_pearson.plan(&args, &o.need);
     if (o.status == STATUS_OK) {
-        o.status = stage_pearson.open(&args, &stage);
+        o.status = stage_pearson.open(&args, &o.stage);
     }
     if (o.status == STATUS_OK) {
-        o.status = push_all(sheet, stage);
+        o.status = push_all(sheet, &o);
     }
     if (o.status == STATUS_OK) {
         bool more = false;
-        o.status = stage_pearson.finish(stage, &o.result, &more);
+        o.status = stage_pearson.finish(o.stage, &o.result, &more);
         assert_false(more);
     }
-    o.stage = stage;
     if (o.status != STATUS_OK) {
         snprintf(o.message, sizeof o.message, "%s", status_message());
     }
@@ -129,6 +148,11 @@ static inline void outcome_free(struct outcome *o)
     result_free(&o->result);
     stage_pearson.free(o->stage);
     assert_int_equal(counted.live, 0);
+    for (size_t k = 0; k < SHEET_HELPERS; k++) {
+        if (o->helpers[k] != NULL) {
+            counted.ops.queue_free(o->helpers[k]);
+        }
+    }
 }
 
 static inline void sheet_free(struct sheet *sheet)
@@ -240,6 +264,8 @@ static inline struct bytes read_text(const struct outcome *o, const char *name)
 struct listed {
     size_t i, j;
     double r;
+    size_t n;
+    double low, high;
 };
 
 /* The pairs of pairs.csv.gz, whose names must hold no comma; free. */
@@ -251,7 +277,7 @@ static inline struct listed *read_pairs(const struct outcome *o, size_t *n)
     struct listed *pairs = malloc(room * sizeof *pairs);
     *n = 0;
     line = strtok_r(line, "\n", &rest);
-    assert_string_equal(line, "i,j,name_i,name_j,r");
+    assert_string_equal(line, "i,j,name_i,name_j,r,n,r_low,r_high");
     while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
         if (*n == room) {
             room *= 2;
@@ -259,7 +285,9 @@ static inline struct listed *read_pairs(const struct outcome *o, size_t *n)
         }
         assert_non_null(pairs);
         struct listed *p = &pairs[(*n)++];
-        assert_int_equal(sscanf(line, "%zu,%zu,%*[^,],%*[^,],%lf", &p->i, &p->j, &p->r), 3);
+        assert_int_equal(sscanf(line, "%zu,%zu,%*[^,],%*[^,],%lf,%zu,%lf,%lf", &p->i, &p->j, &p->r,
+                                &p->n, &p->low, &p->high),
+                         6);
     }
     bytes_free(&text);
     return pairs;

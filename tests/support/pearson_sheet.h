@@ -27,7 +27,9 @@ struct sheet {
     size_t cut;                /* cells in a chunk: 0: all at once; 1: pseudo-random sizes */
     bool counts_missing;       /* as a CSV does */
     bool started_over;
-    const char *params[8]; /* "key=value", NULL at the end */
+    size_t most_helpers;       /* that the stage is told of */
+    size_t n_helpers, help_at; /* so many come, wanted or not, when so many chunks are pushed */
+    const char *params[8];     /* "key=value", NULL at the end */
 };
 
 /* Uniform in [0, 1), the same sequence for the same seed (splitmix64). */

@@ -211,7 +211,7 @@ static inline struct outcome run_slide(const struct slide *s)
                                                                  : s->columns,
                                 .lines_are_columns = turned,
                                 .has_missing_value = s->has_missing_value};
-        args.inputs[part] = (struct stage_input){&o.tables[part], names[part]};
+        args.inputs[part] = (struct stage_input){.table = &o.tables[part], .name = names[part]};
     }
     struct stage *stage = NULL;
     counted.allocs = 0;

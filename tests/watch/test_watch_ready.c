@@ -138,6 +138,32 @@ static void empty_file_must_stand_still_first(void **state)
     assert_int_equal(ready_look(folder_fd, "empty", 7000, SETTLE_MS, &memory).state, READY_YES);
 }
 
+static void without_leases_a_text_that_ends_within_a_line_must_stand_still_for_longer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text;
+        bool is_torn;
+    } cases[] = {{"a.csv", "1\n2", true},    {"A.TSV", "1\n2", true}, {"b.csv", "1\n2\n", false},
+                 {"c.csv", "1\r2\r", false}, {"d.npy", "12", false},  {"e.csv.gz", "12", false}};
+    snprintf(spool_fault->fail_step, sizeof(spool_fault->fail_step), "ready.lease");
+    spool_fault->error = EINVAL;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct ready_memory m = {0};
+        close(put(cases[i].name, cases[i].text));
+        assert_int_equal(ready_look(folder_fd, cases[i].name, 1000, SETTLE_MS, &m).state,
+                         READY_LATER);
+        struct ready_answer a = ready_look(folder_fd, cases[i].name, 3000, SETTLE_MS, &m);
+        assert_int_equal(a.state, cases[i].is_torn ? READY_LATER : READY_YES);
+        if (cases[i].is_torn) {
+            assert_int_equal(a.again_ms, SETTLE_MS);
+            assert_non_null(strstr(a.reason, "last line has no end; must stand still for 4 s"));
+        }
+        assert_int_equal(ready_look(folder_fd, cases[i].name, 5000, SETTLE_MS, &m).state,
+                         READY_YES);
+    }
+}
+
 static void without_leases_a_file_is_ready_when_nothing_has_changed_for_long_enough(void **state)
 {
     (void)state;
@@ -316,6 +342,8 @@ int main(void)
         cmocka_unit_test(empty_file_must_stand_still_first),
         cmocka_unit_test_teardown(
             without_leases_a_file_is_ready_when_nothing_has_changed_for_long_enough, clear),
+        cmocka_unit_test_teardown(
+            without_leases_a_text_that_ends_within_a_line_must_stand_still_for_longer, clear),
         cmocka_unit_test(file_that_has_gone_is_gone),
         cmocka_unit_test(what_is_no_file_with_one_name_is_never_ready),
         cmocka_unit_test(file_that_may_not_be_read_waits_and_says_why),

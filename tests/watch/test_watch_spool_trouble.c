@@ -5,6 +5,7 @@
 #include "tests/support/spool_fixture.h"
 
 #include <errno.h>
+#include <sys/wait.h>
 
 static void what_is_never_an_input_is_put_away_with_its_reason(void **state)
 {
@@ -90,6 +91,55 @@ static void retry_leaves_everything_where_it_is_when_the_name_is_taken(void **st
     snprintf(path, sizeof(path), "failed/%s/in/a.source.asc", job->id);
     holds(path, "2");
     spool_job_free(job);
+}
+
+/* Whether the failure is there as it was, with its inputs or what is left to be moved of them. */
+static bool is_whole_failure(const char *id)
+{
+    char reason[64], inputs[64];
+    snprintf(reason, sizeof(reason), "failed/%s/reason.json", id);
+    snprintf(inputs, sizeof(inputs), "failed/%s/in", id);
+    return is_there(root_fd, reason) && is_there(root_fd, inputs) &&
+           count_entries(root_fd, inputs) > 0;
+}
+
+static void retry_that_is_killed_leaves_a_failure_or_nothing(void **state)
+{
+    (void)state;
+    int status = W_EXITCODE(SPOOL_FAULT_DIED, 0);
+    unsigned long k = 0, n_back = 0;
+    while (WEXITSTATUS(status) == SPOOL_FAULT_DIED) {
+        struct spool_recovery r;
+        put("in/a.dem.asc", "1");
+        put("in/a.source.asc", "2");
+        struct spool_job *job = new_job("", "a", "a.dem.asc", "a.source.asc");
+        spool_claim(s, &job, 1);
+        fail_job(job, "x", "y");
+        const pid_t child = fork();
+        if (child == 0) {
+            spool_fault_clear();
+            spool_fault->die_before = ++k;
+            _exit(spool_retry(root, job->id) == STATUS_OK ? 0 : 1);
+        }
+        k++;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        recover(&r);
+        spool_recovery_free(&r);
+        if (count_entries(root_fd, "failed") > 0) {
+            assert_true(is_whole_failure(job->id));
+            assert_int_equal(spool_retry(root, job->id), STATUS_OK);
+        } else {
+            n_back++;
+        }
+        is_empty("failed");
+        holds("in/a.dem.asc", "1");
+        holds("in/a.source.asc", "2");
+        assert_int_equal(unlinkat(root_fd, "in/a.dem.asc", 0), 0);
+        assert_int_equal(unlinkat(root_fd, "in/a.source.asc", 0), 0);
+        spool_job_free(job);
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(k > 8 && n_back > 4);
 }
 
 static void attempts_are_counted_over_restarts_until_there_are_too_many(void **state)
@@ -376,6 +426,7 @@ int main(void)
         TEST(failed_job_lies_in_failed_and_goes_back_on_retry),
         TEST(what_has_failed_is_open_to_others_by_the_umask),
         TEST(retry_leaves_everything_where_it_is_when_the_name_is_taken),
+        TEST(retry_that_is_killed_leaves_a_failure_or_nothing),
         TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
         TEST(our_side_fails_and_the_job_stands_where_it_stood),
         TEST(input_that_cannot_be_put_on_disk_is_not_passed_over),

@@ -131,6 +131,21 @@ static void limit_of_watches_is_named_polled_and_left_again(void **state)
     assert_string_equal(watcher_mode(w), "inotify");
 }
 
+static void limit_of_watches_that_is_reached_later_is_named_and_polled(void **state)
+{
+    (void)state;
+    watch(20, false);
+    run_until(NULL);
+    assert_string_equal(watcher_mode(w), "inotify");
+    strcpy(spool_fault->fail_step, "watcher.add");
+    spool_fault->error = ENOSPC;
+    put("sub/a.csv"); /* in a folder that gets no watch any more */
+    run_until("sub/a.csv");
+    assert_non_null(strstr(watcher_mode(w), "fs.inotify.max_user_watches"));
+    put("sub/b.csv");
+    run_until("sub/b.csv");
+}
+
 static void asked_for_a_look_it_looks(void **state)
 {
     (void)state;
@@ -296,6 +311,7 @@ int main(void)
         TEST(without_events_everything_is_found_by_polling),
         TEST(limit_of_instances_is_named_and_polled),
         TEST(limit_of_watches_is_named_polled_and_left_again),
+        TEST(limit_of_watches_that_is_reached_later_is_named_and_polled),
         TEST(asked_for_a_look_it_looks),
         TEST(removed_folder_is_trouble_in_words),
         TEST(folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives),

@@ -1,18 +1,22 @@
 /*
  * ready - see ready.h. fcntl(2), F_SETLEASE; a lease that is broken by somebody's open() raises
  * SIGIO, which would end the process, so SIGURG, which is ignored by default, is chosen instead.
+ * Leases on files of others need CAP_LEASE, capabilities(7).
  */
 #include "watch/arrival/ready.h"
 
+#include "formats/base/file_name.h"
 #include "watch/files/beneath.h"
 #include "watch/files/fault.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { LOOK_AGAIN_MS = 1000 }; /* at what is open for writing; closing it is an event as well */
@@ -27,6 +31,27 @@ enum ready_writer ready_writer(int fd)
     }
     fcntl(fd, F_SETLEASE, F_UNLCK);
     return READY_WRITER_NONE;
+}
+
+bool ready_has_leases(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    return syscall(SYS_capget, &head, data) == 0 &&
+           (data[CAP_TO_INDEX(CAP_LEASE)].effective & CAP_TO_MASK(CAP_LEASE)) != 0;
+}
+
+/* A text file's last line without a line end is one that may not be whole. */
+static bool ends_within_a_line(int fd, const char *path, off_t size)
+{
+    static const char *const texts[] = {".csv", ".tsv", ".txt", ".asc"};
+    bool is_text = false;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        is_text = is_text || file_name_ends(path, texts[i]);
+    }
+    char last;
+    return is_text && size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n' &&
+           last != '\r';
 }
 
 static int64_t nanoseconds(struct timespec t)
@@ -79,14 +104,20 @@ struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
     }
     const uint64_t still_ms = still_for(&a.st, now_ms, memory);
     const enum ready_writer writer = ready_writer(fd);
+    const bool is_torn =
+        writer == READY_WRITER_UNKNOWN && ends_within_a_line(fd, path, a.st.st_size);
+    const uint64_t wanted_ms = is_torn ? 2 * settle_ms : settle_ms;
     close(fd);
     if (writer == READY_WRITER_OPEN) {
         return later(a, LOOK_AGAIN_MS, "is open for writing");
     }
-    if ((writer == READY_WRITER_UNKNOWN || a.st.st_size == 0) && still_ms < settle_ms) {
-        a = later(a, settle_ms - still_ms, "");
+    if ((writer == READY_WRITER_UNKNOWN || a.st.st_size == 0) && still_ms < wanted_ms) {
+        a = later(a, wanted_ms - still_ms, "");
         snprintf(a.reason, sizeof(a.reason), "%s; must stand still for %g s",
-                 a.st.st_size == 0 ? "is empty" : "may be written to", (double)settle_ms / 1e3);
+                 a.st.st_size == 0 ? "is empty"
+                 : is_torn         ? "may be written to, and its last line has no end"
+                                   : "may be written to",
+                 (double)wanted_ms / 1e3);
     }
     return a;
 }

@@ -5,13 +5,15 @@
  * writing: that is the answer, whatever the file's times say (`cp -p`, rename into place). Where
  * leases are not to be had - a file of somebody else, a network file system - size, mtime and
  * ctime must stand still for `settle_ms` instead; so must an empty file, since many programs make
- * the file first and open it again to fill it.
+ * the file first and open it again to fill it. Twice as long where a text's last line has no end.
  *
- * Does not wait, reads no content, follows no link. Safe from any thread.
+ * Does not wait, reads no content but, without leases, a last byte, follows no link. Safe from any
+ * thread.
  */
 #ifndef LEAT_WATCH_ARRIVAL_READY_H
 #define LEAT_WATCH_ARRIVAL_READY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -40,6 +42,9 @@ struct ready_answer {
  * `memory` must be the same ones at every look at a file. */
 struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms, uint64_t settle_ms,
                                struct ready_memory *memory);
+
+/* Whether this process may ask so about files of other users (CAP_LEASE). */
+bool ready_has_leases(void);
 
 enum ready_writer { READY_WRITER_NONE, READY_WRITER_OPEN, READY_WRITER_UNKNOWN };
 /* Whether anybody has the open file open for writing; UNKNOWN where leases are not to be had. A

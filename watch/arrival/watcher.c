@@ -180,11 +180,10 @@ static void after_look(uv_work_t *work, int status)
         begin_closing(w);
         return;
     }
-    if (look->found.complete) {
-        w->n_scans++;
-        if (w->inotify_fd >= 0) {
-            set_mode(w, look->limit[0] != '\0' ? look->limit : NULL);
-        }
+    w->n_scans += look->found.complete;
+    /* That all is watched only a complete look can say; that something is not, each. */
+    if (w->inotify_fd >= 0 && (look->found.complete || look->limit[0] != '\0')) {
+        set_mode(w, look->limit[0] != '\0' ? look->limit : NULL);
     }
     if (look->out_of_memory) {
         log_warning("no memory to list '%s'; it is tried again", w->path);

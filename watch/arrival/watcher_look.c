@@ -22,6 +22,10 @@ enum {
     EVENTS = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK,
 };
 
+static const char too_deep[] =
+    "lies too deep, below 32 others, and is not looked into; move what is in it further up";
+_Static_assert(DEPTH_MAX == 32, "too_deep and leat-watch(8) say 32");
+
 /* The place of a watch in the table, or where it would stand. */
 static size_t place_of(const struct watcher *w, int wd)
 {
@@ -204,7 +208,7 @@ static void list_folder(struct watcher *w, int fd, char *path, int depth)
             if (!S_ISDIR(st.st_mode)) {
                 add_file(look, path, &st);
             } else if (depth == DEPTH_MAX) {
-                note_trouble(look, path, "lies too deep and is not looked into");
+                note_trouble(look, path, too_deep);
             } else {
                 int below = beneath_open(fd, e->d_name, O_RDONLY | O_DIRECTORY);
                 if (below >= 0) {
@@ -297,7 +301,7 @@ static void look_at_hint(struct watcher *w, const char *hint)
         if (depth <= DEPTH_MAX) {
             list_folder(w, fd, path, depth);
         } else {
-            note_trouble(&w->look, path, "lies too deep and is not looked into");
+            note_trouble(&w->look, path, too_deep);
             close(fd);
         }
     } else {

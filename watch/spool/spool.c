@@ -386,6 +386,11 @@ enum status spool_open(const struct spool_options *options, struct spool **out)
         status_fail(code, "no memory for the spool");
         goto fail;
     }
+    if (options->require_mount != NULL &&
+        (s->require_mount = strdup(options->require_mount)) == NULL) {
+        status_fail(code, "no memory for the spool");
+        goto fail;
+    }
     if ((code = spool_open_places(s)) != STATUS_OK || (code = take_lock(s)) != STATUS_OK ||
         (code = spool_try_renames(s, s->in_fd)) != STATUS_OK) {
         goto fail;
@@ -411,6 +416,7 @@ void spool_close(struct spool *s)
     beneath_close(s->root_fd);
     free(s->root);
     free(s->out);
+    free(s->require_mount);
     free(s);
 }
 
@@ -465,6 +471,12 @@ bool spool_has_room(struct spool *s, char *why, size_t why_bytes)
     }
     s->is_full = false;
     return true;
+}
+
+bool spool_has_failed(const struct spool *s, const char *id)
+{
+    struct stat st;
+    return fstatat(s->failed_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
 bool spool_is_full(const struct spool *s)

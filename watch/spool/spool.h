@@ -105,7 +105,8 @@ struct spool_job {
     uint64_t part_inode;
     bool replace, named, changed, charged, done_folder_blocked;
     int folder_error; /* of the last fsync of its folder in in/ or done/; 0: none */
-    char *reason;     /* text of reason.json, from the first spool_fail on; NULL before */
+    char *reason;     /* text of reason.json, from the first spool_fail on; NULL before. After
+                         recovery also what was found */
 };
 
 /* A job to be claimed: inputs in/FOLDER/NAMES[0 .. n_names), n_names > 0, and a reference to
@@ -122,8 +123,10 @@ struct spool_options {
     const char *out;    /* where results go; made where it is missing; NULL: ROOT/out */
     bool delete_inputs; /* keep_inputs = no: processed inputs are deleted */
     bool replace; /* an earlier result of leat (it holds a result.json) of that name is replaced */
-    unsigned max_attempts;  /* 3; not 0 */
-    uint64_t reserve_bytes; /* kept free on both file systems; 0: no reserve */
+    unsigned max_attempts;     /* 3; not 0 */
+    uint64_t reserve_bytes;    /* kept free on both file systems; 0: no reserve */
+    const char *require_mount; /* a path in OUT; without it OUT is not the file system that it is
+                                  to be, and nothing is written there; NULL: any will do */
 };
 
 struct spool;
@@ -131,7 +134,7 @@ struct spool;
 /* Opens and checks the folders and takes the lock. STATUS_BAD_ARGUMENT: folders that must be on one
  * file system are not (says which), one is not a folder, or OUT is ROOT, lies in a folder of it or
  * cannot be written; STATUS_EXISTS: another process has the lock (says which one);
- * STATUS_IO, STATUS_NO_SPACE. *out is NULL on failure. */
+ * STATUS_NO_SPACE: no room, or OUT is not mounted; STATUS_IO. *out is NULL on failure. */
 enum status spool_open(const struct spool_options *options, struct spool **out) STATUS_MUST_CHECK;
 /* Gives the lock back; jobs stay where they are. NULL is fine. */
 void spool_close(struct spool *s);
@@ -145,6 +148,8 @@ int spool_in_fd(const struct spool *s);
 struct spool_recovery {
     struct spool_job **jobs; /* owned; those that still have a step to go, by id */
     size_t n_jobs;
+    struct spool_job **ended; /* owned; those of the next three: `published`, or `reason`, is set */
+    size_t n_ended;
     size_t n_finished; /* were committed; published and archived now */
     size_t n_failed;   /* moved to failed/ now, with a reason each */
     size_t n_removed;  /* folders without inputs, removed */
@@ -209,9 +214,11 @@ void spool_fail(struct spool *s, struct spool_job *const jobs[],
 enum spool_outcome spool_outcome_of(enum status code);
 
 /* Whether ROOT, in/, done/, failed/, .work/ and OUT, which stay open, are still what their paths
- * lead to; else whatever a step does is lost or ends where nobody looks. `why` (may be NULL) says
- * which one has been removed or replaced. */
+ * lead to, and spool_check_mount; else whatever a step does is lost or ends where nobody looks.
+ * `why` (may be NULL) says which one has been removed or replaced. */
 bool spool_check_folders(const struct spool *s, char *why, size_t why_bytes);
+/* Whether `require_mount` is in OUT. */
+bool spool_check_mount(const struct spool *s, char *why, size_t why_bytes);
 /* Whether another folder than the one that is open is called ROOT/in: *fd is that, tried as at the
  * start. *fd < 0: none is, or (with a status that says why) it cannot be used. */
 enum status spool_find_in(const struct spool *s, int *fd) STATUS_MUST_CHECK;
@@ -221,6 +228,9 @@ void spool_adopt_in(struct spool *s, int fd);
  * room than the reserve on both file systems; once there was not, only when there is twice the
  * reserve. `why` (may be NULL) says which folder lacks what. */
 bool spool_has_room(struct spool *s, char *why, size_t why_bytes);
+
+/* Whether a job of that id lies in failed/, as far as can be seen. */
+bool spool_has_failed(const struct spool *s, const char *id);
 
 /* Whether it was the reserve that the last spool_has_room missed: what is made already can be put
  * in place. */

@@ -102,6 +102,10 @@ void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 
 /* --- retry */
 
+/* What reason.json is called while the inputs go back: a folder without it and without inputs is
+ * what a retry that was cut short has left. */
+static const char retried[] = "reason.json.retried";
+
 /* Whether a retry that was cut short has moved this input to in/ already. */
 static bool is_back(const struct spool_file *file, int to)
 {
@@ -138,7 +142,7 @@ static enum status must_have_inputs(const char *root, const char *id, const stru
 }
 
 /* Moves the inputs to in/FOLDER, all or none but for a failing disk. */
-static enum status move_inputs(const char *root, const char *id, const char *folder,
+static enum status move_inputs(const char *root, const char *id, const char *folder, int job_fd,
                                const struct spool_names *found, int from, int to)
 {
     struct stat st;
@@ -148,14 +152,17 @@ static enum status move_inputs(const char *root, const char *id, const char *fol
                                root, folder);
         }
     }
-    bool moved = true;
+    bool moved = disk_rename("retry.begin", job_fd, "reason.json", job_fd, retried) == 0 ||
+                 errno == ENOENT || errno == EEXIST;
     for (size_t i = 0; moved && i < found->n; i++) {
         moved = disk_rename("retry.input", from, found->names[i], to, found->names[i]) == 0;
     }
     /* `from` before the other: see spool_claim.c */
     if (!moved || (from >= 0 && disk_sync("retry.left", from) != 0) ||
         disk_sync("retry.in", to) != 0) {
-        return status_fail_errno(errno, "the inputs of job %s cannot be moved to '%s/in'", id,
+        const int error = errno;
+        disk_rename("retry.undo", job_fd, retried, job_fd, "reason.json");
+        return status_fail_errno(error, "the inputs of job %s cannot be moved to '%s/in'", id,
                                  root);
     }
     return STATUS_OK;
@@ -163,13 +170,46 @@ static enum status move_inputs(const char *root, const char *id, const char *fol
 
 static void forget_failure(int failed_fd, int job_fd, const char *id)
 {
-    static const char *const files[] = {"attempts",        "job.new", "commit",     "commit.new",
-                                        "reason.json.new", "job",     "reason.json"};
+    static const char *const files[] = {"attempts",        "job.new", "commit",      "commit.new",
+                                        "reason.json.new", "job",     "reason.json", retried};
     disk_remove_folder("retry.forget", job_fd, "in");
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         disk_unlink("retry.forget", job_fd, files[i]);
     }
     disk_remove_folder("retry.forget", failed_fd, id);
+}
+
+/* Whether a failed job's folder has inputs, as far as can be seen. */
+static bool may_have_inputs(int job_fd)
+{
+    struct spool_names found = {0};
+    const int in_fd = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
+    const bool listed = in_fd >= 0 && spool_list(in_fd, "a failed job", &found) == STATUS_OK;
+    const bool any = listed ? found.n > 0 : in_fd >= 0 || !spool_is_absent(errno);
+    spool_names_free(&found);
+    beneath_close(in_fd);
+    return any;
+}
+
+void spool_end_retries(struct spool *s, const struct spool_names *failed)
+{
+    for (size_t i = 0; i < failed->n; i++) {
+        char id[SPOOL_ID_BYTES]; /* of "ID~2", too */
+        snprintf(id, sizeof(id), "%s", failed->names[i]);
+        const int fd = spool_id_time(id) >= 0
+                           ? beneath_open(s->failed_fd, failed->names[i], O_RDONLY | O_DIRECTORY)
+                           : -1;
+        struct stat st;
+        if (fd >= 0 && fstatat(fd, "reason.json", &st, AT_SYMLINK_NOFOLLOW) != 0 &&
+            errno == ENOENT) {
+            if (may_have_inputs(fd)) {
+                disk_rename("retry.undo", fd, retried, fd, "reason.json");
+            } else {
+                forget_failure(s->failed_fd, fd, failed->names[i]);
+            }
+        }
+        beneath_close(fd);
+    }
 }
 
 static enum status retry_in(const char *root, const char *id, int in_fd, int failed_fd, int job_fd)
@@ -197,7 +237,7 @@ static enum status retry_in(const char *root, const char *id, int in_fd, int fai
     }
     to = disk_make_folders("retry.folder", in_fd, folder, 0777);
     code = to < 0 ? status_fail_errno(errno, "'%s/in/%s' cannot be opened", root, folder)
-                  : move_inputs(root, id, folder, &found, from, to);
+                  : move_inputs(root, id, folder, job_fd, &found, from, to);
     if (code == STATUS_OK) {
         forget_failure(failed_fd, job_fd, id);
     }

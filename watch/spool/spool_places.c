@@ -95,11 +95,38 @@ enum status spool_check_out(const struct spool *s, int in_fd)
     return STATUS_OK;
 }
 
+bool spool_check_mount(const struct spool *s, char *why, size_t why_bytes)
+{
+    if (s->require_mount == NULL) {
+        return true;
+    }
+    const int fd = beneath_open(s->out_fd, s->require_mount, O_PATH);
+    if (fd < 0 && why != NULL) {
+        snprintf(why, why_bytes,
+                 "'%s' has no '%s' (%s), which require_mount asks for: mount the results' file "
+                 "system there, or make that file in it",
+                 s->out, s->require_mount, strerror(errno));
+    }
+    beneath_close(fd);
+    return fd >= 0;
+}
+
 static enum status open_out(struct spool *s)
 {
+    char why[STATUS_MESSAGE_BYTES];
     bool made;
+    if (s->require_mount != NULL &&
+        (!beneath_is_path(s->require_mount) || *s->require_mount == '\0')) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "require_mount: '%s' must be a path within the folder for results, "
+                           "without . and ..",
+                           s->require_mount);
+    }
     STATUS_TRY(open_folder(AT_FDCWD, "", s->out, 0777, 0, &s->out_fd, &made));
-    const enum status code = spool_check_out(s, s->in_fd);
+    enum status code = spool_check_out(s, s->in_fd);
+    if (code == STATUS_OK && !spool_check_mount(s, why, sizeof(why))) {
+        code = status_fail(STATUS_NO_SPACE, "%s", why);
+    }
     if (code != STATUS_OK) {
         if (made) {
             unlinkat(AT_FDCWD, s->out, AT_REMOVEDIR);
@@ -186,7 +213,7 @@ bool spool_check_folders(const struct spool *s, char *why, size_t why_bytes)
             return false;
         }
     }
-    return true;
+    return spool_check_mount(s, why, why_bytes);
 }
 
 /* A folder on the way of the probe. */

@@ -247,6 +247,12 @@ bool spool_has_reason(int job_fd)
     return whole;
 }
 
+char *spool_read_reason(int job_fd)
+{
+    json_t *object;
+    return read_object(job_fd, "reason.json", &object) == STATUS_OK ? dump(object) : NULL;
+}
+
 unsigned spool_read_attempts(int job_fd)
 {
     struct stat st;

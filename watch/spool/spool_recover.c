@@ -9,7 +9,7 @@
  *   no inputs, no commit               remove
  *   anything that is not a job's folder to failed/, with that as the reason
  *
- * Then parts in OUT that belong to nobody.
+ * Then parts in OUT that belong to nobody. Before, what a killed retry has left in failed/.
  */
 #include "watch/spool/spool_state.h"
 
@@ -24,16 +24,21 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool keep(struct spool_recovery *r, struct spool_job *job)
+static bool append(struct spool_job ***list, size_t *n, struct spool_job *job)
 {
-    struct spool_job **jobs = realloc(r->jobs, (r->n_jobs + 1) * sizeof(struct spool_job *));
+    struct spool_job **jobs = realloc(*list, (*n + 1) * sizeof(struct spool_job *));
     if (jobs == NULL) {
         spool_job_free(job);
         return false;
     }
-    r->jobs = jobs;
-    r->jobs[r->n_jobs++] = job;
+    *list = jobs;
+    jobs[(*n)++] = job;
     return true;
+}
+
+static bool keep(struct spool_recovery *r, struct spool_job *job)
+{
+    return append(&r->jobs, &r->n_jobs, job);
 }
 
 /* Fails one job now; counts it in *count. One that cannot fail now, because of insufficient room,
@@ -54,8 +59,7 @@ static bool fail_now(struct spool *s, struct spool_recovery *r, struct spool_job
         log_warning("job %s: moved to '%s/failed': %s", job->id, s->root, text);
     }
     (*count)++;
-    spool_job_free(job);
-    return true;
+    return append(&r->ended, &r->n_ended, job);
 }
 
 /* A job made of what lies in `in/`, for a folder whose record cannot be used. */
@@ -149,6 +153,7 @@ static enum status look_at(int job_fd, const char *id, struct found *f, struct s
                                                     sizeof(char *), spool_by_name) == NULL;
     }
     (*job)->n_attempts = spool_read_attempts(job_fd);
+    (*job)->reason = f->has_reason ? spool_read_reason(job_fd) : NULL;
     return STATUS_OK;
 }
 
@@ -247,21 +252,24 @@ static bool recover_one(struct spool *s, struct spool_recovery *r, const char *i
     return go_on(s, r, job, &f);
 }
 
-/* Publishes and archives what was committed; what is left to do stays in the list. */
-static void roll_forward(struct spool *s, struct spool_recovery *r)
+/* Publishes and archives what was committed; what is left to do stays in the list. false: no
+ * memory. */
+static bool roll_forward(struct spool *s, struct spool_recovery *r)
 {
     size_t n = 0;
+    bool good = true;
     spool_publish(s, r->jobs, r->n_jobs);
     spool_archive(s, r->jobs, r->n_jobs);
     for (size_t i = 0; i < r->n_jobs; i++) {
         if (r->jobs[i]->state == SPOOL_ENDED) {
             r->n_finished++;
-            spool_job_free(r->jobs[i]);
+            good = append(&r->ended, &r->n_ended, r->jobs[i]) && good;
         } else {
             r->jobs[n++] = r->jobs[i];
         }
     }
     r->n_jobs = n;
+    return good;
 }
 
 /* Removes .ID.part and .ID.old of jobs that are known not to be committed. */
@@ -312,6 +320,7 @@ enum status spool_recover(struct spool *s, struct spool_recovery *out)
     *out = (struct spool_recovery){0};
     STATUS_TRY(spool_list(s->failed_fd, "'failed'", &list));
     learn_ids(s, &list);
+    spool_end_retries(s, &list);
     spool_names_free(&list);
     STATUS_TRY(spool_list(s->work_fd, "'.work'", &list));
     learn_ids(s, &list);
@@ -326,8 +335,10 @@ enum status spool_recover(struct spool *s, struct spool_recovery *out)
         }
     }
     spool_names_free(&list);
+    if (code == STATUS_OK && !roll_forward(s, out)) {
+        code = status_fail(STATUS_NO_MEMORY, "no memory for the jobs that have ended");
+    }
     if (code == STATUS_OK) {
-        roll_forward(s, out);
         code = sweep_parts(s, out);
     }
     if (code != STATUS_OK) {
@@ -341,6 +352,10 @@ void spool_recovery_free(struct spool_recovery *r)
     for (size_t i = 0; i < r->n_jobs; i++) {
         spool_job_free(r->jobs[i]);
     }
+    for (size_t i = 0; i < r->n_ended; i++) {
+        spool_job_free(r->ended[i]);
+    }
     free(r->jobs);
+    free(r->ended);
     *r = (struct spool_recovery){0};
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 struct spool {
-    char *root, *out;
+    char *root, *out, *require_mount; /* require_mount: or NULL */
     int root_fd, in_fd, done_fd, failed_fd, work_fd, out_fd, lock_fd;
     bool delete_inputs, replace;
     unsigned max_attempts;
@@ -92,6 +92,8 @@ enum status spool_read_job(int job_fd, const char *id, struct spool_job **out) S
 enum status spool_read_commit(int job_fd, struct spool_job *job) STATUS_MUST_CHECK;
 /* Whether there is a whole reason.json. */
 bool spool_has_reason(int job_fd);
+/* Its text, for free(); NULL: there is none, or no memory. */
+char *spool_read_reason(int job_fd);
 /* Lines of `attempts`. */
 unsigned spool_read_attempts(int job_fd);
 
@@ -139,6 +141,9 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
 /* spool_claim.c: the rest of spool_claim for jobs whose `job` record is on disk: moves what is not
  * yet there, and verifies. */
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* spool_fail.c: of what is in failed/, ends what a retry that was cut short has left: a failure
+ * again while it has inputs, else nothing. */
+void spool_end_retries(struct spool *s, const struct spool_names *failed);
 /* spool_fail.c: moves .work/ID, which holds its reason.json, to failed/. */
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n);
 

@@ -1,0 +1,306 @@
+/*
+ * unpack - see unpack.h.
+ *
+ * Sources: RFC 1952, the .xz file format 1.1.0, RFC 8878 (zstd, whose skippable frames may come
+ * first), and bzip2's own. Each stream of a file is begun by itself, so that what stands between
+ * them and behind the last is judged in one place.
+ */
+#include "formats/source/unpack.h"
+
+#include <bzlib.h>
+#include <limits.h>
+#include <lzma.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+struct unpack_kind {
+    const char *name;
+    bool (*suits)(const unsigned char *head, size_t n);
+    bool (*may_begin)(unsigned char first);
+    enum status (*begin)(struct unpack *u); /* also again, after an end */
+    enum status (*some)(struct unpack *u, struct unpack_piece *p, bool *end, const char **why);
+    void (*free)(struct unpack *u);
+};
+
+struct unpack {
+    const struct unpack_kind *kind;
+    bool begun;
+    z_stream z;
+    lzma_stream xz;
+    ZSTD_DStream *zstd;
+    bz_stream bz;
+};
+
+static bool begins(const unsigned char *head, size_t n, const char *magic, size_t n_magic)
+{
+    return n >= n_magic && memcmp(head, magic, n_magic) == 0;
+}
+
+static unsigned as_uint(size_t n)
+{
+    return n < INT_MAX ? (unsigned)n : INT_MAX;
+}
+
+/* --- gzip ------------------------------------------------------------------------------------- */
+
+static bool gzip_suits(const unsigned char *head, size_t n)
+{
+    return begins(head, n, "\x1f\x8b\x08", 3);
+}
+
+static bool gzip_may_begin(unsigned char first)
+{
+    return first == 0x1f;
+}
+
+static enum status gzip_begin(struct unpack *u)
+{
+    const int result = u->begun ? inflateReset(&u->z) : inflateInit2(&u->z, 15 + 16);
+    return result == Z_OK ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static enum status gzip_some(struct unpack *u, struct unpack_piece *p, bool *end, const char **why)
+{
+    z_stream *const z = &u->z;
+    z->next_in = (Bytef *)(uintptr_t)p->in;
+    z->avail_in = as_uint(p->n_in);
+    z->next_out = p->out;
+    z->avail_out = as_uint(p->n_out);
+    const int result = inflate(z, Z_NO_FLUSH);
+    p->n_in -= (size_t)(z->next_in - p->in);
+    p->in = z->next_in;
+    p->n_out -= (size_t)(z->next_out - p->out);
+    p->out = z->next_out;
+    *end = result == Z_STREAM_END;
+    *why = z->msg != NULL ? z->msg : "needs a dictionary";
+    return result == Z_MEM_ERROR                                               ? STATUS_NO_MEMORY
+           : result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR ? STATUS_OK
+                                                                               : STATUS_BAD_INPUT;
+}
+
+static void gzip_free(struct unpack *u)
+{
+    inflateEnd(&u->z);
+}
+
+/* --- xz --------------------------------------------------------------------------------------- */
+
+static bool xz_suits(const unsigned char *head, size_t n)
+{
+    return begins(head, n,
+                  "\xfd"
+                  "7zXZ\0",
+                  6);
+}
+
+static bool xz_may_begin(unsigned char first)
+{
+    return first == 0xfd;
+}
+
+static enum status xz_begin(struct unpack *u)
+{
+    return lzma_stream_decoder(&u->xz, UNPACK_MEMORY_BYTES, LZMA_TELL_UNSUPPORTED_CHECK) == LZMA_OK
+               ? STATUS_OK
+               : STATUS_NO_MEMORY;
+}
+
+static enum status xz_some(struct unpack *u, struct unpack_piece *p, bool *end, const char **why)
+{
+    u->xz.next_in = p->in;
+    u->xz.avail_in = p->n_in;
+    u->xz.next_out = p->out;
+    u->xz.avail_out = p->n_out;
+    const lzma_ret result = lzma_code(&u->xz, LZMA_RUN);
+    *p = (struct unpack_piece){u->xz.next_in, u->xz.avail_in, u->xz.next_out, u->xz.avail_out};
+    *end = result == LZMA_STREAM_END;
+    switch (result) {
+    case LZMA_OK:
+    case LZMA_BUF_ERROR: /* wants more input, or room */
+    case LZMA_STREAM_END:
+        return STATUS_OK;
+    case LZMA_MEM_ERROR:
+        return STATUS_NO_MEMORY;
+    case LZMA_MEMLIMIT_ERROR:
+        return STATUS_TOO_LARGE;
+    case LZMA_UNSUPPORTED_CHECK:
+        *why = "a checksum of an unknown kind";
+        return STATUS_BAD_INPUT;
+    case LZMA_OPTIONS_ERROR:
+        *why = "options of an unknown kind";
+        return STATUS_BAD_INPUT;
+    default:
+        *why = "its checks do not hold";
+        return STATUS_BAD_INPUT;
+    }
+}
+
+static void xz_free(struct unpack *u)
+{
+    lzma_end(&u->xz);
+}
+
+/* --- zstd ------------------------------------------------------------------------------------- */
+
+static bool zstd_suits(const unsigned char *head, size_t n)
+{
+    return begins(head, n, "\x28\xb5\x2f\xfd", 4) ||
+           (n >= 4 && (head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", 3) == 0);
+}
+
+static bool zstd_may_begin(unsigned char first)
+{
+    return first == 0x28 || (first & 0xf0) == 0x50;
+}
+
+static enum status zstd_begin(struct unpack *u)
+{
+    if (u->zstd == NULL) {
+        u->zstd = ZSTD_createDStream();
+    }
+    return u->zstd != NULL && !ZSTD_isError(ZSTD_initDStream(u->zstd)) ? STATUS_OK
+                                                                       : STATUS_NO_MEMORY;
+}
+
+static enum status zstd_some(struct unpack *u, struct unpack_piece *p, bool *end, const char **why)
+{
+    ZSTD_inBuffer in = {p->in, p->n_in, 0};
+    ZSTD_outBuffer out = {p->out, p->n_out, 0};
+    const size_t result = ZSTD_decompressStream(u->zstd, &out, &in);
+    *p = (struct unpack_piece){p->in + in.pos, p->n_in - in.pos, p->out + out.pos,
+                               p->n_out - out.pos};
+    *end = result == 0;
+    *why = ZSTD_getErrorName(result);
+    switch (ZSTD_getErrorCode(result)) {
+    case ZSTD_error_no_error:
+        return STATUS_OK;
+    case ZSTD_error_memory_allocation:
+        return STATUS_NO_MEMORY;
+    case ZSTD_error_frameParameter_windowTooLarge:
+        return STATUS_TOO_LARGE;
+    default:
+        return STATUS_BAD_INPUT;
+    }
+}
+
+static void zstd_free(struct unpack *u)
+{
+    ZSTD_freeDStream(u->zstd);
+}
+
+/* --- bzip2 ------------------------------------------------------------------------------------ */
+
+/* A block's magic follows the level, or that of the end. */
+static bool bzip2_suits(const unsigned char *head, size_t n)
+{
+    return n >= 10 && memcmp(head, "BZh", 3) == 0 && head[3] >= '1' && head[3] <= '9' &&
+           (memcmp(head + 4, "\x31\x41\x59\x26\x53\x59", 6) == 0 ||
+            memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
+}
+
+static bool bzip2_may_begin(unsigned char first)
+{
+    return first == 'B';
+}
+
+static void bzip2_free(struct unpack *u)
+{
+    BZ2_bzDecompressEnd(&u->bz);
+}
+
+static enum status bzip2_begin(struct unpack *u)
+{
+    if (u->begun) {
+        bzip2_free(u);
+    }
+    u->bz = (bz_stream){0};
+    return BZ2_bzDecompressInit(&u->bz, 0, 0) == BZ_OK ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static enum status bzip2_some(struct unpack *u, struct unpack_piece *p, bool *end, const char **why)
+{
+    u->bz.next_in = (char *)(uintptr_t)p->in;
+    u->bz.avail_in = as_uint(p->n_in);
+    u->bz.next_out = (char *)p->out;
+    u->bz.avail_out = as_uint(p->n_out);
+    const int result = BZ2_bzDecompress(&u->bz);
+    const unsigned char *const in = (const unsigned char *)u->bz.next_in;
+    unsigned char *const out = (unsigned char *)u->bz.next_out;
+    *p = (struct unpack_piece){in, p->n_in - (size_t)(in - p->in), out,
+                               p->n_out - (size_t)(out - p->out)};
+    *end = result == BZ_STREAM_END;
+    *why = "its checks do not hold";
+    return result == BZ_MEM_ERROR                       ? STATUS_NO_MEMORY
+           : result == BZ_OK || result == BZ_STREAM_END ? STATUS_OK
+                                                        : STATUS_BAD_INPUT;
+}
+
+/* --- kinds ------------------------------------------------------------------------------------ */
+
+static const struct unpack_kind kinds[] = {
+    {"gzip", gzip_suits, gzip_may_begin, gzip_begin, gzip_some, gzip_free},
+    {"xz", xz_suits, xz_may_begin, xz_begin, xz_some, xz_free},
+    {"zstd", zstd_suits, zstd_may_begin, zstd_begin, zstd_some, zstd_free},
+    {"bzip2", bzip2_suits, bzip2_may_begin, bzip2_begin, bzip2_some, bzip2_free},
+};
+
+const struct unpack_kind *unpack_kind_of(const unsigned char *head, size_t n)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (kinds[i].suits(head, n)) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+const char *unpack_kind_name(const struct unpack_kind *kind)
+{
+    return kind->name;
+}
+
+enum status unpack_new(const struct unpack_kind *kind, struct unpack **out)
+{
+    struct unpack *u = calloc(1, sizeof *u);
+    enum status status = STATUS_NO_MEMORY;
+    *out = NULL;
+    if (u) {
+        u->kind = kind;
+        status = kind->begin(u);
+        u->begun = !status;
+    }
+    if (status) {
+        unpack_free(u);
+        return status_fail(STATUS_NO_MEMORY, "no memory to unpack %s", kind->name);
+    }
+    *out = u;
+    return STATUS_OK;
+}
+
+void unpack_free(struct unpack *u)
+{
+    if (u) {
+        u->kind->free(u);
+        free(u);
+    }
+}
+
+enum status unpack_some(struct unpack *u, struct unpack_piece *p, bool *end, const char **why)
+{
+    *end = false;
+    *why = "";
+    return u->kind->some(u, p, end, why);
+}
+
+bool unpack_again(struct unpack *u, unsigned char first, enum status *status)
+{
+    *status = STATUS_OK;
+    if (!u->kind->may_begin(first)) {
+        return false;
+    }
+    *status = u->kind->begin(u);
+    return true;
+}

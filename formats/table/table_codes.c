@@ -1,0 +1,149 @@
+/*
+ * table_codes - see table_watch.h, which states the rules.
+ */
+#include "formats/table/table_codes.h"
+
+#include "formats/base/shortest.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { LEAST_COUNT = 10 };
+
+static bool is_whole(double v)
+{
+    return v == trunc(v);
+}
+
+/* Nothing but nines, `most_other` first digits aside: 99 and more; 7999 and more. */
+static bool is_nines(double v)
+{
+    double rest = fabs(v);
+    if (!is_whole(v) || rest >= 1e15) {
+        return false;
+    }
+    size_t nines = 0;
+    while (fmod(rest, 10) == 9) {
+        rest = floor(rest / 10);
+        nines++;
+    }
+    return rest == 0 ? nines >= 2 : rest < 10 && nines >= 3;
+}
+
+/* One decimal, as of temperatures that are written so: 999.9 and more. */
+static bool is_nines_with_decimal(double v)
+{
+    const double tenths = round(10 * fabs(v));
+    return !is_whole(v) && tenths / 10 == fabs(v) && tenths >= 9999 && is_nines(tenths);
+}
+
+static bool is_end_of_type(double v)
+{
+    static const double ends[] = {-32768, 32767, 65535, -2147483648.0, 2147483647, 4294967295.0};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (v == ends[i]) {
+            return true;
+        }
+    }
+    return fabs(v) > 1e15;
+}
+
+static bool is_power_of_ten(double v)
+{
+    for (double power = 1; power <= 1e6; power *= 10) {
+        if (fabs(v) == power) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool table_codes_is_code(const struct table_extremes *e, bool is_low)
+{
+    const double *const at = is_low ? e->low : e->high;
+    const double v = at[0], opposite = is_low ? e->high[0] : e->low[0];
+    const uint64_t n_times = is_low ? e->n_low : e->n_high;
+    const double gap = fabs(at[1] - v), next = fabs(at[2] - at[1]), range = fabs(opposite - at[1]);
+    if (!isfinite(v) || !isfinite(at[2]) || !isfinite(opposite) || v == 0 || n_times < 2) {
+        return false;
+    }
+    const bool only_below = is_low && v < 0 && at[1] >= 0;
+    const bool reads_so =
+        is_nines(v) || is_nines_with_decimal(v) || is_end_of_type(v) || (only_below && is_whole(v));
+    if (reads_so && gap >= 10 * next && (gap >= range / 10 || (only_below && is_nines(v)))) {
+        return true;
+    }
+    const double far = is_low && v < 0 ? 3 * range : 10 * range;
+    return is_whole(v) && !is_power_of_ten(v) && n_times >= 3 && n_times <= e->n_present / 2 &&
+           gap > far;
+}
+
+bool table_codes_is_count(const struct table_extremes *e)
+{
+    return e->counts && e->n >= LEAST_COUNT;
+}
+
+static void add_code(struct table_findings *found, double value, bool is_low, uint64_t n_times,
+                     struct excerpt name)
+{
+    size_t k = 0;
+    while (k < found->n_codes &&
+           (found->codes[k].value != value || found->codes[k].is_low != is_low)) {
+        k++;
+    }
+    if (k == TABLE_CODES) {
+        return;
+    }
+    struct table_code *const c = &found->codes[k];
+    if (k == found->n_codes) {
+        *c = (struct table_code){.value = value, .is_low = is_low};
+        found->n_codes++;
+    }
+    if (c->n_series < TABLE_CODE_NAMES) {
+        c->n_times[c->n_series] = n_times;
+        c->names[c->n_series] = name;
+    }
+    c->n_series++;
+}
+
+void table_codes_find(const struct table_extremes *e, size_t series, struct excerpt name,
+                      struct table_findings *found)
+{
+    if (table_codes_is_code(e, true)) {
+        add_code(found, e->low[0], true, e->n_low, name);
+    }
+    if (table_codes_is_code(e, false)) {
+        add_code(found, e->high[0], false, e->n_high, name);
+    }
+    if (!table_codes_is_count(e)) {
+        return;
+    }
+    if (found->n_counts < TABLE_WATCH_LISTED) {
+        found->counts[found->n_counts] = (struct table_count){
+            .series = series, .name = name, .first = e->first, .step = e->step};
+    }
+    found->n_counts++;
+}
+
+enum status table_codes_say(const struct table_code *c, const char *kind, struct bytes *out)
+{
+    char text[SHORTEST_BYTES];
+    const int n = (int)shortest_f64(c->value, text);
+    const size_t named = c->n_series < TABLE_CODE_NAMES ? c->n_series : TABLE_CODE_NAMES;
+    STATUS_TRY(bytes_printf(out,
+                            "%.*s looks like a code for missing numbers: it is the %s value of ", n,
+                            text, c->is_low ? "lowest" : "highest"));
+    if (c->n_series > 1) {
+        STATUS_TRY(bytes_printf(out, "%zu %ss, far from all others: ", c->n_series, kind));
+    }
+    for (size_t k = 0; k < named; k++) {
+        STATUS_TRY(bytes_printf(out, "%s%s %" PRIu64 " times", k > 0 ? ", " : "", c->names[k].text,
+                                c->n_times[k]));
+    }
+    if (c->n_series > named) {
+        STATUS_TRY(bytes_printf(out, " and %zu more", c->n_series - named));
+    }
+    STATUS_TRY(bytes_printf(out, "%s; if it is one, set missing_value=%.*s",
+                            c->n_series > 1 ? "" : ", far from all others", n, text));
+    return bytes_append(out, "", 1);
+}

@@ -1,0 +1,46 @@
+/*
+ * table_codes - the rules of table_watch.h, and what they find; for formats/table/table_watch.c.
+ */
+#ifndef LEAT_FORMATS_TABLE_TABLE_CODES_H
+#define LEAT_FORMATS_TABLE_TABLE_CODES_H
+
+#include "formats/base/excerpt.h"
+#include "formats/table/table_watch.h"
+
+/* Of a series: its numbers, and whether it counts so far. */
+struct table_extremes {
+    double low[3], high[3];   /* the lowest values, the lowest first; the highest; or infinite */
+    uint64_t n_low, n_high;   /* how often low[0] and high[0] came */
+    uint64_t n, n_present;    /* numbers; those that are not missing */
+    double first, step, last; /* while it counts */
+    bool counts;
+};
+
+enum { TABLE_CODES = 8, TABLE_CODE_NAMES = 5 }; /* that are told apart; series that are named */
+
+struct table_code {
+    double value;
+    bool is_low; /* the lowest value, else the highest */
+    size_t n_series;
+    uint64_t n_times[TABLE_CODE_NAMES]; /* of the first of them */
+    struct excerpt names[TABLE_CODE_NAMES];
+};
+
+struct table_findings {
+    struct table_code codes[TABLE_CODES];
+    size_t n_codes;
+    struct table_count counts[TABLE_WATCH_LISTED];
+    size_t n_counts;
+};
+
+/* Whether the outermost value on one side, of n_times, looks like a code. */
+bool table_codes_is_code(const struct table_extremes *e, bool is_low);
+bool table_codes_is_count(const struct table_extremes *e);
+/* Adds what the rules find in a series. */
+void table_codes_find(const struct table_extremes *e, size_t series, struct excerpt name,
+                      struct table_findings *found);
+/* The sentence on a code, of series of that kind, column or row. */
+enum status table_codes_say(const struct table_code *c, const char *kind,
+                            struct bytes *out) STATUS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * table_options - what the user may say about a table: the parameters of every pipeline.
+ */
+#ifndef LEAT_FORMATS_TABLE_TABLE_OPTIONS_H
+#define LEAT_FORMATS_TABLE_TABLE_OPTIONS_H
+
+#include "formats/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Zeroed is the default. Strings are borrowed for the life of the table. */
+struct table_options {
+    const char *columns; /* text: "3-9,T,RH,-1,-2:,-time"; NULL: every numeric column */
+    const char *member;  /* .npz: the member's name; NULL: the only two-dimensional numeric one */
+    /* "-9999,ERR": numbers, which become NaN, in grids NODATA; and words, of text; NULL: none */
+    const char *missing_value;
+    const char *skip;   /* text: so many lines are passed over before all else; NULL: 0 */
+    const char *header; /* text: "none", or the number from 0 of the line with the names; NULL:
+                           "auto" */
+    const char *sep;    /* text: the delimiter, as itself or as its name; NULL: found out */
+    const char *prj;    /* .asc: text of the .prj file beside it, carried to results; NULL: none */
+    size_t max_line_bytes; /* the longest line of text believed; 0: 64 MiB */
+};
+
+enum table_option {
+    TABLE_COLUMNS,
+    TABLE_MEMBER,
+    TABLE_MISSING_VALUE,
+    TABLE_SKIP,
+    TABLE_HEADER,
+    TABLE_SEP,
+    TABLE_N_OPTIONS
+};
+
+/* The key that the user knows an option by. */
+const char *table_option_key(enum table_option option);
+/* Whether an option has that key: *out. */
+bool table_option_find(const char *key, enum table_option *out);
+/* What an option is set to; NULL: it is not. */
+const char *table_option_get(const struct table_options *o, enum table_option option);
+/* Sets it, borrowing the text. STATUS_BAD_ARGUMENT: it is nothing that the option can be, whatever
+ * table it is for. */
+enum status table_option_set(struct table_options *o, enum table_option option,
+                             const char *text) STATUS_MUST_CHECK;
+
+/* What stands for a missing number. */
+enum { TABLE_MISSING_MAX = 32 }; /* numbers and words together */
+struct table_missing {
+    double numbers[TABLE_MISSING_MAX];
+    struct table_word {
+        const char *text; /* [n] */
+        size_t n;
+    } words[TABLE_MISSING_MAX];
+    size_t n_numbers, n_words;
+};
+
+enum { TABLE_HEADER_AUTO = -2, TABLE_HEADER_NONE = -1 };
+
+/* The options as they are meant; texts are borrowed from them. */
+struct table_choice {
+    struct table_missing missing;
+    size_t skip;
+    long header; /* TABLE_HEADER_..., or 0 and more */
+    char sep;    /* 0: found out; ' ': runs of blanks */
+};
+/* STATUS_BAD_ARGUMENT. */
+enum status table_options_parse(const struct table_options *o,
+                                struct table_choice *out) STATUS_MUST_CHECK;
+
+#endif

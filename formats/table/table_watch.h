@@ -1,0 +1,68 @@
+/*
+ * table_watch - looks at the numbers of a table as they pass, for what its reader cannot mean: a
+ * number that stands for a missing one, and a series that only counts.
+ *
+ * A code: a value other than 0 that is the lowest or the highest of its series, repeats, and lies
+ * far from the rest, which has two values at least. With `gap` to the nearest value, `next` from
+ * that to the one after it, and `range` of the rest, either
+ *   - it reads like a code, a whole number of nines but for its first digit (-99, 999, 7999; 999.9,
+ *     too), the end of a type of integers (-32768, 65535), beyond 1e15, or a whole number below 0
+ *     where the rest is not; it repeats, gap >= 10 next, and gap >= range / 10 (which nines below 0
+ *     are spared where the rest is not below 0); or
+ *   - it is any other whole number but a power of ten below 1e7, makes at most half of the series,
+ * is there three times or more, and gap > 10 range, or 3 range for a lowest value below 0. Zeros,
+ * counts, limits of scales, and values of which a series has but two are never taken for one.
+ *
+ * A count: ten numbers or more, none missing, each as far from the one before as the second is from
+ * the first, within a thousandth of that, and not 0.
+ */
+#ifndef LEAT_FORMATS_TABLE_TABLE_WATCH_H
+#define LEAT_FORMATS_TABLE_TABLE_WATCH_H
+
+#include "formats/base/bytes.h"
+#include "formats/base/excerpt.h"
+#include "formats/table/table.h"
+
+struct table_watch;
+
+/* Tables with more series across their lines are not looked at. */
+enum { TABLE_WATCH_SERIES = 1 << 15 };
+
+/* by_lines: a line of the table is a series, else a line has a number of each. `info` is borrowed,
+ * with its names. The numbers of a grid are one series, whatever by_lines, and no code is looked
+ * for in them. STATUS_NO_MEMORY. */
+enum status table_watch_new(const struct table_info *info, bool by_lines,
+                            struct table_watch **out) STATUS_MUST_CHECK;
+/* NULL is fine. */
+void table_watch_free(struct table_watch *w);
+/* What it holds where that is much; else, and for NULL, 0. */
+size_t table_watch_bytes(const struct table_watch *w);
+
+/* The next chunk, in file order, decoded. STATUS_NO_MEMORY. */
+enum status table_watch_take(struct table_watch *w,
+                             const struct table_chunk *chunk) STATUS_MUST_CHECK;
+
+/* What was found once all chunks have been taken, for series in their order. A NULL watch has found
+ * nothing. */
+
+/* A series that counts. */
+struct table_count {
+    size_t series;       /* from 0 */
+    struct excerpt name; /* column 'time', or column 3 */
+    double first, step;
+};
+/* The k-th of them, of which the first TABLE_WATCH_LISTED are kept; false: there are not so many.
+ */
+enum { TABLE_WATCH_LISTED = 64 };
+bool table_watch_count(struct table_watch *w, size_t k, struct table_count *out);
+/* All of them. */
+size_t table_watch_n_counts(struct table_watch *w);
+
+/* The lowest and the highest number of a grid that is not NODATA; false where there is none, or it
+ * is no grid. */
+bool table_watch_range(const struct table_watch *w, double *low, double *high);
+
+/* Appends a sentence, with its NUL, for each number that looks like a code. STATUS_NO_MEMORY. */
+enum status table_watch_codes(struct table_watch *w, struct bytes *out) STATUS_MUST_CHECK;
+
+#endif

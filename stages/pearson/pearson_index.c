@@ -1,0 +1,164 @@
+/*
+ * pearson_index - a first column that only counts is an index, not a series: it is left out, and a
+ * warning names it. Other series that count, and ones that are very short, are warned of.
+ *
+ * Whether a column counts is known at its end. By then its coefficients have been taken, like all:
+ * its row and its column of the matrix are taken out, which changes no bit of the others.
+ */
+#include "stages/pearson/pearson_index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH_BYTES = 1 << 20, /* rows of the matrix that are moved together, or one row */
+    FEW_SAMPLES = 10,      /* in a series, where lines the other way have many: MANY times more */
+    MANY = 4,
+    NAMED = 5
+};
+
+/* A text of three columns or more, of which nobody has chosen any. */
+bool pearson_index_possible(const struct stage_args *args, const struct pearson_choice *choice)
+{
+    const struct table_info *const table = args->inputs[0].table;
+    return choice->columns && !table->lines_are_columns && table->cells_per_line >= 3 &&
+           strcmp(table->format, "csv") == 0 && !table->used[TABLE_COLUMNS];
+}
+
+static bool is_left_out(const struct stage_args *args, const struct pearson_choice *choice)
+{
+    struct table_count first;
+    return pearson_index_possible(args, choice) &&
+           table_watch_count(args->inputs[0].seen, 0, &first) && first.series == 0;
+}
+
+size_t pearson_index_bytes(size_t n_series)
+{
+    const size_t row = n_series * sizeof(double);
+    return row > BATCH_BYTES ? row : BATCH_BYTES;
+}
+
+/* --- taken out -------------------------------------------------------------------------------- */
+
+static struct span row_at(const struct pearson_job *job, size_t row, size_t n_series)
+{
+    const size_t panel = job->layout.panel, p = row / panel;
+    const size_t width = matrix_panel_width(p, panel, n_series);
+    return span_from(job->panels[p], (row - p * panel) * width * sizeof(double));
+}
+
+/* Rows `row` and on of the smaller matrix, n of them, all within its panel and, one further down,
+ * within that of the larger one. */
+static enum status move_rows(struct pearson_job *job, size_t row, size_t n, double *room)
+{
+    const size_t panel = job->layout.panel, n_series = job->n_series;
+    const size_t from = matrix_panel_width((row + 1) / panel, panel, n_series);
+    const size_t to = matrix_panel_width(row / panel, panel, n_series - 1);
+    uint64_t ticket;
+    STATUS_TRY(job->ops->download(job->queue, room, row_at(job, row + 1, n_series),
+                                  n * from * sizeof *room));
+    for (size_t k = 0; k < n; k++) {
+        memmove(room + k * to, room + k * from + 1, (from - 1 < to ? from - 1 : to) * sizeof *room);
+    }
+    STATUS_TRY(job->ops->upload(job->queue, row_at(job, row, n_series - 1), room,
+                                n * to * sizeof *room, &ticket));
+    return job->ops->upload_wait(job->queue, ticket);
+}
+
+static enum status move_matrix(struct pearson_job *job, double *room)
+{
+    const size_t panel = job->layout.panel, n = job->n_series - 1;
+    for (size_t row = 0, batch; row < n; row += batch) {
+        const size_t widest = matrix_panel_width((row + 1) / panel, panel, job->n_series);
+        const size_t in_panel = panel - 1 - row % panel; /* the last one comes from the next */
+        const size_t fit = pearson_index_bytes(job->n_series) / (widest * sizeof *room);
+        batch = fit < in_panel ? fit : in_panel;
+        batch = batch < n - row ? batch : n - row;
+        batch = batch > 0 ? batch : 1;
+        STATUS_TRY(queue_check(job->queue));
+        STATUS_TRY(move_rows(job, row, batch, room));
+    }
+    return STATUS_OK;
+}
+
+enum status pearson_index_leave_out(struct pearson_job *job)
+{
+    const size_t n = job->n_series - 1;
+    if (!is_left_out(&job->args, &job->choice)) {
+        return STATUS_OK;
+    }
+    double *const room = malloc(pearson_index_bytes(job->n_series));
+    if (room == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a row of %zu coefficients", n);
+    }
+    const enum status st = move_matrix(job, room);
+    free(room);
+    STATUS_TRY(st);
+    double *const stats = job->stats.at.at;
+    for (size_t f = 0; f < MOMENTS_FIELDS; f++) {
+        memmove(stats + f * n, stats + f * (n + 1) + 1, n * sizeof *stats);
+    }
+    job->stats.capacity = n;
+    memmove(job->names.at, job->names.at + 1, n * sizeof *job->names.at);
+    job->n_series = n;
+    job->n_left_out = 1;
+    return STATUS_OK;
+}
+
+/* --- warned of -------------------------------------------------------------------------------- */
+
+static enum status notice_counts(const struct stage_args *args, const struct pearson_choice *choice,
+                                 struct result *out)
+{
+    struct table_watch *const seen = args->inputs[0].seen;
+    const bool left_out = is_left_out(args, choice),
+               text = strcmp(args->inputs[0].table->format, "csv") == 0;
+    const size_t first = left_out ? 1 : 0, n = table_watch_n_counts(seen);
+    struct table_count c;
+    struct bytes names = {0};
+    enum status st = STATUS_OK;
+    if (left_out && table_watch_count(seen, 0, &c)) {
+        STATUS_TRY(
+            result_warn(out,
+                        "%s goes up or down in equal steps (of %.15g, from %.15g on), so it is "
+                        "taken for an index and left out; to correlate it, too, name the "
+                        "columns (columns=)",
+                        c.name.text, c.step, c.first));
+    }
+    for (size_t k = first; k < first + NAMED && st == STATUS_OK && table_watch_count(seen, k, &c);
+         k++) {
+        st = bytes_printf(&names, "%s%s", k > first ? ", " : "", c.name.text);
+    }
+    if (st == STATUS_OK && n > first + NAMED) {
+        st = bytes_printf(&names, " and %zu more", n - first - NAMED);
+    }
+    if (st == STATUS_OK && n > first) {
+        st = result_warn(out,
+                         "%.*s %s in equal steps, and so correlate%s with all that rises or falls: "
+                         "leave out what is an index%s",
+                         (int)names.len, (const char *)names.data,
+                         n - first == 1 ? "goes up or down" : "go up or down",
+                         n - first == 1 ? "s" : "", text && choice->columns ? " (columns=)" : "");
+    }
+    bytes_free(&names);
+    return st;
+}
+
+enum status pearson_notice(const struct stage_args *args, struct result *out)
+{
+    const struct table_info *const table = args->inputs[0].table;
+    struct pearson_choice choice;
+    pearson_choose(args, &choice);
+    STATUS_TRY(notice_counts(args, &choice, out));
+    const bool by_lines = choice.columns == table->lines_are_columns;
+    const size_t n_series = by_lines ? table->n_lines : table->cells_per_line;
+    const size_t n_samples = by_lines ? table->cells_per_line : table->n_lines;
+    if (n_samples >= FEW_SAMPLES || n_series < FEW_SAMPLES || n_series < MANY * n_samples) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "each of the %zu series is a %s of %zu samples, by which coefficients are "
+                       "high by chance; if the series are the %s, set series=%s",
+                       n_series, choice.columns ? "column" : "row", n_samples,
+                       choice.columns ? "rows" : "columns", choice.columns ? "rows" : "columns");
+}

@@ -1,0 +1,48 @@
+/*
+ * pearson_share - when further devices are worth their opening, and how they begin to take panels
+ * of the matrix.
+ */
+#include "formats/base/log.h"
+#include "stages/pearson/pearson_job.h"
+
+/* What each member has to do at least: as much as opening a device takes, and bringing it all
+ * series (an H200 gives another one 4e11 bytes a second, but there may be several). */
+static const double opening_s = 0.25, bytes_per_s = 2e11;
+
+static double pairs(size_t n)
+{
+    return (double)n * (double)n / 2;
+}
+
+size_t pearson_share_helpers(const struct pearson_job *job)
+{
+    const struct pearson_layout *l = &job->layout;
+    const struct pearson_kernels *k = job->ops->pearson;
+    const enum pearson_precision used = job->choice.used;
+    if (job->shared != NULL || !pearson_layout_shares(&job->args, l)) {
+        return 0;
+    }
+    const double left = (pairs(l->lines) - pairs(job->lines)) * (double)job->n_samples;
+    const double z = (double)l->lines * (double)k->z_bytes(job->queue, used, job->n_samples);
+    const double members = left / k->rate(job->queue, used) / (opening_s + z / bytes_per_s);
+    const size_t panels = (l->lines - job->lines) / l->panel; /* whole ones */
+    const size_t most = panels < job->args.most_helpers ? panels : job->args.most_helpers;
+    return members < 2 ? 0 : members - 1 < (double)most ? (size_t)members - 1 : most;
+}
+
+enum status pearson_share_help(struct pearson_job *job, struct queue **queues, size_t *n)
+{
+    const size_t offered = *n;
+    const struct panels_config c = pearson_layout_panels(&job->args, &job->choice, &job->layout);
+    STATUS_TRY(panels_open(&c, queues, n, &job->shared));
+    if (*n < offered) {
+        log_info("%s: %zu that were idle do not help: %s", job->name, offered - *n,
+                 status_message());
+    }
+    if (*n == 0) {
+        job->args.most_helpers = 0;
+        return STATUS_OK;
+    }
+    log_info("%s: on %zu devices from series %zu on", job->name, 1 + *n, job->lines + 1);
+    return job->lines == 0 ? STATUS_OK : panels_give(job->shared, job->blocks[0].z, 0, job->lines);
+}

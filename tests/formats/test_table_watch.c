@@ -1,0 +1,483 @@
+/*
+ * What a watch says of series: codes for missing numbers and counts, and nothing of what is
+ * harmless. Each series is looked at across lines and along one, whole and cut into chunks, in
+ * doubles and floats.
+ */
+#include "formats/table/table_watch.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 200 };
+
+/* What was said of a table. */
+struct said {
+    char text[2048]; /* sentences, a line each */
+    size_t n_codes, n_counts;
+    struct table_count count;
+};
+
+/* A table of `width` numbers a line, in chunks of `cut` numbers. */
+static struct said watch(const struct table_info *info, bool by_lines, const void *values, size_t n,
+                         size_t cut)
+{
+    struct said said = {0};
+    struct table_watch *w;
+    struct bytes text = {0};
+    const size_t size = dtype_bytes(info->dtype);
+    assert_int_equal(table_watch_new(info, by_lines, &w), STATUS_OK);
+    for (size_t i = 0; i < n; i += cut) {
+        struct table_chunk chunk = {.values = (char *)(uintptr_t)values + i * size,
+                                    .n_cells = n - i < cut ? n - i : cut};
+        assert_int_equal(table_watch_take(w, &chunk), STATUS_OK);
+    }
+    assert_int_equal(table_watch_codes(w, &text), STATUS_OK);
+    said.n_counts = table_watch_n_counts(w);
+    assert_int_equal(table_watch_count(w, 0, &said.count), said.n_counts > 0);
+    for (size_t i = 0; i < text.len; i += strlen((char *)text.data + i) + 1) {
+        strncat(said.text, (char *)text.data + i, sizeof said.text - strlen(said.text) - 2);
+        strcat(said.text, "\n");
+        said.n_codes++;
+    }
+    bytes_free(&text);
+    table_watch_free(w);
+    return said;
+}
+
+static struct said along(const double *v, size_t n)
+{
+    const struct table_info info = {.dtype = DTYPE_F64, .cells_per_line = n};
+    return watch(&info, true, v, n, n);
+}
+
+/* A series gives the same whichever way it lies and is cut: as the middle one of three columns, of
+ * which the others are harmless. */
+static struct said look(const double *v, size_t n)
+{
+    const struct said said = along(v, n);
+    static double table[3 * 5000];
+    static const char *const names[] = {"a", "b", "c"};
+    const struct table_info info = {.dtype = DTYPE_F64, .cells_per_line = 3, .names = names};
+    const size_t cuts[] = {3 * n, 1, 7, 64, 200};
+    assert_true(n <= 5000);
+    for (size_t i = 0; i < n; i++) {
+        table[3 * i] = sin((double)i);
+        table[3 * i + 1] = v[i];
+        table[3 * i + 2] = cos((double)i);
+    }
+    for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
+        const struct said across = watch(&info, false, table, 3 * n, cuts[k]);
+        assert_int_equal(across.n_codes, said.n_codes);
+        assert_int_equal(across.n_counts, said.n_counts);
+        if (said.n_codes > 0) {
+            assert_non_null(strstr(across.text, "'b'"));
+        }
+        if (said.n_counts > 0) {
+            assert_int_equal(across.count.series, 1);
+            assert_string_equal(across.count.name.text, "column 'b'");
+        }
+    }
+    return said;
+}
+
+static double noise(size_t i) /* in 0 to 1, the same every time */
+{
+    return (double)(i * 2654435761u % 1000003u) / 1000003;
+}
+
+/* --- harmless ------------------------------------------------------------------------------- */
+
+static double whole_numbers(size_t i)
+{
+    return floor(50 * noise(i));
+}
+static double negative_whole_numbers(size_t i)
+{
+    return floor(50 * noise(i)) - 25;
+}
+static double few_counts(size_t i)
+{
+    return floor(4 * noise(i) * noise(i + 9));
+}
+static double clipped_at_0(size_t i)
+{
+    return fmax(0, 40 * noise(i) - 20);
+}
+static double clipped_at_100(size_t i)
+{
+    return fmin(100, 60 + 80 * noise(i));
+}
+static double hardly_clipped_at_100(size_t i)
+{
+    return i % 20 == 3 ? 100 : 30 + 2 * noise(i);
+}
+static double often_0(size_t i)
+{
+    return i % 3 == 0 ? 0 : 20000 + 5000 * noise(i);
+}
+static double percent(size_t i)
+{
+    return floor(101 * noise(i));
+}
+static double binary(size_t i)
+{
+    return noise(i) > 0.5;
+}
+static double signs(size_t i)
+{
+    return noise(i) > 0.5 ? 1 : -1;
+}
+static double trinary(size_t i)
+{
+    return floor(3 * noise(i)) - 1;
+}
+static double two_values(size_t i)
+{
+    return noise(i) > 0.9 ? 999 : 1;
+}
+static double constant(size_t i)
+{
+    return 3 + 0 * (double)i;
+}
+static double constant_nines(size_t i)
+{
+    return 999 + 0 * (double)i;
+}
+static double ages(size_t i)
+{
+    return floor(18 + 82 * noise(i));
+}
+static double prices(size_t i)
+{
+    static const double at[] = {99, 199, 299, 499, 999};
+    return at[(size_t)(5 * noise(i))];
+}
+static double years(size_t i)
+{
+    return 1999 + floor(25 * noise(i));
+}
+static double temperature(size_t i)
+{
+    return round(10 * (40 * noise(i) - 10)) / 10;
+}
+static double rain(size_t i)
+{
+    return noise(i) < 0.8 ? 0 : round(10 * 40 * noise(i + 3)) / 10;
+}
+static double one_outlier(size_t i)
+{
+    return i == 7 ? -9999 : 10 * noise(i);
+}
+static double heavy_tail(size_t i)
+{
+    return floor(pow(noise(i) + 0.01, -2));
+}
+static double directions(size_t i)
+{
+    return 15 * floor(24 * noise(i));
+}
+static double adc(size_t i)
+{
+    return fmin(4095, floor(3000 + 2000 * noise(i)));
+}
+static double walk(size_t i)
+{
+    return 100 * sin((double)i / 20) + noise(i);
+}
+static double hours(size_t i)
+{
+    return (double)(i % 24);
+}
+static double scores(size_t i)
+{
+    return 1 + floor(5 * noise(i));
+}
+static double likert(size_t i)
+{
+    return floor(7 * noise(i)) - 3;
+}
+static double missing(size_t i)
+{
+    return (double)NAN * (double)i;
+}
+static double some_missing(size_t i)
+{
+    return i % 4 == 0 ? (double)NAN : noise(i);
+}
+static double small(size_t i)
+{
+    return 1e-9 * noise(i);
+}
+static double flags_and_levels(size_t i)
+{
+    return i % 2 == 0 ? -1 : floor(6 * noise(i));
+}
+static double money(size_t i)
+{
+    return i % 30 == 4 ? -5 : round(100 * 400 * noise(i)) / 100;
+}
+
+static double clumps(size_t i)
+{
+    return i % 8 == 0 ? 8.604330541401334 : 0.1 + 0.05 * floor(3 * noise(i));
+}
+
+static const struct harmless {
+    const char *name;
+    double (*at)(size_t i);
+} harmless[] = {
+    {"whole numbers", whole_numbers},
+    {"negative whole numbers", negative_whole_numbers},
+    {"few counts", few_counts},
+    {"clipped at 0", clipped_at_0},
+    {"clipped at 100", clipped_at_100},
+    {"far from 100, at times there", hardly_clipped_at_100},
+    {"often 0", often_0},
+    {"percent", percent},
+    {"binary", binary},
+    {"signs", signs},
+    {"trinary", trinary},
+    {"two values", two_values},
+    {"constant", constant},
+    {"constant nines", constant_nines},
+    {"ages", ages},
+    {"prices", prices},
+    {"years", years},
+    {"temperature", temperature},
+    {"rain", rain},
+    {"one outlier", one_outlier},
+    {"heavy tail", heavy_tail},
+    {"directions", directions},
+    {"clipped at the end of a type", adc},
+    {"walk", walk},
+    {"hours", hours},
+    {"scores", scores},
+    {"likert", likert},
+    {"missing", missing},
+    {"some missing", some_missing},
+    {"small", small},
+    {"-1 beside levels", flags_and_levels},
+    {"money", money},
+    {"clumps", clumps},
+};
+
+static void harmless_series_stay_silent(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {N, 12, 5000};
+    double v[5000];
+    for (size_t k = 0; k < sizeof harmless / sizeof *harmless; k++) {
+        for (size_t l = 0; l < 3; l++) {
+            for (size_t i = 0; i < lengths[l]; i++) {
+                v[i] = harmless[k].at(i);
+            }
+            const struct said said = look(v, lengths[l]);
+            if (said.n_codes > 0 || (said.n_counts > 0 && lengths[l] > 12)) {
+                fail_msg("%s (%zu): %zu counts, %s", harmless[k].name, lengths[l], said.n_counts,
+                         said.text);
+            }
+        }
+    }
+}
+
+static double large_amounts(size_t i)
+{
+    return floor(1e5 * pow(noise(i), 6));
+}
+
+/* --- codes ------------------------------------------------------------------------------------ */
+
+static const struct coded {
+    const char *name;
+    double (*rest)(size_t i);
+    double code;
+} coded[] = {
+    {"-9999 in a temperature", temperature, -9999},
+    {"-999 in a temperature", temperature, -999},
+    {"-99 in a temperature", temperature, -99},
+    {"999.9 in a temperature", temperature, 999.9},
+    {"9999 in a temperature", temperature, 9999},
+    {"99999 in a temperature", temperature, 99999},
+    {"-200 in a temperature", temperature, -200},
+    {"7999 in a small amount", clipped_at_0, 7999},
+    {"-200 in a clipped amount", clipped_at_0, -200},
+    {"999 in directions", directions, 999},
+    {"-99 in large amounts", large_amounts, -99},
+    {"-32768 in whole numbers", negative_whole_numbers, -32768},
+    {"1e20", walk, 1e20},
+    {"-3.4e38", walk, -3.4028234663852886e38},
+    {"5555 among scores", scores, 5555},
+    {"-99 in a binary one", binary, -99},
+    {"999 in hours", hours, 999},
+    {"-90 in a binary one", binary, -90},
+};
+
+static void codes_are_named_with_how_often_they_came(void **state)
+{
+    (void)state;
+    double v[N];
+    for (size_t k = 0; k < sizeof coded / sizeof *coded; k++) {
+        char often[32], set[64];
+        size_t n = 0;
+        for (size_t i = 0; i < N; i++) {
+            const bool is_code = i % 11 == 5;
+            v[i] = is_code ? coded[k].code : coded[k].rest(i);
+            n += is_code ? 1 : 0;
+        }
+        const struct said said = look(v, N);
+        snprintf(often, sizeof often, " %zu times", n);
+        snprintf(set, sizeof set, "missing_value=");
+        if (said.n_codes != 1 || strstr(said.text, often) == NULL) {
+            fail_msg("%s: %zu codes: %s", coded[k].name, said.n_codes, said.text);
+        }
+        assert_true(strtod(strstr(said.text, set) + strlen(set), NULL) == coded[k].code);
+        assert_true(strtod(said.text, NULL) == coded[k].code);
+    }
+}
+
+/* Skewed, as amounts of a gas are: the code is nearer to the rest than the rest is wide. */
+static void a_code_below_a_skewed_series_is_found(void **state)
+{
+    (void)state;
+    double v[N];
+    for (size_t i = 0; i < N; i++) {
+        v[i] = i % 7 == 0 ? -200 : floor(2 + 1477 * pow(noise(i), 3));
+    }
+    assert_int_equal(look(v, N).n_codes, 1);
+}
+
+static void a_code_that_comes_late_or_twice_is_found(void **state)
+{
+    (void)state;
+    static double v[5000];
+    for (size_t i = 0; i < 5000; i++) {
+        v[i] = i >= 4998 ? -999 : temperature(i);
+    }
+    const struct said said = look(v, 5000);
+    assert_int_equal(said.n_codes, 1);
+    assert_non_null(strstr(said.text, " 2 times"));
+}
+
+static void one_sentence_speaks_of_all_series_of_a_code(void **state)
+{
+    (void)state;
+    enum { WIDTH = 9 };
+    const struct table_info info = {.dtype = DTYPE_F64, .cells_per_line = WIDTH};
+    double v[N * WIDTH];
+    for (size_t i = 0; i < N * WIDTH; i++) {
+        v[i] = i / WIDTH % 10 == 1 ? -999 : noise(i);
+    }
+    const struct said said = watch(&info, false, v, N * WIDTH, 100);
+    assert_int_equal(said.n_codes, 1);
+    assert_non_null(strstr(said.text, "9 columns"));
+    assert_non_null(strstr(said.text, "column 1 20 times"));
+    assert_non_null(strstr(said.text, " and 4 more"));
+}
+
+static void floats_are_looked_at_as_they_are(void **state)
+{
+    (void)state;
+    const struct table_info info = {.dtype = DTYPE_F32, .cells_per_line = 1};
+    float v[N];
+    for (size_t i = 0; i < N; i++) {
+        v[i] = i % 9 == 0 ? -9999 : (float)noise(i);
+    }
+    const struct said said = watch(&info, false, v, N, 50);
+    assert_int_equal(said.n_codes, 1);
+    assert_int_equal(strncmp(said.text, "-9999 looks", 11), 0);
+}
+
+static void lines_are_named_by_their_labels_across_chunks(void **state)
+{
+    (void)state;
+    const struct table_info info = {.dtype = DTYPE_F64, .cells_per_line = 100};
+    char labels[] = "one\0two";
+    double v[200];
+    struct table_watch *w;
+    struct bytes text = {0};
+    for (size_t i = 0; i < 200; i++) {
+        v[i] = i >= 100 && i % 9 == 0 ? -999 : noise(i);
+    }
+    struct table_chunk first = {
+        .values = v, .n_cells = 150, .labels = labels, .labels_len = sizeof labels, .n_labels = 2};
+    struct table_chunk second = {.values = v + 150, .n_cells = 50};
+    assert_int_equal(table_watch_new(&info, true, &w), STATUS_OK);
+    assert_int_equal(table_watch_take(w, &first), STATUS_OK);
+    assert_int_equal(table_watch_take(w, &second), STATUS_OK);
+    assert_int_equal(table_watch_codes(w, &text), STATUS_OK);
+    assert_non_null(strstr((char *)text.data, "row 'two'"));
+    bytes_free(&text);
+    table_watch_free(w);
+}
+
+/* --- counts ----------------------------------------------------------------------------------- */
+
+static void what_counts_is_found_whatever_its_step(void **state)
+{
+    (void)state;
+    static const struct {
+        double first, step;
+    } counts[] = {{1, 1}, {0, 1}, {1700000000, 3600}, {45231, 1.0 / 24}, {10, -0.1}, {-1e9, 1e-3}};
+    double v[N];
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        for (size_t i = 0; i < N; i++) {
+            v[i] = counts[k].first + (double)i * counts[k].step;
+        }
+        const struct said said = look(v, N);
+        assert_int_equal(said.n_codes, 0);
+        assert_int_equal(said.n_counts, 1);
+        assert_true(said.count.first == v[0] && said.count.step == v[1] - v[0]);
+    }
+}
+
+static void what_ceases_to_count_does_not(void **state)
+{
+    (void)state;
+    double v[N];
+    for (size_t i = 0; i < N; i++) {
+        v[i] = (double)i;
+    }
+    v[N - 1] += 1;
+    assert_int_equal(look(v, N).n_counts, 0);
+    v[N - 1] = NAN;
+    assert_int_equal(look(v, N).n_counts, 0);
+    assert_int_equal(look(v, N - 1).n_counts, 1);
+    assert_int_equal(look(v, 10).n_counts, 1);
+    assert_int_equal(look(v, 9).n_counts, 0);
+}
+
+static void tables_that_are_too_wide_are_left_alone(void **state)
+{
+    (void)state;
+    const struct table_info info = {.dtype = DTYPE_F64, .cells_per_line = TABLE_WATCH_SERIES + 1};
+    double *const v = calloc(TABLE_WATCH_SERIES + 1, sizeof *v);
+    const struct said said = watch(&info, false, v, TABLE_WATCH_SERIES + 1, 1000);
+    assert_int_equal(said.n_codes + said.n_counts, 0);
+    free(v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(harmless_series_stay_silent),
+        cmocka_unit_test(codes_are_named_with_how_often_they_came),
+        cmocka_unit_test(a_code_below_a_skewed_series_is_found),
+        cmocka_unit_test(a_code_that_comes_late_or_twice_is_found),
+        cmocka_unit_test(one_sentence_speaks_of_all_series_of_a_code),
+        cmocka_unit_test(floats_are_looked_at_as_they_are),
+        cmocka_unit_test(lines_are_named_by_their_labels_across_chunks),
+        cmocka_unit_test(what_counts_is_found_whatever_its_step),
+        cmocka_unit_test(what_ceases_to_count_does_not),
+        cmocka_unit_test(tables_that_are_too_wide_are_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Every column of every table and every array of a result is defined in leat(1), RESULTS, and nothing else is.
+. "$(dirname "$0")/lib.sh"
+"$python" "$here/warnings_made.py" || fail "inputs"
+mkdir in
+cp code.clusters.csv cap.dem.asc cap.source.asc ncode.nodes.csv in/
+printf 'name,u,v\n' >in/p.points.csv
+seq 1 40 | awk '{ print "p" $1 "," $1 % 7 "," $1 % 5 + $1 / 100 }' >>in/p.points.csv
+cat >leat.conf <<'EOC'
+[pipeline sciddicat]
+steps = 10
+[pipeline interpolate]
+query = linspace(0, 1, 5)
+[pipeline kmeans]
+k = 2-4
+EOC
+expect 0 "$LEAT" run -b cpu -q -c leat.conf -o out in
+exec "$python" - "$here/../../pipeline/leat.1" out <<'EOP'
+import csv
+import glob
+import gzip
+import os
+import re
+import sys
+import zipfile
+
+page, out = sys.argv[1:]
+defined, named, current = {}, set(), None
+with open(page) as f:
+    text = f.read().split(".Sh RESULTS\n")[1].split("\n.Sh ")[0]
+for line in text.splitlines():
+    if line.startswith(".It Pa "):
+        current = line.split()[2]
+        defined[current] = set()
+    elif line.startswith(".It Cm "):
+        defined[current] |= set(re.findall(r"[\w]+", line[7:]))
+    elif line.startswith(".It Ar "):
+        named.add(current)
+free = {"curve.csv.gz": {"y"}, "centroids.csv.gz": {"u", "v"}}  # as the tables above call their columns
+found = {}
+for path in glob.glob(os.path.join(out, "**"), recursive=True):
+    name = os.path.basename(path)
+    if name.endswith(".csv.gz"):
+        with gzip.open(path, "rt", newline="") as f:
+            found[name] = set(next(csv.reader(f)))
+    elif name.endswith(".npz"):
+        with zipfile.ZipFile(path) as z:
+            found[name] = {n[:-len(".npy")] for n in z.namelist()}
+for name in sorted({**found, **defined}):
+    want = defined.get(name, set()) | (free[name] if name in named else set())
+    if found.get(name) != want:
+        sys.exit(f"FAILED: {name} has {sorted(found.get(name, []))}, leat.1 defines {sorted(want)}")
+print(sum(map(len, found.values())), "columns and arrays of", len(found), "files are defined")
+EOP

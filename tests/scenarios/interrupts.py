@@ -1,0 +1,145 @@
+"""Runs that a signal stops: at events, and LEAT_INTERRUPTS times at random instants; see interrupts.sh."""
+import fcntl
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from patience import WAIT_S  # noqa: E402
+
+LEAT = sys.argv[1]
+ROUNDS = int(os.environ.get("LEAT_INTERRUPTS", "0"))
+SEED = int(os.environ.get("LEAT_INTERRUPTS_SEED", "1"))
+RUN = [LEAT, "run", "-b", "cpu", "--threads", "1", "-j", "2", "--memory", "64M", "--json", "-o", "out", "in"]
+
+
+def check(right, what):
+    if not right:
+        sys.exit(f"FAILED: {what}")
+
+
+def wait_for(what, condition):
+    give_up = time.monotonic() + WAIT_S
+    while not condition():
+        check(time.monotonic() < give_up, f"never: {what}")
+        time.sleep(0.002)
+
+
+def make_inputs(rng):
+    os.mkdir("in")
+    for i in range(40):
+        with open(f"in/s{i}.clusters.csv", "w") as f:
+            f.write("".join(",".join(f"{rng.random():.3f}" for _ in range(40)) + "\n" for _ in range(60)))
+    packed = [f"s{i}.clusters.csv" for i in range(10)]
+    subprocess.run(["tar", "-C", "in", "-cf", "in/some.tar", *packed], check=True)
+    for name in packed:
+        os.remove("in/" + name)
+    return sorted(f"s{i}" for i in range(40))
+
+
+def start(**streams):
+    return subprocess.Popen(RUN, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **streams)
+
+
+def is_whole(stem):
+    with open(f"out/{stem}/result.json") as f:
+        for output in json.load(f)["outputs"]:
+            with open(f"out/{stem}/{output['name']}", "rb") as g:
+                data = g.read()
+            check(len(data) == output["bytes"] and f"{zlib.crc32(data):08x}" == output["crc32"], f"{stem} is torn")
+
+
+def completes(stems):
+    """What is there is whole, and --resume adds the rest."""
+    left = os.listdir("out") if os.path.isdir("out") else None
+    check(left is None or (left and not [n for n in left if n.startswith(".")]), f"left behind: {left}")
+    for stem in left or []:
+        is_whole(stem)
+    again = subprocess.run([*RUN, "--resume"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(again.returncode == 0, again.stderr.decode()[-2000:])
+    check(again.stdout.count(b'"skipped"') == len(left or []), "what was done is done again")
+    check(sorted(os.listdir("out")) == stems, "results are missing")
+    for stem in stems:
+        is_whole(stem)
+    shutil.rmtree("out")
+
+
+def at_an_event(stems, number, event):
+    """`event` returns once it has come."""
+    process = start(stdout=subprocess.PIPE)
+    event(process)
+    process.send_signal(number)
+    process.communicate()
+    check(process.returncode == -number, f"{event.__name__}: ended with {process.returncode} instead of signal {number}")
+    completes(stems)
+
+
+def after_the_first_job(process):
+    process.stdout.readline()
+
+
+def within_a_job(process):
+    wait_for("a part folder", lambda: [n for n in (os.listdir("out") if os.path.isdir("out") else []) if n.endswith(".part")])
+
+
+def catches(pid, number):
+    with open(f"/proc/{pid}/status") as f:
+        caught = next(line for line in f if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1
+
+
+def second_signal_ends_what_waits_for_a_pipe():
+    reader, writer = os.pipe()
+    os.write(writer, b"x" * fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096))  # full, and nobody reads
+    process = start(stdout=writer)
+    wait_for("a result", lambda: os.path.isdir("out") and [n for n in os.listdir("out") if not n.startswith(".")])
+    process.send_signal(signal.SIGINT)
+    wait_for("the first signal is heard", lambda: not catches(process.pid, signal.SIGINT))
+    check(process.poll() is None, "it does not wait for the pipe")
+    process.send_signal(signal.SIGINT)
+    check(process.wait(WAIT_S) == -signal.SIGINT, f"the second signal: {process.returncode}")
+    os.close(reader)
+    os.close(writer)
+    shutil.rmtree("out")
+
+
+def loop_of_a_shell_stops():
+    script = 'for i in 1 2 3; do echo >>rounds; "$@"; done'
+    shell = subprocess.Popen(["bash", "-c", script, "bash", *RUN], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             start_new_session=True)
+    shell.stdout.readline()
+    os.killpg(shell.pid, signal.SIGINT)  # as a terminal does
+    shell.communicate()
+    check(os.path.getsize("rounds") == 1, "the loop goes on")
+    shutil.rmtree("out")
+
+
+def at_a_random_instant(stems, rng, longest_s):
+    number = rng.choice([signal.SIGINT, signal.SIGTERM])
+    process = start(stdout=subprocess.DEVNULL)
+    time.sleep(rng.uniform(0, longest_s))
+    process.send_signal(number)
+    check(process.wait() in (0, -number), f"ended with {process.returncode} instead of signal {number}")
+    completes(stems)
+    return process.returncode != 0
+
+
+rng = random.Random(SEED)
+stems = make_inputs(rng)
+at_an_event(stems, signal.SIGINT, after_the_first_job)
+at_an_event(stems, signal.SIGTERM, after_the_first_job)
+at_an_event(stems, signal.SIGINT, within_a_job)
+second_signal_ends_what_waits_for_a_pipe()
+loop_of_a_shell_stops()
+begun = time.monotonic()
+completes(stems)
+took = time.monotonic() - begun
+n_stopped = sum(at_a_random_instant(stems, rng, took) for _ in range(ROUNDS))
+check(n_stopped > 0 or ROUNDS == 0, "none was stopped")
+print(f"stopped at 3 events and {n_stopped} times of {ROUNDS} at random, seed {SEED}: nothing left, completed")

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Standard input and named pipes give what the file gives: tables, grids, archives; so do large files in archives, which
+# pass through memory alone. What cannot be read twice says so; a signal ends the wait for a pipe that nobody writes to.
+. "$(dirname "$0")/lib.sh"
+
+run() { # FOLDER INPUT...: quietly, with columns as series
+    folder=$1
+    shift
+    "$LEAT" run -q -b cpu -s series=columns -o "$folder" "$@" 2>stderr
+    got=$?
+    [ $got -eq 0 ] || { cat stderr; fail "exit status $got: run $*"; }
+}
+same() { # FOLDER NAME: as by the file
+    cmp "by-file/$2/pearson.npz" "$1/$2/pearson.npz" || fail "$1: $2 differs"
+}
+
+"$python" - <<'P' || skip "no Python"
+import numpy, zipfile
+lines = b"".join(b"%d,%d,%d\n" % (i, i * i % 97, i * i * i % 89) for i in range(4000))
+open("a.clusters.csv", "wb").write(lines)
+numpy.save("b.clusters.npy", numpy.arange(3000.0).reshape(1000, 3) ** 1.5 % 7)
+numpy.savez("c.clusters.npz", numpy.arange(3000.0).reshape(1000, 3) ** 1.3 % 5)
+with zipfile.ZipFile("all.zip", "w", zipfile.ZIP_DEFLATED) as z:
+    for name in "a.clusters.csv", "b.clusters.npy", "c.clusters.npz":
+        z.write(name)
+P
+tar cf all.tar a.clusters.csv b.clusters.npy c.clusters.npz && gzip -k all.tar || fail "tar"
+gzip -k a.clusters.csv
+run by-file a.clusters.csv b.clusters.npy c.clusters.npz
+for name in a.clusters.csv b.clusters.npy c.clusters.npz a.clusters.csv.gz; do
+    stem=${name%%.*}
+    cat $name | run "pipe-$name" - --name $name
+    same "pipe-$name" "$stem"
+    run "file-$name" --name $name - <$name
+    same "file-$name" "$stem"
+    cat $name | run "dev-$name" --name $name /dev/stdin
+    same "dev-$name" "$stem"
+    mkdir fifo-$name
+    mkfifo fifo-$name/$name
+    cat $name >fifo-$name/$name &
+    run "out-$name" fifo-$name/$name
+    same "out-$name" "$stem"
+done
+cat a.clusters.csv | run unnamed -p pearson -
+cmp by-file/a/pearson.npz unnamed/stdin/pearson.npz || fail "without a name it differs"
+for name in all.tar all.tar.gz all.zip; do
+    cat $name | run "archive-$name" - --name $name
+    for stem in a b c; do
+        same "archive-$name" $stem
+    done
+done
+cat a.clusters.csv | "$LEAT" check -b cpu -s series=columns --name a.clusters.csv - >stdout || fail "check"
+grep -q '^a\.clusters\.csv: csv, 4000 lines of 3 numbers' stdout || fail "check says $(cat stdout)"
+# A file waits for the other part of its job, which comes by a pipe.
+printf '0,0\n1,1\n2,4\n' >n.nodes.csv && printf '0.5\n1.5\n' >n.query.csv
+"$LEAT" run -q -b cpu -o by-files n.nodes.csv n.query.csv || fail "queries by a file"
+"$LEAT" run -q -b cpu -o by-pipe n.nodes.csv - --name n.query.csv <n.query.csv || fail "queries by a pipe"
+cmp by-files/n/curve.npz by-pipe/n/curve.npz || fail "queries by a pipe give another curve"
+
+# What is asked for and cannot be.
+expect 2 "$LEAT" run - -
+says 'standard input is named twice'
+expect 2 "$LEAT" run --name x.csv a.clusters.csv
+says "add the INPUT '-'"
+expect 2 "$LEAT" run --resume -
+says "'-' cannot be combined with --resume"
+printf '1,2\n' | "$LEAT" run -q -b cpu -o out - --name x.dat 2>stderr && fail "x.dat has a pipeline"
+says 'x\.dat: no pipeline takes this'
+tar cf - a.clusters.csv | head -c 20000 | "$LEAT" run -q -b cpu -o cut - --name cut.tar 2>stderr && fail "a tar that is cut"
+says 'cut\.tar'
+[ -z "$(ls -A cut)" ] || fail "what is cut left $(ls -A cut)"
+gzip -c a.clusters.csv | head -c 5000 | "$LEAT" run -q -b cpu -s series=columns -o cut - --name x.clusters.csv 2>stderr &&
+    fail "a table that is cut"
+says 'the file ends within the gzip stream'
+
+# Nobody writes: a signal ends it. The shell holds the pipe open.
+mkfifo idle
+exec 9<>idle
+"$LEAT" run -q -b cpu -o idle-out - --name x.clusters.csv <idle 2>stderr &
+pid=$!
+wait_for "it reads" grep -q ':.*[0-9]*$' /proc/$pid/io
+wait_for "it watches for signals" sh -c "grep -q '^SigCgt:.*[1-9a-f]' /proc/$pid/status && [ -d idle-out ]"
+kill -TERM $pid
+wait $pid
+[ $? -eq 1 ] || fail "exit status after SIGTERM"
+says 'stopped by a signal'
+exec 9>&-
+
+# Large members: more than the memory, and than there is room for beside the result.
+"$LEAT" generate clusters --series 16 --samples 420000 --layout columns -o large.clusters.csv -q || fail "generate"
+bytes=$(stat -c %s large.clusters.csv)
+[ "$bytes" -gt 68000000 ] || fail "large.clusters.csv has $bytes bytes"
+"$LEAT" run -q -b cpu -s top=5 -o by-file large.clusters.csv || fail "large.clusters.csv"
+tar cf large.tar a.clusters.csv large.clusters.csv b.clusters.npy
+zstd -q -1 large.tar -o large.tar.zst || skip "no zstd here (Debian: zstd)"
+expect 0 "$python" "$here/peak.py" $(((48 << 20) + 150000000)) "$LEAT" run -q -b cpu --threads 2 --memory 48M \
+    -s series=columns -s top=5 -o large-out large.tar.zst
+same large-out a && same large-out large && same large-out b
+cat large.tar | "$LEAT" run -q -b cpu -s series=columns -s top=5 -o large-pipe - --name large.tar || fail "large.tar by a pipe"
+same large-pipe large && same large-pipe b
+if command -v strace >/dev/null && [ -z "${LEAT_TEST_SMALL:-}" ] && [ "$patience" -eq 1 ]; then
+    strace -f -e trace=write,pwrite64 -o trace "$LEAT" run -q -b cpu -s series=columns -s top=5 -o traced large.tar ||
+        skip "strace cannot look here"
+    written=$(awk '{ n += $NF > 0 ? $NF : 0 } END { print n }' trace)
+    [ "$written" -lt 20000000 ] || fail "$written bytes were written for a table that is read forward"
+fi
+echo "standard input, named pipes and large members give what files give"

@@ -1,0 +1,50 @@
+"""What `leat status` shows of jobs that have ended; see service_ended.sh."""
+import json
+import os
+import subprocess
+
+from service import LEAT, Service, table
+
+
+def failures(s):
+    return {job["name"]: job for job in s.status()["failed"]}
+
+
+def page(s):
+    return subprocess.run([LEAT, "status", "--status-socket", s.socket], capture_output=True, text=True).stdout
+
+
+s = Service("spool")
+for name in "abc":
+    s.drop(f"{name}.clusters.csv", "1,2\n3,x\n")
+s.until(lambda: len(failures(s)) == 3, "three failures")
+ids = {name: job["id"] for name, job in failures(s).items()}
+os.rename(f"spool/failed/{ids['in/a.clusters.csv']}", "spool/failed/looked-at")
+s.until(lambda: set(failures(s)) == {"in/b.clusters.csv", "in/c.clusters.csv"}, "one that was renamed is not shown")
+s.check("more" not in page(s) and s.status()["totals"]["failed"] == 3, page(s))
+subprocess.run([LEAT, "retry", "--spool", "spool", ids["in/b.clusters.csv"]], check=True)
+s.until(lambda: ids["in/b.clusters.csv"] not in str(s.status()["failed"]), "nor one that was put back")
+s.stop()
+
+# Found in .work: one that has failed and was not moved, and one that was committed.
+os.rename(f"spool/failed/{ids['in/c.clusters.csv']}", f"spool/.work/{ids['in/c.clusters.csv']}")
+ID = "20200102-030405-000006"
+os.makedirs(f"spool/.work/{ID}/in")
+os.makedirs(f"spool/out/.{ID}.part")
+with open(f"spool/.work/{ID}/in/d.clusters.csv", "w") as f:
+    f.write(table())
+with open(f"spool/out/.{ID}.part/result.json", "w") as f:
+    f.write("{}")
+with open(f"spool/.work/{ID}/job", "w") as f:
+    json.dump({"schema": 1, "id": ID, "folder": "sub", "stem": "d", "parameters": {}, "inputs": [
+        {"name": "d.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}, f)
+with open(f"spool/.work/{ID}/commit", "w") as f:
+    json.dump({"schema": 1, "id": ID, "final": "d", "replace": False,
+               "part_inode": os.stat(f"spool/out/.{ID}.part").st_ino}, f)
+s = Service("spool")
+found = failures(s)["in/c.clusters.csv"]
+s.check(found["kind"] == "bad-input" and '"x"' in found["text"] and found["id"] == ids["in/c.clusters.csv"], f"{found}")
+done = [job for job in s.status()["done"] if job["id"] == ID]
+s.check(len(done) == 1 and done[0]["name"] == "in/sub/d.clusters.csv" and done[0]["result"] == "d", f"{done}")
+s.stop()
+print("the last jobs are those that ended, and the failures those in failed/")

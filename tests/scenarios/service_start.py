@@ -1,0 +1,90 @@
+"""Starts that lack something; see service_start.sh."""
+import errno
+import os
+import signal
+import subprocess
+
+from service import Service, table
+
+
+def take_inodes():
+    """Files in small/ until there is no i-node left."""
+    os.mkdir("small/taken")
+    for i in range(10000):
+        try:
+            os.close(os.open(f"small/taken/{i}", os.O_CREAT | os.O_WRONLY, 0o600))
+        except OSError as e:
+            if e.errno != errno.ENOSPC:
+                raise
+            return
+
+
+def give_inodes():
+    for name in os.listdir("small/taken"):
+        os.unlink(f"small/taken/{name}")
+    os.rmdir("small/taken")
+
+
+def is_paused_for(s, *words):
+    status = s.status()
+    return status["state"] == "paused" and not status["ready"] and all(word in status["why"] for word in words)
+
+
+# No i-node for the folders, then none for the lock alone; stopped meanwhile it ends well.
+os.mkdir("small/spool")
+os.symlink("small/spool", "spool")  # its log and its socket lie elsewhere
+take_inodes()
+s = Service("spool", wait=False)
+s.until(lambda: is_paused_for(s, "No space left", s.spool), "a pause from the start")
+s.stop()
+s = Service("spool", wait=False)
+s.until(lambda: is_paused_for(s, "No space left", s.spool), "a pause from the start")
+give_inodes()
+s.until(lambda: s.status()["ready"] and s.status()["state"] == "running", "the end of it")
+s.check(s.said().count("paused: ") == 2, "once each")
+s.drop("a.clusters.csv", table())
+s.done(["a.clusters.csv"], "a job when there is room")
+s.stop()
+s.is_clean()
+os.unlink("small/spool/.work/lock")
+take_inodes()
+s = Service("spool", wait=False)
+s.until(lambda: is_paused_for(s, "No space left"), "a pause for the lock")
+give_inodes()
+s.until(lambda: s.status()["ready"], "the end of it")
+s.stop()
+
+
+# Results' file system is not mounted: nothing is made beneath its mount point.
+subprocess.run(["umount", "small"], check=True)
+os.unlink("spool")
+OUT = os.path.abspath("small")
+s = Service("spool", "--output", OUT, "--require-mount", "here/.leat", wait=False)
+s.until(lambda: is_paused_for(s, OUT, "'here/.leat'", "mount"), "a pause for what is not mounted")
+s.drop("a.clusters.csv", table())
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "leat", "small"], check=True)
+s.until(lambda: s.status()["state"] == "paused", "a mounted one without the file is another one")
+s.check(os.listdir("small") == [], f"{os.listdir('small')}")
+os.mkdir("small/here")
+open("small/here/.leat", "w").close()
+s.done(["a.clusters.csv"], "the job once it is mounted")
+
+# It goes while a job runs: what is made waits, is not put there, and is not made again.
+worker = s.status()["workers"][0]["pid"]
+os.kill(worker, signal.SIGSTOP)
+s.drop("b.clusters.csv", table())
+s.until(lambda: [n for n in os.listdir("small") if n.endswith(".part")], "an attempt")
+os.rename("small/here", "small/gone")
+s.drop("c.clusters.csv", table())
+os.kill(worker, signal.SIGCONT)
+s.until(lambda: "its result is made" in s.waits().get("in/b.clusters.csv", ""), "a result that waits")
+s.check(s.status()["state"] == "paused" and "require_mount" in s.status()["why"], s.status()["why"])
+s.check(sorted(n for n in os.listdir("small") if n[0] != ".") == ["a", "gone"] and s.has("in/c.clusters.csv"), "put there")
+os.rename("small/gone", "small/here")
+s.done(["b.clusters.csv", "c.clusters.csv"], "both once it is there again")
+s.check(s.status()["totals"]["requeued"] == 0, "made again")
+s.stop()
+s = Service("spool", "--output", OUT, "--require-mount", "../x", wait=False)
+s.stop(status=2, how=None)
+s.check("must be a path within the folder for results" in s.said(), s.said())
+print("no room at the start: paused, and it goes on by itself")

@@ -1,0 +1,73 @@
+#!/bin/sh
+# What a result is warned of, said once each: by run on the terminal, in result.json, by check, and by a service in its
+# log and its status. And what no warning is due for.
+. "$(dirname "$0")/lib.sh"
+"$python" "$here/warnings_made.py" || fail "inputs"
+
+# once FILE PATTERN: exactly one line of it matches.
+once() {
+    [ "$(grep -Ec -- "$2" "$1")" -eq 1 ] || { cat "$1" >&2; fail "not once in $1: $2"; }
+}
+# told STEM PATTERN FILE...: run says it once, with the file's name, and so do result.json and check.
+told() {
+    stem=$1 pattern=$2
+    shift 2
+    expect 0 "$LEAT" run -b cpu --force "$@"
+    once stderr "warning: $stem\.[a-z.]*: .*$pattern"
+    "$python" -c 'import json, re, sys
+said = json.load(open(sys.argv[1]))["warnings"]
+assert sum(re.search(sys.argv[2], w) is not None for w in said) == 1, said' leat-out/$stem/result.json "$pattern" ||
+        fail "$stem: result.json"
+}
+noted() {
+    told "$@"
+    shift 2
+    expect 0 "$LEAT" check -b cpu "$@"
+    once stdout "note: .*$pattern"
+}
+
+noted code "-999 looks like a code for missing numbers: .*column 'b' 30 times.*missing_value=-999" code.clusters.csv
+noted rows "looks like a code .* of row 'two' 3 times" rows.clusters.csv
+noted pcode "looks like a code .*column 'y' 5 times" pcode.points.csv
+noted ncode "looks like a code .*column 'y' 3 times" -s 'query=linspace(0, 1, 5)' ncode.nodes.csv
+noted index "column 'time' goes up or down in equal steps \(of 60, from 0 on\).* left out" index.clusters.csv
+noted middle "column 'time' goes up or down in equal steps, and so correlates" middle.clusters.csv
+noted flat "row 1 goes up or down in equal steps" flat.clusters.npy
+noted few "each of the 60 series is a column of 5 samples.*set series=rows" few.clusters.csv
+
+# Two columns are left as they are: what they are asked for is how the one depends on the other.
+noted two "column 'dose' goes up or down in equal steps, and so correlates" two.clusters.csv
+
+# A DEM in degrees that does not say so; one that does has its own sentence, and a model of a slope in a hall has none.
+noted degrees 'names no coordinate system, and its cells .* look like degrees' -s steps=10 degrees.*.asc
+told named 'has a geographic coordinate system' -s steps=10 named.*.asc
+# Debris in altitudes that do not hold it.
+told pit 'thick where it ends .8 m on the average.* taken to hold the debris' -s steps=10 pit.*.asc
+for stem in named held cap thin flume; do
+    expect 0 "$LEAT" run -b cpu --force -s steps=10 $stem.*.asc
+    if grep -E 'where it ends|look like degrees' stderr; then fail "$stem is warned of"; fi
+done
+
+# With missing_value, series or columns said, there is nothing to say.
+expect 0 "$LEAT" run -b cpu --force -s missing_value=-999 code.clusters.csv
+grep -q 'looks like' stderr && fail "a code that is named"
+expect 0 "$LEAT" run -b cpu --force -s columns=a,b,c index.clusters.csv
+grep -q 'equal steps' stderr && fail "an index that is not chosen"
+
+# Harmless tables say nothing, whichever way they lie.
+for file in harmless.clusters.csv harmless.clusters.npy harmless.points.csv; do
+    expect 0 "$LEAT" run -b cpu --force $file
+    if grep -E 'looks like|equal steps|by chance; if' stderr; then fail "$file is warned of"; fi
+    expect 0 "$LEAT" check -b cpu $file
+    if grep -E 'looks like|equal steps|by chance; if' stdout; then fail "$file is warned of by check"; fi
+done
+
+# Beyond the jobs that are listed one line says how many more have warnings.
+mkdir many
+for i in $(seq 100 139); do cp code.clusters.csv many/$i.clusters.csv; done
+expect 0 "$LEAT" run -b cpu -o many.out many
+once stderr '24 further results have warnings, '
+expect 0 "$LEAT" run -q -b cpu -o many.quiet many
+[ ! -s stderr ] || fail "-q talks"
+
+exec "$python" "$here/warnings_service.py"

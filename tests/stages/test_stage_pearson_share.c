@@ -1,0 +1,157 @@
+/*
+ * test_stage_pearson_share - a correlation that several devices compute gives the bytes of one, in
+ * every file; when devices are wanted, and what memory they are said to need.
+ */
+#include "tests/support/pearson_runner.h"
+
+enum { CONSTANT = 1 /* a series that is */ };
+
+/* `gaps`: missing values, and a constant series. */
+static struct sheet lines_of(size_t series, size_t samples, enum dtype type, const char *precision,
+                             bool gaps)
+{
+    struct sheet sheet = sheet_new(series, samples, true, type);
+    sheet_set(&sheet, precision);
+    for (size_t s = 0; gaps && s < series; s++) {
+        for (size_t t = 0; t < samples; t++) {
+            double *cell = &sheet.cells[s * samples + t];
+            *cell = s == CONSTANT ? 2.5 : (s * samples + 7 * t) % 97 == 0 ? (double)NAN : *cell;
+        }
+    }
+    return sheet;
+}
+
+/* Frees the sheet. */
+static void expect_same_bytes(struct sheet *sheet)
+{
+    static const size_t helpers[] = {1, 2, 3, 6};
+    struct outcome alone = run_well(sheet);
+    struct bytes want = read_everything(&alone);
+    outcome_free(&alone);
+    for (size_t k = 0; k < sizeof helpers / sizeof *helpers; k++) {
+        sheet->most_helpers = sheet->n_helpers = helpers[k];
+        sheet->help_at = 2 * k;
+        struct outcome o = run_well(sheet);
+        struct bytes got = read_everything(&o);
+        assert_int_equal(o.n_helpers, helpers[k]);
+        assert_int_equal(got.len, want.len);
+        assert_memory_equal(got.data, want.data, got.len);
+        assert_true(counted.peak_bytes <=
+                    o.need.memory_bytes + helpers[k] * o.need.helper_bytes + o.need.host_bytes);
+        bytes_free(&got);
+        outcome_free(&o);
+    }
+    bytes_free(&want);
+    sheet_free(sheet);
+}
+
+static void helpers_change_no_byte_of_any_size(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t series, samples;
+    } sizes[] = {{1, 40}, {2, 40}, {31, 40}, {32, 40}, {33, 40}, {257, 40}, {1100, 20}};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        const size_t n = sizes[k].series, cells = n * sizes[k].samples;
+        struct sheet sheet =
+            lines_of(n, sizes[k].samples, k % 2 == 0 ? DTYPE_F64 : DTYPE_F32,
+                     k % 3 == 0 ? "precision=f32" : "precision=exact", n > 2 && k % 2 == 0);
+        sheet.cut = cells / 20 + 1; /* they come between two lines, and within one */
+        expect_same_bytes(&sheet);
+    }
+}
+
+/* Panels of 64 series. */
+static void helpers_change_no_byte_of_several_panels(void **state)
+{
+    (void)state;
+    const size_t series = 257, samples = under_test_size(4100, 40);
+    for (size_t k = 0; k < 4; k++) {
+        struct sheet sheet = lines_of(series, samples, DTYPE_F64,
+                                      k % 2 == 0 ? "precision=exact" : "precision=f32", k / 2 == 0);
+        sheet.cut = 30 * samples + 11;
+        expect_same_bytes(&sheet);
+    }
+}
+
+static void helpers_change_no_byte_of_increments(void **state)
+{
+    (void)state;
+    struct sheet sheet = lines_of(1100, 21, DTYPE_F64, "precision=exact", true);
+    sheet_set(&sheet, "diff=step");
+    sheet.cut = 5000;
+    expect_same_bytes(&sheet);
+}
+
+/* What is planned for a shape of f64, and how many helpers are wanted before the first number. */
+static size_t wanted(size_t lines, bool known, size_t cells, const char *series, size_t most,
+                     struct stage_need *need)
+{
+    const struct table_info info = {.format = "npy",
+                                    .dtype = DTYPE_F64,
+                                    .n_lines = known ? lines : 0,
+                                    .n_lines_estimate = lines,
+                                    .cells_per_line = cells};
+    const char *texts[] = {series, NULL};
+    struct param_value params[16];
+    parse_params(&stage_pearson, texts, params);
+    const struct stage_args args = {.queue = counted.queue,
+                                    .params = params,
+                                    .inputs = {{&info, "sheet"}},
+                                    .block_bytes = 1 << 20,
+                                    .most_helpers = most};
+    struct stage *stage;
+    assert_int_equal(stage_pearson.plan(&args, need), STATUS_OK);
+    assert_int_equal(stage_pearson.open(&args, &stage), STATUS_OK);
+    const size_t n = stage_pearson.helpers(stage);
+    stage_pearson.free(stage);
+    return n;
+}
+
+/* The CPU's rate is 1e10 a second: a quarter of a second of it for each is 2.5e9. */
+static void helpers_are_wanted_where_all_have_enough_to_do(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t lines, cells, most, wanted;
+    } cases[] = {
+        {4096, 590, 7, 0},  /* 4.95e9 */
+        {4096, 600, 7, 1},  /* 5.03e9 */
+        {4096, 1800, 7, 5}, /* 1.51e10, for six */
+        {4096, 1800, 3, 3},  {4096, 1800, 0, 0},
+        {4096, 6000, 63, 8}, /* as many as there are panels */
+        {300, 40, 7, 0},
+    };
+    if (!under_test_is_cpu()) {
+        skip();
+    }
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct stage_need need;
+        assert_int_equal(
+            wanted(cases[k].lines, true, cases[k].cells, "series=rows", cases[k].most, &need),
+            cases[k].wanted);
+        assert_int_equal(need.helper_bytes > 0, cases[k].most > 0);
+    }
+}
+
+static void no_helpers_are_wanted_for_other_tables(void **state)
+{
+    (void)state;
+    struct stage_need need;
+    assert_int_equal(wanted(100000, false, 100000, "series=rows", 7, &need), 0);
+    assert_int_equal(need.helper_bytes, 0);
+    assert_int_equal(wanted(10000000, true, 1000, "series=columns", 7, &need), 0);
+    assert_int_equal(need.helper_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(helpers_change_no_byte_of_any_size),
+        cmocka_unit_test(helpers_change_no_byte_of_several_panels),
+        cmocka_unit_test(helpers_change_no_byte_of_increments),
+        cmocka_unit_test(helpers_are_wanted_where_all_have_enough_to_do),
+        cmocka_unit_test(no_helpers_are_wanted_for_other_tables),
+    };
+    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+}
