@@ -219,6 +219,9 @@ void job_output_give_encode_buffers(struct job *job);
 
 /* manifest.c: result.json of a finished job, as a new reference in *out. */
 enum status manifest_make(const struct job *job, json_t **out) STATUS_MUST_CHECK;
+/* Adds a file to its list of outputs. STATUS_NO_MEMORY. */
+enum status manifest_add_output(json_t *manifest, const char *name, uint64_t bytes,
+                                uint32_t crc) STATUS_MUST_CHECK;
 /* How it writes some things; new references, NULL when there is no memory. */
 json_t *manifest_time(struct timespec t);
 json_t *manifest_crc(uint32_t crc);

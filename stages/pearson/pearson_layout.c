@@ -379,7 +379,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     /* Drawn when what only the coefficients took has been released; where the host's memory is the
      * backend's, it takes its place. */
     struct tally drawn = {0};
-    tally(&drawn, choice->figure != FIGURE_NONE ? heatmap_bytes(n) : 0, 1, 1);
+    tally(&drawn, heatmap_bytes(n, choice->figure), 1, 1);
     tally(&drawn, choice->cluster ? pearson_order_bytes(n) : 0, 1, 1);
     const size_t place = args->host_limit == 0 ? released : 0;
     tally(&on_host, drawn.bytes > place ? drawn.bytes - place : 0, 1, 1);
