@@ -3,7 +3,9 @@
  *
  * A round: members hand out the rows at the cuts, which are copied from queue to queue, take in
  * those beside, and make up to eight steps; then each says how busy its groups of sixteen rows are.
- * From that follows where the map is cut. Rows that change their owner travel through host memory.
+ * From that follows where the map is cut. Rows that change their owner travel through host memory,
+ * and so do those at the cuts where the queues are of two tables, or of one that cannot copy
+ * between them.
  *
  * Debris comes one row further a step. Where neither group at a cut can emit, it is eight rows away
  * from the cut after a round, and reaches it at the end of the next one. So that round needs no new
@@ -47,6 +49,7 @@ struct bands {
     struct sciddicat_row_figures *figures;
     struct sciddicat_rows piece;
     size_t piece_rows;
+    double *edge; /* rows at a cut, on their way through host memory */
     void *memory;
     uint64_t step;
     const struct bands_input *input; /* while members are opened */
@@ -55,9 +58,14 @@ struct bands {
     struct bands_info info;
 };
 
+static const struct backend_ops *ops_of(const struct queue *q)
+{
+    return q->backend->ops;
+}
+
 static const struct sciddicat_kernels *kernels(const struct member *m)
 {
-    return m->queue->backend->ops->sciddicat;
+    return ops_of(m->queue)->sciddicat;
 }
 
 static const struct sciddicat_member_kernels *as_member(const struct member *m)
@@ -86,6 +94,7 @@ static void carve_all(struct carver *c, struct bands *b)
     b->piece.h = carve(c, b->piece_rows * columns, sizeof *b->piece.h);
     b->piece.max_h = carve(c, b->piece_rows * columns, sizeof *b->piece.max_h);
     b->piece.arrival = carve(c, b->piece_rows * columns, sizeof *b->piece.arrival);
+    b->edge = carve(c, SCIDDICAT_GHOST_ROWS * columns, sizeof *b->edge);
     b->cuts = carve(c, b->n - 1, sizeof *b->cuts);
 }
 
@@ -128,28 +137,26 @@ size_t bands_helper_bytes(const struct queue *home, const struct sciddicat_param
 
 static enum status alloc_edges(struct bands *b)
 {
-    const struct backend_ops *ops = b->home->ops;
     const size_t bytes = edge_bytes(&b->p);
     for (size_t k = 0; k + 1 < b->n; ++k) {
         struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
         struct cut *c = &b->cuts[k];
-        STATUS_TRY(ops->alloc(north, bytes, &c->north[0]));
-        STATUS_TRY(ops->alloc(south, bytes, &c->north[1]));
-        STATUS_TRY(ops->alloc(south, bytes, &c->south[0]));
-        STATUS_TRY(ops->alloc(north, bytes, &c->south[1]));
+        STATUS_TRY(ops_of(north)->alloc(north, bytes, &c->north[0]));
+        STATUS_TRY(ops_of(south)->alloc(south, bytes, &c->north[1]));
+        STATUS_TRY(ops_of(south)->alloc(south, bytes, &c->south[0]));
+        STATUS_TRY(ops_of(north)->alloc(north, bytes, &c->south[1]));
     }
     return STATUS_OK;
 }
 
 static void release_edges(struct bands *b)
 {
-    const struct backend_ops *ops = b->home->ops;
     for (size_t k = 0; b->cuts != NULL && k + 1 < b->n; ++k) {
         struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
-        ops->release(north, b->cuts[k].north[0]);
-        ops->release(south, b->cuts[k].north[1]);
-        ops->release(south, b->cuts[k].south[0]);
-        ops->release(north, b->cuts[k].south[1]);
+        ops_of(north)->release(north, b->cuts[k].north[0]);
+        ops_of(south)->release(south, b->cuts[k].north[1]);
+        ops_of(south)->release(south, b->cuts[k].south[0]);
+        ops_of(north)->release(north, b->cuts[k].south[1]);
     }
 }
 
@@ -160,9 +167,12 @@ struct phase {
     enum status (*body)(struct bands *b, size_t k);
 };
 
-static void phase_body(void *arg, size_t k)
+/* The first member's comes last: where one thread does all, the steps of the others, whose calls may
+ * return before they are made, go on beside its own. */
+static void phase_body(void *arg, size_t index)
 {
     const struct phase *phase = arg;
+    const size_t k = phase->bands->n - 1 - index;
     struct member *m = &phase->bands->members[k];
     m->status = phase->body(phase->bands, k);
     if (m->status != STATUS_OK) {
@@ -229,17 +239,30 @@ static enum status hand_out(struct bands *b, size_t k)
     return STATUS_OK;
 }
 
-/* By one thread: a copy is in the order of two queues. */
-static enum status copy_across(const struct bands *b)
+/* Rows at a cut, to the member beside. */
+static enum status copy_edge(const struct bands *b, struct queue *to_q, struct span to,
+                             struct queue *from_q, struct span from, size_t bytes)
 {
-    const struct backend_ops *ops = b->home->ops;
+    const struct backend_ops *ops = ops_of(to_q);
+    uint64_t ticket;
+    if (ops->copy_across != NULL && ops->copy_across == ops_of(from_q)->copy_across) {
+        return ops->copy_across(to_q, to, from_q, from, bytes);
+    }
+    STATUS_TRY(ops_of(from_q)->download(from_q, b->edge, from, bytes));
+    STATUS_TRY(ops->upload(to_q, to, b->edge, bytes, &ticket));
+    return ops->upload_wait(to_q, ticket);
+}
+
+/* By one thread: a copy is in the order of two queues. */
+static enum status copy_edges(const struct bands *b)
+{
     const size_t bytes = edge_bytes(&b->p);
     for (size_t k = 0; k + 1 < b->n; ++k) {
         struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
         const struct cut *c = due_south(b, k);
         if (c != NULL) {
-            STATUS_TRY(ops->copy_across(south, c->north[1], north, c->north[0], bytes));
-            STATUS_TRY(ops->copy_across(north, c->south[1], south, c->south[0], bytes));
+            STATUS_TRY(copy_edge(b, south, c->north[1], north, c->north[0], bytes));
+            STATUS_TRY(copy_edge(b, north, c->south[1], south, c->south[0], bytes));
         }
     }
     return STATUS_OK;
@@ -420,12 +443,10 @@ void bands_close(struct bands *b)
 /* How many of the queues can be used, from the first on. */
 static size_t count_usable(const struct bands *b, struct queue *const *queues, size_t n)
 {
-    const struct backend_ops *home = b->home->ops;
     const size_t groups = sciddicat_n_groups(b->p.rows), most = groups - 1 < n ? groups - 1 : n;
     size_t k = 0;
-    while (k < most && k + 1 < BANDS_MOST && home->sciddicat->member != NULL &&
-           queues[k]->backend->ops->sciddicat->member != NULL &&
-           queues[k]->backend->ops->copy_across == home->copy_across) {
+    while (k < most && k + 1 < BANDS_MOST && b->home->ops->sciddicat->member != NULL &&
+           ops_of(queues[k])->sciddicat->member != NULL) {
         ++k;
     }
     return k;
@@ -451,19 +472,18 @@ static void drop_unopened(struct bands *b)
 static enum status prove_copies(const struct bands *b, const struct cut *c, size_t k)
 {
     enum { BYTES = 64 }; /* of rows; there are more */
-    const struct backend_ops *ops = b->home->ops;
     struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
     unsigned char sent[BYTES], back[BYTES] = {0};
     uint64_t ticket;
     for (size_t i = 0; i < BYTES; ++i) {
         sent[i] = (unsigned char)(i + 37 * k + 1);
     }
-    STATUS_TRY(ops->upload(north, c->north[0], sent, BYTES, &ticket));
-    STATUS_TRY(ops->upload_wait(north, ticket));
-    STATUS_TRY(ops->copy_across(south, c->north[1], north, c->north[0], BYTES));
-    STATUS_TRY(ops->copy(south, c->south[0], c->north[1], BYTES));
-    STATUS_TRY(ops->copy_across(north, c->south[1], south, c->south[0], BYTES));
-    STATUS_TRY(ops->download(north, back, c->south[1], BYTES));
+    STATUS_TRY(ops_of(north)->upload(north, c->north[0], sent, BYTES, &ticket));
+    STATUS_TRY(ops_of(north)->upload_wait(north, ticket));
+    STATUS_TRY(copy_edge(b, south, c->north[1], north, c->north[0], BYTES));
+    STATUS_TRY(ops_of(south)->copy(south, c->south[0], c->north[1], BYTES));
+    STATUS_TRY(copy_edge(b, north, c->south[1], south, c->south[0], BYTES));
+    STATUS_TRY(ops_of(north)->download(north, back, c->south[1], BYTES));
     return memcmp(sent, back, BYTES) == 0
                ? STATUS_OK
                : status_fail(STATUS_DEVICE, "what one device copies to another does not come back "
@@ -553,7 +573,7 @@ static enum status make_round(struct bands *b)
     STATUS_TRY(cut_again(b));
     plan_cuts(b);
     STATUS_TRY(run_phase(b, hand_out));
-    STATUS_TRY(copy_across(b));
+    STATUS_TRY(copy_edges(b));
     STATUS_TRY(run_phase(b, take_in_and_step));
     STATUS_TRY(run_phase(b, look));
     b->moved = false;

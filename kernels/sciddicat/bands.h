@@ -48,7 +48,7 @@ void bands_describe(const struct bands *b, struct bands_info *out);
 
 /*
  * More members, once, at any step: as many as there are queues, as long as every member has sixteen
- * rows, its backend has members, and copies rows to and from home's. `in`: as at bands_open.
+ * rows, and its backend has members. `in`: as at bands_open.
  * Queues whose members can be opened come first, *n_queues of them. With none of them, and where
  * rows do not come back as they were when they have been copied to a neighbour, nothing changes; an
  * error says why.

@@ -601,7 +601,7 @@ static void bands_pass_on_what_a_member_says(void **state)
     map_free(&m);
 }
 
-static void bands_need_backends_that_have_members_and_copies_between_them(void **state)
+static void bands_need_backends_that_have_members(void **state)
 {
     (void)state;
     if (!under_test_is_cpu()) {
@@ -617,11 +617,38 @@ static void bands_need_backends_that_have_members_and_copies_between_them(void *
     other.kernels.member = cpu_sciddicat.member;
     check(&m, 2, &info);
     assert_int_equal(info.n_members, 2);
-    other.ops.copy_across = NULL;
-    check(&m, 2, &info);
-    assert_int_equal(info.n_members, 1);
     queues[1]->backend = before;
     map_free(&m);
+}
+
+static enum status never_copy(struct queue *q, struct span to, struct queue *from_q,
+                              struct span from, size_t bytes)
+{
+    (void)q, (void)to, (void)from_q, (void)from, (void)bytes;
+    return status_fail(STATUS_DEVICE, "there is no way from one to the other");
+}
+
+/* Of two tables, or of one that cannot. */
+static void bands_hand_rows_over_through_host_memory_where_queues_cannot_copy(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu()) {
+        skip();
+    }
+    struct changed other, third;
+    struct backend *before[] = {change_of(1, &other), change_of(2, &third)};
+    for (int none = 0; none < 2; ++none) {
+        struct bands_info info;
+        struct map m = terrain(75, 112, 20, 0.5, SCIDDICAT_SINK);
+        other.ops.copy_across = none ? NULL : never_copy;
+        third.ops.copy_across = NULL;
+        check(&m, 4, &info);
+        assert_int_equal(info.n_members, 4);
+        assert_true(info.n_exchanges > 0);
+        map_free(&m);
+    }
+    queues[1]->backend = before[0];
+    queues[2]->backend = before[1];
 }
 
 static enum status fail_to_open(struct queue *q, const struct sciddicat_params *p,
@@ -757,7 +784,8 @@ int main(void)
         cmocka_unit_test(bands_go_on_as_they_were_when_a_member_cannot_be_opened),
         cmocka_unit_test(bands_do_without_a_member_that_cannot_be_opened),
         cmocka_unit_test(bands_go_on_as_they_were_when_copies_between_members_are_wrong),
-        cmocka_unit_test(bands_need_backends_that_have_members_and_copies_between_them),
+        cmocka_unit_test(bands_need_backends_that_have_members),
+        cmocka_unit_test(bands_hand_rows_over_through_host_memory_where_queues_cannot_copy),
     };
     return UNDER_TEST_RUN(tests, make_queues, free_queues);
 }
