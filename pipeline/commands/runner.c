@@ -562,7 +562,7 @@ static enum status refuse_launcher(const struct rank_transport *transport, struc
 {
     char mpi[STATUS_MESSAGE_BYTES];
     transport->describe(mpi, sizeof(mpi));
-    STATUS_TRY(ranks_sum(alone, (uint64_t[RANKS_TOTALS]){0})); /* so that it leaves well */
+    STATUS_TRY(ranks_sum(alone, (uint64_t[RANKS_TOTALS]){0}, NULL)); /* so that it leaves well */
     ranks_close(alone);
     return status_fail(STATUS_UNSUPPORTED,
                        "--mpi: %zu processes have been started together, but %s, which leat_mpi.so "
@@ -607,7 +607,7 @@ static enum status add_up_ranks(struct ranks *ranks, enum status code, struct ru
     }
     uint64_t sums[RANKS_TOTALS] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
                                    t->input_bytes, t->n_interrupted, code != STATUS_OK};
-    STATUS_TRY(ranks_sum(ranks, sums));
+    STATUS_TRY(ranks_sum(ranks, sums, NULL));
     t->n_ranks = ranks_size(ranks);
     t->n_done = (size_t)sums[0];
     t->n_failed = (size_t)sums[1];
