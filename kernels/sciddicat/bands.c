@@ -52,7 +52,8 @@ struct bands {
     double *edge; /* rows at a cut, on their way through host memory */
     void *memory;
     uint64_t step;
-    const struct bands_input *input; /* while members are opened */
+    const struct bands_input *input; /* while members are opened: */
+    size_t n_before;                 /* those that have been there */
     unsigned n_steps;                /* of the round */
     bool moved;
     struct bands_info info;
@@ -98,22 +99,28 @@ static void carve_all(struct carver *c, struct bands *b)
     b->cuts = carve(c, b->n - 1, sizeof *b->cuts);
 }
 
-size_t bands_bytes(const struct sciddicat_params *p, size_t n_members)
+static size_t shared_bytes(const struct sciddicat_params *p, size_t n_members)
 {
     struct bands b = {.p = *p, .n = n_members};
     struct carver c = {.align = ALIGN};
+    carve_all(&c, &b);
+    return carver_bytes(&c);
+}
+
+/* Twice: as more members come, there is what fewer have had, too. */
+size_t bands_bytes(const struct sciddicat_params *p, size_t n_members)
+{
     size_t cells;
     if (n_members < 2 || sciddicat_count_cells(p, &cells) != STATUS_OK) {
         return 0;
     }
-    carve_all(&c, &b);
-    return carver_bytes(&c);
+    return 2 * shared_bytes(p, n_members);
 }
 
 static enum status carve_host(struct bands *b)
 {
     struct carver c = {.align = ALIGN};
-    STATUS_TRY(b->home->ops->host_alloc(b->home, bands_bytes(&b->p, b->n), &b->memory));
+    STATUS_TRY(b->home->ops->host_alloc(b->home, shared_bytes(&b->p, b->n), &b->memory));
     c.at = b->memory;
     carve_all(&c, b);
     for (size_t k = 0; k + 1 < b->n; ++k) {
@@ -167,8 +174,8 @@ struct phase {
     enum status (*body)(struct bands *b, size_t k);
 };
 
-/* The first member's comes last: where one thread does all, the steps of the others, whose calls may
- * return before they are made, go on beside its own. */
+/* The first member's comes last: where one thread does all, the steps of the others, whose calls
+ * may return before they are made, go on beside its own. */
 static void phase_body(void *arg, size_t index)
 {
     const struct phase *phase = arg;
@@ -415,16 +422,20 @@ enum status bands_open(const struct bands_config *c, const struct sciddicat_para
     return STATUS_OK;
 }
 
-/* All that members from the first-th on have, and what all have together. */
 static void close_members(struct bands *b, size_t first)
 {
-    release_edges(b);
     for (size_t k = first; k < b->n; ++k) {
         struct member *m = &b->members[k];
         if (m->run != NULL) {
             kernels(m)->close(m->queue, m->run);
         }
     }
+}
+
+/* What all members have together. */
+static void free_shared(struct bands *b)
+{
+    release_edges(b);
     b->home->ops->host_free(b->home, b->memory);
     b->memory = NULL;
     b->cuts = NULL;
@@ -433,6 +444,7 @@ static void close_members(struct bands *b, size_t first)
 void bands_close(struct bands *b)
 {
     if (b != NULL) {
+        free_shared(b);
         close_members(b, 0);
         free(b);
     }
@@ -440,13 +452,19 @@ void bands_close(struct bands *b)
 
 /* --- more members ----------------------------------------------------------------------------- */
 
+/* How many members there can be at most. */
+static size_t most_members(const struct bands *b)
+{
+    const size_t groups = sciddicat_n_groups(b->p.rows);
+    return kernels(&b->members[0])->member == NULL ? 1 : groups < BANDS_MOST ? groups : BANDS_MOST;
+}
+
 /* How many of the queues can be used, from the first on. */
 static size_t count_usable(const struct bands *b, struct queue *const *queues, size_t n)
 {
-    const size_t groups = sciddicat_n_groups(b->p.rows), most = groups - 1 < n ? groups - 1 : n;
+    const size_t most = most_members(b) - b->n;
     size_t k = 0;
-    while (k < most && k + 1 < BANDS_MOST && b->home->ops->sciddicat->member != NULL &&
-           ops_of(queues[k])->sciddicat->member != NULL) {
+    while (k < n && k < most && ops_of(queues[k])->sciddicat->member != NULL) {
         ++k;
     }
     return k;
@@ -454,13 +472,13 @@ static size_t count_usable(const struct bands *b, struct queue *const *queues, s
 
 static enum status open_helper(struct bands *b, size_t k)
 {
-    return k == 0 ? STATUS_OK : open_member(&b->p, b->input, &b->members[k]);
+    return k < b->n_before ? STATUS_OK : open_member(&b->p, b->input, &b->members[k]);
 }
 
 static void drop_unopened(struct bands *b)
 {
-    size_t n = 1;
-    for (size_t k = 1; k < b->n; ++k) {
+    size_t n = b->n_before;
+    for (size_t k = n; k < b->n; ++k) {
         if (b->members[k].status == STATUS_OK) {
             b->members[n++] = b->members[k];
         }
@@ -490,12 +508,12 @@ static enum status prove_copies(const struct bands *b, const struct cut *c, size
                                             "as it was");
 }
 
-/* Members besides the first, which have nothing yet but the start. */
+/* Members besides those that have been there, which have nothing yet but the start. */
 static enum status open_helpers(struct bands *b)
 {
     const enum status st = run_phase(b, open_helper);
     drop_unopened(b);
-    if (b->n == 1) {
+    if (b->n == b->n_before) {
         return st;
     }
     STATUS_TRY(carve_host(b));
@@ -506,54 +524,78 @@ static enum status open_helpers(struct bands *b)
     return STATUS_OK;
 }
 
-/* The first cut. At the start all members have all rows. */
-static enum status share_out(struct bands *b)
+/* The first cut into so many bands. Those that have come own nothing; at the start all members have
+ * all rows. */
+static enum status share_out(struct bands *b, const struct bands *before)
 {
     const struct member *home = &b->members[0];
     bool ignored;
-    STATUS_TRY(as_member(home)->look(home->queue, home->run, b->busy, &ignored));
+    if (before->n == 1) {
+        STATUS_TRY(as_member(home)->look(home->queue, home->run, b->busy, &ignored));
+    } else {
+        memcpy(b->busy, before->busy, b->n_groups * sizeof *b->busy);
+    }
     (void)bands_cut(b->busy, b->n_groups, b->n, b->next);
     for (size_t k = 0; k <= b->n; ++k) {
-        b->first[k] = k == 0 ? 0 : b->n_groups;
+        b->first[k] = k == 0 ? 0 : k < before->n ? before->first[k] : b->n_groups;
     }
     return b->step > 0 ? move_bands(b) : own_bands(b);
+}
+
+/* `before`: as the members have been, who go on as they were where no other can be opened. */
+static enum status add_members(struct bands *b, struct bands *before, struct queue **queues,
+                               size_t *n_queues)
+{
+    const size_t n = *n_queues;
+    *n_queues = 0;
+    b->memory = NULL;
+    b->cuts = NULL;
+    b->n_before = before->n;
+    b->n = before->n + n;
+    for (size_t k = 0; k < n; ++k) {
+        b->members[before->n + k] = (struct member){.queue = queues[k]};
+    }
+    enum status st = open_helpers(b);
+    if (st != STATUS_OK) {
+        free_shared(b);
+        close_members(b, before->n);
+        *b = *before;
+        return st;
+    }
+    *n_queues = b->n - before->n;
+    for (size_t k = before->n; k < b->n; ++k) {
+        queues[k - before->n] = b->members[k].queue;
+    }
+    st = share_out(b, before);
+    free_shared(before);
+    return st;
 }
 
 enum status bands_spread(struct bands *b, struct queue **queues, size_t *n_queues,
                          const struct bands_input *in)
 {
-    const size_t n = b->n == 1 ? count_usable(b, queues, *n_queues) : 0;
-    *n_queues = 0;
-    if (n == 0) {
+    *n_queues = count_usable(b, queues, *n_queues);
+    if (*n_queues == 0) {
         return STATUS_OK;
     }
-    b->n = 1 + n;
+    struct bands *before = malloc(sizeof *before);
+    if (before == NULL) {
+        *n_queues = 0;
+        return status_fail(STATUS_NO_MEMORY, "no memory for more members of a landslide");
+    }
     b->input = in;
-    for (size_t k = 1; k < b->n; ++k) {
-        b->members[k] = (struct member){.queue = queues[k - 1]};
-    }
-    const enum status st = open_helpers(b);
-    if (st != STATUS_OK) {
-        close_members(b, 1);
-        b->n = 1;
-        return st;
-    }
-    *n_queues = b->n - 1;
-    for (size_t k = 1; k < b->n; ++k) {
-        queues[k - 1] = b->members[k].queue;
-    }
-    return share_out(b);
+    *before = *b;
+    const enum status st = add_members(b, before, queues, n_queues);
+    free(before);
+    return st;
 }
 
-enum status bands_busy(struct bands *b, uint64_t *out)
+/* Of a single member. */
+static enum status look_at_home(const struct bands *b, uint64_t *out)
 {
     const struct member *home = &b->members[0];
     const size_t n = sciddicat_n_groups(b->p.rows);
     bool ignored;
-    *out = 0;
-    if (b->n > 1 || kernels(home)->member == NULL) {
-        return STATUS_OK;
-    }
     uint32_t *busy = calloc(n, sizeof *busy);
     if (busy == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for what %zu groups of rows do", n);
@@ -564,6 +606,21 @@ enum status bands_busy(struct bands *b, uint64_t *out)
     }
     free(busy);
     return st;
+}
+
+enum status bands_busy(struct bands *b, uint64_t *out)
+{
+    *out = 0;
+    if (b->n == most_members(b)) {
+        return STATUS_OK;
+    }
+    if (b->n == 1) {
+        return look_at_home(b, out);
+    }
+    for (size_t g = 0; g < b->n_groups; ++g) {
+        *out += b->busy[g];
+    }
+    return STATUS_OK;
 }
 
 /* --- steps and reports ------------------------------------------------------------------------ */
