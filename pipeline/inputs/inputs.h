@@ -1,6 +1,6 @@
 /*
- * inputs - what a command line's files, folders, archives and pipes come to, one job's input at a time, so
- * that memory does not grow with their number.
+ * inputs - what a command line's files, folders, archives and pipes come to, one job's input at a
+ * time, so that memory does not grow with their number.
  *
  * In folders and archives only what a route takes is looked at; names that begin with '.' and names
  * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone, as are
