@@ -32,6 +32,7 @@ struct command {
 static const struct command commands[] = {
     {"run", "process files, folders and archives, then exit", NULL, command_run},
     {"check", "read and validate only; say what run would do", NULL, command_check},
+    {"show", "say what a result says, or what an input is", NULL, command_show},
     {"watch", "watch a folder until told to stop", command_watch, NULL},
     {"generate", "make input data", command_generate, NULL},
     {"status", "say what a running service is doing, and how its last jobs ended", NULL,

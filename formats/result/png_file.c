@@ -2,8 +2,8 @@
  * png_file - chunks around a zlib stream (PNG specification, 2nd edition; RFC 1950).
  *
  * Pictures of coloured cells have few colours: a palette is a third of the bytes to compress. Rows
- * of indices are stored as they are, since equal rows are found as matches; of colours each row is
- * the difference to the one above.
+ * of indices are stored as they are, since equal rows are found as matches; of colours each is the
+ * difference to the one left of it.
  */
 #include "formats/result/png_file.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILTER_UP = 2, TYPE_RGB = 2, TYPE_PALETTE = 3 };
+enum { FILTER_LEFT = 1, TYPE_RGB = 2, TYPE_PALETTE = 3 };
 
 static void put_be32(unsigned char *to, uint32_t value)
 {
@@ -78,7 +78,7 @@ enum status png_file_indices(const uint8_t *rows, size_t width, size_t height,
 }
 
 struct colours {
-    const unsigned char *pixels;
+    unsigned char *pixels;
     size_t stride, width, height;
 };
 
@@ -89,60 +89,75 @@ static uint32_t colour_at(const struct colours *c, size_t y, size_t x)
     return colour & 0xffffff;
 }
 
-/* Rows of indices; false: there are too many colours. */
-static bool index_rows(const struct colours *c, struct palette *palette, uint8_t *rows)
+/* Collects the colours; false: there are too many. */
+static bool find_palette(const struct colours *c, struct palette *palette)
 {
     uint32_t before = UINT32_MAX; /* no colour */
-    size_t index = 0;
     for (size_t y = 0; y < c->height; y++) {
-        *rows++ = 0;
         for (size_t x = 0; x < c->width; x++) {
             const uint32_t colour = colour_at(c, y, x);
-            if (colour != before) {
-                index = palette_index(palette, colour);
-                if (index == PALETTE_COLOURS) {
-                    return false;
-                }
-                before = colour;
+            if (colour != before && palette_index(palette, colour) == PALETTE_COLOURS) {
+                return false;
             }
-            *rows++ = (uint8_t)index;
+            before = colour;
         }
     }
     return true;
 }
 
-static void filter_rows(const struct colours *c, unsigned char *rows)
+/* Both write rows in the place of the pixels, before which they never come. */
+static void index_rows(const struct colours *c, struct palette *palette)
 {
+    unsigned char *row = c->pixels;
     for (size_t y = 0; y < c->height; y++) {
-        *rows++ = y > 0 ? FILTER_UP : 0;
-        for (size_t x = 0; x < c->width; x++) {
-            const uint32_t here = colour_at(c, y, x), above = y > 0 ? colour_at(c, y - 1, x) : 0;
-            for (int shift = 16; shift >= 0; shift -= 8) {
-                *rows++ = (unsigned char)((here >> shift) - (above >> shift));
-            }
+        uint32_t colour = colour_at(c, y, 0);
+        size_t index = palette_index(palette, colour);
+        *row++ = 0;
+        *row++ = (unsigned char)index;
+        for (size_t x = 1; x < c->width; x++) {
+            const uint32_t before = colour;
+            colour = colour_at(c, y, x);
+            index = colour != before ? palette_index(palette, colour) : index;
+            *row++ = (unsigned char)index;
         }
     }
 }
 
-enum status png_file_colours(const unsigned char *pixels, size_t stride, size_t width,
-                             size_t height, struct bytes *out)
+static void filter_rows(const struct colours *c)
+{
+    unsigned char *row = c->pixels;
+    for (size_t y = 0; y < c->height; y++) {
+        uint32_t left = 0, here = colour_at(c, y, 0);
+        *row++ = FILTER_LEFT;
+        for (size_t x = 0; x < c->width; x++) {
+            const uint32_t next = x + 1 < c->width ? colour_at(c, y, x + 1) : 0;
+            for (int shift = 16; shift >= 0; shift -= 8) {
+                *row++ = (unsigned char)((here >> shift) - (left >> shift));
+            }
+            left = here;
+            here = next;
+        }
+    }
+}
+
+enum status png_file_colours(unsigned char *pixels, size_t stride, size_t width, size_t height,
+                             struct bytes *out)
 {
     const struct colours c = {pixels, stride, width, height};
-    const size_t n = height * (3 * width + 1);
     struct palette *const palette = calloc(1, sizeof *palette);
-    unsigned char *const rows = malloc(n);
     enum status st;
-    if (palette == NULL || rows == NULL) {
-        st = status_fail(STATUS_NO_MEMORY, "no memory to encode a picture of %zu x %zu", width,
-                         height);
-    } else if (index_rows(&c, palette, rows)) {
-        st = png_file_indices(rows, width, height, palette->colours, palette->n, out);
+    if (palette == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory to encode a picture of %zu x %zu", width,
+                           height);
+    }
+    if (find_palette(&c, palette)) {
+        index_rows(&c, palette);
+        st = png_file_indices(pixels, width, height, palette->colours, palette->n, out);
     } else {
-        filter_rows(&c, rows);
+        filter_rows(&c);
         st = put_head(out, width, height, TYPE_RGB);
-        st = st == STATUS_OK ? put_rows(out, rows, n) : st;
+        st = st == STATUS_OK ? put_rows(out, pixels, height * (3 * width + 1)) : st;
     }
     free(palette);
-    free(rows);
     return st;
 }

@@ -16,9 +16,9 @@
 enum status png_file_indices(const uint8_t *rows, size_t width, size_t height,
                              const uint32_t *palette, size_t n_colours,
                              struct bytes *out) STATUS_MUST_CHECK;
-/* Appends a picture of colours 0x..RRGGBB, rows `stride` bytes apart; with a palette where 256
- * colours do. STATUS_NO_MEMORY. */
-enum status png_file_colours(const unsigned char *pixels, size_t stride, size_t width,
-                             size_t height, struct bytes *out) STATUS_MUST_CHECK;
+/* Appends a picture of colours 0x..RRGGBB, rows `stride` bytes apart, which is used up; with a
+ * palette where 256 colours do. STATUS_NO_MEMORY. */
+enum status png_file_colours(unsigned char *pixels, size_t stride, size_t width, size_t height,
+                             struct bytes *out) STATUS_MUST_CHECK;
 
 #endif

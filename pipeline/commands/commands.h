@@ -17,6 +17,7 @@ int command_completion(int argc, char **argv);
 /* A failure is not logged yet; its exit status is 2. */
 enum status command_run(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
 enum status command_check(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
+enum status command_show(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
 enum status command_status(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
 enum status command_retry(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
 enum status command_doctor(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;

@@ -8,6 +8,7 @@
  */
 #include "formats/base/json.h"
 #include "pipeline/engine/job_state.h"
+#include "pipeline/engine/page.h"
 
 #include <isa-l.h>
 #include <stdlib.h>
@@ -226,32 +227,52 @@ static void start_writing(struct job *job)
 
 /* --- publish ---------------------------------------------------------------------------------- */
 
+/* A small file of the engine's own. */
+static enum status write_text(const struct job *job, const char *name, void *text, size_t n,
+                              uint64_t *bytes, uint32_t *crc)
+{
+    *crc = crc32_gzip_refl(0, text, n);
+    const struct pack_piece piece = {.packed = {.data = text, .len = n},
+                                     .raw_bytes = n,
+                                     .crc = *crc,
+                                     .packed_crc = *crc,
+                                     .last = true};
+    struct pack *pack = NULL;
+    STATUS_TRY(pack_open(job->publish.part_fd, name, PACK_RAW, &pack));
+    const enum status code = pack_append(pack, &piece);
+    if (code != STATUS_OK) {
+        pack_abandon(pack);
+        return code;
+    }
+    return pack_close(pack, bytes, crc);
+}
+
 static enum status write_manifest(const struct job *job)
 {
     char *text = json_write(job->manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    uint64_t bytes;
+    uint32_t crc;
     if (text == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for result.json");
     }
-    const size_t n = strlen(text);
-    uint32_t crc = crc32_gzip_refl(0, (unsigned char *)text, n);
-    const struct pack_piece piece = {.packed = {.data = (unsigned char *)text, .len = n},
-                                     .raw_bytes = n,
-                                     .crc = crc,
-                                     .packed_crc = crc,
-                                     .last = true};
-    struct pack *pack = NULL;
-    uint64_t bytes;
-    enum status code = pack_open(job->publish.part_fd, "result.json", PACK_RAW, &pack);
-    if (code == STATUS_OK) {
-        code = pack_append(pack, &piece);
-        if (code == STATUS_OK) {
-            code = pack_close(pack, &bytes, &crc);
-        } else {
-            pack_abandon(pack);
-        }
-    }
+    const enum status code = write_text(job, "result.json", text, strlen(text), &bytes, &crc);
     free(text);
     return code;
+}
+
+/* The page of what result.json says so far, which then lists it, too. */
+static enum status write_page(const struct job *job)
+{
+    static const char name[] = "report.html";
+    struct bytes page = {0};
+    uint64_t bytes;
+    uint32_t crc;
+    enum status code = page_make(job->manifest, &page);
+    if (code == STATUS_OK) {
+        code = write_text(job, name, page.data, page.len, &bytes, &crc);
+    }
+    bytes_free(&page);
+    return code == STATUS_OK ? manifest_add_output(job->manifest, name, bytes, crc) : code;
 }
 
 static enum status check_outputs(const struct job *job)
@@ -296,6 +317,7 @@ static enum status publish_work(void *owner)
     if (job->context.check_only) {
         return STATUS_OK;
     }
+    STATUS_TRY(write_page(job));
     STATUS_TRY(write_manifest(job));
     if (job->input.part_folder == NULL) {
         return publish(job);

@@ -44,9 +44,10 @@ struct job_copy {
     uint64_t bytes; /* written */
 };
 
-/* A device that helps the job's own one. */
+/* A device that helps the job's own one, or another rank. */
 struct job_helper {
-    struct engine_device *device;
+    struct engine_device *device; /* NULL: a rank */
+    size_t rank;
     struct queue *queue; /* the job's; NULL: not made yet, or no longer there */
     uint64_t bytes;      /* reserved there */
     bool helps, has_failed;
@@ -84,8 +85,10 @@ struct job {
     struct engine_device *device; /* where it is computed; NULL: not known yet */
     struct queue *queue;
     struct job_helper helpers[SETTINGS_MOST_DEVICES];
-    size_t n_helpers;
-    bool has_help; /* the stage has been told of them */
+    size_t n_helpers, n_helping; /* the stage has been told of the first ones */
+    size_t n_ranks_wanted;       /* to be borrowed, besides */
+    bool has_devices;            /* devices have been among them */
+    bool asks_no_rank;           /* one that was borrowed could not help */
     struct stage_need need;
     size_t lines_estimate[STAGE_MAX_PARTS]; /* of tables that do not know their length: grow with
                                                their lines */
@@ -219,6 +222,9 @@ void job_output_give_encode_buffers(struct job *job);
 
 /* manifest.c: result.json of a finished job, as a new reference in *out. */
 enum status manifest_make(const struct job *job, json_t **out) STATUS_MUST_CHECK;
+/* Adds a file to its list of outputs. STATUS_NO_MEMORY. */
+enum status manifest_add_output(json_t *manifest, const char *name, uint64_t bytes,
+                                uint32_t crc) STATUS_MUST_CHECK;
 /* How it writes some things; new references, NULL when there is no memory. */
 json_t *manifest_time(struct timespec t);
 json_t *manifest_crc(uint32_t crc);

@@ -81,13 +81,26 @@ static json_t *pack_inputs(const struct job *job)
     return list;
 }
 
+static json_t *output(const char *name, uint64_t bytes, uint32_t crc)
+{
+    return json_pack("{s:s, s:I, s:o}", "name", name, "bytes", (json_int_t)bytes, "crc32",
+                     manifest_crc(crc));
+}
+
+enum status manifest_add_output(json_t *manifest, const char *name, uint64_t bytes, uint32_t crc)
+{
+    return json_array_append_new(json_object_get(manifest, "outputs"), output(name, bytes, crc)) ==
+                   0
+               ? STATUS_OK
+               : status_fail(STATUS_NO_MEMORY, "no memory for result.json");
+}
+
 static json_t *pack_outputs(const struct job *job)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < job->n_outputs; i++) {
-        add(&list, json_pack("{s:s, s:I, s:o}", "name", job->outputs[i]->name, "bytes",
-                             (json_int_t)job->outputs[i]->bytes, "crc32",
-                             manifest_crc(job->outputs[i]->crc)));
+        const struct job_output_file *o = job->outputs[i];
+        add(&list, output(o->name, o->bytes, o->crc));
     }
     return list;
 }

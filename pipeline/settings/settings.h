@@ -92,8 +92,9 @@ struct settings {
     size_t n_sources;
 };
 
-/* Parses `argv` (argv[0] is the subcommand: "run", "check", "doctor", "watch", "status", "retry")
- * with that command's options, reads the configuration file, checks every key of every section.
+/* Parses `argv` (argv[0] is the subcommand: "run", "check", "show", "doctor", "watch", "status",
+ * "retry") with that command's options, reads the configuration file, checks every key of every
+ * section.
  * --help and --version print to stdout and set *done. STATUS_BAD_ARGUMENT. */
 enum status settings_parse(int argc, char **argv, struct settings *out,
                            bool *done) STATUS_MUST_CHECK;

@@ -1,6 +1,6 @@
 /*
- * settings_options - the command lines of run, check, doctor and of the service's commands. What
- * they say is applied once the configuration file has been read, since it is stronger.
+ * settings_options - the command lines of run, check, show, doctor and of the service's commands.
+ * What they say is applied once the configuration file has been read, since it is stronger.
  */
 #include "formats/pack/pack.h"
 #include "pipeline/settings/options.h"
@@ -29,6 +29,10 @@ static const struct command commands[] = {
     {"check", SETTINGS_OF_CHECK, "INPUT...",
      "Reads and validates inputs, and says what run would do with them, without doing it.",
      "Exit status: 0 every input is fit, 1 some input is not, 2 nothing could be checked."},
+    {"show", SETTINGS_OF_CHECK, "RESULT|INPUT...",
+     "Says what a result says: figures, warnings, parameters, files; of an input what check does.",
+     "RESULT is a folder of results, or its result.json. Exit status: 0 all of them, 1 some input "
+     "is not fit, 2 nothing could be shown."},
     {"doctor", SETTINGS_OF_DOCTOR, "",
      "Says what works here and what does not: backends, devices, driver, limits, folders.",
      "Exit status: 0 the backend asked for works, 2 it does not."},

@@ -32,7 +32,7 @@ enum {
     SAMPLE = 40,          /* length of a line in the legend */
     ENTRY = CAPITAL + 16, /* its height */
     BEYOND = 0xeff0f2,    /* colour of the ground where the curve is extrapolated */
-    PIXEL_BYTES = 10,     /* pixels, rows, what is written */
+    PIXEL_BYTES = 5,      /* pixels, what is written */
     MARKED = 4000         /* nodes at most, of a curve */
 };
 

@@ -11,8 +11,8 @@ struct kmeans_job;
 enum {
     KMEANS_PLOT_WIDTH = 1240,
     KMEANS_PLOT_HEIGHT = 880,
-    /* what drawing and encoding take: pixels, rows, file */
-    KMEANS_PLOT_BYTES = KMEANS_PLOT_WIDTH * KMEANS_PLOT_HEIGHT * 10
+    /* what drawing and encoding take: pixels, file */
+    KMEANS_PLOT_BYTES = KMEANS_PLOT_WIDTH * KMEANS_PLOT_HEIGHT * 5
 };
 
 /* scatter.png (or .svg, .pdf, or none): a sample of the points, by the first two columns. */

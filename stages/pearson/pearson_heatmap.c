@@ -31,8 +31,9 @@ enum {
     BAR = 26,          /* width of the legend's bar */
     LEGEND = 130,      /* of the legend */
     FILE_NAME = 48,
-    CELL_BYTES = 12, /* of a cell: mean, colour, sums */
-    PIXEL_BYTES = 6  /* of a pixel: rows and file of a PNG, or what cairo takes */
+    CELL_BYTES = 8,    /* of a cell: mean and colour ... */
+    VECTOR_BYTES = 16, /* ... and where cairo draws what it makes of it */
+    PIXEL_BYTES = 2    /* of a pixel: rows and file of a PNG */
 };
 
 struct heatmap {
@@ -50,12 +51,13 @@ struct heatmap_grid heatmap_grid_of(size_t n)
     return (struct heatmap_grid){side, cell, series};
 }
 
-size_t heatmap_bytes(size_t n)
+size_t heatmap_bytes(size_t n, enum figure_format format)
 {
     const struct heatmap_grid g = heatmap_grid_of(n);
-    const size_t pixels = g.side * g.cell;
-    return g.side * g.side * CELL_BYTES +
-           (pixels + NAME_PIXELS + LEGEND) * (pixels + NAME_PIXELS + 4 * GAP) * PIXEL_BYTES;
+    const size_t around = n <= HEATMAP_NAMED ? NAME_PIXELS : LEAST_LEFT;
+    const size_t width = g.side * g.cell + around + LEGEND, height = width;
+    const size_t each = format == FIGURE_PNG ? CELL_BYTES : CELL_BYTES + VECTOR_BYTES;
+    return format == FIGURE_NONE ? 0 : g.side * g.side * each + width * height * PIXEL_BYTES;
 }
 
 /* The series at a place of the axes. */

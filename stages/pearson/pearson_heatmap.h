@@ -4,6 +4,8 @@
 #ifndef LEAT_STAGES_PEARSON_PEARSON_HEATMAP_H
 #define LEAT_STAGES_PEARSON_PEARSON_HEATMAP_H
 
+#include "formats/result/figure.h"
+
 #include <stddef.h>
 
 enum { HEATMAP_NAMED = 60 /* up to so many series have their names at the axes */ };
@@ -16,6 +18,6 @@ struct heatmap_grid {
 struct heatmap_grid heatmap_grid_of(size_t n_series);
 
 /* Host memory that the picture takes while it is drawn and encoded. */
-size_t heatmap_bytes(size_t n_series);
+size_t heatmap_bytes(size_t n_series, enum figure_format format);
 
 #endif

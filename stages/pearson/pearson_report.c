@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 enum { NAMES_WARNED = 10, NAMES_LISTED = 100 }; /* the most names in a sentence, in the summary */
+enum { PAIRS_SHOWN = 10 };                      /* the most pairs in the summary */
 static const double walk_lag1 =
     0.9; /* lag-1 autocorrelation from which on levels look like walks */
 
@@ -227,14 +228,27 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
 /* --- summary ------------------------------------------------------------------------------------
  */
 
-static json_t *pair(const struct pearson_job *job)
+static json_t *pair(const struct pearson_job *job, size_t k)
 {
-    if (job->n_found == 0) {
+    if (job->n_found <= k) {
         return json_null();
     }
-    const struct matrix_pair *p = &job->pairs[0];
+    const struct matrix_pair *p = &job->pairs[k];
     return json_pack("{s:I, s:I, s:s, s:s, s:f}", "i", (json_int_t)p->i, "j", (json_int_t)p->j,
                      "name_i", job->names.at[p->i], "name_j", job->names.at[p->j], "r", p->r);
+}
+
+/* The first of those found, without a limit by what is listed. */
+static json_t *strongest_pairs(const struct pearson_job *job)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < job->n_found && k < PAIRS_SHOWN; k++) {
+        if (json_array_append_new(list, pair(job, k)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
 }
 
 static json_t *histogram(const struct pearson_job *job)
@@ -275,7 +289,8 @@ static enum status summarise(const struct pearson_job *job, json_t *summary)
         {"n_pairs", summary_integer(job->survey.n_pairs)},
         {"n_undefined", summary_integer(job->survey.n_undefined)},
         {"n_listed", summary_integer(job->n_listed)},
-        {"strongest", pair(job)},
+        {"strongest", pair(job, 0)},
+        {"strongest_pairs", strongest_pairs(job)},
         {"histogram", histogram(job)},
         {"anomalous", series(job, is_anomalous)},
         {"degenerate", series(job, is_degenerate)},

@@ -27,7 +27,7 @@ enum {
     BAR_HEIGHT = 260, /* its height at most */
     MARK = 8,         /* from the bar to the text beside it */
     FILE_NAME = 60,
-    PICTURE_BYTES = 16 /* a pixel: colours, rows, what is written */
+    PICTURE_BYTES = 8 /* a pixel: colours of cells, pixels, what is written */
 };
 
 enum { COLOUR_NODATA = 0xe9ebee };
@@ -51,7 +51,7 @@ struct map {
 
 size_t sciddicat_map_bytes(size_t rows, size_t columns)
 {
-    const size_t side = RELIEF_SIDE + 500;
+    const size_t side = RELIEF_SIDE + 400;
     return sciddicat_relief_bytes(rows, columns) + side * side * PICTURE_BYTES;
 }
 

@@ -44,14 +44,16 @@ static int close_plot(void **state)
     return 0;
 }
 
-/* Writes the picture and reads it. */
+/* Writes the picture and reads it; what follows is drawn on another one. */
 static void read_plot(void)
 {
     struct bytes file = {0};
     assert_int_equal(figure_write(axes.figure, &file), STATUS_OK);
+    figure_free(axes.figure);
     free(dots.rgb);
     dots = dots_read(file.data, file.len);
     bytes_free(&file);
+    assert_int_equal(figure_new(FIGURE_PNG, FIGURE_LINES, WIDTH, HEIGHT, &axes.figure), STATUS_OK);
 }
 
 static uint32_t dot(long x, long y)

@@ -312,7 +312,7 @@ def same_bytes():
         files.update({"line-" + k: v for k, v in data_files("out/t").items()})
         first = first or files
         assert first == files, options
-    wanted = {"curve.npz", "curve.png"} | ({"curve.csv.gz"} if 3 * n <= 1_000_000 else set())
+    wanted = {"curve.npz", "curve.png", "report.html"} | ({"curve.csv.gz"} if 3 * n <= 1_000_000 else set())
     assert set(first) == wanted | {"line-" + name for name in wanted}, sorted(first)
     same_pieces()
     print(f"{len(ways)} numbers of threads and sizes of blocks: the same bytes")

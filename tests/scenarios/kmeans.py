@@ -182,12 +182,12 @@ def flat():
     np.save("column.points.npy", x)
     np.save("flat.points.npy", x[:, 0])
     cluster("column.points.npy", "k=3", "max_iter=3")
-    for flags in ([], ["--threads", "2", "--memory", "28M"]):
+    for flags in ([], ["--threads", "2", "--memory", "30M"]):
         _, told = cluster("flat.points.npy", "k=3", "max_iter=3", flags=flags)
         assert told["shape"] == {"n_points": n, "n_columns": 1}, told["shape"]
         if backend == "cpu":  # elsewhere --memory does not bound what points take
             assert (told["memory"]["backend_bytes"] > x.nbytes) == (flags == []), told["memory"]
-        assert hashes("out", "flat") == hashes("out", "column"), flags
+        assert hashes("out", "flat")[:-1] == hashes("out", "column")[:-1], flags  # the picture has the name
 
 
 def nameless():
@@ -259,7 +259,7 @@ def edges():
     best = max(told["summary"]["ks"], key=lambda k: k["silhouette"])
     assert best["k"] == told["summary"]["k"] == told["parameters"]["k_used"] and told["parameters"]["k"] == "2-5"
     assert best["inertia"] == told["summary"]["inertia"] and sorted(os.listdir("out/x")) == sorted(
-        [*FILES, "ks.csv.gz", "ks.png", "result.json"])
+        [*FILES, "ks.csv.gz", "ks.png", "report.html", "result.json"])
     rows = gzip.open("out/x/ks.csv.gz", "rt").read().splitlines()
     assert rows[0] == "k,inertia,silhouette,n_iterations,converged" and len(rows) == 5
 
@@ -280,7 +280,7 @@ def larger_than_memory():
     x = heaps(n, 12, 6)
     np.save("x.points.npy", x)
     write_csv("y.points.csv", x[:n // 8])
-    few = ["--threads", "2", "--memory", "28M"]
+    few = ["--threads", "2", "--memory", "30M"]
     for path in ("x.points.npy", "y.points.csv"):
         stem = path[0]
         options = ["k=6", "max_iter=2"] if stem == "x" else ["k=5-6", "init=first", "max_iter=2"]
@@ -288,7 +288,7 @@ def larger_than_memory():
         _, told = cluster(path, *options, out="parts", flags=few)
         assert hashes("whole", stem) == hashes("parts", stem), (path, options)
         if backend == "cpu":
-            assert told["memory"]["backend_bytes"] + told["memory"]["host_bytes"] < 10 << 20
+            assert told["memory"]["backend_bytes"] + told["memory"]["host_bytes"] < 12 << 20
     os.remove("y.points.csv")
 
 
@@ -309,7 +309,7 @@ def more_lines_than_fit():
 
 def cancelled():
     """An interrupt ends a long job soon, and leaves nothing."""
-    for flags in ([], ["--threads", "2", "--memory", "28M"]):
+    for flags in ([], ["--threads", "2", "--memory", "30M"]):
         command = [leat, "run", "-b", backend, "-o", "stop", *flags, "x.points.npy", "-s", "k=200", "-s", "tol=0",
                    "-s", "max_iter=1000000", "-s", "n_init=1000"]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:

@@ -17,15 +17,15 @@ sums() {
 }
 inputs="rows.clusters.csv columns.clusters.csv array.clusters.npy"
 sums out.1 --threads 1 -j 1 $inputs >one
-[ "$(wc -l <one)" -eq 12 ] || fail "four data files a job expected: $(cat one)"
+[ "$(wc -l <one)" -eq 15 ] || fail "five files a job expected: $(cat one)"
 sums out.2 --threads 1 -j 1 $inputs >two
 sums out.3 --threads 2 -j 4 $inputs >three
 sums out.4 --threads 5 -j 2 --memory 96M $inputs >four
 cmp one two && cmp one three && cmp one four || fail "results differ"
 gzip -k rows.clusters.csv
 sums out.5 rows.clusters.csv.gz >five
-grep rows one >rows.one
-cmp rows.one five || fail "the gzipped table gives other results"
+grep rows one | grep -v "heatmap\|report" >rows.one # which have the name of the file
+grep -v "heatmap\|report" five | cmp rows.one - || fail "the gzipped table gives other results"
 sums out.f32.1 --threads 1 -s precision=f32 array.clusters.npy >p1
 sums out.f32.2 --threads 3 -s precision=f32 array.clusters.npy >p2
 cmp p1 p2 || fail "results differ with precision f32"

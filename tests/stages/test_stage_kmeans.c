@@ -195,12 +195,12 @@ static void kernels_take_points_for_all_threads_at_once_where_they_do_not_stay(v
     assigning.kernels.assign = noting_assign;
     counted.ops.kmeans = &assigning.kernels;
     p.n_threads = 8;
-    for (uint64_t mib = 10; mib <= 18; mib += 4) {
+    for (uint64_t mib = 12; mib <= 20; mib += 4) {
         assigning.most = 0;
         p.memory_limit = mib << 20;
         struct clustering c = cluster_well(&p);
         /* 4096 points a thread are half of what is gathered */
-        assert_in_range(assigning.most, mib < 14 ? 8192 : 8 * 4096, 8 * 8192);
+        assert_in_range(assigning.most, mib < 16 ? 8192 : 8 * 4096, 8 * 8192);
         assert_true(c.need.rereads);
         assert_true(c.need.memory_bytes + c.need.host_bytes <= p.memory_limit);
         assert_true(counted.peak_bytes <= c.need.memory_bytes);

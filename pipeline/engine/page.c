@@ -1,0 +1,156 @@
+/*
+ * page - no script, nothing from elsewhere: styles in the page, the figure from the same folder.
+ */
+#include "pipeline/engine/page.h"
+
+#include "pipeline/engine/overview.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const char begin[] =
+    "<!DOCTYPE html>\n"
+    "<html lang=\"en\">\n"
+    "<head>\n"
+    "<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src 'self' "
+    "file:; object-src 'self' file:; style-src 'unsafe-inline'\">\n"
+    "<style>\n"
+    ":root { color-scheme: light dark; --ink: #202020; --soft: #5b6167; --paper: #ffffff; --rule: "
+    "#dfe2e5; --note: #fff4d6 }\n"
+    "@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --soft: #a3a9af; --paper: "
+    "#17191b; --rule: #3a3e42; --note: #3d3318 } }\n"
+    "body { margin: 0 auto; max-width: 72rem; padding: 1rem; background: var(--paper); color: "
+    "var(--ink); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }\n"
+    "h1 small { font-size: 1rem; font-weight: normal; color: var(--soft) } h1 { font-size: 1.4rem; "
+    "margin: 0 0 1rem } h2 { font-size: 1.1rem; margin: 1.5rem 0 .5rem }\n"
+    "td, th, li, h1 { unicode-bidi: isolate }\n"
+    "figure { margin: 0 0 1rem; background: #ffffff; border: 1px solid var(--rule); padding: "
+    ".5rem }\n"
+    "figure img, figure object { display: block; width: 100%; max-width: 60rem; height: auto; "
+    "margin: 0 auto }\n"
+    "figure object { height: 40rem }\n"
+    "ul { margin: 0; padding: .5rem 1rem .5rem 2rem; background: var(--note) }\n"
+    "table { border-collapse: collapse } td, th { text-align: left; vertical-align: top; padding: "
+    ".15rem 1.5rem .15rem 0; border-bottom: 1px solid var(--rule); font-weight: normal; "
+    "font-variant-numeric: tabular-nums }\n"
+    "th { color: var(--soft) } .facts th { min-width: 8rem }\n"
+    "table:not(.facts) td:first-child { white-space: nowrap }\n"
+    "pre { margin: 0; padding: .5rem 1rem; border: 1px solid var(--rule); overflow-x: auto; "
+    "overflow-wrap: normal }\n"
+    "</style>\n";
+
+/* What items stand in; items of one group follow each other. */
+enum group { NONE, FACTS, TABLE, NOTES, CODES };
+
+static const char *const opens[] = {"", "<table class=\"facts\">\n", "<table>\n", "<ul>\n",
+                                    "<pre>"};
+static const char *const closes[] = {"", "</table>\n", "</table>\n", "</ul>\n", "</pre>\n"};
+
+struct page {
+    struct bytes *out;
+    enum group group;
+};
+
+static enum status put(struct page *p, const char *text)
+{
+    return bytes_append(p->out, text, strlen(text));
+}
+
+/* Text from files, which is not HTML: a control character is shown as U+FFFD. */
+static enum status put_escaped(struct page *p, const char *text)
+{
+    static const struct {
+        char c;
+        const char *instead;
+    } special[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+    for (; *text != '\0'; text++) {
+        const char *instead = (unsigned char)*text < ' ' || *text == 0x7f ? "\xef\xbf\xbd" : NULL;
+        for (size_t k = 0; k < sizeof special / sizeof *special; k++) {
+            instead = *text == special[k].c ? special[k].instead : instead;
+        }
+        STATUS_TRY(instead != NULL ? put(p, instead) : bytes_append(p->out, text, 1));
+    }
+    return STATUS_OK;
+}
+
+static enum status put_around(struct page *p, const char *before, const char *text,
+                              const char *after)
+{
+    STATUS_TRY(put(p, before));
+    STATUS_TRY(put_escaped(p, text));
+    return put(p, after);
+}
+
+static enum status put_row(struct page *p, enum overview_kind kind, size_t n,
+                           const char *const *texts)
+{
+    STATUS_TRY(put(p, "<tr>"));
+    for (size_t k = 0; k < n; k++) {
+        const bool is_name = kind == OVERVIEW_HEAD || (kind == OVERVIEW_FACT && k == 0);
+        STATUS_TRY(put_around(p, is_name ? "<th>" : "<td>", texts[k], is_name ? "</th>" : "</td>"));
+    }
+    return put(p, "</tr>\n");
+}
+
+/* A PDF is shown where the browser can, and linked where not. */
+static enum status put_figure(struct page *p, const char *name)
+{
+    const size_t n = strlen(name);
+    if (n < 4 || strcmp(name + n - 4, ".pdf") != 0) {
+        STATUS_TRY(put_around(p, "<figure><a href=\"", name, "\"><img src=\""));
+        STATUS_TRY(put_around(p, "", name, "\" alt=\""));
+        return put_around(p, "", name, "\"></a></figure>\n");
+    }
+    STATUS_TRY(put_around(p, "<figure><object type=\"application/pdf\" data=\"", name, "\">"));
+    STATUS_TRY(put_around(p, "<a href=\"", name, "\">"));
+    return put_around(p, "", name, "</a></object></figure>\n");
+}
+
+static enum status change_group(struct page *p, enum overview_kind kind)
+{
+    static const enum group groups[] = {
+        [OVERVIEW_TITLE] = NONE, [OVERVIEW_FIGURE] = NONE, [OVERVIEW_SECTION] = NONE,
+        [OVERVIEW_FACT] = FACTS, [OVERVIEW_HEAD] = TABLE,  [OVERVIEW_ROW] = TABLE,
+        [OVERVIEW_NOTE] = NOTES, [OVERVIEW_CODE] = CODES};
+    const enum group next = groups[kind];
+    if (p->group != next) {
+        STATUS_TRY(put(p, closes[p->group]));
+        STATUS_TRY(put(p, opens[next]));
+    }
+    p->group = next;
+    return STATUS_OK;
+}
+
+static enum status put_item(void *to, enum overview_kind kind, size_t n, const char *const *texts)
+{
+    struct page *const p = to;
+    STATUS_TRY(change_group(p, kind));
+    switch (kind) {
+    case OVERVIEW_TITLE:
+        STATUS_TRY(put_around(p, "<title>", texts[1], ": "));
+        STATUS_TRY(put_around(p, "", texts[0], "</title>\n</head>\n<body>\n"));
+        STATUS_TRY(put_around(p, "<h1>", texts[1], " <small>"));
+        return put_around(p, "", texts[0], "</small></h1>\n");
+    case OVERVIEW_FIGURE:
+        return put_figure(p, texts[0]);
+    case OVERVIEW_SECTION:
+        return put_around(p, "<h2>", texts[0], "</h2>\n");
+    case OVERVIEW_NOTE:
+        return put_around(p, "<li>", texts[0], "</li>\n");
+    case OVERVIEW_CODE:
+        return put_around(p, "", texts[0], "\n");
+    default:
+        return put_row(p, kind, n, texts);
+    }
+}
+
+enum status page_make(const json_t *result, struct bytes *out)
+{
+    struct page p = {.out = out};
+    STATUS_TRY(put(&p, begin));
+    STATUS_TRY(overview_tell(result, put_item, &p));
+    STATUS_TRY(put(&p, closes[p.group]));
+    return put(&p, "</body>\n</html>\n");
+}

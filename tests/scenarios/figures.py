@@ -1,0 +1,178 @@
+"""figures.py LEAT SAMPLES: pictures, report.html and leat show, in the present folder."""
+
+import html.parser
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import xml.dom.minidom
+
+import numpy
+import scipy.cluster.hierarchy
+
+leat, samples = sys.argv[1], os.path.abspath(sys.argv[2])
+random = numpy.random.default_rng(20)
+PICTURES = {"greenhouse": ["heatmap"], "slope": ["map"], "runge": ["curve"], "beans": ["scatter", "ks"]}
+INPUTS = ["greenhouse.clusters.csv", "slope.dem.asc", "slope.source.asc", "runge.nodes.csv", "runge.query.csv",
+          "beans.points.csv"]
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([leat, *arguments], capture_output=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def files(folder):
+    return {f"{at}/{name}"[len(folder):]: read(f"{at}/{name}") for at, _, names in os.walk(folder) for name in names
+            if name != "result.json"}
+
+
+def check_picture(path):
+    data = read(path)
+    if path.endswith(".png"):
+        width, height = struct.unpack(">II", data[16:24])
+        assert data[:8] == b"\x89PNG\r\n\x1a\n" and 1200 <= width <= 2400 and 700 <= height <= 2400, (path, width, height)
+    elif path.endswith(".svg"):
+        assert xml.dom.minidom.parseString(data).documentElement.tagName == "svg"
+    elif shutil.which("pdftoppm"):
+        subprocess.run(["pdftoppm", "-r", "20", "-png", path, "page"], check=True)
+        assert os.path.getsize("page-1.png") > 500
+
+
+class Page(html.parser.HTMLParser):
+    """Tags with their attributes, and the text of headings and cells."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.tags, self.open, self.texts, self.attributes = [], [], [], []
+        self.feed(read(path).decode())
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, *a) for a in attributes]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, text):
+        self.texts.append(text)
+
+
+KNOWN = set("html head meta style title body h1 h2 small figure a img object ul li table tr th td pre".split())
+
+
+def check_page(folder, pictures):
+    page = Page(f"{folder}/report.html")
+    assert set(page.tags) <= KNOWN, set(page.tags) - KNOWN
+    shown = [value for tag, key, value in page.attributes if key in ("src", "data")]
+    assert sorted(shown) == sorted(pictures), (shown, pictures)
+    for tag, key, value in page.attributes:
+        assert not key.startswith("on") and (key not in ("href", "src", "data") or value in pictures), (tag, key, value)
+    outputs = {o["name"]: o["bytes"] for o in json.loads(read(f"{folder}/result.json"))["outputs"]}
+    assert outputs["report.html"] == os.path.getsize(f"{folder}/report.html")
+    return page
+
+
+def every_format():
+    inputs = [f"{samples}/{name}" for name in INPUTS]
+    for form in ("png", "svg", "pdf"):
+        for out, threads in (("a", "1"), ("b", "4")):
+            run("run", "-q", "--threads", threads, "-s", f"figure={form}", "-c", "kmeans.conf", "-o", f"{form}-{out}", *inputs)
+        assert files(f"{form}-a") == files(f"{form}-b"), form
+        for folder, names in PICTURES.items():
+            names = [f"{name}.{form}" for name in names]
+            for name in names:
+                check_picture(f"{form}-a/{folder}/{name}")
+            check_page(f"{form}-a/{folder}", names)
+    run("run", "-q", "-s", "figure=none", "-o", "none", *inputs)
+    for folder in PICTURES:
+        assert not [name for name in os.listdir(f"none/{folder}") if name.endswith(("png", "svg", "pdf"))]
+        check_page(f"none/{folder}", [])
+    data = {k: v for k, v in files("none").items() if k.startswith("/greenhouse") and not k.endswith(".html")}
+    assert data == {k: v for k, v in files("png-a").items() if k in data}
+    print("png, svg, pdf and none of every pipeline: twice the same bytes")
+
+
+def order():
+    for n, k in ((1, 1), (2, 2), (37, 4), (300, 7)):
+        base = random.normal(size=(k, 90))
+        x = base[random.integers(0, k, n)] + 0.8 * random.normal(size=(n, 90))
+        if n > 30:
+            x[5] = 3  # constant
+        numpy.save("o.clusters.npy", x)
+        run("run", "-q", "--force", "-s", "order=cluster", "-s", "series=rows", "o.clusters.npy")
+        z = numpy.load("leat-out/o/pearson.npz")
+        if n > 1:
+            d = 1 - abs(z["r"])
+            d[numpy.isnan(d)] = 2
+            want = scipy.cluster.hierarchy.leaves_list(scipy.cluster.hierarchy.linkage(d, "average"))
+            if n > 30:  # of equal distances, those of the constant one, any may come first
+                want, got = (list(o[o != 5]) for o in (want, z["order"]))
+                assert want == got, (n, want, got)
+            else:
+                assert list(want) == list(z["order"])
+        told = json.loads(read("leat-out/o/result.json"))
+        assert told["parameters"]["order"] == "cluster" and sorted(z["order"]) == list(range(n))
+    run("run", "-q", "--force", "-s", "order=file", "o.clusters.npy")
+    assert "order" not in numpy.load("leat-out/o/pearson.npz").files
+    print("the order is that of SciPy's average linkage")
+
+
+def hostile():
+    names = ["<script>alert(1)</script>", "\" onload=\"x", "a&amp;b", "]]>", "\u202etxt", "</table></body>", "'; DROP"]
+    stem = "<img src=x onerror=alert(1)> \"'&"
+    with open(f"{stem}.clusters.csv", "w", encoding="utf-8") as f:
+        f.write(",".join('"%s"' % n.replace('"', '""') for n in names) + "\n")
+        for row in random.normal(size=(9, len(names))):
+            f.write(",".join(map(repr, map(float, row))) + "\n")
+    for form in ("png", "svg", "pdf"):
+        run("run", "-q", "--force", "-s", f"figure={form}", f"{stem}.clusters.csv")
+        check_picture(f"leat-out/{stem}/heatmap.{form}")
+        page = check_page(f"leat-out/{stem}", [f"heatmap.{form}"])
+        assert f"{stem}.clusters.csv" in "".join(page.texts)
+        for name in names:
+            assert name in page.texts, name
+    text, _ = run("show", f"leat-out/{stem}")
+    assert "<script>alert(1)</script>" in text
+    with open("e.clusters.csv", "w", encoding="utf-8") as f:
+        f.write("a\x1b[31m,b\n1,2\n2,1\n3,5\n")
+    run("run", "-q", "e.clusters.csv")
+    assert "\x1b" not in run("show", "leat-out/e")[0] and b"\x1b" not in read("leat-out/e/report.html")
+    print("names are shown, and do nothing")
+
+
+def show():
+    text, _ = run("show", "png-a/slope", "png-a/beans/result.json", f"{samples}/wells.clusters.csv")
+    for part in ("run-out", "error of the mass balance", "Geomorphology", "cluster", "scatter.png", "numpy.load",
+                 "pipeline pearson, result 'wells'"):
+        assert part in text, (part, text)
+    told, _ = run("show", "--json", "png-a/runge")
+    assert json.loads(told) == json.loads(read("png-a/runge/result.json"))
+    _, said = run("show", status=2)
+    assert "no input given" in said
+    os.mkdir("no")
+    with open("no/result.json", "w", encoding="utf-8") as f:
+        f.write("{}")
+    _, said = run("show", "no", status=2)
+    assert "is not a result of leat" in said, said
+    run("show", "nowhere", status=2)
+    print("leat show")
+
+
+with open("kmeans.conf", "w", encoding="utf-8") as f:
+    f.write("[pipeline kmeans]\nk = 2-5\n")
+every_format()
+order()
+hostile()
+show()
