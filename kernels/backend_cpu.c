@@ -9,6 +9,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+/* Of OpenBLAS, in no header of its own: one of the buffers that a thread has while it multiplies.
+ * It is kept for the next one that asks. */
+void *blas_memory_alloc(int where);
+void blas_memory_free(void *buffer);
+
+enum {
+    BUFFER_BYTES = 160 << 20, /* more than any of its buffers; 128 MiB on x86-64 */
+    BUFFERS_MOST = 128
+};
+
+/* Under a limit on addresses (ulimit -v) OpenBLAS asks for ever for a buffer that it cannot have:
+ * so each thread's is taken before, while there are addresses for it. */
+static enum status take_buffers(size_t n_threads)
+{
+    struct rlimit limit;
+    void *buffers[BUFFERS_MOST];
+    const size_t wanted = n_threads < BUFFERS_MOST ? n_threads : BUFFERS_MOST;
+    size_t n = 0;
+    bool good = true;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return STATUS_OK;
+    }
+    while (good && n < wanted) {
+        void *room =
+            mmap(NULL, BUFFER_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        good = room != MAP_FAILED;
+        if (good) {
+            munmap(room, BUFFER_BYTES);
+            buffers[n++] = blas_memory_alloc(0);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        blas_memory_free(buffers[i]);
+    }
+    return good ? STATUS_OK
+                : status_fail(STATUS_NO_MEMORY,
+                              "the limit on addresses (ulimit -v) of %llu MiB is too low for %zu "
+                              "threads: OpenBLAS takes %d MiB for each; raise it, or use fewer "
+                              "(--threads)",
+                              (unsigned long long)(limit.rlim_cur >> 20), n_threads,
+                              BUFFER_BYTES >> 20);
+}
 
 static enum status cpu_count(size_t *n)
 {
@@ -26,9 +71,14 @@ static enum status cpu_open(const struct backend_config *config, struct backend 
     if (b == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the CPU backend");
     }
+    openblas_set_num_threads(1);
+    const enum status code = take_buffers(config->executor.n_threads);
+    if (code != STATUS_OK) {
+        free(b);
+        return code;
+    }
     b->base.ops = &backend_cpu;
     b->executor = config->executor;
-    openblas_set_num_threads(1);
     *out = &b->base;
     return STATUS_OK;
 }

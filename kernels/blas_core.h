@@ -8,7 +8,8 @@
 #define LEAT_KERNELS_BLAS_CORE_H
 
 /* What OpenBLAS reads when a program begins. */
-#define BLAS_CORE_VARIABLE "OPENBLAS_CORETYPE"
+#define BLAS_CORE_VARIABLE    "OPENBLAS_CORETYPE"
+#define BLAS_THREADS_VARIABLE "OPENBLAS_NUM_THREADS"
 
 /* The value of BLAS_CORE_VARIABLE that would make products faster on this processor; NULL: none,
  * what OpenBLAS chose is good. */

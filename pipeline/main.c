@@ -39,6 +39,8 @@ static const struct command commands[] = {
      command_status},
     {"retry", "put failed jobs back into the watched folder", NULL, command_retry},
     {"doctor", "say what works here and what does not", NULL, command_doctor},
+    {"completion", "print a script that completes command lines: bash or zsh", command_completion,
+     NULL},
     {"worker", NULL, worker_run, NULL}, /* of watch's own: not for people */
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]), NOTHING_DONE = 2 };
@@ -91,6 +93,21 @@ static int unknown(const char *name)
     return NOTHING_DONE;
 }
 
+/* What the first word may become, one a line, for a shell (command_completion.c). */
+static int complete(const char *word)
+{
+    const struct options_word first = {.text = word, .begin = ""};
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (commands[i].help != NULL) {
+            options_offer(&first, commands[i].name);
+        }
+    }
+    options_offer(&first, "help");
+    options_offer(&first, "--help");
+    options_offer(&first, "--version");
+    return 0;
+}
+
 static int run(const struct command *c, int argc, char **argv)
 {
     struct settings s;
@@ -127,6 +144,14 @@ static int dispatch(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help();
         return 0;
+    }
+    if (strcmp(name, "--complete") == 0 && argc <= 3) {
+        return complete(argc > 2 ? argv[2] : "");
+    }
+    if (strcmp(name, "--complete") == 0) { /* what belongs to a command, it completes itself */
+        argv[1] = argv[2];
+        argv[2] = (char *)name;
+        name = argv[1];
     }
     const struct command *command = find(name);
     if (command == NULL) {

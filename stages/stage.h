@@ -160,9 +160,11 @@ struct stage_ops {
     /* May be NULL: never any. How many further queues, each on a device of its own, would make what
      * is left end sooner than it takes to open them. Asked before a push() or finish(). */
     size_t (*helpers)(const struct stage *s);
-    /* Brings some, once, before a push() or finish(). Those that help come first then, *n of them,
-     * and are there until free(). What comes out is the same bits. */
+    /* Brings some, before a push() or finish(): devices once, other ranks once or more. Those that
+     * help come first then, *n of them, and are there until free(). What comes out is the same
+     * bits. */
     enum status (*help)(struct stage *s, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
+    bool takes_ranks; /* help() may bring queues of other ranks, which have no copies to others' */
     void (*free)(struct stage *s);
 };
 

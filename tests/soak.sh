@@ -3,7 +3,7 @@
 # power cuts, full disks, faults and drops, and ten minutes of each fuzz target. Some eight hours on two cores; seeds are
 # printed, so that what fails can be repeated. Stops at the first failure.
 #
-# usage: sh tests/soak.sh [PART...]     parts: spool disk batch service flood oracle alloc bounds threads fuzz tidy; all
+# usage: sh tests/soak.sh [PART...]     parts: spool disk batch service flood oracle alloc bounds threads fuzz tidy packages; all
 # if none is named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts themselves are in order.
 set -eu
 cd "$(dirname "$0")/.."
@@ -97,6 +97,14 @@ part_threads() # what tests/run.sh leaves out where the thread sanitizer watches
     build tsan
     play tsan '^tsan.scenario.service_(large|many)$'
 }
+part_packages()
+{
+    if [ "$(id -u)" -eq 0 ]; then
+        sh tests/packages.sh
+    else
+        echo "SKIPPED: a bare Debian takes root's rights"
+    fi
+}
 part_tidy()
 {
     build release
@@ -110,7 +118,7 @@ part_fuzz()
     play soak '^fuzz[.]'
 }
 
-for part in ${*:-spool disk batch service flood oracle alloc bounds threads fuzz tidy}; do
+for part in ${*:-spool disk batch service flood oracle alloc bounds threads fuzz tidy packages}; do
     echo "== $part"
     "part_$part"
 done

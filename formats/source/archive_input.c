@@ -77,6 +77,15 @@ bool archive_input_named(const char *name)
     return archive_input_streams(name) || is_ending(name, ".zip") || is_ending(name, ".7z");
 }
 
+enum status archive_input_stem(const char *name, char **out)
+{
+    size_t n = file_name_unpacked(name, strlen(name));
+    const char *const dot = memrchr(name, '.', n);
+    n = dot != NULL && dot > name ? (size_t)(dot - name) : n;
+    *out = strndup(name, n);
+    return *out ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+}
+
 static bool is_stopped(const struct archive_input *a)
 {
     return a->options.stop && atomic_load(a->options.stop);

@@ -39,6 +39,8 @@ struct archive_input_options {
 
 /* True when the name ends like an archive that can be read here, in any case of letters. */
 bool archive_input_named(const char *name);
+/* The X of X.tar.gz, of a name that is one of an archive; for free(). STATUS_NO_MEMORY. */
+enum status archive_input_stem(const char *name, char **out) STATUS_MUST_CHECK;
 /* True when an archive of that name can be read from a stream: it is a tar. */
 bool archive_input_streams(const char *name);
 

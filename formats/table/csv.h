@@ -194,6 +194,9 @@ enum status csv_find_top(const struct csv_dialect *d, const char *file, const un
                          const unsigned char *end, bool whole, uint64_t line, long header,
                          struct csv_top *top) STATUS_MUST_CHECK;
 
+/* A word that says in what numbers are measured, or how they have been made. */
+bool csv_is_unit(const struct csv_cell *cell);
+
 /* What programs write before a table, in formats of their own: passes it, with its lines. In the
  * end *sep is the delimiter, where that is said there and it was 0. */
 const unsigned char *csv_pass_preamble(const unsigned char *text, const unsigned char *end,
@@ -209,7 +212,8 @@ enum {
     CSV_SEEN_NUMBER = CSV_FIRST_NUMBER << CSV_FIRST_BITS,
     CSV_SEEN_WORD = CSV_FIRST_WORD << CSV_FIRST_BITS,
     CSV_SEEN_MARK = CSV_FIRST_MARK << CSV_FIRST_BITS,
-    CSV_SEEN_UNSURE = CSV_FIRST_UNSURE << CSV_FIRST_BITS
+    CSV_SEEN_UNSURE = CSV_FIRST_UNSURE << CSV_FIRST_BITS,
+    CSV_SEEN_WORDY = CSV_FIRST_WORD /* once the header is decided: more words than numbers */
 };
 
 struct csv_head {
@@ -232,6 +236,12 @@ struct csv_head {
  * numbers), STATUS_BAD_ARGUMENT (the option `columns`), STATUS_NO_MEMORY. */
 enum status csv_decide_shape(struct table *t, struct csv_head *h,
                              struct csv_shape *shape) STATUS_MUST_CHECK;
+
+/* Decides whether the first line holds names. One that does not counts like all others from then
+ * on: what it has shown is added to what its columns have. What is not plain goes to the table's
+ * warnings. STATUS_NO_MEMORY. */
+enum status csv_decide_header(struct table *t, struct csv_head *h, const struct csv_dialect *d,
+                              bool *has_header) STATUS_MUST_CHECK;
 
 /* The option `columns` overrules what the columns show (h->seen holds their kinds); the label
  * column stays when it is not chosen. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */

@@ -224,17 +224,14 @@ const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned c
     return p;
 }
 
-static bool is_word(const char *text, size_t n, const char *word)
-{
-    return n == strlen(word) && strncasecmp(text, word, n) == 0;
-}
-
 /* Whether the text says that a number is missing. */
 static bool is_mark(const struct table_missing *missing, const char *text, size_t n)
 {
-    static const char *const marks[] = {"na", "n/a", "null", "none", "#n/a", "<na>", "?", ".", "-"};
+    static const struct table_word marks[] = {{"na", 2},   {"n/a", 3},  {"null", 4},
+                                              {"none", 4}, {"#n/a", 4}, {"<na>", 4},
+                                              {"?", 1},    {".", 1},    {"-", 1}};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-        if (is_word(text, n, marks[i])) {
+        if (marks[i].n == n && strncasecmp(text, marks[i].text, n) == 0) {
             return true;
         }
     }
@@ -306,7 +303,17 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
 size_t csv_copy_text(const struct csv_cell *cell, char *dst, bool *is_utf8)
 {
     size_t n = 0;
-    *is_utf8 = utf8_is_valid(cell->text, cell->n);
+    unsigned char all = 0;
+    for (size_t i = 0; i < cell->n; i++) {
+        all |= cell->text[i];
+    }
+    *is_utf8 = all < 0x80 || utf8_is_valid(cell->text, cell->n);
+    if (*is_utf8 && !cell->doubled) {
+        memcpy(dst, cell->text, cell->n);
+        excerpt_clean(dst, cell->n);
+        dst[cell->n] = '\0';
+        return cell->n;
+    }
     for (size_t i = 0; i < cell->n; i++) {
         n += *is_utf8 ? 1 : utf8_from_windows_1252(cell->text + i, 1, dst + n);
         if (*is_utf8) {

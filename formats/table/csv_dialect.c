@@ -9,10 +9,10 @@
  * before a comma ("1,5;2,5").
  *
  * Blanks within the fields of a comma file make numbers of "1,2005 1,9241". So blanks do not
- * delimit where a comma cuts all lines into as many cells as the first, which is a header: it holds
- * no number. Where the comma gives no numbers at all, as in "Smith,J 1 2", the first line is none
- * if it is to blanks as the others are: a header has more words and fewer numbers than its share,
- * though it may have some ("PM 2.5,PM 10").
+ * delimit where a comma, or another delimiter, cuts all lines into as many cells as the first,
+ * which is a header: it holds no number. Where the comma gives no numbers at all, as in "Smith,J 1
+ * 2", the first line is none if it is to blanks as the others are: a header has more words and
+ * fewer numbers than its share, though it may have some ("PM 2.5,PM 10").
  *
  * "T,C p,hPa" over "1,5 1013,2" has the same form and is read by the same rule, but blanks would do
  * as well there: a warning says so.
@@ -193,11 +193,11 @@ static bool differs_at_first(const struct trial *trial)
            trial->n_first_numbers * trial->n_lines < trial->n_numbers;
 }
 
-/* A comma delimits, and blanks do not. */
-static bool rules_blanks_out(const struct trial *commas, const struct trial *blanks)
+/* What delimits in that trial does, and blanks do not. */
+static bool rules_blanks_out(const struct trial *other, const struct trial *blanks)
 {
-    return is_even(commas) && commas->n_first_numbers == 0 &&
-           (commas->n_numbers > 0 || differs_at_first(blanks));
+    return is_even(other) && other->n_first_numbers == 0 &&
+           (other->n_numbers > 0 || differs_at_first(blanks));
 }
 
 /* Equally many cells in each line, no word below the first, and some numbers with decimal commas,
@@ -274,24 +274,25 @@ bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, char sep,
         return false;
     }
     double best_score = 0;
-    struct trial commas = {0};
-    bool blanks_would_do = false;
+    struct trial trials[sizeof candidates] = {0}; /* the last is that of blanks */
+    bool blanks_would_do = false, blanks_are_out = false;
     for (size_t i = 0; i < sizeof candidates; i++) {
-        struct trial trial;
+        struct trial *const trial = &trials[i];
         if (!occurs(text, tried, candidates[i])) {
             continue;
         }
         struct csv_dialect candidate = *d;
         candidate.delimiter = candidates[i];
         candidate.blanks = candidates[i] == ' ';
-        try_on(&candidate, text, text + tried, whole && tried == n, &trial);
-        if (candidate.delimiter == ',') {
-            commas = trial;
-        } else if (candidate.blanks && rules_blanks_out(&commas, &trial)) {
-            blanks_would_do = makes_a_table(&trial);
+        try_on(&candidate, text, text + tried, whole && tried == n, trial);
+        for (size_t k = 0; candidate.blanks && k < i; k++) {
+            blanks_are_out = blanks_are_out || rules_blanks_out(&trials[k], trial);
+            blanks_would_do = blanks_are_out && makes_a_table(trial);
+        }
+        if (blanks_are_out) {
             continue;
         }
-        const double reached = score(&trial);
+        const double reached = score(trial);
         if (reached > best_score) {
             best_score = reached;
             best = candidate;

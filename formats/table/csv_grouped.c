@@ -1,10 +1,10 @@
 /*
  * csv_grouped - numbers as people write them, with a sign between groups of three digits.
  *
- * Such a number is read only where the file's head shows for sure what its sign is: one that stands
- * before a decimal sign of another kind, twice or more in a number, an apostrophe, or a blank that
- * does not break. A comma or point before three digits alone is a decimal sign as well, and a blank
- * between two numbers.
+ * Such a number is read, with a warning, only where the file's head shows for sure what its sign
+ * is: one that stands before a decimal sign of another kind, a comma or point twice or more in a
+ * number, an apostrophe, or a blank that does not break. A comma or point before three digits alone
+ * is a decimal sign as well, and a blank between two numbers.
  */
 #include "formats/base/decimal.h"
 #include "formats/table/csv.h"
@@ -100,5 +100,6 @@ enum csv_grouped csv_grouped(const char *text, size_t n, char *sign, double *val
     if (value) {
         *value = number;
     }
-    return sure || at < n || n_groups > 1 ? CSV_GROUPED_SURE : CSV_GROUPED_MAYBE;
+    /* blanks may part numbers, however many */
+    return sure || at < n || (n_groups > 1 && by != ' ') ? CSV_GROUPED_SURE : CSV_GROUPED_MAYBE;
 }

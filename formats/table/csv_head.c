@@ -16,6 +16,7 @@
 enum {
     FIRST_BYTES = 64 << 10, /* looked at in any case */
     HEAD_BYTES = 4 << 20,   /* looked at for columns that have shown nothing */
+    NEAR_BYTES = 16 << 10,  /* of the lines of which all cells are looked at */
     TEXT_LINES = 64
 };
 
@@ -27,7 +28,7 @@ static uint64_t count_lines(const unsigned char *p, const unsigned char *end)
 /* Among the lines that are looked at whatever the columns have shown. */
 static bool is_near(const struct csv_head *h, const unsigned char *p)
 {
-    return h->n_lines <= TEXT_LINES && p - h->first < FIRST_BYTES;
+    return h->n_lines <= TEXT_LINES && p - h->first < NEAR_BYTES;
 }
 
 /* Has the column shown what it is? One of words is looked at as long as others are. */
@@ -93,7 +94,7 @@ static enum status check_cell(const struct csv_head *h, const struct csv_cell *c
 static enum status walk_line(struct csv_head *h, const struct csv_dialect *d,
                              const unsigned char **p, bool *complete)
 {
-    const bool is_first = h->n_lines == 0;
+    const bool is_first = h->n_lines == 0, is_close = !is_first && is_near(h, *p);
     size_t column = 0, cap = 0;
     enum csv_after after;
     if (is_first) {
@@ -106,7 +107,8 @@ static enum status walk_line(struct csv_head *h, const struct csv_dialect *d,
         if (is_first) {
             STATUS_TRY(add_column(h, &cap));
             h->seen[column] = (unsigned char)(cell_bit(d, &cell) >> CSV_FIRST_BITS);
-        } else if (column < h->n_columns) {
+        } else if (column < h->n_columns &&
+                   (is_close || (h->seen[column] & CSV_SEEN_NUMBER) == 0)) {
             const bool is_open = (h->seen[column] & CSV_SEEN_NUMBER) == 0;
             h->seen[column] |= (unsigned char)cell_bit(d, &cell);
             h->n_open -= is_open && (h->seen[column] & CSV_SEEN_NUMBER) != 0;

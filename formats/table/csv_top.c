@@ -19,11 +19,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
-    LOOKED_AT = 96, /* lines */
-    JUDGES = 16     /* of the last ones: they say which columns hold numbers */
+    LOOKED_AT = 96, /* lines, as far as LEAST_BYTES, but LEAST_LINES where they are longer */
+    LEAST_BYTES = 16 << 10,
+    LEAST_LINES = 8,
+    JUDGES = 16 /* of the last ones: they say which columns hold numbers */
 };
 
 struct line {
@@ -51,7 +52,7 @@ static void split_lines(struct look *k, const unsigned char *text, const unsigne
         const unsigned char *const begin = csv_find_data(k->d, p, end);
         enum csv_after after;
         struct line *const line = &k->lines[k->n_lines];
-        if (begin == end) {
+        if (begin == end || (begin - text > LEAST_BYTES && k->n_lines >= LEAST_LINES)) {
             return;
         }
         number += table_count_byte(p, (size_t)(begin - p), '\n');
@@ -94,13 +95,13 @@ static size_t width_from(const struct look *k, size_t first, double *share)
 /* What agrees best of all lines, or the last half, quarter or eighth of them. */
 static size_t find_width(const struct look *k)
 {
-    enum { LEAST_LINES = 2, LEAST_SHARE = 8 };
+    enum { FEWEST = 2, LEAST_SHARE = 8 };
     double best = 0;
     size_t width = 0;
     for (size_t part = 1; part <= LEAST_SHARE; part *= 2) {
         const size_t n = k->n_lines / part;
         double share;
-        if (part > 1 && n < LEAST_LINES) {
+        if (part > 1 && n < FEWEST) {
             break;
         }
         const size_t found = width_from(k, k->n_lines - n, &share);
@@ -165,50 +166,6 @@ struct sight {
     bool has_digit; /* a cell beside them begins with one, as dates do */
 };
 
-/* A word that says in what numbers are measured, or how they have been made. */
-static bool is_unit(const struct csv_cell *cell)
-{
-    static const char *const units[] = {
-        "sec",     "secs",     "seconds", "ms",     "us",       "ns",     "min",     "mins",
-        "minutes", "hr",       "hrs",     "hour",   "hours",    "day",    "days",    "week",
-        "month",   "yr",       "year",    "years",  "cm",       "mm",     "km",      "um",
-        "nm",      "ft",       "in",      "inch",   "mi",       "kg",     "mg",      "ug",
-        "lb",      "degc",     "degf",    "deg c",  "deg f",    "deg",    "degrees", "rad",
-        "celsius", "kelvin",   "pa",      "hpa",    "kpa",      "mpa",    "bar",     "mbar",
-        "atm",     "psi",      "torr",    "mmhg",   "mv",       "kv",     "volt",    "volts",
-        "ma",      "amp",      "kw",      "mw",     "wh",       "kwh",    "mwh",     "kj",
-        "kn",      "hz",       "khz",     "mhz",    "ghz",      "db",     "dba",     "ohm",
-        "ohms",    "lx",       "lux",     "ppm",    "ppb",      "ph",     "ml",      "m2",
-        "m3",      "mol",      "mmol",    "rpm",    "count",    "counts", "usd",     "eur",
-        "ratio",   "unitless", "psu",     "ntu",    "fnu",      "ts",     "rn",      "smp",
-        "avg",     "max",      "tot",     "std",    "string",   "float",  "float64", "double",
-        "int",     "int64",    "integer", "number", "datetime", "date",   "text"};
-    enum { LONGEST = 24 };
-    const unsigned char *const p = cell->text;
-    const size_t n = cell->n;
-    if (n == 0 || n > LONGEST || (p[0] >= '0' && p[0] <= '9')) {
-        return false;
-    }
-    if (strchr("([{<", p[0]) && strchr(")]}>", p[n - 1])) {
-        return true;
-    }
-    for (size_t i = 0; i < n; i++) {
-        /* the last three: degrees, micro and powers in Latin-1 and UTF-8 */
-        if (strchr("%/^*", p[i]) || p[i] == 0xb0 || p[i] == 0xb5 || p[i] == 0xb2 || p[i] == 0xb3) {
-            return true;
-        }
-    }
-    if (n == 1) { /* one that is named so is not written so, as T and t are */
-        return strchr("smghdlLVAKCFWJN", p[0]) != NULL;
-    }
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strlen(units[i]) == n && strncasecmp((const char *)p, units[i], n) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void see_cell(struct look *k, size_t column, const struct csv_cell *cell,
                      enum csv_value value, void *context)
 {
@@ -219,7 +176,7 @@ static void see_cell(struct look *k, size_t column, const struct csv_cell *cell,
     s->n_numbers_over += over && is_number(value);
     s->n_words_over += over && value == CSV_WORD;
     s->n_marks_over += over && value == CSV_MISSING;
-    s->n_units_over += over && value == CSV_WORD && is_unit(cell);
+    s->n_units_over += over && value == CSV_WORD && csv_is_unit(cell);
     s->has_digit |= !over && cell->n > 0 && cell->text[0] >= '0' && cell->text[0] <= '9';
 }
 
@@ -488,68 +445,4 @@ enum status csv_find_top(const struct csv_dialect *d, const char *file, const un
     }
     free(k.numbers);
     return status;
-}
-
-/* --- heads of programs ------------------------------------------------------------------------ */
-
-static const unsigned char *next_line(const unsigned char *p, const unsigned char *end)
-{
-    const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
-    return newline ? newline + 1 : end;
-}
-
-static bool begins(const unsigned char *p, const unsigned char *end, const char *word)
-{
-    const size_t n = strlen(word);
-    return (size_t)(end - p) >= n && memcmp(p, word, n) == 0;
-}
-
-/* Excel's first line: sep=; */
-static const unsigned char *pass_sep(const unsigned char *text, const unsigned char *end, char *sep)
-{
-    const unsigned char *const next = next_line(text, end);
-    const unsigned char *p = text + (text < end && *text == '"');
-    if (!begins(p, next, "sep=") && !begins(p, next, "SEP=")) {
-        return text;
-    }
-    p += 4;
-    if (p == next || *p == '\n' || *p == '\r') {
-        return text;
-    }
-    *sep = *sep != 0 ? *sep : (char)*p;
-    return next;
-}
-
-/* The last line that ends a head of LabVIEW's, which has one of the file and one of its table. */
-static const unsigned char *pass_labview(const unsigned char *text, const unsigned char *end)
-{
-    enum { MOST_BYTES = 64 << 10 };
-    const unsigned char *const most = end - text > MOST_BYTES ? text + MOST_BYTES : end;
-    const unsigned char *p = text, *after = text;
-    if (!begins(text, end, "LabVIEW Measurement")) {
-        return text;
-    }
-    while (p < most) {
-        const unsigned char *const next = next_line(p, end);
-        after = begins(p, next, "***End_of_Header***") ? next : after;
-        p = next;
-    }
-    return after;
-}
-
-/* The first of the four lines of a Campbell logger's head says which one it was. */
-static const unsigned char *pass_toa5(const unsigned char *text, const unsigned char *end)
-{
-    return begins(text, end, "\"TOA5\",") || begins(text, end, "TOA5,") ? next_line(text, end)
-                                                                        : text;
-}
-
-const unsigned char *csv_pass_preamble(const unsigned char *text, const unsigned char *end,
-                                       uint64_t *line, char *sep)
-{
-    const unsigned char *p = pass_sep(text, end, sep);
-    p = pass_labview(p, end);
-    p = pass_toa5(p, end);
-    *line += table_count_byte(text, (size_t)(p - text), '\n');
-    return p;
 }

@@ -50,8 +50,9 @@ static bool is_end_of_type(double v)
 
 static bool is_power_of_ten(double v)
 {
-    for (double power = 1; power <= 1e6; power *= 10) {
-        if (fabs(v) == power) {
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++) {
+        if (fabs(v) == powers[i]) {
             return true;
         }
     }
@@ -74,8 +75,7 @@ bool table_codes_is_code(const struct table_extremes *e, bool is_low)
         return true;
     }
     const double far = is_low && v < 0 ? 3 * range : 10 * range;
-    return is_whole(v) && !is_power_of_ten(v) && n_times >= 3 && n_times <= e->n_present / 2 &&
-           gap > far;
+    return is_whole(v) && !is_power_of_ten(v) && n_times >= 3 && n_times <= e->n / 2 && gap > far;
 }
 
 bool table_codes_is_count(const struct table_extremes *e)

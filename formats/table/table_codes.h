@@ -5,16 +5,8 @@
 #define LEAT_FORMATS_TABLE_TABLE_CODES_H
 
 #include "formats/base/excerpt.h"
+#include "formats/table/table_extremes.h"
 #include "formats/table/table_watch.h"
-
-/* Of a series: its numbers, and whether it counts so far. */
-struct table_extremes {
-    double low[3], high[3];   /* the lowest values, the lowest first; the highest; or infinite */
-    uint64_t n_low, n_high;   /* how often low[0] and high[0] came */
-    uint64_t n, n_present;    /* numbers; those that are not missing */
-    double first, step, last; /* while it counts */
-    bool counts;
-};
 
 enum { TABLE_CODES = 8, TABLE_CODE_NAMES = 5 }; /* that are told apart; series that are named */
 

@@ -1,10 +1,6 @@
 /*
- * table_watch - see table_watch.h. Of each series the three lowest and the three highest values are
- * kept, and how often the outermost came. Numbers are taken in runs of one series; all that lie
- * within what is known already, nearly all, are passed over by one loop without a choice in it.
- *
- * Series across lines are gathered from a few lines at a time, eight series together, so that each
- * line of the cache is read once.
+ * table_watch - see table_watch.h: from chunks to series, and from what table_extremes has of these
+ * to what is said of them (table_codes).
  */
 #include "formats/table/table_watch.h"
 
@@ -15,12 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    RUN = 64,     /* numbers of a series that are looked at together */
-    SMALL = 1000, /* series whose state is not worth being counted */
-    TILE = 8,     /* series that are gathered together */
-};
-static const double count_error = 1e-3; /* of a step */
+enum { SMALL = 1000 }; /* series whose state is not worth being counted */
 
 struct table_watch {
     const struct table_info *info;
@@ -33,87 +24,6 @@ struct table_watch {
     bool is_settled;           /* series across lines have been looked at */
     struct table_findings found;
 };
-
-/* --- a series --------------------------------------------------------------------------------- */
-
-static void begin(struct table_extremes *e)
-{
-    *e = (struct table_extremes){.low = {INFINITY, INFINITY, INFINITY},
-                                 .high = {-INFINITY, -INFINITY, -INFINITY},
-                                 .counts = true};
-}
-
-/* `v` among three values that are known, the outermost first; `sign` is 1 for the lowest. */
-static void place_value(double at[3], uint64_t *n, double v, double sign)
-{
-    if (v == at[0]) {
-        ++*n;
-    } else if (sign * v < sign * at[0]) {
-        at[2] = at[1];
-        at[1] = at[0];
-        at[0] = v;
-        *n = 1;
-    } else if (sign * v < sign * at[1]) {
-        at[2] = at[1];
-        at[1] = v;
-    } else if (v != at[1] && sign * v < sign * at[2]) {
-        at[2] = v;
-    }
-}
-
-static void follow_count(struct table_extremes *e, const double *v, size_t n)
-{
-    for (size_t i = 0; i < n && e->counts; i++) {
-        const size_t k = e->n + i;
-        const double step = k > 0 ? v[i] - e->last : 0;
-        if (k == 0) {
-            e->first = v[i];
-        } else if (k == 1) {
-            e->step = step;
-        }
-        e->counts = k == 0 ? isfinite(v[i])
-                           : step != 0 && fabs(step - e->step) <= count_error * fabs(e->step);
-        e->last = v[i];
-    }
-}
-
-/* The next n <= RUN numbers of a series. */
-static void take_run(struct table_extremes *e, const double *v, size_t n)
-{
-    const double low = e->low[2], high = e->high[2];
-    unsigned outside = 0, present = 0;
-    for (size_t i = 0; i < n; i++) {
-        outside |= (unsigned)(v[i] < low) | (unsigned)(v[i] > high);
-        present += v[i] == v[i];
-    }
-    if (e->counts) {
-        follow_count(e, v, n);
-    }
-    e->n += n;
-    e->n_present += present;
-    if (outside == 0) {
-        return;
-    }
-    const double low0 = e->low[0], low1 = e->low[1], high0 = e->high[0], high1 = e->high[1];
-    unsigned n_low = 0, n_high = 0, is_new = 0;
-    for (size_t i = 0; i < n; i++) {
-        n_low += v[i] == low0;
-        n_high += v[i] == high0;
-        is_new |= ((unsigned)(v[i] < low) & (unsigned)(v[i] != low0) & (unsigned)(v[i] != low1)) |
-                  ((unsigned)(v[i] > high) & (unsigned)(v[i] != high0) & (unsigned)(v[i] != high1));
-    }
-    if (is_new == 0) {
-        e->n_low += n_low;
-        e->n_high += n_high;
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (v[i] == v[i]) {
-            place_value(e->low, &e->n_low, v[i], 1);
-            place_value(e->high, &e->n_high, v[i], -1);
-        }
-    }
-}
 
 /* --- the table -------------------------------------------------------------------------------- */
 
@@ -138,7 +48,7 @@ enum status table_watch_new(const struct table_info *info, bool by_lines, struct
     *w = (struct table_watch){
         .info = info, .by_lines = by_lines, .n_series = n, .is_off = is_off, .at = at};
     for (size_t s = 0; s < n; s++) {
-        begin(&at[s]);
+        table_extremes_begin(&at[s]);
     }
     return STATUS_OK;
 }
@@ -152,61 +62,28 @@ void table_watch_free(struct table_watch *w)
     }
 }
 
-/* Numbers of a chunk as doubles. */
-static void load(const struct table_watch *w, const void *values, size_t first, size_t n,
-                 double *out)
+static void take(struct table_watch *w, const struct table_chunk *chunk, size_t first,
+                 size_t n_lines, size_t series, size_t n)
 {
-    if (w->info->dtype == DTYPE_F64) {
-        memcpy(out, (const double *)values + first, n * sizeof *out);
-        return;
-    }
-    const float *const from = (const float *)values + first;
-    for (size_t i = 0; i < n; i++) {
-        out[i] = (double)from[i];
-    }
-}
-
-/* Numbers `first` and on of a chunk, n_lines <= RUN lines of which columns from `place` on, n of
- * them, are taken. */
-static void take_tile(struct table_watch *w, const void *values, size_t first, size_t n_lines,
-                      size_t place, size_t n)
-{
-    double row[TILE], run[TILE][RUN];
-    for (size_t t = 0; t < n_lines; t++) {
-        load(w, values, first + t * w->n_series, n, row);
-        for (size_t k = 0; k < n; k++) {
-            run[k][t] = row[k];
-        }
-    }
-    for (size_t k = 0; k < n; k++) {
-        take_run(&w->at[place + k], run[k], n_lines);
-    }
-}
-
-static void take_lines(struct table_watch *w, const void *values, size_t first, size_t n_lines,
-                       size_t place, size_t n)
-{
-    for (size_t k = 0; k < n; k += TILE) {
-        take_tile(w, values, first + k, n_lines, place + k, n - k < TILE ? n - k : TILE);
-    }
+    const struct table_tile tile = {.values = chunk->values,
+                                    .type = w->info->dtype,
+                                    .first = first,
+                                    .n = n,
+                                    .n_lines = n_lines,
+                                    .stride = w->n_series};
+    table_extremes_take(w->at + series, &tile);
 }
 
 static void take_across(struct table_watch *w, const struct table_chunk *chunk)
 {
     const size_t width = w->n_series;
-    size_t i = 0;
-    while (i < chunk->n_cells) {
+    for (size_t i = 0; i < chunk->n_cells;) {
         const size_t left = chunk->n_cells - i, of_line = width - w->place;
-        if (w->place > 0 || left < width) { /* a part of a line */
-            const size_t n = left < of_line ? left : of_line;
-            take_lines(w, chunk->values, i, 1, w->place, n);
-            w->place = (w->place + n) % width;
-            i += n;
-            continue;
-        }
-        const size_t n_lines = left / width < RUN ? left / width : RUN;
-        take_lines(w, chunk->values, i, n_lines, 0, width);
-        i += n_lines * width;
+        const size_t part = left < of_line ? left : of_line; /* of a line, unless it begins here */
+        const size_t n_lines = w->place == 0 && left >= width ? left / width : 1;
+        take(w, chunk, i, n_lines, w->place, part);
+        w->place = (w->place + part) % width;
+        i += n_lines * part;
     }
 }
 
@@ -236,7 +113,6 @@ static enum status take_along(struct table_watch *w, const struct table_chunk *c
     const size_t width = w->info->cells_per_line;
     const char *label = chunk->labels;
     size_t n_labels = chunk->n_labels;
-    double run[RUN];
     for (size_t i = 0; i < chunk->n_cells;) {
         if (w->place == 0) {
             bytes_clear(&w->label);
@@ -247,15 +123,13 @@ static enum status take_along(struct table_watch *w, const struct table_chunk *c
             }
         }
         const size_t left = chunk->n_cells - i, of_line = width - w->place;
-        size_t n = left < of_line ? left : of_line;
-        n = n < RUN ? n : RUN;
-        load(w, chunk->values, i, n, run);
-        take_run(&w->at[0], run, n);
+        const size_t n = left < of_line ? left : of_line;
+        take(w, chunk, i, n, 0, 1);
         i += n;
         w->place += n;
         if (w->place == width) {
             find(w, &w->at[0], w->line++, w->label.len > 0 ? (const char *)w->label.data : "");
-            begin(&w->at[0]);
+            table_extremes_begin(&w->at[0]);
             w->place = 0;
         }
     }

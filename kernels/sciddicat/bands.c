@@ -3,7 +3,9 @@
  *
  * A round: members hand out the rows at the cuts, which are copied from queue to queue, take in
  * those beside, and make up to eight steps; then each says how busy its groups of sixteen rows are.
- * From that follows where the map is cut. Rows that change their owner travel through host memory.
+ * From that follows where the map is cut. Rows that change their owner travel through host memory,
+ * and so do those at the cuts where the queues are of two tables, or of one that cannot copy
+ * between them.
  *
  * Debris comes one row further a step. Where neither group at a cut can emit, it is eight rows away
  * from the cut after a round, and reaches it at the end of the next one. So that round needs no new
@@ -47,17 +49,24 @@ struct bands {
     struct sciddicat_row_figures *figures;
     struct sciddicat_rows piece;
     size_t piece_rows;
+    double *edge; /* rows at a cut, on their way through host memory */
     void *memory;
     uint64_t step;
-    const struct bands_input *input; /* while members are opened */
+    const struct bands_input *input; /* while members are opened: */
+    size_t n_before;                 /* those that have been there */
     unsigned n_steps;                /* of the round */
     bool moved;
     struct bands_info info;
 };
 
+static const struct backend_ops *ops_of(const struct queue *q)
+{
+    return q->backend->ops;
+}
+
 static const struct sciddicat_kernels *kernels(const struct member *m)
 {
-    return m->queue->backend->ops->sciddicat;
+    return ops_of(m->queue)->sciddicat;
 }
 
 static const struct sciddicat_member_kernels *as_member(const struct member *m)
@@ -86,25 +95,32 @@ static void carve_all(struct carver *c, struct bands *b)
     b->piece.h = carve(c, b->piece_rows * columns, sizeof *b->piece.h);
     b->piece.max_h = carve(c, b->piece_rows * columns, sizeof *b->piece.max_h);
     b->piece.arrival = carve(c, b->piece_rows * columns, sizeof *b->piece.arrival);
+    b->edge = carve(c, SCIDDICAT_GHOST_ROWS * columns, sizeof *b->edge);
     b->cuts = carve(c, b->n - 1, sizeof *b->cuts);
 }
 
-size_t bands_bytes(const struct sciddicat_params *p, size_t n_members)
+static size_t shared_bytes(const struct sciddicat_params *p, size_t n_members)
 {
     struct bands b = {.p = *p, .n = n_members};
     struct carver c = {.align = ALIGN};
+    carve_all(&c, &b);
+    return carver_bytes(&c);
+}
+
+/* Twice: as more members come, there is what fewer have had, too. */
+size_t bands_bytes(const struct sciddicat_params *p, size_t n_members)
+{
     size_t cells;
     if (n_members < 2 || sciddicat_count_cells(p, &cells) != STATUS_OK) {
         return 0;
     }
-    carve_all(&c, &b);
-    return carver_bytes(&c);
+    return 2 * shared_bytes(p, n_members);
 }
 
 static enum status carve_host(struct bands *b)
 {
     struct carver c = {.align = ALIGN};
-    STATUS_TRY(b->home->ops->host_alloc(b->home, bands_bytes(&b->p, b->n), &b->memory));
+    STATUS_TRY(b->home->ops->host_alloc(b->home, shared_bytes(&b->p, b->n), &b->memory));
     c.at = b->memory;
     carve_all(&c, b);
     for (size_t k = 0; k + 1 < b->n; ++k) {
@@ -128,28 +144,26 @@ size_t bands_helper_bytes(const struct queue *home, const struct sciddicat_param
 
 static enum status alloc_edges(struct bands *b)
 {
-    const struct backend_ops *ops = b->home->ops;
     const size_t bytes = edge_bytes(&b->p);
     for (size_t k = 0; k + 1 < b->n; ++k) {
         struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
         struct cut *c = &b->cuts[k];
-        STATUS_TRY(ops->alloc(north, bytes, &c->north[0]));
-        STATUS_TRY(ops->alloc(south, bytes, &c->north[1]));
-        STATUS_TRY(ops->alloc(south, bytes, &c->south[0]));
-        STATUS_TRY(ops->alloc(north, bytes, &c->south[1]));
+        STATUS_TRY(ops_of(north)->alloc(north, bytes, &c->north[0]));
+        STATUS_TRY(ops_of(south)->alloc(south, bytes, &c->north[1]));
+        STATUS_TRY(ops_of(south)->alloc(south, bytes, &c->south[0]));
+        STATUS_TRY(ops_of(north)->alloc(north, bytes, &c->south[1]));
     }
     return STATUS_OK;
 }
 
 static void release_edges(struct bands *b)
 {
-    const struct backend_ops *ops = b->home->ops;
     for (size_t k = 0; b->cuts != NULL && k + 1 < b->n; ++k) {
         struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
-        ops->release(north, b->cuts[k].north[0]);
-        ops->release(south, b->cuts[k].north[1]);
-        ops->release(south, b->cuts[k].south[0]);
-        ops->release(north, b->cuts[k].south[1]);
+        ops_of(north)->release(north, b->cuts[k].north[0]);
+        ops_of(south)->release(south, b->cuts[k].north[1]);
+        ops_of(south)->release(south, b->cuts[k].south[0]);
+        ops_of(north)->release(north, b->cuts[k].south[1]);
     }
 }
 
@@ -160,9 +174,12 @@ struct phase {
     enum status (*body)(struct bands *b, size_t k);
 };
 
-static void phase_body(void *arg, size_t k)
+/* The first member's comes last: where one thread does all, the steps of the others, whose calls
+ * may return before they are made, go on beside its own. */
+static void phase_body(void *arg, size_t index)
 {
     const struct phase *phase = arg;
+    const size_t k = phase->bands->n - 1 - index;
     struct member *m = &phase->bands->members[k];
     m->status = phase->body(phase->bands, k);
     if (m->status != STATUS_OK) {
@@ -229,17 +246,30 @@ static enum status hand_out(struct bands *b, size_t k)
     return STATUS_OK;
 }
 
-/* By one thread: a copy is in the order of two queues. */
-static enum status copy_across(const struct bands *b)
+/* Rows at a cut, to the member beside. */
+static enum status copy_edge(const struct bands *b, struct queue *to_q, struct span to,
+                             struct queue *from_q, struct span from, size_t bytes)
 {
-    const struct backend_ops *ops = b->home->ops;
+    const struct backend_ops *ops = ops_of(to_q);
+    uint64_t ticket;
+    if (ops->copy_across != NULL && ops->copy_across == ops_of(from_q)->copy_across) {
+        return ops->copy_across(to_q, to, from_q, from, bytes);
+    }
+    STATUS_TRY(ops_of(from_q)->download(from_q, b->edge, from, bytes));
+    STATUS_TRY(ops->upload(to_q, to, b->edge, bytes, &ticket));
+    return ops->upload_wait(to_q, ticket);
+}
+
+/* By one thread: a copy is in the order of two queues. */
+static enum status copy_edges(const struct bands *b)
+{
     const size_t bytes = edge_bytes(&b->p);
     for (size_t k = 0; k + 1 < b->n; ++k) {
         struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
         const struct cut *c = due_south(b, k);
         if (c != NULL) {
-            STATUS_TRY(ops->copy_across(south, c->north[1], north, c->north[0], bytes));
-            STATUS_TRY(ops->copy_across(north, c->south[1], south, c->south[0], bytes));
+            STATUS_TRY(copy_edge(b, south, c->north[1], north, c->north[0], bytes));
+            STATUS_TRY(copy_edge(b, north, c->south[1], south, c->south[0], bytes));
         }
     }
     return STATUS_OK;
@@ -392,16 +422,20 @@ enum status bands_open(const struct bands_config *c, const struct sciddicat_para
     return STATUS_OK;
 }
 
-/* All that members from the first-th on have, and what all have together. */
 static void close_members(struct bands *b, size_t first)
 {
-    release_edges(b);
     for (size_t k = first; k < b->n; ++k) {
         struct member *m = &b->members[k];
         if (m->run != NULL) {
             kernels(m)->close(m->queue, m->run);
         }
     }
+}
+
+/* What all members have together. */
+static void free_shared(struct bands *b)
+{
+    release_edges(b);
     b->home->ops->host_free(b->home, b->memory);
     b->memory = NULL;
     b->cuts = NULL;
@@ -410,6 +444,7 @@ static void close_members(struct bands *b, size_t first)
 void bands_close(struct bands *b)
 {
     if (b != NULL) {
+        free_shared(b);
         close_members(b, 0);
         free(b);
     }
@@ -417,15 +452,19 @@ void bands_close(struct bands *b)
 
 /* --- more members ----------------------------------------------------------------------------- */
 
+/* How many members there can be at most. */
+static size_t most_members(const struct bands *b)
+{
+    const size_t groups = sciddicat_n_groups(b->p.rows);
+    return kernels(&b->members[0])->member == NULL ? 1 : groups < BANDS_MOST ? groups : BANDS_MOST;
+}
+
 /* How many of the queues can be used, from the first on. */
 static size_t count_usable(const struct bands *b, struct queue *const *queues, size_t n)
 {
-    const struct backend_ops *home = b->home->ops;
-    const size_t groups = sciddicat_n_groups(b->p.rows), most = groups - 1 < n ? groups - 1 : n;
+    const size_t most = most_members(b) - b->n;
     size_t k = 0;
-    while (k < most && k + 1 < BANDS_MOST && home->sciddicat->member != NULL &&
-           queues[k]->backend->ops->sciddicat->member != NULL &&
-           queues[k]->backend->ops->copy_across == home->copy_across) {
+    while (k < n && k < most && ops_of(queues[k])->sciddicat->member != NULL) {
         ++k;
     }
     return k;
@@ -433,13 +472,13 @@ static size_t count_usable(const struct bands *b, struct queue *const *queues, s
 
 static enum status open_helper(struct bands *b, size_t k)
 {
-    return k == 0 ? STATUS_OK : open_member(&b->p, b->input, &b->members[k]);
+    return k < b->n_before ? STATUS_OK : open_member(&b->p, b->input, &b->members[k]);
 }
 
 static void drop_unopened(struct bands *b)
 {
-    size_t n = 1;
-    for (size_t k = 1; k < b->n; ++k) {
+    size_t n = b->n_before;
+    for (size_t k = n; k < b->n; ++k) {
         if (b->members[k].status == STATUS_OK) {
             b->members[n++] = b->members[k];
         }
@@ -451,31 +490,30 @@ static void drop_unopened(struct bands *b)
 static enum status prove_copies(const struct bands *b, const struct cut *c, size_t k)
 {
     enum { BYTES = 64 }; /* of rows; there are more */
-    const struct backend_ops *ops = b->home->ops;
     struct queue *north = b->members[k].queue, *south = b->members[k + 1].queue;
     unsigned char sent[BYTES], back[BYTES] = {0};
     uint64_t ticket;
     for (size_t i = 0; i < BYTES; ++i) {
         sent[i] = (unsigned char)(i + 37 * k + 1);
     }
-    STATUS_TRY(ops->upload(north, c->north[0], sent, BYTES, &ticket));
-    STATUS_TRY(ops->upload_wait(north, ticket));
-    STATUS_TRY(ops->copy_across(south, c->north[1], north, c->north[0], BYTES));
-    STATUS_TRY(ops->copy(south, c->south[0], c->north[1], BYTES));
-    STATUS_TRY(ops->copy_across(north, c->south[1], south, c->south[0], BYTES));
-    STATUS_TRY(ops->download(north, back, c->south[1], BYTES));
+    STATUS_TRY(ops_of(north)->upload(north, c->north[0], sent, BYTES, &ticket));
+    STATUS_TRY(ops_of(north)->upload_wait(north, ticket));
+    STATUS_TRY(copy_edge(b, south, c->north[1], north, c->north[0], BYTES));
+    STATUS_TRY(ops_of(south)->copy(south, c->south[0], c->north[1], BYTES));
+    STATUS_TRY(copy_edge(b, north, c->south[1], south, c->south[0], BYTES));
+    STATUS_TRY(ops_of(north)->download(north, back, c->south[1], BYTES));
     return memcmp(sent, back, BYTES) == 0
                ? STATUS_OK
                : status_fail(STATUS_DEVICE, "what one device copies to another does not come back "
                                             "as it was");
 }
 
-/* Members besides the first, which have nothing yet but the start. */
+/* Members besides those that have been there, which have nothing yet but the start. */
 static enum status open_helpers(struct bands *b)
 {
     const enum status st = run_phase(b, open_helper);
     drop_unopened(b);
-    if (b->n == 1) {
+    if (b->n == b->n_before) {
         return st;
     }
     STATUS_TRY(carve_host(b));
@@ -486,54 +524,78 @@ static enum status open_helpers(struct bands *b)
     return STATUS_OK;
 }
 
-/* The first cut. At the start all members have all rows. */
-static enum status share_out(struct bands *b)
+/* The first cut into so many bands. Those that have come own nothing; at the start all members have
+ * all rows. */
+static enum status share_out(struct bands *b, const struct bands *before)
 {
     const struct member *home = &b->members[0];
     bool ignored;
-    STATUS_TRY(as_member(home)->look(home->queue, home->run, b->busy, &ignored));
+    if (before->n == 1) {
+        STATUS_TRY(as_member(home)->look(home->queue, home->run, b->busy, &ignored));
+    } else {
+        memcpy(b->busy, before->busy, b->n_groups * sizeof *b->busy);
+    }
     (void)bands_cut(b->busy, b->n_groups, b->n, b->next);
     for (size_t k = 0; k <= b->n; ++k) {
-        b->first[k] = k == 0 ? 0 : b->n_groups;
+        b->first[k] = k == 0 ? 0 : k < before->n ? before->first[k] : b->n_groups;
     }
     return b->step > 0 ? move_bands(b) : own_bands(b);
+}
+
+/* `before`: as the members have been, who go on as they were where no other can be opened. */
+static enum status add_members(struct bands *b, struct bands *before, struct queue **queues,
+                               size_t *n_queues)
+{
+    const size_t n = *n_queues;
+    *n_queues = 0;
+    b->memory = NULL;
+    b->cuts = NULL;
+    b->n_before = before->n;
+    b->n = before->n + n;
+    for (size_t k = 0; k < n; ++k) {
+        b->members[before->n + k] = (struct member){.queue = queues[k]};
+    }
+    enum status st = open_helpers(b);
+    if (st != STATUS_OK) {
+        free_shared(b);
+        close_members(b, before->n);
+        *b = *before;
+        return st;
+    }
+    *n_queues = b->n - before->n;
+    for (size_t k = before->n; k < b->n; ++k) {
+        queues[k - before->n] = b->members[k].queue;
+    }
+    st = share_out(b, before);
+    free_shared(before);
+    return st;
 }
 
 enum status bands_spread(struct bands *b, struct queue **queues, size_t *n_queues,
                          const struct bands_input *in)
 {
-    const size_t n = b->n == 1 ? count_usable(b, queues, *n_queues) : 0;
-    *n_queues = 0;
-    if (n == 0) {
+    *n_queues = count_usable(b, queues, *n_queues);
+    if (*n_queues == 0) {
         return STATUS_OK;
     }
-    b->n = 1 + n;
+    struct bands *before = malloc(sizeof *before);
+    if (before == NULL) {
+        *n_queues = 0;
+        return status_fail(STATUS_NO_MEMORY, "no memory for more members of a landslide");
+    }
     b->input = in;
-    for (size_t k = 1; k < b->n; ++k) {
-        b->members[k] = (struct member){.queue = queues[k - 1]};
-    }
-    const enum status st = open_helpers(b);
-    if (st != STATUS_OK) {
-        close_members(b, 1);
-        b->n = 1;
-        return st;
-    }
-    *n_queues = b->n - 1;
-    for (size_t k = 1; k < b->n; ++k) {
-        queues[k - 1] = b->members[k].queue;
-    }
-    return share_out(b);
+    *before = *b;
+    const enum status st = add_members(b, before, queues, n_queues);
+    free(before);
+    return st;
 }
 
-enum status bands_busy(struct bands *b, uint64_t *out)
+/* Of a single member. */
+static enum status look_at_home(const struct bands *b, uint64_t *out)
 {
     const struct member *home = &b->members[0];
     const size_t n = sciddicat_n_groups(b->p.rows);
     bool ignored;
-    *out = 0;
-    if (b->n > 1 || kernels(home)->member == NULL) {
-        return STATUS_OK;
-    }
     uint32_t *busy = calloc(n, sizeof *busy);
     if (busy == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for what %zu groups of rows do", n);
@@ -546,6 +608,21 @@ enum status bands_busy(struct bands *b, uint64_t *out)
     return st;
 }
 
+enum status bands_busy(struct bands *b, uint64_t *out)
+{
+    *out = 0;
+    if (b->n == most_members(b)) {
+        return STATUS_OK;
+    }
+    if (b->n == 1) {
+        return look_at_home(b, out);
+    }
+    for (size_t g = 0; g < b->n_groups; ++g) {
+        *out += b->busy[g];
+    }
+    return STATUS_OK;
+}
+
 /* --- steps and reports ------------------------------------------------------------------------ */
 
 static enum status make_round(struct bands *b)
@@ -553,7 +630,7 @@ static enum status make_round(struct bands *b)
     STATUS_TRY(cut_again(b));
     plan_cuts(b);
     STATUS_TRY(run_phase(b, hand_out));
-    STATUS_TRY(copy_across(b));
+    STATUS_TRY(copy_edges(b));
     STATUS_TRY(run_phase(b, take_in_and_step));
     STATUS_TRY(run_phase(b, look));
     b->moved = false;

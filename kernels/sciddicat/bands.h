@@ -47,16 +47,14 @@ enum status bands_state(struct bands *b, double *h, double *max_h,
 void bands_describe(const struct bands *b, struct bands_info *out);
 
 /*
- * More members, once, at any step: as many as there are queues, as long as every member has sixteen
- * rows, its backend has members, and copies rows to and from home's. `in`: as at bands_open.
- * Queues whose members can be opened come first, *n_queues of them. With none of them, and where
- * rows do not come back as they were when they have been copied to a neighbour, nothing changes; an
- * error says why.
+ * More members, at any step, once or more: as many as there are queues, as long as every member has
+ * sixteen rows, and its backend has members. `in`: as at bands_open. Queues whose members can be
+ * opened come first, *n_queues of them. With none of them, and where rows do not come back as they
+ * were when they have been copied to a neighbour, nothing changes; an error says why.
  */
 enum status bands_spread(struct bands *b, struct queue **queues, size_t *n_queues,
                          const struct bands_input *in) STATUS_MUST_CHECK;
-/* Of a single member: how many pieces of the map a step visits; 0: there cannot be more members, or
- * there are. */
+/* How many pieces of the map a step visits; 0: there cannot be more members than there are. */
 enum status bands_busy(struct bands *b, uint64_t *out) STATUS_MUST_CHECK;
 
 /* Bytes of host memory that so many members need; SIZE_MAX: more than can be counted. */

@@ -12,6 +12,7 @@ enum { COMMANDS_SIGNALLED = 128 };
 /* These take argv from their own name on and return the exit status. */
 int command_generate(int argc, char **argv);
 int command_watch(int argc, char **argv);
+int command_completion(int argc, char **argv);
 
 /* A failure is not logged yet; its exit status is 2. */
 enum status command_run(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;

@@ -5,6 +5,7 @@
 
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
+#include "pipeline/engine/rank_help.h"
 #include "pipeline/inputs/inputs.h"
 #include "pipeline/names/launcher.h"
 #include "pipeline/names/text.h"
@@ -252,15 +253,14 @@ static enum status claim_stem(struct runner *r, const struct job_input *input)
     if (found != NULL && *found == s) {
         return STATUS_OK;
     }
-    enum status code = found == NULL
-                           ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
-                       : strcmp((*found)->path, input->parts[0].path) == 0 && input->n_parts == 1
-                           ? status_fail(STATUS_EXISTS, "'%s' is named twice in this run",
-                                         input->parts[0].path)
-                           : status_fail(STATUS_EXISTS,
-                                         "'%s': its result would be '%s', as that of '%s' in "
-                                         "this run; rename one of them",
-                                         input->parts[0].path, s->name, (*found)->path);
+    enum status code =
+        found == NULL ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
+        : strcmp((*found)->path, input->parts[0].path) == 0 && input->n_parts == 1
+            ? status_fail(STATUS_EXISTS, "'%s' is named twice in this run", input->parts[0].path)
+            : status_fail(STATUS_EXISTS,
+                          "'%s': its result would be '%s', as that of '%s' in "
+                          "this run; rename one of them",
+                          input->parts[0].path, s->name, (*found)->path);
     free_stem(s);
     return code;
 }
@@ -484,7 +484,40 @@ static enum status claim(void *ranks, uint64_t key, bool *own)
     return ranks_claim(ranks, key, own);
 }
 
-/* This process's own work. */
+/* Makes the totals those of all ranks. `code`: whether this one could begin; if so it has an
+ * engine, by which it computes for others until they are done, unless it is to stop. */
+static enum status add_up_ranks(struct ranks *ranks, struct engine *e, enum status code,
+                                struct runner_totals *t)
+{
+    const struct ranks_help help = {.help = rank_help, .user = e};
+    const bool helps = code == STATUS_OK && t->n_interrupted == 0;
+    t->is_joint = true;
+    if (code != STATUS_OK) {
+        log_error("%s", status_message());
+        ignore_first_signal();
+    }
+    uint64_t sums[RANKS_TOTALS] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
+                                   t->input_bytes, t->n_interrupted, code != STATUS_OK};
+    STATUS_TRY(ranks_sum(ranks, sums, helps ? &help : NULL));
+    t->n_ranks = ranks_size(ranks);
+    t->n_done = (size_t)sums[0];
+    t->n_failed = (size_t)sums[1];
+    t->n_skipped = (size_t)sums[2];
+    t->n_absent = (size_t)sums[3];
+    t->input_bytes = sums[4];
+    t->n_interrupted = (size_t)sums[5];
+    t->n_unable = (size_t)sums[6];
+    return STATUS_OK;
+}
+
+static void tell_stopped(const struct runner_totals *t)
+{
+    if (t->n_interrupted > 0 && t->n_failed == 0) {
+        log_warning("stopped by a signal");
+    }
+}
+
+/* This process's own work, and what it does for others. */
 static enum status work(const struct settings *settings, struct ranks *ranks, bool check_only,
                         const struct runner_listener *listener, struct runner_totals *totals)
 {
@@ -515,6 +548,7 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
     if (code != STATUS_OK || (code = engine_open(&r->loop, settings, &r->engine)) != STATUS_OK) {
         goto close_loop;
     }
+    r->engine.ranks = ranks;
     if (r->engine.cpu.info.advice[0] != '\0' && r->engine.n_devices == 0) {
         log_info("%s", r->engine.cpu.info.advice);
     }
@@ -541,6 +575,10 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
     }
     log_progress(NULL);
     add_up(r);
+    tell_stopped(totals);
+    if (ranks != NULL && code == STATUS_OK) {
+        code = add_up_ranks(ranks, &r->engine, code, totals);
+    }
 close_output:
     inputs_free(r->inputs);
     tdestroy(r->stems, free_stem);
@@ -562,7 +600,7 @@ static enum status refuse_launcher(const struct rank_transport *transport, struc
 {
     char mpi[STATUS_MESSAGE_BYTES];
     transport->describe(mpi, sizeof(mpi));
-    STATUS_TRY(ranks_sum(alone, (uint64_t[RANKS_TOTALS]){0})); /* so that it leaves well */
+    STATUS_TRY(ranks_sum(alone, (uint64_t[RANKS_TOTALS]){0}, NULL)); /* so that it leaves well */
     ranks_close(alone);
     return status_fail(STATUS_UNSUPPORTED,
                        "--mpi: %zu processes have been started together, but %s, which leat_mpi.so "
@@ -598,27 +636,6 @@ static enum status open_ranks(const struct settings *settings, bool check_only, 
     return STATUS_OK;
 }
 
-/* Makes the totals those of all ranks. `code`: whether this one could begin. */
-static enum status add_up_ranks(struct ranks *ranks, enum status code, struct runner_totals *t)
-{
-    if (code != STATUS_OK) {
-        log_error("%s", status_message());
-        ignore_first_signal();
-    }
-    uint64_t sums[RANKS_TOTALS] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
-                                   t->input_bytes, t->n_interrupted, code != STATUS_OK};
-    STATUS_TRY(ranks_sum(ranks, sums));
-    t->n_ranks = ranks_size(ranks);
-    t->n_done = (size_t)sums[0];
-    t->n_failed = (size_t)sums[1];
-    t->n_skipped = (size_t)sums[2];
-    t->n_absent = (size_t)sums[3];
-    t->input_bytes = sums[4];
-    t->n_interrupted = (size_t)sums[5];
-    t->n_unable = (size_t)sums[6];
-    return STATUS_OK;
-}
-
 static int exit_status_of(const struct runner_totals *t)
 {
     const size_t n_failed = t->n_failed + t->n_unable;
@@ -645,11 +662,8 @@ enum status runner_run(const struct settings *settings, bool check_only,
     STATUS_TRY(code);
     const uint64_t began = thread_pool_now_ns();
     code = work(settings, ranks, check_only, listener, &totals);
-    if (totals.n_interrupted > 0 && totals.n_failed == 0) {
-        log_warning("stopped by a signal");
-    }
     if (ranks != NULL) {
-        code = add_up_ranks(ranks, code, &totals);
+        code = totals.is_joint ? code : add_up_ranks(ranks, NULL, code, &totals);
         totals.wall_s = (double)(thread_pool_now_ns() - began) * 1e-9;
     }
     if (code == STATUS_OK) {

@@ -13,6 +13,7 @@
 /* Of --mpi: those of all ranks together. */
 struct runner_totals {
     size_t n_ranks; /* 1 without --mpi */
+    bool is_joint;  /* they are those of all ranks by now */
     size_t n_done, n_failed;
     size_t n_skipped; /* --resume: done before, or meanwhile by another process */
     bool shared;      /* --shard: there may be nothing to do */

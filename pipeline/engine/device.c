@@ -164,14 +164,15 @@ static enum status find_work(void *owner)
     return STATUS_OK;
 }
 
-enum status engine_open_devices(struct engine *e)
+/* Opens the first that can be. */
+static enum status open_first(struct engine *e)
 {
-    STATUS_TRY(find_work(e));
-    e->n_devices = e->n_found;
-    e->have_looked = true;
-    enum status code = STATUS_NO_BACKEND;
+    enum status code = status_fail(STATUS_NO_BACKEND, "no device can be opened");
     for (size_t i = 0; i < e->n_devices && code != STATUS_OK; i++) {
         struct engine_device *d = &e->devices[i];
+        if (d->state != DEVICE_CLOSED) {
+            continue;
+        }
         code = begin_opening(d);
         code = code == STATUS_OK ? open_work(d) : code;
         if (code == STATUS_OK ||
@@ -180,6 +181,37 @@ enum status engine_open_devices(struct engine *e)
         }
     }
     return code;
+}
+
+enum status engine_open_devices(struct engine *e)
+{
+    STATUS_TRY(find_work(e));
+    e->n_devices = e->n_found;
+    e->have_looked = true;
+    return open_first(e);
+}
+
+static struct engine_device *find_open(const struct engine *e)
+{
+    for (size_t i = 0; i < e->n_devices; i++) {
+        if (e->devices[i].state == DEVICE_OPEN) {
+            return &e->devices[i];
+        }
+    }
+    return NULL;
+}
+
+enum status engine_open_device(struct engine *e, struct engine_device **out)
+{
+    if (strcmp(e->settings->backend, "cpu") == 0) {
+        return status_fail(STATUS_NO_BACKEND, "it uses no devices (--backend cpu)");
+    }
+    *out = find_open(e);
+    if (*out == NULL) {
+        STATUS_TRY(e->have_looked ? open_first(e) : engine_open_devices(e));
+        *out = find_open(e);
+    }
+    return STATUS_OK;
 }
 
 /* --- on the loop thread ----------------------------------------------------------------------- */
@@ -352,6 +384,15 @@ size_t engine_find_helpers(struct engine *e, const struct engine_device *home, u
         n_opening++;
     }
     return n_opening > 0 ? 0 : n_found;
+}
+
+bool engine_is_opening(const struct engine *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < e->n_devices; i++) {
+        any |= e->devices[i].state == DEVICE_OPENING;
+    }
+    return any;
 }
 
 struct queue *engine_take_queue(struct engine_device *d)

@@ -20,6 +20,7 @@
 #include "kernels/backend.h"
 #include "pipeline/engine/meter.h"
 #include "pipeline/engine/thread_pool.h"
+#include "pipeline/ranks/ranks.h"
 #include "pipeline/settings/settings.h"
 
 #include <stdbool.h>
@@ -107,7 +108,8 @@ struct engine_device {
 };
 
 struct engine {
-    const struct settings *settings; /* borrowed */
+    const struct settings *settings; /* borrowed, as is: */
+    struct ranks *ranks;             /* that may help; set once it is open; NULL: there are none */
     uv_loop_t *loop;
     uv_async_t wake;
     pthread_mutex_t finished_lock;
@@ -162,6 +164,10 @@ bool engine_leave_device(struct engine_device *d, const char *why);
  * further ones are opened; as long as one opens, or a job waits for a device, there are none. */
 size_t engine_find_helpers(struct engine *e, const struct engine_device *home, uint64_t bytes,
                            size_t n, struct engine_device **out);
+/* Whether a device is being opened. */
+bool engine_is_opening(const struct engine *e);
+/* For another rank, when the loop has ended: a device that is open, or can be opened. */
+enum status engine_open_device(struct engine *e, struct engine_device **out) STATUS_MUST_CHECK;
 /* A queue of the place for one job. */
 struct queue *engine_take_queue(struct engine_device *d);
 void engine_give_queue(struct engine_device *d, struct queue *q);

@@ -44,9 +44,10 @@ struct job_copy {
     uint64_t bytes; /* written */
 };
 
-/* A device that helps the job's own one. */
+/* A device that helps the job's own one, or another rank. */
 struct job_helper {
-    struct engine_device *device;
+    struct engine_device *device; /* NULL: a rank */
+    size_t rank;
     struct queue *queue; /* the job's; NULL: not made yet, or no longer there */
     uint64_t bytes;      /* reserved there */
     bool helps, has_failed;
@@ -84,8 +85,10 @@ struct job {
     struct engine_device *device; /* where it is computed; NULL: not known yet */
     struct queue *queue;
     struct job_helper helpers[SETTINGS_MOST_DEVICES];
-    size_t n_helpers;
-    bool has_help; /* the stage has been told of them */
+    size_t n_helpers, n_helping; /* the stage has been told of the first ones */
+    size_t n_ranks_wanted;       /* to be borrowed, besides */
+    bool has_devices;            /* devices have been among them */
+    bool asks_no_rank;           /* one that was borrowed could not help */
     struct stage_need need;
     size_t lines_estimate[STAGE_MAX_PARTS]; /* of tables that do not know their length: grow with
                                                their lines */

@@ -398,8 +398,8 @@ enum status generate_request_parse(int argc, char **argv, struct generate_reques
     struct reading in = {.request = r};
     const struct options options = {
         .command = "generate",
-        .operands = "KIND",
-        .about = "Makes input data. KIND is clusters, series that begin at one value and wander; "
+        .operands = "clusters|dem|nodes|points",
+        .about = "Makes input data of a kind: clusters, series that begin at one value and wander; "
                  "dem, a map of mountain slopes with debris in their channels, as a pair of grids: "
                  "the altitudes, and how much of them is debris; nodes, the values of functions at "
                  "nodes to interpolate between; or points, which lie in clusters.",

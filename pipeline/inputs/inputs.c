@@ -35,6 +35,9 @@ struct inputs {
     atomic_bool stop;
     size_t next, next_source;      /* argument, and --source, to look at next */
     size_t n_foreign;              /* of the present argument: what no pipeline takes */
+    const char *argument;          /* the present one */
+    int first_fd;                  /* of inputs_open_archive, until it is opened; else -1 */
+    char *found_at;                /* where that archive is opened once more */
     size_t n_taken;                /* of the present argument: inputs and failures */
     size_t n_all;                  /* of all arguments */
     FTS *walk;                     /* the folder being walked; NULL: none */
@@ -94,12 +97,32 @@ enum status inputs_open(const struct settings *settings, const struct inputs_sha
         return status_fail(STATUS_NO_MEMORY, "no memory for the list of inputs");
     }
     in->settings = settings;
+    in->first_fd = -1;
     in->share = share != NULL
                     ? *share
                     : (struct inputs_share){.find = find_in_shard, .user = (void *)settings};
     in->scratch_fd = scratch_fd;
     in->output = input_walk_output(settings->output);
     return parts_new(&in->parts);
+}
+
+enum status inputs_open_archive(const struct settings *settings, const char *path,
+                                const char *found_at, int fd, int scratch_fd, struct inputs **out)
+{
+    enum status code = inputs_open(settings, NULL, scratch_fd, out);
+    if (code == STATUS_OK) {
+        (*out)->found_at = strdup(found_at);
+        code =
+            (*out)->found_at != NULL ? code : status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    if (*out == NULL) {
+        close(fd);
+        return code;
+    }
+    (*out)->next = settings->n_inputs;
+    (*out)->argument = path;
+    (*out)->first_fd = fd;
+    return code;
 }
 
 void inputs_stop(struct inputs *in)
@@ -128,7 +151,11 @@ void inputs_free(struct inputs *in)
             fts_close(in->walk);
         }
         close_archive(in);
+        if (in->first_fd >= 0) {
+            close(in->first_fd);
+        }
         parts_free(in->parts);
+        free(in->found_at);
         free(in->leaving);
         free(in->sidecar);
         free(in);
@@ -495,7 +522,8 @@ static enum status lend_member(struct inputs *in, const struct archive_input_ent
                                struct job_part *part)
 {
     *part = (struct job_part){.fd = -1, .is_stream = true, .entry = entry->number};
-    if (!in->archive_comes_once && (part->archive = strdup(in->archive_path)) == NULL) {
+    const char *found_at = in->found_at != NULL ? in->found_at : in->archive_path;
+    if (!in->archive_comes_once && (part->archive = strdup(found_at)) == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
     part->stream = (struct source_stream){
@@ -642,7 +670,7 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
         fts_close(in->walk);
         in->walk = NULL;
         if (error != 0) {
-            return about_walk(in, out, in->settings->inputs[in->next - 1],
+            return about_walk(in, out, in->argument,
                               status_fail_errno(error, "the folder cannot be read to its end"));
         }
     }
@@ -698,7 +726,7 @@ static enum status take_named_pipe(struct inputs *in, const char *path, struct j
 /* Opens the next argument; *got when it is a file that makes a job. */
 static enum status next_argument(struct inputs *in, struct job_input *out, bool *got)
 {
-    const char *path = in->settings->inputs[in->next++];
+    const char *path = in->argument = in->settings->inputs[in->next++];
     struct stat st;
     in->n_taken = in->n_foreign = 0;
     if (settings_is_stdin(path)) {
@@ -762,7 +790,7 @@ static enum status next_source(struct inputs *in, struct job_input *out, bool *g
 /* A folder or an archive that was given has come to its end. */
 static enum status end_argument(struct inputs *in, struct job_input *out)
 {
-    const char *path = in->settings->inputs[in->next - 1];
+    const char *path = in->argument;
     if (in->n_taken > 0) {
         tell_foreign(in, path);
         return STATUS_OK;
@@ -805,6 +833,11 @@ static enum status advance(struct inputs *in, struct job_input *out, bool *got, 
     }
     if (in->archive != NULL) {
         return next_member(in, out, got);
+    }
+    if (in->first_fd >= 0) {
+        const int fd = in->first_fd;
+        in->first_fd = -1;
+        return about_walk(in, out, in->argument, open_archive(in, in->argument, fd, NULL));
     }
     if (in->walk != NULL) {
         return next_in_folder(in, out, got);

@@ -1,6 +1,6 @@
 /*
- * inputs - what a command line's files, folders, archives and pipes come to, one job's input at a time, so
- * that memory does not grow with their number.
+ * inputs - what a command line's files, folders, archives and pipes come to, one job's input at a
+ * time, so that memory does not grow with their number.
  *
  * In folders and archives only what a route takes is looked at; names that begin with '.' and names
  * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone, as are
@@ -40,6 +40,12 @@ struct inputs_share {
  */
 enum status inputs_open(const struct settings *settings, const struct inputs_share *share,
                         int scratch_fd, struct inputs **out) STATUS_MUST_CHECK;
+/* What is in one archive: `fd`, taken over in every case, and opened by the first inputs_next. It
+ * is called `path` (borrowed), beneath which routes find its members, and is opened once more at
+ * `found_at`, for a job that starts over. */
+enum status inputs_open_archive(const struct settings *settings, const char *path,
+                                const char *found_at, int fd, int scratch_fd,
+                                struct inputs **out) STATUS_MUST_CHECK;
 void inputs_free(struct inputs *in);
 /* From any thread: inputs_next comes to its end soon, also while it unpacks an archive, and so does
  * inputs_total_bytes. */

@@ -29,9 +29,9 @@ bool input_name_is_sidecar(const char *path);
  * if it is there twice; 0: the name does not. */
 size_t input_name_asks_for(const char *path, const char *suffix);
 
-/* The X of X.SUFFIX.csv.gz: the last component without .gz .xz .zst .bz2, without the extension of a table or
- * grid, without .SUFFIX. Owned by the caller. STATUS_BAD_ARGUMENT when that is no safe single
- * component of a path: empty, longer than 255 bytes, beginning with a dot. */
+/* The X of X.SUFFIX.csv.gz: the last component without .gz .xz .zst .bz2, without the extension of
+ * a table or grid, without .SUFFIX. Owned by the caller. STATUS_BAD_ARGUMENT when that is no safe
+ * single component of a path: empty, longer than 255 bytes, beginning with a dot. */
 enum status input_name_stem(const char *path, const char *suffix, char **out) STATUS_MUST_CHECK;
 
 #endif

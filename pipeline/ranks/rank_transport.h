@@ -14,7 +14,7 @@
 
 struct rank_link;
 
-enum { RANK_MESSAGE_BYTES = 4096 };
+enum { RANK_MESSAGE_BYTES = 1 << 18 };
 
 struct rank_transport {
     /* The library and its version, in one line; also before open(). */

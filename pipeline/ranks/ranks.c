@@ -34,6 +34,7 @@ static void make_conditions(struct ranks *r)
 {
     pthread_condattr_t monotonic;
     pthread_mutex_init(&r->lock, NULL);
+    pthread_mutex_init(&r->borrow_lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&r->wake, &monotonic);
@@ -41,14 +42,29 @@ static void make_conditions(struct ranks *r)
     pthread_condattr_destroy(&monotonic);
 }
 
+static void free_piece(struct rank_stream *s)
+{
+    struct rank_piece *const first = s->first;
+    s->first = first->next;
+    s->n_read = 0;
+    free(first);
+}
+
 static void release(struct ranks *r)
 {
+    for (size_t i = 0; r->peers != NULL && i < r->size; i++) {
+        while (r->peers[i].stream.first != NULL) {
+            free_piece(&r->peers[i].stream);
+        }
+    }
     pthread_cond_destroy(&r->wake);
     pthread_cond_destroy(&r->news);
     pthread_mutex_destroy(&r->lock);
+    pthread_mutex_destroy(&r->borrow_lock);
     claims_free(&r->claims);
     free(r->cards);
     free(r->peers);
+    free(r->outgoing);
     free(r);
 }
 
@@ -144,14 +160,123 @@ void ranks_stop(struct ranks *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-enum status ranks_sum(struct ranks *r, uint64_t totals[RANKS_TOTALS])
+/* --- those that are done compute for others --------------------------------------------------- */
+
+static bool may_talk(const struct ranks *r)
+{
+    return !ranks_are_ending(r) && !r->stopped && !r->over;
+}
+
+void ranks_borrow(struct ranks *r, size_t n, size_t *borrowed, size_t *n_borrowed)
+{
+    pthread_mutex_lock(&r->borrow_lock);
+    pthread_mutex_lock(&r->lock);
+    r->n_borrowed = 0;
+    r->n_wanted = n < RANK_MOST_BORROWED ? n : RANK_MOST_BORROWED;
+    if (r->own == 0) {
+        ranks_lend(r, 0, r->n_wanted);
+    } else {
+        r->borrowing = RANK_REQUEST_DUE;
+        pthread_cond_signal(&r->wake);
+        while (r->borrowing != RANK_REQUEST_NONE && !ranks_are_ending(r)) {
+            pthread_cond_wait(&r->news, &r->lock);
+        }
+    }
+    *n_borrowed = may_talk(r) ? r->n_borrowed : 0;
+    for (size_t i = 0; i < *n_borrowed; i++) {
+        borrowed[i] = r->borrowed[i];
+    }
+    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->borrow_lock);
+}
+
+/* Waits until something has come or left; false when nothing is going to. */
+static bool wait_for_stream(struct ranks *r)
+{
+    r->n_talks++;
+    pthread_cond_signal(&r->wake);
+    if (may_talk(r)) {
+        pthread_cond_wait(&r->news, &r->lock);
+    }
+    r->n_talks--;
+    return may_talk(r);
+}
+
+static enum status end_talk(struct ranks *r, bool goes_on)
+{
+    const bool is_lost = ranks_are_ending(r);
+    pthread_mutex_unlock(&r->lock);
+    return goes_on ? STATUS_OK
+                   : status_fail(STATUS_CANCELLED, "stopped, since a rank %s",
+                                 is_lost ? "is lost" : "has stopped");
+}
+
+enum status ranks_write(struct ranks *r, size_t to, const void *head, size_t head_bytes,
+                        const void *body, size_t body_bytes)
+{
+    pthread_mutex_lock(&r->lock);
+    struct rank_part *out = r->peers[to].stream.out;
+    bool goes_on = true;
+    out[0] = (struct rank_part){head, head_bytes};
+    out[1] = (struct rank_part){body, body_bytes};
+    while (goes_on && out[0].n_bytes + out[1].n_bytes > 0) {
+        goes_on = wait_for_stream(r);
+    }
+    out[0].n_bytes = out[1].n_bytes = 0;
+    return end_talk(r, goes_on);
+}
+
+enum status ranks_read(struct ranks *r, size_t from, void *to, size_t bytes)
+{
+    pthread_mutex_lock(&r->lock);
+    struct rank_stream *s = &r->peers[from].stream;
+    bool goes_on = true;
+    for (char *at = to; goes_on && bytes > 0;) {
+        if (s->first == NULL) {
+            goes_on = wait_for_stream(r);
+            continue;
+        }
+        const size_t left = s->first->n_bytes - s->n_read, n = bytes < left ? bytes : left;
+        memcpy(at, s->first->bytes + s->n_read, n);
+        at += n;
+        bytes -= n;
+        s->n_read += n;
+        if (n == left) {
+            free_piece(s);
+            s->n_finished++;
+        }
+    }
+    return end_talk(r, goes_on);
+}
+
+/* A rank that this one hears from has borrowed it. RANKS_NOBODY: none has. */
+static size_t find_borrower(const struct ranks *r)
+{
+    size_t i = 0;
+    while (i < r->size && r->peers[i].stream.first == NULL) {
+        i++;
+    }
+    return i < r->size ? i : RANKS_NOBODY;
+}
+
+enum status ranks_sum(struct ranks *r, uint64_t totals[RANKS_TOTALS], const struct ranks_help *help)
 {
     enum status code = STATUS_OK;
     pthread_mutex_lock(&r->lock);
     ranks_add_totals(r, totals);
+    r->is_helpful = help != NULL;
     pthread_cond_signal(&r->wake);
     while (!r->over && !ranks_are_ending(r)) {
-        pthread_cond_wait(&r->news, &r->lock);
+        const size_t borrower = help != NULL ? find_borrower(r) : RANKS_NOBODY;
+        if (borrower == RANKS_NOBODY) {
+            pthread_cond_wait(&r->news, &r->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&r->lock);
+        help->help(help->user, borrower);
+        pthread_mutex_lock(&r->lock);
+        r->is_helpful = true;
+        pthread_cond_signal(&r->wake);
     }
     if (r->over) {
         memcpy(totals, r->totals, sizeof(r->totals));

@@ -7,6 +7,10 @@
  * copy of the claims and asks only about keys that are not in it, so it asks about as often as it
  * has jobs, however many ranks there are.
  *
+ * A rank that is done may compute for one that is not, which borrows it until it gives it back. The
+ * two talk by a stream of bytes each way; rank 0 says who is borrowed by whom. A rank that is done
+ * takes no job any more, so that nobody waits for anybody in a circle.
+ *
  * Rank 0 watches the others, and they watch it. When a rank has not been heard of for the timeout,
  * all others are told to stop. The processes of all ranks are ended once the others have cancelled
  * and cleaned up what they were doing, but after four more timeouts at the latest; where rank 0 is
@@ -53,10 +57,30 @@ enum status ranks_claim(struct ranks *r, uint64_t key, bool *own) STATUS_MUST_CH
 /* From any thread: this rank takes no further job. */
 void ranks_stop(struct ranks *r);
 
-/* This rank is done. Waits until all are, and adds up their totals. Once. STATUS_IO: a rank is
- * lost. */
+/* What a rank does that is borrowed: talks with the borrower until that needs it no more. */
+struct ranks_help {
+    void (*help)(void *user, size_t borrower);
+    void *user;
+};
+
+/* This rank is done. Waits until all are, and adds up their totals. Once. Meanwhile it may be
+ * borrowed, once or more; help NULL: not. STATUS_IO: a rank is lost. */
 enum { RANKS_TOTALS = 8 };
-enum status ranks_sum(struct ranks *r, uint64_t totals[RANKS_TOTALS]) STATUS_MUST_CHECK;
+enum status ranks_sum(struct ranks *r, uint64_t totals[RANKS_TOTALS],
+                      const struct ranks_help *help) STATUS_MUST_CHECK;
+
+/* Borrows up to n ranks that are done and not borrowed, which may be none; waits for rank 0. Each
+ * of them has to hear from this one, and is given back when its help() returns. From any thread;
+ * once a rank is lost or after ranks_stop() there are none. */
+void ranks_borrow(struct ranks *r, size_t n, size_t *borrowed, size_t *n_borrowed);
+/* Sends bytes to the rank that is borrowed, or the borrower: `head`, then `body`, which may be
+ * large. Waits until they are on their way; the memory is the caller's again. For one thread at a
+ * time of those that talk with one rank, as is the next. STATUS_CANCELLED: a rank is lost, or the
+ * borrower stops; it keeps what it has borrowed then, until all are done. */
+enum status ranks_write(struct ranks *r, size_t to, const void *head, size_t head_bytes,
+                        const void *body, size_t body_bytes) STATUS_MUST_CHECK;
+/* Waits for as many bytes from there. Likewise. */
+enum status ranks_read(struct ranks *r, size_t from, void *to, size_t bytes) STATUS_MUST_CHECK;
 
 /* Leaves the others; waits until all do, so that none ends while another still has something to
  * say. Where a rank is lost, or does not leave in time, it ends all processes, this one with exit

@@ -18,13 +18,39 @@ struct rank_card {
     uint64_t digest;
 };
 
+/* A piece of a stream that has come. */
+struct rank_piece {
+    struct rank_piece *next;
+    size_t n_bytes;
+    char bytes[];
+};
+
+/* What this rank writes to another one and reads from it. So many pieces at most are on their way
+ * or not read yet. */
+enum { RANK_WINDOW = 8 };
+struct rank_stream {
+    struct rank_part {
+        const char *at;
+        size_t n_bytes;
+    } out[2];        /* the writer's, not sent yet */
+    size_t n_unread; /* pieces that were sent, and the other has not said to have read */
+    struct rank_piece *first, *last;
+    size_t n_read;     /* bytes of the first */
+    size_t n_finished; /* pieces that were read, which the other has not been told of */
+};
+
 /* A rank, as far as this one knows. */
 struct rank_peer {
     double heard_s; /* on this rank's clock */
     bool cleaned_up;
+    bool is_idle; /* in rank 0: it can be borrowed */
+    struct rank_stream stream;
 };
 
 enum rank_request { RANK_REQUEST_NONE, RANK_REQUEST_DUE, RANK_REQUEST_SENT };
+
+/* So many at most are borrowed at a time. */
+enum { RANK_MOST_BORROWED = 64 };
 
 /* Under the lock, but for what ranks_open() sets and joining finds out. */
 struct ranks {
@@ -34,7 +60,8 @@ struct ranks {
     double timeout_s; /* INFINITY: none */
     size_t own, size;
     struct rank_card *cards; /* of all ranks */
-    struct rank_peer *peers; /* likewise; of use in rank 0: all, elsewhere: rank 0 and itself */
+    struct rank_peer *peers; /* likewise; what they know of each other: in rank 0 of all, elsewhere
+                                of rank 0 and itself */
 
     pthread_t thread;
     pthread_mutex_t lock;
@@ -53,6 +80,14 @@ struct ranks {
     enum rank_request request;
     uint64_t requested; /* key */
     bool stopped;       /* no further job is wanted */
+
+    pthread_mutex_t borrow_lock; /* taken before the other: one thread borrows at a time */
+    enum rank_request borrowing;
+    size_t n_wanted, n_borrowed;
+    uint32_t borrowed[RANK_MOST_BORROWED];
+    bool is_helpful; /* it can be borrowed, and rank 0 is to be told */
+    size_t n_talks;  /* calls that wait for a stream to go on */
+    void *outgoing;  /* a message, while it is made */
 
     uint64_t totals[RANKS_TOTALS]; /* in the end: of all */
     size_t n_added;                /* ranks whose totals are in these, and not sent yet */
@@ -74,6 +109,8 @@ static inline bool ranks_are_ending(const struct ranks *r)
     return r->why[0] != '\0';
 }
 
+/* Rank 0: whom of those that are idle the rank gets, in r->borrowed; up to n. */
+void ranks_lend(struct ranks *r, size_t to, size_t n);
 void ranks_add_totals(struct ranks *r, const uint64_t totals[RANKS_TOTALS]);
 /* By what has passed, but not by long gaps, in which the process was stopped. */
 void ranks_advance_clock(struct ranks *r);

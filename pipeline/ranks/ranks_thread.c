@@ -3,8 +3,8 @@
  * lock except between two polls; nothing that it calls meanwhile waits. It polls the less often the
  * less there is to do, since MPI can only be asked.
  *
- * Rank 0 leads: all messages go to it or come from it, and when a rank is lost it ends all
- * processes. Only when it does not, or is lost itself, do others: rank 1 first.
+ * Rank 0 leads: all messages but streams go to it or come from it, and when a rank is lost it ends
+ * all processes. Only when it does not, or is lost itself, do others: rank 1 first.
  */
 #include "formats/base/log.h"
 #include "pipeline/ranks/ranks_state.h"
@@ -23,12 +23,17 @@ enum { CLEANUP_TIMEOUTS = 4 };
 
 enum kind {
     HEARTBEAT,
-    CLAIM,     /* to rank 0: whose is a key? */
-    CLAIMS,    /* from rank 0: further claims, in their order */
-    TOTALS,    /* to rank 0: of a rank that is done */
-    SUMS,      /* from rank 0: of all, which are done */
-    STOP,      /* text: why; `lost`: who is */
-    CLEANED_UP /* to rank 0: all jobs are cancelled, and nothing is left of them */
+    CLAIM,      /* to rank 0: whose is a key? */
+    CLAIMS,     /* from rank 0: further claims, in their order */
+    TOTALS,     /* to rank 0: of a rank that is done */
+    SUMS,       /* from rank 0: of all, which are done */
+    STOP,       /* text: why; `lost`: who is */
+    CLEANED_UP, /* to rank 0: all jobs are cancelled, and nothing is left of them */
+    IDLE,       /* to rank 0: of a rank that is done, and may be borrowed */
+    BORROW,     /* to rank 0: n are wanted */
+    BORROWED,   /* from rank 0: those that are there */
+    BYTES,      /* from any rank to any: a piece of a stream */
+    READ        /* likewise: n further ones have been read */
 };
 
 /* So many that MPI sends them without asking the receiver first. */
@@ -36,7 +41,7 @@ enum { CLAIMS_AT_ONCE = 200 };
 
 struct message {
     enum kind kind;
-    uint32_t n_claims;
+    uint32_t n; /* claims, ranks, pieces, bytes */
     union {
         struct {
             uint64_t lost;
@@ -47,10 +52,17 @@ struct message {
         } request;
         struct claim claims[CLAIMS_AT_ONCE];
         uint64_t totals[RANKS_TOTALS];
+        uint32_t borrowed[RANK_MOST_BORROWED];
     };
 };
 enum { HEAD_BYTES = offsetof(struct message, stop) };
 _Static_assert(sizeof(struct message) <= RANK_MESSAGE_BYTES, "what the transport takes");
+
+/* The message of BYTES; these come after its head. */
+union piece_message {
+    struct message head;
+    char all[RANK_MESSAGE_BYTES];
+};
 
 static bool is_working(const struct ranks *r)
 {
@@ -124,14 +136,14 @@ static enum status answer(struct ranks *r, size_t from, const struct message *re
     const size_t known = (size_t)request->request.n_known;
     STATUS_TRY(claims_add(&r->claims, request->request.key, from));
     const size_t new = known < r->claims.n ? r->claims.n - known : 0;
-    m.n_claims = (uint32_t)(new < CLAIMS_AT_ONCE ? new : CLAIMS_AT_ONCE);
-    memcpy(m.claims, r->claims.all + known, m.n_claims * sizeof(m.claims[0]));
-    return send_one(r, from, CLAIMS, &m, m.n_claims * sizeof(m.claims[0]));
+    m.n = (uint32_t)(new < CLAIMS_AT_ONCE ? new : CLAIMS_AT_ONCE);
+    memcpy(m.claims, r->claims.all + known, m.n * sizeof(m.claims[0]));
+    return send_one(r, from, CLAIMS, &m, m.n * sizeof(m.claims[0]));
 }
 
 static enum status learn(struct ranks *r, const struct message *m)
 {
-    for (size_t i = 0; i < m->n_claims; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         STATUS_TRY(claims_add(&r->claims, m->claims[i].key, m->claims[i].owner));
     }
     r->request = RANK_REQUEST_NONE;
@@ -147,8 +159,50 @@ void ranks_add_totals(struct ranks *r, const uint64_t totals[RANKS_TOTALS])
     r->n_added++;
 }
 
+void ranks_lend(struct ranks *r, size_t to, size_t n)
+{
+    r->n_borrowed = 0;
+    for (size_t i = 0; i < r->size && r->n_borrowed < n; i++) {
+        if (i != to && r->peers[i].is_idle) {
+            r->peers[i].is_idle = false;
+            r->borrowed[r->n_borrowed++] = (uint32_t)i;
+        }
+    }
+}
+
+static enum status lend(struct ranks *r, size_t to, size_t n)
+{
+    struct message m;
+    ranks_lend(r, to, n < RANK_MOST_BORROWED ? n : RANK_MOST_BORROWED);
+    m.n = (uint32_t)r->n_borrowed;
+    memcpy(m.borrowed, r->borrowed, m.n * sizeof(m.borrowed[0]));
+    return send_one(r, to, BORROWED, &m, m.n * sizeof(m.borrowed[0]));
+}
+
+static void note_borrowed(struct ranks *r, const struct message *m)
+{
+    r->n_borrowed = m->n;
+    memcpy(r->borrowed, m->borrowed, m->n * sizeof(m->borrowed[0]));
+    r->borrowing = RANK_REQUEST_NONE;
+}
+
+static enum status keep_piece(struct rank_stream *s, const struct message *m)
+{
+    struct rank_piece *p = malloc(sizeof(*p) + m->n);
+    if (p == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %u bytes of another rank", m->n);
+    }
+    p->next = NULL;
+    p->n_bytes = m->n;
+    memcpy(p->bytes, (const char *)m + HEAD_BYTES, m->n);
+    *(s->first == NULL ? &s->first : &s->last->next) = p;
+    s->last = p;
+    return STATUS_OK;
+}
+
 static enum status take(struct ranks *r, size_t from, const struct message *m)
 {
+    enum status code = STATUS_OK;
     switch (m->kind) {
     case CLAIM:
         return answer(r, from, m);
@@ -170,10 +224,26 @@ static enum status take(struct ranks *r, size_t from, const struct message *m)
     case CLEANED_UP:
         r->peers[from].cleaned_up = true;
         break;
+    case IDLE:
+        r->peers[from].is_idle = true;
+        break;
+    case BORROW:
+        return lend(r, from, m->n);
+    case BORROWED:
+        note_borrowed(r, m);
+        pthread_cond_broadcast(&r->news);
+        break;
+    case BYTES:
+        code = keep_piece(&r->peers[from].stream, m);
+        pthread_cond_broadcast(&r->news);
+        break;
+    case READ:
+        r->peers[from].stream.n_unread -= m->n;
+        break;
     case HEARTBEAT:
         break;
     }
-    return STATUS_OK;
+    return code;
 }
 
 /* Takes what has come; *came: something has. */
@@ -193,6 +263,68 @@ static enum status receive(struct ranks *r, bool *came)
 }
 
 /* --- what is due ------------------------------------------------------------------------------ */
+
+/* What fits into a piece. */
+static size_t fill_piece(struct rank_stream *s, char *to, size_t bytes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < 2; i++) {
+        struct rank_part *part = &s->out[i];
+        const size_t now = part->n_bytes < bytes - n ? part->n_bytes : bytes - n;
+        if (now > 0) {
+            memcpy(to + n, part->at, now);
+            part->at += now;
+            part->n_bytes -= now;
+        }
+        n += now;
+    }
+    return n;
+}
+
+/* As long as the other is not too far behind; that it has read is said now and then. */
+static enum status send_stream(struct ranks *r, size_t to)
+{
+    struct rank_stream *s = &r->peers[to].stream;
+    while (s->out[0].n_bytes + s->out[1].n_bytes > 0 && s->n_unread < RANK_WINDOW) {
+        union piece_message *m = r->outgoing;
+        const size_t n = fill_piece(s, m->all + HEAD_BYTES, sizeof(m->all) - HEAD_BYTES);
+        m->head.n = (uint32_t)n;
+        s->n_unread++;
+        STATUS_TRY(send_one(r, to, BYTES, &m->head, n));
+        pthread_cond_broadcast(&r->news);
+    }
+    if (s->n_finished >= RANK_WINDOW / 2) {
+        struct message m = {.n = (uint32_t)s->n_finished};
+        s->n_finished = 0;
+        STATUS_TRY(send_one(r, to, READ, &m, 0));
+    }
+    return STATUS_OK;
+}
+
+static enum status send_streams(struct ranks *r)
+{
+    for (size_t i = 0; i < r->size && !ranks_are_ending(r); i++) {
+        STATUS_TRY(send_stream(r, i));
+    }
+    return STATUS_OK;
+}
+
+/* About ranks that compute for others. */
+static enum status send_help(struct ranks *r)
+{
+    struct message m;
+    if (r->is_helpful) {
+        r->is_helpful = false;
+        r->peers[r->own].is_idle = true;
+        STATUS_TRY(r->own == 0 ? STATUS_OK : send(r, IDLE, &m, 0));
+    }
+    if (r->borrowing == RANK_REQUEST_DUE) {
+        r->borrowing = RANK_REQUEST_SENT;
+        m.n = (uint32_t)r->n_wanted;
+        STATUS_TRY(send(r, BORROW, &m, 0));
+    }
+    return send_streams(r);
+}
 
 static enum status send_due(struct ranks *r)
 {
@@ -252,7 +384,8 @@ static enum status exchange_cards(struct ranks *r)
     snprintf(own.version, sizeof(own.version), "%s", r->start.version);
     r->cards = calloc(r->size, sizeof(*r->cards));
     r->peers = calloc(r->size, sizeof(*r->peers));
-    if (r->cards == NULL || r->peers == NULL) {
+    r->outgoing = calloc(1, sizeof(union piece_message));
+    if (r->cards == NULL || r->peers == NULL || r->outgoing == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu ranks", r->size);
     }
     log_debug("rank %zu of %zu on %s", r->own, r->size, own.host);
@@ -332,18 +465,24 @@ static void step(struct ranks *r)
     if (code == STATUS_OK) {
         code = send_due(r);
     }
+    if (code == STATUS_OK) {
+        code = send_help(r);
+    }
     if (code != STATUS_OK) {
         fail(r, RANKS_NOBODY, status_message());
     }
     look_for_silence(r);
 }
 
+/* What comes while somebody waits for a stream is late by a sixteenth of the time that it took. */
 static void wait_to_poll(struct ranks *r)
 {
-    if (ranks_wait(r, &r->wake, 1e-6 * (double)r->poll_us)) {
+    const long us = r->poll_us;
+    if (ranks_wait(r, &r->wake, 1e-6 * (double)us)) {
         r->poll_us = SHORTEST_POLL_US; /* something is wanted */
     } else {
-        r->poll_us = 2 * r->poll_us < LONGEST_POLL_US ? 2 * r->poll_us : LONGEST_POLL_US;
+        const long next = us + (r->n_talks > 0 ? us / 16 : us);
+        r->poll_us = next < LONGEST_POLL_US ? next : LONGEST_POLL_US;
     }
 }
 

@@ -489,6 +489,8 @@ int service_run(int argc, char **argv, struct settings *settings)
     struct service *s = calloc(1, sizeof(*s));
     struct settings *own = calloc(1, sizeof(*own));
     log_drop_when_blocked();
+    /* Workers give their own threads to it; others of its own would wait for nothing. */
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     if (s == NULL || own == NULL || uv_loop_init(&s->loop) != 0) {
         log_error("no memory to begin");
         settings_free(settings);

@@ -15,6 +15,7 @@
 #include "pipeline/names/projection.h"
 #include "pipeline/names/text.h"
 #include "pipeline/worker/worker_protocol.h"
+#include "pipeline/worker/worker_routes.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -62,6 +63,7 @@ struct group {
     struct file *parts[STAGE_MAX_PARTS];
     size_t n_parts; /* that the job needs */
     bool is_ready, is_unfit;
+    bool is_archive; /* whose jobs its worker finds; `stage` means nothing then */
     TAILQ_ENTRY(group) place;
 };
 TAILQ_HEAD(groups, group);
@@ -427,9 +429,6 @@ static void refuse(struct service_inbox *inbox, struct file *f)
     char names[SETTINGS_NAMES_BYTES];
     if (input_name_is_sidecar(f->path)) {
         set_reason(f, "is a sidecar file of a grid or a table, ignored");
-    } else if (archive_input_named(f->path)) {
-        set_reason(f, "archives are not unpacked here: unpack it into the folder, or give it to "
-                      "leat run");
     } else {
         set_reason(f,
                    "no pipeline takes it: put it into a folder named %s, or give it a name like %s",
@@ -465,9 +464,15 @@ static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
         return;
     }
     bool routes = settings_routes(s, path);
+    const struct job_settings archive = {.stage = stage_registry[0], .n_parts = 1};
     if (is_marker || (!routes && projection_named(path))) {
         f->is_beside = true;
         look_at(inbox, f, now_ms);
+    } else if (!routes && archive_input_named(f->path)) {
+        join(inbox, f, &archive, now_ms);
+        if (f->group != NULL) {
+            f->group->is_archive = true;
+        }
     } else if (!routes) {
         refuse(inbox, f);
     } else if ((code = settings_resolve(s, path, &job)) != STATUS_OK) {
@@ -762,11 +767,16 @@ static enum status make_job(const struct service_inbox *inbox, const struct grou
         status_fail(code, "no memory for a job");
         goto end;
     }
-    code = settings_resolve(inbox->settings, whole, &settings);
+    if (g->is_archive) {
+        code = archive_input_stem(input_name_last(path), &settings.stem);
+    } else {
+        code = settings_resolve(inbox->settings, whole, &settings);
+    }
     if (code != STATUS_OK) {
         goto end;
     }
-    parameters = worker_pack_settings(&settings);
+    parameters =
+        g->is_archive ? worker_pack_routes(inbox->settings) : worker_pack_settings(&settings);
     if (parameters == NULL) {
         code = status_fail(STATUS_BAD_ARGUMENT, "its parameters are no UTF-8");
         goto end;

@@ -7,6 +7,7 @@
 #include "formats/base/excerpt.h"
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
+#include "pipeline/worker/worker_routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +144,10 @@ size_t service_jobs_wanted(const struct service *s)
 static enum status n_parts_of(const struct spool_job *spool, size_t *n)
 {
     struct job_settings settings;
+    if (worker_is_archive(spool->parameters)) {
+        *n = 1;
+        return STATUS_OK;
+    }
     const enum status code = worker_unpack_settings(spool->parameters, spool->id, &settings);
     *n = 0;
     if (code != STATUS_OK) {

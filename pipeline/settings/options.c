@@ -17,10 +17,11 @@ static const struct option_entry own_entries[] = {
 
 enum {
     OWN = sizeof(own_entries) / sizeof(own_entries[0]),
-    FIRST = 0x100,         /* what getopt_long returns for the first entry's name, and so on */
-    WIDTH = 79,            /* of the help */
-    HELP_COLUMN = 29,      /* where the options' help begins */
-    LONGEST_SENTENCE = 400 /* of an option's help */
+    FIRST = 0x100,          /* what getopt_long returns for the first entry's name, and so on */
+    WIDTH = 79,             /* of the help */
+    HELP_COLUMN = 29,       /* where the options' help begins */
+    LONGEST_SENTENCE = 400, /* of an option's help */
+    LONGEST_WORD = 512      /* that is completed */
 };
 
 void options_print_version(void)
@@ -66,23 +67,30 @@ static void print_wrapped(const char *text, int column, int indent)
     putchar('\n');
 }
 
-static void print_entry(const struct option_entry *e, bool first)
+void options_print_row(const char *left, const char *help)
 {
-    char help[LONGEST_SENTENCE];
-    if (e->name == NULL) {
-        printf("%s%s\n", first ? "" : "\n", e->help);
-        return;
-    }
-    int column = e->letter != 0 ? printf("  -%c, ", e->letter) : printf("      ");
-    column += printf("--%s%s%s", e->name, e->arg != NULL ? "=" : "", e->arg != NULL ? e->arg : "");
+    int column = printf("  %s", left);
     if (column + 2 > HELP_COLUMN) {
         putchar('\n');
         column = 0;
     }
     printf("%*s", HELP_COLUMN - column, "");
+    print_wrapped(help, HELP_COLUMN, HELP_COLUMN);
+}
+
+static void print_entry(const struct option_entry *e, bool first)
+{
+    char help[LONGEST_SENTENCE], left[64];
+    if (e->name == NULL) {
+        printf("%s%s\n", first ? "" : "\n", e->help);
+        return;
+    }
+    const char letter[] = {'-', e->letter, ',', '\0'};
+    snprintf(left, sizeof(left), "%3s --%s%s%s", e->letter != 0 ? letter : "", e->name,
+             e->arg != NULL ? "=" : "", e->arg != NULL ? e->arg : "");
     snprintf(help, sizeof(help), e->initial != NULL ? "%s (default %s)" : "%s", e->help,
              e->initial);
-    print_wrapped(help, HELP_COLUMN, HELP_COLUMN);
+    options_print_row(left, help);
 }
 
 static void print_help(const struct options *o)
@@ -98,7 +106,99 @@ static void print_help(const struct options *o)
         }
     }
     putchar('\n');
+    if (o->print_more != NULL) {
+        o->print_more();
+    }
     print_wrapped(o->notes, 0, 0);
+}
+
+/* --- completion ------------------------------------------------------------------------------- */
+
+void options_offer(const struct options_word *word, const char *value)
+{
+    char whole[LONGEST_WORD];
+    if (strncmp(value, word->text, strlen(word->text)) == 0) {
+        snprintf(whole, sizeof(whole), "%s%s", word->begin, value);
+        puts(whole + word->n_known);
+    }
+}
+
+void options_offer_choices(const struct options_word *word, const char *choices)
+{
+    char all[LONGEST_WORD], *rest = all;
+    snprintf(all, sizeof(all), "%s", choices);
+    for (char *choice; (choice = strsep(&rest, "|")) != NULL;) {
+        choice += strspn(choice, " ");
+        choice[strcspn(choice, " ")] = '\0';
+        if (choice[0] >= 'a' && choice[0] <= 'z') {
+            options_offer(word, choice);
+        }
+    }
+}
+
+/* The option that the n characters give: "--jobs", "-j". */
+static const struct option_entry *find_word(const struct options *o, const char *text, size_t n)
+{
+    const struct option_entry *e;
+    for (size_t i = 0; (e = entry_at(o, i)) != NULL; i++) {
+        const bool is_long = e->name != NULL && n > 2 && strlen(e->name) == n - 2 &&
+                             text[1] == '-' && strncmp(e->name, text + 2, n - 2) == 0;
+        if (n > 1 && text[0] == '-' && (is_long || (n == 2 && text[1] == e->letter))) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* Bash has "=" as a word of its own: the last word is put together again, *n is without its rest.
+ */
+static size_t join(char *const words[], size_t *n, char out[LONGEST_WORD])
+{
+    size_t first = *n - 1, n_known = 0;
+    while (first > 0 && (strcmp(words[first], "=") == 0 || strcmp(words[first - 1], "=") == 0)) {
+        first--;
+    }
+    out[0] = '\0';
+    for (size_t i = first; i < *n; i++) {
+        const size_t length = strlen(out);
+        n_known = i > first && strcmp(words[i], "=") != 0 ? length : n_known;
+        n_known = i > first && strcmp(words[i], "=") == 0 && i + 1 == *n ? length + 1 : n_known;
+        snprintf(out + length, LONGEST_WORD - length, "%s", words[i]);
+    }
+    *n = first + 1;
+    return n_known;
+}
+
+static void complete(const struct options *o, size_t n, char *const words[], void *user)
+{
+    char last[LONGEST_WORD], begin[LONGEST_WORD] = "";
+    if (n == 0) {
+        return;
+    }
+    const size_t n_known = join(words, &n, last), n_name = strcspn(last, "=");
+    struct options_word word = {.text = last, .begin = begin, .n_known = n_known};
+    const struct option_entry *e = n > 1 ? find_word(o, words[n - 2], strlen(words[n - 2])) : NULL;
+    if ((e == NULL || e->arg == NULL) && last[n_name] == '=') { /* --option=value */
+        e = find_word(o, last, n_name);
+        word.text = last + n_name + 1;
+        memcpy(begin, last, n_name + 1);
+    }
+    if (e != NULL && e->arg != NULL) {
+        options_offer_choices(&word, e->arg);
+        if (o->complete != NULL) {
+            o->complete(user, e, &word);
+        }
+        return;
+    }
+    word = (struct options_word){.text = last, .begin = ""};
+    for (size_t i = 0; last[0] == '-' && (e = entry_at(o, i)) != NULL; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "--%s", e->name != NULL ? e->name : "");
+        if (e->name != NULL) {
+            options_offer(&word, name);
+        }
+    }
+    options_offer_choices(&word, last[0] != '-' ? o->operands : "");
 }
 
 /* --- mistakes --------------------------------------------------------------------------------- */
@@ -200,8 +300,12 @@ enum status options_parse(const struct options *o, int argc, char **argv, void *
     char letters[2 * (OPTIONS_MAX + OWN) + 2];
     enum status status = STATUS_OK;
     int returned;
+    *done = argc > 1 && strcmp(argv[1], "--complete") == 0;
+    if (*done) {
+        complete(o, (size_t)argc - 2, argv + 2, user);
+        return STATUS_OK;
+    }
     list_options(o, longs, letters);
-    *done = false;
     optind = 0; /* glibc: begin again */
     opterr = 0;
     while ((returned = getopt_long(argc, argv, letters, longs, NULL)) != -1) {

@@ -3,7 +3,8 @@
  * made, and errors as statuses.
  *
  * Adds -h/--help and --version to a command's own options. Long options may be abbreviated, options
- * may follow operands, and "--" ends them. A mistyped option is named together with the nearest one
+ * may follow operands, and "--" ends them. "--complete WORD..." prints what the last of the words may
+ * become, one a line, for a shell (command_completion.c). A mistyped option is named together with the nearest one
  * there is.
  */
 #ifndef LEAT_PIPELINE_SETTINGS_OPTIONS_H
@@ -26,12 +27,23 @@ struct option_entry {
     const char *initial; /* the default, for the help; NULL: none, or `help` says it */
 };
 
+/* A word that a shell completes. */
+struct options_word {
+    const char *text, *begin; /* its value so far; what stands before that in the word */
+    size_t n_known;           /* of the word: characters that the shell has as words before it */
+};
+
 struct options {
     const char *command;       /* "run" */
     const char *operands;      /* "INPUT..."; "": none */
     const char *about, *notes; /* before and after the options in the help */
     const struct option_entry *entries;
     size_t n_entries;
+    void (*print_more)(void); /* between options and notes in the help; NULL: nothing */
+    /* Offers what the value of an option may be, where its `arg` does not say it: words in lower
+     * case with '|' between them. NULL: nothing more. */
+    void (*complete)(void *user, const struct option_entry *option,
+                     const struct options_word *word);
     /* Takes an option with its value (NULL: it takes none) or, where `option` is NULL, an operand;
      * all operands come after all options. The value is a string of argv. */
     enum status (*take)(void *user, const struct option_entry *option, const char *value);
@@ -41,6 +53,13 @@ struct options {
  * reordered. One thread at a time. STATUS_BAD_ARGUMENT, or what take() returned. */
 enum status options_parse(const struct options *options, int argc, char **argv, void *user,
                           bool *done) STATUS_MUST_CHECK;
+
+/* Prints the word with that value, if it begins as `word` does. */
+void options_offer(const struct options_word *word, const char *value);
+/* The same for each of the words in lower case that '|' separates. */
+void options_offer_choices(const struct options_word *word, const char *choices);
+/* "  LEFT    help", wrapped, in the columns of the options' help. */
+void options_print_row(const char *left, const char *help);
 
 /* What leat does, in a sentence of two lines. */
 #define OPTIONS_ABOUT                                                                              \

@@ -26,14 +26,14 @@ static const struct command commands[] = {
      "'-' is standard "
      "input. "
      "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done."},
-    {"check", SETTINGS_OF_RUN, "INPUT...",
+    {"check", SETTINGS_OF_CHECK, "INPUT...",
      "Reads and validates inputs, and says what run would do with them, without doing it.",
      "Exit status: 0 every input is fit, 1 some input is not, 2 nothing could be checked."},
-    {"show", SETTINGS_OF_RUN, "RESULT|INPUT...",
+    {"show", SETTINGS_OF_CHECK, "RESULT|INPUT...",
      "Says what a result says: figures, warnings, parameters, files; of an input what check does.",
      "RESULT is a folder of results, or its result.json. Exit status: 0 all of them, 1 some input "
      "is not fit, 2 nothing could be shown."},
-    {"doctor", SETTINGS_OF_RUN, "",
+    {"doctor", SETTINGS_OF_DOCTOR, "",
      "Says what works here and what does not: backends, devices, driver, limits, folders.",
      "Exit status: 0 the backend asked for works, 2 it does not."},
     {"watch", SETTINGS_OF_WATCH, "", "Processes what is dropped into a folder, until told to stop.",
@@ -93,16 +93,74 @@ static enum status take(void *user, const struct option_entry *option, const cha
     return STATUS_OK;
 }
 
+/* The parameters of every pipeline, from its table. */
+static void print_parameters(void)
+{
+    char left[128], help[256];
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        printf("Parameters of %s, for --set KEY=VALUE:\n", (*s)->name);
+        for (size_t i = 0; i < (*s)->n_specs; i++) {
+            const struct param_spec *spec = &(*s)->specs[i];
+            snprintf(left, sizeof(left), "%s%s%s", spec->key, spec->choices != NULL ? "=" : "",
+                     spec->choices != NULL ? spec->choices : "");
+            snprintf(help, sizeof(help), *spec->text != '\0' ? "%s (default %s)" : "%s", spec->help,
+                     spec->text);
+            options_print_row(left, help);
+        }
+    }
+    printf("Parameters of every pipeline:");
+    const char *key;
+    for (size_t i = 0; (key = settings_reader_key(i)) != NULL; i++) {
+        printf("%s %s", i > 0 ? "," : "", key);
+    }
+    printf("\n\n");
+}
+
+static void offer_parameters(const struct stage_ops *stage, const struct options_word *word)
+{
+    for (size_t i = 0; i < stage->n_specs; i++) {
+        const struct param_spec *spec = &stage->specs[i];
+        char begin[256];
+        const int n = snprintf(begin, sizeof(begin), "%s=", spec->key);
+        if (strncmp(word->text, begin, (size_t)n) != 0) {
+            options_offer(word, begin);
+        } else if (spec->choices != NULL) {
+            snprintf(begin, sizeof(begin), "%s%s=", word->begin, spec->key);
+            const struct options_word value = {word->text + n, begin, word->n_known};
+            options_offer_choices(&value, spec->choices);
+        }
+    }
+}
+
+/* Names of pipelines; parameters of all of them, and their values. */
+static void complete(void *user, const struct option_entry *option, const struct options_word *word)
+{
+    const struct given *g = user;
+    const size_t i = (size_t)(option - g->options);
+    const enum settings_kind kind = i < settings_n_keys ? settings_keys[i].kind : SETTINGS_TEXT;
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        if (kind == SETTINGS_PIPELINE) {
+            options_offer(word, (*s)->name);
+        } else if (kind == SETTINGS_PARAMETER) {
+            offer_parameters(*s, word);
+        }
+    }
+}
+
 static enum status parse_options(struct given *g, int argc, char **argv, bool *done)
 {
     const struct command *c = g->command;
-    const struct options options = {.command = c->name,
-                                    .operands = c->operands,
-                                    .about = c->about,
-                                    .notes = c->notes,
-                                    .entries = g->options,
-                                    .n_entries = settings_n_keys,
-                                    .take = take};
+    const struct options options = {
+        .command = c->name,
+        .operands = c->operands,
+        .about = c->about,
+        .notes = c->notes,
+        .entries = g->options,
+        .n_entries = settings_n_keys,
+        .print_more =
+            (c->where & (SETTINGS_OF_RUN | SETTINGS_OF_CHECK)) != 0 ? print_parameters : NULL,
+        .complete = complete,
+        .take = take};
     assert(settings_n_keys <= OPTIONS_MAX);
     for (size_t i = 0; i < settings_n_keys; i++) {
         const struct settings_key *key = &settings_keys[i];

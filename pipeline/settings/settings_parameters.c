@@ -15,6 +15,11 @@ enum status settings_prefix_error(enum status status, const char *origin)
                                : status_fail(status, "%s: %s", origin, status_message());
 }
 
+const char *settings_reader_key(size_t i)
+{
+    return i < TABLE_N_OPTIONS ? table_option_key((enum table_option)i) : NULL;
+}
+
 enum status settings_suggest(enum status status, const struct param_spec *spec, const char *value)
 {
     char words[128];
@@ -88,10 +93,10 @@ enum status settings_take_parameter(struct job_settings *j, const char *key, con
         return table_option_set(&j->table, option, value);
     }
     const struct param_spec *spec = find_spec(j->stage, key);
-    return spec != NULL
-               ? settings_suggest(
-                     stage_parse_param(spec, value, &j->params[spec - j->stage->specs]), spec, value)
-               : unknown_parameter(j->stage, key);
+    return spec != NULL ? settings_suggest(
+                              stage_parse_param(spec, value, &j->params[spec - j->stage->specs]),
+                              spec, value)
+                        : unknown_parameter(j->stage, key);
 }
 
 enum status settings_check_parameter(const struct stage_ops *stage, const char *key,

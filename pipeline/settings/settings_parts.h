@@ -24,10 +24,12 @@ enum settings_kind {
 /* Where a key is known: in the configuration file, and as an option of these commands. */
 enum {
     SETTINGS_OF_FILE = 1,
-    SETTINGS_OF_RUN = 2, /* run, check and doctor */
+    SETTINGS_OF_RUN = 2,
     SETTINGS_OF_WATCH = 4,
     SETTINGS_OF_STATUS = 8,
-    SETTINGS_OF_RETRY = 16
+    SETTINGS_OF_RETRY = 16,
+    SETTINGS_OF_CHECK = 32,
+    SETTINGS_OF_DOCTOR = 64
 };
 
 /* A long option, or a key of the configuration file, or both. `keep_inputs` is the option
@@ -69,6 +71,8 @@ enum status settings_check_parameters(const struct stage_ops *stage,
                                       const struct setting_list *list) STATUS_MUST_CHECK;
 /* Appends a copy to a list of strings. */
 enum status settings_append(char ***list, size_t *n, const char *text) STATUS_MUST_CHECK;
+/* The keys that the readers know whatever the pipeline; NULL after the last. */
+const char *settings_reader_key(size_t i);
 /* stage_find, or STATUS_BAD_ARGUMENT with the nearest name and all there are. */
 enum status settings_find_stage(const char *name, const struct stage_ops **out) STATUS_MUST_CHECK;
 

@@ -13,8 +13,10 @@
 #include "pipeline/engine/job.h"
 #include "pipeline/names/projection.h"
 #include "pipeline/names/text.h"
+#include "pipeline/worker/worker_archive.h"
 #include "pipeline/worker/worker_fault.h"
 #include "pipeline/worker/worker_protocol.h"
+#include "pipeline/worker/worker_routes.h"
 #include "watch/files/beneath.h"
 #include "watch/spool/spool.h"
 
@@ -28,9 +30,12 @@
 #include <unistd.h>
 
 struct task {
-    json_t *message; /* {"do": "job"}; table options borrow from it */
-    const char *id;  /* in it */
-    struct job *job; /* NULL: not begun */
+    struct worker *worker;
+    json_t *message;                /* {"do": "job"}; table options borrow from it */
+    const char *id;                 /* in it */
+    struct job *job;                /* NULL: not begun, or an archive */
+    struct worker_archive *archive; /* that is worked on; NULL: none */
+    uint64_t begun_ms;
     struct task *next;
 };
 
@@ -134,9 +139,19 @@ static void forget(struct worker *w, struct task *task)
     free(task);
 }
 
+static bool has_archive(const struct worker *w)
+{
+    const struct task *t = w->tasks;
+    while (t != NULL && t->archive == NULL) {
+        t = t->next;
+    }
+    return t != NULL;
+}
+
 static void end_if_idle(struct worker *w)
 {
-    if (w->is_ending && w->engine.n_jobs == 0 && !uv_is_closing((uv_handle_t *)&w->alive)) {
+    if (w->is_ending && w->engine.n_jobs == 0 && !has_archive(w) &&
+        !uv_is_closing((uv_handle_t *)&w->alive)) {
         uv_close((uv_handle_t *)&w->alive, NULL);
         uv_stop(&w->loop);
     }
@@ -149,7 +164,7 @@ static void begin_drain(struct worker *w, const char *why)
     w->is_draining = true;
     for (struct task *t = w->tasks; t != NULL; t = next) {
         next = t->next;
-        if (t->job == NULL) {
+        if (t->job == NULL && t->archive == NULL) {
             say_failed(w, t->id, STATUS_CANCELLED, why);
             forget(w, t);
         }
@@ -166,6 +181,11 @@ static void begin_end(struct worker *w, enum status code, const char *why)
     begin_drain(w, why);
     for (size_t i = 0; i < w->engine.n_jobs; i++) {
         job_cancel(w->engine.jobs[i], code, why);
+    }
+    for (struct task *t = w->tasks; t != NULL; t = t->next) {
+        if (t->archive != NULL) {
+            worker_archive_stop(t->archive, code, why);
+        }
     }
     end_if_idle(w);
 }
@@ -199,28 +219,128 @@ static void on_waits(void *user, const struct job *job, bool waits, double deadl
     }
 }
 
-/* Begins jobs that wait while the engine has places. */
+static void begin_jobs(struct worker *w);
+
+static void archive_went_on(void *task)
+{
+    begin_jobs(((struct task *)task)->worker);
+}
+
+static void archive_ended(void *task, enum status code, const char *text, json_t *outputs,
+                          size_t n_failed, uint64_t input_bytes)
+{
+    struct task *t = task;
+    struct worker *w = t->worker;
+    t->archive = NULL;
+    if (code == STATUS_OK) {
+        json_t *warnings = json_array();
+        if (n_failed > 0 &&
+            json_array_append_new(
+                warnings, json_sprintf("%zu of its files failed; result.json says which and why",
+                                       n_failed)) != 0) {
+            json_decref(warnings);
+            warnings = NULL;
+        }
+        worker_link_send(
+            &w->link, json_pack("{s:s, s:s, s:f, s:I, s:O, s:o}", "is", "done", "id", t->id,
+                                "seconds", (double)(uv_now(&w->loop) - t->begun_ms) * 1e-3, "bytes",
+                                (json_int_t)input_bytes, "outputs", outputs, "warnings", warnings));
+        forget(w, t);
+    } else {
+        fail_task(w, t, status_set(code, text));
+    }
+    begin_jobs(w);
+    end_if_idle(w);
+}
+
+static enum status start_archive(struct worker *w, struct task *t, const char *path,
+                                 const char *file)
+{
+    char part[SPOOL_ID_BYTES + 8], *found_at;
+    struct worker_archive_order order = {.engine = &w->engine,
+                                         .settings = &w->settings,
+                                         .message = t->message,
+                                         .path = path,
+                                         .went_on = archive_went_on,
+                                         .ended = archive_ended,
+                                         .user = t};
+    STATUS_TRY(worker_fault(path));
+    if (asprintf(&found_at, "/proc/self/fd/%d/%s/in/%s", w->work_fd, t->id, file) < 0) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    order.found_at = found_at;
+    spool_part_name(t->id, part);
+    order.part_fd = openat(w->context.out_fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum status code =
+        order.part_fd >= 0
+            ? open_file(
+                  w, t->id,
+                  json_object_get(json_array_get(json_object_get(t->message, "parts"), 0), "file"),
+                  &order.fd)
+            : status_fail_errno(errno, "cannot open the part folder '%s'", part);
+    if (code == STATUS_OK) {
+        code = worker_archive_begin(&order, &t->archive);
+    } else if (order.part_fd >= 0) {
+        close(order.part_fd);
+    }
+    free(found_at);
+    return code;
+}
+
+/* An archive is worked on as one job, whose own jobs have a deadline each. */
+static enum status begin_archive(struct worker *w, struct task *t)
+{
+    const json_t *part = json_array_get(json_object_get(t->message, "parts"), 0);
+    char *path = worker_unpack_name(json_object_get(part, "path"));
+    char *file = worker_unpack_name(json_object_get(part, "file"));
+    t->begun_ms = uv_now(&w->loop);
+    say_begun(w, t, false, 0);
+    const enum status code =
+        path != NULL && file != NULL
+            ? start_archive(w, t, path, file)
+            : status_fail(STATUS_NO_MEMORY, "no memory for the name of an archive");
+    free(path);
+    free(file);
+    return code;
+}
+
+static enum status begin_one(struct worker *w, struct task *t)
+{
+    struct job_input input;
+    say_begun(w, t, false, w->settings.deadline_s);
+    enum status code = open_input(w, t, &input);
+    if (code == STATUS_OK) {
+        code = job_start(&w->context, &input);
+    } else {
+        job_input_free(&input);
+    }
+    if (code == STATUS_OK) {
+        t->job = w->engine.jobs[w->engine.n_jobs - 1];
+    }
+    return code;
+}
+
+/* Begins jobs that wait, and goes on with archives, while the engine has places. */
 static void begin_jobs(struct worker *w)
 {
     struct task *t = w->tasks;
-    while (t != NULL && !w->is_draining && w->engine.n_jobs < w->engine.max_jobs) {
+    while (t != NULL && w->engine.n_jobs < w->engine.max_jobs) {
         struct task *next = t->next;
-        if (t->job == NULL) {
-            struct job_input input;
-            say_begun(w, t, false, w->settings.deadline_s);
-            enum status code = open_input(w, t, &input);
+        enum status code = STATUS_OK;
+        if (t->archive != NULL) {
+            worker_archive_step(t->archive);
+        } else if (t->job == NULL && !w->is_draining && worker_is_archive(t->message)) {
+            code = begin_archive(w, t);
             if (code == STATUS_OK) {
-                code = job_start(&w->context, &input);
-            } else {
-                job_input_free(&input);
+                worker_archive_step(t->archive);
             }
-            if (code == STATUS_OK) {
-                t->job = w->engine.jobs[w->engine.n_jobs - 1];
-            } else {
-                fail_task(w, t, code);
-            }
+        } else if (t->job == NULL && !w->is_draining) {
+            code = begin_one(w, t);
         }
-        t = next;
+        if (code != STATUS_OK) {
+            fail_task(w, t, code);
+        }
+        t = w->is_ending ? NULL : next; /* which has gone when the device has failed */
     }
 }
 
@@ -264,6 +384,7 @@ static void add_job(struct worker *w, const json_t *message)
         free(t);
         return;
     }
+    t->worker = w;
     t->message = json_incref((json_t *)message);
     t->id = id;
     *w->last_task = t;

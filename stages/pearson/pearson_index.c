@@ -153,8 +153,10 @@ enum status pearson_notice(const struct stage_args *args, struct result *out)
     const bool by_lines = choice.columns == table->lines_are_columns;
     const size_t n_series = by_lines ? table->n_lines : table->cells_per_line;
     const size_t n_samples = by_lines ? table->cells_per_line : table->n_lines;
-    if (n_samples >= FEW_SAMPLES || n_series < FEW_SAMPLES || n_series < MANY * n_samples) {
-        return STATUS_OK;
+    const bool is_told = pearson_guesses_sides(args) && strcmp(table->format, "csv") == 0;
+    if (n_samples >= FEW_SAMPLES || n_series < FEW_SAMPLES || n_series < MANY * n_samples ||
+        is_told) {
+        return STATUS_OK; /* is_told: which side was taken, and how many samples they have */
     }
     return result_warn(out,
                        "each of the %zu series is a %s of %zu samples, by which coefficients are "

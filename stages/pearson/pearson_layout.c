@@ -160,14 +160,20 @@ enum status pearson_check_series(const struct stage_args *args, size_t n_series)
  */
 enum { UNLIKELY_ROWS = 1000, UNLIKELY_RATIO = 500 };
 
+bool pearson_guesses_sides(const struct stage_args *args)
+{
+    const struct table_info *table = args->inputs[0].table;
+    return args->params[SERIES].index == SERIES_AUTO && !table->has_header && !table->has_labels;
+}
+
 enum status pearson_check_sides(const struct stage_args *args, struct stage_need *need)
 {
     const struct table_info *table = args->inputs[0].table;
     const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
     const size_t rows = table->lines_are_columns ? table->cells_per_line : lines;
     const size_t columns = table->lines_are_columns ? lines : table->cells_per_line;
-    if (args->params[SERIES].index != SERIES_AUTO || table->has_header || table->has_labels) {
-        return STATUS_OK; /* it is said, or what has a name is a series */
+    if (!pearson_guesses_sides(args)) {
+        return STATUS_OK;
     }
     if (rows >= UNLIKELY_ROWS && rows / UNLIKELY_RATIO >= columns) {
         return status_fail(STATUS_BAD_ARGUMENT,
@@ -347,22 +353,22 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
 {
     const size_t n = pearson_layout_series(layout, layout->lines);
     struct tally on_backend = {0}, on_host = {0};
-    tally_matrix(&on_backend, layout, n);
     if (layout->by_lines) {
         tally_rows(&on_backend, args, choice, layout);
     } else {
         tally_columns(&on_backend, args, choice, layout);
     }
+    const size_t kept = moments_bytes(n + layout->panel);
+    const size_t released = on_backend.bytes > kept ? on_backend.bytes - kept : 0;
+    tally_matrix(&on_backend, layout, n);
     const struct panels_config shared = pearson_layout_panels(args, choice, layout);
     const bool shares = pearson_layout_shares(args, layout);
     tally(&on_backend, shares ? args->most_helpers : 0, panels_home_bytes(&shared), 1);
     tally_names(&on_host, args, choice, layout, n);
     tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
+    /* Twice while they are sorted; how many samples they have is counted later. */
     tally(&on_host, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2, sizeof(struct matrix_pair));
-    if (!choice->reject) { /* samples of each */
-        tally(&on_host, at_most(wanted, matrix_n_pairs(n)), sizeof(uint64_t), 1);
-    }
     if (layout->by_lines && !choice->reject) { /* their gaps, one series itself */
         tally(&on_host, n, pearson_rows_common_bytes(layout->cells) + sizeof(uint64_t *), 1);
         tally(&on_host, layout->cells, sizeof(double), 1);
@@ -370,8 +376,14 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     if (pearson_index_possible(args, choice)) {
         tally(&on_host, pearson_index_bytes(n), 1, 1);
     }
-    tally(&on_host, heatmap_bytes(n, choice->figure), 1, 1);
-    tally(&on_host, choice->cluster ? pearson_order_bytes(n) : 0, 1, 1);
+    /* Drawn when what only the coefficients took has been released; where the host's memory is the
+     * backend's, it takes its place. */
+    struct tally drawn = {0};
+    tally(&drawn, heatmap_bytes(n, choice->figure), 1, 1);
+    tally(&drawn, choice->cluster ? pearson_order_bytes(n) : 0, 1, 1);
+    const size_t place = args->host_limit == 0 ? released : 0;
+    tally(&on_host, drawn.bytes > place ? drawn.bytes - place : 0, 1, 1);
+    on_host.wrapped = on_host.wrapped || drawn.wrapped;
     if (on_backend.wrapped || on_host.wrapped) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: the correlation of %zu series needs more than "

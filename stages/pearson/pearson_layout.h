@@ -85,6 +85,8 @@ static inline size_t pearson_layout_samples(const struct pearson_layout *l, size
 
 /* Fails with STATUS_TOO_LARGE when there are more series than PEARSON_SERIES_MAX. */
 enum status pearson_check_series(const struct stage_args *args, size_t n_series) STATUS_MUST_CHECK;
+/* True unless it is said which side the series are, or what has a name is one. */
+bool pearson_guesses_sides(const struct stage_args *args);
 /* Whether it is plain which side of the table the series lie on: where nobody says and there are no
  * names, a table of very many rows is STATUS_BAD_ARGUMENT, and for other texts need->notice says
  * how it is taken. */

@@ -179,22 +179,29 @@ static enum status end(struct sciddicat_job *job)
 
 /* --- helpers ---------------------------------------------------------------------------------- */
 
+static size_t n_members(const struct sciddicat_job *job)
+{
+    struct bands_info info;
+    bands_describe(job->bands, &info);
+    return info.n_members;
+}
+
 /* Where few cells can emit, nobody looks which pieces are busy. */
 static enum status count_helpers(struct sciddicat_job *job)
 {
     uint64_t busy = 0;
+    const size_t now = n_members(job), most = 1 + job->args.most_helpers;
     job->n_helpers = 0;
-    if (job->args.most_helpers == 0 || is_over(job) || sciddicat_n_devices(job->now.n_active) < 2) {
+    if (now >= most || is_over(job) || sciddicat_n_devices(job->now.n_active) <= now) {
         return STATUS_OK;
     }
     STATUS_TRY(bands_busy(job->bands, &busy));
     const size_t groups = sciddicat_n_groups(job->params.rows), asked = sciddicat_n_devices(busy);
-    const size_t most = 1 + job->args.most_helpers, wanted = asked < groups ? asked : groups;
-    const size_t n = wanted < most ? wanted : most;
+    const size_t wanted = asked < groups ? asked : groups, n = wanted < most ? wanted : most;
     const double left = (double)(job->choice.steps - job->now.step) * (double)busy;
     const double least = least_saved + least_saved_a_cell * (double)job->n_cells;
-    if (n > 1 && left - left / (double)n >= least) {
-        job->n_helpers = n - 1;
+    if (n > now && left / (double)now - left / (double)n >= least) {
+        job->n_helpers = n - now;
     }
     return STATUS_OK;
 }
@@ -206,15 +213,16 @@ enum status sciddicat_help(struct sciddicat_job *job, struct queue **queues, siz
     const struct bands_input in = input_of(job);
     const enum status st = bands_spread(job->bands, queues, n, &in);
     if (*n > 0) {
-        log_info("%s: on %zu devices from step %llu on", sciddicat_name(job, SCIDDICAT_DEM), 1 + *n,
-                 (unsigned long long)job->now.step);
+        log_info("%s: in %zu parts from step %llu on", sciddicat_name(job, SCIDDICAT_DEM),
+                 n_members(job), (unsigned long long)job->now.step);
         if (*n < offered) {
             log_info("%s: %zu that were idle do not help: %s", sciddicat_name(job, SCIDDICAT_DEM),
                      offered - *n, status_message());
         }
         return st;
     }
-    log_info("%s: goes on on one device: %s", sciddicat_name(job, SCIDDICAT_DEM),
+    log_info("%s: goes on in %zu part%s: %s", sciddicat_name(job, SCIDDICAT_DEM), n_members(job),
+             n_members(job) == 1 ? "" : "s",
              st == STATUS_OK ? "it cannot be shared out" : status_message());
     job->args.most_helpers = 0;
     return STATUS_OK;

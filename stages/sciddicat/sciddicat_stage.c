@@ -129,5 +129,6 @@ const struct stage_ops stage_sciddicat = {
     .progress = sciddicat_progress,
     .helpers = sciddicat_helpers,
     .help = sciddicat_bring_help,
+    .takes_ranks = true,
     .free = sciddicat_free,
 };

@@ -64,7 +64,6 @@ static void endless_zeros_are_left_at_a_stop(void **state)
     assert_stopped(gzipped(zeros, 512), gzipped(zeros, sizeof zeros));
     assert_stopped(xzipped(zeros, 512), xzipped(zeros, sizeof zeros));
     assert_stopped(zstded(zeros, 512), zstded(zeros, sizeof zeros));
-    assert_stopped(bzipped(zeros, 512), bzipped(zeros, sizeof zeros));
 }
 
 static void endless_members_of_nothing_are_left_at_a_stop(void **state)
@@ -73,7 +72,6 @@ static void endless_members_of_nothing_are_left_at_a_stop(void **state)
     assert_stopped(gzipped("a", 1), gzipped("", 0));
     assert_stopped(xzipped("a", 1), xzipped("", 0));
     assert_stopped(zstded("a", 1), zstded("", 0));
-    assert_stopped(bzipped("a", 1), bzipped("", 0));
 }
 
 static void endless_padding_is_left_at_a_stop(void **state)

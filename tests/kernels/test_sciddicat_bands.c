@@ -1,11 +1,13 @@
 /*
  * test_sciddicat_bands - a landslide that several members compute has the bits of one run: h,
- * largest h, arrivals and every figure of each report.
+ * largest h, arrivals and every figure of each report. With $LEAT_TEST_RANKS all members but the
+ * first are other ranks'.
  */
 #include "kernels/base/queue_cpu.h"
 #include "kernels/sciddicat/bands.h"
 #include "kernels/sciddicat/bands_cut.h"
 #include "tests/support/backend_under_test.h"
+#include "tests/support/rank_queues.h"
 #include "tests/support/reference.h"
 #include "tests/support/sciddicat_reference.h"
 
@@ -118,13 +120,19 @@ static struct bands_input input_of(const struct map *m)
     return (struct bands_input){m->z, m->h, m->nodata};
 }
 
-static enum status spread(struct bands *b, const struct map *m, size_t n_queues)
+/* Queues from the first-th on up to n_queues become members. */
+static enum status spread_from(struct bands *b, const struct map *m, size_t first, size_t n_queues)
 {
     const struct bands_input in = input_of(m);
     struct queue *others[MOST_MEMBERS];
-    size_t n = n_queues - 1;
-    memcpy(others, queues + 1, n * sizeof(struct queue *));
+    size_t n = n_queues - first;
+    memcpy(others, queues + first, n * sizeof(struct queue *));
     return bands_spread(b, others, &n, &in);
+}
+
+static enum status spread(struct bands *b, const struct map *m, size_t n_queues)
+{
+    return spread_from(b, m, 1, n_queues);
 }
 
 static struct pair pair_new(const struct map *m, size_t n_queues)
@@ -216,6 +224,11 @@ static struct sciddicat_report check(const struct map *m, size_t n_queues, struc
     *info = info_of(&s);
     pair_free(&s);
     return last;
+}
+
+static bool by_ranks(void)
+{
+    return getenv("LEAT_TEST_RANKS") != NULL;
 }
 
 static bool has_members(void)
@@ -457,7 +470,6 @@ static void bands_may_be_shared_out_at_any_step(void **state)
             ASSERT_OK(bands_busy(s.bands, &busy));
             assert_int_equal(busy > 0, has_members());
             ASSERT_OK(spread(s.bands, &m, 2 + i));
-            ASSERT_OK(spread(s.bands, &m, 7));
             assert_int_equal(info_of(&s).n_members, has_members() ? 2 + i : 1);
             same_state(&s);
             for (uint64_t n = 0; n < 39; n += 13) {
@@ -467,6 +479,30 @@ static void bands_may_be_shared_out_at_any_step(void **state)
             pair_free(&s);
             map_free(&m);
         }
+    }
+}
+
+/* Also more than once before a step, and until there cannot be more. */
+static void bands_may_get_more_members_later(void **state)
+{
+    (void)state;
+    static const uint64_t steps[] = {0, 3, 0, 24, 40};
+    static const size_t members[] = {2, 3, 5, 6, 7}; /* of which six have sixteen rows */
+    for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
+        struct map m = terrain(95, 100, 60, 0.3, (enum sciddicat_nodata)policy);
+        struct pair s = pair_new(&m, 1);
+        for (size_t i = 0; i < sizeof steps / sizeof steps[0]; ++i) {
+            uint64_t busy;
+            ASSERT_OK(bands_busy(s.bands, &busy));
+            assert_int_equal(busy > 0, has_members() && info_of(&s).n_members < 6);
+            ASSERT_OK(spread_from(s.bands, &m, i == 0 ? 1 : members[i - 1], members[i]));
+            const size_t most = members[i] < 6 ? members[i] : 6;
+            assert_int_equal(info_of(&s).n_members, has_members() ? most : 1);
+            advance(&s, steps[i]);
+            same_state(&s);
+        }
+        pair_free(&s);
+        map_free(&m);
     }
 }
 
@@ -580,7 +616,7 @@ static struct backend *change(struct changed *c)
 static void bands_pass_on_what_a_member_says(void **state)
 {
     (void)state;
-    if (!under_test_is_cpu()) {
+    if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
     struct changed other;
@@ -601,10 +637,10 @@ static void bands_pass_on_what_a_member_says(void **state)
     map_free(&m);
 }
 
-static void bands_need_backends_that_have_members_and_copies_between_them(void **state)
+static void bands_need_backends_that_have_members(void **state)
 {
     (void)state;
-    if (!under_test_is_cpu()) {
+    if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
     struct changed other;
@@ -617,11 +653,38 @@ static void bands_need_backends_that_have_members_and_copies_between_them(void *
     other.kernels.member = cpu_sciddicat.member;
     check(&m, 2, &info);
     assert_int_equal(info.n_members, 2);
-    other.ops.copy_across = NULL;
-    check(&m, 2, &info);
-    assert_int_equal(info.n_members, 1);
     queues[1]->backend = before;
     map_free(&m);
+}
+
+static enum status never_copy(struct queue *q, struct span to, struct queue *from_q,
+                              struct span from, size_t bytes)
+{
+    (void)q, (void)to, (void)from_q, (void)from, (void)bytes;
+    return status_fail(STATUS_DEVICE, "there is no way from one to the other");
+}
+
+/* Of two tables, or of one that cannot. */
+static void bands_hand_rows_over_through_host_memory_where_queues_cannot_copy(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu() || by_ranks()) {
+        skip();
+    }
+    struct changed other, third;
+    struct backend *before[] = {change_of(1, &other), change_of(2, &third)};
+    for (int none = 0; none < 2; ++none) {
+        struct bands_info info;
+        struct map m = terrain(75, 112, 20, 0.5, SCIDDICAT_SINK);
+        other.ops.copy_across = none ? NULL : never_copy;
+        third.ops.copy_across = NULL;
+        check(&m, 4, &info);
+        assert_int_equal(info.n_members, 4);
+        assert_true(info.n_exchanges > 0);
+        map_free(&m);
+    }
+    queues[1]->backend = before[0];
+    queues[2]->backend = before[1];
 }
 
 static enum status fail_to_open(struct queue *q, const struct sciddicat_params *p,
@@ -637,7 +700,7 @@ static enum status fail_to_open(struct queue *q, const struct sciddicat_params *
 static void bands_go_on_as_they_were_when_a_member_cannot_be_opened(void **state)
 {
     (void)state;
-    if (!under_test_is_cpu()) {
+    if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
     struct changed other;
@@ -660,10 +723,35 @@ static void bands_go_on_as_they_were_when_a_member_cannot_be_opened(void **state
     map_free(&m);
 }
 
+static void bands_keep_their_members_when_a_later_one_cannot_be_opened(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu() || by_ranks()) {
+        skip();
+    }
+    struct changed other;
+    struct backend *before = change_of(2, &other);
+    struct map m = terrain(76, 64, 20, 0.5, SCIDDICAT_WALL);
+    struct pair s = pair_new(&m, 2);
+    advance(&s, 13);
+    other.kernels.open = fail_to_open;
+    assert_int_equal(spread_from(s.bands, &m, 2, 3), STATUS_NO_MEMORY);
+    assert_int_equal(info_of(&s).n_members, 2);
+    advance(&s, 13);
+    other.kernels.open = cpu_sciddicat.open;
+    ASSERT_OK(spread_from(s.bands, &m, 2, 3));
+    assert_int_equal(info_of(&s).n_members, 3);
+    advance(&s, 13);
+    same_state(&s);
+    pair_free(&s);
+    queues[2]->backend = before;
+    map_free(&m);
+}
+
 static void bands_do_without_a_member_that_cannot_be_opened(void **state)
 {
     (void)state;
-    if (!under_test_is_cpu()) {
+    if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
     struct changed other;
@@ -696,7 +784,7 @@ static enum status lose_a_byte(struct queue *q, struct span to, struct queue *fr
 static void bands_go_on_as_they_were_when_copies_between_members_are_wrong(void **state)
 {
     (void)state;
-    if (!under_test_is_cpu()) {
+    if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
     struct changed home, other;
@@ -719,8 +807,11 @@ static int make_queues(void **state)
 {
     (void)state;
     executor = under_test_executor(3);
+    if (by_ranks()) {
+        rank_queues_begin(MOST_MEMBERS - 1, 64 << 20);
+    }
     for (size_t k = 0; k < MOST_MEMBERS; ++k) {
-        queues[k] = under_test_queue_new(k);
+        queues[k] = k > 0 && by_ranks() ? rank_queues_new() : under_test_queue_new(k);
     }
     return 0;
 }
@@ -729,7 +820,10 @@ static int free_queues(void **state)
 {
     (void)state;
     for (size_t k = 0; k < MOST_MEMBERS; ++k) {
-        under_test_ops()->queue_free(queues[k]);
+        queues[k]->backend->ops->queue_free(queues[k]);
+    }
+    if (by_ranks()) {
+        rank_queues_end();
     }
     return 0;
 }
@@ -748,6 +842,7 @@ int main(void)
         cmocka_unit_test(bands_hand_rows_over_once_more_when_debris_has_left_a_cut),
         cmocka_unit_test(members_report_rows_that_they_are_given),
         cmocka_unit_test(bands_may_be_shared_out_at_any_step),
+        cmocka_unit_test(bands_may_get_more_members_later),
         cmocka_unit_test(bands_compute_many_small_slides),
         cmocka_unit_test(bands_are_cut_for_threads_as_one_run_is),
         cmocka_unit_test(bands_come_to_rest),
@@ -755,9 +850,11 @@ int main(void)
         cmocka_unit_test(bands_refuse_what_is_no_map),
         cmocka_unit_test(bands_pass_on_what_a_member_says),
         cmocka_unit_test(bands_go_on_as_they_were_when_a_member_cannot_be_opened),
+        cmocka_unit_test(bands_keep_their_members_when_a_later_one_cannot_be_opened),
         cmocka_unit_test(bands_do_without_a_member_that_cannot_be_opened),
         cmocka_unit_test(bands_go_on_as_they_were_when_copies_between_members_are_wrong),
-        cmocka_unit_test(bands_need_backends_that_have_members_and_copies_between_them),
+        cmocka_unit_test(bands_need_backends_that_have_members),
+        cmocka_unit_test(bands_hand_rows_over_through_host_memory_where_queues_cannot_copy),
     };
     return UNDER_TEST_RUN(tests, make_queues, free_queues);
 }

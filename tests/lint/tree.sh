@@ -68,7 +68,7 @@ printf '%s\n' "$sources" | xargs awk '
 ' >>"$offences"
 
 printf '%s\n' "$files" | cut -d/ -f1 | sort -u |
-    grep -vxE '\..*|CMakeLists\.txt|CMakePresets\.json|README\.md|ARCHITECTURE\.md|LICENSE|pipeline|stages|kernels|formats|watch|tests|samples' |
+    grep -vxE '\..*|CMakeLists\.txt|CMakePresets\.json|README\.md|ARCHITECTURE\.md|CHANGELOG\.md|PERFORMANCE\.md|LICENSE|pipeline|stages|kernels|formats|watch|tests|samples' |
     sed 's/^/does not belong at the top level: /' >>"$offences"
 
 # A stem is the prefix of what a file exports, so no two files share it.

@@ -1,9 +1,11 @@
 /*
- * Ranks over a transport that lies in this process: whose job is which, sums, and how all end when
- * one of them falls silent. Each rank is a thread of its own, beside this one, which acts for all.
- * Time is the test's: it goes on once all ranks have looked for messages, however long that takes.
+ * Ranks over a transport that lies in this process: whose job is which, sums, who computes for
+ * whom, and how all end when one of them falls silent. Each rank is a thread of its own, beside
+ * this one, which acts for all. Time is the test's: it goes on once all ranks have looked for
+ * messages, however long that takes.
  */
 #include "pipeline/ranks/ranks.h"
+#include "tests/support/letters.h"
 #include "tests/support/patience.h"
 
 #include <pthread.h>
@@ -21,146 +23,6 @@
 
 enum { MOST_RANKS = 4, KEYS = 3000 };
 #define TIMEOUT_S 1.0
-
-/* --- the transport ---------------------------------------------------------------------------- */
-
-struct letter {
-    struct letter *next;
-    size_t from, bytes;
-    _Alignas(max_align_t) char text[];
-};
-
-struct rank_link {
-    size_t own;
-    struct letter *first, **last, *read;
-    atomic_bool stopped;  /* as if its process were */
-    atomic_size_t cut_to; /* sending to this rank fails */
-    atomic_bool lingers;  /* it cannot be closed */
-    atomic_bool leaves, killed, closed;
-    atomic_size_t n_sent, n_polls, n_totals; /* how often it has looked for letters; that came */
-};
-
-static struct rank_link links[MOST_RANKS];
-static size_t n_links, n_open;
-static bool all_are_deaf; /* under post: receiving fails */
-static pthread_mutex_t post = PTHREAD_MUTEX_INITIALIZER;
-
-static void sleep_s(double seconds)
-{
-    const struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    nanosleep(&t, NULL);
-}
-
-static void describe(char *text, size_t bytes)
-{
-    snprintf(text, bytes, "letters");
-}
-
-static enum status open_link(struct rank_link **out, size_t *rank, size_t *size)
-{
-    pthread_mutex_lock(&post);
-    *rank = n_open++;
-    pthread_mutex_unlock(&post);
-    *out = &links[*rank];
-    *size = n_links;
-    return STATUS_OK;
-}
-
-enum { MOST_CARD_BYTES = 256 };
-static char cards[MOST_RANKS * MOST_CARD_BYTES];
-static size_t n_cards;
-static pthread_cond_t cards_are_here = PTHREAD_COND_INITIALIZER;
-static bool gather_fails;
-
-static enum status gather(struct rank_link *link, const void *own, size_t bytes, void *all)
-{
-    assert_true(bytes <= MOST_CARD_BYTES);
-    if (gather_fails) {
-        return status_fail(STATUS_IO, "the cards are lost");
-    }
-    pthread_mutex_lock(&post);
-    memcpy(cards + link->own * bytes, own, bytes);
-    n_cards++;
-    pthread_cond_broadcast(&cards_are_here);
-    while (n_cards < n_links) {
-        pthread_cond_wait(&cards_are_here, &post);
-    }
-    memcpy(all, cards, n_links * bytes);
-    pthread_mutex_unlock(&post);
-    return STATUS_OK;
-}
-
-static enum status send_letter(struct rank_link *link, size_t to, const void *message, size_t bytes)
-{
-    link->n_sent++;
-    if (to == link->cut_to) {
-        return status_fail(STATUS_IO, "no letter reaches rank %zu", to);
-    }
-    struct letter *l = malloc(sizeof(*l) + bytes);
-    assert_non_null(l);
-    assert_true(bytes <= RANK_MESSAGE_BYTES);
-    *l = (struct letter){.from = link->own, .bytes = bytes};
-    memcpy(l->text, message, bytes);
-    pthread_mutex_lock(&post);
-    *links[to].last = l;
-    links[to].last = &l->next;
-    pthread_mutex_unlock(&post);
-    return STATUS_OK;
-}
-
-static enum status receive_letter(struct rank_link *link, const void **message, size_t *from)
-{
-    *message = NULL;
-    link->n_polls++;
-    while (link->stopped) {
-        sleep_s(0.0001);
-    }
-    free(link->read);
-    pthread_mutex_lock(&post);
-    const bool deaf = all_are_deaf;
-    struct letter *l = link->read = deaf ? NULL : link->first;
-    if (l != NULL) {
-        link->first = l->next;
-        link->last = l->next != NULL ? link->last : &link->first;
-        link->n_totals += l->bytes > sizeof(uint64_t[RANKS_TOTALS]); /* all else is shorter */
-        *from = l->from;
-        *message = l->text;
-    }
-    pthread_mutex_unlock(&post);
-    return deaf ? status_fail(STATUS_IO, "no letter can be read") : STATUS_OK;
-}
-
-/* None of them hears of another that it cannot. */
-static void set_deaf(bool deaf)
-{
-    pthread_mutex_lock(&post);
-    all_are_deaf = deaf;
-    pthread_mutex_unlock(&post);
-}
-
-static void close_link(struct rank_link *link)
-{
-    link->leaves = true;
-    while (link->lingers) {
-        sleep_s(0.01);
-    }
-    link->closed = true;
-}
-
-static void kill_link(struct rank_link *link, int exit_status)
-{
-    assert_int_equal(exit_status, 1);
-    link->killed = true;
-    link->leaves = true;
-}
-
-static const struct rank_transport letters = {.describe = describe,
-                                              .open = open_link,
-                                              .gather = gather,
-                                              .close = close_link,
-                                              .send = send_letter,
-                                              .receive = receive_letter,
-                                              .kill = kill_link};
 
 /* --- what is logged --------------------------------------------------------------------------- */
 
@@ -232,7 +94,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lo
 static void wait_for_poll(const struct rank_link *link, size_t n_polls)
 {
     while (link->n_polls < n_polls && !link->leaves && !link->stopped && !time_ends) {
-        sleep_s(0.0001);
+        letters_sleep(0.0001);
     }
 }
 
@@ -241,11 +103,11 @@ static void *run_time(void *unused)
     (void)unused;
     while (!time_ends) {
         size_t seen[MOST_RANKS];
-        for (size_t i = 0; i < n_links; i++) {
-            seen[i] = links[i].n_polls;
+        for (size_t i = 0; i < letters_n_links; i++) {
+            seen[i] = letters_links[i].n_polls;
         }
-        for (size_t i = 0; i < n_links; i++) {
-            wait_for_poll(&links[i], seen[i] + 3);
+        for (size_t i = 0; i < letters_n_links; i++) {
+            wait_for_poll(&letters_links[i], seen[i] + 3);
         }
         if (time_ns < time_stands_ns) {
             time_ns += (uint64_t)(1e9 * TIMEOUT_S / 16);
@@ -272,7 +134,7 @@ static void let_pass(double seconds)
 {
     time_stands_ns = time_ns + (uint64_t)(1e9 * seconds);
     while (time_ns < time_stands_ns) {
-        sleep_s(0.0001);
+        letters_sleep(0.0001);
     }
 }
 
@@ -302,7 +164,7 @@ struct opening {
 static void *open_rank(void *arg)
 {
     struct opening *o = arg;
-    o->code = ranks_open(&letters, &o->start, &o->ranks);
+    o->code = ranks_open(&letters_transport, &o->start, &o->ranks);
     snprintf(o->message, sizeof(o->message), "%s", o->code != STATUS_OK ? status_message() : "");
     return NULL;
 }
@@ -311,15 +173,10 @@ static void *open_rank(void *arg)
 static void open_all(size_t n, struct opening openings[MOST_RANKS])
 {
     pthread_t threads[MOST_RANKS];
-    n_links = n;
-    n_open = n_cards = 0;
+    letters_begin(n);
     n_lost = time_stands_at_lost = 0;
     memset(closes, 0, sizeof(closes));
     n_logged = 0;
-    for (size_t i = 0; i < n; i++) {
-        links[i] = (struct rank_link){.own = i, .cut_to = SIZE_MAX};
-        links[i].last = &links[i].first;
-    }
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, open_rank, &openings[i]), 0);
     }
@@ -370,21 +227,16 @@ static void close_all(size_t n)
     }
     time_stands_ns = n_lost > 0 ? UINT64_MAX : 0;
     for (size_t i = 0; i < n; i++) {
-        links[i].stopped = false;
+        letters_links[i].stopped = false;
         pthread_join(closing[i], NULL);
     }
     end_time();
-    for (size_t i = 0; i < n; i++) {
-        for (struct letter *l; (l = links[i].first) != NULL;) {
-            links[i].first = l->next;
-            free(l);
-        }
-        free(links[i].read);
-    }
+    letters_end();
 }
 
 struct summing {
     struct ranks *ranks;
+    const struct ranks_help *help;
     uint64_t totals[RANKS_TOTALS];
     enum status code;
     char message[STATUS_MESSAGE_BYTES];
@@ -393,7 +245,7 @@ struct summing {
 static void *sum(void *arg)
 {
     struct summing *s = arg;
-    s->code = ranks_sum(s->ranks, s->totals);
+    s->code = ranks_sum(s->ranks, s->totals, s->help);
     snprintf(s->message, sizeof(s->message), "%s", s->code != STATUS_OK ? status_message() : "");
     return NULL;
 }
@@ -408,12 +260,12 @@ static void sum_all(size_t n, struct summing sums[MOST_RANKS])
         for (size_t k = 0; k < RANKS_TOTALS; k++) {
             sums[i].totals[k] = scale * k;
         }
-        if (!links[i].stopped) {
+        if (!letters_links[i].stopped) {
             assert_int_equal(pthread_create(&threads[i], NULL, sum, &sums[i]), 0);
         }
     }
     for (size_t i = 0; i < n; i++) {
-        if (!links[i].stopped) {
+        if (!letters_links[i].stopped) {
             pthread_join(threads[i], NULL);
         }
     }
@@ -437,7 +289,7 @@ static void end_well(size_t n)
     assert_int_equal(n_lost, 0);
     assert_int_equal(n_logged, 0);
     for (size_t i = 0; i < n; i++) {
-        assert_true(links[i].closed && !links[i].killed);
+        assert_true(letters_links[i].closed && !letters_links[i].killed);
     }
 }
 
@@ -449,7 +301,7 @@ static void end_badly(size_t n, size_t lost)
     snprintf(name, sizeof(name), "rank %zu (", lost);
     sum_all(n, sums);
     for (size_t i = 0; i < n; i++) {
-        if (!links[i].stopped) {
+        if (!letters_links[i].stopped) {
             assert_int_equal(sums[i].code, STATUS_IO);
             assert_non_null(strstr(sums[i].message, name));
         }
@@ -458,13 +310,13 @@ static void end_badly(size_t n, size_t lost)
 
 static bool is_killed(size_t rank)
 {
-    return links[rank].killed && !links[rank].closed;
+    return letters_links[rank].killed && !letters_links[rank].closed;
 }
 
 static void wait_for_killed(size_t rank)
 {
-    for (uint64_t i = 0; i < 100000 * patience() && !links[rank].killed; i++) {
-        sleep_s(0.0001);
+    for (uint64_t i = 0; i < 100000 * patience() && !letters_links[rank].killed; i++) {
+        letters_sleep(0.0001);
     }
     assert_true(is_killed(rank));
 }
@@ -472,8 +324,8 @@ static void wait_for_killed(size_t rank)
 /* The thread has looked whether it may leave. */
 static void assert_waits(size_t rank)
 {
-    wait_for_poll(&links[rank], links[rank].n_polls + 3);
-    assert_false(links[rank].leaves);
+    wait_for_poll(&letters_links[rank], letters_links[rank].n_polls + 3);
+    assert_false(letters_links[rank].leaves);
 }
 
 static bool claim(size_t rank, uint64_t key)
@@ -530,11 +382,11 @@ static void rank_asks_hardly_about_what_others_have_claimed(void **state)
         assert_true(claim(1, key));
     }
     time_stands_ns = 0; /* no heartbeats */
-    const size_t before = links[2].n_sent;
+    const size_t before = letters_links[2].n_sent;
     for (uint64_t key = 0; key < KEYS; key++) {
         assert_false(claim(2, key));
     }
-    assert_true(links[2].n_sent - before < KEYS / 10);
+    assert_true(letters_links[2].n_sent - before < KEYS / 10);
     end_well(3);
 }
 
@@ -555,7 +407,7 @@ static void lose(size_t n, size_t lost, size_t another)
     open_ranks(n, TIMEOUT_S);
     time_stands_at_lost = n - (lost == another ? 1 : 2);
     time_stands_ns = 0; /* both at one time */
-    links[lost].stopped = links[another].stopped = true;
+    letters_links[lost].stopped = letters_links[another].stopped = true;
     time_stands_ns = UINT64_MAX;
     end_badly(n, lost);
 }
@@ -658,15 +510,15 @@ static void run_whose_rank_falls_silent_when_it_is_done_does_not_end_well(void *
     open_ranks(3, TIMEOUT_S);
     last = (struct summing){.ranks = ranks[2]};
     assert_int_equal(pthread_create(&thread, NULL, sum, &last), 0);
-    while (links[0].n_totals == 0) {
-        sleep_s(0.0001);
+    while (letters_links[0].n_totals == 0) {
+        letters_sleep(0.0001);
     }
-    links[2].stopped = true;
+    letters_links[2].stopped = true;
     while (n_lost < 2) {
-        sleep_s(0.0001);
+        letters_sleep(0.0001);
     }
     end_badly(3, 2);
-    links[2].stopped = false;
+    letters_links[2].stopped = false;
     pthread_join(thread, NULL);
     assert_int_equal(last.code, STATUS_IO);
     close_all(3);
@@ -680,7 +532,7 @@ static void transport_that_fails_ends_the_run_and_is_logged_once(void **state)
     for (size_t k = 0; k < 2; k++) {
         struct summing sums[MOST_RANKS];
         open_ranks(2, timeouts[k]);
-        set_deaf(true);
+        letters_set_deaf(true);
         sum_all(2, sums);
         for (size_t i = 0; i < 2; i++) {
             assert_int_equal(sums[i].code, STATUS_IO);
@@ -688,7 +540,7 @@ static void transport_that_fails_ends_the_run_and_is_logged_once(void **state)
             assert_waits(i);
         }
         close_all(2);
-        set_deaf(false);
+        letters_set_deaf(false);
         assert_true(is_killed(0) && is_killed(1));
         assert_int_equal(n_logged, 2);
     }
@@ -699,7 +551,7 @@ static void rank_that_cannot_be_reached_keeps_no_other_from_hearing_of_the_end(v
     (void)state;
     struct summing last = {0};
     open_ranks(3, TIMEOUT_S);
-    links[0].cut_to = 1;
+    letters_links[0].cut_to = 1;
     last.ranks = ranks[2];
     sum(&last);
     assert_int_equal(last.code, STATUS_IO);
@@ -722,7 +574,7 @@ static void assert_refused(const struct ranks_start *usual, const struct ranks_s
             assert_int_equal(openings[i].code, STATUS_CANCELLED);
             assert_null(openings[i].ranks);
             assert_non_null(strstr(openings[i].message, why));
-            assert_true(links[i].closed && !links[i].killed);
+            assert_true(letters_links[i].closed && !letters_links[i].killed);
         }
         assert_int_equal(n_logged, 1);
         assert_non_null(strstr(logged[0], why));
@@ -743,13 +595,13 @@ static void rank_that_cannot_join_says_why_and_ends_all(void **state)
 {
     (void)state;
     struct opening openings[MOST_RANKS] = {{.start = {.version = "1"}}};
-    gather_fails = true;
+    letters_gather_fails = true;
     open_all(1, openings);
-    gather_fails = false;
+    letters_gather_fails = false;
     assert_int_equal(openings[0].code, STATUS_IO);
     assert_int_equal(n_logged, 1);
     assert_non_null(strstr(logged[0], "the cards are lost"));
-    assert_true(links[0].killed && !links[0].closed);
+    assert_true(letters_links[0].killed && !letters_links[0].closed);
 }
 
 /* In a process of its own, since that ends. */
@@ -761,8 +613,8 @@ static void process_ends_when_another_does_not_leave(void **state)
     if (child == 0) {
         uint64_t totals[RANKS_TOTALS] = {0};
         open_ranks(1, TIMEOUT_S);
-        links[0].lingers = true;
-        if (ranks_sum(ranks[0], totals) == STATUS_OK) {
+        letters_links[0].lingers = true;
+        if (ranks_sum(ranks[0], totals, NULL) == STATUS_OK) {
             ranks_close(ranks[0]);
         }
         _exit(0);
@@ -779,16 +631,239 @@ static void ranks_that_were_stopped_all_together_lose_nobody(void **state)
     assert_true(claim(2, 1));
     time_stands_ns = 0; /* all at one time */
     for (size_t i = 0; i < 3; i++) {
-        links[i].stopped = true;
+        letters_links[i].stopped = true;
     }
     time_ns += (uint64_t)(2.5e9 * TIMEOUT_S);
     for (size_t i = 0; i < 3; i++) {
-        links[i].stopped = false;
+        letters_links[i].stopped = false;
     }
     let_pass(2 * TIMEOUT_S);
     assert_true(claim(1, 2));
     assert_false(claim(2, 2));
     end_well(3);
+}
+
+/* --- ranks that are done compute for others --------------------------------------------------- */
+
+enum { MOST_BYTES = 20 * RANK_MESSAGE_BYTES };
+
+struct helper {
+    struct ranks_help help;
+    struct summing summing;
+    pthread_t thread;
+    atomic_size_t n_begun, n_helped;
+    size_t last; /* whom */
+    enum status code;
+};
+static struct helper helpers[MOST_RANKS];
+
+/* What it is sent it sends back, until that is nothing. */
+static void echo(void *user, size_t borrower)
+{
+    struct helper *h = user;
+    struct ranks *r = h->summing.ranks;
+    char *text = malloc(MOST_BYTES);
+    size_t n = 1;
+    assert_non_null(text);
+    h->last = borrower;
+    h->code = STATUS_OK;
+    h->n_begun++;
+    while (h->code == STATUS_OK && n > 0) {
+        h->code = ranks_read(r, borrower, &n, sizeof(n));
+        if (h->code == STATUS_OK && n > 0) {
+            h->code = ranks_read(r, borrower, text, n);
+        }
+        if (h->code == STATUS_OK && n > 0) {
+            h->code = ranks_write(r, borrower, &n, sizeof(n), text, n);
+        }
+    }
+    free(text);
+    h->n_helped++;
+}
+
+static void begin_helping(size_t rank)
+{
+    struct helper *h = &helpers[rank];
+    *h = (struct helper){.help = {echo, h}, .summing = {.ranks = ranks[rank], .help = &h->help}};
+    assert_int_equal(pthread_create(&h->thread, NULL, sum, &h->summing), 0);
+}
+
+static size_t borrow(size_t rank, size_t n, size_t *borrowed)
+{
+    size_t n_borrowed;
+    ranks_borrow(ranks[rank], n, borrowed, &n_borrowed);
+    return n_borrowed;
+}
+
+/* One of those that can be borrowed now or soon. */
+static size_t borrow_one(size_t rank)
+{
+    size_t borrowed = RANKS_TOTALS;
+    while (borrow(rank, 1, &borrowed) == 0) {
+        letters_sleep(0.0001);
+    }
+    return borrowed;
+}
+
+static void give_back(size_t rank, size_t borrowed)
+{
+    const size_t nothing = 0;
+    assert_int_equal(ranks_write(ranks[rank], borrowed, &nothing, sizeof(nothing), NULL, 0),
+                     STATUS_OK);
+}
+
+/* The others are done; those that can be borrowed end their sums, too. */
+static void end_helping(size_t n, size_t n_busy)
+{
+    struct summing sums[MOST_RANKS];
+    pthread_t threads[MOST_RANKS];
+    for (size_t i = 0; i < n_busy; i++) {
+        sums[i] = (struct summing){.ranks = ranks[i]};
+        assert_int_equal(pthread_create(&threads[i], NULL, sum, &sums[i]), 0);
+    }
+    for (size_t i = 0; i < n; i++) {
+        pthread_join(i < n_busy ? threads[i] : helpers[i].thread, NULL);
+        assert_int_equal(i < n_busy ? sums[i].code : helpers[i].summing.code, STATUS_OK);
+    }
+    close_all(n);
+    assert_int_equal(n_lost, 0);
+}
+
+static void rank_that_is_done_is_borrowed_by_one_at_a_time(void **state)
+{
+    (void)state;
+    size_t borrowed[MOST_RANKS];
+    open_ranks(4, 0);
+    assert_int_equal(borrow(1, 4, borrowed), 0);
+    begin_helping(2);
+    begin_helping(3);
+    borrowed[0] = borrow_one(1);
+    borrowed[1] = borrow_one(0);
+    assert_int_equal(borrowed[0] + borrowed[1], 2 + 3);
+    assert_int_equal(borrow(0, 4, borrowed + 2), 0);
+    assert_int_equal(borrow(1, 4, borrowed + 2), 0);
+    give_back(1, borrowed[0]);
+    assert_int_equal(borrow_one(0), borrowed[0]);
+    assert_int_equal(helpers[borrowed[0]].n_helped, 1);
+    assert_int_equal(helpers[borrowed[0]].last, 1);
+    give_back(0, borrowed[0]);
+    give_back(0, borrowed[1]);
+    while (helpers[borrowed[0]].n_helped < 2 || helpers[borrowed[1]].n_helped < 1) {
+        letters_sleep(0.0001);
+    }
+    end_helping(4, 2);
+}
+
+/* Rank 0, too; and one that is done is not lent where it does not help. */
+static void first_rank_is_borrowed_as_others_are(void **state)
+{
+    (void)state;
+    struct summing sums[MOST_RANKS];
+    size_t borrowed[MOST_RANKS];
+    pthread_t thread;
+    open_ranks(3, 0);
+    sums[1] = (struct summing){.ranks = ranks[1]};
+    assert_int_equal(pthread_create(&thread, NULL, sum, &sums[1]), 0);
+    begin_helping(0);
+    assert_int_equal(borrow_one(2), 0);
+    while (letters_links[0].n_totals == 0) { /* rank 1 is done */
+        letters_sleep(0.0001);
+    }
+    assert_int_equal(borrow(2, 4, borrowed), 0);
+    give_back(2, 0);
+    sums[2] = (struct summing){.ranks = ranks[2]};
+    sum(&sums[2]);
+    pthread_join(thread, NULL);
+    pthread_join(helpers[0].thread, NULL);
+    assert_int_equal(sums[2].code, STATUS_OK);
+    close_all(3);
+}
+
+/* Of less than a message, of one, and of more than may be on their way. */
+static void bytes_come_as_they_were_however_many_they_are(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1,
+                                   5,
+                                   4096,
+                                   RANK_MESSAGE_BYTES - 17,
+                                   RANK_MESSAGE_BYTES - 16,
+                                   RANK_MESSAGE_BYTES - 15,
+                                   RANK_MESSAGE_BYTES,
+                                   9 * RANK_MESSAGE_BYTES + 3,
+                                   MOST_BYTES};
+    unsigned char *sent = malloc(MOST_BYTES), *back = malloc(MOST_BYTES);
+    assert_true(sent != NULL && back != NULL);
+    open_ranks(2, 0);
+    begin_helping(1);
+    borrow_one(0);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        size_t n = 0;
+        for (size_t k = 0; k < sizes[i]; k++) {
+            sent[k] = (unsigned char)((k * 2654435761u) >> (i + 8));
+        }
+        assert_int_equal(ranks_write(ranks[0], 1, &sizes[i], sizeof(sizes[i]), sent, sizes[i]),
+                         STATUS_OK);
+        assert_int_equal(ranks_read(ranks[0], 1, &n, sizeof(n)), STATUS_OK);
+        assert_int_equal(n, sizes[i]);
+        assert_int_equal(ranks_read(ranks[0], 1, back, n), STATUS_OK);
+        assert_memory_equal(back, sent, n);
+    }
+    give_back(0, 1);
+    end_helping(2, 1);
+    free(sent);
+    free(back);
+}
+
+/* Whoever reads or writes; the one that is lost is neither of those that talk, or one of them. */
+static void talk_ends_when_a_rank_is_lost(void **state)
+{
+    (void)state;
+    for (size_t lost = 2; lost <= 3; lost++) {
+        struct summing sums[MOST_RANKS];
+        const size_t n = MOST_BYTES;
+        char *text = calloc(1, MOST_BYTES);
+        assert_non_null(text);
+        open_ranks(4, TIMEOUT_S);
+        begin_helping(2);
+        borrow_one(1);
+        letters_links[lost].stopped = true;
+        const enum status read = ranks_read(ranks[1], 2, text, n);
+        assert_int_equal(read, STATUS_CANCELLED);
+        assert_string_equal(status_message(), "stopped, since a rank is lost");
+        assert_int_equal(ranks_write(ranks[1], 2, &n, sizeof(n), text, n), STATUS_CANCELLED);
+        assert_int_equal(borrow(1, 4, (size_t[4]){0}), 0);
+        for (size_t i = 0; i < 2; i++) {
+            sums[i] = (struct summing){.ranks = ranks[i]};
+            sum(&sums[i]);
+            assert_int_equal(sums[i].code, STATUS_IO);
+        }
+        letters_links[lost].stopped = false;
+        pthread_join(helpers[2].thread, NULL);
+        assert_int_equal(helpers[2].summing.code, STATUS_IO);
+        close_all(4);
+        free(text);
+    }
+}
+
+/* The one that it has borrowed, which waits for it, goes on to the end of all. */
+static void talk_ends_when_the_borrower_is_stopped(void **state)
+{
+    (void)state;
+    char text;
+    open_ranks(2, 0);
+    begin_helping(1);
+    assert_int_equal(borrow_one(0), 1);
+    const size_t n = 2;
+    assert_int_equal(ranks_write(ranks[0], 1, &n, sizeof(n), NULL, 0), STATUS_OK);
+    while (helpers[1].n_begun == 0) {
+        letters_sleep(0.0001);
+    }
+    ranks_stop(ranks[0]);
+    assert_int_equal(ranks_read(ranks[0], 1, &text, 1), STATUS_CANCELLED);
+    assert_int_equal(borrow(0, 1, (size_t[1]){0}), 0);
+    end_helping(2, 1);
+    assert_int_equal(helpers[1].code, STATUS_CANCELLED);
 }
 
 int main(void)
@@ -810,6 +885,11 @@ int main(void)
         cmocka_unit_test(rank_that_cannot_join_says_why_and_ends_all),
         cmocka_unit_test(process_ends_when_another_does_not_leave),
         cmocka_unit_test(ranks_that_were_stopped_all_together_lose_nobody),
+        cmocka_unit_test(rank_that_is_done_is_borrowed_by_one_at_a_time),
+        cmocka_unit_test(first_rank_is_borrowed_as_others_are),
+        cmocka_unit_test(bytes_come_as_they_were_however_many_they_are),
+        cmocka_unit_test(talk_ends_when_a_rank_is_lost),
+        cmocka_unit_test(talk_ends_when_the_borrower_is_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

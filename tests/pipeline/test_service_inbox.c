@@ -351,12 +351,11 @@ static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
 {
     (void)state;
     open_inbox("");
-    FOUND("notes.md", "all.zip", "x.dem.qml", "x.clusters.csv.aux.xml");
+    FOUND("notes.md", "x.dem.qml", "x.clusters.csv.aux.xml");
     assert_int_equal(look(READY_YES, ""), 0);
     assert_waits("in/x.dem.qml", "a sidecar file of a grid or a table");
     assert_waits("in/x.clusters.csv.aux.xml", "a sidecar file of a grid or a table");
     assert_waits("in/notes.md", "no pipeline takes it");
-    assert_waits("in/all.zip", "archives are not unpacked");
     close_inbox();
 }
 

@@ -60,8 +60,25 @@ def make_inputs(rng):
             write(f"{at}clusters.csv", table(rng, 4, 6))
     subprocess.run([LEAT, "generate", "dem", "--rows", "100", "--columns", "100", "-o", "lasting/lasting"], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    make_wide(rng)
     write("leat.conf", "[route lasting]\nmatch = lasting.*\npipeline = sciddicat\nsteps = 100000000\nsettle = 0\n"
-                       "snapshot_every = 2000\n[pipeline kmeans]\nk = 3\n")
+                       "snapshot_every = 2000\n[pipeline kmeans]\nk = 3\n[route wide]\nmatch = wide.*\n"
+                       "pipeline = sciddicat\nsteps = 1000000\nsettle = 50\nsnapshot_every = 50\nreport_every = 10\n"
+                       "p_epsilon = 1\np_r = 1\n")
+
+
+def make_wide(rng):
+    """A landslide for three ranks: a lake that keeps them busy, and beside it a slope, from which debris slides over all
+    rows and comes to rest. It is known to end soon only when it has ended."""
+    rows, lake, slope = 112, 500, 59
+    head = f"ncols {lake + 1 + slope}\nnrows {rows}\nxllcorner 0\nyllcorner 0\ncellsize 10\n"
+    dem, source = [], []
+    for i in range(rows):
+        dem += [*[100] * lake, 900, *(700 - 4 * i + rng.randrange(3) for _ in range(slope)), "\n"]
+        source += [*[2] * lake, 0, *(rng.randrange(3, 9) if rng.random() < 0.05 else 0 for _ in range(slope)), "\n"]
+    os.mkdir("wide")
+    write("wide/wide.dem.asc", head + " ".join(map(str, dem)))
+    write("wide/wide.source.asc", head + " ".join(map(str, source)))
 
 
 def entries():
@@ -75,6 +92,10 @@ def published():
 def makers_of_parts():
     """.leat.HOST.BOOT.PROCESS.RANDOM.part, where HOST may have points."""
     return [int(n.split(".")[-3]) for n in entries() if n.endswith(".part")]
+
+
+def n_snapshots():
+    return sum(len(files) for n in entries() if n.endswith(".part") for _, _, files in os.walk(f"out/{n}/snapshots"))
 
 
 class Ranks:
@@ -109,6 +130,17 @@ class Ranks:
                 os.path.isdir(f"out/{n}/snapshots") for n in entries() if n.endswith(".part"))
         self.until(is_so, f"{n_done} results and a job that lasts")
 
+    def until_shared(self, n):
+        """The wide landslide has come to be in so many parts, and goes on."""
+        self.until(lambda: f"wide.dem.asc: in {n} parts from step" in self.said(), f"a landslide in {n} parts")
+        before = n_snapshots()
+        self.until(lambda: n_snapshots() > before + 2, "it goes on")
+
+    def others(self):
+        """The ranks that make no result at present."""
+        makers = makers_of_parts()
+        return [r for r in sorted(os.listdir("ranks")) if r.isdigit() and self.process(r) not in makers]
+
     def process(self, rank):
         return int(read(f"ranks/{rank}"))
 
@@ -137,12 +169,17 @@ def is_running(pid):
         return False
 
 
-def is_as_of_one_process():
+def files_of(folder):
+    return sorted(os.path.relpath(os.path.join(at, f), folder) for at, _, files in os.walk(folder) for f in files)
+
+
+def is_as_of_one_process(*others, small=True):
     names = sorted(published())
-    check(names == sorted(f"s{i}" for i in range(INPUTS)), f"{len(names)} results of {INPUTS} inputs")
+    expected = sorted([*others, *(f"s{i}" for i in range(INPUTS if small else 0))])
+    check(names == expected, f"{len(names)} results of {len(expected)} inputs")
     for name in names:
-        files = sorted(os.listdir(f"one/{name}"))
-        check(files == sorted(os.listdir(f"out/{name}")), f"{name} has other files")
+        files = files_of(f"one/{name}")
+        check(files == files_of(f"out/{name}"), f"{name} has other files")
         for file in files:
             a, b = (read(f"{folder}/{name}/{file}") for folder in ("one", "out"))
             if file == "result.json":
@@ -191,6 +228,51 @@ def interrupt(n, n_done):
     check(ranks.said().count("lasting.dem.tif: stopped by a signal") == 1, ranks.said())
 
 
+def share(n, *inputs, options=(), environment=()):
+    """The wide landslide, which others join that have nothing else to do any more, unless they come too late."""
+    shutil.rmtree("out", ignore_errors=True)
+    ranks = Ranks(n, *options, *inputs, "wide", environment=environment)
+    check(ranks.end() == 0, ranks.said()[-3000:])
+    is_as_of_one_process("wide", small=bool(inputs))
+    return ranks.said()
+
+
+def share_on_devices():
+    """Of two ranks with two devices each: those of the one, and one of the other."""
+    libraries = [os.path.abspath("driver"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+    return share(2, options=("-b", "cuda"),
+                 environment={"LEAT_MODULE_DIR": os.path.abspath("both"), "LEAT_FAKE_DEVICES": "2",
+                              "LD_LIBRARY_PATH": ":".join(libraries)})
+
+
+def until_said(what, do):
+    """Others may come too late for it."""
+    end = time.monotonic() + WAIT_S
+    while f"wide.dem.asc: {what}" not in do():
+        check(time.monotonic() < end, f"never said: {what}")
+
+
+def lose_helper(n, number, *options):
+    """A rank that has a part of a landslide, but is not where its result is made; the others leave nothing behind."""
+    shutil.rmtree("out", ignore_errors=True)
+    ranks = Ranks(n, "-s", "settle=0", *options, "wide", environment=SLOW_TO_KILL)
+    ranks.until_shared(n)
+    victim = ranks.others()[-1]
+    os.kill(ranks.process(victim), number)
+    check(ranks.end() != 0, "what has lost a rank is no success")
+    check(not entries(), f"left behind: {entries()}")
+    return victim, ranks.said()
+
+
+def lose_helpers():
+    lose_helper(2, signal.SIGKILL)
+    ranks = Ranks(2, "--resume", "wide")
+    check(ranks.end() == 0, f"--resume: {ranks.said()[-3000:]}")
+    is_as_of_one_process("wide", small=False)
+    victim, said = lose_helper(3, signal.SIGSTOP, "--mpi-timeout", f"{max(5, 2 * PATIENCE)}")
+    check(said.count(f"leat: error: rank {victim} (") == 1 and "has not answered for" in said, said)
+
+
 def refuse(*other):
     """Two ranks that are not to do the same: nobody does anything."""
     shutil.rmtree("out", ignore_errors=True)
@@ -203,7 +285,14 @@ def refuse(*other):
 for folder in "in", "lasting":
     os.mkdir(folder)
 make_inputs(random.Random(1))
-subprocess.run([*RUN, "-q", "-o", "one", "in"], check=True)
+subprocess.run([*RUN, "-q", "-o", "one", "in", "wide"], check=True)
+check("wide.dem.asc: in " not in share(1), "one rank shares with nobody")
+for n in 2, 3, 4:
+    until_said("in ", lambda: share(n))
+if os.path.isdir("both"):
+    until_said("in 3 parts", share_on_devices)
+share(3, "in")
+lose_helpers()
 for round in range(ROUNDS):
     for n in 2, 3, 4:
         kill_one(n, 0 if n % 2 else n - 1, (INPUTS * n // 10 + round * 7) % INPUTS)

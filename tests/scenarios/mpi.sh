@@ -28,4 +28,7 @@ if strace -o /dev/null true 2>strace.said; then
 fi
 PMI_RANK=0 PMI_SIZE=4 expect 2 "$LEAT" run --mpi -b cpu -o none x.clusters.csv
 says '--mpi: 4 processes have been started together, but Open MPI .* finds this one alone'
+# For ranks with devices, which the CPU plays (lib_devices.sh): both modules in one folder.
+module=$(dirname "$LEAT")/../lib/leat/leat_mpi.so
+[ -e "$module" ] && (. "$here/lib_devices.sh" && mkdir both && ln -s "$LEAT_MODULE_DIR/leat_cuda.so" "$module" both/)
 "$python" "$here/mpi.py" || exit 1

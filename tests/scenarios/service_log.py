@@ -28,7 +28,7 @@ def blocked(name, ours, theirs):
     reader.join()
     dropped = [int(n) for n in re.findall(r"warning: (\d+) lines of the log were dropped", "".join(said))]
     ends = [line for line in said if " -> " in line]
-    s.check(0 < sum(dropped) <= N + 5, f"{dropped}")
+    s.check(sum(dropped) > 0, "nothing was dropped")
     s.check(len(ends) == len(set(ends)) and 0 < len(ends) and len(ends) + sum(dropped) >= N + 1, f"{len(ends)} of {N}")
     s.check(all(line.startswith("leat: ") and line.endswith("\n") for line in said), "a torn line")
     s.check(any("in/last.clusters.csv -> " in line for line in said), "what came after it")

@@ -40,7 +40,7 @@ LEAT_FAKE_BROKEN=1 run '0 2 ' -b cuda --spread 2
 says 'device 1 is broken'
 # One that cannot begin does not keep others from it.
 LEAT_FAKE_LOST=2 run '0 1 2 ' -b cuda
-says 'on 2 devices from step'
+says 'in 2 parts from step'
 says 'do not help: the device is lost'
 # Where one fails the job begins again, alone.
 LEAT_FAKE_HALTED=2 run '0 0 1 2 ' -b cuda

@@ -5,18 +5,19 @@
 . "$here/lib_devices.sh"
 export LEAT_FAKE_LOG="$PWD/log"
 
-# Of 4096 series 1800 samples each are enough for six devices. With gaps, which are filled at home.
-"$LEAT" generate clusters --series 4096 --samples 1800 -q -o whole.clusters.npy &&
-    "$LEAT" generate clusters --series 4096 --samples 1800 --gaps 0.000002 --type f32 -q -o gaps.clusters.npy &&
-    "$LEAT" generate clusters --series 400 --samples 1800 -q -o small.clusters.npy || fail "generate"
+# Eight panels, 3.5 s of a device; gaps, which are filled at home; and two panels of 0.2 s.
+"$LEAT" generate clusters --series 512 --samples 8000 -q -o whole.clusters.npy &&
+    "$LEAT" generate clusters --series 512 --samples 8000 --gaps 0.00001 --type f32 -q -o gaps.clusters.npy &&
+    "$LEAT" generate clusters --series 128 --samples 8200 -q -o small.clusters.npy || fail "generate"
 
 # run NAME DEVICES OPTION...: which devices have taken panels of it.
+# Blocks are so small that it is asked eight times or so whether others are of use.
 run() {
     name=$1
     devices=$2
     shift 2
     rm -rf out log
-    expect 0 "$LEAT" run -b cuda -o out "$@" "$name.clusters.npy"
+    expect 0 "$LEAT" run -b cuda --memory 128M -o out "$@" "$name.clusters.npy"
     found=$(sed -n 's/^gram //p' log | sort -u | tr '\n' ' ')
     [ "$found" = "$devices" ] || { cat stderr; fail "$name $*: on $found, not on $devices"; }
     [ -d "$name" ] || cp -r "out/$name" "$name"

@@ -1,5 +1,6 @@
 /*
- * fuzz_gzip - any bytes as a source: peeking and reading in different steps gives the same bytes.
+ * fuzz_source - any bytes as a source, packed or not: peeking and reading in different steps gives
+ * the same bytes.
  */
 #include "tests/fuzz/fuzz_table.h"
 

@@ -1,0 +1,35 @@
+/*
+ * table_extremes - of many series at once, as their numbers come: the outermost three values on
+ * either side, how often the outermost came, and whether the series counts. For table_watch.c.
+ */
+#ifndef LEAT_FORMATS_TABLE_TABLE_EXTREMES_H
+#define LEAT_FORMATS_TABLE_TABLE_EXTREMES_H
+
+#include "formats/base/dtype.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct table_extremes {
+    double low[3], high[3];   /* the lowest values, the lowest first; the highest; or infinite */
+    uint64_t n_low, n_high;   /* how often low[0] and high[0] came */
+    uint64_t n;               /* numbers, with those that are missing */
+    double first, step, last; /* while it counts: of its numbers */
+    bool counts;              /* each is as far from the one before as table_watch.h says, so far */
+};
+
+/* Of no numbers. */
+void table_extremes_begin(struct table_extremes *e);
+
+/* Numbers of n series: n_lines lines, `stride` numbers from one to the next, with a number of each,
+ * the first at `first`. */
+struct table_tile {
+    const void *values;
+    enum dtype type;
+    size_t first, n, n_lines, stride;
+};
+/* Adds them to e[0 .. n). */
+void table_extremes_take(struct table_extremes *e, const struct table_tile *t);
+
+#endif

@@ -1,0 +1,351 @@
+/*
+ * rank_help - see the header. Calls come in their order and are made in it. What fails of those
+ * that nobody waits for is kept for the next one that is waited for, which is not made then. What
+ * the borrower has is within this process's limits, and given back when it ends.
+ */
+#include "pipeline/engine/rank_help.h"
+
+#include "formats/base/log.h"
+#include "pipeline/engine/rank_calls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SPANS = 16 };
+
+struct guest {
+    struct engine *engine;
+    struct ranks *ranks;
+    size_t borrower;
+    struct queue *queue; /* NULL: not begun */
+    uint64_t limit, used;
+    struct span spans[MOST_SPANS]; /* that it has */
+    size_t n_spans;
+    void *run; /* likewise; NULL: none */
+    size_t run_bytes;
+    struct sciddicat_params p; /* of the run */
+    char *room;                /* for what calls bring and give */
+    size_t room_bytes;
+    enum status code; /* of a call that nobody has waited for */
+    char message[STATUS_MESSAGE_BYTES];
+    bool has_ended;
+};
+
+static const struct backend_ops *ops(const struct guest *g)
+{
+    return g->queue->backend->ops;
+}
+
+static const struct sciddicat_kernels *kernels(const struct guest *g)
+{
+    return ops(g)->sciddicat;
+}
+
+static const struct sciddicat_member_kernels *member(const struct guest *g)
+{
+    return kernels(g)->member;
+}
+
+static enum status make_room(struct guest *g, size_t bytes)
+{
+    if (bytes > g->room_bytes) {
+        free(g->room);
+        g->room = malloc(bytes);
+        g->room_bytes = g->room != NULL ? bytes : 0;
+    }
+    return bytes <= g->room_bytes
+               ? STATUS_OK
+               : status_fail(STATUS_NO_MEMORY, "no memory for %zu bytes of another rank", bytes);
+}
+
+/* What a call brings; read in any case, so that the next one can be. */
+static enum status take_in(struct guest *g, size_t bytes)
+{
+    char unused[4096];
+    const enum status st = make_room(g, bytes);
+    if (st == STATUS_OK) {
+        return ranks_read(g->ranks, g->borrower, g->room, bytes);
+    }
+    for (size_t n; bytes > 0; bytes -= n) {
+        n = bytes < sizeof unused ? bytes : sizeof unused;
+        STATUS_TRY(ranks_read(g->ranks, g->borrower, unused, n));
+    }
+    return st;
+}
+
+/* --- the queue -------------------------------------------------------------------------------- */
+
+static enum status begin(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    struct engine *e = g->engine;
+    struct engine_device *d = &e->cpu;
+    (void)a;
+    if (!c->on_cpu) {
+        STATUS_TRY(engine_open_device(e, &d));
+    }
+    g->limit = c->on_cpu ? e->host_limit : d->memory_limit;
+    return d->backend->ops->queue_new(d->backend, &g->queue);
+}
+
+static enum status end(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)c, (void)a;
+    g->has_ended = true;
+    return STATUS_OK;
+}
+
+static enum status take_bytes(struct guest *g, size_t bytes)
+{
+    if (bytes > g->limit - g->used) {
+        return status_fail(STATUS_NO_MEMORY, "%llu bytes are there for jobs, %zu more are needed",
+                           (unsigned long long)(g->limit - g->used), bytes);
+    }
+    g->used += bytes;
+    return STATUS_OK;
+}
+
+static enum status alloc(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    if (g->n_spans == MOST_SPANS) {
+        return status_fail(STATUS_INTERNAL, "more than %d spans for another rank", MOST_SPANS);
+    }
+    STATUS_TRY(take_bytes(g, c->bytes));
+    const enum status st = ops(g)->alloc(g->queue, c->bytes, &a->span);
+    if (st == STATUS_OK) {
+        g->spans[g->n_spans++] = a->span;
+    } else {
+        g->used -= c->bytes;
+    }
+    return st;
+}
+
+static enum status release(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)a;
+    for (size_t i = 0; i < g->n_spans; ++i) {
+        if (g->spans[i].at == c->to.at) {
+            ops(g)->release(g->queue, g->spans[i]);
+            g->used -= g->spans[i].bytes;
+            g->spans[i] = g->spans[--g->n_spans];
+            break;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status upload(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    uint64_t ticket;
+    (void)a;
+    STATUS_TRY(ops(g)->upload(g->queue, c->to, g->room, c->body, &ticket));
+    return ops(g)->upload_wait(g->queue, ticket);
+}
+
+static enum status download(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)a;
+    return ops(g)->download(g->queue, g->room, c->from, c->gives);
+}
+
+static enum status copy(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)a;
+    return ops(g)->copy(g->queue, c->to, c->from, c->bytes);
+}
+
+static enum status finish(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)c, (void)a;
+    return ops(g)->finish(g->queue);
+}
+
+/* --- the member ------------------------------------------------------------------------------- */
+
+static enum status open_run(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    size_t cells;
+    STATUS_TRY(sciddicat_count_cells(&c->p, &cells));
+    if (g->run != NULL || member(g) == NULL) {
+        return status_fail(STATUS_INTERNAL, "another rank's landslide cannot begin here");
+    }
+    const size_t bytes = kernels(g)->bytes(&c->p);
+    STATUS_TRY(take_bytes(g, bytes));
+    const enum status st = kernels(g)->open(g->queue, &c->p, &c->in, &g->run);
+    if (st != STATUS_OK) {
+        g->used -= bytes;
+        return st;
+    }
+    g->run_bytes = bytes;
+    g->p = c->p;
+    a->run = g->run;
+    return STATUS_OK;
+}
+
+static enum status close_run(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)c, (void)a;
+    if (g->run != NULL) {
+        kernels(g)->close(g->queue, g->run);
+        g->used -= g->run_bytes;
+        g->run = NULL;
+    }
+    return STATUS_OK;
+}
+
+static enum status state(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    void *to[RANK_STATES];
+    (void)a;
+    for (size_t i = 0; i < RANK_STATES; ++i) {
+        to[i] = c->wanted[i] ? g->room : NULL;
+    }
+    return kernels(g)->state(g->queue, g->run, to[RANK_STATE_H], to[RANK_STATE_MAX_H],
+                             to[RANK_STATE_ARRIVAL]);
+}
+
+static enum status give(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    const struct sciddicat_rows rows = rank_rows_in(g->room, c->first, c->last, g->p.columns);
+    (void)a;
+    return member(g)->give(g->queue, g->run, &rows);
+}
+
+static enum status take(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    const struct sciddicat_rows rows = rank_rows_in(g->room, c->first, c->last, g->p.columns);
+    (void)a;
+    return member(g)->take(g->queue, g->run, &rows);
+}
+
+static enum status own(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)a;
+    return member(g)->own(g->queue, g->run, c->step, c->first, c->last);
+}
+
+static enum status edge(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)a;
+    return member(g)->edge(g->queue, g->run, c->first, c->to);
+}
+
+static enum status ghost(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)a;
+    return member(g)->ghost(g->queue, g->run, c->first, c->from);
+}
+
+static enum status step(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)a;
+    return member(g)->step(g->queue, g->run, c->n_steps);
+}
+
+static enum status look(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)c;
+    void *const busy = g->room;
+    return member(g)->look(g->queue, g->run, busy, &a->moved);
+}
+
+static enum status figures(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    (void)c, (void)a;
+    void *const out = g->room;
+    return member(g)->figures(g->queue, g->run, out);
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+static const struct {
+    enum status (*make)(struct guest *g, const struct rank_call *c, struct rank_answer *a);
+    bool waits;  /* the borrower, for an answer */
+    bool always; /* made whatever has failed before */
+    enum { NOTHING, RUN, QUEUE } of;
+} calls[RANK_CALLS] = {
+    [RANK_CALL_BEGIN] = {begin, .waits = true},
+    [RANK_CALL_END] = {end, .always = true},
+    [RANK_CALL_ALLOC] = {alloc, .waits = true, .of = QUEUE},
+    [RANK_CALL_RELEASE] = {release, .always = true, .of = QUEUE},
+    [RANK_CALL_UPLOAD] = {upload, .of = QUEUE},
+    [RANK_CALL_DOWNLOAD] = {download, .waits = true, .of = QUEUE},
+    [RANK_CALL_COPY] = {copy, .of = QUEUE},
+    [RANK_CALL_FINISH] = {finish, .waits = true, .of = QUEUE},
+    [RANK_CALL_OPEN] = {open_run, .waits = true, .of = QUEUE},
+    [RANK_CALL_CLOSE] = {close_run, .always = true, .of = QUEUE},
+    [RANK_CALL_STATE] = {state, .waits = true, .of = RUN},
+    [RANK_CALL_GIVE] = {give, .of = RUN},
+    [RANK_CALL_TAKE] = {take, .waits = true, .of = RUN},
+    [RANK_CALL_OWN] = {own, .of = RUN},
+    [RANK_CALL_EDGE] = {edge, .of = RUN},
+    [RANK_CALL_GHOST] = {ghost, .of = RUN},
+    [RANK_CALL_STEP] = {step, .of = RUN},
+    [RANK_CALL_LOOK] = {look, .waits = true, .of = RUN},
+    [RANK_CALL_FIGURES] = {figures, .waits = true, .of = RUN},
+};
+
+/* Its room has what the call gives. */
+static enum status make(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    const bool is_there = calls[c->kind].of == NOTHING ||
+                          (g->queue != NULL && (calls[c->kind].of == QUEUE || g->run != NULL));
+    if (!is_there) {
+        return status_fail(STATUS_INTERNAL, "another rank's call comes too early");
+    }
+    STATUS_TRY(make_room(g, c->gives));
+    return calls[c->kind].make(g, c, a);
+}
+
+static enum status reply(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    a->code = g->code;
+    memcpy(a->message, g->message, sizeof a->message);
+    g->code = STATUS_OK;
+    return ranks_write(g->ranks, g->borrower, a, sizeof *a, g->room,
+                       a->code == STATUS_OK ? c->gives : 0);
+}
+
+/* Fails when there is nobody to talk with any more. */
+static enum status serve(struct guest *g)
+{
+    struct rank_call c;
+    struct rank_answer a = {0};
+    STATUS_TRY(ranks_read(g->ranks, g->borrower, &c, sizeof c));
+    enum status st = take_in(g, c.body);
+    if (st == STATUS_OK && (g->code == STATUS_OK || calls[c.kind].always)) {
+        st = make(g, &c, &a);
+    }
+    if (st != STATUS_OK && g->code == STATUS_OK) {
+        g->code = st;
+        snprintf(g->message, sizeof g->message, "%s", status_message());
+    }
+    return calls[c.kind].waits ? reply(g, &c, &a) : STATUS_OK;
+}
+
+static void give_back(struct guest *g)
+{
+    if (g->queue != NULL) {
+        (void)close_run(g, NULL, NULL);
+        while (g->n_spans > 0) {
+            ops(g)->release(g->queue, g->spans[--g->n_spans]);
+        }
+        if (ops(g)->finish(g->queue) != STATUS_OK) {
+            log_debug("after it has helped rank %zu: %s", g->borrower, status_message());
+        }
+        ops(g)->queue_free(g->queue);
+    }
+    free(g->room);
+}
+
+void rank_help(void *engine, size_t borrower)
+{
+    struct engine *e = engine;
+    struct guest g = {.engine = e, .ranks = e->ranks, .borrower = borrower};
+    enum status st = STATUS_OK;
+    log_debug("rank %zu helps rank %zu", ranks_own(e->ranks), borrower);
+    while (st == STATUS_OK && !g.has_ended) {
+        st = serve(&g);
+    }
+    give_back(&g);
+}

@@ -1,0 +1,350 @@
+/*
+ * worker_archive - see worker_archive.h. The walk through the archive is a task of its own, which
+ * finds one job at a time; the engine's places limit how many are in flight.
+ */
+#include "pipeline/worker/worker_archive.h"
+
+#include "formats/base/io_watch.h"
+#include "formats/base/json.h"
+#include "pipeline/engine/job.h"
+#include "pipeline/inputs/inputs.h"
+#include "pipeline/names/text.h"
+#include "pipeline/worker/worker_routes.h"
+#include "watch/spool/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct worker_archive {
+    struct worker_archive_order order;
+    char *path;
+    struct settings settings; /* of the members */
+    struct job_context context;
+    struct inputs *inputs;
+    struct engine_task task;
+    bool busy, walked, written; /* busy: the task runs; walked: all has been found */
+    bool has_found;
+    struct job_input found; /* by the task, with what stands in it and why it is no job */
+    enum status found_code;
+    char *found_message;
+    json_t *stems, *entries, *outputs; /* stems: of the results so far, as keys */
+    size_t n_jobs, n_done, n_failed;
+    uint64_t input_bytes;
+    enum status code; /* of the whole */
+    char *message;
+};
+
+static void fail(struct worker_archive *a, enum status code, const char *why)
+{
+    if (a->code == STATUS_OK) {
+        a->code = code;
+        a->message = strdup(why);
+        inputs_stop(a->inputs);
+    }
+}
+
+void worker_archive_stop(struct worker_archive *a, enum status code, const char *why)
+{
+    fail(a, code, why);
+    worker_archive_step(a);
+}
+
+/* --- what becomes of the files ---------------------------------------------------------------- */
+
+static void note(struct worker_archive *a, json_t *list, json_t *entry)
+{
+    if (json_array_append_new(list, entry) != 0) {
+        fail(a, STATUS_NO_MEMORY, "no memory for the list of results");
+    }
+}
+
+/* Bad input is that file's own fault. What concerns the archive itself concerns all. */
+static void note_failure(struct worker_archive *a, const char *path, enum status code,
+                         const char *text)
+{
+    if (spool_outcome_of(code) != SPOOL_BAD_INPUT || strcmp(path, a->path) == 0) {
+        fail(a, code, text);
+        return;
+    }
+    a->n_failed++;
+    note(a, a->entries,
+         json_pack("{s:o, s:s, s:o}", "name", text_json(path), "code", status_name(code), "text",
+                   text_json(text)));
+}
+
+static void note_success(struct worker_archive *a, const struct job_report *report)
+{
+    size_t i;
+    json_t *output;
+    a->n_done++;
+    json_array_foreach(json_object_get(report->manifest, "outputs"), i, output)
+    {
+        note(a, a->outputs,
+             json_pack("{s:o, s:O, s:O?}", "name",
+                       json_sprintf("%s/%s", report->stem,
+                                    json_string_value(json_object_get(output, "name"))),
+                       "bytes", json_object_get(output, "bytes"), "crc32",
+                       json_object_get(output, "crc32")));
+    }
+    note(a, a->entries,
+         json_pack("{s:o, s:s, s:o}", "name", text_json(report->path), "code",
+                   status_name(STATUS_OK), "result", text_json(report->stem)));
+}
+
+static void on_ended(void *user, const struct job_report *report)
+{
+    struct worker_archive *a = user;
+    a->n_jobs--;
+    a->input_bytes += report->input_bytes;
+    if (report->code == STATUS_OK) {
+        note_success(a, report);
+    } else {
+        note_failure(a, report->path, report->code, report->message);
+    }
+    a->order.went_on(a->order.user);
+    worker_archive_step(a);
+}
+
+/* --- the index -------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    const json_t *const *x = a, *const *y = b;
+    return strcmp(json_string_value(json_object_get(*x, "name")),
+                  json_string_value(json_object_get(*y, "name")));
+}
+
+/* In the order of names, whichever of them was done first; NULL: no memory. */
+static json_t *sorted(json_t *entries)
+{
+    const size_t n = json_array_size(entries);
+    json_t **all = calloc(n + 1, sizeof(*all)), *list = all != NULL ? json_array() : NULL;
+    for (size_t i = 0; i < n && list != NULL; i++) {
+        all[i] = json_array_get(entries, i);
+    }
+    if (list != NULL) {
+        qsort(all, n, sizeof(*all), by_name);
+    }
+    for (size_t i = 0; i < n && list != NULL; i++) {
+        if (json_array_append(list, all[i]) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    free(all);
+    return list;
+}
+
+static enum status write_index(struct worker_archive *a)
+{
+    json_t *index = json_pack("{s:i, s:s, s:o, s:o}", "schema", 1, "leat", LEAT_VERSION, "archive",
+                              text_json(a->path), "entries", sorted(a->entries));
+    char *text = json_write(index, JSON_INDENT(2));
+    json_decref(index);
+    if (text == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for result.json");
+    }
+    enum status code = STATUS_OK;
+    const int fd =
+        openat(a->order.part_fd, "result.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 || !io_watch_write_all(fd, text, strlen(text)) || io_watch_close(fd) != 0) {
+        code = status_fail_errno(errno, "cannot write result.json");
+    }
+    free(text);
+    return code;
+}
+
+static enum status finish_work(void *owner)
+{
+    struct worker_archive *a = owner;
+    if (a->code == STATUS_OK && a->n_done > 0) {
+        return write_index(a);
+    }
+    return STATUS_OK;
+}
+
+static void archive_free(struct worker_archive *a)
+{
+    inputs_free(a->inputs);
+    settings_free(&a->settings);
+    json_decref(a->stems);
+    json_decref(a->entries);
+    json_decref(a->outputs);
+    free(a->found_message);
+    free(a->message);
+    free(a->path);
+    close(a->order.part_fd);
+    if (a->order.fd >= 0) {
+        close(a->order.fd);
+    }
+    free(a);
+}
+
+/* Of an archive that gave nothing, the first reason. */
+static void fail_if_empty(struct worker_archive *a)
+{
+    if (a->code == STATUS_OK && a->n_done == 0) {
+        const json_t *first = json_array_get(a->entries, 0);
+        const char *text = json_string_value(json_object_get(first, "text"));
+        fail(a, STATUS_BAD_INPUT, text != NULL ? text : "the archive holds nothing");
+    }
+}
+
+static void finish_finished(struct engine_task *task)
+{
+    struct worker_archive *a = task->owner;
+    if (task->code != STATUS_OK) {
+        fail(a, task->code, task->message != NULL ? task->message : status_text(task->code));
+    }
+    engine_task_clear(task);
+    fail_if_empty(a);
+    a->order.ended(a->order.user, a->code, a->message != NULL ? a->message : status_text(a->code),
+                   a->outputs, a->n_failed, a->input_bytes);
+    archive_free(a);
+}
+
+/* --- the walk --------------------------------------------------------------------------------- */
+
+static enum status find_work(void *owner)
+{
+    struct worker_archive *a = owner;
+    a->found_code = inputs_next(a->inputs, &a->found, &a->walked);
+    a->walked = a->walked && a->found_code == STATUS_OK;
+    a->has_found = !a->walked;
+    if (a->found_code != STATUS_OK) {
+        a->found_message = strdup(status_message());
+    }
+    return STATUS_OK;
+}
+
+static void find_finished(struct engine_task *task)
+{
+    struct worker_archive *a = task->owner;
+    engine_task_clear(task);
+    a->busy = false;
+    worker_archive_step(a);
+}
+
+/* Two inputs never share a result. */
+static enum status claim_stem(struct worker_archive *a, const struct job_input *input)
+{
+    const char *stem = input->settings.stem;
+    if (json_object_get(a->stems, stem) != NULL) {
+        return status_fail(STATUS_EXISTS,
+                           "'%s': its result would be '%s', as that of another file in this "
+                           "archive; rename one of them",
+                           input->parts[0].path, stem);
+    }
+    return json_object_set_new(a->stems, stem, json_true()) == 0
+               ? STATUS_OK
+               : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+}
+
+static void take_found(struct worker_archive *a)
+{
+    char *path = strdup(a->found.parts[0].path != NULL ? a->found.parts[0].path : a->path);
+    a->has_found = false;
+    if (a->code != STATUS_OK) {
+        job_input_free(&a->found);
+    } else if (a->found_code == STATUS_OK) {
+        a->found_code = claim_stem(a, &a->found);
+        if (a->found_code == STATUS_OK) {
+            a->found_code = job_start(&a->context, &a->found);
+        }
+        a->n_jobs += a->found_code == STATUS_OK;
+        if (a->found_code != STATUS_OK) {
+            note_failure(a, path != NULL ? path : "", a->found_code, status_message());
+        }
+    } else {
+        char *why = a->found_message;
+        a->found_message = NULL;
+        note_failure(a, path != NULL ? path : "", a->found_code,
+                     why != NULL ? why : status_text(a->found_code));
+        free(why);
+    }
+    job_input_free(&a->found);
+    free(path);
+}
+
+static void start(struct worker_archive *a, enum engine_lane lane, enum status (*work)(void *owner),
+                  void (*finished)(struct engine_task *))
+{
+    a->busy = true;
+    a->task.owner = a;
+    a->task.work = work;
+    a->task.finished = finished;
+    engine_start(a->order.engine, &a->task, lane, NULL);
+}
+
+void worker_archive_step(struct worker_archive *a)
+{
+    const struct engine *e = a->order.engine;
+    while (!a->busy) {
+        const bool may_walk = !a->walked && a->code == STATUS_OK;
+        const bool waits = a->has_found ? e->n_jobs >= e->max_jobs && a->code == STATUS_OK
+                                        : a->n_jobs > 0 && (inputs_is_lent(a->inputs) || !may_walk);
+        if (waits) {
+            return;
+        }
+        if (a->has_found) {
+            take_found(a);
+        } else if (may_walk) {
+            start(a, LANE_READ, find_work, find_finished);
+        } else {
+            start(a, LANE_WRITE, finish_work, finish_finished);
+        }
+    }
+}
+
+/* --- the begin -------------------------------------------------------------------------------- */
+
+static enum status open_all(struct worker_archive *a)
+{
+    const struct settings *s = a->order.settings;
+    STATUS_TRY(worker_unpack_routes(a->order.message, &a->settings));
+    a->settings.unpack = s->unpack;
+    a->settings.deadline_s = s->deadline_s;
+    a->settings.inputs = calloc(1, sizeof(char *));
+    if (a->settings.inputs != NULL && (a->settings.inputs[0] = strdup("in")) != NULL) {
+        a->settings.n_inputs = 1;
+    }
+    a->settings.output = strdup(""); /* no folder that inputs lie in */
+    a->path = strdup(a->order.path);
+    a->stems = json_pack("{s:b}", "result.json", 1); /* which is the index */
+    a->entries = json_array();
+    a->outputs = json_array();
+    if (a->settings.n_inputs == 0 || a->settings.output == NULL || a->path == NULL ||
+        a->stems == NULL || a->entries == NULL || a->outputs == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for an archive");
+    }
+    a->context = (struct job_context){.engine = a->order.engine,
+                                      .settings = &a->settings,
+                                      .out_fd = a->order.part_fd,
+                                      .ended = on_ended,
+                                      .user = a};
+    const int fd = a->order.fd;
+    a->order.fd = -1;
+    return inputs_open_archive(&a->settings, a->path, a->order.found_at, fd, a->order.part_fd,
+                               &a->inputs);
+}
+
+enum status worker_archive_begin(const struct worker_archive_order *order,
+                                 struct worker_archive **out)
+{
+    struct worker_archive *a = *out = calloc(1, sizeof(*a));
+    if (a == NULL) {
+        close(order->fd);
+        close(order->part_fd);
+        return status_fail(STATUS_NO_MEMORY, "no memory for an archive");
+    }
+    a->order = *order;
+    const enum status code = open_all(a);
+    if (code != STATUS_OK) {
+        archive_free(a);
+        *out = NULL;
+    }
+    return code;
+}

@@ -1,0 +1,42 @@
+/*
+ * worker_archive - one archive of the watched folder: each job in it leaves its result in a folder
+ * of its own within the archive's part folder, and result.json there says of every file what became
+ * of it. A file that is bad fails by itself; what is the fault of nobody, or of the device, ends
+ * the whole, which the service tries again.
+ *
+ * All calls and callbacks are on the loop thread.
+ */
+#ifndef LEAT_PIPELINE_WORKER_WORKER_ARCHIVE_H
+#define LEAT_PIPELINE_WORKER_WORKER_ARCHIVE_H
+
+#include "pipeline/engine/engine.h"
+
+#include <jansson.h>
+
+struct worker_archive;
+
+struct worker_archive_order {
+    struct engine *engine;
+    const struct settings *settings; /* the worker's: deadline, limits; borrowed */
+    const json_t *message;           /* with worker_pack_routes in it */
+    const char *path;                /* as messages name it */
+    const char *found_at;            /* where it is opened once more */
+    int fd;                          /* of the archive; taken over, also on failure */
+    int part_fd;                     /* the part folder; likewise */
+    /* A job has ended: there may be a place for another. */
+    void (*went_on)(void *user);
+    /* All have, and the archive is freed afterwards. outputs: of all results, borrowed; n_failed:
+     * of the files. code: of the whole. */
+    void (*ended)(void *user, enum status code, const char *text, json_t *outputs, size_t n_failed,
+                  uint64_t input_bytes);
+    void *user;
+};
+
+enum status worker_archive_begin(const struct worker_archive_order *order,
+                                 struct worker_archive **out) STATUS_MUST_CHECK;
+/* Goes on, if the engine has a place. */
+void worker_archive_step(struct worker_archive *a);
+/* Begins no more of it; ended() follows when those in flight have, with this code. */
+void worker_archive_stop(struct worker_archive *a, enum status code, const char *why);
+
+#endif

@@ -1,0 +1,199 @@
+/*
+ * test_rank_queue - a queue of another rank: memory comes back as it was, failures come with the
+ * next call that waits, and what a rank cannot or may not do is refused, and nothing of it stays.
+ * That members there give the bits of one run: test_sciddicat_bands.
+ */
+#include "kernels/sciddicat/bands.h"
+#include "pipeline/engine/thread_pool.h"
+#include "tests/support/rank_queues.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MEMORY = 64 << 20 };
+
+static struct queue *q;
+
+static const struct backend_ops *ops(void)
+{
+    return q->backend->ops;
+}
+
+static void assert_ok(enum status code)
+{
+    if (code != STATUS_OK) {
+        fail_msg("%s", status_message());
+    }
+}
+
+static void put(struct span to, const void *from, size_t bytes)
+{
+    uint64_t ticket;
+    assert_ok(ops()->upload(q, to, from, bytes, &ticket));
+    assert_ok(ops()->upload_wait(q, ticket));
+}
+
+static void memory_of_another_rank_comes_back_as_it_was(void **state)
+{
+    (void)state;
+    enum { BYTES = (9 << 20) + 5, OFFSET = 1 << 20 };
+    struct span a, b;
+    unsigned char *sent = malloc(BYTES), *back = malloc(BYTES);
+    assert_true(sent != NULL && back != NULL);
+    for (size_t i = 0; i < BYTES; i++) {
+        sent[i] = (unsigned char)((i * 2654435761u) >> 13);
+    }
+    assert_ok(ops()->alloc(q, BYTES, &a));
+    assert_ok(ops()->alloc(q, BYTES, &b));
+    put(a, sent, BYTES);
+    assert_ok(ops()->copy(q, b, a, BYTES));
+    assert_ok(ops()->download(q, back, b, BYTES));
+    assert_memory_equal(back, sent, BYTES);
+    assert_ok(ops()->download(q, back, span_from(b, OFFSET), 7));
+    assert_memory_equal(back, sent + OFFSET, 7);
+    ops()->release(q, a);
+    ops()->release(q, b);
+    assert_ok(ops()->finish(q));
+    free(sent);
+    free(back);
+}
+
+/* Z, h and no NODATA, all zeros. */
+static void *open_run(size_t rows, size_t columns)
+{
+    const struct sciddicat_params p = {rows, columns, 0.001, 0.5, SCIDDICAT_WALL};
+    const size_t bytes = rows * columns * sizeof(double);
+    double *zeros = calloc(1, bytes);
+    struct sciddicat_input in = {.z = {0}};
+    void *run;
+    assert_non_null(zeros);
+    assert_ok(ops()->alloc(q, bytes, &in.z));
+    assert_ok(ops()->alloc(q, bytes, &in.h));
+    put(in.z, zeros, bytes);
+    put(in.h, zeros, bytes);
+    assert_ok(ops()->sciddicat->open(q, &p, &in, &run));
+    ops()->release(q, in.z);
+    ops()->release(q, in.h);
+    free(zeros);
+    return run;
+}
+
+/* Once; it can be used as before. */
+static void call_that_fails_is_reported_by_the_next_one_that_waits(void **state)
+{
+    (void)state;
+    uint32_t busy[4];
+    bool moved;
+    void *run = open_run(64, 10);
+    const struct sciddicat_member_kernels *m = ops()->sciddicat->member;
+    assert_ok(m->step(q, run, SCIDDICAT_GHOST_STEPS + 1));
+    assert_ok(m->step(q, run, 1));
+    assert_int_equal(m->look(q, run, busy, &moved), STATUS_INTERNAL);
+    assert_string_equal(status_message(), "rank 1: 9 steps with ghost rows for 8");
+    assert_ok(m->step(q, run, 1));
+    assert_ok(m->look(q, run, busy, &moved));
+    assert_int_equal(busy[0] + busy[1] + busy[2] + busy[3], 0);
+    assert_false(moved);
+    ops()->sciddicat->close(q, run);
+}
+
+static void rank_has_room_for_one_landslide(void **state)
+{
+    (void)state;
+    const struct sciddicat_params p = {16, 16, 0.001, 0.5, SCIDDICAT_WALL};
+    void *other, *run = open_run(64, 10);
+    assert_int_equal(ops()->sciddicat->open(q, &p, &(struct sciddicat_input){.z = {0}}, &other),
+                     STATUS_INTERNAL);
+    assert_null(other);
+    ops()->sciddicat->close(q, run);
+    ops()->sciddicat->close(q, open_run(64, 10));
+}
+
+static void rank_that_has_no_memory_for_it_is_left_out(void **state)
+{
+    (void)state;
+    enum { ROWS = 1200, COLUMNS = 1200 };
+    struct backend *home;
+    struct queue *home_q, *other = q;
+    struct bands *b;
+    struct sciddicat_report r;
+    size_t n = 1;
+    struct thread_pool *pool;
+    assert_ok(thread_pool_new(1, &pool));
+    const struct backend_config config = {.executor = thread_pool_executor(pool)};
+    const struct sciddicat_params p = {ROWS, COLUMNS, 0.001, 0.5, SCIDDICAT_WALL};
+    double *z = calloc((size_t)ROWS * COLUMNS, sizeof *z);
+    const struct bands_input in = {.z = z, .h = z};
+    assert_non_null(z);
+    assert_ok(backend_cpu.open(&config, &home));
+    assert_ok(home->ops->queue_new(home, &home_q));
+    assert_ok(bands_open(&(struct bands_config){.home = home_q}, &p, &in, &b));
+    assert_int_equal(bands_spread(b, &other, &n, &in), STATUS_NO_MEMORY);
+    assert_non_null(strstr(status_message(), "rank 1: "));
+    assert_non_null(strstr(status_message(), " bytes are there for jobs, "));
+    assert_int_equal(n, 0);
+    assert_ok(bands_advance(b, 1, &r));
+    bands_close(b);
+    home->ops->queue_free(home_q);
+    home->ops->close(home);
+    thread_pool_free(pool);
+    free(z);
+}
+
+/* Time and again: else the second finds no memory. */
+static void what_a_borrower_leaves_is_given_back(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct span s;
+        free(open_run(64, 10)); /* it forgets it */
+        assert_ok(ops()->alloc(q, MEMORY / 4, &s));
+        ops()->queue_free(q);
+        q = rank_queues_new();
+    }
+}
+
+static void rank_without_devices_does_not_help_one_on_a_device(void **state)
+{
+    (void)state;
+    struct queue *none = q;
+    ops()->queue_free(q);
+    assert_int_equal(rank_queues_try(false, &none), STATUS_NO_BACKEND);
+    assert_string_equal(status_message(), "rank 1: it uses no devices (--backend cpu)");
+    assert_null(none);
+    q = rank_queues_new(); /* it can be borrowed again */
+    assert_ok(ops()->finish(q));
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    rank_queues_begin(1, MEMORY);
+    q = rank_queues_new();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    ops()->queue_free(q);
+    rank_queues_end();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_of_another_rank_comes_back_as_it_was),
+        cmocka_unit_test(call_that_fails_is_reported_by_the_next_one_that_waits),
+        cmocka_unit_test(rank_has_room_for_one_landslide),
+        cmocka_unit_test(rank_that_has_no_memory_for_it_is_left_out),
+        cmocka_unit_test(what_a_borrower_leaves_is_given_back),
+        cmocka_unit_test(rank_without_devices_does_not_help_one_on_a_device),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,163 @@
+"""Walks through the help of every command; see help.sh."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from patience import WAIT_S  # noqa: E402
+
+LEAT, MANUALS = sys.argv[1:]
+VALUES = {"FILE": "x.conf", "DIR": "out", "PATH": "x.sock", "KEY=VALUE": "top=3", "NAME": "pearson", "N": "2", "SIZE": "1G",
+          "SECONDS": "5", "I/N|auto": "1/2", "LIST": "exp", "X": "0.5", "METRES": "5"}
+
+
+def check(right, what):
+    if not right:
+        sys.exit(f"FAILED: {what}")
+
+
+def leat(*arguments):
+    done = subprocess.run([LEAT, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT_S)
+    return done.returncode, done.stdout, done.stderr
+
+
+def page(name):
+    with open(os.path.join(MANUALS, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def options_of(text):
+    """{name: its value's name, or None}"""
+    return {m[1]: m[2] for m in re.finditer(r"^ {2}(?:-., |    )--([a-z0-9-]+)(?:=(\S+))?", text, re.M)}
+
+
+def value_for(arg):
+    return VALUES.get(arg) or arg.split("|")[0].split("-")[0].split(",")[0]
+
+
+def commands():
+    status, text, _ = leat("--help")
+    check(status == 0, "leat --help")
+    return re.findall(r"^  ([a-z]+) ", text[text.index("Commands:"):text.index("Pipelines")], re.M)
+
+
+def is_refused(command, name, arg):
+    """`-` is an argument too much, or no input: nothing is done."""
+    given = f"--{name}" if arg is None else f"--{name}={value_for(arg)}"
+    _, _, said = leat(command, given, *([] if name in ("help", "version") else ["--xyzzy"]))
+    return said if f"unknown option '{given.split('=')[0]}'" in said or "--xyzzy" not in said and said else ""
+
+
+def walk_options():
+    manuals = {c: page("leat.1") + (page("leat-watch.8") if c in ("watch", "status", "retry") else "") for c in commands()}
+    options = {c: options_of(leat(c, "--help")[1]) for c in manuals}
+    everything = {name: arg for of in options.values() for name, arg in of.items()}
+    n = 0
+    for command, manual in manuals.items():
+        for name, arg in everything.items():
+            said = is_refused(command, name, arg)
+            if name in options[command]:
+                n += 1
+                check(not said, f"leat {command} --{name}, which is in its help: {said}")
+                check(re.search(rf"(Fl |, )-{re.escape(name)}\b", manual) or name in ("help", "version"),
+                      f"--{name} of {command} is not in the manual")
+            else:
+                check(said, f"leat {command} accepts --{name}, which is not in its help")
+    for name in re.findall(r"^\.It Fl (?:. , )?-([a-z-]+)", page("leat.1") + page("leat-watch.8"), re.M):
+        check(name in everything, f"the manual has --{name}, which no command has")
+    print(f"{n} options of {len(manuals)} commands")
+
+
+def walk_parameters():
+    text, n = leat("run", "--help")[1], 0
+    for block in re.findall(r"^Parameters of (\S+), .*\n((?:  .*\n)+)", text, re.M):
+        for key, about in re.findall(r"^  ([a-z_]+)\b(.*\n(?: {10}.*\n)*)", block[1], re.M):
+            default = re.search(r"\(default\s([^)]+)\)\s*\Z", about)
+            value = default[1] if default else {"query": "linspace(0, 1, 2)"}.get(key, "x")
+            _, _, said = leat("check", "-p", block[0], "-s", f"{key}={value}", "none.csv")
+            check("none.csv" in said, f"{block[0]}: {key}={value}: {said}")
+            n += 1
+    last = re.search(r"^Parameters of every pipeline: (.*)", text, re.M)[1].split(", ")
+    for key in last:
+        check(f".It Cm {key} Ns = Ns" in page("leat.1"), f"{key} is not in the manual")
+    print(f"{n} parameters, and {len(last)} of every pipeline")
+
+
+def statuses():
+    """{command: the exit statuses that are seen}, one way to each that is told."""
+    good, bad = "good.clusters.csv", "bad.clusters.csv"
+    with open(good, "w") as f:
+        f.write("1,2,3\n4,5,7\n")
+    with open(bad, "w") as f:
+        f.write("1,2,3\n4,5,oops\n")
+    os.mkdir("full")
+    seen = {"run": {leat("run", "-b", "cpu", good)[0], leat("run", "-b", "cpu", "-o", "o2", good, bad)[0], leat("run")[0]},
+            "check": {leat("check", "-b", "cpu", good)[0], leat("check", "-b", "cpu", good, bad)[0], leat("check", "none")[0]},
+            "doctor": {leat("doctor", "-b", "cpu")[0], leat("doctor", "-b", "gpu")[0]},
+            "generate": {leat("generate", "nodes", "-o", "n.csv")[0], leat("generate", "dme")[0], write_to_full()},
+            "completion": {leat("completion", "zsh")[0], leat("completion", "fish")[0]}}
+    return {**seen, **of_service(bad)}
+
+
+def write_to_full():
+    with open("/dev/full", "w") as full:
+        return subprocess.run([LEAT, "generate", "nodes"], stdout=full, stderr=subprocess.DEVNULL).returncode
+
+
+def watch(*options):
+    """The status of leat status once it answers, of the service, and what the failed job is called."""
+    with open("log", "w") as log:
+        service = subprocess.Popen([LEAT, "watch", "--spool", "s", "--status-socket", "s.sock", "-b", "cpu", *options], stderr=log)
+    ask, give_up = ("status", "--status-socket", os.path.abspath("s.sock")), time.monotonic() + WAIT_S
+    while (answer := leat(*ask))[0] == 2 or ("paused" not in answer[1] and answer[0] == 1):
+        check(time.monotonic() < give_up and service.poll() is None, f"never: an answer; {open('log').read()}")
+        time.sleep(0.02)
+    failed = []
+    while not options and not (failed := os.listdir("s/failed")):
+        check(time.monotonic() < give_up, "never: the failed job")
+        time.sleep(0.02)
+    if failed:
+        check(failed[0] in leat(*ask)[1], "the failure is not told")
+        retried = leat("retry", "--spool", "s", failed[0])[0]
+        check(failed[0] not in leat(*ask)[1], "the failure is told after it was retried")
+    service.send_signal(signal.SIGTERM)
+    return answer[0], service.wait(WAIT_S), retried if failed else None
+
+
+def of_service(bad):
+    for folder in "s/in", "s/failed":
+        os.makedirs(folder)
+    os.rename(bad, "s/in/" + bad)
+    ready, ended, retried = watch()
+    paused, _, _ = watch("--reserve", "1000000T")
+    return {"status": {ready, paused, leat("status", "--spool", "s", "--status-socket", "none")[0]},
+            "watch": {ended, leat("watch")[0]},
+            "retry": {retried, leat("retry", "--spool", "s", "nix")[0], some_of_two()}}
+
+
+def some_of_two():
+    """One job that can be retried, and one that is not there."""
+    job = "s/failed/20261121-030441-000009"
+    os.makedirs(job + "/in")
+    with open(job + "/in/a.clusters.csv", "w") as f:
+        f.write("1,2\n3,4\n")
+    inputs = '[{"name": "a.clusters.csv", "inode": 1, "bytes": 8, "mtime_ns": 7}]'
+    with open(job + "/job", "w") as f:
+        f.write('{"schema": 1, "id": "%s", "folder": "", "stem": "a", "inputs": %s, "parameters": {}}\n' % (job[9:], inputs))
+    return leat("retry", "--spool", "s", job[9:], "nix")[0]
+
+
+def walk_statuses():
+    for command, seen in statuses().items():
+        text = " ".join(leat(command, "--help")[1].split()).split("Exit status: ")[1]
+        told = {int(n) for n in re.findall(r"(?:\A|[,;]\s)(\d) ", text)}
+        check(told == seen, f"{command} tells {told} and ends with {seen}")
+        print(f"{command}: exit statuses {sorted(seen)}")
+
+
+walk_options()
+walk_parameters()
+walk_statuses()

@@ -1,0 +1,22 @@
+#!/bin/sh
+# The Debian package of this build: what it holds, and what is done when it comes and goes; tests/packages.sh installs it.
+. "$(dirname "$0")/lib.sh"
+[ "$patience" -gt 1 ] && skip "packages are of builds without a sanitizer"
+build=$(dirname "$LEAT")/..
+[ -f "$build/CPackConfig.cmake" ] && command -v cpack >/dev/null && command -v dpkg-deb >/dev/null || skip "no cpack, or no dpkg"
+cpack --config "$build/CPackConfig.cmake" -B . -D CPACK_COMPONENTS_ALL=leat >log 2>&1 || { cat log; fail "no package"; }
+dpkg-deb -c leat_*.deb >listed || fail "no package"
+for file in bin/leat share/man/man1/leat.1 share/man/man5/leat.conf.5 share/man/man8/leat-watch.8 share/doc/leat/copyright \
+    share/doc/leat/CHANGELOG.md share/bash-completion/completions/leat share/zsh/site-functions/_leat; do
+    grep -q "/$file\$" listed || { cat listed; fail "no $file in the package"; }
+done
+grep -q 'leat_cuda.so\|leat_mpi.so' listed && fail "a module is in the wrong package"
+dpkg-deb -f leat_*.deb Depends | grep -q 'libopenblas' || fail "libraries are not named"
+if grep -q '/leat.service$' listed; then
+    dpkg-deb -e leat_*.deb control
+    for script in postinst prerm postrm; do
+        [ -x control/$script ] && sh -n control/$script || fail "$script"
+    done
+    grep -q "$(cat control/conffiles)\$" listed || fail "the configuration is not in the package: $(cat control/conffiles)"
+fi
+echo "$(wc -l <listed) files and folders"

@@ -1,0 +1,152 @@
+"""Archives in the watched folder: each is one drop and one result, with the results of its files in it; killed at any
+time, each is there once and whole. See service_archives.sh."""
+import filecmp
+import io
+import json
+import os
+import signal
+import subprocess
+import tarfile
+import time
+import zipfile
+
+from service import LEAT, WATCHED, Service, grid, table
+
+TABLES = {f"t{i}.clusters.csv": table(rows=20, seed=i).encode() for i in range(6)}
+GRIDS = {"deep/g.dem.asc": grid(False).encode(), "deep/g.source.asc": grid(True).encode()}
+GOOD = {**TABLES, **GRIDS}
+BAD = {"bad.clusters.csv": b"1,2\n3,x\n4,5\n", "../up.clusters.csv": b"1,2\n", "in.tar.gz": b"x",
+       "half.dem.asc": grid(False).encode()}
+
+
+def tar(path, files, mode):
+    with tarfile.open(path, "w:" + mode) as t:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            t.addfile(info, io.BytesIO(data))
+
+
+def pack(path, files):
+    if path.endswith(".zip"):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
+            for name, data in files.items():
+                z.writestr(name, data)
+    elif path.endswith(".zst"):
+        tar(path + ".tar", files, "")
+        with open(path, "wb") as out:
+            subprocess.run(["zstd", "-q", "-c", path + ".tar"], stdout=out, check=True)
+        os.remove(path + ".tar")
+    else:
+        tar(path, files, {"tar": "", "tgz": "gz"}.get(path.split(".")[-1], path.split(".")[-1]))
+
+
+def drop(s, name, files):
+    aside = os.path.join(s.spool, "." + os.path.basename(name))
+    pack(os.path.join(os.path.dirname(aside), os.path.basename(name)), files)
+    os.makedirs(os.path.dirname(os.path.join(s.spool, "in", name)), exist_ok=True)
+    os.rename(os.path.join(os.path.dirname(aside), os.path.basename(name)), os.path.join(s.spool, "in", name))
+
+
+def entries(s, result):
+    with open(os.path.join(s.spool, "out", result, "result.json")) as f:
+        return {e["name"]: e for e in json.load(f)["entries"]}
+
+
+def is_as_by_run(s, result, reference="reference"):
+    """The data files of every result are those that `leat run` makes of the same archive."""
+    for folder in os.listdir(reference):
+        files = [f for f in os.listdir(f"{reference}/{folder}") if f not in ("result.json", "report.html")]
+        files = [f for f in files if os.path.isfile(f"{reference}/{folder}/{f}")]
+        _, wrong, missing = filecmp.cmpfiles(f"{reference}/{folder}", f"{s.spool}/out/{result}/{folder}", files, False)
+        s.check(not wrong and not missing and files, f"{result}/{folder}: {wrong} {missing}")
+    there = sorted(os.listdir(f"{s.spool}/out/{result}"))
+    s.check(there == sorted([*os.listdir(reference), "result.json"]), f"{result} holds {there}")
+
+
+pack("reference.tar", GOOD)
+with open("conf", "w") as f:
+    f.write("[pipeline sciddicat]\nsteps = 20\n")
+subprocess.run([LEAT, "run", "-q", "-b", "cpu", "-c", "conf", "-o", "reference", "reference.tar"], check=True)
+assert len(os.listdir("reference")) == 7, os.listdir("reference")
+
+# Every kind; a folder that names the pipeline; files that are bad among good ones; none that is good.
+s = Service("kinds", "--config", "conf")
+kinds = ["a.tar", "b.tgz", "c.tar.xz", "d.tar.bz2", "e.zip", "f.tar.zst"]
+for name in kinds:
+    drop(s, name, GOOD)
+s.done(kinds, "all kinds")
+for name in kinds:
+    is_as_by_run(s, name[0])
+    found = entries(s, name[0])
+    s.check(len(found) == 7 and {e["code"] for e in found.values()} == {"ok"}, f"{name}: {found}")
+drop(s, "pearson/plain.zip", {"x.csv": TABLES["t0.clusters.csv"]})
+s.done(["pearson/plain.zip"], "a folder's pipeline")
+s.check(s.has("out/plain/x/pearson.npz"), "no result of x.csv")
+drop(s, "mixed.tar.gz", {**BAD, **GOOD})
+s.done(["mixed.tar.gz"], "good ones among bad ones")
+is_as_by_run(s, "mixed")
+found = {name: e["code"] for name, e in entries(s, "mixed").items() if e["code"] != "ok"}
+s.check(len(found) == 4 and set(found.values()) == {"bad-input"}, f"mixed.tar.gz: {found}")
+s.check("4 of its files failed" in s.said(), "the log does not tell of them")
+drop(s, "none.zip", BAD)
+drop(s, "empty.zip", {"notes.md": b"x"})
+with open("kinds/broken", "wb") as f:
+    f.write(b"PK\3\4 and nothing")
+os.rename("kinds/broken", "kinds/in/broken.zip")
+s.until(lambda: len(s.reasons()) == 3, "three that fail")
+for name, says in ("none.zip", ""), ("empty.zip", "holds no file"), ("broken.zip", "broken.zip"):
+    s.check(says in s.reasons()[name]["reason"] and s.reasons()[name]["kind"].startswith("bad-"), f"{s.reasons()}")
+s.stop()
+s.is_clean()
+
+# Its limits are those of the configuration.
+s = Service("limits", "--config", "conf", "--max-entries", "5")
+drop(s, "many.tar.gz", GOOD)
+s.until(lambda: s.reasons(), "too many entries")
+s.check("more than 5 entries" in s.reasons()["many.tar.gz"]["reason"], f"{s.reasons()}")
+s.stop()
+s.is_clean()
+
+# The service, and then its worker, are killed while archives are worked on.
+n = 3 if WATCHED else 6
+s = Service("killed", "--config", "conf", "--threads", "1", "--max-attempts", "100")
+names = [f"k{i}.tar.gz" for i in range(n)]
+large = {f"l{i}.clusters.csv": table(rows=150, columns=200, seed=i).encode() for i in range(4)}
+for name in names:
+    drop(s, name, {**GOOD, **large})
+
+
+def is_begun():
+    return any(".part" in f and os.listdir(f"killed/out/{f}") for f in os.listdir("killed/out")) or n_done() == n
+
+
+def n_done():
+    return len(os.listdir("killed/done"))
+
+
+hits = 0
+for k in range(2 * n):
+    s.until(is_begun, "an archive is worked on")
+    time.sleep(0.02 * k)
+    hits += n_done() < n
+    if k % 2 == 0:
+        s.stop(None, signal.SIGKILL)
+        s = Service("killed", "--config", "conf", "--threads", "1", "--max-attempts", "100")
+    elif s.status()["workers"]:
+        try:
+            os.kill(s.status()["workers"][0]["pid"], signal.SIGKILL)
+        except (ProcessLookupError, KeyError, IndexError):
+            pass
+s.until(lambda: n_done() == n, "all are done in spite of kills")
+s.check(hits > 0, "no kill has hit an archive")
+s.check(not os.listdir("killed/failed"), f"a good archive has failed: {s.reasons()}")
+s.until(lambda: not s.status()["in_flight"] and s.status()["n_queued"] == 0, "it rests")
+s.stop()
+s.is_clean()
+out = sorted(os.listdir("killed/out"))
+s.check(out == [name.split(".")[0] for name in names], f"results: {out}")
+for name in names:
+    found = entries(s, name.split(".")[0])
+    s.check(len(found) == 11 and {e["code"] for e in found.values()} == {"ok"}, f"{name}: {found}")
+print(f"archives of {len(kinds)} kinds; {hits} of {2 * n} kills hit one, and each is there once and whole")
