@@ -7,6 +7,8 @@ cp code.clusters.csv cap.dem.asc cap.source.asc ncode.nodes.csv in/
 printf 'name,u,v\n' >in/p.points.csv
 seq 1 40 | awk '{ print "p" $1 "," $1 % 7 "," $1 % 5 + $1 / 100 }' >>in/p.points.csv
 cat >leat.conf <<'EOC'
+[pipeline pearson]
+order = cluster
 [pipeline sciddicat]
 steps = 10
 [pipeline interpolate]
