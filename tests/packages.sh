@@ -14,6 +14,7 @@ rm -f build/deb/*.deb
 cpack --config build/deb/CPackConfig.cmake -B build/deb >build/deb/cpack.log || { cat build/deb/cpack.log; exit 1; }
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/leat-packages-XXXXXX")
+chmod 755 "$root" # the service is another user
 service=
 leave() {
     [ -z "$service" ] || kill "$service" 2>/dev/null || :
@@ -62,12 +63,13 @@ cp samples/wells.clusters.csv samples/slope.dem.asc samples/slope.source.asc "$r
 in_it sh -c 'cd /packages && leat --version && leat doctor -b cpu && leat run wells.clusters.csv slope.*.asc && ls leat-out/*'
 in_it setpriv --reuid leat --regid leat --clear-groups leat watch --config /etc/leat/leat.conf >build/deb/service.log 2>&1 &
 service=$!
-wait_for in_it leat status --spool /var/lib/leat >/dev/null
+wait_for in_it leat status --spool /var/lib/leat >/dev/null 2>&1
 cp samples/wells.clusters.csv "$root/var/lib/leat/in/"
 in_it chown leat /var/lib/leat/in/wells.clusters.csv
 wait_for test -e "$root/var/lib/leat/done/wells.clusters.csv"
 kill "$service"
 wait "$service" || fail "the service ends with $?: $(cat build/deb/service.log)"
+chmod 755 "$root" # the service is another user
 service=
 
 echo "== removed"
