@@ -69,7 +69,6 @@ in_it chown leat /var/lib/leat/in/wells.clusters.csv
 wait_for test -e "$root/var/lib/leat/done/wells.clusters.csv"
 kill "$service"
 wait "$service" || fail "the service ends with $?: $(cat build/deb/service.log)"
-chmod 755 "$root" # the service is another user
 service=
 
 echo "== removed"
