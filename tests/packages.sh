@@ -61,7 +61,8 @@ grep -q '^ExecStart=/usr/bin/leat watch --config /etc/leat/leat.conf' "$root/usr
 echo "== it works"
 cp samples/wells.clusters.csv samples/slope.dem.asc samples/slope.source.asc "$root/packages"
 in_it sh -c 'cd /packages && leat --version && leat doctor -b cpu && leat run wells.clusters.csv slope.*.asc && ls leat-out/*'
-in_it setpriv --reuid leat --regid leat --clear-groups leat watch --config /etc/leat/leat.conf >build/deb/service.log 2>&1 &
+chroot "$root" env -i PATH=/usr/bin:/bin setpriv --reuid leat --regid leat --clear-groups \
+    leat watch --config /etc/leat/leat.conf >build/deb/service.log 2>&1 & # itself, to be told to stop
 service=$!
 wait_for in_it leat status --spool /var/lib/leat >/dev/null 2>&1
 cp samples/wells.clusters.csv "$root/var/lib/leat/in/"
