@@ -79,7 +79,7 @@ in_it dpkg-query -W -f '${Package} ${db:Status-Status}\n' 'leat*'
 [ ! -e "$root/usr/bin/leat" ] && grep -q 'my own' "$root/etc/leat/leat.conf" || fail "not removed, or the configuration is"
 in_it sh -c 'apt-get -qq install -y --no-install-recommends /packages/leat_*.deb >/packages/log 2>&1 || { cat /packages/log; exit 1; }'
 grep -q 'my own' "$root/etc/leat/leat.conf" || fail "the configuration is forgotten"
-in_it apt-get -qq purge -y leat leat-mpi leat-cuda >/dev/null
+in_it dpkg --purge leat-mpi leat-cuda leat >/dev/null 2>&1
 while read -r file; do
     [ -d "$root$file" ] || [ ! -e "$root$file" ] || fail "left behind: $file"
 done <build/deb/listed
