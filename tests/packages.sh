@@ -14,6 +14,7 @@ rm -f build/deb/*.deb
 cpack --config build/deb/CPackConfig.cmake -B build/deb >build/deb/cpack.log || { cat build/deb/cpack.log; exit 1; }
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/leat-packages-XXXXXX")
+chmod 755 "$root" # the service is another user
 service=
 leave() {
     [ -z "$service" ] || kill "$service" 2>/dev/null || :
@@ -60,9 +61,10 @@ grep -q '^ExecStart=/usr/bin/leat watch --config /etc/leat/leat.conf' "$root/usr
 echo "== it works"
 cp samples/wells.clusters.csv samples/slope.dem.asc samples/slope.source.asc "$root/packages"
 in_it sh -c 'cd /packages && leat --version && leat doctor -b cpu && leat run wells.clusters.csv slope.*.asc && ls leat-out/*'
-in_it setpriv --reuid leat --regid leat --clear-groups leat watch --config /etc/leat/leat.conf >build/deb/service.log 2>&1 &
+chroot "$root" env -i PATH=/usr/bin:/bin setpriv --reuid leat --regid leat --clear-groups \
+    leat watch --config /etc/leat/leat.conf >build/deb/service.log 2>&1 & # itself, to be told to stop
 service=$!
-wait_for in_it leat status --spool /var/lib/leat >/dev/null
+wait_for in_it leat status --spool /var/lib/leat >/dev/null 2>&1
 cp samples/wells.clusters.csv "$root/var/lib/leat/in/"
 in_it chown leat /var/lib/leat/in/wells.clusters.csv
 wait_for test -e "$root/var/lib/leat/done/wells.clusters.csv"
@@ -77,7 +79,7 @@ in_it dpkg-query -W -f '${Package} ${db:Status-Status}\n' 'leat*'
 [ ! -e "$root/usr/bin/leat" ] && grep -q 'my own' "$root/etc/leat/leat.conf" || fail "not removed, or the configuration is"
 in_it sh -c 'apt-get -qq install -y --no-install-recommends /packages/leat_*.deb >/packages/log 2>&1 || { cat /packages/log; exit 1; }'
 grep -q 'my own' "$root/etc/leat/leat.conf" || fail "the configuration is forgotten"
-in_it apt-get -qq purge -y leat leat-mpi leat-cuda >/dev/null
+in_it dpkg --purge leat-mpi leat-cuda leat >/dev/null 2>&1
 while read -r file; do
     [ -d "$root$file" ] || [ ! -e "$root$file" ] || fail "left behind: $file"
 done <build/deb/listed
