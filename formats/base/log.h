@@ -16,10 +16,10 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 /* Lines above this level are dropped; LOG_LEVEL_INFO at start. */
 void log_set_level(enum log_level level);
 
-/* From now on no caller waits for who reads stderr (a pipe that is full, a terminal that is stopped,
- * a journal that hangs): lines that it does not take at once are dropped and counted, and how many
- * they were is said once it takes some again, at the next line or at log_report_dropped. Lines are
- * cut at PIPE_BUF bytes then. For services; before there are other threads. */
+/* From now on no caller waits for who reads stderr (a pipe that is full, a terminal that is
+ * stopped, a journal that hangs): lines that it does not take at once are dropped and counted, and
+ * how many they were is said once it takes some again, at the next line or at log_report_dropped.
+ * Lines are cut at PIPE_BUF bytes then. For services; before there are other threads. */
 void log_drop_when_blocked(void);
 void log_report_dropped(void);
 

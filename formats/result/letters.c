@@ -124,7 +124,7 @@ static enum status draw_letter(uint32_t point, struct letter *out)
     if (FT_Load_Char(face, point, FT_LOAD_RENDER | FT_LOAD_TARGET_LIGHT) != 0) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a letter");
     }
-    const FT_GlyphSlot slot = face->glyph;
+    const struct FT_GlyphSlotRec_ *const slot = face->glyph;
     const size_t width = slot->bitmap.width, height = slot->bitmap.rows;
     uint8_t *const covered = malloc(width * height + 1);
     if (covered == NULL) {

@@ -20,10 +20,11 @@ set(CPACK_COMPONENT_LEAT_DESCRIPTION "correlations, landslides, interpolation an
  that is bounded.")
 set(CPACK_DEBIAN_LEAT_PACKAGE_SHLIBDEPS ON)
 if(SYSTEMD_FOUND)
+    include(GNUInstallDirs)
     # as debhelper has it for sysusers.d and tmpfiles.d
     set(CPACK_DEBIAN_LEAT_PACKAGE_DEPENDS
         "systemd | systemd-standalone-sysusers | systemd-sysusers, systemd | systemd-standalone-tmpfiles | systemd-tmpfiles")
-    file(WRITE ${CMAKE_BINARY_DIR}/debian/conffiles "${LEAT_CONFIG_DIR}/leat.conf\n")
+    file(WRITE ${CMAKE_BINARY_DIR}/debian/conffiles "${CMAKE_INSTALL_FULL_SYSCONFDIR}/leat/leat.conf\n")
     set(CPACK_DEBIAN_LEAT_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/debian/conffiles
         ${CMAKE_CURRENT_LIST_DIR}/postinst ${CMAKE_CURRENT_LIST_DIR}/prerm ${CMAKE_CURRENT_LIST_DIR}/postrm)
 endif()

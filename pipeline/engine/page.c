@@ -36,7 +36,7 @@ static const char begin[] =
     ".15rem 1.5rem .15rem 0; border-bottom: 1px solid var(--rule); font-weight: normal; "
     "font-variant-numeric: tabular-nums }\n"
     "th { color: var(--soft) } .facts th { min-width: 8rem }\n"
-    "table:not(.facts) td:first-child { white-space: nowrap }\n"
+    "table:not(.facts) :is(td, th):nth-child(-n+2) { white-space: nowrap }\n"
     "pre { margin: 0; padding: .5rem 1rem; border: 1px solid var(--rule); overflow-x: auto; "
     "overflow-wrap: normal }\n"
     "</style>\n";

@@ -185,11 +185,10 @@ static enum status take_kind(struct reading *in, const char *text)
     for (size_t i = 0; i < GENERATE_KINDS; i++) {
         text_near_offer(&near, kind_names[i]);
     }
-    return near.best != NULL
-               ? status_fail(STATUS_BAD_ARGUMENT, "unknown kind '%s': did you mean '%s'?", text,
-                             near.best)
-               : status_fail(STATUS_BAD_ARGUMENT, "unknown kind '%s'; there are: %s", text,
-                             list_kinds(OF_ALL, ", ", all, sizeof(all)));
+    return near.best != NULL ? status_fail(STATUS_BAD_ARGUMENT,
+                                           "unknown kind '%s': did you mean '%s'?", text, near.best)
+                             : status_fail(STATUS_BAD_ARGUMENT, "unknown kind '%s'; there are: %s",
+                                           text, list_kinds(OF_ALL, ", ", all, sizeof(all)));
 }
 
 static enum status take_parameter(struct reading *in, size_t i, const char *text)

@@ -25,8 +25,8 @@ bool input_name_is_grid(const char *path);
  * X.prj .qpj .wld .tfw .tifw .qml .sld .msk .aux.xml .ovr .cpg .csvt and others of that kind. */
 bool input_name_is_sidecar(const char *path);
 
-/* X.SUFFIX.*, in any case, the name's own way to say its pipeline: how long X.SUFFIX is, the last one
- * if it is there twice; 0: the name does not. */
+/* X.SUFFIX.*, in any case, the name's own way to say its pipeline: how long X.SUFFIX is, the last
+ * one if it is there twice; 0: the name does not. */
 size_t input_name_asks_for(const char *path, const char *suffix);
 
 /* The X of X.SUFFIX.csv.gz: the last component without .gz .xz .zst .bz2, without the extension of

@@ -36,5 +36,6 @@ int interrupt_number(void)
 
 enum status interrupt_check(const char *what)
 {
-    return has_come != 0 ? status_fail(STATUS_CANCELLED, "%s: stopped by a signal", what) : STATUS_OK;
+    return has_come != 0 ? status_fail(STATUS_CANCELLED, "%s: stopped by a signal", what)
+                         : STATUS_OK;
 }

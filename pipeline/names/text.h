@@ -18,8 +18,8 @@ enum { TEXT_NUMBER_BYTES = 32 };
 /* "0 B", "1023 B", "1.5 KiB", "139 GiB": three digits, powers of 1024. Returns out. */
 const char *text_size(char out[TEXT_NUMBER_BYTES], uint64_t bytes);
 
-/* "1.3 ms", "42 ms", "0.42 s", "59.9 s", "1 min 05 s", "2 h 03 min", "4 d 01 h". Negative and NaN give "?". Returns
- * out. */
+/* "1.3 ms", "42 ms", "0.42 s", "59.9 s", "1 min 05 s", "2 h 03 min", "4 d 01 h". Negative and NaN
+ * give "?". Returns out. */
 const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds);
 
 /* Writes text that comes from outside, as the log does (excerpt_escape): a name cannot command

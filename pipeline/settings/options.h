@@ -3,9 +3,9 @@
  * made, and errors as statuses.
  *
  * Adds -h/--help and --version to a command's own options. Long options may be abbreviated, options
- * may follow operands, and "--" ends them. "--complete WORD..." prints what the last of the words may
- * become, one a line, for a shell (command_completion.c). A mistyped option is named together with the nearest one
- * there is.
+ * may follow operands, and "--" ends them. "--complete WORD..." prints what the last of the words
+ * may become, one a line, for a shell (command_completion.c). A mistyped option is named together
+ * with the nearest one there is.
  */
 #ifndef LEAT_PIPELINE_SETTINGS_OPTIONS_H
 #define LEAT_PIPELINE_SETTINGS_OPTIONS_H

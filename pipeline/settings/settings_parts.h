@@ -14,9 +14,9 @@ enum settings_kind {
     SETTINGS_SIZE,
     SETTINGS_SECONDS,
     SETTINGS_SWITCH,
-    SETTINGS_DEVICES,  /* all, N, or a list with a comma */
-    SETTINGS_SPREAD,   /* auto, off, or N */
-    SETTINGS_SHARD,    /* I/N, counted from 1, or auto */
+    SETTINGS_DEVICES,   /* all, N, or a list with a comma */
+    SETTINGS_SPREAD,    /* auto, off, or N */
+    SETTINGS_SHARD,     /* I/N, counted from 1, or auto */
     SETTINGS_PARAMETER, /* KEY=VALUE, into a list */
     SETTINGS_PATHS      /* one more, into a list and its length behind it */
 };

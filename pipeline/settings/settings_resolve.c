@@ -91,9 +91,9 @@ static const struct stage_ops *find_by_folder(const struct settings *s, const ch
     return found;
 }
 
-/* The number of the stage's part that the name asks for last, as its stem is what stands before that
- * (x.dem.source.asc is the source of x.dem); n_parts: none. A grid's name ends in one of the known
- * ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
+/* The number of the stage's part that the name asks for last, as its stem is what stands before
+ * that (x.dem.source.asc is the source of x.dem); n_parts: none. A grid's name ends in one of the
+ * known ways, since other files are kept beside it (.prj, .aux.xml, .tfw). */
 static size_t find_part(const struct stage_ops *stage, const char *path)
 {
     size_t found = stage->n_parts, longest = 0;

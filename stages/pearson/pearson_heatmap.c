@@ -156,7 +156,7 @@ static void draw_legend(struct figure *f, const struct heatmap *map, double left
     }
     if (map->has_none) {
         figure_fill(f, left, top, BAR, BAR, colours_diverging((double)NAN));
-        figure_text(f, left + BAR + TICK + 4, top + (BAR - CAPITAL) / 2, CAPITAL, COLOURS_INK,
+        figure_text(f, left + BAR + TICK + 4, top + (BAR - CAPITAL) / 2.0, CAPITAL, COLOURS_INK,
                     "no r");
     }
 }
@@ -217,7 +217,7 @@ static enum status draw(struct heatmap *map, struct bytes *out)
     figure_cells(f, left, top, (long)map->grid.cell, (long)map->grid.cell, map->grid.side,
                  map->grid.side, map->colours);
     (is_named(map) ? draw_names : draw_numbers)(f, map, (double)left, (double)top);
-    draw_legend(f, map, (double)(left + side + 2 * GAP), (double)top);
+    draw_legend(f, map, (double)(left + side) + 2 * GAP, (double)top);
     const enum status st = figure_write(f, out);
     figure_free(f);
     return st;

@@ -114,8 +114,8 @@ void sciddicat_frame_set(const struct sciddicat_job *job, const struct sciddicat
     set_ticks(job, l.y_low, l.y_per_pixel, l.height, TICK_ROOM, false, &l.y);
     l.left = GAP + TICK + BESIDE + lround(ceil(capital)) + BESIDE; /* y labels stand upright */
     l.top = 2 * GAP + TITLE;
-    l.legend = l.left + greater_of(l.width, LEAST_WIDTH) + 2 * GAP;
-    l.below = l.top + l.height + TICK + BESIDE + line + 2 * GAP;
+    l.legend = l.left + greater_of(l.width, LEAST_WIDTH) + 2L * GAP;
+    l.below = l.top + l.height + TICK + BESIDE + line + 2L * GAP;
     l.all_width = l.legend + lround(ceil(legend)) + GAP;
     l.all_height = greater_of(l.below + line + GAP, l.top + LEAST_HEIGHT);
     *out = l;

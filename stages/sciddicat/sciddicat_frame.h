@@ -31,10 +31,10 @@ struct sciddicat_frame {
 void sciddicat_frame_set(const struct sciddicat_job *job, const struct sciddicat_relief *relief,
                          double capital, double legend, struct sciddicat_frame *out);
 /* Draws the frame over the map. */
-void sciddicat_frame_draw(const struct sciddicat_job *job, const struct sciddicat_frame *frame,
+void sciddicat_frame_draw(const struct sciddicat_job *job, const struct sciddicat_frame *l,
                           double capital, struct figure *f);
 /* How many metres a pixel is, from west to east: 0 where that is not known. In degrees it is that
  * in the middle of the map. */
-double sciddicat_frame_metres(const struct sciddicat_job *job, const struct sciddicat_frame *frame);
+double sciddicat_frame_metres(const struct sciddicat_job *job, const struct sciddicat_frame *l);
 
 #endif

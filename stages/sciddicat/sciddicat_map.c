@@ -274,8 +274,9 @@ static void put_levels(struct map *m, size_t first, size_t step, size_t n)
             continue;
         }
         const double t = (level - a) / (b - a) + 0.5;
-        const double x = (double)(k % r->width) + (step == 1 ? t : 0.5);
-        const double y = (double)(k / r->width) + (step == 1 ? 0.5 : t);
+        const size_t column = k % r->width, row = k / r->width;
+        const double x = (double)column + (step == 1 ? t : 0.5);
+        const double y = (double)row + (step == 1 ? 0.5 : t);
         if (put_level(m, level, (double)l->left + x * (double)l->cell_x,
                       (double)l->top + y * (double)l->cell_y)) {
             free_from = (double)i * per_cell + APART;
@@ -297,8 +298,10 @@ static void draw_contours(struct map *m)
             if (isnan(upper[0] + upper[1] + lower[0] + lower[1])) {
                 continue;
             }
-            for (double k = floor(low / m->every_m) + 1; k * m->every_m <= high; k++) {
+            double k = floor(low / m->every_m) + 1;
+            while (k * m->every_m <= high) {
                 draw_square(m, y, x, k * m->every_m);
+                k += 1;
             }
         }
     }
@@ -350,12 +353,14 @@ static double draw_bar(struct map *m, double y)
     }
     double free_from = y + BAR_HEIGHT; /* above the mark before; the end of the scale has one */
     put_mark(m, y, m->top_m);
-    for (double mark = round_down(m->top_m / 50); mark <= m->top_m; mark = round_up(mark)) {
+    double mark = round_down(m->top_m / 50);
+    while (mark <= m->top_m) {
         const double at = y + round((BAR_HEIGHT - 1) * (1 - depth_of(m, mark)));
         if (at + CAPITAL / 2.0 <= free_from && at - CAPITAL * 1.5 > y) {
             free_from = at - CAPITAL;
             put_mark(m, at, mark);
         }
+        mark = round_up(mark);
     }
     return y + BAR_HEIGHT + GAP;
 }

@@ -16,7 +16,7 @@ struct members {
 };
 
 /* members_close after a failure, too. */
-enum status members_open(struct bench *b, struct members *out) STATUS_MUST_CHECK;
+enum status members_open(struct bench *b, struct members *m) STATUS_MUST_CHECK;
 void members_close(struct bench *b, struct members *m);
 /* "3 members on 3 devices" */
 void members_note(const struct members *m, struct bench_work *work);

@@ -119,7 +119,9 @@ static void let_rival_come(const char *stem)
 static int make_folder(void **state)
 {
     (void)state;
-    return mkdtemp(folder) != NULL && publish_open_output(folder, &out_fd, &(bool){0}) == STATUS_OK ? 0 : 1;
+    return mkdtemp(folder) != NULL && publish_open_output(folder, &out_fd, &(bool){0}) == STATUS_OK
+               ? 0
+               : 1;
 }
 
 static int remove_all(void **state)

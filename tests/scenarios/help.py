@@ -98,6 +98,7 @@ def statuses():
             "check": {leat("check", "-b", "cpu", good)[0], leat("check", "-b", "cpu", good, bad)[0], leat("check", "none")[0]},
             "doctor": {leat("doctor", "-b", "cpu")[0], leat("doctor", "-b", "gpu")[0]},
             "generate": {leat("generate", "nodes", "-o", "n.csv")[0], leat("generate", "dme")[0], write_to_full()},
+            "show": {leat("show", good)[0], leat("show", good, bad)[0], leat("show", "none")[0]},
             "completion": {leat("completion", "zsh")[0], leat("completion", "fish")[0]}}
     return {**seen, **of_service(bad)}
 
@@ -151,7 +152,9 @@ def some_of_two():
 
 
 def walk_statuses():
-    for command, seen in statuses().items():
+    every = statuses()
+    check(set(every) == set(commands()), f"statuses of {set(every)}, commands {set(commands())}")
+    for command, seen in every.items():
         text = " ".join(leat(command, "--help")[1].split()).split("Exit status: ")[1]
         told = {int(n) for n in re.findall(r"(?:\A|[,;]\s)(\d) ", text)}
         check(told == seen, f"{command} tells {told} and ends with {seen}")

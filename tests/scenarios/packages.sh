@@ -17,6 +17,6 @@ if grep -q '/leat.service$' listed; then
     for script in postinst prerm postrm; do
         [ -x control/$script ] && sh -n control/$script || fail "$script"
     done
-    grep -q "$(cat control/conffiles)\$" listed || fail "the configuration is not in the package: $(cat control/conffiles)"
+    grep -qx '/.*etc/leat/leat\.conf' control/conffiles && grep -q "[.]$(cat control/conffiles)\$" listed || fail "the configuration is not in the package: $(cat control/conffiles)"
 fi
 echo "$(wc -l <listed) files and folders"

@@ -171,6 +171,9 @@ static void attempts_are_counted_over_restarts_until_there_are_too_many(void **s
     recover(&r);
     assert_int_equal(r.n_jobs, 0);
     assert_int_equal(r.n_failed, 1);
+    assert_int_equal(r.n_ended, 1);
+    assert_non_null(strstr(r.ended[0]->reason, "exhausted"));
+    spool_recovery_free(&r);
     assert_int_equal(count_entries(root_fd, "failed"), 1);
     nothing_is_left_over();
     is_empty("out");
