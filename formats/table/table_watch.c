@@ -17,6 +17,7 @@ struct table_watch {
     const struct table_info *info;
     bool by_lines;
     bool is_off;               /* there are too many */
+    size_t n_left;             /* numbers that will be looked at; SIZE_MAX: all */
     size_t n_series;           /* whose numbers are in `at`: all across lines, one of lines */
     struct table_extremes *at; /* [n_series] */
     size_t place, line;        /* of the next number */
@@ -46,7 +47,12 @@ enum status table_watch_new(const struct table_info *info, bool by_lines, struct
         return status_fail(STATUS_NO_MEMORY, "no memory to look at %zu series", n);
     }
     *w = (struct table_watch){
-        .info = info, .by_lines = by_lines, .n_series = n, .is_off = is_off, .at = at};
+        .info = info,
+        .by_lines = by_lines,
+        .n_series = n,
+        .is_off = is_off,
+        .n_left = strcmp(info->format, "csv") == 0 || is_grid ? SIZE_MAX : TABLE_WATCH_OF_ARRAYS,
+        .at = at};
     for (size_t s = 0; s < n; s++) {
         table_extremes_begin(&at[s]);
     }
@@ -136,15 +142,32 @@ static enum status take_along(struct table_watch *w, const struct table_chunk *c
     return STATUS_OK;
 }
 
+/* The array goes on: what has only begun is no series, and what counts may not do so to its end. */
+static void stop(struct table_watch *w)
+{
+    for (size_t s = 0; s < w->n_series; s++) {
+        w->at[s].counts = false;
+    }
+}
+
 enum status table_watch_take(struct table_watch *w, const struct table_chunk *chunk)
 {
     if (w->is_off) {
         return STATUS_OK;
     }
+    struct table_chunk first = *chunk;
+    first.n_cells = chunk->n_cells < w->n_left ? chunk->n_cells : w->n_left;
     if (w->by_lines) {
-        return take_along(w, chunk);
+        STATUS_TRY(take_along(w, &first));
+    } else {
+        take_across(w, &first);
     }
-    take_across(w, chunk);
+    if (w->n_left != SIZE_MAX) {
+        w->n_left -= first.n_cells;
+    }
+    if (first.n_cells < chunk->n_cells) {
+        stop(w);
+    }
     return STATUS_OK;
 }
 

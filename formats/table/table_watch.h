@@ -25,8 +25,10 @@
 
 struct table_watch;
 
-/* Tables with more series across their lines are not looked at. */
-enum { TABLE_WATCH_SERIES = 1 << 15 };
+/* Tables with more series across their lines are not looked at. Of arrays the first numbers are, so
+ * many at most: they come faster than one thread looks at them, and few have been typed. Counts
+ * among those of an array that goes on are not told. */
+enum { TABLE_WATCH_SERIES = 1 << 15, TABLE_WATCH_OF_ARRAYS = 1 << 21 };
 
 /* by_lines: a line of the table is a series, else a line has a number of each. `info` is borrowed,
  * with its names. The numbers of a grid are one series, whatever by_lines, and no code is looked

@@ -2,12 +2,14 @@
  * job - life and death of a job; see job.h. Its memory is in job_memory.c, reading in job_stream.c,
  * writing in job_output.c.
  */
+#include "formats/geo/grid_scale.h"
 #include "formats/source/archive_member.h"
 #include "pipeline/engine/job_state.h"
 #include "pipeline/names/projection.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,8 +196,9 @@ static enum status open_watch(struct job *job)
                                     .params = job->input.settings.params};
     const bool by_lines =
         stage->by_lines != NULL ? stage->by_lines(&args) : info->lines_are_columns;
-    if (stage->parts[0].kind == STAGE_GRID && info->grid == NULL) {
-        return STATUS_OK; /* an array in a grid's place: its columns are no series */
+    if (info->grid != NULL ? !grid_scale_looks_like_degrees(info->grid, 0, INFINITY)
+                           : stage->parts[0].kind == STAGE_GRID) {
+        return STATUS_OK; /* nothing hangs on its altitudes; in a grid's place no series */
     }
     return table_watch_new(info, by_lines && info->grid == NULL, &job->watch);
 }

@@ -191,6 +191,9 @@ static void draw_lengths(const struct sciddicat_job *job, const struct sciddicat
     const double y = (double)l->below + round((capital - THICK) / 2);
     const bool in_km = metres > 0 && length >= 1000;
     char text[64];
+    if (!isfinite(pixels)) {
+        return; /* cells without measure */
+    }
     figure_fill(f, x, y, pixels, THICK, COLOURS_INK);
     figure_fill(f, x + 1, y + 1, round(pixels / 2) - 1, THICK - 2, COLOURS_PAPER);
     snprintf(text, sizeof text, "%s%g %s", metres > 0 && is_in_degrees(job) ? "about " : "",

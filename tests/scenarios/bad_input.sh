@@ -122,7 +122,7 @@ says 'nowhere.clusters.csv'
 expect 2 "$LEAT" run -b cpu -o out
 expect 2 "$LEAT" run -b cpu -o out -s presicion=f32 good.clusters.csv
 says 'precision'
-cp good.clusters.csv plain.csv
-expect 2 "$LEAT" run -b cpu -o out plain.csv
+cp good.clusters.csv plain.dat
+expect 2 "$LEAT" run -b cpu -o out plain.dat
 says 'clusters'
 echo "every bad input was refused as it should be"
