@@ -117,14 +117,16 @@ static const struct stage_ops *find_by_name(const char *path)
     return NULL;
 }
 
-/* Whether the path is an input itself, not something in it, and a table. */
+/* Whether the path is an input itself (or what standard input is called), not something in one, and
+ * a table. */
 static bool is_named_table(const struct settings *s, const char *path)
 {
     size_t i = 0;
     while (i < s->n_inputs && strcmp(s->inputs[i], path) != 0) {
         i++;
     }
-    return i < s->n_inputs && input_name_is_table(path);
+    const bool is_stdin = s->name != NULL && strcmp(s->name, path) == 0;
+    return (i < s->n_inputs || is_stdin) && input_name_is_table(path);
 }
 
 /* NULL when no pipeline takes it. *route is the route that counts, NULL when none does. */

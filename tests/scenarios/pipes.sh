@@ -54,6 +54,7 @@ grep -q '^a\.clusters\.csv: csv, 4000 lines of 3 numbers' stdout || fail "check 
 # A file waits for the other part of its job, which comes by a pipe.
 printf '0,0\n1,1\n2,4\n' >n.nodes.csv && printf '0.5\n1.5\n' >n.query.csv
 "$LEAT" run -q -b cpu -o by-files n.nodes.csv n.query.csv || fail "queries by a file"
+"$LEAT" run -q -b cpu -s series=columns -o plain - --name plain.csv <a.clusters.csv || fail "a table needs no .clusters"
 "$LEAT" run -q -b cpu -o by-pipe n.nodes.csv - --name n.query.csv <n.query.csv || fail "queries by a pipe"
 cmp by-files/n/curve.npz by-pipe/n/curve.npz || fail "queries by a pipe give another curve"
 
