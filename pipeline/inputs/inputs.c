@@ -435,7 +435,11 @@ static enum status unpack_member(struct inputs *in, int *fd)
 {
     uint64_t bytes;
     STATUS_TRY(scratch_file(in->scratch_fd, fd));
-    const enum status code = archive_input_copy(in->archive, *fd, scratch_room(*fd), &bytes);
+    const uint64_t room = scratch_room(*fd);
+    enum status code = archive_input_copy(in->archive, *fd, room, &bytes);
+    if (code == STATUS_TOO_LARGE && bytes == room) { /* which is not the archive's fault */
+        code = status_fail(STATUS_NO_SPACE, "%s: there is no room for more", status_message());
+    }
     if (code != STATUS_OK) {
         close(*fd);
         *fd = -1;

@@ -23,6 +23,8 @@
 #include <unistd.h>
 
 enum { SCHEMA = 1, RECORD_BYTES_MAX = 16 << 20, DUMP_FLAGS = JSON_INDENT(1) };
+/* What more an archive has made is in its result.json alone: the record must be readable again. */
+enum { OUTPUTS_MAX = 1 << 14 };
 
 static json_t *encode(const char *name)
 {
@@ -110,7 +112,7 @@ char *spool_record_commit(const struct spool_job *job)
     json_t *commit = json_pack("{s:i, s:s, s:o, s:I, s:b}", "schema", SCHEMA, "id", job->id,
                                "final", encode(job->published), "part_inode",
                                (json_int_t)job->part_inode, "replace", job->replace);
-    if (commit != NULL && job->outputs != NULL &&
+    if (commit != NULL && job->outputs != NULL && json_array_size(job->outputs) <= OUTPUTS_MAX &&
         json_object_set(commit, "outputs", job->outputs) != 0) {
         json_decref(commit);
         commit = NULL;
