@@ -75,7 +75,7 @@ for wrong in steps=-1 steps=2147483647 p_epsilon=-1 p_r=1.5 nodata=walls raster=
     says "${wrong%%=*}"
 done
 expect 1 "$LEAT" run -q -b "$backend" -o out -s snapshot_every=1 -s steps=200000 good.dem.asc good.source.asc
-says 'snapshot_every = 1'
+says 'snapshot_every=1'
 
 # What would not fit is told before anything is read.
 expect 0 "$LEAT" check -b "$backend" good.dem.asc good.source.asc
