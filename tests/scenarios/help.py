@@ -168,7 +168,7 @@ def walk_statuses():
 
 # --- what programs read ---------------------------------------------------------------------------
 
-ASKED = ("parameters", "reader", "requested")  # keys in them are parameters
+ASKED = ("parameters", "reader", "requested", "set")  # keys in them are parameters
 
 
 def keys_of(value, within=""):
