@@ -113,8 +113,8 @@ static struct hint hint_of_missing(const struct decoding *k, const struct csv_ce
     struct hint hint = {""};
     char value[160];
     const char *const listed = table_option_get(&k->t->options, TABLE_MISSING_VALUE);
-    const int n = snprintf(value, sizeof value, "%s%s%.*s", listed ? listed : "",
-                           listed ? "," : "", (int)cell->n, (const char *)cell->text);
+    const int n = snprintf(value, sizeof value, "%s%s%.*s", listed ? listed : "", listed ? "," : "",
+                           (int)cell->n, (const char *)cell->text);
     if (can_be_listed(cell) && (size_t)n < sizeof value) {
         const char *const quote = value[strspn(value, plain)] == '\0' ? "" : "'";
         snprintf(hint.text, sizeof hint.text,

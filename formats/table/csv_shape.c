@@ -42,8 +42,8 @@ static enum status read_names(const struct table *t, const struct csv_head *h,
                               const struct csv_dialect *d, struct csv_shape *shape)
 {
     const size_t line_bytes = (size_t)(h->second - h->first);
-    const size_t text_bytes = line_bytes * (utf8_is_valid(h->first, line_bytes) ? 1 : 3) +
-                              h->n_columns; /* the NULs */
+    const size_t text_bytes =
+        line_bytes * (utf8_is_valid(h->first, line_bytes) ? 1 : 3) + h->n_columns; /* the NULs */
     shape->names = calloc(h->n_columns, sizeof *shape->names);
     shape->name_text = malloc(text_bytes);
     if (!shape->names || !shape->name_text) {
@@ -84,8 +84,9 @@ static enum status warn_left(struct table *t, const struct csv_head *h,
     const char *const name = shape->names ? shape->names[c] : "";
     const char *const quote = *name ? "\"" : "";
     return table_warn(t, "column %zu%s%s%s%s holds %s%s: left out%s", c + 1, *name ? " " : "",
-                      quote, excerpt_of(name, strlen(name)).text, quote, wordy ? "more words than numbers" : "no number",
-                      within, kind == CSV_LABEL ? " (its text names the lines)" : "");
+                      quote, excerpt_of(name, strlen(name)).text, quote,
+                      wordy ? "more words than numbers" : "no number", within,
+                      kind == CSV_LABEL ? " (its text names the lines)" : "");
 }
 
 /* Decides what becomes of each column (h->seen becomes its kind), with warnings. */

@@ -1,8 +1,9 @@
 /*
- * command_show - leat show: what a result says, from its result.json; of a folder with results in it
- * the first figures of each; of anything else, what leat check says of it as an input.
+ * command_show - leat show: what a result says, from its result.json; of a folder with results in
+ * it the first figures of each; of anything else, what leat check says of it as an input.
  */
 #include "formats/base/json.h"
+#include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/engine/overview.h"
 #include "pipeline/inputs/input_walk.h"
@@ -128,9 +129,9 @@ static enum status read_result(const char *path, int fd, json_t **out)
     if (st == STATUS_OK && !is_job(*out) && !is_archive(*out)) {
         st = status_fail(STATUS_BAD_INPUT, "it names no pipeline");
     }
-    return st == STATUS_OK ? st
-                           : status_fail(st, "%s: is not a result of leat: %s", path,
-                                         status_message());
+    return st == STATUS_OK
+               ? st
+               : status_fail(st, "%s: is not a result of leat: %s", path, status_message());
 }
 
 /* A result among others; *is_whole: what lies in its folder is part of it. */
@@ -193,6 +194,7 @@ static enum status print_result(const struct settings *s, const char *path, int 
     enum status st = read_result(path, fd, &result);
     if (st == STATUS_OK && s->json) {
         st = print_json(result, path);
+        (*n_shown)++;
     } else if (st == STATUS_OK && is_job(result)) {
         st = overview_tell(result, print_item, n_shown);
     } else if (st == STATUS_OK) {
@@ -215,27 +217,47 @@ static enum status check_rest(const struct settings *s, char **rest, size_t n, i
     return n > 0 ? command_check(&inputs, exit_status) : STATUS_OK;
 }
 
+/* What is neither a result nor a folder with some is left to check: *is_rest. */
+static enum status show_one(const struct settings *s, const char *path, size_t *n_shown,
+                            bool *is_rest)
+{
+    const int fd = open_result(path);
+    size_t n_listed = 0;
+    enum status st = STATUS_OK;
+    if (fd >= 0) {
+        st = print_result(s, path, fd, n_shown);
+    } else if (is_folder(path)) {
+        st = list_results(s, path, &n_listed);
+    }
+    *is_rest = fd < 0 && n_listed == 0 && st == STATUS_OK;
+    *n_shown += n_listed;
+    return st;
+}
+
 enum status command_show(const struct settings *s, int *exit_status)
 {
     char **const rest = calloc(s->n_inputs + 1, sizeof *rest);
-    size_t n = 0, n_shown = 0;
+    size_t n = 0, n_shown = 0, n_failed = 0;
     *exit_status = 0;
-    enum status st = rest != NULL
-                         ? STATUS_OK
-                         : status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", s->n_inputs);
-    for (size_t i = 0; i < s->n_inputs && st == STATUS_OK; i++) {
-        const int fd = open_result(s->inputs[i]);
-        size_t n_listed = 0;
-        if (fd >= 0) {
-            st = print_result(s, s->inputs[i], fd, &n_shown);
-        } else if (is_folder(s->inputs[i])) {
-            st = list_results(s, s->inputs[i], &n_listed);
+    if (rest == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", s->n_inputs);
+    }
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        bool is_rest;
+        if (show_one(s, s->inputs[i], &n_shown, &is_rest) != STATUS_OK) {
+            log_error("%s", status_message());
+            n_failed++;
         }
-        if (fd < 0 && n_listed == 0) {
+        if (is_rest) {
             rest[n++] = s->inputs[i];
         }
     }
-    st = st == STATUS_OK ? check_rest(s, rest, n, exit_status) : st;
+    const enum status st = check_rest(s, rest, n, exit_status);
     free(rest);
+    if (n_failed > 0 && *exit_status == 0) {
+        *exit_status = n_shown + n > 0 ? 1 : 2;
+    } else if (*exit_status == 2 && n_shown > 0) {
+        *exit_status = 1;
+    }
     return st;
 }

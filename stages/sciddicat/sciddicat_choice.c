@@ -163,12 +163,11 @@ static enum status check_shape(const struct sciddicat_job *job)
     }
     if (job->params.nodata == SCIDDICAT_COMPAT &&
         job->args.inputs[SCIDDICAT_DEM].table->has_missing_value) {
-        return status_fail(
-            STATUS_BAD_ARGUMENT,
-            "%s: missing_value says that cells are NODATA, and nodata=compat takes "
-            "NODATA for an altitude; set nodata=wall or nodata=sink, or leave "
-            "missing_value out",
-            name);
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: missing_value says that cells are NODATA, and nodata=compat takes "
+                           "NODATA for an altitude; set nodata=wall or nodata=sink, or leave "
+                           "missing_value out",
+                           name);
     }
     STATUS_TRY(
         grid_check_aligned(name, job->dem, sciddicat_name(job, SCIDDICAT_SOURCE), job->source));

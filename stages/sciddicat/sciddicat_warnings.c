@@ -146,7 +146,8 @@ static enum status warn_minus_9999(const struct sciddicat_job *job, struct resul
     return result_warn(out,
                        "the altitudes name no NODATA, and %zu cell%s hold%s -9999, which is taken "
                        "as an altitude; if it stands for NODATA: -s missing_value=-9999",
-                       job->n_minus_9999, plural(job->n_minus_9999), job->n_minus_9999 == 1 ? "s" : "");
+                       job->n_minus_9999, plural(job->n_minus_9999),
+                       job->n_minus_9999 == 1 ? "s" : "");
 }
 
 static enum status warn_vertical_unit(const struct sciddicat_job *job, struct result *out)
@@ -186,14 +187,12 @@ static enum status warn_system(const struct sciddicat_job *job, struct result *o
         return STATUS_OK;
     }
     if (job->choice.format == RASTER_ASC) {
-        return result_warn(out,
-                           "the coordinate system of the altitudes cannot be said in .asc.gz; "
-                           "raster=tif carries it");
+        return result_warn(out, "the coordinate system of the altitudes cannot be said in .asc.gz; "
+                                "raster=tif carries it");
     }
-    return result_warn(out,
-                       "the .prj of the altitudes is not carried: a GeoTIFF holds only ESRI's "
-                       "PROJCS[...] or GEOGCS[...], without '|', of less than 2300 bytes; "
-                       "raster=asc.gz carries it");
+    return result_warn(out, "the .prj of the altitudes is not carried: a GeoTIFF holds only ESRI's "
+                            "PROJCS[...] or GEOGCS[...], without '|', of less than 2300 bytes; "
+                            "raster=asc.gz carries it");
 }
 
 enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
@@ -223,6 +222,6 @@ enum status sciddicat_notice(const struct stage_args *args, struct result *out)
                        "the altitudes name no coordinate system, and their cells of %.3g x %.3g "
                        "between %.6g and %.6g east, %.6g and %.6g north look like degrees, which "
                        "are taken for metres; warp them to a projected system (gdalwarp -t_srs)",
-                       dem->table->grid->cell_x, fabs(dem->table->grid->cell_y), e.west,
-                       e.east, fmin(e.north, e.south), fmax(e.north, e.south));
+                       dem->table->grid->cell_x, fabs(dem->table->grid->cell_y), e.west, e.east,
+                       fmin(e.north, e.south), fmax(e.north, e.south));
 }

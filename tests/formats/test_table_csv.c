@@ -45,10 +45,9 @@ static void a_sign_that_may_part_thousands_is_told(void **state)
         struct reading r = read_bytes(text, sizeof text - 1, NULL, cap);
         ASSERT_NUMBERS(&r, 1.5, 2.5, 3.5, 1.5, 5, -1.024, 7, 2.048);
         assert_int_equal(r.info->n_warnings, 1);
-        assert_string_equal(
-            r.info->warnings[0],
-            "line 4, column 2: a comma or point before three digits was taken "
-            "for a decimal sign; leave it out if it parts thousands");
+        assert_string_equal(r.info->warnings[0],
+                            "line 4, column 2: a comma or point before three digits was taken "
+                            "for a decimal sign; leave it out if it parts thousands");
         reading_free(&r);
     }
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
@@ -534,8 +533,7 @@ static void options_of_other_formats_are_told(void **state)
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
     assert_false(r.info->used[TABLE_COLUMNS] || r.info->used[TABLE_MEMBER]);
     assert_int_equal(r.info->n_warnings, 2);
-    assert_string_equal(r.info->warnings[0],
-                        "columns=1-2 is ignored: it applies to CSV and TSV");
+    assert_string_equal(r.info->warnings[0], "columns=1-2 is ignored: it applies to CSV and TSV");
     assert_string_equal(r.info->warnings[1], "member=a is ignored: it applies to .npz");
     reading_free(&r);
     r = read_text("1,2,3\n4,5,6\n", &options);

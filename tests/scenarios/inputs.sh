@@ -64,6 +64,11 @@ expect 0 "$LEAT" show mixed/old/results
 echo '{"score": 3}' >mixed/result.json # of some other program
 expect 0 "$LEAT" run -q -b cpu -o out mixed
 rm -r out
+expect 1 "$LEAT" show nowhere mixed/result.json mixed/old/results/good good.csv
+[ "$(grep -c '^pearson' stdout)" -eq 1 ] && grep -q '^good.csv: csv' stdout || { cat stdout; fail "one that is wrong hides others"; }
+says "mixed/result.json: is not a result of leat"
+says "cannot find 'nowhere'"
+expect 2 "$LEAT" show mixed/result.json
 mkdir empty
 expect 2 "$LEAT" show empty
 says "'empty' holds no file that a pipeline takes"

@@ -352,8 +352,9 @@ static void a_dem_without_a_place_takes_that_of_the_source(void **state)
     assert_true(g->has_origin && grid_extent_of(g).west == 1000 &&
                 grid_extent_of(g).south == 2000 && g->cell_x == 10);
     grid_free(g);
-    assert_true(is_warned(&o, "the altitudes do not say where they lie: the place and the size of cells "
-                              "are those of source.x"));
+    assert_true(
+        is_warned(&o, "the altitudes do not say where they lie: the place and the size of cells "
+                      "are those of source.x"));
     assert_int_equal(json_array_size(o.last.warnings), 1);
     assert_true(summary_number(&o, "volume_start_m3") == 0.05);
     outcome_free(&o);

@@ -254,8 +254,9 @@ static void altitudes_of_minus_9999_are_told_where_nothing_is_nodata(void **stat
             s.grids[DEM]->has_nodata = has;
             s.cells[DEM][7 * 12 + 3] = s.cells[DEM][7 * 12 + 8] = -9999;
             struct outcome o = run_well(&s);
-            assert_true(is_warned(&o, "the altitudes name no NODATA, and 2 cells hold -9999, which is "
-                                      "taken as an altitude") == (has == 0 && i < 2));
+            assert_true(is_warned(&o,
+                                  "the altitudes name no NODATA, and 2 cells hold -9999, which is "
+                                  "taken as an altitude") == (has == 0 && i < 2));
             assert_int_equal(json_integer_value(json_object_get(o.last.shape, "nodata_cells")),
                              has ? 2 : 0);
             outcome_free(&o);
