@@ -37,14 +37,13 @@ static enum csv_kind column_kind(const struct csv_head *h, size_t c)
     return c == 0 ? CSV_LABEL : CSV_LEFT;
 }
 
-/* The first line's cells as names of all columns; an empty one is named by its number. */
+/* The first line's cells as names of all columns; "" where a cell is empty. */
 static enum status read_names(const struct table *t, const struct csv_head *h,
                               const struct csv_dialect *d, struct csv_shape *shape)
 {
-    enum { NUMBER_BYTES = 10 };
     const size_t line_bytes = (size_t)(h->second - h->first);
-    const size_t text_bytes = line_bytes * (utf8_is_valid(h->first, line_bytes) ? 1 : 3) +
-                              h->n_columns * (size_t)NUMBER_BYTES;
+    const size_t text_bytes =
+        line_bytes * (utf8_is_valid(h->first, line_bytes) ? 1 : 3) + h->n_columns; /* the NULs */
     shape->names = calloc(h->n_columns, sizeof *shape->names);
     shape->name_text = malloc(text_bytes);
     if (!shape->names || !shape->name_text) {
@@ -66,9 +65,7 @@ static enum status read_names(const struct table *t, const struct csv_head *h,
         if (!is_utf8) {
             table_note(t, TABLE_NOTE_ENCODING, h->first_line, c);
         }
-        if (n == 0) {
-            n = (size_t)snprintf(text, NUMBER_BYTES, "%zu", c + 1);
-        }
+        text[n] = '\0';
         shape->names[c] = text;
         text += n + 1;
     }
@@ -85,10 +82,11 @@ static enum status warn_left(struct table *t, const struct csv_head *h,
         snprintf(within, sizeof within, " in the first %zu lines", h->n_lines);
     }
     const char *const name = shape->names ? shape->names[c] : "";
-    return table_warn(t, "column %zu%s%s%s holds %s%s: left out%s", c + 1,
-                      shape->names ? " \"" : "", excerpt_of(name, strlen(name)).text,
-                      shape->names ? "\"" : "", wordy ? "more words than numbers" : "no number",
-                      within, kind == CSV_LABEL ? " (its text names the lines)" : "");
+    const char *const quote = *name ? "\"" : "";
+    return table_warn(t, "column %zu%s%s%s%s holds %s%s: left out%s", c + 1, *name ? " " : "",
+                      quote, excerpt_of(name, strlen(name)).text, quote,
+                      wordy ? "more words than numbers" : "no number", within,
+                      kind == CSV_LABEL ? " (its text names the lines)" : "");
 }
 
 /* Decides what becomes of each column (h->seen becomes its kind), with warnings. */
@@ -233,6 +231,24 @@ static enum status warn_of_lines(struct table *t, const struct csv_head *h)
                : STATUS_OK;
 }
 
+static enum status fail_without_numbers(const struct csv_head *h, const struct csv_dialect *d)
+{
+    if (h->n_lines == 1 && h->whole && h->n_columns > 1) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: holds a line of names, line %" PRIu64
+                           ", and no row of numbers below it; is the file whole?",
+                           h->file, h->first_line);
+    }
+    char where[64];
+    snprintf(where, sizeof where,
+             h->n_lines == 1 ? "line %" PRIu64 : "the lines from line %" PRIu64 " on",
+             h->first_line);
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: no column holds a number in %s (cells are delimited by %s; -s sep=... "
+                       "says otherwise)",
+                       h->file, where, csv_delimiter_name(d));
+}
+
 enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_shape *shape)
 {
     if (h->n_lines == 0) {
@@ -257,17 +273,7 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     STATUS_TRY(decide_columns(t, h, shape));
     STATUS_TRY(t->options.columns ? csv_choose_columns(t, h, shape) : STATUS_OK);
     const enum status status = make_runs(h, shape);
-    if (!status && shape->n_kept == 0) {
-        char where[64];
-        snprintf(where, sizeof where,
-                 h->n_lines == 1 ? "line %" PRIu64 : "the lines from line %" PRIu64 " on",
-                 h->first_line);
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: no column holds a number in %s (cells are delimited by %s; sep = "
-                           "... says otherwise)",
-                           h->file, where, csv_delimiter_name(&shape->dialect));
-    }
-    return status;
+    return !status && shape->n_kept == 0 ? fail_without_numbers(h, &shape->dialect) : status;
 }
 
 size_t table_column(const struct table_info *info, size_t c)

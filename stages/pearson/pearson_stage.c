@@ -12,6 +12,7 @@
 #include "stages/pearson/pearson_report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,15 +53,23 @@ static void pearson_free(struct stage *s)
     free(s);
 }
 
-/* Takes the header's names, when the series are what it names. */
+/* Names the series that are columns: as the header does, or by their places in the file, where
+ * those are not the numbers that series_names_close() gives. */
 static enum status take_header(struct pearson_job *job)
 {
     const struct table_info *table = job->args.inputs[0].table;
-    if (job->layout.by_lines || table->names == NULL) {
+    const size_t n = table->cells_per_line;
+    if (job->layout.by_lines || (table->names == NULL && table_column(table, n - 1) == n - 1)) {
         return STATUS_OK;
     }
-    for (size_t c = 0; c < table->cells_per_line; c++) {
-        STATUS_TRY(series_names_add(&job->names, pearson_kind(job), table->names[c]));
+    for (size_t c = 0; c < n; c++) {
+        const char *name = table->names != NULL ? table->names[c] : "";
+        char place[SERIES_PLACE_BYTES + 8];
+        if (*name == '\0') {
+            snprintf(place, sizeof place, "%s %zu", pearson_kind(job), table_column(table, c) + 1);
+            name = place;
+        }
+        STATUS_TRY(series_names_add(&job->names, pearson_kind(job), name));
     }
     return STATUS_OK;
 }

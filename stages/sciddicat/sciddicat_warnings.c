@@ -58,8 +58,8 @@ static enum status warn_cliff(const struct sciddicat_job *job, struct result *ou
     return result_warn(out,
                        "the debris is %.3g m thick where it ends (%.3g m on the average), and the "
                        "altitudes do not fall there: if they are those of the ground beneath it, "
-                       "add it to them; %s is taken to hold the debris",
-                       edge, mean, sciddicat_name(job, SCIDDICAT_DEM));
+                       "add it to them; they are taken to hold the debris",
+                       edge, mean);
 }
 
 static enum status warn_losses(const struct sciddicat_job *job, const struct sciddicat_summary *s,
@@ -87,8 +87,8 @@ static enum status warn_losses(const struct sciddicat_job *job, const struct sci
         return STATUS_OK;
     }
     return result_warn(out,
-                       "debris covered %zu NODATA cell%s of the DEM, whose number (%g) nodata = "
-                       "compat takes as an altitude",
+                       "debris covered %zu NODATA cell%s of the DEM, whose number (%g) "
+                       "nodata=compat takes as an altitude",
                        s->n_on_nodata, plural(s->n_on_nodata), job->dem->nodata);
 }
 
@@ -110,30 +110,31 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
 {
     static const char *const unknown[] = {
         [GRID_UNKNOWN] =
-            "does not say how large its cells are (a world file beside it is not read: "
-            "gdal_translate writes it into a GeoTIFF)",
-        [GRID_UNCLEAR] = "has a coordinate system whose unit is not understood",
-        [GRID_DEGREES] = "has a geographic coordinate system: its cells are degrees wide and not "
-                         "square, but the model takes them to be; warp it to a projected one",
-        [GRID_OTHER] = "has a coordinate system whose unit is not the metre",
+            "the altitudes do not say how large their cells are (a world file beside them is not "
+            "read: gdal_translate writes it into a GeoTIFF)",
+        [GRID_UNCLEAR] = "the altitudes have a coordinate system whose unit is not understood",
+        [GRID_DEGREES] = "the altitudes have a geographic coordinate system: their cells are "
+                         "degrees wide and not square, but the model takes them to be; warp them "
+                         "to a projected one",
+        [GRID_OTHER] = "the altitudes have a coordinate system whose unit is not the metre",
     };
-    const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
     const double x = job->dem->cell_x, y = fabs(job->dem->cell_y);
     if (job->scale.unit != GRID_METRES) {
-        return result_warn(out, "%s %s: volumes, areas and lengths are for cells of 1 m x 1 m",
-                           name, unknown[job->scale.unit]);
+        return result_warn(out, "%s: volumes, areas and lengths are for cells of 1 m x 1 m",
+                           unknown[job->scale.unit]);
     }
     if (grid_scale_is_sheared(&job->scale)) {
         return result_warn(
-            out, "%s has cells that are not rectangles: the model takes them to be square", name);
+            out, "the altitudes have cells that are not rectangles: the model takes them to be "
+                 "square");
     }
     if (fabs(x - y) <= 1e-6 * x) {
         return STATUS_OK;
     }
     return result_warn(out,
-                       "%s has cells of %.6g m x %.6g m: the model takes them to be square, and "
-                       "debris spreads as far over either side",
-                       name, x, y);
+                       "the altitudes have cells of %.6g m x %.6g m: the model takes them to be "
+                       "square, and debris spreads as far over either side",
+                       x, y);
 }
 
 /* Under compat every number is an altitude, as it was asked for. */
@@ -143,10 +144,10 @@ static enum status warn_minus_9999(const struct sciddicat_job *job, struct resul
         return STATUS_OK;
     }
     return result_warn(out,
-                       "%s names no NODATA, and %zu cell%s hold%s -9999, which is taken as an "
-                       "altitude; if it stands for NODATA, set missing_value = -9999",
-                       sciddicat_name(job, SCIDDICAT_DEM), job->n_minus_9999,
-                       plural(job->n_minus_9999), job->n_minus_9999 == 1 ? "s" : "");
+                       "the altitudes name no NODATA, and %zu cell%s hold%s -9999, which is taken "
+                       "as an altitude; if it stands for NODATA: -s missing_value=-9999",
+                       job->n_minus_9999, plural(job->n_minus_9999),
+                       job->n_minus_9999 == 1 ? "s" : "");
 }
 
 static enum status warn_vertical_unit(const struct sciddicat_job *job, struct result *out)
@@ -155,27 +156,26 @@ static enum status warn_vertical_unit(const struct sciddicat_job *job, struct re
         return STATUS_OK;
     }
     return result_warn(out,
-                       "%s has altitudes in another unit than the metre, by its coordinate system: "
-                       "they are taken as they are, like the debris, in metres; convert them",
-                       sciddicat_name(job, SCIDDICAT_DEM));
+                       "the altitudes are in another unit than the metre, by their coordinate "
+                       "system: they are taken as they are, like the debris, in metres; convert "
+                       "them");
 }
 
 static enum status warn_georeference(const struct sciddicat_job *job, struct result *out)
 {
-    const char *const dem = sciddicat_name(job, SCIDDICAT_DEM), *const source = sciddicat_name(
-                                                                    job, SCIDDICAT_SOURCE);
+    const char *const source = sciddicat_name(job, SCIDDICAT_SOURCE);
     if (job->georeferenced_by_source) {
         return result_warn(out,
-                           "%s does not say where it lies: the place and the size of cells are "
-                           "those of %s",
-                           dem, source);
+                           "the altitudes do not say where they lie: the place and the size of "
+                           "cells are those of %s",
+                           source);
     }
     if (grid_systems_differ(job->dem, job->source)) {
         return result_warn(out,
-                           "%s and %s have different coordinate systems: the debris is taken to "
-                           "lie in that of the altitudes; if it does not, warp it (gdalwarp "
-                           "-t_srs)",
-                           dem, source);
+                           "the altitudes and %s have different coordinate systems: the debris is "
+                           "taken to lie in that of the altitudes; if it does not, warp it "
+                           "(gdalwarp -t_srs)",
+                           source);
     }
     return STATUS_OK;
 }
@@ -183,21 +183,16 @@ static enum status warn_georeference(const struct sciddicat_job *job, struct res
 static enum status warn_system(const struct sciddicat_job *job, struct result *out)
 {
     const struct raster raster = sciddicat_raster(job, job->choice.type);
-    const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
     if (raster_says_system(&raster)) {
         return STATUS_OK;
     }
     if (job->choice.format == RASTER_ASC) {
-        return result_warn(out,
-                           "the coordinate system of %s cannot be said in .asc.gz; raster = tif "
-                           "carries it",
-                           name);
+        return result_warn(out, "the coordinate system of the altitudes cannot be said in .asc.gz; "
+                                "raster=tif carries it");
     }
-    return result_warn(out,
-                       "the .prj of %s is not carried: a GeoTIFF holds only ESRI's PROJCS[...] or "
-                       "GEOGCS[...], without '|', of less than 2300 bytes; raster = asc.gz carries "
-                       "it",
-                       name);
+    return result_warn(out, "the .prj of the altitudes is not carried: a GeoTIFF holds only ESRI's "
+                            "PROJCS[...] or GEOGCS[...], without '|', of less than 2300 bytes; "
+                            "raster=asc.gz carries it");
 }
 
 enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
@@ -224,9 +219,9 @@ enum status sciddicat_notice(const struct stage_args *args, struct result *out)
     }
     const struct grid_extent e = grid_extent_of(dem->table->grid);
     return result_warn(out,
-                       "%s names no coordinate system, and its cells of %.3g x %.3g between %.6g "
-                       "and %.6g east, %.6g and %.6g north look like degrees, which are taken for "
-                       "metres; warp it to a projected system (gdalwarp -t_srs)",
-                       dem->name, dem->table->grid->cell_x, fabs(dem->table->grid->cell_y), e.west,
-                       e.east, fmin(e.north, e.south), fmax(e.north, e.south));
+                       "the altitudes name no coordinate system, and their cells of %.3g x %.3g "
+                       "between %.6g and %.6g east, %.6g and %.6g north look like degrees, which "
+                       "are taken for metres; warp them to a projected system (gdalwarp -t_srs)",
+                       dem->table->grid->cell_x, fabs(dem->table->grid->cell_y), e.west, e.east,
+                       fmin(e.north, e.south), fmax(e.north, e.south));
 }

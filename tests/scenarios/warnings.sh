@@ -39,8 +39,8 @@ noted few "each of the 60 series is a column of 5 samples.*set series=rows" few.
 noted two "column 'dose' goes up or down in equal steps, and so correlates" two.clusters.csv
 
 # A DEM in degrees that does not say so; one that does has its own sentence, and a model of a slope in a hall has none.
-noted degrees 'names no coordinate system, and its cells .* look like degrees' -s steps=10 degrees.*.asc
-told named 'has a geographic coordinate system' -s steps=10 named.*.asc
+noted degrees 'name no coordinate system, and their cells .* look like degrees' -s steps=10 degrees.*.asc
+told named 'have a geographic coordinate system' -s steps=10 named.*.asc
 # Debris in altitudes that do not hold it.
 told pit 'thick where it ends .8 m on the average.* taken to hold the debris' -s steps=10 pit.*.asc
 for stem in named held cap thin flume; do
