@@ -365,7 +365,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     const bool shares = pearson_layout_shares(args, layout);
     tally(&on_backend, shares ? args->most_helpers : 0, panels_home_bytes(&shared), 1);
     tally_names(&on_host, args, choice, layout, n);
-    tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
+    tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double) + sizeof(bool), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
     /* Twice while they are sorted; how many samples they have is counted later. */
     tally(&on_host, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2, sizeof(struct matrix_pair));

@@ -2,10 +2,8 @@
  * pearson_report - the summary of a pearson job, and what its user should be warned of.
  *
  * homogeneity is the mean of |r| over the pairs that have a coefficient: 0 where the series have
- * nothing to do with one another, 1 where they are one. A series is anomalous when its median |r|
- * lies below the median of these medians by more than 3.5 scaled median absolute deviations
- * (1.4826 MAD estimates the standard deviation of a normal distribution), and by more than the
- * error of a coefficient.
+ * nothing to do with one another, 1 where they are one. Which series stand out, pearson_anomaly
+ * says.
  */
 #include "stages/pearson/pearson_report.h"
 
@@ -57,7 +55,7 @@ static bool has_gaps(const struct pearson_job *job, size_t s)
 
 static bool is_anomalous(const struct pearson_job *job, size_t s)
 {
-    return job->median_abs[s] < job->anomaly_below;
+    return job->is_anomalous[s];
 }
 
 static size_t count_series(const struct pearson_job *job, property_fn *property)
@@ -78,8 +76,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sorts n values; NaN when there are none. */
-static double median(double *values, size_t n)
+double pearson_median(double *values, size_t n)
 {
     if (n == 0) {
         return NAN;
@@ -98,17 +95,6 @@ static size_t copy_defined(double *to, const double *from, size_t n)
         }
     }
     return defined;
-}
-
-static void find_anomalies(struct pearson_job *job, double *scratch)
-{
-    const size_t n = copy_defined(scratch, job->median_abs, job->n_series);
-    const double middle = median(scratch, n);
-    for (size_t s = 0; s < n; s++) {
-        scratch[s] = fabs(scratch[s] - middle);
-    }
-    const double away = 3.5 * 1.4826 * median(scratch, n);
-    job->anomaly_below = middle - fmax(away, pearson_bound(job->choice.used, false));
 }
 
 /* --- warnings -----------------------------------------------------------------------------------
@@ -189,7 +175,7 @@ static enum status warn_walks(const struct pearson_job *job, double *scratch, st
                        "%zu of %zu series look like random walks (median lag-1 autocorrelation "
                        "%.3f): independent walks correlate at |r| around 0.5 by chance; diff=step "
                        "or diff=log correlates their increments",
-                       walks, n, median(scratch, n));
+                       walks, n, pearson_median(scratch, n));
 }
 
 static enum status warn(const struct pearson_job *job, double *scratch, struct result *out)
@@ -323,8 +309,8 @@ enum status pearson_report(struct pearson_job *job, struct result *out)
         return status_fail(STATUS_NO_MEMORY, "no memory for the medians of %zu series",
                            job->n_series);
     }
-    find_anomalies(job, scratch);
-    const enum status st = warn(job, scratch, out);
+    enum status st = pearson_anomalies_find(job, scratch);
+    st = st == STATUS_OK ? warn(job, scratch, out) : st;
     free(scratch);
     STATUS_TRY(st);
     STATUS_TRY(describe(job, out));
