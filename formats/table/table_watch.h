@@ -2,15 +2,17 @@
  * table_watch - looks at the numbers of a table as they pass, for what its reader cannot mean: a
  * number that stands for a missing one, and a series that only counts.
  *
- * A code: a value other than 0 that is the lowest or the highest of its series, repeats, and lies
- * far from the rest, which has two values at least. With `gap` to the nearest value, `next` from
- * that to the one after it, and `range` of the rest, either
+ * A code: a value other than 0 that is the lowest or the highest of its series and lies far from
+ * the rest, which has two values at least. With `gap` to the nearest value, `next` from that to the
+ * one after it, and `range` of the rest, either
  *   - it reads like a code, a whole number of nines but for its first digit (-99, 999, 7999; 999.9,
  *     too), the end of a type of integers (-32768, 65535), beyond 1e15, or a whole number below 0
- *     where the rest is not; it repeats, gap >= 10 next, and gap >= range / 10 (which nines below 0
+ *     where the rest is not; it is there twice or more, gap >= 10 next, and gap >= range / 10 (which nines below 0
  *     are spared where the rest is not below 0); or
  *   - it is any other whole number but a power of ten below 1e7, makes at most half of the series,
- * is there three times or more, and gap > 10 range, or 3 range for a lowest value below 0. Zeros,
+ * is there three times or more, and gap > 10 range, or 3 range for a lowest value below 0; or
+ *   - it is there once, and of 999 or more by its nines, an end of a type or beyond 1e15, by as
+ * wide a gap. Zeros,
  * counts, limits of scales, and values of which a series has but two are never taken for one.
  *
  * A count: ten numbers or more, none missing, each as far from the one before as the second is from

@@ -176,7 +176,7 @@ static double rain(size_t i)
 }
 static double one_outlier(size_t i)
 {
-    return i == 7 ? -9999 : 10 * noise(i);
+    return i == 7 ? -5000 : 10 * noise(i);
 }
 static double heavy_tail(size_t i)
 {
@@ -368,6 +368,31 @@ static void a_code_that_comes_late_or_twice_is_found(void **state)
     assert_non_null(strstr(said.text, " 2 times"));
 }
 
+static void a_known_code_is_found_though_it_came_once(void **state)
+{
+    (void)state;
+    static const struct {
+        double (*rest)(size_t i);
+        double code;
+        bool is_code;
+    } lone[] = {
+        {temperature, -9999, true},  {temperature, -999, true}, {temperature, 999.9, true},
+        {percent, 65535, true},      {walk, 1e20, true},        {temperature, -99, false},
+        {large_amounts, -999, false}, {prices, 9999, false},     {temperature, -500, false},
+        {percent, 999, false},
+    };
+    double v[N];
+    for (size_t k = 0; k < sizeof lone / sizeof *lone; k++) {
+        for (size_t i = 0; i < N; i++) {
+            v[i] = i == 77 ? lone[k].code : lone[k].rest(i);
+        }
+        const struct said said = look(v, N);
+        if ((said.n_codes == 1 && strstr(said.text, " once")) != lone[k].is_code) {
+            fail_msg("%g: %s", lone[k].code, said.text);
+        }
+    }
+}
+
 static void one_sentence_speaks_of_all_series_of_a_code(void **state)
 {
     (void)state;
@@ -505,6 +530,7 @@ int main(void)
         cmocka_unit_test(codes_are_named_with_how_often_they_came),
         cmocka_unit_test(a_code_below_a_skewed_series_is_found),
         cmocka_unit_test(a_code_that_comes_late_or_twice_is_found),
+        cmocka_unit_test(a_known_code_is_found_though_it_came_once),
         cmocka_unit_test(one_sentence_speaks_of_all_series_of_a_code),
         cmocka_unit_test(floats_are_looked_at_as_they_are),
         cmocka_unit_test(lines_are_named_by_their_labels_across_chunks),

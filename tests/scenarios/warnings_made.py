@@ -76,7 +76,7 @@ harmless = {
     "direction": [random.randrange(0, 360, 10) for _ in range(N)],
     "score": [random.randrange(1, 6) for _ in range(N)],
     "rain": [0 if random.random() < 0.8 else round(random.expovariate(0.2), 1) for _ in range(N)],
-    "outlier": [-9999 if i == 9 else noise() for i in range(N)],
+    "outlier": [-5000 if i == 9 else noise() for i in range(N)],
     "walk": [round(math.sin(i / 20), 3) for i in range(N)],
     "tail": [round(random.paretovariate(1.2), 1) for _ in range(N)],
     "negative": [random.randrange(-25, 25) for _ in range(N)],
