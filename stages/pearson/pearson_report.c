@@ -19,6 +19,8 @@ enum { PAIRS_SHOWN = 10 };                      /* the most pairs in the summary
 static const double walk_lag1 =
     0.9; /* lag-1 autocorrelation from which on levels look like walks */
 
+static const double same_error = 1e-12; /* of |r|, which is 1 */
+
 /* Whether a series has a property. */
 typedef bool property_fn(const struct pearson_job *job, size_t s);
 
@@ -172,10 +174,44 @@ static enum status warn_walks(const struct pearson_job *job, double *scratch, st
         return STATUS_OK;
     }
     return result_warn(out,
-                       "%zu of %zu series look like random walks (median lag-1 autocorrelation "
-                       "%.3f): independent walks correlate at |r| around 0.5 by chance; diff=step "
-                       "or diff=log correlates their increments",
+                       "%zu of %zu series are smooth or trend, as random walks do (median lag-1 "
+                       "autocorrelation %.3f): such series correlate by chance, too, independent "
+                       "random walks at |r| around 0.5; diff=step or diff=log correlates their "
+                       "increments",
                        walks, n, pearson_median(scratch, n));
+}
+
+/* Samples by which a pair was taken. */
+static uint64_t samples_of(const struct pearson_job *job, size_t k)
+{
+    return job->n_common != NULL ? job->n_common[k] : job->n_samples;
+}
+
+/* Pairs of one series, but for scale and offset, among those that are listed. Two samples always
+ * lie on a line. */
+static enum status warn_same(const struct pearson_job *job, struct result *out)
+{
+    size_t n = 0, first = 0;
+    for (size_t k = 0; k < job->n_listed && fabs(job->pairs[k].r) > 1 - same_error; k++) {
+        if (samples_of(job, k) > 2) {
+            first = n++ == 0 ? k : first;
+        }
+    }
+    if (n == 0) {
+        return STATUS_OK;
+    }
+    const struct matrix_pair *const p = &job->pairs[first];
+    struct bytes more = {0};
+    enum status st = n == 1 ? STATUS_OK : bytes_printf(&more, "; and %zu more pairs", n - 1);
+    if (st == STATUS_OK) {
+        st = result_warn(out,
+                         "'%s' and '%s' are the same but for scale and offset (|r| = 1)%.*s: one "
+                         "of them says all",
+                         job->names.at[p->i], job->names.at[p->j], (int)more.len,
+                         (const char *)more.data);
+    }
+    bytes_free(&more);
+    return st;
 }
 
 static enum status warn(const struct pearson_job *job, double *scratch, struct result *out)
@@ -208,6 +244,7 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                                job->n_series, PEARSON_ORDER_MOST));
     }
     STATUS_TRY(warn_pairs(job, out));
+    STATUS_TRY(warn_same(job, out));
     return warn_walks(job, scratch, out);
 }
 

@@ -43,9 +43,11 @@ noted degrees 'names no coordinate system, and its cells .* look like degrees' -
 told named 'has a geographic coordinate system' -s steps=10 named.*.asc
 # Debris in altitudes that do not hold it.
 told pit 'thick where it ends .8 m on the average.* taken to hold the debris' -s steps=10 pit.*.asc
+told swapped 'swapped.source.asc has debris in 1600 of 1600 cells, 941.[0-9]* m thick.*seem to be exchanged' -s steps=10 swapped.*.asc
+told same 'as if it held altitudes; debris is a thickness' -s steps=10 same.*.asc
 for stem in named held cap thin flume; do
     expect 0 "$LEAT" run -b cpu --force -s steps=10 $stem.*.asc
-    if grep -E 'where it ends|look like degrees' stderr; then fail "$stem is warned of"; fi
+    if grep -E 'where it ends|look like degrees|held altitudes' stderr; then fail "$stem is warned of"; fi
 done
 
 # With missing_value, series or columns said, there is nothing to say.

@@ -93,6 +93,8 @@ places = [[(i, j) for j in range(SIDE)] for i in range(SIDE)]
 slope = [[1000 - 3 * i + 0.1 * (j % 3) for i, j in row] for row in places]
 block = [[8 * (15 <= i < 25 and 15 <= j < 25) for i, j in row] for row in places]
 cap = [[max(0, 8 * (1 - ((i - 20) ** 2 + (j - 20) ** 2) / 36)) for i, j in row] for row in places]
+landslide("swapped", block, slope, 10)
+landslide("same", slope, slope, 10)
 landslide("pit", slope, block, 10)
 landslide("held", [[z + h for z, h in zip(*rows)] for rows in zip(slope, block)], block, 10)
 landslide("cap", slope, cap, 10)

@@ -443,11 +443,32 @@ static void levels_of_random_walks_are_warned_of(void **state)
             }
         }
         o = run_well(&sheet);
-        assert_true(is_warned(&o, "20 of 20 series look like random walks"));
+        assert_true(is_warned(&o, "20 of 20 series are smooth or trend, as random walks do"));
         outcome_free(&o);
         sheet_set(&sheet, "diff=step");
         o = run_well(&sheet);
         assert_false(is_warned(&o, "walks"));
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+static void series_that_are_one_are_told(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 4; k++) { /* one pair; of two samples; all three; alike but for noise */
+        struct sheet sheet = sheet_new(5, k == 1 ? 2 : 30, true, DTYPE_F64);
+        const size_t n = sheet.info.cells_per_line;
+        for (size_t t = 0; t < n; t++) {
+            sheet.cells[3 * n + t] =
+                32 - 1.8 * sheet.cells[n + t] + (k == 3 ? 1e-4 * sheet.cells[t] : 0);
+            sheet.cells[4 * n + t] = k == 2 ? sheet.cells[n + t] : sheet.cells[4 * n + t];
+        }
+        struct outcome o = run_well(&sheet);
+        assert_int_equal(is_warned(&o, "'row 2' and 'row 4' are the same but for scale and offset"),
+                         k == 0);
+        assert_int_equal(is_warned(&o, "; and 2 more pairs: one of them says all"), k == 2);
+        assert_int_equal(is_warned(&o, "are the same"), k % 2 == 0);
         outcome_free(&o);
         sheet_free(&sheet);
     }
@@ -522,6 +543,7 @@ int main(void)
         cmocka_unit_test(small_groups_and_few_series_do_not_stand_out),
         cmocka_unit_test(series_that_differ_by_rounding_alone_are_no_anomaly),
         cmocka_unit_test(levels_of_random_walks_are_warned_of),
+        cmocka_unit_test(series_that_are_one_are_told),
         cmocka_unit_test(a_single_series_has_empty_results),
         cmocka_unit_test(pairs_without_common_samples_are_counted),
         cmocka_unit_test(the_picture_is_a_png_that_is_large_enough_to_see),
