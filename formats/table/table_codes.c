@@ -87,9 +87,10 @@ bool table_codes_is_code(const struct table_extremes *e, bool is_low)
     return is_whole(v) && !is_power_of_ten(v) && n_times >= 3 && n_times <= e->n / 2 && gap > far;
 }
 
-bool table_codes_is_count(const struct table_extremes *e)
+/* Gaps are few. */
+static bool is_count(const struct table_extremes *e)
 {
-    return e->counts && e->n >= LEAST_COUNT;
+    return e->counts || (e->has_steps && e->n_steps >= (e->n - 1) - (e->n - 1) / 4);
 }
 
 static void add_code(struct table_findings *found, double value, bool is_low, uint64_t n_times,
@@ -124,12 +125,22 @@ void table_codes_find(const struct table_extremes *e, size_t series, struct exce
     if (table_codes_is_code(e, false)) {
         add_code(found, e->high[0], false, e->n_high, name);
     }
-    if (!table_codes_is_count(e)) {
+    if (!e->rises || e->n < LEAST_COUNT) {
+        return;
+    }
+    const struct table_count count = {.series = series,
+                                      .name = name,
+                                      .first = e->first,
+                                      .last = e->last,
+                                      .step = e->step,
+                                      .has_gaps = !e->counts};
+    if (!is_count(e)) {
+        found->has_rising = found->has_rising || series == 0;
+        found->rising = series == 0 ? count : found->rising;
         return;
     }
     if (found->n_counts < TABLE_WATCH_LISTED) {
-        found->counts[found->n_counts] = (struct table_count){
-            .series = series, .name = name, .first = e->first, .step = e->step};
+        found->counts[found->n_counts] = count;
     }
     found->n_counts++;
 }

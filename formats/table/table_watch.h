@@ -15,8 +15,9 @@
  * wide a gap. Zeros,
  * counts, limits of scales, and values of which a series has but two are never taken for one.
  *
- * A count: ten numbers or more, none missing, each as far from the one before as the second is from
- * the first, within a thousandth of that, and not 0.
+ * A count: ten numbers or more, none missing, all of which go up, or all down, in steps that are
+ * multiples of the smallest, within a thousandth of that, and no more than a quarter of them
+ * larger. What only goes up or down is told of the first series.
  */
 #ifndef LEAT_FORMATS_TABLE_TABLE_WATCH_H
 #define LEAT_FORMATS_TABLE_TABLE_WATCH_H
@@ -53,7 +54,8 @@ enum status table_watch_take(struct table_watch *w,
 struct table_count {
     size_t series;       /* from 0 */
     struct excerpt name; /* column 'time', or column 3 */
-    double first, step;
+    double first, last, step;
+    bool has_gaps; /* steps are multiples of that */
 };
 /* The k-th of them, of which the first TABLE_WATCH_LISTED are kept; false: there are not so many.
  */
@@ -61,6 +63,8 @@ enum { TABLE_WATCH_LISTED = 64 };
 bool table_watch_count(struct table_watch *w, size_t k, struct table_count *out);
 /* All of them. */
 size_t table_watch_n_counts(struct table_watch *w);
+/* Whether the first series only goes up or down, and does not count. */
+bool table_watch_rises(struct table_watch *w, struct table_count *out);
 
 /* The lowest and the highest number of a grid that is not NODATA; false where there is none, or it
  * is no grid. */

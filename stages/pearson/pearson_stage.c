@@ -26,7 +26,7 @@ static enum status pearson_plan(const struct stage_args *args, struct stage_need
     pearson_choose(args, &choice);
     STATUS_TRY(pearson_lay_out(args, &choice, &layout));
     STATUS_TRY(pearson_layout_need(args, &choice, &layout, out));
-    return pearson_check_sides(args, out);
+    return pearson_check_sides(args);
 }
 
 static void pearson_free(struct stage *s)

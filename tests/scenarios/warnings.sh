@@ -31,6 +31,10 @@ noted rows "looks like a code .* of row 'two' 3 times" rows.clusters.csv
 noted pcode "looks like a code .*column 'y' 5 times" pcode.points.csv
 noted ncode "looks like a code .*column 'y' 3 times" -s 'query=linspace(0, 1, 5)' ncode.nodes.csv
 noted index "column 'time' goes up or down in equal steps \(of 60, from 0 on\).* left out" index.clusters.csv
+noted gap "column 'time' goes up or down in equal steps but for gaps \(of 60, from 0 on\).* left out" gap.clusters.csv
+noted days "column 'day' goes up or down in equal steps but for gaps \(of 1, from 20240101 on\).* left out" days.clusters.csv
+noted unix "column 'unix time' only goes up .from 1700000000 to .*by its name is a time.* left out" unix.clusters.csv
+noted meter "column 'kwh' only goes up .* leave it out if it is a time or an index .columns=." meter.clusters.csv
 noted middle "column 'time' goes up or down in equal steps, and so correlates" middle.clusters.csv
 noted flat "row 1 goes up or down in equal steps" flat.clusters.npy
 noted few "each of the 60 series is a column of 5 samples.*set series=rows" few.clusters.csv
@@ -57,6 +61,11 @@ expect 0 "$LEAT" run -b cpu --force -s columns=a,b,c index.clusters.csv
 grep -q 'equal steps' stderr && fail "an index that is not chosen"
 
 # Harmless tables say nothing, whichever way they lie.
+for stem in gap days unix meter; do
+    names=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["shape"]["n_series"])' leat-out/$stem/result.json)
+    [ "$names" -eq $(if [ $stem = meter ]; then echo 4; else echo 3; fi) ] || fail "$stem: $names series"
+done
+
 for file in harmless.clusters.csv harmless.clusters.npy harmless.points.csv; do
     expect 0 "$LEAT" run -b cpu --force $file
     if grep -E 'looks like|equal steps|by chance; if' stderr; then fail "$file is warned of"; fi

@@ -51,6 +51,13 @@ table("pcode.points.csv", {"x": series["a"], "y": [-9999 if i % 60 == 7 else x f
 table("ncode.nodes.csv", {"x": [(i + 0.3 * math.sin(i)) / 20 for i in range(20)],
                           "y": [-9999 if i in (3, 8, 9) else noise() for i in range(20)]})
 table("index.clusters.csv", {"time": range(0, 60 * N, 60), **series})
+table("gap.clusters.csv", {"time": [60 * (i + (i > 80)) for i in range(N)], **series})
+table("days.clusters.csv", {"day": [20240101 + i // 28 * 100 + i % 28 for i in range(N)], **series})
+rising = [1700000000]
+for _ in range(N - 1):
+    rising.append(rising[-1] + random.randrange(55, 66))
+table("unix.clusters.csv", {"unix time": rising, **series})
+table("meter.clusters.csv", {"kwh": [x - 1699990000 for x in rising], **series})
 table("middle.clusters.csv", {"a": series["a"], "time": range(N), "b": series["b"]})
 npy("flat.clusters.npy", [list(map(float, range(N)))] + list(series.values()))
 table("few.clusters.csv", {f"s{i}": [noise() for _ in range(5)] for i in range(60)})
