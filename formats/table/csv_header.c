@@ -116,7 +116,8 @@ static struct lines_below look_below(const struct csv_head *h, const struct csv_
             const bool is_number = csv_cell_value(d, &cell, &number) == CSV_NUMBER;
             b.has_quoted |= is_number && is_quoted(&cell);
             b.is_indexed = b.is_indexed && (c > 0 || is_number);
-            b.is_apart = b.is_apart && (c == 0 || !is_number || number < f->first || number > f->last);
+            b.is_apart =
+                b.is_apart && (c == 0 || !is_number || number < f->first || number > f->last);
             after = csv_pass(d, &p, h->end);
             c++;
         } while (after == CSV_MORE);

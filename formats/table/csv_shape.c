@@ -162,8 +162,7 @@ static bool names_rows(const struct csv_head *h, const struct csv_shape *shape)
     for (size_t n = 0; n < ROWS_AGAIN && (p = csv_find_data(d, p, h->end)) < h->end; n++) {
         cells[n] = cell_of(h, d, &p, 0);
         for (size_t k = 0; k < n; k++) {
-            if (cells[k].n == cells[n].n &&
-                memcmp(cells[k].text, cells[n].text, cells[n].n) == 0) {
+            if (cells[k].n == cells[n].n && memcmp(cells[k].text, cells[n].text, cells[n].n) == 0) {
                 return false;
             }
         }
@@ -176,26 +175,23 @@ static enum status warn_left(struct table *t, const struct csv_head *h,
                              const struct csv_shape *shape, size_t c, enum csv_kind kind,
                              bool wordy)
 {
-    char within[64] = "", what[sizeof(struct excerpt) + 64];
+    char within[64] = "", units[sizeof(struct excerpt) + 64];
+    const char *what = wordy ? "more words than numbers" : "no number", *after = "";
     struct excerpt one = {""};
     if (!h->whole) {
         snprintf(within, sizeof within, " in the first %zu lines", h->n_lines);
     }
-    const bool has_units = !wordy && holds_units(h, shape, c, &one);
-    if (has_units) {
-        snprintf(what, sizeof what, "numbers with a unit (\"%s\")", one.text);
+    if (!wordy && holds_units(h, shape, c, &one)) {
+        snprintf(units, sizeof units, "numbers with a unit (\"%s\")", one.text);
+        what = units;
+        after = "; write them without it";
+    } else if (kind == CSV_LABEL && names_rows(h, shape)) {
+        after = " (its text names the lines)";
     }
     const char *const name = shape->names ? shape->names[c] : "";
-    return table_warn(t, "column %zu%s%s%s holds %s%s: left out%s%s", c + 1,
+    return table_warn(t, "column %zu%s%s%s holds %s%s: left out%s", c + 1,
                       shape->names ? " \"" : "", excerpt_of(name, strlen(name)).text,
-                      shape->names ? "\"" : "",
-                      has_units ? what
-                      : wordy   ? "more words than numbers"
-                                : "no number",
-                      within, has_units ? "; write them without it" : "",
-                      kind == CSV_LABEL && !has_units && names_rows(h, shape)
-                          ? " (its text names the lines)"
-                          : "");
+                      shape->names ? "\"" : "", what, within, after);
 }
 
 /* Decides what becomes of each column (h->seen becomes its kind), with warnings. */

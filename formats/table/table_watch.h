@@ -7,13 +7,14 @@
  * one after it, and `range` of the rest, either
  *   - it reads like a code, a whole number of nines but for its first digit (-99, 999, 7999; 999.9,
  *     too), the end of a type of integers (-32768, 65535), beyond 1e15, or a whole number below 0
- *     where the rest is not; it is there twice or more, gap >= 10 next, and gap >= range / 10 (which nines below 0
- *     are spared where the rest is not below 0); or
- *   - it is any other whole number but a power of ten below 1e7, makes at most half of the series,
- * is there three times or more, and gap > 10 range, or 3 range for a lowest value below 0; or
- *   - it is there once, and of 999 or more by its nines, an end of a type or beyond 1e15, by as
- * wide a gap. Zeros,
- * counts, limits of scales, and values of which a series has but two are never taken for one.
+ *     where the rest is not; it is there twice or more, gap >= 10 next, and gap >= range / 10
+ *     (which nines below 0 are spared where the rest is not below 0);
+ *   - it is any other whole number but a power of ten below 1e7, is there three times or more and
+ *     makes at most half of the series, and gap > 10 range, or 3 range for a lowest value below 0;
+ *   - or it is there once, by as wide a gap, and is 999 or more of nines, an end of a type, or
+ *     beyond 1e15.
+ * Zeros, counts, limits of scales, and values of which a series has but two are never taken for
+ * one.
  *
  * A count: ten numbers or more, none missing, all of which go up, or all down, in steps that are
  * multiples of the smallest, within a thousandth of that, and no more than a quarter of them

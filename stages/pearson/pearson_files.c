@@ -116,7 +116,8 @@ static enum status series_rows(void *context, uint64_t first, size_t n, struct b
             out, "usuffffffu", (uint64_t)s, job->names.at[s],
             (uint64_t)pearson_stat(job, MOMENTS_COUNT, s), pearson_stat(job, MOMENTS_MEAN, s),
             deviation(job, s), pearson_stat(job, MOMENTS_MIN, s), pearson_stat(job, MOMENTS_MAX, s),
-            job->median_abs[s], pearson_stat(job, MOMENTS_LAG1, s), (uint64_t)job->is_anomalous[s]));
+            job->median_abs[s], pearson_stat(job, MOMENTS_LAG1, s),
+            (uint64_t)job->is_anomalous[s]));
     }
     return STATUS_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * pearson_index - a first column that only counts is an index, not a series, and so is one that only
- * goes up or down and has a name for a time: it is left out, and a warning names it. Other series
- * that count, a first one that only goes up, and ones that are very short, are warned of.
+ * pearson_index - a first column that only counts is an index, not a series, and so is one that
+ * only goes up or down and has a name for a time: it is left out, and a warning names it. Other
+ * series that count, a first one that only goes up, and ones that are very short, are warned of.
  *
  * Whether a column counts is known at its end. By then its coefficients have been taken, like all:
  * its row and its column of the matrix are taken out, which changes no bit of the others.

@@ -379,8 +379,8 @@ static void a_known_code_is_found_though_it_came_once(void **state)
         double code;
         bool is_code;
     } lone[] = {
-        {temperature, -9999, true},  {temperature, -999, true}, {temperature, 999.9, true},
-        {percent, 65535, true},      {walk, 1e20, true},        {temperature, -99, false},
+        {temperature, -9999, true},   {temperature, -999, true}, {temperature, 999.9, true},
+        {percent, 65535, true},       {walk, 1e20, true},        {temperature, -99, false},
         {large_amounts, -999, false}, {prices, 9999, false},     {temperature, -500, false},
         {percent, 999, false},
     };

@@ -572,8 +572,10 @@ static void columns_much_narrower_than_another_are_told(void **state)
         p.info.names = names;
         points_set(&p, scales[i]);
         struct clustering c = cluster_well(&p);
-        assert_int_equal(warns(&c, "'price' ranges over 34.6, more than 30 times as much as "), i == 0);
-        assert_int_equal(warns(&c, "'weight', which hardly counts in distances: scale=unit"), i == 0);
+        assert_int_equal(warns(&c, "'price' ranges over 34.6, more than 30 times as much as "),
+                         i == 0);
+        assert_int_equal(warns(&c, "'weight', which hardly counts in distances: scale=unit"),
+                         i == 0);
         assert_int_equal(warns(&c, "hardly"), i == 0);
         clustering_free(&c);
         free(p.cells);
