@@ -10,8 +10,8 @@
  *   - 1 / sqrt(n - 3) is the standard error of z (Fisher 1921), and u the quantile of the normal
  *     distribution that one of m falls short of with a probability of 0.005 (Bonferroni);
  *   - t is the same of Student's distribution with 0.37 (m - 1) degrees of freedom, since the MAD
- *     is as sure as a standard deviation of 0.37 as many numbers (Hampel 1974); no fewer than 2. It
- *     is sqrt(d (exp(g u^2) - 1)) with g = (d - 1.5) / (d - 1)^2 (Gaver & Kafadar 1984).
+ *     is as sure as a standard deviation of 0.37 as many numbers; no fewer than 2. It
+ *     is sqrt(d (exp(g u^2) - 1)) with g = (d - 1.5) / (d - 1)^2 (Gaver and Kafadar 1984).
  * What samples that follow each other closely add to the error of z is part of S, which is why
  * lag-1 autocorrelations are not asked for. The strongest, and not the median, since a member of a
  * small group of series goes with the others of its group. Fewer than five series do not tell
