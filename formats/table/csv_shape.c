@@ -72,21 +72,123 @@ static enum status read_names(const struct table *t, const struct csv_head *h,
     return STATUS_OK;
 }
 
+/* The cell of column c in the line at *p, which is passed; an empty one where it has none. */
+static struct csv_cell cell_of(const struct csv_head *h, const struct csv_dialect *d,
+                               const unsigned char **p, size_t c)
+{
+    struct csv_cell found = {0};
+    enum csv_after after;
+    size_t column = 0;
+    do {
+        struct csv_cell cell;
+        *p = csv_cell_scan(d, *p, h->end, &cell);
+        found = column++ == c ? cell : found;
+        after = csv_pass(d, p, h->end);
+    } while (after == CSV_MORE);
+    return found;
+}
+
+/* A currency before a number, or a unit or % behind it: "$5", "21.7 %". */
+static bool has_unit(const struct csv_dialect *d, const struct csv_cell *cell)
+{
+    static const char *const currencies[] = {"$", "\u20ac", "\u00a3", "\u00a5", "\xa3", "\x80"};
+    struct csv_cell number = *cell, unit = *cell;
+    double value;
+    for (size_t i = 0; i < sizeof currencies / sizeof *currencies; i++) {
+        const size_t n = strlen(currencies[i]);
+        if (cell->n > n && memcmp(cell->text, currencies[i], n) == 0) {
+            number.text += n;
+            number.n -= n;
+            return csv_cell_value(d, &number, &value) == CSV_NUMBER;
+        }
+    }
+    while (unit.n > 0 && strchr("+-.,0123456789", *unit.text)) {
+        unit.text++;
+        unit.n--;
+    }
+    number.n -= unit.n;
+    const bool is_apart = unit.n > 0 && *unit.text == ' ';
+    while (unit.n > 0 && *unit.text == ' ') {
+        unit.text++;
+        unit.n--;
+    }
+    for (size_t i = 0; i < unit.n; i++) {
+        if (unit.text[i] >= '0' && unit.text[i] <= '9') { /* a date, or a time */
+            return false;
+        }
+    }
+    return unit.n > 0 && (is_apart || unit.n > 1 || *unit.text == '%') && csv_is_unit(&unit) &&
+           csv_cell_value(d, &number, &value) == CSV_NUMBER;
+}
+
+/* Rows whose cells may be looked at once more. */
+enum { ROWS_AGAIN = 32 };
+
+static const unsigned char *rows_begin(const struct csv_head *h, const struct csv_shape *shape)
+{
+    return shape->has_header ? h->second : h->first;
+}
+
+/* Whether the column's filled cells have units, as far as they are looked at; *one: the first. */
+static bool holds_units(const struct csv_head *h, const struct csv_shape *shape, size_t c,
+                        struct excerpt *one)
+{
+    const struct csv_dialect *const d = &shape->dialect;
+    const unsigned char *p = rows_begin(h, shape);
+    size_t n = 0;
+    for (size_t k = 0; k < ROWS_AGAIN && (p = csv_find_data(d, p, h->end)) < h->end; k++) {
+        const struct csv_cell cell = cell_of(h, d, &p, c);
+        double value;
+        if (csv_cell_value(d, &cell, &value) != CSV_WORD) {
+            continue;
+        }
+        if (!has_unit(d, &cell)) {
+            return false;
+        }
+        *one = n++ == 0 ? excerpt_of(cell.text, cell.n) : *one;
+    }
+    return n > 0;
+}
+
+/* Whether no two of the rows that are looked at have one text in the first column. */
+static bool names_rows(const struct csv_head *h, const struct csv_shape *shape)
+{
+    const struct csv_dialect *const d = &shape->dialect;
+    const unsigned char *p = rows_begin(h, shape);
+    struct csv_cell cells[ROWS_AGAIN];
+    for (size_t n = 0; n < ROWS_AGAIN && (p = csv_find_data(d, p, h->end)) < h->end; n++) {
+        cells[n] = cell_of(h, d, &p, 0);
+        for (size_t k = 0; k < n; k++) {
+            if (cells[k].n == cells[n].n && memcmp(cells[k].text, cells[n].text, cells[n].n) == 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 /* Says that column c is left out: its number, its name, and why. */
 static enum status warn_left(struct table *t, const struct csv_head *h,
                              const struct csv_shape *shape, size_t c, enum csv_kind kind,
                              bool wordy)
 {
-    char within[64] = "";
+    char within[64] = "", units[sizeof(struct excerpt) + 64];
+    const char *what = wordy ? "more words than numbers" : "no number", *after = "";
+    struct excerpt one = {""};
     if (!h->whole) {
         snprintf(within, sizeof within, " in the first %zu lines", h->n_lines);
+    }
+    if (!wordy && holds_units(h, shape, c, &one)) {
+        snprintf(units, sizeof units, "numbers with a unit (\"%s\")", one.text);
+        what = units;
+        after = "; write them without it";
+    } else if (kind == CSV_LABEL && names_rows(h, shape)) {
+        after = " (its text names the lines)";
     }
     const char *const name = shape->names ? shape->names[c] : "";
     const char *const quote = *name ? "\"" : "";
     return table_warn(t, "column %zu%s%s%s%s holds %s%s: left out%s", c + 1, *name ? " " : "",
-                      quote, excerpt_of(name, strlen(name)).text, quote,
-                      wordy ? "more words than numbers" : "no number", within,
-                      kind == CSV_LABEL ? " (its text names the lines)" : "");
+                      quote, excerpt_of(name, strlen(name)).text, quote, what, within, after);
 }
 
 /* Decides what becomes of each column (h->seen becomes its kind), with warnings. */

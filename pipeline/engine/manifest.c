@@ -167,9 +167,6 @@ static json_t *pack_warnings(const struct job *job)
             add(&list, table_warning(job, k, info->warnings[i]));
         }
     }
-    if (job->need.notice[0] != '\0') {
-        add(&list, text_json(job->need.notice));
-    }
     if (add_noticed(job, &list) != STATUS_OK) {
         json_decref(list);
         return NULL;

@@ -27,7 +27,7 @@ static enum status pearson_plan(const struct stage_args *args, struct stage_need
     pearson_choose(args, &choice);
     STATUS_TRY(pearson_lay_out(args, &choice, &layout));
     STATUS_TRY(pearson_layout_need(args, &choice, &layout, out));
-    return pearson_check_sides(args, out);
+    return pearson_check_sides(args);
 }
 
 static void pearson_free(struct stage *s)
@@ -45,6 +45,7 @@ static void pearson_free(struct stage *s)
     free(job->panels);
     free(job->stats.at.at);
     free(job->median_abs);
+    free(job->is_anomalous);
     free(job->pairs);
     free(job->n_common);
     free(job->order);
@@ -270,7 +271,8 @@ static enum status fetch_stats(struct pearson_job *job)
     double *stats = malloc(moments_bytes(capacity));
     job->stats = (struct moments){{stats, moments_bytes(capacity)}, n};
     job->median_abs = malloc(n * sizeof *job->median_abs);
-    if (stats == NULL || job->median_abs == NULL) {
+    job->is_anomalous = calloc(n, sizeof *job->is_anomalous);
+    if (stats == NULL || job->median_abs == NULL || job->is_anomalous == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the moments of %zu series", n);
     }
     STATUS_TRY(job->ops->download(job->queue, stats, job->moments.at, moments_bytes(capacity)));

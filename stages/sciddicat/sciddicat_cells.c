@@ -128,6 +128,7 @@ static void start_cell(struct sciddicat_job *job, size_t row, size_t column)
     const size_t k = row * job->dem->columns + column;
     const double h = job->h[k], z = job->z[k];
     s->highest = fmax(s->highest, fabs(z));
+    s->n_flat += z == 0 && !job->nodata[k];
     if (!(h > 0)) {
         return;
     }

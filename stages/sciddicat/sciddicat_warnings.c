@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+enum { LEAST_CELLS = 100 }; /* of a map of which most may be said */
+
 static double share(const struct sciddicat_job *job, double sum_m)
 {
     return 100 * sum_m / job->start.thickness;
@@ -40,6 +42,26 @@ static enum status warn_start(const struct sciddicat_job *job, struct result *ou
                        "%.6g m3 of debris (%zu cell%s) lie where the DEM has NODATA: they never "
                        "move and are not in the grids that are written",
                        volume(job, s->nodata_m), s->n_nodata, plural(s->n_nodata));
+}
+
+/* Debris nearly everywhere is a surface: altitudes are in its place, and debris in theirs where
+ * these are 0. */
+static enum status warn_exchanged(const struct sciddicat_job *job, struct result *out)
+{
+    const struct sciddicat_start *const s = &job->start;
+    const size_t n = job->n_cells - job->n_nodata;
+    const bool is_everywhere = s->n_debris > n - n / 20;
+    if (!is_everywhere || s->n_debris < LEAST_CELLS) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%s has debris in %zu of %zu cells, %.6g m thick on the average, as if it "
+                       "held altitudes%s; debris is a thickness, 0 where there is none",
+                       sciddicat_name(job, SCIDDICAT_SOURCE), s->n_debris, job->n_cells,
+                       job->start.thickness / (double)s->n_debris,
+                       2 * s->n_flat > n ? ", and most cells of the altitudes are 0: the two files "
+                                           "seem to be exchanged"
+                                         : "");
 }
 
 /* The debris is taken to lie in the altitudes. Where it ends at half of its mean thickness or more,
@@ -199,6 +221,7 @@ enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddic
                            struct result *out)
 {
     STATUS_TRY(warn_start(job, out));
+    STATUS_TRY(warn_exchanged(job, out));
     STATUS_TRY(warn_cliff(job, out));
     STATUS_TRY(warn_losses(job, s, out));
     STATUS_TRY(warn_motion(job, out));

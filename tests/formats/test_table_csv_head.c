@@ -168,6 +168,10 @@ static void ordinary_numbers_in_the_first_line_are_data(void **state)
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
         check_data(quiet[i], false);
     }
+    check_data("1990,1991,1992\n4.5,5,6\n3.5,2,1\n", true); /* years over other numbers */
+    check_data("1990,1991,1992\n1993,1994,1995\n2,1991,3\n", false);
+    check_data("10,20,30,40\n0.5,1,2,3\n", true);
+    check_data("10,20,30,40\n11,1,2,3\n2,1,25,3\n", false);
     check_data("0,1\n1,0.5\n2,0.3\n", true); /* names, or a first point of a curve */
 }
 
