@@ -358,7 +358,7 @@ bool plot_name(const char *name, double capital, double width, char out[PLOT_NAM
         all += s.width;
         bytes += s.n;
     }
-    const bool fits = all <= width && bytes <= 2 * HALF;
+    const bool fits = all <= width && bytes <= (size_t)2 * HALF;
     while ((s = next_shown(&name, capital, &is_whole)).n > 0) {
         all -= s.width;
         bytes -= s.n;

@@ -83,10 +83,11 @@ void plot_mark_at(struct figure *f, double x, double y, enum plot_marker marker,
                   double opacity, uint32_t rgb);
 
 /* Copies a name as pictures show it: control characters, what is not UTF-8 and what the font lacks
- * as '?'; one wider than `width` pixels without its middle, in place of which stands U+2026 ("...").
- * Whether it is all there. */
+ * as '?'; one wider than `width` pixels without its middle, in place of which stands U+2026
+ * ("..."). Whether it is all there. */
 bool plot_name(const char *name, double capital, double width, char out[PLOT_NAME]);
-/* One of many names: "KIND NUMBER: NAME" where it is not all there, so that none looks like another.
+/* One of many names: "KIND NUMBER: NAME" where it is not all there, so that none looks like
+ * another.
  */
 struct plot_named {
     const char *name, *kind;

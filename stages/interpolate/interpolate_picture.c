@@ -26,11 +26,11 @@ enum {
     BELOW = 3 * CAPITAL + 8, /* labels of ticks, name of the axis */
     SHOWN = COLOURS_SET,     /* curves at most */
     NAME = 420,              /* width of the name of one, at most */
-    SAMPLE = 40,          /* length of a line in the legend */
-    ENTRY = CAPITAL + 16, /* its height */
-    BEYOND = 0xeff0f2,    /* colour of the ground where the curve is extrapolated */
-    PIXEL_BYTES = 5,      /* pixels, what is written */
-    MARKED = 4000         /* nodes at most, of a curve */
+    SAMPLE = 40,             /* length of a line in the legend */
+    ENTRY = CAPITAL + 16,    /* its height */
+    BEYOND = 0xeff0f2,       /* colour of the ground where the curve is extrapolated */
+    PIXEL_BYTES = 5,         /* pixels, what is written */
+    MARKED = 4000            /* nodes at most, of a curve */
 };
 
 /* Beyond the nodes' values by so many times their range, a curve is cut to once that. */

@@ -3,8 +3,8 @@
  *
  * A cluster has a colour and a marker of its own, as far as these go; of more clusters all have the
  * same marker, and colours repeat, which the legend says. Their numbers stand at the centroids,
- * unless there are too many to be read. Points of one column lie along x, each cluster in a band of its own, spread
- * across it at random so that they do not hide one another.
+ * unless there are too many to be read. Points of one column lie along x, each cluster in a band of
+ * its own, spread across it at random so that they do not hide one another.
  */
 #include "stages/kmeans/kmeans_plot.h"
 
@@ -21,8 +21,8 @@ enum {
     EDGE = 18,    /* around everything */
     LEGEND_WIDTH = 230,
     LEGEND_ROW = CAPITAL + 14,
-    BELOW = 4 * CAPITAL + EDGE, /* ticks, their labels, the name */
-    LEGEND_MARK = 22,                     /* from a marker's left to its text */
+    BELOW = 4 * CAPITAL + EDGE,            /* ticks, their labels, the name */
+    LEGEND_MARK = 22,                      /* from a marker's left to its text */
     DISTINCT = COLOURS_SET * PLOT_MARKERS, /* clusters with a colour and a marker of their own */
     NUMBERED = 400 /* clusters, at most, of which centroids have their number */
 };

@@ -25,13 +25,13 @@ enum {
     GAP = 14,
     TICK = 6,
     LEAST_LEFT = 90,
-    NAME = 500,        /* width of a series' name, at most ... */
+    NAME = 500,                    /* width of a series' name, at most ... */
     NAMES = NAME + TICK + 2 * GAP, /* ... and of the axis that has them */
-    BAR = 26,          /* width of the legend's bar */
-    LEGEND = 130,      /* of the legend */
-    CELL_BYTES = 8,    /* of a cell: mean and colour ... */
-    VECTOR_BYTES = 16, /* ... and where cairo draws what it makes of it */
-    PIXEL_BYTES = 2    /* of a pixel: rows and file of a PNG */
+    BAR = 26,                      /* width of the legend's bar */
+    LEGEND = 130,                  /* of the legend */
+    CELL_BYTES = 8,                /* of a cell: mean and colour ... */
+    VECTOR_BYTES = 16,             /* ... and where cairo draws what it makes of it */
+    PIXEL_BYTES = 2                /* of a pixel: rows and file of a PNG */
 };
 
 struct heatmap {

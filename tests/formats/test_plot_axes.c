@@ -203,7 +203,8 @@ static void names_are_shown_without_what_cannot_be(void **state)
     (void)state;
     (void)plot_name("H\xc3\xb6he\t1", 12, 900, out);
     assert_string_equal(out, "H\xc3\xb6he?1");
-    (void)plot_name("\xff\xe6\x97\xa5\x1b[31m\xc2\x85", 12, 900, out); /* U+65E5 is not in the font */
+    (void)plot_name("\xff\xe6\x97\xa5\x1b[31m\xc2\x85", 12, 900,
+                    out); /* U+65E5 is not in the font */
     assert_string_equal(out, "??\?[31m?");
     (void)plot_name("", 12, 900, out);
     assert_string_equal(out, "");
