@@ -151,7 +151,8 @@ static void entry_of(const struct kmeans_job *job, size_t k, char out[64])
     if (job->best.k <= DISTINCT) {
         snprintf(out, 64, "%zu: %llu", k, (unsigned long long)job->count[k]);
     } else {
-        snprintf(out, 64, "%zu, %zu, %zu, \xe2\x80\xa6", k, k + COLOURS_SET, k + 2 * COLOURS_SET);
+        snprintf(out, 64, "%zu, %zu, %zu, \xe2\x80\xa6", k, k + COLOURS_SET,
+                 k + (size_t)2 * COLOURS_SET);
     }
 }
 
