@@ -222,7 +222,8 @@ static void a_name_that_is_too_wide_keeps_its_beginning_and_its_end(void **state
     (void)state;
     assert_true(plot_name(name, 12, whole, out));
     assert_string_equal(out, name);
-    for (double width = 40; width < whole; width += 7) {
+    for (int step = 0; 40 + 7 * step < (int)whole; step++) {
+        const double width = 40 + 7 * step;
         (void)plot_name(name, 12, width, out);
         const char *const cut = strstr(out, "\xe2\x80\xa6");
         assert_non_null(cut);
