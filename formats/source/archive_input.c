@@ -452,8 +452,7 @@ static enum status judge_entry(struct archive_input *a, struct archive_entry *e,
     return STATUS_OK;
 }
 
-/* Bytes of the file that have been read. */
-static uint64_t bytes_read(const struct archive_input *a)
+uint64_t archive_input_bytes(const struct archive_input *a)
 {
     return a->layer ? source_file_offset(a->layer) : a->n_read;
 }
@@ -485,7 +484,7 @@ static enum status find_entry(struct archive_input *a, struct archive_input_entr
                                a->name, a->options.max_entries);
         }
         if (archive_entry_filetype(e) != AE_IFDIR || archive_entry_hardlink(e)) {
-            a->entry_begin = bytes_read(a);
+            a->entry_begin = archive_input_bytes(a);
             a->entry_unpacked = 0;
             return judge_entry(a, e, entry);
         }
@@ -516,7 +515,8 @@ static enum status count_bytes(struct archive_input *a, size_t more)
     snprintf(where, sizeof where, "%s: %.255s", a->name, a->entry_name);
     enum status status = source_check_limits(&of_all, a->name, 0, a->unpacked);
     if (!status) {
-        status = source_check_limits(&of_entry, where, bytes_read(a) - a->entry_begin + AHEAD_BYTES,
+        status = source_check_limits(&of_entry, where,
+                                     archive_input_bytes(a) - a->entry_begin + AHEAD_BYTES,
                                      a->entry_unpacked);
     }
     a->too_large = status != STATUS_OK;

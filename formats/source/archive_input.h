@@ -64,6 +64,9 @@ void archive_input_free(struct archive_input *a);
 enum status archive_input_next(struct archive_input *a, struct archive_input_entry *entry,
                                bool *end) STATUS_MUST_CHECK;
 
+/* Bytes of the archive itself that have been read. */
+uint64_t archive_input_bytes(const struct archive_input *a);
+
 /* Up to cap bytes of the current entry's content, *n = 0 only at its end. STATUS_TOO_LARGE, by the
  * limits; STATUS_BAD_INPUT: damaged. What is not read of an entry is skipped. */
 enum status archive_input_read(struct archive_input *a, void *dst, size_t cap,

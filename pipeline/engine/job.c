@@ -50,11 +50,23 @@ static void leave_device(struct job *job, const char *why)
     }
 }
 
+/* Another rank computes with it, whose memory may be what is lacking. */
+static bool has_rank(const struct job *job)
+{
+    bool has = false;
+    for (size_t i = 0; i < job->n_helpers; i++) {
+        has = has || job->helpers[i].device == NULL;
+    }
+    return has;
+}
+
 void job_fail(struct job *job, enum status code, const char *message)
 {
     if (job->code == STATUS_OK) {
         const bool on_device = job->device != NULL && !job->device->on_cpu;
-        if (code == STATUS_DEVICE && on_device && job->phase < JOB_PUBLISHING) {
+        const bool has_failed =
+            (code == STATUS_DEVICE && on_device) || (code == STATUS_NO_MEMORY && has_rank(job));
+        if (has_failed && job->phase < JOB_PUBLISHING) {
             leave_device(job, message);
         }
         job->code = code;
@@ -352,7 +364,7 @@ static bool starts_over(const struct job *job)
 {
     return job->restart_pending
                ? job->code == STATUS_TOO_LARGE || job->code == STATUS_START_OVER ||
-                     job->code == STATUS_DEVICE
+                     job->code == STATUS_DEVICE || job->code == STATUS_NO_MEMORY
                : job->code == STATUS_NO_SPACE && job->has_copied && !job->without_copies;
 }
 
@@ -597,6 +609,11 @@ void job_cancel(struct job *job, enum status code, const char *message)
         job_fail(job, code, message);
         job_advance(job);
     }
+}
+
+const char *job_path(const struct job *job)
+{
+    return job->input.parts[0].path;
 }
 
 uint64_t job_bytes_read(const struct job *job)

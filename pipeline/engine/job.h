@@ -71,6 +71,8 @@ enum status job_start(const struct job_context *context, struct job_input *input
 /* Stops a job as soon as its running tasks have ended; one that is being published already is let
  * through. */
 void job_cancel(struct job *job, enum status code, const char *message);
+/* Its first part's. */
+const char *job_path(const struct job *job);
 /* Bytes of input files consumed by jobs in flight, for progress. */
 uint64_t job_bytes_read(const struct job *job);
 /* Whether the job is a simulation; if so, how many steps of it are done, and of how many: 0 until

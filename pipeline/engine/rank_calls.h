@@ -31,6 +31,10 @@ enum rank_call_kind {
     RANK_CALLS
 };
 
+/* What a call but STATE brings or gives at most, where one row is not more: the other side holds as
+ * much, and its --memory does not count it. */
+enum { RANK_PIECE_BYTES = 1 << 22 };
+
 enum { RANK_STATE_H, RANK_STATE_MAX_H, RANK_STATE_ARRIVAL, RANK_STATES };
 
 struct rank_call {
@@ -62,6 +66,13 @@ struct rank_answer {
 static inline size_t rank_rows_bytes(size_t cells)
 {
     return cells * (2 * sizeof(double) + sizeof(int32_t));
+}
+
+/* So many rows are in one piece. */
+static inline size_t rank_piece_rows(size_t columns)
+{
+    const size_t n = RANK_PIECE_BYTES / rank_rows_bytes(columns);
+    return n > 0 ? n : 1;
 }
 
 /* The same rows as they lie in such a piece. */

@@ -1,7 +1,8 @@
 /*
  * rank_help - see the header. Calls come in their order and are made in it. What fails of those
  * that nobody waits for is kept for the next one that is waited for, which is not made then. What
- * the borrower has is within this process's limits, and given back when it ends.
+ * the borrower has is within this process's limits, but for one piece on its way, and given back
+ * when it ends.
  */
 #include "pipeline/engine/rank_help.h"
 
@@ -19,6 +20,7 @@ struct guest {
     struct ranks *ranks;
     size_t borrower;
     struct queue *queue; /* NULL: not begun */
+    bool on_cpu;
     uint64_t limit, used;
     struct span spans[MOST_SPANS]; /* that it has */
     size_t n_spans;
@@ -84,6 +86,7 @@ static enum status begin(struct guest *g, const struct rank_call *c, struct rank
     if (!c->on_cpu) {
         STATUS_TRY(engine_open_device(e, &d));
     }
+    g->on_cpu = c->on_cpu;
     g->limit = c->on_cpu ? e->host_limit : d->memory_limit;
     return d->backend->ops->queue_new(d->backend, &g->queue);
 }
@@ -169,8 +172,15 @@ static enum status open_run(struct guest *g, const struct rank_call *c, struct r
     if (g->run != NULL || member(g) == NULL) {
         return status_fail(STATUS_INTERNAL, "another rank's landslide cannot begin here");
     }
-    const size_t bytes = kernels(g)->bytes(&c->p);
+    /* With one of the three arrays of its state, which lies in host memory as it is fetched. */
+    const size_t state_bytes = cells * sizeof(double);
+    const size_t bytes = kernels(g)->bytes(&c->p) + (g->on_cpu ? state_bytes : 0);
     STATUS_TRY(take_bytes(g, bytes));
+    if (!g->on_cpu && state_bytes > g->engine->host_limit) {
+        g->used -= bytes;
+        return status_fail(STATUS_NO_MEMORY, "%llu bytes of host memory are there, %zu are needed",
+                           (unsigned long long)g->engine->host_limit, state_bytes);
+    }
     const enum status st = kernels(g)->open(g->queue, &c->p, &c->in, &g->run);
     if (st != STATUS_OK) {
         g->used -= bytes;

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UPLOAD_BYTES = 1 << 22 /* at a time: the other side holds as much */ };
-
 struct rank_queue {
     struct queue base;
     struct backend backend;
@@ -81,12 +79,17 @@ static void far_release(struct queue *q, struct span s)
     }
 }
 
+static size_t piece_of(size_t bytes)
+{
+    return bytes < RANK_PIECE_BYTES ? bytes : RANK_PIECE_BYTES;
+}
+
 static enum status far_upload(struct queue *q, struct span to, const void *from, size_t bytes,
                               uint64_t *ticket)
 {
     *ticket = 0;
-    for (size_t at = 0; at < bytes; at += UPLOAD_BYTES) {
-        const size_t n = bytes - at < UPLOAD_BYTES ? bytes - at : UPLOAD_BYTES;
+    for (size_t at = 0; at < bytes; at += RANK_PIECE_BYTES) {
+        const size_t n = piece_of(bytes - at);
         STATUS_TRY(send_call(
             q, (struct rank_call){.kind = RANK_CALL_UPLOAD, .body = n, .to = span_from(to, at)},
             (const char *)from + at));
@@ -102,7 +105,12 @@ static enum status far_upload_wait(struct queue *q, uint64_t ticket)
 
 static enum status far_download(struct queue *q, void *to, struct span from, size_t bytes)
 {
-    return fetch(q, (struct rank_call){.kind = RANK_CALL_DOWNLOAD, .from = from}, to, bytes);
+    for (size_t at = 0; at < bytes; at += RANK_PIECE_BYTES) {
+        STATUS_TRY(
+            fetch(q, (struct rank_call){.kind = RANK_CALL_DOWNLOAD, .from = span_from(from, at)},
+                  (char *)to + at, piece_of(bytes - at)));
+    }
+    return STATUS_OK;
 }
 
 static enum status far_copy(struct queue *q, struct span to, struct span from, size_t bytes)
@@ -183,6 +191,14 @@ static enum status far_own(struct queue *q, void *run, uint64_t step, size_t fir
     return send_call(q, call, NULL);
 }
 
+/* Rows [first, last) of some. */
+static struct sciddicat_rows rows_of(const struct sciddicat_rows *rows, size_t first, size_t last,
+                                     size_t columns)
+{
+    const size_t at = (first - rows->first) * columns;
+    return (struct sciddicat_rows){first, last, rows->h + at, rows->max_h + at, rows->arrival + at};
+}
+
 /* The rows' arrays lie apart here. */
 static void copy_rows(const struct sciddicat_rows *to, const struct sciddicat_rows *from,
                       size_t cells)
@@ -192,8 +208,8 @@ static void copy_rows(const struct sciddicat_rows *to, const struct sciddicat_ro
     memcpy(to->arrival, from->arrival, cells * sizeof *to->arrival);
 }
 
-static enum status move_rows(struct queue *q, const struct rank_run *r, enum rank_call_kind kind,
-                             const struct sciddicat_rows *rows)
+static enum status move_piece(struct queue *q, const struct rank_run *r, enum rank_call_kind kind,
+                              const struct sciddicat_rows *rows)
 {
     const size_t cells = (rows->last - rows->first) * r->p.columns, bytes = rank_rows_bytes(cells);
     struct rank_call call = {.kind = kind, .run = r->run, .first = rows->first, .last = rows->last};
@@ -213,6 +229,18 @@ static enum status move_rows(struct queue *q, const struct rank_run *r, enum ran
     }
     free(piece);
     return st;
+}
+
+static enum status move_rows(struct queue *q, const struct rank_run *r, enum rank_call_kind kind,
+                             const struct sciddicat_rows *rows)
+{
+    const size_t n = rank_piece_rows(r->p.columns);
+    for (size_t row = rows->first; row < rows->last; row += n) {
+        const size_t last = rows->last - row < n ? rows->last : row + n;
+        const struct sciddicat_rows piece = rows_of(rows, row, last, r->p.columns);
+        STATUS_TRY(move_piece(q, r, kind, &piece));
+    }
+    return STATUS_OK;
 }
 
 static enum status far_give(struct queue *q, void *run, const struct sciddicat_rows *rows)

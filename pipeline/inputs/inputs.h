@@ -60,6 +60,9 @@ enum status inputs_next(struct inputs *in, struct job_input *out, bool *end) STA
  * or been freed. From any thread. */
 bool inputs_is_lent(const struct inputs *in);
 
+/* How much of the archive that it is in has been read, packed as it is. From any thread. */
+uint64_t inputs_archive_bytes(const struct inputs *in);
+
 /* As input_walk_bytes, until inputs_stop. Also while another thread is in inputs_next. */
 uint64_t inputs_total_bytes(const struct inputs *in);
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 enum { TICK_MS = 1000, POLL_MS = 5000, GATHER_MS = 50, LOCK_TRIES = 20, LOCK_AGAIN_MS = 100 };
+enum { LOCK_TICKS = 10 }; /* that the lock is waited for once the loop runs */
 
 /* Attempts beyond max_attempts with which a job is recovered, to be tried alone. Those that ended
  * with the service itself are charged on disk like any, and are seldom the job's fault; but one
@@ -312,8 +313,6 @@ void service_update(struct service *s)
 
 /* --- the begin -------------------------------------------------------------------------------- */
 
-/* A service that was killed while it was starting a worker lives on in that for a moment, and so
- * does its lock. */
 static enum status open_spool(struct service *s)
 {
     const struct settings *t = s->settings;
@@ -324,10 +323,17 @@ static enum status open_spool(struct service *s)
                                           .max_attempts = (unsigned)t->max_attempts + RECOVERIES,
                                           .reserve_bytes = t->reserve_bytes,
                                           .require_mount = t->require_mount};
-    enum status code = spool_open(&options, &s->spool);
+    return spool_open(&options, &s->spool);
+}
+
+/* A service that was killed while it was starting a worker lives on in that for a moment, and so
+ * does its lock. Not for the loop's thread: this sleeps. */
+static enum status open_spool_patiently(struct service *s)
+{
+    enum status code = open_spool(s);
     for (int tries = 0; code == STATUS_EXISTS && tries < LOCK_TRIES; tries++) {
         uv_sleep(LOCK_AGAIN_MS);
-        code = spool_open(&options, &s->spool);
+        code = open_spool(s);
     }
     return code;
 }
@@ -380,7 +386,7 @@ static void try_again(struct service *s)
         backpressure_end(s);
         open_socket(s); /* which may have its place in the spool */
         begin(s);
-    } else if (code == STATUS_NO_SPACE) {
+    } else if (code == STATUS_NO_SPACE || (code == STATUS_EXISTS && ++s->lock_ticks < LOCK_TICKS)) {
         snprintf(s->why, sizeof(s->why), "%s", status_message());
     } else {
         log_error("%s", status_message());
@@ -470,7 +476,7 @@ static enum status open_service(struct service *s)
         TAILQ_INIT(&s->lists[i]);
     }
     STATUS_TRY(service_inbox_new(s->settings, &s->inbox));
-    return open_spool(s);
+    return open_spool_patiently(s);
 }
 
 static void free_jobs(struct service *s)

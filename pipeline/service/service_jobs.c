@@ -44,6 +44,7 @@ void service_job_free(struct service_job *job)
     free(job->kind);
     free(job->text);
     json_decref(job->warnings);
+    json_decref(job->members);
     free(job);
 }
 
@@ -197,6 +198,9 @@ static void give(struct service *s, struct service_worker *w, struct service_job
         json_decref(message);
         message = NULL; /* no memory: with the link the job comes back */
     }
+    if (job->suspect || job->spool->n_attempts > 1) { /* what an archive meets is one file's then */
+        json_object_set_new(message, "alone", json_true());
+    }
     worker_link_send(&w->link, message);
     job->worker = w;
     job->begun = false;
@@ -290,6 +294,8 @@ static void leave(struct service_job *job)
     job->worker->n_jobs--;
     job->worker = NULL;
     job->begun = false;
+    json_decref(job->members);
+    job->members = NULL;
 }
 
 static void send_back(struct service *s, struct service_job *job, bool charge)
@@ -381,6 +387,65 @@ static void on_alive(const struct service_worker *w, const json_t *message)
     }
 }
 
+/* --- members of archives ---------------------------------------------------------------------- */
+
+static bool has_passed(const json_t *due, uint64_t now)
+{
+    const json_int_t ms = json_integer_value(due);
+    return ms > 0 && now > (uint64_t)ms;
+}
+
+/* A job within the archive begins, or waits, or has ended. Without memory for it it is not known:
+ * the archive is to blame as a whole. */
+static void on_member(struct service_job *job, const json_t *message, bool has_ended)
+{
+    const char *file = json_string_value(json_object_get(message, "member"));
+    const double deadline_s = json_number_value(json_object_get(message, "deadline_s"));
+    const uint64_t now = service_now(job->worker->service);
+    if (has_ended) {
+        json_object_del(job->members, file);
+        return;
+    }
+    if (job->members == NULL) {
+        job->members = json_object();
+    }
+    const uint64_t due = deadline_s > 0 ? now + (uint64_t)(deadline_s * 1000) : 0;
+    json_object_set_new(job->members, file, json_integer((json_int_t)due));
+}
+
+/* What to blame: `job` in words or, of an archive, the files in it that were begun; those whose
+ * deadline is over, if there are any. */
+static void name_culprit(const struct service_job *job, const char *otherwise, uint64_t now,
+                         char *text, size_t text_bytes)
+{
+    enum { SHOWN = 3 };
+    const char *file;
+    json_t *due;
+    bool any_passed = false;
+    size_t n = 0, len = 0;
+    json_object_foreach(job->members, file, due)
+    {
+        any_passed = any_passed || has_passed(due, now);
+    }
+    snprintf(text, text_bytes, "%s", otherwise);
+    json_object_foreach(job->members, file, due)
+    {
+        if ((any_passed && !has_passed(due, now)) || n++ >= SHOWN) {
+            continue;
+        }
+        json_t *const packed = json_string(file);
+        char *const name = worker_unpack_name(packed);
+        json_decref(packed);
+        snprintf(text + len, text_bytes - len, "%s'%.150s'", n > 1 ? " or " : "",
+                 name != NULL ? name : file);
+        len = strlen(text);
+        free(name);
+    }
+    if (n > SHOWN) {
+        snprintf(text + len, text_bytes - len, " or another of %zu files in it", n);
+    }
+}
+
 void service_job_message(struct service_worker *w, const json_t *message)
 {
     struct service *s = w->service;
@@ -394,6 +459,10 @@ void service_job_message(struct service_worker *w, const json_t *message)
     }
     struct service_job *job = find(w, message);
     if (job == NULL) {
+        return;
+    }
+    if (json_is_string(json_object_get(message, "member"))) {
+        on_member(job, message, strcmp(what, "ended") == 0);
         return;
     }
     if (strcmp(what, "begun") == 0) {
@@ -427,7 +496,7 @@ bool service_jobs_of_dead(struct service_worker *w)
     struct service *s = w->service;
     struct service_job *job, *next;
     size_t n_begun = 0;
-    char text[512];
+    char text[1024], culprit[600];
     TAILQ_FOREACH(job, &s->lists[WAIT_RESULT], place)
     {
         n_begun += job->worker == w && job->begun;
@@ -441,14 +510,17 @@ bool service_jobs_of_dead(struct service_worker *w)
             leave(job);
             service_job_list(s, job, WAIT_REQUEUE);
         } else if (job == w->overdue || (w->is_late && n_begun == 1)) {
-            charge_dead(s, job, status_name(STATUS_DEADLINE),
-                        "it took longer than its deadline, and did not stop when told to");
+            name_culprit(job, "it", service_now(s), culprit, sizeof(culprit));
+            snprintf(text, sizeof(text),
+                     "%s took longer than its deadline, and did not stop when told to", culprit);
+            charge_dead(s, job, status_name(STATUS_DEADLINE), text);
         } else if (w->overdue != NULL || w->is_stopped || w->link.out_of_memory) {
             leave(job);
             send_back(s, job, false);
         } else if (n_begun == 1) {
-            snprintf(text, sizeof(text), "the worker ended while it worked on this alone: %s%s%s",
-                     w->exit_text, w->is_sick ? ": " : "", w->is_sick ? w->why : "");
+            name_culprit(job, "this", service_now(s), culprit, sizeof(culprit));
+            snprintf(text, sizeof(text), "the worker ended while it worked on %s alone: %s%s%s",
+                     culprit, w->exit_text, w->is_sick ? ": " : "", w->is_sick ? w->why : "");
             charge_dead(s, job, w->is_sick ? status_name(STATUS_DEVICE) : "crash", text);
         } else {
             job->suspect = true;
@@ -463,6 +535,19 @@ bool service_jobs_of_dead(struct service_worker *w)
     return blamed;
 }
 
+static bool is_overdue(const struct service_job *job, uint64_t now)
+{
+    const char *file;
+    json_t *due;
+    bool is =
+        job->deadline_s > 0 && now > job->begun_ms + (uint64_t)(job->deadline_s * 1000) + GRACE_MS;
+    json_object_foreach(job->members, file, due)
+    {
+        is = is || (now > GRACE_MS && has_passed(due, now - GRACE_MS));
+    }
+    return is;
+}
+
 void service_check_deadlines(struct service *s)
 {
     struct service_job *job;
@@ -473,8 +558,7 @@ void service_check_deadlines(struct service *s)
             service_now(s) > job->begun_ms + 2 * job->lived_ms + CLEARED_MS) {
             job->suspect = w->alone = false;
         }
-        if (job->begun && job->deadline_s > 0 && !w->is_late &&
-            service_now(s) > job->begun_ms + (uint64_t)(job->deadline_s * 1000) + GRACE_MS) {
+        if (job->begun && !w->is_late && is_overdue(job, service_now(s))) {
             w->is_late = true;
             /* Where the whole worker hangs, any of its jobs may be the cause. */
             w->overdue = w->silent_ticks < SILENT_TICKS ? job : NULL;

@@ -45,6 +45,8 @@ struct service_job {
     bool begun;      /* by the worker, with that deadline (0: none): */
     bool waits;      /* there, for memory that others have */
     double deadline_s;
+    json_t *members; /* of an archive, that are begun: file -> when its deadline is over, in
+                        milliseconds, or 0: it has none. NULL: there were none yet */
     struct service_worker *worker;
     uint64_t again_ms;    /* not before */
     uint64_t deferred_ms; /* since when it cannot be put where it belongs; 0: it can */
@@ -126,6 +128,7 @@ struct service {
     char leases[SERVICE_WHY_BYTES]; /* what counts as complete without them; "": they are to be had
                                      */
     int exit_status;
+    unsigned lock_ticks; /* that another process has had the spool's lock */
     bool is_recovered, is_open, is_draining, is_closing;
     struct settings *next_settings; /* read again, and not yet in force; owned; NULL: none */
     uint64_t drain_ms;              /* when running jobs are cancelled */

@@ -50,6 +50,8 @@ struct worker {
     bool is_open, is_draining;       /* draining: no job is begun any more */
     bool is_ending;                  /* nor does one go on */
     struct task *tasks, **last_task; /* oldest first; those that were begun stand in front */
+    size_t n_tasks;
+    struct task *turn; /* the one that may have a place next; NULL: the first */
     int result;
 };
 
@@ -135,6 +137,8 @@ static void forget(struct worker *w, struct task *task)
     if (*at == NULL) {
         w->last_task = at;
     }
+    w->turn = w->turn == task ? task->next : w->turn;
+    w->n_tasks--;
     json_decref(task->message);
     free(task);
 }
@@ -219,6 +223,28 @@ static void on_waits(void *user, const struct job *job, bool waits, double deadl
     }
 }
 
+/* The same of a job within an archive. */
+static void member_waits(void *task, const char *path, bool waits, double deadline_s)
+{
+    const struct task *t = task;
+    worker_link_send(&t->worker->link, json_pack("{s:s, s:s, s:o, s:b, s:f}", "is", "begun", "id",
+                                                 t->id, "member", worker_pack_name(path), "waits",
+                                                 waits, "deadline_s", waits ? 0 : deadline_s));
+}
+
+static enum status member_begins(void *task, const char *path, double deadline_s)
+{
+    member_waits(task, path, false, deadline_s);
+    return worker_fault(path);
+}
+
+static void member_ended(void *task, const char *path)
+{
+    const struct task *t = task;
+    worker_link_send(&t->worker->link, json_pack("{s:s, s:s, s:o}", "is", "ended", "id", t->id,
+                                                 "member", worker_pack_name(path)));
+}
+
 static void begin_jobs(struct worker *w);
 
 static void archive_went_on(void *task)
@@ -241,10 +267,10 @@ static void archive_ended(void *task, enum status code, const char *text, json_t
             json_decref(warnings);
             warnings = NULL;
         }
-        worker_link_send(
-            &w->link, json_pack("{s:s, s:s, s:f, s:I, s:O, s:o}", "is", "done", "id", t->id,
-                                "seconds", (double)(uv_now(&w->loop) - t->begun_ms) * 1e-3, "bytes",
-                                (json_int_t)input_bytes, "outputs", outputs, "warnings", warnings));
+        worker_link_send(&w->link,
+                         worker_pack_done(t->id, (double)(uv_now(&w->loop) - t->begun_ms) * 1e-3,
+                                          input_bytes, outputs, warnings));
+        json_decref(warnings);
         forget(w, t);
     } else {
         fail_task(w, t, status_set(code, text));
@@ -261,6 +287,11 @@ static enum status start_archive(struct worker *w, struct task *t, const char *p
                                          .settings = &w->settings,
                                          .message = t->message,
                                          .path = path,
+                                         .alone =
+                                             json_is_true(json_object_get(t->message, "alone")),
+                                         .begins = member_begins,
+                                         .waits = member_waits,
+                                         .member_ended = member_ended,
                                          .went_on = archive_went_on,
                                          .ended = archive_ended,
                                          .user = t};
@@ -320,27 +351,36 @@ static enum status begin_one(struct worker *w, struct task *t)
     return code;
 }
 
-/* Begins jobs that wait, and goes on with archives, while the engine has places. */
+/* Lets the task have a place of the engine, if it has use for one. */
+static void begin_task(struct worker *w, struct task *t)
+{
+    enum status code = STATUS_OK;
+    if (t->archive != NULL) {
+        worker_archive_step(t->archive);
+    } else if (t->job == NULL && !w->is_draining && worker_is_archive(t->message)) {
+        code = begin_archive(w, t);
+        if (code == STATUS_OK) {
+            worker_archive_step(t->archive);
+        }
+    } else if (t->job == NULL && !w->is_draining) {
+        code = begin_one(w, t);
+    }
+    if (code != STATUS_OK) {
+        fail_task(w, t, code);
+    }
+}
+
+/* While the engine has places: one for each task in turn, so that archives share them with what was
+ * dropped after them. */
 static void begin_jobs(struct worker *w)
 {
-    struct task *t = w->tasks;
-    while (t != NULL && w->engine.n_jobs < w->engine.max_jobs) {
-        struct task *next = t->next;
-        enum status code = STATUS_OK;
-        if (t->archive != NULL) {
-            worker_archive_step(t->archive);
-        } else if (t->job == NULL && !w->is_draining && worker_is_archive(t->message)) {
-            code = begin_archive(w, t);
-            if (code == STATUS_OK) {
-                worker_archive_step(t->archive);
-            }
-        } else if (t->job == NULL && !w->is_draining) {
-            code = begin_one(w, t);
-        }
-        if (code != STATUS_OK) {
-            fail_task(w, t, code);
-        }
-        t = w->is_ending ? NULL : next; /* which has gone when the device has failed */
+    size_t n_passed = 0; /* since one has taken a place */
+    while (w->engine.n_jobs < w->engine.max_jobs && n_passed < w->n_tasks && !w->is_ending) {
+        struct task *t = w->turn != NULL ? w->turn : w->tasks;
+        const size_t n_jobs = w->engine.n_jobs;
+        w->turn = t->next;
+        begin_task(w, t); /* which may have gone then */
+        n_passed = w->engine.n_jobs > n_jobs ? 0 : n_passed + 1;
     }
 }
 
@@ -350,10 +390,8 @@ static void say_done(struct worker *w, const char *id, const struct job_report *
     json_t *warnings = json_object_get(report->manifest, "warnings");
     const json_t *timing = json_object_get(report->manifest, "timing");
     worker_link_send(&w->link,
-                     json_pack("{s:s, s:s, s:f, s:I, s:O, s:O}", "is", "done", "id", id, "seconds",
-                               json_number_value(json_object_get(timing, "wall_s")), "bytes",
-                               (json_int_t)report->input_bytes, "outputs", outputs, "warnings",
-                               warnings));
+                     worker_pack_done(id, json_number_value(json_object_get(timing, "wall_s")),
+                                      report->input_bytes, outputs, warnings));
 }
 
 /* A job's stem is its id here. */
@@ -389,6 +427,7 @@ static void add_job(struct worker *w, const json_t *message)
     t->id = id;
     *w->last_task = t;
     w->last_task = &t->next;
+    w->n_tasks++;
     if (!uv_is_active((uv_handle_t *)&w->alive)) {
         uv_timer_again(&w->alive);
     }
@@ -405,8 +444,11 @@ static void on_alive(uv_timer_t *timer)
     }
     json_t *bytes = json_object();
     for (struct task *t = w->tasks; t != NULL; t = t->next) {
-        if (t->job != NULL) {
-            json_object_set_new(bytes, t->id, json_integer((json_int_t)job_bytes_read(t->job)));
+        const uint64_t n = t->job != NULL       ? job_bytes_read(t->job)
+                           : t->archive != NULL ? worker_archive_bytes(t->archive)
+                                                : 0;
+        if (t->job != NULL || t->archive != NULL) {
+            json_object_set_new(bytes, t->id, json_integer((json_int_t)n));
         }
     }
     worker_link_send(&w->link, json_pack("{s:s, s:o}", "is", "alive", "bytes", bytes));

@@ -9,6 +9,7 @@
 #include "pipeline/engine/job.h"
 #include "pipeline/inputs/inputs.h"
 #include "pipeline/names/text.h"
+#include "pipeline/worker/worker_protocol.h"
 #include "pipeline/worker/worker_routes.h"
 #include "watch/spool/spool.h"
 
@@ -46,6 +47,11 @@ static void fail(struct worker_archive *a, enum status code, const char *why)
     }
 }
 
+uint64_t worker_archive_bytes(const struct worker_archive *a)
+{
+    return inputs_archive_bytes(a->inputs);
+}
+
 void worker_archive_stop(struct worker_archive *a, enum status code, const char *why)
 {
     fail(a, code, why);
@@ -61,11 +67,18 @@ static void note(struct worker_archive *a, json_t *list, json_t *entry)
     }
 }
 
-/* Bad input is that file's own fault. What concerns the archive itself concerns all. */
+/* Whether it is the fault of one file. What the device fails with ends the worker. */
+static bool is_own(enum status code)
+{
+    const enum spool_outcome outcome = spool_outcome_of(code);
+    return outcome == SPOOL_BAD_INPUT || (outcome == SPOOL_INTERNAL && code != STATUS_DEVICE);
+}
+
+/* What concerns the archive itself concerns all. */
 static void note_failure(struct worker_archive *a, const char *path, enum status code,
                          const char *text)
 {
-    if (spool_outcome_of(code) != SPOOL_BAD_INPUT || strcmp(path, a->path) == 0) {
+    if (!is_own(code) || strcmp(path, a->path) == 0) {
         fail(a, code, text);
         return;
     }
@@ -77,10 +90,14 @@ static void note_failure(struct worker_archive *a, const char *path, enum status
 
 static void note_success(struct worker_archive *a, const struct job_report *report)
 {
+    const json_t *outputs = json_object_get(report->manifest, "outputs");
     size_t i;
     json_t *output;
     a->n_done++;
-    json_array_foreach(json_object_get(report->manifest, "outputs"), i, output)
+    if (json_array_size(a->outputs) > WORKER_OUTPUTS_MAX) {
+        outputs = NULL; /* more are not announced: see worker_pack_done() */
+    }
+    json_array_foreach(outputs, i, output)
     {
         note(a, a->outputs,
              json_pack("{s:o, s:O, s:O?}", "name",
@@ -94,6 +111,12 @@ static void note_success(struct worker_archive *a, const struct job_report *repo
                    status_name(STATUS_OK), "result", text_json(report->stem)));
 }
 
+static void on_waits(void *user, const struct job *job, bool waits, double deadline_s)
+{
+    const struct worker_archive *a = user;
+    a->order.waits(a->order.user, job_path(job), waits, deadline_s);
+}
+
 static void on_ended(void *user, const struct job_report *report)
 {
     struct worker_archive *a = user;
@@ -104,6 +127,7 @@ static void on_ended(void *user, const struct job_report *report)
     } else {
         note_failure(a, report->path, report->code, report->message);
     }
+    a->order.member_ended(a->order.user, report->path);
     a->order.went_on(a->order.user);
     worker_archive_step(a);
 }
@@ -189,7 +213,9 @@ static void fail_if_empty(struct worker_archive *a)
     if (a->code == STATUS_OK && a->n_done == 0) {
         const json_t *first = json_array_get(a->entries, 0);
         const char *text = json_string_value(json_object_get(first, "text"));
-        fail(a, STATUS_BAD_INPUT, text != NULL ? text : "the archive holds nothing");
+        const char *code = json_string_value(json_object_get(first, "code"));
+        fail(a, code != NULL ? worker_unpack_code(code) : STATUS_BAD_INPUT,
+             text != NULL ? text : "the archive holds nothing");
     }
 }
 
@@ -243,6 +269,21 @@ static enum status claim_stem(struct worker_archive *a, const struct job_input *
                : status_fail(STATUS_NO_MEMORY, "no memory for a name");
 }
 
+static enum status begin_job(struct worker_archive *a, const char *path)
+{
+    const struct worker_archive_order *o = &a->order;
+    a->settings.deadline_s = o->settings->deadline_s; /* as it is now */
+    enum status code = o->begins(o->user, path, a->settings.deadline_s);
+    if (code == STATUS_OK) {
+        code = job_start(&a->context, &a->found);
+    }
+    a->n_jobs += code == STATUS_OK;
+    if (code != STATUS_OK) {
+        o->member_ended(o->user, path);
+    }
+    return code;
+}
+
 static void take_found(struct worker_archive *a)
 {
     char *path = strdup(a->found.parts[0].path != NULL ? a->found.parts[0].path : a->path);
@@ -250,11 +291,11 @@ static void take_found(struct worker_archive *a)
     if (a->code != STATUS_OK) {
         job_input_free(&a->found);
     } else if (a->found_code == STATUS_OK) {
-        a->found_code = claim_stem(a, &a->found);
+        a->found_code = path != NULL ? claim_stem(a, &a->found)
+                                     : status_fail(STATUS_NO_MEMORY, "no memory for a path");
         if (a->found_code == STATUS_OK) {
-            a->found_code = job_start(&a->context, &a->found);
+            a->found_code = begin_job(a, path);
         }
-        a->n_jobs += a->found_code == STATUS_OK;
         if (a->found_code != STATUS_OK) {
             note_failure(a, path != NULL ? path : "", a->found_code, status_message());
         }
@@ -284,7 +325,8 @@ void worker_archive_step(struct worker_archive *a)
     const struct engine *e = a->order.engine;
     while (!a->busy) {
         const bool may_walk = !a->walked && a->code == STATUS_OK;
-        const bool waits = a->has_found ? e->n_jobs >= e->max_jobs && a->code == STATUS_OK
+        const bool has_place = e->n_jobs < e->max_jobs && !(a->order.alone && a->n_jobs > 0);
+        const bool waits = a->has_found ? !has_place && a->code == STATUS_OK
                                         : a->n_jobs > 0 && (inputs_is_lent(a->inputs) || !may_walk);
         if (waits) {
             return;
@@ -306,7 +348,6 @@ static enum status open_all(struct worker_archive *a)
     const struct settings *s = a->order.settings;
     STATUS_TRY(worker_unpack_routes(a->order.message, &a->settings));
     a->settings.unpack = s->unpack;
-    a->settings.deadline_s = s->deadline_s;
     a->settings.inputs = calloc(1, sizeof(char *));
     if (a->settings.inputs != NULL && (a->settings.inputs[0] = strdup("in")) != NULL) {
         a->settings.n_inputs = 1;
@@ -324,6 +365,7 @@ static enum status open_all(struct worker_archive *a)
                                       .settings = &a->settings,
                                       .out_fd = a->order.part_fd,
                                       .ended = on_ended,
+                                      .waits = on_waits,
                                       .user = a};
     const int fd = a->order.fd;
     a->order.fd = -1;

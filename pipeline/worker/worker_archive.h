@@ -1,8 +1,8 @@
 /*
  * worker_archive - one archive of the watched folder: each job in it leaves its result in a folder
  * of its own within the archive's part folder, and result.json there says of every file what became
- * of it. A file that is bad fails by itself; what is the fault of nobody, or of the device, ends
- * the whole, which the service tries again.
+ * of it. A file that is bad, passes its deadline or meets an error of the program fails by itself;
+ * what is the fault of nobody, or of the device, ends the whole, which the service tries again.
  *
  * All calls and callbacks are on the loop thread.
  */
@@ -23,7 +23,15 @@ struct worker_archive_order {
     const char *found_at;            /* where it is opened once more */
     int fd;                          /* of the archive; taken over, also on failure */
     int part_fd;                     /* the part folder; likewise */
-    /* A job has ended: there may be a place for another. */
+    bool alone;                      /* its jobs run one after the other */
+    /* A job is going to begin, called by its first file; what is returned becomes of it, unless
+     * that is STATUS_OK. */
+    enum status (*begins)(void *user, const char *path, double deadline_s);
+    /* As job_context has it. */
+    void (*waits)(void *user, const char *path, bool waits, double deadline_s);
+    /* One that was going to begin has ended, or could not begin. */
+    void (*member_ended)(void *user, const char *path);
+    /* There may be a place for another. */
     void (*went_on)(void *user);
     /* All have, and the archive is freed afterwards. outputs: of all results, borrowed; n_failed:
      * of the files. code: of the whole. */
@@ -36,6 +44,8 @@ enum status worker_archive_begin(const struct worker_archive_order *order,
                                  struct worker_archive **out) STATUS_MUST_CHECK;
 /* Goes on, if the engine has a place. */
 void worker_archive_step(struct worker_archive *a);
+/* How far the archive has been read, in its own bytes. */
+uint64_t worker_archive_bytes(const struct worker_archive *a);
 /* Begins no more of it; ended() follows when those in flight have, with this code. */
 void worker_archive_stop(struct worker_archive *a, enum status code, const char *why);
 

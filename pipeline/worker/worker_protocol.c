@@ -149,6 +149,17 @@ void worker_link_close(struct worker_link *link)
     }
 }
 
+/* --- results ---------------------------------------------------------------------------------- */
+
+json_t *worker_pack_done(const char *id, double seconds, uint64_t input_bytes, json_t *outputs,
+                         json_t *warnings)
+{
+    /* What more there is, its result.json names. */
+    json_t *const named = json_array_size(outputs) <= WORKER_OUTPUTS_MAX ? outputs : NULL;
+    return json_pack("{s:s, s:s, s:f, s:I, s:O?, s:O}", "is", "done", "id", id, "seconds", seconds,
+                     "bytes", (json_int_t)input_bytes, "outputs", named, "warnings", warnings);
+}
+
 /* --- parameters ------------------------------------------------------------------------------- */
 
 /* As text: a count and a real number come back to the bit. */

@@ -16,8 +16,11 @@
  *   {"is": "begun", "id", "waits", "deadline_s"}            told before anything of it is read;
  *                                                           once more when it waits for memory,
  *                                                           without a deadline, and when it has it
+ *   {"is": "begun", "id", "member", "waits", "deadline_s"}  the same of a job within an archive;
+ *   {"is": "ended", "id", "member"}                         member: its file, packed as names are
  *   {"is": "alive", "bytes": {ID: BYTES}}                   every WORKER_ALIVE_MS while jobs run
- *   {"is": "done", "id", "seconds", "bytes", "outputs", "warnings"}    these two as in result.json
+ *   {"is": "done", "id", "seconds", "bytes", "outputs", "warnings"}    these two as in result.json;
+ *                                                           outputs null: more than a line is for
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as
  *                                                           names are, since it may hold one
  *
@@ -38,6 +41,7 @@ enum {
     WORKER_OUT_OF_MEMORY = 75,        /* exit status: for what it had to say or to hear */
     WORKER_ALIVE_MS = 500,            /* between signs of life */
     WORKER_LINE_BYTES_MAX = 64 << 20, /* a longer line is nonsense */
+    WORKER_OUTPUTS_MAX = 1 << 14,     /* that a line names: as many as the record of a commit */
 };
 
 /* One end. Zeroed, with the callbacks and `user` set, before it is started. */
@@ -63,6 +67,11 @@ void worker_link_send(struct worker_link *link, json_t *message);
 /* What was sent is lost unless the other end has read it; `closed` (may be NULL) follows, and is
  * when the memory of the link may be given back. Harmless a second time. */
 void worker_link_close(struct worker_link *link);
+
+/* The line for a job that is done, seconds being what it took and input_bytes what it has read.
+ * outputs and warnings are borrowed. NULL: no memory. */
+json_t *worker_pack_done(const char *id, double seconds, uint64_t input_bytes, json_t *outputs,
+                         json_t *warnings);
 
 /* {"pipeline": NAME, "set": {KEY: TEXT}}: everything that settings_resolve has found for a job but
  * part and stem; every parameter is there, also those that were not set. NULL: a text is not UTF-8,

@@ -442,6 +442,44 @@ static void *write_slowly(void *arg)
     return NULL;
 }
 
+/* A terminal, whose user has ended the input and types on. */
+static enum status type_on(void *user, const atomic_bool *stop, void *dst, size_t cap, size_t *n)
+{
+    static const char *const typed[] = {"1,2\n", "", "more", ""};
+    size_t *const n_reads = user;
+    (void)stop, (void)cap;
+    const char *const text = typed[*n_reads < 3 ? *n_reads : 3];
+    ++*n_reads;
+    *n = strlen(text);
+    memcpy(dst, text, *n);
+    return STATUS_OK;
+}
+
+static void forget_stream(void *user)
+{
+    (void)user;
+}
+
+static void crc_of_a_pipe_at_its_end_reads_nothing_more(void **state)
+{
+    (void)state;
+    size_t n_reads = 0, n;
+    uint32_t crc;
+    char piece[64];
+    struct source *s;
+    const struct source_stream stream = {.read = type_on, .close = forget_stream, .user = &n_reads};
+    assert_int_equal(source_open_stream(&stream, "tty", NULL, &s), STATUS_OK);
+    do {
+        assert_int_equal(source_read(s, piece, sizeof piece, &n), STATUS_OK);
+    } while (n == sizeof piece);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(source_crc(s, &crc), STATUS_OK);
+        assert_int_equal(crc, crc32_z(0, (const unsigned char *)"1,2\n", 4));
+        assert_int_equal(n_reads, 2);
+    }
+    source_free(s);
+}
+
 static void pipes_are_read_like_files(void **state)
 {
     (void)state;
@@ -516,6 +554,7 @@ int main(void)
         cmocka_unit_test(what_follows_a_packed_stream_is_refused),
         cmocka_unit_test(limits_end_unpacking),
         cmocka_unit_test(pipes_are_read_like_files),
+        cmocka_unit_test(crc_of_a_pipe_at_its_end_reads_nothing_more),
         cmocka_unit_test(a_stop_ends_reading_a_pipe_that_nobody_writes_to),
         cmocka_unit_test(damaged_gzip_says_which_check_fails),
         cmocka_unit_test(a_stop_ends_unpacking_at_the_next_look_at_the_file),

@@ -5,6 +5,8 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/support/settings_given.h"
 
+#include <fcntl.h>
+
 static char folder[] = "/tmp/leat-inputs-XXXXXX";
 
 static int make_folder(void **state)
@@ -134,11 +136,59 @@ static void shares_have_every_job_once_and_whole(void **state)
     }
 }
 
+/* --- room ------------------------------------------------------------------------------------- */
+
+uint64_t __real_scratch_room(int fd);
+uint64_t __wrap_scratch_room(int fd);
+
+static uint64_t room = UINT64_MAX; /* that there is at most */
+
+uint64_t __wrap_scratch_room(int fd)
+{
+    const uint64_t real = __real_scratch_room(fd);
+    return real < room ? real : room;
+}
+
+/* The service waits for it then: an archive that is bad would be put away. */
+static void archive_that_finds_no_room_is_not_bad(void **state)
+{
+    (void)state;
+    char line[128], command[256], path[64];
+    snprintf(command, sizeof(command),
+             "cd %s && mkdir room && cd room && printf '1,2\n3,4\n' >m.clusters.csv && "
+             "tar cf ../room.tar m.clusters.csv",
+             folder);
+    assert_int_equal(system(command), 0);
+    snprintf(line, sizeof(line), "run %s/room.tar", folder);
+    snprintf(path, sizeof(path), "%s/room.tar", folder);
+    struct settings settings = must_parse(line);
+    for (room = 7; room < 10; room++) {
+        struct inputs *in;
+        struct job_input job;
+        bool end;
+        const int fd = open(path, O_RDONLY | O_CLOEXEC);
+        assert_int_equal(inputs_open_archive(&settings, "in/room.tar", path, fd, -1, &in),
+                         STATUS_OK);
+        assert_int_equal(inputs_archive_bytes(in), 0);
+        assert_int_equal(inputs_next(in, &job, &end), room < 8 ? STATUS_NO_SPACE : STATUS_OK);
+        if (room < 8) {
+            assert_non_null(strstr(status_message(), "there is no room for more"));
+        }
+        assert_string_equal(job.parts[0].path, "in/room.tar/m.clusters.csv");
+        assert_true(inputs_archive_bytes(in) >= 512 && inputs_archive_bytes(in) <= 20480);
+        job_input_free(&job);
+        inputs_free(in);
+    }
+    room = UINT64_MAX;
+    settings_free(&settings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(size_is_of_all_inputs_until_they_are_stopped),
         cmocka_unit_test(shares_have_every_job_once_and_whole),
+        cmocka_unit_test(archive_that_finds_no_room_is_not_bad),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -4,11 +4,13 @@
  * That members there give the bits of one run: test_sciddicat_bands.
  */
 #include "kernels/sciddicat/bands.h"
+#include "pipeline/engine/job_state.h"
 #include "pipeline/engine/thread_pool.h"
 #include "tests/support/rank_queues.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +64,20 @@ static void memory_of_another_rank_comes_back_as_it_was(void **state)
     free(back);
 }
 
+enum status __real_ranks_write(struct ranks *r, size_t to, const void *head, size_t head_bytes,
+                               const void *body, size_t body_bytes);
+enum status __wrap_ranks_write(struct ranks *r, size_t to, const void *head, size_t head_bytes,
+                               const void *body, size_t body_bytes);
+
+static atomic_size_t largest; /* piece that was sent */
+
+enum status __wrap_ranks_write(struct ranks *r, size_t to, const void *head, size_t head_bytes,
+                               const void *body, size_t body_bytes)
+{
+    largest = body_bytes > largest ? body_bytes : largest;
+    return __real_ranks_write(r, to, head, head_bytes, body, body_bytes);
+}
+
 /* Z, h and no NODATA, all zeros. */
 static void *open_run(size_t rows, size_t columns)
 {
@@ -99,6 +115,88 @@ static void call_that_fails_is_reported_by_the_next_one_that_waits(void **state)
     assert_int_equal(busy[0] + busy[1] + busy[2] + busy[3], 0);
     assert_false(moved);
     ops()->sciddicat->close(q, run);
+}
+
+/* The other side has memory for a piece beyond what its --memory says. */
+static void rows_and_memory_travel_in_pieces(void **state)
+{
+    (void)state;
+    enum { ROWS = 640, COLUMNS = 500, CELLS = ROWS * COLUMNS, BYTES = CELLS * sizeof(double) };
+    double *numbers = malloc(2 * (size_t)BYTES), *back = malloc(2 * (size_t)BYTES);
+    int32_t *arrival = malloc(CELLS * sizeof *arrival), *came = malloc(CELLS * sizeof *came);
+    struct span s;
+    assert_true(numbers != NULL && back != NULL && arrival != NULL && came != NULL);
+    for (size_t i = 0; i < CELLS; i++) {
+        numbers[i] = (double)i;
+        numbers[CELLS + i] = (double)i + 0.5;
+        arrival[i] = (int32_t)i;
+    }
+    void *run = open_run(ROWS, COLUMNS);
+    const struct sciddicat_member_kernels *m = ops()->sciddicat->member;
+    const struct sciddicat_rows sent = {0, ROWS, numbers, numbers + CELLS, arrival},
+                                got = {0, ROWS, back, back + CELLS, came};
+    largest = 0;
+    assert_ok(m->give(q, run, &sent));
+    assert_ok(m->take(q, run, &got));
+    assert_memory_equal(back, numbers, 2 * (size_t)BYTES);
+    assert_memory_equal(came, arrival, CELLS * sizeof *came);
+    assert_ok(ops()->alloc(q, 2 * (size_t)BYTES, &s));
+    put(s, numbers, 2 * (size_t)BYTES);
+    memset(back, 0, 2 * (size_t)BYTES);
+    assert_ok(ops()->download(q, back, s, 2 * (size_t)BYTES));
+    assert_memory_equal(back, numbers, 2 * (size_t)BYTES);
+    assert_in_range(largest, 1 << 20, 4 << 20);
+    ops()->release(q, s);
+    ops()->sciddicat->close(q, run);
+    free(numbers);
+    free(back);
+    free(arrival);
+    free(came);
+}
+
+/* Its state is fetched whole: where there is no room for that, it is not begun. */
+static void memory_for_the_state_is_asked_for_at_the_begin(void **state)
+{
+    (void)state;
+    const struct sciddicat_params p = {256, 256, 0.001, 0.5, SCIDDICAT_WALL};
+    const size_t bytes = p.rows * p.columns * sizeof(double);
+    double *zeros = calloc(1, bytes);
+    struct sciddicat_input in = {.z = {0}};
+    struct span rest;
+    unsigned long long left;
+    void *run;
+    assert_non_null(zeros);
+    assert_ok(ops()->alloc(q, bytes, &in.z));
+    assert_ok(ops()->alloc(q, bytes, &in.h));
+    put(in.z, zeros, bytes);
+    put(in.h, zeros, bytes);
+    assert_int_equal(ops()->alloc(q, MEMORY, &rest), STATUS_NO_MEMORY);
+    assert_int_equal(sscanf(status_message(), "rank 1: %llu bytes", &left), 1);
+    const size_t most = (size_t)left - backend_cpu.sciddicat->bytes(&p) - bytes;
+    assert_ok(ops()->alloc(q, most + 1, &rest));
+    assert_int_equal(ops()->sciddicat->open(q, &p, &in, &run), STATUS_NO_MEMORY);
+    ops()->release(q, rest);
+    assert_ok(ops()->alloc(q, most, &rest));
+    assert_ok(ops()->sciddicat->open(q, &p, &in, &run));
+    ops()->sciddicat->close(q, run);
+    ops()->release(q, rest);
+    ops()->release(q, in.z);
+    ops()->release(q, in.h);
+    free(zeros);
+}
+
+/* Which of the two had no memory is not known. */
+static void job_that_a_rank_helps_goes_on_alone_without_memory(void **state)
+{
+    (void)state;
+    struct engine_device d = {.on_cpu = true};
+    struct job alone = {.device = &d}, helped = {.device = &d, .n_helpers = 1};
+    job_fail(&alone, STATUS_NO_MEMORY, "no memory");
+    assert_false(alone.restart_pending);
+    job_fail(&helped, STATUS_NO_MEMORY, "rank 1: no memory");
+    assert_true(helped.restart_pending && helped.has_lost_help);
+    free(alone.message);
+    free(helped.message);
 }
 
 static void rank_has_room_for_one_landslide(void **state)
@@ -190,6 +288,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_of_another_rank_comes_back_as_it_was),
         cmocka_unit_test(call_that_fails_is_reported_by_the_next_one_that_waits),
+        cmocka_unit_test(rows_and_memory_travel_in_pieces),
+        cmocka_unit_test(memory_for_the_state_is_asked_for_at_the_begin),
+        cmocka_unit_test(job_that_a_rank_helps_goes_on_alone_without_memory),
         cmocka_unit_test(rank_has_room_for_one_landslide),
         cmocka_unit_test(rank_that_has_no_memory_for_it_is_left_out),
         cmocka_unit_test(what_a_borrower_leaves_is_given_back),

@@ -60,6 +60,16 @@ static void tell_begun(struct service_worker *w, const char *id, bool waits, dou
     json_decref(message);
 }
 
+static void tell_member(struct service_worker *w, const char *is, const char *member,
+                        double deadline_s)
+{
+    json_t *message = json_pack("{s:s, s:s, s:s, s:b, s:f}", "is", is, "id", "a", "member", member,
+                                "waits", false, "deadline_s", deadline_s);
+    assert_non_null(message);
+    service_job_message(w, message);
+    json_decref(message);
+}
+
 /* Whether the worker is killed for a deadline, once `seconds` more have gone by. */
 static bool is_late_after(struct service_worker *w, unsigned seconds)
 {
@@ -98,11 +108,48 @@ static void deadline_does_not_run_while_the_job_waits_for_memory(void **state)
     service_job_free(job);
 }
 
+/* And the archive has none of its own, however many there are. */
+static void deadline_of_an_archive_is_that_of_each_file_in_it(void **state)
+{
+    (void)state;
+    static struct service service;
+    struct service_worker worker = {.service = &service, .n_jobs = 1, .exit_text = "signal 9"};
+    struct service_job *job = new_job("", 2);
+    strcpy(job->spool->id, "a");
+    for (size_t i = 0; i < SERVICE_LISTS; i++) {
+        TAILQ_INIT(&service.lists[i]);
+    }
+    job->worker = &worker;
+    service_job_list(&service, job, WAIT_RESULT);
+    now_ms = 1000;
+    tell_begun(&worker, "a", false, 0);
+    assert_false(is_late_after(&worker, 100000));
+    for (int i = 0; i < 100; i++) {
+        tell_member(&worker, "begun", "in/a.tar/%C3%BC.csv", 10);
+        assert_false(is_late_after(&worker, 9));
+        tell_member(&worker, "ended", "in/a.tar/%C3%BC.csv", 0);
+    }
+    tell_member(&worker, "begun", "in/a.tar/%C3%BC.csv", 10);
+    tell_member(&worker, "begun", "in/a.tar/waits.csv", 0);
+    assert_false(is_late_after(&worker, 9));
+    tell_member(&worker, "begun", "in/a.tar/later.csv", 10);
+    assert_true(is_late_after(&worker, 6));
+    assert_ptr_equal(worker.overdue, job);
+    assert_true(service_jobs_of_dead(&worker));
+    assert_int_equal(job->list, WAIT_CHARGE);
+    assert_string_equal(job->kind, "deadline");
+    assert_string_equal(job->text, "'in/a.tar/\xC3\xBC.csv' took longer than its deadline, and did "
+                                   "not stop when told to");
+    service_job_unlist(&service, job);
+    service_job_free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(job_is_called_by_its_first_file_or_without_one_by_its_stem),
         cmocka_unit_test(deadline_does_not_run_while_the_job_waits_for_memory),
+        cmocka_unit_test(deadline_of_an_archive_is_that_of_each_file_in_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,34 @@ static void messages_arrive_whole_and_in_any_number(void **state)
     worker_link_close(&a.link);
 }
 
+/* Of an archive. */
+static void done_line_names_so_many_results_that_it_can_be_read(void **state)
+{
+    (void)state;
+    char name[600];
+    memset(name, '\x01', sizeof(name) - 1); /* six bytes each as JSON */
+    name[sizeof(name) - 1] = '\0';
+    json_t *outputs = json_array(), *warnings = json_array();
+    for (size_t i = 0; i <= WORKER_OUTPUTS_MAX; i++) {
+        json_t *line = worker_pack_done("id", 1.5, 7, outputs, warnings);
+        if (i == 3 || i == WORKER_OUTPUTS_MAX) {
+            char *text = json_dumps(line, JSON_COMPACT | JSON_ENSURE_ASCII);
+            assert_int_equal(json_array_size(json_object_get(line, "outputs")), i);
+            assert_true(strlen(text) < WORKER_LINE_BYTES_MAX);
+            free(text);
+        }
+        json_decref(line);
+        assert_int_equal(
+            json_array_append_new(outputs, json_pack("{s:s, s:i}", "name", name, "bytes", 1)), 0);
+    }
+    json_t *line = worker_pack_done("id", 1.5, 7, outputs, warnings);
+    assert_true(json_is_null(json_object_get(line, "outputs")));
+    assert_int_equal(json_integer_value(json_object_get(line, "bytes")), 7);
+    json_decref(line);
+    json_decref(outputs);
+    json_decref(warnings);
+}
+
 static void end_in_the_middle_of_a_line_is_the_end(void **state)
 {
     (void)state;
@@ -250,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_arrive_whole_and_in_any_number),
+        cmocka_unit_test(done_line_names_so_many_results_that_it_can_be_read),
         cmocka_unit_test(end_in_the_middle_of_a_line_is_the_end),
         cmocka_unit_test(line_that_is_no_object_breaks_the_link),
         cmocka_unit_test(every_name_comes_back),

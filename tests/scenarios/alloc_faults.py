@@ -217,7 +217,7 @@ class Spool:
         self.ledger = Ledger(self.service)
         self.log = os.path.abspath(os.path.join(name, "fault"))
         content = Content(SEED)
-        for drop in map(content.good, ("clusters", "landslide", "nodes", "points")):
+        for drop in map(content.good, ("clusters", "landslide", "nodes", "points", "archive")):
             self.ledger.add(drop)
             for file, data in drop.files.items():
                 with open(os.path.join(self.service.folder("in"), file), "wb") as f:
@@ -233,7 +233,7 @@ class Spool:
             status = s.status()
             return status and not (status["n_queued"] or status["in_flight"])
         try:
-            return len(os.listdir(s.folder("done"))) >= 6 and s.is_quiet(())
+            return len(os.listdir(s.folder("done"))) >= 7 and s.is_quiet(())
         except FileNotFoundError:
             return False
 

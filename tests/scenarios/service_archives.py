@@ -12,6 +12,8 @@ import zipfile
 
 from service import LEAT, WATCHED, Service, grid, table
 
+FAULTY = os.environ.get("LEAT_FAULTY", "")
+
 TABLES = {f"t{i}.clusters.csv": table(rows=20, seed=i).encode() for i in range(6)}
 GRIDS = {"deep/g.dem.asc": grid(False).encode(), "deep/g.source.asc": grid(True).encode()}
 GOOD = {**TABLES, **GRIDS}
@@ -69,6 +71,52 @@ with open("conf", "w") as f:
     f.write("[pipeline sciddicat]\nsteps = 20\n")
 subprocess.run([LEAT, "run", "-q", "-b", "cpu", "-c", "conf", "-o", "reference", "reference.tar"], check=True)
 assert len(os.listdir("reference")) == 7, os.listdir("reference")
+
+# Files in archives that hang the worker or kill it, and one that meets an error of the program; looked at again below.
+if FAULTY:
+    faults = Service("faults", "--config", "conf", "--deadline", "20" if WATCHED else "3", "--max-attempts", "2",
+                     program=FAULTY, env={"LEAT_WORKER_FAULT": "hang sleeper, kill eater, internal odd"})
+    for name in "sleeper", "eater", "odd":
+        drop(faults, name[0] + ".tar", {**TABLES, name + ".clusters.csv": TABLES["t0.clusters.csv"]})
+
+# One file takes long: how much of its archive is read shows. It passes its deadline, and the others have results.
+with open("long.conf", "w") as f:
+    f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
+s = Service("long", "--config", "long.conf", "--drain", "0")
+drop(s, "long.tar", {"t.clusters.csv": TABLES["t0.clusters.csv"], **GRIDS, "u.clusters.csv": TABLES["t1.clusters.csv"]})
+s.until(lambda: any(0 < job["bytes"] <= job["total_bytes"] for job in s.status()["in_flight"]), "bytes of an archive")
+s.stop()
+s = Service("long", "--config", "long.conf", "--deadline", "20" if WATCHED else "2")
+s.done(["long.tar"], "an archive of which one file takes too long")
+found = {name: e["code"] for name, e in entries(s, "long").items()}
+s.check(found == {"in/long.tar/deep/g.dem.asc": "deadline", "in/long.tar/t.clusters.csv": "ok",
+                  "in/long.tar/u.clusters.csv": "ok"}, f"{found}")
+s.check(s.status()["totals"]["requeued"] == 0, "it was tried again")
+s.stop()
+s.is_clean()
+
+# What is dropped after an archive does not wait for all that is in it.
+s = Service("places", "--config", "conf", "-j", "1")
+worker = s.status()["workers"][0]["pid"]
+os.kill(worker, signal.SIGSTOP)
+
+
+def n_attempted():
+    files = [f"places/.work/{id}/attempts" for id in os.listdir("places/.work")]
+    return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
+
+
+drop(s, "p.tar", {f"p{i:02}.clusters.csv": table(rows=150, columns=200, seed=i).encode() for i in range(12)})
+s.until(lambda: n_attempted() == 1, "the archive is at the worker")
+later = ["a", "b", "c"]
+for name in later:
+    s.drop(name + ".clusters.csv", table())
+s.until(lambda: n_attempted() == 4, "all are at the worker")
+os.kill(worker, signal.SIGCONT)
+s.done(["p.tar", *(name + ".clusters.csv" for name in later)], "an archive and what came after it")
+ends = {name: os.stat(f"places/out/{name}/result.json").st_mtime_ns for name in [*later, *(f"p/p{i:02}" for i in range(12))]}
+s.check(max(ends[name] for name in later) < max(ends.values()), f"all in the archive came first: {ends}")
+s.stop()
 
 # Every kind; a folder that names the pipeline; files that are bad among good ones; none that is good.
 s = Service("kinds", "--config", "conf")
@@ -149,4 +197,18 @@ s.check(out == [name.split(".")[0] for name in names], f"results: {out}")
 for name in names:
     found = entries(s, name.split(".")[0])
     s.check(len(found) == 11 and {e["code"] for e in found.values()} == {"ok"}, f"{name}: {found}")
+
+# Two attempts each: then it is known which file it was. An error of the program is that file's own.
+if FAULTY:
+    s = faults
+    s.until(lambda: s.status()["totals"]["done"] == 1 and s.status()["totals"]["failed"] == 2, "all archives have ended")
+    for name, kind in ("sleeper", "deadline"), ("eater", "crash"):
+        reason = s.reasons()[name[0] + ".tar"]
+        s.check(reason["kind"] == kind and reason["attempts"] == 2, f"{reason}")
+        s.check(f"'in/{name[0]}.tar/{name}.clusters.csv'" in reason["reason"], f"{reason}")
+        s.check(".tar/t" not in reason["reason"], f"a good file is blamed: {reason}")
+    found = {name: e["code"] for name, e in entries(s, "o").items() if e["code"] != "ok"}
+    s.check(found == {"in/o.tar/odd.clusters.csv": "internal"} and len(entries(s, "o")) == 7, f"{found}")
+    s.stop()
+    s.is_clean()
 print(f"archives of {len(kinds)} kinds; {hits} of {2 * n} kills hit one, and each is there once and whole")

@@ -1,5 +1,6 @@
 """Starts that lack something; see service_start.sh."""
 import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -65,8 +66,14 @@ s.drop("a.clusters.csv", table())
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "leat", "small"], check=True)
 s.until(lambda: s.status()["state"] == "paused", "a mounted one without the file is another one")
 s.check(os.listdir("small") == [], f"{os.listdir('small')}")
-os.mkdir("small/here")
-open("small/here/.leat", "w").close()
+
+# Another process has the lock then: that is what it waits for, for some seconds in which it can be asked.
+os.makedirs("spool/.work", mode=0o700, exist_ok=True)
+with open("spool/.work/lock", "a") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.mkdir("small/here")
+    open("small/here/.leat", "w").close()
+    s.until(lambda: is_paused_for(s, "already watched"), "a pause for the lock of another")
 s.done(["a.clusters.csv"], "the job once it is mounted")
 
 # It goes while a job runs: what is made waits, is not put there, and is not made again.

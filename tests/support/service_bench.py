@@ -20,12 +20,14 @@ import contextlib
 import ctypes
 import gzip
 import hashlib
+import io
 import json
 import os
 import random
 import shutil
 import signal
 import subprocess
+import tarfile
 import time
 import zlib
 
@@ -52,12 +54,33 @@ class Drop:
 
     def keys(self):
         """What result.json says of its inputs: order does not matter."""
-        return tuple(sorted((len(data), "%08x" % zlib.crc32(data)) for data in self.files.values()))
+        return keys_of(self.files)
+
+
+def keys_of(files):
+    return tuple(sorted((len(data), "%08x" % zlib.crc32(data)) for data in files.values()))
+
+
+class Archive(Drop):
+    """One file that holds others, each of which has a result of its own within that of the archive."""
+
+    def __init__(self, name, members):
+        packed = io.BytesIO()
+        with tarfile.open(name, "w", packed) as t:
+            for member, data in members.items():
+                info = tarfile.TarInfo(member)
+                info.size = len(data)
+                t.addfile(info, io.BytesIO(data))
+        super().__init__({name: packed.getvalue()}, True)
+        self.members = members
+
+    def keys(self):
+        return keys_of(self.members)
 
 
 # Each pipeline, and what takes one file or several, or a parameter in the place of one.
 KINDS = ("clusters", "points", "nodes", "line", "landslide")
-DECK = 6 * ("clusters",) + 2 * KINDS + ("packed", "packed", "long_clusters")
+DECK = 6 * ("clusters",) + 2 * KINDS + ("packed", "packed", "long_clusters", "archive", "archive")
 LINE = "line"
 ROUTES = "[route line]\nmatch = *%s-*\npipeline = interpolate\nquery = linspace(-9, 9, 40)\n" % LINE
 
@@ -130,7 +153,13 @@ class Content:
         if kind is None:
             self.deck = self.deck or self.random.sample(DECK, len(DECK))
             kind = self.deck.pop()
+        if kind == "archive":
+            return self.archive(self.name())
         return Drop(getattr(self, kind)(self.name()), True)
+
+    def archive(self, name):
+        """Two tables and a landslide."""
+        return Archive(name + ".tar", {**self.clusters("a"), **self.clusters("b"), **self.landslide("c")})
 
     def bad(self):
         name = self.name()
@@ -352,17 +381,26 @@ class Ledger:
                 self.blame("left over", "out/%s" % name)
                 continue
             try:
-                with open(os.path.join(folder, "result.json")) as f:
-                    result = json.load(f)
-                for output in result["outputs"]:
-                    with open(os.path.join(folder, output["name"]), "rb") as f:
-                        data = f.read()
-                    if len(data) != output["bytes"] or "%08x" % zlib.crc32(data) != output["crc32"]:
-                        raise ValueError("%s is not what result.json says" % output["name"])
-                here[tuple(sorted((i["bytes"], i["crc32"]) for i in result["inputs"]))] += 1
+                here[tuple(sorted(self.read_result(folder)))] += 1
             except (OSError, ValueError, KeyError) as e:
                 self.blame("torn", "out/%s: %s" % (name, e))
         return here
+
+    def read_result(self, folder):
+        """What its inputs were; of an archive, those of all results in it."""
+        with open(os.path.join(folder, "result.json")) as f:
+            result = json.load(f)
+        if "archive" in result:
+            folders = [e["result"] for e in result["entries"]]
+            if sorted([*folders, "result.json"]) != sorted(os.listdir(folder)):
+                raise ValueError("it holds %s" % os.listdir(folder))
+            return [key for name in folders for key in self.read_result(os.path.join(folder, name))]
+        for output in result["outputs"]:
+            with open(os.path.join(folder, output["name"]), "rb") as f:
+                data = f.read()
+            if len(data) != output["bytes"] or "%08x" % zlib.crc32(data) != output["crc32"]:
+                raise ValueError("%s is not what result.json says" % output["name"])
+        return [(i["bytes"], i["crc32"]) for i in result["inputs"]]
 
     def check_work(self, ignored):
         for name in os.listdir(self.service.folder(".work")):

@@ -17,7 +17,7 @@ import sys
 import time
 
 from patience import WAIT_S, WATCHED
-from service_bench import COUNTS, Bench, Drop, Failure
+from service_bench import COUNTS, KINDS, Bench, Drop, Failure
 
 
 SKIPPED = "SKIPPED: "
@@ -334,7 +334,7 @@ def workers(b):
             w.service.leat = program
             w.service.configure(max_attempts=attempts, deadline=0 if "hang" not in kind else 20 if WATCHED else 3)
             for i in range(3 * rounds + n_bad):
-                drop = w.content.good()
+                drop = w.content.good(KINDS[i % len(KINDS)])  # an archive would meet "device #3" for ever
                 drop.good = i >= n_bad
                 for name, data in w.ledger.add(drop).files.items():
                     w.dropper.directly(name if drop.good else "bad" + name, data)

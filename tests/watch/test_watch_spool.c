@@ -316,6 +316,64 @@ static void input_that_is_replaced_during_the_work_is_seen_at_the_end(void **sta
     spool_job_free(job);
 }
 
+static unsigned long n_seen(const char *point)
+{
+    unsigned long n = 0;
+    for (unsigned i = 0; i < spool_fault->n_points; i++) {
+        n += strcmp(spool_fault->points[i].name, point) == 0 ? spool_fault->points[i].n_seen : 0;
+    }
+    return n;
+}
+
+/* Of one job, an archive's: no fsync for each. */
+static void many_files_of_a_result_are_synced_together(void **state)
+{
+    (void)state;
+    char path[128], part[SPOOL_ID_BYTES + 8];
+    struct spool_job *job = new_worked_job("");
+    spool_part_name(job->id, part);
+    for (int i = 0; i < 200; i++) {
+        snprintf(path, sizeof(path), "out/%s/m%d/result.json", part, i);
+        put(path, "{}");
+    }
+    const unsigned long each = n_seen("durable.file/fsync"), all = n_seen("durable.file/syncfs");
+    spool_durable(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_DURABLE);
+    assert_int_equal(n_seen("durable.file/fsync"), each);
+    assert_int_equal(n_seen("durable.file/syncfs"), all + 1);
+    spool_commit(s, &job, 1);
+    spool_publish(s, &job, 1);
+    spool_archive(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    assert_true(is_there(root_fd, "out/a/m199/result.json"));
+    spool_job_free(job);
+}
+
+/* As many as an archive may have: a record that names them all would be too large to be read. */
+static void commit_with_very_many_outputs_can_be_read_again(void **state)
+{
+    (void)state;
+    char name[256];
+    struct spool_recovery r;
+    struct spool_job *job = new_worked_job("");
+    spool_durable(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_DURABLE);
+    job->outputs = json_array();
+    for (int i = 0; i < 100000; i++) {
+        snprintf(name, sizeof(name), "%0200d", i);
+        json_array_append_new(job->outputs, json_pack("{s:s, s:i}", "name", name, "bytes", i));
+    }
+    spool_commit(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_COMMITTED);
+    spool_job_free(job);
+    recover(&r);
+    assert_int_equal(r.n_finished, 1);
+    spool_recovery_free(&r);
+    assert_true(is_there(root_fd, "out/a/result.json"));
+    holds("done/a.csv", "1");
+    nothing_is_left_over();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +391,8 @@ int main(void)
         TEST(another_file_of_the_same_size_and_time_is_another_input),
         TEST(another_file_of_the_same_size_and_time_is_waited_for_without_leases),
         TEST(input_that_is_replaced_during_the_work_is_seen_at_the_end),
+        TEST(many_files_of_a_result_are_synced_together),
+        TEST(commit_with_very_many_outputs_can_be_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PART_DEPTH = 8 };
+/* From so many files on, syncfs takes the place of their fsyncs, of however few jobs they are: a
+ * small archive's are still fsynced. */
+enum { PART_DEPTH = 8, FILES_SHARED = 16 * SPOOL_SHARES };
 
 static int open_part(struct spool *s, const struct spool_job *job)
 {
@@ -36,12 +38,14 @@ static int open_part(struct spool *s, const struct spool_job *job)
     return beneath_open(s->out_fd, part, O_RDONLY | O_DIRECTORY);
 }
 
-/* Begins to write a result file; nothing but files and folders may be there. */
+/* Begins to write a result file, and counts it (a size_t); nothing but files and folders may be
+ * there. */
 static int begin_file(void *user, int at_fd, const char *name, const char *path, bool is_folder)
 {
-    (void)user;
+    size_t *const n_files = user;
     (void)path;
     struct stat st;
+    ++*n_files;
     if (is_folder) {
         return 0;
     }
@@ -97,7 +101,8 @@ static void check_outputs(struct spool_job *job, int part)
     }
 }
 
-static void begin_durable(struct spool *s, struct spool_job *job)
+/* *n_files: what there is to be synced grows by the job's. */
+static void begin_durable(struct spool *s, struct spool_job *job, size_t *n_files)
 {
     struct stat st;
     char why[512];
@@ -105,7 +110,7 @@ static void begin_durable(struct spool *s, struct spool_job *job)
     if (part < 0 && errno == ENOENT && !spool_check_folders(s, why, sizeof(why))) {
         spool_set_outcome(job, SPOOL_TRANSIENT, "%s", why);
     } else if (part < 0 || fstat(part, &st) != 0 ||
-               disk_walk(part, PART_DEPTH, begin_file, NULL) != 0) {
+               disk_walk(part, PART_DEPTH, begin_file, n_files) != 0) {
         if (errno == ELOOP) {
             spool_set_outcome(job, SPOOL_INTERNAL, "the result holds something that is not a file");
         } else {
@@ -118,7 +123,7 @@ static void begin_durable(struct spool *s, struct spool_job *job)
     beneath_close(part);
     int in_fd = job->outcome == SPOOL_OK ? spool_open_work(s->work_fd, job->id, "in") : -1;
     for (size_t i = 0; in_fd >= 0 && i < job->n_files; i++) {
-        begin_file(NULL, in_fd, job->files[i].name, "", false);
+        begin_file(n_files, in_fd, job->files[i].name, "", false);
     }
     beneath_close(in_fd);
 }
@@ -148,19 +153,21 @@ static void end_durable(struct spool *s, struct spool_job *job)
 
 void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
+    size_t n_files = 0;
     for (size_t i = 0; i < n; i++) {
         if (spool_enter_step(jobs[i], SPOOL_WORKING) && spool_unchanged(s, jobs[i])) {
-            begin_durable(s, jobs[i]);
+            begin_durable(s, jobs[i], &n_files);
         }
     }
     const size_t count = spool_count(jobs, n, SPOOL_WORKING);
-    if (count >= SPOOL_SHARES) {
+    const bool shared = count >= SPOOL_SHARES || (count > 0 && n_files >= FILES_SHARED);
+    if (shared) {
         spool_sync_all(jobs, n, SPOOL_WORKING, "durable.file", s->out_fd,
                        "the results cannot be synced");
         spool_sync_all(jobs, n, SPOOL_WORKING, "durable.input", s->work_fd,
                        "the inputs cannot be synced");
     }
-    for (size_t i = 0; i < n && count < SPOOL_SHARES; i++) {
+    for (size_t i = 0; i < n && !shared; i++) {
         if (spool_is_at(jobs[i], SPOOL_WORKING)) {
             end_durable(s, jobs[i]);
         }

@@ -1,0 +1,266 @@
+/*
+ * inputs_archive - the members of an archive that a pipeline takes: unpacked into scratch files or,
+ * where they are large, lent to the job that reads them.
+ */
+#include "formats/base/file_name.h"
+#include "pipeline/engine/scratch.h"
+#include "pipeline/inputs/inputs_state.h"
+#include "pipeline/names/input_name.h"
+#include "pipeline/names/projection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Smaller members wait in scratch files, several at a time. */
+static const uint64_t lend_bytes = UINT64_C(64) << 20;
+
+/* For inputs_archive_bytes(). */
+static void count_bytes(struct inputs *in)
+{
+    atomic_store(&in->archive_bytes, archive_input_bytes(in->archive));
+}
+
+void inputs_archive_close(struct inputs *in)
+{
+    archive_input_free(in->archive);
+    in->archive = NULL;
+    free(in->leaving);
+    in->leaving = in->archive_path;
+    in->archive_path = NULL;
+}
+
+enum status inputs_archive_open(struct inputs *in, const char *path, int fd,
+                                const struct source_stream *stream)
+{
+    const struct archive_input_options options = {.stop = &in->stop,
+                                                  .limits = in->settings->unpack,
+                                                  .max_entries = in->settings->max_entries};
+    in->archive_comes_once = stream != NULL;
+    if (stream != NULL && !archive_input_streams(path)) {
+        STATUS_TRY(inputs_stream_copy(in, path, stream, &fd));
+    }
+    enum status code = fd >= 0 ? archive_input_open(fd, path, &options, &in->archive)
+                               : archive_input_open_stream(stream, path, &options, &in->archive);
+    if (code == STATUS_OK && (in->archive_path = strdup(path)) == NULL) {
+        inputs_archive_close(in);
+        code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    return code;
+}
+
+enum status inputs_archive_open_file(struct inputs *in, const char *path)
+{
+    struct stat st;
+    int fd;
+    STATUS_TRY(inputs_stream_open(path, &st, &fd));
+    if (!S_ISREG(st.st_mode)) {
+        close(fd);
+        return status_fail(STATUS_BAD_INPUT, "'%s' is not a regular file", path);
+    }
+    return inputs_archive_open(in, path, fd, NULL);
+}
+
+/* Whether a folder of the member's name begins with a dot; ".." is not hidden but refused. */
+static bool is_hidden(const char *name)
+{
+    const char *slash;
+    for (; (slash = strchr(name, '/')) != NULL; name = slash + 1) {
+        size_t n = (size_t)(slash - name);
+        if (name[0] == '.' && n > 1 && !(n == 2 && name[1] == '.')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum member_kind { MEMBER_PASSED_OVER, MEMBER_OF_JOB, MEMBER_PROJECTION, MEMBER_ARCHIVE };
+
+/* What a folder of such files would do with the member at `path`; `name` is its part in the
+ * archive. */
+static enum member_kind judge_member(struct inputs *in, const char *name, const char *path)
+{
+    if (!is_hidden(name) && !file_name_is_temporary(name) && archive_input_named(name)) {
+        return MEMBER_ARCHIVE;
+    }
+    if (!is_hidden(name) && settings_routes(in->settings, path)) {
+        return MEMBER_OF_JOB;
+    }
+    if (!is_hidden(name) && projection_named(name)) {
+        return MEMBER_PROJECTION;
+    }
+    inputs_take_pass_over(in, path);
+    return MEMBER_PASSED_OVER;
+}
+
+/* Unpacks the member into a scratch file. */
+static enum status unpack_member(struct inputs *in, int *fd)
+{
+    uint64_t bytes;
+    STATUS_TRY(scratch_file(in->scratch_fd, fd));
+    const uint64_t room = scratch_room(*fd);
+    enum status code = archive_input_copy(in->archive, *fd, room, &bytes);
+    count_bytes(in);
+    if (code == STATUS_TOO_LARGE && bytes == room) { /* which is not the archive's fault */
+        code = status_fail(STATUS_NO_SPACE, "%s: there is no room for more", status_message());
+    }
+    if (code != STATUS_OK) {
+        close(*fd);
+        *fd = -1;
+    }
+    return code;
+}
+
+static enum status take_projection(struct inputs *in, const char *path)
+{
+    char *text = NULL;
+    int fd;
+    STATUS_TRY(unpack_member(in, &fd));
+    const enum status code = projection_read(fd, path, &text);
+    close(fd);
+    return code == STATUS_OK ? parts_add_projection(in->parts, path, text) : code;
+}
+
+static enum status refuse_member(const struct archive_input_entry *entry, const char *path)
+{
+    return status_fail(STATUS_BAD_INPUT, "'%s' is not taken out of its archive: %s", path,
+                       entry->refused);
+}
+
+static enum status take_member_projection(struct inputs *in,
+                                          const struct archive_input_entry *entry, const char *path,
+                                          struct job_input *out)
+{
+    const char *name = input_name_last(path);
+    char *stem = strndup(name, projection_stem(path) - (size_t)(name - path));
+    bool own = true;
+    enum status code = stem != NULL ? inputs_take_share(in, stem, &own)
+                                    : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+    free(stem);
+    if (own && code == STATUS_OK) {
+        code = entry->refused != NULL ? refuse_member(entry, path) : take_projection(in, path);
+    }
+    if (code != STATUS_OK && code != STATUS_BAD_INPUT) {
+        inputs_archive_close(in); /* its grid must not be processed without it */
+    }
+    return inputs_take_about(out, path, code);
+}
+
+static enum status refuse_nested(struct inputs *in, const char *path, struct job_input *out)
+{
+    bool own = true;
+    enum status code = inputs_take_share(in, input_name_last(path), &own);
+    if (!own && code == STATUS_OK) {
+        inputs_take_leave(in);
+        return STATUS_OK;
+    }
+    return inputs_take_about(
+        out, path,
+        code != STATUS_OK
+            ? code
+            : status_fail(STATUS_BAD_INPUT,
+                          "'%s' is an archive in an archive, and these are not unpacked; "
+                          "give it by itself",
+                          path));
+}
+
+static enum status read_lent(void *user, const atomic_bool *stop, void *dst, size_t cap, size_t *n)
+{
+    struct inputs *in = user;
+    *n = 0;
+    if (stop != NULL && atomic_load(stop)) {
+        return status_fail(STATUS_CANCELLED, "%s: stopped", in->archive_path);
+    }
+    const enum status code = archive_input_read(in->archive, dst, cap, n);
+    count_bytes(in);
+    return code;
+}
+
+static void give_back(void *user)
+{
+    atomic_store(&((struct inputs *)user)->is_lent, false);
+}
+
+/* A large member that is read forward is unpacked as its job reads it, when it has all other parts.
+ * Meanwhile there is no next one. */
+static bool may_lend(const struct inputs *in, const struct archive_input_entry *entry,
+                     const char *path, const struct job_settings *settings)
+{
+    return entry->bytes >= lend_bytes && !in->settings->resume && inputs_stream_is_forward(path) &&
+           parts_would_complete(in->parts, path, settings);
+}
+
+static enum status lend_member(struct inputs *in, const struct archive_input_entry *entry,
+                               struct job_part *part)
+{
+    *part = (struct job_part){.fd = -1, .is_stream = true, .entry = entry->number};
+    const char *found_at = in->found_at != NULL ? in->found_at : in->archive_path;
+    if (!in->archive_comes_once && (part->archive = strdup(found_at)) == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    part->stream = (struct source_stream){
+        .read = read_lent, .close = give_back, .user = in, .bytes = entry->bytes};
+    atomic_store(&in->is_lent, true);
+    return STATUS_OK;
+}
+
+/* Makes the member an input, or a part of one. */
+static enum status take_member(struct inputs *in, const struct archive_input_entry *entry,
+                               const char *path, struct job_input *out, bool *got)
+{
+    struct job_settings settings;
+    struct job_part part = {.fd = -1};
+    bool own;
+    enum status code = inputs_take_settings(in, path, &settings, &own);
+    if (own && entry->refused != NULL) {
+        code = refuse_member(entry, path);
+    }
+    if (own && code == STATUS_OK) {
+        code = may_lend(in, entry, path, &settings) ? lend_member(in, entry, &part)
+                                                    : unpack_member(in, &part.fd);
+        if (code == STATUS_OK) {
+            return inputs_take_part(in, path, &part, &settings, out, got);
+        }
+    }
+    job_settings_free(&settings);
+    return inputs_take_about(out, path, code);
+}
+
+enum status inputs_archive_next(struct inputs *in, struct job_input *out, bool *got)
+{
+    struct archive_input_entry entry;
+    bool end;
+    enum status code = archive_input_next(in->archive, &entry, &end);
+    count_bytes(in);
+    char *raw_path = NULL, *path = NULL;
+    if (code != STATUS_OK || end) {
+        code = inputs_take_about_walk(in, out, in->archive_path, code);
+        inputs_archive_close(in);
+        return code;
+    }
+    if (asprintf(&raw_path, "%s/%s", in->archive_path, entry.raw) < 0 ||
+        asprintf(&path, "%s/%s", in->archive_path, entry.name) < 0) {
+        code = inputs_take_about(out, in->archive_path,
+                                 status_fail(STATUS_NO_MEMORY, "no memory for a path"));
+        inputs_archive_close(in);
+        free(raw_path);
+        return code;
+    }
+    switch (judge_member(in, entry.raw, raw_path)) {
+    case MEMBER_OF_JOB:
+        code = take_member(in, &entry, path, out, got);
+        break;
+    case MEMBER_PROJECTION:
+        code = take_member_projection(in, &entry, path, out);
+        break;
+    case MEMBER_ARCHIVE:
+        code = refuse_nested(in, path, out);
+        break;
+    case MEMBER_PASSED_OVER:
+        break;
+    }
+    free(raw_path);
+    free(path);
+    return code;
+}
