@@ -22,6 +22,7 @@ struct inputs {
     atomic_bool stop;
     size_t next, next_source;      /* argument, and --source, to look at next */
     size_t n_foreign;              /* of the present argument: what no pipeline takes */
+    size_t n_results;              /* of it: folders that are results of leat */
     const char *argument;          /* the present one */
     int first_fd;                  /* of inputs_open_archive, until it is opened; else -1 */
     char *found_at;                /* where that archive is opened once more */

@@ -112,12 +112,12 @@ static enum status series_rows(void *context, uint64_t first, size_t n, struct b
 {
     const struct pearson_job *job = context;
     for (size_t s = (size_t)first; s < first + n; s++) {
-        const bool anomalous = job->median_abs[s] < job->anomaly_below;
         STATUS_TRY(result_put_row(
             out, "usuffffffu", (uint64_t)s, job->names.at[s],
             (uint64_t)pearson_stat(job, MOMENTS_COUNT, s), pearson_stat(job, MOMENTS_MEAN, s),
             deviation(job, s), pearson_stat(job, MOMENTS_MIN, s), pearson_stat(job, MOMENTS_MAX, s),
-            job->median_abs[s], pearson_stat(job, MOMENTS_LAG1, s), (uint64_t)anomalous));
+            job->median_abs[s], pearson_stat(job, MOMENTS_LAG1, s),
+            (uint64_t)job->is_anomalous[s]));
     }
     return STATUS_OK;
 }

@@ -154,7 +154,7 @@ def hostile():
 
 def show():
     text, _ = run("show", "png-a/slope", "png-a/beans/result.json", f"{samples}/wells.clusters.csv")
-    for part in ("run-out", "error of the mass balance", "Avolio", "cluster", "scatter.png", "numpy.load",
+    for part in ("run-out", "error of the mass balance", "sciddicaT", "cluster", "scatter.png", "numpy.load",
                  "pipeline pearson, result 'wells'"):
         assert part in text, (part, text)
     told, _ = run("show", "--json", "png-a/runge")
