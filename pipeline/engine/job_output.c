@@ -267,7 +267,7 @@ static enum status write_page(const struct job *job)
     struct bytes page = {0};
     uint64_t bytes;
     uint32_t crc;
-    enum status code = page_make(job->manifest, &page);
+    enum status code = page_make(job->manifest, job->publish.part_fd, &page);
     if (code == STATUS_OK) {
         code = write_text(job, name, page.data, page.len, &bytes, &crc);
     }

@@ -103,6 +103,7 @@ struct pearson_job {
     size_t n_listed;           /* of the pairs found: those that were asked for */
     uint64_t *n_common;        /* [n_listed] the samples of each; NULL: n_samples */
     uint32_t *order;           /* [n_series]: series from left to right; NULL: as in the file */
+    uint32_t *place;           /* [n_series]: where each of them is then */
 };
 
 /* "column" or "row": what one series is. */

@@ -49,6 +49,7 @@ static void pearson_free(struct stage *s)
     free(job->pairs);
     free(job->n_common);
     free(job->order);
+    free(job->place);
     series_names_free(&job->names);
     pearson_levels_free(&job->levels);
     free(s);
