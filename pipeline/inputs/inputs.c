@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +224,68 @@ static bool is_read_forward(const char *path)
     return ends_in(path, (const char *const[]){".csv", ".tsv", ".txt", ".npy", ".asc", NULL});
 }
 
+/* --- results ---------------------------------------------------------------------------------- */
+
+/* Of a path in a folder or an archive that was given what is beneath that; of what was given itself
+ * its last component. */
+static const char *beneath_given(const struct inputs *in, const char *path)
+{
+    if (in->walk == NULL && in->archive_path == NULL) {
+        return input_name_last(path);
+    }
+    path += strlen(in->walk != NULL ? in->argument : in->archive_path);
+    return path + strspn(path, "/");
+}
+
+/* The X of the archive that is being read, beneath a folder that was given; "" where the archive
+ * was given itself. Owned; NULL: no memory. */
+static char *archive_folder(const struct inputs *in)
+{
+    const char *beneath = beneath_given(in, in->archive_path);
+    const char *name = input_name_last(beneath);
+    char *stem = NULL, *folder = NULL;
+    if (in->walk == NULL) {
+        return strdup("");
+    }
+    if (archive_input_stem(name, &stem) != STATUS_OK ||
+        asprintf(&folder, "%.*s%s/", (int)(name - beneath), beneath, stem) < 0) {
+        folder = NULL;
+    }
+    free(stem);
+    return folder;
+}
+
+/* FOLDER/STEM for an input at the path: FOLDER is its own, beneath what was given. That of an
+ * archive in a folder is called after it. Owned by the caller. */
+static enum status find_result(const struct inputs *in, const char *path, const char *stem,
+                               char **out)
+{
+    const bool is_member = in->archive_path != NULL;
+    char *archive = is_member ? archive_folder(in) : strdup("");
+    const char *beneath = is_member ? path + strlen(in->archive_path) + 1 : beneath_given(in, path);
+    const int n = (int)(input_name_last(beneath) - beneath);
+    *out = NULL;
+    if (archive == NULL || asprintf(out, "%s%.*s%s", archive, n, beneath, stem) < 0) {
+        *out = NULL;
+        free(archive);
+        return status_fail(STATUS_NO_MEMORY, "no memory for the name of a result");
+    }
+    free(archive);
+    size_t depth = 0;
+    for (const char *at = *out; (at = strchr(at, '/')) != NULL; at++) {
+        depth++;
+    }
+    if (depth > INPUTS_MAX_DEPTH || strlen(*out) >= PATH_MAX) {
+        free(*out);
+        *out = NULL;
+        return status_fail(STATUS_BAD_INPUT,
+                           "'%s': lies in more than %d folders in one another, in which its result "
+                           "would lie, too; give one that is nearer to it",
+                           path, INPUTS_MAX_DEPTH);
+    }
+    return STATUS_OK;
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Resolves the file's settings. Where it is not *own, they are empty, and a failure that all
@@ -230,13 +293,16 @@ static bool is_read_forward(const char *path)
 static enum status resolve_input(struct inputs *in, const char *path, struct job_settings *out,
                                  bool *own)
 {
-    const enum status code = settings_resolve(in->settings, path, out);
+    enum status code = settings_resolve(in->settings, path, out);
+    if (code == STATUS_OK) {
+        code = find_result(in, path, out->stem, &out->result);
+    }
     if (code == STATUS_NO_MEMORY) { /* of this process */
         *own = true;
         return code;
     }
     const enum status found =
-        find_share(in, code == STATUS_OK ? out->stem : input_name_last(path), own);
+        find_share(in, code == STATUS_OK ? out->result : input_name_last(path), own);
     if (*own && found == STATUS_OK) {
         return code;
     }
@@ -263,6 +329,7 @@ static enum status take_part(struct inputs *in, const char *path, const struct j
         job_settings_free(settings);
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
+    part.name = part.path + (beneath_given(in, path) - path);
     if (settings->n_parts > 1) {
         return parts_add(in->parts, &part, settings, out, got);
     }
@@ -468,10 +535,14 @@ static enum status take_member_projection(struct inputs *in,
                                           struct job_input *out)
 {
     const char *name = input_name_last(path);
-    char *stem = strndup(name, projection_stem(path) - (size_t)(name - path));
+    char *stem = strndup(name, projection_stem(path) - (size_t)(name - path)), *result = NULL;
     bool own = true;
-    enum status code = stem != NULL ? find_share(in, stem, &own)
+    enum status code = stem != NULL ? find_result(in, path, stem, &result)
                                     : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+    if (code == STATUS_OK) {
+        code = find_share(in, result, &own);
+    }
+    free(result);
     free(stem);
     if (own && code == STATUS_OK) {
         code = entry->refused != NULL ? refuse_member(entry, path) : take_projection(in, path);
