@@ -5,8 +5,8 @@
  * put on disk with all above them, those that are there too: whoever has made them may have been
  * killed before that. The rename is on disk once the new folder is.
  *
- * A result lies in no other: where FOLDER, or a folder above it, is one itself, or cannot be had
- * for another reason, the name is X~ID, in OUT itself. Nothing is looked at or made through a link.
+ * A result lies in no other: where FOLDER, or a folder above it, is one itself, a file or a link,
+ * the name is X~ID, in OUT itself. Nothing is looked at or made through a link.
  *
  * To replace an earlier result the two folders change names in one step; which of them is the new
  * one shows in its inode number.
@@ -87,11 +87,11 @@ static bool is_taken(const struct spool *s, const char *path)
     return taken;
 }
 
-/* Whether the error says that a folder can hold no results, however often it is tried. */
-static bool is_lasting(int error)
+/* Whether the error says that something else than a folder is in the way. */
+static bool is_in_the_way(int error)
 {
     return error == ENOTDIR || error == ELOOP || error == EEXIST || error == EXDEV ||
-           error == EACCES || error == EPERM || error == ENAMETOOLONG;
+           error == ENAMETOOLONG;
 }
 
 /* Whether FOLDER can hold no results: it is one, or lies in one, is a file or a link. What is not
@@ -106,7 +106,7 @@ static bool is_blocked(const struct spool *s, const char *folder)
         n += n > 0;
         n += strcspn(folder + n, "/");
         const int fd = open_above(s, folder, n, O_PATH);
-        const bool blocked = fd < 0 ? is_lasting(errno) : is_result(s, folder, n);
+        const bool blocked = fd < 0 ? is_in_the_way(errno) : is_result(s, folder, n);
         const bool is_there = fd >= 0;
         beneath_close(fd);
         if (blocked || !is_there) {
@@ -164,13 +164,20 @@ static bool has_name(const struct spool *s, const struct spool_job *job, const c
 
 /* --- folders ---------------------------------------------------------------------------------- */
 
-/* As spool_set_outcome_errno; what somebody has removed meanwhile is made again. */
-static void set_trouble(struct spool_job *job, int error, const char *what)
+/* As spool_set_outcome_errno; a folder that has been removed meanwhile is made again. */
+static void set_trouble(const struct spool *s, struct spool_job *job, int error, const char *what)
 {
+    const int n = (int)folder_bytes(job->published);
     if (error == ENOENT) {
-        spool_set_outcome(job, SPOOL_TRANSIENT, "%s: it has been removed meanwhile", what);
-    } else {
+        spool_set_outcome(job, SPOOL_TRANSIENT, "%s: a folder in '%s' has been removed", what,
+                          s->out);
+    } else if (n == 0) {
         spool_set_outcome_errno(job, error, what);
+    } else {
+        char text[STATUS_MESSAGE_BYTES];
+        snprintf(text, sizeof(text), "%s (it belongs into '%s/%.*s')", what, s->out, n,
+                 job->published);
+        spool_set_outcome_errno(job, error, text);
     }
 }
 
@@ -212,12 +219,12 @@ static void make_folder(const struct spool *s, struct spool_job *job)
     const int fd = blocked ? -1 : make_folders(s, folder);
     const int error = fd < 0 ? errno : 0;
     beneath_close(fd);
-    if (blocked || is_lasting(error)) {
+    if (blocked || is_in_the_way(error)) {
         if (!set_other_name(job, "", 0, 1)) {
             spool_set_outcome_errno(job, ENOMEM, what);
         }
     } else if (error != 0) {
-        set_trouble(job, error, what);
+        set_trouble(s, job, error, what);
     }
 }
 
@@ -281,7 +288,7 @@ static int sync_folders(const struct spool *s, struct spool_job *const jobs[], s
                 is_in_one_folder(jobs[i]->published, jobs[k]->published)) {
                 jobs[k]->folder_error = error;
                 if (error != 0) {
-                    set_trouble(jobs[k], error, "the folder of the result cannot be synced");
+                    set_trouble(s, jobs[k], error, "the folder of the result cannot be synced");
                 }
             }
         }
@@ -445,15 +452,11 @@ static int give_name(struct spool *s, struct spool_job *const jobs[], size_t at,
 {
     struct spool_job *job = jobs[at];
     int error = EEXIST;
-    for (unsigned tries = 1; tries <= SPOOL_NAMES_TRIED; tries++) {
-        const size_t n = folder_bytes(job->published);
+    for (unsigned tries = 1; error == EEXIST && tries <= SPOOL_NAMES_TRIED; tries++) {
         error = rename_part(s, jobs, at, part_inode, known);
-        const bool is_blocked_now = error != EEXIST && n > 0 && is_lasting(error);
-        if (error != EEXIST && !is_blocked_now) {
-            break;
-        }
-        if (!set_other_name(job, job->published, is_blocked_now ? 0 : n, tries)) {
-            return ENOMEM;
+        if (error == EEXIST &&
+            !set_other_name(job, job->published, folder_bytes(job->published), tries)) {
+            error = ENOMEM;
         }
     }
     return error;
@@ -486,7 +489,7 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
     const int error = give_name(s, jobs, at, (uint64_t)st.st_ino, known);
     job->named = error == 0;
     if (error != 0) {
-        set_trouble(job, error, "the result cannot be published");
+        set_trouble(s, job, error, "the result cannot be published");
     }
 }
 
