@@ -46,7 +46,7 @@ static void print_text(const struct job_report *r)
            json_integer_value(json_object_get(shape, "lines")),
            json_integer_value(json_object_get(shape, "cells_per_line")),
            json_string_value(json_object_get(m, "pipeline")));
-    text_put(stdout, r->stem);
+    text_put(stdout, r->result);
     puts("'");
     for (size_t i = 1; i < json_array_size(inputs); i++) {
         input = json_array_get(inputs, i);

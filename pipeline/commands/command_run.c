@@ -33,7 +33,7 @@ static void tell_done(const struct settings *s, const struct job_report *r)
 {
     const json_t *timing = json_object_get(r->manifest, "timing");
     char time[TEXT_NUMBER_BYTES];
-    log_info("%s -> %s/%s in %s", r->path, s->output, r->stem,
+    log_info("%s -> %s/%s in %s", r->path, s->output, r->result,
              text_duration(time, json_number_value(json_object_get(timing, "wall_s"))));
 }
 

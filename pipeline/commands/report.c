@@ -17,11 +17,11 @@ static json_t *failure(const struct job_report *r)
                      status_text(r->code));
 }
 
-/* OUTPUT/STEM, or NULL where there is no memory. */
-static json_t *place(const char *output, const char *stem)
+/* OUTPUT/RESULT, or NULL where there is no memory. */
+static json_t *place(const char *output, const char *result)
 {
     char *path;
-    if (asprintf(&path, "%s/%s", output, stem) < 0) {
+    if (asprintf(&path, "%s/%s", output, result) < 0) {
         return NULL;
     }
     json_t *o = text_json(path);
@@ -33,8 +33,8 @@ static json_t *success(const struct job_report *r, const char *output)
 {
     json_t *o =
         json_pack("{s:o, s:s}", "input", text_json(r->path), "status", status_name(r->code));
-    bool whole = o != NULL &&
-                 (output == NULL || json_object_set_new(o, "output", place(output, r->stem)) == 0);
+    bool whole = o != NULL && (output == NULL ||
+                               json_object_set_new(o, "output", place(output, r->result)) == 0);
     if (!whole || json_object_update(o, (json_t *)r->manifest) != 0) {
         json_decref(o);
         o = NULL;
@@ -45,7 +45,7 @@ static json_t *success(const struct job_report *r, const char *output)
 static json_t *skipped(const struct job_report *r, const char *output)
 {
     return json_pack("{s:o, s:s, s:o, s:o}", "input", text_json(r->path), "status",
-                     status_name(r->code), "output", place(output, r->stem), "reason",
+                     status_name(r->code), "output", place(output, r->result), "reason",
                      text_json(r->message));
 }
 

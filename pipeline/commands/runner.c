@@ -7,11 +7,11 @@
 #include "pipeline/commands/commands.h"
 #include "pipeline/engine/rank_help.h"
 #include "pipeline/inputs/inputs.h"
+#include "pipeline/inputs/result_names.h"
 #include "pipeline/names/launcher.h"
 #include "pipeline/names/text.h"
 #include "pipeline/ranks/ranks.h"
 
-#include <search.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ struct runner {
     struct job_context context;
     struct inputs *inputs;
     struct engine_task feed_task, size_task;
-    void *stems;                      /* results of this run so far: a tree of struct stem */
+    struct result_names results;      /* of this run so far */
     struct found found[FEED_AT_ONCE]; /* written by the feeding task, taken by the loop */
     size_t n_found, n_taken;
     bool feeding, inputs_ended, closing, sizing;
@@ -53,26 +53,6 @@ struct runner {
     struct queue_busy device;           /* when the run began, as are the next */
     double compute_s, all_s;
 };
-
-/* The name of a result, and the input that it is made from. */
-struct stem {
-    char *name, *path;
-};
-
-static int compare_stems(const void *a, const void *b)
-{
-    return strcmp(((const struct stem *)a)->name, ((const struct stem *)b)->name);
-}
-
-static void free_stem(void *stem)
-{
-    struct stem *s = stem;
-    if (s != NULL) {
-        free(s->name);
-        free(s->path);
-        free(s);
-    }
-}
 
 /* What is being worked on: bytes that have been read, those of them that are dealt with (of a
  * simulation, in proportion to its steps), and the simulation where there is one job. */
@@ -241,30 +221,6 @@ static void close_handles(struct runner *r)
     }
 }
 
-/* Two inputs of one run never share a result: the second is refused, also with --force. */
-static enum status claim_stem(struct runner *r, const struct job_input *input)
-{
-    struct stem *s = calloc(1, sizeof(*s)), **found = NULL;
-    if (s != NULL) {
-        s->name = strdup(input->settings.stem);
-        s->path = strdup(input->parts[0].path);
-        found = s->name != NULL && s->path != NULL ? tsearch(s, &r->stems, compare_stems) : NULL;
-    }
-    if (found != NULL && *found == s) {
-        return STATUS_OK;
-    }
-    enum status code =
-        found == NULL ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
-        : strcmp((*found)->path, input->parts[0].path) == 0 && input->n_parts == 1
-            ? status_fail(STATUS_EXISTS, "'%s' is named twice in this run", input->parts[0].path)
-            : status_fail(STATUS_EXISTS,
-                          "'%s': its result would be '%s', as that of '%s' in "
-                          "this run; rename one of them",
-                          input->parts[0].path, s->name, (*found)->path);
-    free_stem(s);
-    return code;
-}
-
 static bool has_place(const struct runner *r)
 {
     return r->engine.n_jobs < r->engine.max_jobs;
@@ -281,7 +237,7 @@ static void feed(struct runner *r)
         if (r->interrupted) {
             job_input_free(&f->input);
         } else if (f->code == STATUS_OK) {
-            f->code = claim_stem(r, &f->input);
+            f->code = result_names_add(&r->results, &f->input); /* also with --force */
             if (f->code == STATUS_OK) {
                 f->code = job_start(&r->context, &f->input);
             }
@@ -581,7 +537,7 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
     }
 close_output:
     inputs_free(r->inputs);
-    tdestroy(r->stems, free_stem);
+    result_names_free(&r->results);
     publish_close_output(settings->output, r->context.out_fd, made);
 close_engine:
     engine_close(&r->engine);

@@ -5,6 +5,7 @@
 #include "formats/geo/grid_scale.h"
 #include "formats/source/archive_member.h"
 #include "pipeline/engine/job_state.h"
+#include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
 
 #include <errno.h>
@@ -14,6 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const char *job_part_name(const struct job_part *part)
+{
+    return part->name != NULL ? part->name : input_name_last(part->path);
+}
 
 void job_part_free(struct job_part *part)
 {
@@ -196,7 +202,7 @@ static enum status look_for_earlier(struct job *job)
     }
     job->replaces = c->settings->force;
     job->replaced = (struct publish_folder){0};
-    return publish_vacant(c->out_fd, job->input.settings.stem, job->replaces);
+    return publish_vacant(c->out_fd, job_settings_result(&job->input.settings), job->replaces);
 }
 
 /* The first part's numbers are looked at as they pass. */
@@ -410,7 +416,7 @@ static enum status end_work(void *owner)
 static void report(struct job *job)
 {
     struct job_report r = {.path = job->input.parts[0].path,
-                           .stem = job->input.settings.stem,
+                           .result = job_settings_result(&job->input.settings),
                            .code = job->code,
                            .message = job->message != NULL ? job->message : status_text(job->code),
                            .manifest = job->code == STATUS_OK ? job->manifest : NULL,

@@ -19,8 +19,10 @@
 
 /* One file of a job. */
 struct job_part {
-    char *path; /* as messages name it; owned */
-    int fd;     /* open file (a member taken from an archive); -1: open `path`, or a stream */
+    char *path;       /* as messages name it; owned */
+    const char *name; /* how result.json names it: the end of `path` that is beneath the folder or
+                         archive that was given; NULL: its last component */
+    int fd;           /* open file (a member taken from an archive); -1: open `path`, or a stream */
     /* A pipe, or a member that is read as it is unpacked: taken when it is opened. */
     bool is_stream;
     struct source_stream stream;
@@ -38,13 +40,15 @@ struct job_input {
                           but unpublished; owned; NULL: it is published */
 };
 
+const char *job_part_name(const struct job_part *part);
 void job_part_free(struct job_part *part);
 /* Frees everything the input holds; *input is empty then. */
 void job_input_free(struct job_input *input);
 
 /* How a job ended. Valid during the callback. */
 struct job_report {
-    const char *path, *stem; /* of the first part */
+    const char *path;   /* of the first part */
+    const char *result; /* beneath the output folder; NULL: it was not begun */
     enum status code;
     const char *message;    /* why it failed; "" otherwise */
     const json_t *manifest; /* result.json of a job that is done; NULL otherwise */

@@ -143,7 +143,7 @@ static enum status write_work(void *owner)
 {
     struct job *job = owner;
     if (job->publish.part_fd < 0) {
-        STATUS_TRY(publish_begin(job->context.out_fd, job->input.settings.stem,
+        STATUS_TRY(publish_begin(job->context.out_fd, job_settings_result(&job->input.settings),
                                  job->input.part_folder, &job->publish));
     }
     for (struct encode_buffer *s = job->written; s != NULL; s = s->next) {
@@ -291,13 +291,13 @@ static enum status resume_publishing(struct job *job)
     const enum status code = job_resume(job);
     return code == STATUS_SKIPPED
                ? status_fail(code, "another process has published the result '%s' meanwhile",
-                             job->input.settings.stem)
+                             job_settings_result(&job->input.settings))
                : code;
 }
 
 static enum status publish(struct job *job)
 {
-    enum { MOST_TRIES = 16 }; /* a damaged result steps aside, and back, for each that replaces it */
+    enum { MOST_TRIES = 16 }; /* a damaged result steps aside for each that replaces it */
     const bool resumes = job->context.settings->resume;
     enum status code = STATUS_EXISTS;
     for (int i = 0; code == STATUS_EXISTS && i < (resumes ? MOST_TRIES : 1); i++) {

@@ -3,7 +3,6 @@
  */
 #include "pipeline/engine/efficiency.h"
 #include "pipeline/engine/job_state.h"
-#include "pipeline/names/input_name.h"
 #include "pipeline/names/text.h"
 
 #include <isa-l.h>
@@ -59,7 +58,7 @@ static json_t *pack_input(const struct job *job, size_t i)
     const struct job_part *part = &job->input.parts[i];
     const struct source *source = table_source(job->tables[i]);
     json_t *o =
-        json_pack("{s:o, s:s, s:I, s:o}", "name", text_json(input_name_last(part->path)), "format",
+        json_pack("{s:o, s:s, s:I, s:o}", "name", text_json(job_part_name(part)), "format",
                   table_info(job->tables[i])->format, "bytes",
                   (json_int_t)source_file_bytes(source), "crc32", manifest_crc(job->crc[i]));
     if (part->fd < 0 && !part->is_stream) { /* one of an archive was made just now */
@@ -145,8 +144,7 @@ static json_t *table_warning(const struct job *job, size_t part, const char *tex
     if (part == 0) {
         return text_json(text);
     }
-    if (bytes_printf(&named, "%s: %s", input_name_last(job->input.parts[part].path), text) ==
-            STATUS_OK &&
+    if (bytes_printf(&named, "%s: %s", job_part_name(&job->input.parts[part]), text) == STATUS_OK &&
         bytes_append(&named, "", 1) == STATUS_OK) {
         o = text_json((const char *)named.data);
     }

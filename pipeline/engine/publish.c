@@ -1,5 +1,6 @@
 /*
- * publish - see publish.h. A result folder holds plain files and at most one level of sub-folders.
+ * publish - see publish.h. A result folder holds plain files and at most one level of sub-folders;
+ * that of an archive, as the service makes it, the folders of its members.
  */
 #include "pipeline/engine/publish.h"
 
@@ -20,6 +21,9 @@
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Of folders in a result: an archive's lie up to 32 in one another. */
+enum { RESULT_LEVELS = 40 };
 
 static enum status make_folders(char *path, bool *made)
 {
@@ -103,26 +107,102 @@ bool publish_is_result(int at_fd, const char *path)
     return found;
 }
 
-enum status publish_vacant(int out_fd, const char *stem, bool replace)
+/* What stands in the way of the folder of the first n bytes of a result. */
+static enum status refuse_folder(const char *result, size_t n, const char *what)
+{
+    return status_fail(
+        STATUS_EXISTS,
+        "the result '%s' cannot lie in '%.*s' in the output folder, which is %s; move "
+        "that away, or choose another --output",
+        result, (int)n, result, what);
+}
+
+/* Opens the FOLDER of FOLDER/NAME, step by step; *fd -1: it is not there, and was not to be made.
+ * *name: NAME. */
+static enum status open_folder(int out_fd, const char *result, bool make, int *fd,
+                               const char **name)
+{
+    char component[NAME_MAX + 1];
+    *name = result;
+    *fd = openat(out_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (const char *slash; *fd >= 0 && (slash = strchr(*name, '/')) != NULL;) {
+        const size_t n = (size_t)(slash - result);
+        snprintf(component, sizeof(component), "%.*s", (int)(slash - *name), *name);
+        *name = slash + 1;
+        if (make && mkdirat(*fd, component, 0777) != 0 && errno != EEXIST) {
+            const int error = errno;
+            close(*fd);
+            return status_fail_errno(error, "cannot make the folder '%.*s' in the output folder",
+                                     (int)n, result);
+        }
+        const int next = openat(*fd, component, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        const int error = errno;
+        const bool is_result = next >= 0 && publish_is_result(*fd, component);
+        close(*fd);
+        *fd = next;
+        if (next < 0 && error == ENOENT && !make) {
+            return STATUS_OK;
+        }
+        if (next < 0 && (error == ENOTDIR || error == ELOOP)) {
+            return refuse_folder(result, n, "not a folder");
+        }
+        errno = error;
+        if (is_result) {
+            close(next);
+            return refuse_folder(result, n, "a result itself");
+        }
+    }
+    return *fd >= 0 ? STATUS_OK
+                    : status_fail_errno(errno, "cannot open the folder of the result '%s'", result);
+}
+
+int publish_open_result(int out_fd, const char *result)
+{
+    const char *name;
+    int folder, fd = -1;
+    if (open_folder(out_fd, result, false, &folder, &name) == STATUS_OK && folder >= 0) {
+        fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        const int error = errno;
+        close(folder);
+        errno = error;
+    }
+    return fd;
+}
+
+/* publish_vacant, of a name in the open FOLDER. */
+static enum status vacant_in(int fd, const char *name, const char *result, bool replace)
 {
     struct stat st;
-    if (fstatat(out_fd, stem, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         return errno == ENOENT
                    ? STATUS_OK
-                   : status_fail_errno(errno, "cannot look for an earlier result '%s'", stem);
+                   : status_fail_errno(errno, "cannot look for an earlier result '%s'", result);
     }
-    if (!publish_is_result(out_fd, stem)) {
+    if (!publish_is_result(fd, name)) {
         return status_fail(
             STATUS_EXISTS,
             "'%s' in the output folder is not a result of leat and is left alone; move it "
             "away, or choose another --output",
-            stem);
+            result);
     }
     return replace ? STATUS_OK
                    : status_fail(STATUS_EXISTS,
                                  "a result named '%s' is already in the output folder; --resume "
                                  "skips what is done, --force replaces it",
-                                 stem);
+                                 result);
+}
+
+enum status publish_vacant(int out_fd, const char *result, bool replace)
+{
+    const char *name;
+    int fd;
+    STATUS_TRY(open_folder(out_fd, result, false, &fd, &name));
+    if (fd < 0) {
+        return STATUS_OK;
+    }
+    const enum status code = vacant_in(fd, name, result, replace);
+    close(fd);
+    return code;
 }
 
 /* Calls `visit` for what is in the folder; `fd` is closed. */
@@ -308,7 +388,7 @@ static void sweep_entry(int out_fd, const char *name, void *context)
         }
     } else if (state == PART_LEFT) {
         log_info("removing '%s' from the output folder: left by a run that was killed", name);
-        remove_folder(out_fd, name, 1);
+        remove_folder(out_fd, name, RESULT_LEVELS);
     } else if (state == PART_UNKNOWN && age_s > VERY_OLD_S) {
         add_told(&sweep->unknown, name);
     }
@@ -332,10 +412,10 @@ void publish_sweep(int out_fd)
 
 /* --- one folder ------------------------------------------------------------------------------- */
 
-enum status publish_begin(int out_fd, const char *stem, const char *part, struct publish *p)
+enum status publish_begin(int out_fd, const char *result, const char *part, struct publish *p)
 {
-    *p = (struct publish){.out_fd = out_fd, .part_fd = -1};
-    snprintf(p->final, sizeof(p->final), "%s", stem);
+    *p = (struct publish){.out_fd = out_fd, .part_fd = -1, .final_fd = -1};
+    snprintf(p->final, sizeof(p->final), "%s", result);
     if (part != NULL) {
         snprintf(p->part, sizeof(p->part), "%s", part);
         if (open_part(p)) {
@@ -367,7 +447,7 @@ static bool took_effect(const struct publish *p)
     const int error = errno;
     struct stat own, there;
     const bool same = fstat(p->part_fd, &own) == 0 &&
-                      fstatat(p->out_fd, p->final, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      fstatat(p->final_fd, p->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
                       own.st_dev == there.st_dev && own.st_ino == there.st_ino;
     errno = error;
     return same;
@@ -376,8 +456,8 @@ static bool took_effect(const struct publish *p)
 /* renameat, or renameat2 where there are flags. */
 static bool rename_to_final(const struct publish *p, unsigned flags)
 {
-    const int failed = flags != 0 ? renameat2(p->out_fd, p->part, p->out_fd, p->final, flags)
-                                  : renameat(p->out_fd, p->part, p->out_fd, p->final);
+    const int failed = flags != 0 ? renameat2(p->out_fd, p->part, p->final_fd, p->name, flags)
+                                  : renameat(p->out_fd, p->part, p->final_fd, p->name);
     return failed == 0 || took_effect(p);
 }
 
@@ -390,13 +470,13 @@ static enum status rename_vacant(struct publish *p, bool *again)
         return STATUS_OK;
     }
     if (errno == EINVAL || errno == ENOSYS) {
-        STATUS_TRY(publish_vacant(p->out_fd, p->final, false));
+        STATUS_TRY(vacant_in(p->final_fd, p->name, p->final, false));
         if (rename_to_final(p, 0)) {
             return STATUS_OK;
         }
     }
     if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR) {
-        enum status code = publish_vacant(p->out_fd, p->final, false);
+        enum status code = vacant_in(p->final_fd, p->name, p->final, false);
         *again = code == STATUS_OK;
         return code;
     }
@@ -424,14 +504,14 @@ static bool is_name_of(int at_fd, const char *name, int folder)
 static bool step_aside(const struct publish *p, const struct publish_folder *earlier,
                        const char *aside, int *lock)
 {
-    *lock = openat(p->out_fd, p->final, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    *lock = openat(p->final_fd, p->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*lock < 0) {
         return false;
     }
     (void)flock(*lock, LOCK_EX); /* where there are none, two may take the step */
     int error = EEXIST;
-    if (is_name_of(p->out_fd, p->final, *lock) && is_same(p->out_fd, p->final, earlier)) {
-        if (renameat(p->out_fd, p->final, p->out_fd, aside) == 0) {
+    if (is_name_of(p->final_fd, p->name, *lock) && is_same(p->final_fd, p->name, earlier)) {
+        if (renameat(p->final_fd, p->name, p->out_fd, aside) == 0) {
             return true;
         }
         error = errno;
@@ -448,9 +528,9 @@ static bool step_aside(const struct publish *p, const struct publish_folder *ear
 static void step_back(const struct publish *p, const char *aside)
 {
     const int error = errno;
-    if (renameat(p->out_fd, aside, p->out_fd, p->final) != 0) {
-        if (publish_is_result(p->out_fd, p->final)) {
-            remove_folder(p->out_fd, aside, 1);
+    if (renameat(p->out_fd, aside, p->final_fd, p->name) != 0) {
+        if (publish_is_result(p->final_fd, p->name)) {
+            remove_folder(p->out_fd, aside, RESULT_LEVELS);
         } else {
             log_warning("the earlier result '%s' is now '%s' in the output folder (%s)", p->final,
                         aside, strerror(errno));
@@ -475,7 +555,7 @@ static bool replace_in_two_steps(struct publish *p, const struct publish_folder 
         done = rename_to_final(p, 0);
     }
     if (done) {
-        remove_folder(p->out_fd, aside, 1);
+        remove_folder(p->out_fd, aside, RESULT_LEVELS);
     } else {
         step_back(p, aside);
     }
@@ -488,16 +568,16 @@ static bool replace_in_two_steps(struct publish *p, const struct publish_folder 
 /* The part takes the place of the earlier result, which is removed. False as above. */
 static bool take_place(struct publish *p, const struct publish_folder *earlier)
 {
-    if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) != 0) {
+    if (renameat2(p->out_fd, p->part, p->final_fd, p->name, RENAME_EXCHANGE) != 0) {
         return (errno == EINVAL || errno == ENOSYS) && replace_in_two_steps(p, earlier);
     }
     if (!is_same(p->out_fd, p->part, earlier)) { /* another process was faster: its result stays */
-        if (renameat2(p->out_fd, p->part, p->out_fd, p->final, RENAME_EXCHANGE) == 0) {
+        if (renameat2(p->out_fd, p->part, p->final_fd, p->name, RENAME_EXCHANGE) == 0) {
             errno = EEXIST;
         }
         return false;
     }
-    remove_folder(p->out_fd, p->part, 1);
+    remove_folder(p->out_fd, p->part, RESULT_LEVELS);
     return true;
 }
 
@@ -505,9 +585,9 @@ static bool take_place(struct publish *p, const struct publish_folder *earlier)
 static enum status replace_earlier(struct publish *p, const struct publish_folder *earlier,
                                    bool *again)
 {
-    STATUS_TRY(publish_vacant(p->out_fd, p->final, true));
-    if (!is_same(p->out_fd, p->final, earlier)) {
-        const enum status code = publish_vacant(p->out_fd, p->final, false);
+    STATUS_TRY(vacant_in(p->final_fd, p->name, p->final, true));
+    if (!is_same(p->final_fd, p->name, earlier)) {
+        const enum status code = vacant_in(p->final_fd, p->name, p->final, false);
         *again = code == STATUS_OK; /* it has stepped aside for another */
         return code;
     }
@@ -522,6 +602,7 @@ static enum status replace_earlier(struct publish *p, const struct publish_folde
 enum status publish_commit(struct publish *p, const struct publish_folder *replace)
 {
     enum { MOST_TRIES = 16 }; /* somebody else makes and removes a folder of that name meanwhile */
+    STATUS_TRY(open_folder(p->out_fd, p->final, true, &p->final_fd, &p->name));
     enum status code = STATUS_OK;
     bool again = true;
     for (int i = 0; again && i < MOST_TRIES; i++) {
@@ -530,6 +611,8 @@ enum status publish_commit(struct publish *p, const struct publish_folder *repla
             code = replace_earlier(p, replace, &again);
         }
     }
+    close(p->final_fd);
+    p->final_fd = -1;
     if (again) {
         return status_fail(STATUS_EXISTS,
                            "'%s' comes and goes in the output folder; see who else writes there",
@@ -551,14 +634,14 @@ void publish_abandon(struct publish *p)
 {
     if (p->part_fd >= 0) {
         publish_leave(p);
-        remove_folder(p->out_fd, p->part, 1);
+        remove_folder(p->out_fd, p->part, RESULT_LEVELS);
     }
 }
 
 void publish_empty(struct publish *p)
 {
     if (p->part_fd >= 0) {
-        int depth = 1;
+        int depth = RESULT_LEVELS;
         visit_folder(p->part_fd, remove_entry, &depth);
         p->part_fd = -1;
     }

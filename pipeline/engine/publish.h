@@ -6,22 +6,26 @@
  * machine or on many, may publish into one output folder: of those that make the same result one
  * does, also where the file system knows no flags of renameat2, since a rename never replaces a
  * folder that holds files. Nothing is read or written through a link: every step is relative to the
- * opened output folder.
+ * opened output folder. A result may lie in folders beneath OUTPUT, but in no other result:
+ * `result` is FOLDER/NAME, of safe components.
  */
 #ifndef LEAT_PIPELINE_ENGINE_PUBLISH_H
 #define LEAT_PIPELINE_ENGINE_PUBLISH_H
 
 #include "formats/base/status.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 /* One folder being made. */
 struct publish {
-    int out_fd;      /* OUTPUT; borrowed */
-    int part_fd;     /* the folder being made; -1: none */
-    char part[96];   /* its name within OUTPUT */
-    char final[256]; /* the name it will have */
+    int out_fd;           /* OUTPUT; borrowed */
+    int part_fd;          /* the folder being made; -1: none */
+    char part[96];        /* its name within OUTPUT */
+    char final[PATH_MAX]; /* the one it will have: FOLDER/NAME */
+    int final_fd;         /* FOLDER while it gets that */
+    const char *name;     /* NAME, in `final` */
 };
 
 /* A folder, whatever its name. */
@@ -37,15 +41,18 @@ enum status publish_open_output(const char *path, int *fd, bool *made) STATUS_MU
 void publish_close_output(const char *path, int fd, bool made);
 /* Whether the path, from `at_fd`, is a folder that leat made: one that holds a result.json. */
 bool publish_is_result(int at_fd, const char *path);
-/* STATUS_EXISTS when OUTPUT/stem is there already; with `replace` only when it is no earlier
- * result, since that is all that may be replaced. */
-enum status publish_vacant(int out_fd, const char *stem, bool replace) STATUS_MUST_CHECK;
+/* STATUS_EXISTS when OUTPUT/result is there already; with `replace` only when it is no earlier
+ * result, since that is all that may be replaced. Also when FOLDER, or a folder above it, is a
+ * result itself, a file or a link. */
+enum status publish_vacant(int out_fd, const char *result, bool replace) STATUS_MUST_CHECK;
+/* Opens OUTPUT/result, a folder; -1 with errno. */
+int publish_open_result(int out_fd, const char *result);
 /* Makes the part folder, under a name of its own; or takes the empty one that is there under the
- * name `part`, unless that is NULL. `stem` is one safe path component of at most 255 bytes.
- * STATUS_INTERNAL: no such folder. */
-enum status publish_begin(int out_fd, const char *stem, const char *part,
+ * name `part`, unless that is NULL. STATUS_INTERNAL: no such folder. */
+enum status publish_begin(int out_fd, const char *result, const char *part,
                           struct publish *p) STATUS_MUST_CHECK;
-/* Renames it to its final name. An existing one is STATUS_EXISTS, unless it is the result that is
+/* Renames it to its final name, in FOLDER, which is made where it is missing. An existing one is
+ * STATUS_EXISTS, unless it is the result that is
  * to be replaced: that is exchanged in one step (two, with no result between them, where the file
  * system cannot) and then removed. `replace` NULL: none. On failure the part folder is still there:
  * abandon it. */

@@ -7,7 +7,6 @@
  */
 #include "formats/base/json.h"
 #include "pipeline/engine/job_state.h"
-#include "pipeline/names/input_name.h"
 #include "pipeline/names/text.h"
 
 #include <errno.h>
@@ -36,7 +35,7 @@ static enum status read_manifest(struct earlier *e)
     }
     if (fd < 0) {
         return status_fail_errno(errno, "cannot open the earlier result.json of '%s'",
-                                 e->job->input.settings.stem);
+                                 job_settings_result(&e->job->input.settings));
     }
     enum status code = json_read_fd(fd, MANIFEST_MAX_BYTES, &e->manifest);
     if (code == STATUS_BAD_INPUT) {
@@ -143,7 +142,7 @@ static enum status compare_input(struct earlier *e, size_t i)
 {
     const struct job_part *part = &e->job->input.parts[i];
     const json_t *there = json_array_get(json_object_get(e->manifest, "inputs"), i);
-    const char *name = input_name_last(part->path);
+    const char *name = job_part_name(part);
     bool same = false;
     STATUS_TRY(has(there, "name", text_json(name), &same));
     if (same) {
@@ -213,21 +212,21 @@ static enum status compare(struct earlier *e, bool *damaged)
 static enum status decide(struct job *job, const struct earlier *e, bool damaged)
 {
     struct stat st;
-    const char *stem = job->input.settings.stem;
+    const char *result = job_settings_result(&job->input.settings);
     if (damaged || (job->context.settings->force && e->differs[0] != '\0')) {
         if (fstat(e->fd, &st) != 0) {
-            return status_fail_errno(errno, "cannot look at the earlier result '%s'", stem);
+            return status_fail_errno(errno, "cannot look at the earlier result '%s'", result);
         }
         job->replaces = true;
         job->replaced = (struct publish_folder){st.st_dev, st.st_ino};
         return STATUS_OK;
     }
     return e->differs[0] == '\0'
-               ? status_fail(STATUS_SKIPPED, "the result '%s' is there", stem)
+               ? status_fail(STATUS_SKIPPED, "the result '%s' is there", result)
                : status_fail(STATUS_EXISTS,
                              "a result named '%s' is in the output folder, but %s; --force "
                              "replaces it",
-                             stem, e->differs);
+                             result, e->differs);
 }
 
 /* *gone: there is no manifest, since this is no result, or another process has replaced it. */
@@ -248,11 +247,11 @@ static enum status look(struct job *job, int fd, bool *gone)
 enum status job_resume(struct job *job)
 {
     enum { MOST_TRIES = 16 };
-    const char *stem = job->input.settings.stem;
+    const char *result = job_settings_result(&job->input.settings);
     bool gone = true;
     job->replaces = false;
     for (int i = 0; gone && i < MOST_TRIES; i++) {
-        int fd = openat(job->context.out_fd, stem, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = publish_open_result(job->context.out_fd, result);
         if (fd < 0) {
             break;
         }
@@ -262,5 +261,5 @@ enum status job_resume(struct job *job)
             return code;
         }
     }
-    return publish_vacant(job->context.out_fd, stem, true);
+    return publish_vacant(job->context.out_fd, result, true);
 }

@@ -37,9 +37,14 @@ static bool is_output(const struct stat *output, const FTSENT *entry)
            entry->fts_dev == output->st_dev;
 }
 
+/* A result, at whatever depth in the output folder, which is among those that are walked. */
 static bool is_result(const struct stat *output, const FTSENT *entry)
 {
-    return is_output(output, entry->fts_parent) && publish_is_result(AT_FDCWD, entry->fts_accpath);
+    const FTSENT *above = entry;
+    do {
+        above = above->fts_parent;
+    } while (above->fts_level > 0 && !is_output(output, above));
+    return is_output(output, above) && publish_is_result(AT_FDCWD, entry->fts_accpath);
 }
 
 bool input_walk_is_result(const char *path)

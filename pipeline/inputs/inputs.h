@@ -2,19 +2,21 @@
  * inputs - what a command line's files, folders, archives and pipes come to, one job's input at a
  * time, so that memory does not grow with their number.
  *
- * In folders and archives only what a route takes is looked at; names that begin with '.' and names
- * of files that are still being written (.part .tmp .filepart .crdownload ~) are left alone, as are
- * the output folder and the results in it. What is named on the command line itself must have a
- * route, or hold something that has one, or be a file that is kept beside a grid (X.dem.qml); those
- * are passed over everywhere, in one line at the end, unless nothing else was named. What else a
- * folder or an archive holds that no pipeline takes is counted, in one line when that ends.
- * Standard input ("-") and named pipes are read as they come, and so are large members of archives
- * that are read forward: one at a time, which inputs_next waits for (inputs_is_lent).
- * Of the jobs that there are, those are given that are this process's (struct inputs_share): the
- * parts of a job are in one share, and so is what is to be said about them; a member of an archive
- * is not unpacked for others. Folders are walked in byte order of names, links in them are not
- * followed; a link in an archive, or a name that leads out of it, is a failure where a pipeline
- * would have taken the file.
+ * The result of a file in a folder or an archive lies in the same folder beneath OUTPUT, that of
+ * one in an archive in a folder in one that is called after the archive; that of a file which is
+ * named itself lies in OUTPUT. In folders and archives only what a route takes is looked at; names
+ * that begin with '.' and names of files that are still being written (.part .tmp .filepart
+ * .crdownload ~) are left alone, as are the output folder and the results in it. What is named on
+ * the command line itself must have a route, or hold something that has one, or be a file that is
+ * kept beside a grid (X.dem.qml); those are passed over everywhere, in one line at the end, unless
+ * nothing else was named. What else a folder or an archive holds that no pipeline takes is counted,
+ * in one line when that ends. Standard input ("-") and named pipes are read as they come, and so
+ * are large members of archives that are read forward: one at a time, which inputs_next waits for
+ * (inputs_is_lent). Of the jobs that there are, those are given that are this process's (struct
+ * inputs_share): the parts of a job are in one share, and so is what is to be said about them; a
+ * member of an archive is not unpacked for others. Folders are walked in byte order of names, links
+ * in them are not followed; a link in an archive, or a name that leads out of it, is a failure
+ * where a pipeline would have taken the file.
  */
 #ifndef LEAT_PIPELINE_INPUTS_INPUTS_H
 #define LEAT_PIPELINE_INPUTS_INPUTS_H
@@ -24,6 +26,9 @@
 #include <stdbool.h>
 
 struct inputs;
+
+/* Folders in one another, beneath what is given, that an input's result may lie in. */
+enum { INPUTS_MAX_DEPTH = 32 };
 
 /* Which jobs are this process's, of several that walk the same inputs. Jobs whose results have the
  * same name have the same key, so that one process has both, and refuses the second. */

@@ -133,10 +133,14 @@ static enum status take_member_projection(struct inputs *in,
                                           struct job_input *out)
 {
     const char *name = input_name_last(path);
-    char *stem = strndup(name, projection_stem(path) - (size_t)(name - path));
+    char *stem = strndup(name, projection_stem(path) - (size_t)(name - path)), *result = NULL;
     bool own = true;
-    enum status code = stem != NULL ? inputs_take_share(in, stem, &own)
+    enum status code = stem != NULL ? inputs_take_result(in, path, stem, &result)
                                     : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+    if (code == STATUS_OK) {
+        code = inputs_take_share(in, result, &own);
+    }
+    free(result);
     free(stem);
     if (own && code == STATUS_OK) {
         code = entry->refused != NULL ? refuse_member(entry, path) : take_projection(in, path);

@@ -54,6 +54,10 @@ enum status inputs_take_share(const struct inputs *in, const char *name,
 void inputs_take_leave(struct inputs *in);
 /* Whether this process says what all of them have met at the path. */
 bool inputs_take_speaks(const struct inputs *in, const char *path);
+/* FOLDER/STEM for an input at the path: FOLDER is its own, beneath what was given. That of an
+ * archive in a folder is called after it. Owned by the caller. */
+enum status inputs_take_result(const struct inputs *in, const char *path, const char *stem,
+                               char **out) STATUS_MUST_CHECK;
 /* Resolves the file's settings. Where it is not *own, they are empty, and a failure that all
  * processes meet is for the one to report whose it is. */
 enum status inputs_take_settings(struct inputs *in, const char *path, struct job_settings *out,

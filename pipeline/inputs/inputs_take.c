@@ -8,6 +8,9 @@
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
 
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,16 +38,81 @@ bool inputs_take_speaks(const struct inputs *in, const char *path)
     return !in->share.joint || (inputs_take_share(in, path, &own) == STATUS_OK && own);
 }
 
+/* --- results ---------------------------------------------------------------------------------- */
+
+/* Of a path in a folder or an archive that was given what is beneath that; of what was given itself
+ * its last component. */
+static const char *beneath_given(const struct inputs *in, const char *path)
+{
+    if (in->walk == NULL && in->archive_path == NULL) {
+        return input_name_last(path);
+    }
+    path += strlen(in->walk != NULL ? in->argument : in->archive_path);
+    return path + strspn(path, "/");
+}
+
+/* The X of the archive that is being read, beneath a folder that was given; "" where the archive
+ * was given itself. Owned; NULL: no memory. */
+static char *archive_folder(const struct inputs *in)
+{
+    const char *beneath = beneath_given(in, in->archive_path);
+    const char *name = input_name_last(beneath);
+    char *stem = NULL, *folder = NULL;
+    if (in->walk == NULL) {
+        return strdup("");
+    }
+    if (archive_input_stem(name, &stem) != STATUS_OK ||
+        asprintf(&folder, "%.*s%s/", (int)(name - beneath), beneath, stem) < 0) {
+        folder = NULL;
+    }
+    free(stem);
+    return folder;
+}
+
+enum status inputs_take_result(const struct inputs *in, const char *path, const char *stem,
+                               char **out)
+{
+    const bool is_member = in->archive_path != NULL;
+    char *archive = is_member ? archive_folder(in) : strdup("");
+    const char *beneath = is_member ? path + strlen(in->archive_path) + 1 : beneath_given(in, path);
+    const int n = (int)(input_name_last(beneath) - beneath);
+    *out = NULL;
+    if (archive == NULL || asprintf(out, "%s%.*s%s", archive, n, beneath, stem) < 0) {
+        *out = NULL;
+        free(archive);
+        return status_fail(STATUS_NO_MEMORY, "no memory for the name of a result");
+    }
+    free(archive);
+    size_t depth = 0;
+    for (const char *at = *out; (at = strchr(at, '/')) != NULL; at++) {
+        depth++;
+    }
+    if (depth > INPUTS_MAX_DEPTH || strlen(*out) >= PATH_MAX) {
+        free(*out);
+        *out = NULL;
+        return status_fail(STATUS_BAD_INPUT,
+                           "'%s': lies in more than %d folders in one another, in which its result "
+                           "would lie, too; give one that is nearer to it",
+                           path, INPUTS_MAX_DEPTH);
+    }
+    return STATUS_OK;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
 enum status inputs_take_settings(struct inputs *in, const char *path, struct job_settings *out,
                                  bool *own)
 {
-    const enum status code = settings_resolve(in->settings, path, out);
+    enum status code = settings_resolve(in->settings, path, out);
+    if (code == STATUS_OK) {
+        code = inputs_take_result(in, path, out->stem, &out->result);
+    }
     if (code == STATUS_NO_MEMORY) { /* of this process */
         *own = true;
         return code;
     }
     const enum status found =
-        inputs_take_share(in, code == STATUS_OK ? out->stem : input_name_last(path), own);
+        inputs_take_share(in, code == STATUS_OK ? out->result : input_name_last(path), own);
     if (*own && found == STATUS_OK) {
         return code;
     }
@@ -69,6 +137,7 @@ enum status inputs_take_part(struct inputs *in, const char *path, const struct j
         job_settings_free(settings);
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
+    part.name = part.path + (beneath_given(in, path) - path);
     if (settings->n_parts > 1) {
         return parts_add(in->parts, &part, settings, out, got);
     }

@@ -1,15 +1,16 @@
 /*
- * result_name_queue - jobs whose results have the same name, in the order of their drops. Where a
- * later result replaces an earlier one, a job is not begun before the earlier ones have their
- * place: of two versions of a file the later one's result stays, however long the first takes.
- * Those that wait for something of their own are not waited for: one bad file delays nobody, and
- * its result, when it comes after all, is the last.
+ * result_name_queue - jobs whose results have the same FOLDER/NAME, in the order of their drops.
+ * Where a later result replaces an earlier one, a job is not begun before the earlier ones have
+ * their place: of two versions of a file the later one's result stays, however long the first
+ * takes. Those that wait for something of their own are not waited for: one bad file delays nobody,
+ * and its result, when it comes after all, is the last.
  *
  * The queues are in a search tree by name, so that many jobs that wait cost nothing.
  */
 #include "pipeline/service/service_state.h"
 
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,12 +34,12 @@ static void free_queue(struct result_name_queue *queue)
     }
 }
 
-/* The queue of that name, made when it is not there; NULL: no memory. */
-static struct result_name_queue *get_queue(struct service *s, const char *name)
+/* The queue of the job's result, made when it is not there; NULL: no memory. */
+static struct result_name_queue *get_queue(struct service *s, const struct spool_job *job)
 {
     struct result_name_queue *fresh = calloc(1, sizeof(*fresh));
-    if (fresh == NULL || (fresh->name = strdup(name)) == NULL) {
-        free_queue(fresh);
+    if (fresh == NULL || asprintf(&fresh->name, "%s/%s", job->folder, job->stem) < 0) {
+        free(fresh);
         return NULL;
     }
     TAILQ_INIT(&fresh->jobs);
@@ -53,7 +54,7 @@ static struct result_name_queue *get_queue(struct service *s, const char *name)
 void result_name_queue_join(struct service *s, struct service_job *job)
 {
     struct service_job *before;
-    if (job->result_queue != NULL || (job->result_queue = get_queue(s, job->spool->stem)) == NULL) {
+    if (job->result_queue != NULL || (job->result_queue = get_queue(s, job->spool)) == NULL) {
         return;
     }
     TAILQ_FOREACH_REVERSE(before, &job->result_queue->jobs, service_jobs, result_place)

@@ -127,9 +127,17 @@ struct job_settings {
     struct param_value *params; /* [stage->n_specs], owned; their texts, */
     struct table_options table; /* and strings of these, borrowed from the settings (of a worker:
                                    from the request), which outlive the job */
-    char *stem; /* "X" of X.clusters.csv: the result folder's name; owned; valid as a
-                   single path component */
+    char *stem;   /* "X" of X.clusters.csv: the result folder's name; owned; valid as a single path
+                     component */
+    char *result; /* "FOLDER/X", beneath the output folder: FOLDER is that of the input beneath what
+                     was given; owned, and not set by settings_resolve. NULL: X */
 };
+
+/* FOLDER/X, or X. */
+static inline const char *job_settings_result(const struct job_settings *s)
+{
+    return s->result != NULL ? s->result : s->stem;
+}
 
 /* Chooses the pipeline (--pipeline, first matching route, sub-folder named after a pipeline, name;
  * a table that is itself an input is the first pipeline's where none of these says one) and

@@ -351,5 +351,6 @@ void job_settings_free(struct job_settings *j)
 {
     free(j->params);
     free(j->stem);
+    free(j->result);
     memset(j, 0, sizeof(*j));
 }

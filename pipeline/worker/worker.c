@@ -83,6 +83,13 @@ static enum status open_file(const struct worker *w, const char *id, const json_
     return code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code;
 }
 
+/* Of "in/FOLDER/NAME" what is beneath the watched folder; NULL for anything else. */
+static const char *beneath_in(const char *path)
+{
+    static const char in[] = "in/";
+    return strncmp(path, in, sizeof(in) - 1) == 0 ? path + sizeof(in) - 1 : NULL;
+}
+
 static enum status open_part(const struct worker *w, const char *id, const json_t *from,
                              struct job_part *part)
 {
@@ -93,6 +100,7 @@ static enum status open_part(const struct worker *w, const char *id, const json_
         return json_is_string(path) ? status_fail(STATUS_NO_MEMORY, "no memory for a path")
                                     : status_fail(STATUS_INTERNAL, "a job came without paths");
     }
+    part->name = beneath_in(part->path);
     STATUS_TRY(open_file(w, id, json_object_get(from, "file"), &part->fd));
     if (prj == NULL) {
         return STATUS_OK;
@@ -394,12 +402,12 @@ static void say_done(struct worker *w, const char *id, const struct job_report *
                                       report->input_bytes, outputs, warnings));
 }
 
-/* A job's stem is its id here. */
+/* A job's result is called by its id here. */
 static void on_ended(void *user, const struct job_report *report)
 {
     struct worker *w = user;
     struct task *t = w->tasks;
-    while (strcmp(t->id, report->stem) != 0) {
+    while (strcmp(t->id, report->result) != 0) {
         t = t->next;
     }
     if (report->code == STATUS_OK) {

@@ -8,6 +8,7 @@
 #include "formats/base/json.h"
 #include "pipeline/engine/job.h"
 #include "pipeline/inputs/inputs.h"
+#include "pipeline/inputs/result_names.h"
 #include "pipeline/names/text.h"
 #include "pipeline/worker/worker_protocol.h"
 #include "pipeline/worker/worker_routes.h"
@@ -31,7 +32,8 @@ struct worker_archive {
     struct job_input found; /* by the task, with what stands in it and why it is no job */
     enum status found_code;
     char *found_message;
-    json_t *stems, *entries, *outputs; /* stems: of the results so far, as keys */
+    struct result_names results;
+    json_t *entries, *outputs;
     size_t n_jobs, n_done, n_failed;
     uint64_t input_bytes;
     enum status code; /* of the whole */
@@ -101,14 +103,14 @@ static void note_success(struct worker_archive *a, const struct job_report *repo
     {
         note(a, a->outputs,
              json_pack("{s:o, s:O, s:O?}", "name",
-                       json_sprintf("%s/%s", report->stem,
+                       json_sprintf("%s/%s", report->result,
                                     json_string_value(json_object_get(output, "name"))),
                        "bytes", json_object_get(output, "bytes"), "crc32",
                        json_object_get(output, "crc32")));
     }
     note(a, a->entries,
          json_pack("{s:o, s:s, s:o}", "name", text_json(report->path), "code",
-                   status_name(STATUS_OK), "result", text_json(report->stem)));
+                   status_name(STATUS_OK), "result", text_json(report->result)));
 }
 
 static void on_waits(void *user, const struct job *job, bool waits, double deadline_s)
@@ -194,7 +196,7 @@ static void archive_free(struct worker_archive *a)
 {
     inputs_free(a->inputs);
     settings_free(&a->settings);
-    json_decref(a->stems);
+    result_names_free(&a->results);
     json_decref(a->entries);
     json_decref(a->outputs);
     free(a->found_message);
@@ -254,21 +256,6 @@ static void find_finished(struct engine_task *task)
     worker_archive_step(a);
 }
 
-/* Two inputs never share a result. */
-static enum status claim_stem(struct worker_archive *a, const struct job_input *input)
-{
-    const char *stem = input->settings.stem;
-    if (json_object_get(a->stems, stem) != NULL) {
-        return status_fail(STATUS_EXISTS,
-                           "'%s': its result would be '%s', as that of another file in this "
-                           "archive; rename one of them",
-                           input->parts[0].path, stem);
-    }
-    return json_object_set_new(a->stems, stem, json_true()) == 0
-               ? STATUS_OK
-               : status_fail(STATUS_NO_MEMORY, "no memory for a name");
-}
-
 static enum status begin_job(struct worker_archive *a, const char *path)
 {
     const struct worker_archive_order *o = &a->order;
@@ -291,7 +278,7 @@ static void take_found(struct worker_archive *a)
     if (a->code != STATUS_OK) {
         job_input_free(&a->found);
     } else if (a->found_code == STATUS_OK) {
-        a->found_code = path != NULL ? claim_stem(a, &a->found)
+        a->found_code = path != NULL ? result_names_add(&a->results, &a->found)
                                      : status_fail(STATUS_NO_MEMORY, "no memory for a path");
         if (a->found_code == STATUS_OK) {
             a->found_code = begin_job(a, path);
@@ -354,13 +341,13 @@ static enum status open_all(struct worker_archive *a)
     }
     a->settings.output = strdup(""); /* no folder that inputs lie in */
     a->path = strdup(a->order.path);
-    a->stems = json_pack("{s:b}", "result.json", 1); /* which is the index */
     a->entries = json_array();
     a->outputs = json_array();
     if (a->settings.n_inputs == 0 || a->settings.output == NULL || a->path == NULL ||
-        a->stems == NULL || a->entries == NULL || a->outputs == NULL) {
+        a->entries == NULL || a->outputs == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for an archive");
     }
+    STATUS_TRY(result_names_reserve(&a->results, "result.json")); /* which is the index */
     a->context = (struct job_context){.engine = a->order.engine,
                                       .settings = &a->settings,
                                       .out_fd = a->order.part_fd,

@@ -1,8 +1,9 @@
 /*
  * worker_archive - one archive of the watched folder: each job in it leaves its result in a folder
- * of its own within the archive's part folder, and result.json there says of every file what became
- * of it. A file that is bad, passes its deadline or meets an error of the program fails by itself;
- * what is the fault of nobody, or of the device, ends the whole, which the service tries again.
+ * of its own within the archive's part folder, by the folder in the archive, and result.json there
+ * says of every file what became of it. A file that is bad, passes its deadline or meets an error
+ * of the program fails by itself; what is the fault of nobody, or of the device, ends the whole,
+ * which the service tries again.
  *
  * All calls and callbacks are on the loop thread.
  */

@@ -51,6 +51,7 @@ def make_inputs(rng):
                 f.write("".join(",".join(f"{rng.random():.3f}" for _ in range(6)) + "\n" for _ in range(4)))
         stems.append(stem)
     packed = [n for n in sorted(os.listdir("in")) if n.split(".")[0][-1] == "7"]
+    stems = ["some/" + stem if stem[-1] == "7" else stem for stem in stems]
     subprocess.run(["tar", "-C", "in", "-cf", "in/some.tar", *packed], check=True)
     for name in packed:
         os.remove("in/" + name)
@@ -98,9 +99,10 @@ def damage(stems):
 
 def watch(seen):
     """No result ever goes, or becomes another."""
-    for name in os.listdir("out") if os.path.isdir("out") else []:
-        if not name.startswith("."):
-            inode = os.stat(f"out/{name}").st_ino
+    for path, folders, files in os.walk("out"):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        if "result.json" in files:
+            name, inode = os.path.relpath(path, "out"), os.stat(path).st_ino
             check(seen.setdefault(name, inode) == inode, f"{name} was published twice")
 
 
@@ -148,7 +150,7 @@ def verify(stems, processes):
             for line in lines:
                 told = json.loads(line)
                 check(told["status"] in ("ok", "skipped"), line)
-                stem = told["output"].split("/")[-1]
+                stem = told["output"].split("/", 1)[1]
                 if told["status"] == "ok":
                     check(stem not in done, f"{stem} was done by {done.get(stem)} and by {name}")
                     done[stem] = name
@@ -165,7 +167,7 @@ def verify(stems, processes):
     last = Process(0, "everybody", processes[0].environment)
     check(last.process.wait() == 0, open(last.err).read()[-3000:])
     check(open(last.out).read().count('"status":"ok"') == 0, "something was done again")
-    left = [n for n in os.listdir("out") if n not in stems]
+    left = [n for n in os.listdir("out") if n not in {*stems, "some"}]
     if processes[0].way == "damaged" and processes[0].environment:  # killed between the two steps
         check(all(n.endswith(".old") for n in left) and (not left or left[0][:6] in open(last.err).read()), "left over, untold")
     else:

@@ -16,8 +16,8 @@ expect 0 "$LEAT" run -b cpu -o out --json in
 says '4 sidecar files of grids and tables ignored'
 says "1 file in 'in' left alone: no pipeline takes it"
 [ "$(wc -l <stdout)" -eq 201 ] || fail "$(wc -l <stdout) JSON lines instead of 201"
-[ "$(ls -A out | wc -l)" -eq 201 ] || fail "$(ls -A out | wc -l) results instead of 201"
-[ -f out/bare/pearson.npz ] || fail "the sub-folder named after the pipeline was not used"
+[ "$(find out -name result.json | wc -l)" -eq 201 ] || fail "$(find out -name result.json | wc -l) results instead of 201"
+[ -f out/deep/pearson/bare/pearson.npz ] || fail "the sub-folder named after the pipeline was not used"
 "$python" -c 'import json,sys
 for line in open("stdout"):
     o = json.loads(line)
@@ -60,6 +60,40 @@ tar -C in -czf all.tar.gz f1.clusters.csv f2.clusters.csv notes.csv
 expect 0 "$LEAT" run -b cpu -o fromarchive all.tar.gz all.zip
 [ "$(ls -A fromarchive | tr '\n' ' ')" = "f1 f2 f3 " ] || fail "archives gave: $(ls -A fromarchive)"
 cmp out/f2/pearson.npz fromarchive/f2/pearson.npz || fail "a member of an archive gives another result"
+
+# Results keep the folders of their inputs beneath what is given; an archive in a folder is one of its name.
+mkdir -p sites/A/2026 sites/B
+cp in/f1.clusters.csv sites/day.clusters.csv && cp in/f2.clusters.csv sites/A/day.clusters.csv
+cp in/f3.clusters.csv sites/A/2026/day.clusters.csv && cp in/f4.clusters.csv sites/B/day.clusters.csv
+tar -C sites -czf sites.tar.gz A B day.clusters.csv && cp sites.tar.gz sites/B/pack.tar.gz
+results() { (cd "$1" && find . -name result.json | sort | tr '\n' ' '); }
+once="./A/2026/day/result.json ./A/day/result.json ./B/day/result.json ./day/result.json "
+expect 0 "$LEAT" run -q -b cpu -o tar sites.tar.gz
+[ "$(results tar)" = "$once" ] || fail "an archive gave: $(results tar)"
+for how in '' --force --resume; do
+    expect 0 "$LEAT" run -q -b cpu -o kept $how sites/
+    [ "$(results kept | wc -w)" -eq 8 ] && [ "$(ls -A kept | tr '\n' ' ')" = "A B day " ] || fail "$how: $(results kept)"
+done
+for where in . A A/2026 B; do
+    cmp kept/$where/day/pearson.npz tar/$where/day/pearson.npz || fail "$where: of another input"
+    cmp kept/$where/day/pearson.npz kept/B/pack/$where/day/pearson.npz || fail "$where: of another input, in the archive"
+done
+"$python" -c 'import json
+for path, name in ("kept/A/2026/day", "A/2026/day.clusters.csv"), ("tar/A/day", "A/day.clusters.csv"), ("kept/day", "day.clusters.csv"):
+    told = json.load(open(path + "/result.json"))["inputs"][0]["name"]
+    assert told == name, told' || fail "result.json does not name the folder"
+# What would lie in one place is refused, and where a result or a link is no folder.
+expect 1 "$LEAT" run -q -b cpu -o clash sites/A sites/B/day.clusters.csv
+says "'sites/B/day.clusters.csv': its result would be 'day', as that of 'sites/A/day.clusters.csv'; rename one of them"
+cp in/f5.clusters.csv sites/A.clusters.csv
+expect 1 "$LEAT" run -q -b cpu -o within sites
+says "sites/A.clusters.csv': its result would be 'A', in which that of 'sites/A/2026/day.clusters.csv' lies"
+expect 0 "$LEAT" run -q -b cpu -o taken sites/A.clusters.csv && rm sites/A.clusters.csv
+mkdir elsewhere && ln -s ../elsewhere taken/B
+expect 1 "$LEAT" run -q -b cpu -o taken --force sites
+says "the result 'A/day' cannot lie in 'A' in the output folder, which is a result itself"
+says "the result 'B/day' cannot lie in 'B' in the output folder, which is not a folder"
+[ -z "$(ls -A elsewhere)" ] && [ -f taken/A/result.json ] && [ ! -e taken/A/day ] || fail "a result lies where none may"
 
 expect 0 "$LEAT" check -b cpu in/f1.clusters.csv
 grep -q '3 lines of 3 numbers' stdout || { cat stdout; fail "check does not tell the shape"; }

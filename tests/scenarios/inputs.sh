@@ -5,18 +5,18 @@
 printf '1,2,3\n4,5,7\n6,7,9\n' >good.csv
 
 # The second run of a folder that holds the output folder sees the same inputs as the first.
-mkdir folder && cp good.csv folder/a.csv
+mkdir -p folder/sub && cp good.csv folder/a.csv && cp good.csv folder/sub/a.csv
 for out in leat-out results/deep .; do
     (
         cd folder || exit 1
         for force in '' --force; do
             expect 0 "$LEAT" run -b cpu -p pearson $force --json -o $out .
-            [ "$(wc -l <stdout)" -eq 1 ] || fail "-o $out: results were taken as inputs: $(cat stdout)"
+            [ "$(wc -l <stdout)" -eq 2 ] || fail "-o $out: results were taken as inputs: $(cat stdout)"
             rm stdout stderr
         done
         expect 0 "$LEAT" check -b cpu -p pearson -o $out --json .
-        [ "$(wc -l <stdout)" -eq 1 ] || fail "check -o $out takes results as inputs: $(cat stdout)"
-        rm -r stdout stderr "$out/a"
+        [ "$(wc -l <stdout)" -eq 2 ] || fail "check -o $out takes results as inputs: $(cat stdout)"
+        rm -r stdout stderr "$out/a" "$out/sub/a"
     ) || exit 1
 done
 

@@ -37,7 +37,8 @@ echo '<PAMDataset/>' >in/a.dem.asc.aux.xml
 # A folder, two arguments, and the other way round: the same bits.
 run 1 -o all in
 says "deep/a.source.asc.*: the other part of the job is missing: sciddicat needs a.dem.\* too"
-results all "a b "
+results all "a deep "
+results all/deep "b "
 run 0 -o two in/a.dem.asc in/a.source.asc
 run 0 -o owt in/a.source.asc in/a.dem.asc
 for out in two owt; do
@@ -95,7 +96,7 @@ grep -q "a.source.asc" stdout || fail "check does not tell of the second file"
 cp in/a.dem.asc in/a.dem.txt
 run 1 -o twice in
 says "its job has 'in/a.dem.asc' as dem already"
-results twice "a b "
+results twice "a deep "
 rm in/a.dem.txt
 sed 's/^nrows 4/nrows 3/; 10d' in/a.source.asc >in/c.source.asc
 cp in/a.dem.asc in/c.dem.asc
@@ -134,8 +135,8 @@ for name, prj in {"part": "a.dem.PRJ", "whole": "a.Prj"}.items():
 P
 for name in front back part whole; do
     run 0 -o $name -s raster=asc.gz $name.zip
-    cmp $name/a/thickness.asc.gz asc/a/thickness.asc.gz || fail "$name.zip gives other numbers"
-    cmp $name/a/thickness.prj asc/a/thickness.prj || fail "$name.zip loses the .prj"
+    cmp $name/sub/a/thickness.asc.gz asc/a/thickness.asc.gz || fail "$name.zip gives other numbers"
+    cmp $name/sub/a/thickness.prj asc/a/thickness.prj || fail "$name.zip loses the .prj"
 done
 run 0 -o late late.tar
 says "late.tar.*prj.*not carried"

@@ -55,15 +55,19 @@ def entries(s, result):
         return {e["name"]: e for e in json.load(f)["entries"]}
 
 
+def results_in(folder):
+    return sorted(os.path.relpath(path, folder) for path, _, files in os.walk(folder) if "result.json" in files)
+
+
 def is_as_by_run(s, result, reference="reference"):
     """The data files of every result are those that `leat run` makes of the same archive."""
-    for folder in os.listdir(reference):
+    for folder in results_in(reference):
         files = [f for f in os.listdir(f"{reference}/{folder}") if f not in ("result.json", "report.html")]
         files = [f for f in files if os.path.isfile(f"{reference}/{folder}/{f}")]
         _, wrong, missing = filecmp.cmpfiles(f"{reference}/{folder}", f"{s.spool}/out/{result}/{folder}", files, False)
         s.check(not wrong and not missing and files, f"{result}/{folder}: {wrong} {missing}")
-    there = sorted(os.listdir(f"{s.spool}/out/{result}"))
-    s.check(there == sorted([*os.listdir(reference), "result.json"]), f"{result} holds {there}")
+    there = results_in(f"{s.spool}/out/{result}")
+    s.check(there == sorted([*results_in(reference), "."]), f"{result} holds {there}")
 
 
 pack("reference.tar", GOOD)
@@ -130,7 +134,7 @@ for name in kinds:
     s.check(len(found) == 7 and {e["code"] for e in found.values()} == {"ok"}, f"{name}: {found}")
 drop(s, "pearson/plain.zip", {"x.csv": TABLES["t0.clusters.csv"]})
 s.done(["pearson/plain.zip"], "a folder's pipeline")
-s.check(s.has("out/plain/x/pearson.npz"), "no result of x.csv")
+s.check(s.has("out/pearson/plain/x/pearson.npz"), "no result of x.csv")
 drop(s, "mixed.tar.gz", {**BAD, **GOOD})
 s.done(["mixed.tar.gz"], "good ones among bad ones")
 is_as_by_run(s, "mixed")

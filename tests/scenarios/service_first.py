@@ -14,13 +14,13 @@ s.drop("a.clusters.csv", table())
 s.drop("sub/deep/b.clusters.csv", table(seed=2))
 s.drop("pearson/c.csv", table(seed=3))
 s.until(lambda: s.status()["totals"]["done"] == 3, "three results")
-for name in "abc":
+for name in "a", "sub/deep/b", "pearson/c":
     s.check(s.has(f"out/{name}/result.json"), f"no result {name}")
 for path in ("a.clusters.csv", "sub/deep/b.clusters.csv", "pearson/c.csv"):
     s.check(s.has("done/" + path) and not s.has("in/" + path), f"{path} was not put away")
-with open("spool/out/c/result.json") as f:
+with open("spool/out/pearson/c/result.json") as f:
     result = json.load(f)
-s.check(result["pipeline"] == "pearson" and result["inputs"][0]["name"] == "c.csv", "result.json")
+s.check(result["pipeline"] == "pearson" and result["inputs"][0]["name"] == "pearson/c.csv", "result.json")
 
 # The same name again is a new job, and its result gets a name of its own.
 s.drop("a.clusters.csv", table(seed=4))

@@ -1,17 +1,21 @@
-"""Folders in done/ that the service cannot use, and a long job while the disk is full; see service_held.sh."""
+"""Folders in out/ and done/ that the service cannot use, and a long job while the disk is full; see service_held.sh."""
 import os
 import subprocess
 
 from service import OTHER, Service, grid, service_of_another, table
 
-# One job's input cannot be archived: it waits, says why, and nobody waits for it.
+# One job's result cannot be published, nor its input archived: it waits, says why, and nobody waits for it.
 s = service_of_another()
 os.makedirs("other/spool/done/sub")
 os.mkdir("other/spool/in/sub")
+os.mkdir("other/spool/out/sub")
 os.chown("other/spool/in/sub", OTHER, OTHER)
 s.drop("sub/a.clusters.csv", table())
-s.until(lambda: all(word in s.waits().get("in/sub/a.clusters.csv", "") for word in ("done/sub", "ermission denied")),
-        "a job that is held, and why")
+for folder in "out/sub", "done/sub":
+    s.until(lambda: all(word in s.waits().get("in/sub/a.clusters.csv", "") for word in (folder, "ermission denied")),
+            f"a job that is held for {folder}, and why")
+    if folder == "out/sub":
+        os.chown("other/spool/out/sub", OTHER, OTHER)
 for i in range(50):
     s.drop(f"good{i}.clusters.csv", table(seed=i))
 s.until(lambda: s.status()["totals"]["done"] == 50, "the others are done")
@@ -19,7 +23,7 @@ s.check(s.status()["state"] == "running" and "paused" not in s.said(), "all were
 s.check("in/sub/a.clusters.csv" in s.waits() and s.status()["n_waiting"] == 1, "it waits no more")
 os.chown("other/spool/done/sub", OTHER, OTHER)
 s.until(lambda: s.status()["totals"]["done"] == 51, "done once the folder is its own")
-s.check(s.has("done/sub/a.clusters.csv") and not s.waits(), "it was not archived")
+s.check(s.has("done/sub/a.clusters.csv") and s.has("out/sub/a") and not s.waits(), "it was not archived")
 
 # Nor can one whose folder in done/ is another file system.
 for name in ("done", "in"):
@@ -31,7 +35,7 @@ try:
     s.until(lambda: "done/mounted" in s.waits().get("in/mounted/b.clusters.csv", ""), "a job that is held, and why")
     s.drop("good50.clusters.csv", table(seed=50))
     s.until(lambda: s.has("done/good50.clusters.csv"), "the next one is done")
-    s.check("in/mounted/b.clusters.csv" in s.waits() and s.has("out/b"), "it waits no more")
+    s.check("in/mounted/b.clusters.csv" in s.waits() and s.has("out/mounted/b"), "it waits no more")
 finally:
     subprocess.run(["umount", "-l", "other/spool/done/mounted"], check=True)
 os.chown("other/spool/done/mounted", OTHER, OTHER)

@@ -20,17 +20,18 @@ for part in ("dem", "source"):
 s.until(lambda: s.status()["in_flight"], "a long job")
 worker = s.status()["workers"][0]["pid"]
 os.kill(worker, signal.SIGSTOP)  # the long job does not end before the others have come, however fast the machine is
-s.drop("sub/x.clusters.csv", table())
-s.until(lambda: "in/x.dem.asc" in s.waits().get("in/sub/x.clusters.csv", ""), "the later one waits, and says for what")
+s.drop("x.clusters.csv", table())
+s.until(lambda: "in/x.dem.asc" in s.waits().get("in/x.clusters.csv", ""), "the later one waits, and says for what")
 for i in range(5):
     s.drop("x.clusters.csv", table(seed=i))
     s.until(lambda: not s.has("in/x.clusters.csv"), "taken")
+s.drop("sub/x.clusters.csv", table())  # another result
 os.kill(worker, signal.SIGCONT)
 s.drop("y.clusters.csv", table())
-s.until(lambda: s.has("out/y"), "nobody else waits")
+s.until(lambda: s.has("out/y") and s.has("out/sub/x"), "nobody else waits")
 s.check(s.status()["in_flight"][0]["name"] == "in/x.dem.asc" and s.status()["n_waiting"] == 6 and
         s.status()["n_queued"] == 0 and not s.has("out/x"), f"{s.status()}")
-s.until(lambda: s.status()["totals"]["done"] == 8, "all are done")
-s.check(pipeline_of("x") == "pearson" and sorted(os.listdir("spool/out")) == ["x", "y"], "an earlier result is there")
+s.until(lambda: s.status()["totals"]["done"] == 9, "all are done")
+s.check(pipeline_of("x") == "pearson" and sorted(os.listdir("spool/out")) == ["sub", "x", "y"], "an earlier result is there")
 s.stop()
 s.is_clean()

@@ -316,6 +316,19 @@ def names_below(folder):
             yield os.path.relpath(os.path.join(at, name), folder)
 
 
+def results_below(out):
+    """The results, in the folders of their inputs; what is hidden; what is neither a result nor above any."""
+    found = []
+    for path, folders, files in os.walk(out):
+        hidden = os.path.basename(path).startswith(".")
+        if path != out and (hidden or "result.json" in files or not folders):
+            found.append(os.path.relpath(path, out))
+            folders.clear()
+        else:
+            found += [os.path.relpath(os.path.join(path, name), out) for name in files]
+    return found
+
+
 # --- counting ----------------------------------------------------------------------------------------------------
 
 
@@ -375,9 +388,9 @@ class Ledger:
     def read_results(self):
         """Which inputs have results, by result.json; each is what it says it is."""
         here = collections.Counter()
-        for name in self.fresh("out", os.listdir(self.service.out)):
+        for name in self.fresh("out", results_below(self.service.out)):
             folder = os.path.join(self.service.out, name)
-            if name.startswith("."):
+            if os.path.basename(name).startswith("."):
                 self.blame("left over", "out/%s" % name)
                 continue
             try:

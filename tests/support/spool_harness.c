@@ -102,7 +102,7 @@ static int run_child(struct round *r, bool keeps_going, unsigned kill_us)
     }
     if (kill_us > 0) {
         char name[32];
-        snprintf(name, sizeof(name), "in/l%zu.csv", r->n_tokens);
+        snprintf(name, sizeof(name), "in/l%zu/l.csv", r->n_tokens);
         usleep(kill_us / 2);
         drop(r, name, false);
         usleep(kill_us / 2);
@@ -167,8 +167,8 @@ static void sweep(void)
          way++) { /* what is replaced and deleted makes no difference before */
         sweep_one(true, 0, way, first);
     }
-    sweep_one(false, 3, 0, 1); /* enough that they share a sync at each step */
-    sweep_one(false, 3, 2, 1);
+    sweep_one(false, 6, 0, 1); /* enough, of as many folders, that they share a sync at each step */
+    sweep_one(false, 6, 2, 1);
 }
 
 static void randomly(unsigned long rounds)
@@ -185,7 +185,7 @@ static void randomly(unsigned long rounds)
         }
         for (unsigned deaths = 1 + random_below(5), i = 0; i < deaths; i++) {
             char name[32];
-            snprintf(name, sizeof(name), "in/k%u.csv", i);
+            snprintf(name, sizeof(name), "in/x/k%u/k.csv", i);
             spool_fault_clear();
             if (n % 2 == 0) {
                 *(random_below(2) == 0 ? &spool_fault->die_before : &spool_fault->die_after) =

@@ -42,6 +42,8 @@ void begin_round(struct round *r, const char *base, bool replace, size_t n_more)
     drop(r, "in/x/a.csv", false); /* these two often end when no other does */
     drop(r, "in/y/z/b.csv", false);
     drop(r, "in/a.csv", false);
+    drop(r, "in/x/a.tsv", false); /* the same result as x/a.csv */
+    drop(r, "in/y.csv", false);   /* a result where others have a folder */
     drop(r, "in/p.dem.asc", false);
     drop(r, "in/p.source.asc", false);
     drop(r, "in/bad.csv", true);
@@ -49,11 +51,13 @@ void begin_round(struct round *r, const char *base, bool replace, size_t n_more)
     drop(r, "in/again.csv", false);
     for (size_t i = 0; i < n_more; i++) {
         char name[32];
-        snprintf(name, sizeof(name), "in/m%zu.csv", i);
+        snprintf(name, sizeof(name), "in/m%zu/m.csv", i);
         drop(r, name, false);
     }
     put_file(r->root_fd, "out/r/result.json", "{}");
     put_file(r->root_fd, "out/r/data/0", "old");
+    put_file(r->root_fd, "out/x/a/result.json", "{}");
+    put_file(r->root_fd, "out/x/a/data/0", "old");
     totals.n_rounds++;
 }
 
@@ -90,24 +94,49 @@ static int count_tokens(void *user, int at_fd, const char *name, const char *pat
     return 0;
 }
 
-/* Results must be whole; a failure must have its reason. */
+static bool is_whole_failure(int at_fd, const char *name)
+{
+    char file[300];
+    snprintf(file, sizeof(file), "%s/reason.json", name);
+    const char *text = text_of(at_fd, file);
+    return text != NULL && text[0] == '{';
+}
+
+static bool is_whole_result(int at_fd, const char *name)
+{
+    char file[300];
+    snprintf(file, sizeof(file), "%s/result.json", name);
+    const char *text = text_of(at_fd, file);
+    const bool has_json = text != NULL && text[0] == '{';
+    snprintf(file, sizeof(file), "%s/data", name);
+    return has_json && count_entries(at_fd, file) == (strncmp(name, "p", 1) == 0 ? 2U : 1U);
+}
+
+/* A folder in OUT that holds folders, and nothing of a result. */
+static bool is_above_results(int at_fd, const char *name)
+{
+    char file[300];
+    snprintf(file, sizeof(file), "%s/result.json", name);
+    const bool has_json = is_there(at_fd, file);
+    snprintf(file, sizeof(file), "%s/data", name);
+    return !has_json && !is_there(at_fd, file) && count_entries(at_fd, name) > 0;
+}
+
+/* Results must be whole, at whatever depth, and lie in no other; a failure must have its reason. */
 static int check_whole(void *user, int at_fd, const char *name, const char *path, bool is_folder)
 {
-    struct round *r = user;
-    char file[300];
-    if (!is_folder || strchr(path, '/') != NULL) {
+    const struct search *search = user;
+    const bool is_below = strchr(path, '/') != NULL;
+    if (!is_folder || (search->in_failed && is_below) ||
+        (search->in_out && strcmp(name, "data") == 0)) {
         return 0;
     }
-    bool failure = strchr(name, '-') == name + 8;
-    snprintf(file, sizeof(file), "%s/%s", name, failure ? "reason.json" : "result.json");
-    const char *text = text_of(at_fd, file);
-    bool whole = text != NULL && text[0] == '{';
-    snprintf(file, sizeof(file), "%s/data", name);
-    if (!failure && count_entries(at_fd, file) != (strncmp(name, "p", 1) == 0 ? 2U : 1U)) {
-        whole = false;
-    }
+    const bool whole = search->in_failed
+                           ? is_whole_failure(at_fd, name)
+                           : is_above_results(at_fd, name) ||
+                                 (is_whole_result(at_fd, name) && count_entries(at_fd, name) == 2);
     if (!whole) {
-        printf("%s: not whole: %s\n", r->root, path);
+        printf("%s: not whole: %s\n", search->r->root, path);
         totals.n_torn++;
     }
     return 0;
@@ -120,7 +149,7 @@ static void count_in(struct round *r, const char *folder)
     if (fd >= 0) {
         disk_walk(fd, 8, count_tokens, &search);
         if (strcmp(folder, "done") != 0) {
-            disk_walk(fd, 8, check_whole, r);
+            disk_walk(fd, 8, check_whole, &search);
         }
         close(fd);
     }
@@ -143,6 +172,19 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
+/* Whether another input has the same name of a result, in the same folder, and has one. */
+static bool has_later(const struct round *r, size_t i)
+{
+    const char *path = strchr(r->tokens[i].token, ' ');
+    const size_t n = strcspn(path, ".") + 1;
+    bool found = false;
+    for (size_t k = 0; k < r->n_tokens; k++) {
+        const char *other = strchr(r->tokens[k].token, ' ');
+        found = found || (k != i && r->tokens[k].n_results > 0 && strncmp(path, other, n) == 0);
+    }
+    return found;
+}
+
 void check_round(struct round *r)
 {
     unsigned long waiting = 0;
@@ -162,7 +204,8 @@ void check_round(struct round *r)
         const unsigned archived = r->tokens[i].n_archived;
         const bool fails = r->tokens[i].fails;
         /* With `replace` results of one name follow each other: the last one stays. */
-        const bool replaced = r->replace && strstr(r->tokens[i].token, "a.csv") != NULL;
+        const bool replaced =
+            r->replace && strstr(r->tokens[i].token, "/a.") != NULL && has_later(r, i);
         const bool kept = !r->replace || fails;
         if ((results == 0 && !fails && !replaced) || (archived == 0 && kept)) {
             printf("%s: lost: %s\n", r->root, r->tokens[i].token);

@@ -248,6 +248,146 @@ static void folder_that_is_no_result_is_not_replaced(void **state)
     nothing_is_left_over();
 }
 
+/* --- folders ---------------------------------------------------------------------------------- */
+
+/* A job of in/FOLDER/a.csv, which holds "1", committed. */
+static struct spool_job *new_committed_job_in(const char *folder)
+{
+    struct spool_job *job = new_worked_job(folder);
+    spool_durable(s, &job, 1);
+    spool_commit(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_COMMITTED);
+    return job;
+}
+
+static void publish_as(struct spool_job *job, const char *name)
+{
+    char path[128];
+    spool_publish(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_PUBLISHED);
+    assert_string_equal(job->published, name);
+    spool_archive(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    snprintf(path, sizeof(path), "out/%s/data/0", name);
+    holds(path, "1");
+    spool_job_free(job);
+    nothing_but_the_lock_is_left();
+}
+
+static void results_of_one_name_lie_in_the_folders_of_their_inputs(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"site A", "site B", "site A/2026", ""};
+    spool_configure(s, false, true, 3, 0);
+    for (size_t i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%s%sa", folders[i], *folders[i] != '\0' ? "/" : "");
+        publish_as(new_committed_job_in(folders[i]), name);
+    }
+    assert_int_equal(count_entries(root_fd, "out"), 3);
+}
+
+/* Puts something in the way of FOLDER; `late`: after the commit. */
+static void folder_that_cannot_hold_results(const char *folder, void (*block)(void), bool late)
+{
+    char name[64];
+    if (!late) {
+        block();
+    }
+    struct spool_job *job = new_committed_job_in(folder);
+    snprintf(name, sizeof(name), "a~%s", job->id);
+    if (late) {
+        block();
+    }
+    publish_as(job, name);
+    holds("out/x/result.json", "{}");
+    assert_int_equal(count_entries(root_fd, "out/x"), 1);
+}
+
+static void put_result(void)
+{
+    put("out/x/result.json", "{}");
+}
+
+static void a_result_lies_in_no_other(void **state)
+{
+    (void)state;
+    spool_configure(s, false, true, 3, 0);
+    folder_that_cannot_hold_results("x", put_result, false);
+    folder_that_cannot_hold_results("x/y/z", put_result, true);
+}
+
+static void put_link(void)
+{
+    put("elsewhere/x", "");
+    put_result();
+    assert_int_equal(symlinkat("../elsewhere", root_fd, "out/l"), 0);
+}
+
+static void no_result_leaves_the_output_folder_over_a_link(void **state)
+{
+    (void)state;
+    folder_that_cannot_hold_results("l", put_link, true);
+    assert_int_equal(unlinkat(root_fd, "out/l", 0), 0);
+    folder_that_cannot_hold_results("l/deep", put_link, false);
+    assert_int_equal(count_entries(root_fd, "elsewhere"), 1);
+}
+
+static void put_file_in_the_way(void)
+{
+    put("out/f", "mine");
+    put_result();
+}
+
+static void a_file_in_the_place_of_a_folder_stays(void **state)
+{
+    (void)state;
+    folder_that_cannot_hold_results("f/g", put_file_in_the_way, false);
+    folder_that_cannot_hold_results("f", put_file_in_the_way, true);
+    holds("out/f", "mine");
+}
+
+static unsigned long syncs_of(const char *step)
+{
+    unsigned long n = 0;
+    for (unsigned i = 0; i < spool_fault->n_points; i++) {
+        if (strcmp(spool_fault->points[i].name, step) == 0) {
+            n = spool_fault->points[i].n_seen;
+        }
+    }
+    return n;
+}
+
+/* Whoever made it may have died before that was on disk. */
+static void folder_that_is_there_is_put_on_disk_too(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_committed_job_in("x/y");
+    put("out/x/y/mine", "");
+    const unsigned long before = syncs_of("publish.folder/fsync");
+    publish_as(job, "x/y/a");
+    assert_int_equal(syncs_of("publish.folder/fsync") - before, 2);
+}
+
+static void folder_that_cannot_be_made_now_is_made_later(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {"publish.folder", "publish.out"};
+    struct spool_job *job = new_committed_job_in("x/y");
+    for (size_t i = 0; i < 2; i++) {
+        strcpy(spool_fault->fail_step, steps[i]);
+        spool_fault->error = ENOSPC;
+        spool_publish(s, &job, 1);
+        expect(job, SPOOL_TRANSIENT, SPOOL_COMMITTED);
+        spool_fault_clear();
+    }
+    spool_job_free(job);
+    start();
+    assert_int_equal(r.n_finished, 1);
+    holds("out/x/y/a/data/0", "1");
+    nothing_but_the_lock_is_left();
+}
+
 #define PUBLISH_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_recovery)
 
 int main(void)
@@ -263,6 +403,12 @@ int main(void)
         PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
         PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),
         PUBLISH_TEST(folder_that_is_no_result_is_not_replaced),
+        PUBLISH_TEST(results_of_one_name_lie_in_the_folders_of_their_inputs),
+        PUBLISH_TEST(a_result_lies_in_no_other),
+        PUBLISH_TEST(no_result_leaves_the_output_folder_over_a_link),
+        PUBLISH_TEST(a_file_in_the_place_of_a_folder_stays),
+        PUBLISH_TEST(folder_that_is_there_is_put_on_disk_too),
+        PUBLISH_TEST(folder_that_cannot_be_made_now_is_made_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,13 +168,18 @@ static void torn_or_lying_record_with_inputs_fails_and_without_is_removed(void *
 static void damaged_commit_fails_the_job_and_publishes_nothing(void **state)
 {
     (void)state;
-    claimed_job();
-    commit_record("../a", "false");
-    put("out/." ID ".part/result.json", "{}");
-    start();
-    assert_int_equal(r.n_failed, 1);
-    failed_because("commit record is damaged");
-    is_empty("out");
+    static const char *const names[] = {"../a", "sub/../../a", "/a", "sub//a", "sub/", ""};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        claimed_job();
+        commit_record(names[i], "false");
+        put("out/." ID ".part/result.json", "{}");
+        start();
+        assert_int_equal(r.n_failed, 1);
+        failed_because("commit record is damaged");
+        is_empty("out");
+        assert_int_equal(spool_retry(root, ID), STATUS_OK);
+        assert_int_equal(unlinkat(root_fd, "in/sub/a.csv", 0), 0);
+    }
 }
 
 static void committed_job_is_published_and_archived(void **state)

@@ -44,8 +44,9 @@ static void several_parts_and_their_sub_folder_stay_together(void **state)
     struct spool_job *job = new_job("x/y", "s", "s.dem.asc", "s.source.asc");
     spool_claim(s, &job, 1);
     work_on(job);
-    holds("out/s/data/0", "dem");
-    holds("out/s/data/1", "source");
+    assert_string_equal(job->published, "x/y/s");
+    holds("out/x/y/s/data/0", "dem");
+    holds("out/x/y/s/data/1", "source");
     holds("done/x/y/s.dem.asc", "dem");
     holds("done/x/y/s.source.asc", "source");
     spool_job_free(job);

@@ -90,10 +90,9 @@ int disk_rename(const char *step, int from_fd, const char *from, int to_fd, cons
     return CHANGE(renameat(from_fd, from, to_fd, to), step, "rename", from_fd, to_fd, from, to);
 }
 
-int disk_exchange(const char *step, int at_fd, const char *a, const char *b)
+int disk_exchange(const char *step, int a_fd, const char *a, int b_fd, const char *b)
 {
-    return CHANGE(renameat2(at_fd, a, at_fd, b, RENAME_EXCHANGE), step, "exchange", at_fd, at_fd, a,
-                  b);
+    return CHANGE(renameat2(a_fd, a, b_fd, b, RENAME_EXCHANGE), step, "exchange", a_fd, b_fd, a, b);
 }
 
 int disk_unlink(const char *step, int at_fd, const char *name)

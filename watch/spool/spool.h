@@ -6,7 +6,7 @@
  *   ROOT/.work/ID/attempts               a line before every attempt at the work
  *   OUT/.ID.part/                        the result while it is being made
  *   ROOT/.work/ID/commit                 from here a job only rolls forward
- *   OUT/X/                               published by one rename
+ *   OUT/sub/X/                           published by one rename
  *   ROOT/.work/ID/published              and that is on disk
  *   ROOT/done/sub/X.csv                  archived; .work/ID is gone
  *   ROOT/failed/ID/in/X.csv, reason.json failed, in one rename of the job's folder
@@ -92,7 +92,8 @@ struct spool_job {
     size_t n_files;
     json_t *parameters;  /* object, the caller's; recorded with the job; never NULL */
     json_t *outputs;     /* the caller's, before commit: array of {"name", "bytes", ...} or NULL */
-    char *published;     /* what the result was called in the end: X or X~ID; NULL until known */
+    char *published;     /* where in OUT the result is in the end: FOLDER/X, FOLDER/X~ID or X~ID;
+                            NULL until known */
     unsigned n_attempts; /* charged */
     enum spool_state state;
     enum spool_outcome outcome; /* of the last step */
@@ -104,7 +105,7 @@ struct spool_job {
      * be had, so that the inputs go to done/ itself. */
     uint64_t part_inode;
     bool replace, named, changed, charged, done_folder_blocked;
-    int folder_error; /* of the last fsync of its folder in in/ or done/; 0: none */
+    int folder_error; /* of the last fsync of its folder in in/, done/ or OUT; 0: none */
     char *reason;     /* text of reason.json, from the first spool_fail on; NULL before. After
                          recovery also what was found */
 };
@@ -185,7 +186,9 @@ void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bo
 void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Writes `commit`: from here the job only rolls forward. */
 void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n);
-/* Gives the result its name: the stem; STEM~ID when that is taken and not to be replaced.
+/* Gives the result its name: FOLDER/STEM, in folders that are made where they are missing;
+ * FOLDER/STEM~ID when that is taken and not to be replaced; STEM~ID when FOLDER cannot hold it: it
+ * is a result itself, or lies in one, or somebody has put a file or a link in its way.
  * SPOOL_TRANSIENT also when the result is not in OUT, and nothing says that it was published. */
 void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Whether the inputs of a job that is worked on are still what they were when the attempt began;

@@ -224,8 +224,8 @@ enum status spool_read_commit(int job_fd, struct spool_job *job)
     const json_t *inode = json_object_get(object, "part_inode");
     char *final;
     enum status code = decode(json_object_get(object, "final"), &final);
-    if (code == STATUS_OK && beneath_is_name(final) && json_is_integer(inode) && id != NULL &&
-        strcmp(id, job->id) == 0) {
+    if (code == STATUS_OK && beneath_is_path(final) && *final != '\0' && json_is_integer(inode) &&
+        id != NULL && strcmp(id, job->id) == 0) {
         free(job->published);
         job->published = final;
         job->part_inode = (uint64_t)json_integer_value(inode);

@@ -141,6 +141,9 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
 /* spool_claim.c: the rest of spool_claim for jobs whose `job` record is on disk: moves what is not
  * yet there, and verifies. */
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* spool_publish.c: the name that the result is going to have, if nobody takes it meanwhile, into
+ * job->published. False, with errno: no memory. */
+bool spool_choose_name(const struct spool *s, struct spool_job *job);
 /* spool_fail.c: of what is in failed/, ends what a retry that was cut short has left: a failure
  * again while it has inputs, else nothing. */
 void spool_end_retries(struct spool *s, const struct spool_names *failed);

@@ -1,0 +1,512 @@
+/*
+ * spool_publish - the result gets its name: OUT/FOLDER/X, by the folder of its inputs in in/.
+ *
+ * The part lies in OUT itself. Before it is renamed, the folders that it is to lie in are made, and
+ * put on disk with all above them, those that are there too: whoever has made them may have been
+ * killed before that. The rename is on disk once the new folder is.
+ *
+ * A result lies in no other: where FOLDER, or a folder above it, is one itself, a file or a link,
+ * the name is X~ID, in OUT itself. Nothing is looked at or made through a link.
+ *
+ * To replace an earlier result the two folders change names in one step; which of them is the new
+ * one shows in its inode number.
+ *
+ * A part that is missing has been published, or OUT is not the folder that it lies in: a disk that
+ * is not mounted. So a missing part is taken for published only where something says so: its name
+ * leads to it; .work/ID/published, which follows the fsync of its folder; inputs that have left
+ * .work/ID. The last two hold also when the result was taken away, or replaced by a later one,
+ * before the inputs were archived; a later one is not let in its place until they are on disk.
+ */
+#include "watch/spool/spool_state.h"
+
+#include "formats/base/log.h"
+#include "watch/files/beneath.h"
+#include "watch/files/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Of the first n bytes of a path, how many are those of the folder that it lies in; 0: OUT. */
+static size_t above(const char *path, size_t n)
+{
+    while (n > 0 && path[--n] != '/') {
+    }
+    return n;
+}
+
+/* How long the FOLDER of FOLDER/NAME is; 0: it lies in OUT itself. */
+static size_t folder_bytes(const char *result)
+{
+    return above(result, strlen(result));
+}
+
+static const char *last_of(const char *result)
+{
+    const size_t n = folder_bytes(result);
+    return n > 0 ? result + n + 1 : result;
+}
+
+static bool is_in_one_folder(const char *a, const char *b)
+{
+    const size_t n = folder_bytes(a);
+    return n == folder_bytes(b) && strncmp(a, b, n) == 0;
+}
+
+/* Opens the first n bytes of the path, a folder in OUT; -1 with errno. */
+static int open_above(const struct spool *s, const char *path, size_t n, int flags)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%.*s", (int)n, path);
+    return beneath_open(s->out_fd, folder, flags | O_DIRECTORY);
+}
+
+/* Whether the folder at the path is an earlier result of leat. */
+static bool is_result(const struct spool *s, const char *path, size_t n)
+{
+    struct stat st;
+    int fd = open_above(s, path, n, O_PATH);
+    bool found =
+        fd >= 0 && fstatat(fd, "result.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+    beneath_close(fd);
+    return found;
+}
+
+/* Whether there is anything of that name. */
+static bool is_taken(const struct spool *s, const char *path)
+{
+    const int fd = beneath_open(s->out_fd, path, O_PATH);
+    const bool taken = fd >= 0 || errno == ELOOP;
+    beneath_close(fd);
+    return taken;
+}
+
+/* Whether the error says that something else than a folder is in the way. */
+static bool is_in_the_way(int error)
+{
+    return error == ENOTDIR || error == ELOOP || error == EEXIST || error == EXDEV ||
+           error == ENAMETOOLONG;
+}
+
+/* Whether FOLDER can hold no results: it is one, or lies in one, is a file or a link. What is not
+ * there yet can. */
+static bool is_blocked(const struct spool *s, const char *folder)
+{
+    const size_t len = strlen(folder);
+    if (len + NAME_MAX + 2 > PATH_MAX) {
+        return true;
+    }
+    for (size_t n = 0; n < len;) {
+        n += n > 0;
+        n += strcspn(folder + n, "/");
+        const int fd = open_above(s, folder, n, O_PATH);
+        const bool blocked = fd < 0 ? is_in_the_way(errno) : is_result(s, folder, n);
+        const bool is_there = fd >= 0;
+        beneath_close(fd);
+        if (blocked || !is_there) {
+            return blocked;
+        }
+    }
+    return false;
+}
+
+/* Names the result FOLDER/NAME, of the first n bytes of a path, or NAME; false: no memory. */
+static bool set_name(struct spool_job *job, const char *path, size_t n, const char *name)
+{
+    char *result;
+    if (asprintf(&result, "%.*s%s%s", (int)n, path, n > 0 ? "/" : "", name) < 0) {
+        errno = ENOMEM;
+        return false;
+    }
+    free(job->published);
+    job->published = result;
+    return true;
+}
+
+/* X~ID, and so on, in the same folder. */
+static bool set_other_name(struct spool_job *job, const char *path, size_t n, unsigned count)
+{
+    char other[256];
+    spool_other_name(job->stem, job->stem, job->id, count, other);
+    return set_name(job, path, n, other);
+}
+
+bool spool_choose_name(const struct spool *s, struct spool_job *job)
+{
+    const size_t n = strlen(job->folder);
+    job->replace = s->replace;
+    if (is_blocked(s, job->folder)) {
+        return set_other_name(job, "", 0, 1);
+    }
+    if (!set_name(job, job->folder, n, job->stem)) {
+        return false;
+    }
+    const bool is_free = !is_taken(s, job->published) ||
+                         (s->replace && is_result(s, job->published, strlen(job->published)));
+    return is_free || set_other_name(job, job->folder, n, 1);
+}
+
+/* Whether the folder at the path is the part that the job was committed with. */
+static bool has_name(const struct spool *s, const struct spool_job *job, const char *path)
+{
+    struct stat st;
+    const int fd = beneath_open(s->out_fd, path, O_PATH | O_DIRECTORY);
+    const bool has = fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_ino == job->part_inode;
+    beneath_close(fd);
+    return has;
+}
+
+/* --- folders ---------------------------------------------------------------------------------- */
+
+/* As spool_set_outcome_errno; a folder that has been removed meanwhile is made again. */
+static void set_trouble(const struct spool *s, struct spool_job *job, int error, const char *what)
+{
+    const int n = (int)folder_bytes(job->published);
+    if (error == ENOENT) {
+        spool_set_outcome(job, SPOOL_TRANSIENT, "%s: a folder in '%s' has been removed", what,
+                          s->out);
+    } else if (n == 0) {
+        spool_set_outcome_errno(job, error, what);
+    } else {
+        char text[STATUS_MESSAGE_BYTES];
+        snprintf(text, sizeof(text), "%s (it belongs into '%s/%.*s')", what, s->out, n,
+                 job->published);
+        spool_set_outcome_errno(job, error, text);
+    }
+}
+
+/* Whether the part is there; *st is its stat. False with errno. */
+static bool find_part(const struct spool *s, const struct spool_job *job, struct stat *st)
+{
+    char part[SPOOL_ID_BYTES + 8];
+    spool_part_name(job->id, part);
+    return fstatat(s->out_fd, part, st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* mkdir -p; -1 with errno. */
+static int make_folders(const struct spool *s, const char *path)
+{
+    char name[NAME_MAX + 1];
+    int fd = beneath_open(s->out_fd, "", O_RDONLY | O_DIRECTORY);
+    while (fd >= 0 && *path != '\0') {
+        const size_t n = strcspn(path, "/");
+        snprintf(name, sizeof(name), "%.*s", (int)n, path);
+        path += n + (path[n] == '/');
+        int next = beneath_open(fd, name, O_RDONLY | O_DIRECTORY);
+        if (next < 0 && errno == ENOENT &&
+            disk_make_folder("publish.folder", fd, name, 0777) == 0) {
+            next = beneath_open(fd, name, O_RDONLY | O_DIRECTORY);
+        }
+        beneath_close(fd);
+        fd = next;
+    }
+    return fd;
+}
+
+/* The folder that the result is to lie in; where it cannot be had, the name is one in OUT. */
+static void make_folder(const struct spool *s, struct spool_job *job)
+{
+    static const char what[] = "the folder of the result cannot be made";
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%.*s", (int)folder_bytes(job->published), job->published);
+    bool blocked = is_blocked(s, folder);
+    const int fd = blocked ? -1 : make_folders(s, folder);
+    const int error = fd < 0 ? errno : 0;
+    beneath_close(fd);
+    if (blocked || is_in_the_way(error)) {
+        if (!set_other_name(job, "", 0, 1)) {
+            spool_set_outcome_errno(job, ENOMEM, what);
+        }
+    } else if (error != 0) {
+        set_trouble(s, job, error, what);
+    }
+}
+
+/* fsync of every folder above FOLDER, which hold the names of those below them. */
+static int sync_above(const struct spool *s, const char *result)
+{
+    int failed = 0;
+    for (size_t n = folder_bytes(result); n > 0 && failed == 0;) {
+        n = above(result, n);
+        const int fd = open_above(s, result, n, O_RDONLY);
+        failed = fd < 0 ? -1 : disk_sync("publish.folder", fd);
+        beneath_close(fd);
+    }
+    return failed;
+}
+
+/* fsync of FOLDER. One that has been removed meanwhile holds nothing that could be lost. */
+static int sync_folder(const struct spool *s, const char *result)
+{
+    const int fd = open_above(s, result, folder_bytes(result), O_RDONLY);
+    const int failed = fd >= 0 ? disk_sync("publish.out", fd) : errno == ENOENT ? 0 : -1;
+    beneath_close(fd);
+    return failed;
+}
+
+static bool is_seen(struct spool_job *const jobs[], size_t at)
+{
+    bool seen = false;
+    for (size_t i = 0; i < at && !seen; i++) {
+        seen = jobs[i]->folder_error == SPOOL_UNSYNCED &&
+               is_in_one_folder(jobs[i]->published, jobs[at]->published);
+    }
+    return seen;
+}
+
+/* Of jobs whose folder_error is SPOOL_UNSYNCED: every folder once, or all at once where there are
+ * many. 0, or the errno of one that could not be synced; its jobs have met it. */
+static int sync_folders(const struct spool *s, struct spool_job *const jobs[], size_t n,
+                        const char *step, int (*sync)(const struct spool *s, const char *result))
+{
+    size_t n_folders = 0;
+    int error = 0;
+    int met = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_folders += jobs[i]->folder_error == SPOOL_UNSYNCED &&
+                     folder_bytes(jobs[i]->published) > 0 && !is_seen(jobs, i);
+    }
+    const bool shared = n_folders >= SPOOL_SHARES;
+    if (shared) {
+        error = disk_sync_all(step, s->out_fd) == 0 ? 0 : errno;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->folder_error != SPOOL_UNSYNCED) {
+            continue;
+        }
+        if (!shared) {
+            error = sync(s, jobs[i]->published) == 0 ? 0 : errno;
+        }
+        for (size_t k = n; k-- > i;) {
+            if (jobs[k]->folder_error == SPOOL_UNSYNCED &&
+                is_in_one_folder(jobs[i]->published, jobs[k]->published)) {
+                jobs[k]->folder_error = error;
+                if (error != 0) {
+                    set_trouble(s, jobs[k], error, "the folder of the result cannot be synced");
+                }
+            }
+        }
+        met = error != 0 ? error : met;
+    }
+    return met;
+}
+
+/* Makes the folders of all jobs that have a part to be published, and puts them on disk. */
+static void prepare_folders(const struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        struct stat st;
+        job->folder_error = 0;
+        if (spool_is_at(job, SPOOL_COMMITTED) && !job->named && find_part(s, job, &st)) {
+            make_folder(s, job);
+            const bool is_made = job->outcome == SPOOL_OK && folder_bytes(job->published) > 0;
+            job->folder_error = is_made ? SPOOL_UNSYNCED : 0;
+        }
+    }
+    (void)sync_folders(s, jobs, n, "publish.folder", sync_above);
+}
+
+/* --- publish ---------------------------------------------------------------------------------- */
+
+/* The part takes the place of an earlier result, which becomes the part; where names cannot be
+ * exchanged in one step, the earlier one steps aside first. */
+static int replace(const struct spool *s, const struct spool_job *job, const char *part, int folder)
+{
+    char old[SPOOL_ID_BYTES + 8];
+    const char *name = last_of(job->published);
+    if (disk_exchange("publish.exchange", s->out_fd, part, folder, name) == 0) {
+        return 0;
+    }
+    if (errno != EINVAL && errno != ENOSYS) {
+        return -1;
+    }
+    snprintf(old, sizeof(old), ".%s.old", job->id);
+    return disk_rename("publish.aside", folder, name, s->out_fd, old) == 0
+               ? disk_rename("publish.name", s->out_fd, part, folder, name)
+               : -1;
+}
+
+/* Whether it has a name that set_other_name gives. */
+static bool has_other_name(const struct spool *s, const struct spool_job *job, size_t n_folder)
+{
+    char other[256];
+    char path[PATH_MAX];
+    bool found = false;
+    for (unsigned tries = 1; !found && tries < SPOOL_NAMES_TRIED; tries++) {
+        spool_other_name(job->stem, job->stem, job->id, tries, other);
+        snprintf(path, sizeof(path), "%.*s%s%s", (int)n_folder, job->published,
+                 n_folder > 0 ? "/" : "", other);
+        found = has_name(s, job, path);
+    }
+    return found;
+}
+
+/* Whether a part that is missing is known to have been published: 1; 0: it is not; -1, with errno:
+ * the job's folder cannot be looked into now. */
+static int was_published(struct spool *s, const struct spool_job *job)
+{
+    struct stat st;
+    char path[SPOOL_ID_BYTES + 16 + 256];
+    const size_t n_folder = folder_bytes(job->published);
+    bool found = job->n_files == 0 || has_name(s, job, job->published) ||
+                 has_other_name(s, job, n_folder) || (n_folder > 0 && has_other_name(s, job, 0));
+    snprintf(path, sizeof(path), "%s/published", job->id);
+    found = found || fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    for (size_t i = 0; !found && i < job->n_files; i++) {
+        snprintf(path, sizeof(path), "%s/in/%s", job->id, job->files[i].name);
+        if (fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            if (errno != ENOENT && errno != ENOTDIR) {
+                return -1;
+            }
+            found = true;
+        }
+    }
+    return found ? 1 : 0;
+}
+
+/* Leaves .work/ID/published; false, with errno: it cannot be. Then there is the name, as long as
+ * the result keeps it. */
+static bool mark(struct spool *s, const struct spool_job *job)
+{
+    int fd = spool_open_work(s->work_fd, job->id, "");
+    bool done = fd >= 0 && disk_append("publish.mark", fd, "published", "\n", 1) == 0;
+    beneath_close(fd);
+    return done;
+}
+
+/* Those of the jobs that have their name by now: on disk, and marked. 0, or an errno. */
+static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    int unmarked = 0;
+    for (size_t i = 0; i < n; i++) {
+        jobs[i]->folder_error = spool_is_at(jobs[i], SPOOL_COMMITTED) ? SPOOL_UNSYNCED : 0;
+    }
+    const int error = sync_folders(s, jobs, n, "publish.out", sync_folder);
+    for (size_t i = 0; i < n; i++) {
+        struct spool_job *job = jobs[i];
+        if (!spool_is_at(job, SPOOL_COMMITTED)) {
+            continue;
+        }
+        unmarked = mark(s, job) ? unmarked : errno;
+        /* What is left under the part's name now is an earlier result that was replaced. */
+        if (!spool_drop_part(s, job->id)) {
+            log_warning("'%s': an earlier result stays for now as '.%s': %s", s->out, job->id,
+                        strerror(errno));
+        }
+        job->state = SPOOL_PUBLISHED;
+    }
+    return error != 0 ? error : unmarked;
+}
+
+/* Before jobs[at] replaces a result: whatever job that is of is known on disk to be published.
+ * *known: those of earlier calls are. */
+static bool may_replace(struct spool *s, struct spool_job *const jobs[], size_t at, bool *known)
+{
+    bool same = false;
+    for (size_t i = 0; i < at; i++) {
+        same = same || (spool_is_at(jobs[i], SPOOL_COMMITTED) &&
+                        strcmp(jobs[i]->published, jobs[at]->published) == 0);
+    }
+    const int error = same ? settle(s, jobs, at) : 0;
+    if (error != 0) {
+        errno = error;
+        return false;
+    }
+    *known = (*known && !same) || disk_sync_all("publish.marks", s->work_fd) == 0;
+    return *known;
+}
+
+/* Renames jobs[at], whose part has that inode number, or has it replace an earlier result. 0, or an
+ * errno. */
+static int rename_part(struct spool *s, struct spool_job *const jobs[], size_t at,
+                       uint64_t part_inode, bool *known)
+{
+    struct spool_job *job = jobs[at];
+    char part[SPOOL_ID_BYTES + 8];
+    spool_part_name(job->id, part);
+    const int folder = open_above(s, job->published, folder_bytes(job->published), O_PATH);
+    if (folder < 0) {
+        return errno;
+    }
+    const char *name = last_of(job->published);
+    int error = disk_rename("publish.name", s->out_fd, part, folder, name) == 0 ? 0 : errno;
+    if (error == EEXIST && job->replace && part_inode == job->part_inode &&
+        is_result(s, job->published, strlen(job->published))) {
+        const bool done = may_replace(s, jobs, at, known) && replace(s, job, part, folder) == 0;
+        error = done ? 0 : errno;
+    }
+    close(folder);
+    return error;
+}
+
+/* The rename, under the first name that can be had. 0, or an errno. */
+static int give_name(struct spool *s, struct spool_job *const jobs[], size_t at,
+                     uint64_t part_inode, bool *known)
+{
+    struct spool_job *job = jobs[at];
+    int error = EEXIST;
+    for (unsigned tries = 1; error == EEXIST && tries <= SPOOL_NAMES_TRIED; tries++) {
+        error = rename_part(s, jobs, at, part_inode, known);
+        if (error == EEXIST &&
+            !set_other_name(job, job->published, folder_bytes(job->published), tries)) {
+            error = ENOMEM;
+        }
+    }
+    return error;
+}
+
+/* Publishes jobs[at]; those before it have been. */
+static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, bool *known)
+{
+    struct spool_job *job = jobs[at];
+    struct stat st;
+    if (job->named) { /* and its folder was not put on disk; whatever has become of the name since
+                       */
+        return;
+    }
+    if (!find_part(s, job, &st)) {
+        const int was = errno == ENOENT ? was_published(s, job) : -1;
+        if (was < 0) {
+            spool_set_outcome_errno(job, errno, "the result cannot be published");
+        } else if (was == 0) {
+            spool_set_outcome(
+                job, SPOOL_TRANSIENT,
+                "its result, '.%s.part', is not in '%s': is another folder mounted there?", job->id,
+                s->out);
+        }
+        return;
+    }
+    if (job->replace && has_name(s, job, job->published)) { /* names were exchanged by then */
+        return;
+    }
+    const int error = give_name(s, jobs, at, (uint64_t)st.st_ino, known);
+    job->named = error == 0;
+    if (error != 0) {
+        set_trouble(s, job, error, "the result cannot be published");
+    }
+}
+
+void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    bool known = false;
+    for (size_t i = 0; i < n; i++) {
+        (void)spool_enter_step(jobs[i], SPOOL_COMMITTED);
+    }
+    prepare_folders(s, jobs, n);
+    for (size_t i = 0; i < n; i++) {
+        if (spool_is_at(jobs[i], SPOOL_COMMITTED)) {
+            publish(s, jobs, i, &known);
+        }
+    }
+    const int error = settle(s, jobs, n);
+    if (error != 0) {
+        log_debug("'%s': results are not marked as published: %s", s->root, strerror(error));
+    }
+}
