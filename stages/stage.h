@@ -99,8 +99,6 @@ struct stage_need {
                               others are deflated and written; at least 2; 0: 2 */
     bool estimated;        /* a shape is not known before the end */
     bool rereads;          /* end_pass() is going to ask for parts once more */
-    char notice[256];      /* a sentence on how the input is taken, for check and the result's
-                              warnings; "": none */
 };
 
 struct stage_ops {

@@ -303,6 +303,11 @@ void figure_text_up(struct figure *f, double x, double y, double capital, uint32
     }
 }
 
+size_t figure_width(const struct figure *f)
+{
+    return f->width;
+}
+
 double figure_text_width(double capital, const char *text)
 {
     return letters_width(capital, text);
@@ -346,9 +351,9 @@ void figure_bar(struct figure *f, double thick, uint32_t rgb, double opacity)
     cairo_set_line_cap(f->cr, CAIRO_LINE_CAP_ROUND);
 }
 
-void figure_shape(struct figure *f, uint32_t rgb)
+void figure_shape(struct figure *f, uint32_t rgb, double opacity)
 {
-    set_colour(f, rgb, 1);
+    set_colour(f, rgb, opacity);
     cairo_close_path(f->cr);
     cairo_fill(f->cr);
 }

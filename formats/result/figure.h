@@ -47,6 +47,7 @@ void figure_text(struct figure *f, double x, double y, double capital, uint32_t 
 /* The same upwards: x, y is the bottom left. */
 void figure_text_up(struct figure *f, double x, double y, double capital, uint32_t rgb,
                     const char *text);
+size_t figure_width(const struct figure *f);
 double figure_text_width(double capital, const char *text);
 
 /* Of FIGURE_LINES. Nothing is drawn outside of such a rectangle until figure_unclip. */
@@ -59,7 +60,7 @@ void figure_line(struct figure *f, double thick, uint32_t rgb, double opacity);
 /* The same without round ends. */
 void figure_bar(struct figure *f, double thick, uint32_t rgb, double opacity);
 /* Fills what the path goes around. */
-void figure_shape(struct figure *f, uint32_t rgb);
+void figure_shape(struct figure *f, uint32_t rgb, double opacity);
 /* A disc; a ring, `thick` within the radius. */
 void figure_disc(struct figure *f, double x, double y, double radius, uint32_t rgb, double opacity);
 void figure_ring(struct figure *f, double x, double y, double radius, double thick, uint32_t rgb,

@@ -90,6 +90,17 @@ double letters_size(double capital)
     return capital / capital_share;
 }
 
+bool letters_has(uint32_t point)
+{
+    if (need_font() != STATUS_OK) {
+        return false;
+    }
+    pthread_mutex_lock(&lock);
+    const bool has = FT_Get_Char_Index(face, point) != 0;
+    pthread_mutex_unlock(&lock);
+    return has;
+}
+
 uint32_t letters_next(const char **text)
 {
     const uint32_t point = utf8_next(text);

@@ -11,6 +11,7 @@
 #include "formats/base/status.h"
 
 #include <cairo.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,8 @@ double letters_width(double capital, const char *text);
 double letters_size(double capital);
 /* The font for cairo, borrowed. STATUS_NO_MEMORY: it cannot be had. */
 enum status letters_face(cairo_font_face_t **out) STATUS_MUST_CHECK;
+/* Whether the font has a shape for the character. */
+bool letters_has(uint32_t point);
 /* The next character as it is shown; 0 at the end. */
 uint32_t letters_next(const char **text);
 

@@ -4,6 +4,7 @@
 #include "formats/result/plot_axes.h"
 
 #include "formats/base/utf8.h"
+#include "formats/result/letters.h"
 
 #include <assert.h>
 #include <math.h>
@@ -247,9 +248,23 @@ void plot_line(const struct plot_axes *axes, const double *x, const double *y, s
 
 /* --- markers ---------------------------------------------------------------------------------- */
 
+/* A polygon about x, y: n corners, each to the right and downwards in units of r. */
+static void draw_polygon(struct figure *f, double x, double y, double r, size_t n,
+                         const double (*corners)[2], double opacity, uint32_t rgb)
+{
+    figure_from(f, x + r * corners[n - 1][0], y + r * corners[n - 1][1]);
+    for (size_t k = 0; k < n; k++) {
+        figure_to(f, x + r * corners[k][0], y + r * corners[k][1]);
+    }
+    figure_shape(f, rgb, opacity);
+}
+
 void plot_mark_at(struct figure *f, double x, double y, enum plot_marker marker, double size,
                   double opacity, uint32_t rgb)
 {
+    static const double up[][2] = {{0, -1.1}, {1.05, 0.75}, {-1.05, 0.75}};
+    static const double down[][2] = {{0, 1.1}, {1.05, -0.75}, {-1.05, -0.75}};
+    static const double diamond[][2] = {{0, -1.2}, {0.9, 0}, {0, 1.2}, {-0.9, 0}};
     const double r = size / 2, arm = r * 0.8;
     switch (marker) {
     case PLOT_DISC:
@@ -270,6 +285,24 @@ void plot_mark_at(struct figure *f, double x, double y, enum plot_marker marker,
         figure_to(f, x + r * 0.9, y);
         figure_bar(f, r * 1.8, rgb, opacity);
         break;
+    case PLOT_TRIANGLE:
+        draw_polygon(f, x, y, r, 3, up, opacity, rgb);
+        break;
+    case PLOT_WEDGE:
+        draw_polygon(f, x, y, r, 3, down, opacity, rgb);
+        break;
+    case PLOT_DIAMOND:
+        draw_polygon(f, x, y, r, 4, diamond, opacity, rgb);
+        break;
+    case PLOT_PLUS:
+        figure_from(f, x - r, y);
+        figure_to(f, x + r, y);
+        figure_from(f, x, y - r);
+        figure_to(f, x, y + r);
+        figure_line(f, r * 0.4, rgb, opacity);
+        break;
+    case PLOT_MARKERS:
+        break;
     }
 }
 
@@ -283,25 +316,91 @@ void plot_mark(const struct plot_axes *axes, double x, double y, enum plot_marke
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-void plot_name(const char *name, size_t most, char *out)
+/* A character of a name as it is shown. */
+struct shown {
+    char text[UTF8_MOST + 1];
+    size_t n; /* bytes; 0: the name has ended */
+    double width;
+};
+
+static bool can_show(uint32_t point)
+{
+    const bool is_control = point < ' ' || (point >= 0x7f && point < 0xa0);
+    return !is_control && point != 0xfffd && letters_has(point);
+}
+
+static struct shown next_shown(const char **name, double capital, bool *is_whole)
+{
+    struct shown s = {.text = "?", .n = 1};
+    const uint32_t point = utf8_next(name);
+    if (point == 0) {
+        s.n = 0;
+    } else if (can_show(point)) {
+        s.n = utf8_encode(point, (unsigned char *)s.text);
+    } else {
+        *is_whole = false;
+    }
+    s.text[s.n] = '\0';
+    s.width = figure_text_width(capital, s.text);
+    return s;
+}
+
+bool plot_name(const char *name, double capital, double width, char out[PLOT_NAME])
 {
     static const char dots[] = "\xe2\x80\xa6"; /* U+2026 */
-    size_t n = 0, bytes = 0, before = 0;       /* bytes before the last character that fits */
-    for (const char *at = name; *at != '\0' && n <= most; n++) {
-        const char *const from = at;
-        const uint32_t point = utf8_next(&at);
-        const size_t length = (size_t)(at - from);
-        if (n == most) {
-            memcpy(out + before, dots, sizeof dots);
-            return;
+    enum { HALF = (PLOT_NAME - PLOT_NUMBER - (int)sizeof dots) / 2 };
+    const double room = width - figure_text_width(capital, dots);
+    double all = 0, begun = 0; /* what is left of the name; what has been copied */
+    size_t bytes = 0, n = 0;
+    bool is_whole = true;
+    struct shown s;
+    for (const char *at = name; (s = next_shown(&at, capital, &is_whole)).n > 0;) {
+        all += s.width;
+        bytes += s.n;
+    }
+    const bool fits = all <= width && bytes <= (size_t)2 * HALF;
+    while ((s = next_shown(&name, capital, &is_whole)).n > 0) {
+        all -= s.width;
+        bytes -= s.n;
+        if (!fits && (n + s.n > HALF || begun + s.width > room / 2)) {
+            break;
         }
-        before = bytes;
-        if (point < ' ' || point == 0x7f || point == 0xfffd || length > 4) {
-            out[bytes++] = '?';
-        } else {
-            memcpy(out + bytes, from, length);
-            bytes += length;
+        memcpy(out + n, s.text, s.n);
+        n += s.n;
+        begun += s.width;
+    }
+    if (!fits) {
+        memcpy(out + n, dots, sizeof dots - 1);
+        n += sizeof dots - 1;
+        while ((bytes > HALF || all > room - begun) &&
+               (s = next_shown(&name, capital, &is_whole)).n > 0) {
+            all -= s.width;
+            bytes -= s.n;
+        }
+        for (; (s = next_shown(&name, capital, &is_whole)).n > 0; n += s.n) {
+            memcpy(out + n, s.text, s.n);
         }
     }
-    out[bytes] = '\0';
+    out[n] = '\0';
+    return is_whole && fits;
+}
+
+void plot_named(const struct plot_named *named, double capital, double width, char out[PLOT_NAME])
+{
+    char number[PLOT_NUMBER], name[PLOT_NAME];
+    if (!plot_name(named->name, capital, width, out)) {
+        snprintf(number, sizeof number, "%s %zu: ", named->kind, named->number);
+        (void)plot_name(named->name, capital, width - figure_text_width(capital, number), name);
+        snprintf(out, PLOT_NAME, "%s%.*s", number, PLOT_NAME - PLOT_NUMBER - 1, name);
+    }
+}
+
+void plot_title(struct figure *f, double edge, double capital, const char *path, const char *rest)
+{
+    const char *const slash = strrchr(path, '/');
+    const double width = (double)figure_width(f) - 2 * edge - figure_text_width(capital, rest);
+    char name[PLOT_NAME];
+    (void)plot_name(slash != NULL ? slash + 1 : path, capital, width, name);
+    figure_text(f, edge, edge, capital, COLOURS_INK, name);
+    figure_text(f, edge + figure_text_width(capital, name), edge, capital, COLOURS_INK, rest);
 }

@@ -14,7 +14,8 @@
 enum {
     PLOT_TICKS = 16, /* at most, on an axis */
     PLOT_LABEL = 32, /* bytes of a tick's label */
-    PLOT_NAME = 4    /* bytes of a character of plot_name() */
+    PLOT_NAME = 512, /* of a name as it is shown, with its NUL ... */
+    PLOT_NUMBER = 48 /* ... and of the number before it */
 };
 
 /* What an axis shows: finite, low < high. */
@@ -36,7 +37,17 @@ struct plot_axes {
     struct plot_range x, y;
 };
 
-enum plot_marker { PLOT_DISC, PLOT_RING, PLOT_CROSS, PLOT_SQUARE };
+enum plot_marker {
+    PLOT_DISC,
+    PLOT_SQUARE,
+    PLOT_TRIANGLE, /* upwards */
+    PLOT_CROSS,
+    PLOT_RING,
+    PLOT_DIAMOND,
+    PLOT_WEDGE, /* a triangle downwards */
+    PLOT_PLUS,
+    PLOT_MARKERS
+};
 
 /* The range of what lies from low to high, which may be equal, in either order or not finite (then
  * 0 to 1), widened by `margin` of its length on either side. Where the ends are (almost) one
@@ -71,9 +82,20 @@ void plot_mark(const struct plot_axes *axes, double x, double y, enum plot_marke
 void plot_mark_at(struct figure *f, double x, double y, enum plot_marker marker, double size,
                   double opacity, uint32_t rgb);
 
-/* Copies a name as pictures show it: control characters and what is not UTF-8 as '?', cut to `most`
- * characters, the last of them U+2026 ("..."). `out` has room for most * PLOT_NAME + 1 bytes;
- * most >= 2. */
-void plot_name(const char *name, size_t most, char *out);
+/* Copies a name as pictures show it: control characters, what is not UTF-8 and what the font lacks
+ * as '?'; one wider than `width` pixels without its middle, in place of which stands U+2026
+ * ("..."). Whether it is all there. */
+bool plot_name(const char *name, double capital, double width, char out[PLOT_NAME]);
+/* One of many names: "KIND NUMBER: NAME" where it is not all there, so that none looks like
+ * another.
+ */
+struct plot_named {
+    const char *name, *kind;
+    size_t number;
+};
+void plot_named(const struct plot_named *named, double capital, double width, char out[PLOT_NAME]);
+/* The title at the top left of a picture, `edge` pixels from there: the name of the file at `path`,
+ * cut where the whole would not fit, and what else there is to say. */
+void plot_title(struct figure *f, double edge, double capital, const char *path, const char *rest);
 
 #endif

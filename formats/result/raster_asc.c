@@ -19,7 +19,7 @@ static enum status asc_check(const struct raster *raster, const char *name)
     return g->is_rotated || g->cell_y < 0
                ? status_fail(STATUS_BAD_ARGUMENT,
                              "%s: an ASCII grid cannot say that its rows do not go from north to "
-                             "south; use raster = tif",
+                             "south; use raster=tif",
                              name)
                : STATUS_OK;
 }

@@ -259,19 +259,38 @@ static enum csv_value word_value(const struct csv_dialect *d, const char *text, 
                                                                                        : CSV_UNSURE;
 }
 
+/* True and False, as programs write 1 and 0. */
+static bool parse_truth(const char *text, size_t n, double *value)
+{
+    const bool is_true = n == 4 && strncasecmp(text, "true", n) == 0;
+    *value = is_true;
+    return is_true || (n == 5 && strncasecmp(text, "false", n) == 0);
+}
+
+/* Whether the other decimal sign may stand in the cell: between commas only where it is quoted, and
+ * then not where it may part thousands. */
+static bool may_be_other(const struct csv_dialect *d, const struct csv_cell *cell)
+{
+    const bool is_quoted = cell->rest != NULL;
+    return d->delimiter != ',' || d->point == ',' ||
+           (is_quoted && !table_may_be_grouped((const char *)cell->text, cell->n, ','));
+}
+
 /* A number in one of the ways that the file writes them. */
-static bool parse_number(const struct csv_dialect *d, const char *text, size_t n, double *value)
+static bool parse_number(const struct csv_dialect *d, const struct csv_cell *cell, double *value)
 {
     const char other = d->point == '.' ? ',' : '.';
+    const char *const text = (const char *)cell->text;
+    const size_t n = cell->n;
     char sign;
-    if (decimal_parse(text, n, d->point, value)) {
+    if (decimal_parse(text, n, d->point, value) || parse_truth(text, n, value)) {
         return true;
     }
     if (d->grouping != 0 && csv_grouped(text, n, &sign, value) != CSV_GROUPED_NOT &&
         sign == d->grouping) {
         return true;
     }
-    return d->delimiter != ',' && other != d->grouping && decimal_parse(text, n, other, value);
+    return may_be_other(d, cell) && other != d->grouping && decimal_parse(text, n, other, value);
 }
 
 enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell *cell,
@@ -285,7 +304,7 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
     }
     const char *const text = (const char *)cell->text;
     double value;
-    if (!parse_number(d, text, cell->n, &value)) {
+    if (!parse_number(d, cell, &value)) {
         return word_value(d, text, cell->n);
     }
     if (isinf(value)) {

@@ -67,7 +67,7 @@ static bool read_range(const char *word, size_t n, size_t n_columns, size_t *fir
 
 static bool is_named(const struct choice *v, size_t c, const char *word, size_t n)
 {
-    return strlen(v->names[c]) == n && memcmp(v->names[c], word, n) == 0;
+    return n > 0 && strlen(v->names[c]) == n && memcmp(v->names[c], word, n) == 0;
 }
 
 static bool has_name(const struct choice *v, const char *word, size_t n)
@@ -169,7 +169,7 @@ enum status csv_choose_columns(const struct table *t, struct csv_head *h,
         n_chosen += v.chosen[c];
     }
     if (!status && n_chosen == 0) {
-        status = status_fail(STATUS_BAD_ARGUMENT, "%s: columns = %s leaves no column", h->file,
+        status = status_fail(STATUS_BAD_ARGUMENT, "%s: columns=%s leaves no column", h->file,
                              t->options.columns);
     }
     free(v.chosen);

@@ -65,9 +65,9 @@ static enum status fail_cell(const struct decoding *k, const struct csv_cell *ce
                        excerpt_of(cell->text, cell->n).text, trouble);
 }
 
-/* What may be done about a line. */
+/* What may be done about a line, or a word. */
 struct hint {
-    char text[128];
+    char text[256];
 };
 
 /* When the line of the cell at `at` holds no number, it may be something beside the table. */
@@ -90,9 +90,36 @@ static struct hint hint_at(const struct decoding *k, const unsigned char *at)
     } while (after == CSV_MORE);
     if (line == k->shape->row_line && line > 1) {
         snprintf(hint.text, sizeof hint.text,
-                 "; if this line holds the names, pass over those above: skip = %" PRIu64
+                 "; if this line holds the names, pass over those above: -s skip=%" PRIu64
                  "; if it holds units, delete it",
                  line - 1);
+    }
+    return hint;
+}
+
+/* Whether a word can stand in a list of missing values, and within quotes of a shell. */
+static bool can_be_listed(const struct csv_cell *cell)
+{
+    return cell->n > 0 && cell->n < 32 && excerpt_is_clean(cell->text, cell->n) &&
+           !memchr(cell->text, ',', cell->n) && !memchr(cell->text, '\'', cell->n) &&
+           !memchr(cell->text, '"', cell->n);
+}
+
+/* How a word among numbers is said to stand for a missing one, beside those that are listed. */
+static struct hint hint_of_missing(const struct decoding *k, const struct csv_cell *cell)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "-+._:/,";
+    struct hint hint = {""};
+    char value[160];
+    const char *const listed = table_option_get(&k->t->options, TABLE_MISSING_VALUE);
+    const int n = snprintf(value, sizeof value, "%s%s%.*s", listed ? listed : "", listed ? "," : "",
+                           (int)cell->n, (const char *)cell->text);
+    if (can_be_listed(cell) && (size_t)n < sizeof value) {
+        const char *const quote = value[strspn(value, plain)] == '\0' ? "" : "'";
+        snprintf(hint.text, sizeof hint.text,
+                 "; if it stands for a missing number: -s missing_value=%s%s%s", quote, value,
+                 quote);
     }
     return hint;
 }
@@ -100,8 +127,10 @@ static struct hint hint_at(const struct decoding *k, const unsigned char *at)
 static enum status fail_word(const struct decoding *k, const struct csv_cell *cell)
 {
     char trouble[sizeof(struct hint) + 64];
+    const struct hint line = hint_at(k, k->p);
     snprintf(trouble, sizeof trouble, "is not a number (cells are delimited by %s)%s",
-             csv_delimiter_name(&k->shape->dialect), hint_at(k, k->p).text);
+             csv_delimiter_name(&k->shape->dialect),
+             *line.text ? line.text : hint_of_missing(k, cell).text);
     return fail_cell(k, cell, trouble);
 }
 
@@ -114,7 +143,7 @@ static enum status fail_ragged(const struct decoding *k, const unsigned char *at
     /* no row is as wide as the line that gave the width */
     if (shape->has_header ? line == shape->row_line : too_long && line == shape->row_line + 1) {
         snprintf(hint.text, sizeof hint.text,
-                 "; %s line %" PRIu64 "%s pass it over: skip = %" PRIu64,
+                 "; %s line %" PRIu64 "%s pass it over: -s skip=%" PRIu64,
                  shape->has_header ? "give" : "if", shape->shape_line,
                  shape->has_header ? " a name for each column, or" : " is not the table's,",
                  shape->shape_line);
@@ -268,7 +297,7 @@ static enum status decode_cell(struct decoding *k, enum csv_kind kind,
         if (cell.n > 0 && csv_cell_value(&k->shape->dialect, &cell, &number) == CSV_NUMBER) {
             return fail_cell(k, &cell,
                              "is the first number of a column that was empty so far and is left "
-                             "out; name the columns to be read, with this one, in `columns`");
+                             "out; name the columns to be read, with this one: -s columns=...");
         }
         break;
     case CSV_LEFT:

@@ -234,7 +234,7 @@ static void try_on(struct csv_dialect *d, const unsigned char *text, const unsig
     d->grouping = 0;
     try_dialect(d, text, end, whole, trial);
     d->grouping = find_grouping(trial);
-    if (d->grouping == '.' || (d->delimiter != ',' && d->grouping != ',' && shows_commas(trial))) {
+    if (d->grouping == '.' || (d->grouping != ',' && shows_commas(trial))) {
         d->point = ',';
     }
 }

@@ -252,7 +252,7 @@ static bool skip_lines(const struct csv_head *h, size_t n, const unsigned char *
 
 static enum status fail_skip(const struct csv_head *h, size_t n)
 {
-    return status_fail(STATUS_BAD_INPUT, "%s: skip = %zu passes over all of its %" PRIu64 " lines",
+    return status_fail(STATUS_BAD_INPUT, "%s: skip=%zu passes over all of its %" PRIu64 " lines",
                        h->file, n, count_lines(h->text, h->end));
 }
 

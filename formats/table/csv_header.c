@@ -46,6 +46,7 @@ struct lines_below {
     size_t n;
     bool has_quoted; /* a number in quotes */
     bool is_indexed; /* the first cell of each is a number */
+    bool is_apart;   /* but for their first cells no number lies within those of the first line */
 };
 
 static bool is_quoted(const struct csv_cell *cell)
@@ -100,9 +101,10 @@ static struct first_line look_at_first(const struct csv_head *h, const struct cs
     return f;
 }
 
-static struct lines_below look_below(const struct csv_head *h, const struct csv_dialect *d)
+static struct lines_below look_below(const struct csv_head *h, const struct csv_dialect *d,
+                                     const struct first_line *f)
 {
-    struct lines_below b = {.is_indexed = true};
+    struct lines_below b = {.is_indexed = true, .is_apart = true};
     const unsigned char *p = h->second;
     while ((p = csv_find_data(d, p, h->end)) < h->end && b.n < LOOKED_AT) {
         enum csv_after after;
@@ -114,6 +116,8 @@ static struct lines_below look_below(const struct csv_head *h, const struct csv_
             const bool is_number = csv_cell_value(d, &cell, &number) == CSV_NUMBER;
             b.has_quoted |= is_number && is_quoted(&cell);
             b.is_indexed = b.is_indexed && (c > 0 || is_number);
+            b.is_apart =
+                b.is_apart && (c == 0 || !is_number || number < f->first || number > f->last);
             after = csv_pass(d, &p, h->end);
             c++;
         } while (after == CSV_MORE);
@@ -136,20 +140,21 @@ static bool has_numbers_below(const struct csv_head *h, const int16_t *net, unsi
 }
 
 /* Numbers that look like names, and are data because there is no more evidence: whole ones at equal
- * distances beside words over words, as years are; just 0 and 1; or any behind an empty cell over
- * numbers. */
+ * distances, as years are, beside words over words or over numbers none of which lies within
+ * theirs; just 0 and 1; or any behind an empty cell over numbers. */
 static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
-                                   const struct first_line *f)
+                                   const struct first_line *f, const struct lines_below *b)
 {
     const bool are_years = f->first >= FIRST_YEAR && f->last <= LAST_YEAR;
-    const bool even =
-        f->has_labels && f->is_even && f->n >= (size_t)(are_years ? LEAST_YEARS : LEAST_EVEN);
+    const bool even = f->is_even && (f->has_labels || (b->is_apart && b->n > 0)) &&
+                      f->n >= (size_t)(are_years ? LEAST_YEARS : LEAST_EVEN);
     const bool pair = f->counts && f->n == 2;
     const bool corner = f->has_corner && (h->seen[0] & CSV_SEEN_NUMBER) != 0;
     return even || pair || corner
                ? table_warn(t,
                             "line %" PRIu64 " may be a header of numbers (%.15g to %.15g), but is "
-                            "taken as data; if it is one, write a word before one of them",
+                            "taken as data; if it is one, set -s header=0, and -s series=rows "
+                            "where it names the samples of series in rows",
                             h->first_line, f->first, f->last)
                : STATUS_OK;
 }
@@ -162,7 +167,7 @@ static enum status judge_numbers(struct table *t, const struct csv_head *h,
     if (!f.is_numbers || !has_numbers_below(h, NULL, CSV_FIRST_NUMBER)) {
         return STATUS_OK;
     }
-    const struct lines_below b = look_below(h, d);
+    const struct lines_below b = look_below(h, d, &f);
     const char *why = NULL, *remedy = NULL;
     if (f.counts && f.n >= LEAST_COUNTED) {
         why = "they count from 0";
@@ -179,7 +184,7 @@ static enum status judge_numbers(struct table *t, const struct csv_head *h,
                             "line %" PRIu64 " is taken as a header of numbers (%.15g to %.15g: "
                             "%s); if it is data, %s",
                             h->first_line, f.first, f.last, why, remedy)
-               : warn_of_numbers(t, h, &f);
+               : warn_of_numbers(t, h, &f, &b);
 }
 
 /* For each column numbers less words in the lines below the first that have been walked: *net,

@@ -37,14 +37,13 @@ static enum csv_kind column_kind(const struct csv_head *h, size_t c)
     return c == 0 ? CSV_LABEL : CSV_LEFT;
 }
 
-/* The first line's cells as names of all columns; an empty one is named by its number. */
+/* The first line's cells as names of all columns; "" where a cell is empty. */
 static enum status read_names(const struct table *t, const struct csv_head *h,
                               const struct csv_dialect *d, struct csv_shape *shape)
 {
-    enum { NUMBER_BYTES = 10 };
     const size_t line_bytes = (size_t)(h->second - h->first);
-    const size_t text_bytes = line_bytes * (utf8_is_valid(h->first, line_bytes) ? 1 : 3) +
-                              h->n_columns * (size_t)NUMBER_BYTES;
+    const size_t text_bytes =
+        line_bytes * (utf8_is_valid(h->first, line_bytes) ? 1 : 3) + h->n_columns; /* the NULs */
     shape->names = calloc(h->n_columns, sizeof *shape->names);
     shape->name_text = malloc(text_bytes);
     if (!shape->names || !shape->name_text) {
@@ -66,13 +65,106 @@ static enum status read_names(const struct table *t, const struct csv_head *h,
         if (!is_utf8) {
             table_note(t, TABLE_NOTE_ENCODING, h->first_line, c);
         }
-        if (n == 0) {
-            n = (size_t)snprintf(text, NUMBER_BYTES, "%zu", c + 1);
-        }
+        text[n] = '\0';
         shape->names[c] = text;
         text += n + 1;
     }
     return STATUS_OK;
+}
+
+/* The cell of column c in the line at *p, which is passed; an empty one where it has none. */
+static struct csv_cell cell_of(const struct csv_head *h, const struct csv_dialect *d,
+                               const unsigned char **p, size_t c)
+{
+    struct csv_cell found = {0};
+    enum csv_after after;
+    size_t column = 0;
+    do {
+        struct csv_cell cell;
+        *p = csv_cell_scan(d, *p, h->end, &cell);
+        found = column++ == c ? cell : found;
+        after = csv_pass(d, p, h->end);
+    } while (after == CSV_MORE);
+    return found;
+}
+
+/* A currency before a number, or a unit or % behind it: "$5", "21.7 %". */
+static bool has_unit(const struct csv_dialect *d, const struct csv_cell *cell)
+{
+    static const char *const currencies[] = {"$", "\u20ac", "\u00a3", "\u00a5", "\xa3", "\x80"};
+    struct csv_cell number = *cell, unit = *cell;
+    double value;
+    for (size_t i = 0; i < sizeof currencies / sizeof *currencies; i++) {
+        const size_t n = strlen(currencies[i]);
+        if (cell->n > n && memcmp(cell->text, currencies[i], n) == 0) {
+            number.text += n;
+            number.n -= n;
+            return csv_cell_value(d, &number, &value) == CSV_NUMBER;
+        }
+    }
+    while (unit.n > 0 && strchr("+-.,0123456789", *unit.text)) {
+        unit.text++;
+        unit.n--;
+    }
+    number.n -= unit.n;
+    const bool is_apart = unit.n > 0 && *unit.text == ' ';
+    while (unit.n > 0 && *unit.text == ' ') {
+        unit.text++;
+        unit.n--;
+    }
+    for (size_t i = 0; i < unit.n; i++) {
+        if (unit.text[i] >= '0' && unit.text[i] <= '9') { /* a date, or a time */
+            return false;
+        }
+    }
+    return unit.n > 0 && (is_apart || unit.n > 1 || *unit.text == '%') && csv_is_unit(&unit) &&
+           csv_cell_value(d, &number, &value) == CSV_NUMBER;
+}
+
+/* Rows whose cells may be looked at once more. */
+enum { ROWS_AGAIN = 32 };
+
+static const unsigned char *rows_begin(const struct csv_head *h, const struct csv_shape *shape)
+{
+    return shape->has_header ? h->second : h->first;
+}
+
+/* Whether the column's filled cells have units, as far as they are looked at; *one: the first. */
+static bool holds_units(const struct csv_head *h, const struct csv_shape *shape, size_t c,
+                        struct excerpt *one)
+{
+    const struct csv_dialect *const d = &shape->dialect;
+    const unsigned char *p = rows_begin(h, shape);
+    size_t n = 0;
+    for (size_t k = 0; k < ROWS_AGAIN && (p = csv_find_data(d, p, h->end)) < h->end; k++) {
+        const struct csv_cell cell = cell_of(h, d, &p, c);
+        double value;
+        if (csv_cell_value(d, &cell, &value) != CSV_WORD) {
+            continue;
+        }
+        if (!has_unit(d, &cell)) {
+            return false;
+        }
+        *one = n++ == 0 ? excerpt_of(cell.text, cell.n) : *one;
+    }
+    return n > 0;
+}
+
+/* Whether no two of the rows that are looked at have one text in the first column. */
+static bool names_rows(const struct csv_head *h, const struct csv_shape *shape)
+{
+    const struct csv_dialect *const d = &shape->dialect;
+    const unsigned char *p = rows_begin(h, shape);
+    struct csv_cell cells[ROWS_AGAIN];
+    for (size_t n = 0; n < ROWS_AGAIN && (p = csv_find_data(d, p, h->end)) < h->end; n++) {
+        cells[n] = cell_of(h, d, &p, 0);
+        for (size_t k = 0; k < n; k++) {
+            if (cells[k].n == cells[n].n && memcmp(cells[k].text, cells[n].text, cells[n].n) == 0) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 /* Says that column c is left out: its number, its name, and why. */
@@ -80,15 +172,23 @@ static enum status warn_left(struct table *t, const struct csv_head *h,
                              const struct csv_shape *shape, size_t c, enum csv_kind kind,
                              bool wordy)
 {
-    char within[64] = "";
+    char within[64] = "", units[sizeof(struct excerpt) + 64];
+    const char *what = wordy ? "more words than numbers" : "no number", *after = "";
+    struct excerpt one = {""};
     if (!h->whole) {
         snprintf(within, sizeof within, " in the first %zu lines", h->n_lines);
     }
+    if (!wordy && holds_units(h, shape, c, &one)) {
+        snprintf(units, sizeof units, "numbers with a unit (\"%s\")", one.text);
+        what = units;
+        after = "; write them without it";
+    } else if (kind == CSV_LABEL && names_rows(h, shape)) {
+        after = " (its text names the lines)";
+    }
     const char *const name = shape->names ? shape->names[c] : "";
-    return table_warn(t, "column %zu%s%s%s holds %s%s: left out%s", c + 1,
-                      shape->names ? " \"" : "", excerpt_of(name, strlen(name)).text,
-                      shape->names ? "\"" : "", wordy ? "more words than numbers" : "no number",
-                      within, kind == CSV_LABEL ? " (its text names the lines)" : "");
+    const char *const quote = *name ? "\"" : "";
+    return table_warn(t, "column %zu%s%s%s%s holds %s%s: left out%s", c + 1, *name ? " " : "",
+                      quote, excerpt_of(name, strlen(name)).text, quote, what, within, after);
 }
 
 /* Decides what becomes of each column (h->seen becomes its kind), with warnings. */
@@ -233,6 +333,24 @@ static enum status warn_of_lines(struct table *t, const struct csv_head *h)
                : STATUS_OK;
 }
 
+static enum status fail_without_numbers(const struct csv_head *h, const struct csv_dialect *d)
+{
+    if (h->n_lines == 1 && h->whole && h->n_columns > 1) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: holds a line of names, line %" PRIu64
+                           ", and no row of numbers below it; is the file whole?",
+                           h->file, h->first_line);
+    }
+    char where[64];
+    snprintf(where, sizeof where,
+             h->n_lines == 1 ? "line %" PRIu64 : "the lines from line %" PRIu64 " on",
+             h->first_line);
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: no column holds a number in %s (cells are delimited by %s; -s sep=... "
+                       "says otherwise)",
+                       h->file, where, csv_delimiter_name(d));
+}
+
 enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_shape *shape)
 {
     if (h->n_lines == 0) {
@@ -257,17 +375,7 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     STATUS_TRY(decide_columns(t, h, shape));
     STATUS_TRY(t->options.columns ? csv_choose_columns(t, h, shape) : STATUS_OK);
     const enum status status = make_runs(h, shape);
-    if (!status && shape->n_kept == 0) {
-        char where[64];
-        snprintf(where, sizeof where,
-                 h->n_lines == 1 ? "line %" PRIu64 : "the lines from line %" PRIu64 " on",
-                 h->first_line);
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: no column holds a number in %s (cells are delimited by %s; sep = "
-                           "... says otherwise)",
-                           h->file, where, csv_delimiter_name(&shape->dialect));
-    }
-    return status;
+    return !status && shape->n_kept == 0 ? fail_without_numbers(h, &shape->dialect) : status;
 }
 
 size_t table_column(const struct table_info *info, size_t c)

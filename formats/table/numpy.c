@@ -653,7 +653,7 @@ static enum status fail_choice(const struct array *z, const struct choice *v)
                            file, n, names, *why ? ": " : "", why);
     }
     return status_fail(STATUS_BAD_INPUT,
-                       "%s: %zu members could be meant (%.*s); say which one with `member`", file,
+                       "%s: %zu members could be meant (%.*s); say which one: -s member=NAME", file,
                        v->n_two > 0 ? v->n_two : v->n_one, n, names);
 }
 

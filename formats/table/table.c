@@ -55,9 +55,8 @@ static enum status check_options(struct table *t)
         const char *const text = table_option_get(&t->options, i);
         t->info.used[i] = text && t->format->takes[i];
         if (text && !t->format->takes[i]) {
-            STATUS_TRY(table_warn(t, "%s: %s = %s is ignored: it applies to %s",
-                                  source_name(t->source), table_option_key(i), text,
-                                  i == TABLE_MEMBER ? ".npz" : "CSV and TSV"));
+            STATUS_TRY(table_warn(t, "%s=%s is ignored: it applies to %s", table_option_key(i),
+                                  text, i == TABLE_MEMBER ? ".npz" : "CSV and TSV"));
         }
     }
     return STATUS_OK;

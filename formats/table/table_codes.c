@@ -59,14 +59,24 @@ static bool is_power_of_ten(double v)
     return false;
 }
 
+/* One that is a code wherever it is met; 99 may be a number of things. */
+static bool is_known(double v)
+{
+    return (is_nines(v) && fabs(v) >= 999) || is_nines_with_decimal(v) || is_end_of_type(v);
+}
+
 bool table_codes_is_code(const struct table_extremes *e, bool is_low)
 {
     const double *const at = is_low ? e->low : e->high;
     const double v = at[0], opposite = is_low ? e->high[0] : e->low[0];
     const uint64_t n_times = is_low ? e->n_low : e->n_high;
     const double gap = fabs(at[1] - v), next = fabs(at[2] - at[1]), range = fabs(opposite - at[1]);
-    if (!isfinite(v) || !isfinite(at[2]) || !isfinite(opposite) || v == 0 || n_times < 2) {
+    const double far = is_low && v < 0 ? 3 * range : 10 * range;
+    if (!isfinite(v) || !isfinite(at[2]) || !isfinite(opposite) || v == 0) {
         return false;
+    }
+    if (n_times == 1) {
+        return is_known(v) && gap > far;
     }
     const bool only_below = is_low && v < 0 && at[1] >= 0;
     const bool reads_so =
@@ -74,13 +84,13 @@ bool table_codes_is_code(const struct table_extremes *e, bool is_low)
     if (reads_so && gap >= 10 * next && (gap >= range / 10 || (only_below && is_nines(v)))) {
         return true;
     }
-    const double far = is_low && v < 0 ? 3 * range : 10 * range;
     return is_whole(v) && !is_power_of_ten(v) && n_times >= 3 && n_times <= e->n / 2 && gap > far;
 }
 
-bool table_codes_is_count(const struct table_extremes *e)
+/* Gaps are few. */
+static bool is_count(const struct table_extremes *e)
 {
-    return e->counts && e->n >= LEAST_COUNT;
+    return e->counts || (e->has_steps && e->n_steps >= (e->n - 1) - (e->n - 1) / 4);
 }
 
 static void add_code(struct table_findings *found, double value, bool is_low, uint64_t n_times,
@@ -115,12 +125,22 @@ void table_codes_find(const struct table_extremes *e, size_t series, struct exce
     if (table_codes_is_code(e, false)) {
         add_code(found, e->high[0], false, e->n_high, name);
     }
-    if (!table_codes_is_count(e)) {
+    if (!e->rises || e->n < LEAST_COUNT) {
+        return;
+    }
+    const struct table_count count = {.series = series,
+                                      .name = name,
+                                      .first = e->first,
+                                      .last = e->last,
+                                      .step = e->step,
+                                      .has_gaps = !e->counts};
+    if (!is_count(e)) {
+        found->has_rising = found->has_rising || series == 0;
+        found->rising = series == 0 ? count : found->rising;
         return;
     }
     if (found->n_counts < TABLE_WATCH_LISTED) {
-        found->counts[found->n_counts] = (struct table_count){
-            .series = series, .name = name, .first = e->first, .step = e->step};
+        found->counts[found->n_counts] = count;
     }
     found->n_counts++;
 }
@@ -137,8 +157,9 @@ enum status table_codes_say(const struct table_code *c, const char *kind, struct
         STATUS_TRY(bytes_printf(out, "%zu %ss, far from all others: ", c->n_series, kind));
     }
     for (size_t k = 0; k < named; k++) {
-        STATUS_TRY(bytes_printf(out, "%s%s %" PRIu64 " times", k > 0 ? ", " : "", c->names[k].text,
-                                c->n_times[k]));
+        STATUS_TRY(bytes_printf(out, "%s%s ", k > 0 ? ", " : "", c->names[k].text));
+        STATUS_TRY(c->n_times[k] == 1 ? bytes_printf(out, "once")
+                                      : bytes_printf(out, "%" PRIu64 " times", c->n_times[k]));
     }
     if (c->n_series > named) {
         STATUS_TRY(bytes_printf(out, " and %zu more", c->n_series - named));

@@ -23,11 +23,12 @@ struct table_findings {
     size_t n_codes;
     struct table_count counts[TABLE_WATCH_LISTED];
     size_t n_counts;
+    bool has_rising; /* the first series: */
+    struct table_count rising;
 };
 
 /* Whether the outermost value on one side, of n_times, looks like a code. */
 bool table_codes_is_code(const struct table_extremes *e, bool is_low);
-bool table_codes_is_count(const struct table_extremes *e);
 /* Adds what the rules find in a series. */
 void table_codes_find(const struct table_extremes *e, size_t series, struct excerpt name,
                       struct table_findings *found);

@@ -30,20 +30,48 @@ void table_extremes_begin(struct table_extremes *e)
 {
     *e = (struct table_extremes){.low = {INFINITY, INFINITY, INFINITY},
                                  .high = {-INFINITY, -INFINITY, -INFINITY},
-                                 .counts = true};
+                                 .counts = true,
+                                 .has_steps = true,
+                                 .rises = true};
 }
 
-static void follow_count(struct table_extremes *e, const struct block *b, size_t series)
+static bool is_multiple(double large, double small)
 {
-    for (size_t t = 0, n = 0; t < b->n_lines && e->counts; t++) {
-        for (size_t k = series; k < b->n && e->counts; k += b->period, n++) {
+    return fabs(large - round(large / small) * small) <= count_error * fabs(small);
+}
+
+/* The step from the last number, which goes the way of the others. */
+static void take_step(struct table_extremes *e, double step)
+{
+    if (fabs(step - e->step) <= count_error * fabs(e->step)) {
+        e->n_steps++;
+        return;
+    }
+    const bool is_smaller = fabs(step) < fabs(e->step);
+    e->counts = false;
+    e->has_steps = is_smaller ? is_multiple(e->step, step) : is_multiple(step, e->step);
+    if (is_smaller) {
+        e->step = step;
+        e->n_steps = 1;
+    }
+}
+
+static void follow(struct table_extremes *e, const struct block *b, size_t series)
+{
+    for (size_t t = 0, n = 0; t < b->n_lines && e->rises; t++) {
+        for (size_t k = series; k < b->n && e->rises; k += b->period, n++) {
             const double v = b->v[t * b->stride + k], step = v - e->last;
             if (e->n + n == 0) {
                 e->first = v;
-                e->counts = isfinite(v);
+                e->rises = isfinite(v);
             } else {
                 e->step = e->n + n == 1 ? step : e->step;
-                e->counts = step != 0 && fabs(step - e->step) <= count_error * fabs(e->step);
+                e->rises = step > 0 ? e->step > 0 : step < 0 && e->step < 0;
+            }
+            if (!e->rises) {
+                e->counts = e->has_steps = false;
+            } else if (e->has_steps && e->n + n > 0) {
+                take_step(e, step);
             }
             e->last = v;
         }
@@ -150,8 +178,8 @@ static void set_limits(const struct table_extremes *e, const struct block *b, st
 static void take_block(struct table_extremes *e, const struct block *b, struct limits *l)
 {
     for (size_t s = 0; s < b->period; s++) {
-        if (e[s].counts) {
-            follow_count(&e[s], b, s);
+        if (e[s].rises) {
+            follow(&e[s], b, s);
         }
         e[s].n += b->n_lines * (b->n / b->period);
     }

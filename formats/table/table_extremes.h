@@ -15,8 +15,10 @@ struct table_extremes {
     double low[3], high[3];   /* the lowest values, the lowest first; the highest; or infinite */
     uint64_t n_low, n_high;   /* how often low[0] and high[0] came */
     uint64_t n;               /* numbers, with those that are missing */
-    double first, step, last; /* while it counts: of its numbers */
-    bool counts;              /* each is as far from the one before as table_watch.h says, so far */
+    double first, step, last; /* while it rises: of its numbers; the smallest step */
+    uint64_t n_steps;         /* as small as that */
+    bool counts, has_steps;   /* all are; all are multiples of it, as table_watch.h says, so far */
+    bool rises;               /* each goes the way of the first one; the others are false if not */
 };
 
 /* Of no numbers. */

@@ -150,8 +150,7 @@ enum status table_end(struct table *t)
     for (int i = 0; i < TABLE_N_NOTES && !status; i++) {
         const uint64_t place = atomic_exchange(&t->noted[i], 0);
         if (place != 0) {
-            status = table_warn(t, "%s: line %" PRIu64 ", column %" PRIu64 ": %s",
-                                source_name(t->source), place >> COLUMN_BITS,
+            status = table_warn(t, "line %" PRIu64 ", column %" PRIu64 ": %s", place >> COLUMN_BITS,
                                 (place & last_column) + 1, texts[i]);
         }
     }

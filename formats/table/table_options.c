@@ -120,19 +120,38 @@ static const struct {
     const char *key;
     size_t offset;
     enum status (*parse)(const char *text, struct table_choice *out);
+    const char *value, *help; /* what the help calls the value; one sentence */
 } options[TABLE_N_OPTIONS] = {
-    [TABLE_COLUMNS] = {"columns", offsetof(struct table_options, columns), parse_text},
-    [TABLE_MEMBER] = {"member", offsetof(struct table_options, member), parse_text},
+    [TABLE_COLUMNS] = {"columns", offsetof(struct table_options, columns), parse_text, "LIST",
+                       "text: the columns to read, by number or name: 3-9,T,-1; !time leaves out"},
+    [TABLE_MEMBER] = {"member", offsetof(struct table_options, member), parse_text, "NAME",
+                      ".npz: the array to read"},
     [TABLE_MISSING_VALUE] = {"missing_value", offsetof(struct table_options, missing_value),
-                             parse_missing},
-    [TABLE_SKIP] = {"skip", offsetof(struct table_options, skip), parse_skip},
-    [TABLE_HEADER] = {"header", offsetof(struct table_options, header), parse_header},
-    [TABLE_SEP] = {"sep", offsetof(struct table_options, sep), parse_sep},
+                             parse_missing, "LIST",
+                             "numbers, and in text words, that stand for a missing one: -9999,ERR"},
+    [TABLE_SKIP] = {"skip", offsetof(struct table_options, skip), parse_skip, "N",
+                    "text: pass over the first N lines of the file"},
+    [TABLE_HEADER] = {"header", offsetof(struct table_options, header), parse_header, "auto|none|N",
+                      "text: which line holds the names, the first one after skipped lines being "
+                      "0 (default auto)"},
+    [TABLE_SEP] = {"sep", offsetof(struct table_options, sep), parse_sep, "WORD",
+                   "text: what delimits cells: comma, semicolon, tab, pipe, colon or blanks "
+                   "(default: found out)"},
 };
 
 const char *table_option_key(enum table_option option)
 {
     return options[option].key;
+}
+
+const char *table_option_value(enum table_option option)
+{
+    return options[option].value;
+}
+
+const char *table_option_help(enum table_option option)
+{
+    return options[option].help;
 }
 
 bool table_option_find(const char *key, enum table_option *out)

@@ -35,6 +35,9 @@ enum table_option {
 
 /* The key that the user knows an option by. */
 const char *table_option_key(enum table_option option);
+/* For a help: what the value is called; what the option does, in a sentence. */
+const char *table_option_value(enum table_option option);
+const char *table_option_help(enum table_option option);
 /* Whether an option has that key: *out. */
 bool table_option_find(const char *key, enum table_option *out);
 /* What an option is set to; NULL: it is not. */

@@ -146,7 +146,7 @@ static enum status take_along(struct table_watch *w, const struct table_chunk *c
 static void stop(struct table_watch *w)
 {
     for (size_t s = 0; s < w->n_series; s++) {
-        w->at[s].counts = false;
+        w->at[s].rises = false;
     }
 }
 
@@ -221,6 +221,16 @@ bool table_watch_count(struct table_watch *w, size_t k, struct table_count *out)
     }
     *out = w->found.counts[k];
     return true;
+}
+
+bool table_watch_rises(struct table_watch *w, struct table_count *out)
+{
+    if (w == NULL) {
+        return false;
+    }
+    settle(w);
+    *out = w->found.rising;
+    return w->found.has_rising;
 }
 
 enum status table_watch_codes(struct table_watch *w, struct bytes *out)

@@ -2,19 +2,23 @@
  * table_watch - looks at the numbers of a table as they pass, for what its reader cannot mean: a
  * number that stands for a missing one, and a series that only counts.
  *
- * A code: a value other than 0 that is the lowest or the highest of its series, repeats, and lies
- * far from the rest, which has two values at least. With `gap` to the nearest value, `next` from
- * that to the one after it, and `range` of the rest, either
+ * A code: a value other than 0 that is the lowest or the highest of its series and lies far from
+ * the rest, which has two values at least. With `gap` to the nearest value, `next` from that to the
+ * one after it, and `range` of the rest, either
  *   - it reads like a code, a whole number of nines but for its first digit (-99, 999, 7999; 999.9,
  *     too), the end of a type of integers (-32768, 65535), beyond 1e15, or a whole number below 0
- *     where the rest is not; it repeats, gap >= 10 next, and gap >= range / 10 (which nines below 0
- *     are spared where the rest is not below 0); or
- *   - it is any other whole number but a power of ten below 1e7, makes at most half of the series,
- * is there three times or more, and gap > 10 range, or 3 range for a lowest value below 0. Zeros,
- * counts, limits of scales, and values of which a series has but two are never taken for one.
+ *     where the rest is not; it is there twice or more, gap >= 10 next, and gap >= range / 10
+ *     (which nines below 0 are spared where the rest is not below 0);
+ *   - it is any other whole number but a power of ten below 1e7, is there three times or more and
+ *     makes at most half of the series, and gap > 10 range, or 3 range for a lowest value below 0;
+ *   - or it is there once, by as wide a gap, and is 999 or more of nines, an end of a type, or
+ *     beyond 1e15.
+ * Zeros, counts, limits of scales, and values of which a series has but two are never taken for
+ * one.
  *
- * A count: ten numbers or more, none missing, each as far from the one before as the second is from
- * the first, within a thousandth of that, and not 0.
+ * A count: ten numbers or more, none missing, all of which go up, or all down, in steps that are
+ * multiples of the smallest, within a thousandth of that, and no more than a quarter of them
+ * larger. What only goes up or down is told of the first series.
  */
 #ifndef LEAT_FORMATS_TABLE_TABLE_WATCH_H
 #define LEAT_FORMATS_TABLE_TABLE_WATCH_H
@@ -51,7 +55,8 @@ enum status table_watch_take(struct table_watch *w,
 struct table_count {
     size_t series;       /* from 0 */
     struct excerpt name; /* column 'time', or column 3 */
-    double first, step;
+    double first, last, step;
+    bool has_gaps; /* steps are multiples of that */
 };
 /* The k-th of them, of which the first TABLE_WATCH_LISTED are kept; false: there are not so many.
  */
@@ -59,6 +64,8 @@ enum { TABLE_WATCH_LISTED = 64 };
 bool table_watch_count(struct table_watch *w, size_t k, struct table_count *out);
 /* All of them. */
 size_t table_watch_n_counts(struct table_watch *w);
+/* Whether the first series only goes up or down, and does not count. */
+bool table_watch_rises(struct table_watch *w, struct table_count *out);
 
 /* The lowest and the highest number of a grid that is not NODATA; false where there is none, or it
  * is no grid. */

@@ -75,7 +75,7 @@ static void on_ended(void *user, const struct job_report *r)
     }
     if (s->json) {
         report_print(r, NULL);
-    } else if (r->code == STATUS_OK) {
+    } else if (r->code == STATUS_OK && !s->quiet) {
         print_text(r);
     }
 }

@@ -1,10 +1,12 @@
 /*
- * command_show - leat show: what a result says, from its result.json, or, of anything else, what
- * leat check says of it as an input.
+ * command_show - leat show: what a result says, from its result.json; of a folder with results in
+ * it the first figures of each; of anything else, what leat check says of it as an input.
  */
 #include "formats/base/json.h"
+#include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/engine/overview.h"
+#include "pipeline/inputs/input_walk.h"
 #include "pipeline/names/text.h"
 
 #include <errno.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_BYTES = 64 << 20, NAME_WIDTH = 26 };
@@ -58,24 +61,147 @@ static enum status print_item(void *to, enum overview_kind kind, size_t n, const
     return STATUS_OK;
 }
 
+/* The first figures of a result that is one of several. */
+struct brief {
+    const char *path;
+    const json_t *result;
+    size_t n_facts;
+};
+
+enum { FACTS_LISTED = 3 };
+
+static enum status print_brief(void *to, enum overview_kind kind, size_t n,
+                               const char *const *texts)
+{
+    struct brief *const b = to;
+    if (kind == OVERVIEW_TITLE) {
+        const size_t n_warnings = json_array_size(json_object_get(b->result, "warnings"));
+        text_put(stdout, b->path);
+        fputs(": ", stdout);
+        text_put(stdout, texts[0]);
+        if (n > 1) {
+            fputs(" of ", stdout);
+            text_put(stdout, texts[n - 1]);
+        }
+        if (n_warnings > 0) {
+            printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
+        }
+        putchar('\n');
+    } else if (kind == OVERVIEW_SECTION && b->n_facts > 0) {
+        b->n_facts = FACTS_LISTED; /* those that follow are no figures */
+    } else if (kind == OVERVIEW_FACT && b->n_facts < FACTS_LISTED) {
+        b->n_facts++;
+        fputs("  ", stdout);
+        put_padded(texts[0], NAME_WIDTH);
+        text_put(stdout, texts[n - 1]);
+        putchar('\n');
+    }
+    return STATUS_OK;
+}
+
+static enum status print_json(const json_t *result, const char *path)
+{
+    char *const text = json_write(result, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (text == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %s", path);
+    }
+    puts(text);
+    free(text);
+    return STATUS_OK;
+}
+
+static bool is_job(const json_t *result)
+{
+    return json_is_string(json_object_get(result, "pipeline"));
+}
+
+/* The index that leat watch leaves in the result of an archive, of which each job has a folder. */
+static bool is_archive(const json_t *result)
+{
+    return json_is_string(json_object_get(result, "archive"));
+}
+
+/* Reads the result.json that fd is open at, which is closed. */
+static enum status read_result(const char *path, int fd, json_t **out)
+{
+    enum status st = json_read_fd(fd, MOST_BYTES, out);
+    close(fd);
+    if (st == STATUS_OK && !is_job(*out) && !is_archive(*out)) {
+        st = status_fail(STATUS_BAD_INPUT, "it names no pipeline");
+    }
+    return st == STATUS_OK
+               ? st
+               : status_fail(st, "%s: is not a result of leat: %s", path, status_message());
+}
+
+/* A result among others; *is_whole: what lies in its folder is part of it. */
+static enum status list_result(const struct settings *s, const char *path, bool *is_whole)
+{
+    json_t *result = NULL;
+    const int fd = open_result(path);
+    enum status st = fd >= 0 ? read_result(path, fd, &result)
+                             : status_fail_errno(errno, "%s: cannot read its result.json", path);
+    *is_whole = st == STATUS_OK && is_job(result);
+    if (*is_whole) {
+        struct brief brief = {path, result, 0};
+        st = s->json ? print_json(result, path) : overview_tell(result, print_brief, &brief);
+    }
+    json_decref(result);
+    return st;
+}
+
+/* The results in a folder, by name; *n: how many there are. */
+static enum status list_results(const struct settings *s, const char *path, size_t *n)
+{
+    FTS *const walk = input_walk_start(path);
+    enum status st = walk != NULL ? STATUS_OK : status_fail_errno(errno, "cannot read '%s'", path);
+    FTSENT *entry = NULL;
+    while (st == STATUS_OK && (errno = 0, entry = fts_read(walk)) != NULL) {
+        bool is_whole = false;
+        if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR) {
+            st = status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path);
+        } else if (entry->fts_info != FTS_D || entry->fts_level == 0) {
+            continue;
+        } else if (entry->fts_name[0] == '.') {
+            fts_set(walk, entry, FTS_SKIP);
+        } else if (input_walk_is_result(entry->fts_accpath)) {
+            st = list_result(s, entry->fts_path, &is_whole);
+            *n += is_whole;
+        }
+        if (is_whole) {
+            fts_set(walk, entry, FTS_SKIP);
+        }
+    }
+    if (st == STATUS_OK && errno != 0) {
+        st = status_fail_errno(errno, "the folder '%s' cannot be read to its end", path);
+    }
+    if (walk != NULL) {
+        fts_close(walk);
+    }
+    return st;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A result that was named; that of an archive is the list of those in it. */
 static enum status print_result(const struct settings *s, const char *path, int fd, size_t *n_shown)
 {
     json_t *result = NULL;
-    enum status st = json_read_fd(fd, MOST_BYTES, &result);
-    if (st == STATUS_OK && !json_is_string(json_object_get(result, "pipeline"))) {
-        st = status_fail(STATUS_BAD_INPUT, "it names no pipeline");
-    }
-    if (st != STATUS_OK) {
-        json_decref(result);
-        return status_fail(st, "%s: is not a result of leat: %s", path, status_message());
-    }
-    if (s->json) {
-        char *const text = json_write(result, JSON_COMPACT | JSON_REAL_PRECISION(17));
-        st = text != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for %s", path);
-        puts(text != NULL ? text : "");
-        free(text);
-    } else {
+    enum status st = read_result(path, fd, &result);
+    if (st == STATUS_OK && s->json) {
+        st = print_json(result, path);
+        (*n_shown)++;
+    } else if (st == STATUS_OK && is_job(result)) {
         st = overview_tell(result, print_item, n_shown);
+    } else if (st == STATUS_OK) {
+        st = is_folder(path)
+                 ? list_results(s, path, n_shown)
+                 : status_fail(STATUS_BAD_ARGUMENT,
+                               "%s: lists the jobs of an archive; give the folder it is in", path);
     }
     json_decref(result);
     return st;
@@ -91,24 +217,47 @@ static enum status check_rest(const struct settings *s, char **rest, size_t n, i
     return n > 0 ? command_check(&inputs, exit_status) : STATUS_OK;
 }
 
+/* What is neither a result nor a folder with some is left to check: *is_rest. */
+static enum status show_one(const struct settings *s, const char *path, size_t *n_shown,
+                            bool *is_rest)
+{
+    const int fd = open_result(path);
+    size_t n_listed = 0;
+    enum status st = STATUS_OK;
+    if (fd >= 0) {
+        st = print_result(s, path, fd, n_shown);
+    } else if (is_folder(path)) {
+        st = list_results(s, path, &n_listed);
+    }
+    *is_rest = fd < 0 && n_listed == 0 && st == STATUS_OK;
+    *n_shown += n_listed;
+    return st;
+}
+
 enum status command_show(const struct settings *s, int *exit_status)
 {
     char **const rest = calloc(s->n_inputs + 1, sizeof *rest);
-    size_t n = 0, n_shown = 0;
+    size_t n = 0, n_shown = 0, n_failed = 0;
     *exit_status = 0;
-    enum status st = rest != NULL
-                         ? STATUS_OK
-                         : status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", s->n_inputs);
-    for (size_t i = 0; i < s->n_inputs && st == STATUS_OK; i++) {
-        const int fd = open_result(s->inputs[i]);
-        if (fd < 0) {
+    if (rest == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", s->n_inputs);
+    }
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        bool is_rest;
+        if (show_one(s, s->inputs[i], &n_shown, &is_rest) != STATUS_OK) {
+            log_error("%s", status_message());
+            n_failed++;
+        }
+        if (is_rest) {
             rest[n++] = s->inputs[i];
-        } else {
-            st = print_result(s, s->inputs[i], fd, &n_shown);
-            close(fd);
         }
     }
-    st = st == STATUS_OK ? check_rest(s, rest, n, exit_status) : st;
+    const enum status st = check_rest(s, rest, n, exit_status);
     free(rest);
+    if (n_failed > 0 && *exit_status == 0) {
+        *exit_status = n_shown + n > 0 ? 1 : 2;
+    } else if (*exit_status == 2 && n_shown > 0) {
+        *exit_status = 1;
+    }
     return st;
 }

@@ -267,7 +267,7 @@ static enum status write_page(const struct job *job)
     struct bytes page = {0};
     uint64_t bytes;
     uint32_t crc;
-    enum status code = page_make(job->manifest, &page);
+    enum status code = page_make(job->manifest, job->publish.part_fd, &page);
     if (code == STATUS_OK) {
         code = write_text(job, name, page.data, page.len, &bytes, &crc);
     }
@@ -297,16 +297,16 @@ static enum status resume_publishing(struct job *job)
 
 static enum status publish(struct job *job)
 {
+    enum { MOST_TRIES = 16 }; /* a damaged result steps aside, and back, for each that replaces it */
     const bool resumes = job->context.settings->resume;
-    if (resumes) {
-        STATUS_TRY(resume_publishing(job));
+    enum status code = STATUS_EXISTS;
+    for (int i = 0; code == STATUS_EXISTS && i < (resumes ? MOST_TRIES : 1); i++) {
+        if (resumes) {
+            STATUS_TRY(resume_publishing(job));
+        }
+        code = publish_commit(&job->publish, job->replaces ? &job->replaced : NULL);
     }
-    const enum status code = publish_commit(&job->publish, job->replaces ? &job->replaced : NULL);
-    if (code != STATUS_EXISTS || !resumes) {
-        return code;
-    }
-    STATUS_TRY(resume_publishing(job));
-    return publish_commit(&job->publish, job->replaces ? &job->replaced : NULL);
+    return code;
 }
 
 static enum status publish_work(void *owner)

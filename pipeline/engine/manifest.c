@@ -137,6 +137,23 @@ static enum status add_noticed(const struct job *job, json_t **list)
     return st;
 }
 
+/* A warning of a table; the job is named after its first file, so that others are named here. */
+static json_t *table_warning(const struct job *job, size_t part, const char *text)
+{
+    struct bytes named = {0};
+    json_t *o = NULL;
+    if (part == 0) {
+        return text_json(text);
+    }
+    if (bytes_printf(&named, "%s: %s", input_name_last(job->input.parts[part].path), text) ==
+            STATUS_OK &&
+        bytes_append(&named, "", 1) == STATUS_OK) {
+        o = text_json((const char *)named.data);
+    }
+    bytes_free(&named);
+    return o;
+}
+
 static json_t *pack_warnings(const struct job *job)
 {
     json_t *list = json_array();
@@ -147,11 +164,8 @@ static json_t *pack_warnings(const struct job *job)
             return NULL;
         }
         for (size_t i = 0; i < info->n_warnings; i++) {
-            add(&list, text_json(info->warnings[i]));
+            add(&list, table_warning(job, k, info->warnings[i]));
         }
-    }
-    if (job->need.notice[0] != '\0') {
-        add(&list, text_json(job->need.notice));
     }
     if (add_noticed(job, &list) != STATUS_OK) {
         json_decref(list);

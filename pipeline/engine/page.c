@@ -1,12 +1,17 @@
 /*
- * page - no script, nothing from elsewhere: styles in the page, the figure from the same folder.
+ * page - no script, nothing from elsewhere: styles and figures are in the page, figures as base64
+ * (RFC 4648). A PDF, which no browser shows so, is linked.
  */
 #include "pipeline/engine/page.h"
 
 #include "pipeline/engine/overview.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char begin[] =
     "<!DOCTYPE html>\n"
@@ -14,8 +19,8 @@ static const char begin[] =
     "<head>\n"
     "<meta charset=\"utf-8\">\n"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src 'self' "
-    "file:; object-src 'self' file:; style-src 'unsafe-inline'\">\n"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
+    "style-src 'unsafe-inline'\">\n"
     "<style>\n"
     ":root { color-scheme: light dark; --ink: #202020; --soft: #5b6167; --paper: #ffffff; --rule: "
     "#dfe2e5; --note: #fff4d6 }\n"
@@ -28,9 +33,7 @@ static const char begin[] =
     "td, th, li, h1 { unicode-bidi: isolate }\n"
     "figure { margin: 0 0 1rem; background: #ffffff; border: 1px solid var(--rule); padding: "
     ".5rem }\n"
-    "figure img, figure object { display: block; width: 100%; max-width: 60rem; height: auto; "
-    "margin: 0 auto }\n"
-    "figure object { height: 40rem }\n"
+    "figure img { display: block; width: 100%; max-width: 60rem; height: auto; margin: 0 auto }\n"
     "ul { margin: 0; padding: .5rem 1rem .5rem 2rem; background: var(--note) }\n"
     "table { border-collapse: collapse } td, th { text-align: left; vertical-align: top; padding: "
     ".15rem 1.5rem .15rem 0; border-bottom: 1px solid var(--rule); font-weight: normal; "
@@ -50,6 +53,7 @@ static const char *const closes[] = {"", "</table>\n", "</table>\n", "</ul>\n", 
 
 struct page {
     struct bytes *out;
+    int folder;
     enum group group;
 };
 
@@ -94,19 +98,93 @@ static enum status put_row(struct page *p, enum overview_kind kind, size_t n,
     return put(p, "</tr>\n");
 }
 
-/* A PDF is shown where the browser can, and linked where not. */
+/* --- figures ---------------------------------------------------------------------------------- */
+
+static const char *picture_type(const char *name)
+{
+    static const char *const types[][2] = {{".png", "image/png"}, {".svg", "image/svg+xml"}};
+    const char *const end = strrchr(name, '.');
+    for (size_t k = 0; end != NULL && k < sizeof types / sizeof *types; k++) {
+        if (strcmp(end, types[k][0]) == 0) {
+            return types[k][1];
+        }
+    }
+    return NULL;
+}
+
+static enum status put_base64(struct page *p, const unsigned char *data, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        const unsigned second = i + 1 < n ? data[i + 1] : 0, third = i + 2 < n ? data[i + 2] : 0;
+        const unsigned bits = (unsigned)data[i] << 16 | second << 8 | third;
+        const char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
+                              i + 1 < n ? digits[bits >> 6 & 63] : '=',
+                              i + 2 < n ? digits[bits & 63] : '='};
+        STATUS_TRY(bytes_append(p->out, four, sizeof four));
+    }
+    return STATUS_OK;
+}
+
+/* What is in the file from its beginning on, in pieces that base64 takes without a rest. */
+static enum status put_file(struct page *p, const char *name, int fd)
+{
+    enum { PIECE = 3 << 13 };
+    unsigned char data[PIECE];
+    size_t n = 0;
+    for (ssize_t got = 1; got > 0;) {
+        got = read(fd, data + n, sizeof data - n);
+        if (got < 0 && errno != EINTR) {
+            return status_fail_errno(errno, "cannot read %s", name);
+        }
+        n += got > 0 ? (size_t)got : 0;
+        if (n == sizeof data || got == 0) {
+            STATUS_TRY(put_base64(p, data, n));
+            n = 0;
+        }
+        got = got < 0 ? 1 : got;
+    }
+    return STATUS_OK;
+}
+
+static enum status put_link(struct page *p, const char *name)
+{
+    STATUS_TRY(put_around(p, "<p>The picture is in <a href=\"", name, "\">"));
+    return put_around(p, "", name, "</a>.</p>\n");
+}
+
+static enum status put_open_figure(struct page *p, const char *name, const char *type, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return status_fail_errno(errno, "cannot read %s", name);
+    }
+    if (st.st_size > PAGE_PICTURE_MOST) {
+        return put_link(p, name);
+    }
+    STATUS_TRY(put_around(p, "<figure><img alt=\"", name, "\" src=\"data:"));
+    STATUS_TRY(put(p, type));
+    STATUS_TRY(put(p, ";base64,"));
+    STATUS_TRY(put_file(p, name, fd));
+    return put(p, "\"></figure>\n");
+}
+
 static enum status put_figure(struct page *p, const char *name)
 {
-    const size_t n = strlen(name);
-    if (n < 4 || strcmp(name + n - 4, ".pdf") != 0) {
-        STATUS_TRY(put_around(p, "<figure><a href=\"", name, "\"><img src=\""));
-        STATUS_TRY(put_around(p, "", name, "\" alt=\""));
-        return put_around(p, "", name, "\"></a></figure>\n");
+    const char *const type = picture_type(name);
+    if (type == NULL) {
+        return put_link(p, name);
     }
-    STATUS_TRY(put_around(p, "<figure><object type=\"application/pdf\" data=\"", name, "\">"));
-    STATUS_TRY(put_around(p, "<a href=\"", name, "\">"));
-    return put_around(p, "", name, "</a></object></figure>\n");
+    const int fd = openat(p->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return status_fail_errno(errno, "cannot read %s", name);
+    }
+    const enum status st = put_open_figure(p, name, type, fd);
+    close(fd);
+    return st;
 }
+
+/* --- items ------------------------------------------------------------------------------------ */
 
 static enum status change_group(struct page *p, enum overview_kind kind)
 {
@@ -146,9 +224,9 @@ static enum status put_item(void *to, enum overview_kind kind, size_t n, const c
     }
 }
 
-enum status page_make(const json_t *result, struct bytes *out)
+enum status page_make(const json_t *result, int folder, struct bytes *out)
 {
-    struct page p = {.out = out};
+    struct page p = {.out = out, .folder = folder};
     STATUS_TRY(put(&p, begin));
     STATUS_TRY(overview_tell(result, put_item, &p));
     STATUS_TRY(put(&p, closes[p.group]));

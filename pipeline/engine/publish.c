@@ -507,7 +507,9 @@ static enum status replace_earlier(struct publish *p, const struct publish_folde
 {
     STATUS_TRY(publish_vacant(p->out_fd, p->final, true));
     if (!is_same(p->out_fd, p->final, earlier)) {
-        return publish_vacant(p->out_fd, p->final, false);
+        const enum status code = publish_vacant(p->out_fd, p->final, false);
+        *again = code == STATUS_OK; /* it has stepped aside for another */
+        return code;
     }
     if (take_place(p, earlier)) {
         return STATUS_OK;

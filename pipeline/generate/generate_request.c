@@ -244,8 +244,11 @@ static size_t list_options(struct reading *in)
             out[n++].help = heading;
         }
         out[n++] = (struct option_entry){p->key, i == BACKEND ? 'b' : '\0',
-                                         p->choices != NULL ? p->choices : args[p->kind], p->help,
-                                         p->text};
+                                         p->choices != NULL ? p->choices
+                                         : i == LABELS      ? "FILE"
+                                         : i == FUNCTION    ? "NAME,..."
+                                                            : args[p->kind],
+                                         p->help, p->text};
     }
     memcpy(out + n, others, sizeof(others));
     return n + OTHERS;

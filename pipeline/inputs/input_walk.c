@@ -9,7 +9,10 @@
 #include "pipeline/names/input_name.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int by_name(const FTSENT **a, const FTSENT **b)
 {
@@ -39,10 +42,28 @@ static bool is_result(const struct stat *output, const FTSENT *entry)
     return is_output(output, entry->fts_parent) && publish_is_result(AT_FDCWD, entry->fts_accpath);
 }
 
+bool input_walk_is_result(const char *path)
+{
+    enum { HEAD_BYTES = 64 }; /* "schema" and "leat" come first in what leat writes */
+    char head[HEAD_BYTES + 1], *name;
+    if (asprintf(&name, "%s/result.json", path) < 0) {
+        return false;
+    }
+    const int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    free(name);
+    const ssize_t n = fd >= 0 ? read(fd, head, HEAD_BYTES) : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    head[n > 0 ? n : 0] = '\0';
+    return strstr(head, "\"schema\"") != NULL && strstr(head, "\"leat\"") != NULL;
+}
+
 bool input_walk_skips(const struct stat *output, const FTSENT *entry)
 {
     return entry->fts_level > 0 &&
-           (entry->fts_name[0] == '.' || is_output(output, entry) || is_result(output, entry));
+           (entry->fts_name[0] == '.' || is_output(output, entry) || is_result(output, entry) ||
+            input_walk_is_result(entry->fts_accpath));
 }
 
 static bool is_wanted(const struct settings *settings, const FTSENT *entry)

@@ -18,7 +18,10 @@ FTS *input_walk_start(const char *path);
 /* What identifies the folder of results; zeroes, which no folder has, when it is not there. */
 struct stat input_walk_output(const char *output);
 
-/* Whether the folder is not gone into: hidden, that of results, or a result in it. */
+/* Whether the folder holds a result.json of leat, of a job or of an archive. */
+bool input_walk_is_result(const char *path);
+
+/* Whether the folder is not gone into: hidden, that of results, or a result wherever it lies. */
 bool input_walk_skips(const struct stat *output, const FTSENT *entry);
 
 /* Bytes of all files that the command line names, as far as can be seen without opening them; of

@@ -35,6 +35,7 @@ struct inputs {
     atomic_bool stop;
     size_t next, next_source;      /* argument, and --source, to look at next */
     size_t n_foreign;              /* of the present argument: what no pipeline takes */
+    size_t n_results;              /* of it: folders that are results of leat */
     const char *argument;          /* the present one */
     int first_fd;                  /* of inputs_open_archive, until it is opened; else -1 */
     char *found_at;                /* where that archive is opened once more */
@@ -643,6 +644,7 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
         switch (entry->fts_info) {
         case FTS_D:
             if (input_walk_skips(&in->output, entry)) {
+                in->n_results += input_walk_is_result(entry->fts_accpath);
                 fts_set(in->walk, entry, FTS_SKIP);
             }
             break;
@@ -732,12 +734,19 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
 {
     const char *path = in->argument = in->settings->inputs[in->next++];
     struct stat st;
-    in->n_taken = in->n_foreign = 0;
+    in->n_taken = in->n_foreign = in->n_results = 0;
     if (settings_is_stdin(path)) {
         return take_stdin(in, out, got);
     }
     if (stat(path, &st) != 0) {
         return about_walk(in, out, path, status_fail_errno(errno, "cannot find '%s'", path));
+    }
+    if (S_ISDIR(st.st_mode) && input_walk_is_result(path)) {
+        return about_walk(in, out, path,
+                          status_fail(STATUS_BAD_ARGUMENT,
+                                      "'%s' is a result of leat, not an input; leat show '%s' says "
+                                      "what it holds; give the files that it was made from",
+                                      path, path));
     }
     if (S_ISDIR(st.st_mode)) {
         in->walk = input_walk_start(path);
@@ -798,6 +807,13 @@ static enum status end_argument(struct inputs *in, struct job_input *out)
     if (in->n_taken > 0) {
         tell_foreign(in, path);
         return STATUS_OK;
+    }
+    if (in->n_results > 0) {
+        return about_walk(in, out, path,
+                          status_fail(STATUS_BAD_ARGUMENT,
+                                      "'%s' holds results of leat (%zu) and no input; leat show "
+                                      "'%s' lists them; give the files that they were made from",
+                                      path, in->n_results, path));
     }
     const bool named = in->settings->pipeline != NULL;
     char names[SETTINGS_NAMES_BYTES];

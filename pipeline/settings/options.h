@@ -63,8 +63,8 @@ void options_print_row(const char *left, const char *help);
 
 /* What leat does, in a sentence of two lines. */
 #define OPTIONS_ABOUT                                                                              \
-    "Correlates series, simulates landslides, interpolates and clusters, on CPU or GPU, from\n"    \
-    "files to compressed results.\n"
+    "Correlates series, simulates landslides, interpolates and clusters, on CPU or\n"              \
+    "GPU, from files to compressed results.\n"
 
 /* Prints "leat VERSION" and one line about it to stdout. */
 void options_print_version(void);

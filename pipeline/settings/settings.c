@@ -63,7 +63,9 @@ const struct settings_key settings_keys[] = {
     {"max_unpacked", LOOK, 0, SETTINGS_SIZE, FIELD(unpack.max_bytes), 0, 0, NULL, "SIZE",
      "Refuse a compressed file or an archive that unpacks to more (default 1024G; 0: no limit)"},
     {"max_ratio", LOOK, 0, SETTINGS_COUNT, FIELD(unpack.max_ratio), 0, 1000000000, NULL, "N",
-     "Refuse one that unpacks to more than N times its size (default 250; 0: no limit)"},
+     "Refuse one that unpacks to more than N times its size, and to more than 256M (default 250; "
+     "0: "
+     "no limit)"},
     {"max_entries", LOOK, 0, SETTINGS_COUNT, FIELD(max_entries), 0, 1000000000, NULL, "N",
      "Refuse an archive that has more entries (default 1000000; 0: no limit)"},
     {"force", RUN, 0, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,

@@ -22,16 +22,17 @@ struct command {
 static const struct command commands[] = {
     {"run", SETTINGS_OF_RUN, "INPUT...",
      "Processes files, folders and archives, and leaves a folder of results for each input set.",
-     "INPUT is a table (CSV, TSV, .npy, each also compressed, or .npz), a folder, or an archive; "
-     "'-' is standard "
-     "input. "
+     "INPUT is a table (CSV, TSV, .npy, each also compressed, or .npz), a grid (.asc, also "
+     "compressed, or .tif), a folder, or an archive; '-' is standard input. "
      "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done."},
     {"check", SETTINGS_OF_CHECK, "INPUT...",
      "Reads and validates inputs, and says what run would do with them, without doing it.",
-     "Exit status: 0 every input is fit, 1 some input is not, 2 nothing could be checked."},
+     "INPUT is as for leat run. With -q nothing is printed but what is wrong. Exit status: 0 every "
+     "input is fit, 1 some input is not, 2 nothing could be checked."},
     {"show", SETTINGS_OF_CHECK, "RESULT|INPUT...",
      "Says what a result says: figures, warnings, parameters, files; of an input what check does.",
-     "RESULT is a folder of results, or its result.json. Exit status: 0 all of them, 1 some input "
+     "RESULT is the folder of a result, its result.json, or a folder with results in it, which are "
+     "listed. Exit status: 0 all of them, 1 some input "
      "is not fit, 2 nothing could be shown."},
     {"doctor", SETTINGS_OF_DOCTOR, "",
      "Says what works here and what does not: backends, devices, driver, limits, folders.",
@@ -96,24 +97,26 @@ static enum status take(void *user, const struct option_entry *option, const cha
 /* The parameters of every pipeline, from its table. */
 static void print_parameters(void)
 {
+    static const char *const values[] = {
+        [PARAM_COUNT] = "N", [PARAM_REAL] = "X", [PARAM_TEXT] = "TEXT"};
     char left[128], help[256];
     for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
         printf("Parameters of %s, for --set KEY=VALUE:\n", (*s)->name);
         for (size_t i = 0; i < (*s)->n_specs; i++) {
             const struct param_spec *spec = &(*s)->specs[i];
-            snprintf(left, sizeof(left), "%s%s%s", spec->key, spec->choices != NULL ? "=" : "",
-                     spec->choices != NULL ? spec->choices : "");
+            snprintf(left, sizeof(left), "%s=%s", spec->key,
+                     spec->choices != NULL ? spec->choices : values[spec->kind]);
             snprintf(help, sizeof(help), *spec->text != '\0' ? "%s (default %s)" : "%s", spec->help,
                      spec->text);
             options_print_row(left, help);
         }
     }
-    printf("Parameters of every pipeline:");
-    const char *key;
-    for (size_t i = 0; (key = settings_reader_key(i)) != NULL; i++) {
-        printf("%s %s", i > 0 ? "," : "", key);
+    printf("Parameters of every pipeline, of how files are read:\n");
+    for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
+        snprintf(left, sizeof(left), "%s=%s", table_option_key(i), table_option_value(i));
+        options_print_row(left, table_option_help(i));
     }
-    printf("\n\n");
+    putchar('\n');
 }
 
 static void offer_parameters(const struct stage_ops *stage, const struct options_word *word)
@@ -144,6 +147,11 @@ static void complete(void *user, const struct option_entry *option, const struct
         } else if (kind == SETTINGS_PARAMETER) {
             offer_parameters(*s, word);
         }
+    }
+    for (enum table_option k = 0; k < TABLE_N_OPTIONS && kind == SETTINGS_PARAMETER; k++) {
+        char begin[64];
+        snprintf(begin, sizeof(begin), "%s=", table_option_key(k));
+        options_offer(word, begin);
     }
 }
 

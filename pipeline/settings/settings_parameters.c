@@ -15,11 +15,6 @@ enum status settings_prefix_error(enum status status, const char *origin)
                                : status_fail(status, "%s: %s", origin, status_message());
 }
 
-const char *settings_reader_key(size_t i)
-{
-    return i < TABLE_N_OPTIONS ? table_option_key((enum table_option)i) : NULL;
-}
-
 enum status settings_suggest(enum status status, const struct param_spec *spec, const char *value)
 {
     char words[128];

@@ -71,8 +71,6 @@ enum status settings_check_parameters(const struct stage_ops *stage,
                                       const struct setting_list *list) STATUS_MUST_CHECK;
 /* Appends a copy to a list of strings. */
 enum status settings_append(char ***list, size_t *n, const char *text) STATUS_MUST_CHECK;
-/* The keys that the readers know whatever the pipeline; NULL after the last. */
-const char *settings_reader_key(size_t i);
 /* stage_find, or STATUS_BAD_ARGUMENT with the nearest name and all there are. */
 enum status settings_find_stage(const char *name, const struct stage_ops **out) STATUS_MUST_CHECK;
 

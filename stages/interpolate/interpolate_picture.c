@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     AREA_WIDTH = 1060,
@@ -26,14 +25,12 @@ enum {
     ABOVE = CAPITAL + 12,    /* of the area: the note */
     BELOW = 3 * CAPITAL + 8, /* labels of ticks, name of the axis */
     SHOWN = COLOURS_SET,     /* curves at most */
-    NAME = 24,               /* characters of one */
-    NAME_ROOM = NAME * PLOT_NAME + 1,
-    FILE_NAME = 60,
-    SAMPLE = 40,          /* length of a line in the legend */
-    ENTRY = CAPITAL + 16, /* its height */
-    BEYOND = 0xeff0f2,    /* colour of the ground where the curve is extrapolated */
-    PIXEL_BYTES = 5,      /* pixels, what is written */
-    MARKED = 4000         /* nodes at most, of a curve */
+    NAME = 420,              /* width of the name of one, at most */
+    SAMPLE = 40,             /* length of a line in the legend */
+    ENTRY = CAPITAL + 16,    /* its height */
+    BEYOND = 0xeff0f2,       /* colour of the ground where the curve is extrapolated */
+    PIXEL_BYTES = 5,         /* pixels, what is written */
+    MARKED = 4000            /* nodes at most, of a curve */
 };
 
 /* Beyond the nodes' values by so many times their range, a curve is cut to once that. */
@@ -160,12 +157,19 @@ static void choose_y(struct picture *p)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
+static void name_of(const struct picture *p, size_t curve, char out[PLOT_NAME])
+{
+    char room[INTERPOLATE_NAME_BYTES];
+    const struct plot_named named = {interpolate_name(p->job, curve, room), "curve", curve + 1};
+    plot_named(&named, CAPITAL, NAME, out);
+}
+
 static long legend_width(const struct picture *p)
 {
     double widest = figure_text_width(CAPITAL, p->is_extrapolated ? "extrapolated" : "nodes");
     for (size_t c = 0; c < p->n_shown; c++) {
-        char room[INTERPOLATE_NAME_BYTES], name[NAME_ROOM];
-        plot_name(interpolate_name(p->job, c, room), NAME, name);
+        char name[PLOT_NAME];
+        name_of(p, c, name);
         widest = fmax(widest, figure_text_width(CAPITAL, name));
     }
     return SAMPLE + GAP / 2 + lround(ceil(widest));
@@ -186,16 +190,10 @@ static void draw_legend(struct picture *p, struct figure *f)
     const long left = p->axes.left + p->axes.width + GAP;
     long y = p->axes.top;
     for (size_t c = 0; c < p->n_shown; c++, y += ENTRY) {
-        char room[INTERPOLATE_NAME_BYTES], name[NAME_ROOM];
-        plot_name(interpolate_name(p->job, c, room), NAME, name);
+        char name[PLOT_NAME];
+        name_of(p, c, name);
         figure_fill(f, (double)left, (double)y + CAPITAL / 2.0 - 1, SAMPLE, 3, colours_of(c));
         put_text(f, left + SAMPLE + GAP / 2, y, name);
-    }
-    if (p->n_shown < p->job->choice.n_curves) {
-        char more[48];
-        snprintf(more, sizeof more, "and %zu more", p->job->choice.n_curves - p->n_shown);
-        put_text(f, left, y, more);
-        y += ENTRY;
     }
     const long middle = left + SAMPLE / 2, height = y + CAPITAL / 2;
     plot_mark_at(f, (double)middle, (double)height, PLOT_DISC, mark_size(p), 1,
@@ -252,13 +250,14 @@ static void draw_nodes(const struct picture *p, size_t c)
 static void draw_title(const struct picture *p, struct figure *f)
 {
     const struct interpolate_job *const job = p->job;
-    const char *const path = job->args.inputs[INTERPOLATE_NODES].name;
-    const char *const slash = strrchr(path, '/');
-    char name[FILE_NAME * PLOT_NAME + 1], title[sizeof name + 64];
-    plot_name(slash != NULL ? slash + 1 : path, FILE_NAME, name);
-    snprintf(title, sizeof title, "%s: %zu node%s, degree %zu", name, job->n, job->n > 1 ? "s" : "",
-             job->n - 1);
-    figure_text(f, GAP, GAP, TITLE, COLOURS_INK, title);
+    char title[128], some[64] = "";
+    if (p->n_shown < job->choice.n_curves) {
+        snprintf(some, sizeof some, "; the first %zu of %zu curves", p->n_shown,
+                 job->choice.n_curves);
+    }
+    snprintf(title, sizeof title, ": %zu node%s, degree %zu%s", job->n, job->n > 1 ? "s" : "",
+             job->n - 1, some);
+    plot_title(f, GAP, TITLE, job->args.inputs[INTERPOLATE_NODES].name, title);
     if (p->is_cut) {
         char note[128];
         snprintf(note, sizeof note, "y is cut: the curve%s go%s from %.2g to %.2g",

@@ -1,9 +1,10 @@
 /*
  * kmeans_plot - the points in their clusters, and how good each number of clusters is.
  *
- * A cluster has a colour and a marker, which together repeat after 32; its number stands in the
- * disc of its centroid. Points of one column lie along x, each cluster in a band of its own, spread
- * across it at random so that they do not hide one another.
+ * A cluster has a colour and a marker of its own, as far as these go; of more clusters all have the
+ * same marker, and colours repeat, which the legend says. Their numbers stand at the centroids,
+ * unless there are too many to be read. Points of one column lie along x, each cluster in a band of
+ * its own, spread across it at random so that they do not hide one another.
  */
 #include "stages/kmeans/kmeans_plot.h"
 
@@ -13,7 +14,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     CAPITAL = 12, /* height of capital letters, of text ... */
@@ -21,24 +21,25 @@ enum {
     EDGE = 18,    /* around everything */
     LEGEND_WIDTH = 230,
     LEGEND_ROW = CAPITAL + 14,
-    BELOW = 4 * CAPITAL + EDGE, /* ticks, their labels, the name */
-    NUMBERED = 40,              /* clusters, at most, of which centroids have their number */
-    NAME_MOST = 60,             /* characters of a column's name */
-    NAME_ROOM = NAME_MOST * PLOT_NAME + 1
+    BELOW = 4 * CAPITAL + EDGE,            /* ticks, their labels, the name */
+    LEGEND_MARK = 22,                      /* from a marker's left to its text */
+    DISTINCT = COLOURS_SET * PLOT_MARKERS, /* clusters with a colour and a marker of their own */
+    NUMBERED = 400 /* clusters, at most, of which centroids have their number */
 };
 
-static const enum plot_marker markers[] = {PLOT_DISC, PLOT_SQUARE, PLOT_RING, PLOT_CROSS};
-enum { MARKERS = sizeof markers / sizeof *markers };
-
-static enum plot_marker marker_of(size_t cluster)
+static enum plot_marker marker_of(const struct kmeans_job *job, size_t cluster)
 {
-    return markers[cluster / COLOURS_SET % MARKERS];
+    return job->best.k <= DISTINCT ? (enum plot_marker)(cluster / COLOURS_SET) : PLOT_DISC;
 }
 
-static void name_of(const struct kmeans_job *job, size_t column, char out[NAME_ROOM])
+/* As wide as the area at most. */
+static void name_of(const struct kmeans_job *job, size_t column, const struct plot_axes *axes,
+                    char out[PLOT_NAME])
 {
     char room[KMEANS_COLUMN_BYTES];
-    plot_name(kmeans_column(job, column, room), NAME_MOST, out);
+    const struct plot_named named = {kmeans_column(job, column, room), "column",
+                                     table_column(job->args.inputs[0].table, column) + 1};
+    plot_named(&named, CAPITAL, (double)axes->width, out);
 }
 
 /* Ticks at whole numbers of which few enough lie within the range. */
@@ -96,101 +97,142 @@ static void draw_points(const struct kmeans_job *job, const struct plot_axes *ax
     for (size_t i = 0; i < s->n; i++) {
         const size_t cluster = (size_t)job->scatter[i];
         const struct place at = place_of(job, i);
-        plot_mark(axes, at.x, at.y, marker_of(cluster), size, opacity, colours_of(cluster));
+        plot_mark(axes, at.x, at.y, marker_of(job, cluster), size, opacity, colours_of(cluster));
     }
 }
 
-/* A white disc in a ring of the cluster's colour, with its number. */
-static void draw_centroid(const struct plot_axes *axes, size_t cluster, bool numbered, double x,
+/* --- centroids -------------------------------------------------------------------------------- */
+
+/* With one column the axis has the numbers. */
+static bool is_numbered(const struct kmeans_job *job)
+{
+    return job->best.k <= NUMBERED && job->layout.n_columns > 1;
+}
+
+/* A white disc in a ring of the cluster's colour, with its number, at a pixel. */
+static void draw_centroid(const struct kmeans_job *job, struct figure *f, size_t cluster, double x,
                           double y)
 {
-    enum { NUMBER = 9 };
+    const bool numbered = is_numbered(job), few = job->best.k <= DISTINCT;
+    const double number_size = few ? 9 : 7, ring = few ? 2.5 : 1.5;
+    const double size = !numbered ? 11 : few ? 26 : 21;
     char number[24];
-    const double size = numbered ? 26 : 11;
-    plot_mark(axes, x, y, PLOT_DISC, size + 3, 1, COLOURS_PAPER);
-    plot_mark(axes, x, y, PLOT_DISC, size, 1, colours_of(cluster));
-    plot_mark(axes, x, y, PLOT_DISC, size - 5, 1, COLOURS_PAPER);
+    plot_mark_at(f, x, y, PLOT_DISC, size + 3, 1, COLOURS_PAPER);
+    plot_mark_at(f, x, y, PLOT_DISC, size, 1, colours_of(cluster));
+    plot_mark_at(f, x, y, PLOT_DISC, size - 2 * ring, 1, COLOURS_PAPER);
     if (numbered) {
         snprintf(number, sizeof number, "%zu", cluster);
-        figure_text(axes->figure, plot_x(axes, x) - figure_text_width(NUMBER, number) / 2,
-                    plot_y(axes, y) - NUMBER / 2.0, NUMBER, COLOURS_INK, number);
+        figure_text(f, x - figure_text_width(number_size, number) / 2, y - number_size / 2,
+                    number_size, COLOURS_INK, number);
     }
 }
 
 static void draw_centroids(const struct kmeans_job *job, const struct plot_axes *axes)
 {
-    const size_t k = job->best.k;
-    const bool numbered = k <= NUMBERED && job->layout.n_columns > 1; /* else the axis has them */
-    for (size_t c = 0; c < k; c++) {
+    for (size_t c = 0; c < job->best.k; c++) {
         if (job->count[c] > 0) {
             const struct place at = centroid_of(job, c);
-            draw_centroid(axes, c, numbered, at.x, at.y);
+            draw_centroid(job, axes->figure, c, plot_x(axes, at.x), plot_y(axes, at.y));
         }
     }
 }
 
-static void put_text(const struct plot_axes *axes, long x, long y, const char *text)
+/* --- legend and title ------------------------------------------------------------------------- */
+
+/* Entries, column by column, below a heading: clusters with their sizes, or, where colours repeat,
+ * colours. The centroid's comes below them. */
+struct legend {
+    size_t n, rows, columns; /* of entries */
+    long row, column;        /* pixels */
+};
+
+static void entry_of(const struct kmeans_job *job, size_t k, char out[64])
 {
-    figure_text(axes->figure, (double)x, (double)y, CAPITAL, COLOURS_INK, text);
+    if (job->best.k <= DISTINCT) {
+        snprintf(out, 64, "%zu: %llu", k, (unsigned long long)job->count[k]);
+    } else {
+        snprintf(out, 64, "%zu, %zu, %zu, \xe2\x80\xa6", k, k + COLOURS_SET,
+                 k + (size_t)2 * COLOURS_SET);
+    }
 }
 
-/* A marker, the cluster's number and size for each that there is room for. */
-static void draw_legend(const struct kmeans_job *job, const struct plot_axes *axes)
+static struct legend legend_of(const struct kmeans_job *job, const struct plot_axes *axes)
 {
-    const long left = axes->left + axes->width + EDGE;
-    const size_t k = job->best.k, fit = (size_t)(axes->height / LEGEND_ROW) - 1;
-    const size_t shown = k <= fit ? k : fit - 1;
-    char text[64];
-    put_text(axes, left, axes->top, "cluster: size");
-    for (size_t c = 0; c < shown; c++) {
-        const long top = axes->top + LEGEND_ROW * (long)(c + 1);
-        plot_mark_at(axes->figure, (double)left + 7, (double)top + CAPITAL / 2.0, marker_of(c), 12,
-                     1, colours_of(c));
-        snprintf(text, sizeof text, "%zu: %llu", c, (unsigned long long)job->count[c]);
-        put_text(axes, left + 22, top, text);
+    enum { AROUND = 3 }; /* rows: the heading, a gap, the centroid */
+    const size_t fit = (size_t)(axes->height / LEGEND_ROW) - AROUND;
+    struct legend l = {.n = job->best.k <= DISTINCT ? job->best.k : COLOURS_SET};
+    double widest = 0;
+    l.columns = l.n <= fit ? 1 : 2;
+    l.rows = (l.n + l.columns - 1) / l.columns;
+    l.row = l.rows <= fit ? LEGEND_ROW : axes->height / (long)(l.rows + AROUND);
+    for (size_t k = 0; k < l.n; k++) {
+        char text[64];
+        entry_of(job, k, text);
+        widest = fmax(widest, figure_text_width(CAPITAL, text));
     }
-    if (shown < k) {
-        snprintf(text, sizeof text, "and %zu more", k - shown);
-        put_text(axes, left + 22, axes->top + LEGEND_ROW * (long)(shown + 1), text);
+    l.column = LEGEND_MARK + lround(ceil(widest)) + EDGE;
+    return l;
+}
+
+static void draw_legend(const struct kmeans_job *job, const struct plot_axes *axes,
+                        const struct legend *l)
+{
+    const double left = (double)(axes->left + axes->width + EDGE), top = (double)axes->top;
+    struct figure *const f = axes->figure;
+    figure_text(f, left, top, CAPITAL, COLOURS_INK,
+                job->best.k <= DISTINCT ? "cluster: size" : "colour: clusters");
+    for (size_t k = 0; k < l->n; k++) {
+        const double x = left + (double)(l->column * (long)(k / l->rows));
+        const double y = top + (double)(l->row * (long)(k % l->rows + 1));
+        char text[64];
+        entry_of(job, k, text);
+        plot_mark_at(f, x + 7, y + CAPITAL / 2.0, marker_of(job, k), 12, 1, colours_of(k));
+        figure_text(f, x + LEGEND_MARK, y, CAPITAL, COLOURS_INK, text);
     }
+    const double y = top + (double)(l->row * (long)(l->rows + 1)) + LEGEND_ROW;
+    draw_centroid(job, f, 0, left + 13, y + CAPITAL / 2.0);
+    figure_text(f, left + LEGEND_MARK + 10, y, CAPITAL, COLOURS_INK,
+                is_numbered(job) ? "centroid of cluster 0" : "centroid");
 }
 
 /* "iris.points.csv: 150 points in 3 clusters", and how many of them are drawn. */
 static void draw_title(const struct kmeans_job *job, const struct plot_axes *axes)
 {
     const size_t shown = job->samples[KMEANS_OF_SCATTER].n, k = job->best.k;
-    const char *const path = job->args.inputs[0].name, *const slash = strrchr(path, '/');
-    char name[NAME_ROOM], title[NAME_ROOM + 128], some[48] = "";
-    plot_name(slash != NULL ? slash + 1 : path, NAME_MOST, name);
+    char title[128], some[48] = "";
     if (shown < job->n) {
         snprintf(some, sizeof some, "; %zu of them drawn", shown);
     }
-    snprintf(title, sizeof title, "%s: %zu point%s in %zu cluster%s%s", name, job->n,
+    snprintf(title, sizeof title, ": %zu point%s in %zu cluster%s%s", job->n,
              job->n == 1 ? "" : "s", k, k == 1 ? "" : "s", some);
-    figure_text(axes->figure, EDGE, EDGE, TITLE, COLOURS_INK, title);
+    plot_title(axes->figure, EDGE, TITLE, job->args.inputs[0].name, title);
 }
 
 static void draw_scatter(const struct kmeans_job *job, struct plot_axes *axes)
 {
-    char x_name[NAME_ROOM], y_name[NAME_ROOM] = "cluster";
+    char x_name[PLOT_NAME], y_name[PLOT_NAME] = "cluster";
     struct plot_ticks x, y;
     plot_ticks_of(axes->x, 7, &x);
-    name_of(job, 0, x_name);
     if (job->layout.n_columns > 1) {
         plot_ticks_of(axes->y, 8, &y);
-        name_of(job, 1, y_name);
     } else {
         whole_ticks(axes->y, PLOT_TICKS, &y);
     }
-    const long margin = plot_ticks_width(&y, CAPITAL);
-    axes->left = EDGE + margin;
-    axes->width = KMEANS_PLOT_WIDTH - axes->left - EDGE - LEGEND_WIDTH;
+    axes->left = EDGE + plot_ticks_width(&y, CAPITAL);
     axes->top = TITLE + CAPITAL + 3 * EDGE;
     axes->height = KMEANS_PLOT_HEIGHT - axes->top - BELOW;
+    const struct legend legend = legend_of(job, axes);
+    const long wide = legend.column * (long)legend.columns;
+    axes->width =
+        KMEANS_PLOT_WIDTH - axes->left - EDGE - (wide > LEGEND_WIDTH ? wide : LEGEND_WIDTH);
+    name_of(job, 0, axes, x_name);
+    if (job->layout.n_columns > 1) {
+        name_of(job, 1, axes, y_name);
+    }
     plot_axes_draw(axes, &x, &y, x_name, y_name);
     draw_points(job, axes);
     draw_centroids(job, axes);
-    draw_legend(job, axes);
+    draw_legend(job, axes, &legend);
     draw_title(job, axes);
 }
 

@@ -13,6 +13,7 @@ enum {
     LISTED = 1000,    /* clusters and columns in the summary */
     NAMED = 10,       /* columns in a sentence */
     LEAST_INDEX = 10, /* rows that are hardly counted by chance */
+    UNLIKE = 30,      /* times as wide: the square of a distance is of that column, but for 1/900 */
 };
 
 /* --- warnings --------------------------------------------------------------------------------- */
@@ -35,6 +36,36 @@ static enum status warn_constant(const struct kmeans_job *job, struct result *ou
         st = result_warn(
             out, "%zu constant column%s, which cannot be scaled and count%s nothing: %.*s", n,
             n == 1 ? "" : "s", n == 1 ? "s" : "", (int)names.len, (const char *)names.data);
+    }
+    bytes_free(&names);
+    return st;
+}
+
+/* Columns that hardly count, since another is much wider. */
+static enum status warn_unlike(const struct kmeans_job *job, struct result *out)
+{
+    size_t n = 0, widest = 0;
+    struct bytes names = {0};
+    enum status st = STATUS_OK;
+    for (size_t c = 1; c < job->layout.n_columns; c++) {
+        widest = job->max[c] - job->min[c] > job->max[widest] - job->min[widest] ? c : widest;
+    }
+    const double range = job->max[widest] - job->min[widest];
+    for (size_t c = 0; c < job->layout.n_columns && st == STATUS_OK; c++) {
+        const double own = job->max[c] - job->min[c];
+        if (own > 0 && own < range / UNLIKE && n++ < NAMED) {
+            st = bytes_printf(&names, "%s%s", n > 1 ? ", " : "", kmeans_call_column(job, c).text);
+        }
+    }
+    if (st == STATUS_OK && n > NAMED) {
+        st = bytes_printf(&names, " and %zu more", n - NAMED);
+    }
+    if (st == STATUS_OK && n > 0 && job->choice.scale == KMEANS_SCALE_NONE) {
+        st = result_warn(out,
+                         "%s ranges over %.3g, more than %d times as much as %.*s, which hardly "
+                         "count%s in distances: scale=unit gives all columns the same weight",
+                         kmeans_call_column(job, widest).text, range, UNLIKE, (int)names.len,
+                         (const char *)names.data, n == 1 ? "s" : "");
     }
     bytes_free(&names);
     return st;
@@ -128,6 +159,7 @@ static enum status warn(const struct kmeans_job *job, struct result *out)
 {
     STATUS_TRY(warn_index(job, out));
     STATUS_TRY(warn_constant(job, out));
+    STATUS_TRY(warn_unlike(job, out));
     STATUS_TRY(warn_empty(job, out));
     STATUS_TRY(warn_converged(job, out));
     STATUS_TRY(warn_silhouette(job, out));

@@ -112,12 +112,13 @@ static enum status series_rows(void *context, uint64_t first, size_t n, struct b
 {
     const struct pearson_job *job = context;
     for (size_t s = (size_t)first; s < first + n; s++) {
-        const bool anomalous = job->median_abs[s] < job->anomaly_below;
+        const uint64_t place = job->place != NULL ? job->place[s] : s;
         STATUS_TRY(result_put_row(
-            out, "usuffffffu", (uint64_t)s, job->names.at[s],
+            out, job->place != NULL ? "usuffffffuu" : "usuffffffu", (uint64_t)s, job->names.at[s],
             (uint64_t)pearson_stat(job, MOMENTS_COUNT, s), pearson_stat(job, MOMENTS_MEAN, s),
             deviation(job, s), pearson_stat(job, MOMENTS_MIN, s), pearson_stat(job, MOMENTS_MAX, s),
-            job->median_abs[s], pearson_stat(job, MOMENTS_LAG1, s), (uint64_t)anomalous));
+            job->median_abs[s], pearson_stat(job, MOMENTS_LAG1, s), (uint64_t)job->is_anomalous[s],
+            place));
     }
     return STATUS_OK;
 }
@@ -125,8 +126,10 @@ static enum status series_rows(void *context, uint64_t first, size_t n, struct b
 enum status pearson_files_series(struct pearson_job *job, struct result *out)
 {
     return result_add_csv(
-        out, "series", "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly",
-        job->n_series, rows_in_piece(job, SERIES_ROWS, 9, 1), series_rows, job, NULL);
+        out, "series",
+        job->place != NULL ? "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly,place"
+                           : "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly",
+        job->n_series, rows_in_piece(job, SERIES_ROWS, 10, 1), series_rows, job, NULL);
 }
 
 /* Where r lies with a probability of 95 %, by Fisher's z, atanh(r) -+ 1.96 / sqrt(n - 3), of which

@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     SIDE_MOST = 1200,   /* cells along a side */
@@ -26,14 +25,13 @@ enum {
     GAP = 14,
     TICK = 6,
     LEAST_LEFT = 90,
-    NAME = 28,         /* characters of a series' name, at most */
-    NAME_PIXELS = 420, /* more than they take */
-    BAR = 26,          /* width of the legend's bar */
-    LEGEND = 130,      /* of the legend */
-    FILE_NAME = 48,
-    CELL_BYTES = 8,    /* of a cell: mean and colour ... */
-    VECTOR_BYTES = 16, /* ... and where cairo draws what it makes of it */
-    PIXEL_BYTES = 2    /* of a pixel: rows and file of a PNG */
+    NAME = 500,                    /* width of a series' name, at most ... */
+    NAMES = NAME + TICK + 2 * GAP, /* ... and of the axis that has them */
+    BAR = 26,                      /* width of the legend's bar */
+    LEGEND = 130,                  /* of the legend */
+    CELL_BYTES = 8,                /* of a cell: mean and colour ... */
+    VECTOR_BYTES = 16,             /* ... and where cairo draws what it makes of it */
+    PIXEL_BYTES = 2                /* of a pixel: rows and file of a PNG */
 };
 
 struct heatmap {
@@ -54,7 +52,7 @@ struct heatmap_grid heatmap_grid_of(size_t n)
 size_t heatmap_bytes(size_t n, enum figure_format format)
 {
     const struct heatmap_grid g = heatmap_grid_of(n);
-    const size_t around = n <= HEATMAP_NAMED ? NAME_PIXELS : LEAST_LEFT;
+    const size_t around = n <= HEATMAP_NAMED ? NAMES : LEAST_LEFT;
     const size_t width = g.side * g.cell + around + LEGEND, height = width;
     const size_t each = format == FIGURE_PNG ? CELL_BYTES : CELL_BYTES + VECTOR_BYTES;
     return format == FIGURE_NONE ? 0 : g.side * g.side * each + width * height * PIXEL_BYTES;
@@ -68,9 +66,11 @@ static size_t series_at(const struct pearson_job *job, size_t place)
 
 /* --- the axes --------------------------------------------------------------------------------- */
 
-static void name_at(const struct pearson_job *job, size_t place, char out[NAME * PLOT_NAME + 1])
+static void name_at(const struct pearson_job *job, size_t place, char out[PLOT_NAME])
 {
-    plot_name(job->names.at[series_at(job, place)], NAME, out);
+    const size_t s = series_at(job, place);
+    const struct plot_named named = {job->names.at[s], "series", s};
+    plot_named(&named, CAPITAL, NAME, out);
 }
 
 static bool is_named(const struct heatmap *map)
@@ -82,7 +82,7 @@ static bool is_named(const struct heatmap *map)
 static long axis_room(const struct heatmap *map)
 {
     double widest = LEAST_LEFT;
-    char name[NAME * PLOT_NAME + 1];
+    char name[PLOT_NAME];
     for (size_t k = 0; is_named(map) && k < map->job->n_series; k++) {
         name_at(map->job, k, name);
         widest = fmax(widest, ceil(figure_text_width(CAPITAL, name)) + TICK + 2 * GAP);
@@ -93,7 +93,7 @@ static long axis_room(const struct heatmap *map)
 static void draw_names(struct figure *f, const struct heatmap *map, double left, double top)
 {
     const double cell = (double)map->grid.cell, side = (double)(map->grid.side * map->grid.cell);
-    char name[NAME * PLOT_NAME + 1];
+    char name[PLOT_NAME];
     for (size_t k = 0; k < map->job->n_series; k++) {
         const double at = ((double)k + 0.5) * cell;
         name_at(map->job, k, name);
@@ -176,12 +176,10 @@ static void draw_title(struct figure *f, const struct heatmap *map)
     const char *const what = whats[diff == PEARSON_DIFF_NONE   ? 0
                                    : diff == PEARSON_DIFF_STEP ? 1
                                                                : 2];
-    const char *const slash = strrchr(job->name, '/');
-    char name[FILE_NAME * PLOT_NAME + 1], title[sizeof name + 128], note[192], cell[96] = "";
-    plot_name(slash != NULL ? slash + 1 : job->name, FILE_NAME, name);
-    snprintf(title, sizeof title, "%s: Pearson\xe2\x80\x99s r of %zu series, %zu %s%s", name,
-             job->n_series, job->n_samples, what, plural(job->n_samples));
-    figure_text(f, GAP, GAP, TITLE, COLOURS_INK, title);
+    char title[128], note[192], cell[96] = "";
+    snprintf(title, sizeof title, ": Pearson\xe2\x80\x99s r of %zu series, %zu %s%s", job->n_series,
+             job->n_samples, what, plural(job->n_samples));
+    plot_title(f, GAP, TITLE, job->name, title);
     if (map->grid.series > 1) {
         snprintf(cell, sizeof cell, "a cell is the mean r of up to %zu \xc3\x97 %zu pairs",
                  map->grid.series, map->grid.series);

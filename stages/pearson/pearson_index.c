@@ -1,6 +1,7 @@
 /*
- * pearson_index - a first column that only counts is an index, not a series: it is left out, and a
- * warning names it. Other series that count, and ones that are very short, are warned of.
+ * pearson_index - a first column that only counts is an index, not a series, and so is one that
+ * only goes up or down and has a name for a time: it is left out, and a warning names it. Other
+ * series that count, a first one that only goes up, and ones that are very short, are warned of.
  *
  * Whether a column counts is known at its end. By then its coefficients have been taken, like all:
  * its row and its column of the matrix are taken out, which changes no bit of the others.
@@ -9,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     BATCH_BYTES = 1 << 20, /* rows of the matrix that are moved together, or one row */
@@ -25,11 +27,32 @@ bool pearson_index_possible(const struct stage_args *args, const struct pearson_
            strcmp(table->format, "csv") == 0 && !table->used[TABLE_COLUMNS];
 }
 
+/* Whether the letters that a name begins with are a word for a time or an index. */
+static bool is_named_time(const char *name)
+{
+    static const char *const words[] = {
+        "t",     "time",  "date", "datetime", "timestamp", "datum", "zeit", "unix", "unixtime",
+        "epoch", "index", "id",   "record",   "year",      "jahr",  "day",  "doy",  "jday"};
+    const size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strlen(words[i]) == n && strncasecmp(name, words[i], n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What counts is left out; so is what only goes up or down and is named like a time. */
 static bool is_left_out(const struct stage_args *args, const struct pearson_choice *choice)
 {
+    struct table_watch *const seen = args->inputs[0].seen;
+    const char *const *const names = args->inputs[0].table->names;
     struct table_count first;
-    return pearson_index_possible(args, choice) &&
-           table_watch_count(args->inputs[0].seen, 0, &first) && first.series == 0;
+    if (!pearson_index_possible(args, choice)) {
+        return false;
+    }
+    return (table_watch_count(seen, 0, &first) && first.series == 0) ||
+           (table_watch_rises(seen, &first) && names != NULL && is_named_time(names[0]));
 }
 
 size_t pearson_index_bytes(size_t n_series)
@@ -107,23 +130,49 @@ enum status pearson_index_leave_out(struct pearson_job *job)
 
 /* --- warned of -------------------------------------------------------------------------------- */
 
+/* The first series, which only goes up or down; `left_out`: it is named like a time. */
+static enum status notice_rising(const struct table_count *c, bool left_out, const char *choose,
+                                 struct result *out)
+{
+    const char *const way = c->last > c->first ? "up" : "down";
+    return left_out
+               ? result_warn(out,
+                             "%s only goes %s (from %.15g to %.15g), and by its name is a time or "
+                             "an index: it is left out; to correlate it, too, name the columns "
+                             "(columns=)",
+                             c->name.text, way, c->first, c->last)
+               : result_warn(out,
+                             "%s only goes %s (from %.15g to %.15g), and so correlates with all "
+                             "that rises or falls: leave it out if it is a time or an index%s",
+                             c->name.text, way, c->first, c->last, choose);
+}
+
+static enum status notice_left_out(const struct table_count *c, struct result *out)
+{
+    return result_warn(out,
+                       "%s goes up or down in equal steps%s (of %.15g, from %.15g on), so it is "
+                       "taken for an index and left out; to correlate it, too, name the columns "
+                       "(columns=)",
+                       c->name.text, c->has_gaps ? " but for gaps" : "", c->step, c->first);
+}
+
 static enum status notice_counts(const struct stage_args *args, const struct pearson_choice *choice,
                                  struct result *out)
 {
     struct table_watch *const seen = args->inputs[0].seen;
     const bool left_out = is_left_out(args, choice),
                text = strcmp(args->inputs[0].table->format, "csv") == 0;
-    const size_t first = left_out ? 1 : 0, n = table_watch_n_counts(seen);
+    const char *const choose = text && choice->columns ? " (columns=)" : "";
+    const size_t n = table_watch_n_counts(seen);
     struct table_count c;
     struct bytes names = {0};
     enum status st = STATUS_OK;
-    if (left_out && table_watch_count(seen, 0, &c)) {
-        STATUS_TRY(
-            result_warn(out,
-                        "%s goes up or down in equal steps (of %.15g, from %.15g on), so it is "
-                        "taken for an index and left out; to correlate it, too, name the "
-                        "columns (columns=)",
-                        c.name.text, c.step, c.first));
+    size_t first = 0;
+    if (table_watch_rises(seen, &c)) {
+        STATUS_TRY(notice_rising(&c, left_out, choose, out));
+    } else if (left_out && table_watch_count(seen, 0, &c)) {
+        STATUS_TRY(notice_left_out(&c, out));
+        first = 1;
     }
     for (size_t k = first; k < first + NAMED && st == STATUS_OK && table_watch_count(seen, k, &c);
          k++) {
@@ -138,7 +187,7 @@ static enum status notice_counts(const struct stage_args *args, const struct pea
                          "leave out what is an index%s",
                          (int)names.len, (const char *)names.data,
                          n - first == 1 ? "goes up or down" : "go up or down",
-                         n - first == 1 ? "s" : "", text && choice->columns ? " (columns=)" : "");
+                         n - first == 1 ? "s" : "", choose);
     }
     bytes_free(&names);
     return st;
@@ -149,14 +198,21 @@ enum status pearson_notice(const struct stage_args *args, struct result *out)
     const struct table_info *const table = args->inputs[0].table;
     struct pearson_choice choice;
     pearson_choose(args, &choice);
+    const bool is_guessed = pearson_guesses_sides(args) && strcmp(table->format, "csv") == 0;
+    if (is_guessed) {
+        STATUS_TRY(result_warn(
+            out,
+            "line 1 holds no names, so the rows are taken as the series, of %zu samples each; "
+            "series=columns takes the columns, series=rows says that this is right",
+            table->lines_are_columns ? table->n_lines : table->cells_per_line));
+    }
     STATUS_TRY(notice_counts(args, &choice, out));
     const bool by_lines = choice.columns == table->lines_are_columns;
     const size_t n_series = by_lines ? table->n_lines : table->cells_per_line;
     const size_t n_samples = by_lines ? table->cells_per_line : table->n_lines;
-    const bool is_told = pearson_guesses_sides(args) && strcmp(table->format, "csv") == 0;
     if (n_samples >= FEW_SAMPLES || n_series < FEW_SAMPLES || n_series < MANY * n_samples ||
-        is_told) {
-        return STATUS_OK; /* is_told: which side was taken, and how many samples they have */
+        is_guessed) {
+        return STATUS_OK; /* of a guess it has been told how many samples there are */
     }
     return result_warn(out,
                        "each of the %zu series is a %s of %zu samples, by which coefficients are "

@@ -97,12 +97,13 @@ struct pearson_job {
     double *median_abs;   /* [n_series] */
     double median_abs_all;
     struct matrix_survey survey;
-    double anomaly_below;      /* series with a lower median |r| stand out */
+    bool *is_anomalous;        /* [n_series]: series that stand out */
     struct matrix_pair *pairs; /* the strongest first */
     size_t n_found;            /* 0 only when no pair has a coefficient */
     size_t n_listed;           /* of the pairs found: those that were asked for */
     uint64_t *n_common;        /* [n_listed] the samples of each; NULL: n_samples */
     uint32_t *order;           /* [n_series]: series from left to right; NULL: as in the file */
+    uint32_t *place;           /* [n_series]: where each of them is then */
 };
 
 /* "column" or "row": what one series is. */

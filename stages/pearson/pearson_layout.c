@@ -166,7 +166,7 @@ bool pearson_guesses_sides(const struct stage_args *args)
     return args->params[SERIES].index == SERIES_AUTO && !table->has_header && !table->has_labels;
 }
 
-enum status pearson_check_sides(const struct stage_args *args, struct stage_need *need)
+enum status pearson_check_sides(const struct stage_args *args)
 {
     const struct table_info *table = args->inputs[0].table;
     const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
@@ -180,12 +180,6 @@ enum status pearson_check_sides(const struct stage_args *args, struct stage_need
                            "%s: has no line of names, and %s%zu rows of %zu numbers: say whether "
                            "the columns or the rows are the series (series=columns or series=rows)",
                            args->inputs[0].name, table->n_lines > 0 ? "" : "about ", rows, columns);
-    }
-    if (strcmp(table->format, "csv") == 0) {
-        snprintf(need->notice, sizeof need->notice,
-                 "line 1 holds no names, so the rows are taken as the series, of %zu samples each; "
-                 "series=columns takes the columns, series=rows says that this is right",
-                 columns);
     }
     return STATUS_OK;
 }
@@ -365,7 +359,7 @@ enum status pearson_layout_need(const struct stage_args *args, const struct pear
     const bool shares = pearson_layout_shares(args, layout);
     tally(&on_backend, shares ? args->most_helpers : 0, panels_home_bytes(&shared), 1);
     tally_names(&on_host, args, choice, layout, n);
-    tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double), 1);
+    tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double) + sizeof(bool), 1);
     const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
     /* Twice while they are sorted; how many samples they have is counted later. */
     tally(&on_host, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2, sizeof(struct matrix_pair));

@@ -88,10 +88,9 @@ enum status pearson_check_series(const struct stage_args *args, size_t n_series)
 /* True unless it is said which side the series are, or what has a name is one. */
 bool pearson_guesses_sides(const struct stage_args *args);
 /* Whether it is plain which side of the table the series lie on: where nobody says and there are no
- * names, a table of very many rows is STATUS_BAD_ARGUMENT, and for other texts need->notice says
- * how it is taken. */
-enum status pearson_check_sides(const struct stage_args *args,
-                                struct stage_need *need) STATUS_MUST_CHECK;
+ * names, a table of very many rows is STATUS_BAD_ARGUMENT; of other texts a notice says how they
+ * are taken. */
+enum status pearson_check_sides(const struct stage_args *args) STATUS_MUST_CHECK;
 /* Fails with STATUS_BAD_INPUT unless there are two samples a series to correlate, and with
  * STATUS_TOO_LARGE where a series in a line has more than PEARSON_SAMPLES_MAX. */
 enum status pearson_check_samples(const struct stage_args *args,

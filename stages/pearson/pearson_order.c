@@ -20,7 +20,7 @@ size_t pearson_order_bytes(size_t n)
     return n > PEARSON_ORDER_MOST
                ? 0
                : (size_t)matrix_n_pairs(n) * sizeof(double) +
-                     n * (sizeof(double) + 2 * sizeof(struct linkage_merge) + 5 * sizeof(uint32_t));
+                     n * (sizeof(double) + 2 * sizeof(struct linkage_merge) + 6 * sizeof(uint32_t));
 }
 
 /* The coefficients of a series with those after it, as doubles. */
@@ -55,7 +55,11 @@ static enum status cluster(struct pearson_job *job, double *distances, struct li
         *d = isnan(*d) ? undefined : fmax(1 - fabs(*d), 0);
     }
     STATUS_TRY(linkage_average(distances, n, merges, going, job));
-    return linkage_order(merges, n, job->order);
+    STATUS_TRY(linkage_order(merges, n, job->order));
+    for (size_t place = 0; place < n; place++) {
+        job->place[job->order[place]] = (uint32_t)place;
+    }
+    return STATUS_OK;
 }
 
 enum status pearson_order_find(struct pearson_job *job)
@@ -67,8 +71,9 @@ enum status pearson_order_find(struct pearson_job *job)
     double *const distances = malloc(((size_t)matrix_n_pairs(n) + 1) * sizeof *distances);
     struct linkage_merge *const merges = malloc(n * sizeof *merges);
     job->order = malloc(n * sizeof *job->order);
+    job->place = malloc(n * sizeof *job->place);
     const enum status st =
-        distances != NULL && merges != NULL && job->order != NULL
+        distances != NULL && merges != NULL && job->order != NULL && job->place != NULL
             ? cluster(job, distances, merges)
             : status_fail(STATUS_NO_MEMORY, "no memory to cluster %zu series", n);
     free(distances);
@@ -89,8 +94,8 @@ static enum status sum_cells(struct pearson_job *job, size_t side, double *row, 
                              uint32_t *counts, float *cells)
 {
     const size_t n = job->n_series;
-    for (size_t place = 0; place < n; place++) {
-        cell_of[job->order[place]] = (uint32_t)(((place + 1) * side - 1) / n);
+    for (size_t i = 0; i < n; i++) {
+        cell_of[i] = (uint32_t)((((size_t)job->place[i] + 1) * side - 1) / n);
     }
     for (size_t i = 0; i < n; i++) {
         STATUS_TRY(i + 1 < n ? fetch_row(job, i, row) : STATUS_OK);

@@ -16,7 +16,8 @@ enum { PEARSON_ORDER_MOST = 8192 }; /* series that are clustered; more stay as i
 
 /* Host memory that it takes to cluster so many series. */
 size_t pearson_order_bytes(size_t n_series);
-/* Sets job->order where a clustered one was asked for and can be had. The matrix is complete. */
+/* Sets job->order and job->place where a clustered one was asked for and can be had. The matrix is
+ * complete. */
 enum status pearson_order_find(struct pearson_job *job) STATUS_MUST_CHECK;
 /* The matrix in that order, averaged down to side x side cells like the kernel `heatmap`. */
 enum status pearson_order_cells(struct pearson_job *job, size_t side,

@@ -2,10 +2,8 @@
  * pearson_report - the summary of a pearson job, and what its user should be warned of.
  *
  * homogeneity is the mean of |r| over the pairs that have a coefficient: 0 where the series have
- * nothing to do with one another, 1 where they are one. A series is anomalous when its median |r|
- * lies below the median of these medians by more than 3.5 scaled median absolute deviations
- * (1.4826 MAD estimates the standard deviation of a normal distribution), and by more than the
- * error of a coefficient.
+ * nothing to do with one another, 1 where they are one. Which series stand out, pearson_anomaly
+ * says.
  */
 #include "stages/pearson/pearson_report.h"
 
@@ -20,6 +18,8 @@ enum { NAMES_WARNED = 10, NAMES_LISTED = 100 }; /* the most names in a sentence,
 enum { PAIRS_SHOWN = 10 };                      /* the most pairs in the summary */
 static const double walk_lag1 =
     0.9; /* lag-1 autocorrelation from which on levels look like walks */
+
+static const double same_error = 1e-12; /* of |r|, which is 1 */
 
 /* Whether a series has a property. */
 typedef bool property_fn(const struct pearson_job *job, size_t s);
@@ -57,7 +57,7 @@ static bool has_gaps(const struct pearson_job *job, size_t s)
 
 static bool is_anomalous(const struct pearson_job *job, size_t s)
 {
-    return job->median_abs[s] < job->anomaly_below;
+    return job->is_anomalous[s];
 }
 
 static size_t count_series(const struct pearson_job *job, property_fn *property)
@@ -78,8 +78,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sorts n values; NaN when there are none. */
-static double median(double *values, size_t n)
+double pearson_median(double *values, size_t n)
 {
     if (n == 0) {
         return NAN;
@@ -98,17 +97,6 @@ static size_t copy_defined(double *to, const double *from, size_t n)
         }
     }
     return defined;
-}
-
-static void find_anomalies(struct pearson_job *job, double *scratch)
-{
-    const size_t n = copy_defined(scratch, job->median_abs, job->n_series);
-    const double middle = median(scratch, n);
-    for (size_t s = 0; s < n; s++) {
-        scratch[s] = fabs(scratch[s] - middle);
-    }
-    const double away = 3.5 * 1.4826 * median(scratch, n);
-    job->anomaly_below = middle - fmax(away, pearson_bound(job->choice.used, false));
 }
 
 /* --- warnings -----------------------------------------------------------------------------------
@@ -186,10 +174,44 @@ static enum status warn_walks(const struct pearson_job *job, double *scratch, st
         return STATUS_OK;
     }
     return result_warn(out,
-                       "%zu of %zu series look like random walks (median lag-1 autocorrelation "
-                       "%.3f): independent walks correlate at |r| around 0.5 by chance; diff=step "
-                       "or diff=log correlates their increments",
-                       walks, n, median(scratch, n));
+                       "%zu of %zu series are smooth or trend, as random walks do (median lag-1 "
+                       "autocorrelation %.3f): such series correlate by chance, too, independent "
+                       "random walks at |r| around 0.5; diff=step or diff=log correlates their "
+                       "increments",
+                       walks, n, pearson_median(scratch, n));
+}
+
+/* Samples by which a pair was taken. */
+static uint64_t samples_of(const struct pearson_job *job, size_t k)
+{
+    return job->n_common != NULL ? job->n_common[k] : job->n_samples;
+}
+
+/* Pairs of one series, but for scale and offset, among those that are listed. Two samples always
+ * lie on a line. */
+static enum status warn_same(const struct pearson_job *job, struct result *out)
+{
+    size_t n = 0, first = 0;
+    for (size_t k = 0; k < job->n_listed && fabs(job->pairs[k].r) > 1 - same_error; k++) {
+        if (samples_of(job, k) > 2) {
+            first = n++ == 0 ? k : first;
+        }
+    }
+    if (n == 0) {
+        return STATUS_OK;
+    }
+    const struct matrix_pair *const p = &job->pairs[first];
+    struct bytes more = {0};
+    enum status st = n == 1 ? STATUS_OK : bytes_printf(&more, "; and %zu more pairs", n - 1);
+    if (st == STATUS_OK) {
+        st = result_warn(out,
+                         "'%s' and '%s' are the same but for scale and offset (|r| = 1)%.*s: one "
+                         "of them says all",
+                         job->names.at[p->i], job->names.at[p->j], (int)more.len,
+                         (const char *)more.data);
+    }
+    bytes_free(&more);
+    return st;
 }
 
 static enum status warn(const struct pearson_job *job, double *scratch, struct result *out)
@@ -222,6 +244,7 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                                job->n_series, PEARSON_ORDER_MOST));
     }
     STATUS_TRY(warn_pairs(job, out));
+    STATUS_TRY(warn_same(job, out));
     return warn_walks(job, scratch, out);
 }
 
@@ -323,8 +346,8 @@ enum status pearson_report(struct pearson_job *job, struct result *out)
         return status_fail(STATUS_NO_MEMORY, "no memory for the medians of %zu series",
                            job->n_series);
     }
-    find_anomalies(job, scratch);
-    const enum status st = warn(job, scratch, out);
+    enum status st = pearson_anomalies_find(job, scratch);
+    st = st == STATUS_OK ? warn(job, scratch, out) : st;
     free(scratch);
     STATUS_TRY(st);
     STATUS_TRY(describe(job, out));

@@ -11,6 +11,11 @@ struct pearson_job;
 /* Fills the result from a job whose outcome is complete; pieces refer to the job. */
 enum status pearson_report(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
 
+/* Sorts n values; NaN when there are none. */
+double pearson_median(double *values, size_t n);
+/* pearson_anomaly: sets is_anomalous, which is false everywhere. `scratch` has room for a number of
+ * each series. */
+enum status pearson_anomalies_find(struct pearson_job *job, double *scratch) STATUS_MUST_CHECK;
 /* pearson_files: arrays and text tables. */
 enum status pearson_files_npz(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
 enum status pearson_files_series(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;

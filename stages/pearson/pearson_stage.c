@@ -12,6 +12,7 @@
 #include "stages/pearson/pearson_report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static enum status pearson_plan(const struct stage_args *args, struct stage_need
     pearson_choose(args, &choice);
     STATUS_TRY(pearson_lay_out(args, &choice, &layout));
     STATUS_TRY(pearson_layout_need(args, &choice, &layout, out));
-    return pearson_check_sides(args, out);
+    return pearson_check_sides(args);
 }
 
 static void pearson_free(struct stage *s)
@@ -44,23 +45,33 @@ static void pearson_free(struct stage *s)
     free(job->panels);
     free(job->stats.at.at);
     free(job->median_abs);
+    free(job->is_anomalous);
     free(job->pairs);
     free(job->n_common);
     free(job->order);
+    free(job->place);
     series_names_free(&job->names);
     pearson_levels_free(&job->levels);
     free(s);
 }
 
-/* Takes the header's names, when the series are what it names. */
+/* Names the series that are columns: as the header does, or by their places in the file, where
+ * those are not the numbers that series_names_close() gives. */
 static enum status take_header(struct pearson_job *job)
 {
     const struct table_info *table = job->args.inputs[0].table;
-    if (job->layout.by_lines || table->names == NULL) {
+    const size_t n = table->cells_per_line;
+    if (job->layout.by_lines || (table->names == NULL && table_column(table, n - 1) == n - 1)) {
         return STATUS_OK;
     }
-    for (size_t c = 0; c < table->cells_per_line; c++) {
-        STATUS_TRY(series_names_add(&job->names, pearson_kind(job), table->names[c]));
+    for (size_t c = 0; c < n; c++) {
+        const char *name = table->names != NULL ? table->names[c] : "";
+        char place[SERIES_PLACE_BYTES + 8];
+        if (*name == '\0') {
+            snprintf(place, sizeof place, "%s %zu", pearson_kind(job), table_column(table, c) + 1);
+            name = place;
+        }
+        STATUS_TRY(series_names_add(&job->names, pearson_kind(job), name));
     }
     return STATUS_OK;
 }
@@ -261,7 +272,8 @@ static enum status fetch_stats(struct pearson_job *job)
     double *stats = malloc(moments_bytes(capacity));
     job->stats = (struct moments){{stats, moments_bytes(capacity)}, n};
     job->median_abs = malloc(n * sizeof *job->median_abs);
-    if (stats == NULL || job->median_abs == NULL) {
+    job->is_anomalous = calloc(n, sizeof *job->is_anomalous);
+    if (stats == NULL || job->median_abs == NULL || job->is_anomalous == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the moments of %zu series", n);
     }
     STATUS_TRY(job->ops->download(job->queue, stats, job->moments.at, moments_bytes(capacity)));

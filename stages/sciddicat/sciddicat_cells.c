@@ -34,14 +34,14 @@ static enum status add_altitude(struct sciddicat_job *job, size_t cell, double v
     }
     if (job->params.nodata == SCIDDICAT_COMPAT && isnan(value)) {
         return refuse(job, SCIDDICAT_DEM, cell, value,
-                      "stands for NODATA and cannot be taken as an altitude, as nodata = compat "
-                      "asks for; set nodata = wall or sink");
+                      "stands for NODATA and cannot be taken as an altitude, as nodata=compat "
+                      "asks for; set nodata=wall or nodata=sink");
     }
     if (!(fabs(value) <= most_m) && !(nodata && job->params.nodata != SCIDDICAT_COMPAT)) {
         return refuse(
             job, SCIDDICAT_DEM, cell, value,
             nodata ? "stands for NODATA and is too far away to be taken as an altitude, "
-                     "as nodata = compat asks for; set nodata = wall or sink"
+                     "as nodata=compat asks for; set nodata=wall or nodata=sink"
                    : "is not an altitude in metres; if it stands for NODATA, the file has to "
                      "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
     }
@@ -128,6 +128,7 @@ static void start_cell(struct sciddicat_job *job, size_t row, size_t column)
     const size_t k = row * job->dem->columns + column;
     const double h = job->h[k], z = job->z[k];
     s->highest = fmax(s->highest, fabs(z));
+    s->n_flat += z == 0 && !job->nodata[k];
     if (!(h > 0)) {
         return;
     }

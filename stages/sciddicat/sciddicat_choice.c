@@ -157,18 +157,17 @@ static enum status check_shape(const struct sciddicat_job *job)
     }
     if (n_snapshots(c) > MOST_SNAPSHOTS) {
         return status_fail(STATUS_BAD_ARGUMENT,
-                           "snapshot_every = %" PRIu64 ": that makes %" PRIu64
+                           "snapshot_every=%" PRIu64 ": that makes %" PRIu64
                            " snapshots of %" PRIu64 " steps; %d are possible",
                            c->snapshot_every, n_snapshots(c), c->steps, MOST_SNAPSHOTS);
     }
     if (job->params.nodata == SCIDDICAT_COMPAT &&
         job->args.inputs[SCIDDICAT_DEM].table->has_missing_value) {
-        return status_fail(
-            STATUS_BAD_ARGUMENT,
-            "%s: missing_value says that cells are NODATA, and nodata = compat takes "
-            "NODATA for an altitude; set nodata = wall or sink, or leave "
-            "missing_value out",
-            name);
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: missing_value says that cells are NODATA, and nodata=compat takes "
+                           "NODATA for an altitude; set nodata=wall or nodata=sink, or leave "
+                           "missing_value out",
+                           name);
     }
     STATUS_TRY(
         grid_check_aligned(name, job->dem, sciddicat_name(job, SCIDDICAT_SOURCE), job->source));

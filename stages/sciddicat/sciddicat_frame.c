@@ -219,7 +219,7 @@ static void draw_north(const struct sciddicat_job *job, const struct sciddicat_f
     figure_to(f, x + 6, end);
     figure_to(f, x, end - 5);
     figure_to(f, x - 6, end);
-    figure_shape(f, COLOURS_INK);
+    figure_shape(f, COLOURS_INK, 1);
     figure_text(f, x + 12, (double)l->below, capital, COLOURS_INK, "N");
 }
 

@@ -27,6 +27,7 @@ struct sciddicat_choice {
 /* The debris before the first step. */
 struct sciddicat_start {
     size_t n_debris;  /* cells with h > 0 */
+    size_t n_flat;    /* cells of altitude 0 */
     bool has_crown;   /* some of them have an altitude: */
     size_t crown;     /* the highest of these; the first of equals */
     size_t n_ring;    /* of them on the outermost ring ... */

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     CAPITAL = 12, /* height of capital letters, of text ... */
@@ -26,7 +25,6 @@ enum {
     BAR = 26,         /* width of the legend's bar */
     BAR_HEIGHT = 260, /* its height at most */
     MARK = 8,         /* from the bar to the text beside it */
-    FILE_NAME = 60,
     PICTURE_BYTES = 8 /* a pixel: colours of cells, pixels, what is written */
 };
 
@@ -420,23 +418,14 @@ static void draw_legend(struct map *m)
     put_text(m, left, y, m->stretched);
 }
 
-/* The DEM's name without folders, cut where it would not fit, and the steps. */
+/* The DEM's name, and the steps. */
 static void draw_title(struct map *m)
 {
-    const char *const path = sciddicat_name(m->job, SCIDDICAT_DEM);
-    const char *const slash = strrchr(path, '/');
-    char name[FILE_NAME * PLOT_NAME + 1], steps[64], title[sizeof name + sizeof steps];
+    char steps[64];
     snprintf(steps, sizeof steps, ": debris after %llu step%s%s",
              (unsigned long long)m->job->now.step, m->job->now.step == 1 ? "" : "s",
              m->job->settled ? ", at rest" : "");
-    for (size_t most = FILE_NAME; most >= 2; most -= 2) {
-        plot_name(slash != NULL ? slash + 1 : path, most, name);
-        snprintf(title, sizeof title, "%s%s", name, steps);
-        if (figure_text_width(TITLE, title) <= (double)m->frame.all_width - 2.0 * GAP) {
-            break;
-        }
-    }
-    figure_text(m->figure, GAP, GAP, TITLE, COLOURS_INK, title);
+    plot_title(m->figure, GAP, TITLE, sciddicat_name(m->job, SCIDDICAT_DEM), steps);
 }
 
 static void choose_texts(struct map *m)

@@ -164,10 +164,8 @@ static enum status put_summary(const struct sciddicat_job *job, const struct sci
         {"toe", altitude(job, s->n_covered > 0, s->toe)},
         {"drop_m", s->has_runout ? summary_real(s->drop_m) : json_null()},
         {"runout_m", s->has_runout ? summary_real(s->runout_m) : json_null()},
-        {"model", json_string("sciddicaT: M. V. Avolio et al., Simulation of the 1992 Tessina "
-                              "landslide by a cellular automata model and future hazard "
-                              "scenarios, Int. J. of Applied Earth Observation and "
-                              "Geoinformation 2, 2000, 41-50")},
+        {"model", json_string("sciddicaT, a cellular automaton of landslides without inertia, by "
+                              "minimisation of differences in height")},
         {"reach_angle_deg", s->has_runout && s->runout_m > 0
                                 ? summary_real(atan2(s->drop_m, s->runout_m) * 180 / M_PI)
                                 : json_null()},

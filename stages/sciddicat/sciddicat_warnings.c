@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+enum { LEAST_CELLS = 100 }; /* of a map of which most may be said */
+
 static double share(const struct sciddicat_job *job, double sum_m)
 {
     return 100 * sum_m / job->start.thickness;
@@ -42,6 +44,26 @@ static enum status warn_start(const struct sciddicat_job *job, struct result *ou
                        volume(job, s->nodata_m), s->n_nodata, plural(s->n_nodata));
 }
 
+/* Debris nearly everywhere is a surface: altitudes are in its place, and debris in theirs where
+ * these are 0. */
+static enum status warn_exchanged(const struct sciddicat_job *job, struct result *out)
+{
+    const struct sciddicat_start *const s = &job->start;
+    const size_t n = job->n_cells - job->n_nodata;
+    const bool is_everywhere = s->n_debris > n - n / 20;
+    if (!is_everywhere || s->n_debris < LEAST_CELLS) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%s has debris in %zu of %zu cells, %.6g m thick on the average, as if it "
+                       "held altitudes%s; debris is a thickness, 0 where there is none",
+                       sciddicat_name(job, SCIDDICAT_SOURCE), s->n_debris, job->n_cells,
+                       job->start.thickness / (double)s->n_debris,
+                       2 * s->n_flat > n ? ", and most cells of the altitudes are 0: the two files "
+                                           "seem to be exchanged"
+                                         : "");
+}
+
 /* The debris is taken to lie in the altitudes. Where it ends at half of its mean thickness or more,
  * steeper than one in four, and the surface goes on without falling half as far, there is a pit
  * with walls beneath it, or the altitudes are without it. Slopes cancel over what lies around it.
@@ -58,8 +80,8 @@ static enum status warn_cliff(const struct sciddicat_job *job, struct result *ou
     return result_warn(out,
                        "the debris is %.3g m thick where it ends (%.3g m on the average), and the "
                        "altitudes do not fall there: if they are those of the ground beneath it, "
-                       "add it to them; %s is taken to hold the debris",
-                       edge, mean, sciddicat_name(job, SCIDDICAT_DEM));
+                       "add it to them; they are taken to hold the debris",
+                       edge, mean);
 }
 
 static enum status warn_losses(const struct sciddicat_job *job, const struct sciddicat_summary *s,
@@ -87,8 +109,8 @@ static enum status warn_losses(const struct sciddicat_job *job, const struct sci
         return STATUS_OK;
     }
     return result_warn(out,
-                       "debris covered %zu NODATA cell%s of the DEM, whose number (%g) nodata = "
-                       "compat takes as an altitude",
+                       "debris covered %zu NODATA cell%s of the DEM, whose number (%g) "
+                       "nodata=compat takes as an altitude",
                        s->n_on_nodata, plural(s->n_on_nodata), job->dem->nodata);
 }
 
@@ -110,30 +132,31 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
 {
     static const char *const unknown[] = {
         [GRID_UNKNOWN] =
-            "does not say how large its cells are (a world file beside it is not read: "
-            "gdal_translate writes it into a GeoTIFF)",
-        [GRID_UNCLEAR] = "has a coordinate system whose unit is not understood",
-        [GRID_DEGREES] = "has a geographic coordinate system: its cells are degrees wide and not "
-                         "square, but the model takes them to be; warp it to a projected one",
-        [GRID_OTHER] = "has a coordinate system whose unit is not the metre",
+            "the altitudes do not say how large their cells are (a world file beside them is not "
+            "read: gdal_translate writes it into a GeoTIFF)",
+        [GRID_UNCLEAR] = "the altitudes have a coordinate system whose unit is not understood",
+        [GRID_DEGREES] = "the altitudes have a geographic coordinate system: their cells are "
+                         "degrees wide and not square, but the model takes them to be; warp them "
+                         "to a projected one",
+        [GRID_OTHER] = "the altitudes have a coordinate system whose unit is not the metre",
     };
-    const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
     const double x = job->dem->cell_x, y = fabs(job->dem->cell_y);
     if (job->scale.unit != GRID_METRES) {
-        return result_warn(out, "%s %s: volumes, areas and lengths are for cells of 1 m x 1 m",
-                           name, unknown[job->scale.unit]);
+        return result_warn(out, "%s: volumes, areas and lengths are for cells of 1 m x 1 m",
+                           unknown[job->scale.unit]);
     }
     if (grid_scale_is_sheared(&job->scale)) {
         return result_warn(
-            out, "%s has cells that are not rectangles: the model takes them to be square", name);
+            out, "the altitudes have cells that are not rectangles: the model takes them to be "
+                 "square");
     }
     if (fabs(x - y) <= 1e-6 * x) {
         return STATUS_OK;
     }
     return result_warn(out,
-                       "%s has cells of %.6g m x %.6g m: the model takes them to be square, and "
-                       "debris spreads as far over either side",
-                       name, x, y);
+                       "the altitudes have cells of %.6g m x %.6g m: the model takes them to be "
+                       "square, and debris spreads as far over either side",
+                       x, y);
 }
 
 /* Under compat every number is an altitude, as it was asked for. */
@@ -143,10 +166,10 @@ static enum status warn_minus_9999(const struct sciddicat_job *job, struct resul
         return STATUS_OK;
     }
     return result_warn(out,
-                       "%s names no NODATA, and %zu cell%s hold%s -9999, which is taken as an "
-                       "altitude; if it stands for NODATA, set missing_value = -9999",
-                       sciddicat_name(job, SCIDDICAT_DEM), job->n_minus_9999,
-                       plural(job->n_minus_9999), job->n_minus_9999 == 1 ? "s" : "");
+                       "the altitudes name no NODATA, and %zu cell%s hold%s -9999, which is taken "
+                       "as an altitude; if it stands for NODATA: -s missing_value=-9999",
+                       job->n_minus_9999, plural(job->n_minus_9999),
+                       job->n_minus_9999 == 1 ? "s" : "");
 }
 
 static enum status warn_vertical_unit(const struct sciddicat_job *job, struct result *out)
@@ -155,27 +178,26 @@ static enum status warn_vertical_unit(const struct sciddicat_job *job, struct re
         return STATUS_OK;
     }
     return result_warn(out,
-                       "%s has altitudes in another unit than the metre, by its coordinate system: "
-                       "they are taken as they are, like the debris, in metres; convert them",
-                       sciddicat_name(job, SCIDDICAT_DEM));
+                       "the altitudes are in another unit than the metre, by their coordinate "
+                       "system: they are taken as they are, like the debris, in metres; convert "
+                       "them");
 }
 
 static enum status warn_georeference(const struct sciddicat_job *job, struct result *out)
 {
-    const char *const dem = sciddicat_name(job, SCIDDICAT_DEM), *const source = sciddicat_name(
-                                                                    job, SCIDDICAT_SOURCE);
+    const char *const source = sciddicat_name(job, SCIDDICAT_SOURCE);
     if (job->georeferenced_by_source) {
         return result_warn(out,
-                           "%s does not say where it lies: the place and the size of cells are "
-                           "those of %s",
-                           dem, source);
+                           "the altitudes do not say where they lie: the place and the size of "
+                           "cells are those of %s",
+                           source);
     }
     if (grid_systems_differ(job->dem, job->source)) {
         return result_warn(out,
-                           "%s and %s have different coordinate systems: the debris is taken to "
-                           "lie in that of the altitudes; if it does not, warp it (gdalwarp "
-                           "-t_srs)",
-                           dem, source);
+                           "the altitudes and %s have different coordinate systems: the debris is "
+                           "taken to lie in that of the altitudes; if it does not, warp it "
+                           "(gdalwarp -t_srs)",
+                           source);
     }
     return STATUS_OK;
 }
@@ -183,27 +205,23 @@ static enum status warn_georeference(const struct sciddicat_job *job, struct res
 static enum status warn_system(const struct sciddicat_job *job, struct result *out)
 {
     const struct raster raster = sciddicat_raster(job, job->choice.type);
-    const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
     if (raster_says_system(&raster)) {
         return STATUS_OK;
     }
     if (job->choice.format == RASTER_ASC) {
-        return result_warn(out,
-                           "the coordinate system of %s cannot be said in .asc.gz; raster = tif "
-                           "carries it",
-                           name);
+        return result_warn(out, "the coordinate system of the altitudes cannot be said in .asc.gz; "
+                                "raster=tif carries it");
     }
-    return result_warn(out,
-                       "the .prj of %s is not carried: a GeoTIFF holds only ESRI's PROJCS[...] or "
-                       "GEOGCS[...], without '|', of less than 2300 bytes; raster = asc.gz carries "
-                       "it",
-                       name);
+    return result_warn(out, "the .prj of the altitudes is not carried: a GeoTIFF holds only ESRI's "
+                            "PROJCS[...] or GEOGCS[...], without '|', of less than 2300 bytes; "
+                            "raster=asc.gz carries it");
 }
 
 enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
                            struct result *out)
 {
     STATUS_TRY(warn_start(job, out));
+    STATUS_TRY(warn_exchanged(job, out));
     STATUS_TRY(warn_cliff(job, out));
     STATUS_TRY(warn_losses(job, s, out));
     STATUS_TRY(warn_motion(job, out));
@@ -224,9 +242,9 @@ enum status sciddicat_notice(const struct stage_args *args, struct result *out)
     }
     const struct grid_extent e = grid_extent_of(dem->table->grid);
     return result_warn(out,
-                       "%s names no coordinate system, and its cells of %.3g x %.3g between %.6g "
-                       "and %.6g east, %.6g and %.6g north look like degrees, which are taken for "
-                       "metres; warp it to a projected system (gdalwarp -t_srs)",
-                       dem->name, dem->table->grid->cell_x, fabs(dem->table->grid->cell_y), e.west,
-                       e.east, fmin(e.north, e.south), fmax(e.north, e.south));
+                       "the altitudes name no coordinate system, and their cells of %.3g x %.3g "
+                       "between %.6g and %.6g east, %.6g and %.6g north look like degrees, which "
+                       "are taken for metres; warp them to a projected system (gdalwarp -t_srs)",
+                       dem->table->grid->cell_x, fabs(dem->table->grid->cell_y), e.west, e.east,
+                       fmin(e.north, e.south), fmax(e.north, e.south));
 }

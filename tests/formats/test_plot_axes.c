@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "formats/base/utf8.h"
 #include "tests/support/png_support.h"
 
 enum { WIDTH = 120, HEIGHT = 90, LEFT = 20, TOP = 10, AREA_WIDTH = 81, AREA_HEIGHT = 61 };
@@ -196,24 +197,57 @@ static void markers_are_drawn_where_their_middle_lies_in_the_area(void **state)
     read_plot();
 }
 
-static void names_are_shown_without_what_cannot_be_and_cut(void **state)
+static void names_are_shown_without_what_cannot_be(void **state)
 {
-    char out[10 * PLOT_NAME + 1];
+    char out[PLOT_NAME];
     (void)state;
-    plot_name("short", 10, out);
-    assert_string_equal(out, "short");
-    plot_name("ten in all", 10, out);
-    assert_string_equal(out, "ten in all");
-    plot_name("more than ten", 10, out);
-    assert_string_equal(out, "more than\xe2\x80\xa6");
-    plot_name("H\xc3\xb6he\t1", 10, out);
+    (void)plot_name("H\xc3\xb6he\t1", 12, 900, out);
     assert_string_equal(out, "H\xc3\xb6he?1");
-    plot_name("\xff\xe6\x97\xa5\x1b[31m", 10, out);
-    assert_string_equal(out, "?\xe6\x97\xa5?[31m");
-    plot_name("\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5", 2, out);
-    assert_string_equal(out, "\xe6\x97\xa5\xe2\x80\xa6");
-    plot_name("", 10, out);
+    (void)plot_name("\xff\xe6\x97\xa5\x1b[31m\xc2\x85", 12, 900,
+                    out); /* U+65E5 is not in the font */
+    assert_string_equal(out, "??\?[31m?");
+    (void)plot_name("", 12, 900, out);
     assert_string_equal(out, "");
+    plot_named(&(struct plot_named){"H\xc3\xb6he", "series", 3}, 12, 900, out);
+    assert_string_equal(out, "H\xc3\xb6he");
+    plot_named(&(struct plot_named){"\xe6\x97\xa5 1", "series", 3}, 12, 900, out);
+    assert_string_equal(out, "series 3: ? 1");
+}
+
+static void a_name_that_is_too_wide_keeps_its_beginning_and_its_end(void **state)
+{
+    static const char name[] = "station 17/north wall/sensor bay 12/temperature/mean of 10 min";
+    const double whole = figure_text_width(12, name);
+    char out[PLOT_NAME], other[PLOT_NAME], many[4 * PLOT_NAME];
+    (void)state;
+    assert_true(plot_name(name, 12, whole, out));
+    assert_string_equal(out, name);
+    for (int step = 0; 40 + 7 * step < (int)whole; step++) {
+        const double width = 40 + 7 * step;
+        (void)plot_name(name, 12, width, out);
+        const char *const cut = strstr(out, "\xe2\x80\xa6");
+        assert_non_null(cut);
+        assert_int_equal(strncmp(out, name, (size_t)(cut - out)), 0);
+        assert_string_equal(cut + 3, name + strlen(name) - strlen(cut + 3));
+        assert_true(figure_text_width(12, out) <= width);
+        assert_true(figure_text_width(12, out) > width - 40); /* two letters, and what they leave */
+    }
+    assert_false(plot_name("station 17/north wall/1", 12, 120, out));
+    assert_false(plot_name("station 17/north wall/2", 12, 120, other));
+    assert_string_not_equal(out, other);
+    plot_named(&(struct plot_named){name, "curve", 7}, 12, 200, out);
+    assert_int_equal(strncmp(out, "curve 7: stat", 13), 0);
+    assert_in_range(lround(figure_text_width(12, out)), 170, 200);
+    (void)plot_name(name, 12, 1, out);
+    assert_string_equal(out, "\xe2\x80\xa6");
+    memset(many, 0xcc, sizeof many); /* U+0301, which has no width, over and over */
+    for (size_t i = 1; i < sizeof many; i += 2) {
+        many[i] = (char)0x81;
+    }
+    many[sizeof many - 2] = '\0';
+    (void)plot_name(many, 12, 300, out);
+    assert_in_range(strlen(out), 400, PLOT_NAME - 1);
+    assert_true(utf8_is_valid(out, strlen(out)));
 }
 
 int main(void)
@@ -229,7 +263,8 @@ int main(void)
                                         close_plot),
         cmocka_unit_test_setup_teardown(markers_are_drawn_where_their_middle_lies_in_the_area,
                                         open_plot, close_plot),
-        cmocka_unit_test(names_are_shown_without_what_cannot_be_and_cut),
+        cmocka_unit_test(names_are_shown_without_what_cannot_be),
+        cmocka_unit_test(a_name_that_is_too_wide_keeps_its_beginning_and_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,7 +165,7 @@ static void text_refuses_what_it_cannot_say(void **state)
     assert_int_equal(raster_check(&raster, "in.x"), STATUS_OK);
     g->is_rotated = true;
     assert_int_equal(raster_check(&raster, "in.x"), STATUS_BAD_ARGUMENT);
-    assert_non_null(strstr(status_message(), "raster = tif"));
+    assert_non_null(strstr(status_message(), "raster=tif"));
     g->is_rotated = false;
     g->cell_y = -10;
     assert_int_equal(raster_check(&raster, "in.x"), STATUS_BAD_ARGUMENT);

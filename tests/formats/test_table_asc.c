@@ -105,7 +105,7 @@ static void a_sign_that_may_part_thousands_is_told(void **state)
         r = read_bytes(text, sizeof text - 1, NULL, cap);
         ASSERT_NUMBERS(&r, 1.5, 2.5, 3, 4, -5.024, 6);
         assert_int_equal(r.info->n_warnings, 1);
-        assert_non_null(strstr(r.info->warnings[0], "in.x: line 7, column 2: a comma or point"));
+        assert_non_null(strstr(r.info->warnings[0], "line 7, column 2: a comma or point"));
         reading_free(&r);
     }
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {

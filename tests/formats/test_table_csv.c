@@ -28,7 +28,8 @@ static void decimal_commas_and_points_may_meet_in_one_file(void **state)
     CHECK_TEXT("1,5 2,5\n3,5 4\n", 1.5, 2.5, 3.5, 4);
     CHECK_TEXT("1;2\n3;4\n5,5;6.25\n", 1, 2, 3, 4, 5.5, 6.25);
     CHECK_TEXT("1;2\n3;1.234,5\n", 1, 2, 3, 1234.5);
-    check_failure("1,2\n3,\"4,5\"\n", STATUS_BAD_INPUT, "line 2, column 2: \"4,5\" is not a number",
+    CHECK_TEXT("1,2\n3,\"4,5\"\n", 1, 2, 3, 4.5);
+    check_failure("1,2\n3,\"4,500\"\n", STATUS_BAD_INPUT, "line 2, column 2: \"4,500\" may be",
                   NULL);
 }
 
@@ -45,10 +46,9 @@ static void a_sign_that_may_part_thousands_is_told(void **state)
         struct reading r = read_bytes(text, sizeof text - 1, NULL, cap);
         ASSERT_NUMBERS(&r, 1.5, 2.5, 3.5, 1.5, 5, -1.024, 7, 2.048);
         assert_int_equal(r.info->n_warnings, 1);
-        assert_string_equal(
-            r.info->warnings[0],
-            "in.x: line 4, column 2: a comma or point before three digits was taken "
-            "for a decimal sign; leave it out if it parts thousands");
+        assert_string_equal(r.info->warnings[0],
+                            "line 4, column 2: a comma or point before three digits was taken "
+                            "for a decimal sign; leave it out if it parts thousands");
         reading_free(&r);
     }
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
@@ -84,7 +84,7 @@ static void the_first_sign_that_may_part_thousands_is_told(void **state)
     }
     assert_int_equal(table_end(t), STATUS_OK);
     assert_int_equal(table_info(t)->n_warnings, 1);
-    assert_non_null(strstr(table_info(t)->warnings[0], "in.x: line 2, column 2: "));
+    assert_non_null(strstr(table_info(t)->warnings[0], "line 2, column 2: "));
     table_free(t);
 }
 
@@ -156,7 +156,7 @@ static void a_header_is_a_word_over_numbers(void **state)
     assert_true(r.info->has_header);
     assert_string_equal(r.info->names[0], "a");
     assert_string_equal(r.info->names[1], "b, \"c\"");
-    assert_string_equal(r.info->names[2], "3");
+    assert_string_equal(r.info->names[2], "");
     assert_string_equal(r.info->names[3], "2001");
     assert_int_equal(r.info->n_warnings, 0);
     reading_free(&r);
@@ -207,7 +207,7 @@ static void columns_without_numbers_are_left_out_by_name(void **state)
     assert_string_equal(r.info->names[0], "T");
     assert_int_equal(r.info->n_warnings, 5);
     static const char *const expected[] = {"column 1 \"Date\"", "column 2 \"Time\"",
-                                           "column 4 \"unit\"", "column 5 \"5\"", "column 6 \"6\""};
+                                           "column 4 \"unit\"", "column 5 holds", "column 6 holds"};
     for (size_t i = 0; i < 5; i++) {
         assert_non_null(strstr(r.info->warnings[i], expected[i]));
         assert_non_null(strstr(r.info->warnings[i], "left out"));
@@ -241,12 +241,35 @@ static void columns_are_chosen_by_number_range_and_name(void **state)
     }
     options.columns = "!1:";
     r = read_text(text, &options);
-    assert_failed(&r, STATUS_BAD_ARGUMENT, "columns = !1: leaves no column", NULL);
+    assert_failed(&r, STATUS_BAD_ARGUMENT, "columns=!1: leaves no column", NULL);
     reading_free(&r);
     options.columns = "1";
     r = read_text(text, &options);
     assert_failed(&r, STATUS_BAD_INPUT, "line 2, column 1 (id): \"x\" is not a number", NULL);
     reading_free(&r);
+}
+
+static void a_word_among_numbers_is_told_with_how_to_take_it_as_missing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *listed, *word, *hint; /* hint: NULL for none */
+    } cases[] = {{NULL, "oops", "; if it stands for a missing number: -s missing_value=oops"},
+                 {"-9,ERR", "oops", "missing_value=-9,ERR,oops"},
+                 {NULL, "not measured", "missing_value='not measured'"},
+                 {NULL, "#REF!", "missing_value='#REF!'"},
+                 {NULL, "it's", NULL},
+                 {NULL, "\"a,b\"", NULL},
+                 {NULL, "a word that is far too long to stand for a missing number", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct table_options options = {.missing_value = cases[i].listed};
+        char text[128];
+        snprintf(text, sizeof text, "a,b\n1,2\n%s,4\n5,6\n7,8\n", cases[i].word);
+        struct reading r = read_text(text, &options);
+        assert_failed(&r, STATUS_BAD_INPUT, "line 3, column 1 (a): \"", cases[i].hint);
+        assert_true(cases[i].hint || !strstr(status_message(), "missing_value"));
+        reading_free(&r);
+    }
 }
 
 static void check_choice(const char *columns, const char *names)
@@ -511,15 +534,14 @@ static void options_of_other_formats_are_told(void **state)
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
     assert_false(r.info->used[TABLE_COLUMNS] || r.info->used[TABLE_MEMBER]);
     assert_int_equal(r.info->n_warnings, 2);
-    assert_string_equal(r.info->warnings[0],
-                        "in.x: columns = 1-2 is ignored: it applies to CSV and TSV");
-    assert_string_equal(r.info->warnings[1], "in.x: member = a is ignored: it applies to .npz");
+    assert_string_equal(r.info->warnings[0], "columns=1-2 is ignored: it applies to CSV and TSV");
+    assert_string_equal(r.info->warnings[1], "member=a is ignored: it applies to .npz");
     reading_free(&r);
     r = read_text("1,2,3\n4,5,6\n", &options);
     ASSERT_NUMBERS(&r, 1, 2, 4, 5);
     assert_true(r.info->used[TABLE_COLUMNS] && !r.info->used[TABLE_MEMBER]);
     assert_int_equal(r.info->n_warnings, 1);
-    assert_non_null(strstr(r.info->warnings[0], "member = a"));
+    assert_non_null(strstr(r.info->warnings[0], "member=a"));
     reading_free(&r);
 }
 
@@ -539,6 +561,7 @@ int main(void)
         cmocka_unit_test(a_first_column_of_words_names_the_lines),
         cmocka_unit_test(columns_without_numbers_are_left_out_by_name),
         cmocka_unit_test(columns_are_chosen_by_number_range_and_name),
+        cmocka_unit_test(a_word_among_numbers_is_told_with_how_to_take_it_as_missing),
         cmocka_unit_test(columns_are_chosen_from_the_end_and_left_out),
         cmocka_unit_test(kept_columns_have_their_numbers_in_the_file),
         cmocka_unit_test(ragged_lines_are_refused_with_line_and_column),

@@ -139,7 +139,7 @@ static void numbers_that_count_from_0_are_a_header(void **state)
     check_header("0;1;2\n,5;6;7\n1,5;2;3\n", "0 1 2", "(0 to 2: they count from 0)");
     check_header("0 1 2\n.5 .6 .7\n", "0 1 2", "if it is data, write 0.0");
     check_header(",0,1,2\nx,5,6,7\ny,6,8,7\n", "0 1 2", "(0 to 2: they count from 0)");
-    check_header(",0,1,2\n2001,5,6,7\n2004,6,8,7\n", "1 0 1 2", "(0 to 2: they count from 0)");
+    check_header(",0,1,2\n2001,5,6,7\n2004,6,8,7\n", " 0 1 2", "(0 to 2: they count from 0)");
 }
 
 static void ordinary_numbers_in_the_first_line_are_data(void **state)
@@ -168,6 +168,10 @@ static void ordinary_numbers_in_the_first_line_are_data(void **state)
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
         check_data(quiet[i], false);
     }
+    check_data("1990,1991,1992\n4.5,5,6\n3.5,2,1\n", true); /* years over other numbers */
+    check_data("1990,1991,1992\n1993,1994,1995\n2,1991,3\n", false);
+    check_data("10,20,30,40\n0.5,1,2,3\n", true);
+    check_data("10,20,30,40\n11,1,2,3\n2,1,25,3\n", false);
     check_data("0,1\n1,0.5\n2,0.3\n", true); /* names, or a first point of a curve */
 }
 
@@ -180,7 +184,7 @@ static void numbers_beside_words_over_words_are_a_header_as_well(void **state)
     check_header("site,of,0,1,2\nS0,a,5,6,7\nS1,b,6,8,7\n", "0 1 2", "count from 0");
     check_header("\"station\",\"2001\",\"2002\",\"2003\"\n\"S0\",1.2,3,4\n\"S1\",1.4,3,5\n",
                  "2001 2002 2003", "(2001 to 2003: quoted, over numbers that are not)");
-    check_header(",station,2001,2003\n0,S0,5,6\n1,S1,6,8\n", "1 2001 2003", "is empty");
+    check_header(",station,2001,2003\n0,S0,5,6\n1,S1,6,8\n", " 2001 2003", "is empty");
     check_data("station,2001,2002,2003\nS0,1,2,3\nS1,4,5,7\n", true);
     check_data("site,of,2001,2002,2003\nS0,a,1,2,3\nS1,b,4,5,7\n", true);
     check_data("station,0,1\nS0,5,6\nS1,6,8\n", true);
@@ -210,13 +214,13 @@ static void an_empty_corner_over_labels_or_an_index_is_that_of_a_header(void **s
     check_header(
         ",2001,2003\na,1,2\nb,4,5\n", "2001 2003",
         "(2001 to 2003: the cell before them is empty, over a column of names or an index)");
-    check_header(",2001,2003\n0,1,2\n1,4,5\n", "1 2001 2003", "if it is data, write NA");
-    check_header(",2001,2003\n1990,1,2\n1991,4,5\n1992,4,6\n", "1 2001 2003", "empty");
-    check_header(",7\n0,5\n1,6\n", "1 7", "empty");
-    check_header(",2001,2002,2003\n3,1,2,3\n7,4,5,6\n12,4,5,7\n", "1 2001 2002 2003", "empty");
-    check_header(",2001,2003\n1.5,1,2\n2.5,4,5\n", "1 2001 2003", "empty");
-    check_header(",2,3\n4,5,6\n", "1 2 3", "if it is data, write NA");
-    check_header(",0.2,5.1\n0,5,7\n1,6,8\n", "1 0.2 5.1", "(0.2 to 5.1: ");
+    check_header(",2001,2003\n0,1,2\n1,4,5\n", " 2001 2003", "if it is data, write NA");
+    check_header(",2001,2003\n1990,1,2\n1991,4,5\n1992,4,6\n", " 2001 2003", "empty");
+    check_header(",7\n0,5\n1,6\n", " 7", "empty");
+    check_header(",2001,2002,2003\n3,1,2,3\n7,4,5,6\n12,4,5,7\n", " 2001 2002 2003", "empty");
+    check_header(",2001,2003\n1.5,1,2\n2.5,4,5\n", " 2001 2003", "empty");
+    check_header(",2,3\n4,5,6\n", " 2 3", "if it is data, write NA");
+    check_header(",0.2,5.1\n0,5,7\n1,6,8\n", " 0.2 5.1", "(0.2 to 5.1: ");
     check_data(",2001,2003\n1,1,2\n2,4,5\n,4,5\n", true);
     check_data(",2001,2003\n1,1,2\nNA,4,5\n2,4,5\n", true);
     check_data(",2001,\na,1,2\nb,4,5\n", false);

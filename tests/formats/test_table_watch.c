@@ -24,6 +24,8 @@ struct said {
     char text[2048]; /* sentences, a line each */
     size_t n_codes, n_counts;
     struct table_count count;
+    bool rises;
+    struct table_count rising;
 };
 
 /* A table of `width` numbers a line, in chunks of `cut` numbers. */
@@ -43,6 +45,7 @@ static struct said watch(const struct table_info *info, bool by_lines, const voi
     assert_int_equal(table_watch_codes(w, &text), STATUS_OK);
     said.n_counts = table_watch_n_counts(w);
     assert_int_equal(table_watch_count(w, 0, &said.count), said.n_counts > 0);
+    said.rises = table_watch_rises(w, &said.rising);
     for (size_t i = 0; i < text.len; i += strlen((char *)text.data + i) + 1) {
         strncat(said.text, (char *)text.data + i, sizeof said.text - strlen(said.text) - 2);
         strcat(said.text, "\n");
@@ -176,7 +179,7 @@ static double rain(size_t i)
 }
 static double one_outlier(size_t i)
 {
-    return i == 7 ? -9999 : 10 * noise(i);
+    return i == 7 ? -5000 : 10 * noise(i);
 }
 static double heavy_tail(size_t i)
 {
@@ -368,6 +371,31 @@ static void a_code_that_comes_late_or_twice_is_found(void **state)
     assert_non_null(strstr(said.text, " 2 times"));
 }
 
+static void a_known_code_is_found_though_it_came_once(void **state)
+{
+    (void)state;
+    static const struct {
+        double (*rest)(size_t i);
+        double code;
+        bool is_code;
+    } lone[] = {
+        {temperature, -9999, true},   {temperature, -999, true}, {temperature, 999.9, true},
+        {percent, 65535, true},       {walk, 1e20, true},        {temperature, -99, false},
+        {large_amounts, -999, false}, {prices, 9999, false},     {temperature, -500, false},
+        {percent, 999, false},
+    };
+    double v[N];
+    for (size_t k = 0; k < sizeof lone / sizeof *lone; k++) {
+        for (size_t i = 0; i < N; i++) {
+            v[i] = i == 77 ? lone[k].code : lone[k].rest(i);
+        }
+        const struct said said = look(v, N);
+        if ((said.n_codes == 1 && strstr(said.text, " once")) != lone[k].is_code) {
+            fail_msg("%g: %s", lone[k].code, said.text);
+        }
+    }
+}
+
 static void one_sentence_speaks_of_all_series_of_a_code(void **state)
 {
     (void)state;
@@ -447,13 +475,50 @@ static void what_ceases_to_count_does_not(void **state)
     for (size_t i = 0; i < N; i++) {
         v[i] = (double)i;
     }
-    v[N - 1] += 1;
+    v[N - 1] += 0.5;
+    assert_int_equal(look(v, N).n_counts, 0);
+    v[N - 1] = v[N - 2];
     assert_int_equal(look(v, N).n_counts, 0);
     v[N - 1] = NAN;
     assert_int_equal(look(v, N).n_counts, 0);
     assert_int_equal(look(v, N - 1).n_counts, 1);
     assert_int_equal(look(v, 10).n_counts, 1);
     assert_int_equal(look(v, 9).n_counts, 0);
+}
+
+/* Days, months and years as whole numbers, times with some missing; not meters. */
+static void what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_first(void **state)
+{
+    (void)state;
+    double v[N], day[N], meter[N], jitter[N], month[36];
+    for (size_t i = 0; i < N; i++) {
+        v[i] = 1700000000 + 600 * (double)(i + (i > 50 ? 1u : 0u) + (i > 120 ? 7u : 0u));
+        day[i] = 20240101 + (double)(i / 28 * 100 + i % 28);
+        meter[i] = i > 0 ? meter[i - 1] + 1 + floor(5 * noise(i)) : 4711;
+        jitter[i] = 1700000000 + 600 * (double)i + floor(9 * noise(i));
+    }
+    for (size_t i = 0; i < 36; i++) {
+        month[i] = 202401 + (double)(i / 12 * 100 + i % 12);
+    }
+    struct said said = look(v, N);
+    assert_true(said.n_counts == 1 && said.count.has_gaps && said.count.step == 600);
+    assert_int_equal(look(day, N).n_counts, 1);
+    assert_int_equal(look(month, 36).n_counts, 1);
+    double *const rising[] = {meter, jitter};
+    for (size_t k = 0; k < 2; k++) {
+        said = look(rising[k], N);
+        assert_true(said.n_counts == 0 && said.rises);
+        assert_true(said.rising.first == rising[k][0] && said.rising.last == rising[k][N - 1]);
+        rising[k][N - 1] = rising[k][N - 2] - 1;
+        assert_false(look(rising[k], N).rises);
+    }
+    v[1] = v[0] + 1200; /* the first step is a gap */
+    v[2] = v[1] + 600;
+    for (size_t i = 3; i < N; i++) {
+        v[i] = v[i - 1] + 600;
+    }
+    said = look(v, N);
+    assert_true(said.n_counts == 1 && said.count.has_gaps && said.count.step == 600);
 }
 
 static void of_an_array_the_first_numbers_are_looked_at(void **state)
@@ -505,11 +570,13 @@ int main(void)
         cmocka_unit_test(codes_are_named_with_how_often_they_came),
         cmocka_unit_test(a_code_below_a_skewed_series_is_found),
         cmocka_unit_test(a_code_that_comes_late_or_twice_is_found),
+        cmocka_unit_test(a_known_code_is_found_though_it_came_once),
         cmocka_unit_test(one_sentence_speaks_of_all_series_of_a_code),
         cmocka_unit_test(floats_are_looked_at_as_they_are),
         cmocka_unit_test(lines_are_named_by_their_labels_across_chunks),
         cmocka_unit_test(what_counts_is_found_whatever_its_step),
         cmocka_unit_test(what_ceases_to_count_does_not),
+        cmocka_unit_test(what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_first),
         cmocka_unit_test(of_an_array_the_first_numbers_are_looked_at),
         cmocka_unit_test(tables_that_are_too_wide_are_left_alone),
     };

@@ -17,6 +17,8 @@ int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, u
 int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
 int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
 
+int __real_fstatat64(int fd, const char *name, struct stat *st, int flags);
+int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags);
 int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
 const char *__wrap_file_system_network(int fd);
@@ -24,6 +26,8 @@ const char *__wrap_file_system_network(int fd);
 static bool knows_no_flags, has_no_locks, network;
 static bool loses_replies;        /* of renames that take effect */
 static int renames_until_failure; /* 0: none fails */
+static int looks_until_gap;       /* 0: none meets it: */
+static const char *in_gap;        /* a name that is gone for one look */
 static int n_vanishing;           /* times that what is in the way goes as it is met */
 static unsigned vanishes_at;      /* the flag of renameat2 that meets it */
 static void make_vanish(const char *stem);
@@ -81,6 +85,15 @@ int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
         return -1;
     }
     return failed;
+}
+
+int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags)
+{
+    if (looks_until_gap > 0 && strcmp(name, in_gap) == 0 && --looks_until_gap == 0) {
+        errno = ENOENT;
+        return -1;
+    }
+    return __real_fstatat64(fd, name, st, flags);
 }
 
 int __wrap_flock(int fd, int operation)
@@ -294,6 +307,33 @@ static void result_that_is_not_the_judged_one_is_not_replaced(void **state)
     replace_while_a_rival_comes(AT_ASIDE, true, '3');
     replace_while_a_rival_comes(AT_GAP, true, '3');
     all_flags(NULL);
+}
+
+/* While another process replaces a result in two steps there is none between them: whichever look
+ * meets that gap, who says that it has published has done so. */
+static void gap_between_two_steps_of_another_is_no_success(void **state)
+{
+    (void)state;
+    const size_t before = count_entries(folder);
+    const struct publish_folder judged = {0, 1}; /* has been replaced */
+    int looks = 0;
+    knows_no_flags = true;
+    in_gap = "contested";
+    for (bool met = true; met; looks++) {
+        struct publish p;
+        put_result("contested", "2");
+        assert_int_equal(publish_begin(out_fd, "contested", NULL, &p), STATUS_OK);
+        put_file(p.part_fd, "x", "3");
+        looks_until_gap = looks + 1;
+        assert_int_equal(publish_commit(&p, &judged), STATUS_EXISTS);
+        met = looks_until_gap == 0;
+        looks_until_gap = 0;
+        publish_abandon(&p);
+        assert_int_equal(first_byte("contested/x"), '2');
+        make_vanish("contested");
+        assert_int_equal(count_entries(folder), before);
+    }
+    assert_true(looks > 3);
 }
 
 /* Publishes "gone" while an earlier result of that name goes away `times` times. */
@@ -582,6 +622,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(existing_folder_stays_when_the_new_one_cannot_follow,
                                         no_flags, all_flags),
         cmocka_unit_test(result_that_is_not_the_judged_one_is_not_replaced),
+        cmocka_unit_test_teardown(gap_between_two_steps_of_another_is_no_success, all_flags),
         cmocka_unit_test(earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one),
         cmocka_unit_test(name_that_never_comes_to_rest_is_an_error),
         cmocka_unit_test(folder_that_is_no_result_is_never_replaced),

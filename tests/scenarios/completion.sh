@@ -30,6 +30,7 @@ offers 'auto off' leat run --spread ''
 offers 'threshold=' leat run -s thr
 offers 'auto rows columns' leat run -s series =
 offers 'rows' leat run -s series = r
+offers 'missing= missing_value=' leat run -s missing
 offers 'max_iter=' leat run --set max
 offers '' leat run ./
 offers 'dem' leat generate d

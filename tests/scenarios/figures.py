@@ -1,5 +1,8 @@
 """figures.py LEAT SAMPLES: pictures, report.html and leat show, in the present folder."""
 
+import base64
+import csv
+import gzip
 import html.parser
 import json
 import os
@@ -69,16 +72,24 @@ class Page(html.parser.HTMLParser):
         self.texts.append(text)
 
 
-KNOWN = set("html head meta style title body h1 h2 small figure a img object ul li table tr th td pre".split())
+KNOWN = set("html head meta style title body h1 h2 small figure img p a ul li table tr th td pre".split())
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+TYPES = {"png": "image/png", "svg": "image/svg+xml"}
 
 
 def check_page(folder, pictures):
     page = Page(f"{folder}/report.html")
     assert set(page.tags) <= KNOWN, set(page.tags) - KNOWN
-    shown = [value for tag, key, value in page.attributes if key in ("src", "data")]
-    assert sorted(shown) == sorted(pictures), (shown, pictures)
+    shown = [value for tag, key, value in page.attributes if key == "src"]
+    linked = [value for tag, key, value in page.attributes if key == "href"]
+    types = {name: TYPES.get(name.rsplit(".", 1)[1]) for name in pictures}
+    want = [f"data:{types[name]};base64," + base64.b64encode(read(f"{folder}/{name}")).decode()
+            for name in pictures if types[name]]
+    assert sorted(shown) == sorted(want), (pictures, [s[:40] for s in shown])
+    assert sorted(linked) == sorted(name for name in pictures if not types[name]), linked
+    assert ("meta", "content", POLICY) in page.attributes
     for tag, key, value in page.attributes:
-        assert not key.startswith("on") and (key not in ("href", "src", "data") or value in pictures), (tag, key, value)
+        assert not key.startswith("on") and key != "data", (tag, key, value)
     outputs = {o["name"]: o["bytes"] for o in json.loads(read(f"{folder}/result.json"))["outputs"]}
     assert outputs["report.html"] == os.path.getsize(f"{folder}/report.html")
     return page
@@ -122,11 +133,39 @@ def order():
                 assert want == got, (n, want, got)
             else:
                 assert list(want) == list(z["order"])
+        with gzip.open("leat-out/o/series.csv.gz", "rt", newline="") as f:
+            assert [int(row["place"]) for row in csv.DictReader(f)] == list(numpy.argsort(z["order"]))
         told = json.loads(read("leat-out/o/result.json"))
         assert told["parameters"]["order"] == "cluster" and sorted(z["order"]) == list(range(n))
     run("run", "-q", "--force", "-s", "order=file", "o.clusters.npy")
     assert "order" not in numpy.load("leat-out/o/pearson.npz").files
+    with gzip.open("leat-out/o/series.csv.gz", "rt", newline="") as f:
+        assert "place" not in next(csv.reader(f))
     print("the order is that of SciPy's average linkage")
+
+
+def texts():
+    """What is written into pictures, as PDFs tell it."""
+    if not shutil.which("pdftotext"):
+        print("NOT SHOWN here: texts of pictures, without pdftotext")
+        return
+    os.mkdir("texts")
+    names = ["温度", "a" * 300, "a" * 150 + "b" + "a" * 149, "short"]
+    for name, head, options, picture, wants in (
+            ("s.clusters", names, [], "s/heatmap", ["series 0: ??", "series 1: aaa", "series 2: aaa", "short"]),
+            ("c.nodes", ["x"] + [f"y{i}" for i in range(9)], ["query=linspace(0, 1, 2)"], "c/curve",
+             ["the first 8 of 9 curves"]),
+            ("p.points", ["長さ", "v"], ["k=65", "n_init=1"], "p/scatter",
+             ["column 1: ??", "0, 8, 16, …", "centroid of cluster 0"])):
+        with open(f"texts/{name}.csv", "w", encoding="utf-8") as f:
+            f.write(",".join(head) + "\n")
+            numpy.savetxt(f, random.normal(size=(70, len(head))), delimiter=",")
+        sets = [word for option in options for word in ("-s", option)]
+        run("run", "-q", "-s", "figure=pdf", *sets, "-o", "texts", f"texts/{name}.csv")
+        said = subprocess.run(["pdftotext", "-layout", f"texts/{picture}.pdf", "-"], check=True, capture_output=True)
+        for want in wants:
+            assert want in said.stdout.decode(), (want, said.stdout.decode())
+    print("texts of pictures")
 
 
 def hostile():
@@ -154,7 +193,7 @@ def hostile():
 
 def show():
     text, _ = run("show", "png-a/slope", "png-a/beans/result.json", f"{samples}/wells.clusters.csv")
-    for part in ("run-out", "error of the mass balance", "Avolio", "cluster", "scatter.png", "numpy.load",
+    for part in ("run-out", "error of the mass balance", "sciddicaT", "cluster", "scatter.png", "numpy.load",
                  "pipeline pearson, result 'wells'"):
         assert part in text, (part, text)
     told, _ = run("show", "--json", "png-a/runge")
@@ -174,5 +213,6 @@ with open("kmeans.conf", "w", encoding="utf-8") as f:
     f.write("[pipeline kmeans]\nk = 2-5\n")
 every_format()
 order()
+texts()
 hostile()
 show()

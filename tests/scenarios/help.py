@@ -1,4 +1,5 @@
 """Walks through the help of every command; see help.sh."""
+import json
 import os
 import re
 import signal
@@ -80,9 +81,12 @@ def walk_parameters():
             _, _, said = leat("check", "-p", block[0], "-s", f"{key}={value}", "none.csv")
             check("none.csv" in said, f"{block[0]}: {key}={value}: {said}")
             n += 1
-    last = re.search(r"^Parameters of every pipeline: (.*)", text, re.M)[1].split(", ")
-    for key in last:
+    block = re.search(r"^Parameters of every pipeline, .*\n((?:  .*\n)+)", text, re.M)[1]
+    last = dict(re.findall(r"^  ([a-z_]+)=(.*\n(?: {10}.*\n)*)", block, re.M))
+    check(set(last) == {"columns", "member", "missing_value", "skip", "header", "sep"}, f"of every pipeline: {last}")
+    for key, about in last.items():
         check(f".It Cm {key} Ns = Ns" in page("leat.1"), f"{key} is not in the manual")
+        check(len(about.split()) > 4, f"{key} has no words beside it")
     print(f"{n} parameters, and {len(last)} of every pipeline")
 
 
@@ -122,6 +126,7 @@ def watch(*options):
         time.sleep(0.02)
     if failed:
         check(failed[0] in leat(*ask)[1], "the failure is not told")
+        walk_service(ask, failed[0])
         retried = leat("retry", "--spool", "s", failed[0])[0]
         check(failed[0] not in leat(*ask)[1], "the failure is told after it was retried")
     service.send_signal(signal.SIGTERM)
@@ -161,6 +166,63 @@ def walk_statuses():
         print(f"{command}: exit statuses {sorted(seen)}")
 
 
+# --- what programs read ---------------------------------------------------------------------------
+
+ASKED = ("parameters", "reader", "requested", "set")  # keys in them are parameters
+
+
+def keys_of(value, within=""):
+    """(its place, the key) of all that a JSON document holds."""
+    if isinstance(value, list):
+        return {k for v in value for k in keys_of(v, within)}
+    if not isinstance(value, dict):
+        return set()
+    return {k for key, v in value.items() for k in {(within, key)} | keys_of(v, key)}
+
+
+def section(name, heading):
+    """The lines that name something, of a section of a manual."""
+    text = re.search(rf"^\.S[hs] {heading}\n(.*?)(?=^\.S[hs] |\Z)", page(name), re.M | re.S)[1]
+    return "\n".join(line for line in text.splitlines() if "Cm " in line)
+
+
+def walk_keys(what, value, manual):
+    """Every key of it is in these lines."""
+    parameters = "\n".join(re.findall(r"^\.It Cm .*", page("leat.1"), re.M))
+    keys = keys_of(value)
+    missing = sorted(key for within, key in keys
+                     if not re.search(rf"(?<!\w){re.escape(key)}(?!\w)", manual + (parameters if within in ASKED else "")))
+    check(not missing, f"{what}: not in the manual: {missing}")
+    print(f"{what}: {len(keys)} keys")
+
+
+def walk_json():
+    samples, manual = os.path.join(MANUALS, "..", "samples"), section("leat.1", "JSON")
+    jobs = {"pearson": ["-s", "order=cluster", "-s", "missing_value=-200", "greenhouse.clusters.csv"],
+            "sciddicat": ["-s", "steps=5", "slope.dem.asc", "slope.source.asc"],
+            "interpolate": ["runge.nodes.csv", "runge.query.csv"], "kmeans": ["-s", "k=2-3", "beans.points.csv"]}
+    for pipeline, words in jobs.items():
+        words = [os.path.join(samples, w) if os.path.exists(os.path.join(samples, w)) else w for w in words]
+        for command in "run", "check":
+            status, text, said = leat(command, "--json", "-b", "cpu", *(("-o", "json") if command == "run" else ()), *words)
+            check(status == 0, said)
+            walk_keys(f"{command} of {pipeline}", json.loads(text), manual)
+    walk_keys("a failure", json.loads(leat("run", "--json", "-b", "cpu", os.path.join(samples, "beans.points.csv"), "-s", "k=900")[1]),
+              manual)
+    walk_keys("doctor", json.loads(leat("doctor", "--json", "-b", "cpu")[1]), manual)
+
+
+def walk_service(ask, failed):
+    """While a service runs, of which one job has failed."""
+    walk_keys("status", json.loads(leat(*ask, "--json")[1]), section("leat-watch.8", "Status"))
+    listed = json.loads(leat("status", "--failed", "--json", "--spool", "s")[1])
+    check(len(listed) == 1, f"failed jobs: {listed}")
+    walk_keys("status --failed", listed, section("leat-watch.8", "Failure, and another attempt"))
+    with open(f"s/failed/{failed}/reason.json") as f:
+        walk_keys("reason.json", json.load(f), section("leat-watch.8", "Folders"))
+
+
 walk_options()
 walk_parameters()
+walk_json()
 walk_statuses()

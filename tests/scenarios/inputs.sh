@@ -40,6 +40,39 @@ says '0 jobs done, 2 failed'
 cp notes.tar nothing/ && cp good.csv nothing/there.clusters.csv
 expect 0 "$LEAT" run -b cpu -o with nothing # an archive without inputs is no failure in a folder
 
+# Results are no inputs, wherever they lie; show lists those of a folder, and goes into that of an archive.
+mkdir mixed && cp good.csv mixed/a.clusters.csv
+expect 0 "$LEAT" run -q -b cpu -s series=rows -o mixed/old/results good.csv nothing/there.clusters.csv
+for command in run 'check -p pearson'; do
+    expect 2 "$LEAT" $command -b cpu -o out mixed/old
+    says "'mixed/old' holds results of leat \(2\) and no input; leat show 'mixed/old' lists them"
+    [ "$(wc -l <stderr)" -eq 1 ] || { cat stderr; fail "more than one error"; }
+    expect 2 "$LEAT" $command -b cpu -o out mixed/old/results/good
+    says "'mixed/old/results/good' is a result of leat, not an input; leat show "
+done
+expect 0 "$LEAT" run -q -b cpu -p pearson -o out mixed
+[ "$(ls out)" = a ] || fail "results elsewhere were taken as inputs: $(ls out)"
+rm -r out
+expect 0 "$LEAT" show mixed
+[ "$(grep -c '^mixed/old/results/\(good: pearson of good.csv\|there: pearson of there.clusters.csv\)$' stdout)" -eq 2 ] &&
+    [ "$(grep -c '^  series  *3$' stdout)" -eq 2 ] && [ "$(wc -l <stdout)" -eq 8 ] || { cat stdout; fail "not two results"; }
+expect 0 "$LEAT" show --json mixed
+[ "$(wc -l <stdout)" -eq 2 ] || { cat stdout; fail "not a line for each result"; }
+printf '{"schema": 1, "leat": "0", "archive": "x.zip", "entries": []}' >mixed/old/results/result.json
+expect 0 "$LEAT" show mixed/old/results
+[ "$(grep -c ': pearson of ' stdout)" -eq 2 ] || { cat stdout; fail "the result of an archive lists no jobs"; }
+echo '{"score": 3}' >mixed/result.json # of some other program
+expect 0 "$LEAT" run -q -b cpu -o out mixed
+rm -r out
+expect 1 "$LEAT" show nowhere mixed/result.json mixed/old/results/good good.csv
+[ "$(grep -c '^pearson' stdout)" -eq 1 ] && grep -q '^good.csv: csv' stdout || { cat stdout; fail "one that is wrong hides others"; }
+says "mixed/result.json: is not a result of leat"
+says "cannot find 'nowhere'"
+expect 2 "$LEAT" show mixed/result.json
+mkdir empty
+expect 2 "$LEAT" show empty
+says "'empty' holds no file that a pipeline takes"
+
 # A link in a folder is not followed, and that is said; named on the command line it is.
 mkdir links && cp good.csv links/a.clusters.csv && ln -s ../good.csv links/b.clusters.csv
 expect 0 "$LEAT" run -b cpu -o linked links

@@ -75,7 +75,7 @@ for wrong in steps=-1 steps=2147483647 p_epsilon=-1 p_r=1.5 nodata=walls raster=
     says "${wrong%%=*}"
 done
 expect 1 "$LEAT" run -q -b "$backend" -o out -s snapshot_every=1 -s steps=200000 good.dem.asc good.source.asc
-says 'snapshot_every = 1'
+says 'snapshot_every=1'
 
 # What would not fit is told before anything is read.
 expect 0 "$LEAT" check -b "$backend" good.dem.asc good.source.asc
@@ -119,14 +119,14 @@ done
 grid m3.dem.asc 'ncols 4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 10\n' '9 9 9 -9999\n9 9 9 9\n9 9 9 9\n'
 grid m3.source.asc "$head5" "$none"
 expect 0 "$LEAT" run -b "$backend" -o unsaid m3.dem.asc m3.source.asc
-says 'warning: .*m3.dem.asc names no NODATA, and 1 cell holds -9999'
+says 'warning: [^:]*m3.dem.asc: the altitudes name no NODATA, and 1 cell holds -9999.*: -s missing_value=-9999'
 expect 0 "$LEAT" run -b "$backend" -o said -s missing_value=-9999 m3.dem.asc m3.source.asc
 json said/m3/result.json 'o["shape"]["nodata_cells"] == 1 and not any("-9999" in w for w in o["warnings"])'
 
 # What the reader is told for other formats is not said to have been used.
 expect 0 "$LEAT" run -b "$backend" -o told -s columns=1-2 -s member=x good.dem.asc good.source.asc
-says 'warning: .*good.dem.asc: columns = 1-2 is ignored'
-says 'warning: .*good.source.asc: member = x is ignored'
+says 'warning: .*good.dem.asc: columns=1-2 is ignored'
+says 'warning: .*good.dem.asc: good.source.asc: member=x is ignored'
 json told/good/result.json 'o["reader"] == {} and sum("is ignored: it applies" in w for w in o["warnings"]) == 4'
 printf '1,2,3\n4,5,7\n6,7,9\n' >some.clusters.csv
 expect 0 "$LEAT" run -q -b "$backend" -o told -s columns=1-2 -s member=x some.clusters.csv

@@ -48,11 +48,19 @@ json stdout 'o[0]["status"] == "bad-input" and "correlation needs 2" in o[0]["er
 mkdir in && cp good.clusters.csv in/ && echo x >in/notes.md
 for command in run check; do
     expect 0 "$LEAT" $command -q -o q.$command in
-    [ ! -s stderr ] || { cat stderr; fail "$command -q talks"; }
+    [ ! -s stderr ] && [ ! -s stdout ] || { cat stdout stderr; fail "$command -q talks"; }
     expect 0 "$LEAT" $command -v -b cpu -o v.$command in
     says 'notes\.md.*no pipeline takes it, skipped'
     expect 0 "$LEAT" $command -b cpu -o p.$command in
     grep -q 'notes.md' stderr && fail "$command speaks of what it passes over"
+done
+
+# Series without names are called by their columns in the file, whatever is left out before them.
+printf 'when,T,\nmon,1,2\ntue,3,4\nwed,5,7\n' >unnamed.csv
+tail -n 3 unnamed.csv >nameless.csv
+expect 0 "$LEAT" run -q -b cpu -s series=columns -o named unnamed.csv nameless.csv
+for what in unnamed:T unnamed:'column 3' nameless:'column 2' nameless:'column 3'; do
+    gzip -dc "named/${what%%:*}/series.csv.gz" | cut -d, -f2 | grep -qx "${what#*:}" || fail "$what is not the name of a series"
 done
 
 # Many jobs: the first sixteen one by one, then failures only.

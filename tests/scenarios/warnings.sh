@@ -31,6 +31,10 @@ noted rows "looks like a code .* of row 'two' 3 times" rows.clusters.csv
 noted pcode "looks like a code .*column 'y' 5 times" pcode.points.csv
 noted ncode "looks like a code .*column 'y' 3 times" -s 'query=linspace(0, 1, 5)' ncode.nodes.csv
 noted index "column 'time' goes up or down in equal steps \(of 60, from 0 on\).* left out" index.clusters.csv
+noted gap "column 'time' goes up or down in equal steps but for gaps \(of 60, from 0 on\).* left out" gap.clusters.csv
+noted days "column 'day' goes up or down in equal steps but for gaps \(of 1, from 20240101 on\).* left out" days.clusters.csv
+noted unix "column 'unix time' only goes up .from 1700000000 to .*by its name is a time.* left out" unix.clusters.csv
+noted meter "column 'kwh' only goes up .* leave it out if it is a time or an index .columns=." meter.clusters.csv
 noted middle "column 'time' goes up or down in equal steps, and so correlates" middle.clusters.csv
 noted flat "row 1 goes up or down in equal steps" flat.clusters.npy
 noted few "each of the 60 series is a column of 5 samples.*set series=rows" few.clusters.csv
@@ -39,13 +43,15 @@ noted few "each of the 60 series is a column of 5 samples.*set series=rows" few.
 noted two "column 'dose' goes up or down in equal steps, and so correlates" two.clusters.csv
 
 # A DEM in degrees that does not say so; one that does has its own sentence, and a model of a slope in a hall has none.
-noted degrees 'names no coordinate system, and its cells .* look like degrees' -s steps=10 degrees.*.asc
-told named 'has a geographic coordinate system' -s steps=10 named.*.asc
+noted degrees 'name no coordinate system, and their cells .* look like degrees' -s steps=10 degrees.*.asc
+told named 'have a geographic coordinate system' -s steps=10 named.*.asc
 # Debris in altitudes that do not hold it.
 told pit 'thick where it ends .8 m on the average.* taken to hold the debris' -s steps=10 pit.*.asc
+told swapped 'swapped.source.asc has debris in 1600 of 1600 cells, 941.[0-9]* m thick.*seem to be exchanged' -s steps=10 swapped.*.asc
+told same 'as if it held altitudes; debris is a thickness' -s steps=10 same.*.asc
 for stem in named held cap thin flume; do
     expect 0 "$LEAT" run -b cpu --force -s steps=10 $stem.*.asc
-    if grep -E 'where it ends|look like degrees' stderr; then fail "$stem is warned of"; fi
+    if grep -E 'where it ends|look like degrees|held altitudes' stderr; then fail "$stem is warned of"; fi
 done
 
 # With missing_value, series or columns said, there is nothing to say.
@@ -55,6 +61,11 @@ expect 0 "$LEAT" run -b cpu --force -s columns=a,b,c index.clusters.csv
 grep -q 'equal steps' stderr && fail "an index that is not chosen"
 
 # Harmless tables say nothing, whichever way they lie.
+for stem in gap days unix meter; do
+    names=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["shape"]["n_series"])' leat-out/$stem/result.json)
+    [ "$names" -eq $(if [ $stem = meter ]; then echo 4; else echo 3; fi) ] || fail "$stem: $names series"
+done
+
 for file in harmless.clusters.csv harmless.clusters.npy harmless.points.csv; do
     expect 0 "$LEAT" run -b cpu --force $file
     if grep -E 'looks like|equal steps|by chance; if' stderr; then fail "$file is warned of"; fi

@@ -51,6 +51,13 @@ table("pcode.points.csv", {"x": series["a"], "y": [-9999 if i % 60 == 7 else x f
 table("ncode.nodes.csv", {"x": [(i + 0.3 * math.sin(i)) / 20 for i in range(20)],
                           "y": [-9999 if i in (3, 8, 9) else noise() for i in range(20)]})
 table("index.clusters.csv", {"time": range(0, 60 * N, 60), **series})
+table("gap.clusters.csv", {"time": [60 * (i + (i > 80)) for i in range(N)], **series})
+table("days.clusters.csv", {"day": [20240101 + i // 28 * 100 + i % 28 for i in range(N)], **series})
+rising = [1700000000]
+for _ in range(N - 1):
+    rising.append(rising[-1] + random.randrange(55, 66))
+table("unix.clusters.csv", {"unix time": rising, **series})
+table("meter.clusters.csv", {"kwh": [x - 1699990000 for x in rising], **series})
 table("middle.clusters.csv", {"a": series["a"], "time": range(N), "b": series["b"]})
 npy("flat.clusters.npy", [list(map(float, range(N)))] + list(series.values()))
 table("few.clusters.csv", {f"s{i}": [noise() for _ in range(5)] for i in range(60)})
@@ -76,7 +83,7 @@ harmless = {
     "direction": [random.randrange(0, 360, 10) for _ in range(N)],
     "score": [random.randrange(1, 6) for _ in range(N)],
     "rain": [0 if random.random() < 0.8 else round(random.expovariate(0.2), 1) for _ in range(N)],
-    "outlier": [-9999 if i == 9 else noise() for i in range(N)],
+    "outlier": [-5000 if i == 9 else noise() for i in range(N)],
     "walk": [round(math.sin(i / 20), 3) for i in range(N)],
     "tail": [round(random.paretovariate(1.2), 1) for _ in range(N)],
     "negative": [random.randrange(-25, 25) for _ in range(N)],
@@ -93,6 +100,8 @@ places = [[(i, j) for j in range(SIDE)] for i in range(SIDE)]
 slope = [[1000 - 3 * i + 0.1 * (j % 3) for i, j in row] for row in places]
 block = [[8 * (15 <= i < 25 and 15 <= j < 25) for i, j in row] for row in places]
 cap = [[max(0, 8 * (1 - ((i - 20) ** 2 + (j - 20) ** 2) / 36)) for i, j in row] for row in places]
+landslide("swapped", block, slope, 10)
+landslide("same", slope, slope, 10)
 landslide("pit", slope, block, 10)
 landslide("held", [[z + h for z, h in zip(*rows)] for rows in zip(slope, block)], block, 10)
 landslide("cap", slope, cap, 10)

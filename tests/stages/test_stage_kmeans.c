@@ -556,6 +556,32 @@ static void a_constant_column_has_no_weight_and_is_named(void **state)
     }
 }
 
+static void columns_much_narrower_than_another_are_told(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"price", "weight", "flat"};
+    for (size_t i = 0; i < 4; i++) { /* as it is; scaled, twice; less unlike */
+        static const char *const scales[] = {"scale=none", "scale=unit", "scale=range",
+                                             "scale=none"};
+        struct points p = points_new(100, 3, DTYPE_F64);
+        for (size_t k = 0; k < 100; k++) {
+            p.cells[3 * k] = (double)(k * 37 % 100) * (i == 3 ? 0.25 : 0.35);
+            p.cells[3 * k + 1] = (double)(k * 61 % 100) * 0.01;
+            p.cells[3 * k + 2] = 7;
+        }
+        p.info.names = names;
+        points_set(&p, scales[i]);
+        struct clustering c = cluster_well(&p);
+        assert_int_equal(warns(&c, "'price' ranges over 34.6, more than 30 times as much as "),
+                         i == 0);
+        assert_int_equal(warns(&c, "'weight', which hardly counts in distances: scale=unit"),
+                         i == 0);
+        assert_int_equal(warns(&c, "hardly"), i == 0);
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
 static void a_first_column_that_counts_the_rows_is_told(void **state)
 {
     (void)state;
@@ -784,6 +810,7 @@ int main(void)
         cmocka_unit_test(a_silhouette_is_that_of_its_definition),
         cmocka_unit_test(scaled_columns_give_the_labels_of_columns_scaled_by_hand),
         cmocka_unit_test(a_constant_column_has_no_weight_and_is_named),
+        cmocka_unit_test(columns_much_narrower_than_another_are_told),
         cmocka_unit_test(a_first_column_that_counts_the_rows_is_told),
         cmocka_unit_test(a_missing_cell_is_refused_with_its_row_and_column),
         cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column),

@@ -80,7 +80,13 @@ static void a_side_that_nothing_names_is_told_or_asked_for(void **state)
             .queue = counted.queue, .params = params, .inputs = {{&sheet.info, "sheet"}}};
         struct stage_need need;
         assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
-        assert_int_equal(strstr(need.notice, "the rows are taken as the series") != NULL, k == 1);
+        struct result noticed = {0};
+        assert_int_equal(result_init(&noticed), STATUS_OK);
+        assert_int_equal(stage_pearson.notice(&args, &noticed), STATUS_OK);
+        const char *const said = json_string_value(json_array_get(noticed.warnings, 0));
+        assert_int_equal(said != NULL && strstr(said, "the rows are taken as the series") != NULL,
+                         k == 1);
+        result_free(&noticed);
         sheet_free(&sheet);
     }
 }

@@ -160,7 +160,7 @@ static void altitudes_in_feet_are_told(void **state)
                 STATUS_OK);
         }
         struct outcome o = run_well(&s);
-        assert_int_equal(is_warned(&o, "altitudes in another unit"), cases[i].told);
+        assert_int_equal(is_warned(&o, "altitudes are in another unit"), cases[i].told);
         outcome_free(&o);
         slide_free(&s);
     }
@@ -177,7 +177,7 @@ static void a_prj_that_no_geotiff_carries_is_told(void **state)
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
         struct slide s = quiet(lost[i]);
         struct outcome o = run_well(&s);
-        assert_true(is_warned(&o, "the .prj of dem.x is not carried"));
+        assert_true(is_warned(&o, "the .prj of the altitudes is not carried"));
         outcome_free(&o);
         s.params[1] = "raster=asc.gz";
         o = run_well(&s);
@@ -335,7 +335,7 @@ static void other_coordinate_systems_are_told(void **state)
     outcome_free(&o);
     assert_int_equal(grid_set_prj(s.grids[SOURCE], PROJCS(FOOT)), STATUS_OK);
     o = run_well(&s);
-    assert_true(is_warned(&o, "dem.x and source.x have different coordinate systems"));
+    assert_true(is_warned(&o, "the altitudes and source.x have different coordinate systems"));
     outcome_free(&o);
     slide_free(&s);
 }
@@ -352,14 +352,15 @@ static void a_dem_without_a_place_takes_that_of_the_source(void **state)
     assert_true(g->has_origin && grid_extent_of(g).west == 1000 &&
                 grid_extent_of(g).south == 2000 && g->cell_x == 10);
     grid_free(g);
-    assert_true(is_warned(&o, "dem.x does not say where it lies: the place and the size of cells "
-                              "are those of source.x"));
+    assert_true(
+        is_warned(&o, "the altitudes do not say where they lie: the place and the size of cells "
+                      "are those of source.x"));
     assert_int_equal(json_array_size(o.last.warnings), 1);
     assert_true(summary_number(&o, "volume_start_m3") == 0.05);
     outcome_free(&o);
     s.grids[SOURCE]->has_origin = false; /* then nobody knows */
     o = run_well(&s);
-    assert_true(is_warned(&o, "how large its cells are"));
+    assert_true(is_warned(&o, "how large their cells are"));
     assert_int_equal(json_array_size(o.last.warnings), 1);
     outcome_free(&o);
     slide_free(&s);

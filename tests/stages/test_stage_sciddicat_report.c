@@ -65,8 +65,8 @@ static void compat_refuses_nodata_that_is_no_altitude(void **state)
         s.params[0] = "nodata=compat";
         s.params[1] = "steps=5";
         s.grids[DEM]->nodata = s.cells[DEM][8 * 12 + 3] = numbers[i];
-        CHECK_REFUSED(&s, STATUS_BAD_INPUT, "dem.x: row 9, column 4", "nodata = compat",
-                      "set nodata = wall or sink");
+        CHECK_REFUSED(&s, STATUS_BAD_INPUT, "dem.x: row 9, column 4", "nodata=compat",
+                      "set nodata=wall or nodata=sink");
         s.params[0] = "nodata=sink";
         struct outcome o = run_well(&s);
         outcome_free(&o);
@@ -118,10 +118,10 @@ static void grids_that_do_not_fit_are_refused_before_any_number(void **state)
     outcome_free(&o);
     s.grids[DEM]->cell_y = s.grids[SOURCE]->cell_y = -10;
     s.params[0] = "raster=asc.gz";
-    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "dem.x", "raster = tif");
+    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "dem.x", "raster=tif");
     s.params[0] = "snapshot_every=1";
     s.params[1] = "steps=100001";
-    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "snapshot_every = 1", "100001 snapshots");
+    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "snapshot_every=1", "100001 snapshots");
     slide_free(&s);
 }
 
@@ -138,7 +138,7 @@ static void tables_whose_rows_are_not_known_are_no_grids(void **state)
     s.n_lines_known = 1;
     s.params[0] = "steps=10";
     struct outcome o = run_well(&s);
-    assert_true(is_warned(&o, "how large its cells are"));
+    assert_true(is_warned(&o, "how large their cells are"));
     assert_true(json_is_null(json_object_get(o.last.shape, "cell_x_m")));
     outcome_free(&o);
     slide_free(&s);
@@ -254,8 +254,9 @@ static void altitudes_of_minus_9999_are_told_where_nothing_is_nodata(void **stat
             s.grids[DEM]->has_nodata = has;
             s.cells[DEM][7 * 12 + 3] = s.cells[DEM][7 * 12 + 8] = -9999;
             struct outcome o = run_well(&s);
-            assert_true(is_warned(&o, "dem.x names no NODATA, and 2 cells hold -9999, which is "
-                                      "taken as an altitude") == (has == 0 && i < 2));
+            assert_true(is_warned(&o,
+                                  "the altitudes name no NODATA, and 2 cells hold -9999, which is "
+                                  "taken as an altitude") == (has == 0 && i < 2));
             assert_int_equal(json_integer_value(json_object_get(o.last.shape, "nodata_cells")),
                              has ? 2 : 0);
             outcome_free(&o);
@@ -286,8 +287,8 @@ static void compat_and_a_missing_value_exclude_one_another(void **state)
     s.has_missing_value = true;
     s.params[0] = "nodata=compat";
     s.params[1] = "steps=5";
-    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "dem.x: missing_value", "nodata = compat",
-                  "set nodata = wall or sink");
+    CHECK_REFUSED(&s, STATUS_BAD_ARGUMENT, "dem.x: missing_value", "nodata=compat",
+                  "set nodata=wall or nodata=sink");
     s.params[0] = "nodata=wall";
     struct outcome o = run_well(&s);
     outcome_free(&o);

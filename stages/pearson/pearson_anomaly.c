@@ -1,0 +1,151 @@
+/*
+ * pearson_anomaly - the series that stand out: that go with none of the others as closely as the
+ * others go with each other.
+ *
+ * Of each series the median |r| with the others, as Fisher's z = atanh |r|. Of m such numbers let Z
+ * be the median and S = 1.4826 MAD, which estimates the standard deviation of a normal
+ * distribution. A series of n samples stands out when its strongest |r| lies below
+ *     tanh(Z - max(t S, u / sqrt(n - 3))),
+ * and below tanh(Z) by more than the error of a coefficient, of which
+ *   - 1 / sqrt(n - 3) is the standard error of z (Fisher 1921), and u the quantile of the normal
+ *     distribution that one of m falls short of with a probability of 0.005 (Bonferroni);
+ *   - t is the same of Student's distribution with 0.37 (m - 1) degrees of freedom, since the MAD
+ *     is as sure as a standard deviation of 0.37 as many numbers; no fewer than 2. It
+ *     is sqrt(d (exp(g u^2) - 1)) with g = (d - 1.5) / (d - 1)^2 (Gaver and Kafadar 1984).
+ * What samples that follow each other closely add to the error of z is part of S, which is why
+ * lag-1 autocorrelations are not asked for. The strongest, and not the median, since a member of a
+ * small group of series goes with the others of its group. Fewer than five series do not tell
+ * which of them is unlike.
+ */
+#include "stages/pearson/pearson_job.h"
+#include "stages/pearson/pearson_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LEAST_SERIES = 5, BATCH = 8192 }; /* coefficients of a series that are fetched at once */
+static const double chance = 0.005;      /* of one false alarm in a table of series alike */
+
+/* What the limits of all series are made of. */
+struct alike {
+    double z, away, u; /* Z; t S; u */
+    double overlap;    /* the part of its samples that a series shares with another */
+};
+
+/* The number that a normal one exceeds with probability p, 0 < p < 0.5. */
+static double normal_quantile(double p)
+{
+    double low = 0, high = 38;
+    for (size_t k = 0; k < 64; k++) {
+        const double middle = (low + high) / 2;
+        if (erfc(middle * M_SQRT1_2) / 2 > p) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return high;
+}
+
+static double fisher(double r)
+{
+    return atanh(fmin(r, 1 - 0x1p-53));
+}
+
+/* False where there are too few. */
+static bool find_alike(const struct pearson_job *job, double *scratch, struct alike *out)
+{
+    size_t m = 0;
+    double samples = 0;
+    for (size_t s = 0; s < job->n_series; s++) {
+        samples += pearson_stat(job, MOMENTS_COUNT, s);
+        if (!isnan(job->median_abs[s])) {
+            scratch[m++] = fisher(job->median_abs[s]);
+        }
+    }
+    if (m < LEAST_SERIES) {
+        return false;
+    }
+    out->z = pearson_median(scratch, m);
+    for (size_t s = 0; s < m; s++) {
+        scratch[s] = fabs(scratch[s] - out->z);
+    }
+    const double deviation = 1.4826 * pearson_median(scratch, m);
+    const double d = fmax(2, 0.37 * (double)(m - 1)), g = (d - 1.5) / ((d - 1) * (d - 1));
+    out->u = normal_quantile(chance / (double)m);
+    out->away = deviation * sqrt(d * expm1(g * out->u * out->u));
+    out->overlap = samples / ((double)job->n_series * (double)job->n_samples);
+    return true;
+}
+
+/* Below which |r| stands out, of series s; no number where none does. */
+static double limit_of(const struct pearson_job *job, const struct alike *a, size_t s)
+{
+    const double n = pearson_stat(job, MOMENTS_COUNT, s) * a->overlap;
+    const double away = fmax(a->away, n > 3 ? a->u / sqrt(n - 3) : INFINITY);
+    return fmin(tanh(a->z - away), tanh(a->z) - pearson_bound(job->choice.used, false));
+}
+
+static bool is_any_above(const void *cells, enum dtype type, size_t n, double limit)
+{
+    bool any = false;
+    for (size_t k = 0; k < n && !any; k++) {
+        any = fabs(pearson_level(cells, type, k)) >= limit;
+    }
+    return any;
+}
+
+/* Coefficients of series s with series [first, first + n), which lie on one side of it. */
+static enum status fetch(const struct pearson_job *job, size_t s, size_t first, size_t n,
+                         void *cells)
+{
+    const struct matrix *const matrix = &job->matrix;
+    if (first > s) {
+        const uint64_t before = matrix_n_pairs(job->n_series) - matrix_n_pairs(job->n_series - s);
+        return job->ops->matrix->condensed(job->queue, matrix, before + (first - s - 1), n, cells);
+    }
+    const size_t size = dtype_bytes(matrix->type), panel = s / matrix->panel;
+    const size_t width = matrix_panel_width(panel, matrix->panel, job->n_series);
+    const size_t at = (s - panel * matrix->panel) * width + first;
+    return job->ops->download(job->queue, cells, span_from(matrix->panels[panel], at * size),
+                              n * size);
+}
+
+/* Whether no coefficient of series s reaches the limit. Members of a group are soon done. */
+static enum status is_alone(const struct pearson_job *job, size_t s, double limit, void *cells,
+                            bool *out)
+{
+    *out = true;
+    for (size_t first = 0, n; first < job->n_series && *out; first += n) {
+        const size_t end = first < s ? s : job->n_series;
+        first += first == s ? 1 : 0;
+        n = end - first < BATCH ? end - first : BATCH;
+        if (n > 0) {
+            STATUS_TRY(fetch(job, s, first, n, cells));
+            *out = !is_any_above(cells, job->matrix.type, n, limit);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status pearson_anomalies_find(struct pearson_job *job, double *scratch)
+{
+    struct alike alike;
+    if (!find_alike(job, scratch, &alike)) {
+        return STATUS_OK;
+    }
+    void *const cells = malloc(BATCH * sizeof(double));
+    if (cells == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %d coefficients", BATCH);
+    }
+    enum status st = STATUS_OK;
+    for (size_t s = 0; s < job->n_series && st == STATUS_OK; s++) {
+        const double limit = limit_of(job, &alike, s);
+        if (job->median_abs[s] < limit) { /* and so may be the strongest */
+            st = queue_check(job->queue);
+            st = st == STATUS_OK ? is_alone(job, s, limit, cells, &job->is_anomalous[s]) : st;
+        }
+    }
+    free(cells);
+    return st;
+}
