@@ -48,6 +48,7 @@ part_batch()
     LEAT_BATCH_INPUTS=2000 LEAT_BATCH_ROUNDS=$(rounds 50) LEAT_BATCH_SEED=$(date +%s) play release '^scenario.batch_kills$'
     LEAT_INTERRUPTS=$(rounds 50) LEAT_INTERRUPTS_SEED=$(date +%s) play release '^scenario.interrupts$'
     LEAT_MPI_INPUTS=2000 LEAT_MPI_ROUNDS=$(rounds 100) play release '^scenario.mpi$'
+    LEAT_ARCHIVE_ENTRIES=2000 play release '^scenario.archives$'
 }
 part_service()
 {
@@ -84,6 +85,8 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     build/asan/tests/test_interpolate
     build/asan/tests/test_pearson_bounds
     build/asan/tests/test_sciddicat
+    build/asan/tests/test_sciddicat_bands
+    LEAT_TEST_RANKS=1 build/asan/tests/test_sciddicat_bands
     build/asan/tests/test_matrix
     build/asan/tests/test_stage_pearson
     build/asan/tests/test_stage_pearson_report

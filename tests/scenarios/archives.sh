@@ -6,8 +6,9 @@
 command -v zstd >/dev/null || skip "no zstd here (Debian: zstd)"
 
 # Three tables, one after the other in an archive; then archives of them with damage of every kind.
-"$python" - <<'P' || skip "no Python"
-import bz2, gzip, io, lzma, struct, tarfile, zipfile, zlib
+entries=${LEAT_ARCHIVE_ENTRIES:-400}
+"$python" - "$entries" <<'P' || skip "no Python"
+import bz2, gzip, io, lzma, struct, sys, tarfile, zipfile, zlib
 table = b"".join(b"%d,%d,%d\n" % (i, i * i % 97, i * i * i % 89) for i in range(4000))
 raw = io.BytesIO()
 with tarfile.open(fileobj=raw, mode="w") as t:
@@ -41,10 +42,10 @@ put("b.clusters.csv.xz", lzma.compress(table))
 put("c.clusters.csv.bz2", bz2.compress(table))
 put("cut.clusters.csv.xz", lzma.compress(table)[:-50])
 
-# Two thousand entries, every tenth of them bad in one of five ways.
+# Hundreds of entries, every tenth of them bad in one of five ways.
 good = b"".join(b"%d,%d\n" % (i, i * i % 7) for i in range(9))
 with tarfile.open("many.tar.gz", "w:gz", compresslevel=1) as t:
-    for i in range(2000):
+    for i in range(int(sys.argv[1])):
         info = tarfile.TarInfo(f"m{i:04}.clusters.csv")
         content = good
         if i % 50 == 10:
@@ -74,8 +75,8 @@ entry = b"PK\1\2" + struct.pack("<H", 45) + about + struct.pack("<HHHLL", 0, 0, 
 with open("bomb.zip", "wb") as f:
     f.write(local + block * n + zlib.compressobj(9, zlib.DEFLATED, -15).flush() + entry + b"PK\5\6" +
             struct.pack("<HHHHLLH", 0, 0, 1, 1, len(entry), len(local) + size, 0))
-with gzip.open("bomb.clusters.csv.gz", "wb", 9) as f:
-    f.write(piece * 17)
+with open("bomb.clusters.csv.gz", "wb") as f:
+    f.write(gzip.compress(piece, 9) * 17)
 put("digit.tgz", stored, digit)
 put("crc.tar.gz", packed, len(packed) - 8)
 put("length.tgz", packed, len(packed) - 1)
@@ -115,9 +116,9 @@ expect 1 "$LEAT" run -q -b cpu -s series=columns -o out cut.clusters.csv.xz
 says 'cut\.clusters\.csv\.xz: compressed byte [0-9]+: the file ends within the xz stream'
 
 # What is bad fails by itself, and is named.
-expect 1 "$LEAT" run -q -b cpu -s series=columns -s top=1 -o many many.tar.gz
-[ "$(ls many | wc -l)" -eq 1800 ] || fail "many.tar.gz gave $(ls many | wc -l) results"
-[ "$(wc -l <stderr)" -eq 200 ] || fail "many.tar.gz: $(wc -l <stderr) failures"
+expect 1 "$LEAT" run -q -b cpu -s series=columns -s top=1 -s figure=none -o many many.tar.gz
+[ "$(ls many | wc -l)" -eq $((entries / 10 * 9)) ] || fail "many.tar.gz gave $(ls many | wc -l) results"
+[ "$(wc -l <stderr)" -eq $((entries / 10)) ] || fail "many.tar.gz: $(wc -l <stderr) failures"
 for what in 'm0010.*: it is a link' '\.\./m0020.*leads out' 'm0001.*the same name' 'm0040.*an archive in an archive' \
     'm0050.*line 2'; do
     says "$what"
@@ -135,9 +136,11 @@ expect 1 "$LEAT" run -q -b cpu -o bombs --max-unpacked 20K a.clusters.csv.gz
 says 'a\.clusters\.csv\.gz: unpacks to more than 20480 bytes'
 expect 1 "$LEAT" run -q -b cpu -s series=columns -o bombs --max-unpacked 20K good.zip
 says 'good\.zip: unpacks to more than 20480 bytes'
-printf 'max_ratio = 1\n' >limits.conf
-expect 1 "$LEAT" check -q -b cpu -s series=columns -c limits.conf bomb.clusters.csv.gz
-says 'unpacks to more than 1 times its size'
+if [ "$patience" -eq 1 ]; then # it is the same once more, and of hundreds of MB
+    printf 'max_ratio = 1\n' >limits.conf
+    expect 1 "$LEAT" check -q -b cpu -s series=columns -c limits.conf bomb.clusters.csv.gz
+    says 'unpacks to more than 1 times its size'
+fi
 
 refused() { # ARCHIVE PATTERN: by both commands, in one line, and nothing comes of it
     for command in run check; do
@@ -157,20 +160,23 @@ refused nested.tar.gz 'compressed twice \(gzip within gzip\)'
 refused xz.tgz 'compressed twice \(xz within gzip\)'
 refused gz.tar.xz 'compressed twice \(gzip within xz\)'
 
-# 16 GiB of zeros in 75 MB, of which a signal leaves the most. Before it watches for signals the program reads of its
-# libraries, and the thread sanitizer of /proc, more than 1 MB.
+# 16 GiB of zeros in 75 MB, of which a signal leaves the most. Of libraries, and of /proc by the thread sanitizer, more
+# than 1 MB is read.
 has_begun() {
-    [ "$(sed -n 's/^rchar: //p' /proc/$pid/io 2>/dev/null || echo 0)" -gt 10000000 ]
+    caught=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' /proc/$pid/status 2>/dev/null)
+    [ $((${caught:-0} >> (signal_number - 1) & 1)) -eq 1 ] &&
+        [ "$(sed -n 's/^rchar: //p' /proc/$pid/io 2>/dev/null || echo 0)" -gt 3000000 ]
 }
 for command in run check; do
     for signal in INT TERM; do
         "$LEAT" $command -q -b cpu -o zeros zeros.tgz 2>stderr &
         pid=$!
+        signal_number=$([ $signal = INT ] && echo 2 || echo 15)
         wait_for "the archive is being walked" has_begun
         kill -$signal $pid
         wait $pid
         status=$?
-        [ $status -eq $([ $signal = INT ] && echo 130 || echo 143) ] || fail "$command: exit status $status after SIG$signal"
+        [ $status -eq $((128 + signal_number)) ] || fail "$command: exit status $status after SIG$signal"
         says 'stopped by a signal'
         [ -z "$(ls -A zeros 2>/dev/null)" ] || fail "$command: SIG$signal left $(ls -A zeros)"
     done

@@ -12,7 +12,7 @@ for i in 1 2 3 4 5 6 7 8; do
     "$LEAT" generate dem --rows 100 --columns 100 --seed $i -o big/b$i >/dev/null 2>&1 || fail "no terrain"
 done
 # Large by its shape; in fact it is at rest soon.
-printf '[pipeline sciddicat]\nsteps = 1000000\nsettle = 500\n' >large.conf
+printf '[pipeline sciddicat]\nsteps = 10000000\nsettle = 50\np_epsilon = 0.3\n' >large.conf
 large='-c large.conf'
 
 # done_on JOB: the device, or the backend, that result.json names.
