@@ -245,7 +245,7 @@ static bool any_starting(const struct service *s)
 {
     bool any = false;
     for (size_t i = 0; i < s->n_workers; i++) {
-        any = any || s->workers[i].state == WORKER_STARTING;
+        any = any || s->workers[i]->state == WORKER_STARTING;
     }
     return any;
 }
@@ -533,6 +533,7 @@ int service_run(int argc, char **argv, struct settings *settings)
     uv_loop_close(&s->loop);
     free_jobs(s);
     spool_recovery_free(&s->found);
+    service_workers_free(s);
     service_past_free(s);
     service_inbox_free(s->inbox);
     spool_close(s->spool);

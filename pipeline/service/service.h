@@ -16,8 +16,8 @@
  * does not stop is known by name, and is alone in being charged, as long as its worker gives signs
  * of life; a worker that hangs as a whole counts as dead. Jobs that were not yet begun, as
  * far as is known, are sent back without a charge. A suspect that works for much longer than it had
- * when the worker died is cleared, and others may join it. For a suspect that waits, a worker gets
- * no further jobs, for a few seconds once a minute: a long job there delays nobody else. A
+ * when the worker died is cleared, and others may join it. Where another suspect then waits for a
+ * worker of its own, the one that does not become free retires, and a new one begins beside it. A
  * service that ends without warning leaves attempts charged to jobs that were at its workers. That
  * is seldom their fault: they are tried again, those with two or more such attempts as suspects,
  * and fail only when they are charged once more, or when it goes on like that for long.

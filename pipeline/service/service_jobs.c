@@ -16,6 +16,7 @@
 enum {
     GRACE_MS = 4000,     /* that a worker has to end a job by itself when its deadline is over */
     CLEARED_MS = 10000,  /* that a suspect works beyond twice its time until the death */
+    KEPT_FREE_MS = 5000, /* that a worker gets no jobs for a suspect's sake, before it retires */
     MEMORY_MS = 600000,  /* that a job has no memory though others do, before it is charged */
     SILENT_TICKS = 3     /* without a sign of life: the worker as a whole hangs */
 };
@@ -131,7 +132,7 @@ size_t service_jobs_wanted(const struct service *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_workers; i++) {
-        n += n_free(&s->workers[i]);
+        n += n_free(s->workers[i]);
     }
     size_t taken = s->n_listed[WAIT_WORKER];
     if (s->on_trial) {
@@ -213,11 +214,11 @@ static void give(struct service *s, struct service_worker *w, struct service_job
 }
 
 /* The worker that has most room; for a suspect, one that has nothing to do. */
-static struct service_worker *choose(struct service *s, bool alone)
+static struct service_worker *choose(const struct service *s, bool alone)
 {
     struct service_worker *best = NULL;
     for (size_t i = 0; i < s->n_workers; i++) {
-        struct service_worker *w = &s->workers[i];
+        struct service_worker *w = s->workers[i];
         if (n_free(w) > 0 && (!alone || w->n_jobs == 0) &&
             (best == NULL || n_free(w) > n_free(best))) {
             best = w;
@@ -226,20 +227,28 @@ static struct service_worker *choose(struct service *s, bool alone)
     return best;
 }
 
-/* For a suspect that waits: the worker that is kept free for it, or has the fewest jobs. */
-static void clear_one(struct service *s)
+/* A suspect that waits has one worker kept free of further jobs: the one that is so soonest. When
+ * that takes long it makes way for a new one, at once or after the one that already does. */
+static void keep_one_free(struct service *s)
 {
+    const uint64_t now = service_now(s);
     struct service_worker *fewest = NULL;
     for (size_t i = 0; i < s->n_workers; i++) {
-        struct service_worker *w = &s->workers[i];
-        if (w->state == WORKER_READY && !w->alone &&
-            (fewest == NULL || w->clear_ms > 0 ||
-             (fewest->clear_ms == 0 && w->n_jobs < fewest->n_jobs))) {
+        struct service_worker *w = s->workers[i];
+        if (w->alone) {
+            w->makes_way = now >= w->alone_ms + KEPT_FREE_MS;
+            w->is_stale = w->is_stale || w->makes_way;
+            w->alone = !w->makes_way;
+            return;
+        }
+        if (service_worker_takes(w) && !w->is_stale &&
+            (fewest == NULL || w->n_jobs < fewest->n_jobs)) {
             fewest = w;
         }
     }
     if (fewest != NULL) {
-        service_worker_clear(fewest);
+        fewest->alone = true;
+        fewest->alone_ms = now;
     }
 }
 
@@ -248,9 +257,8 @@ void service_dispatch(struct service *s)
     struct service_job *job, *next;
     bool waits = false;
     for (size_t i = 0; i < s->n_workers; i++) {
-        struct service_worker *w = &s->workers[i];
+        struct service_worker *w = s->workers[i];
         w->alone = w->alone && w->n_jobs > 0;
-        w->clear_ms = w->n_jobs > 0 ? w->clear_ms : 0;
     }
     for (job = TAILQ_FIRST(&s->lists[WAIT_WORKER]); job != NULL; job = next) {
         next = TAILQ_NEXT(job, place);
@@ -261,7 +269,7 @@ void service_dispatch(struct service *s)
         waits = waits || (job->suspect && w == NULL);
     }
     if (waits) {
-        clear_one(s);
+        keep_one_free(s);
     }
 }
 

@@ -69,9 +69,13 @@ enum worker_state {
     WORKER_DISABLED, /* until again_ms */
 };
 
-/* A process, or its place. */
+/* A process, or its place. What a place has of settings that need a new process (threads, memory,
+ * jobs, level) changes so: the process that has jobs moves behind the places, where it retires, and
+ * another begins in its place beside it. One process of a place retires at a time, so that no more
+ * than twice the memory is in use; with more changes the one in the place is stale until then. */
 struct service_worker {
     struct service *service;
+    size_t place;
     char name[64];
     struct settings_devices devices; /* its own, by number; n = 0: it is the CPU's */
     enum worker_state state;
@@ -79,7 +83,7 @@ struct service_worker {
     struct worker_link link;
     bool is_running, has_exited, is_broken; /* the process; it ended; its link did */
     bool is_told_to_end, is_stopped;        /* once it has done its jobs; now */
-    bool is_stale, was_ready;               /* stale: its settings have been changed */
+    bool is_stale, was_ready;               /* its settings have been changed */
     bool is_sick, is_unfit;                 /* its device has failed; it could not begin */
     bool is_tried;                          /* begins after having been out: others work on */
     int n_closing;                          /* handles */
@@ -88,8 +92,8 @@ struct service_worker {
     char device[96], why[256], unfit_why[256]; /* unfit_why: why it could not begin last */
     unsigned n_deaths, n_in_row;               /* in_row: since it last finished a job */
     size_t capacity, n_jobs;                   /* sent to it */
-    bool alone;                                /* with a suspect: gets nothing else */
-    uint64_t clear_ms;                         /* when it was last kept free of jobs; 0: never */
+    bool alone, makes_way;                     /* for a suspect: gets nothing else; is replaced */
+    uint64_t alone_ms;                         /* since when it is kept free */
     bool is_late;                              /* it is killed for a job's deadline: */
     struct service_job *overdue;               /* that of this one; NULL: of any */
     char exit_text[64];
@@ -138,8 +142,8 @@ struct service {
     size_t last_step;                  /* its place in their order */
     struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
 
-    struct service_worker workers[SERVICE_WORKERS];
-    size_t n_workers;
+    struct service_worker *workers[2 * SERVICE_WORKERS];
+    size_t n_workers, n_all; /* places; and behind them those that retire */
 
     bool is_paused, on_trial;    /* trial: one job after the other, until one is done */
     bool is_short;               /* for the reserve alone: what is made is put in place */
@@ -282,18 +286,17 @@ size_t result_name_queue_count(const struct service *s);
 
 /* Makes the list of workers that the settings ask for. */
 void service_workers_choose(struct service *s);
-/* Why it does not work, or not as is wanted; "": it does. */
-const char *service_worker_why(const struct service_worker *w);
+void service_workers_free(struct service *s);
+/* Whether it gets no more jobs and ends when it has done those that it has. `why` says so, or that
+ * it is stale; else it is as it was. */
+bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes);
 /* Whether jobs may be sent to it. */
 bool service_worker_takes(const struct service_worker *w);
-/* It gets no jobs for a moment, so that it has none soon; but not again and again, since a long
- * job that it has would hold back all others. */
-void service_worker_clear(struct service_worker *w);
 bool service_workers_running(const struct service *s);
 /* Whether there is a worker for those who asked; `why` says why not, or what is missing. */
 bool service_workers_ready(const struct service *s, char *why, size_t why_bytes);
 
-/* Starts, stops and kills workers whose time has come. */
+/* Starts, retires and kills workers whose time has come. */
 void service_workers_step(struct service *s);
 /* When one is to be started or killed; UINT64_MAX: none. */
 uint64_t service_workers_next_due(const struct service *s);
@@ -303,7 +306,7 @@ void service_workers_tick(struct service *s);
 void service_workers_drain(struct service *s);
 /* Lets all end: once what they have begun is done, or (now) at once. */
 void service_workers_end(struct service *s, bool now);
-/* Each begins anew, with other settings, as soon as it has no jobs. */
+/* New ones begin, with other settings; those that have jobs retire. */
 void service_workers_renew(struct service *s);
 /* Tells all the deadline of jobs that they begin from now on. */
 void service_workers_tell_deadline(struct service *s);

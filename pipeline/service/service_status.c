@@ -183,10 +183,12 @@ static json_t *pack_workers(const struct service *s)
 {
     static const char *const states[] = {"backing off", "starting", "ready", "out"};
     json_t *list = json_array();
-    for (size_t i = 0; i < s->n_workers; i++) {
-        const struct service_worker *w = &s->workers[i];
+    for (size_t i = 0; i < s->n_all; i++) {
+        const struct service_worker *w = s->workers[i];
         const uint64_t now = service_now(s);
-        const bool retires = w->is_running && w->is_told_to_end;
+        char why[SERVICE_WHY_BYTES];
+        snprintf(why, sizeof(why), "%s", w->why);
+        bool retires = service_worker_retires(w, why, sizeof(why));
         if (w->state == WORKER_BACKOFF && w->again_ms == 0 && s->n_workers > 1) {
             continue; /* the CPU, while a device does the work */
         }
@@ -197,7 +199,7 @@ static json_t *pack_workers(const struct service *s)
                                               retires ? "retiring" : states[w->state], "deaths",
                                               (int)w->n_deaths, "again_in_s",
                                               waits ? (double)(w->again_ms - now) * 1e-3 : 0.0,
-                                              "why", text_json(service_worker_why(w))));
+                                              "why", text_json(why)));
     }
     return list;
 }

@@ -401,7 +401,7 @@ static void take_claims(struct service *s, struct service_step *step)
     const size_t claimed = service_jobs_claimed(s);
     size_t most = 0;
     for (size_t i = 0; i < s->n_workers; i++) {
-        most += s->workers[i].capacity;
+        most += s->workers[i]->capacity;
     }
     most = most > CLAIMED_LEAST ? most : CLAIMED_LEAST;
     struct spool_job *spool;

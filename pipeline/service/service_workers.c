@@ -31,9 +31,7 @@ enum {
     AGAIN_MS = 250,    /* after the second death in a row; doubles up to */
     AGAIN_MOST_MS = 30000,
     OUT_AFTER = 5, /* deaths in a row */
-    OUT_MS = 300000,
-    CLEAR_MS = 5000, /* that one which is to have no jobs gets none, so that it has none */
-    REST_MS = 60000  /* after which it gets jobs again, so long, where one of its jobs is a long one */
+    OUT_MS = 300000
 };
 
 /* --- which there are ----------------------------------------------------------------------------
@@ -66,18 +64,33 @@ static void put_name(struct service_worker *w)
 }
 
 /* For these devices; for the CPU there are none. */
+static struct service_worker *new_worker(struct service *s, size_t place,
+                                         const struct settings_devices *devices)
+{
+    struct service_worker *w = calloc(1, sizeof(*w));
+    if (w != NULL) {
+        w->service = s;
+        w->place = place;
+        w->state = WORKER_BACKOFF;
+        w->since_ms = service_now(s);
+        w->devices = *devices;
+        put_name(w);
+    }
+    return w;
+}
+
 static void add(struct service *s, const int *numbers, size_t n)
 {
-    if (s->n_workers == SERVICE_WORKERS) {
-        return;
-    }
-    struct service_worker *w = &s->workers[s->n_workers++];
-    *w = (struct service_worker){
-        .service = s, .state = WORKER_BACKOFF, .since_ms = service_now(s), .devices.n = n};
+    struct settings_devices devices = {.n = n};
     if (n > 0) {
-        memcpy(w->devices.at, numbers, n * sizeof(*numbers));
+        memcpy(devices.at, numbers, n * sizeof(*numbers));
     }
-    put_name(w);
+    struct service_worker *w =
+        s->n_workers < SERVICE_WORKERS ? new_worker(s, s->n_workers, &devices) : NULL;
+    if (w != NULL) {
+        s->workers[s->n_workers++] = w;
+        s->n_all = s->n_workers;
+    }
 }
 
 /* Devices that the user lets be seen, or all. */
@@ -133,7 +146,7 @@ static bool cpu_is_wanted(const struct service *s)
 {
     bool wanted = true;
     for (size_t i = 0; i < s->n_workers; i++) {
-        const struct service_worker *w = &s->workers[i];
+        const struct service_worker *w = s->workers[i];
         const bool is_out =
             w->state == WORKER_DISABLED || (w->state == WORKER_STARTING && w->is_tried);
         wanted = wanted && (is_cpu(w) || is_out);
@@ -141,35 +154,50 @@ static bool cpu_is_wanted(const struct service *s)
     return wanted;
 }
 
-const char *service_worker_why(const struct service_worker *w)
+/* One of that place that has been replaced and still has jobs; NULL: none. */
+static struct service_worker *retiring_of(const struct service *s, size_t place)
+{
+    for (size_t i = s->n_workers; i < s->n_all; i++) {
+        if (s->workers[i]->place == place) {
+            return s->workers[i];
+        }
+    }
+    return NULL;
+}
+
+bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes)
 {
     const struct service *s = w->service;
-    return !w->is_running            ? w->why
-           : w->is_told_to_end       ? (s->is_draining ? "the service stops" : "a device works again")
-           : w->is_stale             ? "has the configuration of before until it has no jobs"
-                                     : w->why;
+    if (w->is_running && w->is_stale && !w->is_told_to_end) {
+        snprintf(why, why_bytes,
+                 "%s: another begins when the one of process %d, which retires, has ended",
+                 w->makes_way ? "does not become free for a job that is to be tried alone"
+                              : "has the configuration of before",
+                 retiring_of(s, w->place) != NULL ? retiring_of(s, w->place)->process.pid : 0);
+    }
+    if (!w->is_running || !w->is_told_to_end) {
+        return false;
+    }
+    const char *cause = s->is_draining                   ? "the service stops"
+                        : is_cpu(w) && !cpu_is_wanted(s) ? "a device works again"
+                        : w->makes_way
+                            ? "another takes its place for a job that is tried alone"
+                            : "the configuration has changed, and another takes its place";
+    snprintf(why, why_bytes, "draining, %zu jobs left: %s", w->n_jobs, cause);
+    return true;
 }
 
 bool service_worker_takes(const struct service_worker *w)
 {
-    const bool is_cleared = w->clear_ms != 0 && service_now(w->service) < w->clear_ms + CLEAR_MS;
-    return w->state == WORKER_READY && !w->is_told_to_end && !w->is_stopped && !w->alone &&
-           !is_cleared && !w->is_sick && w->kill_ms == 0;
-}
-
-void service_worker_clear(struct service_worker *w)
-{
-    const uint64_t now = service_now(w->service);
-    if (w->clear_ms == 0 || now >= w->clear_ms + CLEAR_MS + REST_MS) {
-        w->clear_ms = now;
-    }
+    return w->state == WORKER_READY && !w->is_told_to_end && !w->alone && !w->is_sick &&
+           w->kill_ms == 0;
 }
 
 bool service_workers_running(const struct service *s)
 {
     bool any = false;
-    for (size_t i = 0; i < s->n_workers; i++) {
-        any = any || s->workers[i].is_running;
+    for (size_t i = 0; i < s->n_all; i++) {
+        any = any || s->workers[i]->is_running;
     }
     return any;
 }
@@ -180,7 +208,7 @@ bool service_workers_ready(const struct service *s, char *why, size_t why_bytes)
     size_t n = 0;
     why[0] = '\0';
     for (size_t i = 0; i < s->n_workers; i++) {
-        const struct service_worker *w = &s->workers[i];
+        const struct service_worker *w = s->workers[i];
         any = any || w->state == WORKER_READY;
         bool missing = w->state == WORKER_DISABLED || w->state == WORKER_BACKOFF;
         bool asked_for = !is_cpu(w) && (w->was_ready || strcmp(s->settings->backend, "cuda") == 0);
@@ -194,6 +222,14 @@ bool service_workers_ready(const struct service *s, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "workers are starting");
     }
     return any && !lost;
+}
+
+void service_workers_free(struct service *s)
+{
+    for (size_t i = 0; i < s->n_all; i++) {
+        free(s->workers[i]);
+    }
+    s->n_workers = s->n_all = 0;
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -220,6 +256,19 @@ static void back_off(struct service_worker *w, bool unfit)
     w->again_ms = service_now(w->service) + (unfit && wait < AGAIN_MOST_MS ? AGAIN_MOST_MS : wait);
 }
 
+/* One that has retired: its place has another already. */
+static void forget(struct service_worker *w, bool died)
+{
+    struct service *s = w->service;
+    size_t i = s->n_workers;
+    while (s->workers[i] != w) {
+        i++;
+    }
+    s->workers[i] = s->workers[--s->n_all];
+    s->workers[w->place]->n_deaths += died;
+    free(w);
+}
+
 /* Both the process and its link have ended, and everything it said has been read. */
 static void reap(struct service_worker *w)
 {
@@ -242,6 +291,11 @@ static void reap(struct service_worker *w)
     if (service_jobs_of_dead(w) && is_cpu(w)) {
         w->n_in_row = 0; /* a processor is not at fault; a device might be */
     }
+    if (s->workers[w->place] != w) {
+        forget(w, !wanted && !unfit);
+        service_update(s);
+        return;
+    }
     if (wanted) {
         w->state = WORKER_BACKOFF;
         w->again_ms = 0;
@@ -250,8 +304,8 @@ static void reap(struct service_worker *w)
         back_off(w, unfit);
     }
     w->is_told_to_end = w->is_stopped = w->is_stale = false;
-    w->is_sick = w->is_unfit = w->alone = false;
-    w->kill_ms = w->clear_ms = 0;
+    w->is_sick = w->is_unfit = w->alone = w->makes_way = false;
+    w->kill_ms = 0;
     w->n_jobs = 0;
     w->device[0] = '\0';
     w->since_ms = service_now(s);
@@ -501,10 +555,14 @@ static void start(struct service_worker *w)
 
 /* --- over time -------------------------------------------------------------------------------- */
 
-/* It ends once it has no jobs, or (now) at once. */
-static void stop(struct service_worker *w, bool now)
+/* It takes no more jobs, and ends when it has done those that it has. */
+static void retire(struct service_worker *w, bool now)
 {
-    if (w->is_running && !w->has_exited && !w->is_stopped && (now || w->n_jobs == 0)) {
+    if (!w->is_running || w->has_exited) {
+        return;
+    }
+    w->is_told_to_end = true;
+    if (!w->is_stopped && (now || w->n_jobs == 0)) {
         w->is_stopped = true;
         worker_link_send(&w->link, json_pack("{s:s}", "do", "stop"));
         if (w->kill_ms != UINT64_MAX) {
@@ -513,22 +571,48 @@ static void stop(struct service_worker *w, bool now)
     }
 }
 
+/* One that has jobs makes place for another, where it may. */
+static void make_place(struct service *s, struct service_worker *w)
+{
+    struct service_worker *next = new_worker(s, w->place, &w->devices);
+    if (next == NULL) {
+        return; /* the next second tries again */
+    }
+    next->was_ready = w->was_ready;
+    next->n_deaths = w->n_deaths;
+    next->capacity = w->capacity;
+    s->workers[s->n_all++] = w;
+    s->workers[w->place] = next;
+}
+
+/* What is stale retires, unless that would make two of its place that do. */
+static void replace(struct service *s, bool cpu)
+{
+    for (size_t i = 0; i < s->n_workers; i++) {
+        struct service_worker *w = s->workers[i];
+        const bool may = !s->is_draining && retiring_of(s, i) == NULL;
+        if (w->is_running && w->is_stale && !s->is_draining && (may || w->n_jobs == 0)) {
+            retire(w, false);
+        }
+        if (w->is_running && w->is_told_to_end && !w->is_stopped && may && (!is_cpu(w) || cpu)) {
+            make_place(s, w);
+        }
+    }
+}
+
 void service_workers_step(struct service *s)
 {
     const uint64_t now = service_now(s);
     const bool cpu = cpu_is_wanted(s);
-    for (size_t i = 0; i < s->n_workers; i++) {
-        struct service_worker *w = &s->workers[i];
+    replace(s, cpu);
+    for (size_t i = 0; i < s->n_all; i++) {
+        struct service_worker *w = s->workers[i];
         if (w->is_running) {
             if (w->kill_ms != 0 && w->kill_ms != UINT64_MAX && now >= w->kill_ms) {
                 service_worker_kill(w, w->state == WORKER_STARTING ? "it did not begin in time"
                                                                    : "it did not end when told to");
             } else if (w->is_told_to_end || (is_cpu(w) && !cpu)) {
-                w->is_told_to_end = true;
-                stop(w, false);
-            } else if (w->is_stale) {
-                service_worker_clear(w);
-                stop(w, false);
+                retire(w, false);
             }
         } else if (now >= w->again_ms && !s->is_draining && (!is_cpu(w) || cpu)) {
             start(w);
@@ -538,8 +622,8 @@ void service_workers_step(struct service *s)
 
 void service_workers_tick(struct service *s)
 {
-    for (size_t i = 0; i < s->n_workers; i++) {
-        struct service_worker *w = &s->workers[i];
+    for (size_t i = 0; i < s->n_all; i++) {
+        struct service_worker *w = s->workers[i];
         if (w->is_running && w->n_jobs > 0 && ++w->silent_ticks > SILENT_TICKS) {
             service_worker_kill(w, "it gave no sign of life");
         }
@@ -558,35 +642,34 @@ static void tell(struct service_worker *w, json_t *message)
 
 void service_workers_end(struct service *s, bool now)
 {
-    for (size_t i = 0; i < s->n_workers; i++) {
-        s->workers[i].is_told_to_end = s->workers[i].is_running;
-        stop(&s->workers[i], now);
+    for (size_t i = 0; i < s->n_all; i++) {
+        retire(s->workers[i], now);
     }
 }
 
 void service_workers_drain(struct service *s)
 {
-    for (size_t i = 0; i < s->n_workers; i++) {
-        tell(&s->workers[i], json_pack("{s:s}", "do", "drain"));
+    for (size_t i = 0; i < s->n_all; i++) {
+        tell(s->workers[i], json_pack("{s:s}", "do", "drain"));
     }
 }
 
 void service_workers_renew(struct service *s)
 {
     for (size_t i = 0; i < s->n_workers; i++) {
-        s->workers[i].is_stale = s->workers[i].is_running;
-        s->workers[i].n_in_row = 0;
-        s->workers[i].again_ms = 0;
-        if (s->workers[i].state == WORKER_DISABLED) {
-            s->workers[i].state = WORKER_BACKOFF;
+        s->workers[i]->is_stale = s->workers[i]->is_running;
+        s->workers[i]->n_in_row = 0;
+        s->workers[i]->again_ms = 0;
+        if (s->workers[i]->state == WORKER_DISABLED) {
+            s->workers[i]->state = WORKER_BACKOFF;
         }
     }
 }
 
 void service_workers_tell_deadline(struct service *s)
 {
-    for (size_t i = 0; i < s->n_workers; i++) {
-        tell(&s->workers[i],
+    for (size_t i = 0; i < s->n_all; i++) {
+        tell(s->workers[i],
              json_pack("{s:s, s:f}", "do", "set", "deadline_s", s->settings->deadline_s));
     }
 }
@@ -595,8 +678,8 @@ uint64_t service_workers_next_due(const struct service *s)
 {
     uint64_t first = UINT64_MAX;
     const bool cpu = cpu_is_wanted(s);
-    for (size_t i = 0; i < s->n_workers; i++) {
-        const struct service_worker *w = &s->workers[i];
+    for (size_t i = 0; i < s->n_all; i++) {
+        const struct service_worker *w = s->workers[i];
         uint64_t due = w->is_running                           ? w->kill_ms
                        : s->is_draining || (is_cpu(w) && !cpu) ? UINT64_MAX
                                                                : w->again_ms;

@@ -48,21 +48,36 @@ def drop_long(s):
     s.until(lambda: [j["name"] for j in s.status()["in_flight"]] == ["in/long.dem.asc"], "a long job")
 
 
-configure(jobs=2)
+configure(jobs=1)
 s = Service("spool", "--config", "leat.conf", "--drain", "0", "--threads", "2")
 first = workers(s)[0]["pid"]
 drop_long(s)
-renew(s, jobs=3)
-s.check("configuration of before" in s.until(lambda: workers(s)[0]["why"], "why it is as it was"), f"{workers(s)}")
+renew(s, jobs=2)
+others_are_done(s)
+s.check(states(s) == ["ready", "retiring"], f"{workers(s)}")
+old = [w for w in workers(s) if w["state"] == "retiring"][0]
+s.check(old["pid"] == first and "configuration" in old["why"], f"{old}")
 s.check(s.status()["ready"] and s.status()["why"] == "", f"{s.status()['why']}")
-others_are_done(s)  # some seconds later, while the long one runs
-s.check([w["pid"] for w in workers(s)] == [first], f"{workers(s)}")
 
-# The worker is killed: its job is charged, and begins again at one that has the settings.
+# More changes meanwhile make no more workers, and still nobody waits.
+second = [w["pid"] for w in workers(s) if w["state"] == "ready"]
+for part in ("dem", "source"):
+    s.drop(f"long2.{part}.asc", grid(part == "source"))
+s.until(lambda: len(s.status()["in_flight"]) == 2, "a long job at the second worker, too")
+for jobs in (3, 4):
+    renew(s, jobs=jobs)
+    others_are_done(s, 2)
+    s.check(states(s) == ["ready", "retiring"], f"{workers(s)}")
+newer = [w for w in workers(s) if w["state"] == "ready"][0]
+s.check([newer["pid"]] == second and str(first) in newer["why"], f"{newer}")
+
+# The one that retires is killed: its job is charged, and begins again; the next one takes its turn to retire.
 os.kill(first, signal.SIGKILL)
+s.until(lambda: states(s) == ["ready", "retiring"] and second[0] in
+        [w["pid"] for w in workers(s) if w["state"] == "retiring"], "the second one retires")
 s.until(lambda: any(j["name"] == "in/long.dem.asc" and j["attempt"] == 2 for j in s.status()["in_flight"]),
         "the long job is tried again")
-s.check([w["why"] for w in workers(s)] == [""] and workers(s)[0]["deaths"] == 1, f"{workers(s)}")
+s.check(sum(w["deaths"] for w in workers(s) if w["state"] == "ready") == 1, f"a death is counted: {workers(s)}")
 others_are_done(s, 2)
 s.stop()
 
@@ -74,7 +89,9 @@ first = workers(s)[0]["pid"]
 with open("big.clusters.npy", "rb") as f:
     s.drop("big.clusters.npy", f.read())
 s.until(lambda: s.status()["in_flight"], "a job of some seconds")
-renew(s, level=9, deadline=0.001)
+configure(level=9, deadline=0.001)
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: "retiring" in states(s) or s.status()["totals"]["done"] == 1, "it retires")
 s.until(lambda: s.status()["totals"]["done"] == 1, "its job ends")
 s.until(lambda: states(s) == ["ready"] and workers(s)[0]["pid"] != first, "it ends")
 s.check(workers(s)[0]["deaths"] == 0 and s.status()["totals"]["requeued"] == 0, "its job was disturbed")
