@@ -106,6 +106,9 @@ enum status inputs_take_settings(struct inputs *in, const char *path, struct job
     enum status code = settings_resolve(in->settings, path, out);
     if (code == STATUS_OK) {
         code = inputs_take_result(in, path, out->stem, &out->result);
+        if (code != STATUS_OK) {
+            job_settings_free(out);
+        }
     }
     if (code == STATUS_NO_MEMORY) { /* of this process */
         *own = true;

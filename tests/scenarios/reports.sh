@@ -6,7 +6,7 @@ json() { # json FILE EXPRESSION: holds for o, the list of the objects in FILE
 o = [json.loads(line) for line in open(sys.argv[1])]
 assert ('"$2"'), o' "$1" || fail "not so: $2"
 }
-printf '1,2,3\n4,5,7\n6,7,9\n' >good.clusters.csv
+printf '1,2,3\n4,5,7\n6,9,8\n' >good.clusters.csv
 
 # check: the shape, every parameter, and the same limits as run's.
 expect 0 "$LEAT" check -b cpu good.clusters.csv -s top=7 -s series=rows

@@ -37,12 +37,14 @@ def key(*contents):
 
 
 def results(s):
-    """Name of a result -> of which bytes it is."""
-    found = {}
-    for name in os.listdir(os.path.join(s.spool, "out")):
-        if not name.startswith("."):
-            with open(os.path.join(s.spool, "out", name, "result.json")) as f:
-                found[name] = tuple(sorted((i["bytes"], i["crc32"]) for i in json.load(f)["inputs"]))
+    """Path of a result in out/ -> of which bytes it is."""
+    found, out = {}, os.path.join(s.spool, "out")
+    for path, folders, files in os.walk(out):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        if "result.json" in files:
+            with open(os.path.join(path, "result.json")) as f:
+                inputs = json.load(f)["inputs"]
+            found[os.path.relpath(path, out)] = tuple(sorted((i["bytes"], i["crc32"]) for i in inputs))
     return found
 
 

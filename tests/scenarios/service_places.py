@@ -92,7 +92,7 @@ with open("spool/old/lost.clusters.csv", "w") as f:
     f.write(table())
 os.mkdir("spool/in")
 s.drop("new/late.clusters.csv", table())
-s.until(lambda: s.has("out/late/result.json"), "a file of the new in/")
+s.until(lambda: s.has("out/new/late/result.json"), "a file of the new in/")
 s.until(lambda: s.status()["state"] == "running" and not s.waits(), "the old one is forgotten")
 s.check(os.path.exists("spool/old/lost.clusters.csv") and not s.has("out/lost"), "a file was taken from the old one")
 others_are_done(s)
