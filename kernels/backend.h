@@ -64,7 +64,7 @@ struct executor {
 };
 
 struct backend_config {
-    struct executor executor; /* CPU: required; CUDA: ignored */
+    struct executor executor; /* required; CUDA: for its self-test */
     int device;               /* CUDA: ordinal */
 };
 

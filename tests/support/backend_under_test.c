@@ -111,7 +111,8 @@ struct queue *under_test_queue_new(size_t k)
     ASSERT_OK(backend->ops->count(&n));
     const size_t i = k % (n < MOST_DEVICES ? n : MOST_DEVICES);
     if (i > 0 && devices[i] == NULL) {
-        ASSERT_OK(backend_open_cuda(&(struct backend_config){.device = (int)i}, &devices[i]));
+        const struct backend_config config = {under_test_executor(THREADS), (int)i};
+        ASSERT_OK(backend_open_cuda(&config, &devices[i]));
     }
     struct backend *b = i > 0 ? devices[i] : backend;
     ASSERT_OK(b->ops->queue_new(b, &q));
