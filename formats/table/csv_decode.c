@@ -352,7 +352,8 @@ static enum status decode_line(struct decoding *k)
         }
         const struct csv_run *const run = &shape->runs[k->run];
         const unsigned char *const before = k->p;
-        if (run->kind == CSV_KEEP) {
+        /* a comma that delimits may be the decimal sign of quoted numbers, which are not plain */
+        if (run->kind == CSV_KEEP && shape->dialect.point != (char)shape->dialect.delimiter) {
             decode_plain(k, run);
             if (k->p > before && k->column == 0) {
                 return STATUS_OK;

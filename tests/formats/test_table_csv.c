@@ -62,6 +62,13 @@ static void a_sign_that_may_part_thousands_is_told(void **state)
 }
 
 /* Chunks are decoded in any order. */
+static void a_comma_that_delimits_is_no_decimal_sign_beside_parted_thousands(void **state)
+{
+    (void)state;
+    CHECK_TEXT("a,b,c\n11,126,93.120.140\n12,5,93.120.141\n13,7,93.120.142\n", 11, 126, 93120140,
+               12, 5, 93120141, 13, 7, 93120142);
+}
+
 static void the_first_sign_that_may_part_thousands_is_told(void **state)
 {
     (void)state;
@@ -551,6 +558,7 @@ int main(void)
         cmocka_unit_test(every_delimiter_is_found),
         cmocka_unit_test(decimal_commas_and_points_may_meet_in_one_file),
         cmocka_unit_test(a_sign_that_may_part_thousands_is_told),
+        cmocka_unit_test(a_comma_that_delimits_is_no_decimal_sign_beside_parted_thousands),
         cmocka_unit_test(the_first_sign_that_may_part_thousands_is_told),
         cmocka_unit_test(more_columns_than_can_be_are_refused),
         cmocka_unit_test(names_count_as_memory_that_the_table_holds),
