@@ -72,7 +72,7 @@ for part in "$@"; do
         begin 360
         try doctor 60 "$LEAT" doctor -b cuda
         for t in $on_device; do
-            [ -x "$bundle/bin/$t" ] && try "$t" 120 "$bundle/bin/$t"
+            [ -x "$bundle/bin/$t" ] && try "$t" 240 "$bundle/bin/$t"
         done
         for scenario in kmeans kmeans_oracle interpolate interpolate_oracle oracle outliers landslide \
             landslide_tessina service_device; do

@@ -79,22 +79,32 @@ enum status __wrap_ranks_write(struct ranks *r, size_t to, const void *head, siz
 }
 
 /* Z, h and no NODATA, all zeros. */
-static void *open_run(size_t rows, size_t columns)
+static struct sciddicat_input put_zeros(size_t bytes)
 {
-    const struct sciddicat_params p = {rows, columns, 0.001, 0.5, SCIDDICAT_WALL};
-    const size_t bytes = rows * columns * sizeof(double);
     double *zeros = calloc(1, bytes);
     struct sciddicat_input in = {.z = {0}};
-    void *run;
     assert_non_null(zeros);
     assert_ok(ops()->alloc(q, bytes, &in.z));
     assert_ok(ops()->alloc(q, bytes, &in.h));
     put(in.z, zeros, bytes);
     put(in.h, zeros, bytes);
-    assert_ok(ops()->sciddicat->open(q, &p, &in, &run));
-    ops()->release(q, in.z);
-    ops()->release(q, in.h);
     free(zeros);
+    return in;
+}
+
+static void release_input(const struct sciddicat_input *in)
+{
+    ops()->release(q, in->z);
+    ops()->release(q, in->h);
+}
+
+static void *open_run(size_t rows, size_t columns)
+{
+    const struct sciddicat_params p = {rows, columns, 0.001, 0.5, SCIDDICAT_WALL};
+    const struct sciddicat_input in = put_zeros(rows * columns * sizeof(double));
+    void *run;
+    assert_ok(ops()->sciddicat->open(q, &p, &in, &run));
+    release_input(&in);
     return run;
 }
 
@@ -160,16 +170,10 @@ static void memory_for_the_state_is_asked_for_at_the_begin(void **state)
     (void)state;
     const struct sciddicat_params p = {256, 256, 0.001, 0.5, SCIDDICAT_WALL};
     const size_t bytes = p.rows * p.columns * sizeof(double);
-    double *zeros = calloc(1, bytes);
-    struct sciddicat_input in = {.z = {0}};
+    const struct sciddicat_input in = put_zeros(bytes);
     struct span rest;
     unsigned long long left;
     void *run;
-    assert_non_null(zeros);
-    assert_ok(ops()->alloc(q, bytes, &in.z));
-    assert_ok(ops()->alloc(q, bytes, &in.h));
-    put(in.z, zeros, bytes);
-    put(in.h, zeros, bytes);
     assert_int_equal(ops()->alloc(q, MEMORY, &rest), STATUS_NO_MEMORY);
     assert_int_equal(sscanf(status_message(), "rank 1: %llu bytes", &left), 1);
     const size_t most = (size_t)left - backend_cpu.sciddicat->bytes(&p) - bytes;
@@ -180,9 +184,7 @@ static void memory_for_the_state_is_asked_for_at_the_begin(void **state)
     assert_ok(ops()->sciddicat->open(q, &p, &in, &run));
     ops()->sciddicat->close(q, run);
     ops()->release(q, rest);
-    ops()->release(q, in.z);
-    ops()->release(q, in.h);
-    free(zeros);
+    release_input(&in);
 }
 
 /* Which of the two had no memory is not known. */

@@ -51,6 +51,20 @@ static void job_is_called_by_its_first_file_or_without_one_by_its_stem(void **st
     }
 }
 
+/* The one job "a" of a service, at its worker. */
+static struct service_job *new_job_at(struct service_worker *w)
+{
+    struct service_job *job = new_job("", 2);
+    strcpy(job->spool->id, "a");
+    for (size_t i = 0; i < SERVICE_LISTS; i++) {
+        TAILQ_INIT(&w->service->lists[i]);
+    }
+    job->worker = w;
+    service_job_list(w->service, job, WAIT_RESULT);
+    now_ms = 1000;
+    return job;
+}
+
 static void tell_begun(struct service_worker *w, const char *id, bool waits, double deadline_s)
 {
     json_t *message = json_pack("{s:s, s:s, s:b, s:f}", "is", "begun", "id", id, "waits", waits,
@@ -85,14 +99,7 @@ static void deadline_does_not_run_while_the_job_waits_for_memory(void **state)
     (void)state;
     static struct service service;
     struct service_worker worker = {.service = &service};
-    struct service_job *job = new_job("", 2);
-    strcpy(job->spool->id, "a");
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        TAILQ_INIT(&service.lists[i]);
-    }
-    job->worker = &worker;
-    service_job_list(&service, job, WAIT_RESULT);
-    now_ms = 1000;
+    struct service_job *job = new_job_at(&worker);
     tell_begun(&worker, "a", false, 10);
     assert_false(job->waits);
     assert_false(is_late_after(&worker, 9));
@@ -114,14 +121,7 @@ static void deadline_of_an_archive_is_that_of_each_file_in_it(void **state)
     (void)state;
     static struct service service;
     struct service_worker worker = {.service = &service, .n_jobs = 1, .exit_text = "signal 9"};
-    struct service_job *job = new_job("", 2);
-    strcpy(job->spool->id, "a");
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        TAILQ_INIT(&service.lists[i]);
-    }
-    job->worker = &worker;
-    service_job_list(&service, job, WAIT_RESULT);
-    now_ms = 1000;
+    struct service_job *job = new_job_at(&worker);
     tell_begun(&worker, "a", false, 0);
     assert_false(is_late_after(&worker, 100000));
     for (int i = 0; i < 100; i++) {
