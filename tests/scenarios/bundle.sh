@@ -28,6 +28,8 @@ bundles compare plain one
 bundles compare plain three
 bundles same one three
 [ "$(find one -name '*.zip' | wc -l)" -eq 7 ] || fail "not seven zips: $(find one)"
+expect 0 "$LEAT" run -b cpu -c conf -o told --bundle in/t1.clusters.csv
+says 't1.clusters.csv -> told/t1/t1.zip in '
 [ ! -e one/s/snapshots ] || fail "an empty folder is left"
 
 # Once unpacked it is a result like any other.
@@ -40,6 +42,25 @@ expect 0 "$LEAT" run -b cpu -c conf --resume -o unpacked in/t1.clusters.csv in/c
 says '0 jobs done, 3 skipped'
 expect 0 "$LEAT" show unpacked/s
 grep -q 'picture: map.svg$' stdout || fail "show: $(cat stdout)"
+
+# So it is as it comes by mail; what else is in a zip is an input.
+cp one/t1/t1.zip mailed.zip
+expect 0 "$LEAT" show unpacked/t1
+mv stdout unpacked.txt
+expect 0 "$LEAT" show mailed.zip
+cmp -s unpacked.txt stdout || fail "show of a zip: $(cat stdout)"
+expect 0 "$LEAT" show --json mailed.zip
+"$python" -c 'import json, sys; assert json.load(sys.stdin)["pipeline"] == "pearson"' <stdout || fail "$(cat stdout)"
+truncate -s -30 mailed.zip
+expect 2 "$LEAT" show mailed.zip
+says 'mailed.zip'
+(cd in && "$python" -m zipfile -c ../inputs.zip t1.clusters.csv t2.clusters.csv) || fail "zipfile"
+expect 0 "$LEAT" show inputs.zip
+[ "$(grep -c clusters.csv stdout)" -ge 2 ] || fail "show of inputs: $(cat stdout)"
+echo '{"pipeline": 1}' >result.json
+"$python" -m zipfile -c other.zip result.json || fail "zipfile"
+expect 2 "$LEAT" show other.zip
+says "other.zip' holds no file that a pipeline takes"
 
 # What is shown is what it was computed to; where the files are, is said.
 expect 0 "$LEAT" show one/t1
