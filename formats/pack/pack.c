@@ -5,14 +5,16 @@
  * Small puts are gathered, large ones are written from where they are: a small file costs one
  * write(2). Nothing is synced: the caller that publishes a result does.
  *
- * A zip's member of one piece gets a local header that holds its sizes. A longer one is streamed:
- * its sizes follow it in a data descriptor (flag bit 3, 64-bit fields, announced by a zip64 extra
- * field as Python's zipfile does), so that nothing is ever patched and the file's own CRC-32 grows
- * with it. The central directory, which is what readers go by, always holds the true sizes, and
- * zip64 fields only where 32 bits do not do. Dates are 1980-01-01, made by "MS-DOS": no modes, no
- * clock. Why not minizip, which has raw entries: it takes the CRC-32 of the packed bytes once more,
- * copies them through a 64 KiB buffer (1.3 GB/s where the writes alone run at several), and patches
- * every local header.
+ * A zip's member of one piece gets a local header that holds its sizes, and so does a stored file.
+ * A longer one is streamed: its sizes follow it in a data descriptor (flag bit 3, 64-bit fields,
+ * announced by a zip64 extra field as Python's zipfile does), so that nothing is ever patched and
+ * the file's own CRC-32 grows with it. The central directory, which is what readers go by, always
+ * holds the true sizes, and zip64 fields only where 32 bits do not do. Dates are 1980-01-01, made
+ * by "MS-DOS": no modes, no clock. Why not minizip, which has raw entries: it takes the CRC-32 of
+ * the packed bytes once more, copies them through a 64 KiB buffer (1.3 GB/s where the writes alone
+ * run at several), and patches every local header. Why not libarchive, which reads archives here:
+ * it takes that CRC-32 once more, too, and lets the sizes of a stored member follow it, so that who
+ * reads from a pipe does not know where it ends.
  *
  * Sources: RFC 1951 (a run of blocks that ends on a byte with no final block may be followed by
  * another), RFC 1952 (gzip), PKWARE APPNOTE.TXT 6.3.9, sections 4.3.7, 4.3.9, 4.3.12-4.3.16, 4.5.3.
@@ -137,6 +139,7 @@ enum {
     VERSION_DEFLATE = 20,
     VERSION_ZIP64 = 45,
     FLAG_STREAMED = 1 << 3,
+    METHOD_STORE = 0,
     METHOD_DEFLATE = 8,
     DOS_DATE = (0 << 9) | (1 << 5) | 1, /* year since 1980, month, day */
     ZIP64_ID = 1,
@@ -166,7 +169,7 @@ static void entry_fields(struct fields *f, const struct pack_member_state *m, ui
 {
     field(f, m->streamed || extra_len > 0 ? VERSION_ZIP64 : VERSION_DEFLATE, 2);
     field(f, m->streamed ? FLAG_STREAMED : 0, 2);
-    field(f, METHOD_DEFLATE, 2);
+    field(f, m->stored ? METHOD_STORE : METHOD_DEFLATE, 2);
     field(f, 0, 2); /* 00:00 */
     field(f, DOS_DATE, 2);
     field(f, crc, 4);
@@ -179,20 +182,19 @@ static void entry_fields(struct fields *f, const struct pack_member_state *m, ui
 static enum status zip_begin(struct pack *p, const struct pack_piece *first)
 {
     struct pack_member_state *const m = &p->member;
+    const uint64_t raw = first->raw_bytes, packed = first->packed.len;
     struct fields f = {.st = STATUS_OK};
-    m->streamed = !first->last || first->packed.len >= too_big_32 || first->raw_bytes >= too_big_32;
+    m->streamed = !first->last;
+    const bool wide = m->streamed || raw >= too_big_32 || packed >= too_big_32;
     field(&f, 0x04034b50, 4);
-    if (m->streamed) {
-        entry_fields(&f, m, 0, too_big_32, too_big_32, 4 + 16);
-    } else {
-        entry_fields(&f, m, first->crc, first->packed.len, first->raw_bytes, 0);
-    }
+    entry_fields(&f, m, m->streamed ? 0 : first->crc, wide ? too_big_32 : packed,
+                 wide ? too_big_32 : raw, wide ? 4 + 16 : 0);
     bytes_put(&f.bytes, m->name, strlen(m->name), &f.st);
-    if (m->streamed) {
+    if (wide) { /* both sizes */
         field(&f, ZIP64_ID, 2);
         field(&f, 16, 2);
-        field(&f, 0, 8);
-        field(&f, 0, 8);
+        field(&f, m->streamed ? 0 : raw, 8);
+        field(&f, m->streamed ? 0 : packed, 8);
     }
     return put(p, &f.bytes, f.st);
 }
@@ -344,6 +346,25 @@ enum status pack_append(struct pack *p, const struct pack_piece *piece)
     m->begun = true;
     m->complete = piece->last;
     return piece->last && c->end != NULL ? c->end(p) : STATUS_OK;
+}
+
+enum status pack_store(struct pack *p, const char *member, int fd, uint64_t bytes, uint32_t crc,
+                       const int *stop)
+{
+    const struct pack_piece whole = {.packed.len = (size_t)bytes, /* which are not in memory */
+                                     .raw_bytes = bytes,
+                                     .crc = crc,
+                                     .packed_crc = crc,
+                                     .last = true};
+    STATUS_TRY(pack_member(p, member));
+    struct pack_member_state *const m = &p->member;
+    m->stored = true;
+    STATUS_TRY(p->container->begin(p, &whole));
+    STATUS_TRY(pack_copy(p, fd, bytes, crc, member, stop));
+    m->raw_bytes = m->packed_bytes = bytes;
+    m->crc = crc;
+    m->begun = m->complete = true;
+    return p->container->end(p);
 }
 
 static enum status finish(struct pack *p)

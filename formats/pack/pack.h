@@ -71,6 +71,12 @@ enum status pack_grow(struct pack *p, const char *member,
  * has begun with another head. */
 enum status pack_gather(struct pack *p, const char *member, const struct pack_piece *head,
                         uint64_t raw_bytes) STATUS_MUST_CHECK;
+/* PACK_ZIP: a whole member, stored: the first `bytes` bytes of the file `fd`, whose CRC-32 that is;
+ * copied by the system if it can, else in blocks. The member before must be complete. `stop`, NULL
+ * or asked between blocks: once it is not 0, STATUS_CANCELLED. STATUS_IO when the file is shorter.
+ */
+enum status pack_store(struct pack *p, const char *member, int fd, uint64_t bytes, uint32_t crc,
+                       const int *stop) STATUS_MUST_CHECK;
 /* Writes what stands at the end, closes the file; gives its size and CRC-32 (of the file's own
  * bytes). `p` is freed in every case. */
 enum status pack_close(struct pack *p, uint64_t *bytes, uint32_t *crc) STATUS_MUST_CHECK;

@@ -18,10 +18,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum {
-    GATHER_BYTES = 1 << 16, /* small pieces are written so many bytes at a time */
-    COPY_BYTES = 1 << 26    /* the most that the system copies in one call */
-};
+enum { GATHER_BYTES = 1 << 16 }; /* small pieces are written so many bytes at a time */
 
 static enum status growth_new(struct pack *p, const char *member, struct pack_growth **out)
 {
@@ -97,69 +94,6 @@ enum status pack_grow(struct pack *p, const char *member, const struct pack_piec
                : bytes_append(&g->buffer, piece->packed.data, piece->packed.len);
 }
 
-/* What copy_file_range says where a file system, or a filter of system calls, does not have it:
- * also that it has copied nothing. */
-static bool cannot_copy(ssize_t n, int error)
-{
-    return n == 0 || (n < 0 && (error == EXDEV || error == EINVAL || error == ENOSYS ||
-                                error == EOPNOTSUPP || error == EPERM || error == EBADF));
-}
-
-/* By the system, which moves what is in the page cache once, or lets both files share it. *done
- * stays behind what waits where it cannot do so. */
-static enum status copy_in_system(const struct pack *p, const struct pack_growth *g, uint64_t *done)
-{
-    while (*done < g->packed_bytes) {
-        const uint64_t left = g->packed_bytes - *done;
-        const ssize_t n = io_watch_copy(g->fd, *done, p->fd,
-                                        left < COPY_BYTES ? (size_t)left : (size_t)COPY_BYTES);
-        if (cannot_copy(n, errno)) {
-            return STATUS_OK;
-        }
-        if (n < 0 && errno != EINTR) {
-            return status_fail_errno(errno, "cannot copy a temporary file into %s", p->name);
-        }
-        *done += n > 0 ? (uint64_t)n : 0;
-    }
-    return STATUS_OK;
-}
-
-/* What is left; a file that is too short is found here. */
-static enum status copy_by_hand(const struct pack *p, const struct pack_growth *g, uint64_t *done)
-{
-    struct bytes piece = {.len = 0};
-    enum status st = bytes_reserve(&piece, PACK_PIECE_BYTES);
-    while (*done < g->packed_bytes && st == STATUS_OK) {
-        const uint64_t left = g->packed_bytes - *done;
-        const size_t want = left < PACK_PIECE_BYTES ? (size_t)left : PACK_PIECE_BYTES;
-        int error;
-        const size_t n = io_watch_pread_all(g->fd, piece.data, want, *done, &error);
-        if (n < want) {
-            st = status_fail_errno(error != 0 ? error : EIO, "cannot read a temporary file for %s",
-                                   p->name);
-        } else if (!io_watch_write_all(p->fd, piece.data, n)) {
-            st = status_fail_errno(errno, "cannot write %s", p->name);
-        }
-        *done += n;
-    }
-    bytes_free(&piece);
-    return st;
-}
-
-/* Puts what the temporary file holds into the member that has begun. */
-static enum status copy_packed(struct pack *p, const struct pack_growth *g)
-{
-    uint64_t done = 0;
-    if (g->packed_bytes == 0) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(pack_let_write(p, g->packed_bytes, g->packed_crc));
-    STATUS_TRY(copy_in_system(p, g, &done));
-    STATUS_TRY(copy_by_hand(p, g, &done));
-    p->member.packed_bytes += g->packed_bytes;
-    return STATUS_OK;
-}
-
 static enum status end_member(struct pack *p)
 {
     static const unsigned char no_more[2] = {3, 0}; /* deflate: a last block with nothing in it */
@@ -173,7 +107,8 @@ static enum status gather(struct pack *p, struct pack_growth *g)
 {
     struct pack_member_state *m = &p->member;
     STATUS_TRY(flush(p, g));
-    STATUS_TRY(copy_packed(p, g));
+    STATUS_TRY(pack_copy(p, g->fd, g->packed_bytes, g->packed_crc, "a temporary file", NULL));
+    m->packed_bytes += g->packed_bytes;
     m->crc = (uint32_t)crc32_combine(m->crc, g->crc, (off_t)g->raw_bytes);
     m->raw_bytes += g->raw_bytes;
     return end_member(p);

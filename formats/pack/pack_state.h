@@ -18,6 +18,7 @@ struct pack_member_state {
     bool begun;    /* a piece has been appended */
     bool complete; /* the last one has */
     bool streamed; /* zip: sizes stand after the data */
+    bool stored;   /* zip: not deflated */
 };
 
 /* A member that grows. */
@@ -48,6 +49,10 @@ struct pack {
 /* Counts n bytes with that CRC-32, which the caller is going to write to `fd` itself: all that was
  * put before them is written. */
 enum status pack_let_write(struct pack *p, uint64_t n, uint32_t crc) STATUS_MUST_CHECK;
+/* Copies n bytes with that CRC-32 from the file `from`, its begin, to the end of the pack. `what`
+ * is what messages call them; `stop` as of pack_store. */
+enum status pack_copy(struct pack *p, int from, uint64_t n, uint32_t crc, const char *what,
+                      const int *stop) STATUS_MUST_CHECK;
 /* Frees the whole list. */
 void pack_growth_free(struct pack_growth *g);
 

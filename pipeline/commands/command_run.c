@@ -32,8 +32,10 @@ static void tell_warnings(const struct job_report *r)
 static void tell_done(const struct settings *s, const struct job_report *r)
 {
     const json_t *timing = json_object_get(r->manifest, "timing");
+    const json_t *zip = json_array_get(json_object_get(r->manifest, "outputs"), 0);
     char time[TEXT_NUMBER_BYTES];
-    log_info("%s -> %s/%s in %s", r->path, s->output, r->result,
+    log_info("%s -> %s/%s%s%s in %s", r->path, s->output, r->result, s->bundle ? "/" : "",
+             s->bundle ? json_string_value(json_object_get(zip, "name")) : "",
              text_duration(time, json_number_value(json_object_get(timing, "wall_s"))));
 }
 

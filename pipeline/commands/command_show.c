@@ -5,6 +5,7 @@
 #include "formats/base/json.h"
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
+#include "pipeline/commands/shown_result.h"
 #include "pipeline/engine/overview.h"
 #include "pipeline/inputs/input_walk.h"
 #include "pipeline/names/text.h"
@@ -17,22 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 64 << 20, NAME_WIDTH = 26 };
-
-/* Opens the result.json of a folder, or that file itself; -1: it is no result. */
-static int open_result(const char *path)
-{
-    static const char name[] = "result.json";
-    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-        const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-        close(folder);
-        return fd;
-    }
-    const char *const slash = strrchr(path, '/');
-    return strcmp(slash != NULL ? slash + 1 : path, name) == 0 ? open(path, O_RDONLY | O_CLOEXEC)
-                                                               : -1;
-}
+enum { NAME_WIDTH = 26 };
 
 /* Text and blanks up to a width; characters, not bytes, count. */
 static void put_padded(const char *text, size_t width)
@@ -110,38 +96,15 @@ static enum status print_json(const json_t *result, const char *path)
     return STATUS_OK;
 }
 
-static bool is_job(const json_t *result)
-{
-    return json_is_string(json_object_get(result, "pipeline"));
-}
-
-/* The index that leat watch leaves in the result of an archive, of which each job has a folder. */
-static bool is_archive(const json_t *result)
-{
-    return json_is_string(json_object_get(result, "archive"));
-}
-
-/* Reads the result.json that fd is open at, which is closed. */
-static enum status read_result(const char *path, int fd, json_t **out)
-{
-    enum status st = json_read_fd(fd, MOST_BYTES, out);
-    close(fd);
-    if (st == STATUS_OK && !is_job(*out) && !is_archive(*out)) {
-        st = status_fail(STATUS_BAD_INPUT, "it names no pipeline");
-    }
-    return st == STATUS_OK
-               ? st
-               : status_fail(st, "%s: is not a result of leat: %s", path, status_message());
-}
-
 /* A result among others; *is_whole: what lies in its folder is part of it. */
 static enum status list_result(const struct settings *s, const char *path, bool *is_whole)
 {
     json_t *result = NULL;
-    const int fd = open_result(path);
-    enum status st = fd >= 0 ? read_result(path, fd, &result)
-                             : status_fail_errno(errno, "%s: cannot read its result.json", path);
-    *is_whole = st == STATUS_OK && is_job(result);
+    enum status st = shown_result_read(path, &result);
+    if (st == STATUS_OK && result == NULL) {
+        st = status_fail_errno(errno, "%s: cannot read its result.json", path);
+    }
+    *is_whole = st == STATUS_OK && shown_result_is_job(result);
     if (*is_whole) {
         struct brief brief = {path, result, 0};
         st = s->json ? print_json(result, path) : overview_tell(result, print_brief, &brief);
@@ -188,23 +151,20 @@ static bool is_folder(const char *path)
 }
 
 /* A result that was named; that of an archive is the list of those in it. */
-static enum status print_result(const struct settings *s, const char *path, int fd, size_t *n_shown)
+static enum status print_result(const struct settings *s, const char *path, const json_t *result,
+                                size_t *n_shown)
 {
-    json_t *result = NULL;
-    enum status st = read_result(path, fd, &result);
-    if (st == STATUS_OK && s->json) {
-        st = print_json(result, path);
+    if (s->json) {
         (*n_shown)++;
-    } else if (st == STATUS_OK && is_job(result)) {
-        st = overview_tell(result, print_item, n_shown);
-    } else if (st == STATUS_OK) {
-        st = is_folder(path)
-                 ? list_results(s, path, n_shown)
-                 : status_fail(STATUS_BAD_ARGUMENT,
-                               "%s: lists the jobs of an archive; give the folder it is in", path);
+        return print_json(result, path);
     }
-    json_decref(result);
-    return st;
+    if (shown_result_is_job(result)) {
+        return overview_tell(result, print_item, n_shown);
+    }
+    return is_folder(path)
+               ? list_results(s, path, n_shown)
+               : status_fail(STATUS_BAD_ARGUMENT,
+                             "%s: lists the jobs of an archive; give the folder it is in", path);
 }
 
 /* What is no result is an input: all of these are looked at together, as they may be parts of one
@@ -221,15 +181,17 @@ static enum status check_rest(const struct settings *s, char **rest, size_t n, i
 static enum status show_one(const struct settings *s, const char *path, size_t *n_shown,
                             bool *is_rest)
 {
-    const int fd = open_result(path);
+    json_t *result;
     size_t n_listed = 0;
-    enum status st = STATUS_OK;
-    if (fd >= 0) {
-        st = print_result(s, path, fd, n_shown);
-    } else if (is_folder(path)) {
+    enum status st = shown_result_read(path, &result);
+    const bool is_result = result != NULL;
+    if (is_result) {
+        st = print_result(s, path, result, n_shown);
+    } else if (st == STATUS_OK && is_folder(path)) {
         st = list_results(s, path, &n_listed);
     }
-    *is_rest = fd < 0 && n_listed == 0 && st == STATUS_OK;
+    json_decref(result);
+    *is_rest = !is_result && n_listed == 0 && st == STATUS_OK;
     *n_shown += n_listed;
     return st;
 }

@@ -72,7 +72,7 @@ void job_fail(struct job *job, enum status code, const char *message)
         const bool on_device = job->device != NULL && !job->device->on_cpu;
         const bool has_failed =
             (code == STATUS_DEVICE && on_device) || (code == STATUS_NO_MEMORY && has_rank(job));
-        if (has_failed && job->phase < JOB_PUBLISHING) {
+        if (has_failed && job->phase < JOB_COMPLETING) {
             leave_device(job, message);
         }
         job->code = code;

@@ -6,7 +6,6 @@
  * and the stage computes the one after it, as many as its plan says, and no further ahead. A file
  * that goes on in a later result stays open.
  */
-#include "formats/base/json.h"
 #include "pipeline/engine/job_state.h"
 #include "pipeline/engine/page.h"
 
@@ -249,7 +248,7 @@ static enum status write_text(const struct job *job, const char *name, void *tex
 
 static enum status write_manifest(const struct job *job)
 {
-    char *text = json_write(job->manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = manifest_text(job->manifest);
     uint64_t bytes;
     uint32_t crc;
     if (text == NULL) {
@@ -309,7 +308,8 @@ static enum status publish(struct job *job)
     return code;
 }
 
-static enum status publish_work(void *owner)
+/* All but its name. */
+static enum status complete_work(void *owner)
 {
     struct job *job = owner;
     STATUS_TRY(check_outputs(job));
@@ -318,7 +318,16 @@ static enum status publish_work(void *owner)
         return STATUS_OK;
     }
     STATUS_TRY(write_page(job));
-    STATUS_TRY(write_manifest(job));
+    STATUS_TRY(job->context.settings->bundle ? job_bundle(job) : STATUS_OK);
+    return write_manifest(job);
+}
+
+static enum status publish_work(void *owner)
+{
+    struct job *job = owner;
+    if (job->context.check_only) {
+        return STATUS_OK;
+    }
     if (job->input.part_folder == NULL) {
         return publish(job);
     }
@@ -333,9 +342,20 @@ static void publish_finished(struct engine_task *task)
     job_advance(job);
 }
 
-static void start_publishing(struct job *job)
+static void complete_finished(struct engine_task *task)
 {
-    job->phase = JOB_PUBLISHING;
+    struct job *job = task->owner;
+    if (job_task_ended(job, task)) {
+        job->phase = JOB_PUBLISHING;
+        job_run(job, &job->write_task, LANE_WRITE, publish_work, publish_finished);
+    } else {
+        job_advance(job);
+    }
+}
+
+static void start_completing(struct job *job)
+{
+    job->phase = JOB_COMPLETING;
     job->wall_ns = thread_pool_now_ns() - job->started_ns;
     for (size_t i = 0; i < job->n_outputs; i++) {
         job->lane_bytes[LANE_WRITE] += job->outputs[i]->bytes;
@@ -344,7 +364,7 @@ static void start_publishing(struct job *job)
         job->queue->backend->ops->busy(job->queue, &job->busy, true);
         job_helpers_busy(job);
     }
-    job_run(job, &job->write_task, LANE_WRITE, publish_work, publish_finished);
+    job_run(job, &job->write_task, LANE_WRITE, complete_work, complete_finished);
 }
 
 /* --- one result after the other --------------------------------------------------------------- */
@@ -470,7 +490,7 @@ void job_output_advance(struct job *job)
         job_helpers_find(job);
         job_run(job, &job->device_task, LANE_DEVICE, finish_work, finish_finished);
     } else if (!job->on_device && !job->more && job->n_results == 0) {
-        start_publishing(job);
+        start_completing(job);
     }
 }
 

@@ -2,7 +2,7 @@
  * job_state - a job's inside, shared by the files that make up the state machine: job.c (life and
  * death), job_memory.c, job_stream.c (reading to the stage), job_copy.c (decoded numbers for later
  * passes), job_helpers.c (further devices), job_output.c (from the stage's results to the published
- * folder), manifest.c (result.json).
+ * folder), job_bundle.c (its files in one zip), manifest.c (result.json).
  */
 #ifndef LEAT_PIPELINE_ENGINE_JOB_STATE_H
 #define LEAT_PIPELINE_ENGINE_JOB_STATE_H
@@ -15,7 +15,8 @@ enum job_phase {
     JOB_WAITING,  /* for memory */
     JOB_STARTING, /* the stage is being made */
     JOB_STREAMING,
-    JOB_FINISHING, /* the stage computes what is left; results are encoded and written */
+    JOB_FINISHING,  /* the stage computes what is left; results are encoded and written */
+    JOB_COMPLETING, /* the page, the zip and result.json are written */
     JOB_PUBLISHING,
     JOB_ENDING /* everything is being given back */
 };
@@ -220,11 +221,26 @@ void job_output_drop(struct job *job);
 /* On the loop thread, when no task of the job runs. */
 void job_output_give_encode_buffers(struct job *job);
 
+/* job_bundle.c, on a lane: puts all files that the manifest names, and a result.json that names
+ * them, into one zip, and has the manifest name that. */
+enum status job_bundle(struct job *job) STATUS_MUST_CHECK;
+
 /* manifest.c: result.json of a finished job, as a new reference in *out. */
 enum status manifest_make(const struct job *job, json_t **out) STATUS_MUST_CHECK;
 /* Adds a file to its list of outputs. STATUS_NO_MEMORY. */
 enum status manifest_add_output(json_t *manifest, const char *name, uint64_t bytes,
                                 uint32_t crc) STATUS_MUST_CHECK;
+/* Has it name as output the file of that name alone, in which those are that were named before, and
+ * tell the time until now. STATUS_NO_MEMORY. */
+enum status manifest_set_bundle(const struct job *job, json_t *manifest, const char *name,
+                                uint64_t bytes, uint32_t crc) STATUS_MUST_CHECK;
+/* Whether it does so. */
+bool manifest_is_bundled(const json_t *manifest);
+/* What of it every run of the job tells: no times, memory, inodes, processor; a new reference.
+ * NULL: no memory. */
+json_t *manifest_lasting(json_t *manifest);
+/* The text of a file, for free(); NULL: no memory. */
+char *manifest_text(const json_t *manifest);
 /* How it writes some things; new references, NULL when there is no memory. */
 json_t *manifest_time(struct timespec t);
 json_t *manifest_crc(uint32_t crc);

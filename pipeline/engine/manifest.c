@@ -1,6 +1,7 @@
 /*
  * manifest - result.json: what was computed from what, with what, how well, and how fast.
  */
+#include "formats/base/json.h"
 #include "pipeline/engine/efficiency.h"
 #include "pipeline/engine/job_state.h"
 #include "pipeline/names/text.h"
@@ -361,4 +362,53 @@ enum status manifest_make(const struct job *job, json_t **out)
     }
     *out = m;
     return m != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for result.json");
+}
+
+enum status manifest_set_bundle(const struct job *job, json_t *manifest, const char *name,
+                                uint64_t bytes, uint32_t crc)
+{
+    json_t *const before = json_object_get(manifest, "outputs");
+    const bool is_set =
+        json_object_set(manifest, "bundled", before) == 0 &&
+        json_object_set_new(manifest, "outputs", json_pack("[o]", output(name, bytes, crc))) == 0 &&
+        json_object_set_new(manifest, "timing", pack_timing(job)) == 0;
+    return is_set ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for result.json");
+}
+
+bool manifest_is_bundled(const json_t *manifest)
+{
+    return json_object_get(manifest, "bundled") != NULL;
+}
+
+/* The object without two of its keys. Not json_copy(), which leaves out what it has no memory for.
+ */
+static json_t *without(json_t *object, const char *a, const char *b)
+{
+    json_t *o = json_object(), *value;
+    const char *key;
+    json_object_foreach(object, key, value)
+    {
+        if (strcmp(key, a) != 0 && strcmp(key, b) != 0) {
+            put(&o, key, json_incref(value));
+        }
+    }
+    return o;
+}
+
+json_t *manifest_lasting(json_t *manifest)
+{
+    json_t *m = without(manifest, "timing", "memory"), *inputs = json_array(), *input;
+    size_t i;
+    json_array_foreach(json_object_get(manifest, "inputs"), i, input)
+    {
+        add(&inputs, without(input, "modified", "inode"));
+    }
+    put(&m, "inputs", inputs);
+    put(&m, "backend", without(json_object_get(manifest, "backend"), "device", "detail"));
+    return m;
+}
+
+char *manifest_text(const json_t *manifest)
+{
+    return json_write(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 }

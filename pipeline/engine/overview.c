@@ -103,6 +103,29 @@ static const char *string_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
+/* The zip in which the files are that the stage has made; NULL: they are in the folder. */
+static const char *bundle_of(const struct telling *t)
+{
+    const json_t *const zip = json_array_get(json_object_get(t->result, "outputs"), 0);
+    return json_object_get(t->result, "bundled") != NULL ? string_of(zip, "name") : NULL;
+}
+
+/* Those files. */
+static const json_t *files_of(const struct telling *t)
+{
+    return json_object_get(t->result, bundle_of(t) != NULL ? "bundled" : "outputs");
+}
+
+/* Puts "WHAT JOINT ZIP", or WHAT where there is no zip. */
+static enum status put_of_bundle(const struct telling *t, enum overview_kind kind, const char *what,
+                                 const char *joint)
+{
+    char text[VALUE_BYTES];
+    const char *const zip = bundle_of(t);
+    snprintf(text, sizeof text, "%s%s%s", what, joint, zip != NULL ? zip : "");
+    return put(t, kind, zip != NULL ? text : what, NULL);
+}
+
 /* --- values ----------------------------------------------------------------------------------- */
 
 /* "2: a, b": {"count": n, "names": [..]}; "" for none. */
@@ -169,10 +192,10 @@ static enum status tell_figures(const struct telling *t)
 {
     size_t i;
     const json_t *output;
-    json_array_foreach(json_object_get(t->result, "outputs"), i, output)
+    json_array_foreach((json_t *)files_of(t), i, output)
     {
         const char *const name = string_of(output, "name");
-        STATUS_TRY(is_picture(name) ? put(t, OVERVIEW_FIGURE, name, NULL) : STATUS_OK);
+        STATUS_TRY(is_picture(name) ? put_of_bundle(t, OVERVIEW_FIGURE, name, " in ") : STATUS_OK);
     }
     return STATUS_OK;
 }
@@ -267,13 +290,12 @@ static enum status tell_parameters(const struct telling *t)
     return STATUS_OK;
 }
 
-/* Files with their sizes, of inputs or outputs. */
-static enum status tell_files(const struct telling *t, const char *key, const char *title)
+/* Files with their sizes. */
+static enum status list_files(const struct telling *t, const json_t *list)
 {
-    const json_t *const list = json_object_get(t->result, key), *file;
+    const json_t *file;
     size_t i;
-    STATUS_TRY(json_array_size(list) > 0 ? put(t, OVERVIEW_SECTION, title, NULL) : STATUS_OK);
-    json_array_foreach(list, i, file)
+    json_array_foreach((json_t *)list, i, file)
     {
         char size[TEXT_NUMBER_BYTES];
         const json_int_t bytes = json_integer_value(json_object_get(file, "bytes"));
@@ -283,11 +305,25 @@ static enum status tell_files(const struct telling *t, const char *key, const ch
     return STATUS_OK;
 }
 
+/* Of inputs or outputs. */
+static enum status tell_files(const struct telling *t, const char *key, const char *title)
+{
+    const json_t *const list = json_object_get(t->result, key);
+    STATUS_TRY(json_array_size(list) > 0 ? put(t, OVERVIEW_SECTION, title, NULL) : STATUS_OK);
+    return list_files(t, list);
+}
+
+static enum status tell_bundled(const struct telling *t)
+{
+    STATUS_TRY(bundle_of(t) != NULL ? put_of_bundle(t, OVERVIEW_SECTION, "In", " ") : STATUS_OK);
+    return list_files(t, json_object_get(t->result, "bundled"));
+}
+
 static bool has_output(const struct telling *t, const char *name)
 {
     size_t i;
     const json_t *output;
-    json_array_foreach(json_object_get(t->result, "outputs"), i, output)
+    json_array_foreach((json_t *)files_of(t), i, output)
     {
         if (strcmp(string_of(output, "name"), name) == 0) {
             return true;
@@ -305,7 +341,7 @@ static enum status tell_code(const struct telling *t)
             !has_output(t, codes[k].file)) {
             continue;
         }
-        STATUS_TRY(put(t, OVERVIEW_SECTION, "In Python", NULL));
+        STATUS_TRY(put_of_bundle(t, OVERVIEW_SECTION, "In Python", ", from what is in "));
         for (size_t i = 0; i < (has_r ? 3 : 2); i++) {
             STATUS_TRY(put(t, OVERVIEW_CODE, codes[k].lines[i], NULL));
         }
@@ -325,5 +361,6 @@ enum status overview_tell(const json_t *result, overview_put_fn *put_item, void 
     STATUS_TRY(tell_parameters(&t));
     STATUS_TRY(tell_files(&t, "inputs", "Made from"));
     STATUS_TRY(tell_files(&t, "outputs", "Files"));
+    STATUS_TRY(tell_bundled(&t));
     return tell_code(&t);
 }

@@ -1,9 +1,9 @@
 /*
  * resume - is the result that is there the one that this job would make? It is when its result.json
- * names the same version, pipeline, parameters as asked for and inputs, and when its files have the
- * lengths that result.json tells: after a power cut they may not. An input is the same when its
- * name, length, time of modification and inode are; when only these two differ (or are not known,
- * as of members of archives), its checksum decides.
+ * names the same version, pipeline, parameters as asked for and inputs, when its files are in one
+ * zip or not as they are asked for, and have the lengths that result.json tells: after a power cut
+ * they may not. An input is the same when its name, length, time of modification and inode are;
+ * when only these two differ (or are not known, as of members of archives), its checksum decides.
  */
 #include "formats/base/json.h"
 #include "pipeline/engine/job_state.h"
@@ -89,8 +89,12 @@ static enum status compare_request(struct earlier *e)
             const json_t *recorded = manifest_recorded(e->manifest, key);
             other = recorded == NULL || !json_equal(recorded, value) ? key : other;
         }
+        const bool is_bundled = manifest_is_bundled(e->manifest);
         if (other != NULL) {
             snprintf(e->differs, sizeof(e->differs), "it was made with another %s", other);
+        } else if (is_bundled != e->job->context.settings->bundle) {
+            snprintf(e->differs, sizeof(e->differs), "it was made %s --bundle",
+                     is_bundled ? "with" : "without");
         }
     }
     json_decref(asked);

@@ -172,7 +172,7 @@ static void adopt_settings(struct service *s)
     service_configure(s);
     service_inbox_reroute(s->inbox, new, service_now(s));
     if (old->threads != new->threads || old->jobs != new->jobs || old->memory != new->memory ||
-        old->level != new->level || old->spread != new->spread ||
+        old->level != new->level || old->bundle != new->bundle || old->spread != new->spread ||
         old->unpack.max_bytes != new->unpack.max_bytes ||
         old->unpack.max_ratio != new->unpack.max_ratio) {
         service_workers_renew(s);

@@ -436,13 +436,14 @@ static void send_open(struct service_worker *w)
     uint64_t memory = share_of(t->memory > 0 ? t->memory : machine_memory() / 2, n);
     worker_link_send(
         &w->link,
-        json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:f}", "do", "open",
-                  "spool", worker_pack_name(t->spool), "output", worker_pack_name(t->output),
-                  "backend", is_cpu(w) ? "cpu" : t->backend, "devices", (json_int_t)w->devices.n,
-                  "threads", (json_int_t)threads, "jobs", (json_int_t)t->jobs, "spread",
-                  (json_int_t)t->spread, "memory", (json_int_t)memory, "level", t->level,
-                  "max_unpacked", (json_int_t)t->unpack.max_bytes, "max_ratio",
-                  (json_int_t)t->unpack.max_ratio, "deadline_s", t->deadline_s));
+        json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:I, s:I, s:f}", "do",
+                  "open", "spool", worker_pack_name(t->spool), "output",
+                  worker_pack_name(t->output), "backend", is_cpu(w) ? "cpu" : t->backend, "devices",
+                  (json_int_t)w->devices.n, "threads", (json_int_t)threads, "jobs",
+                  (json_int_t)t->jobs, "spread", (json_int_t)t->spread, "memory",
+                  (json_int_t)memory, "level", t->level, "bundle", t->bundle, "max_unpacked",
+                  (json_int_t)t->unpack.max_bytes, "max_ratio", (json_int_t)t->unpack.max_ratio,
+                  "deadline_s", t->deadline_s));
 }
 
 /* What CUDA is to show: of each device its place in what the user lets be seen. One that is not

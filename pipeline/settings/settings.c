@@ -60,6 +60,8 @@ const struct settings_key settings_keys[] = {
      "Give up a job that takes longer (default 0: never)"},
     {"level", WRITE, 0, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
      "Compression level of results (default 1)"},
+    {"bundle", WRITE, 0, SETTINGS_SWITCH, FIELD(bundle), 0, 0, NULL, NULL,
+     "Leave the files of each result in one .zip, beside its result.json"},
     {"max_unpacked", LOOK, 0, SETTINGS_SIZE, FIELD(unpack.max_bytes), 0, 0, NULL, "SIZE",
      "Refuse a compressed file or an archive that unpacks to more (default 1024G; 0: no limit)"},
     {"max_ratio", LOOK, 0, SETTINGS_COUNT, FIELD(unpack.max_ratio), 0, 1000000000, NULL, "N",

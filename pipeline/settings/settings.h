@@ -62,6 +62,7 @@ struct settings {
     struct source_limits unpack;
     uint64_t max_entries;
     bool force, json, quiet, verbose;
+    bool bundle; /* a result's files are left in one zip */
     struct settings_devices devices;
     size_t spread;               /* devices that one job may use at a time; 0: all of them */
     bool resume;                 /* skip the inputs whose results are there and match */

@@ -29,7 +29,8 @@ static uint64_t add_sections(uint64_t h, const struct settings_section *sections
 uint64_t settings_digest(const struct settings *s)
 {
     char numbers[64];
-    snprintf(numbers, sizeof(numbers), "%d %d %d %a", s->force, s->resume, s->level, s->deadline_s);
+    snprintf(numbers, sizeof(numbers), "%d %d %d %d %a", s->force, s->resume, s->bundle, s->level,
+             s->deadline_s);
     uint64_t h = text_hash_add(TEXT_HASH_OF_NONE, numbers);
     h = text_hash_add(h, s->pipeline);
     h = text_hash_add(h, s->output);

@@ -31,8 +31,9 @@ static const struct command commands[] = {
      "input is fit, 1 some input is not, 2 nothing could be checked."},
     {"show", SETTINGS_OF_CHECK, "RESULT|INPUT...",
      "Says what a result says: figures, warnings, parameters, files; of an input what check does.",
-     "RESULT is the folder of a result, its result.json, or a folder with results in it, which are "
-     "listed. Exit status: 0 all of them, 1 some input "
+     "RESULT is the folder of a result, its result.json, its .zip as --bundle leaves it, or a "
+     "folder "
+     "with results in it, which are listed. Exit status: 0 all of them, 1 some input "
      "is not fit, 2 nothing could be shown."},
     {"doctor", SETTINGS_OF_DOCTOR, "",
      "Says what works here and what does not: backends, devices, driver, limits, folders.",

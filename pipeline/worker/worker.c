@@ -111,6 +111,26 @@ static enum status open_part(const struct worker *w, const char *id, const json_
     return code;
 }
 
+/* The result has the job's id for its name until it is published; what lies in it is named after
+ * the stem. */
+static enum status unpack_settings(const struct task *t, struct job_settings *out)
+{
+    const json_t *packed = json_object_get(t->message, "stem");
+    char *stem = worker_unpack_name(packed);
+    if (stem == NULL) {
+        return json_is_string(packed) ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
+                                      : status_fail(STATUS_INTERNAL, "a job came without its name");
+    }
+    const enum status code = worker_unpack_settings(t->message, stem, out);
+    free(stem);
+    if (code == STATUS_OK) {
+        out->result = strdup(t->id);
+    }
+    return code != STATUS_OK || out->result != NULL
+               ? code
+               : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+}
+
 /* What the engine needs, from the message. */
 static enum status open_input(const struct worker *w, const struct task *t, struct job_input *input)
 {
@@ -120,7 +140,7 @@ static enum status open_input(const struct worker *w, const struct task *t, stru
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         input->parts[i].fd = -1;
     }
-    STATUS_TRY(worker_unpack_settings(t->message, t->id, &input->settings));
+    STATUS_TRY(unpack_settings(t, &input->settings));
     if (json_array_size(parts) != input->settings.n_parts) {
         return status_fail(STATUS_INTERNAL, "a job came with %zu files", json_array_size(parts));
     }
@@ -531,6 +551,7 @@ static void open_engine(struct worker *w, const json_t *message)
                           .spread = (size_t)number(message, "spread"),
                           .memory = number(message, "memory"),
                           .level = (int)number(message, "level"),
+                          .bundle = json_is_true(json_object_get(message, "bundle")),
                           .unpack = {number(message, "max_unpacked"), number(message, "max_ratio")},
                           .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};
     enum status code = open_folders(w, message);

@@ -335,6 +335,7 @@ static enum status open_all(struct worker_archive *a)
     const struct settings *s = a->order.settings;
     STATUS_TRY(worker_unpack_routes(a->order.message, &a->settings));
     a->settings.unpack = s->unpack;
+    a->settings.bundle = s->bundle;
     a->settings.inputs = calloc(1, sizeof(char *));
     if (a->settings.inputs != NULL && (a->settings.inputs[0] = strdup("in")) != NULL) {
         a->settings.n_inputs = 1;

@@ -323,7 +323,7 @@ static void digest_is_of_what_is_to_be_done_and_not_of_how(void **state)
     (void)state;
     static const char *const what[] = {"",         "-o other",     "-p pearson", "--force",
                                        "--resume", "-s columns=2", "--level 9",  "--deadline 5",
-                                       "y.csv",    "y .csv"};
+                                       "y.csv",    "y .csv",       "--bundle"};
     static const char *const how[] = {"--threads 3", "--memory 1G", "--devices 2", "-b cpu",
                                       "--json",      "-q",          "-j 2"};
     for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++) {

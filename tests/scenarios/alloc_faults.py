@@ -107,12 +107,17 @@ class Job:
         """Of every result: its files' bytes, and what result.json has."""
         found = {}
         root = os.path.join(self.name, output)
-        for folder in os.listdir(root):
-            if folder.startswith("."):
+        for path, folders, files in os.walk(root):
+            folders[:] = [f for f in folders if not f.startswith(".")]
+            if not files:
                 continue
-            about = json.loads(read(os.path.join(root, folder, "result.json")))
+            if "result.json" not in files:
+                raise Wrong(f"half a result: {path}")
+            folders.clear()
+            folder = os.path.relpath(path, root)
+            about = json.loads(read(os.path.join(path, "result.json")))
             for o in about.get("outputs", []):
-                data = found[folder, o["name"]] = read(os.path.join(root, folder, o["name"]))
+                data = found[folder, o["name"]] = read(os.path.join(path, o["name"]))
                 if len(data) != o["bytes"] or "%08x" % zlib.crc32(data) != o["crc32"]:
                     raise Wrong(f"torn: {o['name']}")
             found[folder, "keys"] = keys(about)
@@ -186,6 +191,7 @@ def jobs():
     yield Job("interpolate", {"i.nodes.csv": "x,y\n0,1\n1,3\n2,2\n", "i.query.csv": "0.5\n1\n"})
     yield Job("kmeans", {"k.points.csv": "a,b\n1,2\n1,3\n8,9\n8,8\n"}, "-s", "k=2",
               "-s", "n_init=1")
+    yield Job("bundle", {"n.nodes.csv": "x,y\n0,1\n1,3\n2,2\n", "n.query.csv": "0.5\n1\n"}, "--bundle")
     if not EVERYTHING:
         return
     array = numpy.random.default_rng(1).normal(size=(7, 30))

@@ -43,8 +43,8 @@ def make_inputs(rng):
     return sorted(f"some/s{i}" if i < 10 else f"s{i}" for i in range(40))
 
 
-def start(**streams):
-    return subprocess.Popen(RUN, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **streams)
+def start(*options, **streams):
+    return subprocess.Popen([*RUN, *options], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **streams)
 
 
 def is_whole(stem):
@@ -59,14 +59,14 @@ def results():
     return sorted(os.path.relpath(path, "out") for path, _, files in os.walk("out") if "result.json" in files)
 
 
-def completes(stems):
+def completes(stems, *options):
     """What is there is whole, and --resume adds the rest."""
     left = results()
     check(left or not os.path.exists("out"), "an empty folder is left behind")
     check(not os.path.exists("out") or not [n for n in os.listdir("out") if n.startswith(".")], "a part is left behind")
     for stem in left:
         is_whole(stem)
-    again = subprocess.run([*RUN, "--resume"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    again = subprocess.run([*RUN, *options, "--resume"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(again.returncode == 0, again.stderr.decode()[-2000:])
     check(again.stdout.count(b'"skipped"') == len(left), "what was done is done again")
     check(results() == stems, "results are missing")
@@ -127,11 +127,12 @@ def loop_of_a_shell_stops():
 
 def at_a_random_instant(stems, rng, longest_s):
     number = rng.choice([signal.SIGINT, signal.SIGTERM])
-    process = start(stdout=subprocess.DEVNULL)
+    options = rng.choice([[], ["--bundle"]])
+    process = start(*options, stdout=subprocess.DEVNULL)
     time.sleep(rng.uniform(0, longest_s))
     process.send_signal(number)
     check(process.wait() in (0, -number), f"ended with {process.returncode} instead of signal {number}")
-    completes(stems)
+    completes(stems, *options)
     return process.returncode != 0
 
 
