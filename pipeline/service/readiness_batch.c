@@ -41,7 +41,7 @@ static void looked(uv_work_t *work, int failed)
     close(l->in_fd);
     service_inbox_looked(s->inbox, l->looks, l->n, service_now(s));
     free(l);
-    service_update(s);
+    s->is_changed = true;
 }
 
 void readiness_batch_start(struct service *s)

@@ -34,6 +34,7 @@ static void close_all(struct service *s)
     s->socket = NULL;
     uv_close((uv_handle_t *)&s->tick, NULL);
     uv_close((uv_handle_t *)&s->soon, NULL);
+    uv_close((uv_handle_t *)&s->prepare, NULL);
     for (size_t i = 0; i < s->n_signals; i++) {
         uv_close((uv_handle_t *)&s->signals[i], NULL);
     }
@@ -54,12 +55,12 @@ static void put_back(struct service *s)
 {
     struct service_job *job, *next;
     while ((job = TAILQ_FIRST(&s->lists[WAIT_WORKER])) != NULL) {
-        service_job_list(s, job, WAIT_REQUEUE);
+        service_job_happens(s, job, WAIT_WORKER, EVENT_SENT_BACK);
     }
     for (job = TAILQ_FIRST(&s->lists[WAIT_FINISH]); job != NULL; job = next) {
         next = TAILQ_NEXT(job, place);
         if (!backpressure_may_end_jobs(s) && job->spool->state < SPOOL_COMMITTED) {
-            service_job_list(s, job, WAIT_REQUEUE);
+            service_job_happens(s, job, WAIT_FINISH, EVENT_SENT_BACK);
         }
     }
 }
@@ -198,7 +199,7 @@ static void on_found(void *user, struct watcher_findings *findings)
     }
     s->is_troubled = false;
     service_inbox_found(s->inbox, findings, service_now(s));
-    service_update(s);
+    s->is_changed = true;
 }
 
 static void on_trouble(void *user, const char *why, size_t n)
@@ -273,7 +274,7 @@ static void arm(struct service *s)
     if (s->readiness != NULL || s->is_draining || due <= now) {
         due = UINT64_MAX; /* its end decides again; or it could not begin: the next second tries */
     }
-    due = other < due ? other : due;
+    due = s->is_changed ? now : other < due ? other : due;
     if (due == UINT64_MAX) {
         uv_timer_stop(&s->soon);
     } else {
@@ -281,8 +282,14 @@ static void arm(struct service *s)
     }
 }
 
-void service_update(struct service *s)
+/* Decides what comes next, after every change. */
+static void on_prepare(uv_prepare_t *prepare)
 {
+    struct service *s = prepare->data;
+    if (!s->is_changed) {
+        return;
+    }
+    s->is_changed = false;
     if (s->is_closing || (!s->is_recovered && !s->is_draining)) {
         return;
     }
@@ -367,12 +374,12 @@ static void begin(struct service *s)
     if (!ready_has_leases()) {
         say_leases(s);
     }
-    service_workers_choose(s);
+    service_workers_choose(s, &service_jobs_at_workers);
     if (s->n_workers == 0 || !service_recover(s)) {
         log_error("no memory to begin");
         s->exit_status = 2;
         s->is_draining = true;
-        service_update(s);
+        s->is_changed = true;
     }
 }
 
@@ -399,7 +406,8 @@ static void try_again(struct service *s)
 
 static void on_soon(uv_timer_t *timer)
 {
-    service_update(timer->data);
+    struct service *s = timer->data;
+    s->is_changed = true;
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -422,7 +430,7 @@ static void on_tick(uv_timer_t *timer)
         s->scan_ms = service_now(s);
         watcher_rescan(s->watcher);
     }
-    service_update(s);
+    s->is_changed = true;
 }
 
 static void on_signal(uv_signal_t *signal, int number)
@@ -437,7 +445,7 @@ static void on_signal(uv_signal_t *signal, int number)
     } else { /* told twice: at once */
         s->drain_ms = service_now(s);
     }
-    service_update(s);
+    s->is_changed = true;
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -448,7 +456,9 @@ static enum status start_handles(struct service *s)
     int failed = 0;
     uv_timer_init(&s->loop, &s->tick);
     uv_timer_init(&s->loop, &s->soon);
-    s->tick.data = s->soon.data = s;
+    uv_prepare_init(&s->loop, &s->prepare);
+    s->tick.data = s->soon.data = s->prepare.data = s;
+    uv_prepare_start(&s->prepare, on_prepare);
     uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
     uv_timer_start(&s->soon, on_soon, 0, 0);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && failed == 0; i++) {

@@ -65,6 +65,12 @@ void service_job_list(struct service *s, struct service_job *job, enum service_l
     job->list = list;
 }
 
+void service_job_happens(struct service *s, struct service_job *job, enum service_list from,
+                         enum service_event event)
+{
+    service_job_list(s, job, service_rule(from, event)->to);
+}
+
 bool service_job_is_named(const struct service_job *job, const char *text)
 {
     const size_t n_name = 4 * strlen(job->name) + 1;
@@ -210,7 +216,7 @@ static void give(struct service *s, struct service_worker *w, struct service_job
     }
     w->n_jobs++;
     w->alone = job->suspect;
-    service_job_list(s, job, WAIT_RESULT);
+    service_job_happens(s, job, WAIT_WORKER, EVENT_SENT);
 }
 
 /* The worker that has most room; for a suspect, one that has nothing to do. */
@@ -301,7 +307,7 @@ static void leave(struct service_job *job)
 static void send_back(struct service *s, struct service_job *job, bool charge)
 {
     s->n_requeued++;
-    service_job_list(s, job, charge ? WAIT_CHARGE : WAIT_REQUEUE);
+    service_job_happens(s, job, WAIT_RESULT, charge ? EVENT_CHARGED : EVENT_SENT_BACK);
 }
 
 static void on_done(struct service *s, struct service_job *job, const json_t *message)
@@ -316,7 +322,7 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
     leave(job);
     job->suspect = false;
     job->large_ms = 0;
-    service_job_list(s, job, WAIT_FINISH);
+    service_job_happens(s, job, WAIT_RESULT, EVENT_RESULT);
 }
 
 /* Our side failed, or so it says; see "No room" in service.h. */
@@ -344,7 +350,7 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     const char *text = told != NULL ? told : "";
     enum status code = worker_unpack_code(json_string_value(json_object_get(message, "code")));
     struct service_worker *w = job->worker;
-    if (w->is_sick || code == STATUS_DEVICE) { /* it ends now: see service_jobs_of_dead */
+    if (w->is_sick || code == STATUS_DEVICE) { /* it ends now: see on_ended */
         service_worker_sick(w, text);
         job->begun = job->begun || code == STATUS_DEVICE;
         free(told);
@@ -355,13 +361,13 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     switch (spool_outcome_of(code)) {
     case SPOOL_BAD_INPUT:
         if (spool_unchanged(s->spool, job->spool) || job->spool->outcome != SPOOL_WAIT) {
-            service_job_list(s, job, WAIT_FAIL);
+            service_job_happens(s, job, WAIT_RESULT, EVENT_BAD_INPUT);
             break;
         }
         /* The bytes that are wrong are not those that were complete. */
         /* fallthrough */
     case SPOOL_WAIT: /* as when spool_durable sees it */
-        service_job_list(s, job, WAIT_REQUEUE);
+        service_job_happens(s, job, WAIT_RESULT, EVENT_SENT_BACK);
         break;
     case SPOOL_TRANSIENT:
         on_transient_failure(s, job, code, text);
@@ -446,7 +452,7 @@ static void name_culprit(const struct service_job *job, const char *otherwise, u
     }
 }
 
-void service_job_message(struct service_worker *w, const json_t *message)
+static void on_message(struct service_worker *w, const json_t *message)
 {
     struct service *s = w->service;
     const char *what = json_string_value(json_object_get(message, "is"));
@@ -477,7 +483,7 @@ void service_job_message(struct service_worker *w, const json_t *message)
     } else if (strcmp(what, "failed") == 0) {
         on_failed(s, job, message);
     }
-    service_update(s);
+    s->is_changed = true;
 }
 
 /* --- death ------------------------------------------------------------------------------------ */
@@ -491,7 +497,7 @@ static void charge_dead(struct service *s, struct service_job *job, const char *
     send_back(s, job, true);
 }
 
-bool service_jobs_of_dead(struct service_worker *w)
+static bool on_ended(struct service_worker *w)
 {
     struct service *s = w->service;
     struct service_job *job, *next;
@@ -508,7 +514,7 @@ bool service_jobs_of_dead(struct service_worker *w)
         }
         if (!job->begun) { /* as far as is known: its part may hold something, and is to be empty */
             leave(job);
-            service_job_list(s, job, WAIT_REQUEUE);
+            service_job_happens(s, job, WAIT_RESULT, EVENT_SENT_BACK);
         } else if (job == w->overdue || (w->is_late && n_begun == 1)) {
             name_culprit(job, "it", service_now(s), culprit, sizeof(culprit));
             snprintf(text, sizeof(text),
@@ -534,6 +540,8 @@ bool service_jobs_of_dead(struct service_worker *w)
     w->is_late = false;
     return blamed;
 }
+
+const struct service_worker_events service_jobs_at_workers = {on_message, on_ended};
 
 static bool is_overdue(const struct service_job *job, uint64_t now)
 {

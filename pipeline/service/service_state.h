@@ -1,15 +1,24 @@
 /*
- * service_state - the service's inside, shared by the files that make it up: service.c (life, and
- * what comes next), service_steps.c (the spool), backpressure.c (pauses), health.c (the
- * spool's folders), readiness_batch.c (files in in/), service_jobs.c (jobs at workers, blame),
- * result_name_queue.c (which of several results stays), service_workers.c (which there are, and
- * their processes), service_status.c (figures).
+ * service_state - the service's inside, shared by the files that make it up. None calls one that
+ * calls it: what changes is noted in `is_changed`, and looked at once before the loop sleeps.
+ *
+ *   service.c            begin and end, signals, configuration, and what is done after a change
+ *   service_steps.c      jobs at the spool
+ *   service_jobs.c       jobs at workers, and who is to blame for a worker's death
+ *   service_workers.c    which workers there are, and their processes
+ *   service_status.c     figures, and the document of `leat status`
+ *   health.c             the spool's folders
+ *   backpressure.c       pauses, and jobs that wait by themselves
+ *   result_name_queue.c  which of several results stays
+ *   readiness_batch.c    files in in/; service_inbox.c: the jobs that they make
+ *   service_life.c       where a job goes
  */
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
 
 #include "pipeline/service/service.h"
 #include "pipeline/service/service_inbox.h"
+#include "pipeline/service/service_life.h"
 #include "pipeline/status/status_socket.h"
 #include "pipeline/worker/worker_protocol.h"
 #include "watch/arrival/watcher.h"
@@ -17,20 +26,6 @@
 
 #include <sys/queue.h>
 #include <uv.h>
-
-/* What a job waits for. */
-enum service_list {
-    WAIT_CLAIM,
-    WAIT_VERIFY,
-    WAIT_ATTEMPT,
-    WAIT_WORKER,  /* attempted, and not yet sent */
-    WAIT_RESULT,  /* at a worker */
-    WAIT_FINISH,  /* the worker is done */
-    WAIT_REQUEUE, /* nobody's fault */
-    WAIT_CHARGE,  /* its own fault, perhaps */
-    WAIT_FAIL,
-    SERVICE_LISTS
-};
 
 struct service_job {
     struct spool_job *spool; /* owned */
@@ -125,11 +120,13 @@ struct service {
     uv_signal_t signals[3];
     size_t n_signals;               /* that can be watched for */
     uv_timer_t tick, soon;          /* every second; when something is due */
+    uv_prepare_t prepare;           /* the loop is going to sleep */
     char leases[SERVICE_WHY_BYTES]; /* what counts as complete without them; "": they are to be had
                                      */
     int exit_status;
     unsigned lock_ticks; /* that another process has had the spool's lock */
     bool is_recovered, is_open, is_draining, is_closing;
+    bool is_changed; /* something has happened since it was last decided what comes next */
     struct settings *next_settings; /* read again, and not yet in force; owned; NULL: none */
     uint64_t drain_ms;              /* when running jobs are cancelled */
     bool is_cancelled;
@@ -142,6 +139,7 @@ struct service {
     size_t last_step;                  /* its place in their order */
     struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
 
+    const struct service_worker_events *worker_events;
     struct service_worker *workers[2 * SERVICE_WORKERS];
     size_t n_workers, n_all; /* places; and behind them those that retire */
 
@@ -175,17 +173,15 @@ static inline uint64_t service_now(const struct service *s)
     return uv_now(&s->loop);
 }
 
-/* --- service.c */
-
-/* Decides what comes next, after every change. */
-void service_update(struct service *s);
-
 /* --- service_steps.c */
 
 /* Starts the step of the spool that comes next, if one can be done. */
 void service_step(struct service *s);
 /* Begins with recovery. */
 bool service_recover(struct service *s); /* false: no memory */
+/* What the step that jobs in `from` take has made of the job, which is in no list, is told, done
+ * and followed by the next list; the job may have ended. */
+void service_job_follow(struct service *s, struct service_job *job, enum service_list from);
 /* The spool heeds the settings; between its steps. */
 void service_configure(struct service *s);
 
@@ -248,6 +244,10 @@ void service_job_free(struct service_job *job);
 /* Puts the job at the end of a list; takes it out of the one it is in. */
 void service_job_list(struct service *s, struct service_job *job, enum service_list list);
 void service_job_unlist(struct service *s, struct service_job *job);
+/* What happens to a job that is listed, or was in `from`, and is not at the spool: the list that
+ * follows. */
+void service_job_happens(struct service *s, struct service_job *job, enum service_list from,
+                         enum service_event event);
 /* Whether the text, as the log shows it, names the job's first file. */
 bool service_job_is_named(const struct service_job *job, const char *text);
 /* Why it failed last; copied. */
@@ -263,10 +263,8 @@ size_t service_jobs_claimed(const struct service *s);
 size_t service_jobs_wanted(const struct service *s);
 /* Sends jobs to workers. */
 void service_dispatch(struct service *s);
-/* What a worker says. */
-void service_job_message(struct service_worker *w, const json_t *message);
-/* A worker has ended: its jobs go where they belong. Whether one of them is to blame. */
-bool service_jobs_of_dead(struct service_worker *w);
+/* What workers say, and their ends, which jobs go where they belong after. */
+extern const struct service_worker_events service_jobs_at_workers;
 /* Finds jobs that are beyond their deadline and grace, and has their workers killed. */
 void service_check_deadlines(struct service *s);
 
@@ -284,8 +282,15 @@ size_t result_name_queue_count(const struct service *s);
 
 /* --- service_workers.c */
 
-/* Makes the list of workers that the settings ask for. */
-void service_workers_choose(struct service *s);
+/* What becomes of a worker's jobs is not its own business. */
+struct service_worker_events {
+    /* What it says of them. */
+    void (*message)(struct service_worker *w, const json_t *message);
+    /* It has ended. Whether one of its jobs is to blame. */
+    bool (*ended)(struct service_worker *w);
+};
+/* Makes the list of workers that the settings ask for; `events` is borrowed. */
+void service_workers_choose(struct service *s, const struct service_worker_events *events);
 void service_workers_free(struct service *s);
 /* Whether it gets no more jobs and ends when it has done those that it has. `why` says so, or that
  * it is stale; else it is as it was. */

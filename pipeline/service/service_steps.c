@@ -1,7 +1,7 @@
 /*
  * service_steps - the steps of the spool, on libuv's pool. One runs at a time, with all jobs that
- * stand at it; the steps take turns. What comes next for a job follows from its state and outcome
- * (watch/spool/spool.h), here and nowhere else.
+ * stand at it; the steps take turns. What comes next for a job is in the table of service_life.c;
+ * what is done beside, here.
  */
 #include "pipeline/service/service_state.h"
 
@@ -94,10 +94,83 @@ static void run(uv_work_t *work)
 
 /* --- what comes next -------------------------------------------------------------------------- */
 
-static void drop(struct service *s, struct service_job *job)
+static const char *message_of(const struct service_job *job)
 {
-    service_job_unlist(s, job);
+    return job->spool->message != NULL ? job->spool->message : "no memory";
+}
+
+static void none(struct service *s, struct service_job *job)
+{
+    (void)s;
+    (void)job;
+}
+
+static void forget(struct service *s, struct service_job *job)
+{
+    if (job->spool->outcome == SPOOL_TRANSIENT) {
+        backpressure_pause(s, message_of(job));
+    }
     service_job_free(job);
+}
+
+/* Where leases do not tell, a file that stood still for `settle` is complete. */
+static void await_writer(struct service *s, struct service_job *job)
+{
+    const uint64_t settle_ms = (uint64_t)(s->settings->settle_s * 1000);
+    job->again_ms = service_now(s) + (settle_ms > VERIFY_MS ? settle_ms : VERIFY_MS);
+}
+
+static void await_room(struct service *s, struct service_job *job)
+{
+    backpressure_pause(s, message_of(job));
+    s->is_short = false;
+    const uint64_t now = service_now(s);
+    job->again_ms = (s->look_for_room_ms > now ? s->look_for_room_ms : now) + OTHERS_MS;
+}
+
+static void redo(struct service *s, struct service_job *job)
+{
+    if (backpressure_is_large(s, job, message_of(job))) {
+        service_job_set_failure(job, status_name(STATUS_NO_SPACE), message_of(job));
+    } else {
+        await_room(s, job);
+    }
+    job->transient_at = s->n_done + 1;
+}
+
+static void defer(struct service *s, struct service_job *job)
+{
+    backpressure_defer(s, job, message_of(job));
+}
+
+static void space(struct service *s, struct service_job *job)
+{
+    if (job->large_ms != 0) {
+        job->again_ms = backpressure_large_again(s, job);
+    }
+}
+
+static void back_off(struct service *s, struct service_job *job)
+{
+    job->again_ms = service_now(s) + (uint64_t)AGAIN_MS * job->spool->n_attempts;
+}
+
+static void blame(struct service *s, struct service_job *job)
+{
+    const bool is_input = job->spool->outcome == SPOOL_BAD_INPUT;
+    (void)s;
+    service_job_set_failure(job, status_name(is_input ? STATUS_BAD_INPUT : STATUS_INTERNAL),
+                            message_of(job));
+}
+
+static void give_up(struct service *s, struct service_job *job)
+{
+    char text[STATUS_MESSAGE_BYTES], kind[32];
+    (void)s;
+    snprintf(kind, sizeof(kind), "%s", job->kind != NULL ? job->kind : "exhausted");
+    snprintf(text, sizeof(text), "%u attempts ended without a result; the last: %s",
+             job->spool->n_attempts, job->text != NULL ? job->text : "unknown");
+    service_job_set_failure(job, kind, text);
 }
 
 static void log_warnings(const struct service_job *job)
@@ -111,7 +184,7 @@ static void log_warnings(const struct service_job *job)
     }
 }
 
-static void end_done(struct service *s, struct service_job *job)
+static void tell_done(struct service *s, struct service_job *job)
 {
     service_count_done(s, job);
     backpressure_end(s);
@@ -120,10 +193,10 @@ static void end_done(struct service *s, struct service_job *job)
     log_info("%s -> %s/%s in %.3f s", job->name, s->settings->output,
              job->spool->published != NULL ? job->spool->published : job->spool->stem,
              job->seconds);
-    drop(s, job);
+    service_job_free(job);
 }
 
-static void end_failed(struct service *s, struct service_job *job)
+static void tell_failed(struct service *s, struct service_job *job)
 {
     const char *text = job->text != NULL ? job->text : "failed";
     const bool is_named = service_job_is_named(job, text);
@@ -131,152 +204,47 @@ static void end_failed(struct service *s, struct service_job *job)
     s->n_deferred_in_row = 0;
     log_warning("%s%s%s; moved to failed/%s", is_named ? "" : job->name, is_named ? "" : ": ", text,
                 job->spool->id);
-    drop(s, job);
+    service_job_free(job);
 }
 
-static const char *message_of(const struct service_job *job)
+/* The inbox learns what became of the job's first claim; the watcher looks for what a later one
+ * has left in in/. */
+static void settle(struct service *s, struct service_job *job)
 {
-    return job->spool->message != NULL ? job->spool->message : "no memory";
-}
-
-/* The list for a job that the spool has no complaint about. */
-static void go_on(struct service *s, struct service_job *job, enum service_list from)
-{
-    switch (job->spool->state) {
-    case SPOOL_NEW:
-        service_job_list(s, job, WAIT_CLAIM);
-        break;
-    case SPOOL_UNVERIFIED:
-        service_job_list(s, job, WAIT_VERIFY);
-        break;
-    case SPOOL_QUEUED:
-        service_job_list(s, job, WAIT_ATTEMPT);
-        break;
-    case SPOOL_WORKING:
-        service_job_list(s, job, from == WAIT_ATTEMPT ? WAIT_WORKER : WAIT_REQUEUE);
-        break;
-    case SPOOL_DURABLE:
-    case SPOOL_COMMITTED:
-    case SPOOL_PUBLISHED:
-        service_job_list(s, job, WAIT_FINISH);
-        break;
-    case SPOOL_FAILING:
-        service_job_list(s, job, WAIT_FAIL);
-        break;
-    case SPOOL_ENDED:
-        if (from == WAIT_FAIL) {
-            end_failed(s, job);
-        } else {
-            end_done(s, job);
-        }
-        break;
+    if (!job->is_settled) {
+        service_inbox_settle(s->inbox, job->spool, service_now(s));
+        job->is_settled = true;
+    } else if (job->spool->id[0] == '\0') {
+        readiness_batch_hint(s, job->spool);
     }
-}
-
-/* What has become of the job is known: it cannot fail any more, or does so already. */
-static bool is_decided(const struct service_job *job, enum service_list from)
-{
-    const enum spool_state state = job->spool->state;
-    return from == WAIT_FAIL || state == SPOOL_COMMITTED || state == SPOOL_PUBLISHED;
-}
-
-/* The spool has a complaint for good. */
-static void fail(struct service *s, struct service_job *job, const char *kind)
-{
-    service_job_set_failure(job, kind, message_of(job));
-    service_job_list(s, job, WAIT_FAIL);
-}
-
-static void exhaust(struct service *s, struct service_job *job)
-{
-    char text[STATUS_MESSAGE_BYTES], kind[32];
-    snprintf(kind, sizeof(kind), "%s", job->kind != NULL ? job->kind : "exhausted");
-    snprintf(text, sizeof(text), "%u attempts ended without a result; the last: %s",
-             job->spool->n_attempts, job->text != NULL ? job->text : "unknown");
-    service_job_set_failure(job, kind, text);
-    service_job_list(s, job, WAIT_FAIL);
-}
-
-/* The step did not succeed because of insufficient room: repeated later, from where the job is. */
-static void want_room(struct service *s, struct service_job *job, enum service_list from)
-{
-    /* What the disk did not take is gone from memory, too: the work is to be done again. */
-    const bool again = from == WAIT_FINISH && job->spool->state == SPOOL_WORKING;
-    if (again && backpressure_is_large(s, job, message_of(job))) {
-        service_job_set_failure(job, status_name(STATUS_NO_SPACE), message_of(job));
-    } else {
-        backpressure_pause(s, message_of(job));
-        s->is_short = false;
-        const uint64_t now = service_now(s);
-        job->again_ms = (s->look_for_room_ms > now ? s->look_for_room_ms : now) + OTHERS_MS;
-    }
-    job->transient_at = again ? s->n_done + 1 : job->transient_at;
-    service_job_list(s, job, again ? WAIT_REQUEUE : from);
-}
-
-/* Where leases do not tell, a file that stood still for `settle` is complete. */
-static uint64_t verify_ms(const struct service *s)
-{
-    const uint64_t settle_ms = (uint64_t)(s->settings->settle_s * 1000);
-    return settle_ms > VERIFY_MS ? settle_ms : VERIFY_MS;
-}
-
-/* The job was taken by a step, from list `from`. */
-static void sort(struct service *s, struct service_job *job, enum service_list from)
-{
-    const struct spool_job *spool = job->spool;
-    const uint64_t now = service_now(s);
-    if (from == WAIT_CLAIM) {
-        if (!job->is_settled) {
-            service_inbox_settle(s->inbox, spool, now);
-            job->is_settled = true;
-        } else if (spool->id[0] == '\0') {
-            readiness_batch_hint(s, spool);
-        }
-        if (spool->id[0] == '\0') {
-            if (spool->outcome == SPOOL_TRANSIENT) {
-                backpressure_pause(s, message_of(job));
-            }
-            drop(s, job);
-            return;
-        }
+    if (job->spool->id[0] != '\0') {
         result_name_queue_join(s, job);
     }
-    const bool has_failed = spool->outcome == SPOOL_BAD_INPUT ||
-                            spool->outcome == SPOOL_TRANSIENT || spool->outcome == SPOOL_INTERNAL;
-    if (has_failed && is_decided(job, from)) { /* until somebody puts right what is in its way */
-        backpressure_defer(s, job, message_of(job));
-        service_job_list(s, job, from);
-        return;
+}
+
+void service_job_follow(struct service *s, struct service_job *job, enum service_list from)
+{
+    static void (*const actions[SERVICE_ACTIONS])(struct service *, struct service_job *) = {
+        [ACTION_NONE] = none,
+        [ACTION_FORGET] = forget,
+        [ACTION_AWAIT_WRITER] = await_writer,
+        [ACTION_AWAIT_ROOM] = await_room,
+        [ACTION_REDO] = redo,
+        [ACTION_DEFER] = defer,
+        [ACTION_SPACE] = space,
+        [ACTION_BACK_OFF] = back_off,
+        [ACTION_BLAME] = blame,
+        [ACTION_GIVE_UP] = give_up,
+        [ACTION_TELL_DONE] = tell_done,
+        [ACTION_TELL_FAILED] = tell_failed,
+    };
+    if (from == WAIT_CLAIM) {
+        settle(s, job);
     }
-    switch (spool->outcome) {
-    case SPOOL_OK:
-        if (from == WAIT_CHARGE) {
-            job->again_ms = now + (uint64_t)AGAIN_MS * spool->n_attempts;
-        } else if (from == WAIT_REQUEUE && job->large_ms != 0) {
-            job->again_ms = backpressure_large_again(s, job);
-        }
-        go_on(s, job, from);
-        break;
-    case SPOOL_WAIT:
-        job->again_ms = now + verify_ms(s);
-        go_on(s, job, from);
-        break;
-    case SPOOL_GONE:
-        drop(s, job);
-        break;
-    case SPOOL_BAD_INPUT:
-        fail(s, job, status_name(STATUS_BAD_INPUT));
-        break;
-    case SPOOL_EXHAUSTED:
-        exhaust(s, job);
-        break;
-    case SPOOL_TRANSIENT:
-        want_room(s, job, from);
-        break;
-    case SPOOL_INTERNAL:
-        fail(s, job, status_name(STATUS_INTERNAL));
-        break;
+    const struct service_rule *rule = service_rule(from, service_event_of(from, job->spool));
+    actions[rule->action](s, job);
+    if (rule->to != WAIT_NOTHING) {
+        service_job_list(s, job, rule->to);
     }
 }
 
@@ -298,7 +266,7 @@ static void take_found(struct service *s)
         job->suspect = r->jobs[n++]->n_attempts >= SUSPECT_AFTER;
         job->is_settled = true;
         result_name_queue_join(s, job);
-        go_on(s, job, SERVICE_LISTS);
+        service_job_follow(s, job, WAIT_FOUND);
     }
     if (n > 0) {
         r->n_jobs -= n;
@@ -343,16 +311,16 @@ static void after(uv_work_t *work, int failed)
     }
     for (size_t i = 0; i < step->n; i++) {
         if (step->no_room && step->list == WAIT_FINISH) { /* what is made waits */
-            service_job_list(s, step->jobs[i], WAIT_FINISH);
+            service_job_happens(s, step->jobs[i], WAIT_FINISH, EVENT_PUT_OFF);
             continue;
         }
         if (step->no_room) { /* as it was, but for files that were not yet claimed */
             step->spools[i]->outcome = SPOOL_TRANSIENT;
         }
-        sort(s, step->jobs[i], step->list);
+        service_job_follow(s, step->jobs[i], step->list);
     }
     free(step);
-    service_update(s);
+    s->is_changed = true;
 }
 
 static struct service_step *begin(struct service *s, enum kind kind)

@@ -130,9 +130,10 @@ static bool is_cpu(const struct service_worker *w)
     return w->devices.n == 0;
 }
 
-void service_workers_choose(struct service *s)
+void service_workers_choose(struct service *s, const struct service_worker_events *events)
 {
     const char *backend = s->settings->backend;
+    s->worker_events = events;
     if (strcmp(backend, "cpu") != 0) {
         add_devices(s, strcmp(backend, "cuda") == 0 ? 1 : 0);
     }
@@ -288,12 +289,12 @@ static void reap(struct service_worker *w)
         }
         snprintf(w->unfit_why, sizeof(w->unfit_why), "%s", unfit ? w->why : "");
     }
-    if (service_jobs_of_dead(w) && is_cpu(w)) {
+    if (s->worker_events->ended(w) && is_cpu(w)) {
         w->n_in_row = 0; /* a processor is not at fault; a device might be */
     }
     if (s->workers[w->place] != w) {
         forget(w, !wanted && !unfit);
-        service_update(s);
+        s->is_changed = true;
         return;
     }
     if (wanted) {
@@ -309,7 +310,7 @@ static void reap(struct service_worker *w)
     w->n_jobs = 0;
     w->device[0] = '\0';
     w->since_ms = service_now(s);
-    service_update(s);
+    s->is_changed = true;
 }
 
 static void on_closed(struct service_worker *w)
@@ -406,7 +407,7 @@ static void on_message(void *user, const json_t *message)
         w->capacity = w->capacity < CAPACITY_MOST ? w->capacity : CAPACITY_MOST;
         snprintf(w->device, sizeof(w->device), "%s", device != NULL ? device : "");
         log_info("%s: ready on %s (process %d)", w->name, w->device, w->process.pid);
-        service_update(w->service);
+        w->service->is_changed = true;
     } else if (what != NULL && strcmp(what, "unfit") == 0 && w->state == WORKER_STARTING) {
         const char *text = json_string_value(json_object_get(message, "text"));
         enum status code = worker_unpack_code(json_string_value(json_object_get(message, "code")));
@@ -418,7 +419,7 @@ static void on_message(void *user, const json_t *message)
             w->service->is_draining = true;
         }
     } else {
-        service_job_message(w, message);
+        w->service->worker_events->message(w, message);
     }
 }
 

@@ -70,7 +70,7 @@ static void tell_begun(struct service_worker *w, const char *id, bool waits, dou
     json_t *message = json_pack("{s:s, s:s, s:b, s:f}", "is", "begun", "id", id, "waits", waits,
                                 "deadline_s", deadline_s);
     assert_non_null(message);
-    service_job_message(w, message);
+    service_jobs_at_workers.message(w, message);
     json_decref(message);
 }
 
@@ -80,7 +80,7 @@ static void tell_member(struct service_worker *w, const char *is, const char *me
     json_t *message = json_pack("{s:s, s:s, s:s, s:b, s:f}", "is", is, "id", "a", "member", member,
                                 "waits", false, "deadline_s", deadline_s);
     assert_non_null(message);
-    service_job_message(w, message);
+    service_jobs_at_workers.message(w, message);
     json_decref(message);
 }
 
@@ -135,7 +135,7 @@ static void deadline_of_an_archive_is_that_of_each_file_in_it(void **state)
     tell_member(&worker, "begun", "in/a.tar/later.csv", 10);
     assert_true(is_late_after(&worker, 6));
     assert_ptr_equal(worker.overdue, job);
-    assert_true(service_jobs_of_dead(&worker));
+    assert_true(service_jobs_at_workers.ended(&worker));
     assert_int_equal(job->list, WAIT_CHARGE);
     assert_string_equal(job->kind, "deadline");
     assert_string_equal(job->text, "'in/a.tar/\xC3\xBC.csv' took longer than its deadline, and did "
