@@ -146,7 +146,8 @@ static void read_again(struct service *s)
                    differs("require_mount", old->require_mount, fresh->require_mount) ||
                    differs("backend", old->backend, fresh->backend) ||
                    devices_differ(&old->devices, &fresh->devices) ||
-                   differs("status_socket", old->status_socket, fresh->status_socket)) {
+                   differs("status_socket", old->status_socket, fresh->status_socket) ||
+                   differs("status_group", old->status_group, fresh->status_group)) {
             settings_free(fresh);
         } else {
             free_settings(s->next_settings);
@@ -345,8 +346,9 @@ static json_t *make_status(void *user)
 
 static void open_socket(struct service *s)
 {
-    if (s->socket == NULL && status_socket_open(&s->loop, s->settings->status_socket, make_status,
-                                                s, &s->socket) != STATUS_OK) {
+    if (s->socket == NULL &&
+        status_socket_open(&s->loop, s->settings->status_socket, s->settings->status_group,
+                           make_status, s, &s->socket) != STATUS_OK) {
         log_warning("status socket unavailable: %s", status_message());
     }
 }

@@ -104,6 +104,8 @@ const struct settings_key settings_keys[] = {
      "When told to stop, let running jobs end for that long (default 60)"},
     {"status_socket", SPOOL, 0, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
      "Where the service answers leat status (default: in the runtime folder)"},
+    {"status_group", WATCH, 0, SETTINGS_TEXT, FIELD(status_group), 0, 0, NULL, "GROUP",
+     "Whose members leat status answers, beside root and the service's user (default: none)"},
     {"failed", SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
      "List the failed jobs, with reasons; needs no running service"},
     {"all", SETTINGS_OF_RETRY, 0, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
@@ -446,6 +448,7 @@ void settings_free(struct settings *s)
     free(s->spool);
     free(s->require_mount);
     free(s->status_socket);
+    free(s->status_group);
     free(s->name);
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);

@@ -80,6 +80,7 @@ struct settings {
     uint64_t reserve_bytes;  /* default 256 MiB: kept free on the spool's and the results' disk */
     char *require_mount;     /* a path in the output folder that must be there; NULL: none */
     char *status_socket;     /* never NULL for watch; else NULL when not given */
+    char *status_group;      /* whose members may ask for the status; NULL: none */
     bool failed;             /* status --failed */
     bool all;                /* retry --all */
     struct setting_list set; /* -s */

@@ -2,7 +2,8 @@
  * status_socket - see status_socket.h.
  *
  * The socket gets its mode before it gets its name (on Linux bind() takes over the mode of the
- * descriptor), so there is no moment in which others could connect.
+ * descriptor), so there is no moment in which others could connect. A group may only later: the
+ * umask would take its right away.
  */
 #include "pipeline/status/status_socket.h"
 
@@ -10,6 +11,7 @@
 #include "formats/base/log.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,8 +153,43 @@ static enum status make_address(const char *path, struct sockaddr_un *out)
     return STATUS_OK;
 }
 
+static const gid_t nobody = (gid_t)-1; /* no group may ask */
+
+/* The group of that name; `nobody`, with a warning, where there is none. */
+static gid_t find_group(const char *name)
+{
+    errno = 0;
+    const struct group *const group = name != NULL ? getgrnam(name) : NULL;
+    if (name != NULL && group == NULL) {
+        log_warning(
+            "status_group: there is no group '%s'%s%s; only root and the service's own user "
+            "may ask for the status",
+            name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+    }
+    return group != NULL ? group->gr_gid : nobody;
+}
+
+/* Gives what has just been made, and is the service's alone so far, to the group. A process needs
+ * no right to do so where the group is its own, which what it makes mostly has. */
+static bool give_to_group(const char *path, gid_t group, mode_t mode)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && (st.st_gid == group || lchown(path, (uid_t)-1, group) == 0) &&
+           chmod(path, mode) == 0;
+}
+
+static bool can_enter(const struct stat *folder, gid_t group)
+{
+    return (folder->st_mode & (folder->st_gid == group ? S_IXGRP : S_IXOTH)) != 0;
+}
+
+static void say_refused(const char *path, const char *why)
+{
+    log_warning("'%s': %s; only root and the service's own user may ask for the status", path, why);
+}
+
 /* The socket's folder: made, and one in which no other user can replace the socket. */
-static enum status make_folder(const char *path)
+static enum status make_folder(const char *path, gid_t group)
 {
     const char *slash = strrchr(path, '/');
     char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -162,9 +199,13 @@ static enum status make_folder(const char *path)
                              : (int)(slash - path),
              slash == NULL ? "." : path);
     struct stat st;
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+    const bool made = mkdir(folder, 0700) == 0;
+    if (!made && errno != EEXIST) {
         return status_fail_errno(errno, "'%s': cannot make the folder of the status socket",
                                  folder);
+    }
+    if (made && group != nobody) {
+        (void)give_to_group(folder, group, 0710); /* whether that has helped is seen below */
     }
     if (stat(folder, &st) != 0) {
         return status_fail_errno(errno, "'%s': cannot look at the folder of the status socket",
@@ -178,6 +219,11 @@ static enum status make_folder(const char *path)
             "'%s': others may write to the folder of the status socket: give another "
             "with --status-socket",
             folder);
+    }
+    if (group != nobody && !can_enter(&st, group)) {
+        say_refused(folder,
+                    "the group may not enter the folder of the status socket (chgrp it, and "
+                    "chmod g+x)");
     }
     return STATUS_OK;
 }
@@ -252,17 +298,24 @@ static void remove_name(const struct status_socket *s)
     }
 }
 
-enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make)(void *user),
-                               void *user, struct status_socket **out)
+enum status status_socket_open(uv_loop_t *loop, const char *path, const char *group,
+                               json_t *(*make)(void *user), void *user, struct status_socket **out)
 {
     *out = NULL;
     struct sockaddr_un address;
     struct stat st;
+    const gid_t asking = find_group(group);
     int fd = -1;
     STATUS_TRY(make_address(path, &address));
-    STATUS_TRY(make_folder(path));
+    STATUS_TRY(make_folder(path, asking));
     STATUS_TRY(clear_name(&address));
     STATUS_TRY(bind_name(&address, &fd));
+    if (asking != nobody && !give_to_group(path, asking, 0660)) {
+        char why[STATUS_MESSAGE_BYTES];
+        snprintf(why, sizeof(why), "cannot be given to the group '%s' (%s)", group,
+                 strerror(errno));
+        say_refused(path, why);
+    }
     struct status_socket *s = calloc(1, sizeof(*s));
     if (s == NULL || (s->path = strdup(path)) == NULL || lstat(path, &st) != 0) {
         free(s != NULL ? s->path : NULL);
@@ -323,7 +376,9 @@ static enum status connect_to(const char *path, int *out)
         return error == ECONNREFUSED || error == ENOENT || error == ENOTDIR
                    ? status_fail(STATUS_NOT_FOUND, "'%s': no service listens there", path)
                    : status_fail_errno(error, "'%s': cannot ask the service%s", path,
-                                       error == EACCES ? ", only root and its own user may" : "");
+                                       error == EACCES
+                                           ? ", only root, its own user and its status_group may"
+                                           : "");
     }
     *out = fd;
     return STATUS_OK;

@@ -2,9 +2,10 @@
  * status_socket - the Unix socket on which the service says what it is doing.
  *
  * Who connects gets one JSON document and then the end of the stream; nothing is read from them.
- * Only root and the service's own user can: the socket has mode 0600. A document never holds up the
- * loop: STATUS_SOCKET_CLIENTS are answered at a time, others wait to be accepted, and who has not
- * read theirs within STATUS_SOCKET_SLOW_MS is dropped. SIGPIPE must be ignored.
+ * Only root and the service's own user can, since the socket has mode 0600; with a group, its
+ * members can, too (0660). A document never holds up the loop: STATUS_SOCKET_CLIENTS are answered
+ * at a time, others wait to be accepted, and who has not read theirs within STATUS_SOCKET_SLOW_MS
+ * is dropped. SIGPIPE must be ignored.
  */
 #ifndef LEAT_PIPELINE_STATUS_STATUS_SOCKET_H
 #define LEAT_PIPELINE_STATUS_STATUS_SOCKET_H
@@ -18,14 +19,16 @@ enum { STATUS_SOCKET_CLIENTS = 16, STATUS_SOCKET_SLOW_MS = 2000 };
 
 struct status_socket;
 
-/* Listens at `path`, in the loop; the last folder of the path is made (0700) where it is missing.
- * make(user) is called on the loop's thread for every client and gives it a document to own; NULL:
- * the client gets nothing. A socket of a dead service is replaced. STATUS_EXISTS:
- * somebody does, or something else has that name; STATUS_BAD_ARGUMENT: a path longer than such a
- * name may be, or a folder in which others could replace the socket; STATUS_NOT_FOUND, STATUS_IO,
- * STATUS_NO_MEMORY. */
-enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make)(void *user),
-                               void *user, struct status_socket **out) STATUS_MUST_CHECK;
+/* Listens at `path`, in the loop; the last folder of the path is made (0700; with a group 0710)
+ * where it is missing. `group`: who may ask, too; NULL: nobody. A group that does not exist, or
+ * that the service may not give the socket to, may not ask, which the log says. make(user) is
+ * called on the loop's thread for every client and gives it a document to own; NULL: the client
+ * gets nothing. A socket of a dead service is replaced. STATUS_EXISTS: somebody does, or something
+ * else has that name; STATUS_BAD_ARGUMENT: a path longer than such a name may be, or a folder in
+ * which others could replace the socket; STATUS_NOT_FOUND, STATUS_IO, STATUS_NO_MEMORY. */
+enum status status_socket_open(uv_loop_t *loop, const char *path, const char *group,
+                               json_t *(*make)(void *user), void *user,
+                               struct status_socket **out) STATUS_MUST_CHECK;
 /* Removes the socket and drops who is connected; make() is not called any more. The memory is given
  * back by the loop, which must run once more. NULL is fine. */
 void status_socket_close(struct status_socket *s);

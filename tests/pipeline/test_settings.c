@@ -217,7 +217,8 @@ static void one_configuration_serves_run_and_watch(void **state)
     (void)state;
     struct settings s = with_config("spool = /srv/leat\nkeep_inputs = no\nreplace = yes\n"
                                     "settle = 1\nrescan = 9\ndone_file = yes\nmax_attempts = 2\n"
-                                    "reserve = 5M\ndrain = 4\nstatus_socket = /tmp/t\n",
+                                    "reserve = 5M\ndrain = 4\nstatus_socket = /tmp/t\n"
+                                    "status_group = leat\n",
                                     "");
     assert_string_equal(s.output, "leat-out");
     assert_string_equal(s.spool, "/srv/leat");
@@ -230,6 +231,7 @@ static void one_configuration_serves_run_and_watch(void **state)
     s = must_parse(line);
     assert_string_equal(s.output, "/srv/leat/out");
     assert_string_equal(s.status_socket, "/tmp/t");
+    assert_string_equal(s.status_group, "leat");
     assert_true(s.keep_inputs && s.replace);
     assert_int_equal(s.max_attempts, 4);
     settings_free(&s);
