@@ -28,6 +28,7 @@ enum { RECOVERIES = 8 };
 static void close_all(struct service *s)
 {
     s->is_closing = true;
+    retention_stop(s);
     watcher_close(s->watcher, NULL, NULL);
     s->watcher = NULL;
     status_socket_close(s->socket);
@@ -84,6 +85,7 @@ static void drain(struct service *s)
 static void begin_drain(struct service *s)
 {
     s->is_draining = true;
+    retention_stop(s);
     s->drain_ms = service_now(s) + (uint64_t)(s->settings->drain_s * 1000);
     notify_stopping();
     log_info("service is stopping: %zu jobs may end within %g s", service_jobs_begun(s),
@@ -171,6 +173,7 @@ static void adopt_settings(struct service *s)
     s->next_settings = NULL;
     settings_set_log_level(new);
     service_configure(s);
+    retention_soon(s);
     service_inbox_reroute(s->inbox, new, service_now(s));
     if (old->threads != new->threads || old->jobs != new->jobs || old->memory != new->memory ||
         old->level != new->level || old->spread != new->spread ||
@@ -412,6 +415,7 @@ static void on_tick(uv_timer_t *timer)
     service_rates_tick(s);
     service_check_deadlines(s);
     service_workers_tick(s);
+    retention_tick(s);
     if (s->spool == NULL && !s->is_draining) {
         try_again(s);
     }

@@ -2,8 +2,8 @@
  * service_state - the service's inside, shared by the files that make it up: service.c (life, and
  * what comes next), service_steps.c (the spool), backpressure.c (pauses), health.c (the
  * spool's folders), readiness_batch.c (files in in/), service_jobs.c (jobs at workers, blame),
- * result_name_queue.c (which of several results stays), service_workers.c (which there are, and
- * their processes), service_status.c (figures).
+ * retention.c (what done/ and failed/ keep), result_name_queue.c (which of several results stays),
+ * service_workers.c (which there are, and their processes), service_status.c (figures).
  */
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
@@ -113,6 +113,16 @@ struct service_past {
 struct service_step;
 struct readiness_batch;
 
+/* What has been removed of done/ and failed/ since the start. */
+struct service_retention {
+    uint64_t due_ms;  /* the next sweep; 0: soon */
+    bool is_sweeping; /* on the pool */
+    atomic_bool stop;
+    size_t n_inputs, n_jobs;
+    uint64_t bytes;
+    char why[SERVICE_WHY_BYTES]; /* what could not be removed last; "": all could */
+};
+
 struct service {
     uv_loop_t loop;
     struct settings *settings; /* owned */
@@ -141,6 +151,8 @@ struct service {
     struct service_step *step;         /* being run by the pool; NULL: none */
     size_t last_step;                  /* its place in their order */
     struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
+
+    struct service_retention retention;
 
     struct service_worker *workers[2 * SERVICE_WORKERS];
     size_t n_workers, n_all; /* places; and behind them those that retire */
@@ -239,6 +251,17 @@ void readiness_batch_start(struct service *s);
 /* The job's claim is given up, and the inbox knows nothing of its files any more: the watcher looks
  * for those that are still there. */
 void readiness_batch_hint(struct service *s, const struct spool_job *spool);
+
+/* --- retention.c */
+
+/* The end of a second: sweeps, if it is time to. */
+void retention_tick(struct service *s);
+/* The next second is time to. */
+void retention_soon(struct service *s);
+/* A sweep that is running ends soon, and none begins. */
+void retention_stop(struct service *s);
+/* {inputs, jobs, bytes, why}; NULL: no memory. */
+json_t *retention_status(const struct service *s);
 
 /* --- service_jobs.c */
 

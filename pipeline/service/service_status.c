@@ -402,6 +402,7 @@ json_t *service_status(const struct service *s)
                                   (json_int_t)s->n_failed, "requeued", (json_int_t)s->n_requeued,
                                   "input_bytes", (json_int_t)s->input_bytes));
     json_object_set_new(m, "rates", pack_rates(s));
+    json_object_set_new(m, "removed", retention_status(s));
     json_object_set_new(m, "workers", pack_workers(s));
     return m;
 }

@@ -46,6 +46,11 @@ struct settings_devices {
     bool ends[SETTINGS_MOST_DEVICES]; /* the last of a group; a worker of the service has a group */
 };
 
+/* What done/ or failed/ keeps: nothing older, nothing beyond so many bytes; 0: any. */
+struct settings_keep {
+    uint64_t age_s, bytes;
+};
+
 struct settings {
     char *config;      /* file read; NULL: none */
     char *name;        /* what standard input is called; NULL: "stdin" */
@@ -69,8 +74,9 @@ struct settings {
     bool mpi;                    /* the ranks of mpirun or srun share the inputs */
     double mpi_timeout_s; /* default 30: a rank that is silent for longer is lost; 0: never */
     /* Of the service. Files of the configuration may have these keys whatever the command is. */
-    char *spool;         /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
-    bool keep_inputs;    /* default true: processed inputs go to done/ */
+    char *spool;      /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
+    bool keep_inputs; /* default true: processed inputs go to done/ */
+    struct settings_keep keep_done, keep_failed;
     bool replace;        /* an earlier result of the same name is replaced */
     bool done_file;      /* X.csv is taken only when X.csv.done is there */
     double settle_s;     /* default 2: unchanged that long is complete, where leases do not tell */

@@ -12,6 +12,7 @@ enum settings_kind {
     SETTINGS_CHOICE,
     SETTINGS_COUNT,
     SETTINGS_SIZE,
+    SETTINGS_KEEP, /* an age, a size, or both with a comma between them */
     SETTINGS_SECONDS,
     SETTINGS_SWITCH,
     SETTINGS_DEVICES,   /* all, N, or a list with a comma */

@@ -375,6 +375,7 @@ enum status spool_open(const struct spool_options *options, struct spool **out)
     if (s == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the spool");
     }
+    pthread_mutex_init(&s->archiving, NULL);
     s->root_fd = s->in_fd = s->done_fd = s->failed_fd = s->work_fd = s->out_fd = s->lock_fd = -1;
     spool_configure(s, options->delete_inputs, options->replace, options->max_attempts,
                     options->reserve_bytes);
@@ -417,6 +418,7 @@ void spool_close(struct spool *s)
     free(s->root);
     free(s->out);
     free(s->require_mount);
+    pthread_mutex_destroy(&s->archiving);
     free(s);
 }
 

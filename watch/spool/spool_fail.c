@@ -270,6 +270,10 @@ enum status spool_retry(const char *root, const char *id)
                            id, root);
     } else if (job_fd < 0) {
         code = status_fail_errno(EACCES, "'%s/failed/%s' cannot be opened", root, id);
+    } else if (!spool_lock_failed(job_fd)) {
+        code =
+            status_fail(STATUS_EXISTS,
+                        "'%s/failed/%s' is being put back or removed by somebody else", root, id);
     } else {
         code = retry_in(root, id, in_fd, failed_fd, job_fd);
     }
