@@ -73,10 +73,11 @@ static void drain(struct service *s)
             log_info("%zu jobs did not end in time and stay queued", s->n_listed[WAIT_RESULT]);
         }
         service_workers_end(s, true);
+        hooks_end(s);
     }
     if (is_drained(s)) {
         service_workers_end(s, true);
-        if (!service_workers_running(s)) {
+        if (!service_workers_running(s) && !hooks_are_left(s)) {
             close_all(s);
         }
     }
@@ -541,6 +542,7 @@ int service_run(int argc, char **argv, struct settings *settings)
     spool_recovery_free(&s->found);
     service_workers_free(s);
     service_past_free(s);
+    hooks_free(s);
     service_inbox_free(s->inbox);
     spool_close(s->spool);
     free_settings(s->next_settings);

@@ -2,8 +2,9 @@
  * service_state - the service's inside, shared by the files that make it up: service.c (life, and
  * what comes next), service_steps.c (the spool), backpressure.c (pauses), health.c (the
  * spool's folders), readiness_batch.c (files in in/), service_jobs.c (jobs at workers, blame),
- * retention.c (what done/ and failed/ keep), result_name_queue.c (which of several results stays),
- * service_workers.c (which there are, and their processes), service_status.c (figures).
+ * retention.c (what done/ and failed/ keep), hooks.c (on_done, on_failed), result_name_queue.c
+ * (which of several results stays), service_workers.c (which there are, and their processes),
+ * service_status.c (figures).
  */
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
@@ -111,6 +112,7 @@ struct service_past {
 };
 
 struct service_step;
+struct service_hooks;
 struct readiness_batch;
 
 /* What has been removed of done/ and failed/ since the start. */
@@ -153,6 +155,7 @@ struct service {
     struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
 
     struct service_retention retention;
+    struct service_hooks *hooks; /* NULL: none has been asked for yet */
 
     struct service_worker *workers[2 * SERVICE_WORKERS];
     size_t n_workers, n_all; /* places; and behind them those that retire */
@@ -262,6 +265,20 @@ void retention_soon(struct service *s);
 void retention_stop(struct service *s);
 /* {inputs, jobs, bytes, why}; NULL: no memory. */
 json_t *retention_status(const struct service *s);
+
+/* --- hooks.c */
+
+/* The job has ended, and that is on disk: its command is run soon, unless too many wait. */
+void hooks_done(struct service *s, const struct service_job *job);
+void hooks_failed(struct service *s, const struct service_job *job);
+/* Whether any runs or waits. */
+bool hooks_are_left(const struct service *s);
+/* Those that run are killed, and no more are run. */
+void hooks_end(struct service *s);
+/* Once the loop has ended. */
+void hooks_free(struct service *s);
+/* {waiting, running, run, failed, dropped}; NULL: no memory. */
+json_t *hooks_status(const struct service *s);
 
 /* --- service_jobs.c */
 

@@ -88,6 +88,7 @@ void service_count_recovered(struct service *s, struct spool_recovery *found)
         found->ended[i] = NULL;
         if (job->spool->published != NULL) {
             service_count_done(s, job);
+            hooks_done(s, job);
         } else {
             json_t *reason =
                 job->spool->reason != NULL ? json_loads(job->spool->reason, 0, NULL) : NULL;
@@ -95,6 +96,7 @@ void service_count_recovered(struct service *s, struct spool_recovery *found)
             const char *text = json_string_value(json_object_get(reason, "reason"));
             service_job_set_failure(job, kind != NULL ? kind : "unknown", text != NULL ? text : "");
             service_count_failed(s, job);
+            hooks_failed(s, job);
             json_decref(reason);
         }
         service_job_free(job);
@@ -402,6 +404,7 @@ json_t *service_status(const struct service *s)
                                   (json_int_t)s->n_failed, "requeued", (json_int_t)s->n_requeued,
                                   "input_bytes", (json_int_t)s->input_bytes));
     json_object_set_new(m, "rates", pack_rates(s));
+    json_object_set_new(m, "hooks", hooks_status(s));
     json_object_set_new(m, "removed", retention_status(s));
     json_object_set_new(m, "workers", pack_workers(s));
     return m;

@@ -120,6 +120,7 @@ static void end_done(struct service *s, struct service_job *job)
     log_info("%s -> %s/%s in %.3f s", job->name, s->settings->output,
              job->spool->published != NULL ? job->spool->published : job->spool->stem,
              job->seconds);
+    hooks_done(s, job);
     drop(s, job);
 }
 
@@ -131,6 +132,7 @@ static void end_failed(struct service *s, struct service_job *job)
     s->n_deferred_in_row = 0;
     log_warning("%s%s%s; moved to failed/%s", is_named ? "" : job->name, is_named ? "" : ": ", text,
                 job->spool->id);
+    hooks_failed(s, job);
     drop(s, job);
 }
 

@@ -110,6 +110,12 @@ const struct settings_key settings_keys[] = {
      "Where the service answers leat status (default: in the runtime folder)"},
     {"status_group", WATCH, 0, SETTINGS_TEXT, FIELD(status_group), 0, 0, NULL, "GROUP",
      "Whose members leat status answers, beside root and the service's user (default: none)"},
+    {"on_done", WATCH, 0, SETTINGS_COMMAND, FIELD(on_done), 0, 0, NULL, "COMMAND",
+     "Run for each job that is done, with its result's folder (default: nothing)"},
+    {"on_failed", WATCH, 0, SETTINGS_COMMAND, FIELD(on_failed), 0, 0, NULL, "COMMAND",
+     "Run for each job that has failed, with its folder in DIR/failed (default: nothing)"},
+    {"hook_timeout", WATCH, 0, SETTINGS_SECONDS, FIELD(hook_timeout_s), 0, 0, NULL, "SECONDS",
+     "Kill such a command when it takes longer (default 60; 0: never)"},
     {"failed", SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
      "List the failed jobs, with reasons; needs no running service"},
     {"all", SETTINGS_OF_RETRY, 0, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
@@ -132,6 +138,22 @@ static enum status put_text(char **field, const char *value, const char *origin)
     free(*field);
     *field = copy;
     return STATUS_OK;
+}
+
+/* "no" takes an earlier one back. */
+static enum status put_command(char **field, const char *value, const char *origin)
+{
+    char **words;
+    if (strcmp(value, "no") == 0) {
+        free(*field);
+        *field = NULL;
+        return STATUS_OK;
+    }
+    if (text_split(value, &words) != STATUS_OK) {
+        return settings_prefix_error(STATUS_BAD_ARGUMENT, origin);
+    }
+    free(words);
+    return put_text(field, value, origin);
 }
 
 static enum status put_parameter(struct setting_list *list, const char *text, const char *origin)
@@ -393,6 +415,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     case SETTINGS_PIPELINE:
     case SETTINGS_CHOICE:
         return put_text(field, value, origin);
+    case SETTINGS_COMMAND:
+        return put_command(field, value, origin);
     case SETTINGS_COUNT:
         if (key->offset == FIELD(level)) {
             *(int *)field = (int)parsed.count;
@@ -518,6 +542,8 @@ void settings_free(struct settings *s)
     free(s->require_mount);
     free(s->status_socket);
     free(s->status_group);
+    free(s->on_done);
+    free(s->on_failed);
     free(s->name);
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);

@@ -83,13 +83,15 @@ struct settings {
     double rescan_s;     /* default 60; 0: never */
     double drain_s;      /* default 60: that long running jobs may take to end after SIGTERM */
     size_t max_attempts; /* default 3; at least 1 */
-    uint64_t reserve_bytes;  /* default 256 MiB: kept free on the spool's and the results' disk */
-    char *require_mount;     /* a path in the output folder that must be there; NULL: none */
-    char *status_socket;     /* never NULL for watch; else NULL when not given */
-    char *status_group;      /* whose members may ask for the status; NULL: none */
-    bool failed;             /* status --failed */
-    bool all;                /* retry --all */
-    struct setting_list set; /* -s */
+    uint64_t reserve_bytes;    /* default 256 MiB: kept free on the spool's and the results' disk */
+    char *require_mount;       /* a path in the output folder that must be there; NULL: none */
+    char *status_socket;       /* never NULL for watch; else NULL when not given */
+    char *status_group;        /* whose members may ask for the status; NULL: none */
+    char *on_done, *on_failed; /* commands for jobs that have ended; NULL: none */
+    double hook_timeout_s;     /* default 60: that long they may take; 0: any time */
+    bool failed;               /* status --failed */
+    bool all;                  /* retry --all */
+    struct setting_list set;   /* -s */
     struct settings_section *routes, *pipelines;
     size_t n_routes, n_pipelines;
     char **inputs; /* what is no option: inputs, or the ids of retry */

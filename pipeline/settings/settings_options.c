@@ -211,7 +211,7 @@ static enum status set_defaults(struct settings *s)
     s->keep_inputs = true;
     s->mpi_timeout_s = 30;
     s->settle_s = 2;
-    s->rescan_s = s->drain_s = 60;
+    s->rescan_s = s->drain_s = s->hook_timeout_s = 60;
     s->max_attempts = 3;
     s->reserve_bytes = UINT64_C(256) << 20;
     return s->backend != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for settings");

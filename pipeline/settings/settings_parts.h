@@ -9,6 +9,7 @@
 enum settings_kind {
     SETTINGS_TEXT,
     SETTINGS_PIPELINE, /* text that names a stage */
+    SETTINGS_COMMAND,  /* text that is a program and its arguments */
     SETTINGS_CHOICE,
     SETTINGS_COUNT,
     SETTINGS_SIZE,

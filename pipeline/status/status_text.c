@@ -203,6 +203,19 @@ static void print_removed(FILE *out, const json_t *removed)
     }
 }
 
+/* on_done and on_failed. */
+static void print_hooks(FILE *out, const json_t *hooks)
+{
+    if (count_at(hooks, "run") + count_at(hooks, "waiting") + count_at(hooks, "dropped") == 0) {
+        return;
+    }
+    label(out, "commands");
+    fprintf(out, "%lld run, %lld of them failed; %lld at work, %lld waiting, %lld left out\n",
+            (long long)count_at(hooks, "run"), (long long)count_at(hooks, "failed"),
+            (long long)count_at(hooks, "running"), (long long)count_at(hooks, "waiting"),
+            (long long)count_at(hooks, "dropped"));
+}
+
 void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size_t total,
                               const char *spool)
 {
@@ -267,6 +280,7 @@ void status_text_print(FILE *out, const json_t *document)
     print_list(out, "", json_object_get(document, "waiting"),
                n_waiting + (count_at(document, "n_troubles") > 0), print_waiting);
     print_rates(out, document);
+    print_hooks(out, json_object_get(document, "hooks"));
     print_removed(out, json_object_get(document, "removed"));
     print_warnings(out, json_object_get(document, "done"));
     if (json_array_size(failed) > 0) {

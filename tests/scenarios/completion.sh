@@ -20,7 +20,7 @@ echo ${COMPREPLY[@]}' bash "$@")
 }
 offers 'run retry' leat r
 offers '--memory' leat run --mem
-offers '--keep-inputs' leat watch --keep
+offers '--keep-inputs --keep-done --keep-failed' leat watch --keep
 offers '' leat check --for
 offers 'auto cpu cuda' leat run -b ''
 offers 'cpu cuda' leat run --backend = c

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from patience import WAIT_S  # noqa: E402
 
 LEAT, MANUALS = sys.argv[1:]
-VALUES = {"AGE,SIZE": "30d,1G", "FILE": "x.conf", "DIR": "out", "PATH": "x.sock", "KEY=VALUE": "top=3", "NAME": "pearson", "N": "2", "SIZE": "1G",
+VALUES = {"COMMAND": "true", "AGE,SIZE": "30d,1G", "FILE": "x.conf", "DIR": "out", "PATH": "x.sock", "KEY=VALUE": "top=3", "NAME": "pearson", "N": "2", "SIZE": "1G",
           "SECONDS": "5", "I/N|auto": "1/2", "LIST": "exp", "X": "0.5", "METRES": "5"}
 
 
