@@ -33,6 +33,7 @@ static void close_all(struct service *s)
     s->watcher = NULL;
     status_socket_close(s->socket);
     s->socket = NULL;
+    hands_close(s);
     uv_close((uv_handle_t *)&s->tick, NULL);
     uv_close((uv_handle_t *)&s->soon, NULL);
     for (size_t i = 0; i < s->n_signals; i++) {
@@ -47,7 +48,7 @@ static bool is_drained(const struct service *s)
         left += s->n_listed[WAIT_FINISH] + s->n_listed[WAIT_FAIL] + s->n_listed[WAIT_REQUEUE] +
                 s->n_listed[WAIT_CHARGE] - backpressure_n_deferred(s);
     }
-    return left == 0 && s->step == NULL;
+    return left == 0 && s->step == NULL && s->hands.n_working == 0;
 }
 
 /* Jobs that do not end any more leave without a charge. */
@@ -294,6 +295,7 @@ void service_update(struct service *s)
     if (s->next_settings != NULL && s->step == NULL) {
         adopt_settings(s);
     }
+    hands_step(s);
     if (s->watcher == NULL && !s->is_draining) {
         open_watcher(s);
     }
@@ -355,6 +357,7 @@ static void open_socket(struct service *s)
                            make_status, s, &s->socket) != STATUS_OK) {
         log_warning("status socket unavailable: %s", status_message());
     }
+    hands_open(s);
 }
 
 /* What protects from a writer that pauses. */

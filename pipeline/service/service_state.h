@@ -2,7 +2,8 @@
  * service_state - the service's inside, shared by the files that make it up: service.c (life, and
  * what comes next), service_steps.c (the spool), backpressure.c (pauses), health.c (the
  * spool's folders), readiness_batch.c (files in in/), service_jobs.c (jobs at workers, blame),
- * retention.c (what done/ and failed/ keep), hooks.c (on_done, on_failed), result_name_queue.c
+ * retention.c (what done/ and failed/ keep), hooks.c (on_done, on_failed),
+ * service_hands.c (hold, release, delete, flush), result_name_queue.c
  * (which of several results stays), service_workers.c (which there are, and their processes),
  * service_status.c (figures).
  */
@@ -155,6 +156,11 @@ struct service {
     struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
 
     struct service_retention retention;
+    struct {
+        struct status_socket *socket; /* NULL: none */
+        STAILQ_HEAD(, hand) pending;
+        size_t n_working; /* whose job is in no list */
+    } hands;
     struct service_hooks *hooks; /* NULL: none has been asked for yet */
 
     struct service_worker *workers[2 * SERVICE_WORKERS];
@@ -279,6 +285,17 @@ void hooks_end(struct service *s);
 void hooks_free(struct service *s);
 /* {waiting, running, run, failed, dropped}; NULL: no memory. */
 json_t *hooks_status(const struct service *s);
+
+/* --- service_hands.c */
+
+/* Requests are taken from now on. */
+void hands_open(struct service *s);
+/* Those that wait are dropped. */
+void hands_close(struct service *s);
+/* Does what can be done of those that wait. */
+void hands_step(struct service *s);
+/* Jobs that wait only since they are held. */
+size_t hands_n_held(const struct service *s);
 
 /* --- service_jobs.c */
 

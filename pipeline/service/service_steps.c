@@ -426,7 +426,7 @@ static bool may_attempt(const struct service *s, const struct service_step *step
                         const struct service_job *job)
 {
     const struct service_job *other;
-    if (result_name_queue_before(s, job) != NULL) {
+    if (job->spool->held || result_name_queue_before(s, job) != NULL) {
         return false;
     }
     if (!job->suspect && job->large_ms == 0) {

@@ -31,7 +31,8 @@ enum {
     SETTINGS_OF_STATUS = 8,
     SETTINGS_OF_RETRY = 16,
     SETTINGS_OF_CHECK = 32,
-    SETTINGS_OF_DOCTOR = 64
+    SETTINGS_OF_DOCTOR = 64,
+    SETTINGS_OF_HANDS = 128 /* hold, release, delete, flush */
 };
 
 /* A long option, or a key of the configuration file, or both. `keep_inputs` is the option

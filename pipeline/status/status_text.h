@@ -5,6 +5,7 @@
  *   schema 1, leat, pid, spool, output, since, uptime_s,
  *   state "starting" | "running" | "paused" | "draining", ready, why ("" or words), watching,
  *   n_waiting, waiting [{path, reason, since_s}] (the first hundred), n_troubles, n_queued,
+ *   queued [{id, name, held}] (the first hundred),
  *   socket (that was asked),
  *   in_flight [{id, name, pipeline, worker, attempt, bytes, total_bytes, for_s,
  *   waits_for "memory" | ""}],

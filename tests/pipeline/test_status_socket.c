@@ -497,6 +497,122 @@ static void a_group_that_cannot_be_served_leaves_the_socket_to_its_user(void **s
     stop(&s);
 }
 
+/* --- the control socket */
+
+struct control {
+    struct service service; /* its loop and its socket */
+    unsigned n_taken;
+    struct status_request from[4];
+};
+
+static void take(void *user, const json_t *request, const struct status_request *from)
+{
+    struct control *c = user;
+    assert_true(json_is_object(request));
+    assert_true(c->n_taken < 4);
+    c->from[c->n_taken++] = *from;
+}
+
+static void start_control(struct control *c)
+{
+    *c = (struct control){0};
+    assert_int_equal(uv_loop_init(&c->service.loop), 0);
+    if (status_socket_open_control(&c->service.loop, path, take, c, &c->service.socket) !=
+        STATUS_OK) {
+        fail_msg("%s", status_message());
+    }
+}
+
+static void send_text(struct control *c, int fd, const char *text)
+{
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    for (int i = 0; i < 5; i++) {
+        uv_run(&c->service.loop, UV_RUN_NOWAIT);
+    }
+}
+
+/* What comes, up to the end of the stream; "": nothing. Valid until the next call. */
+static const char *answer_of(struct control *c, int fd)
+{
+    static char text[256];
+    size_t n = 0;
+    for (;;) {
+        uv_run(&c->service.loop, UV_RUN_NOWAIT);
+        const ssize_t got = recv(fd, text + n, sizeof(text) - 1 - n, MSG_DONTWAIT);
+        if (got == 0 || (got < 0 && errno != EAGAIN)) {
+            text[n] = '\0';
+            close(fd);
+            return text;
+        }
+        n += got > 0 ? (size_t)got : 0;
+    }
+}
+
+static void a_request_is_answered_at_once_or_later(void **state)
+{
+    (void)state;
+    struct control c;
+    struct stat st;
+    start_control(&c);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    const int first = connect_to_it(), second = connect_to_it();
+    send_text(&c, first, "{\"n\":");
+    send_text(&c, second, "{\"n\":2}\n");
+    assert_int_equal(c.n_taken, 1);
+    send_text(&c, first, "1}\n and more");
+    assert_int_equal(c.n_taken, 2);
+    status_request_answer(&c.from[1], json_pack("{s:i}", "n", 1));
+    status_request_answer(&c.from[0], json_pack("{s:i}", "n", 2));
+    assert_string_equal(answer_of(&c, first), "{\"n\":1}");
+    assert_string_equal(answer_of(&c, second), "{\"n\":2}");
+    stop(&c.service);
+}
+
+static void an_answer_reaches_nobody_else_when_who_asked_has_gone(void **state)
+{
+    (void)state;
+    struct control c;
+    start_control(&c);
+    const int gone = connect_to_it();
+    send_text(&c, gone, "{}\n");
+    assert_int_equal(c.n_taken, 1);
+    status_request_answer(&c.from[0], json_object());
+    assert_string_equal(answer_of(&c, gone), "{}");
+    const int other = connect_to_it(); /* in the same place */
+    send_text(&c, other, "{\"x\":1}\n");
+    assert_int_equal(c.n_taken, 2);
+    assert_int_equal(c.from[1].place, c.from[0].place);
+    status_request_answer(&c.from[0], json_pack("{s:s}", "for", "another"));
+    status_request_answer(&c.from[1], json_pack("{s:s}", "for", "it"));
+    assert_string_equal(answer_of(&c, other), "{\"for\":\"it\"}");
+    stop(&c.service);
+}
+
+static void what_is_no_request_is_not_answered(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"\n", "[]\n", "{\n", "7\n", "{} {}\n"};
+    static char longest[STATUS_REQUEST_BYTES + 2];
+    struct control c;
+    start_control(&c);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        const int fd = connect_to_it();
+        send_text(&c, fd, texts[i]);
+        assert_string_equal(answer_of(&c, fd), "");
+    }
+    memset(longest, 'x', sizeof(longest) - 1);
+    int fd = connect_to_it();
+    send_text(&c, fd, longest);
+    assert_string_equal(answer_of(&c, fd), "");
+    fd = connect_to_it();
+    send_text(&c, fd, "{}"); /* without its end */
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_string_equal(answer_of(&c, fd), "");
+    assert_int_equal(c.n_taken, 0);
+    stop(&c.service);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN); /* as main does */
@@ -513,6 +629,9 @@ int main(void)
         cmocka_unit_test(closing_drops_who_is_being_answered),
         cmocka_unit_test(another_user_gets_nothing),
         cmocka_unit_test(members_of_the_group_are_answered_and_others_are_not),
+        cmocka_unit_test(a_request_is_answered_at_once_or_later),
+        cmocka_unit_test(an_answer_reaches_nobody_else_when_who_asked_has_gone),
+        cmocka_unit_test(what_is_no_request_is_not_answered),
         cmocka_unit_test(a_group_that_cannot_be_served_leaves_the_socket_to_its_user),
     };
     return cmocka_run_group_tests(tests, make_names, remove_names);

@@ -18,7 +18,7 @@ _leat leat "${@: -1}" "${@: -2:1}"
 echo ${COMPREPLY[@]}' bash "$@")
     [ "$got" = "$wanted" ] || fail "'$*' offers '$got' instead of '$wanted'"
 }
-offers 'run retry' leat r
+offers 'run retry release' leat r
 offers '--memory' leat run --mem
 offers '--keep-inputs --keep-done --keep-failed' leat watch --keep
 offers '' leat check --for

@@ -171,8 +171,9 @@ void spool_names_free(struct spool_names *list)
 
 bool spool_forget(struct spool *s, const char *id, bool inputs_left)
 {
-    static const char *const files[] = {"attempts",    "job.new", "commit.new", "reason.json.new",
-                                        "reason.json", "job",     "commit",     "published"};
+    static const char *const files[] = {"attempts",        "job.new",     "commit.new",
+                                        "reason.json.new", "reason.json", "job",
+                                        "commit",          "published",   "hold"};
     int fd = spool_open_work(s->work_fd, id, "");
     int error = fd < 0 && !spool_is_absent(errno) ? errno : 0;
     if (fd >= 0) {

@@ -19,10 +19,10 @@
  *         -> archive;      fail from anywhere before commit;      requeue -> attempt again
  *
  * Steps are synchronous and meant for a thread of libuv's pool. One call at a time per spool, but
- * for spool_sweep: there are no locks inside; a job belongs to the call while it runs. Every step
- * takes an array of jobs that stand at it, shares the fsyncs among them, and leaves in each job how
- * that one fared: one job's trouble is not another's. A step may be repeated for a job whose
- * outcome was SPOOL_TRANSIENT.
+ * for spool_sweep and spool_hold: there are no locks inside; a job belongs to the call while it
+ * runs. Every step takes an array of jobs that stand at it, shares the fsyncs among them, and
+ * leaves in each job how that one fared: one job's trouble is not another's. A step may be repeated
+ * for a job whose outcome was SPOOL_TRANSIENT.
  *
  * Knows nothing of the jobs' content, of workers or of routes.
  */
@@ -99,6 +99,7 @@ struct spool_job {
     enum spool_state state;
     enum spool_outcome outcome; /* of the last step */
     char *message;              /* why it was not SPOOL_OK; NULL: no memory, or it was */
+    bool held;                  /* by the administrator: it is not to be attempted */
     void *user;                 /* the caller's */
     /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
      * result, whether it has got its name since the start, whether `job` is not yet what the inputs
@@ -239,6 +240,11 @@ bool spool_has_failed(const struct spool *s, const char *id);
 /* Whether it was the reserve that the last spool_has_room missed: what is made already can be put
  * in place. */
 bool spool_is_full(const struct spool *s);
+
+/* Holds a claimed job, or releases it: job->held, which outlives the process once this has
+ * succeeded. Nothing here heeds it: who attempts jobs does. On any thread, also while a step is
+ * taken of other jobs. STATUS_IO, STATUS_NO_SPACE. */
+enum status spool_hold(struct spool *s, struct spool_job *job, bool hold) STATUS_MUST_CHECK;
 
 /* What a folder keeps: nothing that has been there for longer, nor more than so many bytes. 0: any.
  */

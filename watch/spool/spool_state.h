@@ -149,6 +149,8 @@ bool spool_choose_name(const struct spool *s, struct spool_job *job);
 /* spool_fail.c: of what is in failed/, ends what a retry that was cut short has left: a failure
  * again while it has inputs, else nothing. */
 void spool_end_retries(struct spool *s, const struct spool_names *failed);
+/* spool_hold.c: whether the job in that folder is held. */
+bool spool_is_held(int job_fd);
 /* spool_keep.c: takes a failed job's folder for this process, until it is closed; false: somebody
  * else has it. */
 bool spool_lock_failed(int job_fd);
