@@ -95,7 +95,7 @@ static size_t find(struct service *s, const char *which, struct service_job **ou
 static void run(uv_work_t *work)
 {
     struct hand *const hand = work->data;
-    hand->code = spool_hold(hand->service->spool, hand->job->spool, hand->kind == HAND_HOLD);
+    hand->code = spool_hold(hand->service->spool, hand->job->spool->id, hand->kind == HAND_HOLD);
     snprintf(hand->message, sizeof(hand->message), "%s",
              hand->code != STATUS_OK ? status_message() : "");
 }
@@ -109,6 +109,7 @@ static void after(uv_work_t *work, int failed)
     s->hands.n_working--;
     service_job_list(s, hand->job, hand->list);
     if (hand->code == STATUS_OK) {
+        hand->job->spool->held = hand->kind == HAND_HOLD;
         log_info("%s: %s by the administrator (job %s)", hand->job->name, done,
                  hand->job->spool->id);
     }

@@ -241,10 +241,10 @@ bool spool_has_failed(const struct spool *s, const char *id);
  * in place. */
 bool spool_is_full(const struct spool *s);
 
-/* Holds a claimed job, or releases it: job->held, which outlives the process once this has
- * succeeded. Nothing here heeds it: who attempts jobs does. On any thread, also while a step is
- * taken of other jobs. STATUS_IO, STATUS_NO_SPACE. */
-enum status spool_hold(struct spool *s, struct spool_job *job, bool hold) STATUS_MUST_CHECK;
+/* Holds a claimed job, or releases it: what spool_recover finds as job->held from then on. Nothing
+ * here heeds that: who attempts jobs does. On any thread, also while a step is taken of other jobs.
+ * STATUS_IO, STATUS_NO_SPACE. */
+enum status spool_hold(struct spool *s, const char *id, bool hold) STATUS_MUST_CHECK;
 
 /* What a folder keeps: nothing that has been there for longer, nor more than so many bytes. 0: any.
  */

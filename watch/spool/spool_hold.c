@@ -13,9 +13,9 @@
 
 static const char held[] = "held\n";
 
-enum status spool_hold(struct spool *s, struct spool_job *job, bool hold)
+enum status spool_hold(struct spool *s, const char *id, bool hold)
 {
-    const int fd = spool_open_work(s->work_fd, job->id, "");
+    const int fd = spool_open_work(s->work_fd, id, "");
     bool good = fd >= 0;
     if (good && hold) {
         good = disk_append("hold.file", fd, "hold", held, strlen(held)) == 0 &&
@@ -26,11 +26,10 @@ enum status spool_hold(struct spool *s, struct spool_job *job, bool hold)
     if (!good || disk_sync("hold.folder", fd) != 0) {
         const int error = errno;
         beneath_close(fd);
-        return status_fail_errno(error, "'%s/.work/%s/hold' cannot be %s", s->root, job->id,
+        return status_fail_errno(error, "'%s/.work/%s/hold' cannot be %s", s->root, id,
                                  hold ? "made" : "removed");
     }
     beneath_close(fd);
-    job->held = hold;
     return STATUS_OK;
 }
 
