@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -30,6 +31,21 @@ static void put_ten(const char *folder)
     for (int i = 0; i < 10; i++) {
         snprintf(path, sizeof(path), "%s/%d.csv", folder, i);
         put(path, "123456789\n");
+    }
+}
+
+static const char id_format[] = "failed/20261121-030441-12345%d";
+
+static void fail_ten(void)
+{
+    char path[96];
+    for (int i = 0; i < 10; i++) {
+        snprintf(path, sizeof(path), "failed/20261121-030441-12345%d/in/a.csv", i);
+        put(path, "123456789\n");
+        snprintf(path, sizeof(path), "failed/20261121-030441-12345%d/reason.json", i);
+        put(path, "{}");
+        snprintf(path, sizeof(path), id_format, i);
+        assert_int_equal(fchmodat(root_fd, path, 0755, 0), 0); /* its age begins */
     }
 }
 
@@ -118,6 +134,39 @@ static void only_files_go_and_nothing_elsewhere(void **state)
     assert_true(is_there(root_fd, "out/kept/result.json"));
 }
 
+/* Where file systems may be mounted. */
+static void other_file_systems_stay_and_so_do_jobs_that_hold_one(void **state)
+{
+    (void)state;
+    char done[64], failed[64];
+    fail_ten();
+    put("done/old.csv", "12");
+    put("done/m/below", "");
+    snprintf(done, sizeof(done), "%s/done/m", root);
+    snprintf(failed, sizeof(failed), "%s/failed/20261121-030441-123450/in", root);
+    if (mount("leat", done, "tmpfs", 0, "size=64k") != 0) {
+        print_message("no file system can be mounted here: not tested\n");
+        skip();
+    }
+    struct spool_sweep swept = {0};
+    bool are_there = false;
+    const bool both = mount("leat", failed, "tmpfs", 0, "size=64k") == 0;
+    if (both) {
+        put("done/m/a.csv", "1");
+        put("failed/20261121-030441-123450/in/b.csv", "1");
+        swept = sweep(bytes(1), bytes(1));
+        are_there = is_there(root_fd, "done/m/a.csv") &&
+                    is_there(root_fd, "failed/20261121-030441-123450/in/b.csv");
+        umount2(failed, MNT_DETACH);
+    }
+    umount2(done, MNT_DETACH);
+    assert_true(both && are_there);
+    assert_int_equal(swept.n_inputs, 1);
+    assert_int_equal(swept.n_jobs, 9);
+    assert_int_equal(swept.n_errors, 1);
+    assert_non_null(strstr(swept.why, "123450"));
+}
+
 static void empty_folders_of_the_service_go_with_the_last_file(void **state)
 {
     (void)state;
@@ -167,21 +216,6 @@ static void a_stop_ends_it(void **state)
 }
 
 /* --- failed/ */
-
-static const char id_format[] = "failed/20261121-030441-12345%d";
-
-static void fail_ten(void)
-{
-    char path[96];
-    for (int i = 0; i < 10; i++) {
-        snprintf(path, sizeof(path), "failed/20261121-030441-12345%d/in/a.csv", i);
-        put(path, "123456789\n");
-        snprintf(path, sizeof(path), "failed/20261121-030441-12345%d/reason.json", i);
-        put(path, "{}");
-        snprintf(path, sizeof(path), id_format, i);
-        assert_int_equal(fchmodat(root_fd, path, 0755, 0), 0); /* its age begins */
-    }
-}
 
 static void whole_jobs_go_and_nothing_that_is_none(void **state)
 {
@@ -296,6 +330,7 @@ int main(void)
         TEST(the_oldest_go_until_the_rest_fits),
         TEST(what_is_older_goes_and_what_is_not_stays),
         TEST(only_files_go_and_nothing_elsewhere),
+        TEST(other_file_systems_stay_and_so_do_jobs_that_hold_one),
         TEST(empty_folders_of_the_service_go_with_the_last_file),
         TEST(what_cannot_be_removed_is_told_and_nothing_goes_in_its_place),
         TEST(a_stop_ends_it),
