@@ -20,6 +20,10 @@ enum status command_check(const struct settings *s, int *exit_status) STATUS_MUS
 enum status command_show(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
 enum status command_status(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
 enum status command_retry(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
+enum status command_hold(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
+enum status command_release(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
+enum status command_delete(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
+enum status command_flush(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
 enum status command_doctor(const struct settings *s, int *exit_status) STATUS_MUST_CHECK;
 
 #endif

@@ -92,3 +92,43 @@ json_t *text_json(const char *text)
     bytes_free(&valid);
     return o;
 }
+
+enum status text_split(const char *command, char ***out)
+{
+    const size_t n_most = strlen(command) / 2 + 1; /* words, a blank between each two */
+    const size_t head = (n_most + 2) * sizeof(char *);
+    char **const words = calloc(1, head + strlen(command) + n_most);
+    char *to = words != NULL ? (char *)words + head : NULL;
+    size_t n = 0;
+    char quote = '\0';
+    bool is_open = false; /* a word */
+    *out = NULL;
+    if (words == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a command");
+    }
+    for (const char *at = command; *at != '\0'; at++) {
+        const bool is_blank = quote == '\0' && (*at == ' ' || *at == '\t');
+        if (!is_blank && !is_open) {
+            words[n++] = to;
+        }
+        if (is_blank && is_open) {
+            *to++ = '\0';
+        }
+        is_open = !is_blank;
+        if (quote == '\0' && (*at == '\'' || *at == '"')) {
+            quote = *at;
+        } else if (*at == quote) {
+            quote = '\0';
+        } else if (!is_blank) {
+            *to++ = *at;
+        }
+    }
+    if (quote != '\0' || n == 0 || *words[0] == '\0') {
+        free(words);
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           quote != '\0' ? "a quote (%c) has no end" : "there is no command",
+                           quote);
+    }
+    *out = words;
+    return STATUS_OK;
+}

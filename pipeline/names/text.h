@@ -4,6 +4,7 @@
 #ifndef LEAT_PIPELINE_NAMES_TEXT_H
 #define LEAT_PIPELINE_NAMES_TEXT_H
 
+#include "formats/base/status.h"
 #include "formats/base/text_near.h"
 
 #include <jansson.h>
@@ -30,6 +31,12 @@ void text_put(FILE *out, const char *text);
  * finite. No blanks, no hexadecimal; a count has no sign. */
 bool text_parse_count(const char *text, uint64_t *out);
 bool text_parse_real(const char *text, double *out);
+
+/* The words of a command: what blanks part, but for those between '...' or "...", which are taken
+ * off; nothing else means anything. *out ends with NULL, behind which is a place for one more and
+ * its NULL; free() gives it back. STATUS_BAD_ARGUMENT: a quote without its end, or no word;
+ * STATUS_NO_MEMORY. */
+enum status text_split(const char *command, char ***out) STATUS_MUST_CHECK;
 
 /* A JSON string of whatever bytes a path may hold: U+FFFD in the place of what is not UTF-8. NULL
  * for NULL, and when there is no memory. */

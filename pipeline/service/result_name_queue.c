@@ -85,8 +85,8 @@ void result_name_queue_leave(struct service_job *job)
 static bool is_passed_over(const struct service_job *job)
 {
     const bool is_checked = job->list == WAIT_CLAIM || job->list == WAIT_VERIFY;
-    return job->deferred_ms != 0 || job->large_ms != 0 || job->list == WAIT_FAIL ||
-           (is_checked && job->spool->outcome == SPOOL_WAIT);
+    return job->spool->held || job->deferred_ms != 0 || job->large_ms != 0 ||
+           job->list == WAIT_FAIL || (is_checked && job->spool->outcome == SPOOL_WAIT);
 }
 
 const struct service_job *result_name_queue_before(const struct service *s,

@@ -28,10 +28,12 @@ enum { RECOVERIES = 8 };
 static void close_all(struct service *s)
 {
     s->is_closing = true;
+    retention_stop(s);
     watcher_close(s->watcher, NULL, NULL);
     s->watcher = NULL;
     status_socket_close(s->socket);
     s->socket = NULL;
+    hands_close(s);
     uv_close((uv_handle_t *)&s->tick, NULL);
     uv_close((uv_handle_t *)&s->soon, NULL);
     uv_close((uv_handle_t *)&s->prepare, NULL);
@@ -47,7 +49,7 @@ static bool is_drained(const struct service *s)
         left += s->n_listed[WAIT_FINISH] + s->n_listed[WAIT_FAIL] + s->n_listed[WAIT_REQUEUE] +
                 s->n_listed[WAIT_CHARGE] - backpressure_n_deferred(s);
     }
-    return left == 0 && s->step == NULL;
+    return left == 0 && s->step == NULL && s->hands.n_working == 0;
 }
 
 /* Jobs that do not end any more leave without a charge. */
@@ -73,10 +75,11 @@ static void drain(struct service *s)
             log_info("%zu jobs did not end in time and stay queued", s->n_listed[WAIT_RESULT]);
         }
         service_workers_end(s, true);
+        hooks_end(s);
     }
     if (is_drained(s)) {
         service_workers_end(s, true);
-        if (!service_workers_running(s)) {
+        if (!service_workers_running(s) && !hooks_are_left(s)) {
             close_all(s);
         }
     }
@@ -85,6 +88,7 @@ static void drain(struct service *s)
 static void begin_drain(struct service *s)
 {
     s->is_draining = true;
+    retention_stop(s);
     s->drain_ms = service_now(s) + (uint64_t)(s->settings->drain_s * 1000);
     notify_stopping();
     log_info("service is stopping: %zu jobs may end within %g s", service_jobs_begun(s),
@@ -147,7 +151,8 @@ static void read_again(struct service *s)
                    differs("require_mount", old->require_mount, fresh->require_mount) ||
                    differs("backend", old->backend, fresh->backend) ||
                    devices_differ(&old->devices, &fresh->devices) ||
-                   differs("status_socket", old->status_socket, fresh->status_socket)) {
+                   differs("status_socket", old->status_socket, fresh->status_socket) ||
+                   differs("status_group", old->status_group, fresh->status_group)) {
             settings_free(fresh);
         } else {
             free_settings(s->next_settings);
@@ -171,6 +176,7 @@ static void adopt_settings(struct service *s)
     s->next_settings = NULL;
     settings_set_log_level(new);
     service_configure(s);
+    retention_soon(s);
     service_inbox_reroute(s->inbox, new, service_now(s));
     if (old->threads != new->threads || old->jobs != new->jobs || old->memory != new->memory ||
         old->level != new->level || old->bundle != new->bundle || old->spread != new->spread ||
@@ -296,6 +302,7 @@ static void on_prepare(uv_prepare_t *prepare)
     if (s->next_settings != NULL && s->step == NULL) {
         adopt_settings(s);
     }
+    hands_step(s);
     if (s->watcher == NULL && !s->is_draining) {
         open_watcher(s);
     }
@@ -352,10 +359,12 @@ static json_t *make_status(void *user)
 
 static void open_socket(struct service *s)
 {
-    if (s->socket == NULL && status_socket_open(&s->loop, s->settings->status_socket, make_status,
-                                                s, &s->socket) != STATUS_OK) {
+    if (s->socket == NULL &&
+        status_socket_open(&s->loop, s->settings->status_socket, s->settings->status_group,
+                           make_status, s, &s->socket) != STATUS_OK) {
         log_warning("status socket unavailable: %s", status_message());
     }
+    hands_open(s);
 }
 
 /* What protects from a writer that pauses. */
@@ -418,6 +427,7 @@ static void on_tick(uv_timer_t *timer)
     service_rates_tick(s);
     service_check_deadlines(s);
     service_workers_tick(s);
+    retention_tick(s);
     if (s->spool == NULL && !s->is_draining) {
         try_again(s);
     }
@@ -545,6 +555,7 @@ int service_run(int argc, char **argv, struct settings *settings)
     spool_recovery_free(&s->found);
     service_workers_free(s);
     service_past_free(s);
+    hooks_free(s);
     service_inbox_free(s->inbox);
     spool_close(s->spool);
     free_settings(s->next_settings);

@@ -127,7 +127,7 @@ size_t service_jobs_claimed(const struct service *s)
     for (enum service_list list = WAIT_CLAIM; list <= WAIT_WORKER; list++) {
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
-            n += job->large_ms == 0 && job->spool->outcome != SPOOL_WAIT &&
+            n += job->large_ms == 0 && !job->spool->held && job->spool->outcome != SPOOL_WAIT &&
                  !result_name_queue_waits(s, job);
         }
     }

@@ -19,10 +19,12 @@ static const struct service_rule rules[] = {
     {WAIT_VERIFY, EVENT_UNVERIFIED, WAIT_VERIFY, ACTION_AWAIT_WRITER},
     {WAIT_VERIFY, EVENT_NO_ROOM, WAIT_VERIFY, ACTION_AWAIT_ROOM},
     {WAIT_VERIFY, EVENT_REFUSED, WAIT_FAIL, ACTION_BLAME},
+    {WAIT_VERIFY, EVENT_DELETED, WAIT_FAIL, ACTION_NONE},
 
     {WAIT_ATTEMPT, EVENT_ATTEMPTED, WAIT_WORKER, ACTION_NONE},
     {WAIT_ATTEMPT, EVENT_NO_ROOM, WAIT_ATTEMPT, ACTION_AWAIT_ROOM},
     {WAIT_ATTEMPT, EVENT_REFUSED, WAIT_FAIL, ACTION_BLAME},
+    {WAIT_ATTEMPT, EVENT_DELETED, WAIT_FAIL, ACTION_NONE},
 
     {WAIT_WORKER, EVENT_SENT, WAIT_RESULT, ACTION_NONE},
     {WAIT_WORKER, EVENT_SENT_BACK, WAIT_REQUEUE, ACTION_NONE},
@@ -33,7 +35,7 @@ static const struct service_rule rules[] = {
     {WAIT_RESULT, EVENT_CHARGED, WAIT_CHARGE, ACTION_NONE},
 
     {WAIT_FINISH, EVENT_ENDED, WAIT_NOTHING, ACTION_TELL_DONE},
-    {WAIT_FINISH, EVENT_CHANGED, WAIT_REQUEUE, ACTION_NONE},
+    {WAIT_FINISH, EVENT_CHANGED, WAIT_REQUEUE, ACTION_AWAIT_WRITER},
     {WAIT_FINISH, EVENT_PUT_OFF, WAIT_FINISH, ACTION_NONE},
     {WAIT_FINISH, EVENT_LOST, WAIT_REQUEUE, ACTION_REDO},
     {WAIT_FINISH, EVENT_NO_ROOM, WAIT_FINISH, ACTION_AWAIT_ROOM},
@@ -138,7 +140,7 @@ const char *service_event_name(enum service_event event)
         "something is in the way",  "it is sent",
         "the step is put off",      "the work is done",
         "the input is to blame",    "nobody is to blame",
-        "the job may be to blame"};
+        "the job may be to blame",  "an administrator deletes it"};
     return names[event];
 }
 

@@ -50,6 +50,7 @@ enum service_event {
     EVENT_SENT_BACK, /* nobody is to blame: not begun, cancelled, changed, our side lacked something
                       */
     EVENT_CHARGED,   /* the job is to blame, perhaps: a crash, a deadline, a device */
+    EVENT_DELETED,   /* by an administrator */
     SERVICE_EVENTS
 };
 

@@ -12,6 +12,9 @@
  *   result_name_queue.c  which of several results stays
  *   readiness_batch.c    files in in/; service_inbox.c: the jobs that they make
  *   service_life.c       where a job goes
+ *   service_hands.c      hold, release, delete, flush
+ *   hooks.c              on_done, on_failed
+ *   retention.c          what done/ and failed/ keep
  */
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
@@ -106,7 +109,18 @@ struct service_past {
 };
 
 struct service_step;
+struct service_hooks;
 struct readiness_batch;
+
+/* What has been removed of done/ and failed/ since the start. */
+struct service_retention {
+    uint64_t due_ms;  /* the next sweep; 0: soon */
+    bool is_sweeping; /* on the pool */
+    atomic_bool stop;
+    size_t n_inputs, n_jobs;
+    uint64_t bytes;
+    char why[SERVICE_WHY_BYTES]; /* what could not be removed last; "": all could */
+};
 
 struct service {
     uv_loop_t loop;
@@ -138,6 +152,14 @@ struct service {
     struct service_step *step;         /* being run by the pool; NULL: none */
     size_t last_step;                  /* its place in their order */
     struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
+
+    struct service_retention retention;
+    struct {
+        struct status_socket *socket; /* NULL: none */
+        STAILQ_HEAD(, hand) pending;
+        size_t n_working; /* whose job is in no list */
+    } hands;
+    struct service_hooks *hooks; /* NULL: none has been asked for yet */
 
     const struct service_worker_events *worker_events;
     struct service_worker *workers[2 * SERVICE_WORKERS];
@@ -235,6 +257,42 @@ void readiness_batch_start(struct service *s);
 /* The job's claim is given up, and the inbox knows nothing of its files any more: the watcher looks
  * for those that are still there. */
 void readiness_batch_hint(struct service *s, const struct spool_job *spool);
+
+/* --- retention.c */
+
+/* The end of a second: sweeps, if it is time to. */
+void retention_tick(struct service *s);
+/* The next second is time to. */
+void retention_soon(struct service *s);
+/* A sweep that is running ends soon, and none begins. */
+void retention_stop(struct service *s);
+/* {inputs, jobs, bytes, why}; NULL: no memory. */
+json_t *retention_status(const struct service *s);
+
+/* --- hooks.c */
+
+/* The job has ended, and that is on disk: its command is run soon, unless too many wait. */
+void hooks_done(struct service *s, const struct service_job *job);
+void hooks_failed(struct service *s, const struct service_job *job);
+/* Whether any runs or waits. */
+bool hooks_are_left(const struct service *s);
+/* Those that run are killed, and no more are run. */
+void hooks_end(struct service *s);
+/* Once the loop has ended. */
+void hooks_free(struct service *s);
+/* {waiting, running, run, failed, dropped}; NULL: no memory. */
+json_t *hooks_status(const struct service *s);
+
+/* --- service_hands.c */
+
+/* Requests are taken from now on. */
+void hands_open(struct service *s);
+/* Those that wait are dropped. */
+void hands_close(struct service *s);
+/* Does what can be done of those that wait. */
+void hands_step(struct service *s);
+/* Jobs that wait only since they are held. */
+size_t hands_n_held(const struct service *s);
 
 /* --- service_jobs.c */
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAITING_SHOWN = 100, FLIGHT_SHOWN = 200 };
+enum { WAITING_SHOWN = 100, FLIGHT_SHOWN = 200, QUEUED_SHOWN = 100 };
 
 /* --- counting --------------------------------------------------------------------------------- */
 
@@ -88,6 +88,7 @@ void service_count_recovered(struct service *s, struct spool_recovery *found)
         found->ended[i] = NULL;
         if (job->spool->published != NULL) {
             service_count_done(s, job);
+            hooks_done(s, job);
         } else {
             json_t *reason =
                 job->spool->reason != NULL ? json_loads(job->spool->reason, 0, NULL) : NULL;
@@ -95,6 +96,7 @@ void service_count_recovered(struct service *s, struct spool_recovery *found)
             const char *text = json_string_value(json_object_get(reason, "reason"));
             service_job_set_failure(job, kind != NULL ? kind : "unknown", text != NULL ? text : "");
             service_count_failed(s, job);
+            hooks_failed(s, job);
             json_decref(reason);
         }
         service_job_free(job);
@@ -248,7 +250,7 @@ static void add_waiting(const struct service *s, enum service_list which, json_t
     TAILQ_FOREACH(job, &s->lists[which], place)
     {
         const char *reason = reason_of(s, job);
-        if (reason != NULL) {
+        if (reason != NULL && !job->spool->held) {
             add_reason(list, job, reason, job->deferred_ms != 0 ? age_s(s, job->deferred_ms) : 0.0);
         }
     }
@@ -273,6 +275,41 @@ static void add_large(const struct service *s, enum service_list which, json_t *
                  is_memory ? "it in memory; it fails when there is none for long" : "its result");
         add_reason(list, job, why, age_s(s, job->large_ms));
     }
+}
+
+/* Jobs that the administrator holds. */
+static void add_held(const struct service *s, json_t *list)
+{
+    const struct service_job *job;
+    char why[SERVICE_WHY_BYTES];
+    for (enum service_list which = WAIT_VERIFY; which <= WAIT_ATTEMPT; which++) {
+        TAILQ_FOREACH(job, &s->lists[which], place)
+        {
+            if (job->spool->held) {
+                snprintf(why, sizeof(why), "held by the administrator: leat release %s",
+                         job->spool->id);
+                add_reason(list, job, why, 0.0);
+            }
+        }
+    }
+}
+
+/* The first jobs that wait for their turn, so that they have names. */
+static json_t *pack_queued(const struct service *s)
+{
+    json_t *list = json_array();
+    const struct service_job *job;
+    for (enum service_list which = WAIT_VERIFY; which <= WAIT_WORKER; which++) {
+        TAILQ_FOREACH(job, &s->lists[which], place)
+        {
+            if (json_array_size(list) < QUEUED_SHOWN) {
+                json_array_append_new(list,
+                                      json_pack("{s:s, s:o, s:b}", "id", job->spool->id, "name",
+                                                text_json(job->name), "held", job->spool->held));
+            }
+        }
+    }
+    return list;
 }
 
 /* Jobs that are not begun before another of their name has ended. */
@@ -314,6 +351,7 @@ static json_t *pack_waiting(const struct service *s)
     add_large(s, WAIT_VERIFY, list);
     add_large(s, WAIT_ATTEMPT, list);
     add_later(s, list);
+    add_held(s, list);
     add_waiting(s, WAIT_CLAIM, list);
     add_waiting(s, WAIT_VERIFY, list);
     service_inbox_list(s->inbox, service_now(s), WAITING_SHOWN, list);
@@ -341,7 +379,8 @@ static json_t *iso_time(double seconds)
 static size_t count_queued(const struct service *s)
 {
     return service_n_jobs(s) - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] -
-           s->n_listed[WAIT_FAIL] - backpressure_n_large(s) - result_name_queue_count(s);
+           s->n_listed[WAIT_FAIL] - backpressure_n_large(s) - result_name_queue_count(s) -
+           hands_n_held(s);
 }
 
 /* Why jobs wait for each other, if they do. */
@@ -388,11 +427,12 @@ json_t *service_status(const struct service *s)
     }
     json_object_set_new(m, "leases", json_string(s->leases));
     const size_t n_waiting = service_inbox_count(s->inbox) + backpressure_n_deferred(s) +
-                             backpressure_n_large(s) + result_name_queue_count(s);
+                             backpressure_n_large(s) + result_name_queue_count(s) + hands_n_held(s);
     json_object_set_new(m, "n_waiting", json_integer((json_int_t)n_waiting));
     json_object_set_new(m, "n_troubles", json_integer((json_int_t)s->n_troubles));
     json_object_set_new(m, "waiting", pack_waiting(s));
     json_object_set_new(m, "n_queued", json_integer((json_int_t)count_queued(s)));
+    json_object_set_new(m, "queued", pack_queued(s));
     json_object_set_new(m, "in_flight", pack_flight(s));
     json_object_set_new(m, "done", pack_past(s->done, s->n_done, false));
     json_object_set_new(m, "n_failed", json_integer((json_int_t)(s->n_failed - s->n_failed_gone)));
@@ -402,6 +442,8 @@ json_t *service_status(const struct service *s)
                                   (json_int_t)s->n_failed, "requeued", (json_int_t)s->n_requeued,
                                   "input_bytes", (json_int_t)s->input_bytes));
     json_object_set_new(m, "rates", pack_rates(s));
+    json_object_set_new(m, "hooks", hooks_status(s));
+    json_object_set_new(m, "removed", retention_status(s));
     json_object_set_new(m, "workers", pack_workers(s));
     return m;
 }

@@ -193,6 +193,7 @@ static void tell_done(struct service *s, struct service_job *job)
     log_info("%s -> %s/%s in %.3f s", job->name, s->settings->output,
              job->spool->published != NULL ? job->spool->published : job->spool->stem,
              job->seconds);
+    hooks_done(s, job);
     service_job_free(job);
 }
 
@@ -204,6 +205,7 @@ static void tell_failed(struct service *s, struct service_job *job)
     s->n_deferred_in_row = 0;
     log_warning("%s%s%s; moved to failed/%s", is_named ? "" : job->name, is_named ? "" : ": ", text,
                 job->spool->id);
+    hooks_failed(s, job);
     service_job_free(job);
 }
 
@@ -392,7 +394,7 @@ static bool may_attempt(const struct service *s, const struct service_step *step
                         const struct service_job *job)
 {
     const struct service_job *other;
-    if (result_name_queue_before(s, job) != NULL) {
+    if (job->spool->held || result_name_queue_before(s, job) != NULL) {
         return false;
     }
     if (!job->suspect && job->large_ms == 0) {

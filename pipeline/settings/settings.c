@@ -23,12 +23,12 @@ enum {
     F = SETTINGS_OF_FILE,
     LOOK = F | SETTINGS_OF_RUN | SETTINGS_OF_CHECK | SETTINGS_OF_WATCH,
     WORK = LOOK | SETTINGS_OF_DOCTOR,
-    ALL = WORK | SETTINGS_OF_STATUS | SETTINGS_OF_RETRY,
+    ALL = WORK | SETTINGS_OF_STATUS | SETTINGS_OF_RETRY | SETTINGS_OF_HANDS,
     WRITE = F | SETTINGS_OF_RUN | SETTINGS_OF_WATCH,
     NAMED = F | SETTINGS_OF_RUN | SETTINGS_OF_CHECK,
     RUN = F | SETTINGS_OF_RUN,
     WATCH = F | SETTINGS_OF_WATCH,
-    SPOOL = F | SETTINGS_OF_WATCH | SETTINGS_OF_STATUS | SETTINGS_OF_RETRY
+    SPOOL = F | SETTINGS_OF_WATCH | SETTINGS_OF_STATUS | SETTINGS_OF_RETRY | SETTINGS_OF_HANDS
 };
 
 const struct settings_key settings_keys[] = {
@@ -88,6 +88,10 @@ const struct settings_key settings_keys[] = {
      "The watched folder: DIR/in is dropped into; DIR/done and DIR/failed hold what was"},
     {"keep_inputs", WATCH, 0, SETTINGS_SWITCH, FIELD(keep_inputs), 0, 0, NULL, "yes|no",
      "Move processed inputs to DIR/done (default yes), or delete them"},
+    {"keep_done", WATCH, 0, SETTINGS_KEEP, FIELD(keep_done), 0, 0, NULL, "AGE,SIZE",
+     "Remove what is in DIR/done for longer, or beyond SIZE: 30d, 10G (default: nothing)"},
+    {"keep_failed", WATCH, 0, SETTINGS_KEEP, FIELD(keep_failed), 0, 0, NULL, "AGE,SIZE",
+     "The same of the jobs in DIR/failed (default: nothing)"},
     {"replace", WATCH, 0, SETTINGS_SWITCH, FIELD(replace), 0, 0, NULL, NULL,
      "Replace an earlier result of the same name, instead of naming the new one X~ID"},
     {"done_file", WATCH, 0, SETTINGS_SWITCH, FIELD(done_file), 0, 0, NULL, NULL,
@@ -106,6 +110,14 @@ const struct settings_key settings_keys[] = {
      "When told to stop, let running jobs end for that long (default 60)"},
     {"status_socket", SPOOL, 0, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
      "Where the service answers leat status (default: in the runtime folder)"},
+    {"status_group", WATCH, 0, SETTINGS_TEXT, FIELD(status_group), 0, 0, NULL, "GROUP",
+     "Whose members leat status answers, beside root and the service's user (default: none)"},
+    {"on_done", WATCH, 0, SETTINGS_COMMAND, FIELD(on_done), 0, 0, NULL, "COMMAND",
+     "Run for each job that is done, with its result's folder (default: nothing)"},
+    {"on_failed", WATCH, 0, SETTINGS_COMMAND, FIELD(on_failed), 0, 0, NULL, "COMMAND",
+     "Run for each job that has failed, with its folder in DIR/failed (default: nothing)"},
+    {"hook_timeout", WATCH, 0, SETTINGS_SECONDS, FIELD(hook_timeout_s), 0, 0, NULL, "SECONDS",
+     "Kill such a command when it takes longer (default 60; 0: never)"},
     {"failed", SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
      "List the failed jobs, with reasons; needs no running service"},
     {"all", SETTINGS_OF_RETRY, 0, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
@@ -128,6 +140,22 @@ static enum status put_text(char **field, const char *value, const char *origin)
     free(*field);
     *field = copy;
     return STATUS_OK;
+}
+
+/* "no" takes an earlier one back. */
+static enum status put_command(char **field, const char *value, const char *origin)
+{
+    char **words;
+    if (strcmp(value, "no") == 0) {
+        free(*field);
+        *field = NULL;
+        return STATUS_OK;
+    }
+    if (text_split(value, &words) != STATUS_OK) {
+        return settings_prefix_error(STATUS_BAD_ARGUMENT, origin);
+    }
+    free(words);
+    return put_text(field, value, origin);
 }
 
 static enum status put_parameter(struct setting_list *list, const char *text, const char *origin)
@@ -174,6 +202,69 @@ static enum status put_size(uint64_t *field, const char *value, const char *orig
     }
     return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a size (write 256M, 4GB, 1.5GiB)",
                        origin, value);
+}
+
+/* A number of s, min, h, d or w. */
+static bool take_age(const char *text, uint64_t *out)
+{
+    static const struct {
+        const char *name;
+        uint64_t seconds;
+    } units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}};
+    enum { MOST = 1000000000 };
+    char number[16] = "";
+    const size_t n = strspn(text, "0123456789");
+    uint64_t count;
+    if (n < sizeof(number)) {
+        memcpy(number, text, n);
+    }
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units) && text_parse_count(number, &count);
+         i++) {
+        if (strcmp(text + n, units[i].name) == 0 && count > 0 && count <= MOST) {
+            *out = count * units[i].seconds;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "no", or an age, a size, or both in any order. A size has a suffix, so that none is taken for the
+ * other; "m" alone could be either. */
+static enum status put_keep(struct settings_keep *out, const char *value, const char *origin)
+{
+    struct settings_keep keep = {0};
+    bool right = true;
+    static const char blanks[] = " \t", ends[] = ", \t";
+    for (const char *at = value; right && *at != '\0' && strcmp(value, "no") != 0;) {
+        char word[32] = "";
+        const size_t n = strcspn(at, ends);
+        if (n < sizeof(word)) {
+            memcpy(word, at, n);
+        }
+        const size_t n_digits = strspn(word, "0123456789.");
+        const bool is_size =
+            n_digits > 0 && word[n_digits] != '\0' && strcmp(word + n_digits, "m") != 0;
+        right = keep.age_s == 0 && take_age(word, &keep.age_s);
+        if (!right && is_size && keep.bytes == 0) {
+            right = put_size(&keep.bytes, word, origin) == STATUS_OK && keep.bytes > 0;
+        }
+        at += n;
+        at += strspn(at, blanks);
+        if (*at == ',' && right) {
+            at++;
+            at += strspn(at, blanks);
+            right = *at != '\0';
+        }
+    }
+    if (!right || *value == '\0') {
+        return status_fail(
+            STATUS_BAD_ARGUMENT,
+            "%s: '%s' does not say what is kept; write an age (30d; s, min, h, d, w), "
+            "a size (10G), both (30d, 10G), or no for no limit",
+            origin, value);
+    }
+    *out = keep;
+    return STATUS_OK;
 }
 
 static bool has_device(const struct settings_devices *devices, uint64_t number)
@@ -326,6 +417,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     case SETTINGS_PIPELINE:
     case SETTINGS_CHOICE:
         return put_text(field, value, origin);
+    case SETTINGS_COMMAND:
+        return put_command(field, value, origin);
     case SETTINGS_COUNT:
         if (key->offset == FIELD(level)) {
             *(int *)field = (int)parsed.count;
@@ -338,6 +431,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
         return STATUS_OK;
     case SETTINGS_SIZE:
         return put_size(field, value, origin);
+    case SETTINGS_KEEP:
+        return put_keep(field, value, origin);
     case SETTINGS_DEVICES:
         return put_devices(field, value, origin);
     case SETTINGS_SPREAD:
@@ -448,6 +543,9 @@ void settings_free(struct settings *s)
     free(s->spool);
     free(s->require_mount);
     free(s->status_socket);
+    free(s->status_group);
+    free(s->on_done);
+    free(s->on_failed);
     free(s->name);
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);

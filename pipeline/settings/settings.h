@@ -46,6 +46,11 @@ struct settings_devices {
     bool ends[SETTINGS_MOST_DEVICES]; /* the last of a group; a worker of the service has a group */
 };
 
+/* What done/ or failed/ keeps: nothing older, nothing beyond so many bytes; 0: any. */
+struct settings_keep {
+    uint64_t age_s, bytes;
+};
+
 struct settings {
     char *config;      /* file read; NULL: none */
     char *name;        /* what standard input is called; NULL: "stdin" */
@@ -70,20 +75,24 @@ struct settings {
     bool mpi;                    /* the ranks of mpirun or srun share the inputs */
     double mpi_timeout_s; /* default 30: a rank that is silent for longer is lost; 0: never */
     /* Of the service. Files of the configuration may have these keys whatever the command is. */
-    char *spool;         /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
-    bool keep_inputs;    /* default true: processed inputs go to done/ */
+    char *spool;      /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
+    bool keep_inputs; /* default true: processed inputs go to done/ */
+    struct settings_keep keep_done, keep_failed;
     bool replace;        /* an earlier result of the same name is replaced */
     bool done_file;      /* X.csv is taken only when X.csv.done is there */
     double settle_s;     /* default 2: unchanged that long is complete, where leases do not tell */
     double rescan_s;     /* default 60; 0: never */
     double drain_s;      /* default 60: that long running jobs may take to end after SIGTERM */
     size_t max_attempts; /* default 3; at least 1 */
-    uint64_t reserve_bytes;  /* default 256 MiB: kept free on the spool's and the results' disk */
-    char *require_mount;     /* a path in the output folder that must be there; NULL: none */
-    char *status_socket;     /* never NULL for watch; else NULL when not given */
-    bool failed;             /* status --failed */
-    bool all;                /* retry --all */
-    struct setting_list set; /* -s */
+    uint64_t reserve_bytes;    /* default 256 MiB: kept free on the spool's and the results' disk */
+    char *require_mount;       /* a path in the output folder that must be there; NULL: none */
+    char *status_socket;       /* never NULL for watch; else NULL when not given */
+    char *status_group;        /* whose members may ask for the status; NULL: none */
+    char *on_done, *on_failed; /* commands for jobs that have ended; NULL: none */
+    double hook_timeout_s;     /* default 60: that long they may take; 0: any time */
+    bool failed;               /* status --failed */
+    bool all;                  /* retry --all */
+    struct setting_list set;   /* -s */
     struct settings_section *routes, *pipelines;
     size_t n_routes, n_pipelines;
     char **inputs; /* what is no option: inputs, or the ids of retry */

@@ -19,6 +19,10 @@ struct command {
     const char *operands, *about, *notes;
 };
 
+#define JOBS_NOTES                                                                                 \
+    "ID is that of a claimed job (leat status --json: queued), FILE one of its inputs, in/X.csv. " \
+    "Exit status: 0 all of them, 1 some not, 2 none, or no service answers."
+
 static const struct command commands[] = {
     {"run", SETTINGS_OF_RUN, "INPUT...",
      "Processes files, folders and archives, and leaves a folder of results for each input set.",
@@ -48,6 +52,15 @@ static const struct command commands[] = {
     {"retry", SETTINGS_OF_RETRY, "ID...",
      "Puts failed jobs back into the watched folder, as a new drop.",
      "IDs are those of leat status --failed. Exit status: 0 all of them, 1 some not, 2 none."},
+    {"hold", SETTINGS_OF_HANDS, "ID|FILE...",
+     "Has a service leave jobs alone that wait for their turn, until leat release.", JOBS_NOTES},
+    {"release", SETTINGS_OF_HANDS, "ID|FILE...", "Has a service go on with jobs that are held.",
+     JOBS_NOTES},
+    {"delete", SETTINGS_OF_HANDS, "ID|FILE...",
+     "Has a service give jobs up that wait for their turn: their inputs go to failed/.",
+     JOBS_NOTES},
+    {"flush", SETTINGS_OF_HANDS, "", "Has a service try now what it would try again later.",
+     "Exit status: 0 it does, 2 no service answers."},
 };
 
 enum { LONGEST_OPTION = 24 };
@@ -212,7 +225,7 @@ static enum status set_defaults(struct settings *s)
     s->keep_inputs = true;
     s->mpi_timeout_s = 30;
     s->settle_s = 2;
-    s->rescan_s = s->drain_s = 60;
+    s->rescan_s = s->drain_s = s->hook_timeout_s = 60;
     s->max_attempts = 3;
     s->reserve_bytes = UINT64_C(256) << 20;
     return s->backend != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for settings");

@@ -9,9 +9,11 @@
 enum settings_kind {
     SETTINGS_TEXT,
     SETTINGS_PIPELINE, /* text that names a stage */
+    SETTINGS_COMMAND,  /* text that is a program and its arguments */
     SETTINGS_CHOICE,
     SETTINGS_COUNT,
     SETTINGS_SIZE,
+    SETTINGS_KEEP, /* an age, a size, or both with a comma between them */
     SETTINGS_SECONDS,
     SETTINGS_SWITCH,
     SETTINGS_DEVICES,   /* all, N, or a list with a comma */
@@ -29,7 +31,8 @@ enum {
     SETTINGS_OF_STATUS = 8,
     SETTINGS_OF_RETRY = 16,
     SETTINGS_OF_CHECK = 32,
-    SETTINGS_OF_DOCTOR = 64
+    SETTINGS_OF_DOCTOR = 64,
+    SETTINGS_OF_HANDS = 128 /* hold, release, delete, flush */
 };
 
 /* A long option, or a key of the configuration file, or both. `keep_inputs` is the option

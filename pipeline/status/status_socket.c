@@ -2,7 +2,8 @@
  * status_socket - see status_socket.h.
  *
  * The socket gets its mode before it gets its name (on Linux bind() takes over the mode of the
- * descriptor), so there is no moment in which others could connect.
+ * descriptor), so there is no moment in which others could connect. A group may only later: the
+ * umask would take its right away.
  */
 #include "pipeline/status/status_socket.h"
 
@@ -10,17 +11,19 @@
 #include "formats/base/log.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 /* What a client waits for an answer, and how long one may be. */
-enum { ASK_SECONDS = 5, LONGEST_ANSWER = 64 << 20 };
+enum { ASK_SECONDS = 5, REQUEST_SECONDS = 15, LONGEST_ANSWER = 64 << 20 };
 
 struct client {
     struct status_socket *owner;
@@ -28,13 +31,18 @@ struct client {
     uv_timer_t timer;
     uv_write_t write;
     char *text;
-    int n_open; /* handles that are not closed yet; 0: the place is free */
+    char request[STATUS_REQUEST_BYTES]; /* of a control socket */
+    size_t n_request;
+    uint64_t serial; /* of all that have connected */
+    int n_open;      /* handles that are not closed yet; 0: the place is free */
 };
 
 struct status_socket {
     uv_pipe_t pipe;
-    json_t *(*make)(void *user);
+    json_t *(*make)(void *user); /* or: */
+    void (*take)(void *user, const json_t *request, const struct status_request *from);
     void *user;
+    uint64_t n_connected;
     char *path;
     dev_t device; /* of the socket's name, so that only our own is removed */
     ino_t inode;
@@ -88,9 +96,9 @@ static void on_written(uv_write_t *write, int status)
     drop(write->data);
 }
 
-static bool answer(struct client *c)
+/* Takes the document over. */
+static bool send_document(struct client *c, json_t *document)
 {
-    json_t *document = c->owner->make(c->owner->user);
     c->text = json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(document);
     if (c->text == NULL) {
@@ -99,6 +107,64 @@ static bool answer(struct client *c)
     uv_buf_t buffer = uv_buf_init(c->text, (unsigned)strlen(c->text));
     return uv_timer_start(&c->timer, on_slow, STATUS_SOCKET_SLOW_MS, 0) == 0 &&
            uv_write(&c->write, (uv_stream_t *)&c->pipe, &buffer, 1, on_written) == 0;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void room_for_request(uv_handle_t *handle, size_t wanted, uv_buf_t *buffer)
+{
+    struct client *const c = handle->data;
+    (void)wanted;
+    *buffer = uv_buf_init(c->request + c->n_request, (unsigned)(sizeof(c->request) - c->n_request));
+}
+
+static void take_request(struct client *c, size_t n_bytes)
+{
+    struct status_socket *const s = c->owner;
+    const struct status_request from = {s, (size_t)(c - s->clients), c->serial};
+    json_t *request;
+    if (json_read(c->request, n_bytes, &request) != STATUS_OK || !json_is_object(request) ||
+        uv_timer_start(&c->timer, on_slow, STATUS_ANSWER_MS, 0) != 0) {
+        drop(c);
+    } else {
+        s->take(s->user, request, &from);
+    }
+    json_decref(request);
+}
+
+static void on_request(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
+{
+    struct client *const c = stream->data;
+    (void)buffer;
+    c->n_request += n > 0 ? (size_t)n : 0;
+    const char *const end = memchr(c->request, '\n', c->n_request);
+    if (end != NULL) {
+        uv_read_stop(stream);
+        take_request(c, (size_t)(end - c->request));
+    } else if (n < 0 || c->n_request == sizeof(c->request)) {
+        drop(c);
+    }
+}
+
+void status_request_answer(const struct status_request *request, json_t *document)
+{
+    struct client *const c = &request->socket->clients[request->place];
+    if (c->n_open < 2 || c->serial != request->serial || uv_is_closing((uv_handle_t *)&c->pipe)) {
+        json_decref(document); /* it has gone */
+    } else if (!send_document(c, document)) {
+        drop(c);
+    }
+}
+
+/* Begins what the client is here for. */
+static bool serve(struct client *c)
+{
+    const struct status_socket *const s = c->owner;
+    if (s->make != NULL) {
+        return send_document(c, s->make(s->user));
+    }
+    return uv_timer_start(&c->timer, on_slow, STATUS_SOCKET_SLOW_MS, 0) == 0 &&
+           uv_read_start((uv_stream_t *)&c->pipe, room_for_request, on_request) == 0;
 }
 
 static void take_waiting(struct status_socket *s)
@@ -111,13 +177,13 @@ static void take_waiting(struct status_socket *s)
     while (c->n_open > 0) {
         c++;
     }
-    *c = (struct client){.owner = s, .n_open = 2};
+    *c = (struct client){.owner = s, .n_open = 2, .serial = ++s->n_connected};
     uv_pipe_init(s->pipe.loop, &c->pipe, 0);
     uv_timer_init(s->pipe.loop, &c->timer);
     c->pipe.data = c->timer.data = c->write.data = c;
     s->n_clients++;
     s->waits = false;
-    if (uv_accept((uv_stream_t *)&s->pipe, (uv_stream_t *)&c->pipe) != 0 || !answer(c)) {
+    if (uv_accept((uv_stream_t *)&s->pipe, (uv_stream_t *)&c->pipe) != 0 || !serve(c)) {
         drop(c);
     }
 }
@@ -151,8 +217,43 @@ static enum status make_address(const char *path, struct sockaddr_un *out)
     return STATUS_OK;
 }
 
+static const gid_t nobody = (gid_t)-1; /* no group may ask */
+
+/* The group of that name; `nobody`, with a warning, where there is none. */
+static gid_t find_group(const char *name)
+{
+    errno = 0;
+    const struct group *const group = name != NULL ? getgrnam(name) : NULL;
+    if (name != NULL && group == NULL) {
+        log_warning(
+            "status_group: there is no group '%s'%s%s; only root and the service's own user "
+            "may ask for the status",
+            name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+    }
+    return group != NULL ? group->gr_gid : nobody;
+}
+
+/* Gives what has just been made, and is the service's alone so far, to the group. A process needs
+ * no right to do so where the group is its own, which what it makes mostly has. */
+static bool give_to_group(const char *path, gid_t group, mode_t mode)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && (st.st_gid == group || lchown(path, (uid_t)-1, group) == 0) &&
+           chmod(path, mode) == 0;
+}
+
+static bool can_enter(const struct stat *folder, gid_t group)
+{
+    return (folder->st_mode & (folder->st_gid == group ? S_IXGRP : S_IXOTH)) != 0;
+}
+
+static void say_refused(const char *path, const char *why)
+{
+    log_warning("'%s': %s; only root and the service's own user may ask for the status", path, why);
+}
+
 /* The socket's folder: made, and one in which no other user can replace the socket. */
-static enum status make_folder(const char *path)
+static enum status make_folder(const char *path, gid_t group)
 {
     const char *slash = strrchr(path, '/');
     char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -162,9 +263,13 @@ static enum status make_folder(const char *path)
                              : (int)(slash - path),
              slash == NULL ? "." : path);
     struct stat st;
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+    const bool made = mkdir(folder, 0700) == 0;
+    if (!made && errno != EEXIST) {
         return status_fail_errno(errno, "'%s': cannot make the folder of the status socket",
                                  folder);
+    }
+    if (made && group != nobody) {
+        (void)give_to_group(folder, group, 0710); /* whether that has helped is seen below */
     }
     if (stat(folder, &st) != 0) {
         return status_fail_errno(errno, "'%s': cannot look at the folder of the status socket",
@@ -178,6 +283,11 @@ static enum status make_folder(const char *path)
             "'%s': others may write to the folder of the status socket: give another "
             "with --status-socket",
             folder);
+    }
+    if (group != nobody && !can_enter(&st, group)) {
+        say_refused(folder,
+                    "the group may not enter the folder of the status socket (chgrp it, and "
+                    "chmod g+x)");
     }
     return STATUS_OK;
 }
@@ -252,17 +362,25 @@ static void remove_name(const struct status_socket *s)
     }
 }
 
-enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make)(void *user),
-                               void *user, struct status_socket **out)
+/* What it is for is set before the loop runs. */
+static enum status open_at(uv_loop_t *loop, const char *path, const char *group,
+                           struct status_socket **out)
 {
     *out = NULL;
     struct sockaddr_un address;
     struct stat st;
+    const gid_t asking = find_group(group);
     int fd = -1;
     STATUS_TRY(make_address(path, &address));
-    STATUS_TRY(make_folder(path));
+    STATUS_TRY(make_folder(path, asking));
     STATUS_TRY(clear_name(&address));
     STATUS_TRY(bind_name(&address, &fd));
+    if (asking != nobody && !give_to_group(path, asking, 0660)) {
+        char why[STATUS_MESSAGE_BYTES];
+        snprintf(why, sizeof(why), "cannot be given to the group '%s' (%s)", group,
+                 strerror(errno));
+        say_refused(path, why);
+    }
     struct status_socket *s = calloc(1, sizeof(*s));
     if (s == NULL || (s->path = strdup(path)) == NULL || lstat(path, &st) != 0) {
         free(s != NULL ? s->path : NULL);
@@ -271,8 +389,6 @@ enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make
         close(fd);
         return status_fail(STATUS_NO_MEMORY, "'%s': no memory for the status socket", path);
     }
-    s->make = make;
-    s->user = user;
     s->device = st.st_dev;
     s->inode = st.st_ino;
     uv_pipe_init(loop, &s->pipe, 0);
@@ -288,6 +404,26 @@ enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make
         return status_fail(STATUS_IO, "'%s': cannot listen: %s", path, uv_strerror(error));
     }
     *out = s;
+    return STATUS_OK;
+}
+
+enum status status_socket_open(uv_loop_t *loop, const char *path, const char *group,
+                               json_t *(*make)(void *user), void *user, struct status_socket **out)
+{
+    STATUS_TRY(open_at(loop, path, group, out));
+    (*out)->make = make;
+    (*out)->user = user;
+    return STATUS_OK;
+}
+
+enum status status_socket_open_control(uv_loop_t *loop, const char *path,
+                                       void (*take)(void *user, const json_t *request,
+                                                    const struct status_request *from),
+                                       void *user, struct status_socket **out)
+{
+    STATUS_TRY(open_at(loop, path, NULL, out));
+    (*out)->take = take;
+    (*out)->user = user;
     return STATUS_OK;
 }
 
@@ -307,10 +443,11 @@ void status_socket_close(struct status_socket *s)
 
 /* --- asking ---------------------------------------------------------------------------------- */
 
-static enum status connect_to(const char *path, int *out)
+/* `who` may connect, beside root. */
+static enum status connect_to(const char *path, const char *who, int seconds, int *out)
 {
     struct sockaddr_un address;
-    const struct timeval most = {.tv_sec = ASK_SECONDS};
+    const struct timeval most = {.tv_sec = seconds};
     STATUS_TRY(make_address(path, &address));
     int fd = new_socket(0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) != 0 ||
@@ -322,22 +459,21 @@ static enum status connect_to(const char *path, int *out)
         }
         return error == ECONNREFUSED || error == ENOENT || error == ENOTDIR
                    ? status_fail(STATUS_NOT_FOUND, "'%s': no service listens there", path)
-                   : status_fail_errno(error, "'%s': cannot ask the service%s", path,
-                                       error == EACCES ? ", only root and its own user may" : "");
+                   : status_fail_errno(error, "'%s': cannot ask the service%s%s%s", path,
+                                       error == EACCES ? ", only root" : "",
+                                       error == EACCES ? who : "", error == EACCES ? " may" : "");
     }
     *out = fd;
     return STATUS_OK;
 }
 
-enum status status_socket_ask(const char *path, json_t **out)
+/* Reads the answer, and closes. */
+static enum status read_answer(const char *path, int fd, int seconds, json_t **out)
 {
-    *out = NULL;
-    int fd = -1;
-    STATUS_TRY(connect_to(path, &fd));
     enum status status = json_read_fd(fd, LONGEST_ANSWER, out);
     close(fd);
     if (status == STATUS_IO) {
-        return status_fail(status, "'%s': no answer within %d s: %s", path, ASK_SECONDS,
+        return status_fail(status, "'%s': no answer within %d s: %s", path, seconds,
                            status_message());
     }
     if (status == STATUS_OK && !json_is_object(*out)) {
@@ -348,4 +484,33 @@ enum status status_socket_ask(const char *path, json_t **out)
     return status == STATUS_OK ? STATUS_OK
                                : status_fail(status, "'%s': no answer of a service (%s); ask again",
                                              path, status_message());
+}
+
+enum status status_socket_ask(const char *path, json_t **out)
+{
+    *out = NULL;
+    int fd = -1;
+    STATUS_TRY(connect_to(path, ", its own user and its status_group", ASK_SECONDS, &fd));
+    return read_answer(path, fd, ASK_SECONDS, out);
+}
+
+enum status status_socket_request(const char *path, const json_t *request, json_t **out)
+{
+    static char end[] = "\n";
+    *out = NULL;
+    int fd = -1;
+    char *const text = json_write(request, JSON_COMPACT);
+    if (text == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "'%s': no memory for a request", path);
+    }
+    const enum status status = connect_to(path, " and its own user", REQUEST_SECONDS, &fd);
+    const struct iovec parts[] = {{text, strlen(text)}, {end, 1}};
+    const size_t n_bytes = parts[0].iov_len + 1;
+    const bool sent = status == STATUS_OK && writev(fd, parts, 2) == (ssize_t)n_bytes;
+    free(text);
+    if (status == STATUS_OK && !sent) {
+        close(fd);
+        return status_fail(STATUS_IO, "'%s': the request cannot be sent", path);
+    }
+    return status == STATUS_OK ? read_answer(path, fd, REQUEST_SECONDS, out) : status;
 }

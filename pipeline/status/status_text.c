@@ -186,6 +186,36 @@ static void print_rates(FILE *out, const json_t *d)
             number_at(rates, "jobs_per_s_15min"));
 }
 
+/* What is kept no longer. */
+static void print_removed(FILE *out, const json_t *removed)
+{
+    char size[TEXT_NUMBER_BYTES];
+    const json_int_t n_inputs = count_at(removed, "inputs"), n_jobs = count_at(removed, "jobs");
+    if (n_inputs + n_jobs > 0) {
+        label(out, "removed");
+        fprintf(out, "%lld inputs from done/, %lld jobs from failed/; %s\n", (long long)n_inputs,
+                (long long)n_jobs, text_size(size, (uint64_t)count_at(removed, "bytes")));
+    }
+    if (*text_at(removed, "why") != '\0') {
+        label(out, n_inputs + n_jobs > 0 ? "" : "removed");
+        put_pair(out, "not all that keep_done and keep_failed ask for: ", text_at(removed, "why"),
+                 "\n");
+    }
+}
+
+/* on_done and on_failed. */
+static void print_hooks(FILE *out, const json_t *hooks)
+{
+    if (count_at(hooks, "run") + count_at(hooks, "waiting") + count_at(hooks, "dropped") == 0) {
+        return;
+    }
+    label(out, "commands");
+    fprintf(out, "%lld run, %lld of them failed; %lld at work, %lld waiting, %lld left out\n",
+            (long long)count_at(hooks, "run"), (long long)count_at(hooks, "failed"),
+            (long long)count_at(hooks, "running"), (long long)count_at(hooks, "waiting"),
+            (long long)count_at(hooks, "dropped"));
+}
+
 void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size_t total,
                               const char *spool)
 {
@@ -250,6 +280,8 @@ void status_text_print(FILE *out, const json_t *document)
     print_list(out, "", json_object_get(document, "waiting"),
                n_waiting + (count_at(document, "n_troubles") > 0), print_waiting);
     print_rates(out, document);
+    print_hooks(out, json_object_get(document, "hooks"));
+    print_removed(out, json_object_get(document, "removed"));
     print_warnings(out, json_object_get(document, "done"));
     if (json_array_size(failed) > 0) {
         fputs("Last failures\n", out);

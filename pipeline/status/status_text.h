@@ -5,14 +5,16 @@
  *   schema 1, leat, pid, spool, output, since, uptime_s,
  *   state "starting" | "running" | "paused" | "draining", ready, why ("" or words), watching,
  *   n_waiting, waiting [{path, reason, since_s}] (the first hundred), n_troubles, n_queued,
+ *   queued [{id, name, held}] (the first hundred),
  *   socket (that was asked),
  *   in_flight [{id, name, pipeline, worker, attempt, bytes, total_bytes, for_s,
  *   waits_for "memory" | ""}],
  *   done [{id, name, result, seconds}], failed [{id, name, kind, text}] (the last twenty each,
  * newest first), totals {done, failed, requeued, input_bytes}, rates {jobs_per_s_1min,
- * jobs_per_s_15min, bytes_per_s_1min}, workers [{name, device, pid, state, deaths, again_in_s,
- * why}], a worker's state being "starting" | "ready" | "retiring" | "backing off" | "out". What is
- * missing or of another type is left out of the page, never trusted.
+ * jobs_per_s_15min, bytes_per_s_1min}, hooks {waiting, running, run, failed, dropped}, removed
+ * {inputs, jobs, bytes, why}, workers [{name, device, pid, state, deaths, again_in_s, why}], a
+ * worker's state being "starting" | "ready" | "retiring" | "backing off" | "out". What is missing
+ * or of another type is left out of the page, never trusted.
  */
 #ifndef LEAT_PIPELINE_STATUS_STATUS_TEXT_H
 #define LEAT_PIPELINE_STATUS_STATUS_TEXT_H

@@ -212,12 +212,58 @@ static void the_status_socket_is_where_systemd_or_the_user_has_room_for_it(void 
     settings_free(&s);
 }
 
+static void what_is_kept_is_an_age_a_size_or_both(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        struct settings_keep keep;
+    } cases[] = {{"30d", {2592000, 0}},
+                 {"90min", {5400, 0}},
+                 {"45s", {45, 0}},
+                 {"12h", {43200, 0}},
+                 {"2w", {1209600, 0}},
+                 {"10G", {0, UINT64_C(10) << 30}},
+                 {"1.5GiB", {0, UINT64_C(3) << 29}},
+                 {"5MB", {0, 5 << 20}},
+                 {"10K,1d", {86400, 10 << 10}},
+                 {"30d, 10G", {2592000, UINT64_C(10) << 30}},
+                 {"no", {0, 0}}};
+    static const char *const wrong[] = {"",    "30",    "d",       "0d",       "0G",   "10m",
+                                        "1d,", "1d 2d", "1G,1d,1", "30d,,10G", "-1d",  "1.5d",
+                                        ",1d", "yes",   "1y",      "10GG",     "1d,no"};
+    struct settings s;
+    bool done;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char option[64];
+        snprintf(option, sizeof(option), "--keep-done=%s", cases[i].text);
+        char *argv[] = {"watch", "--spool", "/a", "--keep-failed=1d,1G", option, NULL};
+        if (settings_parse(5, argv, &s, &done) != STATUS_OK) {
+            fail_msg("%s", status_message());
+        }
+        assert_int_equal(s.keep_done.age_s, cases[i].keep.age_s);
+        assert_int_equal(s.keep_done.bytes, cases[i].keep.bytes);
+        assert_int_equal(s.keep_failed.age_s, 86400);
+        settings_free(&s);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        char option[64];
+        snprintf(option, sizeof(option), "--keep-failed=%s", wrong[i]);
+        char *argv[] = {"watch", "--spool", "/a", option, NULL};
+        if (settings_parse(4, argv, &s, &done) != STATUS_BAD_ARGUMENT) {
+            fail_msg("'%s' is taken", wrong[i]);
+        }
+        assert_non_null(strstr(status_message(), "--keep-failed"));
+    }
+}
+
 static void one_configuration_serves_run_and_watch(void **state)
 {
     (void)state;
     struct settings s = with_config("spool = /srv/leat\nkeep_inputs = no\nreplace = yes\n"
                                     "settle = 1\nrescan = 9\ndone_file = yes\nmax_attempts = 2\n"
-                                    "reserve = 5M\ndrain = 4\nstatus_socket = /tmp/t\n",
+                                    "reserve = 5M\ndrain = 4\nstatus_socket = /tmp/t\n"
+                                    "status_group = leat\n",
                                     "");
     assert_string_equal(s.output, "leat-out");
     assert_string_equal(s.spool, "/srv/leat");
@@ -230,6 +276,7 @@ static void one_configuration_serves_run_and_watch(void **state)
     s = must_parse(line);
     assert_string_equal(s.output, "/srv/leat/out");
     assert_string_equal(s.status_socket, "/tmp/t");
+    assert_string_equal(s.status_group, "leat");
     assert_true(s.keep_inputs && s.replace);
     assert_int_equal(s.max_attempts, 4);
     settings_free(&s);
@@ -344,6 +391,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_service_has_options_of_its_own),
         cmocka_unit_test(the_status_socket_is_where_systemd_or_the_user_has_room_for_it),
+        cmocka_unit_test(what_is_kept_is_an_age_a_size_or_both),
         cmocka_unit_test(one_configuration_serves_run_and_watch),
         cmocka_unit_test(sizes_are_powers_of_1024_and_nothing_else),
         cmocka_unit_test(options_are_read_long_and_short),

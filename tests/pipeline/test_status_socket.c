@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -79,7 +80,7 @@ static void start(struct service *s, size_t bytes)
 {
     *s = (struct service){.bytes = bytes};
     assert_int_equal(uv_loop_init(&s->loop), 0);
-    if (status_socket_open(&s->loop, path, make, s, &s->socket) != STATUS_OK) {
+    if (status_socket_open(&s->loop, path, NULL, make, s, &s->socket) != STATUS_OK) {
         fail_msg("%s", status_message());
     }
 }
@@ -221,10 +222,11 @@ static void a_folder_that_others_write_to_is_refused(void **state)
     mkdir(run, 0700);
     assert_int_equal(chmod(run, 0777), 0);
     assert_int_equal(uv_loop_init(&loop), 0);
-    assert_int_equal(status_socket_open(&loop, path, make, NULL, &socket), STATUS_BAD_ARGUMENT);
+    assert_int_equal(status_socket_open(&loop, path, NULL, make, NULL, &socket),
+                     STATUS_BAD_ARGUMENT);
     assert_null(socket);
     assert_int_equal(chmod(run, 01777), 0); /* as /tmp: nobody may remove what is another's */
-    assert_int_equal(status_socket_open(&loop, path, make, NULL, &socket), STATUS_OK);
+    assert_int_equal(status_socket_open(&loop, path, NULL, make, NULL, &socket), STATUS_OK);
     status_socket_close(socket);
     assert_int_equal(chmod(run, 0700), 0);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
@@ -239,7 +241,7 @@ static void a_dead_services_socket_is_replaced_and_a_living_ones_is_not(void **s
         uv_loop_t loop;
         struct status_socket *socket;
         _exit(uv_loop_init(&loop) == 0 &&
-                      status_socket_open(&loop, path, make, NULL, &socket) == STATUS_OK
+                      status_socket_open(&loop, path, NULL, make, NULL, &socket) == STATUS_OK
                   ? 0
                   : 1);
     }
@@ -255,7 +257,7 @@ static void a_dead_services_socket_is_replaced_and_a_living_ones_is_not(void **s
     struct service s;
     start(&s, 1);
     struct status_socket *second;
-    assert_int_equal(status_socket_open(&s.loop, path, make, &s, &second), STATUS_EXISTS);
+    assert_int_equal(status_socket_open(&s.loop, path, NULL, make, &s, &second), STATUS_EXISTS);
     assert_null(second);
     struct asking a;
     ask_beside(&s, &a);
@@ -277,14 +279,15 @@ static void what_is_no_socket_is_left_alone(void **state)
     uv_loop_t loop;
     struct status_socket *socket;
     assert_int_equal(uv_loop_init(&loop), 0);
-    assert_int_equal(status_socket_open(&loop, path, make, NULL, &socket), STATUS_EXISTS);
+    assert_int_equal(status_socket_open(&loop, path, NULL, make, NULL, &socket), STATUS_EXISTS);
     assert_int_equal(uv_loop_close(&loop), 0);
     assert_int_equal(unlink(path), 0);
     char longer[256];
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
     assert_int_equal(uv_loop_init(&loop), 0);
-    assert_int_equal(status_socket_open(&loop, longer, make, NULL, &socket), STATUS_BAD_ARGUMENT);
+    assert_int_equal(status_socket_open(&loop, longer, NULL, make, NULL, &socket),
+                     STATUS_BAD_ARGUMENT);
     assert_non_null(strstr(status_message(), "--status-socket"));
     assert_int_equal(uv_loop_close(&loop), 0);
 }
@@ -369,7 +372,8 @@ static void without_a_document_who_asks_is_told_to_ask_again(void **state)
     struct service s = {.bytes = 0};
     struct asking a;
     assert_int_equal(uv_loop_init(&s.loop), 0);
-    assert_int_equal(status_socket_open(&s.loop, path, make_nothing, &s, &s.socket), STATUS_OK);
+    assert_int_equal(status_socket_open(&s.loop, path, NULL, make_nothing, &s, &s.socket),
+                     STATUS_OK);
     ask_beside(&s, &a);
     assert_int_equal(a.status, STATUS_BAD_INPUT);
     assert_null(a.document);
@@ -395,39 +399,218 @@ static void closing_drops_who_is_being_answered(void **state)
     status_socket_close(NULL);
 }
 
-/* As nobody (65534). */
-static void another_user_gets_nothing(void **state)
+/* What a process of that user and group is told, while the service runs: STATUS_OK, or STATUS_IO
+ * when it may not ask; 98: anything else, or 99: it could not become that user. */
+static int ask_as(struct service *s, uid_t user, gid_t group)
 {
-    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        json_t *document = NULL;
+        if (setgroups(0, NULL) != 0 || setgid(group) != 0 || setuid(user) != 0) {
+            _exit(99);
+        }
+        enum status code = status_socket_ask(path, &document);
+        json_decref(document);
+        const bool refused =
+            strstr(status_message(), "its own user and its status_group may") != NULL;
+        _exit(code == STATUS_OK || (code == STATUS_IO && refused) ? (int)code : 98);
+    }
+    int how = 0;
+    while (waitpid(child, &how, WNOHANG) == 0) {
+        uv_run(&s->loop, UV_RUN_NOWAIT);
+        usleep(1000);
+    }
+    assert_true(WIFEXITED(how));
+    return WEXITSTATUS(how);
+}
+
+static void start_for_group(struct service *s, const char *group)
+{
+    *s = (struct service){.bytes = 1};
+    assert_int_equal(uv_loop_init(&s->loop), 0);
+    if (status_socket_open(&s->loop, path, group, make, s, &s->socket) != STATUS_OK) {
+        fail_msg("%s", status_message());
+    }
+}
+
+static void must_be_root(void)
+{
     if (geteuid() != 0) {
         print_message("only root can become another user: not tested\n");
         skip();
     }
+    assert_int_equal(chmod(folder, 0755), 0);
+}
+
+enum { OTHER = 65534, ANOTHER = 65533 };
+
+/* As nobody (65534). */
+static void another_user_gets_nothing(void **state)
+{
+    (void)state;
     struct service s;
     char run[64];
+    must_be_root();
     snprintf(run, sizeof(run), "%s/run", folder);
     start(&s, 1);
-    assert_int_equal(chmod(folder, 0755), 0);
     assert_int_equal(chmod(run, 0755), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        json_t *document;
-        if (setgid(65534) != 0 || setuid(65534) != 0) {
-            _exit(99);
-        }
-        enum status code = status_socket_ask(path, &document);
-        _exit(strstr(status_message(), "only root and its own user may") != NULL ? (int)code : 98);
-    }
-    int how = 0;
-    while (waitpid(child, &how, WNOHANG) == 0) {
-        uv_run(&s.loop, UV_RUN_NOWAIT);
-        usleep(1000);
-    }
-    assert_true(WIFEXITED(how));
-    assert_int_equal(WEXITSTATUS(how), STATUS_IO);
+    assert_int_equal(ask_as(&s, OTHER, OTHER), STATUS_IO);
     assert_int_equal(s.n_made, 0);
     stop(&s);
     assert_int_equal(chmod(run, 0700), 0);
+}
+
+/* Also where the umask takes the group's rights away; and the folder that is made is theirs to
+ * enter. */
+static void members_of_the_group_are_answered_and_others_are_not(void **state)
+{
+    (void)state;
+    struct service s;
+    char run[64];
+    must_be_root();
+    const struct group *const group = getgrgid(OTHER);
+    assert_non_null(group);
+    snprintf(run, sizeof(run), "%s/run", folder);
+    rmdir(run);
+    const mode_t before = umask(077);
+    start_for_group(&s, group->gr_name);
+    umask(before);
+    assert_int_equal(ask_as(&s, OTHER, OTHER), STATUS_OK);
+    assert_int_equal(ask_as(&s, OTHER, ANOTHER), STATUS_IO);
+    assert_int_equal(s.n_made, 1);
+    assert_int_equal(chmod(run, 0755), 0); /* the folder lets all in: the socket does not */
+    assert_int_equal(ask_as(&s, OTHER, ANOTHER), STATUS_IO);
+    assert_int_equal(s.n_made, 1);
+    stop(&s);
+    rmdir(run);
+}
+
+/* A folder that was there keeps its rights: who cannot enter it is told about in the log. */
+static void a_group_that_cannot_be_served_leaves_the_socket_to_its_user(void **state)
+{
+    (void)state;
+    struct service s;
+    struct stat st;
+    start_for_group(&s, "no-such-group-of-leat");
+    assert_int_equal(lstat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    stop(&s);
+}
+
+/* --- the control socket */
+
+struct control {
+    struct service service; /* its loop and its socket */
+    unsigned n_taken;
+    struct status_request from[4];
+};
+
+static void take(void *user, const json_t *request, const struct status_request *from)
+{
+    struct control *c = user;
+    assert_true(json_is_object(request));
+    assert_true(c->n_taken < 4);
+    c->from[c->n_taken++] = *from;
+}
+
+static void start_control(struct control *c)
+{
+    *c = (struct control){0};
+    assert_int_equal(uv_loop_init(&c->service.loop), 0);
+    if (status_socket_open_control(&c->service.loop, path, take, c, &c->service.socket) !=
+        STATUS_OK) {
+        fail_msg("%s", status_message());
+    }
+}
+
+static void send_text(struct control *c, int fd, const char *text)
+{
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    for (int i = 0; i < 5; i++) {
+        uv_run(&c->service.loop, UV_RUN_NOWAIT);
+    }
+}
+
+/* What comes, up to the end of the stream; "": nothing. Valid until the next call. */
+static const char *answer_of(struct control *c, int fd)
+{
+    static char text[256];
+    size_t n = 0;
+    for (;;) {
+        uv_run(&c->service.loop, UV_RUN_NOWAIT);
+        const ssize_t got = recv(fd, text + n, sizeof(text) - 1 - n, MSG_DONTWAIT);
+        if (got == 0 || (got < 0 && errno != EAGAIN)) {
+            text[n] = '\0';
+            close(fd);
+            return text;
+        }
+        n += got > 0 ? (size_t)got : 0;
+    }
+}
+
+static void a_request_is_answered_at_once_or_later(void **state)
+{
+    (void)state;
+    struct control c;
+    struct stat st;
+    start_control(&c);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    const int first = connect_to_it(), second = connect_to_it();
+    send_text(&c, first, "{\"n\":");
+    send_text(&c, second, "{\"n\":2}\n");
+    assert_int_equal(c.n_taken, 1);
+    send_text(&c, first, "1}\n and more");
+    assert_int_equal(c.n_taken, 2);
+    status_request_answer(&c.from[1], json_pack("{s:i}", "n", 1));
+    status_request_answer(&c.from[0], json_pack("{s:i}", "n", 2));
+    assert_string_equal(answer_of(&c, first), "{\"n\":1}");
+    assert_string_equal(answer_of(&c, second), "{\"n\":2}");
+    stop(&c.service);
+}
+
+static void an_answer_reaches_nobody_else_when_who_asked_has_gone(void **state)
+{
+    (void)state;
+    struct control c;
+    start_control(&c);
+    const int gone = connect_to_it();
+    send_text(&c, gone, "{}\n");
+    assert_int_equal(c.n_taken, 1);
+    status_request_answer(&c.from[0], json_object());
+    assert_string_equal(answer_of(&c, gone), "{}");
+    const int other = connect_to_it(); /* in the same place */
+    send_text(&c, other, "{\"x\":1}\n");
+    assert_int_equal(c.n_taken, 2);
+    assert_int_equal(c.from[1].place, c.from[0].place);
+    status_request_answer(&c.from[0], json_pack("{s:s}", "for", "another"));
+    status_request_answer(&c.from[1], json_pack("{s:s}", "for", "it"));
+    assert_string_equal(answer_of(&c, other), "{\"for\":\"it\"}");
+    stop(&c.service);
+}
+
+static void what_is_no_request_is_not_answered(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"\n", "[]\n", "{\n", "7\n", "{} {}\n"};
+    static char longest[STATUS_REQUEST_BYTES + 2];
+    struct control c;
+    start_control(&c);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        const int fd = connect_to_it();
+        send_text(&c, fd, texts[i]);
+        assert_string_equal(answer_of(&c, fd), "");
+    }
+    memset(longest, 'x', sizeof(longest) - 1);
+    int fd = connect_to_it();
+    send_text(&c, fd, longest);
+    assert_string_equal(answer_of(&c, fd), "");
+    fd = connect_to_it();
+    send_text(&c, fd, "{}"); /* without its end */
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_string_equal(answer_of(&c, fd), "");
+    assert_int_equal(c.n_taken, 0);
+    stop(&c.service);
 }
 
 int main(void)
@@ -445,6 +628,11 @@ int main(void)
         cmocka_unit_test(without_a_document_who_asks_is_told_to_ask_again),
         cmocka_unit_test(closing_drops_who_is_being_answered),
         cmocka_unit_test(another_user_gets_nothing),
+        cmocka_unit_test(members_of_the_group_are_answered_and_others_are_not),
+        cmocka_unit_test(a_request_is_answered_at_once_or_later),
+        cmocka_unit_test(an_answer_reaches_nobody_else_when_who_asked_has_gone),
+        cmocka_unit_test(what_is_no_request_is_not_answered),
+        cmocka_unit_test(a_group_that_cannot_be_served_leaves_the_socket_to_its_user),
     };
     return cmocka_run_group_tests(tests, make_names, remove_names);
 }

@@ -31,6 +31,8 @@ static const char document_text[] =
     "'kind':'bad-input','text':'line 2, column 3: no number'}],"
     "'totals':{'done':1234,'failed':3,'requeued':2,'input_bytes':5368709120},"
     "'rates':{'jobs_per_s_1min':12.34,'jobs_per_s_15min':0.5,'bytes_per_s_1min':47185920},"
+    "'hooks':{'waiting':3,'running':4,'run':12,'failed':1,'dropped':2},"
+    "'removed':{'inputs':5,'jobs':2,'bytes':3072,'why':'done/x.csv: not permitted'},"
     "'workers':[{'name':'cpu','device':'2 threads','pid':4712,'state':'busy','deaths':0,"
     "'again_in_s':0,'why':''},{'name':'cuda0','device':'','pid':0,'state':'waiting','deaths':3,"
     "'again_in_s':8,'why':'ended by signal 9'}]}";
@@ -91,6 +93,9 @@ static void the_page_tells_what_the_document_holds(void **state)
         "  so far     1234 done, 3 failed, 2 requeued; 5.00 GiB read\n",
         "Last warnings\n  d: two of its sensors stand still\n  d: \\x1b[2J\n",
         "  rates      12.3 jobs/s and 45.0 MiB/s in the last minute, 0.5 jobs/s in the last 15\n",
+        "  commands   12 run, 1 of them failed; 4 at work, 3 waiting, 2 left out\n",
+        "  removed    5 inputs from done/, 2 jobs from failed/; 3.00 KiB\n",
+        "             not all that keep_done and keep_failed ask for: done/x.csv: not permitted\n",
         "  20261121-030441-000003  f.clusters.csv: internal\n      the worker died 3 times\n"
         "  20261121-030441-000002  e.clusters.csv: bad-input\n      line 2, column 3: no number\n",
         "  and 1 more\n"

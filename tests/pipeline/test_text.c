@@ -101,9 +101,40 @@ static void text_from_outside_is_put_as_the_log_shows_it(void **state)
     free(shown);
 }
 
+static void a_command_is_split_at_blanks_but_for_what_is_quoted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *command;
+        const char *words[5];
+    } cases[] = {{"a", {"a"}},
+                 {"  /bin/a\tb  c ", {"/bin/a", "b", "c"}},
+                 {"sh -c 'a \"b\"; c' x", {"sh", "-c", "a \"b\"; c", "x"}},
+                 {"a \"b 'c'\"d '' \"\"", {"a", "b 'c'd", "", ""}},
+                 {"a b c d e", {"a", "b", "c", "d", "e"}}};
+    static const char *const wrong[] = {"", "  \t", "''", "a 'b", "a \"b' c", "'"};
+    char **words;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        assert_int_equal(text_split(cases[i].command, &words), STATUS_OK);
+        size_t n = 0;
+        for (; n < 5 && cases[i].words[n] != NULL; n++) {
+            assert_string_equal(words[n], cases[i].words[n]);
+        }
+        assert_null(words[n]);
+        assert_null(words[n + 1]);
+        words[n] = *words; /* there is a place */
+        free(words);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        assert_int_equal(text_split(wrong[i], &words), STATUS_BAD_ARGUMENT);
+        assert_null(words);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_command_is_split_at_blanks_but_for_what_is_quoted),
         cmocka_unit_test(sizes_for_people_have_three_digits),
         cmocka_unit_test(durations_for_people_never_show_sixty),
         cmocka_unit_test(a_distance_counts_edits_and_swaps),

@@ -219,7 +219,8 @@ class Spool:
 
     def __init__(self, name):
         os.makedirs(name)
-        self.service = Service(FAULTY, os.path.abspath(name), settle=0.1, threads=1, reserve=0)
+        self.service = Service(FAULTY, os.path.abspath(name), settle=0.1, threads=1, reserve=0, keep_done="1000d, 1000G",
+                               keep_failed="1000d", on_done="true", on_failed="true")
         self.ledger = Ledger(self.service)
         self.log = os.path.abspath(os.path.join(name, "fault"))
         content = Content(SEED)

@@ -18,9 +18,9 @@ _leat leat "${@: -1}" "${@: -2:1}"
 echo ${COMPREPLY[@]}' bash "$@")
     [ "$got" = "$wanted" ] || fail "'$*' offers '$got' instead of '$wanted'"
 }
-offers 'run retry' leat r
+offers 'run retry release' leat r
 offers '--memory' leat run --mem
-offers '--keep-inputs' leat watch --keep
+offers '--keep-inputs --keep-done --keep-failed' leat watch --keep
 offers '' leat check --for
 offers 'auto cpu cuda' leat run -b ''
 offers 'cpu cuda' leat run --backend = c

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from patience import WAIT_S  # noqa: E402
 
 LEAT, MANUALS = sys.argv[1:]
 VALUES = {"FILE": "x.conf", "DIR": "out", "PATH": "x.sock", "KEY=VALUE": "top=3", "NAME": "pearson", "N": "2", "SIZE": "1G",
-          "SECONDS": "5", "I/N|auto": "1/2", "LIST": "exp", "X": "0.5", "METRES": "5"}
+          "COMMAND": "true", "AGE,SIZE": "30d,1G", "SECONDS": "5", "I/N|auto": "1/2", "LIST": "exp", "X": "0.5", "METRES": "5"}
+SERVICE = ("watch", "status", "retry", "hold", "release", "delete", "flush")
 
 
 def check(right, what):
@@ -53,7 +55,7 @@ def is_refused(command, name, arg):
 
 
 def walk_options():
-    manuals = {c: page("leat.1") + (page("leat-watch.8") if c in ("watch", "status", "retry") else "") for c in commands()}
+    manuals = {c: page("leat.1") + (page("leat-watch.8") if c in SERVICE else "") for c in commands()}
     options = {c: options_of(leat(c, "--help")[1]) for c in manuals}
     everything = {name: arg for of in options.values() for name, arg in of.items()}
     n = 0
@@ -139,9 +141,46 @@ def of_service(bad):
     os.rename(bad, "s/in/" + bad)
     ready, ended, retried = watch()
     paused, _, _ = watch("--reserve", "1000000T")
-    return {"status": {ready, paused, leat("status", "--spool", "s", "--status-socket", "none")[0]},
+    return {**of_hands(), "status": {ready, paused, leat("status", "--spool", "s", "--status-socket", "none")[0]},
             "watch": {ended, leat("watch")[0]},
             "retry": {retried, leat("retry", "--spool", "s", "nix")[0], some_of_two()}}
+
+
+def of_hands():
+    """With two jobs that wait behind a long one."""
+    samples = os.path.join(MANUALS, "..", "samples")
+    os.makedirs("h/in")
+    for part in "dem", "source":
+        shutil.copy(os.path.join(samples, f"slope.{part}.asc"), f"h/in/long.{part}.asc")
+    with open("h.conf", "w") as f:
+        f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
+    socket, give_up = os.path.abspath("h.sock"), time.monotonic() + WAIT_S
+    with open("log", "w") as log:
+        service = subprocess.Popen([LEAT, "watch", "--spool", "h", "--status-socket", socket, "-b", "cpu", "-c", "h.conf",
+                                    "--jobs", "1", "--drain", "0"], stderr=log)
+
+    def until(ask, what):
+        while not (answer := ask(json.loads(leat("status", "--json", "--status-socket", socket)[1] or "{}"))):
+            check(time.monotonic() < give_up and service.poll() is None, f"never: {what}; {open('log').read()}")
+            time.sleep(0.02)
+        return answer
+
+    until(lambda status: status.get("in_flight"), "a long job")
+    for i in range(24):
+        with open(f"h/in/t{i}.clusters.csv", "w") as f:
+            f.write("1,2,3\n4,5,7\n")
+    a, b = until(lambda status: len(status["queued"]) >= 2 and [job["id"] for job in status["queued"]], "two that wait")[:2]
+
+    def ask(*words):
+        return leat(*words, "--status-socket", socket)[0]
+
+    seen = {"hold": {ask("hold", a, b), ask("hold", a, "nix"), ask("hold", "nix")},
+            "release": {ask("release", a), ask("release", b, "nix"), ask("release", "nix")},
+            "delete": {ask("delete", a), ask("delete", b, "nix"), ask("delete", "nix")}, "flush": {ask("flush")}}
+    service.send_signal(signal.SIGTERM)
+    service.wait(WAIT_S)
+    seen["flush"].add(ask("flush"))
+    return seen
 
 
 def some_of_two():

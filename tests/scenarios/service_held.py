@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from service import OTHER, Service, grid, service_of_another, table
+from service import LEAT, OTHER, Service, grid, service_of_another, table
 
 # One job's result cannot be published, nor its input archived: it waits, says why, and nobody waits for it.
 s = service_of_another()
@@ -14,6 +14,8 @@ s.drop("sub/a.clusters.csv", table())
 for folder in "out/sub", "done/sub":
     s.until(lambda: all(word in s.waits().get("in/sub/a.clusters.csv", "") for word in (folder, "ermission denied")),
             f"a job that is held for {folder}, and why")
+    s.until(lambda: "1 jobs that waited" in subprocess.run([LEAT, "flush", "--status-socket", s.socket], stderr=subprocess.PIPE,
+                                                           text=True).stderr, "a flush, which tries it at once")
     if folder == "out/sub":
         os.chown("other/spool/out/sub", OTHER, OTHER)
 for i in range(50):

@@ -28,9 +28,11 @@ def environment_number(name, otherwise):
 
 
 def kills(b):
-    """Supervisor and workers killed at random instants, in the midst of drops of every kind."""
+    """Supervisor and workers killed at random instants, in the midst of drops of every kind, of commands for jobs that have
+    ended, and of looks for what is not to be kept, which is nothing."""
     rounds = environment_number("LEAT_SERVICE_ROUNDS", 100)
     n = collections.Counter()
+    b.service.configure(keep_done="1000d, 1000G", keep_failed="1000d", on_done="true", on_failed="true")
     b.service.start()
     while n["service"] + n["worker"] < rounds:
         n["turns"] += 1

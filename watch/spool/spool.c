@@ -171,8 +171,9 @@ void spool_names_free(struct spool_names *list)
 
 bool spool_forget(struct spool *s, const char *id, bool inputs_left)
 {
-    static const char *const files[] = {"attempts",    "job.new", "commit.new", "reason.json.new",
-                                        "reason.json", "job",     "commit",     "published"};
+    static const char *const files[] = {"attempts",        "job.new",     "commit.new",
+                                        "reason.json.new", "reason.json", "job",
+                                        "commit",          "published",   "hold"};
     int fd = spool_open_work(s->work_fd, id, "");
     int error = fd < 0 && !spool_is_absent(errno) ? errno : 0;
     if (fd >= 0) {
@@ -375,6 +376,7 @@ enum status spool_open(const struct spool_options *options, struct spool **out)
     if (s == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the spool");
     }
+    pthread_mutex_init(&s->archiving, NULL);
     s->root_fd = s->in_fd = s->done_fd = s->failed_fd = s->work_fd = s->out_fd = s->lock_fd = -1;
     spool_configure(s, options->delete_inputs, options->replace, options->max_attempts,
                     options->reserve_bytes);
@@ -417,6 +419,7 @@ void spool_close(struct spool *s)
     free(s->root);
     free(s->out);
     free(s->require_mount);
+    pthread_mutex_destroy(&s->archiving);
     free(s);
 }
 

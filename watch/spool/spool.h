@@ -18,11 +18,11 @@
  *   claim -> [wait -> verify] -> attempt -> (the work, by others) -> durable -> commit -> publish
  *         -> archive;      fail from anywhere before commit;      requeue -> attempt again
  *
- * Steps are synchronous and meant for a thread of libuv's pool. One call at a time per spool: there
- * are no locks inside; a job belongs to the call while it runs. Every step takes an array of jobs
- * that stand at it, shares the fsyncs among them, and leaves in each job how that one fared: one
- * job's trouble is not another's. A step may be repeated for a job whose outcome was
- * SPOOL_TRANSIENT.
+ * Steps are synchronous and meant for a thread of libuv's pool. One call at a time per spool, but
+ * for spool_sweep and spool_hold: there are no locks inside; a job belongs to the call while it
+ * runs. Every step takes an array of jobs that stand at it, shares the fsyncs among them, and
+ * leaves in each job how that one fared: one job's trouble is not another's. A step may be repeated
+ * for a job whose outcome was SPOOL_TRANSIENT.
  *
  * Knows nothing of the jobs' content, of workers or of routes.
  */
@@ -32,6 +32,7 @@
 #include "formats/base/status.h"
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,6 +99,7 @@ struct spool_job {
     enum spool_state state;
     enum spool_outcome outcome; /* of the last step */
     char *message;              /* why it was not SPOOL_OK; NULL: no memory, or it was */
+    bool held;                  /* by the administrator: it is not to be attempted */
     void *user;                 /* the caller's */
     /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
      * result, whether it has got its name since the start, whether `job` is not yet what the inputs
@@ -239,12 +241,38 @@ bool spool_has_failed(const struct spool *s, const char *id);
  * in place. */
 bool spool_is_full(const struct spool *s);
 
+/* Holds a claimed job, or releases it: what spool_recover finds as job->held from then on. Nothing
+ * here heeds that: who attempts jobs does. On any thread, also while a step is taken of other jobs.
+ * STATUS_IO, STATUS_NO_SPACE. */
+enum status spool_hold(struct spool *s, const char *id, bool hold) STATUS_MUST_CHECK;
+
+/* What a folder keeps: nothing that has been there for longer, nor more than so many bytes. 0: any.
+ */
+struct spool_keep {
+    uint64_t age_s, bytes;
+};
+struct spool_sweep {
+    struct spool_keep done, failed;
+    const atomic_bool *stop; /* set by another thread: ends soon; NULL: does not */
+    /* What was removed: inputs in done/, jobs in failed/, and their bytes. */
+    size_t n_inputs, n_jobs;
+    uint64_t bytes;
+    bool more;       /* of what is to be removed has been left: sweep again */
+    size_t n_errors; /* what could not be looked at, or removed; the first: */
+    char why[256];
+};
+/* Removes what done/ and failed/ are not to keep, the oldest first, at most some thousand files: in
+ * done/ regular files, and then folders that are empty and belong to this process's user; in
+ * failed/ whole jobs. Reads the first three members of *sweep, which is else 0; sets the others. On
+ * any thread, also while a step is taken; one at a time, between spool_recover and spool_close. */
+void spool_sweep(struct spool *s, struct spool_sweep *sweep);
+
 /* ".ID.part", the part folder's name in OUT. */
 void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8]);
 /* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure. Needs no
  * spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such job,
  * or an input of it is missing, and nothing was moved; STATUS_EXISTS: a file of that name waits in
- * in/ already, and nothing was moved. */
+ * in/ already, or the job is being removed or put back by somebody else, and nothing was moved. */
 enum status spool_retry(const char *root, const char *id) STATUS_MUST_CHECK;
 
 #endif

@@ -170,8 +170,9 @@ static enum status move_inputs(const char *root, const char *id, const char *fol
 
 static void forget_failure(int failed_fd, int job_fd, const char *id)
 {
-    static const char *const files[] = {"attempts",        "job.new", "commit",      "commit.new",
-                                        "reason.json.new", "job",     "reason.json", retried};
+    static const char *const files[] = {
+        "attempts", "job.new",     "commit", "commit.new", "reason.json.new",
+        "job",      "reason.json", "hold",   retried};
     disk_remove_folder("retry.forget", job_fd, "in");
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         disk_unlink("retry.forget", job_fd, files[i]);
@@ -270,6 +271,10 @@ enum status spool_retry(const char *root, const char *id)
                            id, root);
     } else if (job_fd < 0) {
         code = status_fail_errno(EACCES, "'%s/failed/%s' cannot be opened", root, id);
+    } else if (!spool_lock_failed(job_fd)) {
+        code =
+            status_fail(STATUS_EXISTS,
+                        "'%s/failed/%s' is being put back or removed by somebody else", root, id);
     } else {
         code = retry_in(root, id, in_fd, failed_fd, job_fd);
     }

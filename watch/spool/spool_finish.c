@@ -302,7 +302,7 @@ static void sync_left(struct spool *s, struct spool_job *const jobs[], size_t n)
     }
 }
 
-void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
+static void archive_all(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (spool_enter_step(jobs[i], SPOOL_PUBLISHED)) {
@@ -328,6 +328,14 @@ void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
         }
         job->state = SPOOL_ENDED;
     }
+}
+
+/* No folder of done/ goes while an input is on its way to it. */
+void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n)
+{
+    pthread_mutex_lock(&s->archiving);
+    archive_all(s, jobs, n);
+    pthread_mutex_unlock(&s->archiving);
 }
 
 void spool_finish(struct spool *s, struct spool_job *const jobs[], size_t n)

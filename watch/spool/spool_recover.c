@@ -153,6 +153,7 @@ static enum status look_at(int job_fd, const char *id, struct found *f, struct s
                                                     sizeof(char *), spool_by_name) == NULL;
     }
     (*job)->n_attempts = spool_read_attempts(job_fd);
+    (*job)->held = spool_is_held(job_fd);
     (*job)->reason = f->has_reason ? spool_read_reason(job_fd) : NULL;
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "watch/spool/spool.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 
 struct spool {
@@ -14,8 +15,9 @@ struct spool {
     bool delete_inputs, replace;
     unsigned max_attempts;
     uint64_t reserve_bytes;
-    bool is_full;       /* there was less room than the reserve, and not yet twice as much */
-    int64_t last_id_us; /* of the youngest id given or found */
+    bool is_full;              /* there was less room than the reserve, and not yet twice as much */
+    int64_t last_id_us;        /* of the youngest id given or found */
+    pthread_mutex_t archiving; /* held while inputs go to done/, or leave it */
 };
 
 /* A line of `attempts`: "2026-11-21T03:04:41Z\n". */
@@ -147,6 +149,11 @@ bool spool_choose_name(const struct spool *s, struct spool_job *job);
 /* spool_fail.c: of what is in failed/, ends what a retry that was cut short has left: a failure
  * again while it has inputs, else nothing. */
 void spool_end_retries(struct spool *s, const struct spool_names *failed);
+/* spool_hold.c: whether the job in that folder is held. */
+bool spool_is_held(int job_fd);
+/* spool_keep.c: takes a failed job's folder for this process, until it is closed; false: somebody
+ * else has it. */
+bool spool_lock_failed(int job_fd);
 /* spool_fail.c: moves .work/ID, which holds its reason.json, to failed/. */
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n);
 

@@ -1,0 +1,479 @@
+/*
+ * hooks - on_done and on_failed: the administrator's commands for jobs that have ended. A few run
+ * at a time, some wait, and what comes beyond that is left out and counted: nobody waits for them.
+ * They are asked for once the job's end is on disk, and remembered nowhere but here: a service that
+ * is killed forgets those that wait, and runs none twice.
+ *
+ * Each is a session of its own, so that what it has started ends with it when its time is over.
+ */
+#include "pipeline/service/service_state.h"
+
+#include "formats/base/log.h"
+#include "pipeline/names/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    AT_ONCE = 4,
+    WAITING = 256,
+    FACTS = 12,
+    LINE_BYTES = 1000,
+    LINES = 100,  /* of one command's output that are logged */
+    REST_MS = 500 /* after its end, for output that others hold open */
+};
+
+/* A command for one job. */
+struct hook {
+    STAILQ_ENTRY(hook) place;
+    const char *event; /* "on_done" */
+    char *name;        /* of the job */
+    char **argv;       /* one allocation, as text_split() makes it */
+    char *path;        /* the last argument */
+    char *facts[FACTS + 1];
+};
+
+struct slot {
+    struct service *service;
+    struct hook *hook; /* NULL: free */
+    uv_process_t process;
+    uv_pipe_t output;
+    uv_timer_t timer;
+    int n_open; /* handles that are not closed yet */
+    bool has_exited, is_late;
+    double limit_s; /* of its time; 0: none */
+    char line[LINE_BYTES + 1];
+    size_t n_line;
+    unsigned n_lines;
+};
+
+struct service_hooks {
+    STAILQ_HEAD(, hook) waiting;
+    size_t n_waiting, n_running;
+    struct slot slots[AT_ONCE];
+    bool has_ended; /* none is run any more */
+    bool is_full;   /* and that has been said */
+    size_t n_run, n_failed, n_dropped;
+};
+
+static void start_next(struct service *s);
+
+static void free_hook(struct hook *hook)
+{
+    if (hook != NULL) {
+        for (size_t i = 0; i < FACTS; i++) {
+            free(hook->facts[i]);
+        }
+        free(hook->name);
+        free(hook->argv);
+        free(hook->path);
+        free(hook);
+    }
+}
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+static void log_line(struct slot *slot)
+{
+    if (slot->n_line == 0) {
+        return;
+    }
+    slot->line[slot->n_line] = '\0';
+    slot->n_line = 0;
+    if (++slot->n_lines <= LINES) {
+        log_info("%s of %s: %s", slot->hook->event, slot->hook->name, slot->line);
+    } else if (slot->n_lines == LINES + 1) {
+        log_info("%s of %s: further output is not logged", slot->hook->event, slot->hook->name);
+    }
+}
+
+static void take_output(struct slot *slot, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char c = text[i];
+        if (c == '\n' || slot->n_line == LINE_BYTES) {
+            log_line(slot);
+        }
+        if (c != '\n') {
+            slot->line[slot->n_line++] = c != '\0' ? c : ' ';
+        }
+    }
+}
+
+/* --- its end ---------------------------------------------------------------------------------- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct slot *const slot = handle->data;
+    struct service *const s = slot->service;
+    if (--slot->n_open > 0) {
+        return;
+    }
+    free_hook(slot->hook);
+    slot->hook = NULL;
+    s->hooks->n_running--;
+    start_next(s);
+    s->is_changed = true;
+}
+
+static void close_slot(struct slot *slot)
+{
+    if (!uv_is_closing((uv_handle_t *)&slot->timer)) {
+        log_line(slot);
+        uv_close((uv_handle_t *)&slot->timer, on_closed);
+        uv_close((uv_handle_t *)&slot->output, on_closed);
+        uv_close((uv_handle_t *)&slot->process, on_closed);
+    }
+}
+
+static void kill_it(struct slot *slot)
+{
+    if (slot->hook != NULL && !slot->has_exited && slot->process.pid > 0) {
+        kill(-slot->process.pid, SIGKILL);
+    }
+}
+
+static void on_time(uv_timer_t *timer)
+{
+    struct slot *const slot = timer->data;
+    if (slot->has_exited) {
+        close_slot(slot); /* somebody else has its output open */
+        return;
+    }
+    slot->is_late = true;
+    kill_it(slot);
+}
+
+static void on_ended(uv_process_t *process, int64_t status, int number)
+{
+    struct slot *const slot = process->data;
+    const struct hook *const hook = slot->hook;
+    kill(-process->pid, SIGKILL); /* what it has left behind */
+    slot->has_exited = true;
+    if (slot->is_late) {
+        log_warning("%s of %s: '%s' was killed: it took longer than %g s (hook_timeout)",
+                    hook->event, hook->name, hook->argv[0], slot->limit_s);
+    } else if (number != 0) {
+        log_warning("%s of %s: '%s' ended by signal %d", hook->event, hook->name, hook->argv[0],
+                    number);
+    } else if (status != 0) {
+        log_warning("%s of %s: '%s' ended with status %d", hook->event, hook->name, hook->argv[0],
+                    (int)status);
+    }
+    slot->service->hooks->n_failed += slot->is_late || number != 0 || status != 0;
+    if (uv_is_closing((uv_handle_t *)&slot->output) ||
+        !uv_is_active((uv_handle_t *)&slot->output)) {
+        close_slot(slot);
+    } else {
+        uv_timer_start(&slot->timer, on_time, REST_MS, 0);
+    }
+}
+
+static void make_room(uv_handle_t *handle, size_t wanted, uv_buf_t *buffer)
+{
+    static char room[4096]; /* of the loop's thread, and empty before it is asked for again */
+    (void)handle;
+    (void)wanted;
+    *buffer = uv_buf_init(room, sizeof(room));
+}
+
+static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
+{
+    struct slot *const slot = stream->data;
+    if (n > 0) {
+        take_output(slot, buffer->base, (size_t)n);
+    } else if (n < 0) {
+        uv_read_stop(stream);
+        if (slot->has_exited) {
+            close_slot(slot);
+        }
+    }
+}
+
+/* --- its begin -------------------------------------------------------------------------------- */
+
+/* The service's own environment, but for what is between it and systemd, and the facts. For free();
+ * NULL: no memory. */
+static char **make_environment(const struct hook *hook)
+{
+    static const char *const own[] = {"NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_", "LEAT_",
+                                      "OPENBLAS_NUM_THREADS="};
+    size_t n = 0, kept = 0;
+    while (environ[n] != NULL) {
+        n++;
+    }
+    char **const list = calloc(n + FACTS + 1, sizeof(*list));
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        bool is_own = false;
+        for (size_t k = 0; k < sizeof(own) / sizeof(*own); k++) {
+            is_own = is_own || strncmp(environ[i], own[k], strlen(own[k])) == 0;
+        }
+        if (!is_own) {
+            list[kept++] = environ[i];
+        }
+    }
+    for (size_t i = 0; list != NULL && hook->facts[i] != NULL; i++) {
+        list[kept++] = hook->facts[i];
+    }
+    return list;
+}
+
+/* 0, or what uv_spawn says. The handles are open in every case but that of no memory or no pipe. */
+static int spawn(struct slot *slot, int output_fd)
+{
+    uv_stdio_container_t stdio[] = {
+        {.flags = UV_IGNORE}, /* /dev/null */
+        {.flags = UV_INHERIT_FD, .data = {.fd = output_fd}},
+        {.flags = UV_INHERIT_FD, .data = {.fd = output_fd}},
+    };
+    char **const environment = make_environment(slot->hook);
+    uv_process_options_t options = {.file = slot->hook->argv[0],
+                                    .args = slot->hook->argv,
+                                    .env = environment,
+                                    .flags = UV_PROCESS_DETACHED,
+                                    .stdio = stdio,
+                                    .stdio_count = 3,
+                                    .exit_cb = on_ended};
+    const int failed =
+        environment != NULL ? uv_spawn(&slot->service->loop, &slot->process, &options) : UV_ENOMEM;
+    free(environment);
+    return failed;
+}
+
+static void run(struct slot *slot, struct hook *hook)
+{
+    struct service *const s = slot->service;
+    uv_loop_t *const loop = &s->loop;
+    int ends[2] = {-1, -1};
+    slot->hook = hook;
+    slot->has_exited = slot->is_late = false;
+    slot->limit_s = s->settings->hook_timeout_s;
+    slot->n_line = slot->n_lines = 0;
+    slot->n_open = 3;
+    slot->process = (uv_process_t){0};
+    uv_timer_init(loop, &slot->timer);
+    uv_pipe_init(loop, &slot->output, 0);
+    slot->timer.data = slot->output.data = slot;
+    int failed = pipe2(ends, O_CLOEXEC) != 0 ? uv_translate_sys_error(errno) : 0;
+    if (failed == 0 && (failed = uv_pipe_open(&slot->output, ends[0])) != 0) {
+        close(ends[0]);
+    }
+    if (failed == 0) {
+        failed = spawn(slot, ends[1]);
+    }
+    if (ends[1] >= 0) {
+        close(ends[1]);
+    }
+    slot->process.data = slot;
+    s->hooks->n_run++;
+    if (failed == 0 &&
+        (failed = uv_read_start((uv_stream_t *)&slot->output, make_room, on_output)) != 0) {
+        kill_it(slot);
+    }
+    if (failed == 0) {
+        if (slot->limit_s > 0) {
+            uv_timer_start(&slot->timer, on_time, (uint64_t)(slot->limit_s * 1000), 0);
+        }
+        return;
+    }
+    if (slot->process.loop == NULL) { /* not even tried: it has no handle */
+        slot->n_open--;
+    }
+    s->hooks->n_failed++;
+    log_warning("%s of %s: '%s' cannot be run: %s", hook->event, hook->name, hook->argv[0],
+                uv_strerror(failed));
+    uv_close((uv_handle_t *)&slot->timer, on_closed);
+    uv_close((uv_handle_t *)&slot->output, on_closed);
+    if (slot->process.loop != NULL) {
+        uv_close((uv_handle_t *)&slot->process, on_closed);
+    }
+}
+
+static void start_next(struct service *s)
+{
+    struct service_hooks *const h = s->hooks;
+    struct hook *hook;
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        if (h->slots[i].hook == NULL && (hook = STAILQ_FIRST(&h->waiting)) != NULL) {
+            STAILQ_REMOVE_HEAD(&h->waiting, place);
+            h->n_waiting--;
+            h->n_running++;
+            run(&h->slots[i], hook);
+        }
+    }
+    if (h->n_waiting < WAITING / 2) {
+        h->is_full = false;
+    }
+}
+
+/* --- asked for -------------------------------------------------------------------------------- */
+
+/* Takes text over; NULL: no memory, or there is none of it. */
+static bool add_fact(struct hook *hook, const char *name, const char *text)
+{
+    size_t i = 0;
+    while (hook->facts[i] != NULL) {
+        i++;
+    }
+    return asprintf(&hook->facts[i], "%s=%s", name, text != NULL ? text : "") >= 0 ||
+           (hook->facts[i] = NULL, false);
+}
+
+/* NULL: no memory. */
+static struct hook *new_hook(const char *event, const char *command, const struct service *s,
+                             const struct service_job *job, char *path)
+{
+    struct hook *const hook = calloc(1, sizeof(*hook));
+    char attempts[16], seconds[32];
+    const json_t *const pipeline = json_object_get(job->spool->parameters, "pipeline");
+    if (hook == NULL) {
+        free(path);
+        return NULL;
+    }
+    hook->event = event;
+    hook->path = path;
+    hook->name = strdup(job->name);
+    snprintf(attempts, sizeof(attempts), "%u", job->spool->n_attempts);
+    snprintf(seconds, sizeof(seconds), "%.3f", job->seconds);
+    bool good = path != NULL && hook->name != NULL && text_split(command, &hook->argv) == STATUS_OK;
+    good = good && add_fact(hook, "LEAT_EVENT", event + strlen("on_"));
+    good = good && add_fact(hook, "LEAT_ID", job->spool->id);
+    good = good && add_fact(hook, "LEAT_NAME", job->name);
+    good = good && add_fact(hook, "LEAT_SPOOL", s->settings->spool);
+    good = good && add_fact(hook, "LEAT_PIPELINE", json_string_value(pipeline));
+    good = good && add_fact(hook, "LEAT_ATTEMPTS", attempts);
+    if (strcmp(event, "on_done") == 0) {
+        good = good && add_fact(hook, "LEAT_RESULT", path);
+        good = good && add_fact(hook, "LEAT_SECONDS", seconds);
+    } else {
+        good = good && add_fact(hook, "LEAT_FAILED", path);
+        good = good && add_fact(hook, "LEAT_KIND", job->kind);
+        good = good && add_fact(hook, "LEAT_REASON", job->text);
+    }
+    if (!good) {
+        free_hook(hook);
+        return NULL;
+    }
+    size_t n = 0; /* text_split leaves a place behind the last word */
+    while (hook->argv[n] != NULL) {
+        n++;
+    }
+    hook->argv[n] = path;
+    return hook;
+}
+
+static bool has_hooks(struct service *s)
+{
+    if (s->hooks == NULL && (s->hooks = calloc(1, sizeof(*s->hooks))) != NULL) {
+        STAILQ_INIT(&s->hooks->waiting);
+        for (size_t i = 0; i < AT_ONCE; i++) {
+            s->hooks->slots[i].service = s;
+        }
+    }
+    return s->hooks != NULL;
+}
+
+/* Takes `path` over. */
+static void ask(struct service *s, const char *event, const char *command,
+                const struct service_job *job, char *path)
+{
+    struct hook *hook = NULL;
+    if (!has_hooks(s)) {
+        free(path);
+        log_warning("%s of %s is not run: no memory", event, job->name);
+        return;
+    }
+    struct service_hooks *const h = s->hooks;
+    const bool is_full = h->n_waiting >= WAITING || h->has_ended;
+    if (is_full) {
+        free(path);
+    } else {
+        hook = new_hook(event, command, s, job, path);
+    }
+    if (hook == NULL) {
+        h->n_dropped++;
+        if (!is_full) {
+            log_warning("%s of %s is not run: no memory", event, job->name);
+        } else if (!h->is_full) {
+            log_warning(
+                "%s of %s, and perhaps of more jobs, is not run: %s (leat status counts them)",
+                event, job->name,
+                h->has_ended ? "the service is stopping" : "too many wait for their turn");
+            h->is_full = true;
+        }
+        return;
+    }
+    STAILQ_INSERT_TAIL(&h->waiting, hook, place);
+    h->n_waiting++;
+    start_next(s);
+}
+
+void hooks_done(struct service *s, const struct service_job *job)
+{
+    char *path;
+    const char *const result =
+        job->spool->published != NULL ? job->spool->published : job->spool->stem;
+    if (s->settings->on_done != NULL) {
+        const int n = asprintf(&path, "%s/%s", s->settings->output, result);
+        ask(s, "on_done", s->settings->on_done, job, n >= 0 ? path : NULL);
+    }
+}
+
+void hooks_failed(struct service *s, const struct service_job *job)
+{
+    char *path;
+    if (s->settings->on_failed != NULL) {
+        const int n = asprintf(&path, "%s/failed/%s", s->settings->spool, job->spool->id);
+        ask(s, "on_failed", s->settings->on_failed, job, n >= 0 ? path : NULL);
+    }
+}
+
+bool hooks_are_left(const struct service *s)
+{
+    return s->hooks != NULL && s->hooks->n_waiting + s->hooks->n_running > 0;
+}
+
+void hooks_end(struct service *s)
+{
+    struct hook *hook;
+    if (!has_hooks(s) || s->hooks->has_ended) {
+        return;
+    }
+    struct service_hooks *const h = s->hooks;
+    h->has_ended = true;
+    if (hooks_are_left(s)) {
+        log_warning(
+            "%zu commands of on_done and on_failed are killed, and %zu not run: the service "
+            "is stopping",
+            h->n_running, h->n_waiting);
+    }
+    while ((hook = STAILQ_FIRST(&h->waiting)) != NULL) {
+        STAILQ_REMOVE_HEAD(&h->waiting, place);
+        h->n_waiting--;
+        h->n_dropped++;
+        free_hook(hook);
+    }
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        kill_it(&h->slots[i]);
+    }
+}
+
+void hooks_free(struct service *s)
+{
+    free(s->hooks);
+    s->hooks = NULL;
+}
+
+json_t *hooks_status(const struct service *s)
+{
+    static const struct service_hooks none;
+    const struct service_hooks *const h = s->hooks != NULL ? s->hooks : &none;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "waiting", (json_int_t)h->n_waiting, "running",
+                     (json_int_t)h->n_running, "run", (json_int_t)h->n_run, "failed",
+                     (json_int_t)h->n_failed, "dropped", (json_int_t)h->n_dropped);
+}

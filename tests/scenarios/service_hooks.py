@@ -1,0 +1,154 @@
+"""on_done and on_failed; see service_hooks.sh."""
+import json
+import os
+import signal
+
+from service import Service, table
+
+HERE = os.getcwd()
+
+
+def script(name, text):
+    with open(name, "w") as f:
+        f.write("#!/bin/sh\n" + text)
+    os.chmod(name, 0o755)
+    return os.path.join(HERE, name)
+
+
+def lines(name):
+    if not os.path.exists(name):
+        return []
+    with open(name) as f:
+        return f.read().split("\n")[:-1]
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+# What it is told, and what is made of its output and its end.
+told = script("told.sh", f'''exec 3>told.new
+printf '%s\\n' "$#" "$@" >&3
+env | grep '^LEAT_' | sort >&3
+[ -z "$NOTIFY_SOCKET" ] || echo "it could speak to systemd" >&3
+cat; echo "said on output"; printf 'and \\033[2J on error' >&2
+exec 3>&-
+mv told.new "told.$LEAT_EVENT"
+[ "$LEAT_EVENT" = done ] || exit 3
+''')
+s = Service("spool", "--on-done", f"{told} -x 'a  $HOME \"b\"'", "--on-failed", told, env={"NOTIFY_SOCKET": "", "LEAT_X": "1"})
+s.drop("sub/good one.clusters.csv", table())
+s.until(lambda: os.path.exists("told.done"), "a command for a job that is done")
+job = s.status()["done"][0]
+got = lines("told.done")
+result = s.spool + "/out/sub/good one"
+s.check(got[:4] == ["3", "-x", 'a  $HOME "b"', result], got)
+facts = dict(line.split("=", 1) for line in got[4:])
+s.check(float(facts.pop("LEAT_SECONDS")) > 0 and facts == {
+    "LEAT_EVENT": "done", "LEAT_ID": job["id"], "LEAT_NAME": "in/sub/good one.clusters.csv", "LEAT_PIPELINE": "pearson",
+    "LEAT_ATTEMPTS": "1", "LEAT_SPOOL": s.spool, "LEAT_RESULT": result}, facts)
+s.until(lambda: "on_done of in/sub/good one.clusters.csv: said on output" in s.said(), "its output in the log")
+s.until(lambda: "on_done of in/sub/good one.clusters.csv: and \\x1b[2J on error" in s.said(), "its last line, without an end")
+s.drop("bad.clusters.csv", "1,2\n3,x\n")
+s.until(lambda: os.path.exists("told.failed"), "a command for a job that has failed")
+id = s.status()["failed"][0]["id"]
+got = lines("told.failed")
+facts = dict(line.split("=", 1) for line in got[2:] if "=" in line)
+s.check(got[:2] == ["1", f"{s.spool}/failed/{id}"], got)
+s.check(facts["LEAT_FAILED"] == got[1] and facts["LEAT_KIND"] == "bad-input" and '"x"' in facts["LEAT_REASON"], facts)
+s.until(lambda: f"on_failed of in/bad.clusters.csv: '{told}' ended with status 3" in s.said(), "a warning")
+s.until(lambda: s.status()["hooks"] == {"waiting": 0, "running": 0, "run": 2, "failed": 1, "dropped": 0}, s.status()["hooks"])
+s.stop()
+s.is_clean()
+
+# A program that is not there is a warning; one that says much is cut short.
+much = script("much.sh", "i=0; while [ $i -lt 300 ]; do echo line $i; i=$((i + 1)); done; echo >much.done\n")
+s = Service("spool", "--on-done", much, "--on-failed", "/no/such/program")
+s.drop("a.clusters.csv", table(seed=2))
+s.drop("b.clusters.csv", "1,2\n3,x\n")
+s.until(lambda: "on_failed of in/b.clusters.csv: '/no/such/program' cannot be run: no such file" in s.said(), "a warning")
+s.until(lambda: os.path.exists("much.done") and s.status()["hooks"]["running"] == 0, "all that it says")
+s.check("line 99\n" in s.said() and "line 100\n" not in s.said() and "further output is not logged" in s.said(), "its output")
+s.stop()
+
+# Commands that do not end hold up nobody: a few run, some wait, and the rest is left out; their time comes.
+hang = script("hang.sh", 'echo $$ >>hanging; sleep 1000 & wait\n')
+with open("leat.conf", "w") as f:
+    f.write(f"on_done = {hang}\nhook_timeout = 0\n")
+s = Service("spool", "-c", "leat.conf")
+for i in range(265):
+    s.drop(f"job{i}.clusters.csv", table(rows=3, columns=4, seed=i))
+s.until(lambda: s.status()["totals"]["done"] == 265, "all jobs")
+s.until(lambda: len(lines("hanging")) == 4, "four commands")
+s.check(s.status()["hooks"] == {"waiting": 256, "running": 4, "run": 4, "failed": 0, "dropped": 5}, s.status()["hooks"])
+s.check(s.said().count("too many wait for their turn") == 1, "not said once")
+os.rename("hanging", "hung")
+for pid in lines("hung"):
+    os.kill(int(pid), signal.SIGTERM)
+s.until(lambda: len(lines("hanging")) == 4, "the next four")
+s.check("ended by signal 15" in s.said() and s.status()["hooks"]["waiting"] == 252, s.status()["hooks"])
+with open("leat.conf", "w") as f:
+    f.write(f"on_done = {hang}\nhook_timeout = 0.1\n")
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: "configuration has been read again" in s.said(), "another time")
+for pid in lines("hanging")[-4:]:
+    os.kill(int(pid), signal.SIGKILL)
+s.until(lambda: "was killed: it took longer than 0.1 s" in s.said(), "one that is killed for its time")
+
+# Told to stop it waits for them as long as for jobs; then they are killed, with what they have begun.
+with open("leat.conf", "w") as f:
+    f.write(f"on_done = {hang}\nhook_timeout = 0\n")
+os.unlink("hanging")
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: s.said().count("configuration has been read again") == 2, "no time")
+for i in range(4):
+    s.drop(f"last{i}.clusters.csv", table(rows=3, columns=4, seed=i))
+s.until(lambda: s.status()["totals"]["done"] == 269, "some more jobs")
+s.until(lambda: s.status()["hooks"]["running"] == 4 and len(lines("hanging")) >= 4, "four that do not end")
+s.process.send_signal(signal.SIGTERM)
+s.until(lambda: s.status()["state"] == "draining", "a drain")
+s.check(s.status()["hooks"]["running"] == 4, "they were killed at once")
+s.stop()  # the second signal
+s.check("on_done and on_failed are killed" in s.said(), "nothing is said")
+s.check(not any(alive(pid) for pid in lines("hanging")), "commands outlive the service")
+s.is_clean()
+
+# Killed while one runs: at most once, and nothing else is lost.
+os.unlink("hanging")
+s = Service("spool", "-c", "leat.conf")
+s.drop("killed.clusters.csv", table(seed=7))
+s.until(lambda: lines("hanging"), "a command")
+s.stop(None, signal.SIGKILL)
+left = int(lines("hanging")[0])
+s = Service("spool", "-c", "leat.conf")
+s.drop("next.clusters.csv", table(seed=8))
+s.until(lambda: len(lines("hanging")) == 2, "the next one's")
+s.check(s.has("out/killed/result.json") and s.status()["hooks"]["run"] == 1, s.status()["hooks"])
+os.killpg(left, signal.SIGKILL)
+s.process.send_signal(signal.SIGTERM)
+s.until(lambda: s.status()["state"] == "draining", "a drain")
+s.stop()
+
+# A job that recovery brings to its end is told, too.
+ID = "20200102-030405-000006"
+os.makedirs(f"spool/.work/{ID}/in")
+os.makedirs(f"spool/out/.{ID}.part")
+for path, text in ((f"spool/.work/{ID}/in/d.clusters.csv", table()), (f"spool/out/.{ID}.part/result.json", "{}"),
+                   (f"spool/.work/{ID}/job", json.dumps({"schema": 1, "id": ID, "folder": "", "stem": "d", "parameters": {}, "inputs": [
+                       {"name": "d.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}))):
+    with open(path, "w") as f:
+        f.write(text)
+with open(f"spool/.work/{ID}/commit", "w") as f:
+    json.dump({"schema": 1, "id": ID, "final": "d", "replace": False,
+               "part_inode": os.stat(f"spool/out/.{ID}.part").st_ino}, f)
+os.unlink("told.done")
+s = Service("spool", "--on-done", told)
+s.until(lambda: os.path.exists("told.done"), "a command for what was found at the start")
+s.check(f"LEAT_ID={ID}" in lines("told.done") and lines("told.done")[1] == s.spool + "/out/d", lines("told.done"))
+s.stop()
+s.is_clean()
+print("what commands are told, and that nobody waits for them")

@@ -1,0 +1,136 @@
+/*
+ * A hold outlives the process, whatever instant that dies at, and leaves nothing behind.
+ */
+#include "tests/support/spool_fixture.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+static struct spool_job *new_claimed_job(void)
+{
+    put("in/a.csv", "1");
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_QUEUED);
+    return job;
+}
+
+/* The only job that is found at a start. */
+static struct spool_job *found_job(void)
+{
+    struct spool_recovery r;
+    recover(&r);
+    assert_int_equal(r.n_jobs, 1);
+    assert_int_equal(r.n_failed + r.n_finished + r.n_aside, 0);
+    struct spool_job *const job = r.jobs[0];
+    r.n_jobs = 0;
+    spool_recovery_free(&r);
+    return job;
+}
+
+static void a_hold_is_found_at_the_next_start_and_so_is_its_end(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_claimed_job();
+    assert_int_equal(spool_hold(s, job->id, false), STATUS_OK);
+    assert_int_equal(spool_hold(s, job->id, true), STATUS_OK);
+    assert_int_equal(spool_hold(s, job->id, true), STATUS_OK);
+    spool_job_free(job);
+    job = found_job();
+    assert_true(job->held);
+    assert_int_equal(spool_hold(s, job->id, false), STATUS_OK);
+    spool_job_free(job);
+    job = found_job();
+    assert_false(job->held);
+    spool_job_free(job);
+}
+
+static void a_held_job_that_ends_leaves_nothing(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_claimed_job();
+    assert_int_equal(spool_hold(s, job->id, true), STATUS_OK);
+    work_on(job);
+    spool_job_free(job);
+    nothing_is_left_over();
+    job = new_claimed_job();
+    assert_int_equal(spool_hold(s, job->id, true), STATUS_OK);
+    fail_job(job, "deleted", "deleted by the administrator");
+    assert_int_equal(spool_retry(root, job->id), STATUS_OK);
+    spool_job_free(job);
+    holds("in/a.csv", "1");
+    is_empty("failed");
+    nothing_but_the_lock_is_left();
+}
+
+static void what_cannot_be_put_on_disk_is_said(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_claimed_job();
+    static const char *const steps[] = {"hold.file", "hold.folder"};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+        strcpy(spool_fault->fail_step, steps[i]);
+        spool_fault->error = ENOSPC;
+        assert_int_equal(spool_hold(s, job->id, true), STATUS_NO_SPACE);
+        spool_fault_clear();
+    }
+    assert_int_equal(spool_hold(s, job->id, true), STATUS_OK);
+    spool_job_free(job);
+    job = found_job();
+    assert_true(job->held);
+    spool_job_free(job);
+}
+
+/* A child that holds the job, or releases it, dies before or after its k-th change; false: it makes
+ * no k-th. */
+static bool dies_at(const struct spool_job *job, bool hold, unsigned long k, bool before)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        *(before ? &spool_fault->die_before : &spool_fault->die_after) = spool_fault->n_changes + k;
+        _exit(spool_hold(s, job->id, hold) == STATUS_OK ? 0 : 1);
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    assert_true(WEXITSTATUS(how) == 0 || WEXITSTATUS(how) == SPOOL_FAULT_DIED);
+    return WEXITSTATUS(how) == SPOOL_FAULT_DIED;
+}
+
+static void whatever_instant_it_dies_at_the_job_is_held_or_not(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_claimed_job();
+    unsigned n = 0;
+    for (int hold = 0; hold <= 1; hold++) {
+        bool died = true;
+        for (unsigned long k = 1; died; k++) {
+            for (int before = 0; before <= 1; before++) {
+                assert_int_equal(spool_hold(s, job->id, hold == 0), STATUS_OK);
+                died = dies_at(job, hold == 1, k, before == 1);
+                n += died;
+                spool_job_free(job);
+                job = found_job();
+                assert_true(died || job->held == (hold == 1));
+            }
+        }
+    }
+    assert_true(n >= 2 * (2 + 3));
+    assert_int_equal(spool_hold(s, job->id, false), STATUS_OK);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    spool_job_free(job);
+    nothing_is_left_over();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_hold_is_found_at_the_next_start_and_so_is_its_end),
+        TEST(a_held_job_that_ends_leaves_nothing),
+        TEST(what_cannot_be_put_on_disk_is_said),
+        TEST(whatever_instant_it_dies_at_the_job_is_held_or_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
