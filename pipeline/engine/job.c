@@ -622,9 +622,24 @@ const char *job_path(const struct job *job)
     return job->input.parts[0].path;
 }
 
+const void *job_context_user(const struct job *job)
+{
+    return job->context.user;
+}
+
 uint64_t job_bytes_read(const struct job *job)
 {
     return job->bytes_read;
+}
+
+bool job_is_at_work(const struct job *job, uint64_t *n_moves)
+{
+    bool is = false;
+    *n_moves = 0;
+    for (size_t i = 0; i < ENGINE_LANES; i++) {
+        is = thread_pool_account_is_at_work(&job->accounts[i], n_moves) || is;
+    }
+    return is;
 }
 
 bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps)

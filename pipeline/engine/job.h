@@ -77,8 +77,14 @@ enum status job_start(const struct job_context *context, struct job_input *input
 void job_cancel(struct job *job, enum status code, const char *message);
 /* Its first part's. */
 const char *job_path(const struct job *job);
+/* The `user` of its context. */
+const void *job_context_user(const struct job *job);
 /* Bytes of input files consumed by jobs in flight, for progress. */
 uint64_t job_bytes_read(const struct job *job);
+/* Whether threads, or a device that they wait for, work for the job now; if not, it waits for what
+ * others have, or for a disk. *n_moves: grows with every piece of its work that ends, and begins
+ * again when the job does. */
+bool job_is_at_work(const struct job *job, uint64_t *n_moves);
 /* Whether the job is a simulation; if so, how many steps of it are done, and of how many: 0 until
  * it has begun. */
 bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps);

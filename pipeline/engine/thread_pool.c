@@ -7,8 +7,9 @@
  */
 #include "pipeline/engine/thread_pool.h"
 
+#include "formats/base/moves.h"
+
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -46,16 +47,46 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Whose work this thread does from now on. */
+/* A thread that is in a call to a file waits for a disk, which is not the work's fault. */
+static void note_file(struct io_watch *own, bool writes, bool begins)
+{
+    struct thread_pool_account *const account = current_account;
+    struct io_watch *const watch = account->watch;
+    (void)own;
+    if (begins) {
+        atomic_fetch_sub_explicit(&account->n_at_work, 1, memory_order_relaxed);
+    } else {
+        atomic_fetch_add_explicit(&account->n_at_work, 1, memory_order_relaxed);
+        moves_add();
+    }
+    if (watch != NULL) {
+        watch->note(watch, writes, begins);
+    }
+}
+
+/* Whose work this thread does from now on; NULL: nobody's any more. */
 static void work_for(struct thread_pool_account *account)
 {
+    static struct io_watch files = {note_file};
+    if (account != NULL) {
+        atomic_fetch_add_explicit(&account->n_at_work, 1, memory_order_relaxed);
+    } else if (current_account != NULL) {
+        atomic_fetch_sub_explicit(&current_account->n_at_work, 1, memory_order_relaxed);
+    }
     current_account = account;
-    io_watch_thread(account != NULL ? account->watch : NULL);
+    moves_thread(account != NULL ? &account->n_moves : NULL);
+    io_watch_thread(account != NULL ? &files : NULL);
 }
 
 uint64_t thread_pool_now_ns(void)
 {
     return clock_ns(CLOCK_MONOTONIC);
+}
+
+bool thread_pool_account_is_at_work(const struct thread_pool_account *account, uint64_t *n_moves)
+{
+    *n_moves += __atomic_load_n(&account->n_moves, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&account->n_at_work, memory_order_relaxed) > 0;
 }
 
 static struct thread_pool_task *take_task(struct thread_pool *c)
@@ -87,6 +118,7 @@ static void work_on_loop(struct loop *b)
     size_t i;
     while ((i = atomic_fetch_add_explicit(&b->next, 1, memory_order_relaxed)) < b->n) {
         b->body(b->arg, i);
+        moves_add();
     }
 }
 
@@ -114,6 +146,7 @@ static void do_task(struct thread_pool_task *task)
     work_for(account);
     uint64_t wall = thread_pool_now_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     task->work(task);
+    moves_add();
     if (account != NULL) {
         atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
         atomic_fetch_add(&account->busy_ns, thread_pool_now_ns() - wall);
@@ -207,6 +240,7 @@ static void run_loop(void *context, size_t n, void (*body)(void *arg, size_t ind
     if (n <= 1 || c->n_threads == 1) {
         for (size_t i = 0; i < n; i++) {
             body(arg, i);
+            moves_add();
         }
         return;
     }

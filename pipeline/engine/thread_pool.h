@@ -7,7 +7,8 @@
  * pool lets whoever calls it (a task of this pool or any other thread) spread a loop over idle
  * threads of the pool; the caller works too, so it never waits for a thread to become free.
  *
- * CPU time is booked on the account of the task, and that of a loop on the account of its caller.
+ * CPU time and moves are booked on the account of the task, and those of a loop on the account of
+ * its caller.
  */
 #ifndef LEAT_PIPELINE_ENGINE_THREAD_POOL_H
 #define LEAT_PIPELINE_ENGINE_THREAD_POOL_H
@@ -17,6 +18,7 @@
 #include "kernels/backend.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,8 +26,14 @@
 struct thread_pool_account {
     _Atomic uint64_t cpu_ns;  /* of all threads */
     _Atomic uint64_t busy_ns; /* wall time of tasks, added up over threads */
+    uint64_t n_moves;         /* tasks, bodies of loops and calls to files that have ended, and
+                                 what the work adds by moves_add(); atomic */
+    atomic_uint n_at_work;    /* threads that work for it now, but for those in a call to a file */
     struct io_watch *watch;   /* told of the work's calls to files; NULL: nobody */
 };
+
+/* Whether threads work for it now; adds its moves to *n_moves. By any thread. */
+bool thread_pool_account_is_at_work(const struct thread_pool_account *account, uint64_t *n_moves);
 
 enum { THREAD_POOL_PRIORITIES = 3 };
 

@@ -355,6 +355,7 @@ static enum status begin_one(struct worker *w, struct task *t)
     }
     if (code == STATUS_OK) {
         t->job = w->engine.jobs[w->engine.n_jobs - 1];
+        worker_fault_begun(t->job);
     }
     return code;
 }
@@ -450,16 +451,26 @@ static void on_alive(uv_timer_t *timer)
         uv_timer_stop(timer);
         return;
     }
-    json_t *bytes = json_object();
+    json_t *bytes = json_object(), *moves = json_object();
     for (struct task *t = w->tasks; t != NULL; t = t->next) {
-        const uint64_t n = t->job != NULL       ? job_bytes_read(t->job)
-                           : t->archive != NULL ? worker_archive_bytes(t->archive)
-                                                : 0;
-        if (t->job != NULL || t->archive != NULL) {
-            json_object_set_new(bytes, t->id, json_integer((json_int_t)n));
+        uint64_t n = 0, n_moves = 0;
+        bool at_work = false;
+        if (t->job != NULL) {
+            n = job_bytes_read(t->job);
+            at_work = job_is_at_work(t->job, &n_moves);
+        } else if (t->archive != NULL) {
+            n = worker_archive_bytes(t->archive);
+            at_work = worker_archive_is_at_work(t->archive, &n_moves);
+        } else {
+            continue;
+        }
+        json_object_set_new(bytes, t->id, json_integer((json_int_t)n));
+        if (at_work) {
+            json_object_set_new(moves, t->id, json_integer((json_int_t)n_moves));
         }
     }
-    worker_link_send(&w->link, json_pack("{s:s, s:o}", "is", "alive", "bytes", bytes));
+    worker_link_send(&w->link,
+                     json_pack("{s:s, s:o, s:o}", "is", "alive", "bytes", bytes, "moves", moves));
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

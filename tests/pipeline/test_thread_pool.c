@@ -2,6 +2,7 @@
  * Thread pools: every task runs once, priorities hold, loops cover every index on any thread, time
  * is booked.
  */
+#include "formats/base/moves.h"
 #include "pipeline/engine/thread_pool.h"
 #include "tests/support/burn.h"
 
@@ -173,6 +174,64 @@ static void cpu_time_of_a_loop_is_booked_on_its_callers_account(void **state)
     assert_true(account.busy_ns > 0);
 }
 
+struct moving {
+    struct thread_pool_task task;
+    struct executor executor;
+    bool at_work, at_work_at_file;
+    uint64_t n_moves;
+};
+
+static void see_at_file(struct io_watch *watch, bool writes, bool begins);
+
+static struct seeing {
+    struct io_watch watch;
+    struct thread_pool_account account;
+    bool at_work;
+} seen = {.watch = {see_at_file}};
+
+static void see_at_file(struct io_watch *watch, bool writes, bool begins)
+{
+    uint64_t n = 0;
+    (void)watch;
+    (void)writes;
+    if (begins) {
+        seen.at_work = thread_pool_account_is_at_work(&seen.account, &n);
+    }
+}
+
+static void move_in_task(struct thread_pool_task *task)
+{
+    struct moving *m = (struct moving *)task;
+    char byte;
+    m->executor.run(m->executor.context, 20, burn, NULL);
+    seen.at_work = true;
+    (void)io_watch_pread(-1, &byte, 1, 0);
+    m->at_work_at_file = seen.at_work;
+    m->at_work = thread_pool_account_is_at_work(&seen.account, &m->n_moves);
+    moves_add();
+}
+
+static void bodies_and_calls_to_files_are_moves_and_a_thread_in_a_file_is_not_at_work(void **state)
+{
+    (void)state;
+    for (size_t n_threads = 1; n_threads < 4; n_threads++) {
+        struct thread_pool *pool;
+        uint64_t n = 0;
+        assert_int_equal(thread_pool_new(n_threads, &pool), STATUS_OK);
+        seen.account = (struct thread_pool_account){.watch = &seen.watch};
+        struct moving m = {
+            .task = {.work = move_in_task, .done = nothing, .account = &seen.account},
+            .executor = thread_pool_executor(pool)};
+        thread_pool_submit(pool, 0, &m.task);
+        thread_pool_free(pool);
+        assert_int_equal(m.n_moves, 20 + 1);
+        assert_true(m.at_work);
+        assert_false(m.at_work_at_file);
+        assert_false(thread_pool_account_is_at_work(&seen.account, &n));
+        assert_int_equal(n, 20 + 1 + 1 + 1); /* one that it added, and its end */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +240,7 @@ int main(void)
         cmocka_unit_test(loop_covers_each_index_once),
         cmocka_unit_test(loops_nest),
         cmocka_unit_test(cpu_time_of_a_loop_is_booked_on_its_callers_account),
+        cmocka_unit_test(bodies_and_calls_to_files_are_moves_and_a_thread_in_a_file_is_not_at_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
