@@ -53,6 +53,7 @@ struct job_report {
     const char *message;    /* why it failed; "" otherwise */
     const json_t *manifest; /* result.json of a job that is done; NULL otherwise */
     uint64_t input_bytes;
+    bool is_long; /* it was to be computed only if short, and is not: nothing has come of it */
 };
 
 /* What every job of a run shares. */
@@ -61,6 +62,7 @@ struct job_context {
     const struct settings *settings;
     int out_fd;      /* the output folder; -1 when check_only */
     bool check_only; /* read, decode and plan, but compute and write nothing */
+    bool short_only; /* end, after the inputs' heads have been read, unless the job is short */
     void (*ended)(void *user, const struct job_report *report); /* on the loop thread */
     /* waits: the job begins to wait for memory, and no deadline counts; else it has it, and its
      * deadline (deadline_s in both calls, 0: none) counts from now on. On the loop thread; NULL:
@@ -69,8 +71,8 @@ struct job_context {
     void *user;
 };
 
-/* Starts a job; fewer than engine->max_jobs may be in flight. The input is taken over in every
- * case. */
+/* Starts a job; fewer than engine->max_jobs may be in flight, or as many where
+ * engine->has_short_place and short_only is set. The input is taken over in every case. */
 enum status job_start(const struct job_context *context, struct job_input *input) STATUS_MUST_CHECK;
 /* Stops a job as soon as its running tasks have ended; one that is being published already is let
  * through. */

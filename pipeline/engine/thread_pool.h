@@ -3,7 +3,11 @@
  *
  * Each lane of the engine runs on a pool. The compute pool serves several lanes (decoding, CPU
  * kernels, encoding), so that there are never more computing threads than --threads; tasks of
- * higher priority are taken first, tasks of one priority in order of arrival. The executor of a
+ * higher priority are taken first, tasks of one priority in order of arrival. Those of short jobs
+ * come before all of the others, which may take half a second each; and a thread that is in a loop
+ * of a long job works them off between two bodies, so that they do not wait for the end of such a
+ * task either. After that it works for long jobs for as long, if they have anything to do: so these
+ * have half of the time at least. The executor of a
  * pool lets whoever calls it (a task of this pool or any other thread) spread a loop over idle
  * threads of the pool; the caller works too, so it never waits for a thread to become free.
  *
@@ -30,6 +34,7 @@ struct thread_pool_account {
                                  what the work adds by moves_add(); atomic */
     atomic_uint n_at_work;    /* threads that work for it now, but for those in a call to a file */
     struct io_watch *watch;   /* told of the work's calls to files; NULL: nobody */
+    atomic_bool is_short;     /* a job that is short: its tasks do not wait for long jobs' */
 };
 
 /* Whether threads work for it now; adds its moves to *n_moves. By any thread. */

@@ -517,6 +517,10 @@ void service_job_message(struct service_worker *w, const json_t *message)
         job->deadline_s = json_number_value(json_object_get(message, "deadline_s"));
         return; /* nothing follows from it */
     }
+    if (strcmp(what, "back") == 0) {
+        job->begun = job->waits = false;
+        return;
+    }
     if (strcmp(what, "done") == 0) {
         on_done(s, job, message);
     } else if (strcmp(what, "failed") == 0) {

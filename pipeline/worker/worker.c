@@ -4,9 +4,11 @@
  * survives whatever becomes of it.
  *
  * Jobs that come while as many are in flight as the engine takes wait here, so that a place that
- * becomes free is filled at once. A device's error is the end of the process, since a CUDA context
- * does not recover from some. Signals that mean the service as a whole are not for the worker: it
- * ends when told, when the service has gone, or is killed.
+ * becomes free is filled at once. One place more is for those that are short, which shows when
+ * their heads have been read: one that is not goes back to those that wait. A device's error is the
+ * end of the process, since a CUDA context does not recover from some. Signals that mean the
+ * service as a whole are not for the worker: it ends when told, when the service has gone, or is
+ * killed.
  */
 #include "pipeline/worker/worker.h"
 #include "formats/base/log.h"
@@ -35,6 +37,7 @@ struct task {
     const char *id;                 /* in it */
     struct job *job;                /* NULL: not begun, or an archive */
     struct worker_archive *archive; /* that is worked on; NULL: none */
+    bool is_long;                   /* the place that short ones have is not for it */
     uint64_t begun_ms;
     struct task *next;
 };
@@ -346,6 +349,7 @@ static enum status begin_archive(struct worker *w, struct task *t)
 static enum status begin_one(struct worker *w, struct task *t)
 {
     struct job_input input;
+    w->context.short_only = w->engine.n_jobs == w->engine.max_jobs;
     say_begun(w, t, false, w->settings.deadline_s);
     enum status code = open_input(w, t, &input);
     if (code == STATUS_OK) {
@@ -379,6 +383,19 @@ static void begin_task(struct worker *w, struct task *t)
     }
 }
 
+/* While the place for short ones is free: those that have not been in it, oldest first. */
+static void begin_short(struct worker *w)
+{
+    struct task *next;
+    for (struct task *t = w->engine.has_short_place ? w->tasks : NULL;
+         t != NULL && w->engine.n_jobs == w->engine.max_jobs && !w->is_draining; t = next) {
+        next = t->next;
+        if (t->job == NULL && t->archive == NULL && !t->is_long && !worker_is_archive(t->message)) {
+            begin_task(w, t);
+        }
+    }
+}
+
 /* While the engine has places: one for each task in turn, so that archives share them with what was
  * dropped after them. */
 static void begin_jobs(struct worker *w)
@@ -391,6 +408,7 @@ static void begin_jobs(struct worker *w)
         begin_task(w, t); /* which may have gone then */
         n_passed = w->engine.n_jobs > n_jobs ? 0 : n_passed + 1;
     }
+    begin_short(w);
 }
 
 static void say_done(struct worker *w, const char *id, const struct job_report *report)
@@ -411,7 +429,11 @@ static void on_ended(void *user, const struct job_report *report)
     while (strcmp(t->id, report->result) != 0) {
         t = t->next;
     }
-    if (report->code == STATUS_OK) {
+    if (report->is_long && !w->is_draining) {
+        t->job = NULL;
+        t->is_long = true;
+        worker_link_send(&w->link, json_pack("{s:s, s:s}", "is", "back", "id", t->id));
+    } else if (report->code == STATUS_OK) {
         say_done(w, t->id, report);
         forget(w, t);
     } else {
