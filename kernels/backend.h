@@ -15,6 +15,7 @@
 #define LEAT_KERNELS_BACKEND_H
 
 #include "formats/base/dtype.h"
+#include "formats/base/moves.h"
 #include "formats/base/status.h"
 #include "kernels/families.h"
 
@@ -66,6 +67,8 @@ struct executor {
 struct backend_config {
     struct executor executor; /* required; CUDA: for its self-test */
     int device;               /* CUDA: ordinal */
+    void (*moved)(void);      /* CUDA: an operation that a call waited for has ended; called by that
+                                 call's thread. NULL: nobody asks */
 };
 
 struct backend_info {
@@ -163,9 +166,11 @@ static inline bool queue_is_stopped(const struct queue *q)
     return q->stop != NULL && __atomic_load_n(q->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* STATUS_CANCELLED when the queue is stopped; for between the parts of long work. */
+/* STATUS_CANCELLED when the queue is stopped; for between the parts of long work, of which one has
+ * ended. */
 static inline enum status queue_check(const struct queue *q)
 {
+    moves_add();
     return queue_is_stopped(q) ? status_fail(STATUS_CANCELLED, "stopped while it computed")
                                : STATUS_OK;
 }

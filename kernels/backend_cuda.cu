@@ -110,6 +110,7 @@ enum status device_open(const struct backend_config *config, struct backend **ou
     }
     b->base.ops = leat_cuda_backend();
     b->device = config->device;
+    b->moved = config->moved;
     pthread_mutex_init(&b->busy_lock, nullptr);
     enum status status = probe(b->device, &b->properties);
     if (status == STATUS_OK) {

@@ -4,6 +4,8 @@
  */
 #include "kernels/base/product_cpu.h"
 
+#include "formats/base/moves.h"
+
 #include <cblas.h>
 
 void product_f64(const struct product_f64 *p)
@@ -19,5 +21,6 @@ void product_f64(const struct product_f64 *p)
                         (blasint)n, 1.0, p->a + k, (blasint)p->lda, p->b + k, (blasint)p->ldb, beta,
                         p->c, (blasint)p->ldc);
         }
+        moves_add();
     }
 }

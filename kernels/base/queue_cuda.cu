@@ -95,6 +95,13 @@ enum status account(struct cuda_queue *q, struct queue_op *op)
     return STATUS_OK;
 }
 
+void tell_moved(const struct cuda_queue *q)
+{
+    if (q->backend->moved != nullptr) {
+        q->backend->moved();
+    }
+}
+
 /* Takes complete operations out of the ring, in order; with `wait`, at least one. */
 enum status retire(struct cuda_queue *q, bool wait)
 {
@@ -113,6 +120,7 @@ enum status retire(struct cuda_queue *q, bool wait)
         }
         STATUS_TRY(account(q, op));
         q->oldest++;
+        tell_moved(q);
         wait = false;
     }
     return STATUS_OK;
@@ -294,18 +302,17 @@ enum status cuda_wait_event(cudaEvent_t event)
 enum status cuda_finish(struct queue *queue)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
-    cudaEvent_t ends[QUEUE_STREAMS];
+    cudaEvent_t ends[QUEUE_RING];
     size_t n = 0;
     CUDA_TRY(cudaSetDevice(q->backend->device), "choosing the device");
     pthread_mutex_lock(&q->lock);
-    for (size_t id = 0; id < QUEUE_STREAMS; id++) {
-        if (q->last[id] != 0 && q->last[id] >= q->oldest) {
-            ends[n++] = op_at(q, q->last[id])->end;
-        }
+    for (uint64_t s = q->oldest; s < q->next; s++) { /* each: every end is a move */
+        ends[n++] = op_at(q, s)->end;
     }
     pthread_mutex_unlock(&q->lock);
     for (size_t i = 0; i < n; i++) {
         STATUS_TRY(cuda_wait_event(ends[i]));
+        tell_moved(q);
     }
     pthread_mutex_lock(&q->lock);
     const enum status status = retire(q, false);

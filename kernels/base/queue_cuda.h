@@ -90,7 +90,8 @@ struct cuda_backend {
     int device;
     struct cudaDeviceProp properties;
     cudaMemPool_t pool;
-    uint64_t peers; /* bit n: device n may use the pool's memory, or cannot ever; atomic */
+    void (*moved)(void); /* as configured */
+    uint64_t peers;      /* bit n: device n may use the pool's memory, or cannot ever; atomic */
 
     cudaEvent_t base_event;                  /* the queues' times are counted from here */
     pthread_mutex_t busy_lock;               /* taken last; guards the next */

@@ -9,6 +9,7 @@
  * that fails gets no more jobs, and those that it had begin again on another one.
  */
 #include "formats/base/log.h"
+#include "formats/base/moves.h"
 #include "pipeline/engine/job_state.h"
 #include "pipeline/names/machine.h"
 
@@ -95,7 +96,8 @@ static void close_backend(struct engine_device *d)
 static enum status open_backend(struct engine_device *d)
 {
     const struct backend_config config = {.executor = thread_pool_executor(d->engine->compute),
-                                          .device = d->number};
+                                          .device = d->number,
+                                          .moved = moves_add};
     STATUS_TRY(backend_open_cuda(&config, &d->backend));
     d->backend->ops->describe(d->backend, &d->info);
     d->memory_limit = d->info.memory_free / 10 * 9;

@@ -104,9 +104,17 @@ void engine_task_clear(struct engine_task *task)
 
 /* --- the pools -------------------------------------------------------------------------------- */
 
-struct block *engine_take_block(struct engine *e)
+bool engine_is_short_of_blocks(const struct engine *e)
+{
+    return e->n_free_blocks <= 1;
+}
+
+struct block *engine_take_block(struct engine *e, bool for_long)
 {
     struct block *b = e->free_blocks;
+    if (for_long && engine_is_short_of_blocks(e)) {
+        return NULL;
+    }
     if (b != NULL) {
         e->free_blocks = b->next;
         e->n_free_blocks--;
@@ -122,9 +130,12 @@ void engine_give_block(struct engine *e, struct block *b)
     e->n_free_blocks++;
 }
 
-struct encode_buffer *engine_take_encode_buffer(struct engine *e)
+struct encode_buffer *engine_take_encode_buffer(struct engine *e, bool for_long)
 {
     struct encode_buffer *s = e->free_encode_buffers;
+    if (for_long && s != NULL && s->next == NULL) {
+        return NULL;
+    }
     if (s != NULL) {
         e->free_encode_buffers = s->next;
         s->next = NULL;
@@ -179,7 +190,7 @@ static enum status make_encode_buffers(struct engine *e, int level)
 
 static enum status make_jobs(struct engine *e)
 {
-    e->jobs = calloc(e->max_jobs, sizeof(struct job *));
+    e->jobs = calloc(e->max_jobs + 1, sizeof(struct job *)); /* a short one, too */
     return e->jobs != NULL ? STATUS_OK
                            : status_fail(STATUS_NO_MEMORY, "no memory for %zu jobs", e->max_jobs);
 }
@@ -237,7 +248,7 @@ static enum status open_all(struct engine *e, const struct settings *settings)
 {
     const bool on_devices = strcmp(settings->backend, "cuda") == 0;
     STATUS_TRY(thread_pool_new(e->n_threads, &e->compute));
-    STATUS_TRY(engine_open_cpu(e, on_devices ? 0 : e->max_jobs));
+    STATUS_TRY(engine_open_cpu(e, on_devices ? 0 : e->max_jobs + 1));
     STATUS_TRY(share_memory(e, settings->memory > 0 ? settings->memory : machine_memory() / 2));
     STATUS_TRY(start_pools(e));
     STATUS_TRY(make_blocks(e));
@@ -261,6 +272,7 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct
     e->n_cpus = machine_cpus();
     e->n_threads = settings->threads > 0 ? settings->threads : e->n_cpus;
     e->max_jobs = settings->jobs > 0 ? settings->jobs : e->n_threads + JOBS_WAITING;
+    e->has_short_place = settings->jobs == 0;
     limit_jobs(e);
 
     const enum status code = open_all(e, settings);

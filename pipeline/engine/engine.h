@@ -120,7 +120,9 @@ struct engine {
     bool is_looking, have_looked;       /* for devices */
     struct engine_task find_task;
     bool is_pinned; /* a device page-locks the blocks, or has tried */
-    size_t n_threads, n_cpus, max_jobs;
+    size_t n_threads, n_cpus;
+    size_t max_jobs;      /* in flight */
+    bool has_short_place; /* one more, for a short job; not where the user gives their number */
     struct block *blocks, *free_blocks;
     size_t n_blocks, block_bytes, n_free_blocks;
     size_t batch_blocks; /* small ones are read and pushed so many in a task */
@@ -146,10 +148,12 @@ void engine_start(struct engine *e, struct engine_task *task, enum engine_lane l
 /* For finished(): forgets the message. */
 void engine_task_clear(struct engine_task *task);
 
-/* NULL when there is none free. */
-struct block *engine_take_block(struct engine *e);
+/* NULL when there is none free; to long jobs the last one is not given. */
+struct block *engine_take_block(struct engine *e, bool for_long);
+/* Whether a long job would get none. */
+bool engine_is_short_of_blocks(const struct engine *e);
 void engine_give_block(struct engine *e, struct block *b);
-struct encode_buffer *engine_take_encode_buffer(struct engine *e);
+struct encode_buffer *engine_take_encode_buffer(struct engine *e, bool for_long);
 void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s);
 
 /* device.c. Where a job is to be computed. NULL: it has to wait, and job_advance_all comes when a

@@ -90,6 +90,27 @@ bool job_check(struct job *job, enum status code)
     return code == STATUS_OK;
 }
 
+static void set_short(struct job *job, bool is)
+{
+    job->is_long = !is;
+    for (size_t i = 0; i < ENGINE_LANES; i++) {
+        atomic_store_explicit(&job->accounts[i].is_short, is, memory_order_relaxed);
+    }
+}
+
+/* Shapes predict little of a result's size, or of text whose length is not known. */
+static void heed_time_taken(struct job *job)
+{
+    static const uint64_t most_ns = 2000000000;
+    uint64_t ns = 0;
+    for (size_t i = 0; i < ENGINE_LANES; i++) {
+        ns += job->accounts[i].cpu_ns;
+    }
+    if (ns > most_ns) {
+        set_short(job, false);
+    }
+}
+
 void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
              enum status (*work)(void *owner), void (*finished)(struct engine_task *))
 {
@@ -97,6 +118,7 @@ void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
     task->work = work;
     task->finished = finished;
     job->running++;
+    heed_time_taken(job);
     engine_start(job->engine, task, lane, &job->accounts[lane]);
 }
 
@@ -243,11 +265,12 @@ static enum status open_work(void *owner)
 /* With --backend auto the shape alone decides, and once, so that the bits of a result depend
  * neither on what else runs nor on what is open: a device is for jobs that keep a core busy for a
  * second or more, of which opening it takes half. */
+static const double second_work = 2e10;
+
 static bool wants_device(const struct job *job)
 {
-    static const double least_work = 2e10;
     const char *backend = job->engine->settings->backend;
-    return strcmp(backend, "auto") == 0 ? job->work >= least_work : strcmp(backend, "cuda") == 0;
+    return strcmp(backend, "auto") == 0 ? job->work >= second_work : strcmp(backend, "cuda") == 0;
 }
 
 static double work_of(const struct job *job)
@@ -260,6 +283,19 @@ static double work_of(const struct job *job)
     return stage->work != NULL ? stage->work(&args) : 0;
 }
 
+/* Whether it takes a core for a second or two at most: by the work, and by what is decoded. */
+static bool is_short(const struct job *job)
+{
+    static const double most_cells = 1 << 23; /* 64 MiB of doubles */
+    double cells = 0;
+    for (size_t i = 0; i < job->input.n_parts; i++) {
+        const struct table_info *t = &job->shapes[i];
+        const size_t lines = t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
+        cells += (double)lines * (double)t->cells_per_line;
+    }
+    return job->work < second_work && cells < most_cells;
+}
+
 static void open_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
@@ -270,7 +306,12 @@ static void open_finished(struct engine_task *task)
             job->wants_device = wants_device(job);
             job->has_chosen = true;
         }
+        set_short(job, is_short(job));
         job->phase = JOB_PLACING;
+        if (job->is_long && job->context.short_only) {
+            job_fail(job, STATUS_CANCELLED, "it is not short");
+            job->is_sent_back = true;
+        }
     }
     job_advance(job);
 }
@@ -420,7 +461,8 @@ static void report(struct job *job)
                            .code = job->code,
                            .message = job->message != NULL ? job->message : status_text(job->code),
                            .manifest = job->code == STATUS_OK ? job->manifest : NULL,
-                           .input_bytes = job->bytes_read};
+                           .input_bytes = job->bytes_read,
+                           .is_long = job->is_sent_back};
     job->context.ended(job->context.user, &r);
 }
 
@@ -622,9 +664,24 @@ const char *job_path(const struct job *job)
     return job->input.parts[0].path;
 }
 
+const void *job_context_user(const struct job *job)
+{
+    return job->context.user;
+}
+
 uint64_t job_bytes_read(const struct job *job)
 {
     return job->bytes_read;
+}
+
+bool job_is_at_work(const struct job *job, uint64_t *n_moves)
+{
+    bool is = false;
+    *n_moves = 0;
+    for (size_t i = 0; i < ENGINE_LANES; i++) {
+        is = thread_pool_account_is_at_work(&job->accounts[i], n_moves) || is;
+    }
+    return is;
 }
 
 bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps)

@@ -53,6 +53,7 @@ struct job_report {
     const char *message;    /* why it failed; "" otherwise */
     const json_t *manifest; /* result.json of a job that is done; NULL otherwise */
     uint64_t input_bytes;
+    bool is_long; /* it was to be computed only if short, and is not: nothing has come of it */
 };
 
 /* What every job of a run shares. */
@@ -61,6 +62,7 @@ struct job_context {
     const struct settings *settings;
     int out_fd;      /* the output folder; -1 when check_only */
     bool check_only; /* read, decode and plan, but compute and write nothing */
+    bool short_only; /* end, after the inputs' heads have been read, unless the job is short */
     void (*ended)(void *user, const struct job_report *report); /* on the loop thread */
     /* waits: the job begins to wait for memory, and no deadline counts; else it has it, and its
      * deadline (deadline_s in both calls, 0: none) counts from now on. On the loop thread; NULL:
@@ -69,16 +71,22 @@ struct job_context {
     void *user;
 };
 
-/* Starts a job; fewer than engine->max_jobs may be in flight. The input is taken over in every
- * case. */
+/* Starts a job; fewer than engine->max_jobs may be in flight, or as many where
+ * engine->has_short_place and short_only is set. The input is taken over in every case. */
 enum status job_start(const struct job_context *context, struct job_input *input) STATUS_MUST_CHECK;
 /* Stops a job as soon as its running tasks have ended; one that is being published already is let
  * through. */
 void job_cancel(struct job *job, enum status code, const char *message);
 /* Its first part's. */
 const char *job_path(const struct job *job);
+/* The `user` of its context. */
+const void *job_context_user(const struct job *job);
 /* Bytes of input files consumed by jobs in flight, for progress. */
 uint64_t job_bytes_read(const struct job *job);
+/* Whether threads, or a device that they wait for, work for the job now; if not, it waits for what
+ * others have, or for a disk. *n_moves: grows with every piece of its work that ends, and begins
+ * again when the job does. */
+bool job_is_at_work(const struct job *job, uint64_t *n_moves);
 /* Whether the job is a simulation; if so, how many steps of it are done, and of how many: 0 until
  * it has begun. */
 bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps);

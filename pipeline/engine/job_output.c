@@ -464,7 +464,7 @@ bool job_output_has_room(const struct job *job)
 void job_output_write(struct job *job)
 {
     while (job->encoding != NULL) {
-        struct encode_buffer *s = engine_take_encode_buffer(job->engine);
+        struct encode_buffer *s = engine_take_encode_buffer(job->engine, job->is_long);
         if (s == NULL) {
             break;
         }

@@ -146,7 +146,7 @@ static void read_finished(struct engine_task *task)
 
 static struct block *take_block(struct job *job)
 {
-    struct block *b = engine_take_block(job->engine);
+    struct block *b = engine_take_block(job->engine, job->is_long);
     if (b != NULL) {
         b->job = job;
         b->part = job->part;
@@ -419,7 +419,7 @@ static void feed_device(struct job *job)
     if (!taken) {
         job_advance(job);
     } else if (job->pushing != NULL ||
-               (job->uploading != NULL && (ended || job->engine->free_blocks == NULL))) {
+               (job->uploading != NULL && (ended || engine_is_short_of_blocks(job->engine)))) {
         start_push(job);
     } else if (ended && job->again != NULL && job->again_cells != job->cells[job->end_part - 1]) {
         (void)job_check(job, changed(job, job->end_part - 1));

@@ -7,8 +7,10 @@
  */
 #include "pipeline/engine/thread_pool.h"
 
+#include "formats/base/moves.h"
+
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -30,7 +32,8 @@ struct thread_pool {
     pthread_mutex_t lock;
     pthread_cond_t work; /* a task or a loop has come, or the end */
     pthread_cond_t left; /* somebody left a loop */
-    struct queue_of_tasks tasks[THREAD_POOL_PRIORITIES];
+    struct queue_of_tasks tasks[2][THREAD_POOL_PRIORITIES]; /* of long jobs, of short ones */
+    atomic_size_t n_short;                                  /* tasks of short ones */
     struct loop *loops; /* newest first: inner loops before outer ones */
     bool ending;
     size_t n_threads;
@@ -38,6 +41,7 @@ struct thread_pool {
 };
 
 static _Thread_local struct thread_pool_account *current_account;
+static _Thread_local uint64_t long_until_ns; /* it is long jobs' turn on this thread */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -46,11 +50,35 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Whose work this thread does from now on. */
+/* A thread that is in a call to a file waits for a disk, which is not the work's fault. */
+static void note_file(struct io_watch *own, bool writes, bool begins)
+{
+    struct thread_pool_account *const account = current_account;
+    struct io_watch *const watch = account->watch;
+    (void)own;
+    if (begins) {
+        atomic_fetch_sub_explicit(&account->n_at_work, 1, memory_order_relaxed);
+    } else {
+        atomic_fetch_add_explicit(&account->n_at_work, 1, memory_order_relaxed);
+        moves_add();
+    }
+    if (watch != NULL) {
+        watch->note(watch, writes, begins);
+    }
+}
+
+/* Whose work this thread does from now on; NULL: nobody's any more. */
 static void work_for(struct thread_pool_account *account)
 {
+    static struct io_watch files = {note_file};
+    if (account != NULL) {
+        atomic_fetch_add_explicit(&account->n_at_work, 1, memory_order_relaxed);
+    } else if (current_account != NULL) {
+        atomic_fetch_sub_explicit(&current_account->n_at_work, 1, memory_order_relaxed);
+    }
     current_account = account;
-    io_watch_thread(account != NULL ? account->watch : NULL);
+    moves_thread(account != NULL ? &account->n_moves : NULL);
+    io_watch_thread(account != NULL ? &files : NULL);
 }
 
 uint64_t thread_pool_now_ns(void)
@@ -58,19 +86,52 @@ uint64_t thread_pool_now_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-static struct thread_pool_task *take_task(struct thread_pool *c)
+bool thread_pool_account_is_at_work(const struct thread_pool_account *account, uint64_t *n_moves)
+{
+    *n_moves += __atomic_load_n(&account->n_moves, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&account->n_at_work, memory_order_relaxed) > 0;
+}
+
+static bool is_short(const struct thread_pool_account *account)
+{
+    return account != NULL && atomic_load_explicit(&account->is_short, memory_order_relaxed);
+}
+
+static struct thread_pool_task *take_of(struct queue_of_tasks tasks[THREAD_POOL_PRIORITIES])
 {
     for (size_t p = THREAD_POOL_PRIORITIES; p-- > 0;) {
-        struct thread_pool_task *task = c->tasks[p].first;
+        struct thread_pool_task *task = tasks[p].first;
         if (task != NULL) {
-            c->tasks[p].first = task->next;
+            tasks[p].first = task->next;
             if (task->next == NULL) {
-                c->tasks[p].last = &c->tasks[p].first;
+                tasks[p].last = &tasks[p].first;
             }
             return task;
         }
     }
     return NULL;
+}
+
+static struct thread_pool_task *take_short(struct thread_pool *c)
+{
+    struct thread_pool_task *task = take_of(c->tasks[true]);
+    if (task != NULL) {
+        atomic_fetch_sub_explicit(&c->n_short, 1, memory_order_relaxed);
+    }
+    return task;
+}
+
+static bool may_work_for_short(const struct thread_pool *c)
+{
+    return atomic_load_explicit(&c->n_short, memory_order_relaxed) > 0 &&
+           thread_pool_now_ns() >= long_until_ns;
+}
+
+static struct thread_pool_task *take_task(struct thread_pool *c)
+{
+    struct thread_pool_task *task = may_work_for_short(c) ? take_short(c) : NULL;
+    task = task != NULL ? task : take_of(c->tasks[false]);
+    return task != NULL ? task : take_short(c);
 }
 
 static struct loop *open_loop(const struct thread_pool *c)
@@ -82,11 +143,15 @@ static struct loop *open_loop(const struct thread_pool *c)
     return b;
 }
 
-static void work_on_loop(struct loop *b)
+static void work_between(struct thread_pool *c);
+
+static void work_on_loop(struct thread_pool *c, struct loop *b)
 {
     size_t i;
     while ((i = atomic_fetch_add_explicit(&b->next, 1, memory_order_relaxed)) < b->n) {
         b->body(b->arg, i);
+        moves_add();
+        work_between(c);
     }
 }
 
@@ -98,7 +163,7 @@ static void help_loop(struct thread_pool *c, struct loop *b)
     struct thread_pool_account *account = b->account;
     work_for(account);
     uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    work_on_loop(b);
+    work_on_loop(c, b);
     if (account != NULL) {
         atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
     }
@@ -111,15 +176,45 @@ static void help_loop(struct thread_pool *c, struct loop *b)
 static void do_task(struct thread_pool_task *task)
 {
     struct thread_pool_account *account = task->account;
+    const bool was_short = is_short(account);
     work_for(account);
     uint64_t wall = thread_pool_now_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     task->work(task);
+    moves_add();
+    const uint64_t end = thread_pool_now_ns();
     if (account != NULL) {
         atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
-        atomic_fetch_add(&account->busy_ns, thread_pool_now_ns() - wall);
+        atomic_fetch_add(&account->busy_ns, end - wall);
+    }
+    if (was_short) {
+        long_until_ns = end + (end - wall);
     }
     work_for(NULL);
     task->done(task);
+}
+
+/* Between two bodies of a long job's loop: works off a task of a short job. What that takes is not
+ * the long one's. */
+static void work_between(struct thread_pool *c)
+{
+    struct thread_pool_account *const account = current_account;
+    if (account == NULL || is_short(account) || !may_work_for_short(c)) {
+        return;
+    }
+    pthread_mutex_lock(&c->lock);
+    struct thread_pool_task *const task = take_short(c);
+    pthread_mutex_unlock(&c->lock);
+    if (task == NULL) {
+        return;
+    }
+    char message[STATUS_MESSAGE_BYTES]; /* which a body may have left */
+    snprintf(message, sizeof(message), "%s", status_message());
+    const uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    work_for(NULL);
+    do_task(task);
+    work_for(account);
+    atomic_fetch_sub(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
+    (void)status_set(STATUS_INTERNAL, message);
 }
 
 static void *thread_main(void *arg)
@@ -159,7 +254,8 @@ enum status thread_pool_new(size_t n_threads, struct thread_pool **out)
     pthread_cond_init(&c->work, NULL);
     pthread_cond_init(&c->left, NULL);
     for (size_t p = 0; p < THREAD_POOL_PRIORITIES; p++) {
-        c->tasks[p].last = &c->tasks[p].first;
+        c->tasks[false][p].last = &c->tasks[false][p].first;
+        c->tasks[true][p].last = &c->tasks[true][p].first;
     }
     for (; c->n_threads < n_threads; c->n_threads++) {
         int error = pthread_create(&c->threads[c->n_threads], NULL, thread_main, c);
@@ -195,8 +291,11 @@ void thread_pool_submit(struct thread_pool *c, unsigned priority, struct thread_
 {
     task->next = NULL;
     pthread_mutex_lock(&c->lock);
-    *c->tasks[priority].last = task;
-    c->tasks[priority].last = &task->next;
+    const bool of_short = is_short(task->account);
+    struct queue_of_tasks *const queue = &c->tasks[of_short][priority];
+    *queue->last = task;
+    queue->last = &task->next;
+    atomic_fetch_add_explicit(&c->n_short, of_short, memory_order_relaxed);
     pthread_mutex_unlock(&c->lock);
     pthread_cond_signal(&c->work); /* after the lock, which who wakes up takes */
 }
@@ -207,6 +306,8 @@ static void run_loop(void *context, size_t n, void (*body)(void *arg, size_t ind
     if (n <= 1 || c->n_threads == 1) {
         for (size_t i = 0; i < n; i++) {
             body(arg, i);
+            moves_add();
+            work_between(c);
         }
         return;
     }
@@ -221,7 +322,7 @@ static void run_loop(void *context, size_t n, void (*body)(void *arg, size_t ind
     } else {
         pthread_cond_signal(&c->work);
     }
-    work_on_loop(&b);
+    work_on_loop(c, &b);
     pthread_mutex_lock(&c->lock);
     while (b.joined != 0) {
         pthread_cond_wait(&c->left, &c->lock);

@@ -3,11 +3,16 @@
  *
  * Each lane of the engine runs on a pool. The compute pool serves several lanes (decoding, CPU
  * kernels, encoding), so that there are never more computing threads than --threads; tasks of
- * higher priority are taken first, tasks of one priority in order of arrival. The executor of a
+ * higher priority are taken first, tasks of one priority in order of arrival. Those of short jobs
+ * come before all of the others, which may take half a second each; and a thread that is in a loop
+ * of a long job works them off between two bodies, so that they do not wait for the end of such a
+ * task either. After that it works for long jobs for as long, if they have anything to do: so these
+ * have half of the time at least. The executor of a
  * pool lets whoever calls it (a task of this pool or any other thread) spread a loop over idle
  * threads of the pool; the caller works too, so it never waits for a thread to become free.
  *
- * CPU time is booked on the account of the task, and that of a loop on the account of its caller.
+ * CPU time and moves are booked on the account of the task, and those of a loop on the account of
+ * its caller.
  */
 #ifndef LEAT_PIPELINE_ENGINE_THREAD_POOL_H
 #define LEAT_PIPELINE_ENGINE_THREAD_POOL_H
@@ -17,6 +22,7 @@
 #include "kernels/backend.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,8 +30,15 @@
 struct thread_pool_account {
     _Atomic uint64_t cpu_ns;  /* of all threads */
     _Atomic uint64_t busy_ns; /* wall time of tasks, added up over threads */
+    uint64_t n_moves;         /* tasks, bodies of loops and calls to files that have ended, and
+                                 what the work adds by moves_add(); atomic */
+    atomic_uint n_at_work;    /* threads that work for it now, but for those in a call to a file */
     struct io_watch *watch;   /* told of the work's calls to files; NULL: nobody */
+    atomic_bool is_short;     /* a job that is short: its tasks do not wait for long jobs' */
 };
+
+/* Whether threads work for it now; adds its moves to *n_moves. By any thread. */
+bool thread_pool_account_is_at_work(const struct thread_pool_account *account, uint64_t *n_moves);
 
 enum { THREAD_POOL_PRIORITIES = 3 };
 

@@ -14,13 +14,15 @@
  * each is tried alone, one at a time, with no other job at that worker, so that a poisonous file
  * is charged for its own deaths and its neighbours for none. A job that passes its deadline and
  * does not stop is known by name, and is alone in being charged, as long as its worker gives signs
- * of life; a worker that hangs as a whole counts as dead. Jobs that were not yet begun, as
- * far as is known, are sent back without a charge. A suspect that works for much longer than it had
- * when the worker died is cleared, and others may join it. Where another suspect then waits for a
- * worker of its own, the one that does not become free retires, and a new one begins beside it. A
- * service that ends without warning leaves attempts charged to jobs that were at its workers. That
- * is seldom their fault: they are tried again, those with two or more such attempts as suspects,
- * and fail only when they are charged once more, or when it goes on like that for long.
+ * of life; so is one that is at work and does not move for ten minutes, or for twenty times what it
+ * has taken for a move so far. A worker that hangs as a whole counts as dead. Jobs that were not
+ * yet begun, as far as is known, are sent back without a charge. A suspect that works for much
+ * longer than it had when the worker died is cleared, and others may join it. Where another suspect
+ * then waits for a worker of its own, the one that does not become free retires, and a new one
+ * begins beside it. A service that ends without warning leaves attempts charged to jobs that were
+ * at its workers. That is seldom their fault: they are tried again, those with two or more such
+ * attempts as suspects, and fail only when they are charged once more, or when it goes on like that
+ * for long.
  *
  * No room (space, quota, memory, I/O errors on our side): claims and attempts pause, nothing is
  * charged; every second or two it is looked whether there is room, and then one job after the other

@@ -18,7 +18,9 @@ enum {
     CLEARED_MS = 10000,  /* that a suspect works beyond twice its time until the death */
     KEPT_FREE_MS = 5000, /* that a worker gets no jobs for a suspect's sake, before it retires */
     MEMORY_MS = 600000,  /* that a job has no memory though others do, before it is charged */
-    SILENT_TICKS = 3     /* without a sign of life: the worker as a whole hangs */
+    SILENT_TICKS = 3,    /* without a sign of life: the worker as a whole hangs */
+    STILL_S = 600,    /* that a job is at work without a move, at least, before it counts as hung */
+    STILL_FACTOR = 20 /* or so many times what it has taken for a move so far */
 };
 
 struct service_job *service_job_new(struct spool_job *spool)
@@ -210,7 +212,8 @@ static void give(struct service *s, struct service_worker *w, struct service_job
     worker_link_send(&w->link, message);
     job->worker = w;
     job->begun = false;
-    job->bytes = job->total_bytes = job->begun_ms = 0;
+    job->bytes = job->total_bytes = job->begun_ms = job->n_moves = 0;
+    job->n_still = job->most_still = 0;
     for (size_t i = 0; i < job->spool->n_files; i++) {
         job->total_bytes += job->spool->files[i].size;
     }
@@ -380,15 +383,57 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     free(told);
 }
 
-static void on_alive(const struct service_worker *w, const json_t *message)
+/* It is counted in signs of life, not by the clock: so neither a service nor a worker that stood
+ * still itself blames a job for it. */
+static unsigned still_bound(const struct service_job *job)
 {
-    const json_t *bytes = json_object_get(message, "bytes");
+    static unsigned least; /* tests may have it shorter */
+    if (least == 0) {
+        const char *seconds = getenv("LEAT_STILL_S");
+        const long s = seconds != NULL ? strtol(seconds, NULL, 10) : STILL_S;
+        least = (unsigned)(s > 0 && s < STILL_S ? s : STILL_S) * (1000 / WORKER_ALIVE_MS);
+    }
+    const unsigned slow = STILL_FACTOR * job->most_still;
+    return slow > least ? slow : least;
+}
+
+static bool is_still(const struct service_job *job)
+{
+    return job->n_still > still_bound(job);
+}
+
+/* moves: NULL: it waits for what others have, or for a disk. */
+static void note_moves(struct service_job *job, const json_t *moves)
+{
+    const uint64_t n = (uint64_t)json_integer_value(moves);
+    if (moves == NULL) {
+        job->n_still = 0;
+    } else if (n == job->n_moves) {
+        job->n_still++;
+    } else {
+        job->most_still = job->n_still > job->most_still ? job->n_still : job->most_still;
+        job->n_still = 0;
+        job->n_moves = n;
+    }
+}
+
+static void on_alive(struct service_worker *w, const json_t *message)
+{
+    const json_t *bytes = json_object_get(message, "bytes"),
+                 *moves = json_object_get(message, "moves");
     struct service_job *job;
     TAILQ_FOREACH(job, &w->service->lists[WAIT_RESULT], place)
     {
-        const json_t *n = job->worker == w ? json_object_get(bytes, job->spool->id) : NULL;
-        if (json_integer_value(n) > 0) {
-            job->bytes = (uint64_t)json_integer_value(n);
+        if (job->worker != w) {
+            continue;
+        }
+        const json_int_t n = json_integer_value(json_object_get(bytes, job->spool->id));
+        job->bytes = n > 0 ? (uint64_t)n : job->bytes;
+        note_moves(job, json_object_get(moves, job->spool->id));
+        if (job->begun && !w->is_late && is_still(job)) {
+            w->is_late = true;
+            w->overdue = job;
+            service_worker_kill(w, "a job did not move any more");
         }
     }
 }
@@ -478,6 +523,10 @@ static void on_message(struct service_worker *w, const json_t *message)
         job->deadline_s = json_number_value(json_object_get(message, "deadline_s"));
         return; /* nothing follows from it */
     }
+    if (strcmp(what, "back") == 0) {
+        job->begun = job->waits = false;
+        return;
+    }
     if (strcmp(what, "done") == 0) {
         on_done(s, job, message);
     } else if (strcmp(what, "failed") == 0) {
@@ -516,10 +565,17 @@ static bool on_ended(struct service_worker *w)
             leave(job);
             service_job_happens(s, job, WAIT_RESULT, EVENT_SENT_BACK);
         } else if (job == w->overdue || (w->is_late && n_begun == 1)) {
+            const bool still = is_still(job);
             name_culprit(job, "it", service_now(s), culprit, sizeof(culprit));
-            snprintf(text, sizeof(text),
-                     "%s took longer than its deadline, and did not stop when told to", culprit);
-            charge_dead(s, job, status_name(STATUS_DEADLINE), text);
+            if (still) {
+                snprintf(text, sizeof(text), "%s did not move for %u s, and its worker was ended",
+                         culprit, job->n_still / (1000 / WORKER_ALIVE_MS));
+            } else {
+                snprintf(text, sizeof(text),
+                         "%s took longer than its deadline, and did not stop when told to",
+                         culprit);
+            }
+            charge_dead(s, job, still ? "stalled" : status_name(STATUS_DEADLINE), text);
         } else if (w->overdue != NULL || w->is_stopped || w->link.out_of_memory) {
             leave(job);
             send_back(s, job, false);

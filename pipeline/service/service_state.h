@@ -52,7 +52,10 @@ struct service_job {
     uint64_t large_ms;    /* since when it alone has no space or memory; 0: it has, or nobody has */
     unsigned n_alone;     /* how often that looked so */
     uint64_t bytes, total_bytes, begun_ms;
-    uint64_t lived_ms;   /* how long it had worked when its worker died with others' */
+    uint64_t n_moves;             /* as its worker said last */
+    unsigned n_still, most_still; /* signs of life since then in a row in which it was at work and
+                                     did not move; the most before it moved again */
+    uint64_t lived_ms;            /* how long it had worked when its worker died with others' */
     size_t transient_at; /* jobs done when it was last sent back without charge, + 1; 0: never */
     double seconds;      /* that the work took */
     json_t *warnings;    /* of its result: an array of sentences; NULL: none */

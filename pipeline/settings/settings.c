@@ -101,7 +101,7 @@ const struct settings_key settings_keys[] = {
     {"rescan", WATCH, 0, SETTINGS_SECONDS, FIELD(rescan_s), 0, 0, NULL, "SECONDS",
      "Look at the whole folder again that often (default 60; 0: never)"},
     {"max_attempts", WATCH, 0, SETTINGS_COUNT, FIELD(max_attempts), 1, 1000, NULL, "N",
-     "Attempts at a job that crashes or takes too long (default 3)"},
+     "Attempts at a job that crashes, stalls or takes too long (default 3)"},
     {"reserve", WATCH, 0, SETTINGS_SIZE, FIELD(reserve_bytes), 0, 0, NULL, "SIZE",
      "Pause when there is less room on the disks (default 256M)"},
     {"require_mount", WATCH, 0, SETTINGS_TEXT, FIELD(require_mount), 0, 0, NULL, "FILE",

@@ -4,9 +4,11 @@
  * survives whatever becomes of it.
  *
  * Jobs that come while as many are in flight as the engine takes wait here, so that a place that
- * becomes free is filled at once. A device's error is the end of the process, since a CUDA context
- * does not recover from some. Signals that mean the service as a whole are not for the worker: it
- * ends when told, when the service has gone, or is killed.
+ * becomes free is filled at once. One place more is for those that are short, which shows when
+ * their heads have been read: one that is not goes back to those that wait. A device's error is the
+ * end of the process, since a CUDA context does not recover from some. Signals that mean the
+ * service as a whole are not for the worker: it ends when told, when the service has gone, or is
+ * killed.
  */
 #include "pipeline/worker/worker.h"
 #include "formats/base/log.h"
@@ -35,6 +37,7 @@ struct task {
     const char *id;                 /* in it */
     struct job *job;                /* NULL: not begun, or an archive */
     struct worker_archive *archive; /* that is worked on; NULL: none */
+    bool is_long;                   /* the place that short ones have is not for it */
     uint64_t begun_ms;
     struct task *next;
 };
@@ -366,6 +369,7 @@ static enum status begin_archive(struct worker *w, struct task *t)
 static enum status begin_one(struct worker *w, struct task *t)
 {
     struct job_input input;
+    w->context.short_only = w->engine.n_jobs == w->engine.max_jobs;
     say_begun(w, t, false, w->settings.deadline_s);
     enum status code = open_input(w, t, &input);
     if (code == STATUS_OK) {
@@ -375,6 +379,7 @@ static enum status begin_one(struct worker *w, struct task *t)
     }
     if (code == STATUS_OK) {
         t->job = w->engine.jobs[w->engine.n_jobs - 1];
+        worker_fault_begun(t->job);
     }
     return code;
 }
@@ -398,6 +403,19 @@ static void begin_task(struct worker *w, struct task *t)
     }
 }
 
+/* While the place for short ones is free: those that have not been in it, oldest first. */
+static void begin_short(struct worker *w)
+{
+    struct task *next;
+    for (struct task *t = w->engine.has_short_place ? w->tasks : NULL;
+         t != NULL && w->engine.n_jobs == w->engine.max_jobs && !w->is_draining; t = next) {
+        next = t->next;
+        if (t->job == NULL && t->archive == NULL && !t->is_long && !worker_is_archive(t->message)) {
+            begin_task(w, t);
+        }
+    }
+}
+
 /* While the engine has places: one for each task in turn, so that archives share them with what was
  * dropped after them. */
 static void begin_jobs(struct worker *w)
@@ -410,6 +428,7 @@ static void begin_jobs(struct worker *w)
         begin_task(w, t); /* which may have gone then */
         n_passed = w->engine.n_jobs > n_jobs ? 0 : n_passed + 1;
     }
+    begin_short(w);
 }
 
 static void say_done(struct worker *w, const char *id, const struct job_report *report)
@@ -430,7 +449,11 @@ static void on_ended(void *user, const struct job_report *report)
     while (strcmp(t->id, report->result) != 0) {
         t = t->next;
     }
-    if (report->code == STATUS_OK) {
+    if (report->is_long && !w->is_draining) {
+        t->job = NULL;
+        t->is_long = true;
+        worker_link_send(&w->link, json_pack("{s:s, s:s}", "is", "back", "id", t->id));
+    } else if (report->code == STATUS_OK) {
         say_done(w, t->id, report);
         forget(w, t);
     } else {
@@ -470,16 +493,26 @@ static void on_alive(uv_timer_t *timer)
         uv_timer_stop(timer);
         return;
     }
-    json_t *bytes = json_object();
+    json_t *bytes = json_object(), *moves = json_object();
     for (struct task *t = w->tasks; t != NULL; t = t->next) {
-        const uint64_t n = t->job != NULL       ? job_bytes_read(t->job)
-                           : t->archive != NULL ? worker_archive_bytes(t->archive)
-                                                : 0;
-        if (t->job != NULL || t->archive != NULL) {
-            json_object_set_new(bytes, t->id, json_integer((json_int_t)n));
+        uint64_t n = 0, n_moves = 0;
+        bool at_work = false;
+        if (t->job != NULL) {
+            n = job_bytes_read(t->job);
+            at_work = job_is_at_work(t->job, &n_moves);
+        } else if (t->archive != NULL) {
+            n = worker_archive_bytes(t->archive);
+            at_work = worker_archive_is_at_work(t->archive, &n_moves);
+        } else {
+            continue;
+        }
+        json_object_set_new(bytes, t->id, json_integer((json_int_t)n));
+        if (at_work) {
+            json_object_set_new(moves, t->id, json_integer((json_int_t)n_moves));
         }
     }
-    worker_link_send(&w->link, json_pack("{s:s, s:o}", "is", "alive", "bytes", bytes));
+    worker_link_send(&w->link,
+                     json_pack("{s:s, s:o, s:o}", "is", "alive", "bytes", bytes, "moves", moves));
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

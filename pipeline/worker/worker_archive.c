@@ -27,7 +27,8 @@ struct worker_archive {
     struct job_context context;
     struct inputs *inputs;
     struct engine_task task;
-    bool busy, walked, written; /* busy: the task runs; walked: all has been found */
+    struct thread_pool_account account; /* of the task */
+    bool busy, walked, written;         /* busy: the task runs; walked: all has been found */
     bool has_found;
     struct job_input found; /* by the task, with what stands in it and why it is no job */
     enum status found_code;
@@ -52,6 +53,21 @@ static void fail(struct worker_archive *a, enum status code, const char *why)
 uint64_t worker_archive_bytes(const struct worker_archive *a)
 {
     return inputs_archive_bytes(a->inputs);
+}
+
+bool worker_archive_is_at_work(const struct worker_archive *a, uint64_t *n_moves)
+{
+    const struct engine *e = a->order.engine;
+    *n_moves = a->n_done + a->n_failed;
+    bool is = thread_pool_account_is_at_work(&a->account, n_moves);
+    for (size_t i = 0; i < e->n_jobs; i++) {
+        uint64_t n = 0;
+        if (job_context_user(e->jobs[i]) == a) {
+            is = job_is_at_work(e->jobs[i], &n) || is;
+            *n_moves += n;
+        }
+    }
+    return is;
 }
 
 void worker_archive_stop(struct worker_archive *a, enum status code, const char *why)
@@ -304,7 +320,7 @@ static void start(struct worker_archive *a, enum engine_lane lane, enum status (
     a->task.owner = a;
     a->task.work = work;
     a->task.finished = finished;
-    engine_start(a->order.engine, &a->task, lane, NULL);
+    engine_start(a->order.engine, &a->task, lane, &a->account);
 }
 
 void worker_archive_step(struct worker_archive *a)

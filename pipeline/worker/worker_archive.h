@@ -47,6 +47,8 @@ enum status worker_archive_begin(const struct worker_archive_order *order,
 void worker_archive_step(struct worker_archive *a);
 /* How far the archive has been read, in its own bytes. */
 uint64_t worker_archive_bytes(const struct worker_archive *a);
+/* As job_is_at_work() has it: of the walk and all of its jobs. */
+bool worker_archive_is_at_work(const struct worker_archive *a, uint64_t *n_moves);
 /* Begins no more of it; ended() follows when those in flight have, with this code. */
 void worker_archive_stop(struct worker_archive *a, enum status code, const char *why);
 

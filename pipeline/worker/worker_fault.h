@@ -13,6 +13,9 @@
 /* Called with the path of every job's first file when the job begins. What it returns becomes of
  * the job, unless that is STATUS_OK; may not return. */
 enum status worker_fault(const char *path) STATUS_MUST_CHECK;
+/* Called when such a job has been begun: may give it work. */
+struct job;
+void worker_fault_begun(struct job *job);
 
 #else
 
@@ -20,6 +23,12 @@ static inline enum status worker_fault(const char *path)
 {
     (void)path;
     return STATUS_OK;
+}
+
+struct job;
+static inline void worker_fault_begun(struct job *job)
+{
+    (void)job;
 }
 
 #endif

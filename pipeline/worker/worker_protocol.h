@@ -16,9 +16,13 @@
  *   {"is": "begun", "id", "waits", "deadline_s"}            told before anything of it is read;
  *                                                           once more when it waits for memory,
  *                                                           without a deadline, and when it has it
+ *   {"is": "back", "id"}                                    it is not short, as the place was that
+ * it had: it waits as if it were not begun
  *   {"is": "begun", "id", "member", "waits", "deadline_s"}  the same of a job within an archive;
  *   {"is": "ended", "id", "member"}                         member: its file, packed as names are
- *   {"is": "alive", "bytes": {ID: BYTES}}                   every WORKER_ALIVE_MS while jobs run
+ *   {"is": "alive", "bytes": {ID: BYTES},                   every WORKER_ALIVE_MS while jobs run
+ *    "moves": {ID: COUNT}}                                  of those at work now: changes whenever
+ *                                                           a piece of the job's work has ended
  *   {"is": "done", "id", "seconds", "bytes", "outputs", "warnings"}    these two as in result.json;
  *                                                           outputs null: more than a line is for
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as

@@ -2,6 +2,7 @@
  * Thread pools: every task runs once, priorities hold, loops cover every index on any thread, time
  * is booked.
  */
+#include "formats/base/moves.h"
 #include "pipeline/engine/thread_pool.h"
 #include "tests/support/burn.h"
 
@@ -173,6 +174,151 @@ static void cpu_time_of_a_loop_is_booked_on_its_callers_account(void **state)
     assert_true(account.busy_ns > 0);
 }
 
+struct moving {
+    struct thread_pool_task task;
+    struct executor executor;
+    bool at_work, at_work_at_file;
+    uint64_t n_moves;
+};
+
+static void see_at_file(struct io_watch *watch, bool writes, bool begins);
+
+static struct seeing {
+    struct io_watch watch;
+    struct thread_pool_account account;
+    bool at_work;
+} seen = {.watch = {see_at_file}};
+
+static void see_at_file(struct io_watch *watch, bool writes, bool begins)
+{
+    uint64_t n = 0;
+    (void)watch;
+    (void)writes;
+    if (begins) {
+        seen.at_work = thread_pool_account_is_at_work(&seen.account, &n);
+    }
+}
+
+static void move_in_task(struct thread_pool_task *task)
+{
+    struct moving *m = (struct moving *)task;
+    char byte;
+    m->executor.run(m->executor.context, 20, burn, NULL);
+    seen.at_work = true;
+    (void)io_watch_pread(-1, &byte, 1, 0);
+    m->at_work_at_file = seen.at_work;
+    m->at_work = thread_pool_account_is_at_work(&seen.account, &m->n_moves);
+    moves_add();
+}
+
+static void bodies_and_calls_to_files_are_moves_and_a_thread_in_a_file_is_not_at_work(void **state)
+{
+    (void)state;
+    for (size_t n_threads = 1; n_threads < 4; n_threads++) {
+        struct thread_pool *pool;
+        uint64_t n = 0;
+        assert_int_equal(thread_pool_new(n_threads, &pool), STATUS_OK);
+        seen.account = (struct thread_pool_account){.watch = &seen.watch};
+        struct moving m = {
+            .task = {.work = move_in_task, .done = nothing, .account = &seen.account},
+            .executor = thread_pool_executor(pool)};
+        thread_pool_submit(pool, 0, &m.task);
+        thread_pool_free(pool);
+        assert_int_equal(m.n_moves, 20 + 1);
+        assert_true(m.at_work);
+        assert_false(m.at_work_at_file);
+        assert_false(thread_pool_account_is_at_work(&seen.account, &n));
+        assert_int_equal(n, 20 + 1 + 1 + 1); /* one that it added, and its end */
+    }
+}
+
+/* --- short jobs --------------------------------------------------------------------------------
+ */
+
+static struct thread_pool_account of_short = {.is_short = true}, of_long;
+
+struct beside {
+    struct thread_pool_task task;
+    struct thread_pool *pool;
+    struct beside *other;
+    atomic_bool has_run;
+    bool other_has_run;
+};
+
+static void run_beside(struct thread_pool_task *task)
+{
+    atomic_store(&((struct beside *)task)->has_run, true);
+}
+
+/* The first body has a short job's task come; the last one sees whether it has run. */
+static void bring_and_look(void *arg, size_t i)
+{
+    struct beside *b = arg;
+    if (i == 0) {
+        thread_pool_submit(b->pool, 0, &b->other->task);
+    }
+    b->other_has_run = i > 0 && atomic_load(&b->other->has_run);
+}
+
+static void loop_beside(struct thread_pool_task *task)
+{
+    struct beside *b = (struct beside *)task;
+    const struct executor e = thread_pool_executor(b->pool);
+    e.run(e.context, 2, bring_and_look, b);
+}
+
+static void tasks_of_short_jobs_run_between_the_bodies_of_a_long_ones_loop(void **state)
+{
+    (void)state;
+    struct thread_pool *pool;
+    assert_int_equal(thread_pool_new(1, &pool), STATUS_OK);
+    struct beside little = {.task = {.work = run_beside, .done = nothing, .account = &of_short}};
+    struct beside large = {.task = {.work = loop_beside, .done = nothing, .account = &of_long},
+                           .pool = pool,
+                           .other = &little};
+    thread_pool_submit(pool, 0, &large.task);
+    thread_pool_free(pool);
+    assert_true(large.other_has_run);
+}
+
+static void burn_task(struct thread_pool_task *task)
+{
+    (void)task;
+    burn(NULL, 0);
+}
+
+/* Comes again and again, until the other one has run. */
+static void come_again(struct thread_pool_task *task)
+{
+    struct beside *b = (struct beside *)task;
+    if (!atomic_load(&b->other->has_run)) {
+        thread_pool_submit(b->pool, 2, task);
+    } else {
+        atomic_store(&b->has_run, true);
+    }
+}
+
+static void long_jobs_have_their_turn_however_many_short_ones_come(void **state)
+{
+    (void)state;
+    struct thread_pool *pool;
+    assert_int_equal(thread_pool_new(1, &pool), STATUS_OK);
+    struct beside large = {.task = {.work = run_beside, .done = nothing, .account = &of_long}};
+    struct beside little[2];
+    for (int i = 0; i < 2; i++) {
+        little[i] =
+            (struct beside){.task = {.work = burn_task, .done = come_again, .account = &of_short},
+                            .pool = pool,
+                            .other = &large};
+        thread_pool_submit(pool, 2, &little[i].task);
+    }
+    thread_pool_submit(pool, 0, &large.task);
+    while (!atomic_load(&little[0].has_run) || !atomic_load(&little[1].has_run)) {
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    thread_pool_free(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +327,9 @@ int main(void)
         cmocka_unit_test(loop_covers_each_index_once),
         cmocka_unit_test(loops_nest),
         cmocka_unit_test(cpu_time_of_a_loop_is_booked_on_its_callers_account),
+        cmocka_unit_test(tasks_of_short_jobs_run_between_the_bodies_of_a_long_ones_loop),
+        cmocka_unit_test(long_jobs_have_their_turn_however_many_short_ones_come),
+        cmocka_unit_test(bodies_and_calls_to_files_are_moves_and_a_thread_in_a_file_is_not_at_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,8 @@ struct queue *under_test_queue_new(size_t k)
     ASSERT_OK(backend->ops->count(&n));
     const size_t i = k % (n < MOST_DEVICES ? n : MOST_DEVICES);
     if (i > 0 && devices[i] == NULL) {
-        const struct backend_config config = {under_test_executor(THREADS), (int)i};
+        const struct backend_config config = {.executor = under_test_executor(THREADS),
+                                              .device = (int)i};
         ASSERT_OK(backend_open_cuda(&config, &devices[i]));
     }
     struct backend *b = i > 0 ? devices[i] : backend;

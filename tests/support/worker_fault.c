@@ -8,9 +8,14 @@
  *   hang     the process does nothing any more
  *   device   the device reports an error
  *   memory   there is no memory
+ *   still    a thread works for the job, and never ends a piece
+ *   slow     a thread works for the job, and ends a piece at a time, half a second each
  */
 #include "pipeline/worker/worker_fault.h"
 
+#include "pipeline/engine/job_state.h"
+
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,24 +33,88 @@ static enum status happen(const char *kind)
     while (strcmp(kind, "hang") == 0) {
         pause();
     }
+    if (strcmp(kind, "still") == 0 || strcmp(kind, "slow") == 0) { /* once it has been begun */
+        return STATUS_OK;
+    }
     return strcmp(kind, "device") == 0   ? status_fail(STATUS_DEVICE, "an injected device error")
            : strcmp(kind, "memory") == 0 ? status_fail(STATUS_NO_MEMORY, "injected: no memory")
                                          : status_fail(STATUS_INTERNAL, "no such fault: %s", kind);
 }
 
-enum status worker_fault(const char *path)
+/* What is to happen to the job of that path and number. */
+static bool find(const char *path, const char *number, char kind[16])
 {
-    static unsigned long n_jobs;
     const char *faults = getenv("LEAT_WORKER_FAULT");
-    char kind[16], which[64], number[24];
+    char which[64];
     int n;
-    snprintf(number, sizeof(number), "#%lu", ++n_jobs);
     for (; faults != NULL && sscanf(faults, " %15[a-z] %63[^,]%n", kind, which, &n) == 2;
          faults += *faults == ',') {
         faults += n;
         if (which[0] == '#' ? strcmp(which, number) == 0 : strstr(path, which) != NULL) {
-            return happen(kind);
+            return true;
         }
     }
+    return false;
+}
+
+enum status worker_fault(const char *path)
+{
+    static unsigned long n_jobs;
+    char kind[16], number[24];
+    snprintf(number, sizeof(number), "#%lu", ++n_jobs);
+    return find(path, number, kind) ? happen(kind) : STATUS_OK;
+}
+
+/* --- work that is slow, or never ends --------------------------------------------------------- */
+
+enum { SLOW_PIECES = 32 };
+static const struct timespec piece_time = {0, 500000000};
+
+struct burden {
+    struct engine_task task;
+    struct job *job;
+};
+
+static enum status be_still(void *owner)
+{
+    (void)owner;
+    while (nanosleep(&piece_time, NULL) == 0 || errno == EINTR) {
+    }
     return STATUS_OK;
+}
+
+static void slow_piece(void *arg, size_t index)
+{
+    (void)arg;
+    (void)index;
+    nanosleep(&piece_time, NULL);
+}
+
+static enum status be_slow(void *owner)
+{
+    const struct executor e = thread_pool_executor(((struct burden *)owner)->job->engine->compute);
+    e.run(e.context, SLOW_PIECES, slow_piece, NULL);
+    return STATUS_OK;
+}
+
+static void burden_ended(struct engine_task *task)
+{
+    struct burden *const b = task->owner;
+    struct job *const job = b->job;
+    (void)job_task_ended(job, task);
+    free(b);
+    job_advance(job);
+}
+
+void worker_fault_begun(struct job *job)
+{
+    char kind[16];
+    if (!find(job_path(job), "", kind) ||
+        (strcmp(kind, "still") != 0 && strcmp(kind, "slow") != 0)) {
+        return;
+    }
+    struct burden *const b = calloc(1, sizeof(*b));
+    *b = (struct burden){.task = {.owner = b}, .job = job};
+    job_run(job, &b->task, LANE_DECODE, strcmp(kind, "still") == 0 ? be_still : be_slow,
+            burden_ended);
 }
