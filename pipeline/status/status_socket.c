@@ -1,13 +1,11 @@
 /*
  * status_socket - see status_socket.h.
- *
- * The socket gets its mode before it gets its name (on Linux bind() takes over the mode of the
- * descriptor), so there is no moment in which others could connect.
  */
 #include "pipeline/status/status_socket.h"
 
 #include "formats/base/json.h"
 #include "formats/base/log.h"
+#include "pipeline/status/socket_name.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -15,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* What a client waits for an answer, and how long one may be. */
 enum { ASK_SECONDS = 5, LONGEST_ANSWER = 64 << 20 };
+
+static const char option[] = "--status-socket";
 
 struct client {
     struct status_socket *owner;
@@ -35,9 +33,7 @@ struct status_socket {
     uv_pipe_t pipe;
     json_t *(*make)(void *user);
     void *user;
-    char *path;
-    dev_t device; /* of the socket's name, so that only our own is removed */
-    ino_t inode;
+    struct socket_name name;
     struct client clients[STATUS_SOCKET_CLIENTS];
     size_t n_clients;
     bool waits;  /* a connection, for a place; libuv does not listen until it is taken */
@@ -49,7 +45,6 @@ struct status_socket {
 static void free_when_done(struct status_socket *s)
 {
     if (s->closed && s->n_clients == 0) {
-        free(s->path);
         free(s);
     }
 }
@@ -126,113 +121,12 @@ static void on_connection(uv_stream_t *stream, int status)
 {
     struct status_socket *s = stream->data;
     if (status < 0) {
-        log_warning("%s: accept failed on the status socket: %s", s->path, uv_strerror(status));
+        log_warning("%s: accept failed on the status socket: %s", s->name.path,
+                    uv_strerror(status));
         return;
     }
     s->waits = true;
     take_waiting(s);
-}
-
-/* --- the name -------------------------------------------------------------------------------- */
-
-static enum status make_address(const char *path, struct sockaddr_un *out)
-{
-    memset(out, 0, sizeof(*out));
-    out->sun_family = AF_UNIX;
-    size_t n = strlen(path);
-    if (n == 0 || n >= sizeof(out->sun_path)) {
-        return status_fail(
-            STATUS_BAD_ARGUMENT,
-            "'%s': a socket's name has at most %zu bytes, not %zu: give another with "
-            "--status-socket",
-            path, sizeof(out->sun_path) - 1, n);
-    }
-    memcpy(out->sun_path, path, n);
-    return STATUS_OK;
-}
-
-/* The socket's folder: made, and one in which no other user can replace the socket. */
-static enum status make_folder(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
-    snprintf(folder, sizeof(folder), "%.*s",
-             slash == NULL   ? 1
-             : slash == path ? 1
-                             : (int)(slash - path),
-             slash == NULL ? "." : path);
-    struct stat st;
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        return status_fail_errno(errno, "'%s': cannot make the folder of the status socket",
-                                 folder);
-    }
-    if (stat(folder, &st) != 0) {
-        return status_fail_errno(errno, "'%s': cannot look at the folder of the status socket",
-                                 folder);
-    }
-    bool ours = st.st_uid == geteuid() || st.st_uid == 0;
-    bool shared = (st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0;
-    if (!ours || shared) {
-        return status_fail(
-            STATUS_BAD_ARGUMENT,
-            "'%s': others may write to the folder of the status socket: give another "
-            "with --status-socket",
-            folder);
-    }
-    return STATUS_OK;
-}
-
-static int new_socket(int flags)
-{
-    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
-}
-
-/* Removes what a dead service left. */
-static enum status clear_name(const struct sockaddr_un *address)
-{
-    const char *path = address->sun_path;
-    struct stat st;
-    if (lstat(path, &st) != 0) {
-        return errno == ENOENT ? STATUS_OK : status_fail_errno(errno, "'%s'", path);
-    }
-    if (!S_ISSOCK(st.st_mode)) {
-        return status_fail(STATUS_EXISTS, "'%s' exists and is not a socket", path);
-    }
-    int fd = new_socket(SOCK_NONBLOCK);
-    if (fd < 0) {
-        return status_fail_errno(errno, "'%s': cannot make a socket", path);
-    }
-    int error = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
-    close(fd);
-    if (error == ENOENT) {
-        return STATUS_OK;
-    }
-    if (error != ECONNREFUSED) {
-        return status_fail(STATUS_EXISTS,
-                           "'%s': a running service answers there: stop it, or give another with "
-                           "--status-socket",
-                           path);
-    }
-    return unlink(path) == 0 || errno == ENOENT
-               ? STATUS_OK
-               : status_fail_errno(errno, "'%s': cannot remove the socket of a dead service", path);
-}
-
-/* A listening socket's descriptor. */
-static enum status bind_name(const struct sockaddr_un *address, int *out)
-{
-    int fd = new_socket(SOCK_NONBLOCK);
-    if (fd < 0 || fchmod(fd, 0600) != 0 ||
-        bind(fd, (const struct sockaddr *)address, sizeof(*address)) != 0) {
-        enum status status =
-            status_fail_errno(errno, "'%s': cannot make the status socket", address->sun_path);
-        if (fd >= 0) {
-            close(fd);
-        }
-        return status;
-    }
-    *out = fd;
-    return STATUS_OK;
 }
 
 /* --- opening and closing --------------------------------------------------------------------- */
@@ -244,37 +138,22 @@ static void listener_closed(uv_handle_t *handle)
     free_when_done(s);
 }
 
-static void remove_name(const struct status_socket *s)
-{
-    struct stat st;
-    if (lstat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode) {
-        unlink(s->path);
-    }
-}
-
 enum status status_socket_open(uv_loop_t *loop, const char *path, json_t *(*make)(void *user),
                                void *user, struct status_socket **out)
 {
     *out = NULL;
-    struct sockaddr_un address;
-    struct stat st;
+    struct socket_name name;
     int fd = -1;
-    STATUS_TRY(make_address(path, &address));
-    STATUS_TRY(make_folder(path));
-    STATUS_TRY(clear_name(&address));
-    STATUS_TRY(bind_name(&address, &fd));
+    STATUS_TRY(socket_name_bind(path, 0600, "status socket", option, &fd, &name));
     struct status_socket *s = calloc(1, sizeof(*s));
-    if (s == NULL || (s->path = strdup(path)) == NULL || lstat(path, &st) != 0) {
-        free(s != NULL ? s->path : NULL);
-        free(s);
-        unlink(path);
+    if (s == NULL) {
+        socket_name_remove(&name);
         close(fd);
         return status_fail(STATUS_NO_MEMORY, "'%s': no memory for the status socket", path);
     }
+    s->name = name;
     s->make = make;
     s->user = user;
-    s->device = st.st_dev;
-    s->inode = st.st_ino;
     uv_pipe_init(loop, &s->pipe, 0);
     s->pipe.data = s;
     int error = uv_pipe_open(&s->pipe, fd);
@@ -296,7 +175,7 @@ void status_socket_close(struct status_socket *s)
     if (s == NULL) {
         return;
     }
-    remove_name(s);
+    socket_name_remove(&s->name);
     for (struct client *c = s->clients; c < s->clients + STATUS_SOCKET_CLIENTS; c++) {
         if (c->n_open > 0) {
             drop(c);
@@ -311,8 +190,8 @@ static enum status connect_to(const char *path, int *out)
 {
     struct sockaddr_un address;
     const struct timeval most = {.tv_sec = ASK_SECONDS};
-    STATUS_TRY(make_address(path, &address));
-    int fd = new_socket(0);
+    STATUS_TRY(socket_name_address(path, option, &address));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) != 0 ||
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) != 0 ||
         connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
