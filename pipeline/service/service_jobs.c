@@ -378,6 +378,7 @@ static void on_alive(const struct service_worker *w, const json_t *message)
 {
     const json_t *bytes = json_object_get(message, "bytes");
     struct service_job *job;
+    service_figures_busy(&w->service->busy[w->place], json_object_get(message, "busy"));
     TAILQ_FOREACH(job, &w->service->lists[WAIT_RESULT], place)
     {
         const json_t *n = job->worker == w ? json_object_get(bytes, job->spool->id) : NULL;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 /* The most entries of a command's table. */
-enum { OPTIONS_MAX = 40 };
+enum { OPTIONS_MAX = 48 };
 
 /* Without a name: a heading of the help; without `help` too: nothing. */
 struct option_entry {

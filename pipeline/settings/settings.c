@@ -104,6 +104,10 @@ const struct settings_key settings_keys[] = {
      "When told to stop, let running jobs end for that long (default 60)"},
     {"status_socket", SPOOL, 0, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
      "Where the service answers leat status (default: in the runtime folder)"},
+    {"http", WATCH, 0, SETTINGS_TEXT, FIELD(http), 0, 0, NULL, "ADDRESS",
+     "Show a page and metrics at ADDRESS:PORT or unix:PATH (default: nowhere)"},
+    {"http_token_file", WATCH, 0, SETTINGS_TEXT, FIELD(http_token_file), 0, 0, NULL, "FILE",
+     "Show them to who has the token in FILE; must be where other machines can ask"},
     {"failed", SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
      "List the failed jobs, with reasons; needs no running service"},
     {"all", SETTINGS_OF_RETRY, 0, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
@@ -446,6 +450,8 @@ void settings_free(struct settings *s)
     free(s->spool);
     free(s->require_mount);
     free(s->status_socket);
+    free(s->http);
+    free(s->http_token_file);
     free(s->name);
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);

@@ -80,6 +80,8 @@ struct settings {
     uint64_t reserve_bytes;  /* default 256 MiB: kept free on the spool's and the results' disk */
     char *require_mount;     /* a path in the output folder that must be there; NULL: none */
     char *status_socket;     /* never NULL for watch; else NULL when not given */
+    char *http;              /* where the page is asked for: ADDRESS:PORT, unix:PATH; NULL: not */
+    char *http_token_file;   /* what is asked of those who want to see it; NULL: nothing */
     bool failed;             /* status --failed */
     bool all;                /* retry --all */
     struct setting_list set; /* -s */

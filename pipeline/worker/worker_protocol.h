@@ -18,7 +18,11 @@
  *                                                           without a deadline, and when it has it
  *   {"is": "begun", "id", "member", "waits", "deadline_s"}  the same of a job within an archive;
  *   {"is": "ended", "id", "member"}                         member: its file, packed as names are
- *   {"is": "alive", "bytes": {ID: BYTES}}                   every WORKER_ALIVE_MS while jobs run
+ *   {"is": "alive", "bytes": {ID: BYTES}, "busy"}           every WORKER_ALIVE_MS while jobs run,
+ *                                                           and once after that; busy: seconds that
+ *                                                           jobs which were done since the last one
+ *                                                           have used: of each lane, "cpu_s",
+ *                                                           "device_s", "upload_s", "download_s"
  *   {"is": "done", "id", "seconds", "bytes", "outputs", "warnings"}    these two as in result.json;
  *                                                           outputs null: more than a line is for
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as
