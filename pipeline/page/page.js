@@ -2,17 +2,21 @@
 "use strict";
 (() => {
   const every = 2000;
-  let lost = 0;
 
-  // What has the focus, so that it can have it again.
-  const focused = () => document.activeElement && document.activeElement.getAttribute("href");
-
+  // What is open stays open, what has the focus keeps it, and pictures are not loaded again.
   const replace = (old, fresh) => {
+    const details = fresh.querySelector("details");
+    if (details && old.querySelector("details[open]")) details.open = true;
     if (old.outerHTML === fresh.outerHTML) return;
-    const href = old.contains(document.activeElement) ? focused() : null;
+    const active = old.contains(document.activeElement) ? document.activeElement : null;
+    for (const picture of fresh.querySelectorAll("img")) {
+      const same = [...old.querySelectorAll("img")].find((e) => e.getAttribute("src") === picture.getAttribute("src"));
+      if (same) picture.replaceWith(same);
+    }
     old.replaceWith(fresh);
-    if (href !== null) {
-      const again = [...fresh.querySelectorAll("a")].find((a) => a.getAttribute("href") === href);
+    if (active) {
+      const again = [...fresh.querySelectorAll("a, summary")].find(
+        (e) => e.tagName === active.tagName && e.getAttribute("href") === active.getAttribute("href"));
       if (again) again.focus({ preventScroll: true });
     }
   };
@@ -28,18 +32,17 @@
 
   const look = async () => {
     if (!document.hidden) {
+      let lost = false;
       try {
         const answer = await fetch(location.href, { cache: "no-store" });
         if (!answer.ok) throw new Error(answer.status);
         show(await answer.text());
-        lost = 0;
       } catch {
-        lost++;
+        lost = true;
       }
-      document.body.classList.toggle("lost", lost > 1);
+      document.body.classList.toggle("lost", lost);
     }
     setTimeout(look, every);
   };
   setTimeout(look, every);
-  document.addEventListener("visibilitychange", () => document.hidden || (lost = 0));
 })();

@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of each list that many; the numbers beside the headings are of all. */
-enum { FLIGHT_SHOWN = 40, WAITING_SHOWN = 40, ENDED_SHOWN = 20, CHART_MINUTES = 60 };
+/* Of each list that many, the first of them at once and the others on demand; the numbers beside
+ * the headings are of all. */
+enum { SHOWN = 50, SHOWN_AT_ONCE = 8, FAILURES_AT_ONCE = 4, CHART_MINUTES = 60 };
 
 struct writer {
     struct bytes *out;
     enum status code;
+    const char *spool; /* of the document */
 };
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -54,7 +56,7 @@ static void put_text(struct writer *w, const char *text)
 
 enum status page_html_text(const char *text, struct bytes *out)
 {
-    struct writer w = {out, STATUS_OK};
+    struct writer w = {.out = out, .code = STATUS_OK};
     put_text(&w, text);
     return w.code;
 }
@@ -74,7 +76,7 @@ static void put_path(struct writer *w, const char *path)
 
 enum status page_html_path(const char *path, struct bytes *out)
 {
-    struct writer w = {out, STATUS_OK};
+    struct writer w = {.out = out, .code = STATUS_OK};
     put_path(&w, path);
     return w.code;
 }
@@ -260,7 +262,7 @@ static void put_chart(struct writer *w, const json_t *minutes)
     if (n == 0 || most <= 0) {
         return;
     }
-    snprintf(text, sizeof(text), "Jobs in each of the last %zu minutes, %.0f at most", n, most);
+    snprintf(text, sizeof(text), "Jobs a minute in the last hour, %.0f at most", most);
     put(w, "<figure><svg viewBox=\"0 0 600 61\" preserveAspectRatio=\"none\" role=\"img\" "
            "aria-label=\"");
     put(w, text);
@@ -278,8 +280,8 @@ static void put_rates(struct writer *w, const json_t *d)
     const json_t *rates = json_object_get(d, "rates"), *totals = json_object_get(d, "totals");
     begin_section(w, "rates", "Rates", -1);
     put(w, "<dl class=\"figures\">\n");
-    put_figure(w, "jobs a second, last minute", number_at(rates, "jobs_per_s_1min"), "");
-    put_figure(w, "last 15 minutes", number_at(rates, "jobs_per_s_15min"), "");
+    put_figure(w, "jobs/s, last minute", number_at(rates, "jobs_per_s_1min"), "");
+    put_figure(w, "jobs/s, 15 minutes", number_at(rates, "jobs_per_s_15min"), "");
     put_figure(w, "input, last minute", number_at(rates, "bytes_per_s_1min") / (1 << 20), " MiB/s");
     put_figure(w, "done", number_at(totals, "done"), "");
     put_figure(w, "failed", number_at(totals, "failed"), "");
@@ -295,11 +297,11 @@ static void put_progress(struct writer *w, const json_t *job)
 {
     const double total = number_at(job, "total_bytes"), bytes = number_at(job, "bytes");
     const double share = total > 0 && bytes > 0 ? (bytes < total ? bytes / total : 1) : 0;
-    char text[64];
-    snprintf(text, sizeof(text),
-             "<progress max=\"100\" value=\"%.0f\" aria-label=\"read\">%.0f %%</progress>",
-             100 * share, 100 * share);
-    put(w, text);
+    if (w->code == STATUS_OK) {
+        w->code = bytes_printf(
+            w->out, "<progress max=\"100\" value=\"%.0f\" aria-label=\"read\">%.0f %%</progress>",
+            100 * share, 100 * share);
+    }
 }
 
 static void put_job(struct writer *w, const json_t *job)
@@ -308,7 +310,7 @@ static void put_job(struct writer *w, const json_t *job)
     put_in(w, "span", "name", text_at(job, "name"));
     put_progress(w, job);
     put(w, "<span class=\"more\">");
-    put_text(w, text_at(job, "pipeline"));
+    put_text(w, *text_at(job, "pipeline") != '\0' ? text_at(job, "pipeline") : "archive");
     put(w, " at ");
     put_text(w, text_at(job, "worker"));
     put(w, ", ");
@@ -364,7 +366,7 @@ static const char *mending(const char *kind)
     return "To try it again:";
 }
 
-static void put_failure(struct writer *w, const json_t *job, const char *spool)
+static void put_failure(struct writer *w, const json_t *job)
 {
     const char *text = mending(text_at(job, "kind"));
     put(w, "<li>");
@@ -374,7 +376,7 @@ static void put_failure(struct writer *w, const json_t *job, const char *spool)
     put_in(w, "p", "mend", text);
     if (text[strlen(text) - 1] == ':') {
         put(w, "<pre>leat retry --spool ");
-        put_text(w, spool);
+        put_text(w, w->spool);
         put(w, " ");
         put_text(w, text_at(job, "id"));
         put(w, "</pre>");
@@ -395,17 +397,30 @@ static void put_address(struct writer *w, const json_t *job, const char *name)
     put_path(w, name);
 }
 
+/* The first; its report has all. */
+static void put_warnings(struct writer *w, const json_t *warnings)
+{
+    const char *first = json_string_value(json_array_get(warnings, 0));
+    const size_t n = json_array_size(warnings);
+    if (first != NULL) {
+        put_in(w, "p", "warning", first);
+    }
+    if (first != NULL && n > 1) {
+        put(w, "<p class=\"note\">and ");
+        put_count(w, (json_int_t)n - 1);
+        put(w, n > 2 ? " more warnings</p>" : " more warning</p>");
+    }
+}
+
 static void put_result(struct writer *w, const json_t *job)
 {
     const char *picture = text_at(job, "picture"), *report = text_at(job, "report");
-    size_t i;
-    json_t *text;
     put(w, "<li>");
     put(w, "<a class=\"whole\" href=\"");
     put_address(w, job, strchr(report, '/') == NULL ? report : ""); /* of an archive: all */
     put(w, "\">");
     if (*picture != '\0') { /* the job's number is in it, since a result may be replaced */
-        put(w, "<img loading=\"lazy\" alt=\"\" src=\"");
+        put(w, "<img alt=\"\" src=\"");
         put_address(w, job, picture);
         put(w, "?");
         put_path(w, text_at(job, "id"));
@@ -419,10 +434,7 @@ static void put_result(struct writer *w, const json_t *job)
     put(w, ", <a href=\"");
     put_address(w, job, "");
     put(w, "\">files</a></p>");
-    json_array_foreach(json_object_get(job, "warnings"), i, text)
-    {
-        put_in(w, "p", "warning", json_string_value(text) != NULL ? json_string_value(text) : "");
-    }
+    put_warnings(w, json_object_get(job, "warnings"));
     put(w, "</li>\n");
 }
 
@@ -447,42 +459,37 @@ static void put_worker(struct writer *w, const json_t *worker)
     put(w, "</span></li>\n");
 }
 
-/* A list; `nothing` stands in its place when it is empty. Returns how many are shown. */
-static size_t put_list(struct writer *w, const char *class, const json_t *list, size_t most,
+/* A list, of whose entries `at_once` are seen at once; `nothing` stands in its place when it is
+ * empty. Returns how many there are. */
+static size_t put_list(struct writer *w, const char *class, const json_t *list, size_t at_once,
                        const char *nothing, void (*entry)(struct writer *, const json_t *))
 {
-    const size_t n = json_array_size(list) < most ? json_array_size(list) : most;
+    const size_t n = json_array_size(list) < SHOWN ? json_array_size(list) : SHOWN;
     if (n == 0) {
         put_in(w, "p", "note", nothing);
         put(w, "\n");
         return 0;
     }
-    put(w, "<ul class=\"");
-    put(w, class);
-    put(w, "\">\n");
     for (size_t i = 0; i < n; i++) {
+        if (i == at_once) {
+            put(w, "</ul>\n<details><summary>");
+            put_count(w, (json_int_t)(n - at_once));
+            put(w, " more</summary>\n");
+        }
+        if (i == 0 || i == at_once) {
+            put(w, "<ul class=\"");
+            put(w, class);
+            put(w, "\">\n");
+        }
         entry(w, json_array_get(list, i));
     }
-    put(w, "</ul>\n");
+    put(w, n > at_once ? "</ul>\n</details>\n" : "</ul>\n");
     return n;
-}
-
-static void put_failures(struct writer *w, const json_t *d)
-{
-    const json_t *list = json_object_get(d, "failed");
-    const size_t n = json_array_size(list) < ENDED_SHOWN ? json_array_size(list) : ENDED_SHOWN;
-    begin_section(w, "failures", "Failures", count_at(d, "n_failed"));
-    put(w, n > 0 ? "<ul class=\"failures\">\n" : "<p class=\"note\">none</p>\n");
-    for (size_t i = 0; i < n; i++) {
-        put_failure(w, json_array_get(list, i), text_at(d, "spool"));
-    }
-    put(w, n > 0 ? "</ul>\n" : "");
-    end_section(w, n, count_at(d, "n_failed"));
 }
 
 enum status page_html(const json_t *d, struct bytes *out)
 {
-    struct writer w = {out, STATUS_OK};
+    struct writer w = {.out = out, .code = STATUS_OK, .spool = text_at(d, "spool")};
     const json_t *list = json_object_get(d, "in_flight");
     char title[128];
     snprintf(title, sizeof(title), "leat: %.40s, %lld at work", text_at(d, "state"),
@@ -492,19 +499,22 @@ enum status page_html(const json_t *d, struct bytes *out)
     put(&w, "<main>\n");
     put_rates(&w, d);
     begin_section(&w, "work", "At work", count_at(d, "n_running"));
-    size_t n = put_list(&w, "jobs", list, FLIGHT_SHOWN, "nothing", put_job);
+    size_t n = put_list(&w, "jobs", list, SHOWN_AT_ONCE, "nothing", put_job);
     end_section(&w, n, count_at(d, "n_running"));
     list = json_object_get(d, "waiting");
     begin_section(&w, "waiting", "Waiting", count_at(d, "n_waiting"));
-    n = put_list(&w, "jobs", list, WAITING_SHOWN, "nothing", put_waiting);
+    n = put_list(&w, "jobs", list, SHOWN_AT_ONCE, "nothing", put_waiting);
     end_section(&w, n, count_at(d, "n_waiting"));
-    put_failures(&w, d);
+    list = json_object_get(d, "failed");
+    begin_section(&w, "failures", "Failures", count_at(d, "n_failed"));
+    n = put_list(&w, "failures", list, FAILURES_AT_ONCE, "none", put_failure);
+    end_section(&w, n, count_at(d, "n_failed"));
     begin_section(&w, "results", "Last results", -1);
-    put_list(&w, "results", json_object_get(d, "done"), ENDED_SHOWN, "none yet", put_result);
+    put_list(&w, "results", json_object_get(d, "done"), SHOWN, "none yet", put_result);
     put(&w, "<p class=\"more\"><a href=\"results/\">All results</a></p>\n");
     end_section(&w, 0, 0);
     begin_section(&w, "workers", "Workers", -1);
-    put_list(&w, "jobs", json_object_get(d, "workers"), SIZE_MAX, "none", put_worker);
+    put_list(&w, "jobs", json_object_get(d, "workers"), SHOWN, "none", put_worker);
     end_section(&w, 0, 0);
     put(&w,
         "</main>\n<footer><a href=\"metrics\">metrics</a> <a href=\"healthz\">health</a></footer>"
@@ -515,7 +525,7 @@ enum status page_html(const json_t *d, struct bytes *out)
 
 enum status page_html_trouble(const char *title, const char *text, struct bytes *out)
 {
-    struct writer w = {out, STATUS_OK};
+    struct writer w = {.out = out, .code = STATUS_OK};
     put_head(&w, title, "", false);
     put(&w, "<main>\n<h1>");
     put_text(&w, title);
@@ -530,7 +540,7 @@ enum status page_html_trouble(const char *title, const char *text, struct bytes 
 
 enum status page_html_begin_list(const char *path, struct bytes *out)
 {
-    struct writer w = {out, STATUS_OK};
+    struct writer w = {.out = out, .code = STATUS_OK};
     char *up = NULL;
     size_t n_up = 0;
     FILE *to = open_memstream(&up, &n_up);
@@ -554,7 +564,7 @@ enum status page_html_begin_list(const char *path, struct bytes *out)
 
 enum status page_html_entry(const char *name, bool is_folder, uint64_t bytes, struct bytes *out)
 {
-    struct writer w = {out, STATUS_OK};
+    struct writer w = {.out = out, .code = STATUS_OK};
     put(&w, "<li><a href=\"./");
     put_path(&w, name);
     put(&w, is_folder ? "/\">" : "\">");
@@ -570,7 +580,7 @@ enum status page_html_entry(const char *name, bool is_folder, uint64_t bytes, st
 
 enum status page_html_end_list(size_t n_more, struct bytes *out)
 {
-    struct writer w = {out, STATUS_OK};
+    struct writer w = {.out = out, .code = STATUS_OK};
     put(&w, "</ul>\n");
     if (n_more > 0) {
         put(&w, "<p class=\"note\">and ");

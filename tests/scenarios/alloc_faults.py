@@ -213,7 +213,7 @@ class Spool:
 
     def __init__(self, name):
         os.makedirs(name)
-        self.service = Service(FAULTY, os.path.abspath(name), settle=0.1, threads=1, reserve=0)
+        self.service = Service(FAULTY, os.path.abspath(name), settle=0.1, threads=1, reserve=0, http="127.0.0.1:0")
         self.ledger = Ledger(self.service)
         self.log = os.path.abspath(os.path.join(name, "fault"))
         content = Content(SEED)
