@@ -4,6 +4,8 @@
  */
 #include "pipeline/page/page_metrics.h"
 
+#include "pipeline/status/status_text.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -288,8 +290,8 @@ static void put_pauses(struct writer *w, const json_t *d)
 enum status page_metrics(const json_t *d, struct bytes *out)
 {
     struct writer w = {.out = out, .code = STATUS_OK};
-    single(&w, "leat_ready", "gauge", "Whether the service does what was asked for.",
-           json_object_get(d, "ready"));
+    head(&w, "leat_ready", "gauge", "Whether the service runs, and does what was asked for.");
+    sample(&w, "leat_ready", no_label, no_label, status_text_is_ready(d));
     single(&w, "leat_uptime_seconds", "gauge", "How long the service has been running.",
            json_object_get(d, "uptime_s"));
     head(&w, "leat_build_info", "gauge", "1, with the version as its label.");

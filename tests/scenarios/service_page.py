@@ -55,9 +55,9 @@ def get(address, path="/", method="GET", host="localhost", **headers):
     return exchange(address, ("\r\n".join(lines) + "\r\n\r\n").encode())
 
 
-def start(spool, http, *more, **settings):
-    s = Service(spool, "--http", http, *more, **settings)
-    return s, s.until(lambda: (s.status()["page"] or {}).get("pid") and s.status()["page"]["address"], "a page")
+def start(spool, http, *more, wait=True):
+    s = Service(spool, "--http", http, *more, wait=wait)
+    return s, s.until(lambda: (s.status().get("page") or {}).get("pid") and s.status()["page"]["address"], "a page")
 
 
 def metrics_of(text):
@@ -302,6 +302,30 @@ page = s.until(lambda: (s.status()["page"] or {}).get("address"), "the page at s
 s.check(page == "http://127.0.0.1:%d/" % listener.getsockname()[1] and get(page).status == 200, page)
 s.stop()
 socket.create_connection(listener.getsockname(), WAIT_S).close()  # systemd's socket is not shut down
+
+# --- a service that does not run ---------------------------------------------------------------------------------
+
+s, page = start("full", "127.0.0.1:0", "--reserve", "1000000T", wait=False)
+a = s.until(lambda: (a := get(page, "/healthz")).status == 503 and b"paused: " in a.body and a, "503, and the reason")
+s.check(b"MiB required" in a.body, a.body)
+time.sleep(1.1)
+m = metrics_of(get(page, "/metrics").text())
+s.check(m["leat_pauses_total"]['{cause="space"}'] == 1 and m["leat_paused"][""] == 1 and m["leat_ready"][""] == 0, m)
+s.check("MiB required" in get(page).text(), "the reason on the page")
+s.stop()
+
+# Its folders are there later: the page begins with nothing to show, and begins again.
+s, page = start("later", "127.0.0.1:0", "--require-mount", "marker", wait=False)
+s.until(lambda: b"require_mount" in get(page, "/healthz").body, "that nothing is mounted")
+s.check(get(page, "/results/").status in (200, 404), "no results")
+os.makedirs("later/out", exist_ok=True)
+with open("later/out/marker", "w") as f:
+    f.write("")
+s.drop("first.clusters.csv", table(seed=7))
+s.done(["first.clusters.csv"], "a job after all")
+s.until(lambda: get(page, "/results/first/report.html").status == 200, "its report")
+s.check(s.status()["page"]["restarts"] == 0, "a restart that counts as a death")
+s.stop()
 
 # --- what cannot be ----------------------------------------------------------------------------------------------
 
