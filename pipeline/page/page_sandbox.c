@@ -1,6 +1,7 @@
 /*
  * page_sandbox - see page_sandbox.h. Landlock (landlock(7)) for files and connections, a filter of
- * system calls (seccomp(2)) for sockets, which Landlock does not know, and for programs.
+ * system calls (seccomp(2)) for sockets, which Landlock does not know, for programs, and for
+ * signals, which it knows since its version 6.
  *
  * Both by their system calls: the numbers and structures are the kernel's promise, and its headers
  * may be older than the kernel.
@@ -134,6 +135,16 @@ static enum status restrict_calls(void)
         REFUSE_CALL(SYS_io_uring_setup), /* which makes sockets, too */
         REFUSE_CALL(SYS_unshare),
         REFUSE_CALL(SYS_mount),
+        REFUSE_CALL(SYS_kill),
+        REFUSE_CALL(SYS_tkill),
+        REFUSE_CALL(SYS_rt_sigqueueinfo),
+        REFUSE_CALL(SYS_rt_tgsigqueueinfo),
+        REFUSE_CALL(SYS_pidfd_send_signal),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4), /* abort() calls it */
+        LOAD(args[0]),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)getpid(), 1, 0),
+        REFUSE,
+        ANSWER(SECCOMP_RET_ALLOW),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
         LOAD(args[0]),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 1, 0),
@@ -144,7 +155,7 @@ static enum status restrict_calls(void)
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
         if (errno == EINVAL || errno == ENOSYS) {
             log_warning("the page: this kernel has no filter of system calls: its process may open "
-                        "sockets of its own");
+                        "sockets, start programs and end processes of the service's user");
             return STATUS_OK;
         }
         return status_fail_errno(errno, "the kernel takes no filter of system calls");
