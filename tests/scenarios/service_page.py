@@ -80,7 +80,8 @@ s.drop("sub/deep/b c+ä.clusters.csv", table(seed=2))
 s.drop(evil, "1,2\n3\n")
 s.drop("notes.md", "no pipeline takes it")
 s.until(lambda: s.status()["totals"]["done"] == 2 and s.status()["totals"]["failed"] == 1, "two results and a failure")
-time.sleep(1.1)  # what the page has asked for is good for a second
+s.until(lambda: metrics_of(get(page, "/metrics").text())["leat_jobs_total"]['{pipeline="pearson",outcome="done"}'] == 2 and
+        b"notes.md" in get(page).body, "the page's answer, which may be a second old")
 
 a = get(page)
 s.check(a.status == 200 and a.headers["content-type"] == "text/html; charset=utf-8", f"the page: {a.status}")
@@ -311,8 +312,7 @@ socket.create_connection(listener.getsockname(), WAIT_S).close()  # systemd's so
 s, page = start("full", "127.0.0.1:0", "--reserve", "1000000T", wait=False)
 a = s.until(lambda: (a := get(page, "/healthz")).status == 503 and b"paused: " in a.body and a, "503, and the reason")
 s.check(b"MiB required" in a.body, a.body)
-time.sleep(1.1)
-m = metrics_of(get(page, "/metrics").text())
+m = s.until(lambda: (m := metrics_of(get(page, "/metrics").text()))["leat_paused"][""] == 1 and m, "metrics of the pause")
 s.check(m["leat_pauses_total"]['{cause="space"}'] == 1 and m["leat_paused"][""] == 1 and m["leat_ready"][""] == 0, m)
 s.check("MiB required" in get(page).text(), "the reason on the page")
 s.stop()
