@@ -17,6 +17,7 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -86,8 +87,9 @@ static enum status restrict_files(int results_fd, int failed_fd)
 {
     const long version = syscall(CREATE_RULESET, NULL, 0, ASK_VERSION);
     if (version < 1) {
-        log_warning("the page: this kernel has no Landlock: its process may read all that the "
-                    "service's user may");
+        log_warning("the page: there is no Landlock here (%s): its process may read all that the "
+                    "service's user may",
+                    strerror(errno));
         return STATUS_OK;
     }
     const struct ruleset all = all_of(version);

@@ -27,6 +27,7 @@ stop=$(sed -n 's/^TimeoutStopSec=//p' "$unit")
 
 command -v systemd-analyze >/dev/null || skip "no systemd-analyze here; the configuration is right"
 sed "s|^ExecStart=[^ ]*|ExecStart=$LEAT|" "$unit" >leat.service
+grep -q '^SystemCallFilter=@system-service.* landlock_restrict_self' "$unit" || fail "the page cannot shut itself in"
 grep -q '^#http = unix:/run/leat/' "$folder/leat.conf" || fail "leat.conf suggests a page that the unit does not allow"
 cp "$folder/leat-http.socket" .
 systemd-analyze verify --man=no ./leat.service ./leat-http.socket >verify.txt 2>&1
