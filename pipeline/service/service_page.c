@@ -23,7 +23,7 @@ enum {
     AGAIN_MS = 250, /* after the first death in a row; doubles up to */
     AGAIN_MOST_MS = 30000,
     WELL_MS = 60000, /* who has lived for so long does not count as dying in a row */
-    LISTEN_AGAIN_MS = 30000,
+    LISTEN_AGAIN_MS = 5000,
     END_MS = 2000 /* that it may take to end */
 };
 

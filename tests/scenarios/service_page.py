@@ -114,6 +114,11 @@ if shutil.which("promtool"):
 else:
     print("SKIPPED: no promtool here looks at the metrics (Debian package prometheus)")
 
+with open(os.path.join(SAMPLES, "..", "pipeline", "leat-watch.8")) as f:
+    manual = f.read()
+told = set(re.findall(r"^# TYPE (\S+)", get(page, "/metrics").text(), re.M))
+s.check(len(told) > 15 and not (missing := [name for name in told if not re.search(rf"\b{name}\b", manual)]), f"not in the manual: {missing}")
+
 # Dashboards and alerts name what there is.
 samples = glob.glob(os.path.join(SAMPLES, "monitoring", "*"))
 s.check(len(samples) == 2, f"samples: {samples}")
