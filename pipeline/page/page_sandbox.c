@@ -142,7 +142,7 @@ static enum status restrict_calls(void)
         REFUSE_CALL(SYS_rt_sigqueueinfo),
         REFUSE_CALL(SYS_rt_tgsigqueueinfo),
         REFUSE_CALL(SYS_pidfd_send_signal),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4), /* abort() calls it */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4), /* by which a process aborts */
         LOAD(args[0]),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)getpid(), 1, 0),
         REFUSE,
