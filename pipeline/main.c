@@ -11,6 +11,7 @@
 #include "pipeline/commands/commands.h"
 #include "pipeline/names/relaunch.h"
 #include "pipeline/names/text.h"
+#include "pipeline/page/page_process.h"
 #include "pipeline/settings/options.h"
 #include "pipeline/settings/settings.h"
 #include "pipeline/worker/worker.h"
@@ -45,7 +46,8 @@ static const struct command commands[] = {
     {"doctor", "say what works here and what does not", NULL, command_doctor},
     {"completion", "print a script that completes command lines: bash or zsh", command_completion,
      NULL},
-    {"worker", NULL, worker_run, NULL}, /* of watch's own: not for people */
+    {"worker", NULL, worker_run, NULL}, /* these two are of watch's own: not for people */
+    {"page", NULL, page_process_run, NULL},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]), NOTHING_DONE = 2 };
 

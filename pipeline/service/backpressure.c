@@ -29,6 +29,7 @@ void backpressure_pause(struct service *s, const char *why)
     snprintf(s->why, sizeof(s->why), "%s", why);
     if (s->pause_ms == 0) {
         log_warning("paused: %s", why);
+        service_figures_pause(&s->figures, why);
         s->pause_ms = PAUSE_MS;
     } else {
         s->pause_ms = s->pause_ms < PAUSE_MOST_MS / 2 ? 2 * s->pause_ms : PAUSE_MOST_MS;

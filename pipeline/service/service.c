@@ -34,6 +34,7 @@ static void close_all(struct service *s)
     status_socket_close(s->socket);
     s->socket = NULL;
     hands_close(s);
+    service_page_close(s);
     uv_close((uv_handle_t *)&s->tick, NULL);
     uv_close((uv_handle_t *)&s->soon, NULL);
     uv_close((uv_handle_t *)&s->prepare, NULL);
@@ -152,7 +153,9 @@ static void read_again(struct service *s)
                    differs("backend", old->backend, fresh->backend) ||
                    devices_differ(&old->devices, &fresh->devices) ||
                    differs("status_socket", old->status_socket, fresh->status_socket) ||
-                   differs("status_group", old->status_group, fresh->status_group)) {
+                   differs("status_group", old->status_group, fresh->status_group) ||
+                   differs("http", old->http, fresh->http) ||
+                   differs("http_token_file", old->http_token_file, fresh->http_token_file)) {
             settings_free(fresh);
         } else {
             free_settings(s->next_settings);
@@ -401,6 +404,7 @@ static void try_again(struct service *s)
         s->is_paused = false;
         backpressure_end(s);
         open_socket(s); /* which may have its place in the spool */
+        service_page_renew(s);
         begin(s);
     } else if (code == STATUS_NO_SPACE || (code == STATUS_EXISTS && ++s->lock_ticks < LOCK_TICKS)) {
         snprintf(s->why, sizeof(s->why), "%s", status_message());
@@ -425,6 +429,7 @@ static void on_tick(uv_timer_t *timer)
     const double rescan_s = s->settings->rescan_s;
     log_report_dropped();
     service_rates_tick(s);
+    service_figures_tick(&s->figures, s->is_paused, service_now(s));
     service_check_deadlines(s);
     service_workers_tick(s);
     retention_tick(s);
@@ -483,7 +488,7 @@ static enum status start_handles(struct service *s)
         return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
     }
     open_socket(s);
-    return STATUS_OK;
+    return service_page_open(s);
 }
 
 static enum status open_service(struct service *s)
@@ -556,6 +561,7 @@ int service_run(int argc, char **argv, struct settings *settings)
     service_workers_free(s);
     service_past_free(s);
     hooks_free(s);
+    service_page_free(s);
     service_inbox_free(s->inbox);
     spool_close(s->spool);
     free_settings(s->next_settings);

@@ -819,14 +819,30 @@ struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_m
     return job;
 }
 
+static struct file *file_of_job(const struct service_inbox *inbox, const struct spool_job *job,
+                                size_t i)
+{
+    char path[PATH_MAX]; /* a longer one cannot have been looked at */
+    snprintf(path, sizeof(path), "%s%s%s", job->folder, *job->folder != '\0' ? "/" : "",
+             job->files[i].name);
+    return find_file(inbox, path);
+}
+
+uint64_t service_inbox_found_ms(const struct service_inbox *inbox, const struct spool_job *job)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < job->n_files; i++) {
+        const struct file *f = file_of_job(inbox, job, i);
+        last = f != NULL && f->since_ms > last ? f->since_ms : last;
+    }
+    return last;
+}
+
 void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *job, uint64_t now_ms)
 {
     const bool later = job->outcome == SPOOL_WAIT;
     for (size_t i = 0; i < job->n_files; i++) {
-        char path[PATH_MAX]; /* a longer one cannot have been looked at */
-        snprintf(path, sizeof(path), "%s%s%s", job->folder, *job->folder != '\0' ? "/" : "",
-                 job->files[i].name);
-        struct file *f = find_file(inbox, path);
+        struct file *f = file_of_job(inbox, job, i);
         if (f == NULL) {
             continue;
         }

@@ -54,6 +54,8 @@ uint64_t service_inbox_next_due(const struct service_inbox *inbox);
  * worker_pack_settings, its files the parts in their order and then what lies beside them. NULL:
  * none is ready. Its files wait for service_inbox_settle. */
 struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_ms);
+/* When the last of the files of a job that was taken was found. */
+uint64_t service_inbox_found_ms(const struct service_inbox *inbox, const struct spool_job *job);
 /* What became of the first claim of such a job: files of a job that has an id are forgotten, others
  * are looked at again. Once a job: a file of that name that is found afterwards is a new drop. */
 void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *job,

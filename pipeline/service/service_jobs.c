@@ -422,6 +422,7 @@ static void on_alive(struct service_worker *w, const json_t *message)
     const json_t *bytes = json_object_get(message, "bytes"),
                  *moves = json_object_get(message, "moves");
     struct service_job *job;
+    service_figures_busy(&w->service->busy[w->place], json_object_get(message, "busy"));
     TAILQ_FOREACH(job, &w->service->lists[WAIT_RESULT], place)
     {
         if (job->worker != w) {

@@ -20,6 +20,7 @@
 #define LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
 
 #include "pipeline/service/service.h"
+#include "pipeline/service/service_figures.h"
 #include "pipeline/service/service_inbox.h"
 #include "pipeline/service/service_life.h"
 #include "pipeline/status/status_socket.h"
@@ -48,6 +49,7 @@ struct service_job {
     struct service_worker *worker;
     uint64_t again_ms;    /* not before */
     uint64_t deferred_ms; /* since when it cannot be put where it belongs; 0: it can */
+    uint64_t found_ms;    /* when its last file was found in in/; 0: before the start */
     uint64_t tried_ms;    /* when it was last attempted */
     uint64_t large_ms;    /* since when it alone has no space or memory; 0: it has, or nobody has */
     unsigned n_alone;     /* how often that looked so */
@@ -105,9 +107,12 @@ enum { SERVICE_SHOWN = 20, SERVICE_MINUTES = 15, SERVICE_WHY_BYTES = 512 };
 /* A job that has ended, for `leat status`. */
 struct service_past {
     char id[SPOOL_ID_BYTES];
-    char *name, *result; /* result: or NULL */
-    char *kind, *text;   /* of a failure */
-    json_t *warnings;    /* of a result; NULL: none */
+    char *name, *result;    /* result: or NULL */
+    char *picture, *report; /* of a result, beneath it; NULL: none */
+    const char *pipeline;   /* not owned */
+    double ended_at;        /* seconds since 1970 */
+    char *kind, *text;      /* of a failure */
+    json_t *warnings;       /* of a result; NULL: none */
     double seconds;
 };
 
@@ -186,6 +191,9 @@ struct service {
     size_t n_failed_gone; /* of the last failures: have left failed/ */
     uint64_t input_bytes;
     struct service_past done[SERVICE_SHOWN], failed[SERVICE_SHOWN]; /* rings */
+    struct service_figures figures;
+    struct figures_busy busy[SERVICE_WORKERS]; /* by the place of workers */
+    struct service_page *page;                 /* NULL: none is asked for */
     struct {
         unsigned jobs;
         uint64_t bytes;
@@ -393,5 +401,19 @@ void service_count_recovered(struct service *s, struct spool_recovery *found);
  */
 void service_past_ask(const struct service *s, struct health *health);
 void service_past_prune(struct service *s, const struct health *health);
+
+/* --- service_page.c */
+
+/* Begins to listen, where the settings or systemd ask for the page, and starts its process.
+ * STATUS_BAD_ARGUMENT: what the settings ask for cannot be. That somebody else listens there is
+ * said in the log, and tried again. */
+enum status service_page_open(struct service *s) STATUS_MUST_CHECK;
+/* The folders are there now, which they were not when the process began. */
+void service_page_renew(struct service *s);
+/* Ends the process; the loop must run until it has. NULL is fine. */
+void service_page_close(struct service *s);
+void service_page_free(struct service *s);
+/* {"address", "pid", "restarts", "why"}; null when there is none. */
+json_t *service_page_pack(const struct service *s);
 
 #endif

@@ -31,6 +31,8 @@ static void free_past(struct service_past *past)
 {
     free(past->name);
     free(past->result);
+    free(past->picture);
+    free(past->report);
     free(past->kind);
     free(past->text);
     json_decref(past->warnings);
@@ -42,6 +44,25 @@ static char *copy(const char *text)
     return text != NULL ? strdup(text) : NULL;
 }
 
+/* Seconds since 1970. */
+static double s_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* NULL: it is an archive. */
+static const char *pipeline_of(const struct service_job *job)
+{
+    const char *name = json_string_value(json_object_get(job->spool->parameters, "pipeline"));
+    if (name == NULL) {
+        return NULL;
+    }
+    const struct stage_ops *stage = stage_find(name);
+    return stage != NULL ? stage->name : "";
+}
+
 static struct service_past *remember(struct service_past *ring, size_t n,
                                      const struct service_job *job)
 {
@@ -50,7 +71,36 @@ static struct service_past *remember(struct service_past *ring, size_t n,
     memcpy(past->id, job->spool->id, sizeof(past->id));
     past->name = strdup(job->name);
     past->seconds = job->seconds;
+    past->ended_at = s_now();
+    past->pipeline = pipeline_of(job);
     return past;
+}
+
+/* The first output whose name ends so; owned by the caller, NULL: none. */
+static char *output_that_ends(const struct service_job *job, const char *end)
+{
+    size_t i;
+    json_t *output;
+    json_array_foreach(job->spool->outputs, i, output)
+    {
+        const char *name = json_string_value(json_object_get(output, "name"));
+        const size_t n = name != NULL ? strlen(name) : 0;
+        if (n >= strlen(end) && strcmp(name + n - strlen(end), end) == 0) {
+            return strdup(name);
+        }
+    }
+    return NULL;
+}
+
+/* Minutes since the start. */
+static uint64_t minute_of(const struct service *s)
+{
+    return (service_now(s) - s->started_ms) / 60000;
+}
+
+static double age_s(const struct service *s, uint64_t since_ms)
+{
+    return (double)(service_now(s) - since_ms) * 1e-3;
 }
 
 void service_count_done(struct service *s, const struct service_job *job)
@@ -61,6 +111,11 @@ void service_count_done(struct service *s, const struct service_job *job)
     }
     struct service_past *past = remember(s->done, s->n_done, job);
     past->result = copy(job->spool->published);
+    past->report = output_that_ends(job, "report.html");
+    past->picture = output_that_ends(job, ".png");
+    if (past->picture == NULL) {
+        past->picture = output_that_ends(job, ".svg");
+    }
     past->warnings = json_incref(job->warnings);
     service_rates_tick(s);
     s->seconds[s->second % 60].jobs++;
@@ -68,6 +123,8 @@ void service_count_done(struct service *s, const struct service_job *job)
     s->minutes[s->second / 60 % SERVICE_MINUTES].jobs++;
     s->input_bytes += bytes;
     s->n_done++;
+    service_figures_done(&s->figures, past->pipeline, bytes,
+                         job->found_ms > 0 ? age_s(s, job->found_ms) : -1.0, minute_of(s));
 }
 
 void service_count_failed(struct service *s, const struct service_job *job)
@@ -76,6 +133,7 @@ void service_count_failed(struct service *s, const struct service_job *job)
     past->kind = copy(job->kind);
     past->text = copy(job->text);
     s->n_failed++;
+    service_figures_failed(&s->figures, past->pipeline, minute_of(s));
 }
 
 void service_count_recovered(struct service *s, struct spool_recovery *found)
@@ -130,11 +188,6 @@ void service_past_free(struct service *s)
 
 /* --- the document ----------------------------------------------------------------------------- */
 
-static double age_s(const struct service *s, uint64_t since_ms)
-{
-    return (double)(service_now(s) - since_ms) * 1e-3;
-}
-
 static json_t *pack_flight(const struct service *s)
 {
     json_t *list = json_array();
@@ -160,6 +213,40 @@ static json_t *pack_flight(const struct service *s)
     return list;
 }
 
+static json_t *iso_time(double seconds)
+{
+    char text[32];
+    struct tm t;
+    const time_t whole = (time_t)seconds;
+    gmtime_r(&whole, &t);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &t);
+    return json_string(text);
+}
+
+/* What it was, and when it ended. */
+static void add_end(json_t *entry, const struct service_past *p)
+{
+    json_object_set_new(entry, "pipeline",
+                        json_string(p->pipeline != NULL ? p->pipeline : "archive"));
+    json_object_set_new(entry, "ended", iso_time(p->ended_at));
+}
+
+static json_t *pack_failure(const struct service_past *p)
+{
+    return json_pack("{s:s, s:o, s:s, s:o}", "id", p->id, "name", text_json(p->name), "kind",
+                     p->kind != NULL ? p->kind : "", "text",
+                     text_json(p->text != NULL ? p->text : ""));
+}
+
+static json_t *pack_result(const struct service_past *p)
+{
+    return json_pack("{s:s, s:o, s:o, s:s, s:s, s:f, s:o}", "id", p->id, "name", text_json(p->name),
+                     "result", text_json(p->result != NULL ? p->result : ""), "picture",
+                     p->picture != NULL ? p->picture : "", "report",
+                     p->report != NULL ? p->report : "", "seconds", p->seconds, "warnings",
+                     p->warnings != NULL ? json_incref(p->warnings) : json_array());
+}
+
 static json_t *pack_past(const struct service_past *ring, size_t n, bool failed)
 {
     json_t *list = json_array();
@@ -168,15 +255,9 @@ static json_t *pack_past(const struct service_past *ring, size_t n, bool failed)
         if (p->id[0] == '\0') {
             continue; /* it has left failed/ */
         }
-        json_array_append_new(
-            list,
-            failed ? json_pack("{s:s, s:o, s:s, s:o}", "id", p->id, "name", text_json(p->name),
-                               "kind", p->kind != NULL ? p->kind : "", "text",
-                               text_json(p->text != NULL ? p->text : ""))
-                   : json_pack("{s:s, s:o, s:o, s:f, s:o}", "id", p->id, "name", text_json(p->name),
-                               "result", text_json(p->result != NULL ? p->result : ""), "seconds",
-                               p->seconds, "warnings",
-                               p->warnings != NULL ? json_incref(p->warnings) : json_array()));
+        json_t *entry = failed ? pack_failure(p) : pack_result(p);
+        add_end(entry, p);
+        json_array_append_new(list, entry);
     }
     return list;
 }
@@ -195,13 +276,13 @@ static json_t *pack_workers(const struct service *s)
             continue; /* the CPU, while a device does the work */
         }
         bool waits = !w->is_running && w->again_ms > now;
-        json_array_append_new(list, json_pack("{s:s, s:o, s:i, s:s, s:i, s:f, s:o}", "name",
-                                              w->name, "device", text_json(w->device), "pid",
-                                              w->is_running ? w->process.pid : 0, "state",
-                                              retires ? "retiring" : states[w->state], "deaths",
-                                              (int)w->n_deaths, "again_in_s",
-                                              waits ? (double)(w->again_ms - now) * 1e-3 : 0.0,
-                                              "why", text_json(why)));
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:o, s:i, s:s, s:i, s:f, s:o, s:o}", "name", w->name, "device",
+                      text_json(w->device), "pid", w->is_running ? w->process.pid : 0, "state",
+                      retires ? "retiring" : states[w->state], "deaths", (int)w->n_deaths,
+                      "again_in_s", waits ? (double)(w->again_ms - now) * 1e-3 : 0.0, "why",
+                      text_json(why), "busy", service_figures_pack_busy(&s->busy[w->place])));
     }
     return list;
 }
@@ -366,21 +447,29 @@ static const char *state_name(const struct service *s)
                           : "running";
 }
 
-static json_t *iso_time(double seconds)
-{
-    char text[32];
-    struct tm t;
-    const time_t whole = (time_t)seconds;
-    gmtime_r(&whole, &t);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &t);
-    return json_string(text);
-}
-
 static size_t count_queued(const struct service *s)
 {
     return service_n_jobs(s) - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] -
            s->n_listed[WAIT_FAIL] - backpressure_n_large(s) - result_name_queue_count(s) -
            hands_n_held(s);
+}
+
+/* Of claimed jobs that no worker has begun, how long ago the oldest was dropped, or the service
+ * started. */
+static double oldest_queued_s(const struct service *s)
+{
+    uint64_t first = UINT64_MAX;
+    for (enum service_list list = WAIT_CLAIM; list <= WAIT_RESULT; list++) {
+        const struct service_job *job;
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            const uint64_t since = job->found_ms > 0 ? job->found_ms : s->started_ms;
+            if (!job->begun && since < first) {
+                first = since;
+            }
+        }
+    }
+    return first != UINT64_MAX ? age_s(s, first) : 0;
 }
 
 /* Why jobs wait for each other, if they do. */
@@ -445,5 +534,9 @@ json_t *service_status(const struct service *s)
     json_object_set_new(m, "hooks", hooks_status(s));
     json_object_set_new(m, "removed", retention_status(s));
     json_object_set_new(m, "workers", pack_workers(s));
+    json_object_set_new(m, "n_running", json_integer((json_int_t)service_jobs_begun(s)));
+    json_object_set_new(m, "oldest_queued_s", json_real(oldest_queued_s(s)));
+    json_object_set_new(m, "page", service_page_pack(s));
+    service_figures_put(&s->figures, minute_of(s), m);
     return m;
 }

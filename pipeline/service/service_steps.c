@@ -384,6 +384,7 @@ static void take_claims(struct service *s, struct service_step *step)
             spool_job_free(spool);
             break;
         }
+        job->found_ms = service_inbox_found_ms(s->inbox, spool);
         take(step, job);
     }
 }

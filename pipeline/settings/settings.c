@@ -118,6 +118,10 @@ const struct settings_key settings_keys[] = {
      "Run for each job that has failed, with its folder in DIR/failed (default: nothing)"},
     {"hook_timeout", WATCH, 0, SETTINGS_SECONDS, FIELD(hook_timeout_s), 0, 0, NULL, "SECONDS",
      "Kill such a command when it takes longer (default 60; 0: never)"},
+    {"http", WATCH, 0, SETTINGS_TEXT, FIELD(http), 0, 0, NULL, "ADDRESS",
+     "Show a page and metrics at ADDRESS:PORT or unix:PATH (default: nowhere)"},
+    {"http_token_file", WATCH, 0, SETTINGS_TEXT, FIELD(http_token_file), 0, 0, NULL, "FILE",
+     "Show them to who has the token in FILE; must be where other machines can ask"},
     {"failed", SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
      "List the failed jobs, with reasons; needs no running service"},
     {"all", SETTINGS_OF_RETRY, 0, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
@@ -546,6 +550,8 @@ void settings_free(struct settings *s)
     free(s->status_group);
     free(s->on_done);
     free(s->on_failed);
+    free(s->http);
+    free(s->http_token_file);
     free(s->name);
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);

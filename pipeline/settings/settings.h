@@ -90,6 +90,8 @@ struct settings {
     char *status_group;        /* whose members may ask for the status; NULL: none */
     char *on_done, *on_failed; /* commands for jobs that have ended; NULL: none */
     double hook_timeout_s;     /* default 60: that long they may take; 0: any time */
+    char *http;                /* where the page is asked for: ADDRESS:PORT, unix:PATH; NULL: not */
+    char *http_token_file;     /* what is asked of those who want to see it; NULL: nothing */
     bool failed;               /* status --failed */
     bool all;                  /* retry --all */
     struct setting_list set;   /* -s */

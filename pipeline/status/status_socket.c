@@ -1,14 +1,11 @@
 /*
  * status_socket - see status_socket.h.
- *
- * The socket gets its mode before it gets its name (on Linux bind() takes over the mode of the
- * descriptor), so there is no moment in which others could connect. A group may only later: the
- * umask would take its right away.
  */
 #include "pipeline/status/status_socket.h"
 
 #include "formats/base/json.h"
 #include "formats/base/log.h"
+#include "pipeline/status/socket_name.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -17,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* What a client waits for an answer, and how long one may be. */
 enum { ASK_SECONDS = 5, REQUEST_SECONDS = 15, LONGEST_ANSWER = 64 << 20 };
+
+static const char option[] = "--status-socket";
 
 struct client {
     struct status_socket *owner;
@@ -43,9 +40,7 @@ struct status_socket {
     void (*take)(void *user, const json_t *request, const struct status_request *from);
     void *user;
     uint64_t n_connected;
-    char *path;
-    dev_t device; /* of the socket's name, so that only our own is removed */
-    ino_t inode;
+    struct socket_name name;
     struct client clients[STATUS_SOCKET_CLIENTS];
     size_t n_clients;
     bool waits;  /* a connection, for a place; libuv does not listen until it is taken */
@@ -57,7 +52,6 @@ struct status_socket {
 static void free_when_done(struct status_socket *s)
 {
     if (s->closed && s->n_clients == 0) {
-        free(s->path);
         free(s);
     }
 }
@@ -192,7 +186,8 @@ static void on_connection(uv_stream_t *stream, int status)
 {
     struct status_socket *s = stream->data;
     if (status < 0) {
-        log_warning("%s: accept failed on the status socket: %s", s->path, uv_strerror(status));
+        log_warning("%s: accept failed on the status socket: %s", s->name.path,
+                    uv_strerror(status));
         return;
     }
     s->waits = true;
@@ -201,25 +196,7 @@ static void on_connection(uv_stream_t *stream, int status)
 
 /* --- the name -------------------------------------------------------------------------------- */
 
-static enum status make_address(const char *path, struct sockaddr_un *out)
-{
-    memset(out, 0, sizeof(*out));
-    out->sun_family = AF_UNIX;
-    size_t n = strlen(path);
-    if (n == 0 || n >= sizeof(out->sun_path)) {
-        return status_fail(
-            STATUS_BAD_ARGUMENT,
-            "'%s': a socket's name has at most %zu bytes, not %zu: give another with "
-            "--status-socket",
-            path, sizeof(out->sun_path) - 1, n);
-    }
-    memcpy(out->sun_path, path, n);
-    return STATUS_OK;
-}
-
-static const gid_t nobody = (gid_t)-1; /* no group may ask */
-
-/* The group of that name; `nobody`, with a warning, where there is none. */
+/* The group of that name; none, with a warning, where there is none. */
 static gid_t find_group(const char *name)
 {
     errno = 0;
@@ -230,119 +207,7 @@ static gid_t find_group(const char *name)
             "may ask for the status",
             name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
     }
-    return group != NULL ? group->gr_gid : nobody;
-}
-
-/* Gives what has just been made, and is the service's alone so far, to the group. A process needs
- * no right to do so where the group is its own, which what it makes mostly has. */
-static bool give_to_group(const char *path, gid_t group, mode_t mode)
-{
-    struct stat st;
-    return lstat(path, &st) == 0 && (st.st_gid == group || lchown(path, (uid_t)-1, group) == 0) &&
-           chmod(path, mode) == 0;
-}
-
-static bool can_enter(const struct stat *folder, gid_t group)
-{
-    return (folder->st_mode & (folder->st_gid == group ? S_IXGRP : S_IXOTH)) != 0;
-}
-
-static void say_refused(const char *path, const char *why)
-{
-    log_warning("'%s': %s; only root and the service's own user may ask for the status", path, why);
-}
-
-/* The socket's folder: made, and one in which no other user can replace the socket. */
-static enum status make_folder(const char *path, gid_t group)
-{
-    const char *slash = strrchr(path, '/');
-    char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
-    snprintf(folder, sizeof(folder), "%.*s",
-             slash == NULL   ? 1
-             : slash == path ? 1
-                             : (int)(slash - path),
-             slash == NULL ? "." : path);
-    struct stat st;
-    const bool made = mkdir(folder, 0700) == 0;
-    if (!made && errno != EEXIST) {
-        return status_fail_errno(errno, "'%s': cannot make the folder of the status socket",
-                                 folder);
-    }
-    if (made && group != nobody) {
-        (void)give_to_group(folder, group, 0710); /* whether that has helped is seen below */
-    }
-    if (stat(folder, &st) != 0) {
-        return status_fail_errno(errno, "'%s': cannot look at the folder of the status socket",
-                                 folder);
-    }
-    bool ours = st.st_uid == geteuid() || st.st_uid == 0;
-    bool shared = (st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0;
-    if (!ours || shared) {
-        return status_fail(
-            STATUS_BAD_ARGUMENT,
-            "'%s': others may write to the folder of the status socket: give another "
-            "with --status-socket",
-            folder);
-    }
-    if (group != nobody && !can_enter(&st, group)) {
-        say_refused(folder,
-                    "the group may not enter the folder of the status socket (chgrp it, and "
-                    "chmod g+x)");
-    }
-    return STATUS_OK;
-}
-
-static int new_socket(int flags)
-{
-    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
-}
-
-/* Removes what a dead service left. */
-static enum status clear_name(const struct sockaddr_un *address)
-{
-    const char *path = address->sun_path;
-    struct stat st;
-    if (lstat(path, &st) != 0) {
-        return errno == ENOENT ? STATUS_OK : status_fail_errno(errno, "'%s'", path);
-    }
-    if (!S_ISSOCK(st.st_mode)) {
-        return status_fail(STATUS_EXISTS, "'%s' exists and is not a socket", path);
-    }
-    int fd = new_socket(SOCK_NONBLOCK);
-    if (fd < 0) {
-        return status_fail_errno(errno, "'%s': cannot make a socket", path);
-    }
-    int error = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
-    close(fd);
-    if (error == ENOENT) {
-        return STATUS_OK;
-    }
-    if (error != ECONNREFUSED) {
-        return status_fail(STATUS_EXISTS,
-                           "'%s': a running service answers there: stop it, or give another with "
-                           "--status-socket",
-                           path);
-    }
-    return unlink(path) == 0 || errno == ENOENT
-               ? STATUS_OK
-               : status_fail_errno(errno, "'%s': cannot remove the socket of a dead service", path);
-}
-
-/* A listening socket's descriptor. */
-static enum status bind_name(const struct sockaddr_un *address, int *out)
-{
-    int fd = new_socket(SOCK_NONBLOCK);
-    if (fd < 0 || fchmod(fd, 0600) != 0 ||
-        bind(fd, (const struct sockaddr *)address, sizeof(*address)) != 0) {
-        enum status status =
-            status_fail_errno(errno, "'%s': cannot make the status socket", address->sun_path);
-        if (fd >= 0) {
-            close(fd);
-        }
-        return status;
-    }
-    *out = fd;
-    return STATUS_OK;
+    return group != NULL ? group->gr_gid : SOCKET_NAME_NO_GROUP;
 }
 
 /* --- opening and closing --------------------------------------------------------------------- */
@@ -354,43 +219,22 @@ static void listener_closed(uv_handle_t *handle)
     free_when_done(s);
 }
 
-static void remove_name(const struct status_socket *s)
-{
-    struct stat st;
-    if (lstat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode) {
-        unlink(s->path);
-    }
-}
-
 /* What it is for is set before the loop runs. */
 static enum status open_at(uv_loop_t *loop, const char *path, const char *group,
                            struct status_socket **out)
 {
     *out = NULL;
-    struct sockaddr_un address;
-    struct stat st;
-    const gid_t asking = find_group(group);
+    struct socket_name name;
     int fd = -1;
-    STATUS_TRY(make_address(path, &address));
-    STATUS_TRY(make_folder(path, asking));
-    STATUS_TRY(clear_name(&address));
-    STATUS_TRY(bind_name(&address, &fd));
-    if (asking != nobody && !give_to_group(path, asking, 0660)) {
-        char why[STATUS_MESSAGE_BYTES];
-        snprintf(why, sizeof(why), "cannot be given to the group '%s' (%s)", group,
-                 strerror(errno));
-        say_refused(path, why);
-    }
+    STATUS_TRY(
+        socket_name_bind(path, 0600, find_group(group), "status socket", option, &fd, &name));
     struct status_socket *s = calloc(1, sizeof(*s));
-    if (s == NULL || (s->path = strdup(path)) == NULL || lstat(path, &st) != 0) {
-        free(s != NULL ? s->path : NULL);
-        free(s);
-        unlink(path);
+    if (s == NULL) {
+        socket_name_remove(&name);
         close(fd);
         return status_fail(STATUS_NO_MEMORY, "'%s': no memory for the status socket", path);
     }
-    s->device = st.st_dev;
-    s->inode = st.st_ino;
+    s->name = name;
     uv_pipe_init(loop, &s->pipe, 0);
     s->pipe.data = s;
     int error = uv_pipe_open(&s->pipe, fd);
@@ -432,7 +276,7 @@ void status_socket_close(struct status_socket *s)
     if (s == NULL) {
         return;
     }
-    remove_name(s);
+    socket_name_remove(&s->name);
     for (struct client *c = s->clients; c < s->clients + STATUS_SOCKET_CLIENTS; c++) {
         if (c->n_open > 0) {
             drop(c);
@@ -448,8 +292,8 @@ static enum status connect_to(const char *path, const char *who, int seconds, in
 {
     struct sockaddr_un address;
     const struct timeval most = {.tv_sec = seconds};
-    STATUS_TRY(make_address(path, &address));
-    int fd = new_socket(0);
+    STATUS_TRY(socket_name_address(path, option, &address));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) != 0 ||
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) != 0 ||
         connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {

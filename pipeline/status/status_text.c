@@ -95,6 +95,12 @@ static void print_state(FILE *out, const json_t *d)
     }
     label(out, "results");
     put_pair(out, "", text_at(d, "output"), "\n");
+    if (json_is_object(json_object_get(d, "page"))) {
+        const json_t *page = json_object_get(d, "page");
+        label(out, "page");
+        put_pair(out, "", text_at(page, "address"), *text_at(page, "why") != '\0' ? ": " : "");
+        put_pair(out, "", text_at(page, "why"), "\n");
+    }
     if (*text_at(d, "socket") != '\0') {
         label(out, "asked at");
         put_pair(out, "", text_at(d, "socket"), "\n");

@@ -7,14 +7,17 @@
  *   n_waiting, waiting [{path, reason, since_s}] (the first hundred), n_troubles, n_queued,
  *   queued [{id, name, held}] (the first hundred),
  *   socket (that was asked),
+ *   n_running, oldest_queued_s,
  *   in_flight [{id, name, pipeline, worker, attempt, bytes, total_bytes, for_s,
  *   waits_for "memory" | ""}],
- *   done [{id, name, result, seconds}], failed [{id, name, kind, text}] (the last twenty each,
+ *   done [{id, name, pipeline, ended, result, picture, report, seconds, warnings}],
+ *   failed [{id, name, pipeline, ended, kind, text}] (the last twenty each,
  * newest first), totals {done, failed, requeued, input_bytes}, rates {jobs_per_s_1min,
  * jobs_per_s_15min, bytes_per_s_1min}, hooks {waiting, running, run, failed, dropped}, removed
- * {inputs, jobs, bytes, why}, workers [{name, device, pid, state, deaths, again_in_s, why}], a
- * worker's state being "starting" | "ready" | "retiring" | "backing off" | "out". What is missing
- * or of another type is left out of the page, never trusted.
+ * {inputs, jobs, bytes, why}, page {address, pid, restarts, why} or null, and those of
+ * service_figures.h; workers [{name, device, pid, state, deaths, again_in_s, why, busy}], a worker's
+ * state being "starting" | "ready" | "retiring" | "backing off" | "out". What is missing or of
+ * another type is left out of the page, never trusted.
  */
 #ifndef LEAT_PIPELINE_STATUS_STATUS_TEXT_H
 #define LEAT_PIPELINE_STATUS_STATUS_TEXT_H

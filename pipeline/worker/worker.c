@@ -55,6 +55,8 @@ struct worker {
     struct task *tasks, **last_task; /* oldest first; those that were begun stand in front */
     size_t n_tasks;
     struct task *turn; /* the one that may have a place next; NULL: the first */
+    /* What jobs that have ended used, and the service has not been told yet. */
+    double lane_s[ENGINE_LANES], cpu_s, device_s, upload_s, download_s;
     int result;
 };
 
@@ -269,9 +271,39 @@ static enum status member_begins(void *task, const char *path, double deadline_s
     return worker_fault(path);
 }
 
-static void member_ended(void *task, const char *path)
+/* Counts what a job that is done has used. */
+static void note_busy(struct worker *w, const json_t *manifest)
+{
+    const json_t *timing = json_object_get(manifest, "timing");
+    const json_t *lanes = json_object_get(timing, "lanes");
+    const json_t *device = json_object_get(timing, "device");
+    for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
+        const json_t *lane = json_object_get(lanes, engine_lane_names[i]);
+        w->lane_s[i] += json_number_value(json_object_get(lane, "busy_s"));
+    }
+    w->cpu_s += json_number_value(json_object_get(timing, "cpu_s"));
+    w->device_s += json_number_value(json_object_get(device, "device_s"));
+    w->upload_s += json_number_value(json_object_get(device, "upload_s"));
+    w->download_s += json_number_value(json_object_get(device, "download_s"));
+}
+
+/* That, to be told; it is counted from nothing again. */
+static json_t *take_busy(struct worker *w)
+{
+    json_t *busy = json_pack("{s:f, s:f, s:f, s:f}", "cpu_s", w->cpu_s, "device_s", w->device_s,
+                             "upload_s", w->upload_s, "download_s", w->download_s);
+    w->cpu_s = w->device_s = w->upload_s = w->download_s = 0;
+    for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
+        json_object_set_new(busy, engine_lane_names[i], json_real(w->lane_s[i]));
+        w->lane_s[i] = 0;
+    }
+    return busy;
+}
+
+static void member_ended(void *task, const char *path, const json_t *manifest)
 {
     const struct task *t = task;
+    note_busy(t->worker, manifest);
     worker_link_send(&t->worker->link, json_pack("{s:s, s:s, s:o}", "is", "ended", "id", t->id,
                                                  "member", worker_pack_name(path)));
 }
@@ -454,6 +486,7 @@ static void on_ended(void *user, const struct job_report *report)
         t->is_long = true;
         worker_link_send(&w->link, json_pack("{s:s, s:s}", "is", "back", "id", t->id));
     } else if (report->code == STATUS_OK) {
+        note_busy(w, report->manifest);
         say_done(w, t->id, report);
         forget(w, t);
     } else {
@@ -489,9 +522,8 @@ static void on_alive(uv_timer_t *timer)
 {
     struct worker *w = timer->data;
     log_report_dropped();
-    if (w->tasks == NULL) {
+    if (w->tasks == NULL) { /* for the last time, since jobs have ended since the one before */
         uv_timer_stop(timer);
-        return;
     }
     json_t *bytes = json_object(), *moves = json_object();
     for (struct task *t = w->tasks; t != NULL; t = t->next) {
@@ -511,8 +543,8 @@ static void on_alive(uv_timer_t *timer)
             json_object_set_new(moves, t->id, json_integer((json_int_t)n_moves));
         }
     }
-    worker_link_send(&w->link,
-                     json_pack("{s:s, s:o, s:o}", "is", "alive", "bytes", bytes, "moves", moves));
+    worker_link_send(&w->link, json_pack("{s:s, s:o, s:o, s:o}", "is", "alive", "bytes", bytes,
+                                         "moves", moves, "busy", take_busy(w)));
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

@@ -145,7 +145,7 @@ static void on_ended(void *user, const struct job_report *report)
     } else {
         note_failure(a, report->path, report->code, report->message);
     }
-    a->order.member_ended(a->order.user, report->path);
+    a->order.member_ended(a->order.user, report->path, report->manifest);
     a->order.went_on(a->order.user);
     worker_archive_step(a);
 }
@@ -282,7 +282,7 @@ static enum status begin_job(struct worker_archive *a, const char *path)
     }
     a->n_jobs += code == STATUS_OK;
     if (code != STATUS_OK) {
-        o->member_ended(o->user, path);
+        o->member_ended(o->user, path, NULL);
     }
     return code;
 }

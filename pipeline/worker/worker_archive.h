@@ -31,7 +31,7 @@ struct worker_archive_order {
     /* As job_context has it. */
     void (*waits)(void *user, const char *path, bool waits, double deadline_s);
     /* One that was going to begin has ended, or could not begin. */
-    void (*member_ended)(void *user, const char *path);
+    void (*member_ended)(void *user, const char *path, const json_t *manifest);
     /* There may be a place for another. */
     void (*went_on)(void *user);
     /* All have, and the archive is freed afterwards. outputs: of all results, borrowed; n_failed:

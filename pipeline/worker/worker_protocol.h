@@ -20,9 +20,13 @@
  * it had: it waits as if it were not begun
  *   {"is": "begun", "id", "member", "waits", "deadline_s"}  the same of a job within an archive;
  *   {"is": "ended", "id", "member"}                         member: its file, packed as names are
- *   {"is": "alive", "bytes": {ID: BYTES},                   every WORKER_ALIVE_MS while jobs run
- *    "moves": {ID: COUNT}}                                  of those at work now: changes whenever
- *                                                           a piece of the job's work has ended
+ *   {"is": "alive", "bytes": {ID: BYTES},                   every WORKER_ALIVE_MS while jobs run,
+ *    "moves": {ID: COUNT}, "busy"}                          and once after that; moves: of jobs at
+ *                                                           work now, changes whenever a piece of
+ *                                                           the job's work has ended; busy: seconds
+ *                                                           that jobs which were done since the last
+ *                                                           one have used: of each lane, "cpu_s",
+ *                                                           "device_s", "upload_s", "download_s"
  *   {"is": "done", "id", "seconds", "bytes", "outputs", "warnings"}    these two as in result.json;
  *                                                           outputs null: more than a line is for
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as

@@ -220,7 +220,7 @@ class Spool:
     def __init__(self, name):
         os.makedirs(name)
         self.service = Service(FAULTY, os.path.abspath(name), settle=0.1, threads=1, reserve=0, keep_done="1000d, 1000G",
-                               keep_failed="1000d", on_done="true", on_failed="true")
+                               keep_failed="1000d", on_done="true", on_failed="true", http="127.0.0.1:0")
         self.ledger = Ledger(self.service)
         self.log = os.path.abspath(os.path.join(name, "fault"))
         content = Content(SEED)

@@ -1,0 +1,247 @@
+/*
+ * page_listen - see page_listen.h.
+ */
+#include "pipeline/page/page_listen.h"
+
+#include "pipeline/names/text.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BACKLOG = 64, FIRST_PASSED = 3 };
+
+static const char option[] = "--http";
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un local;
+};
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+static bool is_loopback(const union address *a)
+{
+    if (a->any.sa_family == AF_INET) {
+        return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
+    }
+    const struct in6_addr *v6 = &a->v6.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
+}
+
+/* ADDRESS:PORT, [ADDRESS]:PORT. */
+static bool parse(const char *text, union address *out, socklen_t *n)
+{
+    char host[INET6_ADDRSTRLEN] = "";
+    const char *colon = strrchr(text, ':');
+    uint64_t port;
+    const bool has_brackets = *text == '[' && colon != NULL && colon > text && colon[-1] == ']';
+    const size_t length = colon != NULL ? (size_t)(colon - text) - (has_brackets ? 2 : 0) : 0;
+    if (colon == NULL || length >= sizeof(host) || !text_parse_count(colon + 1, &port) ||
+        port > UINT16_MAX) {
+        return false;
+    }
+    memcpy(host, text + has_brackets, length);
+    *out = (union address){0};
+    if (has_brackets) {
+        out->v6.sin6_family = AF_INET6;
+        out->v6.sin6_port = htons((uint16_t)port);
+        *n = sizeof(out->v6);
+        return inet_pton(AF_INET6, host, &out->v6.sin6_addr) == 1;
+    }
+    out->v4.sin_family = AF_INET;
+    out->v4.sin_port = htons((uint16_t)port);
+    *n = sizeof(out->v4);
+    return inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host,
+                     &out->v4.sin_addr) == 1;
+}
+
+/* What it is called: with the port that the kernel has chosen. */
+static void describe(struct page_listener *l, const union address *a, socklen_t n)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    if (a->any.sa_family == AF_UNIX) {
+        const size_t most = n - offsetof(struct sockaddr_un, sun_path);
+        snprintf(l->address, sizeof(l->address), "unix:%.*s", (int)most, a->local.sun_path);
+        return;
+    }
+    const bool is_v6 = a->any.sa_family == AF_INET6;
+    inet_ntop(a->any.sa_family, is_v6 ? (const void *)&a->v6.sin6_addr : &a->v4.sin_addr, host,
+              sizeof(host));
+    snprintf(l->address, sizeof(l->address), is_v6 ? "http://[%s]:%u/" : "http://%s:%u/", host,
+             ntohs(is_v6 ? a->v6.sin6_port : a->v4.sin_port));
+}
+
+static enum status find_out(struct page_listener *l)
+{
+    union address a = {0};
+    socklen_t n = sizeof(a);
+    if (getsockname(l->fd, &a.any, &n) != 0) {
+        return status_fail_errno(errno, "cannot find out where the page's socket listens");
+    }
+    const int family = a.any.sa_family;
+    if (family != AF_INET && family != AF_INET6 && family != AF_UNIX) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "the socket that systemd passes is neither of TCP nor a Unix socket: "
+                           "set ListenStream= in its unit");
+    }
+    l->is_loopback = family != AF_UNIX && is_loopback(&a);
+    describe(l, &a, n);
+    return STATUS_OK;
+}
+
+/* Whoever can reach the machine could read all results. */
+static enum status must_have_token(const char *address)
+{
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "--http: '%s' can be asked by other machines, and then needs a token: set "
+                       "http_token_file, or listen at 127.0.0.1",
+                       address);
+}
+
+/* --- listening -------------------------------------------------------------------------------- */
+
+static enum status listen_tcp(const char *http, bool has_token, struct page_listener *out)
+{
+    union address a;
+    socklen_t n;
+    const int one = 1;
+    if (!parse(http, &a, &n)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "--http: '%s' is not an address; write 127.0.0.1:9464, [::1]:9464, or "
+                           "unix:/run/leat/http.sock",
+                           http);
+    }
+    if (!has_token && !is_loopback(&a)) {
+        return must_have_token(http);
+    }
+    out->fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (out->fd < 0 || setsockopt(out->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+        bind(out->fd, &a.any, n) != 0) {
+        return status_fail_errno(errno, "--http: cannot listen at '%s'", http);
+    }
+    return STATUS_OK;
+}
+
+enum status page_listen(const char *http, bool has_token, struct page_listener *out)
+{
+    static const char local[] = "unix:";
+    *out = (struct page_listener){.fd = -1};
+    enum status code = strncmp(http, local, sizeof(local) - 1) == 0
+                           ? socket_name_bind(http + sizeof(local) - 1, 0660, SOCKET_NAME_NO_GROUP,
+                                              "page's socket", option, &out->fd, &out->name)
+                           : listen_tcp(http, has_token, out);
+    if (code == STATUS_OK && listen(out->fd, BACKLOG) != 0) {
+        code = status_fail_errno(errno, "--http: cannot listen at '%s'", http);
+    }
+    if (code == STATUS_OK) {
+        code = find_out(out);
+    }
+    if (code != STATUS_OK) {
+        page_listen_close(out);
+    }
+    return code;
+}
+
+/* How many sockets are passed to this very process. */
+static uint64_t count_passed(void)
+{
+    const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+    uint64_t number, count;
+    return pid != NULL && n != NULL && text_parse_count(pid, &number) &&
+                   number == (uint64_t)getpid() && text_parse_count(n, &count)
+               ? count
+               : 0;
+}
+
+static enum status take_passed(bool has_token, struct page_listener *out)
+{
+    int listens = 0;
+    socklen_t n = sizeof(listens);
+    const int flags = fcntl(out->fd, F_GETFL);
+    if (flags < 0 || fcntl(out->fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+        fcntl(out->fd, F_SETFD, FD_CLOEXEC) != 0 ||
+        getsockopt(out->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) != 0 || listens == 0) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "what systemd passes is not a socket that listens: its unit needs "
+                           "ListenStream= and Accept=no");
+    }
+    STATUS_TRY(find_out(out));
+    const bool is_reachable = strncmp(out->address, "http:", 5) == 0 && !out->is_loopback;
+    return is_reachable && !has_token ? must_have_token(out->address) : STATUS_OK;
+}
+
+enum status page_listen_passed(bool has_token, struct page_listener *out)
+{
+    *out = (struct page_listener){.fd = -1};
+    const uint64_t n = count_passed();
+    if (n == 0) {
+        return status_fail(STATUS_NOT_FOUND, "systemd passes no socket");
+    }
+    if (n > 1) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "systemd passes %llu sockets, and the page takes one: leave one "
+                           "ListenStream= in the socket's unit",
+                           (unsigned long long)n);
+    }
+    out->fd = FIRST_PASSED;
+    const enum status code = take_passed(has_token, out);
+    if (code != STATUS_OK) {
+        out->fd = -1; /* it may be anything */
+    }
+    return code;
+}
+
+void page_listen_close(struct page_listener *listener)
+{
+    if (listener->fd >= 0) {
+        close(listener->fd);
+    }
+    listener->fd = -1;
+    socket_name_remove(&listener->name);
+}
+
+/* --- the token -------------------------------------------------------------------------------- */
+
+enum status page_listen_token(const char *path, char **out)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    char text[PAGE_TOKEN_MOST + 2] = "";
+    struct stat st;
+    *out = NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t n = fd >= 0 && fstat(fd, &st) == 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    const int error = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (n < 0) {
+        status_fail_errno(error, "http_token_file: cannot read '%s'", path);
+        return status_set(STATUS_BAD_ARGUMENT, status_message());
+    }
+    if ((st.st_mode & S_IRWXO) != 0) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "http_token_file: others may read '%s': chmod o= it", path);
+    }
+    text[strcspn(text, "\r\n")] = '\0';
+    const size_t length = strlen(text);
+    if (length < PAGE_TOKEN_LEAST || length > PAGE_TOKEN_MOST ||
+        text[strspn(text, letters)] != '\0') {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "http_token_file: the first line of '%s' is not a token: %d to %d "
+                           "letters, digits and -._~ (openssl rand -hex 24 makes one)",
+                           path, PAGE_TOKEN_LEAST, PAGE_TOKEN_MOST);
+    }
+    *out = strdup(text);
+    return *out != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a token");
+}

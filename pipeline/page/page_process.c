@@ -1,0 +1,129 @@
+/*
+ * page_process - see page_process.h. The server has a thread of its own; this one looks whether the
+ * service is still there, and ends connections that take too long.
+ */
+#include "pipeline/page/page_process.h"
+
+#include "formats/base/json.h"
+#include "formats/base/log.h"
+#include "pipeline/page/page_files.h"
+#include "pipeline/page/page_sandbox.h"
+#include "pipeline/page/page_server.h"
+#include "pipeline/worker/worker_protocol.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { NICE = 10, ORDERS_BYTES_MAX = 1 << 16, LOOK_MS = 1000 };
+
+char *page_process_orders(const struct page_process_orders *o)
+{
+    json_t *line =
+        json_pack("{s:o, s:o, s:o, s:s?, s:b}", "spool", worker_pack_name(o->spool), "output",
+                  worker_pack_name(o->output), "status_socket", worker_pack_name(o->status_socket),
+                  "token", o->token, "is_loopback", o->is_loopback);
+    char *text = json_write(line, JSON_COMPACT), *whole = NULL;
+    json_decref(line);
+    if (text != NULL && asprintf(&whole, "%s\n", text) < 0) {
+        whole = NULL;
+    }
+    free(text);
+    return whole;
+}
+
+/* The line of orders. */
+static enum status read_orders(json_t **out)
+{
+    char *line = malloc(ORDERS_BYTES_MAX);
+    size_t n = 0;
+    ssize_t got = 1;
+    enum status code = line != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory");
+    while (code == STATUS_OK && got > 0 && n < ORDERS_BYTES_MAX &&
+           (n == 0 || line[n - 1] != '\n')) {
+        got = read(PAGE_LEASH_FD, line + n, ORDERS_BYTES_MAX - n);
+        n += got > 0 ? (size_t)got : 0;
+    }
+    if (code == STATUS_OK) {
+        code = json_read(line, n, out);
+    }
+    free(line);
+    return code;
+}
+
+/* Until the service lets go. */
+static void wait_for_end(struct page_server *server)
+{
+    struct pollfd leash = {.fd = PAGE_LEASH_FD, .events = POLLIN};
+    char byte;
+    for (;;) {
+        const int n = poll(&leash, 1, LOOK_MS);
+        page_server_look(server);
+        if (n > 0 && read(PAGE_LEASH_FD, &byte, 1) <= 0) {
+            return;
+        }
+    }
+}
+
+static enum status serve(const json_t *orders)
+{
+    char *spool = worker_unpack_name(json_object_get(orders, "spool"));
+    char *output = worker_unpack_name(json_object_get(orders, "output"));
+    char *status_socket = worker_unpack_name(json_object_get(orders, "status_socket"));
+    struct page_server_options options = {
+        .listen_fd = PAGE_LISTEN_FD,
+        .status_socket = status_socket,
+        .token = json_string_value(json_object_get(orders, "token")),
+        .is_loopback = json_is_true(json_object_get(orders, "is_loopback"))};
+    struct page_server *server = NULL;
+    enum status code = spool != NULL && output != NULL && status_socket != NULL
+                           ? page_files_open(spool, output, &options.files)
+                           : status_fail(STATUS_NO_MEMORY, "no orders, or no memory for them");
+    if (code == STATUS_OK) {
+        code = page_sandbox_enter(options.files.results_fd, options.files.failed_fd);
+    }
+    if (code == STATUS_OK) {
+        code = page_server_start(&options, &server);
+    }
+    if (code == STATUS_OK) {
+        wait_for_end(server);
+    }
+    page_server_stop(server);
+    page_files_close(&options.files);
+    free(spool);
+    free(output);
+    free(status_socket);
+    return code;
+}
+
+int page_process_run(int argc, char **argv)
+{
+    const struct rlimit files = {256, 256};
+    json_t *orders = NULL;
+    (void)argv;
+    signal(SIGINT, SIG_IGN); /* the service ends this process when it has ended its jobs */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* should it hang then */
+    setrlimit(RLIMIT_NOFILE, &files);
+    setpriority(PRIO_PROCESS, 0, NICE); /* jobs come first */
+    log_drop_when_blocked();
+    enum status code =
+        argc == 1 ? read_orders(&orders)
+                  : status_fail(STATUS_BAD_ARGUMENT, "leat page is started by leat watch --http");
+    if (code == STATUS_OK) {
+        code = serve(orders);
+    }
+    json_decref(orders);
+    if (code != STATUS_OK) {
+        log_error("the page: %s", status_message());
+        return 2;
+    }
+    return 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * page_process - the process that shows over HTTP what the service does: a page for people, figures
+ * for Prometheus, and the files of results.
+ *
+ * It is started by the service with a socket that listens, knows what its orders say, and can read
+ * the folders of results and failures, and nothing else (page_sandbox.h). It asks the service at
+ * its status socket, once a second at most, and only when it is asked itself.
+ */
+#ifndef LEAT_PIPELINE_PAGE_PAGE_PROCESS_H
+#define LEAT_PIPELINE_PAGE_PAGE_PROCESS_H
+
+#include <stdbool.h>
+
+enum {
+    PAGE_LEASH_FD = 3,  /* the orders come here; its end is the service's */
+    PAGE_LISTEN_FD = 4, /* connections come here */
+};
+
+struct page_process_orders {
+    const char *spool, *output, *status_socket;
+    const char *token; /* NULL: none is asked for */
+    bool is_loopback;  /* only names of this machine are answered to, unless there is a token */
+};
+
+/* The line that the service writes to the leash before the process begins; for free(). NULL: no
+ * memory. */
+char *page_process_orders(const struct page_process_orders *orders);
+
+/* `leat page`, which the service starts: argv from that name on; returns the exit status. */
+int page_process_run(int argc, char **argv);
+
+#endif

@@ -1,0 +1,473 @@
+/*
+ * page_server - see page_server.h. libmicrohttpd reads requests and writes answers, on one thread;
+ * answers are made on it, too, so what it alone uses needs no lock. Connections are noted in a
+ * table of their own, since libmicrohttpd ends those that are silent, but not those that are slow.
+ */
+#include "pipeline/page/page_server.h"
+
+#include "formats/base/log.h"
+#include "pipeline/page/page_assets.h"
+#include "pipeline/page/page_html.h"
+#include "pipeline/page/page_metrics.h"
+#include "pipeline/status/status_socket.h"
+#include "pipeline/status/status_text.h"
+
+#include <jansson.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char cookie[] = "leat_token";
+
+struct connection {
+    bool is_used, is_asked; /* asked: its request has come */
+    int fd;
+    uint64_t since_ms; /* it is open, or asked */
+};
+
+struct page_server {
+    struct page_server_options options;
+    struct MHD_Daemon *daemon;
+    json_t *document;                   /* what the service said last; NULL: it gave no answer */
+    char trouble[STATUS_MESSAGE_BYTES]; /* why */
+    uint64_t asked_ms;                  /* 0: never */
+    pthread_mutex_t lock;               /* of the connections */
+    struct connection connections[PAGE_CONNECTIONS];
+};
+
+/* An answer that is being made. */
+struct answer {
+    struct page_server *server;
+    struct MHD_Connection *connection;
+    const char *path; /* without the first slash */
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* --- what the service says -------------------------------------------------------------------- */
+
+/* The service's document, not older than PAGE_FRESH_MS; NULL: it gives no answer. */
+static const json_t *ask(struct page_server *s)
+{
+    if (s->asked_ms != 0 && now_ms() - s->asked_ms < PAGE_FRESH_MS) {
+        return s->document;
+    }
+    json_decref(s->document);
+    s->document = NULL;
+    if (status_socket_ask(s->options.status_socket, &s->document) != STATUS_OK) {
+        snprintf(s->trouble, sizeof(s->trouble), "%s", status_message());
+    }
+    s->asked_ms = now_ms();
+    return s->document;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/* What browsers may do with our pages, and with files that leat or others have made: no script of
+ * elsewhere, none at all in files. */
+static const char page_policy[] =
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src "
+    "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static const char file_policy[] = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' "
+                                  "data:; base-uri 'none'; form-action 'none'; frame-ancestors "
+                                  "'none'";
+
+static enum MHD_Result send_response(const struct answer *a, unsigned code,
+                                     struct MHD_Response *response, const char *type,
+                                     const char *policy)
+{
+    if (response == NULL) {
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(response, "Content-Security-Policy", policy);
+    const enum MHD_Result result = MHD_queue_response(a->connection, code, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* Takes the text over. */
+static enum MHD_Result send_bytes(const struct answer *a, unsigned code, struct bytes *text,
+                                  const char *type)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(text->len, text->data, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        bytes_free(text);
+        return MHD_NO;
+    }
+    *text = (struct bytes){0};
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    return send_response(a, code, response, type, page_policy);
+}
+
+/* Constant text. */
+static struct MHD_Response *text_response(const char *text)
+{
+    return MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
+}
+
+static enum MHD_Result send_text(const struct answer *a, unsigned code, const char *text)
+{
+    return send_response(a, code, text_response(text), "text/plain; charset=utf-8", page_policy);
+}
+
+/* A page, or why it could not be made. */
+static enum MHD_Result send_made(const struct answer *a, unsigned code, enum status made,
+                                 struct bytes *text, const char *type)
+{
+    if (made == STATUS_OK) {
+        return send_bytes(a, code, text, type);
+    }
+    bytes_free(text);
+    return made == STATUS_NOT_FOUND
+               ? send_text(a, MHD_HTTP_NOT_FOUND, "There is no such page.\n")
+               : send_text(a, MHD_HTTP_INTERNAL_SERVER_ERROR, "No memory; ask again.\n");
+}
+
+static const char html[] = "text/html; charset=utf-8";
+
+static enum MHD_Result send_page(const struct answer *a)
+{
+    struct bytes text = {0};
+    const json_t *document = ask(a->server);
+    const unsigned code = document != NULL ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
+    const enum status made = document != NULL ? page_html(document, &text)
+                                              : page_html_trouble("The service gives no answer",
+                                                                  a->server->trouble, &text);
+    return send_made(a, code, made, &text, html);
+}
+
+static enum MHD_Result send_metrics(const struct answer *a)
+{
+    struct bytes text = {0};
+    const json_t *document = ask(a->server);
+    if (document == NULL) {
+        return send_text(a, MHD_HTTP_SERVICE_UNAVAILABLE, "The service gives no answer.\n");
+    }
+    return send_made(a, MHD_HTTP_OK, page_metrics(document, &text), &text,
+                     "text/plain; version=0.0.4; charset=utf-8");
+}
+
+static enum MHD_Result send_health(const struct answer *a)
+{
+    struct bytes text = {0};
+    const json_t *document = ask(a->server);
+    const char *why = json_string_value(json_object_get(document, "why"));
+    const char *state = json_string_value(json_object_get(document, "state"));
+    if (document != NULL && status_text_is_ready(document)) {
+        return send_text(a, MHD_HTTP_OK, "ready\n");
+    }
+    const enum status made =
+        document == NULL
+            ? bytes_printf(&text, "no answer: %s\n", a->server->trouble)
+            : bytes_printf(&text, "%s%s%s\n", state != NULL ? state : "not ready",
+                           why != NULL && *why != '\0' ? ": " : "", why != NULL ? why : "");
+    return send_made(a, MHD_HTTP_SERVICE_UNAVAILABLE, made, &text, "text/plain; charset=utf-8");
+}
+
+static enum MHD_Result send_asset(const struct answer *a, const struct page_asset *asset)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(asset->bytes, (void *)asset->text, MHD_RESPMEM_PERSISTENT);
+    if (response != NULL) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+    }
+    return send_response(a, MHD_HTTP_OK, response, asset->type, page_policy);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static enum MHD_Result send_file(const struct answer *a, const struct page_file *file)
+{
+    struct MHD_Response *response = MHD_create_response_from_fd64(file->bytes, file->fd);
+    if (response == NULL) {
+        close(file->fd);
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "private, max-age=60");
+    if (!file->is_shown) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, "attachment");
+    }
+    return send_response(a, MHD_HTTP_OK, response, file->type, file_policy);
+}
+
+/* A folder's address ends in a slash, or its list's addresses lead elsewhere. */
+static enum MHD_Result send_folder(const struct answer *a)
+{
+    const size_t n = strlen(a->path);
+    struct bytes text = {0};
+    if (n > 0 && a->path[n - 1] == '/') {
+        return send_made(a, MHD_HTTP_OK, page_files_list(&a->server->options.files, a->path, &text),
+                         &text, html);
+    }
+    const char *slash = strrchr(a->path, '/');
+    enum status made = page_html_path(slash != NULL ? slash + 1 : a->path, &text);
+    struct MHD_Response *response = text_response("");
+    if (made == STATUS_OK) {
+        made = bytes_append(&text, "/", 2); /* with its end */
+    }
+    if (made == STATUS_OK && response != NULL) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, (const char *)text.data);
+    }
+    bytes_free(&text);
+    return send_response(a, MHD_HTTP_FOUND, response, "text/plain; charset=utf-8", page_policy);
+}
+
+static enum MHD_Result send_below(const struct answer *a)
+{
+    struct page_file file;
+    const size_t n = strlen(a->path);
+    if (n > 0 && a->path[n - 1] == '/') {
+        return send_folder(a);
+    }
+    switch (page_files_find(&a->server->options.files, a->path, &file)) {
+    case STATUS_OK:
+        return send_file(a, &file);
+    case STATUS_EXISTS:
+        return send_folder(a);
+    default:
+        return send_text(a, MHD_HTTP_NOT_FOUND, "There is no such file.\n");
+    }
+}
+
+/* --- who may ask ------------------------------------------------------------------------------ */
+
+/* Takes the same time for all of one length. */
+static bool is_token(const struct page_server *s, const char *text)
+{
+    const char *token = s->options.token;
+    const size_t n = strlen(token);
+    unsigned differs = text == NULL || strlen(text) != n;
+    for (size_t i = 0; i < n && differs == 0; i++) {
+        differs |= (unsigned)(text[i] ^ token[i]) << 8;
+    }
+    return differs == 0;
+}
+
+static const char *value_of(const struct answer *a, enum MHD_ValueKind kind, const char *key)
+{
+    return MHD_lookup_connection_value(a->connection, kind, key);
+}
+
+static bool has_token(const struct answer *a)
+{
+    static const char bearer[] = "Bearer ";
+    const char *said = value_of(a, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+    if (said != NULL && strncasecmp(said, bearer, sizeof(bearer) - 1) == 0 &&
+        is_token(a->server, said + sizeof(bearer) - 1)) {
+        return true;
+    }
+    return is_token(a->server, value_of(a, MHD_COOKIE_KIND, cookie));
+}
+
+/* Whether the request is for a name of this machine. */
+static bool is_ours(const struct answer *a)
+{
+    static const char *const names[] = {"localhost", "[::1]"};
+    const char *host = value_of(a, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    if (host == NULL) {
+        return true; /* no browser */
+    }
+    const char *end = strrchr(host, ':');
+    const size_t n = end != NULL && strchr(end, ']') == NULL ? (size_t)(end - host) : strlen(host);
+    for (size_t i = 0; i < 2; i++) {
+        if (n == strlen(names[i]) && strncasecmp(host, names[i], n) == 0) {
+            return true;
+        }
+    }
+    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == n;
+}
+
+/* The token becomes a cookie, and leaves the address. */
+static enum MHD_Result send_cookie(const struct answer *a)
+{
+    char text[512];
+    struct MHD_Response *response = text_response("");
+    snprintf(text, sizeof(text), "%s=%s; HttpOnly; SameSite=Strict; Path=/", cookie,
+             a->server->options.token);
+    if (response != NULL) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, text);
+        MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, "./");
+    }
+    return send_response(a, MHD_HTTP_SEE_OTHER, response, "text/plain; charset=utf-8", page_policy);
+}
+
+static enum MHD_Result send_refusal(const struct answer *a)
+{
+    struct MHD_Response *response =
+        text_response("A token is needed: Authorization: Bearer TOKEN, or once /?token=TOKEN.\n");
+    if (response != NULL) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+    }
+    return send_response(a, MHD_HTTP_UNAUTHORIZED, response, "text/plain; charset=utf-8",
+                         page_policy);
+}
+
+static enum MHD_Result send_method(const struct answer *a)
+{
+    struct MHD_Response *response = text_response("GET and HEAD alone.\n");
+    if (response != NULL) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    }
+    return send_response(a, MHD_HTTP_METHOD_NOT_ALLOWED, response, "text/plain; charset=utf-8",
+                         page_policy);
+}
+
+static enum MHD_Result answer(const struct answer *a)
+{
+    static const struct {
+        const char *path;
+        enum MHD_Result (*send)(const struct answer *);
+    } pages[] = {{"", send_page}, {"metrics", send_metrics}, {"healthz", send_health}};
+    const struct page_server_options *options = &a->server->options;
+    if (options->token != NULL && !has_token(a)) {
+        return is_token(a->server, value_of(a, MHD_GET_ARGUMENT_KIND, "token")) ? send_cookie(a)
+                                                                                : send_refusal(a);
+    }
+    if (options->token == NULL && options->is_loopback && !is_ours(a)) {
+        return send_text(a, MHD_HTTP_FORBIDDEN,
+                         "Ask by localhost or 127.0.0.1, or set http_token_file.\n");
+    }
+    for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
+        if (strcmp(a->path, pages[i].path) == 0) {
+            return pages[i].send(a);
+        }
+    }
+    const struct page_asset *asset = page_asset_find(a->path);
+    return asset != NULL ? send_asset(a, asset) : send_below(a);
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+static struct connection *connection_of(struct page_server *s, struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    (void)s;
+    return info != NULL ? info->socket_context : NULL;
+}
+
+/* A request has come whole; nothing of a body is waited for. */
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *n_upload, void **own)
+{
+    struct page_server *s = user;
+    const struct answer a = {s, connection, *url == '/' ? url + 1 : url};
+    struct connection *c = connection_of(s, connection);
+    (void)version;
+    (void)upload;
+    (void)n_upload;
+    (void)own;
+    if (c != NULL) {
+        pthread_mutex_lock(&s->lock);
+        c->is_asked = true;
+        c->since_ms = now_ms();
+        pthread_mutex_unlock(&s->lock);
+    }
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+        return send_method(&a);
+    }
+    return *url == '/' ? answer(&a) : send_text(&a, MHD_HTTP_BAD_REQUEST, "No such address.\n");
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **own,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct page_server *s = user;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    pthread_mutex_lock(&s->lock);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *own = NULL;
+        for (size_t i = 0; i < PAGE_CONNECTIONS && *own == NULL && info != NULL; i++) {
+            if (!s->connections[i].is_used) {
+                s->connections[i] = (struct connection){
+                    .is_used = true, .fd = info->connect_fd, .since_ms = now_ms()};
+                *own = &s->connections[i];
+            }
+        }
+    } else if (*own != NULL) {
+        *(struct connection *)*own = (struct connection){0}; /* before its descriptor is closed */
+        *own = NULL;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+void page_server_look(struct page_server *s)
+{
+    const uint64_t now = now_ms();
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < PAGE_CONNECTIONS; i++) {
+        const struct connection *c = &s->connections[i];
+        const uint64_t most_s = c->is_asked ? PAGE_ANSWER_S : PAGE_REQUEST_S;
+        if (c->is_used && now - c->since_ms > most_s * 1000) {
+            shutdown(c->fd, SHUT_RDWR);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+/* What clients do wrong is no news. */
+static void on_log(void *user, const char *format, va_list arguments)
+{
+    char text[256];
+    (void)user;
+    vsnprintf(text, sizeof(text), format, arguments);
+    log_debug("the page: %.*s", (int)strcspn(text, "\n"), text);
+}
+
+enum status page_server_start(const struct page_server_options *options, struct page_server **out)
+{
+    struct page_server *s = calloc(1, sizeof(*s));
+    *out = NULL;
+    if (s == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the server");
+    }
+    s->options = *options;
+    pthread_mutex_init(&s->lock, NULL);
+    s->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, NULL,
+        NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+        options->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)PAGE_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PAGE_SILENT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)PAGE_HEADER_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, s, MHD_OPTION_END);
+    if (s->daemon == NULL) {
+        pthread_mutex_destroy(&s->lock);
+        free(s);
+        return status_fail(STATUS_IO, "the server cannot be started");
+    }
+    *out = s;
+    return STATUS_OK;
+}
+
+void page_server_stop(struct page_server *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    MHD_quiesce_daemon(s->daemon); /* else it would shut the socket down, which is only lent */
+    MHD_stop_daemon(s->daemon);
+    pthread_mutex_destroy(&s->lock);
+    json_decref(s->document);
+    free(s);
+}

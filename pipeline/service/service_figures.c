@@ -1,0 +1,203 @@
+/*
+ * service_figures - see service_figures.h.
+ */
+#include "pipeline/service/service_figures.h"
+
+#include "stages/stage.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Upper bounds of the latency's buckets, in seconds: from a small table to a long simulation. */
+static const double bounds_s[FIGURES_BUCKETS] = {0.05, 0.1, 0.25, 0.5, 1,   2.5,
+                                                 5,    10,  30,   60,  300, 1800};
+
+static const char *const lanes[FIGURES_LANES] = {"read", "decode", "device", "encode", "write"};
+
+static const char *const causes[FIGURES_CAUSES] = {"space", "memory", "mount", "other"};
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+static size_t n_stages(void)
+{
+    size_t n = 0;
+    while (stage_registry[n] != NULL) {
+        n++;
+    }
+    return n < FIGURES_PIPELINES - 2 ? n : FIGURES_PIPELINES - 2;
+}
+
+/* Its place: as in the registry; then archives, then what this version does not know. */
+static size_t place_of(const char *pipeline)
+{
+    const size_t n = n_stages();
+    for (size_t i = 0; i < n && pipeline != NULL; i++) {
+        if (strcmp(stage_registry[i]->name, pipeline) == 0) {
+            return i;
+        }
+    }
+    return pipeline == NULL ? n : n + 1;
+}
+
+static const char *name_at(size_t place)
+{
+    const size_t n = n_stages();
+    return place < n ? stage_registry[place]->name : place == n ? "archive" : "other";
+}
+
+static size_t minute_at(struct service_figures *f, uint64_t minute)
+{
+    const size_t i = minute % FIGURES_MINUTES;
+    if (f->minutes[i].minute != minute) {
+        memset(&f->minutes[i], 0, sizeof(f->minutes[i]));
+        f->minutes[i].minute = minute;
+    }
+    return i;
+}
+
+void service_figures_done(struct service_figures *f, const char *pipeline, uint64_t input_bytes,
+                          double latency_s, uint64_t minute)
+{
+    const size_t place = place_of(pipeline), at = minute_at(f, minute);
+    f->pipelines[place].done++;
+    f->pipelines[place].input_bytes += input_bytes;
+    f->minutes[at].done++;
+    f->minutes[at].input_bytes += input_bytes;
+    if (latency_s >= 0) {
+        size_t i = 0;
+        while (i < FIGURES_BUCKETS && latency_s > bounds_s[i]) {
+            i++;
+        }
+        f->latency[i]++;
+        f->latency_s += latency_s;
+    }
+}
+
+void service_figures_failed(struct service_figures *f, const char *pipeline, uint64_t minute)
+{
+    f->pipelines[place_of(pipeline)].failed++;
+    f->minutes[minute_at(f, minute)].failed++;
+}
+
+/* --- pauses ----------------------------------------------------------------------------------- */
+
+enum figures_cause service_figures_cause(const char *why)
+{
+    if (strstr(why, strerror(ENOSPC)) != NULL || strstr(why, strerror(EDQUOT)) != NULL ||
+        strstr(why, "MiB required") != NULL || strstr(why, "no space") != NULL) {
+        return FIGURES_SPACE;
+    }
+    if (strstr(why, "require_mount") != NULL) {
+        return FIGURES_MOUNT;
+    }
+    return strstr(why, strerror(ENOMEM)) != NULL || strstr(why, "no memory") != NULL
+               ? FIGURES_MEMORY
+               : FIGURES_OTHER;
+}
+
+void service_figures_pause(struct service_figures *f, const char *why)
+{
+    f->pauses[service_figures_cause(why)]++;
+}
+
+void service_figures_tick(struct service_figures *f, bool is_paused, uint64_t now_ms)
+{
+    if (f->is_paused) {
+        f->paused_ms += now_ms - f->looked_ms;
+    }
+    f->is_paused = is_paused;
+    f->looked_ms = now_ms;
+}
+
+/* --- busy time -------------------------------------------------------------------------------- */
+
+static void add(double *sum, const json_t *said, const char *key)
+{
+    const double value = json_number_value(json_object_get(said, key));
+    *sum += value > 0 ? value : 0;
+}
+
+void service_figures_busy(struct figures_busy *busy, const json_t *said)
+{
+    for (size_t i = 0; i < FIGURES_LANES; i++) {
+        add(&busy->lane_s[i], said, lanes[i]);
+    }
+    add(&busy->cpu_s, said, "cpu_s");
+    add(&busy->device_s, said, "device_s");
+    add(&busy->upload_s, said, "upload_s");
+    add(&busy->download_s, said, "download_s");
+}
+
+json_t *service_figures_pack_busy(const struct figures_busy *busy)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < FIGURES_LANES; i++) {
+        json_array_append_new(list,
+                              json_pack("{s:s, s:f}", "lane", lanes[i], "busy_s", busy->lane_s[i]));
+    }
+    return json_pack("{s:o, s:f, s:f, s:f, s:f}", "lanes", list, "cpu_s", busy->cpu_s, "device_s",
+                     busy->device_s, "upload_s", busy->upload_s, "download_s", busy->download_s);
+}
+
+/* --- the document ----------------------------------------------------------------------------- */
+
+static json_t *pack_pipelines(const struct service_figures *f)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n_stages() + 2; i++) {
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "pipeline", name_at(i),
+                                              "done", (json_int_t)f->pipelines[i].done, "failed",
+                                              (json_int_t)f->pipelines[i].failed, "input_bytes",
+                                              (json_int_t)f->pipelines[i].input_bytes));
+    }
+    return list;
+}
+
+/* Counts up to each bound, as Prometheus has them. */
+static json_t *pack_latency(const struct service_figures *f)
+{
+    json_t *list = json_array();
+    uint64_t n = 0;
+    for (size_t i = 0; i < FIGURES_BUCKETS; i++) {
+        n += f->latency[i];
+        json_array_append_new(list,
+                              json_pack("{s:f, s:I}", "le_s", bounds_s[i], "count", (json_int_t)n));
+    }
+    n += f->latency[FIGURES_BUCKETS];
+    return json_pack("{s:o, s:I, s:f}", "buckets", list, "count", (json_int_t)n, "sum_s",
+                     f->latency_s);
+}
+
+static json_t *pack_minutes(const struct service_figures *f, uint64_t minute)
+{
+    json_t *list = json_array();
+    const uint64_t n = minute + 1 < FIGURES_MINUTES ? minute + 1 : FIGURES_MINUTES;
+    for (uint64_t m = minute + 1 - n; m <= minute; m++) {
+        const size_t i = m % FIGURES_MINUTES;
+        const bool is_it = f->minutes[i].minute == m;
+        json_array_append_new(
+            list, json_pack("{s:I, s:I, s:I}", "done", (json_int_t)(is_it ? f->minutes[i].done : 0),
+                            "failed", (json_int_t)(is_it ? f->minutes[i].failed : 0), "input_bytes",
+                            (json_int_t)(is_it ? f->minutes[i].input_bytes : 0)));
+    }
+    return list;
+}
+
+static json_t *pack_pauses(const struct service_figures *f)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < FIGURES_CAUSES; i++) {
+        json_array_append_new(
+            list, json_pack("{s:s, s:I}", "cause", causes[i], "count", (json_int_t)f->pauses[i]));
+    }
+    return list;
+}
+
+void service_figures_put(const struct service_figures *f, uint64_t minute, json_t *document)
+{
+    json_object_set_new(document, "pipelines", pack_pipelines(f));
+    json_object_set_new(document, "latency", pack_latency(f));
+    json_object_set_new(document, "minutes", pack_minutes(f, minute));
+    json_object_set_new(document, "pauses", pack_pauses(f));
+    json_object_set_new(document, "paused_s", json_real((double)f->paused_ms * 1e-3));
+}

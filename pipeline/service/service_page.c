@@ -1,0 +1,280 @@
+/*
+ * service_page - the process of the page (pipeline/page): its socket, which is opened here and
+ * stays open when the process ends; starting it, and starting it again, later and later.
+ *
+ * It is told what it may know in one line on a socket of the two of them, the leash, whose end is
+ * the service's end: then it ends, too.
+ */
+#include "pipeline/service/service_state.h"
+
+#include "formats/base/log.h"
+#include "pipeline/page/page_listen.h"
+#include "pipeline/page/page_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    AGAIN_MS = 250, /* after the first death in a row; doubles up to */
+    AGAIN_MOST_MS = 30000,
+    WELL_MS = 60000, /* who has lived for so long does not count as dying in a row */
+    LISTEN_AGAIN_MS = 5000,
+    END_MS = 2000 /* that it may take to end */
+};
+
+struct service_page {
+    struct service *service;
+    struct page_listener listener;
+    char *token; /* NULL: none */
+    uv_process_t process;
+    uv_timer_t timer; /* to begin again; once it closes, to kill */
+    int leash;        /* -1: none */
+    bool is_running, is_closing, is_renewed;
+    uint64_t since_ms;
+    unsigned n_in_row, n_restarts;
+    char why[128]; /* it is not there; "": it is */
+};
+
+static void start(struct service_page *p);
+
+static void on_again(uv_timer_t *timer)
+{
+    start(timer->data);
+}
+
+static void let_go(struct service_page *p)
+{
+    if (p->leash >= 0) {
+        close(p->leash);
+    }
+    p->leash = -1;
+}
+
+/* --- its end ---------------------------------------------------------------------------------- */
+
+static uint64_t wait_of(const struct service_page *p)
+{
+    uint64_t wait = AGAIN_MS;
+    for (unsigned i = 1; i < p->n_in_row && wait < AGAIN_MOST_MS; i++) {
+        wait *= 2;
+    }
+    return wait < AGAIN_MOST_MS ? wait : AGAIN_MOST_MS;
+}
+
+static void begin_again(struct service_page *p)
+{
+    if (p->is_renewed) {
+        p->is_renewed = false;
+        start(p);
+        return;
+    }
+    const bool was_well = service_now(p->service) - p->since_ms >= WELL_MS;
+    p->n_in_row = was_well ? 1 : p->n_in_row + 1;
+    p->n_restarts++;
+    log_warning("the page's process has ended: %s; it is started again in %g s", p->why,
+                (double)wait_of(p) * 1e-3);
+    uv_timer_start(&p->timer, on_again, wait_of(p), 0);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct service_page *p = handle->data;
+    p->is_running = false;
+    if (p->is_closing) {
+        uv_close((uv_handle_t *)&p->timer, NULL);
+    } else {
+        begin_again(p);
+    }
+}
+
+static void on_ended(uv_process_t *process, int64_t status, int signal)
+{
+    struct service_page *p = process->data;
+    if (signal != 0) {
+        snprintf(p->why, sizeof(p->why), "killed by signal %d (%s)", signal, strsignal(signal));
+    } else {
+        snprintf(p->why, sizeof(p->why), "exit status %d", (int)status);
+    }
+    let_go(p);
+    uv_close((uv_handle_t *)process, on_closed);
+}
+
+/* --- its begin -------------------------------------------------------------------------------- */
+
+/* What it may know; NULL: no memory. */
+static char *make_orders(const struct service_page *p)
+{
+    const struct settings *t = p->service->settings;
+    return page_process_orders(
+        &(struct page_process_orders){.spool = t->spool,
+                                      .output = t->output,
+                                      .status_socket = t->status_socket,
+                                      .token = p->token,
+                                      .is_loopback = p->listener.is_loopback});
+}
+
+/* Both ends; the orders lie in it already. */
+static int make_leash(const struct service_page *p, int ends[2])
+{
+    char *orders = make_orders(p);
+    if (orders == NULL || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        free(orders);
+        return orders == NULL ? UV_ENOMEM : -errno;
+    }
+    const size_t n = strlen(orders);
+    const bool is_sent = send(ends[0], orders, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
+    free(orders);
+    if (!is_sent) {
+        close(ends[0]);
+        close(ends[1]);
+    }
+    return is_sent ? 0 : UV_ENOBUFS;
+}
+
+static int spawn(struct service_page *p)
+{
+    static char program[] = "leat", command[] = "page";
+    char *args[] = {program, command, NULL};
+    int ends[2];
+    const int failed_leash = make_leash(p, ends);
+    if (failed_leash != 0) {
+        return failed_leash;
+    }
+    uv_stdio_container_t stdio[PAGE_LISTEN_FD + 1] = {
+        [0] = {.flags = UV_IGNORE},
+        [1] = {.flags = UV_IGNORE},
+        [2] = {.flags = UV_INHERIT_FD, .data = {.fd = STDERR_FILENO}},
+        [PAGE_LEASH_FD] = {.flags = UV_INHERIT_FD, .data = {.fd = ends[1]}},
+        [PAGE_LISTEN_FD] = {.flags = UV_INHERIT_FD, .data = {.fd = p->listener.fd}}};
+    uv_process_options_t options = {.file = "/proc/self/exe",
+                                    .args = args,
+                                    .stdio = stdio,
+                                    .stdio_count = PAGE_LISTEN_FD + 1,
+                                    .exit_cb = on_ended};
+    p->process = (uv_process_t){.data = p};
+    const int failed = uv_spawn(&p->service->loop, &p->process, &options);
+    close(ends[1]);
+    p->leash = ends[0];
+    return failed;
+}
+
+static void start(struct service_page *p)
+{
+    const struct settings *t = p->service->settings;
+    if (p->listener.fd < 0) {
+        if (page_listen(t->http, p->token != NULL, &p->listener) != STATUS_OK) {
+            if (p->why[0] == '\0') {
+                log_error("no page: %s; it is tried again", status_message());
+            }
+            snprintf(p->why, sizeof(p->why), "%.120s", status_message());
+            uv_timer_start(&p->timer, on_again, LISTEN_AGAIN_MS, 0);
+            return;
+        }
+    }
+    p->since_ms = service_now(p->service);
+    const int failed = spawn(p);
+    p->is_running = true;
+    if (failed == 0) {
+        p->why[0] = '\0';
+        log_info("the page is at %s (process %d)", p->listener.address, p->process.pid);
+        return;
+    }
+    snprintf(p->why, sizeof(p->why), "it cannot be started: %s", uv_strerror(failed));
+    let_go(p);
+    if (p->process.type == UV_PROCESS) {
+        uv_close((uv_handle_t *)&p->process, on_closed);
+    } else {
+        p->is_running = false;
+        begin_again(p);
+    }
+}
+
+enum status service_page_open(struct service *s)
+{
+    struct settings *t = s->settings;
+    struct page_listener passed;
+    char *token = NULL;
+    if (t->http_token_file != NULL) {
+        STATUS_TRY(page_listen_token(t->http_token_file, &token));
+    }
+    enum status code = page_listen_passed(token != NULL, &passed);
+    if (code == STATUS_NOT_FOUND && t->http != NULL) {
+        code = page_listen(t->http, token != NULL, &passed); /* a mistake ends the service */
+    } else if (code == STATUS_OK && t->http != NULL) {
+        log_warning("http = %s is not used: systemd passes the page's socket", t->http);
+    }
+    if (code == STATUS_BAD_ARGUMENT || (code != STATUS_OK && t->http == NULL)) {
+        free(token);
+        return code == STATUS_NOT_FOUND ? STATUS_OK : code;
+    }
+    struct service_page *p = calloc(1, sizeof(*p));
+    if (p == NULL) {
+        page_listen_close(&passed);
+        free(token);
+        return status_fail(STATUS_NO_MEMORY, "no memory for the page");
+    }
+    p->service = s;
+    p->listener = passed;
+    p->token = token;
+    p->leash = -1;
+    uv_timer_init(&s->loop, &p->timer);
+    p->timer.data = p;
+    s->page = p;
+    start(p);
+    return STATUS_OK;
+}
+
+void service_page_renew(struct service *s)
+{
+    if (s->page != NULL && s->page->is_running && !s->page->is_closing) {
+        s->page->is_renewed = true;
+        let_go(s->page);
+    }
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    struct service_page *p = timer->data;
+    uv_process_kill(&p->process, SIGKILL);
+}
+
+void service_page_close(struct service *s)
+{
+    struct service_page *p = s->page;
+    if (p == NULL || p->is_closing) {
+        return;
+    }
+    p->is_closing = true;
+    page_listen_close(&p->listener);
+    let_go(p);
+    if (p->is_running) {
+        uv_timer_start(&p->timer, on_late, END_MS, 0);
+    } else {
+        uv_close((uv_handle_t *)&p->timer, NULL);
+    }
+}
+
+void service_page_free(struct service *s)
+{
+    if (s->page != NULL) {
+        free(s->page->token);
+        free(s->page);
+        s->page = NULL;
+    }
+}
+
+json_t *service_page_pack(const struct service *s)
+{
+    const struct service_page *p = s->page;
+    if (p == NULL) {
+        return json_null();
+    }
+    return json_pack("{s:s, s:i, s:i, s:s}", "address", p->listener.address, "pid",
+                     p->is_running ? p->process.pid : 0, "restarts", (int)p->n_restarts, "why",
+                     p->why);
+}

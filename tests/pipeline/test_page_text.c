@@ -1,0 +1,170 @@
+/*
+ * What the page makes of a status document: HTML in which no name is markup, and metrics that
+ * Prometheus reads.
+ */
+#include "pipeline/page/page_html.h"
+#include "pipeline/page/page_metrics.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Made by `make` from the document; for free(). */
+static char *made(enum status (*make)(const json_t *, struct bytes *), json_t *document)
+{
+    struct bytes out = {0};
+    assert_non_null(document);
+    assert_int_equal(make(document, &out), STATUS_OK);
+    assert_int_equal(bytes_append(&out, "", 1), STATUS_OK);
+    json_decref(document);
+    return (char *)out.data;
+}
+
+static char *text_of(enum status (*make)(const char *, struct bytes *), const char *text)
+{
+    struct bytes out = {0};
+    assert_int_equal(make(text, &out), STATUS_OK);
+    assert_int_equal(bytes_append(&out, "", 1), STATUS_OK);
+    return (char *)out.data;
+}
+
+static void markup_controls_and_marks_in_text_are_spelt_out(void **state)
+{
+    static const char *const cases[][2] = {
+        {"a <b> & \"c\" 'd'", "a &lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;"},
+        {"line\nbreak\x1b[2J", "line\\x0abreak\\x1b[2J"},
+        {"\xe2\x80\xaetxt", "\\xe2\\x80\\xaetxt"}, /* turns the direction of writing */
+        {"caf\xc3\xa9 \xff", "caf\xc3\xa9 \\xff"},
+        {"", ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *text = text_of(page_html_text, cases[i][0]);
+        assert_string_equal(text, cases[i][1]);
+        free(text);
+    }
+}
+
+static void bytes_that_mean_something_in_an_address_are_encoded(void **state)
+{
+    (void)state;
+    char *path = text_of(page_html_path, "a b/c?d#e%f\"g\xc3\xa4-._~");
+    assert_string_equal(path, "a%20b/c%3Fd%23e%25f%22g%C3%A4-._~");
+    free(path);
+}
+
+static void no_text_of_the_document_becomes_markup(void **state)
+{
+    static const char evil[] = "<script>alert(\"1\")</script>' onload='x";
+    (void)state;
+    char *text = made(
+        page_html,
+        json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:i, s:[{s:s, s:s, s:s, s:s, s:s}], s:[{s:s, "
+                  "s:s}], s:[{s:s, s:s, s:s, s:s}], s:[{s:s, s:s, s:s, s:s, s:[s]}], s:[{s:s, s:s, "
+                  "s:s, s:s}]}",
+                  "state", evil, "ready", 1, "why", evil, "leat", evil, "spool", evil, "leases",
+                  evil, "n_failed", 7, "in_flight", "name", evil, "pipeline", evil, "worker", evil,
+                  "id", evil, "waits_for", evil, "waiting", "path", evil, "reason", evil, "failed",
+                  "id", evil, "name", evil, "kind", evil, "text", evil, "done", "id", evil,
+                  "result", evil, "picture", evil, "report", evil, "warnings", evil, "workers",
+                  "name", evil, "state", evil, "device", evil, "why", evil));
+    const char *script = strstr(text, "<script");
+    assert_non_null(script); /* our own */
+    assert_null(strstr(script + 1, "<script"));
+    assert_null(strstr(text, "alert(\""));
+    assert_null(strstr(text, "onload='"));
+    assert_non_null(strstr(text, "and 6 more"));
+    assert_non_null(strstr(text, "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39; onload"));
+    free(text);
+}
+
+static void a_document_that_lacks_everything_is_a_page_all_the_same(void **state)
+{
+    (void)state;
+    char *text = made(page_html, json_object());
+    assert_non_null(strstr(text, "not ready"));
+    assert_non_null(strstr(text, "</html>"));
+    free(text);
+    text =
+        made(page_html, json_pack("{s:s, s:{}, s:[n, i, s], s:[[]], s:[{}], s:s}", "workers", "x",
+                                  "rates", "in_flight", 3, "y", "waiting", "done", "minutes", "z"));
+    assert_non_null(strstr(text, "</html>"));
+    free(text);
+}
+
+static void a_reason_names_what_mends_it(void **state)
+{
+    (void)state;
+    char *text = made(page_html,
+                      json_pack("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "spool", "/var/x", "failed",
+                                "id", "1-2", "kind", "bad-input", "id", "3-4", "kind", "deadline"));
+    assert_non_null(strstr(text, "Mend the file and drop it again."));
+    assert_non_null(strstr(text, "leat retry --spool /var/x 3-4"));
+    assert_null(strstr(text, "/var/x 1-2"));
+    free(text);
+}
+
+static void labels_are_escaped_and_numbers_whole(void **state)
+{
+    (void)state;
+    char *text =
+        made(page_metrics,
+             json_pack("{s:b, s:f, s:[{s:s, s:I, s:i, s:I}], s:{s:[{s:f, s:i}], s:i, s:f}}",
+                       "ready", 0, "uptime_s", 1.5, "pipelines", "pipeline", "a\"b\\c\nd", "done",
+                       (json_int_t)123456789012, "failed", 0, "input_bytes", (json_int_t)1 << 50,
+                       "latency", "buckets", "le_s", 0.05, "count", 3, "count", 4, "sum_s", 2.25));
+    static const char *const lines[] = {
+        "leat_ready 0\n",
+        "leat_uptime_seconds 1.5\n",
+        "leat_jobs_total{pipeline=\"a\\\"b\\\\c\\nd\",outcome=\"done\"} 123456789012\n",
+        "leat_input_bytes_total{pipeline=\"a\\\"b\\\\c\\nd\"} 1.12589990684262e+15\n",
+        "# TYPE leat_latency_seconds histogram\n",
+        "leat_latency_seconds_bucket{le=\"0.05\"} 3\n",
+        "leat_latency_seconds_bucket{le=\"+Inf\"} 4\nleat_latency_seconds_sum 2.25\n"
+        "leat_latency_seconds_count 4\n"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        assert_non_null(strstr(text, lines[i]));
+    }
+    assert_null(strstr(text, "leat_worker_up"));
+    free(text);
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+    size_t n = 0;
+    while ((text = strstr(text, what)) != NULL) {
+        n++;
+        text++;
+    }
+    return n;
+}
+
+static void a_worker_that_retires_beside_another_of_its_name_is_not_told_twice(void **state)
+{
+    (void)state;
+    char *text = made(page_metrics, json_pack("{s:[{s:s, s:s, s:i}, {s:s, s:s, s:i}]}", "workers",
+                                              "name", "cpu", "state", "ready", "deaths", 2, "name",
+                                              "cpu", "state", "retiring", "deaths", 1));
+    assert_non_null(strstr(text, "leat_worker_deaths_total{worker=\"cpu\"} 2\n"));
+    assert_int_equal(count_of(text, "leat_worker_deaths_total{"), 1);
+    assert_int_equal(count_of(text, "leat_device_busy_seconds_total{"), 3);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(markup_controls_and_marks_in_text_are_spelt_out),
+        cmocka_unit_test(bytes_that_mean_something_in_an_address_are_encoded),
+        cmocka_unit_test(no_text_of_the_document_becomes_markup),
+        cmocka_unit_test(a_document_that_lacks_everything_is_a_page_all_the_same),
+        cmocka_unit_test(a_reason_names_what_mends_it),
+        cmocka_unit_test(labels_are_escaped_and_numbers_whole),
+        cmocka_unit_test(a_worker_that_retires_beside_another_of_its_name_is_not_told_twice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/*
+ * What the service counts: by pipeline, by how long, by minute, by cause.
+ */
+#include "pipeline/service/service_figures.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static json_t *document_of(const struct service_figures *f, uint64_t minute)
+{
+    json_t *d = json_object();
+    service_figures_put(f, minute, d);
+    return d;
+}
+
+/* The entry of a list whose `key` says `what`. */
+static const json_t *entry_of(const json_t *d, const char *list, const char *key, const char *what)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(d, list), i, entry)
+    {
+        if (strcmp(json_string_value(json_object_get(entry, key)), what) == 0) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+static json_int_t number(const json_t *entry, const char *key)
+{
+    assert_true(json_is_integer(json_object_get(entry, key)));
+    return json_integer_value(json_object_get(entry, key));
+}
+
+static void jobs_are_counted_by_pipeline(void **state)
+{
+    (void)state;
+    struct service_figures f = {0};
+    service_figures_done(&f, "kmeans", 5, 0.1, 0);
+    service_figures_done(&f, "kmeans", 7, 0.1, 0);
+    service_figures_failed(&f, "kmeans", 0);
+    service_figures_done(&f, NULL, 11, -1, 0);
+    service_figures_failed(&f, "of a later version", 0);
+    json_t *d = document_of(&f, 0);
+    const json_t *kmeans = entry_of(d, "pipelines", "pipeline", "kmeans");
+    assert_int_equal(number(kmeans, "done"), 2);
+    assert_int_equal(number(kmeans, "failed"), 1);
+    assert_int_equal(number(kmeans, "input_bytes"), 12);
+    assert_int_equal(number(entry_of(d, "pipelines", "pipeline", "archive"), "done"), 1);
+    assert_int_equal(number(entry_of(d, "pipelines", "pipeline", "other"), "failed"), 1);
+    assert_int_equal(number(entry_of(d, "pipelines", "pipeline", "pearson"), "done"), 0);
+    json_decref(d);
+}
+
+static void buckets_count_up_to_their_bound(void **state)
+{
+    (void)state;
+    struct service_figures f = {0};
+    const double seconds[] = {0, 0.05, 0.051, 1, 1800, 1801, -1 /* not known */};
+    for (size_t i = 0; i < sizeof(seconds) / sizeof(*seconds); i++) {
+        service_figures_done(&f, "pearson", 0, seconds[i], 0);
+    }
+    json_t *d = document_of(&f, 0);
+    const json_t *latency = json_object_get(d, "latency");
+    const json_t *buckets = json_object_get(latency, "buckets");
+    assert_int_equal(json_array_size(buckets), FIGURES_BUCKETS);
+    assert_int_equal(number(json_array_get(buckets, 0), "count"), 2);
+    assert_int_equal(number(json_array_get(buckets, 1), "count"), 3);
+    assert_int_equal(number(json_array_get(buckets, 4), "count"), 4);
+    assert_int_equal(number(json_array_get(buckets, FIGURES_BUCKETS - 1), "count"), 5);
+    assert_int_equal(number(latency, "count"), 6);
+    assert_true(json_real_value(json_object_get(latency, "sum_s")) > 3602);
+    json_decref(d);
+}
+
+static void minutes_are_of_the_last_hour_alone(void **state)
+{
+    (void)state;
+    struct service_figures f = {0};
+    service_figures_done(&f, "pearson", 3, 0, 0);
+    service_figures_failed(&f, "pearson", 1);
+    service_figures_done(&f, "pearson", 4, 0, 60); /* in the place of the first */
+    json_t *d = document_of(&f, 60);
+    const json_t *minutes = json_object_get(d, "minutes");
+    assert_int_equal(json_array_size(minutes), FIGURES_MINUTES);
+    assert_int_equal(number(json_array_get(minutes, 0), "failed"), 1);
+    assert_int_equal(number(json_array_get(minutes, FIGURES_MINUTES - 1), "done"), 1);
+    assert_int_equal(number(json_array_get(minutes, FIGURES_MINUTES - 1), "input_bytes"), 4);
+    json_decref(d);
+    d = document_of(&f, 200); /* nothing since */
+    size_t i;
+    json_t *m;
+    json_array_foreach(json_object_get(d, "minutes"), i, m)
+    {
+        assert_int_equal(number(m, "done") + number(m, "failed"), 0);
+    }
+    json_decref(d);
+    struct service_figures none = {0};
+    d = document_of(&none, 0);
+    assert_int_equal(json_array_size(json_object_get(d, "minutes")), 1);
+    json_decref(d);
+}
+
+static void the_words_of_a_pause_say_its_cause(void **state)
+{
+    (void)state;
+    char text[256];
+    snprintf(text, sizeof(text), "cannot write x: %s", strerror(ENOSPC));
+    assert_int_equal(service_figures_cause(text), FIGURES_SPACE);
+    assert_int_equal(service_figures_cause("'/a/.work' has 3 MiB free, 256 MiB required"),
+                     FIGURES_SPACE);
+    assert_int_equal(service_figures_cause("'/o' has no 'f' (x), which require_mount asks for"),
+                     FIGURES_MOUNT);
+    assert_int_equal(service_figures_cause("no memory for a table"), FIGURES_MEMORY);
+    assert_int_equal(service_figures_cause("'/a/in' is gone"), FIGURES_OTHER);
+    struct service_figures f = {0};
+    service_figures_pause(&f, text);
+    service_figures_tick(&f, true, 1000);
+    service_figures_tick(&f, true, 2500);
+    service_figures_tick(&f, false, 3000);
+    service_figures_tick(&f, false, 9000);
+    json_t *d = document_of(&f, 0);
+    assert_int_equal(number(entry_of(d, "pauses", "cause", "space"), "count"), 1);
+    assert_int_equal(number(entry_of(d, "pauses", "cause", "memory"), "count"), 0);
+    assert_true(json_real_value(json_object_get(d, "paused_s")) == 2);
+    json_decref(d);
+}
+
+static void what_a_worker_says_is_added_and_nonsense_is_not(void **state)
+{
+    (void)state;
+    struct figures_busy busy = {0};
+    json_t *said =
+        json_pack("{s:f, s:f, s:i, s:s}", "read", 0.5, "device_s", 2.0, "cpu_s", -3, "write", "x");
+    service_figures_busy(&busy, said);
+    service_figures_busy(&busy, said);
+    service_figures_busy(&busy, NULL);
+    json_decref(said);
+    assert_true(busy.lane_s[0] == 1 && busy.device_s == 4 && busy.cpu_s == 0);
+    json_t *packed = service_figures_pack_busy(&busy);
+    assert_int_equal(json_array_size(json_object_get(packed, "lanes")), FIGURES_LANES);
+    json_decref(packed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_are_counted_by_pipeline),
+        cmocka_unit_test(buckets_count_up_to_their_bound),
+        cmocka_unit_test(minutes_are_of_the_last_hour_alone),
+        cmocka_unit_test(the_words_of_a_pause_say_its_cause),
+        cmocka_unit_test(what_a_worker_says_is_added_and_nonsense_is_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
