@@ -137,7 +137,7 @@ enum status page_listen(const char *http, bool has_token, struct page_listener *
     static const char local[] = "unix:";
     *out = (struct page_listener){.fd = -1};
     enum status code = strncmp(http, local, sizeof(local) - 1) == 0
-                           ? socket_name_bind(http + sizeof(local) - 1, 0660, SOCKET_NAME_NO_GROUP,
+                           ? socket_name_bind(http + sizeof(local) - 1, 0660, socket_name_no_group,
                                               "page's socket", option, &out->fd, &out->name)
                            : listen_tcp(http, has_token, out);
     if (code == STATUS_OK && listen(out->fd, BACKLOG) != 0) {

@@ -64,7 +64,7 @@ static enum status make_folder(const char *path, gid_t group, const char *what, 
     if (!made && errno != EEXIST) {
         return status_fail_errno(errno, "'%s': cannot make the folder of the %s", folder, what);
     }
-    if (made && group != (gid_t)SOCKET_NAME_NO_GROUP) {
+    if (made && group != socket_name_no_group) {
         (void)give_to_group(folder, group, 0710); /* whether that has helped is seen below */
     }
     if (stat(folder, &st) != 0) {
@@ -77,7 +77,7 @@ static enum status make_folder(const char *path, gid_t group, const char *what, 
                            "'%s': others may write to the folder of the %s: give another with %s",
                            folder, what, option);
     }
-    if (group != (gid_t)SOCKET_NAME_NO_GROUP && !can_enter(&st, group)) {
+    if (group != socket_name_no_group && !can_enter(&st, group)) {
         say_refused(folder,
                     "the group may not enter the folder of the status socket (chgrp it, and "
                     "chmod g+x)");
@@ -151,7 +151,7 @@ enum status socket_name_bind(const char *path, mode_t mode, gid_t group, const c
     STATUS_TRY(make_folder(path, group, what, option));
     STATUS_TRY(clear_name(&address, option));
     STATUS_TRY(bind_name(&address, mode, what, fd));
-    if (group != (gid_t)SOCKET_NAME_NO_GROUP && !give_to_group(path, group, 0660)) {
+    if (group != socket_name_no_group && !give_to_group(path, group, 0660)) {
         char why[STATUS_MESSAGE_BYTES];
         const char *error = strerror(errno);
         const struct group *entry = getgrgid(group);

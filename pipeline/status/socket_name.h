@@ -20,7 +20,7 @@ struct socket_name {
 };
 
 /* No group. */
-enum { SOCKET_NAME_NO_GROUP = -1 };
+static const gid_t socket_name_no_group = (gid_t)-1;
 
 /* Binds a socket, which does not block and is closed on exec, to `path`; the last folder of the
  * path is made (0700) where it is missing. Unless it is none, `group` may connect, too, and enter a

@@ -207,7 +207,7 @@ static gid_t find_group(const char *name)
             "may ask for the status",
             name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
     }
-    return group != NULL ? group->gr_gid : SOCKET_NAME_NO_GROUP;
+    return group != NULL ? group->gr_gid : socket_name_no_group;
 }
 
 /* --- opening and closing --------------------------------------------------------------------- */
