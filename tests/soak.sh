@@ -99,6 +99,7 @@ part_threads() # what tests/run.sh leaves out where the thread sanitizer watches
 {
     build tsan
     play tsan '^tsan.scenario.service_(large|many)$'
+    LEAT_TEST_RANKS=1 TSAN_OPTIONS=suppressions=tests/lint/tsan.supp setarch -R build/tsan/tests/test_sciddicat_bands
 }
 part_packages()
 {
