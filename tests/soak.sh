@@ -81,6 +81,7 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
 {
     build release
     LEAT_TEST_LARGE=1 build/release/tests/test_pearson_bounds
+    LEAT_TEST_LARGE=1 play release '^scenario.interpolate$'
     build asan
     build/asan/tests/test_interpolate
     build/asan/tests/test_pearson_bounds
