@@ -99,7 +99,7 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
 part_threads() # what tests/run.sh leaves out where the thread sanitizer watches, for its other scenarios have such threads
 {
     build tsan
-    play tsan '^tsan.scenario.service_(large|many)$'
+    play tsan '^tsan.scenario.service_(ended|large|many|order|places)$'
     LEAT_TEST_RANKS=1 TSAN_OPTIONS=suppressions=tests/lint/tsan.supp setarch -R build/tsan/tests/test_sciddicat_bands
 }
 part_packages()

@@ -16,6 +16,7 @@ import zlib
 import numpy
 
 from service import Service
+from patience import THREADS_ALONE
 
 LEAT = os.environ["LEAT"]
 BACKEND = os.environ.get("LEAT_TEST_BACKEND", "cpu")
@@ -524,5 +525,7 @@ def service():
     print("the service: with queries, and with the parameter in their place")
 
 
-for part in (bound, linspace, forms, summary, same_bytes, memory, mistakes, checked, cancelled, service):
+THREADED = forms, same_bytes, cancelled, service
+for part in THREADED if THREADS_ALONE else (bound, linspace, forms, summary, same_bytes, memory, mistakes, checked, cancelled,
+                                            service):
     part()
