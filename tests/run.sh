@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds leat and runs all of its tests: lint, unit, golden and scenario tests of the release build, the
 # same under the address and undefined-behaviour sanitizers, what has threads under the thread sanitizer,
-# and 10 seconds of each fuzz target. On a Debian 12 it installs what is missing first. GPU tests are built
+# and 5 seconds of each fuzz target. On a Debian 12 it installs what is missing first. GPU tests are built
 # where nvcc is found, and skipped, visibly, where there is no device.
 #
 # What takes longer and finds more is in tests/soak.sh.

@@ -81,6 +81,7 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
 {
     build release
     LEAT_TEST_LARGE=1 build/release/tests/test_pearson_bounds
+    LEAT_TEST_LARGE=1 play release '^scenario.interpolate$'
     build asan
     build/asan/tests/test_interpolate
     build/asan/tests/test_pearson_bounds
@@ -98,7 +99,8 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
 part_threads() # what tests/run.sh leaves out where the thread sanitizer watches, for its other scenarios have such threads
 {
     build tsan
-    play tsan '^tsan.scenario.service_(large|many)$'
+    play tsan '^tsan.scenario.service_(ended|large|many|order|places)$'
+    LEAT_TEST_RANKS=1 TSAN_OPTIONS=suppressions=tests/lint/tsan.supp setarch -R build/tsan/tests/test_sciddicat_bands
 }
 part_packages()
 {

@@ -416,7 +416,7 @@ static void bounds_hold_for_the_longest_series(void **state)
     (void)state;
     const bool quick = under_test_is_cpu() && getenv("LEAT_TEST_LARGE") == NULL;
     assert_int_equal(try_some(under_test_size(quick ? 3 : 1, 1), 4,
-                              under_test_size(quick ? 600000 : (size_t)1 << 20, 5000), 4),
+                              under_test_size(quick ? 530000 : (size_t)1 << 20, 5000), 4),
                      0);
 }
 

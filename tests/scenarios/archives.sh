@@ -128,10 +128,12 @@ says 'many\.tar\.gz: has more than 100 entries'
 
 # What unpacks to too much, or to more than it may, is left at that.
 [ "$(wc -c <bomb.zip)" -lt 20000000 ] || fail "the bomb is too large"
-expect 1 "$LEAT" run -q -b cpu -s series=columns -o bombs bomb.zip
-says 'bomb\.zip: bomb\.clusters\.csv: unpacks to more than 250 times its size \(26[0-9]{7} bytes'
-expect 1 "$LEAT" check -q -b cpu -s series=columns bomb.clusters.csv.gz
-says 'bomb\.clusters\.csv\.gz: unpacks to more than 250 times its size'
+if [ "$patience" -lt 10 ]; then # hundreds of MB, which the thread sanitizer would count byte by byte
+    expect 1 "$LEAT" run -q -b cpu -s series=columns -o bombs bomb.zip
+    says 'bomb\.zip: bomb\.clusters\.csv: unpacks to more than 250 times its size \(26[0-9]{7} bytes'
+    expect 1 "$LEAT" check -q -b cpu -s series=columns bomb.clusters.csv.gz
+    says 'bomb\.clusters\.csv\.gz: unpacks to more than 250 times its size'
+fi
 expect 1 "$LEAT" run -q -b cpu -o bombs --max-unpacked 20K a.clusters.csv.gz
 says 'a\.clusters\.csv\.gz: unpacks to more than 20480 bytes'
 expect 1 "$LEAT" run -q -b cpu -s series=columns -o bombs --max-unpacked 20K good.zip

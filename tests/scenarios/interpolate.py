@@ -16,10 +16,13 @@ import zlib
 import numpy
 
 from service import Service
+from patience import THREADS_ALONE
 
 LEAT = os.environ["LEAT"]
 BACKEND = os.environ.get("LEAT_TEST_BACKEND", "cpu")
 SMALL = bool(os.environ.get("LEAT_TEST_SMALL"))
+# The same bytes for any number of threads: more than a piece of each kind, or, before a release, several.
+FEW = not os.environ.get("LEAT_TEST_LARGE")
 PATIENCE_S = 240 * max(1, int(float(os.environ.get("LEAT_TEST_PATIENCE", "1"))))
 U = 2.0**-53
 decimal.getcontext().prec = 200
@@ -276,12 +279,12 @@ def summary():
 
 def same_pieces():
     """Where pieces of curve.npz end depends on the place in the array alone."""
-    n = 150_001 if SMALL else 600_001  # more than a piece of x, or four, and the begin of another
+    n = 150_001 if FEW else 600_001  # more than a piece of x, or four, and the begin of another
     x, queries = chebyshev(9), random.uniform(-1, 1, n)
     for curves in (1, 30):
         write("p.nodes.csv", x, *(numpy.cos((1 + c) * x) for c in range(curves)))
         # x and y are cut each by itself: with y thirty times as long, the least and the most even ways in are enough
-        for form in ("linspace", "csv") if SMALL or curves > 1 else ("linspace", "npy", "f4", "csv"):
+        for form in ("linspace", "csv") if FEW or curves > 1 else ("linspace", "npy", "f4", "csv"):
             inputs = ["p.nodes.csv"] if form == "linspace" else ["p.nodes.csv", f"p.query.{form.replace('f4', 'npy')}"]
             if form == "csv":
                 write("p.query.csv", queries)
@@ -289,7 +292,7 @@ def same_pieces():
                 numpy.save("p.query.npy", queries.astype("f4" if form == "f4" else "f8"))
             options = ["-s", f"query=linspace(-1, 1, {n})"] if form == "linspace" else []
             seen = set()
-            for threads, memory in (("1", "64M"), ("8", "512M")) if SMALL else (("1", "64M"), ("2", "4G"), ("8", "512M")):
+            for threads, memory in (("1", "64M"), ("8", "512M")) if FEW else (("1", "64M"), ("2", "4G"), ("8", "512M")):
                 run("--threads", threads, "--memory", memory, *options, *inputs)
                 seen.add(hashlib.sha256(open("out/p/curve.npz", "rb").read()).hexdigest())
             assert len(seen) == 1, (curves, form)
@@ -298,12 +301,12 @@ def same_pieces():
 
 
 def same_bytes():
-    n = 60_000 if SMALL else 400_000
+    n = 60_000 if SMALL else 150_000 if FEW else 400_000
     x = chebyshev(40)
     write("t.nodes.csv", x, numpy.exp(x), numpy.cos(9 * x), abs(x))
     write("t.query.csv", random.uniform(-1.01, 1.01, n))
     first = None
-    ways = [("--threads", str(t)) for t in ((1, 3, 8) if SMALL else (1, 2, 3, 5, 8))]
+    ways = [("--threads", str(t)) for t in ((1, 3, 8) if FEW else (1, 2, 3, 5, 8))]
     ways += [("--threads", "2", "--memory", m) for m in ("64M", "2G")]
     for options in ways:
         run(*options, "t.nodes.csv", "t.query.csv")
@@ -522,5 +525,7 @@ def service():
     print("the service: with queries, and with the parameter in their place")
 
 
-for part in (bound, linspace, forms, summary, same_bytes, memory, mistakes, checked, cancelled, service):
+THREADED = forms, same_bytes, cancelled, service
+for part in THREADED if THREADS_ALONE else (bound, linspace, forms, summary, same_bytes, memory, mistakes, checked, cancelled,
+                                            service):
     part()

@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from patience import WATCHED  # noqa: E402
+from patience import THREADS_ALONE, WATCHED  # noqa: E402
 
 leat, scratch = sys.argv[1:3]
 os.chdir(scratch)
@@ -322,7 +322,9 @@ def cancelled():
         assert not os.path.exists("stop"), os.listdir("stop")
 
 
-for part in (oracle, scales, every_way, flat, nameless, refused, edges, same_bytes, larger_than_memory, more_lines_than_fit, cancelled):
+THREADED = every_way, same_bytes, larger_than_memory, cancelled
+for part in THREADED if THREADS_ALONE else (oracle, scales, every_way, flat, nameless, refused, edges, same_bytes,
+                                            larger_than_memory, more_lines_than_fit, cancelled):
     begun = time.monotonic()
     part()
     print(f"{part.__name__}: {time.monotonic() - begun:.1f} s")

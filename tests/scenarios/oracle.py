@@ -24,7 +24,7 @@ rng = np.random.default_rng(20)
 n_compared = 0
 # Series of the largest tables: more than the 512 up to which panels are narrow. Sanitizers look at what is done with
 # memory, where a few panels are as good as many. tests/soak.sh has more for both.
-MANY = int(os.environ.get("LEAT_ORACLE_SERIES", 130 if WATCHED else 600))
+MANY = int(os.environ.get("LEAT_ORACLE_SERIES", 130 if WATCHED else 520))
 
 
 def run_all(inputs, *options):
