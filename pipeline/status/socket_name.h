@@ -2,8 +2,8 @@
  * socket_name - a listening Unix socket and its name in the file system.
  *
  * The socket gets its mode before it gets its name (on Linux bind() takes over the mode of the
- * descriptor), so there is no moment in which others could connect. A group may only later: the umask would take its
- * right away.
+ * descriptor), so there is no moment in which others could connect. A group may only later: the
+ * umask would take its right away.
  */
 #ifndef LEAT_PIPELINE_STATUS_SOCKET_NAME_H
 #define LEAT_PIPELINE_STATUS_SOCKET_NAME_H
@@ -24,11 +24,11 @@ static const gid_t socket_name_no_group = (gid_t)-1;
 
 /* Binds a socket, which does not block and is closed on exec, to `path`; the last folder of the
  * path is made (0700) where it is missing. Unless it is none, `group` may connect, too, and enter a
- * folder that is made; where it cannot, that is a warning. A socket of a dead service is replaced. `what` and
- * `option` are for messages: "status socket", "--status-socket". *fd, not listening yet, and *out
- * are the caller's. STATUS_EXISTS: somebody answers there, or something else has that name;
- * STATUS_BAD_ARGUMENT: a path longer than such a name may be, or a folder in which others could
- * replace the socket; STATUS_NOT_FOUND, STATUS_IO, STATUS_NO_MEMORY. */
+ * folder that is made; where it cannot, that is a warning. A socket of a dead service is replaced.
+ * `what` and `option` are for messages: "status socket", "--status-socket". *fd, not listening yet,
+ * and *out are the caller's. STATUS_EXISTS: somebody answers there, or something else has that
+ * name; STATUS_BAD_ARGUMENT: a path longer than such a name may be, or a folder in which others
+ * could replace the socket; STATUS_NOT_FOUND, STATUS_IO, STATUS_NO_MEMORY. */
 enum status socket_name_bind(const char *path, mode_t mode, gid_t group, const char *what,
                              const char *option, int *fd,
                              struct socket_name *out) STATUS_MUST_CHECK;

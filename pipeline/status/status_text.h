@@ -15,9 +15,9 @@
  * newest first), totals {done, failed, requeued, input_bytes}, rates {jobs_per_s_1min,
  * jobs_per_s_15min, bytes_per_s_1min}, hooks {waiting, running, run, failed, dropped}, removed
  * {inputs, jobs, bytes, why}, page {address, pid, restarts, why} or null, and those of
- * service_figures.h; workers [{name, device, pid, state, deaths, again_in_s, why, busy}], a worker's
- * state being "starting" | "ready" | "retiring" | "backing off" | "out". What is missing or of
- * another type is left out of the page, never trusted.
+ * service_figures.h; workers [{name, device, pid, state, deaths, again_in_s, why, busy}], a
+ * worker's state being "starting" | "ready" | "retiring" | "backing off" | "out". What is missing
+ * or of another type is left out of the page, never trusted.
  */
 #ifndef LEAT_PIPELINE_STATUS_STATUS_TEXT_H
 #define LEAT_PIPELINE_STATUS_STATUS_TEXT_H

@@ -24,9 +24,8 @@
  *    "moves": {ID: COUNT}, "busy"}                          and once after that; moves: of jobs at
  *                                                           work now, changes whenever a piece of
  *                                                           the job's work has ended; busy: seconds
- *                                                           that jobs which were done since the last
- *                                                           one have used: of each lane, "cpu_s",
- *                                                           "device_s", "upload_s", "download_s"
+ *                                                           that jobs which were done since the
+ * last one have used: of each lane, "cpu_s", "device_s", "upload_s", "download_s"
  *   {"is": "done", "id", "seconds", "bytes", "outputs", "warnings"}    these two as in result.json;
  *                                                           outputs null: more than a line is for
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as
