@@ -109,10 +109,10 @@ bool engine_is_short_of_blocks(const struct engine *e)
     return e->n_free_blocks <= 1;
 }
 
-struct block *engine_take_block(struct engine *e, bool for_long)
+struct block *engine_take_block(struct engine *e, bool may_wait)
 {
     struct block *b = e->free_blocks;
-    if (for_long && engine_is_short_of_blocks(e)) {
+    if (may_wait && engine_is_short_of_blocks(e)) {
         return NULL;
     }
     if (b != NULL) {
@@ -130,10 +130,10 @@ void engine_give_block(struct engine *e, struct block *b)
     e->n_free_blocks++;
 }
 
-struct encode_buffer *engine_take_encode_buffer(struct engine *e, bool for_long)
+struct encode_buffer *engine_take_encode_buffer(struct engine *e, bool may_wait)
 {
     struct encode_buffer *s = e->free_encode_buffers;
-    if (for_long && s != NULL && s->next == NULL) {
+    if (may_wait && s != NULL && s->next == NULL) {
         return NULL;
     }
     if (s != NULL) {

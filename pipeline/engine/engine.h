@@ -123,6 +123,7 @@ struct engine {
     size_t n_threads, n_cpus;
     size_t max_jobs;      /* in flight */
     bool has_short_place; /* one more, for a short job; not where the user gives their number */
+    size_t n_short_only;  /* jobs in flight that are in that place */
     struct block *blocks, *free_blocks;
     size_t n_blocks, block_bytes, n_free_blocks;
     size_t batch_blocks; /* small ones are read and pushed so many in a task */
@@ -148,12 +149,23 @@ void engine_start(struct engine *e, struct engine_task *task, enum engine_lane l
 /* For finished(): forgets the message. */
 void engine_task_clear(struct engine_task *task);
 
-/* NULL when there is none free; to long jobs the last one is not given. */
-struct block *engine_take_block(struct engine *e, bool for_long);
-/* Whether a long job would get none. */
+/* Whether another job may be started; whether a short one may in the place for those. */
+static inline bool engine_has_place(const struct engine *e)
+{
+    return e->n_jobs - e->n_short_only < e->max_jobs;
+}
+static inline bool engine_has_short_place(const struct engine *e)
+{
+    return e->has_short_place && e->n_short_only == 0;
+}
+
+/* NULL when there is none free; the last one is kept for a short job that has none (not: may_wait).
+ */
+struct block *engine_take_block(struct engine *e, bool may_wait);
+/* Whether a job that may wait would get none. */
 bool engine_is_short_of_blocks(const struct engine *e);
 void engine_give_block(struct engine *e, struct block *b);
-struct encode_buffer *engine_take_encode_buffer(struct engine *e, bool for_long);
+struct encode_buffer *engine_take_encode_buffer(struct engine *e, bool may_wait);
 void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s);
 
 /* device.c. Where a job is to be computed. NULL: it has to wait, and job_advance_all comes when a

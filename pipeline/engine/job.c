@@ -475,6 +475,7 @@ static void forget(struct job *job)
     }
     memmove(&e->jobs[i], &e->jobs[i + 1], (e->n_jobs - i - 1) * sizeof(e->jobs[0]));
     e->n_jobs--;
+    e->n_short_only -= job->context.short_only;
 }
 
 static void close_timer(uv_handle_t *handle)
@@ -642,6 +643,7 @@ enum status job_start(const struct job_context *context, struct job_input *input
     job->input = *input;
     *input = (struct job_input){0};
     e->jobs[e->n_jobs++] = job;
+    e->n_short_only += context->short_only;
     begin(job);
     if (context->settings->deadline_s > 0) {
         set_deadline(job, context->settings->deadline_s);

@@ -71,8 +71,8 @@ struct job_context {
     void *user;
 };
 
-/* Starts a job; fewer than engine->max_jobs may be in flight, or as many where
- * engine->has_short_place and short_only is set. The input is taken over in every case. */
+/* Starts a job, for which there is a place: engine_has_place, or with short_only
+ * engine_has_short_place. The input is taken over in every case. */
 enum status job_start(const struct job_context *context, struct job_input *input) STATUS_MUST_CHECK;
 /* Stops a job as soon as its running tasks have ended; one that is being published already is let
  * through. */

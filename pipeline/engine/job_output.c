@@ -464,7 +464,8 @@ bool job_output_has_room(const struct job *job)
 void job_output_write(struct job *job)
 {
     while (job->encoding != NULL) {
-        struct encode_buffer *s = engine_take_encode_buffer(job->engine, job->is_long);
+        const bool has_some = job->first_encoded != NULL || job->written != NULL;
+        struct encode_buffer *s = engine_take_encode_buffer(job->engine, job->is_long || has_some);
         if (s == NULL) {
             break;
         }

@@ -146,7 +146,9 @@ static void read_finished(struct engine_task *task)
 
 static struct block *take_block(struct job *job)
 {
-    struct block *b = engine_take_block(job->engine, job->is_long);
+    const bool has_blocks = job->first_block != NULL || job->pushing != NULL ||
+                            job->pushed != NULL || job->uploading != NULL;
+    struct block *b = engine_take_block(job->engine, job->is_long || has_blocks);
     if (b != NULL) {
         b->job = job;
         b->part = job->part;

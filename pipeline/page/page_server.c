@@ -253,9 +253,12 @@ static bool is_token(const struct page_server *s, const char *text)
 {
     const char *token = s->options.token;
     const size_t n = strlen(token);
-    unsigned differs = text == NULL || strlen(text) != n;
-    for (size_t i = 0; i < n && differs == 0; i++) {
-        differs |= (unsigned)(text[i] ^ token[i]) << 8;
+    if (text == NULL || strlen(text) != n) {
+        return false;
+    }
+    unsigned differs = 0;
+    for (size_t i = 0; i < n; i++) {
+        differs |= (unsigned char)(text[i] ^ token[i]);
     }
     return differs == 0;
 }
@@ -412,8 +415,8 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
 void page_server_look(struct page_server *s)
 {
-    const uint64_t now = now_ms();
     pthread_mutex_lock(&s->lock);
+    const uint64_t now = now_ms(); /* not before a connection's that was noted meanwhile */
     for (size_t i = 0; i < PAGE_CONNECTIONS; i++) {
         const struct connection *c = &s->connections[i];
         const uint64_t most_s = c->is_asked ? PAGE_ANSWER_S : PAGE_REQUEST_S;

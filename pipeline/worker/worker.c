@@ -401,7 +401,7 @@ static enum status begin_archive(struct worker *w, struct task *t)
 static enum status begin_one(struct worker *w, struct task *t)
 {
     struct job_input input;
-    w->context.short_only = w->engine.n_jobs == w->engine.max_jobs;
+    w->context.short_only = !engine_has_place(&w->engine);
     say_begun(w, t, false, w->settings.deadline_s);
     enum status code = open_input(w, t, &input);
     if (code == STATUS_OK) {
@@ -439,8 +439,9 @@ static void begin_task(struct worker *w, struct task *t)
 static void begin_short(struct worker *w)
 {
     struct task *next;
-    for (struct task *t = w->engine.has_short_place ? w->tasks : NULL;
-         t != NULL && w->engine.n_jobs == w->engine.max_jobs && !w->is_draining; t = next) {
+    for (struct task *t = w->tasks; t != NULL && !engine_has_place(&w->engine) &&
+                                    engine_has_short_place(&w->engine) && !w->is_draining;
+         t = next) {
         next = t->next;
         if (t->job == NULL && t->archive == NULL && !t->is_long && !worker_is_archive(t->message)) {
             begin_task(w, t);
@@ -453,7 +454,7 @@ static void begin_short(struct worker *w)
 static void begin_jobs(struct worker *w)
 {
     size_t n_passed = 0; /* since one has taken a place */
-    while (w->engine.n_jobs < w->engine.max_jobs && n_passed < w->n_tasks && !w->is_ending) {
+    while (engine_has_place(&w->engine) && n_passed < w->n_tasks && !w->is_ending) {
         struct task *t = w->turn != NULL ? w->turn : w->tasks;
         const size_t n_jobs = w->engine.n_jobs;
         w->turn = t->next;

@@ -328,7 +328,7 @@ void worker_archive_step(struct worker_archive *a)
     const struct engine *e = a->order.engine;
     while (!a->busy) {
         const bool may_walk = !a->walked && a->code == STATUS_OK;
-        const bool has_place = e->n_jobs < e->max_jobs && !(a->order.alone && a->n_jobs > 0);
+        const bool has_place = engine_has_place(e) && !(a->order.alone && a->n_jobs > 0);
         const bool waits = a->has_found ? !has_place && a->code == STATUS_OK
                                         : a->n_jobs > 0 && (inputs_is_lent(a->inputs) || !may_walk);
         if (waits) {
