@@ -103,6 +103,7 @@ struct job {
     struct block *pushing;                   /* of these, those taken to be pushed next */
     struct block *pushed;                    /* by the push task that runs */
     struct block *uploading;                 /* by the one before; the device may still read them */
+    size_t n_blocks;                         /* that it has */
     bool reading, read_ended, on_device;     /* a task of that kind is running; all has been read */
     size_t part, end_part;                   /* that is being read; where this pass ends */
     struct table *again;  /* of later passes; NULL in the first, which reads tables */

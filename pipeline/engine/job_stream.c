@@ -62,6 +62,7 @@ static void drop_block(struct job *job, struct block *b)
     engine_task_clear(&b->task);
     table_chunk_clear(&b->chunk);
     engine_give_block(job->engine, b);
+    job->n_blocks--;
 }
 
 static void drop_list(struct job *job, struct block **list)
@@ -146,10 +147,9 @@ static void read_finished(struct engine_task *task)
 
 static struct block *take_block(struct job *job)
 {
-    const bool has_blocks = job->first_block != NULL || job->pushing != NULL ||
-                            job->pushed != NULL || job->uploading != NULL;
-    struct block *b = engine_take_block(job->engine, job->is_long || has_blocks);
+    struct block *b = engine_take_block(job->engine, job->is_long || job->n_blocks > 0);
     if (b != NULL) {
+        job->n_blocks++;
         b->job = job;
         b->part = job->part;
         b->table = job->again != NULL ? job->again : job->tables[job->part];
