@@ -302,7 +302,7 @@ static void on_prepare(uv_prepare_t *prepare)
     if (s->is_closing || (!s->is_recovered && !s->is_draining)) {
         return;
     }
-    if (s->next_settings != NULL && s->step == NULL) {
+    if (s->next_settings != NULL && s->step == NULL && s->spool != NULL) {
         adopt_settings(s);
     }
     hands_step(s);

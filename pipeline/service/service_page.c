@@ -141,6 +141,7 @@ static int spawn(struct service_page *p)
     static char program[] = "leat", command[] = "page";
     char *args[] = {program, command, NULL};
     int ends[2];
+    p->process = (uv_process_t){.data = p}; /* the one before has been closed */
     const int failed_leash = make_leash(p, ends);
     if (failed_leash != 0) {
         return failed_leash;
@@ -156,7 +157,6 @@ static int spawn(struct service_page *p)
                                     .stdio = stdio,
                                     .stdio_count = PAGE_LISTEN_FD + 1,
                                     .exit_cb = on_ended};
-    p->process = (uv_process_t){.data = p};
     const int failed = uv_spawn(&p->service->loop, &p->process, &options);
     close(ends[1]);
     p->leash = ends[0];
