@@ -38,6 +38,7 @@ struct job_input {
     struct job_settings settings; /* resolved; owned */
     char *part_folder; /* of the output folder: the result is left there under that name, complete
                           but unpublished; owned; NULL: it is published */
+    char *id;          /* of the service's job, for result.json; owned; NULL: it has none */
 };
 
 const char *job_part_name(const struct job_part *part);

@@ -344,11 +344,12 @@ enum status manifest_make(const struct job *job, json_t **out)
 {
     const struct backend_info *info = &job->device->info;
     bool check = job->context.check_only;
-    json_t *m = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
-                          LEAT_VERSION, "pipeline", job->input.settings.stage->name, "parameters",
-                          pack_parameters(job), "reader", pack_reader(job), "inputs",
-                          pack_inputs(job), "backend", "name", info->name, "device",
-                          text_json(info->device), "detail", text_json(info->detail));
+    json_t *m =
+        json_pack("{s:i, s:s, s:s*, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
+                  LEAT_VERSION, "job", job->input.id, "pipeline", job->input.settings.stage->name,
+                  "parameters", pack_parameters(job), "reader", pack_reader(job), "inputs",
+                  pack_inputs(job), "backend", "name", info->name, "device",
+                  text_json(info->device), "detail", text_json(info->detail));
     put(&m, "shape", check ? pack_checked_shape(job) : shared(job->result.shape));
     put(&m, "warnings", pack_warnings(job));
     put(&m, "memory",
@@ -403,6 +404,7 @@ json_t *manifest_lasting(json_t *manifest)
     {
         add(&inputs, without(input, "modified", "inode"));
     }
+    json_object_del(m, "job");
     put(&m, "inputs", inputs);
     put(&m, "backend", without(json_object_get(manifest, "backend"), "device", "detail"));
     return m;

@@ -8,10 +8,7 @@
 
 #include <stdio.h>
 
-enum {
-    PROBE_MS = 1000,        /* before room that was not there is looked for again */
-    PROBE_FOLDERS_MS = 5000 /* before it is looked again whether the folders are where they were */
-};
+enum { LOOK_MS = 5000 }; /* before it is looked again whether the folders are where they were */
 
 void health_probe_room(struct spool *spool, struct health *health)
 {
@@ -44,27 +41,18 @@ static void take_up(struct service *s, int in_fd)
     spool_adopt_in(s->spool, in_fd);
     watcher_close(s->watcher, NULL, NULL);
     s->watcher = NULL; /* another is opened at once */
-    s->look_for_room_ms = s->look_at_folders_ms = service_now(s);
+    s->gate.look_ms = service_now(s);
 }
 
 void health_apply(struct service *s, const struct health *health)
 {
-    const uint64_t now = service_now(s);
-    s->look_at_folders_ms = now + PROBE_FOLDERS_MS;
+    s->gate.look_ms = service_now(s) + LOOK_MS;
     service_past_prune(s, health);
     if (health->in_fd >= 0) {
         take_up(s, health->in_fd);
-    } else if (!health->is_good && !s->is_paused) {
-        backpressure_pause(s, health->why);
-        s->is_short = health->is_short;
     } else if (!health->is_good) {
-        snprintf(s->why, sizeof(s->why), "%s", health->why);
-        s->is_short = health->is_short;
-        s->look_for_room_ms = now + PROBE_MS;
+        gate_shut(s, health->why, health->is_short);
     } else if (health->for_room) {
-        s->is_paused = false;
-        if (service_n_jobs(s) == 0) {
-            backpressure_end(s);
-        }
+        gate_found_room(s);
     }
 }

@@ -43,12 +43,21 @@ static void close_all(struct service *s)
     }
 }
 
+/* Of jobs in lists that end by themselves, those that the next start goes on with. */
+static bool is_left(const struct service *s, const struct service_job *job)
+{
+    return !gate_lets_end(s) || job->again_ms > service_now(s);
+}
+
 static bool is_drained(const struct service *s)
 {
     size_t left = s->n_listed[WAIT_RESULT] + s->n_listed[WAIT_WORKER];
-    if (backpressure_may_end_jobs(s)) { /* else the next start goes on from where they stand */
-        left += s->n_listed[WAIT_FINISH] + s->n_listed[WAIT_FAIL] + s->n_listed[WAIT_REQUEUE] +
-                s->n_listed[WAIT_CHARGE] - backpressure_n_deferred(s);
+    for (enum service_list list = WAIT_FINISH; list <= WAIT_FAIL; list++) {
+        const struct service_job *job;
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            left += !is_left(s, job);
+        }
     }
     return left == 0 && s->step == NULL && s->hands.n_working == 0;
 }
@@ -62,7 +71,8 @@ static void put_back(struct service *s)
     }
     for (job = TAILQ_FIRST(&s->lists[WAIT_FINISH]); job != NULL; job = next) {
         next = TAILQ_NEXT(job, place);
-        if (!backpressure_may_end_jobs(s) && job->spool->state < SPOOL_COMMITTED) {
+        if (is_left(s, job) && job->spool->state < SPOOL_COMMITTED) {
+            job->again_ms = 0;
             service_job_happens(s, job, WAIT_FINISH, EVENT_SENT_BACK);
         }
     }
@@ -75,11 +85,11 @@ static void drain(struct service *s)
         if (s->n_listed[WAIT_RESULT] > 0) {
             log_info("%zu jobs did not end in time and stay queued", s->n_listed[WAIT_RESULT]);
         }
-        service_workers_end(s, true);
+        service_workers_end(s);
         hooks_end(s);
     }
     if (is_drained(s)) {
-        service_workers_end(s, true);
+        service_workers_end(s);
         if (!service_workers_running(s) && !hooks_are_left(s)) {
             close_all(s);
         }
@@ -401,13 +411,12 @@ static void try_again(struct service *s)
 {
     const enum status code = open_spool(s);
     if (code == STATUS_OK) {
-        s->is_paused = false;
-        backpressure_end(s);
+        gate_open(s);
         open_socket(s); /* which may have its place in the spool */
         service_page_renew(s);
         begin(s);
     } else if (code == STATUS_NO_SPACE || (code == STATUS_EXISTS && ++s->lock_ticks < LOCK_TICKS)) {
-        snprintf(s->why, sizeof(s->why), "%s", status_message());
+        snprintf(s->gate.why, sizeof(s->gate.why), "%s", status_message());
     } else {
         log_error("%s", status_message());
         s->exit_status = 2;
@@ -429,8 +438,9 @@ static void on_tick(uv_timer_t *timer)
     const double rescan_s = s->settings->rescan_s;
     log_report_dropped();
     service_rates_tick(s);
-    service_figures_tick(&s->figures, s->is_paused, service_now(s));
+    service_figures_tick(&s->figures, !gate_is_open(s), service_now(s));
     service_check_deadlines(s);
+    deferral_tick(s);
     service_workers_tick(s);
     retention_tick(s);
     if (s->spool == NULL && !s->is_draining) {
@@ -438,8 +448,8 @@ static void on_tick(uv_timer_t *timer)
     }
     notify_watchdog();
     notify_status("%zu done, %zu failed, %zu at work%s%s", s->n_done, s->n_failed,
-                  s->n_listed[WAIT_RESULT], s->is_paused ? "; paused: " : "",
-                  s->is_paused ? s->why : "");
+                  s->n_listed[WAIT_RESULT],
+                  gate_is_open(s) ? "" : "; paused: ", gate_is_open(s) ? "" : s->gate.why);
     if (s->watcher != NULL && rescan_s > 0 &&
         service_now(s) >= s->scan_ms + (uint64_t)(rescan_s * 1000)) {
         s->scan_ms = service_now(s);
@@ -540,7 +550,7 @@ int service_run(int argc, char **argv, struct settings *settings)
         s->exit_status = 2;
     } else {
         if (code == STATUS_NO_SPACE) {
-            backpressure_pause(s, status_message());
+            gate_shut(s, status_message(), false);
         }
         if (start_handles(s) != STATUS_OK) {
             log_error("%s", status_message());

@@ -11,30 +11,27 @@
  *
  * Blame. A worker that dies takes all jobs with it that it had begun. When that was one, it is
  * charged with an attempt. When they were several, nobody is, but they are suspects: from then on
- * each is tried alone, one at a time, with no other job at that worker, so that a poisonous file
- * is charged for its own deaths and its neighbours for none. A job that passes its deadline and
- * does not stop is known by name, and is alone in being charged, as long as its worker gives signs
- * of life; so is one that is at work and does not move for ten minutes, or for twenty times what it
- * has taken for a move so far. A worker that hangs as a whole counts as dead. Jobs that were not
- * yet begun, as far as is known, are sent back without a charge. A suspect that works for much
- * longer than it had when the worker died is cleared, and others may join it. Where another suspect
- * then waits for a worker of its own, the one that does not become free retires, and a new one
- * begins beside it. A service that ends without warning leaves attempts charged to jobs that were
- * at its workers. That is seldom their fault: they are tried again, those with two or more such
- * attempts as suspects, and fail only when they are charged once more, or when it goes on like that
- * for long.
+ * each is tried in a process of its own, beside the others, so that a poisonous file is charged for
+ * its own deaths and its neighbours for none. A job that passes its deadline and does not stop is
+ * known by name, and is alone in being charged, as long as its worker gives signs of life; so is
+ * one that is at work and does not move for ten minutes, or for twenty times what it has taken for
+ * a move so far. A worker that hangs as a whole counts as dead. Jobs that were not yet begun, as
+ * far as is known, are sent back without a charge. A service that ends without warning leaves
+ * attempts charged to jobs that were at its workers. That is seldom their fault: they are tried
+ * again, those with two or more such attempts as suspects, and fail only when they are charged once
+ * more, or when it goes on like that for long.
  *
- * No room (space, quota, memory, I/O errors on our side): claims and attempts pause, nothing is
- * charged; every second or two it is looked whether there is room, and then one job after the other
- * is tried until one has ended. With no job it is looked every few seconds, and a pause begins
- * before a file comes. While it is the reserve alone that is missing, results that are made are put
- * in place, since that takes no room and may give some. At the start there may be no room for the
- * spool's folders: it is opened once there is. A job whose result or failure is made and
- * cannot be put where it belongs is deferred, and others go on, unless many are deferred in a
- * row. An error that only this job meets again, while others have been finished, is its own after
- * all, and charged. About space or memory it is the job's own without a charge: the job is large,
- * and waits by itself; one large job is tried at a time, later and later. One that has had no
- * memory for ten minutes is charged from then on.
+ * No room (space, quota, memory, I/O errors on our side) is nobody's fault, and nothing is charged.
+ * Two things follow from it. A gate: every second or, while all is well, every few, it is looked
+ * whether the folders are where they were and have room; where not, nothing is begun until they
+ * have. While it is the reserve alone that is missing, results that are made are put in place,
+ * since that takes no room and may give some. And deferral: a job that meets what no look has found
+ * waits, longer each time, up to a minute, and others go on; one that has met it twice is tried
+ * beside no other such one, since together they may lack what each has. When many in a row have met
+ * it and none has ended, one job is begun every two seconds until one does; then all are tried
+ * again. An error of a disk that only this job meets again, while others have been finished, is its
+ * own after all, and charged; so is a want of memory, after ten minutes of it. At the start there
+ * may be no room for the spool's folders: it is opened once there is.
  */
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_H

@@ -229,10 +229,10 @@ static size_t flush(struct service *s)
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
             n += job->again_ms > now;
-            job->again_ms = 0;
+            job->again_ms = job->attempt_ms = 0;
         }
     }
-    s->look_for_room_ms = now;
+    s->gate.look_ms = now;
     if (s->watcher != NULL) {
         watcher_rescan(s->watcher);
     }
@@ -273,19 +273,6 @@ static void take(void *user, const json_t *request, const struct status_request 
     hand->until_ms = service_now(s) + PATIENCE_MS;
     STAILQ_INSERT_TAIL(&s->hands.pending, hand, place);
     s->is_changed = true;
-}
-
-size_t hands_n_held(const struct service *s)
-{
-    const struct service_job *job;
-    size_t n = 0;
-    for (enum service_list list = WAIT_VERIFY; list <= WAIT_ATTEMPT; list++) {
-        TAILQ_FOREACH(job, &s->lists[list], place)
-        {
-            n += job->spool->held && job->large_ms == 0 && !result_name_queue_waits(s, job);
-        }
-    }
-    return n;
 }
 
 void hands_open(struct service *s)

@@ -840,7 +840,7 @@ uint64_t service_inbox_found_ms(const struct service_inbox *inbox, const struct 
 
 void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *job, uint64_t now_ms)
 {
-    const bool later = job->outcome == SPOOL_WAIT;
+    const bool later = job->outcome == SPOOL_WAIT || job->outcome == SPOOL_TRANSIENT;
     for (size_t i = 0; i < job->n_files; i++) {
         struct file *f = file_of_job(inbox, job, i);
         if (f == NULL) {

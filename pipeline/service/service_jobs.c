@@ -14,11 +14,9 @@
 #include <string.h>
 
 enum {
-    GRACE_MS = 4000,     /* that a worker has to end a job by itself when its deadline is over */
-    CLEARED_MS = 10000,  /* that a suspect works beyond twice its time until the death */
-    KEPT_FREE_MS = 5000, /* that a worker gets no jobs for a suspect's sake, before it retires */
-    MEMORY_MS = 600000,  /* that a job has no memory though others do, before it is charged */
-    SILENT_TICKS = 3,    /* without a sign of life: the worker as a whole hangs */
+    GRACE_MS = 4000,    /* that a worker has to end a job by itself when its deadline is over */
+    MEMORY_MS = 600000, /* that a job has no memory though others do, before it is charged */
+    SILENT_TICKS = 3,   /* without a sign of life: the worker as a whole hangs */
     STILL_S = 600,    /* that a job is at work without a move, at least, before it counts as hung */
     STILL_FACTOR = 20 /* or so many times what it has taken for a move so far */
 };
@@ -40,11 +38,11 @@ struct service_job *service_job_new(struct spool_job *spool)
 
 void service_job_free(struct service_job *job)
 {
-    result_name_queue_leave(job);
     spool_job_free(job->spool);
     free(job->name);
     free(job->kind);
     free(job->text);
+    free(job->deferred_why);
     json_decref(job->warnings);
     json_decref(job->members);
     free(job);
@@ -95,15 +93,6 @@ void service_job_set_failure(struct service_job *job, const char *kind, const ch
     job->text = strdup(text);
 }
 
-size_t service_n_jobs(const struct service *s)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        n += s->n_listed[i];
-    }
-    return n;
-}
-
 /* --- to a worker ------------------------------------------------------------------------------ */
 
 static size_t n_free(const struct service_worker *w)
@@ -129,24 +118,49 @@ size_t service_jobs_claimed(const struct service *s)
     for (enum service_list list = WAIT_CLAIM; list <= WAIT_WORKER; list++) {
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
-            n += job->large_ms == 0 && !job->spool->held && job->spool->outcome != SPOOL_WAIT &&
-                 !result_name_queue_waits(s, job);
+            n += job->n_deferrals == 0 && !job->spool->held && job->spool->outcome != SPOOL_WAIT;
         }
     }
     return n;
 }
 
-size_t service_jobs_wanted(const struct service *s)
+/* Workers for suspects stand behind the others. */
+static size_t first_of(const struct service *s, bool suspects)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < s->n_workers; i++) {
+    return suspects ? s->n_workers : 0;
+}
+
+static size_t end_of(const struct service *s, bool suspects)
+{
+    return suspects ? s->n_all : s->n_workers;
+}
+
+size_t service_jobs_wanted(const struct service *s, bool suspects)
+{
+    const struct service_job *job;
+    size_t n = 0, taken = 0;
+    for (size_t i = first_of(s, suspects); i < end_of(s, suspects); i++) {
         n += n_free(s->workers[i]);
     }
-    size_t taken = s->n_listed[WAIT_WORKER];
-    if (s->on_trial) {
-        return n > 0 && taken == 0 && !backpressure_trial_is_open(s);
+    TAILQ_FOREACH(job, &s->lists[WAIT_WORKER], place)
+    {
+        taken += job->suspect == suspects;
     }
     return n > taken ? n - taken : 0;
+}
+
+static size_t count_suspects(const struct service *s)
+{
+    const struct service_job *job;
+    size_t n = 0;
+    for (enum service_list list = WAIT_ATTEMPT; list <= WAIT_RESULT; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            const bool may = !job->spool->held && job->again_ms <= service_now(s);
+            n += job->suspect && (list != WAIT_ATTEMPT || may);
+        }
+    }
+    return n;
 }
 
 /* How many of the job's files are parts. 0: its parameters are not known here, as a worker says. */
@@ -218,67 +232,32 @@ static void give(struct service *s, struct service_worker *w, struct service_job
         job->total_bytes += job->spool->files[i].size;
     }
     w->n_jobs++;
-    w->alone = job->suspect;
     service_job_happens(s, job, WAIT_WORKER, EVENT_SENT);
 }
 
-/* The worker that has most room; for a suspect, one that has nothing to do. */
-static struct service_worker *choose(const struct service *s, bool alone)
+/* The worker that has most room. */
+static struct service_worker *choose(const struct service *s, bool suspect)
 {
     struct service_worker *best = NULL;
-    for (size_t i = 0; i < s->n_workers; i++) {
+    for (size_t i = first_of(s, suspect); i < end_of(s, suspect); i++) {
         struct service_worker *w = s->workers[i];
-        if (n_free(w) > 0 && (!alone || w->n_jobs == 0) &&
-            (best == NULL || n_free(w) > n_free(best))) {
+        if (n_free(w) > 0 && (best == NULL || n_free(w) > n_free(best))) {
             best = w;
         }
     }
     return best;
 }
 
-/* A suspect that waits has one worker kept free of further jobs: the one that is so soonest. When
- * that takes long it makes way for a new one, at once or after the one that already does. */
-static void keep_one_free(struct service *s)
-{
-    const uint64_t now = service_now(s);
-    struct service_worker *fewest = NULL;
-    for (size_t i = 0; i < s->n_workers; i++) {
-        struct service_worker *w = s->workers[i];
-        if (w->alone) {
-            w->makes_way = now >= w->alone_ms + KEPT_FREE_MS;
-            w->is_stale = w->is_stale || w->makes_way;
-            w->alone = !w->makes_way;
-            return;
-        }
-        if (service_worker_takes(w) && !w->is_stale &&
-            (fewest == NULL || w->n_jobs < fewest->n_jobs)) {
-            fewest = w;
-        }
-    }
-    if (fewest != NULL) {
-        fewest->alone = true;
-        fewest->alone_ms = now;
-    }
-}
-
 void service_dispatch(struct service *s)
 {
     struct service_job *job, *next;
-    bool waits = false;
-    for (size_t i = 0; i < s->n_workers; i++) {
-        struct service_worker *w = s->workers[i];
-        w->alone = w->alone && w->n_jobs > 0;
-    }
+    s->n_suspects = count_suspects(s);
     for (job = TAILQ_FIRST(&s->lists[WAIT_WORKER]); job != NULL; job = next) {
         next = TAILQ_NEXT(job, place);
         struct service_worker *w = choose(s, job->suspect);
         if (w != NULL) {
             give(s, w, job);
         }
-        waits = waits || (job->suspect && w == NULL);
-    }
-    if (waits) {
-        keep_one_free(s);
     }
 }
 
@@ -324,7 +303,6 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
     job->worker->n_in_row = 0;
     leave(job);
     job->suspect = false;
-    job->large_ms = 0;
     service_job_happens(s, job, WAIT_RESULT, EVENT_RESULT);
 }
 
@@ -332,17 +310,13 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
 static void on_transient_failure(struct service *s, struct service_job *job, enum status code,
                                  const char *text)
 {
-    bool others_went_on = job->transient_at != 0 && s->n_done + 1 > job->transient_at;
-    const bool large = (code == STATUS_NO_SPACE || code == STATUS_NO_MEMORY) &&
-                       backpressure_is_large(s, job, text);
+    const bool others_ended = deferral_others_ended(s, job);
     const bool charge =
-        (others_went_on && code == STATUS_IO) ||
-        (large && code == STATUS_NO_MEMORY && service_now(s) >= job->large_ms + MEMORY_MS);
-    if (code != STATUS_CANCELLED && !charge && !large) {
-        backpressure_pause(s, text);
-    }
+        others_ended && (code == STATUS_IO || (code == STATUS_NO_MEMORY &&
+                                               service_now(s) >= job->deferred_ms + MEMORY_MS));
     if (code != STATUS_CANCELLED && !charge) {
-        job->transient_at = s->n_done + 1;
+        deferral_add(s, job, text);
+        job->again_ms = 0; /* what is left of the attempt goes at once */
     }
     send_back(s, job, charge);
 }
@@ -587,7 +561,6 @@ static bool on_ended(struct service_worker *w)
             charge_dead(s, job, w->is_sick ? status_name(STATUS_DEVICE) : "crash", text);
         } else {
             job->suspect = true;
-            job->lived_ms = service_now(s) - job->begun_ms;
             leave(job);
             send_back(s, job, false);
         }
@@ -619,10 +592,6 @@ void service_check_deadlines(struct service *s)
     TAILQ_FOREACH(job, &s->lists[WAIT_RESULT], place)
     {
         struct service_worker *w = job->worker;
-        if (job->begun && job->suspect &&
-            service_now(s) > job->begun_ms + 2 * job->lived_ms + CLEARED_MS) {
-            job->suspect = w->alone = false;
-        }
         if (job->begun && !w->is_late && is_overdue(job, service_now(s))) {
             w->is_late = true;
             /* Where the whole worker hangs, any of its jobs may be the cause. */

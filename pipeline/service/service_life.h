@@ -59,10 +59,9 @@ enum service_action {
     ACTION_NONE,
     ACTION_FORGET,       /* nothing is left of it; the watcher looks for what is still in in/ */
     ACTION_AWAIT_WRITER, /* the step is repeated after a while */
-    ACTION_AWAIT_ROOM,   /* all pause, and the step is repeated then */
-    ACTION_REDO,         /* so does the job that is to be worked on again, unless it is large */
     ACTION_DEFER,        /* the step is repeated later and later, and others go on */
-    ACTION_SPACE,        /* a large job is attempted later and later */
+    ACTION_REDO,         /* so is the work, from its next attempt on */
+    ACTION_SPACE,        /* the next attempt is not before its time */
     ACTION_BACK_OFF,     /* later with every attempt */
     ACTION_BLAME,        /* the spool's complaint becomes the reason of the failure */
     ACTION_GIVE_UP,      /* so does the last failure, with the number of attempts */

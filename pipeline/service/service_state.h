@@ -8,8 +8,7 @@
  *   service_workers.c    which workers there are, and their processes
  *   service_status.c     figures, and the document of `leat status`
  *   health.c             the spool's folders
- *   backpressure.c       pauses, and jobs that wait by themselves
- *   result_name_queue.c  which of several results stays
+ *   deferral.c           the gate, and jobs that are tried again later
  *   readiness_batch.c    files in in/; service_inbox.c: the jobs that they make
  *   service_life.c       where a job goes
  *   service_hands.c      hold, release, delete, flush
@@ -36,32 +35,28 @@ struct service_job {
     char *name;              /* "in/sub/X.csv", its first file */
     enum service_list list;  /* SERVICE_LISTS: none, while a step of the spool has it */
     TAILQ_ENTRY(service_job) place;
-    struct result_name_queue
-        *result_queue; /* NULL: not claimed, or no memory: waits for none of its name */
-    TAILQ_ENTRY(service_job) result_place;
     bool is_settled; /* its files have left the inbox: what is found there is a new drop */
-    bool suspect;    /* is tried alone */
+    bool suspect;    /* is tried in a process of its own */
     bool begun;      /* by the worker, with that deadline (0: none): */
     bool waits;      /* there, for memory that others have */
     double deadline_s;
     json_t *members; /* of an archive, that are begun: file -> when its deadline is over, in
                         milliseconds, or 0: it has none. NULL: there were none yet */
     struct service_worker *worker;
-    uint64_t again_ms;    /* not before */
-    uint64_t deferred_ms; /* since when it cannot be put where it belongs; 0: it can */
+    uint64_t again_ms;    /* its step: not before */
+    uint64_t attempt_ms;  /* its next attempt: not before */
+    uint64_t deferred_ms; /* when it was deferred first; 0: it was not */
+    unsigned n_deferrals; /* in a row */
+    size_t n_done_then;   /* jobs that were done when it was deferred last */
+    char *deferred_why;   /* NULL: it was not */
     uint64_t found_ms;    /* when its last file was found in in/; 0: before the start */
-    uint64_t tried_ms;    /* when it was last attempted */
-    uint64_t large_ms;    /* since when it alone has no space or memory; 0: it has, or nobody has */
-    unsigned n_alone;     /* how often that looked so */
     uint64_t bytes, total_bytes, begun_ms;
     uint64_t n_moves;             /* as its worker said last */
     unsigned n_still, most_still; /* signs of life since then in a row in which it was at work and
                                      did not move; the most before it moved again */
-    uint64_t lived_ms;            /* how long it had worked when its worker died with others' */
-    size_t transient_at; /* jobs done when it was last sent back without charge, + 1; 0: never */
-    double seconds;      /* that the work took */
-    json_t *warnings;    /* of its result: an array of sentences; NULL: none */
-    char *kind, *text;   /* of its last failure; NULL: none */
+    double seconds;               /* that the work took */
+    json_t *warnings;             /* of its result: an array of sentences; NULL: none */
+    char *kind, *text;            /* of its last failure; NULL: none */
 };
 TAILQ_HEAD(service_jobs, service_job);
 
@@ -72,10 +67,9 @@ enum worker_state {
     WORKER_DISABLED, /* until again_ms */
 };
 
-/* A process, or its place. What a place has of settings that need a new process (threads, memory,
- * jobs, level) changes so: the process that has jobs moves behind the places, where it retires, and
- * another begins in its place beside it. One process of a place retires at a time, so that no more
- * than twice the memory is in use; with more changes the one in the place is stale until then. */
+/* A process, or its place. Behind the places that the settings ask for there are some for suspects,
+ * which take one job at a time and are empty when no job is one. A worker that is to have other
+ * settings, or is not wanted any more, retires: it gets no jobs, and ends once it has none. */
 struct service_worker {
     struct service *service;
     size_t place;
@@ -85,23 +79,27 @@ struct service_worker {
     uv_process_t process;
     struct worker_link link;
     bool is_running, has_exited, is_broken; /* the process; it ended; its link did */
-    bool is_told_to_end, is_stopped;        /* once it has done its jobs; now */
-    bool is_stale, was_ready;               /* its settings have been changed */
-    bool is_sick, is_unfit;                 /* its device has failed; it could not begin */
-    bool is_tried;                          /* begins after having been out: others work on */
-    int n_closing;                          /* handles */
-    uint64_t since_ms, kill_ms, again_ms;   /* kill_ms: when its patience is over; 0: never */
+    bool is_stopped;                        /* has been told to end */
+    bool is_alone;                          /* for suspects, with the devices of the worker: */
+    size_t home;
+    bool was_ready;
+    uint64_t stale_ms;                    /* since when its settings are not in force; 0: are */
+    bool is_sick, is_unfit;               /* its device has failed; it could not begin */
+    bool is_tried;                        /* begins after having been out: others work on */
+    int n_closing;                        /* handles */
+    uint64_t since_ms, kill_ms, again_ms; /* kill_ms: when its patience is over; 0: never */
     unsigned silent_ticks;
     char device[96], why[256], unfit_why[256]; /* unfit_why: why it could not begin last */
     unsigned n_deaths, n_in_row;               /* in_row: since it last finished a job */
     size_t capacity, n_jobs;                   /* sent to it */
-    bool alone, makes_way;                     /* for a suspect: gets nothing else; is replaced */
-    uint64_t alone_ms;                         /* since when it is kept free */
     bool is_late;                              /* it is killed for a job's deadline: */
     struct service_job *overdue;               /* that of this one; NULL: of any */
     char exit_text[64];
 };
-enum { SERVICE_WORKERS = SETTINGS_MOST_DEVICES + 1 /* the CPU */ };
+enum {
+    SERVICE_ALONE = 2, /* for suspects */
+    SERVICE_WORKERS = SETTINGS_MOST_DEVICES + 1 /* the CPU */ + SERVICE_ALONE
+};
 enum { SERVICE_SHOWN = 20, SERVICE_MINUTES = 15, SERVICE_WHY_BYTES = 512 };
 
 /* A job that has ended, for `leat status`. */
@@ -156,7 +154,6 @@ struct service {
     struct spool_recovery found; /* jobs that are yet to be listed */
     struct service_jobs lists[SERVICE_LISTS];
     size_t n_listed[SERVICE_LISTS];
-    void *result_queues;               /* a tree: see result_name_queue.c */
     struct service_step *step;         /* being run by the pool; NULL: none */
     size_t last_step;                  /* its place in their order */
     struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
@@ -170,15 +167,18 @@ struct service {
     struct service_hooks *hooks; /* NULL: none has been asked for yet */
 
     const struct service_worker_events *worker_events;
-    struct service_worker *workers[2 * SERVICE_WORKERS];
-    size_t n_workers, n_all; /* places; and behind them those that retire */
+    struct service_worker *workers[SERVICE_WORKERS];
+    size_t n_workers, n_all; /* that the settings ask for; and with those for suspects */
+    size_t n_suspects;       /* that are at a worker of their own, or could be */
 
-    bool is_paused, on_trial;    /* trial: one job after the other, until one is done */
-    bool is_short;               /* for the reserve alone: what is made is put in place */
-    char why[SERVICE_WHY_BYTES]; /* it is paused */
-    uint64_t pause_ms, look_for_room_ms, paused_ms; /* paused_ms: when last */
-    uint64_t look_at_folders_ms;                    /* while it is not paused */
-    size_t n_deferred_in_row;                       /* jobs deferred since one ended */
+    struct {
+        enum { GATE_OPEN, GATE_RESERVE, GATE_SHUT } state;
+        char why[SERVICE_WHY_BYTES]; /* it is not open */
+        uint64_t look_ms;            /* the next look at the folders */
+        size_t n_in_row;             /* jobs deferred since one ended */
+        uint64_t let_ms;             /* when one was last tried before its time */
+    } gate;
+    uint64_t claimed_ms, tried_ms; /* when a job was last claimed, or attempted */
 
     uint64_t started_ms;
     double started_at; /* seconds since 1970 */
@@ -206,6 +206,16 @@ static inline uint64_t service_now(const struct service *s)
     return uv_now(&s->loop);
 }
 
+/* Jobs in all lists. */
+static inline size_t service_n_jobs(const struct service *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < SERVICE_LISTS; i++) {
+        n += s->n_listed[i];
+    }
+    return n;
+}
+
 /* --- service_steps.c */
 
 /* Starts the step of the spool that comes next, if one can be done. */
@@ -218,32 +228,37 @@ void service_job_follow(struct service *s, struct service_job *job, enum service
 /* The spool heeds the settings; between its steps. */
 void service_configure(struct service *s);
 
-/* --- backpressure.c */
+/* --- deferral.c */
 
-/* No room: claims and attempts wait. */
-void backpressure_pause(struct service *s, const char *why);
-/* There is room again, and no job is on trial. */
-void backpressure_end(struct service *s);
-/* On trial: whether a job that was tried since the last pause may still meet the trouble that led
- * to it. Those that ran before say nothing, however long they take. */
-bool backpressure_trial_is_open(const struct service *s);
-/* What became of the job is known, and cannot be put where it belongs, which may be for this job
- * alone (a folder of its own in done/ that is not ours): the same step is repeated later. */
-void backpressure_defer(struct service *s, struct service_job *job, const char *why);
+/* A look has found that there is no room, or that a folder is not where it was: nothing is begun.
+ * for_reserve: only the reserve is missing, and what is made is put in place. */
+void gate_shut(struct service *s, const char *why, bool for_reserve);
+/* Whatever it was is over: deferred jobs are tried now. */
+void gate_open(struct service *s);
+/* A look has found room: the gate opens, unless many jobs in a row say otherwise. */
+void gate_found_room(struct service *s);
+bool gate_is_open(const struct service *s);
+/* Many jobs in a row were deferred, and none has ended since: one is begun every two seconds. */
+bool gate_is_narrow(const struct service *s);
+/* Whether one more may be claimed, or attempted, the last having been so at last_ms. */
+bool gate_lets_begin(const struct service *s, uint64_t last_ms);
 /* Whether what is made, or has failed, is put where it belongs now. */
-bool backpressure_may_end_jobs(const struct service *s);
-/* Jobs that are deferred, by themselves or all. */
-size_t backpressure_n_deferred(const struct service *s);
-/* The job has met no space, or no memory. Whether that is its own trouble: it has done so time and
- * again while others ended. Such a job is large: it pauses nobody, and is tried again later and
- * later, one of them at a time, uncharged. */
-bool backpressure_is_large(struct service *s, struct service_job *job, const char *why);
-/* When a large job is tried again. */
-uint64_t backpressure_large_again(const struct service *s, const struct service_job *job);
-/* Whether one of the two has to wait for the other: both are large, or both suspects. */
-bool backpressure_jobs_exclude(const struct service_job *a, const struct service_job *b);
-/* Large jobs that wait. */
-size_t backpressure_n_large(const struct service *s);
+bool gate_lets_end(const struct service *s);
+
+/* The job has met something that our side lacks: its step, or its next attempt, comes later, and
+ * later with each time. Others go on. */
+void deferral_add(struct service *s, struct service_job *job, const char *why);
+/* The same of one of which nothing has been taken. */
+void deferral_note(struct service *s, const char *why);
+/* The end of a second: where many in a row were deferred, one is tried before its time, since the
+ * first that has room says that there is some. */
+void deferral_tick(struct service *s);
+/* Whether others were done since it was deferred last. */
+bool deferral_others_ended(const struct service *s, const struct service_job *job);
+/* Whether one of the two is tried while the other is not: together they may lack what each has. */
+bool deferral_excludes(const struct service_job *a, const struct service_job *b);
+/* The job has ended: where it was deferred, or all were, others that are may have room now. */
+void deferral_end(struct service *s, const struct service_job *job);
 
 /* --- health.c */
 
@@ -258,7 +273,7 @@ struct health {
 /* On any thread, between steps of the spool; the second looks only for room. */
 void health_probe(struct spool *spool, struct health *health);
 void health_probe_room(struct spool *spool, struct health *health);
-/* Begins or ends a pause, and adopts a new in/. */
+/* Opens or shuts the gate, and adopts a new in/. */
 void health_apply(struct service *s, const struct health *health);
 
 /* --- readiness_batch.c */
@@ -302,8 +317,6 @@ void hands_open(struct service *s);
 void hands_close(struct service *s);
 /* Does what can be done of those that wait. */
 void hands_step(struct service *s);
-/* Jobs that wait only since they are held. */
-size_t hands_n_held(const struct service *s);
 
 /* --- service_jobs.c */
 
@@ -321,33 +334,19 @@ void service_job_happens(struct service *s, struct service_job *job, enum servic
 bool service_job_is_named(const struct service_job *job, const char *text);
 /* Why it failed last; copied. */
 void service_job_set_failure(struct service_job *job, const char *kind, const char *text);
-/* Jobs in all lists. */
-size_t service_n_jobs(const struct service *s);
 /* Jobs that workers have begun, as far as is known. */
 size_t service_jobs_begun(const struct service *s);
 /* Jobs that are claimed, not yet at a worker, and go on: not those that wait for something of their
- * own, or for another of their name. */
+ * own. */
 size_t service_jobs_claimed(const struct service *s);
-/* Jobs that could be sent to workers now, beyond those that wait for one. */
-size_t service_jobs_wanted(const struct service *s);
+/* Jobs that could be sent to workers now, beyond those that wait for one: suspects, or others. */
+size_t service_jobs_wanted(const struct service *s, bool suspects);
 /* Sends jobs to workers. */
 void service_dispatch(struct service *s);
 /* What workers say, and their ends, which jobs go where they belong after. */
 extern const struct service_worker_events service_jobs_at_workers;
 /* Finds jobs that are beyond their deadline and grace, and has their workers killed. */
 void service_check_deadlines(struct service *s);
-
-/* --- result_name_queue.c */
-
-/* A job that is claimed takes its place among those whose results have the same name. */
-void result_name_queue_join(struct service *s, struct service_job *job);
-void result_name_queue_leave(struct service_job *job);
-/* The first of its name that the job's result must come after; NULL: none. */
-const struct service_job *result_name_queue_before(const struct service *s,
-                                                   const struct service_job *job);
-/* Whether it could be attempted, but for that; how many such jobs there are. */
-bool result_name_queue_waits(const struct service *s, const struct service_job *job);
-size_t result_name_queue_count(const struct service *s);
 
 /* --- service_workers.c */
 
@@ -362,7 +361,7 @@ struct service_worker_events {
 void service_workers_choose(struct service *s, const struct service_worker_events *events);
 void service_workers_free(struct service *s);
 /* Whether it gets no more jobs and ends when it has done those that it has. `why` says so, or that
- * it is stale; else it is as it was. */
+ * it has the configuration of before; else it is as it was. */
 bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes);
 /* Whether jobs may be sent to it. */
 bool service_worker_takes(const struct service_worker *w);
@@ -378,9 +377,9 @@ uint64_t service_workers_next_due(const struct service *s);
 void service_workers_tick(struct service *s);
 /* Nothing more is begun by any: what it has not begun comes back. */
 void service_workers_drain(struct service *s);
-/* Lets all end: once what they have begun is done, or (now) at once. */
-void service_workers_end(struct service *s, bool now);
-/* New ones begin, with other settings; those that have jobs retire. */
+/* All end now. */
+void service_workers_end(struct service *s);
+/* Each begins again, with other settings, once it has no job. */
 void service_workers_renew(struct service *s);
 /* Tells all the deadline of jobs that they begin from now on. */
 void service_workers_tell_deadline(struct service *s);

@@ -272,8 +272,9 @@ static json_t *pack_workers(const struct service *s)
         char why[SERVICE_WHY_BYTES];
         snprintf(why, sizeof(why), "%s", w->why);
         bool retires = service_worker_retires(w, why, sizeof(why));
-        if (w->state == WORKER_BACKOFF && w->again_ms == 0 && s->n_workers > 1) {
-            continue; /* the CPU, while a device does the work */
+        if ((w->state == WORKER_BACKOFF && w->again_ms == 0 && s->n_workers > 1) ||
+            (w->is_alone && !w->is_running)) {
+            continue; /* the CPU, while a device does the work; no job is a suspect */
         }
         bool waits = !w->is_running && w->again_ms > now;
         json_array_append_new(
@@ -304,72 +305,71 @@ static json_t *pack_rates(const struct service *s)
                      jobs_15 / quarter, "bytes_per_s_1min", bytes / minute);
 }
 
-/* What a job waits for that is not its turn; NULL: nothing. */
-static const char *reason_of(const struct service *s, const struct service_job *job)
+/* Whether the job waits for something that is not its turn, and for what. */
+static bool has_reason(const struct service *s, const struct service_job *job, char *why,
+                       size_t why_bytes)
 {
-    if (job->list == WAIT_CLAIM || job->list == WAIT_VERIFY || job->deferred_ms != 0) {
-        return job->spool->message;
+    const bool is_ending = job->list == WAIT_FINISH || job->list == WAIT_FAIL;
+    const uint64_t now = service_now(s);
+    why[0] = '\0';
+    if (job->list == WAIT_WORKER || job->list == WAIT_RESULT) {
+        return false;
     }
-    return backpressure_may_end_jobs(s) ? NULL
-           : job->list == WAIT_FINISH   ? "its result is made, and is put in place after the pause"
-                                        : "it has failed, and is put away after the pause";
+    if (job->spool->held) {
+        snprintf(why, why_bytes, "held by the administrator: leat release %s", job->spool->id);
+    } else if (job->n_deferrals > 0 && !(is_ending && job->again_ms <= now)) {
+        snprintf(why, why_bytes, "%s%.400s; tried again in %.0f s, others go on",
+                 job->list == WAIT_FINISH ? "its result is made: "
+                 : job->list == WAIT_FAIL ? "it has failed: "
+                                          : "",
+                 job->deferred_why != NULL ? job->deferred_why : "",
+                 job->again_ms > now ? (double)(job->again_ms - now) * 1e-3 : 0.0);
+    } else if (is_ending && !gate_lets_end(s)) {
+        snprintf(why, why_bytes, "%s after the pause",
+                 job->list == WAIT_FINISH ? "its result is made, and is put in place"
+                                          : "it has failed, and is put away");
+    } else if (job->suspect && job->list == WAIT_ATTEMPT) {
+        snprintf(why, why_bytes,
+                 "waits for a process of its own: %u attempts at it have begun, and earlier ones "
+                 "ended with their worker or the service",
+                 job->spool->n_attempts);
+    } else if ((job->list == WAIT_CLAIM || job->list == WAIT_VERIFY) &&
+               job->spool->message != NULL) {
+        snprintf(why, why_bytes, "%s", job->spool->message);
+    }
+    return why[0] != '\0';
 }
 
-static void add_reason(json_t *list, const struct service_job *job, const char *reason,
-                       double since_s)
-{
-    if (json_array_size(list) < WAITING_SHOWN) {
-        json_array_append_new(list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
-                                              "reason", text_json(reason), "since_s", since_s));
-    }
-}
-
-/* Jobs of one list that wait for something. */
-static void add_waiting(const struct service *s, enum service_list which, json_t *list)
-{
-    const struct service_job *job;
-    TAILQ_FOREACH(job, &s->lists[which], place)
-    {
-        const char *reason = reason_of(s, job);
-        if (reason != NULL && !job->spool->held) {
-            add_reason(list, job, reason, job->deferred_ms != 0 ? age_s(s, job->deferred_ms) : 0.0);
-        }
-    }
-}
-
-/* Large jobs of one list. */
-static void add_large(const struct service *s, enum service_list which, json_t *list)
-{
-    const struct service_job *job;
-    char why[SERVICE_WHY_BYTES];
-    TAILQ_FOREACH(job, &s->lists[which], place)
-    {
-        if (job->large_ms == 0) {
-            continue;
-        }
-        const bool is_memory =
-            job->kind != NULL && strcmp(job->kind, status_name(STATUS_NO_MEMORY)) == 0;
-        snprintf(why, sizeof(why),
-                 "%.300s, while others had enough; retried periodically, other jobs continue: make "
-                 "room for %s",
-                 job->text != NULL ? job->text : "no space",
-                 is_memory ? "it in memory; it fails when there is none for long" : "its result");
-        add_reason(list, job, why, age_s(s, job->large_ms));
-    }
-}
-
-/* Jobs that the administrator holds. */
-static void add_held(const struct service *s, json_t *list)
+/* Jobs that wait for something, from one list on to another. */
+static size_t count_waiting(const struct service *s, enum service_list from, enum service_list to)
 {
     const struct service_job *job;
     char why[SERVICE_WHY_BYTES];
-    for (enum service_list which = WAIT_VERIFY; which <= WAIT_ATTEMPT; which++) {
-        TAILQ_FOREACH(job, &s->lists[which], place)
+    size_t n = 0;
+    for (enum service_list list = from; list <= to; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
         {
-            if (job->spool->held) {
-                snprintf(why, sizeof(why), "held by the administrator: leat release %s",
-                         job->spool->id);
-                add_reason(list, job, why, 0.0);
+            n += has_reason(s, job, why, sizeof(why));
+        }
+    }
+    return n;
+}
+
+/* Those whose result is made first. */
+static void add_waiting(const struct service *s, json_t *list)
+{
+    static const enum service_list order[] = {WAIT_FINISH, WAIT_FAIL,    WAIT_REQUEUE, WAIT_CHARGE,
+                                              WAIT_VERIFY, WAIT_ATTEMPT, WAIT_CLAIM};
+    const struct service_job *job;
+    char why[SERVICE_WHY_BYTES];
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+        TAILQ_FOREACH(job, &s->lists[order[i]], place)
+        {
+            if (json_array_size(list) < WAITING_SHOWN && has_reason(s, job, why, sizeof(why))) {
+                const double since_s = job->deferred_ms != 0 ? age_s(s, job->deferred_ms) : 0.0;
+                json_array_append_new(list,
+                                      json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
+                                                "reason", text_json(why), "since_s", since_s));
             }
         }
     }
@@ -393,24 +393,6 @@ static json_t *pack_queued(const struct service *s)
     return list;
 }
 
-/* Jobs that are not begun before another of their name has ended. */
-static void add_later(const struct service *s, json_t *list)
-{
-    const struct service_job *job;
-    char why[SERVICE_WHY_BYTES];
-    TAILQ_FOREACH(job, &s->lists[WAIT_ATTEMPT], place)
-    {
-        if (result_name_queue_waits(s, job)) {
-            const struct service_job *before = result_name_queue_before(s, job);
-            snprintf(why, sizeof(why),
-                     "its result replaces that of %.300s (job %s), which was dropped before it and "
-                     "is not done yet",
-                     before->name, before->spool->id);
-            add_reason(list, job, why, 0.0);
-        }
-    }
-}
-
 /* Files in in/, jobs that were taken out of it but are still being written to, and jobs that are
  * deferred. */
 static json_t *pack_waiting(const struct service *s)
@@ -426,32 +408,24 @@ static json_t *pack_waiting(const struct service *s)
         json_array_append_new(list, json_pack("{s:s, s:o, s:f}", "path", "in", "reason",
                                               text_json(why), "since_s", age_s(s, s->trouble_ms)));
     }
-    add_waiting(s, WAIT_FINISH, list);
-    add_waiting(s, WAIT_FAIL, list);
-    add_large(s, WAIT_REQUEUE, list);
-    add_large(s, WAIT_VERIFY, list);
-    add_large(s, WAIT_ATTEMPT, list);
-    add_later(s, list);
-    add_held(s, list);
-    add_waiting(s, WAIT_CLAIM, list);
-    add_waiting(s, WAIT_VERIFY, list);
+    add_waiting(s, list);
     service_inbox_list(s->inbox, service_now(s), WAITING_SHOWN, list);
     return list;
 }
 
 static const char *state_name(const struct service *s)
 {
-    return s->is_draining ? "draining"
-           : s->is_paused ? "paused"
-           : !s->is_open  ? "starting"
-                          : "running";
+    return s->is_draining     ? "draining"
+           : !gate_is_open(s) ? "paused"
+           : !s->is_open      ? "starting"
+                              : "running";
 }
 
 static size_t count_queued(const struct service *s)
 {
     return service_n_jobs(s) - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] -
-           s->n_listed[WAIT_FAIL] - backpressure_n_large(s) - result_name_queue_count(s) -
-           hands_n_held(s);
+           s->n_listed[WAIT_FAIL] - count_waiting(s, WAIT_CLAIM, WAIT_ATTEMPT) -
+           count_waiting(s, WAIT_REQUEUE, WAIT_CHARGE);
 }
 
 /* Of claimed jobs that no worker has begun, how long ago the oldest was dropped, or the service
@@ -472,37 +446,14 @@ static double oldest_queued_s(const struct service *s)
     return first != UINT64_MAX ? age_s(s, first) : 0;
 }
 
-/* Why jobs wait for each other, if they do. */
-static void say_alone(const struct service *s, char *why, size_t why_bytes)
-{
-    const struct service_job *job;
-    if (s->on_trial) {
-        snprintf(why, why_bytes,
-                 "jobs are tried one after the other until one has ended, after: %.400s", s->why);
-        return;
-    }
-    for (enum service_list list = WAIT_WORKER; list <= WAIT_RESULT; list++) {
-        TAILQ_FOREACH(job, &s->lists[list], place)
-        {
-            if (job->suspect) {
-                snprintf(why, why_bytes,
-                         "%s is tried alone, and others wait: %u attempts at it have begun, and "
-                         "earlier ones ended with their worker or the service",
-                         job->name, job->spool->n_attempts);
-                return;
-            }
-        }
-    }
-}
-
 json_t *service_status(const struct service *s)
 {
     char why[SERVICE_WHY_BYTES];
     bool ready = service_workers_ready(s, why, sizeof(why)) && s->is_open && !s->is_draining;
-    if (s->is_paused) {
-        snprintf(why, sizeof(why), "%s", s->why);
-    } else if (ready && count_queued(s) > 0) {
-        say_alone(s, why, sizeof(why));
+    if (!gate_is_open(s)) {
+        snprintf(why, sizeof(why), "%.400s%s", s->gate.why,
+                 s->gate.state == GATE_OPEN ? "; one job is tried at a time until one has ended"
+                                            : "");
     }
     const char *mode = s->watcher != NULL ? watcher_mode(s->watcher) : "not yet";
     json_t *m =
@@ -515,8 +466,8 @@ json_t *service_status(const struct service *s)
         return NULL;
     }
     json_object_set_new(m, "leases", json_string(s->leases));
-    const size_t n_waiting = service_inbox_count(s->inbox) + backpressure_n_deferred(s) +
-                             backpressure_n_large(s) + result_name_queue_count(s) + hands_n_held(s);
+    const size_t n_waiting =
+        service_inbox_count(s->inbox) + count_waiting(s, WAIT_CLAIM, WAIT_FAIL);
     json_object_set_new(m, "n_waiting", json_integer((json_int_t)n_waiting));
     json_object_set_new(m, "n_troubles", json_integer((json_int_t)s->n_troubles));
     json_object_set_new(m, "waiting", pack_waiting(s));

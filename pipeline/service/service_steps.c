@@ -16,8 +16,7 @@ enum {
     CLAIMED_LEAST = 32, /* jobs in .work and not yet at a worker, or as many as workers take */
     VERIFY_MS = 1000,   /* before a file that is still being written is looked at again, at least */
     AGAIN_MS = 1000,    /* before another attempt at what failed, times the attempts made */
-    SUSPECT_AFTER = 2,  /* attempts found without an end: the service's own may end any, once */
-    OTHERS_MS = 2000 /* after a pause: for others, before the step that wanted room is repeated */
+    SUSPECT_AFTER = 2   /* attempts found without an end: the service's own may end any, once */
 };
 
 enum kind { STEP_RECOVER, STEP_LOOK, STEP_JOBS };
@@ -108,7 +107,7 @@ static void none(struct service *s, struct service_job *job)
 static void forget(struct service *s, struct service_job *job)
 {
     if (job->spool->outcome == SPOOL_TRANSIENT) {
-        backpressure_pause(s, message_of(job));
+        deferral_note(s, message_of(job));
     }
     service_job_free(job);
 }
@@ -120,34 +119,22 @@ static void await_writer(struct service *s, struct service_job *job)
     job->again_ms = service_now(s) + (settle_ms > VERIFY_MS ? settle_ms : VERIFY_MS);
 }
 
-static void await_room(struct service *s, struct service_job *job)
-{
-    backpressure_pause(s, message_of(job));
-    s->is_short = false;
-    const uint64_t now = service_now(s);
-    job->again_ms = (s->look_for_room_ms > now ? s->look_for_room_ms : now) + OTHERS_MS;
-}
-
-static void redo(struct service *s, struct service_job *job)
-{
-    if (backpressure_is_large(s, job, message_of(job))) {
-        service_job_set_failure(job, status_name(STATUS_NO_SPACE), message_of(job));
-    } else {
-        await_room(s, job);
-    }
-    job->transient_at = s->n_done + 1;
-}
-
 static void defer(struct service *s, struct service_job *job)
 {
-    backpressure_defer(s, job, message_of(job));
+    deferral_add(s, job, message_of(job));
+}
+
+/* What is left of the attempt goes at once, which may give room to others. */
+static void redo(struct service *s, struct service_job *job)
+{
+    deferral_add(s, job, message_of(job));
+    job->again_ms = 0;
 }
 
 static void space(struct service *s, struct service_job *job)
 {
-    if (job->large_ms != 0) {
-        job->again_ms = backpressure_large_again(s, job);
-    }
+    (void)s;
+    job->again_ms = job->attempt_ms;
 }
 
 static void back_off(struct service *s, struct service_job *job)
@@ -187,8 +174,7 @@ static void log_warnings(const struct service_job *job)
 static void tell_done(struct service *s, struct service_job *job)
 {
     service_count_done(s, job);
-    backpressure_end(s);
-    s->n_deferred_in_row = 0;
+    deferral_end(s, job);
     log_warnings(job);
     log_info("%s -> %s/%s in %.3f s", job->name, s->settings->output,
              job->spool->published != NULL ? job->spool->published : job->spool->stem,
@@ -202,7 +188,7 @@ static void tell_failed(struct service *s, struct service_job *job)
     const char *text = job->text != NULL ? job->text : "failed";
     const bool is_named = service_job_is_named(job, text);
     service_count_failed(s, job);
-    s->n_deferred_in_row = 0;
+    deferral_end(s, job);
     log_warning("%s%s%s; moved to failed/%s", is_named ? "" : job->name, is_named ? "" : ": ", text,
                 job->spool->id);
     hooks_failed(s, job);
@@ -219,9 +205,6 @@ static void settle(struct service *s, struct service_job *job)
     } else if (job->spool->id[0] == '\0') {
         readiness_batch_hint(s, job->spool);
     }
-    if (job->spool->id[0] != '\0') {
-        result_name_queue_join(s, job);
-    }
 }
 
 void service_job_follow(struct service *s, struct service_job *job, enum service_list from)
@@ -230,7 +213,6 @@ void service_job_follow(struct service *s, struct service_job *job, enum service
         [ACTION_NONE] = none,
         [ACTION_FORGET] = forget,
         [ACTION_AWAIT_WRITER] = await_writer,
-        [ACTION_AWAIT_ROOM] = await_room,
         [ACTION_REDO] = redo,
         [ACTION_DEFER] = defer,
         [ACTION_SPACE] = space,
@@ -267,7 +249,6 @@ static void take_found(struct service *s)
     while (n < r->n_jobs && (job = service_job_new(r->jobs[n])) != NULL) {
         job->suspect = r->jobs[n++]->n_attempts >= SUSPECT_AFTER;
         job->is_settled = true;
-        result_name_queue_join(s, job);
         service_job_follow(s, job, WAIT_FOUND);
     }
     if (n > 0) {
@@ -308,18 +289,14 @@ static void after(uv_work_t *work, int failed)
         health_apply(s, &step->health);
     }
     if (step->no_room) {
-        backpressure_pause(s, step->health.why);
-        s->is_short = step->health.is_short;
+        gate_shut(s, step->health.why, step->health.is_short);
     }
     for (size_t i = 0; i < step->n; i++) {
-        if (step->no_room && step->list == WAIT_FINISH) { /* what is made waits */
-            service_job_happens(s, step->jobs[i], WAIT_FINISH, EVENT_PUT_OFF);
-            continue;
+        if (step->no_room) {
+            service_job_happens(s, step->jobs[i], step->list, EVENT_PUT_OFF);
+        } else {
+            service_job_follow(s, step->jobs[i], step->list);
         }
-        if (step->no_room) { /* as it was, but for files that were not yet claimed */
-            step->spools[i]->outcome = SPOOL_TRANSIENT;
-        }
-        service_job_follow(s, step->jobs[i], step->list);
     }
     free(step);
     s->is_changed = true;
@@ -355,10 +332,13 @@ bool service_recover(struct service *s)
 
 static void take(struct service_step *step, struct service_job *job)
 {
+    struct service *s = step->service;
     if (step->list == WAIT_ATTEMPT) {
-        job->tried_ms = service_now(step->service);
+        s->tried_ms = service_now(s);
+    } else if (step->list == WAIT_CLAIM) {
+        s->claimed_ms = service_now(s);
     }
-    service_job_unlist(step->service, job);
+    service_job_unlist(s, job);
     step->reasons[step->n] =
         (struct spool_reason){job->kind != NULL ? job->kind : status_name(STATUS_INTERNAL),
                               job->text != NULL ? job->text : message_of(job)};
@@ -374,6 +354,7 @@ static void take_claims(struct service *s, struct service_step *step)
         most += s->workers[i]->capacity;
     }
     most = most > CLAIMED_LEAST ? most : CLAIMED_LEAST;
+    most = gate_is_narrow(s) ? claimed + 1 : most;
     struct spool_job *spool;
     while (step->n < BATCH && claimed + step->n < most &&
            (spool = service_inbox_take(s->inbox, service_now(s))) != NULL) {
@@ -389,32 +370,23 @@ static void take_claims(struct service *s, struct service_step *step)
     }
 }
 
-/* A suspect is tried when no other one is, and a large job when no other one is; and none before
- * one whose result it is to replace. */
+/* One that was deferred time and again is tried when no other such one is. */
 static bool may_attempt(const struct service *s, const struct service_step *step,
                         const struct service_job *job)
 {
     const struct service_job *other;
-    if (job->spool->held || result_name_queue_before(s, job) != NULL) {
-        return false;
+    bool may = !job->spool->held;
+    for (size_t i = 0; i < step->n && may; i++) {
+        may = !deferral_excludes(job, step->jobs[i]);
     }
-    if (!job->suspect && job->large_ms == 0) {
-        return true;
-    }
-    for (size_t i = 0; i < step->n; i++) {
-        if (backpressure_jobs_exclude(job, step->jobs[i])) {
-            return false;
-        }
-    }
-    for (enum service_list list = WAIT_WORKER; list <= WAIT_RESULT; list++) {
+    for (enum service_list list = WAIT_WORKER; list <= WAIT_RESULT && job->n_deferrals > 0;
+         list++) {
         TAILQ_FOREACH(other, &s->lists[list], place)
         {
-            if (backpressure_jobs_exclude(job, other)) {
-                return false;
-            }
+            may = may && !deferral_excludes(job, other);
         }
     }
-    return true;
+    return may;
 }
 
 static bool may_run(const struct service *s, enum service_list list)
@@ -425,28 +397,49 @@ static bool may_run(const struct service *s, enum service_list list)
         return true;
     case WAIT_FINISH:
     case WAIT_FAIL:
-        return backpressure_may_end_jobs(s);
+        return gate_lets_end(s);
+    case WAIT_CLAIM:
+        return gate_lets_begin(s, s->claimed_ms) && !s->is_draining;
+    case WAIT_ATTEMPT:
+        return gate_lets_begin(s, s->tried_ms) && !s->is_draining;
     default:
-        return !s->is_paused && !s->is_draining;
+        return s->gate.state == GATE_OPEN && !s->is_draining;
     }
 }
 
-/* The jobs that a step of this list can be done for, now. On trial those that have met no trouble
- * yet come first. */
+/* The jobs that can be attempted now; where few can, those that have met no trouble come first. */
+static void gather_attempts(struct service *s, struct service_step *step)
+{
+    const uint64_t now = service_now(s);
+    struct service_job *job, *next;
+    size_t left[] = {service_jobs_wanted(s, false), service_jobs_wanted(s, true)};
+    const size_t most = gate_is_narrow(s) ? 1 : BATCH;
+    for (int deferred = 0; deferred <= 1; deferred++) {
+        for (job = TAILQ_FIRST(&s->lists[WAIT_ATTEMPT]);
+             job != NULL && step->n < most && left[0] + left[1] > 0; job = next) {
+            next = TAILQ_NEXT(job, place);
+            if (job->again_ms <= now && (job->n_deferrals > 0) == deferred &&
+                left[job->suspect] > 0 && may_attempt(s, step, job)) {
+                left[job->suspect]--;
+                take(step, job);
+            }
+        }
+    }
+}
+
+/* The jobs that a step of this list can be done for, now. */
 static void gather(struct service *s, struct service_step *step)
 {
     const uint64_t now = service_now(s);
-    const bool attempt = step->list == WAIT_ATTEMPT;
-    size_t most = attempt ? service_jobs_wanted(s) : BATCH;
-    most = most < BATCH ? most : BATCH;
     struct service_job *job, *next;
-    for (int all = !(attempt && s->on_trial); all <= 1 && step->n == 0; all++) {
-        for (job = TAILQ_FIRST(&s->lists[step->list]); job != NULL && step->n < most; job = next) {
-            next = TAILQ_NEXT(job, place);
-            if (job->again_ms <= now && (all || job->transient_at == 0) &&
-                (!attempt || may_attempt(s, step, job))) {
-                take(step, job);
-            }
+    if (step->list == WAIT_ATTEMPT) {
+        gather_attempts(s, step);
+        return;
+    }
+    for (job = TAILQ_FIRST(&s->lists[step->list]); job != NULL && step->n < BATCH; job = next) {
+        next = TAILQ_NEXT(job, place);
+        if (job->again_ms <= now) {
+            take(step, job);
         }
     }
     if (step->list == WAIT_CLAIM) {
@@ -463,15 +456,14 @@ void service_step(struct service *s)
         return;
     }
     take_found(s);
-    const uint64_t due = s->is_paused ? s->look_for_room_ms : s->look_at_folders_ms;
-    const bool look = !s->is_draining && service_now(s) >= due;
+    const bool look = !s->is_draining && service_now(s) >= s->gate.look_ms;
     struct service_step *step = begin(s, look ? STEP_LOOK : STEP_JOBS);
     if (step == NULL) {
         return; /* the next second tries again */
     }
     /* What is done already may be put in place below the reserve; that nothing could begin is said
      * before somebody drops a file. */
-    step->health.for_room = s->is_paused || service_n_jobs(s) == 0;
+    step->health.for_room = s->gate.state != GATE_OPEN || service_n_jobs(s) == 0;
     if (look) {
         service_past_ask(s, &step->health);
     }

@@ -31,7 +31,9 @@ enum {
     AGAIN_MS = 250,    /* after the second death in a row; doubles up to */
     AGAIN_MOST_MS = 30000,
     OUT_AFTER = 5, /* deaths in a row */
-    OUT_MS = 300000
+    OUT_MS = 300000,
+    RENEW_FOR_MS = 10000, /* that it gets no jobs, so that it may begin again; repeated every */
+    RENEW_EVERY_MS = 600000
 };
 
 /* --- which there are ----------------------------------------------------------------------------
@@ -53,10 +55,17 @@ static size_t count_devices(void)
     return n;
 }
 
-/* "cpu", or "cuda:0,1", as much of it as there is room for. */
+/* "cpu", or "cuda:0,1", as much of it as there is room for; of those for suspects "alone 1: cpu".
+ */
 static void put_name(struct service_worker *w)
 {
-    size_t n = (size_t)snprintf(w->name, sizeof(w->name), "%s", w->devices.n > 0 ? "cuda:" : "cpu");
+    size_t n = 0;
+    if (w->is_alone) {
+        n = (size_t)snprintf(w->name, sizeof(w->name),
+                             "alone %zu: ", w->place - w->service->n_workers + 1);
+    }
+    n += (size_t)snprintf(w->name + n, sizeof(w->name) - n, "%s",
+                          w->devices.n > 0 ? "cuda:" : "cpu");
     for (size_t i = 0; i < w->devices.n && n < sizeof(w->name); i++) {
         n += (size_t)snprintf(w->name + n, sizeof(w->name) - n, "%s%d", i > 0 ? "," : "",
                               w->devices.at[i]);
@@ -86,10 +95,9 @@ static void add(struct service *s, const int *numbers, size_t n)
         memcpy(devices.at, numbers, n * sizeof(*numbers));
     }
     struct service_worker *w =
-        s->n_workers < SERVICE_WORKERS ? new_worker(s, s->n_workers, &devices) : NULL;
+        s->n_all < SERVICE_WORKERS ? new_worker(s, s->n_all, &devices) : NULL;
     if (w != NULL) {
-        s->workers[s->n_workers++] = w;
-        s->n_all = s->n_workers;
+        s->workers[s->n_all++] = w;
     }
 }
 
@@ -140,6 +148,13 @@ void service_workers_choose(struct service *s, const struct service_worker_event
     if (strcmp(backend, "cuda") != 0) {
         add(s, NULL, 0);
     }
+    s->n_workers = s->n_all;
+    for (size_t i = 0; i < SERVICE_ALONE; i++) {
+        add(s, NULL, 0);
+    }
+    for (size_t i = s->n_workers; i < s->n_all; i++) {
+        s->workers[i]->is_alone = true;
+    }
 }
 
 /* Whether the CPU is to work: it is asked for, or every device is out. */
@@ -155,43 +170,47 @@ static bool cpu_is_wanted(const struct service *s)
     return wanted;
 }
 
-/* One of that place that has been replaced and still has jobs; NULL: none. */
-static struct service_worker *retiring_of(const struct service *s, size_t place)
+/* One for suspects is wanted as long as there is one for it. */
+static bool is_wanted(const struct service_worker *w)
 {
-    for (size_t i = s->n_workers; i < s->n_all; i++) {
-        if (s->workers[i]->place == place) {
-            return s->workers[i];
-        }
-    }
-    return NULL;
+    const struct service *s = w->service;
+    return w->is_alone ? w->place - s->n_workers < s->n_suspects : !is_cpu(w) || cpu_is_wanted(s);
+}
+
+/* What has other settings than are in force begins again once it has no job; and gets none for a
+ * while, so that it may come to that. Long jobs hold the settings up, and not other jobs. */
+static bool is_renewed(const struct service_worker *w)
+{
+    const uint64_t for_ms = service_now(w->service) - w->stale_ms;
+    return w->stale_ms != 0 && (w->n_jobs == 0 || for_ms % RENEW_EVERY_MS < RENEW_FOR_MS);
+}
+
+/* Why it is to end once it has no job; NULL: it is not. */
+static const char *reason_to_end(const struct service_worker *w)
+{
+    return w->service->is_draining ? "the service stops"
+           : !is_wanted(w)
+               ? (w->is_alone ? "no job is to be tried alone any more" : "a device works again")
+           : is_renewed(w) ? "the configuration has changed"
+                           : NULL;
 }
 
 bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes)
 {
-    const struct service *s = w->service;
-    if (w->is_running && w->is_stale && !w->is_told_to_end) {
+    const char *const cause = w->is_running ? reason_to_end(w) : NULL;
+    if (cause != NULL) {
+        snprintf(why, why_bytes, "draining, %zu jobs left: %s", w->n_jobs, cause);
+    } else if (w->is_running && w->stale_ms != 0) {
         snprintf(why, why_bytes,
-                 "%s: another begins when the one of process %d, which retires, has ended",
-                 w->makes_way ? "does not become free for a job that is to be tried alone"
-                              : "has the configuration of before",
-                 retiring_of(s, w->place) != NULL ? retiring_of(s, w->place)->process.pid : 0);
+                 "has the configuration of before, and begins again when it has no job");
     }
-    if (!w->is_running || !w->is_told_to_end) {
-        return false;
-    }
-    const char *cause = s->is_draining                   ? "the service stops"
-                        : is_cpu(w) && !cpu_is_wanted(s) ? "a device works again"
-                        : w->makes_way
-                            ? "another takes its place for a job that is tried alone"
-                            : "the configuration has changed, and another takes its place";
-    snprintf(why, why_bytes, "draining, %zu jobs left: %s", w->n_jobs, cause);
-    return true;
+    return cause != NULL;
 }
 
 bool service_worker_takes(const struct service_worker *w)
 {
-    return w->state == WORKER_READY && !w->is_told_to_end && !w->alone && !w->is_sick &&
-           w->kill_ms == 0;
+    return w->state == WORKER_READY && !w->is_stopped && !w->is_sick && w->kill_ms == 0 &&
+           reason_to_end(w) == NULL;
 }
 
 bool service_workers_running(const struct service *s)
@@ -243,31 +262,18 @@ static void back_off(struct service_worker *w, bool unfit)
     }
     const bool is_auto = strcmp(w->service->settings->backend, "auto") == 0;
     w->state = WORKER_BACKOFF;
-    if (unfit && is_auto && !is_cpu(w)) { /* there is no such device */
+    if (unfit && is_auto && !is_cpu(w) && !w->is_alone) { /* there is no such device */
         w->state = WORKER_DISABLED;
         w->again_ms = service_now(w->service) + OUT_MS;
         return;
     }
-    if (w->n_in_row >= OUT_AFTER && !is_cpu(w)) {
+    if (w->n_in_row >= OUT_AFTER && !is_cpu(w) && !w->is_alone) {
         w->state = WORKER_DISABLED;
         wait = OUT_MS;
         log_error("%s: %u deaths in a row, the device is left alone for %d s: %s", w->name,
                   w->n_in_row, OUT_MS / 1000, w->why);
     }
     w->again_ms = service_now(w->service) + (unfit && wait < AGAIN_MOST_MS ? AGAIN_MOST_MS : wait);
-}
-
-/* One that has retired: its place has another already. */
-static void forget(struct service_worker *w, bool died)
-{
-    struct service *s = w->service;
-    size_t i = s->n_workers;
-    while (s->workers[i] != w) {
-        i++;
-    }
-    s->workers[i] = s->workers[--s->n_all];
-    s->workers[w->place]->n_deaths += died;
-    free(w);
 }
 
 /* Both the process and its link have ended, and everything it said has been read. */
@@ -279,7 +285,7 @@ static void reap(struct service_worker *w)
     w->is_running = false;
     if (!wanted) {
         w->n_in_row++;
-        w->n_deaths += !unfit;
+        s->workers[w->is_alone ? w->home : w->place]->n_deaths += !unfit;
         if (!unfit && !w->is_sick && w->kill_ms != UINT64_MAX) {
             snprintf(w->why, sizeof(w->why), "%s", w->exit_text);
         }
@@ -289,13 +295,8 @@ static void reap(struct service_worker *w)
         }
         snprintf(w->unfit_why, sizeof(w->unfit_why), "%s", unfit ? w->why : "");
     }
-    if (s->worker_events->ended(w) && is_cpu(w)) {
+    if (s->worker_events->ended(w) && (is_cpu(w) || w->is_alone)) {
         w->n_in_row = 0; /* a processor is not at fault; a device might be */
-    }
-    if (s->workers[w->place] != w) {
-        forget(w, !wanted && !unfit);
-        s->is_changed = true;
-        return;
     }
     if (wanted) {
         w->state = WORKER_BACKOFF;
@@ -304,9 +305,8 @@ static void reap(struct service_worker *w)
     } else {
         back_off(w, unfit);
     }
-    w->is_told_to_end = w->is_stopped = w->is_stale = false;
-    w->is_sick = w->is_unfit = w->alone = w->makes_way = false;
-    w->kill_ms = 0;
+    w->is_stopped = w->is_sick = w->is_unfit = false;
+    w->stale_ms = w->kill_ms = 0;
     w->n_jobs = 0;
     w->device[0] = '\0';
     w->since_ms = service_now(s);
@@ -404,7 +404,7 @@ static void on_message(void *user, const json_t *message)
         w->kill_ms = 0;
         w->why[0] = w->unfit_why[0] = '\0';
         w->capacity = CAPACITY_FACTOR * (size_t)(jobs < 1 ? 1 : jobs);
-        w->capacity = w->capacity < CAPACITY_MOST ? w->capacity : CAPACITY_MOST;
+        w->capacity = w->is_alone ? 1 : w->capacity < CAPACITY_MOST ? w->capacity : CAPACITY_MOST;
         snprintf(w->device, sizeof(w->device), "%s", device != NULL ? device : "");
         log_info("%s: ready on %s (process %d)", w->name, w->device, w->process.pid);
         w->service->is_changed = true;
@@ -557,14 +557,10 @@ static void start(struct service_worker *w)
 
 /* --- over time -------------------------------------------------------------------------------- */
 
-/* It takes no more jobs, and ends when it has done those that it has. */
-static void retire(struct service_worker *w, bool now)
+/* It ends now. */
+static void stop(struct service_worker *w)
 {
-    if (!w->is_running || w->has_exited) {
-        return;
-    }
-    w->is_told_to_end = true;
-    if (!w->is_stopped && (now || w->n_jobs == 0)) {
+    if (w->is_running && !w->has_exited && !w->is_stopped) {
         w->is_stopped = true;
         worker_link_send(&w->link, json_pack("{s:s}", "do", "stop"));
         if (w->kill_ms != UINT64_MAX) {
@@ -573,51 +569,35 @@ static void retire(struct service_worker *w, bool now)
     }
 }
 
-/* One that has jobs makes place for another, where it may. */
-static void make_place(struct service *s, struct service_worker *w)
+/* One for suspects has the devices of one that takes jobs. False: there is none. */
+static bool choose_devices(struct service_worker *w)
 {
-    struct service_worker *next = new_worker(s, w->place, &w->devices);
-    if (next == NULL) {
-        return; /* the next second tries again */
-    }
-    next->was_ready = w->was_ready;
-    next->n_deaths = w->n_deaths;
-    next->capacity = w->capacity;
-    s->workers[s->n_all++] = w;
-    s->workers[w->place] = next;
-}
-
-/* What is stale retires, unless that would make two of its place that do. */
-static void replace(struct service *s, bool cpu)
-{
-    for (size_t i = 0; i < s->n_workers; i++) {
-        struct service_worker *w = s->workers[i];
-        const bool may = !s->is_draining && retiring_of(s, i) == NULL;
-        if (w->is_running && w->is_stale && !s->is_draining && (may || w->n_jobs == 0)) {
-            retire(w, false);
-        }
-        if (w->is_running && w->is_told_to_end && !w->is_stopped && may && (!is_cpu(w) || cpu)) {
-            make_place(s, w);
+    const struct service *s = w->service;
+    for (size_t i = 0; i < s->n_workers && w->is_alone; i++) {
+        if (service_worker_takes(s->workers[i])) {
+            w->devices = s->workers[i]->devices;
+            w->home = i;
+            put_name(w);
+            return true;
         }
     }
+    return !w->is_alone;
 }
 
 void service_workers_step(struct service *s)
 {
     const uint64_t now = service_now(s);
-    const bool cpu = cpu_is_wanted(s);
-    replace(s, cpu);
     for (size_t i = 0; i < s->n_all; i++) {
         struct service_worker *w = s->workers[i];
-        if (w->is_running) {
-            if (w->kill_ms != 0 && w->kill_ms != UINT64_MAX && now >= w->kill_ms) {
-                service_worker_kill(w, w->state == WORKER_STARTING ? "it did not begin in time"
-                                                                   : "it did not end when told to");
-            } else if (w->is_told_to_end || (is_cpu(w) && !cpu)) {
-                retire(w, false);
+        if (!w->is_running) {
+            if (now >= w->again_ms && !s->is_draining && is_wanted(w) && choose_devices(w)) {
+                start(w);
             }
-        } else if (now >= w->again_ms && !s->is_draining && (!is_cpu(w) || cpu)) {
-            start(w);
+        } else if (w->kill_ms != 0 && w->kill_ms != UINT64_MAX && now >= w->kill_ms) {
+            service_worker_kill(w, w->state == WORKER_STARTING ? "it did not begin in time"
+                                                               : "it did not end when told to");
+        } else if (w->n_jobs == 0 && reason_to_end(w) != NULL) {
+            stop(w);
         }
     }
 }
@@ -642,10 +622,10 @@ static void tell(struct service_worker *w, json_t *message)
     }
 }
 
-void service_workers_end(struct service *s, bool now)
+void service_workers_end(struct service *s)
 {
     for (size_t i = 0; i < s->n_all; i++) {
-        retire(s->workers[i], now);
+        stop(s->workers[i]);
     }
 }
 
@@ -658,12 +638,13 @@ void service_workers_drain(struct service *s)
 
 void service_workers_renew(struct service *s)
 {
-    for (size_t i = 0; i < s->n_workers; i++) {
-        s->workers[i]->is_stale = s->workers[i]->is_running;
-        s->workers[i]->n_in_row = 0;
-        s->workers[i]->again_ms = 0;
-        if (s->workers[i]->state == WORKER_DISABLED) {
-            s->workers[i]->state = WORKER_BACKOFF;
+    for (size_t i = 0; i < s->n_all; i++) {
+        struct service_worker *w = s->workers[i];
+        w->stale_ms = w->is_running ? service_now(s) : 0;
+        w->n_in_row = 0;
+        w->again_ms = 0;
+        if (w->state == WORKER_DISABLED) {
+            w->state = WORKER_BACKOFF;
         }
     }
 }
@@ -679,11 +660,10 @@ void service_workers_tell_deadline(struct service *s)
 uint64_t service_workers_next_due(const struct service *s)
 {
     uint64_t first = UINT64_MAX;
-    const bool cpu = cpu_is_wanted(s);
     for (size_t i = 0; i < s->n_all; i++) {
         const struct service_worker *w = s->workers[i];
-        uint64_t due = w->is_running                           ? w->kill_ms
-                       : s->is_draining || (is_cpu(w) && !cpu) ? UINT64_MAX
+        const uint64_t due = w->is_running                     ? w->kill_ms
+                             : s->is_draining || !is_wanted(w) ? UINT64_MAX
                                                                : w->again_ms;
         if (due != 0 && due < first) {
             first = due;

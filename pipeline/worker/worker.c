@@ -156,8 +156,10 @@ static enum status open_input(const struct worker *w, const struct task *t, stru
     STATUS_TRY(worker_fault(input->parts[0].path));
     spool_part_name(t->id, part_folder);
     input->part_folder = strdup(part_folder);
-    return input->part_folder != NULL ? STATUS_OK
-                                      : status_fail(STATUS_NO_MEMORY, "no memory for a job");
+    input->id = strdup(t->id);
+    return input->part_folder != NULL && input->id != NULL
+               ? STATUS_OK
+               : status_fail(STATUS_NO_MEMORY, "no memory for a job");
 }
 
 static void forget(struct worker *w, struct task *task)

@@ -182,7 +182,8 @@ static json_t *sorted(json_t *entries)
 
 static enum status write_index(struct worker_archive *a)
 {
-    json_t *index = json_pack("{s:i, s:s, s:o, s:o}", "schema", 1, "leat", LEAT_VERSION, "archive",
+    json_t *index = json_pack("{s:i, s:s, s:O, s:o, s:o}", "schema", 1, "leat", LEAT_VERSION, "job",
+                              json_object_get(a->order.message, "id"), "archive",
                               text_json(a->path), "entries", sorted(a->entries));
     char *text = json_write(index, JSON_INDENT(2));
     json_decref(index);

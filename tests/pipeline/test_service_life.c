@@ -102,19 +102,18 @@ static bool has_acted(const struct service *s, enum service_action action,
 {
     switch (action) {
     case ACTION_NONE:
-        return job->again_ms == 0 && !s->is_paused && job->kind == NULL;
+        return job->again_ms == 0 && job->n_deferrals == 0 && job->kind == NULL;
     case ACTION_FORGET:
         return s->n_done == 3 && s->n_failed == 0;
     case ACTION_AWAIT_WRITER:
-    case ACTION_SPACE:
     case ACTION_BACK_OFF:
-        return job->again_ms > NOW_MS && !s->is_paused;
-    case ACTION_AWAIT_ROOM:
-        return job->again_ms > NOW_MS && s->is_paused && job->transient_at == 0;
+        return job->again_ms > NOW_MS && job->n_deferrals == 0;
+    case ACTION_SPACE:
+        return job->again_ms == job->attempt_ms && job->n_deferrals == 0;
     case ACTION_REDO:
-        return s->is_paused && job->transient_at == 4;
+        return job->again_ms == 0 && job->attempt_ms > NOW_MS && job->n_deferrals == 1;
     case ACTION_DEFER:
-        return job->again_ms > NOW_MS && job->deferred_ms == NOW_MS && !s->is_paused;
+        return job->again_ms > NOW_MS && job->deferred_ms == NOW_MS && job->n_deferrals == 1;
     case ACTION_BLAME:
         return strcmp(job->kind,
                       job->spool->outcome == SPOOL_BAD_INPUT ? "bad-input" : "internal") == 0;
@@ -135,7 +134,7 @@ static void follow(const struct service_rule *rule, struct end end)
     void *state = NULL;
     assert_int_equal(set_up(&state), 0);
     struct service_job *job = job_that_ends(end);
-    job->large_ms = rule->action == ACTION_SPACE ? NOW_MS - 1 : 0;
+    job->attempt_ms = rule->action == ACTION_SPACE ? NOW_MS + 1 : 0;
     service_job_follow(s, job, rule->from);
     if (rule->to == WAIT_NOTHING) {
         job = NULL;
@@ -215,6 +214,41 @@ static void workers_bring_about_what_follows_a_result(void **state)
     }
 }
 
+/* What each of several jobs meets is its own trouble, until many in a row meet some; and over with
+ * the first that ends. */
+static void many_jobs_deferred_in_a_row_are_begun_one_by_one(void **state)
+{
+    struct service *s = &service;
+    assert_int_equal(set_up(state), 0);
+    struct service_job *job = new_job();
+    service_job_list(s, job, WAIT_VERIFY);
+    deferral_add(s, job, "no room");
+    assert_true(gate_is_open(s) && gate_lets_begin(s, NOW_MS));
+    assert_int_equal(job->again_ms, NOW_MS + 1000);
+    for (unsigned n = 2; n <= 8; n++) {
+        assert_false(gate_is_narrow(s));
+        deferral_add(s, job, "no room");
+    }
+    assert_int_equal(job->again_ms, NOW_MS + 60000);
+    assert_true(gate_is_narrow(s) && !gate_is_open(s) && gate_lets_end(s));
+    assert_true(!gate_lets_begin(s, NOW_MS - 1999) && gate_lets_begin(s, NOW_MS - 2000));
+    deferral_tick(s); /* the first that has room says that there is some */
+    assert_int_equal(job->again_ms, 0);
+    deferral_add(s, job, "no room");
+    deferral_tick(s); /* not yet again */
+    assert_true(job->again_ms > NOW_MS);
+    gate_shut(s, "a folder has gone", false);
+    assert_true(!gate_lets_begin(s, 0) && !gate_lets_end(s));
+    gate_found_room(s); /* which is no sign that this trouble is over */
+    assert_true(gate_is_narrow(s) && gate_lets_end(s));
+    struct service_job *other = new_job();
+    deferral_end(s, other);
+    service_job_free(other);
+    assert_true(gate_is_open(s));
+    assert_true(job->again_ms == 0 && job->attempt_ms == 0 && job->n_deferrals == 1);
+    tear_down(state);
+}
+
 static void a_pair_that_cannot_be_makes_the_job_fail(void **state)
 {
     (void)state;
@@ -272,6 +306,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_brought_about_and_followed),
         cmocka_unit_test(workers_bring_about_what_follows_a_result),
+        cmocka_unit_test(many_jobs_deferred_in_a_row_are_begun_one_by_one),
         cmocka_unit_test(a_pair_that_cannot_be_makes_the_job_fail),
         cmocka_unit_test(the_table_stands_in_architecture_md),
     };

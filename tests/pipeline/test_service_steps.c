@@ -37,7 +37,7 @@ static int set_up(void **state)
     (void)state;
     char line[128];
     struct service *s = &service;
-    *s = (struct service){.look_at_folders_ms = UINT64_MAX};
+    *s = (struct service){.gate = {.look_ms = UINT64_MAX}};
     rename_error = 0;
     drop_after = NULL;
     strcpy(root, "/tmp/leat-steps-XXXXXX");
@@ -128,7 +128,6 @@ static void claim_in_vain(void)
     assert_int_equal(job->spool->outcome, SPOOL_TRANSIENT);
     assert_int_equal(service_inbox_count(service.inbox), 0);
     job->again_ms = 0;
-    service.is_paused = false;
 }
 
 static void claim_that_is_repeated_forgets_no_new_drop_of_its_name(void **state)

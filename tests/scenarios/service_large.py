@@ -29,19 +29,19 @@ def waiting(s):
     return sorted(os.path.basename(p).split(".")[0] for p, why in s.waits().items() if "No space left" in why)
 
 
-# While nothing else comes it may be the disk's trouble as well: all pause, and try again and again.
+# While nothing else comes it may be the disk's trouble as well: it is told, and tried again and again.
 s = Service("spool", "--output", out)
 for name in LARGE:
     s.drop(f"{name}.clusters.npy", large)
 s.until(lambda: s.status()["state"] == "paused", "they meet no space")
 
-# Others come, and have enough: from then on the large ones wait by themselves.
+# Others come, and have enough: the large ones wait by themselves.
 begin = time.monotonic()
 while waiting(s) != list(LARGE):
     drop_small(s)
     s.check(time.monotonic() - begin < WAIT_S, f"they hold others up: {waiting(s)}")
     time.sleep(0.1)
-s.until(lambda: "others had enough" in s.waits().get("in/large1.clusters.npy", ""), "the reason")
+s.until(lambda: "tried again in" in s.waits().get("in/large1.clusters.npy", ""), "the reason")
 s.check(s.status()["n_waiting"] >= 1 and s.status()["n_queued"] <= 3, "they are told as waiting")
 n_pauses = s.said().count("paused: ")
 took = [drop_small(s) for _ in range(30)]

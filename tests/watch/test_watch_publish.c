@@ -172,6 +172,50 @@ static void result_that_was_replaced_before_its_inputs_were_archived_is_publishe
     nothing_but_the_lock_is_left();
 }
 
+/* Jobs that end in the other order than they came in; at whatever instant the older one is cut off.
+ */
+static void older_result_does_not_replace_that_of_a_younger_job(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"", "publish.name", "publish.mark", "publish.marks",
+                                         "archive.inputs"};
+    for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+        spool_configure(s, true, true, 3, 0);
+        struct spool_job *jobs[] = {new_committed_job("1"), new_committed_job("2")};
+        spool_finish(s, &jobs[1], 1);
+        expect(jobs[1], SPOOL_OK, SPOOL_ENDED);
+        strcpy(spool_fault->fail_step, faults[i]);
+        spool_fault->error = EIO;
+        spool_finish(s, &jobs[0], 1);
+        spool_fault_clear();
+        spool_job_free(jobs[0]);
+        spool_job_free(jobs[1]);
+        start();
+        holds("out/a/data/0", "2");
+        assert_int_equal(count_entries(root_fd, "out"), 1);
+        assert_int_equal(r.n_jobs, 0);
+        nothing_is_left_over();
+    }
+}
+
+static void result_of_a_job_that_is_none_of_this_spool_is_replaced(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "{\"schema\": 1, \"leat\": \"1\", \"job\": \"99981231-235959-999999\"}",
+        "{\"schema\": 1, \"leat\": \"1\", \"job\": \"2\"}",
+        "{\"schema\": 1, \"leat\": \"1\", \"pipeline\": \"pearson\"}", "", "{"};
+    spool_configure(s, true, true, 3, 0);
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        put("out/a/result.json", others[i]);
+        struct spool_job *job = new_committed_job("mine");
+        spool_finish(s, &job, 1);
+        expect(job, SPOOL_OK, SPOOL_ENDED);
+        holds("out/a/data/0", "mine");
+        spool_job_free(job);
+    }
+}
+
 static void result_is_not_replaced_while_it_may_not_be_on_disk(void **state)
 {
     (void)state;
@@ -400,6 +444,8 @@ int main(void)
         PUBLISH_TEST(result_that_was_taken_away_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(input_that_lies_in_its_archive_already_is_not_archived_twice),
+        PUBLISH_TEST(older_result_does_not_replace_that_of_a_younger_job),
+        PUBLISH_TEST(result_of_a_job_that_is_none_of_this_spool_is_replaced),
         PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
         PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),
         PUBLISH_TEST(folder_that_is_no_result_is_not_replaced),

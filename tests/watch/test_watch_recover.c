@@ -355,6 +355,31 @@ static void ids_follow_those_that_are_known_whatever_the_clock_says(void **state
     spool_job_free(job);
 }
 
+/* The clock has been put back by a start, and no job is there to tell. */
+static void ids_follow_those_that_were_given_before_the_clock_was_put_back(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a.csv"};
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+                                      {.tv_sec = 4102444800, .tv_nsec = 5000}};
+    struct spool_job *job;
+    start();
+    assert_int_equal(utimensat(root_fd, ".work/lock", times, 0), 0);
+    for (unsigned k = 6; k < 8; k++) {
+        char id[SPOOL_ID_BYTES];
+        put("in/a.csv", "1");
+        start();
+        snprintf(id, sizeof(id), "21000101-000000-00000%u", k);
+        assert_int_equal(spool_job_new("", "a", names, 1, NULL, &job), STATUS_OK);
+        spool_claim(s, &job, 1);
+        assert_string_equal(job->id, id);
+        attempt(job);
+        spool_finish(s, &job, 1);
+        expect(job, SPOOL_OK, SPOOL_ENDED);
+        spool_job_free(job);
+    }
+}
+
 static void second_service_is_refused_and_told_who_has_the_folder(void **state)
 {
     (void)state;
@@ -484,6 +509,7 @@ int main(void)
         RECOVERY_TEST(reason_that_is_whole_is_never_replaced),
         RECOVERY_TEST(parts_of_nobody_are_swept_and_nothing_else),
         RECOVERY_TEST(ids_follow_those_that_are_known_whatever_the_clock_says),
+        RECOVERY_TEST(ids_follow_those_that_were_given_before_the_clock_was_put_back),
         RECOVERY_TEST(second_service_is_refused_and_told_who_has_the_folder),
         RECOVERY_TEST(two_spools_do_not_share_an_output_folder),
         RECOVERY_TEST(folders_on_two_file_systems_are_refused_by_name),

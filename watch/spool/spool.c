@@ -85,6 +85,22 @@ int64_t spool_id_time(const char *id)
     return seconds < 0 || us < 0 ? -1 : seconds * 1000000 + us;
 }
 
+void spool_learn_id(struct spool *s, int64_t us)
+{
+    if (us > s->last_id_us && us < (int64_t)253370764800 * 1000000) { /* the year 9999 */
+        s->last_id_us = us;
+    }
+}
+
+/* What cannot be noted is found in the clock, which is seldom put back. */
+static void note_last_id(const struct spool *s)
+{
+    const struct timespec times[2] = {
+        {.tv_nsec = UTIME_OMIT},
+        {.tv_sec = (time_t)(s->last_id_us / 1000000), .tv_nsec = s->last_id_us % 1000000 * 1000}};
+    (void)futimens(s->lock_fd, times);
+}
+
 static void next_id(struct spool *s, char id[SPOOL_ID_BYTES])
 {
     struct timespec now;
@@ -107,6 +123,7 @@ int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES])
         next_id(s, id);
     } while (fstatat(s->work_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
              fstatat(s->failed_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0);
+    note_last_id(s);
     if (disk_make_folder("claim.folder", s->work_fd, id, 0777) != 0) {
         return -1;
     }
@@ -339,6 +356,16 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
     }
 }
 
+/* The time of the lock's file is that of the youngest id: so ids grow, though the clock may have
+ * been put back since the last start. */
+static void learn_last_id(struct spool *s)
+{
+    struct stat st;
+    if (fstat(s->lock_fd, &st) == 0 && st.st_size > 0) {
+        spool_learn_id(s, (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000);
+    }
+}
+
 static enum status take_lock(struct spool *s)
 {
     char pid[24];
@@ -357,9 +384,13 @@ static enum status take_lock(struct spool *s)
                            "'%s' is already watched by process %s; one service a folder", s->root,
                            *pid != '\0' ? pid : "(unknown)");
     }
+    learn_last_id(s);
     int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
     if (ftruncate(s->lock_fd, 0) != 0 || pwrite(s->lock_fd, pid, (size_t)n, 0) != n) {
         log_debug("the lock's process number could not be written: %s", strerror(errno));
+    }
+    if (s->last_id_us > 0) {
+        note_last_id(s);
     }
     /* Parts in OUT belong to whoever made them: another service's must not be swept. */
     if (flock(s->out_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {

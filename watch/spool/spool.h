@@ -102,11 +102,12 @@ struct spool_job {
     bool held;                  /* by the administrator: it is not to be attempted */
     void *user;                 /* the caller's */
     /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
-     * result, whether it has got its name since the start, whether `job` is not yet what the inputs
+     * result, whether it has got its name since the start or is outdated by the result of a younger
+     * job, whether `job` is not yet what the inputs
      * are, whether the attempt that is being begun has been charged, and whether done/FOLDER cannot
      * be had, so that the inputs go to done/ itself. */
     uint64_t part_inode;
-    bool replace, named, changed, charged, done_folder_blocked;
+    bool replace, named, outdated, changed, charged, done_folder_blocked;
     int folder_error; /* of the last fsync of its folder in in/, done/ or OUT; 0: none */
     char *reason;     /* text of reason.json, from the first spool_fail on; NULL before. After
                          recovery also what was found */
@@ -125,7 +126,8 @@ struct spool_options {
     const char *root;   /* in/ done/ failed/ .work/ lie here; made where they are missing */
     const char *out;    /* where results go; made where it is missing; NULL: ROOT/out */
     bool delete_inputs; /* keep_inputs = no: processed inputs are deleted */
-    bool replace; /* an earlier result of leat (it holds a result.json) of that name is replaced */
+    bool replace; /* an earlier result of leat (it holds a result.json) of that name is replaced,
+                     unless its "job" is a younger one of this spool */
     unsigned max_attempts;     /* 3; not 0 */
     uint64_t reserve_bytes;    /* kept free on both file systems; 0: no reserve */
     const char *require_mount; /* a path in OUT; without it OUT is not the file system that it is

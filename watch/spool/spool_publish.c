@@ -9,7 +9,8 @@
  * the name is X~ID, in OUT itself. Nothing is looked at or made through a link.
  *
  * To replace an earlier result the two folders change names in one step; which of them is the new
- * one shows in its inode number.
+ * one shows in its inode number. A result that says in its result.json that it is of a younger job
+ * of this spool is not replaced: the older one goes, as if it had been replaced at once.
  *
  * A part that is missing has been published, or OUT is not the folder that it lies in: a disk that
  * is not mounted. So a missing part is taken for published only where something says so: its name
@@ -76,6 +77,27 @@ static bool is_result(const struct spool *s, const char *path, size_t n)
         fd >= 0 && fstatat(fd, "result.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
     beneath_close(fd);
     return found;
+}
+
+/* Whether the folder at the path is the result of a younger job. An id beyond the youngest is none
+ * of this spool's. */
+static bool is_younger(const struct spool *s, const char *path, const struct spool_job *job)
+{
+    char text[512] = "";
+    char id[SPOOL_ID_BYTES];
+    char file[PATH_MAX];
+    struct stat st;
+    int fd;
+    if ((size_t)snprintf(file, sizeof(file), "%s/result.json", path) >= sizeof(file) ||
+        beneath_open_file(s->out_fd, file, &st, &fd) != STATUS_OK) {
+        return false;
+    }
+    const ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return sscanf(text, " { \"schema\" : %*d , \"leat\" : \"%*[^\"]\" , \"job\" : \"%22[0-9-]\"",
+                  id) == 1 &&
+           strcmp(id, job->id) > 0 && spool_id_time(id) >= 0 && spool_id_time(id) <= s->last_id_us;
 }
 
 /* Whether there is anything of that name. */
@@ -394,9 +416,13 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
         if (!spool_is_at(job, SPOOL_COMMITTED)) {
             continue;
         }
-        unmarked = mark(s, job) ? unmarked : errno;
-        /* What is left under the part's name now is an earlier result that was replaced. */
-        if (!spool_drop_part(s, job->id)) {
+        const bool marked = mark(s, job);
+        unmarked = marked ? unmarked : errno;
+        /* What is left under the part's name now is an earlier result that was replaced; or one
+         * that is outdated, of which the mark alone tells from now on. */
+        const bool may_go =
+            !job->outdated || (marked && disk_sync_all("publish.marks", s->work_fd) == 0);
+        if (!may_go || !spool_drop_part(s, job->id)) {
             log_warning("'%s': an earlier result stays for now as '.%s': %s", s->out, job->id,
                         strerror(errno));
         }
@@ -439,6 +465,13 @@ static int rename_part(struct spool *s, struct spool_job *const jobs[], size_t a
     int error = disk_rename("publish.name", s->out_fd, part, folder, name) == 0 ? 0 : errno;
     if (error == EEXIST && job->replace && part_inode == job->part_inode &&
         is_result(s, job->published, strlen(job->published))) {
+        if (is_younger(s, job->published, job)) {
+            log_info("'%s/%s' stays: it is of a younger job than %s", s->out, job->published,
+                     job->id);
+            job->outdated = true;
+            close(folder);
+            return 0;
+        }
         const bool done = may_replace(s, jobs, at, known) && replace(s, job, part, folder) == 0;
         error = done ? 0 : errno;
     }

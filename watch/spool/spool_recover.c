@@ -309,9 +309,7 @@ static void learn_ids(struct spool *s, const struct spool_names *list)
         char id[SPOOL_ID_BYTES];
         snprintf(id, sizeof(id), "%s", list->names[i]);
         int64_t us = spool_id_time(id);
-        if (us > s->last_id_us && us < (int64_t)253370764800 * 1000000) { /* the year 9999 */
-            s->last_id_us = us;
-        }
+        spool_learn_id(s, us);
     }
 }
 
