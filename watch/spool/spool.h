@@ -243,7 +243,7 @@ bool spool_is_full(const struct spool *s);
 
 /* Holds a claimed job, or releases it: what spool_recover finds as job->held from then on. Nothing
  * here heeds that: who attempts jobs does. On any thread, also while a step is taken of other jobs.
- * STATUS_IO, STATUS_NO_SPACE. */
+ * STATUS_IO, STATUS_NO_SPACE: one that was not held is not. */
 enum status spool_hold(struct spool *s, const char *id, bool hold) STATUS_MUST_CHECK;
 
 /* What a folder keeps: nothing that has been there for longer, nor more than so many bytes. 0: any.
