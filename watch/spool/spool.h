@@ -257,7 +257,7 @@ struct spool_sweep {
     /* What was removed: inputs in done/, jobs in failed/, and their bytes. */
     size_t n_inputs, n_jobs;
     uint64_t bytes;
-    bool more;       /* of what is to be removed has been left: sweep again */
+    bool more;       /* some has been removed, and some left: sweep again */
     size_t n_errors; /* what could not be looked at, or removed; the first: */
     char why[256];
 };
