@@ -315,6 +315,25 @@ static void whole_jobs_go_and_nothing_that_is_none(void **state)
     holds("failed/20261121-030441-123459/in/a.csv", "123456789\n");
 }
 
+static void what_a_sweep_has_left_goes_also_where_all_is_kept(void **state)
+{
+    (void)state;
+    fail_ten();
+    put("failed/.20261121-030441-123450.gone/in/a.csv", "1");
+    put("failed/.20261121-030441-123450~2.gone/reason.json", "{}");
+    put("failed/.mine.gone/in/a.csv", "1");
+    strcpy(spool_fault->fail_step, "keep.left");
+    spool_fault->error = EIO;
+    struct spool_sweep swept = sweep(all, all);
+    assert_int_equal(swept.n_errors, 2);
+    assert_non_null(strstr(swept.why, ".gone"));
+    spool_fault_clear();
+    swept = sweep(all, all);
+    assert_int_equal(swept.n_errors + swept.n_jobs, 0);
+    are_left(id_format, 0);
+    assert_int_equal(count_entries(root_fd, "failed"), 10 + 1);
+}
+
 static void a_job_that_is_being_put_back_stays(void **state)
 {
     (void)state;
@@ -419,6 +438,7 @@ int main(void)
         TEST(inputs_are_archived_while_jobs_and_files_are_removed),
         TEST(a_stop_ends_it),
         TEST(whole_jobs_go_and_nothing_that_is_none),
+        TEST(what_a_sweep_has_left_goes_also_where_all_is_kept),
         TEST(a_job_that_is_being_put_back_stays),
         TEST(whatever_it_dies_at_the_next_sweep_ends_the_same),
         TEST(a_job_whose_input_goes_while_it_is_archived_ends_all_the_same),

@@ -263,8 +263,9 @@ struct spool_sweep {
 };
 /* Removes what done/ and failed/ are not to keep, the oldest first, at most some thousand files: in
  * done/ regular files, and then folders that are empty and belong to this process's user; in
- * failed/ whole jobs. Reads the first three members of *sweep, which is else 0; sets the others. On
- * any thread, also while a step is taken; one at a time, between spool_recover and spool_close. */
+ * failed/ whole jobs, and, whatever is kept, what a sweep that was cut short has left. Reads the
+ * first three members of *sweep, which is else 0; sets the others. On any thread, also while a step
+ * is taken; one at a time, between spool_recover and spool_close. */
 void spool_sweep(struct spool *s, struct spool_sweep *sweep);
 
 /* ".ID.part", the part folder's name in OUT. */

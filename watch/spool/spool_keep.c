@@ -312,7 +312,9 @@ static void look_at_job(struct holding *h, const char *name, const struct stat *
     beneath_close(fd);
 }
 
-static void look_at_jobs(struct holding *h)
+/* What a sweep that was cut short has left goes; of jobs, where asked for, it is seen how old and
+ * large they are. */
+static void look_at_jobs(struct holding *h, bool is_asked)
 {
     struct dirent *e;
     struct stat st;
@@ -323,8 +325,11 @@ static void look_at_jobs(struct holding *h)
     }
     while (!is_stopped(h->sweep) && (e = readdir(folder)) != NULL) {
         if (is_left(e->d_name)) {
-            (void)disk_remove_tree("keep.left", h->fd, e->d_name);
-        } else if (is_job(e->d_name) && fstatat(h->fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            if (disk_remove_tree("keep.left", h->fd, e->d_name) != 0) {
+                note_error(h->sweep, "failed", e->d_name, errno);
+            }
+        } else if (is_asked && is_job(e->d_name) &&
+                   fstatat(h->fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                    S_ISDIR(st.st_mode) && st.st_dev == h->device) {
             look_at_job(h, e->d_name, &st);
         }
@@ -429,7 +434,7 @@ static void sweep_failed(struct spool *s, struct spool_sweep *sweep)
     if (h == NULL) {
         return;
     }
-    look_at_jobs(h);
+    look_at_jobs(h, is_bounded(&sweep->failed));
     remove_oldest(h, &sweep->failed, remove_job);
     holding_free(h);
 }
@@ -439,7 +444,7 @@ void spool_sweep(struct spool *s, struct spool_sweep *sweep)
     if (is_bounded(&sweep->done)) {
         sweep_done(s, sweep);
     }
-    if (is_bounded(&sweep->failed) && !is_stopped(sweep)) {
+    if (!is_stopped(sweep)) {
         sweep_failed(s, sweep);
     }
 }
