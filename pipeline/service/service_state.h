@@ -282,7 +282,7 @@ json_t *retention_status(const struct service *s);
 
 /* --- hooks.c */
 
-/* The job has ended, and that is on disk: its command is run soon, unless too many wait. */
+/* The job has ended: its command is run soon, unless too many wait. */
 void hooks_done(struct service *s, const struct service_job *job);
 void hooks_failed(struct service *s, const struct service_job *job);
 /* Whether any runs or waits. */

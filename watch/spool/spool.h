@@ -97,10 +97,11 @@ struct spool_job {
                             NULL until known */
     unsigned n_attempts; /* charged */
     enum spool_state state;
-    enum spool_outcome outcome; /* of the last step */
-    char *message;              /* why it was not SPOOL_OK; NULL: no memory, or it was */
-    bool held;                  /* by the administrator: it is not to be attempted */
-    void *user;                 /* the caller's */
+    enum spool_outcome outcome;       /* of the last step */
+    char *message;                    /* why it was not SPOOL_OK; NULL: no memory, or it was */
+    bool held;                        /* by the administrator: it is not to be attempted */
+    char failed[SPOOL_ID_BYTES + 16]; /* its folder in failed/: ID or ID~2; "" until it is there */
+    void *user;                       /* the caller's */
     /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
      * result, whether it has got its name since the start, whether `job` is not yet what the inputs
      * are, whether the attempt that is being begun has been charged, and whether done/FOLDER cannot
