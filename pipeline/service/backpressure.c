@@ -84,7 +84,7 @@ void backpressure_defer(struct service *s, struct service_job *job, const char *
 
 bool backpressure_is_large(struct service *s, struct service_job *job, const char *why)
 {
-    const bool others_ended = job->transient_at != 0 && s->n_done + 1 > job->transient_at;
+    const bool others_ended = job->transient_at != 0 && s->figures.n_done + 1 > job->transient_at;
     job->n_alone += others_ended;
     if (job->large_ms == 0 && job->n_alone >= LARGE_AFTER) {
         job->large_ms = service_now(s);

@@ -309,7 +309,7 @@ static void leave(struct service_job *job)
 
 static void send_back(struct service *s, struct service_job *job, bool charge)
 {
-    s->n_requeued++;
+    s->figures.n_requeued++;
     service_job_happens(s, job, WAIT_RESULT, charge ? EVENT_CHARGED : EVENT_SENT_BACK);
 }
 
@@ -332,7 +332,7 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
 static void on_transient_failure(struct service *s, struct service_job *job, enum status code,
                                  const char *text)
 {
-    bool others_went_on = job->transient_at != 0 && s->n_done + 1 > job->transient_at;
+    bool others_went_on = job->transient_at != 0 && s->figures.n_done + 1 > job->transient_at;
     const bool large = (code == STATUS_NO_SPACE || code == STATUS_NO_MEMORY) &&
                        backpressure_is_large(s, job, text);
     const bool charge =
@@ -342,7 +342,7 @@ static void on_transient_failure(struct service *s, struct service_job *job, enu
         backpressure_pause(s, text);
     }
     if (code != STATUS_CANCELLED && !charge) {
-        job->transient_at = s->n_done + 1;
+        job->transient_at = s->figures.n_done + 1;
     }
     send_back(s, job, charge);
 }

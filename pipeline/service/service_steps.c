@@ -135,7 +135,7 @@ static void redo(struct service *s, struct service_job *job)
     } else {
         await_room(s, job);
     }
-    job->transient_at = s->n_done + 1;
+    job->transient_at = s->figures.n_done + 1;
 }
 
 static void defer(struct service *s, struct service_job *job)
