@@ -4,9 +4,9 @@
  */
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/names/text.h"
 #include "pipeline/status/status_ask.h"
 #include "pipeline/status/status_socket.h"
+#include "pipeline/worker/worker_protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static enum status ask(const char *path, const char *what, const char *job, bool
     json_t *const request = json_object();
     json_t *reply = NULL;
     int failed = json_object_set_new(request, "do", json_string(what));
-    failed |= job != NULL ? json_object_set_new(request, "job", text_json(job)) : 0;
+    failed |= job != NULL ? json_object_set_new(request, "job", worker_pack_name(job)) : 0;
     const enum status code = failed == 0 ? status_socket_request(path, request, &reply)
                                          : status_fail(STATUS_NO_MEMORY, "no memory for a request");
     json_decref(request);

@@ -599,12 +599,42 @@ static enum status replace_earlier(struct publish *p, const struct publish_folde
                   : status_fail_errno(errno, "cannot replace the result '%s'", p->final);
 }
 
-enum status publish_commit(struct publish *p, const struct publish_folder *replace)
+/* How much of FOLDER/NAME are folders that are there: their bytes, 0: none. */
+static size_t length_that_is_there(int out_fd, const char *result)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    size_t n = 0;
+    for (const char *at = result; (at = strchr(at, '/')) != NULL; at++) {
+        snprintf(path, sizeof(path), "%.*s", (int)(at - result), result);
+        if (fstatat(out_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            break;
+        }
+        n = (size_t)(at - result);
+    }
+    return n;
+}
+
+/* Removes the folders of FOLDER/NAME behind those that were there, as far as they are empty. */
+static void remove_made(int out_fd, const char *result, size_t was_there)
+{
+    char path[PATH_MAX];
+    char *slash;
+    snprintf(path, sizeof(path), "%s", result);
+    while ((slash = strrchr(path, '/')) != NULL && (size_t)(slash - path) > was_there) {
+        *slash = '\0';
+        if (unlinkat(out_fd, path, AT_REMOVEDIR) != 0 && errno != ENOENT) {
+            break;
+        }
+    }
+}
+
+static enum status commit(struct publish *p, const struct publish_folder *replace)
 {
     enum { MOST_TRIES = 16 }; /* somebody else makes and removes a folder of that name meanwhile */
-    STATUS_TRY(open_folder(p->out_fd, p->final, true, &p->final_fd, &p->name));
     enum status code = STATUS_OK;
     bool again = true;
+    STATUS_TRY(open_folder(p->out_fd, p->final, true, &p->final_fd, &p->name));
     for (int i = 0; again && i < MOST_TRIES; i++) {
         code = rename_vacant(p, &again);
         if (code == STATUS_EXISTS && replace != NULL) {
@@ -613,13 +643,21 @@ enum status publish_commit(struct publish *p, const struct publish_folder *repla
     }
     close(p->final_fd);
     p->final_fd = -1;
-    if (again) {
-        return status_fail(STATUS_EXISTS,
-                           "'%s' comes and goes in the output folder; see who else writes there",
-                           p->final);
-    }
+    return again
+               ? status_fail(STATUS_EXISTS,
+                             "'%s' comes and goes in the output folder; see who else writes there",
+                             p->final)
+               : code;
+}
+
+enum status publish_commit(struct publish *p, const struct publish_folder *replace)
+{
+    const size_t was_there = length_that_is_there(p->out_fd, p->final);
+    const enum status code = commit(p, replace);
     if (code == STATUS_OK) {
         publish_leave(p);
+    } else {
+        remove_made(p->out_fd, p->final, was_there);
     }
     return code;
 }

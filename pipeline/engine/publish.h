@@ -55,7 +55,7 @@ enum status publish_begin(int out_fd, const char *result, const char *part,
  * STATUS_EXISTS, unless it is the result that is
  * to be replaced: that is exchanged in one step (two, with no result between them, where the file
  * system cannot) and then removed. `replace` NULL: none. On failure the part folder is still there:
- * abandon it. */
+ * abandon it; folders that were made for it are gone, unless something is in them. */
 enum status publish_commit(struct publish *p,
                            const struct publish_folder *replace) STATUS_MUST_CHECK;
 /* Removes part folders that earlier runs left when they were killed: those older than a minute that

@@ -120,7 +120,7 @@ void deferral_add(struct service *s, struct service_job *job, const char *why)
         log_warning("%s: %s; it is tried again later, and others go on", job->name, why);
     }
     job->n_deferrals++;
-    job->n_done_then = s->n_done;
+    job->n_done_then = s->figures.n_done;
     job->attempt_ms = job->again_ms = now + (wait < DEFER_MOST_MS ? wait : DEFER_MOST_MS);
     deferral_note(s, why);
 }
@@ -149,7 +149,7 @@ void deferral_tick(struct service *s)
 
 bool deferral_others_ended(const struct service *s, const struct service_job *job)
 {
-    return job->n_deferrals > 0 && s->n_done > job->n_done_then;
+    return job->n_deferrals > 0 && s->figures.n_done > job->n_done_then;
 }
 
 bool deferral_excludes(const struct service_job *a, const struct service_job *b)

@@ -1,8 +1,9 @@
 /*
  * hooks - on_done and on_failed: the administrator's commands for jobs that have ended. A few run
  * at a time, some wait, and what comes beyond that is left out and counted: nobody waits for them.
- * They are asked for once the job's end is on disk, and remembered nowhere but here: a service that
- * is killed forgets those that wait, and runs none twice.
+ * They are asked for once the job has ended, and remembered nowhere but here: a service that is
+ * killed forgets those that wait, and runs none twice. When the power fails, an end that was not on
+ * disk yet is lost: the next start ends the job again, and its command runs again.
  *
  * Each is a session of its own, so that what it has started ends with it when its time is over.
  */
@@ -428,7 +429,7 @@ void hooks_failed(struct service *s, const struct service_job *job)
 {
     char *path;
     if (s->settings->on_failed != NULL) {
-        const int n = asprintf(&path, "%s/failed/%s", s->settings->spool, job->spool->id);
+        const int n = asprintf(&path, "%s/failed/%s", s->settings->spool, job->spool->failed);
         ask(s, "on_failed", s->settings->on_failed, job, n >= 0 ? path : NULL);
     }
 }

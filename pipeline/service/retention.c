@@ -1,7 +1,8 @@
 /*
  * retention - what done/ and failed/ keep no longer is removed, on libuv's pool beside the steps of
  * the spool: after the start, every few minutes, when the configuration is read again, and at once
- * again while there is more than one sweep takes.
+ * again while there is more than one sweep takes. Where all is kept, the first alone: what an
+ * earlier one has begun is ended.
  */
 #include "pipeline/service/service_state.h"
 
@@ -75,8 +76,9 @@ void retention_tick(struct service *s)
     const uint64_t now = service_now(s);
     const bool is_asked = t->keep_done.age_s > 0 || t->keep_done.bytes > 0 ||
                           t->keep_failed.age_s > 0 || t->keep_failed.bytes > 0;
-    if (!is_asked || !s->is_recovered || s->spool == NULL || s->is_draining ||
-        s->retention.is_sweeping || now < s->retention.due_ms) {
+    const bool is_due = s->retention.due_ms == 0 || (is_asked && now >= s->retention.due_ms);
+    if (!is_due || !s->is_recovered || s->spool == NULL || s->is_draining ||
+        s->retention.is_sweeping) {
         return;
     }
     struct retention_sweep *const r = calloc(1, sizeof(*r));

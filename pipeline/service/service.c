@@ -437,7 +437,6 @@ static void on_tick(uv_timer_t *timer)
     struct service *s = timer->data;
     const double rescan_s = s->settings->rescan_s;
     log_report_dropped();
-    service_rates_tick(s);
     service_figures_tick(&s->figures, !gate_is_open(s), service_now(s));
     service_check_deadlines(s);
     deferral_tick(s);
@@ -447,7 +446,7 @@ static void on_tick(uv_timer_t *timer)
         try_again(s);
     }
     notify_watchdog();
-    notify_status("%zu done, %zu failed, %zu at work%s%s", s->n_done, s->n_failed,
+    notify_status("%zu done, %zu failed, %zu at work%s%s", s->figures.n_done, s->figures.n_failed,
                   s->n_listed[WAIT_RESULT],
                   gate_is_open(s) ? "" : "; paused: ", gate_is_open(s) ? "" : s->gate.why);
     if (s->watcher != NULL && rescan_s > 0 &&

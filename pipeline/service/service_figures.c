@@ -45,24 +45,45 @@ static const char *name_at(size_t place)
     return place < n ? stage_registry[place]->name : place == n ? "archive" : "other";
 }
 
-static size_t minute_at(struct service_figures *f, uint64_t minute)
+static struct figures_count *count_at(struct figures_count *ring, uint64_t at)
 {
-    const size_t i = minute % FIGURES_MINUTES;
-    if (f->minutes[i].minute != minute) {
-        memset(&f->minutes[i], 0, sizeof(f->minutes[i]));
-        f->minutes[i].minute = minute;
+    struct figures_count *const c = &ring[at % FIGURES_MINUTES];
+    if (c->at != at) {
+        *c = (struct figures_count){.at = at};
     }
-    return i;
+    return c;
+}
+
+/* Of the last n minutes, or seconds, of a ring, the present one included. */
+static struct figures_count sum_of(const struct figures_count *ring, uint64_t now, uint64_t n)
+{
+    struct figures_count sum = {.at = now};
+    for (size_t i = 0; i < FIGURES_MINUTES; i++) {
+        if (ring[i].at <= now && now - ring[i].at < n) {
+            sum.done += ring[i].done;
+            sum.failed += ring[i].failed;
+            sum.input_bytes += ring[i].input_bytes;
+        }
+    }
+    return sum;
+}
+
+static void add_done(struct figures_count *c, uint64_t input_bytes)
+{
+    c->done++;
+    c->input_bytes += input_bytes;
 }
 
 void service_figures_done(struct service_figures *f, const char *pipeline, uint64_t input_bytes,
-                          double latency_s, uint64_t minute)
+                          double latency_s, uint64_t second)
 {
-    const size_t place = place_of(pipeline), at = minute_at(f, minute);
+    const size_t place = place_of(pipeline);
+    f->n_done++;
+    f->input_bytes += input_bytes;
     f->pipelines[place].done++;
     f->pipelines[place].input_bytes += input_bytes;
-    f->minutes[at].done++;
-    f->minutes[at].input_bytes += input_bytes;
+    add_done(count_at(f->minutes, second / 60), input_bytes);
+    add_done(count_at(f->seconds, second), input_bytes);
     if (latency_s >= 0) {
         size_t i = 0;
         while (i < FIGURES_BUCKETS && latency_s > bounds_s[i]) {
@@ -73,10 +94,11 @@ void service_figures_done(struct service_figures *f, const char *pipeline, uint6
     }
 }
 
-void service_figures_failed(struct service_figures *f, const char *pipeline, uint64_t minute)
+void service_figures_failed(struct service_figures *f, const char *pipeline, uint64_t second)
 {
+    f->n_failed++;
     f->pipelines[place_of(pipeline)].failed++;
-    f->minutes[minute_at(f, minute)].failed++;
+    count_at(f->minutes, second / 60)->failed++;
 }
 
 /* --- pauses ----------------------------------------------------------------------------------- */
@@ -173,14 +195,32 @@ static json_t *pack_minutes(const struct service_figures *f, uint64_t minute)
     json_t *list = json_array();
     const uint64_t n = minute + 1 < FIGURES_MINUTES ? minute + 1 : FIGURES_MINUTES;
     for (uint64_t m = minute + 1 - n; m <= minute; m++) {
-        const size_t i = m % FIGURES_MINUTES;
-        const bool is_it = f->minutes[i].minute == m;
-        json_array_append_new(
-            list, json_pack("{s:I, s:I, s:I}", "done", (json_int_t)(is_it ? f->minutes[i].done : 0),
-                            "failed", (json_int_t)(is_it ? f->minutes[i].failed : 0), "input_bytes",
-                            (json_int_t)(is_it ? f->minutes[i].input_bytes : 0)));
+        const struct figures_count c = sum_of(f->minutes, m, 1);
+        json_array_append_new(list, json_pack("{s:I, s:I, s:I}", "done", (json_int_t)c.done,
+                                              "failed", (json_int_t)c.failed, "input_bytes",
+                                              (json_int_t)c.input_bytes));
     }
     return list;
+}
+
+static json_t *pack_totals(const struct service_figures *f)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)f->n_done, "failed",
+                     (json_int_t)f->n_failed, "requeued", (json_int_t)f->n_requeued, "input_bytes",
+                     (json_int_t)f->input_bytes);
+}
+
+/* Of what there has been of the last minute, and of the last quarter of an hour. */
+static json_t *pack_rates(const struct service_figures *f, double age_s)
+{
+    enum { MINUTE = 60, QUARTER = 15 };
+    const struct figures_count minute = sum_of(f->seconds, (uint64_t)age_s, MINUTE);
+    const struct figures_count quarter = sum_of(f->minutes, (uint64_t)age_s / 60, QUARTER);
+    const double s = age_s < 1 ? 1 : age_s < MINUTE ? age_s : MINUTE;
+    const double quarter_s = age_s < 1 ? 1 : age_s < 60 * QUARTER ? age_s : 60 * QUARTER;
+    return json_pack("{s:f, s:f, s:f}", "jobs_per_s_1min", (double)minute.done / s,
+                     "jobs_per_s_15min", (double)quarter.done / quarter_s, "bytes_per_s_1min",
+                     (double)minute.input_bytes / s);
 }
 
 static json_t *pack_pauses(const struct service_figures *f)
@@ -193,11 +233,13 @@ static json_t *pack_pauses(const struct service_figures *f)
     return list;
 }
 
-void service_figures_put(const struct service_figures *f, uint64_t minute, json_t *document)
+void service_figures_put(const struct service_figures *f, double age_s, json_t *document)
 {
+    json_object_set_new(document, "totals", pack_totals(f));
+    json_object_set_new(document, "rates", pack_rates(f, age_s));
     json_object_set_new(document, "pipelines", pack_pipelines(f));
     json_object_set_new(document, "latency", pack_latency(f));
-    json_object_set_new(document, "minutes", pack_minutes(f, minute));
+    json_object_set_new(document, "minutes", pack_minutes(f, (uint64_t)age_s / 60));
     json_object_set_new(document, "pauses", pack_pauses(f));
     json_object_set_new(document, "paused_s", json_real((double)f->paused_ms * 1e-3));
 }

@@ -1,6 +1,6 @@
 /*
- * service_figures - what the service counts beyond its totals: jobs by pipeline, how long they took
- * from drop to result, jobs a minute over the last hour, busy time, pauses by cause.
+ * service_figures - what the service counts: jobs and their bytes, in all, by pipeline, and over
+ * the last minute and hour; how long they took from drop to result; busy time; pauses by cause.
  *
  * Knows nothing of the service's jobs and lists. All counts are since the start.
  */
@@ -15,7 +15,7 @@
 enum {
     FIGURES_PIPELINES = 16, /* as many as there may be, with "archive" and "other" */
     FIGURES_BUCKETS = 12,   /* of the latency; one more is for what takes longer */
-    FIGURES_MINUTES = 60,
+    FIGURES_MINUTES = 60,   /* and as many seconds of the last minute */
     FIGURES_LANES = 5
 };
 
@@ -35,8 +35,15 @@ struct figures_busy {
     double cpu_s, device_s, upload_s, download_s;
 };
 
+/* Jobs of a minute, or a second, since the start: those of a ring that are old are not counted. */
+struct figures_count {
+    uint64_t at, done, failed, input_bytes;
+};
+
 /* Zeroed at the start. */
 struct service_figures {
+    size_t n_done, n_failed, n_requeued;
+    uint64_t input_bytes;
     struct {
         uint64_t done, failed, input_bytes;
     } pipelines[FIGURES_PIPELINES];
@@ -45,17 +52,14 @@ struct service_figures {
     uint64_t pauses[FIGURES_CAUSES], paused_ms;
     bool is_paused; /* when it was looked at last, at: */
     uint64_t looked_ms;
-    struct {
-        uint64_t minute; /* since the start; others of the ring are not of the last hour */
-        uint64_t done, failed, input_bytes;
-    } minutes[FIGURES_MINUTES];
+    struct figures_count minutes[FIGURES_MINUTES], seconds[FIGURES_MINUTES];
 };
 
 /* A job has ended. `pipeline` is what its parameters name, NULL for an archive. latency_s: from its
- * drop to its result; negative: not known. */
+ * drop to its result; negative: not known. `second`: since the start. */
 void service_figures_done(struct service_figures *f, const char *pipeline, uint64_t input_bytes,
-                          double latency_s, uint64_t minute);
-void service_figures_failed(struct service_figures *f, const char *pipeline, uint64_t minute);
+                          double latency_s, uint64_t second);
+void service_figures_failed(struct service_figures *f, const char *pipeline, uint64_t second);
 
 /* A pause begins. Its cause is what the words say: by then nothing else is left of it. */
 void service_figures_pause(struct service_figures *f, const char *why);
@@ -67,9 +71,10 @@ void service_figures_tick(struct service_figures *f, bool is_paused, uint64_t no
  * positive number, adds nothing. */
 void service_figures_busy(struct figures_busy *busy, const json_t *said);
 
-/* Adds the keys "pipelines", "latency", "minutes" (of the last hour, the present one last) and
- * "pauses" to the document; one that memory lacks for is left out. */
-void service_figures_put(const struct service_figures *f, uint64_t minute, json_t *document);
+/* Adds the keys "totals", "rates", "pipelines", "latency", "minutes" (of the last hour, the present
+ * one last), "pauses" and "paused_s" to the document; one that memory lacks for is left out. age_s:
+ * since the start. */
+void service_figures_put(const struct service_figures *f, double age_s, json_t *document);
 /* {"lanes": [{"lane", "busy_s"}], "cpu_s", "device_s", "upload_s", "download_s"}; NULL: no memory.
  */
 json_t *service_figures_pack_busy(const struct figures_busy *busy);

@@ -239,12 +239,12 @@ static size_t flush(struct service *s)
     return n;
 }
 
-/* A request: {"do": "hold", "release" or "delete", "job": WHICH} or {"do": "flush"}. */
+/* A request: {"do": "hold", "release" or "delete", "job": WHICH} or {"do": "flush"}; WHICH is
+ * bytes, as worker_pack_name() has them. */
 static void take(void *user, const json_t *request, const struct status_request *from)
 {
     struct service *const s = user;
     const char *const what = json_string_value(json_object_get(request, "do"));
-    const char *const which = json_string_value(json_object_get(request, "job"));
     char sentence[SENTENCE_BYTES];
     size_t kind = 0;
     while (kind < sizeof(names) / sizeof(*names) &&
@@ -260,11 +260,13 @@ static void take(void *user, const json_t *request, const struct status_request 
         return;
     }
     struct hand *const hand = calloc(1, sizeof(*hand));
-    if (hand == NULL || which == NULL || kind == sizeof(names) / sizeof(*names) ||
-        (hand->which = strdup(which)) == NULL || !s->is_recovered) {
-        free(hand != NULL ? hand->which : NULL);
+    if (hand == NULL || kind == sizeof(names) / sizeof(*names) || !s->is_recovered ||
+        (hand->which = worker_unpack_name(json_object_get(request, "job"))) == NULL) {
         free(hand);
-        answer(s, from, false, !s->is_recovered ? "the service is starting" : "not understood");
+        answer(s, from, false,
+               s->is_draining     ? "the service is stopping"
+               : !s->is_recovered ? "the service is starting"
+                                  : "not understood");
         return;
     }
     hand->service = s;

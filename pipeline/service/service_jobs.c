@@ -288,7 +288,7 @@ static void leave(struct service_job *job)
 
 static void send_back(struct service *s, struct service_job *job, bool charge)
 {
-    s->n_requeued++;
+    s->figures.n_requeued++;
     service_job_happens(s, job, WAIT_RESULT, charge ? EVENT_CHARGED : EVENT_SENT_BACK);
 }
 

@@ -8,6 +8,7 @@
 #include "pipeline/service/service_state.h"
 
 #include "formats/base/log.h"
+#include "pipeline/names/text.h"
 #include "pipeline/page/page_listen.h"
 #include "pipeline/page/page_process.h"
 
@@ -274,7 +275,7 @@ json_t *service_page_pack(const struct service *s)
     if (p == NULL) {
         return json_null();
     }
-    return json_pack("{s:s, s:i, s:i, s:s}", "address", p->listener.address, "pid",
+    return json_pack("{s:o, s:i, s:i, s:o}", "address", text_json(p->listener.address), "pid",
                      p->is_running ? p->process.pid : 0, "restarts", (int)p->n_restarts, "why",
-                     p->why);
+                     text_json(p->why));
 }

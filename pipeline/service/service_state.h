@@ -6,7 +6,7 @@
  *   service_steps.c      jobs at the spool
  *   service_jobs.c       jobs at workers, and who is to blame for a worker's death
  *   service_workers.c    which workers there are, and their processes
- *   service_status.c     figures, and the document of `leat status`
+ *   service_status.c     the document of `leat status`; service_figures.c: its figures
  *   health.c             the spool's folders
  *   deferral.c           the gate, and jobs that are tried again later
  *   readiness_batch.c    files in in/; service_inbox.c: the jobs that they make
@@ -100,7 +100,7 @@ enum {
     SERVICE_ALONE = 2, /* for suspects */
     SERVICE_WORKERS = SETTINGS_MOST_DEVICES + 1 /* the CPU */ + SERVICE_ALONE
 };
-enum { SERVICE_SHOWN = 20, SERVICE_MINUTES = 15, SERVICE_WHY_BYTES = 512 };
+enum { SERVICE_SHOWN = 20, SERVICE_WHY_BYTES = 512 };
 
 /* A job that has ended, for `leat status`. */
 struct service_past {
@@ -187,18 +187,11 @@ struct service {
     size_t n_troubles;               /* folders, and what is in them, that cannot be looked at */
     uint64_t trouble_ms;             /* since when */
     bool is_troubled;                /* by the look that is being reported */
-    size_t n_done, n_failed, n_requeued;
-    size_t n_failed_gone; /* of the last failures: have left failed/ */
-    uint64_t input_bytes;
+    size_t n_failed_gone;            /* of the last failures: have left failed/ */
     struct service_past done[SERVICE_SHOWN], failed[SERVICE_SHOWN]; /* rings */
     struct service_figures figures;
     struct figures_busy busy[SERVICE_WORKERS]; /* by the place of workers */
     struct service_page *page;                 /* NULL: none is asked for */
-    struct {
-        unsigned jobs;
-        uint64_t bytes;
-    } seconds[60], minutes[SERVICE_MINUTES]; /* rings, by time since the start */
-    uint64_t second;                         /* the present one */
 };
 
 static inline uint64_t service_now(const struct service *s)
@@ -297,7 +290,7 @@ json_t *retention_status(const struct service *s);
 
 /* --- hooks.c */
 
-/* The job has ended, and that is on disk: its command is run soon, unless too many wait. */
+/* The job has ended: its command is run soon, unless too many wait. */
 void hooks_done(struct service *s, const struct service_job *job);
 void hooks_failed(struct service *s, const struct service_job *job);
 /* Whether any runs or waits. */
@@ -391,8 +384,6 @@ void service_worker_sick(struct service_worker *w, const char *why);
 
 void service_count_done(struct service *s, const struct service_job *job);
 void service_count_failed(struct service *s, const struct service_job *job);
-/* Goes on to the present second. */
-void service_rates_tick(struct service *s);
 void service_past_free(struct service *s);
 /* Jobs that have ended with recovery. */
 void service_count_recovered(struct service *s, struct spool_recovery *found);

@@ -1,6 +1,6 @@
 /*
- * service_status - what the service says of itself: the document of `leat status`, the last jobs,
- * and rates over the last minutes.
+ * service_status - what the service says of itself: the document of `leat status`, and the last
+ * jobs.
  */
 #include "pipeline/service/service_state.h"
 
@@ -14,18 +14,7 @@
 
 enum { WAITING_SHOWN = 100, FLIGHT_SHOWN = 200, QUEUED_SHOWN = 100 };
 
-/* --- counting --------------------------------------------------------------------------------- */
-
-void service_rates_tick(struct service *s)
-{
-    const uint64_t second = (service_now(s) - s->started_ms) / 1000;
-    for (; s->second < second; s->second++) { /* a new second begins; old figures go */
-        memset(&s->seconds[(s->second + 1) % 60], 0, sizeof(s->seconds[0]));
-        if ((s->second + 1) % 60 == 0) {
-            memset(&s->minutes[(s->second + 1) / 60 % SERVICE_MINUTES], 0, sizeof(s->minutes[0]));
-        }
-    }
-}
+/* --- jobs that have ended --------------------------------------------------------------------- */
 
 static void free_past(struct service_past *past)
 {
@@ -92,10 +81,10 @@ static char *output_that_ends(const struct service_job *job, const char *end)
     return NULL;
 }
 
-/* Minutes since the start. */
-static uint64_t minute_of(const struct service *s)
+/* Since the start. */
+static uint64_t second_of(const struct service *s)
 {
-    return (service_now(s) - s->started_ms) / 60000;
+    return (service_now(s) - s->started_ms) / 1000;
 }
 
 static double age_s(const struct service *s, uint64_t since_ms)
@@ -109,7 +98,7 @@ void service_count_done(struct service *s, const struct service_job *job)
     for (size_t i = 0; i < job->spool->n_files; i++) {
         bytes += job->spool->files[i].size;
     }
-    struct service_past *past = remember(s->done, s->n_done, job);
+    struct service_past *past = remember(s->done, s->figures.n_done, job);
     past->result = copy(job->spool->published);
     past->report = output_that_ends(job, "report.html");
     past->picture = output_that_ends(job, ".png");
@@ -117,23 +106,16 @@ void service_count_done(struct service *s, const struct service_job *job)
         past->picture = output_that_ends(job, ".svg");
     }
     past->warnings = json_incref(job->warnings);
-    service_rates_tick(s);
-    s->seconds[s->second % 60].jobs++;
-    s->seconds[s->second % 60].bytes += bytes;
-    s->minutes[s->second / 60 % SERVICE_MINUTES].jobs++;
-    s->input_bytes += bytes;
-    s->n_done++;
     service_figures_done(&s->figures, past->pipeline, bytes,
-                         job->found_ms > 0 ? age_s(s, job->found_ms) : -1.0, minute_of(s));
+                         job->found_ms > 0 ? age_s(s, job->found_ms) : -1.0, second_of(s));
 }
 
 void service_count_failed(struct service *s, const struct service_job *job)
 {
-    struct service_past *past = remember(s->failed, s->n_failed, job);
+    struct service_past *past = remember(s->failed, s->figures.n_failed, job);
     past->kind = copy(job->kind);
     past->text = copy(job->text);
-    s->n_failed++;
-    service_figures_failed(&s->figures, past->pipeline, minute_of(s));
+    service_figures_failed(&s->figures, past->pipeline, second_of(s));
 }
 
 void service_count_recovered(struct service *s, struct spool_recovery *found)
@@ -286,23 +268,6 @@ static json_t *pack_workers(const struct service *s)
                       text_json(why), "busy", service_figures_pack_busy(&s->busy[w->place])));
     }
     return list;
-}
-
-static json_t *pack_rates(const struct service *s)
-{
-    double jobs = 0, bytes = 0, jobs_15 = 0;
-    for (size_t i = 0; i < 60; i++) {
-        jobs += s->seconds[i].jobs;
-        bytes += (double)s->seconds[i].bytes;
-    }
-    for (size_t i = 0; i < SERVICE_MINUTES; i++) {
-        jobs_15 += s->minutes[i].jobs;
-    }
-    const double age = age_s(s, s->started_ms);
-    const double minute = age < 1 ? 1 : age < 60 ? age : 60;
-    const double quarter = age < 1 ? 1 : age < 60 * SERVICE_MINUTES ? age : 60 * SERVICE_MINUTES;
-    return json_pack("{s:f, s:f, s:f}", "jobs_per_s_1min", jobs / minute, "jobs_per_s_15min",
-                     jobs_15 / quarter, "bytes_per_s_1min", bytes / minute);
 }
 
 /* Whether the job waits for something that is not its turn, and for what. */
@@ -474,20 +439,16 @@ json_t *service_status(const struct service *s)
     json_object_set_new(m, "n_queued", json_integer((json_int_t)count_queued(s)));
     json_object_set_new(m, "queued", pack_queued(s));
     json_object_set_new(m, "in_flight", pack_flight(s));
-    json_object_set_new(m, "done", pack_past(s->done, s->n_done, false));
-    json_object_set_new(m, "n_failed", json_integer((json_int_t)(s->n_failed - s->n_failed_gone)));
-    json_object_set_new(m, "failed", pack_past(s->failed, s->n_failed, true));
-    json_object_set_new(m, "totals",
-                        json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)s->n_done, "failed",
-                                  (json_int_t)s->n_failed, "requeued", (json_int_t)s->n_requeued,
-                                  "input_bytes", (json_int_t)s->input_bytes));
-    json_object_set_new(m, "rates", pack_rates(s));
+    json_object_set_new(m, "done", pack_past(s->done, s->figures.n_done, false));
+    json_object_set_new(m, "n_failed",
+                        json_integer((json_int_t)(s->figures.n_failed - s->n_failed_gone)));
+    json_object_set_new(m, "failed", pack_past(s->failed, s->figures.n_failed, true));
     json_object_set_new(m, "hooks", hooks_status(s));
     json_object_set_new(m, "removed", retention_status(s));
     json_object_set_new(m, "workers", pack_workers(s));
     json_object_set_new(m, "n_running", json_integer((json_int_t)service_jobs_begun(s)));
     json_object_set_new(m, "oldest_queued_s", json_real(oldest_queued_s(s)));
     json_object_set_new(m, "page", service_page_pack(s));
-    service_figures_put(&s->figures, minute_of(s), m);
+    service_figures_put(&s->figures, age_s(s, s->started_ms), m);
     return m;
 }

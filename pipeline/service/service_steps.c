@@ -190,7 +190,7 @@ static void tell_failed(struct service *s, struct service_job *job)
     service_count_failed(s, job);
     deferral_end(s, job);
     log_warning("%s%s%s; moved to failed/%s", is_named ? "" : job->name, is_named ? "" : ": ", text,
-                job->spool->id);
+                job->spool->failed);
     hooks_failed(s, job);
     service_job_free(job);
 }

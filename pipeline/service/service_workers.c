@@ -416,7 +416,7 @@ static void on_message(void *user, const json_t *message)
         if (code == STATUS_BAD_ARGUMENT && !w->service->is_open) { /* nothing will ever begin */
             log_error("%s", w->why);
             w->service->exit_status = 2;
-            w->service->is_draining = true;
+            w->service->is_draining = w->service->is_changed = true;
         }
     } else {
         w->service->worker_events->message(w, message);

@@ -261,6 +261,31 @@ static void existing_folder_stays_when_the_new_one_cannot_follow(void **state)
     assert_int_equal(unlinkat(out_fd, "back", AT_REMOVEDIR), 0);
 }
 
+/* Of those that were there before, empty as they are, none goes. */
+static void folders_that_were_made_go_when_the_result_cannot_follow(void **state)
+{
+    static const char *const there[] = {"", "sub", "sub/deep"};
+    (void)state;
+    const size_t before = count_entries(folder);
+    for (size_t k = 0; k < 3; k++) {
+        struct publish p;
+        if (k > 0) {
+            assert_int_equal(mkdirat(out_fd, there[k], 0777), 0);
+        }
+        assert_int_equal(publish_begin(out_fd, "sub/deep/deeper/x", NULL, &p), STATUS_OK);
+        put_file(p.part_fd, "x", "1");
+        renames_until_failure = 1;
+        assert_int_equal(publish_commit(&p, NULL), STATUS_IO);
+        assert_int_equal(renames_until_failure, 0);
+        publish_abandon(&p);
+        assert_int_equal(count_entries(folder), before + (k > 0));
+        assert_int_equal(faccessat(out_fd, "sub/deep", F_OK, 0), k > 1 ? 0 : -1);
+        assert_int_equal(faccessat(out_fd, "sub/deep/deeper", F_OK, 0), -1);
+    }
+    assert_int_equal(unlinkat(out_fd, "sub/deep", AT_REMOVEDIR), 0);
+    assert_int_equal(unlinkat(out_fd, "sub", AT_REMOVEDIR), 0);
+}
+
 static struct publish_folder identity_of(const char *stem)
 {
     struct stat st;
@@ -620,6 +645,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(existing_folder_is_replaced_where_names_cannot_be_exchanged,
                                         no_flags, all_flags),
         cmocka_unit_test_setup_teardown(existing_folder_stays_when_the_new_one_cannot_follow,
+                                        no_flags, all_flags),
+        cmocka_unit_test_setup_teardown(folders_that_were_made_go_when_the_result_cannot_follow,
                                         no_flags, all_flags),
         cmocka_unit_test(result_that_is_not_the_judged_one_is_not_replaced),
         cmocka_unit_test_teardown(gap_between_two_steps_of_another_is_no_success, all_flags),

@@ -16,7 +16,7 @@
 static json_t *document_of(const struct service_figures *f, uint64_t minute)
 {
     json_t *d = json_object();
-    service_figures_put(f, minute, d);
+    service_figures_put(f, 60.0 * (double)minute, d);
     return d;
 }
 
@@ -86,8 +86,8 @@ static void minutes_are_of_the_last_hour_alone(void **state)
     (void)state;
     struct service_figures f = {0};
     service_figures_done(&f, "pearson", 3, 0, 0);
-    service_figures_failed(&f, "pearson", 1);
-    service_figures_done(&f, "pearson", 4, 0, 60); /* in the place of the first */
+    service_figures_failed(&f, "pearson", 60);
+    service_figures_done(&f, "pearson", 4, 0, 3600); /* in the place of the first */
     json_t *d = document_of(&f, 60);
     const json_t *minutes = json_object_get(d, "minutes");
     assert_int_equal(json_array_size(minutes), FIGURES_MINUTES);
@@ -106,6 +106,41 @@ static void minutes_are_of_the_last_hour_alone(void **state)
     struct service_figures none = {0};
     d = document_of(&none, 0);
     assert_int_equal(json_array_size(json_object_get(d, "minutes")), 1);
+    json_decref(d);
+}
+
+static double rate(const struct service_figures *f, double age_s, const char *key)
+{
+    json_t *d = json_object();
+    service_figures_put(f, age_s, d);
+    const double value = json_real_value(json_object_get(json_object_get(d, "rates"), key));
+    json_decref(d);
+    return value;
+}
+
+static void rates_are_of_the_last_minute_and_quarter_of_an_hour(void **state)
+{
+    (void)state;
+    struct service_figures f = {0};
+    for (uint64_t second = 0; second < 2000; second++) { /* one a second, of ten bytes */
+        service_figures_done(&f, "pearson", 10, 0, second);
+    }
+    assert_true(rate(&f, 1999.9, "jobs_per_s_1min") == 1);
+    assert_true(rate(&f, 1999.9, "bytes_per_s_1min") == 10);
+    assert_true(rate(&f, 2028.0, "jobs_per_s_1min") == 31.0 / 60); /* 1969 to 1999 */
+    assert_true(rate(&f, 2059.0, "jobs_per_s_1min") == 0);
+    /* 33 minutes and a part: the quarter is of the present minute and 14 before */
+    assert_true(rate(&f, 2039.0, "jobs_per_s_15min") == (2000 - 19 * 60) / 900.0);
+    assert_true(rate(&f, 2000 + 900.0, "jobs_per_s_15min") == 0);
+    struct service_figures young = {0};
+    service_figures_done(&young, "pearson", 10, 0, 0);
+    assert_true(rate(&young, 0.5, "jobs_per_s_1min") == 1);
+    assert_true(rate(&young, 4.0, "jobs_per_s_15min") == 0.25);
+    service_figures_failed(&young, "pearson", 4);
+    json_t *d = document_of(&young, 1);
+    const json_t *totals = json_object_get(d, "totals");
+    assert_true(number(totals, "done") == 1 && number(totals, "failed") == 1);
+    assert_true(number(totals, "input_bytes") == 10 && number(totals, "requeued") == 0);
     json_decref(d);
 }
 
@@ -156,6 +191,7 @@ int main(void)
         cmocka_unit_test(jobs_are_counted_by_pipeline),
         cmocka_unit_test(buckets_count_up_to_their_bound),
         cmocka_unit_test(minutes_are_of_the_last_hour_alone),
+        cmocka_unit_test(rates_are_of_the_last_minute_and_quarter_of_an_hour),
         cmocka_unit_test(the_words_of_a_pause_say_its_cause),
         cmocka_unit_test(what_a_worker_says_is_added_and_nonsense_is_not),
     };

@@ -31,7 +31,7 @@ static int set_up(void **state)
 {
     (void)state;
     struct service *s = &service;
-    *s = (struct service){.n_done = 3};
+    *s = (struct service){.figures.n_done = 3};
     s->settings = malloc(sizeof(*s->settings));
     assert_non_null(s->settings);
     *s->settings = must_parse("watch --spool /nowhere");
@@ -104,7 +104,7 @@ static bool has_acted(const struct service *s, enum service_action action,
     case ACTION_NONE:
         return job->again_ms == 0 && job->n_deferrals == 0 && job->kind == NULL;
     case ACTION_FORGET:
-        return s->n_done == 3 && s->n_failed == 0;
+        return s->figures.n_done == 3 && s->figures.n_failed == 0;
     case ACTION_AWAIT_WRITER:
     case ACTION_BACK_OFF:
         return job->again_ms > NOW_MS && job->n_deferrals == 0;
@@ -120,9 +120,9 @@ static bool has_acted(const struct service *s, enum service_action action,
     case ACTION_GIVE_UP:
         return strcmp(job->text, "2 attempts ended without a result; the last: unknown") == 0;
     case ACTION_TELL_DONE:
-        return s->n_done == 4;
+        return s->figures.n_done == 4;
     case ACTION_TELL_FAILED:
-        return s->n_failed == 1;
+        return s->figures.n_failed == 1;
     default:
         return false;
     }

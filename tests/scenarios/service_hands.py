@@ -34,10 +34,9 @@ s.until(lambda: s.status()["in_flight"], "a long job")
 long = s.status()["in_flight"][0]["id"]
 for i in range(N):
     s.drop(f"sub{i % 2}/{i}.clusters.csv", table(seed=i))
-s.until(lambda: len(queued(s)) >= 6, "jobs that wait behind it")
-names = sorted(queued(s))[:6]
-held, again, deleted, both, put_back, other = names
-ids = {name: queued(s)[name]["id"] for name in names}
+waiting = s.until(lambda: len(jobs := queued(s)) >= 6 and jobs, "jobs that wait behind it")
+ids = {name: waiting[name]["id"] for name in sorted(waiting)[:6]}
+held, again, deleted, both, put_back, other = ids
 
 # By a file's name, with in/ or without, or by ID; what is not so is said.
 leat(s, "hold", held, says=f"{held}: held")
@@ -96,6 +95,23 @@ s.until(lambda: s.status()["totals"]["done"] == N - 1, "the one that was held")
 s.check(work(s) == {long} and not s.waits(), "left over")
 s.stop()
 leat(s, "flush", status=2, says="no service answers")
+
+# Names are bytes. A service that is stopping says that of itself.
+s = Service("spool", "-c", "leat.conf", "--jobs", "1", "--drain", "1000")
+s.until(lambda: s.status()["in_flight"], "the long job")
+for i in range(N):
+    s.drop(f"more{i}.clusters.csv", table(seed=i))
+s.until(lambda: len(work(s)) == N + 1, "jobs before the next one")
+raw = os.fsdecode(b"in/sub0/50%\xff.clusters.csv")
+s.drop(raw[3:], table(seed=3))
+s.until(lambda: "in/sub0/50%\ufffd.clusters.csv" in queued(s), "a job whose name is not UTF-8")
+leat(s, "hold", raw, says="held")
+s.check(queued(s)["in/sub0/50%\ufffd.clusters.csv"]["held"], queued(s))
+s.process.send_signal(signal.SIGTERM)
+s.until(lambda: s.status()["state"] == "draining", "a drain")
+leat(s, "flush", status=2, says="the service is stopping")
+leat(s, "release", raw, status=2, says="the service is stopping")
+s.stop()
 
 # Who may ask for the status may not do this.
 if os.geteuid() == 0 and shutil.which("setpriv"):

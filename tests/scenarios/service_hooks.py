@@ -151,4 +151,21 @@ s.until(lambda: os.path.exists("told.done"), "a command for what was found at th
 s.check(f"LEAT_ID={ID}" in lines("told.done") and lines("told.done")[1] == s.spool + "/out/d", lines("told.done"))
 s.stop()
 s.is_clean()
+
+# One that has failed, whose place in failed/ is taken.
+BAD = "20200102-030405-000007"
+os.makedirs(f"spool/.work/{BAD}/in")
+for path, text in ((f"spool/failed/{BAD}", ""), (f"spool/.work/{BAD}/in/e.clusters.csv", table()),
+                   (f"spool/.work/{BAD}/reason.json", json.dumps({"schema": 1, "kind": "x", "reason": "because"})),
+                   (f"spool/.work/{BAD}/job", json.dumps({"schema": 1, "id": BAD, "folder": "", "stem": "e", "parameters": {}, "inputs": [
+                       {"name": "e.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}))):
+    with open(path, "w") as f:
+        f.write(text)
+os.unlink("told.failed")
+s = Service("spool", "--on-failed", told)
+s.until(lambda: os.path.exists("told.failed"), "a command for a failure that was found at the start")
+s.check(lines("told.failed")[1] == f"{s.spool}/failed/{BAD}~2" and s.has(f"failed/{BAD}~2/reason.json"), lines("told.failed"))
+s.check({"LEAT_KIND=x", "LEAT_REASON=because"} <= set(lines("told.failed")), lines("told.failed"))
+s.stop()
+s.is_clean()
 print("what commands are told, and that nobody waits for them")

@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -59,6 +60,16 @@ def get(address, path="/", method="GET", host="localhost", **headers):
 def start(spool, http, *more, wait=True):
     s = Service(spool, "--http", http, *more, wait=wait)
     return s, s.until(lambda: (s.status().get("page") or {}).get("pid") and s.status()["page"]["address"], "a page")
+
+
+def pid_of_page(service):
+    """Without a question, for which a service needs a descriptor; 0: there is none."""
+    with open(f"/proc/{service}/task/{service}/children") as f:
+        for pid in f.read().split():
+            with open(f"/proc/{pid}/cmdline", "rb") as line:
+                if line.read().split(b"\0")[1:2] == [b"page"]:
+                    return int(pid)
+    return 0
 
 
 def metrics_of(text):
@@ -253,6 +264,14 @@ s.until(lambda: s.status()["page"]["restarts"] == 1 and s.status()["page"]["pid"
 s.check("the page's process has ended: killed by signal 9" in s.said(), "the log")
 s.until(lambda: get(page, "/metrics").status == 200, "its answer")
 s.check(metrics_of(get(page, "/metrics").text())["leat_page_restarts_total"][""] == 1, "restarts")
+# One that cannot be started: later it can.
+few = resource.prlimit(s.process.pid, resource.RLIMIT_NOFILE)
+resource.prlimit(s.process.pid, resource.RLIMIT_NOFILE, (3, few[1]))
+os.kill(s.until(lambda: pid_of_page(s.process.pid), "the page's process"), signal.SIGKILL)
+s.until(lambda: "it cannot be started: too many open files" in s.said(), "no descriptors")
+resource.prlimit(s.process.pid, resource.RLIMIT_NOFILE, few)
+s.until(lambda: (s.status().get("page") or {}).get("pid"), "a process once more")
+s.until(lambda: get(page, "/metrics").status == 200, "its answer, once more")
 s.drop("after.clusters.csv", table(seed=5))
 s.done(["after.clusters.csv"], "a job after that")
 
@@ -312,6 +331,16 @@ page = s.until(lambda: (s.status()["page"] or {}).get("address"), "the page at s
 s.check(page == "http://127.0.0.1:%d/" % listener.getsockname()[1] and get(page).status == 200, page)
 s.stop()
 socket.create_connection(listener.getsockname(), WAIT_S).close()  # systemd's socket is not shut down
+
+# A path is bytes, and so is the reason why nothing listens there: another does.
+taken = "unix:" + os.path.join(os.path.dirname(path), os.fsdecode(b"\xff.sock"))
+other, page = start("spool", taken)
+other.check(page.endswith("/\ufffd.sock"), page)
+s = Service("second", "--http", taken)
+why = s.until(lambda: (s.status().get("page") or {}).get("why"), "why there is no page")
+s.check("/\ufffd.sock'" in why and "answers there" in why, why)
+s.stop()
+other.stop()
 
 # --- a service that does not run ---------------------------------------------------------------------------------
 

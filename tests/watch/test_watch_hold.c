@@ -81,6 +81,29 @@ static void what_cannot_be_put_on_disk_is_said(void **state)
     spool_job_free(job);
 }
 
+static void a_hold_that_is_said_to_have_failed_holds_at_no_later_start(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_claimed_job();
+    unsigned n_failed = 0;
+    bool is_reached = true;
+    for (unsigned long k = 1; is_reached; k++) {
+        spool_fault_clear();
+        spool_fault->fail_at = k;
+        spool_fault->error = EIO;
+        const enum status code = spool_hold(s, job->id, true);
+        is_reached = spool_fault->n_changes >= k;
+        n_failed += code != STATUS_OK;
+        spool_fault_clear();
+        spool_job_free(job);
+        job = found_job();
+        assert_int_equal(job->held, code == STATUS_OK);
+        assert_int_equal(spool_hold(s, job->id, false), STATUS_OK);
+    }
+    assert_true(n_failed >= 4); /* the file, its line, both on disk */
+    spool_job_free(job);
+}
+
 /* A child that holds the job, or releases it, dies before or after its k-th change; false: it makes
  * no k-th. */
 static bool dies_at(const struct spool_job *job, bool hold, unsigned long k, bool before)
@@ -130,6 +153,7 @@ int main(void)
         TEST(a_hold_is_found_at_the_next_start_and_so_is_its_end),
         TEST(a_held_job_that_ends_leaves_nothing),
         TEST(what_cannot_be_put_on_disk_is_said),
+        TEST(a_hold_that_is_said_to_have_failed_holds_at_no_later_start),
         TEST(whatever_instant_it_dies_at_the_job_is_held_or_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

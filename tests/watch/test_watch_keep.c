@@ -204,6 +204,87 @@ static void what_cannot_be_removed_is_told_and_nothing_goes_in_its_place(void **
     assert_true(is_there(root_fd, "done/3.csv"));
 }
 
+enum { MANY = 8192 + 10 }; /* more than one sweep removes */
+
+static void put_many(const char *folder)
+{
+    char path[64];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(path, sizeof(path), "%s/%05d.csv", folder, i);
+        put(path, "1");
+    }
+}
+
+static void another_sweep_is_asked_for_where_one_has_removed_something(void **state)
+{
+    (void)state;
+    put_many("done");
+    strcpy(spool_fault->fail_step, "keep.input");
+    spool_fault->error = EPERM;
+    struct spool_sweep swept = sweep(bytes(1), all);
+    assert_int_equal(swept.n_inputs, 0);
+    assert_true(swept.n_errors > 0);
+    assert_false(swept.more);
+    spool_fault_clear();
+    swept = sweep(bytes(1), all);
+    assert_int_equal(swept.n_inputs, 8192);
+    assert_true(swept.more);
+    swept = sweep(bytes(1), all);
+    assert_int_equal(swept.n_inputs, 9);
+    assert_false(swept.more);
+}
+
+/* As a user whom rights bind. */
+static void what_lies_in_folders_that_cannot_be_written_keeps_nothing_else(void **state)
+{
+    (void)state;
+    const uid_t self = geteuid(), user = self == 0 ? 65534 : self;
+    put_many("done/theirs");
+    put_ten("done/ours");
+    assert_int_equal(fchownat(root_fd, "done/theirs", user, (gid_t)-1, 0), 0);
+    assert_int_equal(fchownat(root_fd, "done/ours", user, (gid_t)-1, 0), 0);
+    assert_int_equal(fchmodat(root_fd, "done/theirs", 0555, 0), 0);
+    assert_int_equal(seteuid(user), 0);
+    const struct spool_sweep swept = sweep(bytes(34), all);
+    assert_int_equal(seteuid(self), 0);
+    assert_int_equal(swept.n_inputs, 7);
+    are_left("done/ours/%d.csv", 7);
+    assert_int_equal(swept.n_errors, MANY);
+    assert_non_null(strstr(swept.why, "done/theirs/"));
+    assert_false(swept.more);
+}
+
+/* A change on disk is recorded: sees whether an input could be archived meanwhile. */
+static ssize_t look_at_lock(void *n_locked, const char *text, size_t n)
+{
+    const bool is_free = pthread_mutex_trylock(&s->archiving) == 0;
+    if (is_free) {
+        pthread_mutex_unlock(&s->archiving);
+    }
+    *(unsigned *)n_locked += !is_free && strncmp(text, "rmdir", 5) != 0;
+    return (ssize_t)n;
+}
+
+static void inputs_are_archived_while_jobs_and_files_are_removed(void **state)
+{
+    (void)state;
+    unsigned n_locked = 0;
+    put_ten("done/sub");
+    fail_ten();
+    FILE *const trace = fopencookie(&n_locked, "w", (cookie_io_functions_t){.write = look_at_lock});
+    assert_non_null(trace);
+    spool_fault->trace = trace;
+    struct spool_sweep swept = sweep(all, bytes(1));
+    assert_int_equal(swept.n_jobs, 10);
+    const unsigned long n_before = spool_fault->n_changes;
+    assert_true(n_before >= 50);
+    swept = sweep(bytes(1), all);
+    spool_fault_clear();
+    fclose(trace);
+    assert_int_equal(swept.n_inputs, 10);
+    assert_int_equal(n_locked, 0);
+}
+
 static void a_stop_ends_it(void **state)
 {
     (void)state;
@@ -232,6 +313,25 @@ static void whole_jobs_go_and_nothing_that_is_none(void **state)
     are_left(id_format, 5);
     assert_int_equal(count_entries(root_fd, "failed"), 5 + 2);
     holds("failed/20261121-030441-123459/in/a.csv", "123456789\n");
+}
+
+static void what_a_sweep_has_left_goes_also_where_all_is_kept(void **state)
+{
+    (void)state;
+    fail_ten();
+    put("failed/.20261121-030441-123450.gone/in/a.csv", "1");
+    put("failed/.20261121-030441-123450~2.gone/reason.json", "{}");
+    put("failed/.mine.gone/in/a.csv", "1");
+    strcpy(spool_fault->fail_step, "keep.left");
+    spool_fault->error = EIO;
+    struct spool_sweep swept = sweep(all, all);
+    assert_int_equal(swept.n_errors, 2);
+    assert_non_null(strstr(swept.why, ".gone"));
+    spool_fault_clear();
+    swept = sweep(all, all);
+    assert_int_equal(swept.n_errors + swept.n_jobs, 0);
+    are_left(id_format, 0);
+    assert_int_equal(count_entries(root_fd, "failed"), 10 + 1);
 }
 
 static void a_job_that_is_being_put_back_stays(void **state)
@@ -333,8 +433,12 @@ int main(void)
         TEST(other_file_systems_stay_and_so_do_jobs_that_hold_one),
         TEST(empty_folders_of_the_service_go_with_the_last_file),
         TEST(what_cannot_be_removed_is_told_and_nothing_goes_in_its_place),
+        TEST(another_sweep_is_asked_for_where_one_has_removed_something),
+        TEST(what_lies_in_folders_that_cannot_be_written_keeps_nothing_else),
+        TEST(inputs_are_archived_while_jobs_and_files_are_removed),
         TEST(a_stop_ends_it),
         TEST(whole_jobs_go_and_nothing_that_is_none),
+        TEST(what_a_sweep_has_left_goes_also_where_all_is_kept),
         TEST(a_job_that_is_being_put_back_stays),
         TEST(whatever_it_dies_at_the_next_sweep_ends_the_same),
         TEST(a_job_whose_input_goes_while_it_is_archived_ends_all_the_same),

@@ -267,6 +267,8 @@ static void folder_with_a_reason_has_failed(void **state)
     start();
     assert_int_equal(r.n_failed, 1);
     holds("failed/" ID "~2/in/a.csv", "1");
+    assert_int_equal(r.n_ended, 1);
+    assert_string_equal(r.ended[0]->failed, ID "~2");
     assert_int_equal(spool_retry(root, ID "~2"), STATUS_OK);
     holds("in/sub/a.csv", "1");
 }

@@ -97,10 +97,11 @@ struct spool_job {
                             NULL until known */
     unsigned n_attempts; /* charged */
     enum spool_state state;
-    enum spool_outcome outcome; /* of the last step */
-    char *message;              /* why it was not SPOOL_OK; NULL: no memory, or it was */
-    bool held;                  /* by the administrator: it is not to be attempted */
-    void *user;                 /* the caller's */
+    enum spool_outcome outcome;       /* of the last step */
+    char *message;                    /* why it was not SPOOL_OK; NULL: no memory, or it was */
+    bool held;                        /* by the administrator: it is not to be attempted */
+    char failed[SPOOL_ID_BYTES + 16]; /* its folder in failed/: ID or ID~2; "" until it is there */
+    void *user;                       /* the caller's */
     /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
      * result, whether it has got its name since the start or is outdated by the result of a younger
      * job, whether `job` is not yet what the inputs
@@ -245,7 +246,7 @@ bool spool_is_full(const struct spool *s);
 
 /* Holds a claimed job, or releases it: what spool_recover finds as job->held from then on. Nothing
  * here heeds that: who attempts jobs does. On any thread, also while a step is taken of other jobs.
- * STATUS_IO, STATUS_NO_SPACE. */
+ * STATUS_IO, STATUS_NO_SPACE: one that was not held is not. */
 enum status spool_hold(struct spool *s, const char *id, bool hold) STATUS_MUST_CHECK;
 
 /* What a folder keeps: nothing that has been there for longer, nor more than so many bytes. 0: any.
@@ -259,14 +260,15 @@ struct spool_sweep {
     /* What was removed: inputs in done/, jobs in failed/, and their bytes. */
     size_t n_inputs, n_jobs;
     uint64_t bytes;
-    bool more;       /* of what is to be removed has been left: sweep again */
+    bool more;       /* some has been removed, and some left: sweep again */
     size_t n_errors; /* what could not be looked at, or removed; the first: */
     char why[256];
 };
 /* Removes what done/ and failed/ are not to keep, the oldest first, at most some thousand files: in
  * done/ regular files, and then folders that are empty and belong to this process's user; in
- * failed/ whole jobs. Reads the first three members of *sweep, which is else 0; sets the others. On
- * any thread, also while a step is taken; one at a time, between spool_recover and spool_close. */
+ * failed/ whole jobs, and, whatever is kept, what a sweep that was cut short has left. Reads the
+ * first three members of *sweep, which is else 0; sets the others. On any thread, also while a step
+ * is taken; one at a time, between spool_recover and spool_close. */
 void spool_sweep(struct spool *s, struct spool_sweep *sweep);
 
 /* ".ID.part", the part folder's name in OUT. */

@@ -72,9 +72,9 @@ void spool_fail(struct spool *s, struct spool_job *const jobs[],
 }
 
 /* failed/ID; with ~2 and so on when somebody has put something there. */
-static int move_one(struct spool *s, const struct spool_job *job)
+static int move_one(struct spool *s, struct spool_job *job)
 {
-    char name[SPOOL_ID_BYTES + 16];
+    char name[sizeof(job->failed)];
     snprintf(name, sizeof(name), "%s", job->id);
     for (unsigned count = 2; count < 100; count++) {
         if (disk_rename("fail.move", s->work_fd, job->id, s->failed_fd, name) == 0 ||
@@ -84,7 +84,11 @@ static int move_one(struct spool *s, const struct spool_job *job)
         snprintf(name, sizeof(name), "%s~%u", job->id, count);
     }
     struct stat st;
-    return fstatat(s->work_fd, job->id, &st, AT_SYMLINK_NOFOLLOW) == 0 ? -1 : 0;
+    if (fstatat(s->work_fd, job->id, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        return -1;
+    }
+    memcpy(job->failed, name, sizeof(name));
+    return 0;
 }
 
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)

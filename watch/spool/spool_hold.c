@@ -16,6 +16,7 @@ static const char held[] = "held\n";
 enum status spool_hold(struct spool *s, const char *id, bool hold)
 {
     const int fd = spool_open_work(s->work_fd, id, "");
+    const bool was_held = fd >= 0 && spool_is_held(fd);
     bool good = fd >= 0;
     if (good && hold) {
         good = disk_append("hold.file", fd, "hold", held, strlen(held)) == 0 &&
@@ -25,6 +26,9 @@ enum status spool_hold(struct spool *s, const char *id, bool hold)
     }
     if (!good || disk_sync("hold.folder", fd) != 0) {
         const int error = errno;
+        if (fd >= 0 && hold && !was_held && disk_unlink("hold.undo", fd, "hold") == 0) {
+            (void)disk_sync("hold.undo", fd); /* else the next start would find it held */
+        }
         beneath_close(fd);
         return status_fail_errno(error, "'%s/.work/%s/hold' cannot be %s", s->root, id,
                                  hold ? "made" : "removed");

@@ -26,7 +26,6 @@
 
 enum {
     OLDEST = 8192, /* of the files that one sweep may remove */
-    BATCH = 64,    /* while which nothing is archived */
     DEPTH = 64     /* folders in one another */
 };
 static const char gone[] = ".gone";
@@ -40,6 +39,7 @@ struct entry {
 
 /* What one of the two folders holds. */
 struct holding {
+    struct spool *spool;
     struct spool_sweep *sweep;
     int fd; /* borrowed */
     dev_t device;
@@ -153,8 +153,8 @@ static bool is_empty(DIR *folder)
     return true;
 }
 
-/* All regular files of done/PATH. `path` has room for PATH_MAX bytes, and is as it was afterwards.
- */
+/* All regular files of done/PATH, unless it cannot be written: they would take the place of others
+ * that can be removed. `path` has room for PATH_MAX bytes, and is as it was afterwards. */
 static void look(struct holding *h, char *path, int depth)
 {
     const size_t length = strlen(path);
@@ -167,6 +167,7 @@ static void look(struct holding *h, char *path, int depth)
         }
         return;
     }
+    const int blocked = faccessat(dirfd(folder), ".", W_OK | X_OK, AT_EACCESS) != 0 ? errno : 0;
     while (!is_stopped(h->sweep) && next_entry(folder, h->device, &e, &st)) {
         const int n =
             snprintf(path + length, PATH_MAX - length, "%s%s", length > 0 ? "/" : "", e->d_name);
@@ -174,6 +175,8 @@ static void look(struct holding *h, char *path, int depth)
             note_error(h->sweep, "done", e->d_name, ENAMETOOLONG);
         } else if (S_ISDIR(st.st_mode) && depth > 0) {
             look(h, path, depth - 1);
+        } else if (S_ISREG(st.st_mode) && blocked != 0) {
+            note_error(h->sweep, "done", path, blocked);
         } else if (S_ISREG(st.st_mode)) {
             add(h, path, &st, (uint64_t)st.st_size);
         }
@@ -198,12 +201,15 @@ static int open_parent(int done_fd, const char *path, const char **name)
     return beneath_open(done_fd, folder, O_RDONLY | O_DIRECTORY);
 }
 
-/* Removes done/PATH and what is above it, as long as these are empty folders of the service. */
-static void remove_empty(int done_fd, const char *path)
+/* Removes done/PATH and what is above it, as long as these are empty folders of the service.
+ * Meanwhile nothing is archived: an input may be on its way to such a folder. */
+static void remove_empty(struct spool *s, const char *path)
 {
+    const int done_fd = s->done_fd;
     char at[PATH_MAX];
     bool removed = true;
     snprintf(at, sizeof(at), "%s", path);
+    pthread_mutex_lock(&s->archiving);
     while (removed && at[0] != '\0') {
         const char *name;
         const int fd = beneath_open(done_fd, at, O_RDONLY | O_DIRECTORY);
@@ -214,6 +220,7 @@ static void remove_empty(int done_fd, const char *path)
         beneath_close(above);
         at[name > at ? name - at - 1 : 0] = '\0';
     }
+    pthread_mutex_unlock(&s->archiving);
 }
 
 /* Whether the file is not there any more, or another one is: true, with *removed: it is gone now.
@@ -248,7 +255,7 @@ static void remove_input(struct holding *h, const struct entry *entry)
     char *const slash = strrchr(entry->path, '/');
     if (removed && slash != NULL) {
         *slash = '\0';
-        remove_empty(h->fd, entry->path);
+        remove_empty(h->spool, entry->path);
     }
 }
 
@@ -305,7 +312,9 @@ static void look_at_job(struct holding *h, const char *name, const struct stat *
     beneath_close(fd);
 }
 
-static void look_at_jobs(struct holding *h)
+/* What a sweep that was cut short has left goes; of jobs, where asked for, it is seen how old and
+ * large they are. */
+static void look_at_jobs(struct holding *h, bool is_asked)
 {
     struct dirent *e;
     struct stat st;
@@ -316,8 +325,11 @@ static void look_at_jobs(struct holding *h)
     }
     while (!is_stopped(h->sweep) && (e = readdir(folder)) != NULL) {
         if (is_left(e->d_name)) {
-            (void)disk_remove_tree("keep.left", h->fd, e->d_name);
-        } else if (is_job(e->d_name) && fstatat(h->fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            if (disk_remove_tree("keep.left", h->fd, e->d_name) != 0) {
+                note_error(h->sweep, "failed", e->d_name, errno);
+            }
+        } else if (is_asked && is_job(e->d_name) &&
+                   fstatat(h->fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                    S_ISDIR(st.st_mode) && st.st_dev == h->device) {
             look_at_job(h, e->d_name, &st);
         }
@@ -361,31 +373,26 @@ static bool must_go(const struct entry *entry, const struct spool_keep *keep, in
            (keep->bytes > 0 && bytes > keep->bytes);
 }
 
-/* The oldest first. What cannot be removed counts no longer: others do not go in its place. */
-static void remove_oldest(struct spool *s, struct holding *h, const struct spool_keep *keep,
+/* The oldest first. What cannot be removed counts no longer: others do not go in its place. Where
+ * nothing can be removed, another sweep would do no better. */
+static void remove_oldest(struct holding *h, const struct spool_keep *keep,
                           void (*remove_one)(struct holding *h, const struct entry *entry))
 {
+    const size_t n_before = h->sweep->n_inputs + h->sweep->n_jobs;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     size_t i = 0;
-    bool goes_on = true;
     trim(h);
-    while (goes_on && i < h->n) {
-        pthread_mutex_lock(&s->archiving);
-        for (size_t k = 0; k < BATCH && i < h->n && goes_on; k++) {
-            goes_on = must_go(&h->entries[i], keep, now_ns, h->bytes) && !is_stopped(h->sweep);
-            if (goes_on) {
-                h->bytes -= h->entries[i].bytes;
-                remove_one(h, &h->entries[i++]);
-            }
-        }
-        pthread_mutex_unlock(&s->archiving);
+    while (i < h->n && must_go(&h->entries[i], keep, now_ns, h->bytes) && !is_stopped(h->sweep)) {
+        h->bytes -= h->entries[i].bytes;
+        remove_one(h, &h->entries[i++]);
     }
-    h->sweep->more = h->sweep->more || (goes_on && h->n_all > h->n);
+    h->sweep->more = h->sweep->more || (i == h->n && h->n_all > h->n &&
+                                        h->sweep->n_inputs + h->sweep->n_jobs > n_before);
 }
 
-static struct holding *holding_new(struct spool_sweep *sweep, int fd)
+static struct holding *holding_new(struct spool *s, struct spool_sweep *sweep, int fd)
 {
     struct stat st;
     struct holding *const h = calloc(1, sizeof(*h));
@@ -394,6 +401,7 @@ static struct holding *holding_new(struct spool_sweep *sweep, int fd)
         free(h);
         return NULL;
     }
+    h->spool = s;
     h->sweep = sweep;
     h->fd = fd;
     h->device = st.st_dev;
@@ -408,28 +416,26 @@ static bool is_bounded(const struct spool_keep *keep)
 static void sweep_done(struct spool *s, struct spool_sweep *sweep)
 {
     char path[PATH_MAX] = "";
-    struct holding *const h = holding_new(sweep, s->done_fd);
+    struct holding *const h = holding_new(s, sweep, s->done_fd);
     if (h == NULL) {
         return;
     }
     look(h, path, DEPTH);
-    remove_oldest(s, h, &sweep->done, remove_input);
+    remove_oldest(h, &sweep->done, remove_input);
     for (size_t i = 0; i < h->n_empty && !is_stopped(sweep); i++) {
-        pthread_mutex_lock(&s->archiving);
-        remove_empty(s->done_fd, h->empty[i]);
-        pthread_mutex_unlock(&s->archiving);
+        remove_empty(s, h->empty[i]);
     }
     holding_free(h);
 }
 
 static void sweep_failed(struct spool *s, struct spool_sweep *sweep)
 {
-    struct holding *const h = holding_new(sweep, s->failed_fd);
+    struct holding *const h = holding_new(s, sweep, s->failed_fd);
     if (h == NULL) {
         return;
     }
-    look_at_jobs(h);
-    remove_oldest(s, h, &sweep->failed, remove_job);
+    look_at_jobs(h, is_bounded(&sweep->failed));
+    remove_oldest(h, &sweep->failed, remove_job);
     holding_free(h);
 }
 
@@ -438,7 +444,7 @@ void spool_sweep(struct spool *s, struct spool_sweep *sweep)
     if (is_bounded(&sweep->done)) {
         sweep_done(s, sweep);
     }
-    if (is_bounded(&sweep->failed) && !is_stopped(sweep)) {
+    if (!is_stopped(sweep)) {
         sweep_failed(s, sweep);
     }
 }

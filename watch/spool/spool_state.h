@@ -17,7 +17,7 @@ struct spool {
     uint64_t reserve_bytes;
     bool is_full;              /* there was less room than the reserve, and not yet twice as much */
     int64_t last_id_us;        /* of the youngest id given or found */
-    pthread_mutex_t archiving; /* held while inputs go to done/, or leave it */
+    pthread_mutex_t archiving; /* held while inputs go to done/, or a folder there is removed */
 };
 
 /* A line of `attempts`: "2026-11-21T03:04:41Z\n". */
