@@ -12,7 +12,7 @@ enum {
     TICK = 6,
     BESIDE = 5,
     CROSS = 5,          /* half the size of a cross on the map */
-    LEAST_WIDTH = 620,  /* room for title and scale */
+    LEAST_WIDTH = 400,  /* room for title and scale */
     LEAST_HEIGHT = 460, /* room for the legend */
     NARROW = 8,         /* a strip is longer than so many times its width */
     TICK_ROOM = 110     /* from tick to tick, at least */

@@ -308,7 +308,8 @@ static void draw_contours(struct map *m)
 
 /* --- legend ----------------------------------------------------------------------------------- */
 
-static const char at_start[] = "at the start", drawn_square[] = "drawn square";
+static const char at_start[] = "at the start", drawn_square[] = "drawn square",
+                  a_part[] = "a part of the DEM";
 
 static void put_text(struct map *m, double x, double y, const char *text)
 {
@@ -322,6 +323,9 @@ static double legend_width(const struct map *m)
     const char *const keys[] = {at_start, m->film, m->contours, "no data"};
     const char *const notes[] = {m->cells, drawn_square, m->stretched, "debris, m"};
     double width = beside + figure_text_width(CAPITAL, "0.00001234");
+    if (m->relief.is_part) {
+        width = fmax(width, figure_text_width(CAPITAL, a_part));
+    }
     for (size_t k = 0; k < 4; k++) {
         width = fmax(width, beside + figure_text_width(CAPITAL, keys[k]));
         if (k > 1 || !m->is_square) {
@@ -415,7 +419,13 @@ static void draw_legend(struct map *m)
         put_text(m, left, y + line, drawn_square);
         y += 2 * line;
     }
-    put_text(m, left, y, m->stretched);
+    if (m->frame.stretched > 1) {
+        put_text(m, left, y, m->stretched);
+        y += line;
+    }
+    if (m->relief.is_part) {
+        put_text(m, left, y, a_part);
+    }
 }
 
 /* The DEM's name, and the steps. */

@@ -21,6 +21,7 @@ enum { LEAST_AROUND = 300 }; /* cells around the debris that are shown */
 /* The part of the grid that is shown. */
 struct frame {
     size_t row, column, rows, columns;
+    bool is_part; /* there are numbers outside of it */
 };
 
 static size_t reduced(size_t n, size_t factor)
@@ -97,8 +98,10 @@ static struct frame find_frame(const struct sciddicat_job *job)
     const size_t longer = debris.rows > debris.columns ? debris.rows : debris.columns;
     const size_t by = longer / 2 > LEAST_AROUND ? longer / 2 : LEAST_AROUND;
     if (debris.rows > 0) {
+        const size_t rows = f.rows, columns = f.columns;
         narrow(&f.row, &f.rows, debris.row, debris.rows, by);
         narrow(&f.column, &f.columns, debris.column, debris.columns, by);
+        f.is_part = f.rows < rows || f.columns < columns;
     }
     return f;
 }
@@ -213,8 +216,10 @@ static void shade(struct sciddicat_relief *r, const struct grid_scale *scale)
 enum status sciddicat_relief_new(const struct sciddicat_job *job, struct sciddicat_relief *out)
 {
     const struct frame frame = find_frame(job);
-    struct sciddicat_relief r = {
-        .factor = factor_for(frame.rows, frame.columns), .row = frame.row, .column = frame.column};
+    struct sciddicat_relief r = {.factor = factor_for(frame.rows, frame.columns),
+                                 .row = frame.row,
+                                 .column = frame.column,
+                                 .is_part = frame.is_part};
     r.width = reduced(frame.columns, r.factor);
     r.height = reduced(frame.rows, r.factor);
     const size_t n = r.width * r.height;

@@ -21,6 +21,7 @@ struct sciddicat_relief {
     size_t width, height; /* 1 to RELIEF_SIDE */
     size_t factor;        /* the grid's cells along a side of one */
     size_t row, column;   /* of the grid: the first of those shown */
+    bool is_part;         /* the grid has numbers outside of what is shown */
     float *altitude;      /* NaN: NODATA */
     float *debris;        /* thickness at the end (m) */
     float *shade;         /* light from the north-west, 45 degrees high: 0 dark, 1 full */

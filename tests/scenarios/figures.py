@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import xml.dom.minidom
+import zlib
 
 import numpy
 import scipy.cluster.hierarchy
@@ -115,6 +116,24 @@ def every_format():
     print("png, svg, pdf and none of every pipeline: twice the same bytes")
 
 
+def drawn(path):
+    """What a PNG shows: its chunks, those of the data inflated, for processors deflate differently."""
+    data, at, chunks = read(path), 8, {}
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        chunks[kind] = chunks.get(kind, b"") + data[at + 8:at + 8 + length]
+        at += 12 + length
+    return chunks[b"IHDR"], chunks.get(b"PLTE"), zlib.decompress(chunks[b"IDAT"])
+
+
+def demonstration():
+    run("run", "-q", "-c", f"{samples}/demo.conf", "-o", "demo", *(f"{samples}/{name}" for name in INPUTS))
+    for folder, names in PICTURES.items():
+        path = f"{samples}/{folder}-{names[0]}.png"
+        assert drawn(path) == drawn(f"demo/{folder}/{names[0]}.png"), f"{path} is not what the demonstration draws"
+    print("the README's pictures are those of the demonstration")
+
+
 def order():
     for n, k in ((1, 1), (2, 2), (37, 4), (300, 7)):
         base = random.normal(size=(k, 90))
@@ -212,6 +231,7 @@ def show():
 with open("kmeans.conf", "w", encoding="utf-8") as f:
     f.write("[pipeline kmeans]\nk = 2-5\n")
 every_format()
+demonstration()
 order()
 texts()
 hostile()
