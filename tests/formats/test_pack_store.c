@@ -2,14 +2,10 @@
  * test_pack_store - whole files as members of a zip: read back by our reader and by those of
  * others, whether the system copies them or not.
  */
-#include "formats/pack/pack_state.h"
-#include "formats/source/zip_input.h"
-#include "tests/support/pack_support.h"
+#include "tests/support/zip_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 /* What becomes of the system's copies. */
 enum { COPIES = 0, COPIES_HOLES = -1 }; /* else an errno: copies nothing, and says so */
@@ -39,32 +35,20 @@ ssize_t __wrap_copy_file_range(int from, off_t *at, int to, off_t *to_at, size_t
     return __real_copy_file_range(from, at, to, to_at, n, flags);
 }
 
-/* A zip in a folder of its own, and a file beside it. */
-struct made {
-    char folder[32], path[48];
-    int dir, fd; /* fd: of the file */
-    struct pack *pack;
-};
-
-static struct made begin(const void *content, size_t n)
+/* A zip, and a file that has no name. */
+static struct zip_file begin(const void *content, size_t n)
 {
-    struct made m = {.folder = "/tmp/leat-store-XXXXXX"};
-    assert_non_null(mkdtemp(m.folder));
-    snprintf(m.path, sizeof m.path, "%s/m.zip", m.folder);
-    m.dir = open(m.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct zip_file m = zip_begin();
     m.fd = openat(m.dir, "file", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     assert_true(m.fd >= 0 && unlinkat(m.dir, "file", 0) == 0);
     assert_true(write(m.fd, content, n) == (ssize_t)n);
-    assert_int_equal(pack_open(m.dir, "m.zip", PACK_ZIP, &m.pack), STATUS_OK);
     copying.n_calls = 0;
     return m;
 }
 
-static void end(struct made *m)
+static void end(struct zip_file *m)
 {
-    assert_int_equal(unlink(m->path), 0);
-    assert_int_equal(rmdir(m->folder), 0);
-    close(m->dir);
+    zip_remove(m);
     close(m->fd);
 }
 
@@ -74,7 +58,7 @@ static uint32_t crc_of(const void *data, size_t n)
 }
 
 /* The zip as bytes, for free(); its CRC-32 is what the pack says. */
-static unsigned char *close_and_read(struct made *m, uint64_t *bytes)
+static unsigned char *close_and_read(struct zip_file *m, uint64_t *bytes)
 {
     uint32_t crc;
     assert_int_equal(pack_close(m->pack, bytes, &crc), STATUS_OK);
@@ -93,20 +77,6 @@ static uint64_t number_at(const unsigned char *at, size_t n)
         value = value << 8 | at[n];
     }
     return value;
-}
-
-static void ask(const char *tool, const char *command, const char *path)
-{
-    char line[512];
-    snprintf(line, sizeof line, "%s >/dev/null 2>&1", tool);
-    if (system(line) != 0) {
-        print_message("SKIPPED: no answer to %s\n", tool);
-        return;
-    }
-    snprintf(line, sizeof line, command, path);
-    if (system(line) != 0) {
-        fail_msg("%s", line);
-    }
 }
 
 static void expect_member(struct zip_input *z, const char *name, unsigned method,
@@ -143,7 +113,7 @@ static void a_stored_file_stands_between_deflated_members_however_it_is_copied(v
     (void)state;
     assert_int_equal(pack_deflate(d, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
-        struct made m = begin(noise, n);
+        struct zip_file m = begin(noise, n);
         copying.way = ways[k];
         assert_int_equal(pack_member(m.pack, "before"), STATUS_OK);
         assert_int_equal(pack_append(m.pack, &piece), STATUS_OK);
@@ -155,16 +125,14 @@ static void a_stored_file_stands_between_deflated_members_however_it_is_copied(v
         copying.way = COPIES;
         uint64_t bytes;
         unsigned char *const whole = close_and_read(&m, &bytes);
-        ask("unzip -v", "unzip -tq %s >/dev/null", m.path);
-        ask("python3 --version",
-            "python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); "
-            "sys.exit(z.testzip() is not None or z.namelist() != "
-            "[\"before\", \"noise\", \"empty\", \"after\"])' %s",
-            m.path);
+        zip_ask("unzip -v", "unzip -tq %s >/dev/null", &m);
+        zip_ask("python3 --version",
+                "python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); "
+                "sys.exit(z.testzip() is not None or z.namelist() != "
+                "[\"before\", \"noise\", \"empty\", \"after\"])' %s",
+                &m);
         struct source *s;
-        struct zip_input *z;
-        assert_int_equal(source_open(open(m.path, O_RDONLY | O_CLOEXEC), m.path, &s), STATUS_OK);
-        assert_int_equal(zip_input_open(s, &z), STATUS_OK);
+        struct zip_input *const z = zip_read_back(&m, &s);
         expect_member(z, "before", ZIP_INPUT_DEFLATED, "abc", 3);
         expect_member(z, "noise", ZIP_INPUT_STORED, noise, n);
         expect_member(z, "empty", ZIP_INPUT_STORED, "", 0);
@@ -190,7 +158,7 @@ static void a_stored_file_stands_between_deflated_members_however_it_is_copied(v
 /* Who reads from a pipe finds sizes and sum before the bytes. */
 static void the_header_before_a_stored_file_says_how_long_it_is(void **state)
 {
-    struct made m = begin("hello", 5);
+    struct zip_file m = begin("hello", 5);
     const uint32_t crc = crc_of("hello", 5);
     uint64_t bytes;
     (void)state;
@@ -215,7 +183,7 @@ static void a_stored_file_may_be_beyond_4_gib(void **state)
     static const uint64_t lengths[] = {UINT32_MAX - 1u, UINT32_MAX, (5ull << 30) + 3};
     (void)state;
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
-        struct made m = begin("", 0);
+        struct zip_file m = begin("", 0);
         const bool is_wide = lengths[k] >= UINT32_MAX;
         unsigned char head[30 + 1 + 20];
         uint64_t bytes;
@@ -243,7 +211,7 @@ static void a_stored_file_may_be_beyond_4_gib(void **state)
                  "i = z.getinfo(\"x\"); sys.exit((i.file_size, i.compress_size) != (%" PRIu64
                  ", %" PRIu64 ") or z.read(\"after\") != bytes(3))' %%s",
                  lengths[k], lengths[k]);
-        ask("python3 --version", command, m.path);
+        zip_ask("python3 --version", command, &m);
         end(&m);
     }
 }
@@ -259,7 +227,7 @@ static void a_file_that_is_shorter_than_was_said_and_a_full_disk_are_errors(void
                  {EIO, STATUS_IO, "cannot copy x into m.zip"}};
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct made m = begin("hello", 5);
+        struct zip_file m = begin("hello", 5);
         copying.way = cases[k].way;
         assert_int_equal(pack_store(m.pack, "x", m.fd, 6, 0, NULL), cases[k].code);
         copying.way = COPIES;
@@ -275,7 +243,7 @@ static void copying_ends_when_it_is_told_to_stop(void **state)
     static const int ways[] = {COPIES_HOLES, ENOSYS};
     (void)state;
     for (size_t k = 0; k < 2; k++) {
-        struct made m = begin("", 0);
+        struct zip_file m = begin("", 0);
         int stop = 0;
         assert_int_equal(ftruncate(m.fd, (off_t)n), 0);
         copying.way = ways[k];

@@ -2,14 +2,10 @@
  * test_pack_zip - at the borders of what 16 and 32 bits count, a zip is read back by our reader and
  * by those of others.
  */
-#include "formats/pack/pack_state.h"
-#include "formats/source/zip_input.h"
-#include "tests/support/pack_support.h"
+#include "tests/support/zip_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 /* The system's copy, which stops in the middle with this error; 0: it does not. */
 enum { COPIES_NOTHING = -1, FILE_IS_CUT = -2 };
@@ -31,28 +27,7 @@ ssize_t __wrap_copy_file_range(int from, off_t *at, int to, off_t *to_at, size_t
     return __real_copy_file_range(from, at, to, to_at, copying.error != 0 ? (n + 1) / 2 : n, flags);
 }
 
-/* A pack into a file of its own, which is removed by finish(). */
-struct made {
-    char path[32];
-    int fd; /* of the pack */
-    struct pack *pack;
-    struct deflater *deflater;
-};
-
-static struct made begin(void)
-{
-    struct made m = {.path = "/tmp/leat-zip-XXXXXX", .deflater = new_deflater(1)};
-    m.fd = mkstemp(m.path);
-    assert_true(m.fd >= 0 && unlink(m.path) == 0);
-    close(m.fd);
-    const int dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(pack_open(dir, m.path + strlen("/tmp/"), PACK_ZIP, &m.pack), STATUS_OK);
-    close(dir);
-    m.fd = m.pack->fd;
-    return m;
-}
-
-static void append(struct made *m, const void *data, size_t n, bool last)
+static void append(struct zip_file *m, const void *data, size_t n, bool last)
 {
     struct pack_piece piece = {.crc = 0};
     assert_int_equal(pack_deflate(m->deflater, PACK_ZIP, data, n, last, &piece), STATUS_OK);
@@ -61,44 +36,19 @@ static void append(struct made *m, const void *data, size_t n, bool last)
 }
 
 /* Ends the file; its length. */
-static uint64_t end(struct made *m)
+static uint64_t end(struct zip_file *m)
 {
     uint64_t bytes;
     uint32_t crc;
     assert_int_equal(pack_close(m->pack, &bytes, &crc), STATUS_OK);
-    deflater_free(m->deflater);
     return bytes;
-}
-
-static struct zip_input *read_back(const struct made *m, struct source **s)
-{
-    struct zip_input *z;
-    if (source_open(open(m->path, O_RDONLY), m->path, s) || zip_input_open(*s, &z)) {
-        fail_msg("%s", status_message());
-    }
-    return z;
-}
-
-/* Runs a command, after `tool` has shown that it is there, with the file's path for %s. */
-static void ask(const char *tool, const char *command, const char *path)
-{
-    char line[512];
-    snprintf(line, sizeof line, "%s >/dev/null 2>&1", tool);
-    if (system(line) != 0) {
-        print_message("SKIPPED: no answer to %s\n", tool);
-        return;
-    }
-    snprintf(line, sizeof line, command, path);
-    if (system(line) != 0) {
-        fail_msg("%s", line);
-    }
 }
 
 static void a_wide_end_is_written_from_65535_members_on(void **state)
 {
     (void)state;
     for (size_t n = 65534; n <= 65536; n++) {
-        struct made m = begin();
+        struct zip_file m = zip_begin();
         struct pack_piece piece = {.crc = 0};
         assert_int_equal(pack_deflate(m.deflater, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
         for (size_t i = 0; i < n; i++) {
@@ -112,7 +62,7 @@ static void a_wide_end_is_written_from_65535_members_on(void **state)
 
         unsigned char tail[22 + 20];
         struct source *s;
-        struct zip_input *z = read_back(&m, &s);
+        struct zip_input *z = zip_read_back(&m, &s);
         size_t found = 0, got;
         assert_int_equal(
             source_read_at(s, source_file_bytes(s) - sizeof tail, tail, sizeof tail, &got),
@@ -135,10 +85,10 @@ static void a_wide_end_is_written_from_65535_members_on(void **state)
                  "python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); "
                  "sys.exit(len(z.namelist()) != %zu or z.read(\"m%zu\") != b\"abc\")' %%s",
                  n, n - 1);
-        ask("python3 --version", command, m.path);
+        zip_ask("python3 --version", command, &m);
         snprintf(command, sizeof command, "test \"$(unzip -Z -1 %%s | wc -l)\" -eq %zu", n);
-        ask("unzip -v", command, m.path);
-        assert_int_equal(unlink(m.path), 0);
+        zip_ask("unzip -v", command, &m);
+        zip_remove(&m);
     }
 }
 
@@ -148,11 +98,11 @@ static void both_sizes_of_a_member_may_be_beyond_4_gib(void **state)
     (void)state;
     const uint64_t hole = 5ull << 30;
     unsigned char *noise = make_content(NOISE, PIECE);
-    struct made m = begin();
+    struct zip_file m = zip_begin();
     assert_int_equal(pack_member(m.pack, "big"), STATUS_OK);
     append(&m, noise, PIECE, false);
     assert_int_equal(m.pack->buffer.len, 0); /* so that the hole comes after it */
-    assert_true(lseek(m.fd, (off_t)hole, SEEK_CUR) > 0);
+    assert_true(lseek(m.pack->fd, (off_t)hole, SEEK_CUR) > 0);
     m.pack->size += hole;
     m.pack->member.packed_bytes += hole;
     m.pack->member.raw_bytes += 2 * hole;
@@ -163,7 +113,7 @@ static void both_sizes_of_a_member_may_be_beyond_4_gib(void **state)
     assert_true(end(&m) > hole);
 
     struct source *s;
-    struct zip_input *z = read_back(&m, &s);
+    struct zip_input *z = zip_read_back(&m, &s);
     struct zip_input_member member;
     bool over;
     char text[8];
@@ -191,8 +141,8 @@ static void both_sizes_of_a_member_may_be_beyond_4_gib(void **state)
              "i = z.getinfo(\"big\"); sys.exit((i.file_size, i.compress_size) != (%" PRIu64
              ", %" PRIu64 ") or z.read(\"after\") != b\"abc\")' %%s",
              raw, packed);
-    ask("python3 --version", command, m.path);
-    assert_int_equal(unlink(m.path), 0);
+    zip_ask("python3 --version", command, &m);
+    zip_remove(&m);
     free(noise);
 }
 
@@ -202,7 +152,7 @@ static void a_size_is_wide_from_32_bits_of_ones_on(void **state)
     (void)state;
     for (unsigned k = 0; k < 4; k++) {
         const uint64_t raw = UINT32_MAX - 1 + (k & 1), packed = UINT32_MAX - 1 + (k >> 1);
-        struct made m = begin();
+        struct zip_file m = zip_begin();
         assert_int_equal(pack_member(m.pack, "m"), STATUS_OK);
         append(&m, "abc", 3, false);
         struct pack_piece piece = {.crc = 0};
@@ -216,11 +166,11 @@ static void a_size_is_wide_from_32_bits_of_ones_on(void **state)
         assert_int_equal((unsigned)(dir->data[30] | dir->data[31] << 8), wide ? 4 + wide : 0);
         assert_int_equal(dir->len, 46 + 1 + (wide ? 4 + wide : 0));
         (void)end(&m);
-        assert_int_equal(unlink(m.path), 0);
+        zip_remove(&m);
     }
 }
 
-static struct pack_piece piece_of(const struct made *m, const void *data, size_t n)
+static struct pack_piece piece_of(const struct zip_file *m, const void *data, size_t n)
 {
     struct pack_piece piece = {.crc = 0};
     assert_int_equal(pack_deflate(m->deflater, PACK_ZIP, data, n, false, &piece), STATUS_OK);
@@ -231,12 +181,7 @@ static struct pack_piece piece_of(const struct made *m, const void *data, size_t
 static void gather_behind_heads(bool y_begins)
 {
     static const char *const names[] = {"x", "y", "none"};
-    char folder[] = "/tmp/leat-zip-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    struct made m = {.deflater = new_deflater(1)};
-    snprintf(m.path, sizeof m.path, "%s/m.zip", folder);
-    const int dir = open(folder, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(pack_open(dir, "m.zip", PACK_ZIP, &m.pack), STATUS_OK);
+    struct zip_file m = zip_begin();
     unsigned char *content = make_content(NUMBERS, PIECE);
     struct pack_piece piece = piece_of(&m, content, PIECE), head = piece_of(&m, "head", 4);
     assert_int_equal(pack_member(m.pack, "first"), STATUS_OK);
@@ -264,7 +209,7 @@ static void gather_behind_heads(bool y_begins)
     free(whole);
 
     struct source *s;
-    struct zip_input *z = read_back(&m, &s);
+    struct zip_input *z = zip_read_back(&m, &s);
     static const struct {
         const char *name;
         size_t n_pieces;
@@ -292,11 +237,8 @@ static void gather_behind_heads(bool y_begins)
     }
     zip_input_free(z);
     source_free(s);
-    ask("unzip -v", "unzip -tq %s", m.path);
-    assert_int_equal(unlink(m.path), 0);
-    assert_int_equal(rmdir(folder), 0); /* nothing else is in it */
-    close(dir);
-    deflater_free(m.deflater);
+    zip_ask("unzip -v", "unzip -tq %s", &m);
+    zip_remove(&m);
     bytes_free(&piece.packed);
     bytes_free(&head.packed);
     free(content);
@@ -336,9 +278,7 @@ static void a_copy_that_fails_or_finds_too_little_is_an_error(void **state)
                  {FILE_IS_CUT, STATUS_IO, "cannot read a temporary file for"}};
     (void)state;
     for (size_t k = 0; k < 3; k++) {
-        struct made m = begin();
-        /* the path is a name that was free: its folder is where members grow */
-        m.pack->dir_fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct zip_file m = zip_begin();
         struct pack_piece piece = piece_of(&m, "numbers", 7);
         copying.error = cases[k].error;
         copying.n_calls = 0;
@@ -346,29 +286,21 @@ static void a_copy_that_fails_or_finds_too_little_is_an_error(void **state)
         assert_int_equal(pack_gather(m.pack, "x", &piece, 7), cases[k].status);
         assert_non_null(strstr(status_message(), cases[k].message));
         copying.error = 0;
-        close(m.pack->dir_fd);
         pack_abandon(m.pack);
-        assert_int_equal(unlink(m.path), 0);
+        zip_remove(&m);
         bytes_free(&piece.packed);
-        deflater_free(m.deflater);
     }
 }
 
 static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/leat-zip-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    struct made m = {.deflater = new_deflater(1)};
-    snprintf(m.path, sizeof m.path, "%s/m.zip", folder);
-    const int dir = open(folder, O_RDONLY | O_DIRECTORY);
-    struct pack_piece head = piece_of(&m, "head", 4);
-    struct pack_piece other = piece_of(&m, "heaD", 4);
     for (int k = 0; k < 5; k++) {
+        struct zip_file m = zip_begin();
+        struct pack_piece head = piece_of(&m, "head", 4), other = piece_of(&m, "heaD", 4);
         const bool ended = k % 2 == 1 || k == 4, begun = k >= 2;
         uint64_t bytes;
         uint32_t crc;
-        assert_int_equal(pack_open(dir, "m.zip", PACK_ZIP, &m.pack), STATUS_OK);
         assert_int_equal(pack_gather(m.pack, "empty", &head, 0), STATUS_OK);
         assert_int_equal(begun ? pack_member(m.pack, "x") : STATUS_OK, STATUS_OK);
         assert_int_equal(begun ? pack_append(m.pack, &head) : STATUS_OK, STATUS_OK);
@@ -379,13 +311,10 @@ static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **st
         if (ended) {
             pack_abandon(m.pack);
         }
-        assert_int_equal(unlink(m.path), 0);
+        zip_remove(&m);
+        bytes_free(&head.packed);
+        bytes_free(&other.packed);
     }
-    assert_int_equal(rmdir(folder), 0);
-    close(dir);
-    bytes_free(&head.packed);
-    bytes_free(&other.packed);
-    deflater_free(m.deflater);
 }
 
 int main(void)

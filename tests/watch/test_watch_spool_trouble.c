@@ -3,6 +3,7 @@
  * to lie, and that it is no neighbour's. Crashes are spool_harness's topic.
  */
 #include "tests/support/spool_fixture.h"
+#include "watch/files/disk.h"
 
 #include <errno.h>
 #include <sys/wait.h>
@@ -422,6 +423,20 @@ static void input_stays_in_work_when_done_has_been_removed_until_the_next_start(
     }
 }
 
+/* A name that is not on disk would go with the power, and all beneath it. */
+static void folder_whose_name_cannot_be_synced_is_not_left_for_the_next_try(void **state)
+{
+    (void)state;
+    spool_fault->fail_at = spool_fault->n_changes + 4; /* made, synced; the next one made, synced */
+    spool_fault->error = EIO;
+    assert_int_equal(disk_make_folders("archive.folder", root_fd, "done/a/b/c", 0777), -1);
+    assert_int_equal(errno, EIO);
+    assert_true(is_there(root_fd, "done/a") && !is_there(root_fd, "done/a/b"));
+    const int fd = disk_make_folders("archive.folder", root_fd, "done/a/b/c", 0777);
+    assert_true(fd >= 0 && is_there(root_fd, "done/a/b/c"));
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +454,7 @@ int main(void)
         TEST(file_in_the_way_of_a_folder_of_done_does_not_stop_a_job),
         TEST(link_in_done_sends_its_own_inputs_to_done_and_leaves_no_neighbour_behind),
         TEST(folder_of_done_that_cannot_be_synced_is_the_trouble_of_its_jobs_alone),
+        TEST(folder_whose_name_cannot_be_synced_is_not_left_for_the_next_try),
         TEST(result_that_went_with_its_folder_is_made_again_and_fails_nothing),
         TEST(input_stays_in_work_when_done_has_been_removed_until_the_next_start),
     };

@@ -49,9 +49,14 @@ int disk_make_folder(const char *step, int at_fd, const char *name, mode_t mode)
 static void enter_folder(const char *step, int *fd, const char *name, mode_t mode)
 {
     int next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
-    if (next < 0 && errno == ENOENT && disk_make_folder(step, *fd, name, mode) == 0 &&
-        disk_sync(step, *fd) == 0) {
-        next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
+    if (next < 0 && errno == ENOENT && disk_make_folder(step, *fd, name, mode) == 0) {
+        if (disk_sync(step, *fd) == 0) {
+            next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
+        } else { /* who finds it takes it for one that is on disk */
+            const int error = errno;
+            (void)unlinkat(*fd, name, AT_REMOVEDIR);
+            errno = error;
+        }
     }
     beneath_close(*fd);
     *fd = next;
