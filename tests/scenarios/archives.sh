@@ -95,16 +95,20 @@ with open("zeros.tgz", "wb") as f:
         f.write(zeros)
 P
 zstd -q a.clusters.csv -o a.clusters.csv.zst && zstd -q good.tar -o good.tar.zst || fail "zstd"
+cmake -E tar cf good.7z --format=7zip a.clusters.csv b.clusters.csv c.clusters.csv || fail "cmake makes no .7z"
 compare() { # FOLDER: with what the tables give by themselves
     for name in a b c; do
         cmp by-itself/$name/pearson.npz "$1/$name/pearson.npz" || fail "$1: $name differs"
     done
 }
 expect 0 "$LEAT" run -q -b cpu -s series=columns -o by-itself a.clusters.csv b.clusters.csv c.clusters.csv
-for good in good.tar good.tgz good.tar.xz good.tar.zst good.tbz2 good.zip; do
+for good in good.tar good.tgz good.tar.xz good.tar.zst good.tbz2 good.zip good.7z; do
     expect 0 "$LEAT" run -q -b cpu -s series=columns -o "out-$good" $good
-    [ "$(ls "out-$good" | tr '\n' ' ')" = "a b c " ] || fail "$good gave $(ls "out-$good")"
-    compare "out-$good"
+    cat $good | "$LEAT" run -q -b cpu -s series=columns -o "pipe-$good" --name $good - || fail "$good by a pipe"
+    for out in "out-$good" "pipe-$good"; do
+        [ "$(ls "$out" | tr '\n' ' ')" = "a b c " ] || fail "$out: $(ls "$out")"
+        compare "$out"
+    done
     expect 0 "$LEAT" check --json -b cpu -s series=columns $good
     [ "$(wc -l <stdout)" -eq 3 ] || fail "check of $good says $(cat stdout)"
 done

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tarfile
+import tempfile
 import time
 import zipfile
 
@@ -34,6 +35,13 @@ def pack(path, files):
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
             for name, data in files.items():
                 z.writestr(name, data)
+    elif path.endswith(".7z"):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, data in files.items():
+                os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+                with open(os.path.join(folder, name), "wb") as f:
+                    f.write(data)
+            subprocess.run(["cmake", "-E", "tar", "cf", os.path.abspath(path), "--format=7zip", *files], cwd=folder, check=True)
     elif path.endswith(".zst"):
         tar(path + ".tar", files, "")
         with open(path, "wb") as out:
@@ -124,7 +132,7 @@ s.stop()
 
 # Every kind; a folder that names the pipeline; files that are bad among good ones; none that is good.
 s = Service("kinds", "--config", "conf")
-kinds = ["a.tar", "b.tgz", "c.tar.xz", "d.tar.bz2", "e.zip", "f.tar.zst"]
+kinds = ["a.tar", "b.tgz", "c.tar.xz", "d.tar.bz2", "e.zip", "f.tar.zst", "g.7z"]
 for name in kinds:
     drop(s, name, GOOD)
 s.done(kinds, "all kinds")
