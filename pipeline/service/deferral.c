@@ -16,8 +16,9 @@ enum {
     DEFER_MS = 1000,       /* first wait of a deferred job; doubles up to */
     DEFER_MOST_MS = 60000, /* a minute */
     CAREFUL_AFTER = 2,     /* deferrals after which a job is tried beside no other such one */
-    IN_ROW = 8,            /* deferrals while no job ended: no job alone is the cause */
-    NARROW_MS = 2000       /* from then on: between two claims, and two attempts */
+    IN_ROW = 8,            /* jobs deferred while none ended: no job alone is the cause */
+    NARROW_MS = 2000,      /* from then on: between two claims, and two attempts */
+    ALL_MS = 60000         /* between two times that all are tried since one had room at once */
 };
 
 /* --- the gate --------------------------------------------------------------------------------- */
@@ -62,12 +63,25 @@ void gate_open(struct service *s)
     }
     s->gate.state = GATE_OPEN;
     s->gate.n_in_row = 0;
+    s->gate.row++;
+}
+
+static bool any_is_deferred(const struct service *s)
+{
+    const struct service_job *job;
+    bool any = false;
+    for (size_t list = 0; list < SERVICE_LISTS; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            any = any || job->n_deferrals > 0;
+        }
+    }
+    return any;
 }
 
 void gate_found_room(struct service *s)
 {
-    const bool is_narrow = s->gate.n_in_row >= IN_ROW && service_n_jobs(s) > 0;
-    if (is_narrow) {
+    if (gate_is_narrow(s) && any_is_deferred(s)) {
         s->gate.state = GATE_OPEN; /* as far as can be seen: a job that ends says more */
     } else {
         gate_open(s);
@@ -122,7 +136,10 @@ void deferral_add(struct service *s, struct service_job *job, const char *why)
     job->n_deferrals++;
     job->n_done_then = s->figures.n_done;
     job->attempt_ms = job->again_ms = now + (wait < DEFER_MOST_MS ? wait : DEFER_MOST_MS);
-    deferral_note(s, why);
+    if (job->row != s->gate.row + 1) {
+        job->row = s->gate.row + 1;
+        deferral_note(s, why);
+    }
 }
 
 void deferral_tick(struct service *s)
@@ -159,12 +176,15 @@ bool deferral_excludes(const struct service_job *a, const struct service_job *b)
 
 void deferral_end(struct service *s, const struct service_job *job)
 {
-    const bool was_narrow = s->gate.n_in_row >= IN_ROW;
+    const bool was_narrow = gate_is_narrow(s);
+    const uint64_t now = service_now(s);
     s->gate.n_in_row = 0;
+    s->gate.row++;
     if (was_narrow && s->gate.state == GATE_OPEN) {
         log_info("there is room again");
     }
-    if (was_narrow || job->n_deferrals > 0) {
+    if (job->n_deferrals > 0 || (was_narrow && now >= s->gate.all_ms + ALL_MS)) {
+        s->gate.all_ms = now;
         let_all_try(s);
     }
 }

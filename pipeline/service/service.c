@@ -46,7 +46,7 @@ static void close_all(struct service *s)
 /* Of jobs in lists that end by themselves, those that the next start goes on with. */
 static bool is_left(const struct service *s, const struct service_job *job)
 {
-    return !gate_lets_end(s) || job->again_ms > service_now(s);
+    return !gate_lets_end(s) || (job->n_deferrals > 0 && job->again_ms > service_now(s));
 }
 
 static bool is_drained(const struct service *s)

@@ -27,7 +27,7 @@
  * have. While it is the reserve alone that is missing, results that are made are put in place,
  * since that takes no room and may give some. And deferral: a job that meets what no look has found
  * waits, longer each time, up to a minute, and others go on; one that has met it twice is tried
- * beside no other such one, since together they may lack what each has. When many in a row have met
+ * beside no other such one, since together they may lack what each has. When eight jobs have met
  * it and none has ended, one job is begun every two seconds until one does; then all are tried
  * again. An error of a disk that only this job meets again, while others have been finished, is its
  * own after all, and charged; so is a want of memory, after ten minutes of it. At the start there

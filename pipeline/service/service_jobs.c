@@ -97,7 +97,9 @@ void service_job_set_failure(struct service_job *job, const char *kind, const ch
 
 static size_t n_free(const struct service_worker *w)
 {
-    return service_worker_takes(w) && w->capacity > w->n_jobs ? w->capacity - w->n_jobs : 0;
+    /* One that is to begin again has no long queue. */
+    const size_t capacity = w->stale_ms != 0 ? w->n_places : w->capacity;
+    return service_worker_takes(w) && capacity > w->n_jobs ? capacity - w->n_jobs : 0;
 }
 
 size_t service_jobs_begun(const struct service *s)
@@ -118,7 +120,8 @@ size_t service_jobs_claimed(const struct service *s)
     for (enum service_list list = WAIT_CLAIM; list <= WAIT_WORKER; list++) {
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
-            n += job->n_deferrals == 0 && !job->spool->held && job->spool->outcome != SPOOL_WAIT;
+            n += job->n_deferrals == 0 && !job->suspect && !job->spool->held &&
+                 job->spool->outcome != SPOOL_WAIT;
         }
     }
     return n;
@@ -251,7 +254,8 @@ static struct service_worker *choose(const struct service *s, bool suspect)
 void service_dispatch(struct service *s)
 {
     struct service_job *job, *next;
-    s->n_suspects = count_suspects(s);
+    const size_t n = count_suspects(s); /* but for those that a step has */
+    s->n_suspects = s->step != NULL && n < s->n_suspects ? s->n_suspects : n;
     for (job = TAILQ_FIRST(&s->lists[WAIT_WORKER]); job != NULL; job = next) {
         next = TAILQ_NEXT(job, place);
         struct service_worker *w = choose(s, job->suspect);
@@ -310,11 +314,17 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
 static void on_transient_failure(struct service *s, struct service_job *job, enum status code,
                                  const char *text)
 {
-    const bool others_ended = deferral_others_ended(s, job);
+    const bool is_again = job->transient_code == code && deferral_others_ended(s, job);
+    if (job->transient_code != code) {
+        job->transient_code = code;
+        job->transient_ms = service_now(s);
+    }
     const bool charge =
-        others_ended && (code == STATUS_IO || (code == STATUS_NO_MEMORY &&
-                                               service_now(s) >= job->deferred_ms + MEMORY_MS));
-    if (code != STATUS_CANCELLED && !charge) {
+        is_again && (code == STATUS_IO ||
+                     (code == STATUS_NO_MEMORY && service_now(s) >= job->transient_ms + MEMORY_MS));
+    if (charge) {
+        job->n_done_then = s->figures.n_done;
+    } else if (code != STATUS_CANCELLED) {
         deferral_add(s, job, text);
         job->again_ms = 0; /* what is left of the attempt goes at once */
     }
@@ -335,7 +345,8 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     }
     service_job_set_failure(job, status_name(code), text);
     leave(job);
-    switch (spool_outcome_of(code)) {
+    const bool is_shared = code == STATUS_TOO_LARGE && service_worker_shares(w);
+    switch (is_shared ? SPOOL_TRANSIENT : spool_outcome_of(code)) {
     case SPOOL_BAD_INPUT:
         if (spool_unchanged(s->spool, job->spool) || job->spool->outcome != SPOOL_WAIT) {
             service_job_happens(s, job, WAIT_RESULT, EVENT_BAD_INPUT);

@@ -43,13 +43,16 @@ struct service_job {
     json_t *members; /* of an archive, that are begun: file -> when its deadline is over, in
                         milliseconds, or 0: it has none. NULL: there were none yet */
     struct service_worker *worker;
-    uint64_t again_ms;    /* its step: not before */
-    uint64_t attempt_ms;  /* its next attempt: not before */
-    uint64_t deferred_ms; /* when it was deferred first; 0: it was not */
-    unsigned n_deferrals; /* in a row */
-    size_t n_done_then;   /* jobs that were done when it was deferred last */
-    char *deferred_why;   /* NULL: it was not */
-    uint64_t found_ms;    /* when its last file was found in in/; 0: before the start */
+    uint64_t again_ms;          /* its step: not before */
+    uint64_t attempt_ms;        /* its next attempt: not before */
+    uint64_t deferred_ms;       /* when it was deferred first; 0: it was not */
+    unsigned n_deferrals;       /* in a row */
+    size_t n_done_then;         /* jobs that were done when it was deferred or charged last */
+    size_t row;                 /* the last row that it counts in, + 1; 0: none */
+    enum status transient_code; /* that the worker last deferred it with, in a row */
+    uint64_t transient_ms;      /* since when */
+    char *deferred_why;         /* NULL: it was not */
+    uint64_t found_ms;          /* when its last file was found in in/; 0: before the start */
     uint64_t bytes, total_bytes, begun_ms;
     uint64_t n_moves;             /* as its worker said last */
     unsigned n_still, most_still; /* signs of life since then in a row in which it was at work and
@@ -92,6 +95,7 @@ struct service_worker {
     char device[96], why[256], unfit_why[256]; /* unfit_why: why it could not begin last */
     unsigned n_deaths, n_in_row;               /* in_row: since it last finished a job */
     size_t capacity, n_jobs;                   /* sent to it */
+    size_t n_places;                           /* for jobs in flight there */
     bool is_late;                              /* it is killed for a job's deadline: */
     struct service_job *overdue;               /* that of this one; NULL: of any */
     char exit_text[64];
@@ -176,7 +180,8 @@ struct service {
         char why[SERVICE_WHY_BYTES]; /* it is not open */
         uint64_t look_ms;            /* the next look at the folders */
         size_t n_in_row;             /* jobs deferred since one ended */
-        uint64_t let_ms;             /* when one was last tried before its time */
+        size_t row;                  /* how often one ended */
+        uint64_t let_ms, all_ms;     /* when one was last tried before its time; all were */
     } gate;
     uint64_t claimed_ms, tried_ms; /* when a job was last claimed, or attempted */
 
@@ -358,6 +363,8 @@ void service_workers_free(struct service *s);
 bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes);
 /* Whether jobs may be sent to it. */
 bool service_worker_takes(const struct service_worker *w);
+/* Whether it shares its device with one for suspects, and so has less of its memory. */
+bool service_worker_shares(const struct service_worker *w);
 bool service_workers_running(const struct service *s);
 /* Whether there is a worker for those who asked; `why` says why not, or what is missing. */
 bool service_workers_ready(const struct service *s, char *why, size_t why_bytes);

@@ -255,7 +255,7 @@ static json_t *pack_workers(const struct service *s)
         snprintf(why, sizeof(why), "%s", w->why);
         bool retires = service_worker_retires(w, why, sizeof(why));
         if ((w->state == WORKER_BACKOFF && w->again_ms == 0 && s->n_workers > 1) ||
-            (w->is_alone && !w->is_running)) {
+            (w->is_alone && !w->is_running && w->place - s->n_workers >= s->n_suspects)) {
             continue; /* the CPU, while a device does the work; no job is a suspect */
         }
         bool waits = !w->is_running && w->again_ms > now;
@@ -295,9 +295,7 @@ static bool has_reason(const struct service *s, const struct service_job *job, c
                                           : "it has failed, and is put away");
     } else if (job->suspect && job->list == WAIT_ATTEMPT) {
         snprintf(why, why_bytes,
-                 "waits for a process of its own: %u attempts at it have begun, and earlier ones "
-                 "ended with their worker or the service",
-                 job->spool->n_attempts);
+                 "waits for a process of its own: it may have ended its worker, or the service");
     } else if ((job->list == WAIT_CLAIM || job->list == WAIT_VERIFY) &&
                job->spool->message != NULL) {
         snprintf(why, why_bytes, "%s", job->spool->message);

@@ -292,11 +292,15 @@ static void after(uv_work_t *work, int failed)
         gate_shut(s, step->health.why, step->health.is_short);
     }
     for (size_t i = 0; i < step->n; i++) {
-        if (step->no_room) {
+        const bool is_claimed = step->spools[i]->id[0] != '\0';
+        if (step->no_room && is_claimed) {
             service_job_happens(s, step->jobs[i], step->list, EVENT_PUT_OFF);
-        } else {
-            service_job_follow(s, step->jobs[i], step->list);
+            continue;
         }
+        if (step->no_room) { /* its files are looked at again before they are taken */
+            step->spools[i]->outcome = SPOOL_GONE;
+        }
+        service_job_follow(s, step->jobs[i], step->list);
     }
     free(step);
     s->is_changed = true;
@@ -436,13 +440,14 @@ static void gather(struct service *s, struct service_step *step)
         gather_attempts(s, step);
         return;
     }
-    for (job = TAILQ_FIRST(&s->lists[step->list]); job != NULL && step->n < BATCH; job = next) {
+    const size_t most = step->list == WAIT_CLAIM && gate_is_narrow(s) ? 1 : BATCH;
+    for (job = TAILQ_FIRST(&s->lists[step->list]); job != NULL && step->n < most; job = next) {
         next = TAILQ_NEXT(job, place);
         if (job->again_ms <= now) {
             take(step, job);
         }
     }
-    if (step->list == WAIT_CLAIM) {
+    if (step->list == WAIT_CLAIM && step->n < most) {
         take_claims(s, step);
     }
 }

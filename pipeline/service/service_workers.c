@@ -213,6 +213,16 @@ bool service_worker_takes(const struct service_worker *w)
            reason_to_end(w) == NULL;
 }
 
+bool service_worker_shares(const struct service_worker *w)
+{
+    const struct service *s = w->service;
+    bool shares = w->is_alone;
+    for (size_t i = s->n_workers; i < s->n_all; i++) {
+        shares = shares || (s->workers[i]->is_running && s->workers[i]->home == w->place);
+    }
+    return shares && !is_cpu(w);
+}
+
 bool service_workers_running(const struct service *s)
 {
     bool any = false;
@@ -276,6 +286,21 @@ static void back_off(struct service_worker *w, bool unfit)
     w->again_ms = service_now(w->service) + (unfit && wait < AGAIN_MOST_MS ? AGAIN_MOST_MS : wait);
 }
 
+/* One for suspects has ended, which shared the device of `home`: that may have begun with little of
+ * its memory; and it is the device that is at fault when nothing is done there any more. */
+static void note_end_beside(const struct service_worker *w, struct service_worker *home,
+                            bool was_told)
+{
+    if (!home->is_running) {
+        return;
+    }
+    home->stale_ms = home->stale_ms != 0 ? home->stale_ms : service_now(w->service);
+    home->n_in_row += !was_told;
+    if (home->n_in_row >= OUT_AFTER && home->n_jobs == 0) {
+        service_worker_kill(home, w->why);
+    }
+}
+
 /* Both the process and its link have ended, and everything it said has been read. */
 static void reap(struct service_worker *w)
 {
@@ -295,7 +320,11 @@ static void reap(struct service_worker *w)
         }
         snprintf(w->unfit_why, sizeof(w->unfit_why), "%s", unfit ? w->why : "");
     }
-    if (s->worker_events->ended(w) && (is_cpu(w) || w->is_alone)) {
+    const bool is_blamed = s->worker_events->ended(w);
+    if (w->is_alone && !is_cpu(w)) {
+        note_end_beside(w, s->workers[w->home], wanted);
+    }
+    if (is_blamed && (is_cpu(w) || w->is_alone)) {
         w->n_in_row = 0; /* a processor is not at fault; a device might be */
     }
     if (wanted) {
@@ -401,8 +430,9 @@ static void on_message(void *user, const json_t *message)
         w->state = WORKER_READY;
         w->was_ready = true;
         w->since_ms = service_now(w->service);
-        w->kill_ms = 0;
+        w->kill_ms = w->is_stopped ? w->kill_ms : 0;
         w->why[0] = w->unfit_why[0] = '\0';
+        w->n_places = (size_t)(jobs < 1 ? 1 : jobs);
         w->capacity = CAPACITY_FACTOR * (size_t)(jobs < 1 ? 1 : jobs);
         w->capacity = w->is_alone ? 1 : w->capacity < CAPACITY_MOST ? w->capacity : CAPACITY_MOST;
         snprintf(w->device, sizeof(w->device), "%s", device != NULL ? device : "");
@@ -573,6 +603,11 @@ static void stop(struct service_worker *w)
 static bool choose_devices(struct service_worker *w)
 {
     const struct service *s = w->service;
+    if (w->is_alone && w->unfit_why[0] != '\0' && strcmp(s->settings->backend, "auto") == 0) {
+        w->devices.n = 0; /* the device has no place for a second process */
+        put_name(w);
+        return true;
+    }
     for (size_t i = 0; i < s->n_workers && w->is_alone; i++) {
         if (service_worker_takes(s->workers[i])) {
             w->devices = s->workers[i]->devices;
@@ -665,6 +700,9 @@ uint64_t service_workers_next_due(const struct service *s)
         const uint64_t due = w->is_running                     ? w->kill_ms
                              : s->is_draining || !is_wanted(w) ? UINT64_MAX
                                                                : w->again_ms;
+        if (w->is_alone && !w->is_running && due <= service_now(s)) {
+            continue; /* it waits for one whose devices it can have: the next second tries again */
+        }
         if (due != 0 && due < first) {
             first = due;
         }

@@ -225,9 +225,15 @@ static void many_jobs_deferred_in_a_row_are_begun_one_by_one(void **state)
     deferral_add(s, job, "no room");
     assert_true(gate_is_open(s) && gate_lets_begin(s, NOW_MS));
     assert_int_equal(job->again_ms, NOW_MS + 1000);
+    for (unsigned n = 2; n <= 20; n++) { /* one job is its own trouble, however often */
+        deferral_add(s, job, "no room");
+    }
     for (unsigned n = 2; n <= 8; n++) {
         assert_false(gate_is_narrow(s));
-        deferral_add(s, job, "no room");
+        struct service_job *more = new_job();
+        service_job_list(s, more, WAIT_VERIFY);
+        deferral_add(s, more, "no room");
+        more->again_ms = NOW_MS + 60001; /* after the first */
     }
     assert_int_equal(job->again_ms, NOW_MS + 60000);
     assert_true(gate_is_narrow(s) && !gate_is_open(s) && gate_lets_end(s));

@@ -29,11 +29,12 @@ def waiting(s):
     return sorted(os.path.basename(p).split(".")[0] for p, why in s.waits().items() if "No space left" in why)
 
 
-# While nothing else comes it may be the disk's trouble as well: it is told, and tried again and again.
+# They are told as waiting, and are no reason for all to pause.
 s = Service("spool", "--output", out)
 for name in LARGE:
     s.drop(f"{name}.clusters.npy", large)
-s.until(lambda: s.status()["state"] == "paused", "they meet no space")
+s.until(lambda: waiting(s) == list(LARGE), "they meet no space")
+s.check(s.status()["state"] == "running", "all are paused for three")
 
 # Others come, and have enough: the large ones wait by themselves.
 begin = time.monotonic()

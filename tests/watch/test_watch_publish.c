@@ -178,7 +178,7 @@ static void older_result_does_not_replace_that_of_a_younger_job(void **state)
 {
     (void)state;
     static const char *const faults[] = {"", "publish.name", "publish.mark", "publish.marks",
-                                         "archive.inputs"};
+                                         "drop.part"};
     for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
         spool_configure(s, true, true, 3, 0);
         struct spool_job *jobs[] = {new_committed_job("1"), new_committed_job("2")};
@@ -196,6 +196,30 @@ static void older_result_does_not_replace_that_of_a_younger_job(void **state)
         assert_int_equal(r.n_jobs, 0);
         nothing_is_left_over();
     }
+}
+
+/* What is left of it is never taken for a result, though its name has become free. */
+static void older_result_that_is_half_removed_is_not_published(void **state)
+{
+    (void)state;
+    char path[80];
+    spool_configure(s, true, true, 3, 0);
+    struct spool_job *jobs[] = {new_committed_job("1"), new_committed_job("2")};
+    spool_finish(s, &jobs[1], 1);
+    strcpy(spool_fault->fail_step, "drop.part");
+    spool_fault->error = EIO;
+    spool_publish(s, &jobs[0], 1);
+    spool_fault_clear();
+    expect(jobs[0], SPOOL_OK, SPOOL_PUBLISHED);
+    snprintf(path, sizeof(path), "out/.%s.part/data/0", jobs[0]->id);
+    assert_int_equal(unlinkat(root_fd, path, 0), 0);
+    assert_int_equal(renameat(root_fd, "out/a", root_fd, "taken"), 0);
+    spool_job_free(jobs[0]);
+    spool_job_free(jobs[1]);
+    start();
+    is_empty("out");
+    assert_int_equal(r.n_finished, 1);
+    nothing_is_left_over();
 }
 
 static void result_of_a_job_that_is_none_of_this_spool_is_replaced(void **state)
@@ -445,6 +469,7 @@ int main(void)
         PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(input_that_lies_in_its_archive_already_is_not_archived_twice),
         PUBLISH_TEST(older_result_does_not_replace_that_of_a_younger_job),
+        PUBLISH_TEST(older_result_that_is_half_removed_is_not_published),
         PUBLISH_TEST(result_of_a_job_that_is_none_of_this_spool_is_replaced),
         PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
         PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),

@@ -30,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -79,25 +80,45 @@ static bool is_result(const struct spool *s, const char *path, size_t n)
     return found;
 }
 
-/* Whether the folder at the path is the result of a younger job. An id beyond the youngest is none
- * of this spool's. */
-static bool is_younger(const struct spool *s, const char *path, const struct spool_job *job)
+/* The text of result.json in the folder at the path, as much of it as there is room for; -1, with
+ * errno: it cannot be read now. */
+static int read_head(const struct spool *s, const char *path, char *text, size_t bytes)
 {
-    char text[512] = "";
-    char id[SPOOL_ID_BYTES];
     char file[PATH_MAX];
     struct stat st;
-    int fd;
-    if ((size_t)snprintf(file, sizeof(file), "%s/result.json", path) >= sizeof(file) ||
-        beneath_open_file(s->out_fd, file, &st, &fd) != STATUS_OK) {
-        return false;
+    text[0] = '\0';
+    if ((size_t)snprintf(file, sizeof(file), "%s/result.json", path) >= sizeof(file)) {
+        return 0;
     }
-    const ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+    const int fd = beneath_open(s->out_fd, file, O_RDONLY | O_NONBLOCK);
+    if (fd < 0) {
+        return spool_is_absent(errno) || errno == EACCES ? 0 : -1;
+    }
+    const bool is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    const ssize_t n = is_file ? pread(fd, text, bytes - 1, 0) : 0;
+    const int error = errno;
     close(fd);
+    errno = error;
     text[n > 0 ? n : 0] = '\0';
+    return n < 0 ? -1 : 0;
+}
+
+/* Whether the folder at the path is the result of a younger job: 1, or 0; -1, with errno: that
+ * cannot be seen now. An id that is yet to come is none of this spool's. */
+static int is_younger(const struct spool *s, const char *path, const struct spool_job *job)
+{
+    char text[512];
+    char id[SPOOL_ID_BYTES];
+    struct timespec now;
+    if (read_head(s, path, text, sizeof(text)) != 0) {
+        return -1;
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    const int64_t last_us = now_us > s->last_id_us ? now_us : s->last_id_us;
     return sscanf(text, " { \"schema\" : %*d , \"leat\" : \"%*[^\"]\" , \"job\" : \"%22[0-9-]\"",
                   id) == 1 &&
-           strcmp(id, job->id) > 0 && spool_id_time(id) >= 0 && spool_id_time(id) <= s->last_id_us;
+           strcmp(id, job->id) > 0 && spool_id_time(id) >= 0 && spool_id_time(id) <= last_us;
 }
 
 /* Whether there is anything of that name. */
@@ -370,6 +391,17 @@ static bool has_other_name(const struct spool *s, const struct spool_job *job, s
     return found;
 }
 
+/* Whether mark() has been there: 1, or 0; -1, with errno: that cannot be seen now. */
+static int is_marked(const struct spool *s, const struct spool_job *job)
+{
+    struct stat st;
+    char path[SPOOL_ID_BYTES + 16];
+    snprintf(path, sizeof(path), "%s/published", job->id);
+    return fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? 1
+           : spool_is_absent(errno)                                 ? 0
+                                                                    : -1;
+}
+
 /* Whether a part that is missing is known to have been published: 1; 0: it is not; -1, with errno:
  * the job's folder cannot be looked into now. */
 static int was_published(struct spool *s, const struct spool_job *job)
@@ -379,8 +411,7 @@ static int was_published(struct spool *s, const struct spool_job *job)
     const size_t n_folder = folder_bytes(job->published);
     bool found = job->n_files == 0 || has_name(s, job, job->published) ||
                  has_other_name(s, job, n_folder) || (n_folder > 0 && has_other_name(s, job, 0));
-    snprintf(path, sizeof(path), "%s/published", job->id);
-    found = found || fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    found = found || is_marked(s, job) > 0;
     for (size_t i = 0; !found && i < job->n_files; i++) {
         snprintf(path, sizeof(path), "%s/in/%s", job->id, job->files[i].name);
         if (fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -423,8 +454,8 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
         const bool may_go =
             !job->outdated || (marked && disk_sync_all("publish.marks", s->work_fd) == 0);
         if (!may_go || !spool_drop_part(s, job->id)) {
-            log_warning("'%s': an earlier result stays for now as '.%s': %s", s->out, job->id,
-                        strerror(errno));
+            log_warning("'%s': a result that was replaced stays for now as '.%s.part': %s", s->out,
+                        job->id, strerror(errno));
         }
         job->state = SPOOL_PUBLISHED;
     }
@@ -465,14 +496,14 @@ static int rename_part(struct spool *s, struct spool_job *const jobs[], size_t a
     int error = disk_rename("publish.name", s->out_fd, part, folder, name) == 0 ? 0 : errno;
     if (error == EEXIST && job->replace && part_inode == job->part_inode &&
         is_result(s, job->published, strlen(job->published))) {
-        if (is_younger(s, job->published, job)) {
-            log_info("'%s/%s' stays: it is of a younger job than %s", s->out, job->published,
-                     job->id);
-            job->outdated = true;
-            close(folder);
-            return 0;
+        const int younger = is_younger(s, job->published, job);
+        job->outdated = younger > 0;
+        if (job->outdated) {
+            log_info("'%s/%s' stays: it is of a younger job than %s, whose result is given up",
+                     s->out, job->published, job->id);
         }
-        const bool done = may_replace(s, jobs, at, known) && replace(s, job, part, folder) == 0;
+        const bool done = job->outdated || (younger == 0 && may_replace(s, jobs, at, known) &&
+                                            replace(s, job, part, folder) == 0);
         error = done ? 0 : errno;
     }
     close(folder);
@@ -516,10 +547,13 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
         }
         return;
     }
-    if (job->replace && has_name(s, job, job->published)) { /* names were exchanged by then */
+    /* What is left under the part's name is not the result any more: names were exchanged, or it is
+     * half removed. */
+    const int marked = is_marked(s, job);
+    if (marked > 0 || (job->replace && has_name(s, job, job->published))) {
         return;
     }
-    const int error = give_name(s, jobs, at, (uint64_t)st.st_ino, known);
+    const int error = marked < 0 ? errno : give_name(s, jobs, at, (uint64_t)st.st_ino, known);
     job->named = error == 0;
     if (error != 0) {
         set_trouble(s, job, error, "the result cannot be published");
