@@ -33,9 +33,9 @@ play() { ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R "$2
 part_spool()
 {
     build release
-    SPOOL_ROUNDS=$(rounds 10000) play release '^scenario.spool$'
+    SPOOL_STRIDE=1 SPOOL_ROUNDS=$(rounds 10000) play release '^scenario.spool$'
     build asan
-    SPOOL_ROUNDS=$(rounds 1000) watched spool
+    SPOOL_STRIDE=1 SPOOL_ROUNDS=$(rounds 1000) watched spool
 }
 part_disk()
 {

@@ -358,7 +358,7 @@ static void bands_are_as_few_as_have_sixteen_rows(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         struct bands_info info;
         struct map m = terrain(40 + i, rows[i], 33, 0.4, SCIDDICAT_SINK);
-        check(&m, 7, &info);
+        check_until(&m, 7, under_test_size(100, 20), &info);
         assert_int_equal(info.n_members, has_members() && rows[i] >= 32 ? rows[i] / 16 : 1);
         map_free(&m);
     }
@@ -422,7 +422,7 @@ static void bands_let_debris_come_to_a_quiet_cut(void **state)
 {
     (void)state;
     enum { ROWS = 208, COLUMNS = 72 };
-    for (size_t row = 45; row < 62; row += under_test_size(1, by_ranks() ? 16 : 5)) {
+    for (size_t row = 45; row < 62; row += under_test_size(1, by_ranks() ? 16 : 9)) {
         for (int north = 0; north < 2; ++north) {
             struct bands_info info;
             struct map m = map_new(ROWS, COLUMNS, SCIDDICAT_WALL, 0);
@@ -537,7 +537,7 @@ static void bands_compute_many_small_slides(void **state)
             heap_up(&m, i, j + i % 11, 2, 6);
         }
     }
-    check(&m, 4, &info);
+    check_until(&m, 4, under_test_size(100, 20), &info);
     map_free(&m);
 }
 

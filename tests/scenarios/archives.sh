@@ -135,14 +135,14 @@ says 'many\.tar\.gz: has more than 100 entries'
 if [ "$patience" -lt 10 ]; then # hundreds of MB, which the thread sanitizer would count byte by byte
     expect 1 "$LEAT" run -q -b cpu -s series=columns -o bombs bomb.zip
     says 'bomb\.zip: bomb\.clusters\.csv: unpacks to more than 250 times its size \(26[0-9]{7} bytes'
-    expect 1 "$LEAT" check -q -b cpu -s series=columns bomb.clusters.csv.gz
-    says 'bomb\.clusters\.csv\.gz: unpacks to more than 250 times its size'
 fi
 expect 1 "$LEAT" run -q -b cpu -o bombs --max-unpacked 20K a.clusters.csv.gz
 says 'a\.clusters\.csv\.gz: unpacks to more than 20480 bytes'
 expect 1 "$LEAT" run -q -b cpu -s series=columns -o bombs --max-unpacked 20K good.zip
 says 'good\.zip: unpacks to more than 20480 bytes'
-if [ "$patience" -eq 1 ]; then # it is the same once more, and of hundreds of MB
+if [ "$patience" -eq 1 ]; then # it is the same once more, and of hundreds of MB; a small one is above
+    expect 1 "$LEAT" check -q -b cpu -s series=columns bomb.clusters.csv.gz
+    says 'bomb\.clusters\.csv\.gz: unpacks to more than 250 times its size'
     printf 'max_ratio = 1\n' >limits.conf
     expect 1 "$LEAT" check -q -b cpu -s series=columns -c limits.conf bomb.clusters.csv.gz
     says 'unpacks to more than 1 times its size'

@@ -9,10 +9,10 @@ trap '[ -z "$running" ] || kill -9 $running 2>/dev/null; rm -rf "$scratch"' EXIT
 export LEAT_FAKE_LOG="$PWD/log"
 printf 'a,b\n1,2\n3,5\n4,4\n' >small.clusters.csv
 for i in 1 2 3 4 5 6 7 8; do
-    "$LEAT" generate dem --rows 100 --columns 100 --seed $i -o big/b$i >/dev/null 2>&1 || fail "no terrain"
+    "$LEAT" generate dem --rows 100 --columns 25 --seed $i -o big/b$i >/dev/null 2>&1 || fail "no terrain"
 done
 # Large by its shape; in fact it is at rest soon.
-printf '[pipeline sciddicat]\nsteps = 10000000\nsettle = 50\np_epsilon = 0.3\n' >large.conf
+printf '[pipeline sciddicat]\nsteps = 100000000\nsettle = 50\np_epsilon = 0.3\n' >large.conf
 large='-c large.conf'
 
 # done_on JOB: the device, or the backend, that result.json names.

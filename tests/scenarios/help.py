@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from patience import WAIT_S  # noqa: E402
+from patience import WAIT_S, WATCHED  # noqa: E402
 
 LEAT, MANUALS = sys.argv[1:]
 VALUES = {"FILE": "x.conf", "DIR": "out", "PATH": "x.sock", "KEY=VALUE": "top=3", "NAME": "pearson", "N": "2", "SIZE": "1G",
@@ -55,12 +55,15 @@ def is_refused(command, name, arg):
 
 
 def walk_options():
+    """Of the refusals, a watched build looks at one of each command: they differ in words alone."""
     manuals = {c: page("leat.1") + (page("leat-watch.8") if c in SERVICE else "") for c in commands()}
     options = {c: options_of(leat(c, "--help")[1]) for c in manuals}
     everything = {name: arg for of in options.values() for name, arg in of.items()}
     n = 0
     for command, manual in manuals.items():
-        for name, arg in everything.items():
+        foreign = [name for name in everything if name not in options[command]]
+        for name in [*options[command], *(foreign[:1] if WATCHED else foreign)]:
+            arg = options[command].get(name, everything[name])
             said = is_refused(command, name, arg)
             if name in options[command]:
                 n += 1

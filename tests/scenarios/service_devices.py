@@ -28,7 +28,7 @@ s.check(devices_of(s, 8) <= {"fake 0", "fake 1"}, "another device")
 s.stop()
 
 with open("groups.conf", "w") as f:
-    f.write("devices = 0,2 1,\n[pipeline sciddicat]\nsteps = 1000000\nsettle = 10\n")
+    f.write("devices = 0,2 1,\n[pipeline sciddicat]\nsteps = 100000000\nsettle = 10\n")
 s = Service("groups", "-b", "cuda", "--config", "groups.conf",
             env={"CUDA_VISIBLE_DEVICES": "3,2,1", "LEAT_FAKE_LOG": "groups.log", "LEAT_FAKE_GATE": "gate"})
 s.until(lambda: workers(s) == {"cuda:0,2": "fake 3", "cuda:1": "fake 2"}, "a worker for each group")
@@ -41,7 +41,7 @@ open("gate", "w").close()
 s.until(lambda: s.status()["totals"]["done"] == 12, "all landslides done")
 s.check("open 0\n" not in set(open("groups.log")), "a device that is not to be seen was opened")
 with open("groups.conf", "w") as f:
-    f.write("devices = 0,1,2\n[pipeline sciddicat]\nsteps = 1000000\nsettle = 10\n")
+    f.write("devices = 0,1,2\n[pipeline sciddicat]\nsteps = 100000000\nsettle = 10\n")
 s.process.send_signal(signal.SIGHUP)
 s.until(lambda: "devices cannot change while the service runs" in s.said(), "a change of devices is refused")
 s.stop()

@@ -3,5 +3,5 @@
 # (tests/support/fake_cuda.c).
 . "$(dirname "$0")/lib.sh"
 . "$here/lib_devices.sh"
-"$LEAT" generate dem --rows 100 --columns 100 -o slope >/dev/null 2>&1 || fail "no terrain"
+"$LEAT" generate dem --rows 100 --columns 25 -o slope >/dev/null 2>&1 || fail "no terrain"
 "$python" "$here/service_devices.py" || exit 1

@@ -3,8 +3,8 @@
 # random instants, or with the power; nothing may be lost, doubled, torn or left over. And the proof that this
 # would be seen: without the commit step results are doubled, and whichever fsync or syncfs is left out, one after
 # the other, power cuts find something.
-# SPOOL_ROUNDS (100) sets the number of rounds, of some three deaths each; SPOOL_STRIDE (1): only at every so many
-# changes.
+# SPOOL_ROUNDS (100) sets the number of rounds, of some three deaths each; SPOOL_STRIDE: at every so many
+# changes, 1: at each; without it, at every third of those for many like jobs.
 . "$(dirname "$0")/lib.sh"
 harness=${SPOOL_HARNESS:-}
 [ -x "$harness" ] || skip "no harness (SPOOL_HARNESS names it)"

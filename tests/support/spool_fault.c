@@ -22,6 +22,7 @@ void spool_fault_clear(void)
     f->error = 0;
     f->fail_step[0] = f->without[0] = '\0';
     f->trace = NULL;
+    f->notes_shared = false;
 }
 
 static void name_of(const struct fault_operation *o, char name[SPOOL_FAULT_NAME_BYTES])
@@ -90,6 +91,9 @@ int fault_before(const struct fault_operation *o)
     unsigned point = point_of(name);
     unsigned long k = ++f->n_changes;
     f->points[point].n_seen++;
+    if (f->notes_shared && k < SPOOL_FAULT_CHANGES_MAX) {
+        f->is_shared[k] = strcmp(o->action, "syncfs") == 0;
+    }
     if (k == f->die_before) {
         f->points[point].n_died++;
         _exit(SPOOL_FAULT_DIED);

@@ -8,9 +8,15 @@
 #ifndef LEAT_TESTS_SPOOL_FAULT_H
 #define LEAT_TESTS_SPOOL_FAULT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-enum { SPOOL_FAULT_POINTS_MAX = 128, SPOOL_FAULT_NAME_BYTES = 48, SPOOL_FAULT_DIED = 99 };
+enum {
+    SPOOL_FAULT_POINTS_MAX = 128,
+    SPOOL_FAULT_NAME_BYTES = 48,
+    SPOOL_FAULT_CHANGES_MAX = 8192,
+    SPOOL_FAULT_DIED = 99
+};
 
 struct spool_fault {
     /* What is to happen; 0 and "" mean nothing. */
@@ -25,7 +31,9 @@ struct spool_fault {
     unsigned long die_soon, die_skips; /* dies so many changes after one that is left out; before
                                           that it passes over so many of them; 0: does not */
     FILE *trace;                       /* a line for every change; NULL: none */
+    bool notes_shared;                 /* fills is_shared, below */
     /* What has happened. */
+    bool is_shared[SPOOL_FAULT_CHANGES_MAX]; /* the k-th change is a syncfs, for several jobs */
     unsigned long n_changes;
     unsigned n_points;
     struct {

@@ -2,7 +2,8 @@
  * spool_harness - does the spool keep its promise when it is killed?
  *
  * sweep [WITHOUT [UNTIL]]: dies before and after every change on disk, and lets each fail, one a
- * run; only every SPOOL_STRIDE-th where that is set.
+ * run; of the changes for many like jobs at once, at every third, and at those that they share;
+ * SPOOL_STRIDE: at every so many of all, 1: at each.
  *
  * random ROUNDS [WITHOUT [UNTIL]]: dies at random changes, or by SIGKILL at random instants, again
  * and again, while files arrive.
@@ -38,8 +39,8 @@
 #include <time.h>
 
 static const char *without = "", *until = "";
-static const char *base; /* folder for the rounds */
-static unsigned long stride = 1;
+static const char *base;     /* folder for the rounds */
+static unsigned long stride; /* 0: see above */
 
 static double now_s(void)
 {
@@ -134,10 +135,15 @@ static void run_to_the_end(struct round *r)
 static unsigned long sweep_one(bool replace, size_t n_more, int way, unsigned long first)
 {
     static unsigned long n_sweeps;
+    const unsigned long step = stride > 0 ? stride : 1;
     unsigned long differs = 1;
     bool reached = true;
-    for (unsigned long k = first + n_sweeps++ % stride; reached && !is_found(); k += stride) {
+    for (unsigned long k = first + n_sweeps++ % step; reached && !is_found(); k += step) {
         struct round r;
+        if (stride == 0 && n_more > 0 && k % 3 != (unsigned)way &&
+            !(k < SPOOL_FAULT_CHANGES_MAX && spool_fault->is_shared[k])) {
+            continue;
+        }
         begin_round(&r, base, replace, n_more);
         spool_fault_clear();
         *(way == 0   ? &spool_fault->die_before
@@ -158,8 +164,20 @@ static unsigned long sweep_one(bool replace, size_t n_more, int way, unsigned lo
     return differs;
 }
 
+/* Which changes of a round with many jobs they share. */
+static void note_shared(size_t n_more)
+{
+    struct round r;
+    begin_round(&r, base, false, n_more);
+    spool_fault_clear();
+    spool_fault->notes_shared = true;
+    run_child(&r, false, 0);
+    run_to_the_end(&r);
+}
+
 static void sweep(void)
 {
+    enum { MORE = 6 }; /* enough, of as many folders, that they share a sync at each step */
     const unsigned long first = sweep_one(false, 0, 1, 1);
     sweep_one(false, 0, 0, first);
     sweep_one(false, 0, 2, 1);
@@ -167,8 +185,9 @@ static void sweep(void)
          way++) { /* what is replaced and deleted makes no difference before */
         sweep_one(true, 0, way, first);
     }
-    sweep_one(false, 6, 0, 1); /* enough, of as many folders, that they share a sync at each step */
-    sweep_one(false, 6, 2, 1);
+    note_shared(MORE);
+    sweep_one(false, MORE, 0, 1);
+    sweep_one(false, MORE, 2, 1);
 }
 
 static void randomly(unsigned long rounds)
@@ -350,7 +369,6 @@ int main(int argc, char **argv)
     }
     if (getenv("SPOOL_STRIDE") != NULL) {
         stride = strtoul(getenv("SPOOL_STRIDE"), NULL, 10);
-        stride = stride > 0 ? stride : 1;
     }
     double begin = now_s();
     char *const *options = argv + (counts ? 3 : 2);
@@ -371,7 +389,7 @@ int main(int argc, char **argv)
         }
     }
     bool all = true; /* states entered were also such in which the process died */
-    const bool wants_all = strcmp(what, "sweep") == 0 && stride == 1;
+    const bool wants_all = strcmp(what, "sweep") == 0 && stride <= 1;
     for (unsigned i = 0; i < spool_fault->n_points && *what != 'b'; i++) {
         printf("%-28s entered %7lu  died %5lu  failed %5lu\n", spool_fault->points[i].name,
                spool_fault->points[i].n_seen, spool_fault->points[i].n_died,

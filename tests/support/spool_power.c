@@ -468,7 +468,6 @@ static void bring_back(struct spool_power *p, const struct change *c, unsigned (
 bool spool_power_cut(struct spool_power *p, const char *trace, const char *root,
                      unsigned (*below)(unsigned n))
 {
-    char command[PATH_MAX + 64];
     if (!play_recording(p, trace, root)) {
         return false;
     }
@@ -483,8 +482,7 @@ bool spool_power_cut(struct spool_power *p, const char *trace, const char *root,
             bring_back(p, &p->changes[i], below);
         }
     }
-    snprintf(command, sizeof(command), "cd %s && rm -rf * .work", root);
-    int fd = system(command) == 0 ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = clear_folder(root) ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd < 0) {
         return false;
     }

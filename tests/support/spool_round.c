@@ -4,8 +4,6 @@
 #include "tests/support/spool_support.h"
 #include "watch/files/disk.h"
 
-#include <ftw.h>
-
 struct totals totals;
 
 void drop(struct round *r, const char *path, bool fails)
@@ -164,14 +162,6 @@ static int count_files(void *user, int at_fd, const char *name, const char *path
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 /* Whether another input has the same name of a result, in the same folder, and has one. */
 static bool has_later(const struct round *r, size_t i)
 {
@@ -221,7 +211,7 @@ void check_round(struct round *r)
         }
     }
     close(r->root_fd);
-    if (nftw(r->root, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0) {
+    if (!clear_folder(r->root) || rmdir(r->root) != 0) {
         perror(r->root);
     }
 }

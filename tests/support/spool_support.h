@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,19 @@ static inline bool put_file(int at_fd, const char *path, const char *text)
         close(fd);
     }
     return good;
+}
+
+static inline int remove_below(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st;
+    (void)type;
+    return where->level > 0 ? remove(path) : 0;
+}
+
+/* Removes all that is in a folder; false: errno. */
+static inline bool clear_folder(const char *path)
+{
+    return nftw(path, remove_below, 16, FTW_DEPTH | FTW_PHYS) == 0;
 }
 
 /* The text of a small file; NULL: there is none. Valid until the next call. */
