@@ -66,14 +66,15 @@ static void pin_blocks(struct engine_device *d)
     }
 }
 
-/* How many jobs a device may have: its share of those that may be in flight. */
+/* How many jobs a device may have: its share of those that may be in flight, a short one, too. */
 static size_t share_of_jobs(const struct engine *e)
 {
+    const size_t n_jobs = e->max_jobs + e->has_short_place;
     size_t n = 0;
     for (size_t i = 0; i < e->n_devices; i++) {
         n += e->devices[i].state != DEVICE_FAILED;
     }
-    return n > 0 ? (e->max_jobs + n - 1) / n : e->max_jobs;
+    return n > 0 ? (n_jobs + n - 1) / n : n_jobs;
 }
 
 static void close_backend(struct engine_device *d)

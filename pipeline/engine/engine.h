@@ -123,7 +123,7 @@ struct engine {
     size_t n_threads, n_cpus;
     size_t max_jobs;      /* in flight */
     bool has_short_place; /* one more, for a short job; not where the user gives their number */
-    size_t n_short_only;  /* jobs in flight that are in that place */
+    size_t n_short_only;  /* jobs in flight that are in that place, and do not last */
     struct block *blocks, *free_blocks;
     size_t n_blocks, block_bytes, n_free_blocks;
     size_t batch_blocks; /* small ones are read and pushed so many in a task */
@@ -149,14 +149,16 @@ void engine_start(struct engine *e, struct engine_task *task, enum engine_lane l
 /* For finished(): forgets the message. */
 void engine_task_clear(struct engine_task *task);
 
-/* Whether another job may be started; whether a short one may in the place for those. */
+/* Whether another job may be started; whether a short one may in the place for those. A job that
+ * lasts in that place counts as one of the others, of which there may be one too many then: so it
+ * has the next of their places that is free. */
 static inline bool engine_has_place(const struct engine *e)
 {
     return e->n_jobs - e->n_short_only < e->max_jobs;
 }
 static inline bool engine_has_short_place(const struct engine *e)
 {
-    return e->has_short_place && e->n_short_only == 0;
+    return e->has_short_place && e->n_short_only == 0 && e->n_jobs <= e->max_jobs;
 }
 
 /* NULL when there is none free; the last one is kept for a short job that has none (not: may_wait).

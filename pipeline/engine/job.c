@@ -99,16 +99,26 @@ static void set_short(struct job *job, bool is)
     }
 }
 
-/* Shapes predict little of a result's size, or of text whose length is not known. */
+static void leave_short_place(struct job *job)
+{
+    job->engine->n_short_only -= job->context.short_only;
+    job->context.short_only = false;
+}
+
+/* Shapes predict little of a result's size, or of text whose length is not known. CPU time is known
+ * of tasks that have ended, and a device's is none. */
 static void heed_time_taken(struct job *job)
 {
-    static const uint64_t most_ns = 2000000000;
+    static const uint64_t most_ns = 2000000000, most_in_place_ns = 10 * most_ns;
     uint64_t ns = 0;
     for (size_t i = 0; i < ENGINE_LANES; i++) {
         ns += job->accounts[i].cpu_ns;
     }
     if (ns > most_ns) {
         set_short(job, false);
+    }
+    if (ns > most_ns || thread_pool_now_ns() - job->begun_ns > most_in_place_ns) {
+        leave_short_place(job);
     }
 }
 
@@ -476,7 +486,10 @@ static void forget(struct job *job)
     }
     memmove(&e->jobs[i], &e->jobs[i + 1], (e->n_jobs - i - 1) * sizeof(e->jobs[0]));
     e->n_jobs--;
-    e->n_short_only -= job->context.short_only;
+    leave_short_place(job);
+    for (i = 0; i < e->n_jobs; i++) { /* the place that is free now may be one that lasts */
+        heed_time_taken(e->jobs[i]);
+    }
 }
 
 static void close_timer(uv_handle_t *handle)
@@ -603,6 +616,7 @@ static void begin(struct job *job)
                         .input = job->input,
                         .deadline = job->deadline,
                         .deadline_s = job->deadline_s,
+                        .begun_ns = job->begun_ns,
                         .end_part = job->input.n_parts,
                         .open_task = {.owner = job},
                         .device_task = {.owner = job},
@@ -645,6 +659,7 @@ enum status job_start(const struct job_context *context, struct job_input *input
     *input = (struct job_input){0};
     e->jobs[e->n_jobs++] = job;
     e->n_short_only += context->short_only;
+    job->begun_ns = thread_pool_now_ns();
     begin(job);
     if (context->settings->deadline_s > 0) {
         set_deadline(job, context->settings->deadline_s);

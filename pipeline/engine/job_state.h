@@ -82,6 +82,7 @@ struct job {
     double work;                   /* of its shape, in operations */
     bool is_long;                  /* by that, or by what it has taken since */
     bool is_sent_back;             /* for that */
+    uint64_t begun_ns;             /* it has its place */
     uint64_t device_least;        /* bytes that the device must have for jobs, as is known so far */
     bool has_lost_device;         /* one that failed under it */
     bool has_lost_help;           /* one of several did */

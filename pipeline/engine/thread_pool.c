@@ -42,6 +42,7 @@ struct thread_pool {
 
 static _Thread_local struct thread_pool_account *current_account;
 static _Thread_local uint64_t long_until_ns; /* it is long jobs' turn on this thread */
+static _Thread_local uint64_t within_ns; /* wall time of tasks that have run within this thread's */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -177,15 +178,18 @@ static void do_task(struct thread_pool_task *task)
 {
     struct thread_pool_account *account = task->account;
     const bool was_short = is_short(account);
+    const uint64_t within_outer_ns = within_ns;
     work_for(account);
     uint64_t wall = thread_pool_now_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    within_ns = 0;
     task->work(task);
     moves_add();
     const uint64_t end = thread_pool_now_ns();
     if (account != NULL) {
         atomic_fetch_add(&account->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
-        atomic_fetch_add(&account->busy_ns, end - wall);
+        atomic_fetch_add(&account->busy_ns, end - wall - within_ns);
     }
+    within_ns = within_outer_ns + (end - wall);
     if (was_short) {
         long_until_ns = end + (end - wall);
     }

@@ -9,13 +9,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LISTED = 1000 }; /* of a folder; it is said how many more there are */
+enum { LISTED = 1000 }; /* of a folder, the newest; it is said how many more there are */
 
 static const char results[] = "results/", failed[] = "failed/";
 
@@ -142,27 +143,110 @@ enum status page_files_find(const struct page_files *files, const char *path, st
 
 /* --- a folder --------------------------------------------------------------------------------- */
 
-static int is_listed(const struct dirent *entry)
+/* What is listed of a folder: the newest, in a heap whose first is the oldest of them. */
+struct entry {
+    struct timespec changed;
+    uint64_t bytes;
+    bool is_folder;
+    char name[NAME_MAX + 1];
+};
+
+struct list {
+    struct entry *entries; /* LISTED */
+    size_t n, n_more;      /* more: that are not listed */
+};
+
+static bool is_older(const struct entry *a, const struct entry *b)
 {
-    return entry->d_name[0] != '.';
+    return a->changed.tv_sec != b->changed.tv_sec     ? a->changed.tv_sec < b->changed.tv_sec
+           : a->changed.tv_nsec != b->changed.tv_nsec ? a->changed.tv_nsec < b->changed.tv_nsec
+                                                      : strcmp(a->name, b->name) > 0;
 }
 
-static enum status add_entry(int folder, const char *name, struct bytes *out)
+static void swap(struct entry *a, struct entry *b)
+{
+    const struct entry was = *a;
+    *a = *b;
+    *b = was;
+}
+
+static void sift_up(struct list *l, size_t at)
+{
+    for (; at > 0 && is_older(&l->entries[at], &l->entries[(at - 1) / 2]); at = (at - 1) / 2) {
+        swap(&l->entries[at], &l->entries[(at - 1) / 2]);
+    }
+}
+
+static void sift_down(struct list *l)
+{
+    size_t at = 0, child;
+    while ((child = 2 * at + 1) < l->n) {
+        child += child + 1 < l->n && is_older(&l->entries[child + 1], &l->entries[child]);
+        if (!is_older(&l->entries[child], &l->entries[at])) {
+            return;
+        }
+        swap(&l->entries[child], &l->entries[at]);
+        at = child;
+    }
+}
+
+static void take_entry(struct list *l, const struct entry *e)
+{
+    if (l->n < LISTED) {
+        l->entries[l->n] = *e;
+        sift_up(l, l->n++);
+        return;
+    }
+    l->n_more++;
+    if (is_older(&l->entries[0], e)) {
+        l->entries[0] = *e;
+        sift_down(l);
+    }
+}
+
+static bool find_entry(int folder, const char *name, struct entry *out)
 {
     struct stat st;
-    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if (name[0] == '.' || strlen(name) >= sizeof(out->name) ||
+        fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
         (!S_ISDIR(st.st_mode) && beneath_unfit(&st) != NULL)) {
-        return STATUS_OK;
+        return false;
     }
-    const bool is_folder = S_ISDIR(st.st_mode);
-    return page_html_entry(name, is_folder, (uint64_t)st.st_size, out);
+    *out = (struct entry){
+        .changed = st.st_mtim, .bytes = (uint64_t)st.st_size, .is_folder = S_ISDIR(st.st_mode)};
+    memcpy(out->name, name, strlen(name) + 1);
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+/* Takes the folder's descriptor over. */
+static enum status read_folder(int folder, struct list *l)
+{
+    DIR *dir = fdopendir(folder);
+    const struct dirent *d;
+    struct entry e;
+    if (dir == NULL) {
+        close(folder);
+        return not_found();
+    }
+    while ((d = readdir(dir)) != NULL) {
+        if (find_entry(folder, d->d_name, &e)) {
+            take_entry(l, &e);
+        }
+    }
+    closedir(dir);
+    qsort(l->entries, l->n, sizeof(*l->entries), by_name);
+    return STATUS_OK;
 }
 
 enum status page_files_list(const struct page_files *files, const char *path, struct bytes *out)
 {
     const char *rest;
     char *way = NULL;
-    struct dirent **entries = NULL;
     int folder = folder_of(files, path, &rest);
     if (folder >= 0 && (way = strdup(rest)) == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
@@ -172,19 +256,22 @@ enum status page_files_list(const struct page_files *files, const char *path, st
     }
     folder = folder >= 0 ? beneath_open(folder, way, O_RDONLY | O_DIRECTORY) : -1;
     free(way);
-    const int n = folder >= 0 ? scandirat(folder, ".", &entries, is_listed, alphasort) : -1;
-    if (n < 0) {
-        beneath_close(folder);
+    if (folder < 0) {
         return not_found();
     }
-    enum status code = page_html_begin_list(path, out);
-    for (int i = 0; i < n; i++) {
-        if (i < LISTED && code == STATUS_OK) {
-            code = add_entry(folder, entries[i]->d_name, out);
-        }
-        free(entries[i]);
+    struct list l = {.entries = calloc(LISTED, sizeof(*l.entries))};
+    if (l.entries == NULL) {
+        close(folder);
+        return status_fail(STATUS_NO_MEMORY, "no memory for a list");
     }
-    free(entries);
-    close(folder);
-    return code == STATUS_OK ? page_html_end_list(n > LISTED ? (size_t)n - LISTED : 0, out) : code;
+    enum status code = read_folder(folder, &l);
+    if (code == STATUS_OK) {
+        code = page_html_begin_list(path, out);
+    }
+    for (size_t i = 0; i < l.n && code == STATUS_OK; i++) {
+        const struct entry *e = &l.entries[i];
+        code = page_html_entry(e->name, e->is_folder, e->bytes, out);
+    }
+    free(l.entries);
+    return code == STATUS_OK ? page_html_end_list(l.n_more, out) : code;
 }

@@ -31,7 +31,8 @@ void page_files_close(struct page_files *files);
  * or none that is shown; STATUS_EXISTS: it is a folder of results. */
 enum status page_files_find(const struct page_files *files, const char *path,
                             struct page_file *out) STATUS_MUST_CHECK;
-/* The page that lists a folder of results, "results/" or "results/FOLDER/", by name.
+/* The page that lists a folder of results, "results/" or "results/FOLDER/", by name: of a thousand
+ * entries at most, the newest, and how many more there are.
  * STATUS_NOT_FOUND, STATUS_NO_MEMORY. */
 enum status page_files_list(const struct page_files *files, const char *path,
                             struct bytes *out) STATUS_MUST_CHECK;

@@ -170,14 +170,20 @@ static void begin_section(struct writer *w, const char *id, const char *heading,
     put(w, "</h2>\n");
 }
 
+/* Of what is not shown; n <= 0: nothing is. */
+static void put_number_left_out(struct writer *w, json_int_t n)
+{
+    if (n > 0) {
+        put(w, "<p class=\"note\">and ");
+        put_count(w, n);
+        put(w, " more</p>\n");
+    }
+}
+
 /* Ends it; of `total` things it shows `shown`. */
 static void end_section(struct writer *w, size_t shown, json_int_t total)
 {
-    if (total > (json_int_t)shown) {
-        put(w, "<p class=\"note\">and ");
-        put_count(w, total - (json_int_t)shown);
-        put(w, " more</p>\n");
-    }
+    put_number_left_out(w, total - (json_int_t)shown);
     put(w, "</section>\n");
 }
 
@@ -304,12 +310,28 @@ static void put_progress(struct writer *w, const json_t *job)
     }
 }
 
-static void put_job(struct writer *w, const json_t *job)
+/* An entry of a list of class jobs begins with its name; `more` is what is said of it. */
+static void begin_entry(struct writer *w, const char *name)
 {
     put(w, "<li>");
-    put_in(w, "span", "name", text_at(job, "name"));
-    put_progress(w, job);
+    put_in(w, "span", "name", name);
+}
+
+static void begin_more(struct writer *w)
+{
     put(w, "<span class=\"more\">");
+}
+
+static void end_entry(struct writer *w)
+{
+    put(w, "</span></li>\n");
+}
+
+static void put_job(struct writer *w, const json_t *job)
+{
+    begin_entry(w, text_at(job, "name"));
+    put_progress(w, job);
+    begin_more(w);
     put_text(w, *text_at(job, "pipeline") != '\0' ? text_at(job, "pipeline") : "archive");
     put(w, " at ");
     put_text(w, text_at(job, "worker"));
@@ -327,18 +349,17 @@ static void put_job(struct writer *w, const json_t *job)
         put(w, ", waits for ");
         put_text(w, text_at(job, "waits_for"));
     }
-    put(w, "</span></li>\n");
+    end_entry(w);
 }
 
 static void put_waiting(struct writer *w, const json_t *job)
 {
-    put(w, "<li>");
-    put_in(w, "span", "name", text_at(job, "path"));
-    put(w, "<span class=\"more\">");
+    begin_entry(w, text_at(job, "path"));
+    begin_more(w);
     put_text(w, text_at(job, "reason"));
     put(w, ", for ");
     put_duration(w, number_at(job, "since_s"));
-    put(w, "</span></li>\n");
+    end_entry(w);
 }
 
 /* What mends a failure of that kind, before it is tried again. */
@@ -369,8 +390,7 @@ static const char *mending(const char *kind)
 static void put_failure(struct writer *w, const json_t *job)
 {
     const char *text = mending(text_at(job, "kind"));
-    put(w, "<li>");
-    put_in(w, "span", "name", text_at(job, "name"));
+    begin_entry(w, text_at(job, "name"));
     put_in(w, "span", "kind", text_at(job, "kind"));
     put_in(w, "p", "why", text_at(job, "text"));
     put_in(w, "p", "mend", text);
@@ -440,9 +460,8 @@ static void put_result(struct writer *w, const json_t *job)
 
 static void put_worker(struct writer *w, const json_t *worker)
 {
-    put(w, "<li>");
-    put_in(w, "span", "name", text_at(worker, "name"));
-    put(w, "<span class=\"more\">");
+    begin_entry(w, text_at(worker, "name"));
+    begin_more(w);
     put_text(w, text_at(worker, "state"));
     if (*text_at(worker, "device") != '\0') {
         put(w, ", ");
@@ -456,7 +475,7 @@ static void put_worker(struct writer *w, const json_t *worker)
         put(w, ": ");
         put_text(w, text_at(worker, "why"));
     }
-    put(w, "</span></li>\n");
+    end_entry(w);
 }
 
 /* A list, of whose entries `at_once` are seen at once; `nothing` stands in its place when it is
@@ -582,11 +601,7 @@ enum status page_html_end_list(size_t n_more, struct bytes *out)
 {
     struct writer w = {.out = out, .code = STATUS_OK};
     put(&w, "</ul>\n");
-    if (n_more > 0) {
-        put(&w, "<p class=\"note\">and ");
-        put_count(&w, (json_int_t)n_more);
-        put(&w, " more</p>\n");
-    }
+    put_number_left_out(&w, (json_int_t)n_more);
     put(&w, "</main>\n");
     put_end(&w);
     return w.code;

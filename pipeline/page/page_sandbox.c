@@ -1,7 +1,7 @@
 /*
  * page_sandbox - see page_sandbox.h. Landlock (landlock(7)) for files and connections, a filter of
- * system calls (seccomp(2)) for sockets, which Landlock does not know, for programs, and for
- * signals, which it knows since its version 6.
+ * system calls (seccomp(2)) for sockets, which Landlock does not know, for programs, for signals,
+ * which it knows since its version 6, and for other processes' memory and descriptors.
  *
  * Both by their system calls: the numbers and structures are the kernel's promise, and its headers
  * may be older than the kernel.
@@ -142,6 +142,10 @@ static enum status restrict_calls(void)
         REFUSE_CALL(SYS_rt_sigqueueinfo),
         REFUSE_CALL(SYS_rt_tgsigqueueinfo),
         REFUSE_CALL(SYS_pidfd_send_signal),
+        REFUSE_CALL(SYS_ptrace),
+        REFUSE_CALL(SYS_process_vm_readv),
+        REFUSE_CALL(SYS_process_vm_writev),
+        REFUSE_CALL(SYS_pidfd_getfd),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4), /* by which a process aborts */
         LOAD(args[0]),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)getpid(), 1, 0),
@@ -156,8 +160,9 @@ static enum status restrict_calls(void)
     const struct sock_fprog program = {.len = sizeof(filter) / sizeof(*filter), .filter = filter};
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
         if (errno == EINVAL || errno == ENOSYS) {
-            log_warning("the page: this kernel has no filter of system calls: its process may open "
-                        "sockets, start programs and end processes of the service's user");
+            log_warning(
+                "the page: this kernel has no filter of system calls: its process may open "
+                "sockets, start programs, and end and read processes of the service's user");
             return STATUS_OK;
         }
         return status_fail_errno(errno, "the kernel takes no filter of system calls");

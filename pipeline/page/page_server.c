@@ -1,7 +1,8 @@
 /*
  * page_server - see page_server.h. libmicrohttpd reads requests and writes answers, on one thread;
  * answers are made on it, too, so what it alone uses needs no lock. Connections are noted in a
- * table of their own, since libmicrohttpd ends those that are silent, but not those that are slow.
+ * table of their own, since libmicrohttpd ends those that are silent, but not those whose request
+ * comes too slowly.
  */
 #include "pipeline/page/page_server.h"
 
@@ -29,7 +30,7 @@ static const char cookie[] = "leat_token";
 struct connection {
     bool is_used, is_asked; /* asked: its request has come */
     int fd;
-    uint64_t since_ms; /* it is open, or asked */
+    uint64_t since_ms; /* it is open */
 };
 
 struct page_server {
@@ -381,7 +382,6 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (c != NULL) {
         pthread_mutex_lock(&s->lock);
         c->is_asked = true;
-        c->since_ms = now_ms();
         pthread_mutex_unlock(&s->lock);
     }
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
@@ -419,8 +419,7 @@ void page_server_look(struct page_server *s)
     const uint64_t now = now_ms(); /* not before a connection's that was noted meanwhile */
     for (size_t i = 0; i < PAGE_CONNECTIONS; i++) {
         const struct connection *c = &s->connections[i];
-        const uint64_t most_s = c->is_asked ? PAGE_ANSWER_S : PAGE_REQUEST_S;
-        if (c->is_used && now - c->since_ms > most_s * 1000) {
+        if (c->is_used && !c->is_asked && now - c->since_ms > PAGE_REQUEST_S * 1000) {
             shutdown(c->fd, SHUT_RDWR);
         }
     }

@@ -21,8 +21,8 @@
 enum {
     PAGE_CONNECTIONS = 64,     /* at a time; further ones wait to be accepted */
     PAGE_REQUEST_S = 10,       /* that a request may take to come */
-    PAGE_SILENT_S = 20,        /* that nothing may be read of an answer */
-    PAGE_ANSWER_S = 600,       /* that an answer may take to be read */
+    PAGE_SILENT_S = 20,        /* that nothing may be read of an answer; as a whole it may take as
+                                  long as its reader needs */
     PAGE_HEADER_BYTES = 16384, /* of a request, with what else a connection keeps */
     PAGE_FRESH_MS = 1000       /* that the service's answer is good for */
 };
@@ -42,7 +42,7 @@ struct page_server_options {
 /* Starts a thread that answers. STATUS_IO: it cannot. */
 enum status page_server_start(const struct page_server_options *options,
                               struct page_server **out) STATUS_MUST_CHECK;
-/* Ends connections that have lasted too long; to be called once a second. */
+/* Ends connections whose request takes too long to come; to be called once a second. */
 void page_server_look(struct page_server *server);
 /* Ends the thread and all connections. NULL is fine. */
 void page_server_stop(struct page_server *server);

@@ -445,6 +445,81 @@ static void stage_that_computes_sees_that_its_job_is_cancelled(void **state)
     free(path);
 }
 
+/* --- the place for short jobs ----------------------------------------------------------------- */
+
+static struct {
+    struct job *job;                     /* in that place */
+    uint64_t cpu_ns;                     /* that it seems to have taken */
+    bool is_old, has_cancelled, is_free; /* free: when the others have ended */
+} in_short_place;
+
+static void fill_short_place(struct running *r)
+{
+    struct engine *e = &r->engine;
+    struct job *job = in_short_place.job;
+    if (job == NULL && e->n_jobs == e->max_jobs) {
+        assert_true(!engine_has_place(e) && engine_has_short_place(e));
+        r->context.short_only = true;
+        start_next(r);
+        in_short_place.job = e->jobs[e->n_jobs - 1];
+        assert_true(!engine_has_place(e) && !engine_has_short_place(e));
+    } else if (job != NULL && job->phase > JOB_PLACING && !in_short_place.has_cancelled) {
+        atomic_store(&job->accounts[LANE_READ].cpu_ns, in_short_place.cpu_ns);
+        job->begun_ns = in_short_place.is_old ? 1 : job->begun_ns;
+        in_short_place.has_cancelled = true;
+        for (size_t i = 0; i < e->max_jobs; i++) {
+            job_cancel(e->jobs[i], STATUS_CANCELLED, "on purpose");
+        }
+    } else if (in_short_place.has_cancelled && e->n_jobs == 1) {
+        in_short_place.is_free = engine_has_short_place(e);
+        job_cancel(job, STATUS_CANCELLED, "on purpose");
+    }
+}
+
+static bool short_place_is_free_after(uint64_t cpu_ns, bool is_old)
+{
+    char *path = counting_csv("lasts.csv", 10, 5);
+    struct settings settings = small_settings();
+    struct engine e = {0};
+    uv_loop_t loop;
+    uv_loop_init(&loop);
+    assert_int_equal(engine_open(&loop, &settings, &e), STATUS_OK);
+    const size_t n_places = e.max_jobs;
+    engine_close(&e);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+    memset(&in_short_place, 0, sizeof(in_short_place));
+    in_short_place.cpu_ns = cpu_ns;
+    in_short_place.is_old = is_old;
+    fake.finish_waits = true;
+    fake.look = fill_short_place;
+    assert_int_equal(run_jobs(path, n_places + 1, &settings).n_ok, 0);
+    fake.look = NULL;
+    fake.finish_waits = false;
+    free(path);
+    return in_short_place.is_free;
+}
+
+static void a_job_that_lasts_leaves_the_place_for_short_ones(void **state)
+{
+    (void)state;
+    assert_false(short_place_is_free_after(0, false));
+    assert_true(short_place_is_free_after(UINT64_C(3000000000), false));
+    assert_true(short_place_is_free_after(0, true));
+}
+
+/* As soon as one of the other places is free: until then there is one job too many of them. */
+static void a_job_that_lasts_takes_the_place_of_a_long_one(void **state)
+{
+    (void)state;
+    struct engine e = {.max_jobs = 2, .has_short_place = true, .n_jobs = 3};
+    assert_true(!engine_has_place(&e) && !engine_has_short_place(&e));
+    e.n_jobs = 2;
+    assert_true(!engine_has_place(&e) && engine_has_short_place(&e));
+    e.n_jobs = 1;
+    assert_true(engine_has_place(&e));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +543,8 @@ int main(void)
                                reset),
         cmocka_unit_test_setup(jobs_book_what_they_used, reset),
         cmocka_unit_test_setup(stage_that_computes_sees_that_its_job_is_cancelled, reset),
+        cmocka_unit_test_setup(a_job_that_lasts_leaves_the_place_for_short_ones, reset),
+        cmocka_unit_test(a_job_that_lasts_takes_the_place_of_a_long_one),
         cmocka_unit_test_setup(deadline_ends_a_job_and_spares_the_others, reset),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -319,6 +319,48 @@ static void long_jobs_have_their_turn_however_many_short_ones_come(void **state)
     thread_pool_free(pool);
 }
 
+static void bring_and_burn(void *arg, size_t i)
+{
+    bring_and_look(arg, i);
+    burn(NULL, i);
+}
+
+static void burn_beside(struct thread_pool_task *task)
+{
+    struct beside *b = (struct beside *)task;
+    const struct executor e = thread_pool_executor(b->pool);
+    e.run(e.context, 2, bring_and_burn, b);
+}
+
+static void burn_long(struct thread_pool_task *task)
+{
+    for (size_t i = 0; i < 50; i++) {
+        burn(NULL, i);
+    }
+    run_beside(task);
+}
+
+static void a_task_that_runs_within_another_is_busy_once(void **state)
+{
+    (void)state;
+    struct thread_pool *pool;
+    const uint64_t begin = thread_pool_now_ns();
+    assert_int_equal(thread_pool_new(1, &pool), STATUS_OK);
+    struct thread_pool_account inner_account = {.is_short = true}, outer_account = {0};
+    struct beside little = {
+        .task = {.work = burn_long, .done = nothing, .account = &inner_account}};
+    struct beside large = {
+        .task = {.work = burn_beside, .done = nothing, .account = &outer_account},
+        .pool = pool,
+        .other = &little};
+    thread_pool_submit(pool, 0, &large.task);
+    thread_pool_free(pool);
+    assert_true(large.other_has_run);
+    assert_true(outer_account.busy_ns > 0);
+    assert_true(inner_account.busy_ns >= 100000000);
+    assert_true(outer_account.busy_ns + inner_account.busy_ns <= thread_pool_now_ns() - begin);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +371,7 @@ int main(void)
         cmocka_unit_test(cpu_time_of_a_loop_is_booked_on_its_callers_account),
         cmocka_unit_test(tasks_of_short_jobs_run_between_the_bodies_of_a_long_ones_loop),
         cmocka_unit_test(long_jobs_have_their_turn_however_many_short_ones_come),
+        cmocka_unit_test(a_task_that_runs_within_another_is_busy_once),
         cmocka_unit_test(bodies_and_calls_to_files_are_moves_and_a_thread_in_a_file_is_not_at_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

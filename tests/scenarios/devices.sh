@@ -36,6 +36,12 @@ run 0 "$LEAT" run -v -o out $large big/b1.dem.tif big/b1.source.tif small.cluste
     fail "a large job on $(done_on b1), a small one on $(done_on small), open: $(opened)"
 says 'on cpu and cuda'
 cp -r out/b1 one
+# A device has a queue for each job that may be in flight: six beyond one a thread, and one in the place for short ones.
+# Its self-test has one more.
+for options in "12 --threads 4" "4 --threads 4 --jobs 3"; do
+    CUDA_VISIBLE_DEVICES=0 run 0 "$LEAT" run -b cuda ${options#* } -o out small.clusters.csv
+    [ "$(grep -c '^queue 0$' log)" = "${options%% *}" ] || fail "queues of a device with ${options#* }: $(grep -c '^queue 0$' log)"
+done
 run 0 "$LEAT" run -b cpu -o out $large big/b1.dem.tif big/b1.source.tif
 [ "$(done_on b1)" = cpu ] && [ ! -e log ] || fail "--backend cpu has opened a device"
 cmp out/b1/thickness.tif one/thickness.tif || fail "other bits"

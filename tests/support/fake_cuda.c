@@ -6,7 +6,8 @@
  *   CUDA_VISIBLE_DEVICES   these of them, as CUDA's
  *   LEAT_FAKE_LOG=FILE     a line for each that is opened ("open 2"), and for each landslide of 100
  *                          rows on it ("run 2"); "gram 2": it takes a panel of series of 1000 or
- *                          more samples; "pin 2": it page-locks a block
+ *                          more samples; "pin 2": it page-locks a block; "queue 2": it gets a
+ *                          queue, of one job at a time
  *   LEAT_FAKE_BROKEN=LIST  these cannot be opened: "0,3"
  *   LEAT_FAKE_LOST=LIST    landslides fail on these
  *   LEAT_FAKE_HALTED=LIST  members of a landslide fail there, once they are to do a step, and
@@ -135,6 +136,12 @@ static void fake_describe(const struct backend *b, struct backend_info *out)
     out->memory_free = is_listed("LEAT_FAKE_SMALL", device_of(b)) ? 100 : out->memory_bytes;
 }
 
+static enum status fake_queue_new(struct backend *b, struct queue **out)
+{
+    write_log("queue", device_of(b));
+    return backend_cpu.queue_new(b, out);
+}
+
 static enum status fake_pin(struct backend *b, void *memory, size_t bytes)
 {
     (void)memory;
@@ -239,6 +246,7 @@ __attribute__((constructor)) static void set_ops(void)
     ops.open = fake_open;
     ops.close = fake_close;
     ops.describe = fake_describe;
+    ops.queue_new = fake_queue_new;
     ops.host_pin = fake_pin;
     ops.finish = fake_finish;
     ops.sciddicat = &sciddicat;
