@@ -18,8 +18,8 @@ static size_t least(size_t a, size_t b)
 /* Of those that it may have, how many can be devices of this process. */
 static size_t most_devices(const struct job *job)
 {
-    const size_t n = job->engine->n_devices;
-    return job->device->on_cpu || n == 0 ? 0 : n - 1;
+    /* Not read on a thread while they are being looked for, which no job on one of them is. */
+    return job->device->on_cpu ? 0 : job->engine->n_devices - 1;
 }
 
 static bool takes_ranks(const struct job *job)

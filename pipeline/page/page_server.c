@@ -419,7 +419,7 @@ void page_server_look(struct page_server *s)
     const uint64_t now = now_ms(); /* not before a connection's that was noted meanwhile */
     for (size_t i = 0; i < PAGE_CONNECTIONS; i++) {
         const struct connection *c = &s->connections[i];
-        if (c->is_used && !c->is_asked && now - c->since_ms > PAGE_REQUEST_S * 1000) {
+        if (c->is_used && !c->is_asked && now - c->since_ms > (uint64_t)PAGE_REQUEST_S * 1000) {
             shutdown(c->fd, SHUT_RDWR);
         }
     }

@@ -60,7 +60,7 @@ def compare(plain, bundled):
             if not (is_renamed and o["name"] == "report.html"):  # which has the inputs' names
                 assert bundle.read(o["name"]) == read(plain, result, o["name"]), (result, o)
         for about in told, said, inner:
-            for key in "timing", "memory", "outputs", "bundled":
+            for key in "timing", "memory", "outputs", "bundled", "job":
                 about.pop(key, None)
             assert about["backend"].pop("name") == "cpu", about
             assert (about.pop("backend") == {}) == (about is inner), about
