@@ -180,18 +180,6 @@ static void put_latency(struct writer *w, const json_t *latency)
     }
 }
 
-/* One that retires stands behind the one that has its place and its name. */
-static bool is_repeated(const json_t *workers, size_t i)
-{
-    const char *name = text_at(json_array_get(workers, i), "name");
-    for (size_t k = 0; k < i; k++) {
-        if (strcmp(text_at(json_array_get(workers, k), "name"), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void put_lanes(struct writer *w, const json_t *workers)
 {
     static const char name[] = "leat_lane_busy_seconds_total";
@@ -200,7 +188,7 @@ static void put_lanes(struct writer *w, const json_t *workers)
     head(w, name, "counter", "Seconds that lanes were busy with jobs that are done, job by job.");
     json_array_foreach(workers, i, worker)
     {
-        const json_t *busy = is_repeated(workers, i) ? NULL : json_object_get(worker, "busy");
+        const json_t *busy = json_object_get(worker, "busy");
         json_array_foreach(json_object_get(busy, "lanes"), k, lane)
         {
             sample(w, name, (struct label){"worker", text_at(worker, "name")},
@@ -218,10 +206,7 @@ static void put_of_workers(struct writer *w, const char *name, const char *type,
     head(w, name, type, help);
     json_array_foreach(workers, i, worker)
     {
-        if (!is_repeated(workers, i)) {
-            sample(w, name, (struct label){"worker", text_at(worker, "name")}, no_label,
-                   value(worker));
-        }
+        sample(w, name, (struct label){"worker", text_at(worker, "name")}, no_label, value(worker));
     }
 }
 
@@ -256,7 +241,7 @@ static void put_workers(struct writer *w, const json_t *workers)
     head(w, device, "counter", "Seconds that devices were busy with jobs that are done.");
     json_array_foreach(workers, i, worker)
     {
-        for (size_t k = 0; k < sizeof(uses) / sizeof(*uses) && !is_repeated(workers, i); k++) {
+        for (size_t k = 0; k < sizeof(uses) / sizeof(*uses); k++) {
             sample(w, device, (struct label){"worker", text_at(worker, "name")},
                    (struct label){"use", uses[k][0]},
                    number_at(json_object_get(worker, "busy"), uses[k][1]));

@@ -133,28 +133,6 @@ static void labels_are_escaped_and_numbers_whole(void **state)
     free(text);
 }
 
-static size_t count_of(const char *text, const char *what)
-{
-    size_t n = 0;
-    while ((text = strstr(text, what)) != NULL) {
-        n++;
-        text++;
-    }
-    return n;
-}
-
-static void a_worker_that_retires_beside_another_of_its_name_is_not_told_twice(void **state)
-{
-    (void)state;
-    char *text = made(page_metrics, json_pack("{s:[{s:s, s:s, s:i}, {s:s, s:s, s:i}]}", "workers",
-                                              "name", "cpu", "state", "ready", "deaths", 2, "name",
-                                              "cpu", "state", "retiring", "deaths", 1));
-    assert_non_null(strstr(text, "leat_worker_deaths_total{worker=\"cpu\"} 2\n"));
-    assert_int_equal(count_of(text, "leat_worker_deaths_total{"), 1);
-    assert_int_equal(count_of(text, "leat_device_busy_seconds_total{"), 3);
-    free(text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,7 +142,6 @@ int main(void)
         cmocka_unit_test(a_document_that_lacks_everything_is_a_page_all_the_same),
         cmocka_unit_test(a_reason_names_what_mends_it),
         cmocka_unit_test(labels_are_escaped_and_numbers_whole),
-        cmocka_unit_test(a_worker_that_retires_beside_another_of_its_name_is_not_told_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
