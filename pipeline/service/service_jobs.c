@@ -576,7 +576,7 @@ static bool on_ended(struct service_worker *w)
             send_back(s, job, false);
         }
     }
-    const bool blamed = (n_begun == 1 && !w->link.out_of_memory) || w->overdue != NULL;
+    const bool blamed = (n_begun > 0 && !w->link.out_of_memory) || w->overdue != NULL;
     w->overdue = NULL;
     w->is_late = false;
     return blamed;

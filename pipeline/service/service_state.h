@@ -352,7 +352,7 @@ void service_check_deadlines(struct service *s);
 struct service_worker_events {
     /* What it says of them. */
     void (*message)(struct service_worker *w, const json_t *message);
-    /* It has ended. Whether one of its jobs is to blame. */
+    /* It has ended. Whether one of its jobs may be to blame. */
     bool (*ended)(struct service_worker *w);
 };
 /* Makes the list of workers that the settings ask for; `events` is borrowed. */
