@@ -90,13 +90,13 @@ void gate_found_room(struct service *s)
 
 bool gate_is_open(const struct service *s)
 {
-    return s->gate.state == GATE_OPEN && s->gate.n_in_row < IN_ROW;
+    return s->gate.state == GATE_OPEN && !gate_is_narrow(s);
 }
 
 bool gate_lets_begin(const struct service *s, uint64_t last_ms)
 {
     return s->gate.state == GATE_OPEN &&
-           (s->gate.n_in_row < IN_ROW || service_now(s) >= last_ms + NARROW_MS);
+           (!gate_is_narrow(s) || service_now(s) >= last_ms + NARROW_MS);
 }
 
 bool gate_is_narrow(const struct service *s)
